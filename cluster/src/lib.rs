@@ -1,0 +1,3 @@
+//! Many machines agreeing: commands, placement, the paths of a write and of a read.
+pub mod service;
+pub use service::{CallerOp, Health, IndexInfo, IndexOperation, ObjectRequest, Receipt, ReadRights, Service};

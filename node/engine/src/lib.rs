@@ -1,0 +1,2 @@
+//! The search library: analysis, index files, matching, ranking, filters, facets, rendering. Synchronous and pure.
+pub mod index;

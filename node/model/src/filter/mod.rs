@@ -1,0 +1,80 @@
+//! Filters as a tree, whatever notation they came in (C§5).
+
+/// A conjunction of disjunctions: what every notation of C§5 reduces to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Filter {
+    /// All of these must hold.
+    pub all: Vec<AnyOf>,
+}
+/// At least one of these must hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AnyOf {
+    /// The alternatives, all of one kind when they come from `filters`.
+    pub any: Vec<FilterAtom>,
+}
+/// One test with its sign and score.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FilterAtom {
+    /// The test.
+    pub atom: Atom,
+    /// Whether it is inverted (`NOT`, `-value`).
+    pub negated: bool,
+    /// Weight for the `filters` criterion, 0–65535, 1 unless given (C§5.5).
+    pub score: u32,
+}
+/// A test of one attribute.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Atom {
+    /// The attribute has this value (case-insensitive; C§5.3).
+    Facet {
+        /// Attribute, dots for nesting.
+        attribute: String,
+        /// Value as written.
+        value: String,
+    },
+    /// `_tags` has this value (case-sensitive).
+    Tag {
+        /// Value as written.
+        value: String,
+    },
+    /// Some number of the attribute compares so (C§5.4).
+    Numeric {
+        /// Attribute, dots for nesting.
+        attribute: String,
+        /// Comparison.
+        op: NumericOp,
+        /// Right-hand side.
+        value: f64,
+    },
+    /// Some number of the attribute lies in the closed range.
+    Range {
+        /// Attribute, dots for nesting.
+        attribute: String,
+        /// Lower bound.
+        from: f64,
+        /// Upper bound.
+        to: f64,
+    },
+}
+/// A comparison operator of C§5.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum NumericOp {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+impl Filter {
+    /// Whether nothing is restricted.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+    /// Both filters must hold.
+    pub fn and(mut self, other: Filter) -> Filter {
+        self.all.extend(other.all);
+        self
+    }
+}

@@ -1,0 +1,76 @@
+//! Names and numbers that identify things.
+
+use crate::error::{Error, Result};
+use crate::limits;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::Arc;
+
+/// The name of an index: non-empty, at most 256 characters, any script, case-sensitive (C§2).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct IndexName(Arc<str>);
+
+impl IndexName {
+    /// Checks and wraps a name. Errors: `Invalid` when empty, `*`, over the limit or with control characters.
+    pub fn new(name: &str) -> Result<Self> {
+        if name.is_empty() || name == "*" {
+            return Err(Error::invalid("indexName is not valid: it must not be empty or \"*\""));
+        }
+        if name.chars().count() > limits::INDEX_NAME_CHARS_MAX {
+            return Err(Error::invalid("indexName is not valid: it must have at most 256 characters"));
+        }
+        if name.chars().any(char::is_control) {
+            return Err(Error::invalid("indexName is not valid: it must not contain control characters"));
+        }
+        Ok(IndexName(name.into()))
+    }
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+impl fmt::Display for IndexName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The id of a record in its index. Numbers in input become their decimal text (C§2).
+pub type ObjectId = String;
+
+/// A Raft group of the installation: 0 is the meta group, the others are placement groups (below 4,096).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct GroupId(pub u16);
+
+impl GroupId {
+    /// The group that holds the catalogue, keys and clusters.
+    pub const META: GroupId = GroupId(0);
+}
+impl fmt::Display for GroupId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// The public id of a write: `log_index << 12 | group`, below 2^53, routes itself (architecture §3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TaskId(pub u64);
+
+impl TaskId {
+    /// Packs the position of a command in its group's log.
+    pub fn new(group: GroupId, log_index: u64) -> Self {
+        debug_assert!(group.0 < 1 << 12 && log_index < 1 << 41);
+        TaskId(log_index << 12 | u64::from(group.0))
+    }
+    /// The group whose log holds the command.
+    pub fn group(self) -> GroupId {
+        GroupId((self.0 & 0xfff) as u16)
+    }
+    /// The command's place in that log.
+    pub fn log_index(self) -> u64 {
+        self.0 >> 12
+    }
+}

@@ -1,0 +1,62 @@
+//! API keys: what a caller may do (§2.8, §5.3, C§13).
+
+use serde::{Deserialize, Serialize};
+
+/// One right of a key (§5.3 and the public extras of C§13.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub enum Acl {
+    Search,
+    Browse,
+    AddObject,
+    DeleteObject,
+    DeleteIndex,
+    Settings,
+    EditSettings,
+    Analytics,
+    Recommendation,
+    Usage,
+    ListIndexes,
+    Logs,
+    SeeUnretrievableAttributes,
+    Inference,
+    Personalization,
+}
+
+/// A key with its restrictions, as stored and as answered (§2.8).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApiKey {
+    /// The key string.
+    pub value: String,
+    /// Unix seconds.
+    pub created_at: u64,
+    /// Rights, in the order given.
+    pub acl: Vec<Acl>,
+    /// Seconds after which the key is removed; 0 = never.
+    #[serde(default)]
+    pub validity: u64,
+    /// Free text.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// Index names or patterns; empty = all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub indexes: Vec<String>,
+    /// Cap on hitsPerPage; 0 = none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub max_hits_per_query: u64,
+    /// Calls an hour and IP (or user token); 0 = no limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(rename = "maxQueriesPerIPPerHour")]
+    pub max_queries_per_ip_per_hour: u64,
+    /// URL-encoded parameters forced on every query.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub query_parameters: String,
+    /// Referer patterns; empty = all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub referers: Vec<String>,
+}
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}

@@ -1,0 +1,23 @@
+//! What every part of Quorate means by its words: names, limits, documents, parameters and plain results.
+//!
+//! No input or output happens here. Everything is a value or a function from values to values.
+#![warn(missing_docs)]
+
+pub mod error;
+pub mod filter;
+pub mod ids;
+pub mod key;
+pub mod limits;
+pub mod params;
+pub mod record;
+pub mod results;
+pub mod settings;
+
+pub use error::{Error, ErrorKind, Result};
+pub use filter::{Atom, Filter, FilterAtom};
+pub use ids::{GroupId, IndexName, ObjectId, TaskId};
+pub use key::{Acl, ApiKey};
+pub use params::SearchParams;
+pub use record::{BuiltIn, RecordOp};
+pub use results::{FacetHits, Hits, SearchResults};
+pub use settings::Settings;

@@ -1,0 +1,60 @@
+//! Every bound of the service, in one place. Names end in their unit.
+
+/// Characters of an index name (C§2).
+pub const INDEX_NAME_CHARS_MAX: usize = 256;
+/// Bytes of a minified record; the default of the option `record-bytes-max` (C§20).
+pub const RECORD_BYTES_MAX: usize = 100_000;
+/// Bytes of a request body after decompression; the default of the option `body-bytes-max`.
+pub const BODY_BYTES_MAX: usize = 100 << 20;
+/// Bytes of `query` and of each scalar parameter value (C§6.6).
+pub const QUERY_BYTES_MAX: usize = 512;
+/// Bytes of an objectID.
+pub const OBJECT_ID_BYTES_MAX: usize = 512;
+/// Nesting of a JSON body; deeper bodies are refused before they are built.
+pub const JSON_DEPTH_MAX: usize = 64;
+/// Filters of one request, all kinds together (C§5.10).
+pub const FILTERS_MAX: usize = 1_000;
+/// hitsPerPage and length (C§4.4).
+pub const HITS_PER_PAGE_MAX: u64 = 1_000;
+/// paginationLimitedTo (C§4.4).
+pub const PAGINATION_LIMIT_MAX: u64 = 20_000;
+/// maxValuesPerFacet (C§4.3).
+pub const FACET_VALUES_MAX: u64 = 1_000;
+/// maxFacetHits (C§4.3).
+pub const FACET_HITS_MAX: u64 = 100;
+/// Queries in one multi-query or objects in one multi-get.
+pub const MULTI_MAX: usize = 1_000;
+/// Operations of one batch.
+pub const BATCH_OPS_MAX: usize = 100_000;
+/// Bytes of one Raft entry before a batch is cut into parts (architecture §3).
+pub const ENTRY_BYTES: usize = 1 << 20;
+/// Bytes of one Raft entry at most: one record more than [`ENTRY_BYTES`].
+pub const ENTRY_BYTES_MAX: usize = 16 << 20;
+/// Query words that are looked at; further ones are ignored (C§6.6).
+pub const QUERY_WORDS_MAX: usize = 10;
+/// Placement groups while the installation has up to three nodes (architecture §1).
+pub const PLACEMENT_GROUPS: u16 = 16;
+/// Operations that make an index shard publish at once.
+pub const PUBLISH_OPS: usize = 256;
+/// Milliseconds after which a busy shard publishes what it has.
+pub const PUBLISH_MS: u64 = 20;
+/// Bytes of unflushed segments that make a shard commit durably.
+pub const FLUSH_BYTES: usize = 64 << 20;
+/// Seconds after which a shard with unflushed segments commits durably.
+pub const FLUSH_S: u64 = 5;
+/// Index shards with an open writer on one node; the least recently used one is closed first.
+pub const OPEN_WRITERS_MAX: usize = 32;
+/// Index shards with an open view on one node.
+pub const OPEN_VIEWS_MAX: usize = 1_024;
+/// Bytes that proposals of one group may wait with; above it, 503.
+pub const PROPOSAL_BYTES_MAX: usize = 256 << 20;
+/// Committed bytes that one group may have unapplied; above it, 503.
+pub const UNAPPLIED_BYTES_MAX: usize = 512 << 20;
+/// Seconds a write waits to be committed before it answers 503.
+pub const WRITE_S: u64 = 25;
+/// Milliseconds a search may run before it is cut and says so.
+pub const SEARCH_MS: u64 = 2_000;
+/// Searches that may wait for a thread; above it, 503.
+pub const SEARCH_QUEUE_MAX: usize = 1_024;
+/// Bytes of a value in the small state store; longer ones are chunked (distributed §3).
+pub const KV_VALUE_BYTES_MAX: usize = 16 << 10;

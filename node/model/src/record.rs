@@ -1,0 +1,57 @@
+//! Operations on the records of one index, in the form the log carries (§4.3).
+
+use serde::{Deserialize, Serialize};
+
+/// One operation of a batch. Records are raw minified JSON objects that contain their `objectID` as a string.
+///
+/// Variants are numbered by their order: append, never reorder (style §2.5).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum RecordOp {
+    /// Adds the record or replaces the one with its id.
+    Put {
+        /// The record's id.
+        object_id: String,
+        /// The whole record as raw JSON text.
+        record: Vec<u8>,
+    },
+    /// Changes some attributes (§4.3 rules 3 and 4).
+    Partial {
+        /// The record's id.
+        object_id: String,
+        /// Raw JSON object of attributes or built-in operations, without objectID.
+        changes: Vec<u8>,
+        /// Creates the record when it is missing.
+        create: bool,
+    },
+    /// Removes a record; a missing one is no error.
+    Delete {
+        /// The record's id.
+        object_id: String,
+    },
+    /// Removes every record that passes a filter; evaluated at apply.
+    DeleteBy {
+        /// The search parameters as a raw JSON object, already checked (filters and geo only).
+        params: Vec<u8>,
+    },
+    /// Removes every record; settings stay.
+    Clear,
+}
+
+/// A built-in operation of a partial update (§4.3 rule 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BuiltIn {
+    /// Numeric plus.
+    Increment,
+    /// Numeric minus.
+    Decrement,
+    /// Appends to an array.
+    Add,
+    /// Removes all equal elements.
+    Remove,
+    /// Appends when absent.
+    AddUnique,
+    /// Plus one step when the value equals the current one, else the whole update is ignored.
+    IncrementFrom,
+    /// Takes the value when it is greater than the current one, else the whole update is ignored.
+    IncrementSet,
+}

@@ -1,0 +1,97 @@
+//! What a search found, before it becomes a response body (§2.2, C§8.7).
+
+/// Rendered hits: JSON objects one after another in one buffer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Hits {
+    /// Bytes of all hits, without separators.
+    pub json: Vec<u8>,
+    /// End offset of each hit in `json`.
+    pub ends: Vec<u32>,
+}
+impl Hits {
+    /// The hits, each a raw JSON object.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let mut start = 0;
+        self.ends.iter().map(move |&end| {
+            let hit = &self.json[start as usize..end as usize];
+            start = end;
+            hit
+        })
+    }
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+}
+
+/// Counts of one facet, in the order they are to be shown.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FacetCounts {
+    /// The attribute.
+    pub attribute: String,
+    /// (value, records), sorted as asked.
+    pub values: Vec<(String, u64)>,
+    /// Whether `values` is all there is.
+    pub complete: bool,
+    /// min, max, avg, sum over the numeric values of the matching records.
+    pub stats: Option<FacetStats>,
+}
+/// Statistics of a numeric facet (C§8.2).
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct FacetStats {
+    pub min: f64,
+    pub max: f64,
+    pub avg: f64,
+    pub sum: f64,
+}
+
+/// The result of one query on one index.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SearchResults {
+    /// The page's hits, rendered.
+    pub hits: Hits,
+    /// Records (or groups, with distinct) that match.
+    pub nb_hits: u64,
+    /// Zero-based page that was answered.
+    pub page: u64,
+    /// Pages that can be fetched.
+    pub nb_pages: u64,
+    /// Effective page length.
+    pub hits_per_page: u64,
+    /// Present when the request used offset or length: (offset, length), then page, nbPages and hitsPerPage are left out.
+    pub window: Option<(u64, u64)>,
+    /// The query text that was searched.
+    pub query: String,
+    /// The query after normalisation (`getRankingInfo`).
+    pub parsed_query: Option<String>,
+    /// What removeWordsIfNoResults left, removed words in `<em>`.
+    pub query_after_removal: Option<String>,
+    /// Facets in request order; `None` when none were asked for.
+    pub facets: Option<Vec<FacetCounts>>,
+    /// Whether nbHits counts everything.
+    pub exhaustive_nb_hits: bool,
+    /// Whether every typo candidate was looked at; `None` when typo tolerance is off.
+    pub exhaustive_typo: Option<bool>,
+    /// `lat,lng` of the centre used.
+    pub around_lat_lng: Option<String>,
+    /// Metres, when it was chosen automatically.
+    pub automatic_radius: Option<u64>,
+    /// Warning text.
+    pub message: Option<String>,
+    /// Position after the last hit of a browse; `None` at the end. Opaque bytes, made and read by the engine.
+    pub cursor: Option<Vec<u8>>,
+}
+
+/// The result of a facet value search (§4.2).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FacetHits {
+    /// (value, highlighted, count) in order.
+    pub hits: Vec<(String, String, u64)>,
+    /// Whether counts are over everything.
+    pub exhaustive: bool,
+}

@@ -1,0 +1,47 @@
+//! What a placement group's log says about indices: the commands that node machines apply.
+
+use quorate_model::RecordOp;
+use serde::{Deserialize, Serialize};
+
+/// Identifies one life of an index: a name that is deleted and made again, or moved over, has another one.
+///
+/// It is `log_index << 12 | group` of the meta command that made it: unique for ever.
+pub type Incarnation = u64;
+
+/// A command on one index. Variants are numbered by their order: append, never reorder (style §2.5).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum IndexCommand {
+    /// Applies record operations in order, atomically. Makes the shard when the incarnation is new.
+    Records {
+        /// The index.
+        index: Incarnation,
+        /// The operations.
+        ops: Vec<RecordOp>,
+    },
+    /// Changes settings: members replace, `null` resets.
+    Settings {
+        /// The index.
+        index: Incarnation,
+        /// A raw JSON object.
+        changes: Vec<u8>,
+        /// Drops every earlier setting first.
+        replace: bool,
+    },
+    /// Makes `to` a copy of `from` (records and settings) as of this point of the log. A missing `from` gives an empty index.
+    Copy {
+        /// Source.
+        from: Incarnation,
+        /// Destination: a new incarnation in the same group.
+        to: Incarnation,
+    },
+    /// Removes the index with its files.
+    Drop {
+        /// The index.
+        index: Incarnation,
+    },
+    /// Several commands on one index, in order, as one.
+    Sequence {
+        /// The commands.
+        commands: Vec<IndexCommand>,
+    },
+}
