@@ -3,6 +3,8 @@
 use quorate_model::{ApiKey, Error, FacetHits, IndexName, RecordOp, Result, SearchParams, SearchResults, Settings, TaskId};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use quorate_store::files::{Files, RealFiles};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The answer to a write that is on disk on a majority.
@@ -84,11 +86,69 @@ pub struct Health {
     pub writes: Vec<String>,
 }
 
+/// What a node is started with.
+#[derive(Clone, Debug)]
+pub struct ServiceOptions {
+    /// The data folder; made when it is missing.
+    pub data_dir: PathBuf,
+    /// The application id; `None` = the one in the folder, or a new one. Another one than the folder's is refused.
+    pub app_id: Option<String>,
+    /// The admin key; `None` = the one in the folder, or a new one. Another one than the folder's replaces it.
+    pub admin_key: Option<String>,
+    /// Writes stop with 503 while less than this is free on the disk of the data folder.
+    pub disk_reserve_bytes: u64,
+    /// Threads that run searches; 0 = one for each processor.
+    pub search_threads: usize,
+    /// The file layer, so that tests can cut the power.
+    pub files: Arc<dyn Files>,
+}
+impl ServiceOptions {
+    /// The usual options for a data folder.
+    pub fn new(data_dir: impl Into<PathBuf>) -> Self {
+        ServiceOptions {
+            data_dir: data_dir.into(),
+            app_id: None,
+            admin_key: None,
+            disk_reserve_bytes: DISK_RESERVE_BYTES,
+            search_threads: 0,
+            files: RealFiles::shared(),
+        }
+    }
+}
+/// Bytes of the disk that stay free by default: enough for the log and the segments of writes under way.
+pub const DISK_RESERVE_BYTES: u64 = 256 << 20;
+
+/// What a start found or made.
+#[derive(Clone, Debug)]
+pub struct Started {
+    /// The application id of the installation.
+    pub app_id: String,
+    /// The file with the admin key, mode 0600.
+    pub admin_key_path: PathBuf,
+    /// A search-only key, if there is one.
+    pub search_key: Option<String>,
+    /// Whether this start replaced an earlier admin key.
+    pub replaced_admin_key: bool,
+    /// Whether this start made the installation.
+    pub first_start: bool,
+    /// What the operator should know, one sentence each.
+    pub warnings: Vec<String>,
+}
+
 /// The service of one node. Cheap to clone.
 #[derive(Clone)]
 pub struct Service {}
 
 impl Service {
+    /// Opens the data folder and starts the node: returns when its groups have leaders and the log is applied.
+    ///
+    /// Must run inside an actix system. Errors: the folder is in use, of a newer format, of another application id, or
+    /// damaged beyond what the log can rebuild.
+    pub async fn open(_options: ServiceOptions) -> Result<(Service, Started)> {
+        Err(Error::internal("not wired"))
+    }
+    /// Stops the node: waits for writes under way, dumps the small state, closes every file. Later calls answer 503.
+    pub async fn shutdown(&self) {}
     /// Applies `ops` to one index in order, atomically; creates the index when it is missing. `DeleteIndex` is allowed anywhere.
     pub async fn write_records(&self, _index: &IndexName, _ops: Vec<CallerOp>) -> Result<Receipt> {
         Err(Error::internal("not wired"))
