@@ -30,20 +30,78 @@ pub trait Files: Send + Sync + fmt::Debug {
     fn remove_dir_all(&self, path: &Path) -> io::Result<()>;
     /// Makes the names in a folder durable.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// Makes durable what any process wrote to an existing file.
+    fn sync_file(&self, path: &Path) -> io::Result<()>;
+
+    /// Like [`Files::create`], readable and writable by the owner alone (mode 0600) from the first moment.
+    fn create_private(&self, path: &Path) -> io::Result<Box<dyn FileWriter>>;
 
     /// Replaces `path` by `bytes` so that after a power cut it holds either the old content or all of the new.
     fn write_atomic(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let temporary = temporary_name(path);
-        match self.remove(&temporary) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-            _ => {}
+        self.write_atomic_with(path, &mut |file| file.write_all(bytes))
+    }
+
+    /// Like [`Files::write_atomic`] for content that is written piece by piece. When `write` errors the old content stays.
+    fn write_atomic_with(
+        &self,
+        path: &Path,
+        write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let temporary = fresh_temporary(self, path)?;
+        put_in_place(self, self.create(&temporary)?, &temporary, path, write)
+    }
+
+    /// Like [`Files::write_atomic`] with a file that only the owner may read.
+    fn write_atomic_private(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let temporary = fresh_temporary(self, path)?;
+        put_in_place(self, self.create_private(&temporary)?, &temporary, path, &mut |file| {
+            file.write_all(bytes)
+        })
+    }
+
+    /// Creates a folder and its missing parents so that all of them survive a power cut.
+    fn create_dir_durable(&self, path: &Path) -> io::Result<()> {
+        let missing: Vec<&Path> =
+            path.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.is_dir()).collect();
+        self.create_dir_all(path)?;
+        for made in missing.iter().rev() {
+            self.sync_dir(folder_of(made))?;
         }
-        let mut file = self.create(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync()?;
-        drop(file);
-        self.rename(&temporary, path)?;
-        self.sync_dir(path.parent().unwrap_or(Path::new(".")))
+        Ok(())
+    }
+}
+
+fn fresh_temporary<F: Files + ?Sized>(files: &F, path: &Path) -> io::Result<PathBuf> {
+    let temporary = temporary_name(path);
+    match files.remove(&temporary) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        _ => Ok(temporary),
+    }
+}
+
+fn put_in_place<F: Files + ?Sized>(
+    files: &F,
+    mut file: Box<dyn FileWriter>,
+    temporary: &Path,
+    path: &Path,
+    write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let written = write(&mut *file).and_then(|()| file.sync());
+    drop(file);
+    if let Err(e) = written {
+        // The old content stands; the leftover may stay when it cannot be removed.
+        let _ = files.remove(temporary);
+        return Err(e);
+    }
+    files.rename(temporary, path)?;
+    files.sync_dir(folder_of(path))
+}
+
+/// The folder a path is in; the current one for a bare name.
+pub fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
     }
 }
 
@@ -101,5 +159,15 @@ impl Files for RealFiles {
     }
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         std::fs::File::open(path)?.sync_all()
+    }
+    fn sync_file(&self, path: &Path) -> io::Result<()> {
+        std::fs::File::open(path)?.sync_all()
+    }
+    fn create_private(&self, path: &Path) -> io::Result<Box<dyn FileWriter>> {
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        Ok(Box::new(RealFile(options.open(path)?)))
     }
 }

@@ -1,2 +1,15 @@
 //! Durable bytes of one node: the file layer, the small-state store, its dump, and how values are framed.
+
+pub mod codec;
+pub mod dump;
+mod error;
 pub mod files;
+pub mod full_disk;
+pub mod identity;
+pub mod kv;
+pub mod layout;
+pub mod recorder;
+mod session;
+mod upgrade;
+
+pub use error::{Result, StoreError};

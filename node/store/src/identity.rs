@@ -1,0 +1,173 @@
+//! Who this node is: the data folder's lock, the member's UUID, the application id and the admin key.
+
+use crate::error::{Result, StoreError};
+use crate::files::{Files, RealFiles};
+use crate::layout::Layout;
+use std::fs::{File, TryLockError};
+use std::path::Path;
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// A data folder that this process, and no other, uses. Dropping it lets the next one in.
+#[derive(Debug)]
+pub struct DataFolder {
+    layout: Layout,
+    files: Arc<dyn Files>,
+    node_id: Uuid,
+    _lock: File,
+}
+
+impl DataFolder {
+    /// Locks and prepares the folder, making or upgrading it as needed.
+    ///
+    /// Errors: `InUse` while another process has it; `TooNew`; `NotOurs`; `Io`.
+    pub fn open(root: &Path) -> Result<DataFolder> {
+        let files = RealFiles::shared();
+        let layout = Layout::new(root);
+        files.create_dir_durable(root).map_err(|e| StoreError::io("create", root, e))?;
+        let lock = lock(&layout)?;
+        layout.prepare(&*files)?;
+        let node_id = read_or_make_node_id(&layout, &*files)?;
+        Ok(DataFolder { layout, files, node_id, _lock: lock })
+    }
+    /// Where everything in it is.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+    /// The file layer it is written through.
+    pub fn files(&self) -> &Arc<dyn Files> {
+        &self.files
+    }
+    /// The member's identity: a file, never an address.
+    pub fn node_id(&self) -> Uuid {
+        self.node_id
+    }
+    /// The application id, once there is one.
+    pub fn app_id(&self) -> Result<Option<String>> {
+        read_line(&self.layout.app_id())
+    }
+    /// Sets the application id at the first start.
+    ///
+    /// Errors: `OtherApp` when the folder has another one.
+    pub fn set_app_id(&self, app_id: &str) -> Result<()> {
+        match self.app_id()? {
+            Some(kept) if kept == app_id => Ok(()),
+            Some(kept) => Err(StoreError::OtherApp {
+                path: self.layout.root().to_path_buf(),
+                kept,
+                asked: app_id.to_string(),
+            }),
+            None => write_line(&self.layout.app_id(), app_id, &*self.files),
+        }
+    }
+    /// The admin key in the folder.
+    pub fn admin_key(&self) -> Result<Option<String>> {
+        read_line(&self.layout.admin_key())
+    }
+    /// Puts the admin key into its file, which only the owner may read.
+    pub fn set_admin_key(&self, key: &str) -> Result<()> {
+        let path = self.layout.admin_key();
+        let line = format!("{key}\n");
+        self.files.write_atomic_private(&path, line.as_bytes()).map_err(|e| StoreError::io("write", &path, e))
+    }
+    /// Notes the bound address of the server, for tools and tests on this machine.
+    pub fn set_address(&self, address: &str) -> Result<()> {
+        write_line(&self.layout.address(), address, &*self.files)
+    }
+    /// Takes the note of the address away: at the start, because it is the last process's, and at the end.
+    pub fn clear_address(&self) -> Result<()> {
+        let path = self.layout.address();
+        match self.files.remove(&path) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(StoreError::io("remove", &path, e)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn lock(layout: &Layout) -> Result<File> {
+    let path = layout.lock();
+    let file = File::options().create(true).truncate(false).write(true).open(&path);
+    let file = file.map_err(|e| StoreError::io("open", &path, e))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(StoreError::InUse { path: layout.root().to_path_buf() }),
+        Err(TryLockError::Error(e)) => Err(StoreError::io("lock", &path, e)),
+    }
+}
+
+fn read_or_make_node_id(layout: &Layout, files: &dyn Files) -> Result<Uuid> {
+    let path = layout.node_id();
+    match read_line(&path)? {
+        Some(text) => {
+            Uuid::parse_str(&text).map_err(|_| StoreError::damaged(path.display().to_string(), "not a UUID"))
+        }
+        None => {
+            let id = Uuid::new_v4();
+            write_line(&path, &id.to_string(), files)?;
+            Ok(id)
+        }
+    }
+}
+
+/// The one line of a file, without surrounding blanks. `None` when the file is missing or empty.
+fn read_line(path: &Path) -> Result<Option<String>> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text.trim().to_string()).filter(|line| !line.is_empty())),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(StoreError::io("read", path, e)),
+    }
+}
+
+fn write_line(path: &Path, line: &str, files: &dyn Files) -> Result<()> {
+    files.write_atomic(path, format!("{line}\n").as_bytes()).map_err(|e| StoreError::io("write", path, e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_user_of_the_folder_is_refused_until_the_first_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = DataFolder::open(dir.path()).unwrap();
+        let refused = DataFolder::open(dir.path()).unwrap_err();
+        assert!(matches!(refused, StoreError::InUse { .. }));
+        assert!(refused.to_string().contains(dir.path().to_str().unwrap()), "{refused}");
+        let id = first.node_id();
+        drop(first);
+        assert_eq!(DataFolder::open(dir.path()).unwrap().node_id(), id, "the identity stays");
+    }
+
+    #[test]
+    fn the_application_id_stays_and_the_admin_key_may_change() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = DataFolder::open(dir.path()).unwrap();
+        assert_eq!((folder.app_id().unwrap(), folder.admin_key().unwrap()), (None, None));
+        folder.set_app_id("SHOP").unwrap();
+        folder.set_app_id("SHOP").unwrap();
+        let text = folder.set_app_id("OTHER").unwrap_err().to_string();
+        assert!(text.contains("SHOP") && text.contains("OTHER"), "{text}");
+        for key in ["first", "second"] {
+            folder.set_admin_key(key).unwrap();
+            assert_eq!(folder.admin_key().unwrap().as_deref(), Some(key));
+        }
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = std::fs::metadata(folder.layout().admin_key()).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+        folder.set_address("127.0.0.1:7700").unwrap();
+        folder.clear_address().unwrap();
+        folder.clear_address().unwrap();
+        assert!(!folder.layout().address().exists());
+    }
+
+    #[test]
+    fn a_damaged_node_id_is_an_error_not_a_new_identity() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(DataFolder::open(dir.path()).unwrap());
+        std::fs::write(Layout::new(dir.path()).node_id(), "nonsense").unwrap();
+        assert!(matches!(DataFolder::open(dir.path()), Err(StoreError::Damaged { .. })));
+    }
+}

@@ -1,0 +1,533 @@
+//! Where the small state is kept while the node runs: a working store that is verified at every start and never trusted with durability.
+//!
+//! What survives a power cut is the last dump and the log; this store saves reading them after an ordinary restart. At
+//! [`Kv::open`] it is used only if the last process closed it, or died on a machine that has been up since, and if every
+//! row of every tree matches the digest that is kept in the same batch as the rows. Anything else gives an empty store
+//! and a [`Start::Rebuild`] with the reason.
+
+use crate::error::{Result, StoreError};
+use crate::files::{Files, folder_of};
+use crate::session::{self, Ended, Seal, Session, row_digest};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use quorate_model::limits::KV_VALUE_BYTES_MAX;
+
+/// Small segments: large values leave them for files that are never synced (distributed §3).
+const SEGMENT_BYTES: usize = 8 << 20;
+/// How long opening and verifying may take before the store counts as damaged: 4 GB at 50 MB/s, with room.
+const OPEN_S: u64 = 120;
+
+/// Letters before the keys in a tree.
+const ROW: u8 = b'r';
+const CHUNK: u8 = b'c';
+const SEAL_KEY: &[u8] = b"seal";
+/// First byte of a stored value.
+const INLINE: u8 = 0;
+const CHUNKED: u8 = 1;
+
+/// How the store was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// Every tree holds exactly what some batch left; how far is in [`Tree::applied`].
+    Verified,
+    /// The store is empty; the state must come from the dump and the log.
+    Rebuild {
+        /// Why, in words for the log.
+        reason: String,
+    },
+}
+
+/// The working store of one node: one tree per group.
+#[derive(Clone, Debug)]
+pub struct Kv {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    folder: PathBuf,
+    files: Arc<dyn Files>,
+    db: sled::Db,
+    /// The trees in use and the session file that lists them.
+    open: Mutex<Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    session: Session,
+    trees: BTreeMap<String, Tree>,
+}
+
+/// The rows of one group. Cheap to clone; one writer at a time, readers see whole batches.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    name: Arc<str>,
+    rows: sled::Tree,
+    seal: Arc<RwLock<Seal>>,
+}
+
+/// What one step of a group's log changes; the last change of a key counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batch {
+    changes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    applied_index: u64,
+}
+
+impl Batch {
+    /// An empty batch that brings the tree to `applied_index`.
+    pub fn new(applied_index: u64) -> Self {
+        Batch { changes: BTreeMap::new(), applied_index }
+    }
+    /// Sets a row.
+    pub fn put(&mut self, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) {
+        self.changes.insert(key.into(), Some(value.into()));
+    }
+    /// Removes a row; a missing one is no error.
+    pub fn delete(&mut self, key: impl Into<Vec<u8>>) {
+        self.changes.insert(key.into(), None);
+    }
+    /// The log index the tree has after this batch.
+    pub fn applied_index(&self) -> u64 {
+        self.applied_index
+    }
+    /// Moves the log index the tree will have.
+    pub fn set_applied_index(&mut self, applied_index: u64) {
+        self.applied_index = applied_index;
+    }
+    /// How many rows change.
+    pub fn len(&self) -> usize {
+        self.changes.len()
+    }
+    /// Whether no row changes.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+    /// What this batch does to a row: `None` nothing, `Some(None)` removes it.
+    pub fn change(&self, key: &[u8]) -> Option<Option<&[u8]>> {
+        self.changes.get(key).map(Option::as_deref)
+    }
+}
+
+/// A row: key and value.
+pub type Row = (Vec<u8>, Vec<u8>);
+
+impl Kv {
+    /// Opens the store in `folder`, making it if needed. `cache_bytes` bounds its page cache (real use is up to 1.6 times that).
+    ///
+    /// Never fails because of damage: what cannot be verified is moved to `aside/` (the one before is dropped) and the
+    /// store starts empty. Errors: the folder cannot be written.
+    pub fn open(folder: &Path, files: Arc<dyn Files>, cache_bytes: u64) -> Result<(Kv, Start)> {
+        files.create_dir_all(folder).map_err(|e| StoreError::io("create", folder, e))?;
+        match try_existing(folder, &files, cache_bytes) {
+            Ok(kv) => Ok((kv, Start::Verified)),
+            Err(reason) => {
+                set_aside(folder, &files)?;
+                let kv = create(folder, files, cache_bytes)?;
+                Ok((kv, Start::Rebuild { reason }))
+            }
+        }
+    }
+
+    /// The tree with this name, made if needed.
+    pub fn tree(&self, name: &str) -> Result<Tree> {
+        let mut open = self.inner.open();
+        if let Some(tree) = open.trees.get(name) {
+            return Ok(tree.clone());
+        }
+        let rows = self.inner.db.open_tree(name).map_err(broken)?;
+        let tree = Tree { name: name.into(), rows, seal: Arc::default() };
+        tree.rows.insert(SEAL_KEY, crate::codec::encode(&Seal::default())).map_err(broken)?;
+        self.inner.db.flush().map_err(broken)?;
+        sync_all(&self.inner.folder.join("db"), &*self.inner.files)?;
+        open.session.trees.insert(name.to_string(), Seal::default());
+        open.session.write(&*self.inner.files, &session::path(&self.inner.folder))?;
+        open.trees.insert(name.to_string(), tree.clone());
+        Ok(tree)
+    }
+
+    /// Names of the trees, sorted.
+    pub fn tree_names(&self) -> Vec<String> {
+        self.inner.open().trees.keys().cloned().collect()
+    }
+
+    /// Writes everything out and marks the store as closed. Later use of its trees is an error of the caller: their
+    /// changes would make the next start rebuild.
+    pub fn close(self) -> Result<()> {
+        let mut open = self.inner.open();
+        self.inner.db.flush().map_err(broken)?;
+        sync_all(&self.inner.folder.join("db"), &*self.inner.files)?;
+        let seals = open.trees.iter().map(|(name, tree)| (name.clone(), *tree.read())).collect();
+        open.session = Session { ended: Ended::Clean, trees: seals };
+        open.session.write(&*self.inner.files, &session::path(&self.inner.folder))
+    }
+
+    /// Marks the store as not to be trusted: the next start rebuilds. For a caller that found a wrong row.
+    pub fn distrust(&self) -> Result<()> {
+        let mut open = self.inner.open();
+        open.session.ended = Ended::Failed;
+        open.session.write(&*self.inner.files, &session::path(&self.inner.folder))
+    }
+
+    /// Bytes on disk.
+    pub fn disk_bytes(&self) -> u64 {
+        self.inner.db.size_on_disk().unwrap_or(0)
+    }
+}
+
+impl Inner {
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Tree {
+    /// The value of a row.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let _whole_batches = self.read();
+        match self.rows.get(row_key(key)).map_err(broken)? {
+            Some(stored) => Ok(Some(self.value(key, &stored)?)),
+            None => Ok(None),
+        }
+    }
+
+    /// All rows whose key starts with `prefix`, in key order. For large results see [`Tree::visit`].
+    pub fn scan(&self, prefix: &[u8]) -> Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        self.visit(prefix, &mut |key, value| {
+            rows.push((key.to_vec(), value));
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// Calls `row` with every row whose key starts with `prefix`, in key order, as of one batch: writers wait meanwhile,
+    /// so `row` must not use this tree. Returns the log index the rows reflect.
+    pub fn visit(&self, prefix: &[u8], row: &mut dyn FnMut(&[u8], Vec<u8>) -> Result<()>) -> Result<u64> {
+        let seal = self.read();
+        for stored in self.rows.scan_prefix(row_key(prefix)) {
+            let (key, stored) = stored.map_err(broken)?;
+            let value = self.value(&key[1..], &stored)?;
+            row(&key[1..], value)?;
+        }
+        Ok(seal.applied)
+    }
+
+    /// Applies all changes of a batch and its log index, or none of them.
+    ///
+    /// Errors: `Broken`; the store must then not be used further.
+    pub fn apply(&self, batch: &Batch) -> Result<()> {
+        let mut seal = self.write();
+        let mut next = Seal { applied: batch.applied_index, ..*seal };
+        let mut changes = sled::Batch::default();
+        for (key, value) in &batch.changes {
+            if let Some(stored) = self.rows.get(row_key(key)).map_err(broken)? {
+                let old = Stored::parse(&stored).ok_or_else(|| self.damaged(key))?;
+                next.rows = next.rows.wrapping_sub(1);
+                next.digest = next.digest.wrapping_sub(old.digest(key));
+                for number in 0..old.chunks() {
+                    changes.remove(chunk_key(key, number));
+                }
+                if value.is_none() {
+                    changes.remove(row_key(key));
+                }
+            }
+            if let Some(value) = value {
+                next.rows += 1;
+                next.digest = next.digest.wrapping_add(row_digest(key, value));
+                put_value(&mut changes, key, value);
+            }
+        }
+        changes.insert(SEAL_KEY, crate::codec::encode(&next));
+        self.rows.apply_batch(changes).map_err(broken)?;
+        *seal = next;
+        Ok(())
+    }
+
+    /// Replaces all rows: empties the tree, puts `rows` and, last, sets the log index. A process that dies in between
+    /// leaves a tree with log index 0, which asks for the same again.
+    pub fn restore(&self, applied_index: u64, rows: &mut dyn Iterator<Item = Result<Row>>) -> Result<()> {
+        {
+            let mut seal = self.write();
+            self.rows.insert(SEAL_KEY, &b""[..]).map_err(broken)?;
+            self.rows.clear().map_err(broken)?;
+            *seal = Seal::default();
+            self.rows.insert(SEAL_KEY, crate::codec::encode(&*seal)).map_err(broken)?;
+        }
+        let mut batch = Batch::new(0);
+        let mut bytes = 0;
+        for row in rows {
+            let (key, value) = row?;
+            bytes += key.len() + value.len();
+            batch.put(key, value);
+            if bytes > 1 << 20 {
+                self.apply(&batch)?;
+                batch = Batch::new(0);
+                bytes = 0;
+            }
+        }
+        batch.set_applied_index(applied_index);
+        self.apply(&batch)
+    }
+
+    /// The log index the rows reflect; 0 when nothing was applied.
+    pub fn applied(&self) -> u64 {
+        self.read().applied
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> u64 {
+        self.read().rows
+    }
+
+    fn value(&self, key: &[u8], stored: &[u8]) -> Result<Vec<u8>> {
+        let (chunks, bytes, digest) = match Stored::parse(stored).ok_or_else(|| self.damaged(key))? {
+            Stored::Inline(value) => return Ok(value.to_vec()),
+            Stored::Chunked { chunks, bytes, digest } => (chunks, bytes, digest),
+        };
+        let mut value = Vec::new();
+        for number in 0..chunks {
+            let chunk = self.rows.get(chunk_key(key, number)).map_err(broken)?;
+            value.extend_from_slice(&chunk.ok_or_else(|| self.damaged(key))?);
+        }
+        if value.len() as u64 != bytes || row_digest(key, &value) != digest {
+            return Err(self.damaged(key));
+        }
+        Ok(value)
+    }
+
+    /// Compares every row with the seal. `Err` says what is wrong.
+    fn verify(&self) -> Result<Seal> {
+        let wrong = |why: &str| StoreError::damaged(format!("tree {}", self.name), why);
+        let stored = self.rows.get(SEAL_KEY).map_err(broken)?.ok_or_else(|| wrong("its seal is missing"))?;
+        let seal: Seal = crate::codec::decode(&stored, 64)?;
+        let mut found = Seal { applied: seal.applied, ..Seal::default() };
+        let mut chunks = 0usize;
+        for row in self.rows.scan_prefix([ROW]) {
+            let (key, stored) = row.map_err(broken)?;
+            chunks += Stored::parse(&stored).ok_or_else(|| self.damaged(&key))?.chunks() as usize;
+            let value = self.value(&key[1..], &stored)?;
+            found.rows += 1;
+            found.digest = found.digest.wrapping_add(row_digest(&key[1..], &value));
+        }
+        let mut chunks_found = 0usize;
+        for chunk in self.rows.scan_prefix([CHUNK]).keys() {
+            chunk.map_err(broken)?;
+            chunks_found += 1;
+        }
+        match found == seal && chunks == chunks_found {
+            true => Ok(seal),
+            false => Err(wrong("its rows do not match its seal")),
+        }
+    }
+
+    fn damaged(&self, key: &[u8]) -> StoreError {
+        StoreError::damaged(format!("tree {}", self.name), format!("row {}", key.escape_ascii()))
+    }
+    fn read(&self) -> RwLockReadGuard<'_, Seal> {
+        self.seal.read().unwrap_or_else(PoisonError::into_inner)
+    }
+    fn write(&self) -> RwLockWriteGuard<'_, Seal> {
+        self.seal.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A value as it stands in its row.
+enum Stored<'b> {
+    Inline(&'b [u8]),
+    Chunked { chunks: u32, bytes: u64, digest: u64 },
+}
+
+impl<'b> Stored<'b> {
+    fn parse(stored: &'b [u8]) -> Option<Self> {
+        let (kind, rest) = stored.split_first()?;
+        match *kind {
+            INLINE => Some(Stored::Inline(rest)),
+            CHUNKED => {
+                let (chunks, bytes, digest) = crate::codec::decode(rest, 64).ok()?;
+                Some(Stored::Chunked { chunks, bytes, digest })
+            }
+            _ => None,
+        }
+    }
+    fn chunks(&self) -> u32 {
+        match self {
+            Stored::Inline(_) => 0,
+            Stored::Chunked { chunks, .. } => *chunks,
+        }
+    }
+    fn digest(&self, key: &[u8]) -> u64 {
+        match self {
+            Stored::Inline(value) => row_digest(key, value),
+            Stored::Chunked { digest, .. } => *digest,
+        }
+    }
+}
+
+fn put_value(changes: &mut sled::Batch, key: &[u8], value: &[u8]) {
+    let mut stored = Vec::with_capacity(1 + value.len().min(KV_VALUE_BYTES_MAX));
+    if value.len() < KV_VALUE_BYTES_MAX {
+        stored.push(INLINE);
+        stored.extend_from_slice(value);
+    } else {
+        let chunks = value.chunks(KV_VALUE_BYTES_MAX);
+        stored.push(CHUNKED);
+        stored.extend(crate::codec::encode(&(
+            chunks.len() as u32,
+            value.len() as u64,
+            row_digest(key, value),
+        )));
+        for (number, chunk) in chunks.enumerate() {
+            changes.insert(chunk_key(key, number as u32), chunk);
+        }
+    }
+    changes.insert(row_key(key), stored);
+}
+
+fn row_key(key: &[u8]) -> Vec<u8> {
+    [&[ROW], key].concat()
+}
+
+fn chunk_key(key: &[u8], number: u32) -> Vec<u8> {
+    [&[CHUNK], key, &number.to_be_bytes()].concat()
+}
+
+fn broken(error: sled::Error) -> StoreError {
+    StoreError::Broken(error.to_string())
+}
+
+fn open_db(db: PathBuf, cache_bytes: u64) -> Result<sled::Db> {
+    sled::Config::new()
+        .path(db)
+        .segment_size(SEGMENT_BYTES)
+        .cache_capacity(cache_bytes)
+        .flush_every_ms(Some(500))
+        .open()
+        .map_err(broken)
+}
+
+/// Opens and verifies what is there. `Err` says why it cannot be used.
+fn try_existing(folder: &Path, files: &Arc<dyn Files>, cache_bytes: u64) -> Result<Kv, String> {
+    let path = session::path(folder);
+    let mut session = match Session::read(&path) {
+        Ok(Some(session)) => session,
+        Ok(None) => return Err("there is none yet".into()),
+        Err(e) => return Err(e.to_string()),
+    };
+    if let Some(reason) = session.distrust() {
+        return Err(reason);
+    }
+    let db = folder.join("db");
+    if !db.join("db").exists() {
+        return Err("its files are gone".into());
+    }
+    let was_clean = session.ended == Ended::Clean;
+    // From here on its files change: a clean end must not be on disk any more.
+    session.ended = Ended::Open { boot_id: session::boot_id_now() };
+    session.write(&**files, &path).map_err(|e| e.to_string())?;
+    let (db, trees) = open_guarded(db, cache_bytes, session.trees.clone(), was_clean)?;
+    let inner = Inner {
+        folder: folder.to_path_buf(),
+        files: files.clone(),
+        db,
+        open: Mutex::new(Open { session, trees }),
+    };
+    Ok(Kv { inner: Arc::new(inner) })
+}
+
+type Verified = (sled::Db, BTreeMap<String, Tree>);
+
+/// Damaged files make the engine panic or wait for ever in places, so it opens them on a thread of its own, with a deadline.
+fn open_guarded(
+    db: PathBuf,
+    cache_bytes: u64,
+    known: BTreeMap<String, Seal>,
+    was_clean: bool,
+) -> Result<Verified, String> {
+    let (done, wait) = std::sync::mpsc::sync_channel(1);
+    let work = move || {
+        let result = catch_unwind(AssertUnwindSafe(|| verify_all(db, cache_bytes, &known, was_clean)));
+        let result = match result {
+            Ok(result) => result.map_err(|e| e.to_string()),
+            Err(_) => Err("its files do not fit together".into()),
+        };
+        // The receiver is gone when the deadline has passed; the store is then dropped here.
+        let _ = done.send(result);
+    };
+    std::thread::Builder::new().name("state-open".into()).spawn(work).map_err(|e| e.to_string())?;
+    wait.recv_timeout(std::time::Duration::from_secs(OPEN_S))
+        .unwrap_or_else(|_| Err(format!("it did not open within {OPEN_S} s")))
+}
+
+fn verify_all(
+    db: PathBuf,
+    cache_bytes: u64,
+    known: &BTreeMap<String, Seal>,
+    was_clean: bool,
+) -> Result<Verified> {
+    let db = open_db(db, cache_bytes)?;
+    let names = db.tree_names();
+    let mut trees = BTreeMap::new();
+    for (name, sealed) in known {
+        if !names.iter().any(|n| n == name.as_bytes()) {
+            return Err(StoreError::damaged(format!("tree {name}"), "it is missing"));
+        }
+        let rows = db.open_tree(name).map_err(broken)?;
+        let tree = Tree { name: name.as_str().into(), rows, seal: Arc::default() };
+        let seal = tree.verify()?;
+        if was_clean && seal != *sealed {
+            return Err(StoreError::damaged(format!("tree {name}"), "it is not as it was closed"));
+        }
+        *tree.write() = seal;
+        trees.insert(name.clone(), tree);
+    }
+    Ok((db, trees))
+}
+
+fn create(folder: &Path, files: Arc<dyn Files>, cache_bytes: u64) -> Result<Kv> {
+    let db = open_db(folder.join("db"), cache_bytes)?;
+    db.flush().map_err(broken)?;
+    sync_all(&folder.join("db"), &*files)?;
+    files.sync_dir(folder).map_err(|e| StoreError::io("sync", folder, e))?;
+    files.sync_dir(folder_of(folder)).map_err(|e| StoreError::io("sync", folder_of(folder), e))?;
+    let session = Session { ended: Ended::Open { boot_id: session::boot_id_now() }, trees: BTreeMap::new() };
+    session.write(&*files, &session::path(folder))?;
+    let open = Mutex::new(Open { session, trees: BTreeMap::new() });
+    Ok(Kv { inner: Arc::new(Inner { folder: folder.to_path_buf(), files, db, open }) })
+}
+
+fn set_aside(folder: &Path, files: &Arc<dyn Files>) -> Result<()> {
+    let (db, aside) = (folder.join("db"), folder.join("aside"));
+    if db.exists() {
+        match files.remove_dir_all(&aside) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                return Err(StoreError::io("remove", &aside, e));
+            }
+            _ => {}
+        }
+        files.rename(&db, &aside).map_err(|e| StoreError::io("move aside", &db, e))?;
+        files.sync_dir(folder).map_err(|e| StoreError::io("sync", folder, e))?;
+    }
+    Ok(())
+}
+
+/// The engine syncs only part of what it writes, so this syncs every file of it, and their names.
+fn sync_all(db: &Path, files: &dyn Files) -> Result<()> {
+    let entries = std::fs::read_dir(db).map_err(|e| StoreError::io("list", db, e))?;
+    for entry in entries {
+        let entry = entry.map_err(|e| StoreError::io("list", db, e))?;
+        let path = entry.path();
+        if path.is_dir() {
+            sync_all(&path, files)?;
+        } else {
+            match files.sync_file(&path) {
+                // The engine removes its snapshots when it has written newer ones.
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+                result => result.map_err(|e| StoreError::io("sync", &path, e))?,
+            }
+        }
+    }
+    files.sync_dir(db).map_err(|e| StoreError::io("sync", db, e))
+}
