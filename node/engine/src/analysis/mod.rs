@@ -1,0 +1,7 @@
+//! Which words a text consists of: normalisation and tokens (C§6.1–6.3), the same for records and queries.
+
+mod normalise;
+mod tokenise;
+
+pub use normalise::is_ideographic;
+pub use tokenise::{Analyzer, Token, TokenKind, TokenOptions};

@@ -1,0 +1,202 @@
+//! What a segment file looks like: a header, aligned sections, a table of them, a checked trailer.
+//!
+//! ```text
+//! 0    magic "QRTSEG01" · format version u32 · zeros up to 64
+//! 64   sections, each starting at a multiple of 64
+//!      table: per section id u32 · crc32 u32 · offset u64 · length u64
+//! end  table offset u64 · sections u32 · crc32 of header, table and the 12 bytes before u32 · magic "QRTSEGEN"
+//! ```
+//! Numbers are little-endian. The trailer's checksum is verified at open, the sections' own by [`Container::verify`].
+
+use super::error::{IndexError, Result};
+use std::io::{self, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use tantivy::directory::OwnedBytes;
+
+/// The format this build writes.
+pub const FORMAT_VERSION: u32 = 1;
+const MAGIC: &[u8; 8] = b"QRTSEG01";
+const END_MAGIC: &[u8; 8] = b"QRTSEGEN";
+const ALIGN: usize = 64;
+const ENTRY: usize = 24;
+const TRAILER: usize = 24;
+
+/// Writes sections one after another.
+pub struct ContainerWriter<W: Write> {
+    out: W,
+    at: u64,
+    table: Vec<u8>,
+    sections: u32,
+    crc: crc32fast::Hasher,
+}
+
+impl<W: Write> ContainerWriter<W> {
+    /// Writes the header.
+    pub fn new(mut out: W) -> io::Result<Self> {
+        out.write_all(&header())?;
+        Ok(ContainerWriter {
+            out,
+            at: ALIGN as u64,
+            table: Vec::new(),
+            sections: 0,
+            crc: crc32fast::Hasher::new(),
+        })
+    }
+    /// Writes a whole section.
+    pub fn section(&mut self, id: u32, bytes: &[u8]) -> io::Result<()> {
+        self.begin(id);
+        self.append(bytes)?;
+        self.end()
+    }
+    /// Starts a section that [`Self::append`] fills.
+    pub fn begin(&mut self, id: u32) {
+        self.table.extend_from_slice(&id.to_le_bytes());
+        self.table.extend_from_slice(&[0; 4]);
+        self.table.extend_from_slice(&self.at.to_le_bytes());
+        self.table.extend_from_slice(&[0; 8]);
+        self.sections += 1;
+        self.crc = crc32fast::Hasher::new();
+    }
+    /// Adds bytes to the section in progress.
+    pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.crc.update(bytes);
+        self.at += bytes.len() as u64;
+        self.out.write_all(bytes)
+    }
+    /// Ends the section in progress.
+    pub fn end(&mut self) -> io::Result<()> {
+        let entry = self.table.len() - ENTRY;
+        let row = &mut self.table[entry..];
+        let start = u64::from_le_bytes(row[8..16].try_into().expect("eight bytes"));
+        row[4..8].copy_from_slice(&self.crc.clone().finalize().to_le_bytes());
+        row[16..24].copy_from_slice(&(self.at - start).to_le_bytes());
+        let rest = (ALIGN - self.at as usize % ALIGN) % ALIGN;
+        self.out.write_all(&[0; ALIGN][..rest])?;
+        self.at += rest as u64;
+        Ok(())
+    }
+    /// Writes table and trailer and hands the output back.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.out.write_all(&self.table)?;
+        let mut trailer = Vec::with_capacity(TRAILER);
+        trailer.extend_from_slice(&self.at.to_le_bytes());
+        trailer.extend_from_slice(&self.sections.to_le_bytes());
+        let crc = frame_crc(&header(), &self.table, &trailer);
+        trailer.extend_from_slice(&crc.to_le_bytes());
+        trailer.extend_from_slice(END_MAGIC);
+        self.out.write_all(&trailer)?;
+        Ok(self.out)
+    }
+}
+
+fn header() -> [u8; ALIGN] {
+    let mut header = [0; ALIGN];
+    header[..8].copy_from_slice(MAGIC);
+    header[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+    header
+}
+fn frame_crc(header: &[u8], table: &[u8], trailer: &[u8]) -> u32 {
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(header);
+    crc.update(table);
+    crc.update(trailer);
+    crc.finalize()
+}
+
+/// A file of sections, in memory or mapped.
+#[derive(Clone)]
+pub struct Container {
+    path: PathBuf,
+    bytes: OwnedBytes,
+    sections: Vec<(u32, u32, Range<usize>)>,
+}
+
+impl Container {
+    /// Checks header, table and trailer. `path` names the file in errors.
+    pub fn open(path: &Path, bytes: OwnedBytes) -> Result<Container> {
+        let damaged = |what: &str| IndexError::damaged(path, what);
+        if bytes.len() < ALIGN + TRAILER || &bytes[..8] != MAGIC {
+            return Err(damaged("not a segment file"));
+        }
+        let version = u32_at(&bytes, 8);
+        if version > FORMAT_VERSION {
+            return Err(IndexError::NewerFormat { path: path.into(), found: version, known: FORMAT_VERSION });
+        }
+        let trailer = bytes.len() - TRAILER;
+        if &bytes[trailer + 16..] != END_MAGIC {
+            return Err(damaged("its end is missing"));
+        }
+        let table = u64_at(&bytes, trailer) as usize;
+        let count = u32_at(&bytes, trailer + 8) as usize;
+        if table < ALIGN || count.checked_mul(ENTRY).and_then(|n| n.checked_add(table)) != Some(trailer) {
+            return Err(damaged("its table has the wrong size"));
+        }
+        let crc = frame_crc(&bytes[..ALIGN], &bytes[table..trailer], &bytes[trailer..trailer + 12]);
+        if crc != u32_at(&bytes, trailer + 12) {
+            return Err(damaged("checksum of header and table"));
+        }
+        let mut sections = Vec::with_capacity(count);
+        for row in bytes[table..trailer].chunks_exact(ENTRY) {
+            let (start, len) = (u64_at(row, 8) as usize, u64_at(row, 16) as usize);
+            let range = start..start.checked_add(len).ok_or_else(|| damaged("a section is too long"))?;
+            if range.end > table || start % ALIGN != 0 {
+                return Err(damaged("a section lies outside"));
+            }
+            sections.push((u32_at(row, 0), u32_at(row, 4), range));
+        }
+        Ok(Container { path: path.into(), bytes, sections })
+    }
+    /// Recomputes the checksum of every section. Cost: one pass over the file.
+    pub fn verify(&self) -> Result<()> {
+        for (id, crc, range) in &self.sections {
+            if crc32fast::hash(&self.bytes[range.clone()]) != *crc {
+                return Err(IndexError::damaged(&self.path, format!("checksum of section {id}")));
+            }
+        }
+        Ok(())
+    }
+    /// Where a section lies; an absent one is empty.
+    pub fn range(&self, id: u32) -> Range<usize> {
+        self.sections.iter().find(|s| s.0 == id).map_or(0..0, |s| s.2.clone())
+    }
+    /// The bytes of a range of [`Self::range`].
+    pub fn slice(&self, range: &Range<usize>) -> &[u8] {
+        &self.bytes[range.clone()]
+    }
+    /// A range as numbers. Sections start aligned, in files and in memory alike.
+    pub fn numbers<T: bytemuck::Pod>(&self, range: &Range<usize>) -> &[T] {
+        bytemuck::cast_slice(&self.bytes[range.clone()])
+    }
+    /// A range that shares ownership of the file.
+    pub fn owned(&self, range: &Range<usize>) -> OwnedBytes {
+        self.bytes.slice(range.clone())
+    }
+    /// Whether a range holds whole numbers of `T`.
+    pub fn holds<T>(&self, range: &Range<usize>) -> Option<usize> {
+        range.len().is_multiple_of(size_of::<T>()).then(|| range.len() / size_of::<T>())
+    }
+    /// Length of the file.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+    /// The file's path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+/// Copies bytes to memory that starts at a multiple of 64, so that sections can be cast in place.
+pub fn aligned(bytes: &[u8]) -> OwnedBytes {
+    let mut copy = vec![0; bytes.len() + ALIGN];
+    let shift = copy.as_ptr().align_offset(ALIGN).min(ALIGN);
+    copy[shift..shift + bytes.len()].copy_from_slice(bytes);
+    OwnedBytes::new(copy).slice(shift..shift + bytes.len())
+}

@@ -1,0 +1,87 @@
+//! Which number each section of a segment file has. The numbers are part of the format: append, never reuse.
+
+/// Six u64: documents, terms, tokens, listed postings, wide ranges, words of a bitmap.
+pub const COUNTS: u32 = 1;
+/// u32 × (documents + 1): where the tokens of a document start.
+pub const DOC_OFF: u32 = 2;
+/// u32 × tokens: term ordinals, ascending in each document.
+pub const ORDS: u32 = 3;
+/// u16 × tokens: packed positions.
+pub const POS: u32 = 4;
+/// u32 × (terms + 1): where the listed postings of a term start.
+pub const CSR_OFF: u32 = 5;
+/// u32 × listed postings: documents.
+pub const CSR: u32 = 6;
+/// u16 × listed postings: best position of the term in the document.
+pub const IMP: u32 = 7;
+/// u16 × terms: least place of the term's best positions.
+pub const BEST: u32 = 8;
+/// u32: terms that have a bitmap instead of a list, ascending.
+pub const DENSE: u32 = 9;
+/// u32: their document counts.
+pub const DENSE_DF: u32 = 10;
+/// u32 × 3 per wide range: lo, hi, length of its top list.
+pub const WIDE: u32 = 11;
+/// u32: the top lists of the wide ranges, one after another.
+pub const TOPS: u32 = 12;
+/// u64: the bitmaps of the wide ranges, one after another.
+pub const BITMAPS: u32 = 13;
+/// The term dictionary.
+pub const FST: u32 = 14;
+
+/// u64 × (documents + 1): where a record starts.
+pub const REC_OFF: u32 = 20;
+/// Raw JSON records.
+pub const REC: u32 = 21;
+/// u32 × (documents + 1): where an objectID starts.
+pub const ID_OFF: u32 = 22;
+/// objectIDs.
+pub const IDS: u32 = 23;
+/// u32 × (documents + 1): where a rank key starts.
+pub const RANK_OFF: u32 = 24;
+/// Rank keys.
+pub const RANKS: u32 = 25;
+/// u32 × (buckets + 1): where a bucket of the objectID table starts.
+pub const ID_BUCKETS: u32 = 26;
+/// u32 × 2 per document: fingerprint, document; grouped by bucket.
+pub const ID_SLOTS: u32 = 27;
+
+/// JSON: which columns there are.
+pub const COLUMNS: u32 = 30;
+/// u32 × (documents + 1): where the points of a document start.
+pub const GEO_OFF: u32 = 31;
+/// f64 × 2 per point: latitude, longitude.
+pub const GEO: u32 = 32;
+
+/// Column `i` has its sections at `COLUMN_BASE + i * COLUMN_STEP + part`.
+pub const COLUMN_BASE: u32 = 1_000;
+/// Section numbers set aside for each column.
+pub const COLUMN_STEP: u32 = 16;
+/// Parts of a facet column.
+pub mod facet {
+    /// Values, one after another, in (case-folded, original) order.
+    pub const VALUES: u32 = 0;
+    /// u32 × (values + 1).
+    pub const VALUE_OFF: u32 = 1;
+    /// u8, u16 or u32: ordinals of the documents; the largest number stands for none.
+    pub const ORDS: u32 = 2;
+    /// u32 × (documents + 1): only when a document has several values.
+    pub const DOC_OFF: u32 = 3;
+    /// u32 × (values + 1): where the documents of a value start.
+    pub const INV_OFF: u32 = 4;
+    /// u32: documents of the values without bitmap.
+    pub const INV: u32 = 5;
+    /// u32: values with a bitmap, ascending.
+    pub const DENSE: u32 = 6;
+    /// u32: their document counts.
+    pub const DENSE_DF: u32 = 7;
+    /// u64: their bitmaps.
+    pub const BITMAPS: u32 = 8;
+}
+/// Parts of a numeric column.
+pub mod numeric {
+    /// f64; not a number = none, when every document has at most one.
+    pub const VALUES: u32 = 0;
+    /// u32 × (documents + 1): only when a document has several values.
+    pub const DOC_OFF: u32 = 1;
+}

@@ -1,0 +1,314 @@
+//! What is in one segment: terms, postings, records and columns of some documents in their final order.
+//!
+//! Hot path: everything is read in place from one mapped file; no accessor allocates.
+
+use super::columns::{FacetColumn, GeoColumn, NumericColumn, StoredColumns};
+use super::container::{Container, aligned};
+use super::error::{IndexError, Result};
+use super::records::StoredRecords;
+use super::sections as s;
+use rustc_hash::FxHashMap;
+use std::fmt;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use tantivy::directory::OwnedBytes;
+
+/// A term dictionary; outputs are term ordinals.
+pub type TermFst = tantivy_fst::raw::Fst<OwnedBytes>;
+
+/// A segment as one view sees it: its immutable file and the documents that are alive.
+///
+/// Documents are numbered in rank order: a smaller number is a better rank. Across segments compare [`Segment::rank`].
+#[derive(Clone)]
+pub struct Segment {
+    file: Arc<SegmentFile>,
+    alive: Option<Arc<Vec<u64>>>,
+    alive_count: u32,
+}
+
+/// Postings of a segment. A term is its ordinal; a prefix is an interval of ordinals.
+#[derive(Clone, Copy)]
+pub struct Lists<'a> {
+    /// documents + 1: tokens of document `d` are `doc_off[d]..doc_off[d + 1]` of `ords` and `pos`.
+    pub doc_off: &'a [u32],
+    /// Term ordinals, ascending in each document.
+    pub ords: &'a [u32],
+    /// Packed positions (see [`super::position`]), ascending among equal ordinals of a document.
+    pub pos: &'a [u16],
+    /// terms + 1: postings of term `t` are `csr_off[t]..csr_off[t + 1]` of `csr` and `imp`; none for dense terms.
+    pub csr_off: &'a [u32],
+    /// Documents, ascending in each term.
+    pub csr: &'a [u32],
+    /// Best place of the term in the document, word 0 for unordered attributes; the flag is set when any occurrence is a
+    /// whole value.
+    pub imp: &'a [u16],
+    /// Per term the least `imp` with its flag cleared: a bound for early stops.
+    pub best: &'a [u16],
+    /// Terms that have a bitmap (`bitmap(t, t + 1)`) instead of a list, ascending.
+    pub dense: &'a [u32],
+    /// Their numbers of documents.
+    pub dense_df: &'a [u32],
+}
+
+impl Segment {
+    /// Joins a file and its live documents; `None` = all.
+    pub(crate) fn new(file: Arc<SegmentFile>, alive: Option<Arc<Vec<u64>>>) -> Segment {
+        let alive_count = match &alive {
+            None => file.doc_count,
+            Some(words) => words.iter().map(|w| w.count_ones()).sum(),
+        };
+        Segment { file, alive, alive_count }
+    }
+    /// The immutable part.
+    pub(crate) fn file(&self) -> &Arc<SegmentFile> {
+        &self.file
+    }
+    /// The live documents, shared.
+    pub(crate) fn alive_shared(&self) -> Option<Arc<Vec<u64>>> {
+        self.alive.clone()
+    }
+    /// A number that no other segment of this process has; deletes do not change it. For caches.
+    pub fn id(&self) -> u64 {
+        self.file.serial
+    }
+    /// Documents, dead ones included.
+    pub fn doc_count(&self) -> u32 {
+        self.file.doc_count
+    }
+    /// One bit per document, lowest first; `None` = all alive. Bits past the last document are 0.
+    pub fn alive(&self) -> Option<&[u64]> {
+        self.alive.as_ref().map(|words| words.as_slice())
+    }
+    /// Documents that are alive.
+    pub fn alive_count(&self) -> u32 {
+        self.alive_count
+    }
+    /// Whether `doc` is alive.
+    pub fn is_alive(&self, doc: u32) -> bool {
+        self.alive.as_ref().is_none_or(|words| words[doc as usize >> 6] >> (doc & 63) & 1 == 1)
+    }
+    /// The postings.
+    pub fn lists(&self) -> Lists<'_> {
+        self.file.lists()
+    }
+    /// The bitmap of an ordinal interval, when it is wide enough to have one. Dead documents are in it.
+    pub fn bitmap(&self, lo: u32, hi: u32) -> Option<&[u64]> {
+        let wide = self.file.wide.get(&(lo, hi))?;
+        let words = self.file.words;
+        let all: &[u64] = self.file.container.numbers(&self.file.bitmaps);
+        Some(&all[wide.bitmap as usize * words..(wide.bitmap as usize + 1) * words])
+    }
+    /// The best up to 1,000 documents of an interval that has a bitmap, for the one-word query without typos, ordered by
+    /// (place of `imp`, flag of `imp` on the interval's first term if that is the whole interval's word, document).
+    /// Dead documents are in it.
+    ///
+    /// The flag counts only for a term whose text is the interval's prefix itself (the exact word).
+    pub fn top(&self, lo: u32, hi: u32) -> Option<&[u32]> {
+        let wide = self.file.wide.get(&(lo, hi))?;
+        let all: &[u32] = self.file.container.numbers(&self.file.tops);
+        Some(&all[wide.top.start as usize..wide.top.end as usize])
+    }
+    /// The term dictionary: normalised words to ordinals, in byte order.
+    pub fn fst(&self) -> &TermFst {
+        &self.file.fst
+    }
+    /// Number of terms.
+    pub fn term_count(&self) -> u32 {
+        self.file.term_count
+    }
+    /// The raw JSON of a record.
+    pub fn record(&self, doc: u32) -> &[u8] {
+        self.file.records.record(&self.file.container, doc)
+    }
+    /// The objectID of a record.
+    pub fn object_id(&self, doc: u32) -> &str {
+        self.file.records.object_id(&self.file.container, doc)
+    }
+    /// The rank key of a record: leading sort criteria, custom ranking, objectID descending; ascending bytes are better
+    /// ranks. Unique among the live records of an index.
+    pub fn rank(&self, doc: u32) -> &[u8] {
+        self.file.records.rank(&self.file.container, doc)
+    }
+    /// The live document with this objectID.
+    pub fn doc_of(&self, object_id: &str) -> Option<u32> {
+        let doc = self.file.records.doc_of(&self.file.container, object_id)?;
+        self.is_alive(doc).then_some(doc)
+    }
+    /// The values of a facet attribute (attributesForFaceting, `_tags`, attributeForDistinct); `None` when no document of
+    /// the segment has one.
+    pub fn facet(&self, path: &str) -> Option<FacetColumn<'_>> {
+        self.file.columns.facet(&self.file.container, path)
+    }
+    /// The numbers of an attribute; `None` when no document of the segment has one.
+    pub fn numeric(&self, path: &str) -> Option<NumericColumn<'_>> {
+        self.file.columns.numeric(&self.file.container, path)
+    }
+    /// Paths that have a facet column here.
+    pub fn facet_paths(&self) -> impl Iterator<Item = &str> {
+        self.file.columns.facet_paths()
+    }
+    /// Paths that have a numeric column here.
+    pub fn numeric_paths(&self) -> impl Iterator<Item = &str> {
+        self.file.columns.numeric_paths()
+    }
+    /// The points of `_geoloc`; `None` when no document of the segment has one.
+    pub fn geo(&self) -> Option<GeoColumn<'_>> {
+        self.file.columns.geo(&self.file.container)
+    }
+    /// Bytes of the segment's own file.
+    pub fn bytes(&self) -> usize {
+        self.file.container.len()
+    }
+    /// Bytes of all raw records, dead ones included.
+    pub fn record_bytes(&self) -> u64 {
+        self.file.records.record_bytes()
+    }
+    /// Recomputes every checksum of the file.
+    pub fn verify(&self) -> Result<()> {
+        self.file.container.verify()
+    }
+}
+impl fmt::Debug for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Segment({}, {} of {} alive)", self.file.name, self.alive_count, self.file.doc_count)
+    }
+}
+
+struct Wide {
+    bitmap: u32,
+    top: Range<u32>,
+}
+
+/// The immutable file of a segment.
+pub(crate) struct SegmentFile {
+    /// Stem of its file names.
+    pub name: String,
+    serial: u64,
+    /// Documents, dead ones included.
+    pub doc_count: u32,
+    term_count: u32,
+    words: usize,
+    container: Container,
+    doc_off: Range<usize>,
+    ords: Range<usize>,
+    pos: Range<usize>,
+    csr_off: Range<usize>,
+    csr: Range<usize>,
+    imp: Range<usize>,
+    best: Range<usize>,
+    dense: Range<usize>,
+    dense_df: Range<usize>,
+    bitmaps: Range<usize>,
+    tops: Range<usize>,
+    wide: FxHashMap<(u32, u32), Wide>,
+    fst: TermFst,
+    records: StoredRecords,
+    columns: StoredColumns,
+}
+
+/// Numbers segments in this process.
+pub(crate) fn next_serial() -> u64 {
+    static SERIAL: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
+    SERIAL.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+}
+
+impl SegmentFile {
+    /// Opens a segment's file. `serial` keeps the id when the same segment is opened again from another place.
+    pub fn open(name: &str, path: &Path, bytes: OwnedBytes, serial: u64) -> Result<SegmentFile> {
+        let container = Container::open(path, bytes)?;
+        let damaged = |what: &str| IndexError::damaged(path, what);
+        let counts = container.range(s::COUNTS);
+        if counts.len() < 48 {
+            return Err(damaged("counts are missing"));
+        }
+        let counts: Vec<u64> = container.numbers::<u64>(&counts).to_vec();
+        let (docs, terms, tokens, postings, wides, words) = (
+            counts[0] as usize,
+            counts[1] as usize,
+            counts[2] as usize,
+            counts[3] as usize,
+            counts[4] as usize,
+            counts[5] as usize,
+        );
+        let want = |id: u32, bytes: usize| {
+            let range = container.range(id);
+            if range.len() == bytes {
+                Ok(range)
+            } else {
+                Err(damaged(&format!("section {id} has the wrong length")))
+            }
+        };
+        let wide_table = want(s::WIDE, wides * 12)?;
+        let tops = container.range(s::TOPS);
+        let mut wide = FxHashMap::default();
+        let mut at = 0;
+        for (i, row) in container.numbers::<u32>(&wide_table).chunks_exact(3).enumerate() {
+            wide.insert((row[0], row[1]), Wide { bitmap: i as u32, top: at..at + row[2] });
+            at += row[2];
+        }
+        if at as usize * 4 != tops.len() {
+            return Err(damaged("top lists have the wrong length"));
+        }
+        let dense = container.range(s::DENSE);
+        let fst = container.owned(&container.range(s::FST));
+        let fst = TermFst::new(fst).map_err(|e| damaged(&format!("term dictionary: {e}")))?;
+        Ok(SegmentFile {
+            name: name.into(),
+            serial,
+            doc_count: docs as u32,
+            term_count: terms as u32,
+            words,
+            doc_off: want(s::DOC_OFF, (docs + 1) * 4)?,
+            ords: want(s::ORDS, tokens * 4)?,
+            pos: want(s::POS, tokens * 2)?,
+            csr_off: want(s::CSR_OFF, (terms + 1) * 4)?,
+            csr: want(s::CSR, postings * 4)?,
+            imp: want(s::IMP, postings * 2)?,
+            best: want(s::BEST, terms * 2)?,
+            dense_df: want(s::DENSE_DF, dense.len())?,
+            dense,
+            bitmaps: want(s::BITMAPS, wides * words * 8)?,
+            tops,
+            wide,
+            fst,
+            records: StoredRecords::open(&container, docs)?,
+            columns: StoredColumns::open(&container, docs)?,
+            container,
+        })
+    }
+    /// Opens the copy in memory of a segment's file.
+    pub fn from_memory(name: &str, bytes: &[u8]) -> Result<SegmentFile> {
+        Self::open(name, Path::new(name), aligned(bytes), next_serial())
+    }
+    /// The process-wide number.
+    pub fn serial(&self) -> u64 {
+        self.serial
+    }
+    /// The sections.
+    pub fn container(&self) -> &Container {
+        &self.container
+    }
+    /// The columns.
+    pub fn columns(&self) -> &StoredColumns {
+        &self.columns
+    }
+    /// The records.
+    pub fn records(&self) -> &StoredRecords {
+        &self.records
+    }
+    fn lists(&self) -> Lists<'_> {
+        let c = &self.container;
+        Lists {
+            doc_off: c.numbers(&self.doc_off),
+            ords: c.numbers(&self.ords),
+            pos: c.numbers(&self.pos),
+            csr_off: c.numbers(&self.csr_off),
+            csr: c.numbers(&self.csr),
+            imp: c.numbers(&self.imp),
+            best: c.numbers(&self.best),
+            dense: c.numbers(&self.dense),
+            dense_df: c.numbers(&self.dense_df),
+        }
+    }
+}
