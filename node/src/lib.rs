@@ -1,1 +1,20 @@
-//! placeholder
+//! What one machine knows: the living indices of a node, how commands change them, how reads see them.
+//!
+//! It has never heard of Raft or of HTTP. `cluster` hands every placement group's commands to a [`PlacementMachine`]
+//! in log order; reads load an immutable [`IndexView`] and run on the [`SearchPool`].
+
+pub mod error;
+pub mod index;
+pub mod machine;
+pub mod node;
+pub mod ops;
+pub mod progress;
+pub mod search;
+pub mod shard;
+
+pub use error::{Error, Result};
+pub use index::{IndexState, IndexStats, IndexView};
+pub use machine::{LogPosition, PlacementMachine};
+pub use node::{Node, NodeOptions};
+pub use ops::{Incarnation, IndexCommand};
+pub use search::{ReadRights, SearchPool};

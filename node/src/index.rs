@@ -1,0 +1,177 @@
+//! One living index of this node: its settings, its shard's files, what reads see of it.
+
+use crate::error::{Error, Result};
+use crate::ops::Incarnation;
+use crate::progress::Progress;
+use crate::shard::ShardHandle;
+use arc_swap::{ArcSwap, ArcSwapOption};
+use parking_lot::Mutex;
+use quorate_engine::index::ShardView;
+use quorate_model::{GroupId, Settings};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What one read sees: records and the settings they were indexed with, from one moment.
+#[derive(Debug)]
+pub struct IndexView {
+    /// Settings in force.
+    pub settings: Arc<Settings>,
+    /// The shard's segments.
+    pub shard: Arc<ShardView>,
+}
+
+/// The durable row of an index in its group's small state.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct IndexRow {
+    /// The settings document as raw JSON.
+    pub settings: Vec<u8>,
+    /// Unix milliseconds.
+    pub created_ms: u64,
+    /// Unix milliseconds of the last write.
+    pub updated_ms: u64,
+}
+
+/// Figures of an index for lists and metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct IndexStats {
+    pub records: u64,
+    pub data_bytes: u64,
+    pub file_bytes: u64,
+    pub pending: u64,
+    pub created_ms: u64,
+    pub updated_ms: u64,
+}
+
+/// An index as this node holds it. Reads share it; only the machine of its group and its shard's actor change it.
+#[derive(Debug)]
+pub struct IndexState {
+    /// Which life of which index.
+    pub incarnation: Incarnation,
+    /// The placement group whose log orders its writes.
+    pub group: GroupId,
+    /// Where the shard's files are.
+    pub folder: PathBuf,
+    /// The settings as of the last applied command; the view may still show older ones.
+    pub settings: ArcSwap<Settings>,
+    /// Queued, visible and durable positions of the shard.
+    pub progress: Progress,
+    /// Unix milliseconds.
+    pub created_ms: u64,
+    /// Unix milliseconds of the last applied write.
+    pub updated_ms: AtomicU64,
+    /// Coarse clock of the last use, for passivation.
+    pub used: AtomicU64,
+    view: ArcSwapOption<IndexView>,
+    activation: Mutex<()>,
+    durable: OnceLock<u64>,
+    pub(crate) writer: Mutex<Option<ShardHandle>>,
+}
+
+impl IndexState {
+    /// An index known from its row.
+    pub(crate) fn new(
+        incarnation: Incarnation,
+        group: GroupId,
+        folder: PathBuf,
+        settings: Arc<Settings>,
+        created_ms: u64,
+        updated_ms: u64,
+    ) -> Self {
+        IndexState {
+            incarnation,
+            group,
+            folder,
+            settings: ArcSwap::new(settings),
+            progress: Progress::default(),
+            created_ms,
+            updated_ms: AtomicU64::new(updated_ms),
+            used: AtomicU64::new(0),
+            view: ArcSwapOption::empty(),
+            activation: Mutex::new(()),
+            durable: OnceLock::new(),
+            writer: Mutex::new(None),
+        }
+    }
+    /// The row to keep.
+    pub(crate) fn row(&self) -> IndexRow {
+        IndexRow {
+            settings: serde_json::to_vec(&self.settings.load().document).expect("a JSON map always serialises"),
+            created_ms: self.created_ms,
+            updated_ms: self.updated_ms.load(Ordering::Relaxed),
+        }
+    }
+    /// The current view, opened from its files when no writer or earlier reader has it open.
+    ///
+    /// Cost: one atomic load when open; a few milliseconds otherwise.
+    pub fn view(&self) -> Result<Arc<IndexView>> {
+        if let Some(view) = self.view.load_full() {
+            return Ok(view);
+        }
+        let _one_at_a_time = self.activation.lock();
+        if let Some(view) = self.view.load_full() {
+            return Ok(view);
+        }
+        let settings = self.settings.load_full();
+        let shard = ShardView::open(&self.folder, &settings)
+            .map_err(|source| Error::Engine { folder: self.folder.clone(), source })?;
+        let view = Arc::new(IndexView { settings, shard });
+        self.view.store(Some(view.clone()));
+        Ok(view)
+    }
+    /// Shows reads a new view.
+    pub(crate) fn publish(&self, view: IndexView) {
+        let _one_at_a_time = self.activation.lock();
+        self.view.store(Some(Arc::new(view)));
+    }
+    /// Shows the current records with other settings that need no rebuild.
+    pub(crate) fn publish_settings(&self, settings: Arc<Settings>) {
+        let _one_at_a_time = self.activation.lock();
+        if let Some(view) = self.view.load_full() {
+            self.view.store(Some(Arc::new(IndexView { settings, shard: view.shard.clone() })));
+        }
+    }
+    /// Whether a writer is open or being opened or closed.
+    pub(crate) fn has_writer(&self) -> bool {
+        self.writer.try_lock().is_none_or(|writer| writer.is_some())
+    }
+    /// Whether a view is open.
+    pub(crate) fn is_open(&self) -> bool {
+        self.view.load().is_some()
+    }
+    /// Whether the shard has files.
+    pub(crate) fn has_files(&self) -> bool {
+        self.writer.lock().is_some() || self.folder.exists()
+    }
+    /// The log index through which the shard's files were durable at the first look in this process.
+    pub(crate) fn durable_in_files(&self) -> Result<u64> {
+        if let Some(&log_index) = self.durable.get() {
+            return Ok(log_index);
+        }
+        let payload = quorate_engine::index::durable_payload(&self.folder)
+            .map_err(|source| Error::Engine { folder: self.folder.clone(), source })?;
+        Ok(*self.durable.get_or_init(|| payload.map_or(0, |payload| payload.applied)))
+    }
+    /// Drops the view; the next read opens it again. Readers that hold it go on.
+    pub(crate) fn close_view(&self) {
+        let _one_at_a_time = self.activation.lock();
+        // never waits for the writer's owner: it may be waiting for this view's lock
+        if self.writer.try_lock().is_some_and(|writer| writer.is_none()) {
+            self.view.store(None);
+        }
+    }
+    /// Figures of the index; opens its view.
+    pub fn stats(&self) -> Result<IndexStats> {
+        let view = self.view()?;
+        Ok(IndexStats {
+            records: view.shard.record_count(),
+            data_bytes: view.shard.data_bytes(),
+            file_bytes: view.shard.file_bytes(),
+            pending: self.progress.pending() as u64,
+            created_ms: self.created_ms,
+            updated_ms: self.updated_ms.load(Ordering::Relaxed),
+        })
+    }
+}

@@ -1,0 +1,264 @@
+//! How one placement group's commands change this node: small state here, records in the shards.
+//!
+//! Apply is a function of the state, the position in the log and the command. Commands that the state has seen are
+//! handed only to shards whose files have not: that is how a restart catches up.
+
+use crate::error::{Error, Result};
+use crate::index::{IndexRow, IndexState};
+use crate::node::Shared;
+use crate::ops::{Incarnation, IndexCommand};
+use crate::shard::ShardHandle;
+use quorate_model::{GroupId, RecordOp, Settings};
+use quorate_store::codec;
+use quorate_store::kv::{Batch, Tree};
+use quorate_store::layout::rows;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Where a command stands in its group's log, and the time it was minted with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogPosition {
+    /// Log index.
+    pub index: u64,
+    /// Raft term.
+    pub term: u64,
+    /// Unix milliseconds, minted by the proposer.
+    pub time_ms: u64,
+}
+
+/// The state machine of one placement group on this node.
+pub struct PlacementMachine {
+    node: Arc<Shared>,
+    group: GroupId,
+    tree: Tree,
+    /// Everything through here is in the small state (of memory).
+    applied: u64,
+    /// Everything through here was in the small state when the machine was opened: replayed for shards only.
+    replayed_until: u64,
+    changes: Batch,
+}
+
+/// Bytes of an index row at most: a settings document is far below.
+const ROW_BYTES_MAX: usize = 16 << 20;
+
+impl PlacementMachine {
+    /// Loads the group's small state from its tree.
+    pub(crate) fn open(node: Arc<Shared>, group: GroupId, tree: Tree) -> Result<Self> {
+        let applied = tree.applied();
+        for (key, value) in tree.scan(&[rows::STATE])? {
+            let Some(incarnation) = rows::number(&key) else {
+                continue;
+            };
+            let row: IndexRow = codec::decode(&value, ROW_BYTES_MAX)?;
+            let settings = Settings::from_document(&parse_document(&row.settings)?)?;
+            node.insert(Arc::new(IndexState::new(
+                incarnation,
+                group,
+                node.layout.shard(incarnation, 0),
+                Arc::new(settings),
+                row.created_ms,
+                row.updated_ms,
+            )));
+        }
+        Ok(PlacementMachine { node, group, tree, applied, replayed_until: applied, changes: Batch::default() })
+    }
+
+    /// The last log index in the small state.
+    pub fn applied(&self) -> u64 {
+        self.applied
+    }
+    /// The log index after which commands have to be handed to [`Self::apply`] after a start.
+    pub fn replay_from(&self) -> Result<u64> {
+        Ok(match self.tree.get(&[rows::REPLAY])? {
+            Some(bytes) => codec::decode::<u64>(&bytes, 16)?.min(self.applied),
+            None => self.applied,
+        })
+    }
+    /// The log index through which nothing needs the log any more: all shards are durable that far.
+    ///
+    /// Small state is not part of it: its dump is the caller's.
+    pub fn durable_through(&self) -> u64 {
+        self.node.forget_idle(self.group);
+        let waiting = self.node.least_of_busy(self.group, |state| state.progress.durable_through());
+        waiting.unwrap_or(self.applied)
+    }
+    /// Passes an entry that holds no command for indices.
+    pub fn pass(&mut self, log_index: u64) {
+        self.applied = self.applied.max(log_index);
+        self.node.applied(self.group, self.applied);
+    }
+    /// Applies one command. Errors are failures of this node, never outcomes: the caller must stop.
+    pub fn apply(&mut self, at: LogPosition, command: IndexCommand) -> Result<()> {
+        let known = at.index <= self.replayed_until;
+        match self.step(at, command, Known(known)) {
+            Err(error) if error.is_deterministic() => {
+                tracing::debug!(group = self.group.0, log_index = at.index, %error, "a command had no effect");
+            }
+            other => other?,
+        }
+        self.pass(at.index);
+        Ok(())
+    }
+    /// Writes the small state changed since the last call, with the applied position.
+    pub fn checkpoint(&mut self) -> Result<()> {
+        let mut batch = std::mem::take(&mut self.changes);
+        batch.put([rows::REPLAY], codec::encode(&self.durable_through()));
+        batch.set_applied_index(self.applied);
+        self.tree.apply(&batch)?;
+        Ok(())
+    }
+    /// Commits every shard of the group durably and closes it.
+    pub fn close(&mut self) -> Result<()> {
+        for state in self.node.of_group(self.group) {
+            if let Some(writer) = state.writer.lock().take() {
+                writer.close()?;
+            }
+        }
+        self.checkpoint()
+    }
+    /// The indices of the group; those that the catalogue does not know were left behind by a crash.
+    pub fn incarnations(&self) -> Vec<Incarnation> {
+        self.node.of_group(self.group).iter().map(|state| state.incarnation).collect()
+    }
+
+    fn step(&mut self, at: LogPosition, command: IndexCommand, known: Known) -> Result<()> {
+        match command {
+            IndexCommand::Records { index, ops } => self.records(at, index, ops, known),
+            IndexCommand::Settings { index, changes, replace } => {
+                if known.0 { Ok(()) } else { self.settings(at, index, &changes, replace) }
+            }
+            IndexCommand::Copy { from, to } => {
+                if known.0 { Ok(()) } else { self.copy(at, from, to) }
+            }
+            IndexCommand::Drop { index } => {
+                if known.0 { Ok(()) } else { self.drop_index(index) }
+            }
+            IndexCommand::Sequence { commands } => {
+                for command in commands {
+                    self.step(at, command, Known(known.0))?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn records(&mut self, at: LogPosition, index: Incarnation, ops: Vec<RecordOp>, known: Known) -> Result<()> {
+        let state = match self.node.index(index) {
+            Some(state) => state,
+            // dropped later on, as the small state already knows
+            None if known.0 => return Ok(()),
+            None => self.create(at, index),
+        };
+        if !known.0 {
+            state.updated_ms.store(at.time_ms, Ordering::Relaxed);
+            self.keep(&state);
+        }
+        if at.index <= state.durable_in_files()? {
+            return Ok(());
+        }
+        let durably = ops.iter().any(|op| matches!(op, RecordOp::DeleteBy { .. }));
+        self.with_writer(&state, |writer| {
+            if durably { writer.apply_durably(at.index, at.term, ops) } else { writer.apply(at.index, at.term, ops) }
+        })
+    }
+
+    fn settings(&mut self, at: LogPosition, index: Incarnation, changes: &[u8], replace: bool) -> Result<()> {
+        let state = match self.node.index(index) {
+            Some(state) => state,
+            None => self.create(at, index),
+        };
+        let before = if replace { Arc::new(Settings::default()) } else { state.settings.load_full() };
+        let after = Arc::new(before.merge(&parse_document(changes)?)?);
+        state.updated_ms.store(at.time_ms, Ordering::Relaxed);
+        let reshapes = after.fingerprint() != state.settings.load().fingerprint();
+        state.settings.store(after.clone());
+        self.keep(&state);
+        if at.index <= state.durable_in_files()? {
+            state.close_view();
+            return Ok(());
+        }
+        let is_written = state.writer.lock().is_some();
+        if is_written || (reshapes && state.has_files()) {
+            self.with_writer(&state, |writer| writer.reconfigure(at.index, at.term, after))
+        } else if reshapes {
+            state.close_view();
+            Ok(())
+        } else {
+            state.publish_settings(after);
+            Ok(())
+        }
+    }
+
+    fn copy(&mut self, at: LogPosition, from: Incarnation, to: Incarnation) -> Result<()> {
+        let folder = self.node.layout.shard(to, 0);
+        let (settings, linked) = match self.node.index(from) {
+            // files that are there already were linked at this very command before a crash
+            Some(source) if source.has_files() && !folder.exists() => {
+                self.with_writer(&source, |writer| writer.link_into(folder.clone()))?;
+                (source.settings.load_full(), true)
+            }
+            Some(source) => (source.settings.load_full(), false),
+            None => (Arc::new(Settings::default()), false),
+        };
+        tracing::debug!(from, to, linked, "copied an index");
+        let state = Arc::new(IndexState::new(to, self.group, folder, settings, at.time_ms, at.time_ms));
+        self.keep(&state);
+        self.node.insert(state);
+        Ok(())
+    }
+
+    fn drop_index(&mut self, index: Incarnation) -> Result<()> {
+        self.changes.delete(rows::by_number(rows::STATE, index));
+        let Some(state) = self.node.remove(index) else {
+            return Ok(());
+        };
+        if let Some(writer) = state.writer.lock().take() {
+            writer.discard();
+        }
+        state.progress.abandon();
+        let folder = self.node.layout.index(index);
+        if folder.exists() {
+            self.node
+                .files
+                .remove_dir_all(&folder)
+                .map_err(|source| Error::Io { what: format!("removing {}", folder.display()), source })?;
+        }
+        Ok(())
+    }
+
+    fn create(&mut self, at: LogPosition, index: Incarnation) -> Arc<IndexState> {
+        let folder = self.node.layout.shard(index, 0);
+        let settings = Arc::new(Settings::default());
+        let state = Arc::new(IndexState::new(index, self.group, folder, settings, at.time_ms, at.time_ms));
+        self.keep(&state);
+        self.node.insert(state.clone());
+        state
+    }
+    fn keep(&mut self, state: &IndexState) {
+        self.changes.put(rows::by_number(rows::STATE, state.incarnation), codec::encode(&state.row()));
+    }
+    fn with_writer<T>(&self, state: &Arc<IndexState>, act: impl FnOnce(&ShardHandle) -> Result<T>) -> Result<T> {
+        self.node.touch(state);
+        self.node.busy(state);
+        {
+            let writer = state.writer.lock();
+            if let Some(writer) = writer.as_ref() {
+                return act(writer);
+            }
+        }
+        self.node.make_room_for_writer(state.incarnation)?;
+        let mut writer = state.writer.lock();
+        let handle =
+            writer.get_or_insert_with(|| ShardHandle::start(state.clone(), self.node.shard_options.clone()));
+        act(handle)
+    }
+}
+
+/// Whether the small state has seen a command already.
+#[derive(Clone, Copy)]
+struct Known(bool);
+
+fn parse_document(bytes: &[u8]) -> Result<serde_json::Map<String, serde_json::Value>> {
+    serde_json::from_slice(bytes)
+        .map_err(|e| Error::Model(quorate_model::Error::internal(format!("settings in the log: {e}"))))
+}

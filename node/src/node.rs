@@ -1,0 +1,239 @@
+//! The indices of one node, shared by the machines that change them and the reads that see them.
+
+use crate::error::{Error, Result};
+use crate::index::{IndexState, IndexStats, IndexView};
+use crate::machine::PlacementMachine;
+use crate::ops::Incarnation;
+use crate::search::SearchPool;
+use crate::shard::ShardOptions;
+use parking_lot::{Mutex, RwLock};
+use quorate_engine::index::WriterOptions;
+use quorate_model::{GroupId, limits};
+use quorate_store::files::Files;
+use quorate_store::kv::Kv;
+use quorate_store::layout::{self, Layout};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// What a node is opened with.
+#[derive(Debug)]
+pub struct NodeOptions {
+    /// Where things are in the data folder.
+    pub layout: Layout,
+    /// The file layer of durable commits.
+    pub files: Arc<dyn Files>,
+    /// The working store of small state, verified or empty.
+    pub kv: Kv,
+    /// Threads that run searches.
+    pub search_threads: usize,
+    /// Threads of one index writer while it is loaded in bulk.
+    pub writer_threads: usize,
+    /// Memory of one index writer.
+    pub writer_memory_bytes: usize,
+}
+
+/// What machines and reads share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub layout: Layout,
+    pub files: Arc<dyn Files>,
+    pub shard_options: ShardOptions,
+    indices: RwLock<FxHashMap<Incarnation, Arc<IndexState>>>,
+    applied: RwLock<BTreeMap<GroupId, u64>>,
+    /// Indices with work that is not durable yet, by group.
+    busy: Mutex<BTreeMap<GroupId, Vec<Arc<IndexState>>>>,
+    /// Serialises the closing of writers that make room.
+    room: Mutex<()>,
+    clock: Instant,
+    last_use: AtomicU64,
+}
+
+/// One node. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Node {
+    shared: Arc<Shared>,
+    kv: Kv,
+    pool: SearchPool,
+}
+
+impl Node {
+    /// Starts a node without indices; each group's come with its machine.
+    pub fn open(options: NodeOptions) -> Result<Node> {
+        let NodeOptions { layout, files, kv, search_threads, writer_threads, writer_memory_bytes } = options;
+        let shard_options = ShardOptions {
+            files: files.clone(),
+            writer: WriterOptions { memory_bytes: writer_memory_bytes, threads: writer_threads },
+            flush_bytes: limits::FLUSH_BYTES,
+            flush_after: Duration::from_secs(limits::FLUSH_S),
+        };
+        let shared = Shared {
+            layout,
+            files,
+            shard_options,
+            indices: RwLock::default(),
+            applied: RwLock::default(),
+            busy: Mutex::default(),
+            room: Mutex::default(),
+            clock: Instant::now(),
+            last_use: AtomicU64::new(0),
+        };
+        Ok(Node { shared: Arc::new(shared), kv, pool: SearchPool::start(search_threads)? })
+    }
+    /// The machine of a placement group; to be made once for each group.
+    pub fn machine(&self, group: GroupId) -> Result<PlacementMachine> {
+        let tree = self.kv.tree(&layout::tree(group))?;
+        let machine = PlacementMachine::open(self.shared.clone(), group, tree)?;
+        self.shared.applied(group, machine.applied());
+        Ok(machine)
+    }
+    /// The threads that searches run on.
+    pub fn pool(&self) -> &SearchPool {
+        &self.pool
+    }
+    /// An index this node holds.
+    pub fn index(&self, incarnation: Incarnation) -> Option<Arc<IndexState>> {
+        self.shared.index(incarnation)
+    }
+    /// What reads of an index see now. An index that nothing was written to yet is empty. Errors: `NotFound`.
+    pub fn view(&self, incarnation: Incarnation) -> Result<Arc<IndexView>> {
+        let state = self
+            .shared
+            .index(incarnation)
+            .ok_or_else(|| Error::Model(quorate_model::Error::not_found("Index does not exist")))?;
+        self.shared.touch(&state);
+        state.view()
+    }
+    /// Figures of an index; zeroes for one that nothing was written to yet.
+    pub fn stats(&self, incarnation: Incarnation) -> Result<IndexStats> {
+        self.shared.index(incarnation).map_or_else(|| Ok(IndexStats::default()), |state| state.stats())
+    }
+    /// The last log index of the group that this node applied.
+    pub fn applied(&self, group: GroupId) -> u64 {
+        self.shared.applied.read().get(&group).copied().unwrap_or(0)
+    }
+    /// The largest log index of the group through which reads see everything.
+    pub fn visible_through(&self, group: GroupId) -> u64 {
+        let applied = self.applied(group);
+        let visible = self.shared.least_of_busy(group, |state| state.progress.visible_through());
+        visible.map_or(applied, |through| through.min(applied))
+    }
+    /// Whether reads see the command at this place.
+    pub fn is_visible(&self, group: GroupId, log_index: u64) -> bool {
+        log_index <= self.applied(group)
+            && self.shared.least_of_busy(group, |state| (!state.progress.is_visible(log_index)).then_some(())).is_none()
+    }
+    /// Closes views and writers that have not been used for a while or are too many. To be called every few seconds.
+    pub fn passivate(&self) -> Result<()> {
+        self.shared.close_idle_views();
+        self.shared.close_idle_writers(Duration::from_secs(WRITER_IDLE_S))
+    }
+    /// Shards with an open writer, and with an open view.
+    pub fn open_counts(&self) -> (usize, usize) {
+        let indices = self.shared.indices.read();
+        let writers = indices.values().filter(|state| state.has_writer()).count();
+        (writers, indices.values().filter(|state| state.is_open()).count())
+    }
+    /// Indices of this node.
+    pub fn index_count(&self) -> usize {
+        self.shared.indices.read().len()
+    }
+}
+
+/// Seconds after which an unused writer is closed.
+const WRITER_IDLE_S: u64 = 30;
+
+impl Shared {
+    pub(crate) fn index(&self, incarnation: Incarnation) -> Option<Arc<IndexState>> {
+        self.indices.read().get(&incarnation).cloned()
+    }
+    pub(crate) fn insert(&self, state: Arc<IndexState>) {
+        self.touch(&state);
+        self.indices.write().insert(state.incarnation, state);
+    }
+    pub(crate) fn remove(&self, incarnation: Incarnation) -> Option<Arc<IndexState>> {
+        self.indices.write().remove(&incarnation)
+    }
+    pub(crate) fn of_group(&self, group: GroupId) -> Vec<Arc<IndexState>> {
+        self.indices.read().values().filter(|state| state.group == group).cloned().collect()
+    }
+    /// Notes that an index has work under way.
+    pub(crate) fn busy(&self, state: &Arc<IndexState>) {
+        let mut busy = self.busy.lock();
+        let of_group = busy.entry(state.group).or_default();
+        if !of_group.iter().any(|known| Arc::ptr_eq(known, state)) {
+            of_group.push(state.clone());
+        }
+    }
+    /// The least of what `position` says of the group's indices with work under way.
+    pub(crate) fn least_of_busy<T: Ord>(&self, group: GroupId, position: impl Fn(&IndexState) -> Option<T>) -> Option<T> {
+        self.busy.lock().get(&group)?.iter().filter_map(|state| position(state)).min()
+    }
+    /// Forgets the indices of the group whose work has all become durable.
+    pub(crate) fn forget_idle(&self, group: GroupId) {
+        if let Some(of_group) = self.busy.lock().get_mut(&group) {
+            of_group.retain(|state| state.progress.durable_through().is_some() || state.progress.pending() > 0);
+        }
+    }
+    pub(crate) fn applied(&self, group: GroupId, log_index: u64) {
+        self.applied.write().insert(group, log_index);
+    }
+    /// Marks an index as used now.
+    pub(crate) fn touch(&self, state: &IndexState) {
+        let now = self.clock.elapsed().as_millis() as u64;
+        state.used.store(now, Ordering::Relaxed);
+        self.last_use.store(now, Ordering::Relaxed);
+    }
+    /// Closes the least recently used writer when as many are open as there may be.
+    pub(crate) fn make_room_for_writer(&self, newcomer: Incarnation) -> Result<()> {
+        let _one_at_a_time = self.room.lock();
+        let mut open = self.with_writer();
+        open.retain(|state| state.incarnation != newcomer);
+        if open.len() < limits::OPEN_WRITERS_MAX {
+            return Ok(());
+        }
+        open.sort_by_key(|state| state.used.load(Ordering::Relaxed));
+        for state in &open[..=open.len() - limits::OPEN_WRITERS_MAX] {
+            close_writer(state)?;
+        }
+        Ok(())
+    }
+    fn with_writer(&self) -> Vec<Arc<IndexState>> {
+        self.indices.read().values().filter(|state| state.has_writer()).cloned().collect()
+    }
+    fn close_idle_writers(&self, idle: Duration) -> Result<()> {
+        let _one_at_a_time = self.room.lock();
+        let now = self.clock.elapsed().as_millis() as u64;
+        for state in self.with_writer() {
+            let unused_ms = now.saturating_sub(state.used.load(Ordering::Relaxed));
+            if unused_ms >= idle.as_millis() as u64 && state.progress.pending() == 0 {
+                close_writer(&state)?;
+            }
+        }
+        Ok(())
+    }
+    fn close_idle_views(&self) {
+        let mut open: Vec<_> =
+            self.indices.read().values().filter(|state| state.is_open() && !state.has_writer()).cloned().collect();
+        if open.len() <= limits::OPEN_VIEWS_MAX {
+            return;
+        }
+        open.sort_by_key(|state| state.used.load(Ordering::Relaxed));
+        for state in &open[..open.len() - limits::OPEN_VIEWS_MAX] {
+            state.close_view();
+        }
+    }
+}
+
+fn close_writer(state: &IndexState) -> Result<()> {
+    // the lock is held until the thread has ended, so that no second writer opens the folder meanwhile
+    let mut writer = state.writer.lock();
+    if let Some(handle) = writer.take() {
+        if let Err(error) = handle.close() {
+            tracing::warn!(index = state.incarnation, %error, "closing a shard left work to the log");
+        }
+    }
+    Ok(())
+}

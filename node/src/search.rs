@@ -1,0 +1,144 @@
+//! Where reads run: a bounded pool of threads, each with its own scratch memory.
+
+use crate::error::{Error, Result};
+use crate::index::IndexView;
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+use quorate_engine::{Scratch, SearchLimits};
+use quorate_model::{FacetHits, SearchParams, SearchResults, limits};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// What the caller's key lets a read show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadRights {
+    /// Admin key or the right seeUnretrievableAttributes.
+    pub sees_unretrievable: bool,
+    /// Cap of hitsPerPage from the key; 0 = none.
+    pub max_hits_per_query: u64,
+}
+
+type Job = Box<dyn FnOnce(&mut Scratch) + Send>;
+
+/// The threads that run searches. Cheap to clone; the threads end with the last clone.
+#[derive(Clone, Debug)]
+pub struct SearchPool {
+    jobs: Sender<Job>,
+}
+
+impl SearchPool {
+    /// Starts `threads` threads behind one bounded queue.
+    pub fn start(threads: usize) -> Result<SearchPool> {
+        let (jobs, queue) = bounded::<Job>(limits::SEARCH_QUEUE_MAX);
+        for number in 0..threads.max(1) {
+            let queue = queue.clone();
+            std::thread::Builder::new()
+                .name(format!("search-{number}"))
+                .spawn(move || work(&queue))
+                .map_err(|source| Error::Io { what: "starting a search thread".into(), source })?;
+        }
+        Ok(SearchPool { jobs })
+    }
+    /// Jobs that wait for a thread.
+    pub fn queued(&self) -> usize {
+        self.jobs.len()
+    }
+    /// Runs `job` on a thread of the pool. Errors: `Unavailable` when the queue is full, `Internal` when the job panics.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut Scratch) -> quorate_model::Result<T> + Send + 'static,
+    ) -> quorate_model::Result<T> {
+        let (done, answer) = oneshot::channel();
+        let boxed: Job = Box::new(move |scratch| {
+            let _asker_is_gone = done.send(job(scratch));
+        });
+        match self.jobs.try_send(boxed) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_)) => {
+                return Err(quorate_model::Error::unavailable("too many searches are waiting; try another host"));
+            }
+            Err(TrySendError::Disconnected(_)) => {
+                return Err(quorate_model::Error::unavailable("the node is stopping"));
+            }
+        }
+        answer.await.unwrap_or_else(|_| Err(quorate_model::Error::internal("the search ended unexpectedly")))
+    }
+    /// Runs one query on a view.
+    pub async fn search(
+        &self,
+        view: Arc<IndexView>,
+        params: SearchParams,
+        rights: ReadRights,
+    ) -> quorate_model::Result<SearchResults> {
+        let limits = search_limits(rights);
+        self.run(move |scratch| quorate_engine::search(&view.shard, &view.settings, &params, &limits, scratch)).await
+    }
+    /// Runs one page of a browse on a view.
+    pub async fn browse(
+        &self,
+        view: Arc<IndexView>,
+        params: SearchParams,
+        after: Option<Vec<u8>>,
+        rights: ReadRights,
+    ) -> quorate_model::Result<SearchResults> {
+        let limits = search_limits(rights);
+        self.run(move |scratch| {
+            quorate_engine::browse(&view.shard, &view.settings, &params, after.as_deref(), &limits, scratch)
+        })
+        .await
+    }
+    /// Runs one facet search on a view.
+    pub async fn search_facet(
+        &self,
+        view: Arc<IndexView>,
+        facet: String,
+        facet_query: String,
+        params: SearchParams,
+    ) -> quorate_model::Result<FacetHits> {
+        let limits = search_limits(ReadRights::default());
+        self.run(move |scratch| {
+            quorate_engine::search_facet(
+                &view.shard,
+                &view.settings,
+                &facet,
+                &facet_query,
+                &params,
+                &limits,
+                scratch,
+            )
+        })
+        .await
+    }
+}
+
+fn search_limits(rights: ReadRights) -> SearchLimits {
+    SearchLimits {
+        deadline: Instant::now() + Duration::from_millis(limits::SEARCH_MS),
+        sees_unretrievable: rights.sees_unretrievable,
+        max_hits_per_query: rights.max_hits_per_query,
+    }
+}
+
+fn work(queue: &Receiver<Job>) {
+    let mut scratch = Scratch::default();
+    while let Ok(job) = queue.recv() {
+        // a panic is a defect; it must cost its caller an answer and not everybody a thread
+        if catch_unwind(AssertUnwindSafe(|| job(&mut scratch))).is_err() {
+            tracing::error!("a search panicked");
+            scratch = Scratch::default();
+        }
+    }
+}
+
+/// Renders one record for a direct read; `None` when it does not exist.
+pub fn object(
+    view: &IndexView,
+    object_id: &str,
+    attributes_to_retrieve: Option<&[String]>,
+    rights: ReadRights,
+) -> Result<Option<Vec<u8>>> {
+    Ok(view.shard.get(object_id).map(|record| {
+        quorate_engine::render_record(&record, &view.settings, attributes_to_retrieve, rights.sees_unretrievable)
+    }))
+}

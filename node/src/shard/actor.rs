@@ -1,0 +1,258 @@
+//! The actor of one index shard: orders its commands, decides when to publish and when to commit durably.
+//!
+//! It runs on a thread of its own while the shard is written to, so its handler may block. Work that fails (a full
+//! disk) stays first in line and is tried again: nothing behind it is carried out before it.
+
+use super::core::{Queue, ShardCore, ShardOptions, WorkPosition};
+use crate::error::{Error, Result};
+use crate::index::IndexState;
+use actix::prelude::*;
+use crossbeam_channel::{Sender, bounded};
+use quorate_model::{RecordOp, Settings};
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Commands that may wait in a shard's mailbox; their bytes are bounded by [`QUEUE_BYTES_MAX`], which is met long before.
+const MAILBOX: usize = 1 << 20;
+/// Bytes of operations that may wait for one shard.
+const QUEUE_BYTES_MAX: usize = 64 << 20;
+/// What an operation counts beside its bytes.
+const OP_BYTES: usize = 64;
+/// How often a shard looks whether something is due, and tries again what failed.
+const UPKEEP: Duration = Duration::from_millis(500);
+
+/// Something to do, in log order.
+#[derive(Message)]
+#[rtype(result = "()")]
+enum Work {
+    /// Record operations of one command; with an asker they are made durable before it is answered.
+    Apply { at: WorkPosition, ops: Arc<Vec<RecordOp>>, bytes: usize, done: Option<Sender<Result<()>>> },
+    /// Other settings.
+    Reconfigure { at: WorkPosition, settings: Arc<Settings> },
+    /// A durable commit, then the files are linked into another folder.
+    Link { folder: PathBuf, done: Sender<Result<()>> },
+    /// A durable commit.
+    Flush { done: Sender<Result<()>> },
+}
+
+/// The running shard.
+pub struct ShardActor {
+    state: Arc<IndexState>,
+    options: ShardOptions,
+    core: Option<ShardCore>,
+    work: VecDeque<Work>,
+    queued: Arc<AtomicUsize>,
+    failing: bool,
+}
+
+/// What a shard does right now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShardStatus {
+    /// Commands that wait.
+    pub queued: usize,
+}
+
+/// The way to a running shard; used by the machine of its group only.
+#[derive(Debug)]
+pub struct ShardHandle {
+    address: Addr<ShardActor>,
+    arbiter: Arbiter,
+    queued: Arc<AtomicUsize>,
+    state: Arc<IndexState>,
+}
+
+impl ShardHandle {
+    /// Starts the shard on a thread of its own. Must be called inside an actix system.
+    pub fn start(state: Arc<IndexState>, options: ShardOptions) -> ShardHandle {
+        let arbiter = Arbiter::new();
+        let queued = Arc::new(AtomicUsize::new(0));
+        let actor = ShardActor {
+            state: state.clone(),
+            options,
+            core: None,
+            work: VecDeque::new(),
+            queued: queued.clone(),
+            failing: false,
+        };
+        let address = ShardActor::start_in_arbiter(&arbiter.handle(), |context| {
+            context.set_mailbox_capacity(MAILBOX);
+            actor
+        });
+        ShardHandle { address, arbiter, queued, state }
+    }
+    /// What the shard does right now.
+    pub fn status(&self) -> ShardStatus {
+        ShardStatus { queued: self.queued.load(Ordering::Relaxed) }
+    }
+    /// Queues the operations of one command; waits while too many bytes are queued.
+    pub fn apply(&self, log_index: u64, term: u64, ops: Vec<RecordOp>) -> Result<()> {
+        let bytes = ops_bytes(&ops);
+        let at = self.position(log_index, term, bytes);
+        self.send(Work::Apply { at, ops: Arc::new(ops), bytes, done: None })
+    }
+    /// Carries out the operations of one command and makes them durable before it returns.
+    pub fn apply_durably(&self, log_index: u64, term: u64, ops: Vec<RecordOp>) -> Result<()> {
+        let bytes = ops_bytes(&ops);
+        let at = self.position(log_index, term, bytes);
+        self.ask(|done| Work::Apply { at, ops: Arc::new(ops), bytes, done: Some(done) })
+    }
+    /// Queues a change of settings.
+    pub fn reconfigure(&self, log_index: u64, term: u64, settings: Arc<Settings>) -> Result<()> {
+        let at = self.position(log_index, term, 0);
+        self.send(Work::Reconfigure { at, settings })
+    }
+    /// Links the shard's durable state into `folder`, after everything queued.
+    pub fn link_into(&self, folder: PathBuf) -> Result<()> {
+        self.ask(|done| Work::Link { folder, done })
+    }
+    /// Commits everything queued durably.
+    pub fn flush(&self) -> Result<()> {
+        self.ask(|done| Work::Flush { done })
+    }
+    /// Commits everything queued durably and ends the shard's thread.
+    pub fn close(self) -> Result<()> {
+        let result = self.flush();
+        self.discard();
+        result
+    }
+    /// Ends the shard's thread; what is not durable is left to the log.
+    pub fn discard(self) {
+        self.arbiter.stop();
+        if self.arbiter.join().is_err() {
+            tracing::error!(index = self.state.incarnation, "a shard's thread ended with a panic");
+        }
+    }
+
+    fn position(&self, log_index: u64, term: u64, bytes: usize) -> WorkPosition {
+        WorkPosition { ticket: self.state.progress.enqueue(log_index, bytes, QUEUE_BYTES_MAX), log_index, term }
+    }
+    fn send(&self, work: Work) -> Result<()> {
+        self.queued.fetch_add(1, Ordering::Relaxed);
+        self.address.try_send(work).map_err(|_| Error::Stopped)
+    }
+    fn ask(&self, work: impl FnOnce(Sender<Result<()>>) -> Work) -> Result<()> {
+        let (done, answer) = bounded(1);
+        self.send(work(done))?;
+        answer.recv().map_err(|_| Error::Stopped)?
+    }
+}
+
+fn ops_bytes(ops: &[RecordOp]) -> usize {
+    let each = |op: &RecordOp| match op {
+        RecordOp::Put { object_id, record } => object_id.len() + record.len(),
+        RecordOp::Partial { object_id, changes, .. } => object_id.len() + changes.len(),
+        RecordOp::Delete { object_id } => object_id.len(),
+        RecordOp::DeleteBy { params } => params.len(),
+        RecordOp::Clear => 0,
+    };
+    ops.iter().map(|op| each(op) + OP_BYTES).sum()
+}
+
+impl ShardActor {
+    /// Whether more work waits behind what is being done.
+    fn queue(&self) -> Queue {
+        if self.queued.load(Ordering::Relaxed) == 0 { Queue::Empty } else { Queue::Waiting }
+    }
+    /// The core, opened on first use and brought back to where it was after a failure.
+    fn core(&mut self) -> Result<&mut ShardCore> {
+        if self.core.is_none() {
+            self.core = Some(ShardCore::open(self.state.clone(), self.options.clone())?);
+        }
+        let core = self.core.as_mut().expect("opened above");
+        if self.failing {
+            core.recover()?;
+            self.failing = false;
+            tracing::info!(index = self.state.incarnation, "the shard works again");
+        }
+        Ok(core)
+    }
+    /// Does what waits, in order, up to the first failure.
+    fn drain(&mut self) {
+        while let Some(work) = self.work.pop_front() {
+            if let Some(unfinished) = self.carry_out(work) {
+                self.work.push_front(unfinished);
+                return;
+            }
+            self.queued.fetch_sub(1, Ordering::Relaxed);
+        }
+        let queue = self.queue();
+        let upkeep = self.core().and_then(|core| {
+            if core.publication_is_due(queue) {
+                core.publish()?;
+            }
+            if core.flush_is_due() { core.flush() } else { Ok(()) }
+        });
+        self.note("publishing", &upkeep);
+    }
+    /// Returns the work that has to be tried again.
+    fn carry_out(&mut self, work: Work) -> Option<Work> {
+        match work {
+            Work::Apply { at, ops, bytes, done } => {
+                let result = self.core().and_then(|core| {
+                    core.apply(at, ops.clone(), bytes)?;
+                    if done.is_some() { core.flush() } else { Ok(()) }
+                });
+                if self.note("writing records", &result) {
+                    return Some(Work::Apply { at, ops, bytes, done });
+                }
+                self.state.progress.dequeued(bytes);
+                done.map(|done| done.send(result));
+            }
+            Work::Reconfigure { at, settings } => {
+                let result = self.core().and_then(|core| core.reconfigure(at, settings.clone()));
+                if self.note("changing settings", &result) {
+                    return Some(Work::Reconfigure { at, settings });
+                }
+            }
+            Work::Link { folder, done } => {
+                let result = self.core().and_then(|core| core.link_into(&folder));
+                if self.note("copying the shard", &result) {
+                    return Some(Work::Link { folder, done });
+                }
+                let _asker_is_gone = done.send(result);
+            }
+            Work::Flush { done } => {
+                let result =
+                    self.core().and_then(|core| if core.is_clean() { Ok(()) } else { core.flush() });
+                self.note("the durable commit", &result);
+                let _asker_is_gone = done.send(result);
+            }
+        }
+        None
+    }
+    /// Notes how a step ended. Returns whether it failed; the first failure in a row is logged.
+    fn note(&mut self, what: &str, result: &Result<()>) -> bool {
+        let Err(error) = result else {
+            return false;
+        };
+        if !self.failing {
+            tracing::error!(index = self.state.incarnation, %error, "{what} failed; it will be tried again");
+        }
+        self.failing = self.core.is_some();
+        true
+    }
+}
+
+impl Actor for ShardActor {
+    type Context = Context<Self>;
+    fn started(&mut self, context: &mut Self::Context) {
+        self.drain();
+        context.run_interval(UPKEEP, |actor, _| {
+            actor.drain();
+            if actor.queue() == Queue::Empty && !actor.failing {
+                let tidied = actor.core().and_then(ShardCore::tidy);
+                actor.note("merging segments", &tidied);
+            }
+        });
+    }
+}
+impl Handler<Work> for ShardActor {
+    type Result = ();
+    fn handle(&mut self, work: Work, _: &mut Self::Context) {
+        self.work.push_back(work);
+        self.drain();
+    }
+}

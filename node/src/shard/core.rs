@@ -1,0 +1,272 @@
+//! How one shard carries out commands: writes, publishes, commits durably, recovers from a failing disk.
+
+use crate::error::{Error, Result};
+use crate::index::{IndexState, IndexView};
+use bytes::Bytes;
+use quorate_engine::index::{Payload, ShardWriter, WriterOptions};
+use quorate_model::record::{PartialOutcome, apply_partial};
+use quorate_model::{RecordOp, SearchParams, Settings};
+use quorate_store::files::Files;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What a shard needs beside its index.
+#[derive(Clone, Debug)]
+pub struct ShardOptions {
+    /// The file layer of durable commits.
+    pub files: Arc<dyn Files>,
+    /// Memory and threads of the index writer.
+    pub writer: WriterOptions,
+    /// Bytes of unflushed segments or operations that make a durable commit due.
+    pub flush_bytes: usize,
+    /// Age of the oldest unflushed operation that makes a durable commit due.
+    pub flush_after: Duration,
+}
+
+/// The longest time that a stream of writes may hold back a publication.
+const PUBLISH_AT_LATEST: Duration = Duration::from_millis(250);
+
+/// The owner of a shard's writer. Commands arrive in log order.
+pub struct ShardCore {
+    state: Arc<IndexState>,
+    options: ShardOptions,
+    writer: ShardWriter,
+    settings: Arc<Settings>,
+    /// What the files held when the shard was opened: commands through here are in them.
+    durable_at_open: u64,
+    /// Last command carried out wholly, as durable commits name it.
+    log_index: u64,
+    term: u64,
+    /// Ticket of the last work carried out.
+    ticket: u64,
+    /// Commands since the last durable commit, to be carried out again when the writer has to be reopened.
+    since_flush: Vec<(u64, Arc<Vec<RecordOp>>)>,
+    since_flush_bytes: usize,
+    unflushed_since: Option<Instant>,
+    unpublished_since: Option<Instant>,
+}
+
+impl ShardCore {
+    /// Opens the shard's folder for writing, rebuilding it when it was built with other settings.
+    pub fn open(state: Arc<IndexState>, options: ShardOptions) -> Result<Self> {
+        let settings = state.settings.load_full();
+        let (writer, durable) = open_writer(&state, &options, &settings)?;
+        let mut core = ShardCore {
+            durable_at_open: durable.applied,
+            log_index: durable.applied,
+            term: durable.term,
+            ticket: 0,
+            state,
+            options,
+            writer,
+            settings,
+            since_flush: Vec::new(),
+            since_flush_bytes: 0,
+            unflushed_since: None,
+            unpublished_since: None,
+        };
+        core.publish()?;
+        Ok(core)
+    }
+
+    /// Carries out the operations of one command. Commands that the files held at opening are skipped.
+    pub fn apply(&mut self, at: WorkPosition, ops: Arc<Vec<RecordOp>>, bytes: usize) -> Result<()> {
+        if at.ticket <= self.ticket {
+            // tried again after a failure: recovery has carried it out
+            return Ok(());
+        }
+        self.begin(at);
+        if at.log_index <= self.durable_at_open {
+            return Ok(());
+        }
+        self.since_flush.push((at.log_index, ops.clone()));
+        self.since_flush_bytes += bytes;
+        self.log_index = at.log_index;
+        self.run(&ops)
+    }
+
+    fn begin(&mut self, at: WorkPosition) {
+        self.ticket = at.ticket;
+        self.term = at.term;
+        let now = Instant::now();
+        self.unflushed_since.get_or_insert(now);
+        self.unpublished_since.get_or_insert(now);
+    }
+
+    fn run(&mut self, ops: &[RecordOp]) -> Result<()> {
+        for op in ops {
+            match op {
+                RecordOp::Put { object_id, record } => {
+                    self.writer.put(object_id, Bytes::copy_from_slice(record)).map_err(|e| self.engine(e))?;
+                }
+                RecordOp::Partial { object_id, changes, create } => {
+                    let current = self.writer.get(object_id).map_err(|e| self.engine(e))?;
+                    match apply_partial(current.as_deref(), changes, *create, object_id) {
+                        Ok(PartialOutcome::Write(record)) => {
+                            self.writer.put(object_id, Bytes::from(record)).map_err(|e| self.engine(e))?;
+                        }
+                        // an update that cannot be carried out changes nothing, on every node alike
+                        Ok(PartialOutcome::Ignore) | Err(_) => {}
+                    }
+                }
+                RecordOp::Delete { object_id } => {
+                    self.writer.delete(object_id).map_err(|e| self.engine(e))?;
+                }
+                RecordOp::DeleteBy { params } => self.delete_by(params)?,
+                RecordOp::Clear => self.writer.clear().map_err(|e| self.engine(e))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn delete_by(&mut self, params: &[u8]) -> Result<()> {
+        let parsed = serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(params)
+            .map_err(|e| quorate_model::Error::invalid(e.to_string()))
+            .and_then(|params| SearchParams::from_json(&params));
+        let view = self.writer.publish().map_err(|e| self.engine(e))?;
+        let matching = parsed.and_then(|params| quorate_engine::matching_ids(&view, &self.settings, &params));
+        match matching {
+            Ok(object_ids) => {
+                for object_id in object_ids {
+                    self.writer.delete(&object_id).map_err(|e| self.engine(e))?;
+                }
+            }
+            // it was checked before it was proposed; should it fail all the same, it fails on every node alike
+            Err(error) => tracing::warn!(index = self.state.incarnation, %error, "a deleteByQuery had no effect"),
+        }
+        Ok(())
+    }
+
+    /// Whether reads should be shown the operations now; `queue_is_empty` = no further command waits.
+    pub fn publication_is_due(&self, queue: Queue) -> bool {
+        match (self.unpublished_since, queue) {
+            (None, _) => false,
+            (Some(_), Queue::Empty) => true,
+            (Some(since), Queue::Waiting) => since.elapsed() >= PUBLISH_AT_LATEST,
+        }
+    }
+
+    /// Shows reads everything carried out so far.
+    pub fn publish(&mut self) -> Result<()> {
+        let shard = self.writer.publish().map_err(|e| self.engine(e))?;
+        self.state.publish(IndexView { settings: self.settings.clone(), shard });
+        self.unpublished_since = None;
+        self.state.progress.published(self.ticket);
+        Ok(())
+    }
+
+    /// Whether a durable commit should be made now.
+    pub fn flush_is_due(&self) -> bool {
+        self.unflushed_since.is_some_and(|since| {
+            since.elapsed() >= self.options.flush_after
+                || self.since_flush_bytes >= self.options.flush_bytes
+                || self.writer.unflushed_bytes() >= self.options.flush_bytes
+        })
+    }
+
+    /// Makes everything carried out so far durable in segment files.
+    pub fn flush(&mut self) -> Result<()> {
+        let payload =
+            Payload { applied: self.log_index, term: self.term, fingerprint: self.settings.fingerprint() };
+        self.writer.flush(payload).map_err(|e| self.engine(e))?;
+        self.since_flush.clear();
+        self.since_flush_bytes = 0;
+        self.unflushed_since = None;
+        self.publish()?;
+        self.state.progress.flushed(self.ticket, self.log_index);
+        Ok(())
+    }
+
+    /// Continues with other settings, rebuilding the files when the settings shape them.
+    ///
+    /// Durable commits name the command before it until a later one is carried out: the settings themselves live in the
+    /// small state, and records of the same command may still come.
+    pub fn reconfigure(&mut self, at: WorkPosition, settings: Arc<Settings>) -> Result<()> {
+        let rebuild = settings.fingerprint() != self.settings.fingerprint();
+        if rebuild {
+            // what was carried out under the old settings must not depend on a replay under the new ones
+            self.flush()?;
+            self.writer.rebuild(&settings).map_err(|e| self.engine(e))?;
+        }
+        self.settings = settings;
+        self.begin(at);
+        self.log_index = self.log_index.max(at.log_index - 1);
+        if rebuild { self.flush() } else { self.publish() }
+    }
+
+    /// Makes the durable state of this shard also that of `folder`.
+    pub fn link_into(&mut self, folder: &Path) -> Result<()> {
+        self.flush()?;
+        self.writer.link_into(folder).map_err(|e| self.engine(e))
+    }
+
+    /// Does one step of background upkeep (merges) while nothing else waits.
+    pub fn tidy(&mut self) -> Result<()> {
+        self.writer.merge_step().map_err(|e| self.engine(e))?;
+        Ok(())
+    }
+
+    /// Reopens the writer from its durable state and carries out again what came after it.
+    pub fn recover(&mut self) -> Result<()> {
+        let (writer, durable) = open_writer(&self.state, &self.options, &self.settings)?;
+        self.writer = writer;
+        let again = std::mem::take(&mut self.since_flush);
+        for (log_index, ops) in &again {
+            if *log_index > durable.applied {
+                self.run(ops)?;
+            }
+        }
+        self.since_flush = again;
+        self.unpublished_since.get_or_insert_with(Instant::now);
+        Ok(())
+    }
+
+    /// Whether the shard may be closed without losing time: nothing is waiting to be made durable.
+    pub fn is_clean(&self) -> bool {
+        self.unflushed_since.is_none()
+    }
+
+    fn engine(&self, source: quorate_engine::index::Error) -> Error {
+        Error::Engine { folder: self.state.folder.clone(), source }
+    }
+}
+
+/// Where a piece of work stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkPosition {
+    /// Its ticket in the shard's progress.
+    pub ticket: u64,
+    /// Its command's place in the group's log.
+    pub log_index: u64,
+    /// The Raft term of that place.
+    pub term: u64,
+}
+
+/// Whether further commands wait in the shard's mailbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queue {
+    /// None.
+    Empty,
+    /// At least one.
+    Waiting,
+}
+
+fn open_writer(
+    state: &IndexState,
+    options: &ShardOptions,
+    settings: &Arc<Settings>,
+) -> Result<(ShardWriter, Payload)> {
+    let engine = |source| Error::Engine { folder: state.folder.clone(), source };
+    let mut writer = ShardWriter::open(&state.folder, settings, options.files.clone(), options.writer.clone())
+        .map_err(engine)?;
+    let durable =
+        writer.durable().unwrap_or(Payload { applied: 0, term: 0, fingerprint: settings.fingerprint() });
+    if durable.fingerprint != settings.fingerprint() {
+        tracing::info!(index = state.incarnation, "rebuilding a shard whose settings changed");
+        writer.rebuild(settings).map_err(engine)?;
+        let payload = Payload { fingerprint: settings.fingerprint(), ..durable };
+        writer.flush(payload).map_err(engine)?;
+    }
+    Ok((writer, durable))
+}

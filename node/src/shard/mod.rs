@@ -1,0 +1,7 @@
+//! The writing side of one index shard: a core with the writer, and the actor that owns it.
+
+mod actor;
+mod core;
+
+pub use actor::{ShardActor, ShardHandle, ShardStatus};
+pub use core::{ShardCore, ShardOptions};
