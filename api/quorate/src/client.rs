@@ -1,0 +1,193 @@
+//! How does a command talk to a node? Address, credentials and one small JSON client.
+
+use crate::config::{Values, read_key, read_small};
+use anyhow::{Context, Result, anyhow, bail};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+use std::path::Path;
+use std::time::Duration;
+use ureq::Agent;
+
+/// File in the data folder that holds the address the node listens on.
+pub const ADDRESS_FILE: &str = "address";
+/// File in the data folder that holds the application id for local commands.
+pub const APP_ID_FILE: &str = "application-id";
+/// File in the data folder that holds the admin key.
+pub const ADMIN_KEY_FILE: &str = "admin-key";
+
+const DEFAULT_URL: &str = "http://127.0.0.1:7700";
+const CONNECT_S: u64 = 5;
+const ANSWER_S: u64 = 60;
+/// Bytes of an answer that a command reads.
+const ANSWER_BYTES_MAX: u64 = 64 << 20;
+/// What may stand in a path segment as it is (RFC 3986, unreserved).
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// A node and the right to use it.
+pub struct Client {
+    agent: Agent,
+    /// `http://HOST:PORT` without a slash at the end.
+    pub url: String,
+    /// Application id.
+    pub app_id: String,
+    api_key: String,
+}
+
+/// What a node answered.
+pub struct Answer {
+    /// HTTP status.
+    pub status: u16,
+    /// The body; `Null` when it is empty, a string when it is not JSON.
+    pub body: Value,
+    /// Seconds after which to try again, when the node said so.
+    pub retry_after_s: Option<u64>,
+}
+
+/// Whether a command needs credentials.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Credentials {
+    /// Refuse to start without them.
+    Required,
+    /// The routes used need none.
+    Unneeded,
+}
+
+impl Client {
+    /// Finds address and credentials. Errors name what is missing and where it may be given.
+    pub fn find(values: &Values, credentials: Credentials) -> Result<Client> {
+        let data_dir = values.data_dir();
+        let local = local_address(&data_dir)?;
+        let url = match (values.text("url"), &local) {
+            (Some(url), _) => url.trim_end_matches('/').to_owned(),
+            (None, Some(address)) => format!("http://{address}"),
+            (None, None) => DEFAULT_URL.to_owned(),
+        };
+        let is_local = local.is_some_and(|address| url == format!("http://{address}"));
+        let from_folder = |name: &str| match is_local {
+            true => read_key(&data_dir.join(name)).ok(),
+            false => None,
+        };
+        let app_id = values.text("app-id").map(str::to_owned).or_else(|| from_folder(APP_ID_FILE));
+        let api_key = values.text("api-key").map(str::to_owned).or_else(|| from_folder(ADMIN_KEY_FILE));
+        if credentials == Credentials::Required && (app_id.is_none() || api_key.is_none()) {
+            bail!(
+                "no credentials for {url}: set QUORATE_APP_ID and QUORATE_API_KEY, \
+                 or point --data-dir at the folder of a running local node (now {})",
+                data_dir.display()
+            );
+        }
+        let agent = Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_connect(Some(Duration::from_secs(CONNECT_S)))
+            .timeout_global(Some(Duration::from_secs(ANSWER_S)))
+            .user_agent(concat!("quorate/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .new_agent();
+        Ok(Client { agent, url, app_id: app_id.unwrap_or_default(), api_key: api_key.unwrap_or_default() })
+    }
+
+    /// Whether the node runs on this machine, so that compression would only cost time.
+    pub fn is_loopback(&self) -> bool {
+        let host = self.url.split("://").nth(1).unwrap_or_default();
+        host.starts_with("127.") || host.starts_with("localhost") || host.starts_with("[::1]")
+    }
+
+    /// `GET path`.
+    pub fn get(&self, path: &str) -> Result<Answer> {
+        let request = self.agent.get(format!("{}{path}", self.url));
+        let sent = request
+            .header("X-Service-Application-Id", &self.app_id)
+            .header("X-Service-API-Key", &self.api_key)
+            .call();
+        self.answer(sent)
+    }
+
+    /// `POST path` with a JSON body that may be compressed already.
+    pub fn post(&self, path: &str, body: &[u8], encoding: Encoding) -> Result<Answer> {
+        let mut request = self
+            .agent
+            .post(format!("{}{path}", self.url))
+            .header("X-Service-Application-Id", &self.app_id)
+            .header("X-Service-API-Key", &self.api_key)
+            .header("Content-Type", "application/json");
+        if encoding == Encoding::Gzip {
+            request = request.header("Content-Encoding", "gzip");
+        }
+        let sent = request.send(body);
+        self.answer(sent)
+    }
+
+    fn answer(&self, sent: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Answer> {
+        let mut response = sent.with_context(|| format!("cannot reach {}", self.url))?;
+        let status = response.status().as_u16();
+        let retry_after_s = response
+            .headers()
+            .get("retry-after")
+            .and_then(|value| value.to_str().ok())
+            .and_then(|value| value.parse().ok());
+        let text = response
+            .body_mut()
+            .with_config()
+            .limit(ANSWER_BYTES_MAX)
+            .read_to_string()
+            .with_context(|| format!("the answer of {} broke off", self.url))?;
+        let body = match text.is_empty() {
+            true => Value::Null,
+            false => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+        };
+        Ok(Answer { status, body, retry_after_s })
+    }
+}
+
+/// How a request body is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// As it is.
+    Plain,
+    /// Compressed by the caller.
+    Gzip,
+}
+
+impl Answer {
+    /// The body of a 2xx answer. Errors: the message of any other.
+    pub fn ok(self) -> Result<Value> {
+        match self.status {
+            200..=299 => Ok(self.body),
+            _ => Err(anyhow!("{}", self.message())),
+        }
+    }
+
+    /// What went wrong, in the words of the node.
+    pub fn message(&self) -> String {
+        match self.body.get("message").and_then(Value::as_str) {
+            Some(message) => format!("{message} (status {})", self.status),
+            None => format!("the node answered with status {}", self.status),
+        }
+    }
+}
+
+/// A name as a path segment.
+pub fn segment(name: &str) -> String {
+    utf8_percent_encode(name, SEGMENT).to_string()
+}
+
+fn local_address(data_dir: &Path) -> Result<Option<String>> {
+    let path = data_dir.join(ADDRESS_FILE);
+    match path.exists() {
+        true => Ok(Some(read_small(&path)?.trim().to_owned())),
+        false => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_one_segment() {
+        let check = |name: &str, expected: &str| assert_eq!(segment(name), expected);
+        check("products", "products");
+        check("a b/c%", "a%20b%2Fc%25");
+        check("größe", "gr%C3%B6%C3%9Fe");
+    }
+}

@@ -1,0 +1,81 @@
+//! Are the three forms read record by record, with the right line in every error?
+
+use super::*;
+use std::io::Write as _;
+
+fn read(name: &str, content: &[u8]) -> Result<Vec<(u64, String)>> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    std::fs::write(&path, content).unwrap();
+    let mut source = Source::open(&path, None)?;
+    let mut found = Vec::new();
+    while let Some(record) = source.next_record()? {
+        found.push((record.line, record.json));
+    }
+    Ok(found)
+}
+
+#[test]
+fn records_and_their_lines() {
+    let check = |name: &str, content: &str, expected: &[(u64, &str)]| {
+        let expected: Vec<_> = expected.iter().map(|(line, json)| (*line, json.to_string())).collect();
+        assert_eq!(read(name, content.as_bytes()).unwrap(), expected, "{content}");
+    };
+    check("a.jsonl", "", &[]);
+    check(
+        "a.jsonl",
+        "{\"a\":1}\n\n {\"b\": \"}\"}  \r\n{}",
+        &[(1, r#"{"a":1}"#), (3, r#"{"b": "}"}"#), (4, "{}")],
+    );
+    check("a.jsonl", "\u{feff}{\"a\":1}", &[(1, r#"{"a":1}"#)]);
+    check("a.json", "[]", &[]);
+    check(
+        "a.json",
+        "[{\"a\":[1,{}]},\n{\"b\":\"]\\\"}\"}\n]\n",
+        &[(1, r#"{"a":[1,{}]}"#), (2, r#"{"b":"]\"}"}"#)],
+    );
+    check("a.json", "\n[\n{\n\"a\":1}\n,{}]", &[(3, "{\n\"a\":1}"), (5, "{}")]);
+    check(
+        "a.csv",
+        "objectID,name,price,sold,zip\n1,\"Lamp, red\",9.5,true,01234\n2,,,false,\n",
+        &[
+            (2, r#"{"name":"Lamp, red","objectID":"1","price":9.5,"sold":true,"zip":"01234"}"#),
+            (3, r#"{"objectID":"2","sold":false}"#),
+        ],
+    );
+}
+
+#[test]
+fn errors_name_the_line() {
+    let check = |name: &str, content: &[u8], expected: &str| {
+        let error = format!("{:#}", read(name, content).unwrap_err());
+        assert!(error.contains(expected), "{error:?} lacks {expected:?}");
+    };
+    check("a.jsonl", b"{}\n{\"a\":}\n", "line 2, column 6");
+    check("a.jsonl", b"{}\n[1]\n", "line 2: a record is a JSON object, this is an array");
+    check("a.jsonl", b"{}\n\n{\"a\":\"\xff\"}", "line 3: not UTF-8");
+    check("a.jsonl", b"{} {}\n", "line 1");
+    check("a.json", b"[{}\n{}]", "line 2: expected a comma");
+    check("a.json", b"[{},\n1]", "line 2: expected an object");
+    check("a.json", b"[{},\n{\"a\":1", "line 2: the file ends inside this record");
+    check("a.json", b"[{}\n", "the file ends inside the array");
+    check("a.json", b"[{}]\n[", "line 2: text after the end");
+    check("a.json", b"[\n{\"a\":1,\n\"b\":x}]", "line 3");
+    check("a.csv", b"a,b\n1,2\n3\n", "line 3: 1 cells, the header has 2");
+    check("a.csv", b"a,\n1,2\n", "line 1: a column has no name");
+    check("a.txt", b"hello", "neither JSON nor named .csv");
+}
+
+#[test]
+fn compressed_files_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.jsonl.gz");
+    let mut writer = flate2::write::GzEncoder::new(File::create(&path).unwrap(), flate2::Compression::fast());
+    writer.write_all(b"{\"a\":1}\n{\"a\":2}\n").unwrap();
+    writer.finish().unwrap();
+    let mut source = Source::open(&path, None).unwrap();
+    assert_eq!(source.next_record().unwrap().unwrap().json, r#"{"a":1}"#);
+    assert_eq!(source.next_record().unwrap().unwrap().line, 2);
+    assert_eq!(source.next_record().unwrap(), None);
+    assert_eq!(source.read_bytes.load(Ordering::Relaxed), std::fs::metadata(&path).unwrap().len());
+}

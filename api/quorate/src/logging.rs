@@ -1,0 +1,18 @@
+//! Where do log lines go? To standard error, as text or JSON, filtered by the option `log-level`.
+
+use crate::config::Values;
+use anyhow::{Context, Result};
+use std::io::IsTerminal;
+use tracing_subscriber::EnvFilter;
+
+/// Installs the logger of the process. Errors: a filter that cannot be read.
+pub fn install(values: &Values) -> Result<()> {
+    let level = values.text("log-level").unwrap_or("info");
+    let filter = EnvFilter::try_new(level).with_context(|| format!("log-level `{level}` cannot be read"))?;
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match values.text("log-format") {
+        Some("json") => lines.json().flatten_event(true).init(),
+        _ => lines.with_ansi(std::io::stderr().is_terminal()).init(),
+    }
+    Ok(())
+}

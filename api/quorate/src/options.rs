@@ -1,0 +1,279 @@
+//! Which options are there? One table: flag, environment variable, TOML key, default, help and where each belongs.
+
+use std::fmt;
+
+/// What the text of an option has to look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Any non-empty text.
+    Text,
+    /// A path of the file system.
+    Path,
+    /// `HOST:PORT`.
+    Address,
+    /// `http://…` or `https://…`.
+    Url,
+    /// A size: digits, or digits and one of k, M, G (thousands) or Ki, Mi, Gi (1,024s), with or without a B.
+    Bytes,
+    /// A number from 0; 0 lets the program choose where the help says so.
+    Count,
+    /// One of the words.
+    Word(&'static [&'static str]),
+    /// `true` or `false`; as a flag it stands alone.
+    Switch,
+}
+
+/// Which commands know an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// `serve` only.
+    Server,
+    /// `import`, `search` and `health`.
+    Client,
+    /// Both.
+    Everyone,
+}
+
+/// Whether the value may be shown, and given as an argument or in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exposure {
+    /// Anywhere.
+    Open,
+    /// Environment only: arguments are seen by every user of the machine, and files get copied.
+    Secret,
+}
+
+/// One row of the table.
+#[derive(Debug)]
+pub struct OptionRow {
+    /// Long flag without the dashes; `QUORATE_` + upper case is the variable, with underscores the TOML key.
+    pub name: &'static str,
+    /// What the value has to look like.
+    pub kind: Kind,
+    /// Value when nothing is given; `None` leaves it unset.
+    pub default: Option<&'static str>,
+    /// Who uses it.
+    pub audience: Audience,
+    /// Where it may be given.
+    pub exposure: Exposure,
+    /// What it does, for `--help` and the sample configuration.
+    pub help: &'static str,
+}
+
+impl OptionRow {
+    /// The environment variable of the option.
+    pub fn env(&self) -> String {
+        format!("QUORATE_{}", self.key().to_ascii_uppercase())
+    }
+
+    /// The key of the option in a configuration file.
+    pub fn key(&self) -> String {
+        self.name.replace('-', "_")
+    }
+
+    /// Whether `audience` uses the option.
+    pub fn concerns(&self, audience: Audience) -> bool {
+        self.audience == Audience::Everyone || self.audience == audience
+    }
+}
+
+const fn row(
+    name: &'static str,
+    kind: Kind,
+    default: Option<&'static str>,
+    audience: Audience,
+    help: &'static str,
+) -> OptionRow {
+    OptionRow { name, kind, default, audience, exposure: Exposure::Open, help }
+}
+
+const fn secret(name: &'static str, audience: Audience, help: &'static str) -> OptionRow {
+    OptionRow { name, kind: Kind::Text, default: None, audience, exposure: Exposure::Secret, help }
+}
+
+/// Every option. The names are a promise: scripts rely on them.
+pub const OPTIONS: &[OptionRow] = &[
+    row(
+        "config",
+        Kind::Path,
+        None,
+        Audience::Everyone,
+        "Configuration file (TOML) with the keys of this table.",
+    ),
+    row(
+        "data-dir",
+        Kind::Path,
+        Some("quorate-data"),
+        Audience::Everyone,
+        "Folder that holds everything the node keeps. Client commands read the address and the admin key of a local node there.",
+    ),
+    row(
+        "listen",
+        Kind::Address,
+        Some("127.0.0.1:7700"),
+        Audience::Server,
+        "Address to listen on. Port 0 takes a free one; the address in use stands in DATA_DIR/address.",
+    ),
+    row(
+        "app-id",
+        Kind::Text,
+        None,
+        Audience::Everyone,
+        "Application id. Made at the first start when absent; a different one later is refused.",
+    ),
+    secret(
+        "admin-key",
+        Audience::Server,
+        "Admin key. Made at the first start when absent; a different one later replaces the old one.",
+    ),
+    row(
+        "admin-key-file",
+        Kind::Path,
+        None,
+        Audience::Server,
+        "File that holds the admin key, instead of the variable QUORATE_ADMIN_KEY.",
+    ),
+    row(
+        "record-bytes-max",
+        Kind::Bytes,
+        Some("100000"),
+        Audience::Server,
+        "Bytes of one record; larger ones are answered 400.",
+    ),
+    row(
+        "body-bytes-max",
+        Kind::Bytes,
+        Some("100MiB"),
+        Audience::Server,
+        "Bytes of one request body after decompression; larger ones are answered 413.",
+    ),
+    row(
+        "log-level",
+        Kind::Text,
+        Some("info"),
+        Audience::Server,
+        "What is logged: error, warn, info, debug, trace or off, or rules such as info,quorate_cluster=debug.",
+    ),
+    row(
+        "log-format",
+        Kind::Word(&["text", "json"]),
+        Some("text"),
+        Audience::Server,
+        "Form of the log lines on standard error: text or json.",
+    ),
+    row(
+        "workers",
+        Kind::Count,
+        Some("0"),
+        Audience::Server,
+        "Threads that answer HTTP; 0 = one for each core.",
+    ),
+    row(
+        "search-threads",
+        Kind::Count,
+        Some("0"),
+        Audience::Server,
+        "Threads that search; 0 = one for each core.",
+    ),
+    row(
+        "disk-reserve-bytes",
+        Kind::Bytes,
+        Some("256MiB"),
+        Audience::Server,
+        "Free space below which writes answer 503; reads go on.",
+    ),
+    row(
+        "demo",
+        Kind::Switch,
+        Some("false"),
+        Audience::Server,
+        "Load a small catalogue of an invented shop into the index `catalogue`.",
+    ),
+    row(
+        "url",
+        Kind::Url,
+        None,
+        Audience::Client,
+        "Address of the service. Default: the node whose data folder is DATA_DIR, else http://127.0.0.1:7700.",
+    ),
+    secret("api-key", Audience::Client, "Key to use. Default: the admin key in DATA_DIR."),
+];
+
+/// The option with this flag name. Panics when the table has no such row, which a test excludes for every caller.
+pub fn option(name: &str) -> &'static OptionRow {
+    OPTIONS.iter().find(|row| row.name == name).expect("callers name rows of the table")
+}
+
+/// The known name nearest to `name`, when it is near enough to be what was meant.
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let allowed = (name.chars().count() / 3).clamp(1, 4);
+    known
+        .map(|candidate| (edits(name, candidate), candidate))
+        .filter(|(d, _)| *d <= allowed)
+        .min()
+        .map(|(_, c)| c)
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours that lead from `from` to `to`.
+fn edits(from: &str, to: &str) -> usize {
+    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
+    let mut rows: Vec<Vec<usize>> = vec![(0..=to.len()).collect()];
+    for i in 1..=from.len() {
+        let mut row = vec![i];
+        for j in 1..=to.len() {
+            let replaced = rows[i - 1][j - 1] + usize::from(from[i - 1] != to[j - 1]);
+            let mut best = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[from.len()][to.len()]
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Text => out.write_str("a text that is not empty"),
+            Kind::Path => out.write_str("a path"),
+            Kind::Address => out.write_str("HOST:PORT, for example 127.0.0.1:7700"),
+            Kind::Url => out.write_str("http://HOST:PORT or https://HOST:PORT"),
+            Kind::Bytes => out.write_str("a number of bytes, for example 100000, 64MiB or 1GB"),
+            Kind::Count => out.write_str("a whole number from 0 to 1024"),
+            Kind::Word(words) => write!(out, "one of {}", words.join(", ")),
+            Kind::Switch => out.write_str("true or false"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_are_found_and_far_ones_are_not() {
+        let known = ["data_dir", "listen", "log_level", "log_format"];
+        let check = |name: &str, expected: Option<&str>| {
+            assert_eq!(nearest(name, known.into_iter()), expected, "{name}");
+        };
+        check("data_dri", Some("data_dir"));
+        check("datadir", Some("data_dir"));
+        check("lisen", Some("listen"));
+        check("loglevel", Some("log_level"));
+        check("replication", None);
+        check("x", None);
+    }
+
+    #[test]
+    fn names_are_unique_and_secrets_have_no_default() {
+        for (i, row) in OPTIONS.iter().enumerate() {
+            assert!(OPTIONS[i + 1..].iter().all(|other| other.name != row.name), "{} twice", row.name);
+            assert!(row.exposure == Exposure::Open || row.default.is_none(), "{}", row.name);
+            assert!(row.help.ends_with('.'), "{}", row.name);
+        }
+        assert_eq!(option("data-dir").env(), "QUORATE_DATA_DIR");
+        assert_eq!(option("data-dir").key(), "data_dir");
+    }
+}

@@ -1,0 +1,163 @@
+//! How does a node start and stop? `quorate serve`: open, listen, tell where, wait for a signal, drain, close.
+
+use crate::client::{ADDRESS_FILE, APP_ID_FILE};
+use crate::config::Values;
+use crate::start_text::{Start, render};
+use crate::{demo, logging};
+use anyhow::{Context, Result};
+use quorate_api::ServerOptions;
+use quorate_cluster::{Service, ServiceOptions, Started};
+use std::io::IsTerminal;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
+use std::process::ExitCode;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Runs a node until SIGTERM or SIGINT.
+pub fn run(values: &Values) -> Result<ExitCode> {
+    logging::install(values)?;
+    for warning in &values.warnings {
+        tracing::warn!("{warning}");
+    }
+    actix_rt::System::new().block_on(serve(values))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn serve(values: &Values) -> Result<()> {
+    let mut signals = Signals::listen()?;
+    let listen = address(values)?;
+    if !listen.ip().is_loopback() {
+        tracing::warn!(address = %listen, "reachable from other machines without TLS: put a proxy with TLS before it");
+    }
+    let (service, started) =
+        Service::open(service_options(values)?).await.map_err(|error| anyhow::anyhow!(error.message))?;
+    report(&started);
+    let outcome = run_server(values, listen, &service, &started, &mut signals).await;
+    service.shutdown().await;
+    tracing::info!("stopped");
+    outcome
+}
+
+/// Listens until a signal comes; the service is still open afterwards.
+async fn run_server(
+    values: &Values,
+    listen: SocketAddr,
+    service: &Service,
+    started: &Started,
+    signals: &mut Signals,
+) -> Result<()> {
+    if values.is_on("demo") {
+        demo::load(service).await?;
+    }
+    let (server, address) = quorate_api::server(server_options(values, listen, service.clone()))
+        .with_context(|| format!("cannot listen on {listen}"))?;
+    let data_dir = values.data_dir();
+    let address_file = data_dir.join(ADDRESS_FILE);
+    write_file(&data_dir.join(APP_ID_FILE), &started.app_id)?;
+    let handle = server.handle();
+    let running = actix_rt::spawn(server);
+    write_file(&address_file, &address.to_string())?;
+    announce(values, address, started);
+    let mut running = running;
+    tokio::select! {
+        name = signals.next() => {
+            tracing::info!(signal = name, "draining");
+            handle.stop(true).await;
+        }
+        ended = &mut running => {
+            ended.context("the server task broke off")?.context("the server broke off")?;
+        }
+    }
+    // Nobody answers there any more; the file is written anew at the next start.
+    let _ = std::fs::remove_file(&address_file);
+    Ok(())
+}
+
+fn service_options(values: &Values) -> Result<ServiceOptions> {
+    Ok(ServiceOptions {
+        app_id: values.text("app-id").map(str::to_owned),
+        admin_key: values.admin_key()?,
+        disk_reserve_bytes: values.number("disk-reserve-bytes"),
+        search_threads: values.number("search-threads") as usize,
+        ..ServiceOptions::new(values.data_dir())
+    })
+}
+
+fn server_options(values: &Values, listen: SocketAddr, service: Service) -> ServerOptions {
+    ServerOptions {
+        workers: values.number("workers") as usize,
+        body_bytes_max: values.number("body-bytes-max") as usize,
+        record_bytes_max: values.number("record-bytes-max") as usize,
+        ..ServerOptions::new(listen, service)
+    }
+}
+
+fn address(values: &Values) -> Result<SocketAddr> {
+    let listen = values.text("listen").expect("the table gives a default");
+    listen
+        .to_socket_addrs()
+        .with_context(|| format!("listen: `{listen}` is not an address of this machine"))?
+        .next()
+        .with_context(|| format!("listen: `{listen}` stands for no address"))
+}
+
+fn report(started: &Started) {
+    for warning in &started.warnings {
+        tracing::warn!("{warning}");
+    }
+    if started.replaced_admin_key {
+        tracing::warn!("the admin key given replaces the one this folder had");
+    }
+}
+
+/// People get the start text, log collectors one line.
+fn announce(values: &Values, address: SocketAddr, started: &Started) {
+    let key_path = started.admin_key_path.as_path();
+    if !std::io::stdout().is_terminal() {
+        tracing::info!(%address, app_id = started.app_id, admin_key_path = %key_path.display(), "listening");
+        return;
+    }
+    let index = values.is_on("demo").then_some(demo::INDEX);
+    let search_key = started.search_key.as_deref();
+    print!(
+        "{}",
+        render(&Start {
+            address,
+            app_id: &started.app_id,
+            admin_key_path: key_path,
+            search_key,
+            index,
+            query: demo::QUERY
+        })
+    );
+}
+
+/// Writes a small file whole: readers find the old or the new text.
+fn write_file(path: &Path, text: &str) -> Result<()> {
+    let cannot = || format!("cannot write {}", path.display());
+    let temporary = path.with_extension("new");
+    std::fs::write(&temporary, format!("{text}\n")).with_context(cannot)?;
+    std::fs::rename(&temporary, path).with_context(cannot)
+}
+
+/// The signals that stop a node.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Signals> {
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?,
+            interrupt: signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?,
+        })
+    }
+
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What does someone read who starts a node by hand? Address, credentials, a call that works, what to do next.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+/// What the text tells.
+pub struct Start<'a> {
+    /// Where the node listens.
+    pub address: SocketAddr,
+    /// Application id.
+    pub app_id: &'a str,
+    /// Where the admin key stands.
+    pub admin_key_path: &'a Path,
+    /// Key that may only search; fit for showing.
+    pub search_key: Option<&'a str>,
+    /// An index with records, if there is one.
+    pub index: Option<&'a str>,
+    /// A word that finds something in it.
+    pub query: &'a str,
+}
+
+/// The text, short and once.
+pub fn render(start: &Start<'_>) -> String {
+    let Start { address, app_id, admin_key_path, search_key, index, query } = start;
+    let mut text = format!(
+        "Quorate {version} listens on http://{address}\n\
+         \n  application id  {app_id}\
+         \n  admin key       in {path}\n",
+        version = env!("CARGO_PKG_VERSION"),
+        path = admin_key_path.display(),
+    );
+    if let Some(key) = search_key {
+        text.push_str(&format!("  search key      {key}\n"));
+    }
+    match index.zip(*search_key) {
+        Some((index, search_key)) => text.push_str(&format!(
+            "\nTry it:\n\n  {}\n\
+             \nNext: quorate search {index} {query} · quorate import INDEX FILE · Ctrl-C stops the node.\n",
+            curl(*address, app_id, search_key, index, query),
+        )),
+        None => text.push_str(
+            "\nNext: load records with `quorate import INDEX FILE` (JSON lines, JSON array or CSV),\n\
+             then `quorate search INDEX WORDS`. Ctrl-C stops the node.\n",
+        ),
+    }
+    text
+}
+
+/// A call that can be pasted into a shell.
+fn curl(address: SocketAddr, app_id: &str, key: &str, index: &str, query: &str) -> String {
+    format!(
+        "curl -s 'http://{address}/1/indexes/{}/query' \
+         -H 'X-Algolia-Application-Id: {app_id}' -H 'X-Algolia-API-Key: {key}' \
+         -d '{{\"query\":\"{query}\",\"hitsPerPage\":3}}'",
+        crate::client::segment(index)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_is_complete_and_keeps_the_admin_key_to_itself() {
+        let text = render(&Start {
+            address: "127.0.0.1:7700".parse().unwrap(),
+            app_id: "APP1",
+            admin_key_path: Path::new("data/admin-key"),
+            search_key: Some("feed"),
+            index: Some("catalogue"),
+            query: "lamp",
+        });
+        for part in
+            ["http://127.0.0.1:7700", "APP1", "data/admin-key", "'{\"query\":\"lamp\",\"hitsPerPage\":3}'"]
+        {
+            assert!(text.contains(part), "{text} lacks {part}");
+        }
+        assert!(text.lines().count() <= 14, "{text}");
+    }
+}
