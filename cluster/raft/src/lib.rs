@@ -1,1 +1,28 @@
-//! placeholder
+//! How members agree on one order of opaque bytes: events in, effects out, one log for all groups of a node.
+//!
+//! [`core`] decides and does no input or output. [`log`] keeps what it decided on disk. [`actor`] and [`host`] run both.
+//! [`messages`] is what members say to each other.
+
+pub mod actor;
+pub mod core;
+pub mod effects;
+pub mod error;
+mod group_log;
+pub mod host;
+pub mod log;
+mod log_files;
+mod log_writer;
+pub mod memory;
+pub mod messages;
+mod metrics;
+mod status;
+
+pub use effects::{
+    BarrierError, Committed, CommittedEntry, Leadership, MemberChange, MembersError, ProposeError, Role,
+    SnapshotImage,
+};
+pub use error::RaftError;
+pub use host::{CommitSink, GroupHandle, GroupOptions, MailboxFull, NoPeers, Outbox, RaftHost, RaftOptions};
+pub use log_files::{LogFile, LogFiles, RealLogFiles};
+pub use messages::PeerMessage;
+pub use status::Status;

@@ -1,0 +1,232 @@
+//! The mailbox of a group: messages in, the core's effects out. All groups of a node share one thread.
+
+use crate::core::Core;
+use crate::effects::{
+    BarrierError, Committed, CommittedEntry, Effect, Input, Leadership, MembersError, ProposeError,
+    RequestId, SnapshotImage,
+};
+use crate::host::{CommitSink, Outbox};
+use crate::log::{FatalHook, GroupReader, Report};
+use crate::log_writer::Shared;
+use crate::metrics::metrics;
+use crate::status::StatusCell;
+use actix::prelude::*;
+use quorate_model::GroupId;
+use rustc_hash::FxHashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// Messages that may wait in a group's mailbox.
+pub(crate) const MAILBOX: usize = 1_024;
+
+/// An event without an answer.
+pub(crate) struct Event(pub(crate) Input);
+
+/// A report of the log.
+pub(crate) struct FromLog(pub(crate) Report);
+
+/// An event that is answered; the actor fills in the id.
+pub(crate) struct Request {
+    pub(crate) input: Input,
+    pub(crate) reply: Reply,
+}
+
+/// Asks the actor to look at the positions in the status cell.
+pub(crate) struct Look;
+
+/// Stops the group.
+pub(crate) struct Shutdown;
+
+impl Message for Event {
+    type Result = ();
+}
+impl Message for FromLog {
+    type Result = ();
+}
+impl Message for Request {
+    type Result = ();
+}
+impl Message for Look {
+    type Result = ();
+}
+impl Message for Shutdown {
+    type Result = ();
+}
+
+/// Where an answer goes.
+pub(crate) enum Reply {
+    Proposal(oneshot::Sender<Result<Committed, ProposeError>>),
+    Barrier(oneshot::Sender<Result<u64, BarrierError>>),
+    Members(oneshot::Sender<Result<u64, MembersError>>),
+}
+
+/// One group on the consensus thread.
+pub(crate) struct RaftActor {
+    pub(crate) group: GroupId,
+    pub(crate) core: Core<GroupReader>,
+    pub(crate) sink: Box<dyn CommitSink>,
+    pub(crate) outbox: Arc<dyn Outbox>,
+    pub(crate) log: Arc<Shared>,
+    pub(crate) status: Arc<StatusCell>,
+    pub(crate) tick: Duration,
+    pub(crate) on_fatal: FatalHook,
+    pub(crate) replies: FxHashMap<RequestId, Reply>,
+    pub(crate) next_id: RequestId,
+    pub(crate) ticks: u64,
+}
+
+impl Actor for RaftActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        ctx.set_mailbox_capacity(MAILBOX);
+        self.carry_out();
+        ctx.run_interval(self.tick, |actor, _| {
+            actor.take_positions();
+            actor.handle_input(Input::Tick);
+            actor.ticks += 1;
+            if actor.ticks % 10 == 0 {
+                metrics().of_group(actor.group, &actor.status.load());
+            }
+        });
+    }
+    fn stopped(&mut self, _: &mut Self::Context) {
+        self.core.stop();
+        self.carry_out();
+    }
+}
+
+impl RaftActor {
+    /// Takes the positions in that the state machine has left for the group; no message can be lost over them.
+    fn take_positions(&mut self) {
+        let applied = self.status.reported_applied.load(Ordering::Acquire);
+        if applied > self.core.status().applied {
+            self.handle_input(Input::Applied(applied));
+        }
+        let compact = self.status.wanted_compact.swap(0, Ordering::AcqRel);
+        if compact > 0 {
+            self.handle_input(Input::Compact(compact));
+        }
+    }
+
+    fn handle_input(&mut self, input: Input) {
+        // The library panics where its own rules are broken: nothing it holds in memory may be used after that.
+        let handled = catch_unwind(AssertUnwindSafe(|| self.core.handle(input)));
+        match handled {
+            Ok(()) => self.carry_out(),
+            Err(_) => (self.on_fatal)(&format!("group {}: the consensus core panicked", self.group)),
+        }
+    }
+
+    fn carry_out(&mut self) {
+        for effect in self.core.take_effects() {
+            match effect {
+                Effect::Persist(persist) => self.log.submit(persist),
+                Effect::Send(messages) => self.outbox.send(self.group, messages),
+                Effect::Apply(entries) => self.apply(entries),
+                Effect::Restore(image) => self.restore(image),
+                Effect::SnapshotWanted => self.sink.snapshot_wanted(),
+                Effect::Leadership(leadership) => self.lead(leadership),
+                Effect::Proposed(id, result) => self.answer(id, Answer::Proposal(result)),
+                Effect::Barrier(id, result) => self.answer(id, Answer::Barrier(result)),
+                Effect::MembersChanged(id, result) => self.answer(id, Answer::Members(result)),
+                Effect::Fatal(reason) => (self.on_fatal)(&reason),
+            }
+        }
+        self.status.store(self.core.status());
+    }
+
+    fn apply(&mut self, entries: Vec<CommittedEntry>) {
+        // Readers of the status never see less than what the state machine was given.
+        self.status.store(self.core.status());
+        self.sink.committed(entries);
+    }
+    fn restore(&mut self, image: SnapshotImage) {
+        self.sink.restore(image);
+    }
+    fn lead(&mut self, leadership: Leadership) {
+        tracing::debug!(group = %self.group, role = ?leadership.role, term = leadership.term, "leadership");
+        self.status.store(self.core.status());
+        self.sink.leadership(leadership);
+    }
+
+    fn answer(&mut self, id: RequestId, answer: Answer) {
+        // A caller that has gone away needs no answer.
+        match (self.replies.remove(&id), answer) {
+            (Some(Reply::Proposal(reply)), Answer::Proposal(result)) => drop(reply.send(result)),
+            (Some(Reply::Barrier(reply)), Answer::Barrier(result)) => drop(reply.send(result)),
+            (Some(Reply::Members(reply)), Answer::Members(result)) => drop(reply.send(result)),
+            (Some(_), _) | (None, _) => {
+                debug_assert!(false, "request {id} was answered twice or with another's answer")
+            }
+        }
+    }
+}
+
+enum Answer {
+    Proposal(Result<Committed, ProposeError>),
+    Barrier(Result<u64, BarrierError>),
+    Members(Result<u64, MembersError>),
+}
+
+impl Handler<Event> for RaftActor {
+    type Result = ();
+    fn handle(&mut self, Event(input): Event, _: &mut Self::Context) {
+        self.handle_input(input);
+    }
+}
+
+impl Handler<FromLog> for RaftActor {
+    type Result = ();
+    fn handle(&mut self, FromLog(report): FromLog, _: &mut Self::Context) {
+        self.handle_input(match report {
+            Report::Persisted(seq) => Input::Persisted(seq),
+            Report::Stalled(reason) => Input::Stalled(Some(reason)),
+            Report::Resumed => Input::Stalled(None),
+        });
+    }
+}
+
+impl Handler<Request> for RaftActor {
+    type Result = ();
+    fn handle(&mut self, Request { mut input, reply }: Request, _: &mut Self::Context) {
+        self.next_id += 1;
+        match &mut input {
+            Input::Propose { id, data, .. } => {
+                metrics().proposals.inc_by(data.len() as u64);
+                *id = self.next_id;
+            }
+            Input::ReadBarrier { id, .. } | Input::ChangeMembers { id, .. } => *id = self.next_id,
+            Input::Step(_)
+            | Input::Tick
+            | Input::Persisted(_)
+            | Input::Stalled(_)
+            | Input::Applied(_)
+            | Input::TransferLeader(_)
+            | Input::Unreachable(_)
+            | Input::SnapshotSent { .. }
+            | Input::OfferSnapshot(_)
+            | Input::Compact(_)
+            | Input::Campaign => return,
+        }
+        self.replies.insert(self.next_id, reply);
+        self.handle_input(input);
+    }
+}
+
+impl Handler<Look> for RaftActor {
+    type Result = ();
+    fn handle(&mut self, Look: Look, _: &mut Self::Context) {
+        self.take_positions();
+    }
+}
+
+impl Handler<Shutdown> for RaftActor {
+    type Result = ();
+    fn handle(&mut self, Shutdown: Shutdown, ctx: &mut Self::Context) {
+        ctx.stop();
+    }
+}

@@ -1,0 +1,357 @@
+//! What a member of a group does about each event: proposals, messages, time, finished writes. No input or output here.
+
+mod members;
+mod ready;
+mod requests;
+
+use crate::effects::{
+    BarrierError, Delivery, Effect, Input, Leadership, Persist, ProposeError, RequestId, Role,
+};
+use crate::error::RaftError;
+use crate::group_log::GroupLog;
+pub use crate::group_log::{LogReader, Stored};
+use crate::status::Status;
+use members::PendingChange;
+use quorate_model::{GroupId, limits};
+use raft::eraftpb::ConfState;
+use raft::{Config, RawNode, SnapshotStatus, StateRole};
+use ready::InFlight;
+use requests::{Barrier, Waiter};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Milliseconds of a tick unless configured otherwise.
+pub const TICK_MS: u64 = 100;
+/// Ticks between heartbeats.
+const HEARTBEAT_TICKS: usize = 2;
+/// Ticks without a leader before an election starts, at least (architecture §4).
+const ELECTION_TICKS_MIN: usize = 8;
+/// One more than the ticks without a leader before an election starts, at most.
+const ELECTION_TICKS_END: usize = 17;
+/// Ticks a joint configuration may last before leaving it is proposed (distributed §8.9).
+const JOINT_TICKS_MAX: u64 = 100;
+/// Bytes of entries in one append message.
+const APPEND_BYTES: u64 = limits::ENTRY_BYTES as u64;
+/// Append messages under way to one follower.
+const APPENDS_IN_FLIGHT: usize = 64;
+/// Bytes of committed entries handed out by one round.
+const COMMITTED_BYTES: u64 = 4 << 20;
+/// Read barriers that may wait at once.
+const BARRIERS_MAX: usize = 4_096;
+
+/// How a group starts.
+#[derive(Clone, Debug)]
+pub struct CoreOptions {
+    /// The group.
+    pub group: GroupId,
+    /// This member; never reused after its log was lost (distributed §8.10).
+    pub self_id: u64,
+    /// The members of a new group; not looked at when the log has some. Empty: wait to be added.
+    pub voters: Vec<u64>,
+    /// What the state machine has applied durably.
+    pub applied: u64,
+    /// Spreads election timeouts; the same seed and inputs give the same effects.
+    pub seed: u64,
+}
+
+/// One member of one group. Feed it with [`Core::handle`], then carry out [`Core::take_effects`].
+pub struct Core<R: LogReader> {
+    group: GroupId,
+    self_id: u64,
+    seed: u64,
+    node: RawNode<GroupLog<R>>,
+    effects: Vec<Effect>,
+    ticks: u64,
+    /// Last sequence number of a write that was handed out.
+    seq: u64,
+    in_flight: VecDeque<InFlight>,
+    hard_state_unsaved: bool,
+    /// Everything up to here went through consensus: configuration changes applied, waiting proposals answered.
+    handed: u64,
+    /// Everything up to here was given to the state machine.
+    delivered: u64,
+    applied: u64,
+    /// Nothing is delivered until this write is durable: the configuration of a delivered change must be on disk.
+    delivery_after: Option<u64>,
+    unapplied: VecDeque<(u64, u64)>,
+    unapplied_bytes: u64,
+    /// The index of a snapshot that the state machine has been given and not confirmed.
+    restoring: Option<u64>,
+    waiters: BTreeMap<(u64, RequestId), Waiter>,
+    barriers: BTreeMap<RequestId, Barrier>,
+    change: Option<PendingChange>,
+    joint_since: Option<u64>,
+    compact_to: u64,
+    stalled: Option<String>,
+    leadership: Leadership,
+}
+
+impl<R: LogReader> Core<R> {
+    /// Starts from what the log holds. A member that is the only voter leads when this returns.
+    ///
+    /// Errors: `LogLost`, `LogCompacted`, `Identity`, `Consensus`.
+    pub fn new(options: CoreOptions, stored: Stored, reader: R) -> Result<Self, RaftError> {
+        let CoreOptions { group, self_id, voters, applied, seed } = options;
+        let is_new = stored.identity.is_none();
+        let restore = check(group, self_id, applied, &stored)?;
+        let mut stored = stored;
+        let (conf_index, conf) = stored.conf.clone().unwrap_or_else(|| {
+            let mut conf = ConfState::default();
+            conf.voters = voters;
+            (0, conf)
+        });
+        let applied = applied.max(stored.truncated.index);
+        // The commit index is saved together with later writes only, so that it costs no write of its own. What was
+        // applied was committed and durable here, and `check` has seen that the log still reaches that far.
+        stored.hard_state.commit = stored.hard_state.commit.max(applied);
+        let has_commit = stored.hard_state.commit > 0;
+        let log = GroupLog::new(&stored, (conf_index, conf.clone()), reader);
+        let logger = slog::Logger::root(slog::Discard, slog::o!());
+        let refused = |e: raft::Error| RaftError::Consensus { group, message: e.to_string() };
+        let node = RawNode::new(&config(self_id, applied), log, &logger).map_err(refused)?;
+        let mut core = Core {
+            group,
+            self_id,
+            seed,
+            node,
+            effects: vec![],
+            ticks: 0,
+            seq: 0,
+            in_flight: VecDeque::new(),
+            hard_state_unsaved: has_commit,
+            handed: applied,
+            delivered: applied,
+            applied,
+            delivery_after: None,
+            unapplied: VecDeque::new(),
+            unapplied_bytes: 0,
+            restoring: None,
+            waiters: BTreeMap::new(),
+            barriers: BTreeMap::new(),
+            change: None,
+            joint_since: None,
+            compact_to: 0,
+            stalled: None,
+            leadership: Leadership { role: Role::Follower, term: stored.hard_state.term, leader: None },
+        };
+        core.set_election_timeout();
+        if is_new {
+            let mut first = core.next_persist();
+            first.identity = Some(self_id);
+            first.conf = Some((conf_index, conf.clone()));
+            core.push_persist(first, InFlight::default());
+        }
+        if let Some(snapshot) = restore {
+            core.give_snapshot(snapshot);
+        }
+        if conf.voters == [self_id] && conf.voters_outgoing.is_empty() {
+            core.node.campaign().map_err(refused)?;
+        }
+        core.settle();
+        Ok(core)
+    }
+
+    /// Takes one event in. Cost: what the event itself needs; effects gather until they are taken.
+    pub fn handle(&mut self, input: Input) {
+        match input {
+            Input::Propose { id, data, within_ticks } => self.propose(id, data, within_ticks),
+            Input::Step(message) => self.step(*message),
+            Input::Tick => self.tick(),
+            Input::Persisted(seq) => self.persisted(seq),
+            Input::Stalled(reason) => self.set_stalled(reason),
+            Input::Applied(index) => self.applied(index),
+            Input::ChangeMembers { id, changes, context, within_ticks } => {
+                self.change_members(id, &changes, context, within_ticks);
+            }
+            Input::TransferLeader(to) => self.node.transfer_leader(to),
+            Input::Unreachable(member) => self.node.report_unreachable(member),
+            Input::SnapshotSent { to, outcome } => {
+                let status = match outcome {
+                    Delivery::Arrived => SnapshotStatus::Finish,
+                    Delivery::Failed => SnapshotStatus::Failure,
+                };
+                self.node.report_snapshot(to, status);
+            }
+            Input::OfferSnapshot(image) => {
+                if image.index <= self.applied {
+                    self.node.mut_store().offer(image.index, image.data);
+                }
+            }
+            Input::Compact(through) => {
+                self.compact_to = self.compact_to.max(through.min(self.applied));
+                self.compact();
+            }
+            Input::ReadBarrier { id, within_ticks } => self.read_barrier(id, within_ticks),
+            Input::Campaign => {
+                // Not being allowed to is no error here: another election will come.
+                let _ = self.node.campaign();
+            }
+        }
+        self.settle();
+    }
+
+    /// What must be done now, in order.
+    pub fn take_effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
+    }
+
+    /// The positions of the group. `pending_bytes` is counted by the caller.
+    pub fn status(&self) -> Status {
+        let log = self.node.store();
+        Status {
+            role: self.leadership.role,
+            term: self.leadership.term,
+            leader: self.leadership.leader,
+            first_index: log.first(),
+            last_index: self.node.raft.raft_log.last_index(),
+            committed: self.node.raft.raft_log.committed,
+            applied: self.applied,
+            pending_bytes: 0,
+            unapplied_bytes: self.unapplied_bytes,
+        }
+    }
+
+    /// The members as this member knows them.
+    pub fn members(&self) -> &ConfState {
+        &self.node.store().conf().1
+    }
+
+    /// The term and first index of the log, for tests and simulations of safety.
+    pub fn vote(&self) -> u64 {
+        self.node.raft.vote
+    }
+
+    fn step(&mut self, message: raft::eraftpb::Message) {
+        if message.msg_type == raft::eraftpb::MessageType::MsgPropose {
+            return;
+        }
+        // Refused messages are those of unknown members or of past terms; the sender will try again.
+        let _ = self.node.step(message);
+    }
+
+    fn tick(&mut self) {
+        self.ticks += 1;
+        self.node.tick();
+        self.expire_requests();
+        self.watch_members();
+        self.compact();
+    }
+
+    /// Brings everything that follows from the last event into the effects.
+    fn settle(&mut self) {
+        self.set_election_timeout();
+        self.pump();
+        if let Some(reason) = self.node.store().take_read_error() {
+            self.fatal(format!("group {}: cannot read the log: {reason}", self.group));
+        }
+        if self.node.store().take_snapshot_wanted() {
+            self.effects.push(Effect::SnapshotWanted);
+        }
+        let leadership = self.current_leadership();
+        if leadership != self.leadership {
+            self.leadership = leadership;
+            self.effects.push(Effect::Leadership(leadership));
+        }
+    }
+
+    fn current_leadership(&self) -> Leadership {
+        let raft = &self.node.raft;
+        let role = match raft.state {
+            StateRole::Leader => Role::Leader,
+            StateRole::Follower => Role::Follower,
+            StateRole::Candidate | StateRole::PreCandidate => Role::Candidate,
+        };
+        Leadership { role, term: raft.term, leader: Some(raft.leader_id).filter(|&id| id != 0) }
+    }
+
+    /// Replaces the library's random timeout by one that follows from the seed, so that a simulation replays.
+    fn set_election_timeout(&mut self) {
+        let span = (ELECTION_TICKS_END - ELECTION_TICKS_MIN) as u64;
+        // A new draw for every term and, while votes are split without a new term, for every longest timeout.
+        let round = self.ticks / ELECTION_TICKS_END as u64;
+        let draw = mix(self.seed ^ mix(self.self_id) ^ mix(self.node.raft.term << 20 | round));
+        self.node.raft.set_randomized_election_timeout(ELECTION_TICKS_MIN + (draw % span) as usize);
+    }
+
+    fn set_stalled(&mut self, reason: Option<String>) {
+        if let Some(reason) = &reason {
+            let error = ProposeError::Unavailable { reason: reason.clone() };
+            self.fail_waiters(&error);
+        }
+        self.stalled = reason;
+    }
+
+    fn fatal(&mut self, reason: String) {
+        self.effects.push(Effect::Fatal(reason));
+    }
+
+    fn next_persist(&mut self) -> Persist {
+        self.seq += 1;
+        Persist::new(self.group, self.seq)
+    }
+}
+
+/// Answers everything that waits, for the moment the group stops.
+impl<R: LogReader> Core<R> {
+    /// Fails all waiting requests with `Stopped`.
+    pub fn stop(&mut self) {
+        self.fail_waiters(&ProposeError::Stopped);
+        for (id, _) in std::mem::take(&mut self.barriers) {
+            self.effects.push(Effect::Barrier(id, Err(BarrierError::Stopped)));
+        }
+    }
+}
+
+/// Whether log and state machine fit together; a snapshot that must be given to the state machine again.
+fn check(
+    group: GroupId,
+    self_id: u64,
+    applied: u64,
+    stored: &Stored,
+) -> Result<Option<raft::eraftpb::Snapshot>, RaftError> {
+    if let Some(found) = stored.identity.filter(|&found| found != self_id) {
+        return Err(RaftError::Identity { group, found, expected: self_id });
+    }
+    if applied > stored.last {
+        return Err(RaftError::LogLost { group, last: stored.last, applied });
+    }
+    if applied >= stored.truncated.index {
+        return Ok(None);
+    }
+    match &stored.snapshot {
+        Some(snapshot) if snapshot.get_metadata().index == stored.truncated.index => {
+            Ok(Some(snapshot.clone()))
+        }
+        _ => Err(RaftError::LogCompacted { group, truncated: stored.truncated.index, applied }),
+    }
+}
+
+/// The library's options; its defaults are unsafe or unbounded (distributed §8.1).
+fn config(self_id: u64, applied: u64) -> Config {
+    Config {
+        id: self_id,
+        election_tick: ELECTION_TICKS_MIN,
+        min_election_tick: ELECTION_TICKS_MIN,
+        max_election_tick: ELECTION_TICKS_END,
+        heartbeat_tick: HEARTBEAT_TICKS,
+        applied,
+        max_size_per_msg: APPEND_BYTES,
+        max_inflight_msgs: APPENDS_IN_FLIGHT,
+        check_quorum: true,
+        pre_vote: true,
+        read_only_option: raft::ReadOnlyOption::Safe,
+        skip_bcast_commit: false,
+        batch_append: true,
+        priority: 0,
+        // The handle bounds what waits (`PROPOSAL_BYTES_MAX`); twice that never refuses half of a proposal.
+        max_uncommitted_size: 2 * limits::PROPOSAL_BYTES_MAX as u64,
+        max_committed_size_per_ready: COMMITTED_BYTES,
+    }
+}
+
+/// Spreads the bits of a number (the finalizer of SplitMix64).
+fn mix(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}

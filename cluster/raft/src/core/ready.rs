@@ -1,0 +1,227 @@
+//! How what the library has ready becomes writes, messages and committed entries, each in its turn.
+
+use super::{COMMITTED_BYTES, Core, LogReader};
+use crate::effects::{CommittedEntry, Effect, Persist, Position, SnapshotChange, SnapshotImage};
+use crate::group_log::entry_bytes;
+use crate::messages::PeerMessage;
+use raft::eraftpb::{Entry, EntryType, Message, Snapshot};
+use raft::{ProgressState, Ready, Storage};
+
+/// Writes under way before further entries wait in memory, so that one write takes many of them.
+const WRITES_IN_FLIGHT: usize = 4;
+/// Bytes handed to the state machine and not applied before delivery pauses; the rest is read from the log later.
+const DELIVERED_BYTES_MAX: u64 = 64 << 20;
+/// Entries a live follower may lag before the log is cut without it.
+const FOLLOWER_LAG_MAX: u64 = 100_000;
+
+/// Something that waits for writes: everything in it happens when all writes up to `seq` are durable.
+#[derive(Default)]
+pub(super) struct InFlight {
+    /// The write; 0: none, only the order counts.
+    seq: u64,
+    /// The library's number of the round.
+    number: Option<u64>,
+    /// May leave only now: they promise what was written.
+    messages: Vec<Message>,
+    snapshot: Option<Snapshot>,
+}
+
+impl<R: LogReader> Core<R> {
+    /// Handles everything the library has ready.
+    pub(super) fn pump(&mut self) {
+        while self.node.has_ready() {
+            let writes = self.in_flight.iter().filter(|f| f.seq != 0).count();
+            // Messages are never held back: a slow disk must not silence a leader's heartbeats.
+            if writes >= WRITES_IN_FLIGHT && self.node.raft.msgs.is_empty() {
+                break;
+            }
+            let ready = self.node.ready();
+            self.handle_ready(ready);
+        }
+        self.deliver();
+    }
+
+    fn handle_ready(&mut self, mut ready: Ready) {
+        self.send(ready.take_messages());
+        for state in ready.take_read_states() {
+            self.barrier_found(&state.request_ctx, state.index);
+        }
+        let snapshot = Some(ready.snapshot().clone()).filter(|s| !s.is_empty());
+        if let Some(snapshot) = &snapshot {
+            self.node.mut_store().install(snapshot);
+        }
+        let entries = ready.take_entries();
+        self.node.mut_store().append(&entries);
+        if let Some(hard_state) = ready.hs() {
+            self.node.mut_store().set_hard_state(hard_state.clone());
+            self.hard_state_unsaved = true;
+        }
+        let mut waits = InFlight {
+            seq: 0,
+            number: Some(ready.number()),
+            messages: ready.take_persisted_messages(),
+            snapshot: snapshot.clone(),
+        };
+        if ready.must_sync() {
+            let mut persist = self.next_persist();
+            persist.entries = entries;
+            if let Some(snapshot) = snapshot {
+                persist.snapshot = SnapshotChange::Install(Box::new(snapshot));
+            }
+            waits.seq = persist.seq;
+            self.push_persist(persist, waits);
+        } else {
+            // A new commit index alone is not worth a write; it goes with the next one.
+            self.in_flight.push_back(waits);
+        }
+        let committed = ready.take_committed_entries();
+        self.node.advance_append_async(ready);
+        self.hand(&committed);
+        self.release();
+    }
+
+    /// Hands a write out; `waits` happens when it is durable.
+    pub(super) fn push_persist(&mut self, mut persist: Persist, mut waits: InFlight) {
+        if std::mem::take(&mut self.hard_state_unsaved) {
+            persist.hard_state = Some(self.node.store().hard_state().clone());
+        }
+        waits.seq = persist.seq;
+        self.in_flight.push_back(waits);
+        self.effects.push(Effect::Persist(persist));
+    }
+
+    pub(super) fn persisted(&mut self, seq: u64) {
+        for waits in self.in_flight.iter_mut().filter(|f| f.seq <= seq) {
+            waits.seq = 0;
+        }
+        if self.delivery_after.is_some_and(|after| after <= seq) {
+            self.delivery_after = None;
+        }
+        self.release();
+    }
+
+    /// Does what no longer waits for a write, in order.
+    fn release(&mut self) {
+        while self.in_flight.front().is_some_and(|f| f.seq == 0) {
+            let Some(InFlight { seq: _, number, messages, snapshot }) = self.in_flight.pop_front() else {
+                break;
+            };
+            if let Some(number) = number {
+                self.node.on_persist_ready(number);
+            }
+            self.send(messages);
+            if let Some(snapshot) = snapshot {
+                self.give_snapshot(snapshot);
+            }
+        }
+    }
+
+    fn send(&mut self, messages: Vec<Message>) {
+        let messages: Vec<_> = messages.into_iter().filter_map(PeerMessage::from_raft).collect();
+        if !messages.is_empty() {
+            self.effects.push(Effect::Send(messages));
+        }
+    }
+
+    /// Takes committed entries through the consensus part: members change, waiting proposals are answered.
+    fn hand(&mut self, committed: &[Entry]) {
+        let Some(last) = committed.last().map(|e| e.index) else { return };
+        for entry in committed {
+            match entry.entry_type {
+                EntryType::EntryNormal => {}
+                EntryType::EntryConfChange | EntryType::EntryConfChangeV2 => self.hand_change(entry),
+            }
+        }
+        self.handed = last;
+        self.node.advance_apply_to(last);
+        self.answer_committed(committed);
+    }
+
+    /// Gives handed entries to the state machine as far as it keeps up.
+    pub(super) fn deliver(&mut self) {
+        while self.delivered < self.handed
+            && self.delivery_after.is_none()
+            && self.restoring.is_none()
+            && self.unapplied_bytes < DELIVERED_BYTES_MAX
+        {
+            // Errors are kept by the store and end the process in `settle`.
+            let read = self.node.store().read(self.delivered + 1, self.handed + 1, COMMITTED_BYTES);
+            let Ok(entries) = read else { return };
+            let Some(last) = entries.last().map(|e| e.index) else { return };
+            let bytes = entries.iter().map(entry_bytes).sum();
+            self.delivered = last;
+            self.unapplied.push_back((last, bytes));
+            self.unapplied_bytes += bytes;
+            self.effects.push(Effect::Apply(entries.into_iter().map(committed_entry).collect()));
+        }
+        let durable = self.node.raft.raft_log.persisted;
+        self.node.mut_store().trim_window(durable.min(self.delivered));
+    }
+
+    pub(super) fn applied(&mut self, index: u64) {
+        self.applied = self.applied.max(index.min(self.delivered));
+        while let Some(&(last, bytes)) = self.unapplied.front()
+            && last <= self.applied
+        {
+            self.unapplied.pop_front();
+            self.unapplied_bytes -= bytes;
+        }
+        if self.restoring.is_some_and(|restoring| restoring <= self.applied) {
+            self.restoring = None;
+            let mut persist = self.next_persist();
+            persist.snapshot = SnapshotChange::Done;
+            self.push_persist(persist, InFlight::default());
+        }
+    }
+
+    /// Gives a durable snapshot to the state machine.
+    pub(super) fn give_snapshot(&mut self, snapshot: Snapshot) {
+        let index = snapshot.get_metadata().index;
+        self.handed = self.handed.max(index);
+        self.delivered = index;
+        self.unapplied.clear();
+        self.unapplied_bytes = 0;
+        self.restoring = Some(index);
+        // Entries of a change that came before the snapshot are part of it.
+        self.delivery_after = None;
+        self.node.advance_apply_to(self.handed);
+        self.snapshot_skipped(index);
+        self.effects.push(Effect::Restore(SnapshotImage { index, data: snapshot.data }));
+    }
+
+    /// Cuts the log as far as it was asked for and live followers allow.
+    pub(super) fn compact(&mut self) {
+        let through = self.compact_to.min(self.applied).min(self.slowest_follower());
+        if through < self.node.store().first() {
+            return;
+        }
+        let Some(Position { index, term }) = self.node.mut_store().compact(through) else { return };
+        let mut persist = self.next_persist();
+        persist.truncated = Some(Position { index, term });
+        self.push_persist(persist, InFlight::default());
+    }
+
+    /// Up to where every live follower has the log, or the snapshot on its way to it (distributed §8.13, Typesense #2859).
+    fn slowest_follower(&self) -> u64 {
+        let raft = &self.node.raft;
+        if self.leadership.role != crate::effects::Role::Leader {
+            return u64::MAX;
+        }
+        let others =
+            raft.prs().iter().filter(|(id, progress)| **id != self.self_id && progress.recent_active);
+        let needed = others.map(|(_, progress)| match progress.state {
+            ProgressState::Snapshot => progress.pending_snapshot.max(progress.matched),
+            ProgressState::Probe | ProgressState::Replicate => progress.matched,
+        });
+        let last = self.node.store().last_index().unwrap_or(0);
+        needed.filter(|matched| last.saturating_sub(*matched) <= FOLLOWER_LAG_MAX).min().unwrap_or(u64::MAX)
+    }
+}
+
+fn committed_entry(entry: Entry) -> CommittedEntry {
+    let data = match entry.entry_type {
+        EntryType::EntryNormal => entry.data,
+        EntryType::EntryConfChange | EntryType::EntryConfChangeV2 => bytes::Bytes::new(),
+    };
+    CommittedEntry { index: entry.index, term: entry.term, data }
+}

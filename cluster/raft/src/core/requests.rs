@@ -1,0 +1,144 @@
+//! Proposals and reads that wait, and how each of them gets exactly one answer.
+
+use super::{BARRIERS_MAX, Core, LogReader};
+use crate::effects::{BarrierError, Committed, Effect, ProposeError, RequestId};
+use bytes::Bytes;
+use raft::StateRole;
+use raft::eraftpb::{Entry, Message, MessageType};
+
+/// Ticks after which an unanswered read barrier is asked for again: the library drops it without a word when the
+/// leader has not committed in its term or a heartbeat is lost.
+const BARRIER_RETRY_TICKS: u64 = 3;
+
+/// A proposal in the log that is not committed yet.
+pub(super) struct Waiter {
+    committed: Committed,
+    deadline: u64,
+}
+
+/// A read that waits for the leader to be confirmed.
+pub(super) struct Barrier {
+    deadline: u64,
+    asked: u64,
+}
+
+impl<R: LogReader> Core<R> {
+    pub(super) fn leader(&self) -> Option<u64> {
+        Some(self.node.raft.leader_id).filter(|&id| id != 0)
+    }
+    pub(super) fn deadline(&self, within_ticks: u64) -> u64 {
+        // One more, because the current tick is partly over.
+        self.ticks + within_ticks + 1
+    }
+
+    pub(super) fn propose(&mut self, id: RequestId, data: Vec<Bytes>, within_ticks: u64) {
+        if let Some(reason) = self.stalled.clone() {
+            return self.answer(id, Err(ProposeError::Unavailable { reason }));
+        }
+        if self.node.raft.state != StateRole::Leader {
+            let leader = self.leader();
+            return self.answer(id, Err(ProposeError::NotLeader { leader }));
+        }
+        if data.is_empty() {
+            return self.answer(id, Err(ProposeError::Dropped));
+        }
+        let first = self.node.raft.raft_log.last_index() + 1;
+        let committed = Committed { first, last: first + data.len() as u64 - 1, term: self.node.raft.term };
+        let mut message = Message::default();
+        message.msg_type = MessageType::MsgPropose;
+        message.from = self.self_id;
+        message.entries = data.into_iter().map(normal_entry).collect::<Vec<_>>().into();
+        // Refused while leadership is being transferred, or when this member has left the group.
+        if self.node.raft.step(message).is_err() {
+            return self.answer(id, Err(ProposeError::Dropped));
+        }
+        debug_assert_eq!(self.node.raft.raft_log.last_index(), committed.last);
+        let deadline = self.deadline(within_ticks);
+        self.waiters.insert((committed.last, id), Waiter { committed, deadline });
+    }
+
+    fn answer(&mut self, id: RequestId, result: Result<Committed, ProposeError>) {
+        self.effects.push(Effect::Proposed(id, result));
+    }
+
+    /// Answers the proposals whose last index is now committed: theirs if the term is the same, else another's.
+    pub(super) fn answer_committed(&mut self, committed: &[Entry]) {
+        let (Some(first), Some(through)) = (committed.first(), committed.last().map(|e| e.index)) else {
+            return;
+        };
+        let first = first.index;
+        while let Some(waiting) = self.waiters.first_entry()
+            && waiting.key().0 <= through
+        {
+            let ((last, id), waiter) = waiting.remove_entry();
+            let result = match last.checked_sub(first).and_then(|at| committed.get(at as usize)) {
+                Some(entry) if entry.term == waiter.committed.term => Ok(waiter.committed),
+                Some(_) => Err(ProposeError::Dropped),
+                None => Err(ProposeError::Timeout),
+            };
+            self.answer(id, result);
+        }
+    }
+
+    /// A snapshot took the place of entries that were waited for: whether they are in it is not known.
+    pub(super) fn snapshot_skipped(&mut self, through: u64) {
+        while let Some(waiting) = self.waiters.first_entry()
+            && waiting.key().0 <= through
+        {
+            let ((_, id), _) = waiting.remove_entry();
+            self.answer(id, Err(ProposeError::Timeout));
+        }
+    }
+
+    pub(super) fn fail_waiters(&mut self, error: &ProposeError) {
+        for ((_, id), _) in std::mem::take(&mut self.waiters) {
+            self.answer(id, Err(error.clone()));
+        }
+    }
+
+    pub(super) fn read_barrier(&mut self, id: RequestId, within_ticks: u64) {
+        if self.barriers.len() >= BARRIERS_MAX {
+            self.effects.push(Effect::Barrier(id, Err(BarrierError::Full)));
+            return;
+        }
+        let deadline = self.deadline(within_ticks);
+        self.barriers.insert(id, Barrier { deadline, asked: self.ticks });
+        self.node.read_index(id.to_be_bytes().to_vec());
+    }
+
+    pub(super) fn barrier_found(&mut self, context: &[u8], index: u64) {
+        let Ok(id) = context.try_into().map(RequestId::from_be_bytes) else { return };
+        if self.barriers.remove(&id).is_some() {
+            self.effects.push(Effect::Barrier(id, Ok(index)));
+        }
+    }
+
+    /// Fails what is past its deadline and asks again for reads without an answer.
+    pub(super) fn expire_requests(&mut self) {
+        let now = self.ticks;
+        let late: Vec<_> = self.waiters.extract_if(.., |_, waiter| waiter.deadline <= now).collect();
+        for ((_, id), _) in late {
+            self.answer(id, Err(ProposeError::Timeout));
+        }
+        let late: Vec<_> = self.barriers.extract_if(.., |_, barrier| barrier.deadline <= now).collect();
+        for (id, _) in late {
+            self.effects.push(Effect::Barrier(id, Err(BarrierError::Timeout)));
+        }
+        let mut again = vec![];
+        for (id, barrier) in &mut self.barriers {
+            if now >= barrier.asked + BARRIER_RETRY_TICKS {
+                barrier.asked = now;
+                again.push(*id);
+            }
+        }
+        for id in again {
+            self.node.read_index(id.to_be_bytes().to_vec());
+        }
+    }
+}
+
+fn normal_entry(data: Bytes) -> Entry {
+    let mut entry = Entry::default();
+    entry.data = data;
+    entry
+}

@@ -1,0 +1,233 @@
+//! What the consensus library sees as its storage: a window of entries in memory over the log on disk.
+
+use crate::effects::Position;
+use crate::error::RaftError;
+use raft::eraftpb::{ConfState, Entry, HardState, Snapshot};
+use raft::{GetEntriesContext, RaftState, Storage, StorageError};
+use std::cell::Cell;
+use std::collections::VecDeque;
+
+/// Changes of members whose configuration is remembered for snapshots of earlier indices.
+const CONF_HISTORY_MAX: usize = 16;
+
+/// Reads what is durable of one group's log.
+pub trait LogReader: Send + 'static {
+    /// Entries of `[low, high)`, as many as fit in `bytes_max`, at least one.
+    fn entries(&self, low: u64, high: u64, bytes_max: u64) -> Result<Vec<Entry>, RaftError>;
+}
+
+/// What a group's log holds at start.
+#[derive(Clone, Debug, Default)]
+pub struct Stored {
+    /// The member it belongs to; `None`: a new log.
+    pub identity: Option<u64>,
+    /// Term, vote and commit.
+    pub hard_state: HardState,
+    /// The members, and the index they are of.
+    pub conf: Option<(u64, ConfState)>,
+    /// Everything up to here was cut off.
+    pub truncated: Position,
+    /// The last index; `truncated.index` when there is no entry.
+    pub last: u64,
+    /// A snapshot that the state machine had not confirmed.
+    pub snapshot: Option<Snapshot>,
+}
+
+pub(crate) struct GroupLog<R> {
+    reader: R,
+    hard_state: HardState,
+    conf: Vec<(u64, ConfState)>,
+    truncated: Position,
+    /// Everything from `window_first` to the end of the log.
+    window: VecDeque<Entry>,
+    window_first: u64,
+    offer: Option<Snapshot>,
+    snapshot_wanted: Cell<bool>,
+    read_error: Cell<Option<String>>,
+}
+
+impl<R: LogReader> GroupLog<R> {
+    pub(crate) fn new(stored: &Stored, conf: (u64, ConfState), reader: R) -> Self {
+        GroupLog {
+            reader,
+            hard_state: stored.hard_state.clone(),
+            conf: vec![conf],
+            truncated: stored.truncated,
+            window: VecDeque::new(),
+            window_first: stored.last + 1,
+            offer: None,
+            snapshot_wanted: Cell::new(false),
+            read_error: Cell::new(None),
+        }
+    }
+
+    pub(crate) fn hard_state(&self) -> &HardState {
+        &self.hard_state
+    }
+    pub(crate) fn set_hard_state(&mut self, hard_state: HardState) {
+        self.hard_state = hard_state;
+    }
+    pub(crate) fn first(&self) -> u64 {
+        self.truncated.index + 1
+    }
+    pub(crate) fn last(&self) -> u64 {
+        self.window_first + self.window.len() as u64 - 1
+    }
+    /// The members now, and the index of the change that made them so.
+    pub(crate) fn conf(&self) -> &(u64, ConfState) {
+        self.conf.last().expect("the list starts with one and keeps its last")
+    }
+    pub(crate) fn set_conf(&mut self, index: u64, conf: ConfState) {
+        self.conf.push((index, conf));
+        if self.conf.len() > CONF_HISTORY_MAX {
+            self.conf.remove(0);
+        }
+    }
+
+    /// Appends, replacing whatever was there from the first entry's index on.
+    pub(crate) fn append(&mut self, entries: &[Entry]) {
+        let Some(first) = entries.first().map(|e| e.index) else { return };
+        debug_assert!(first <= self.last() + 1 && first > self.truncated.index);
+        if first < self.window_first {
+            self.window.clear();
+            self.window_first = first;
+        } else {
+            self.window.truncate((first - self.window_first) as usize);
+        }
+        self.window.extend(entries.iter().cloned());
+    }
+
+    /// Forgets the entries in memory up to `through`; they are durable.
+    pub(crate) fn trim_window(&mut self, through: u64) {
+        let count = (through + 1).saturating_sub(self.window_first).min(self.window.len() as u64);
+        self.window.drain(..count as usize);
+        self.window_first += count;
+        if self.window.is_empty() && self.window.capacity() > 1_024 {
+            self.window.shrink_to(64);
+        }
+    }
+
+    /// Cuts the log off; `None` when there is nothing to cut.
+    pub(crate) fn compact(&mut self, through: u64) -> Option<Position> {
+        if through <= self.truncated.index || through > self.last() {
+            return None;
+        }
+        let term = self.term(through).ok()?;
+        self.truncated = Position { index: through, term };
+        self.trim_window(through);
+        Some(self.truncated)
+    }
+
+    /// Replaces the whole log by a snapshot.
+    pub(crate) fn install(&mut self, snapshot: &Snapshot) {
+        let metadata = snapshot.get_metadata();
+        self.truncated = Position { index: metadata.index, term: metadata.term };
+        self.window.clear();
+        self.window_first = metadata.index + 1;
+        self.conf = vec![(metadata.index, metadata.get_conf_state().clone())];
+        self.offer = None;
+    }
+
+    /// Keeps a snapshot for lagging members; false when its configuration or term is not known any more.
+    pub(crate) fn offer(&mut self, index: u64, data: bytes::Bytes) -> bool {
+        let Some((_, conf)) = self.conf.iter().rev().find(|(at, _)| *at <= index) else { return false };
+        let Ok(term) = self.term(index) else { return false };
+        let mut snapshot = Snapshot::default();
+        snapshot.data = data;
+        snapshot.mut_metadata().index = index;
+        snapshot.mut_metadata().term = term;
+        snapshot.mut_metadata().set_conf_state(conf.clone());
+        self.offer = Some(snapshot);
+        true
+    }
+    pub(crate) fn take_snapshot_wanted(&self) -> bool {
+        self.snapshot_wanted.replace(false)
+    }
+    pub(crate) fn take_read_error(&self) -> Option<String> {
+        self.read_error.take()
+    }
+
+    /// Entries of `[low, high)` from memory or disk, at least one.
+    pub(crate) fn read(&self, low: u64, high: u64, bytes_max: u64) -> raft::Result<Vec<Entry>> {
+        if low <= self.truncated.index {
+            return Err(raft::Error::Store(StorageError::Compacted));
+        }
+        if high > self.last() + 1 || low >= high {
+            return Err(raft::Error::Store(StorageError::Unavailable));
+        }
+        let mut out = Vec::new();
+        if low < self.window_first {
+            let disk_high = high.min(self.window_first);
+            out = self.reader.entries(low, disk_high, bytes_max).map_err(|e| {
+                self.read_error.set(Some(e.to_string()));
+                raft::Error::Store(StorageError::Other(Box::new(e)))
+            })?;
+            if (out.len() as u64) < disk_high - low || disk_high == high {
+                return Ok(out);
+            }
+        }
+        let mut bytes: u64 = out.iter().map(entry_bytes).sum();
+        let offset = low.saturating_sub(self.window_first) as usize;
+        let count = (high - low.max(self.window_first)) as usize;
+        for entry in self.window.iter().skip(offset).take(count) {
+            bytes += entry_bytes(entry);
+            if !out.is_empty() && bytes > bytes_max {
+                break;
+            }
+            out.push(entry.clone());
+        }
+        Ok(out)
+    }
+}
+
+/// What an entry counts against limits on bytes.
+pub(crate) fn entry_bytes(entry: &Entry) -> u64 {
+    entry.data.len() as u64 + entry.context.len() as u64 + 16
+}
+
+impl<R: LogReader> Storage for GroupLog<R> {
+    fn initial_state(&self) -> raft::Result<RaftState> {
+        Ok(RaftState { hard_state: self.hard_state.clone(), conf_state: self.conf().1.clone() })
+    }
+    fn entries(
+        &self,
+        low: u64,
+        high: u64,
+        max_size: impl Into<Option<u64>>,
+        _context: GetEntriesContext,
+    ) -> raft::Result<Vec<Entry>> {
+        self.read(low, high, max_size.into().unwrap_or(u64::MAX))
+    }
+    fn term(&self, index: u64) -> raft::Result<u64> {
+        if index == self.truncated.index {
+            return Ok(self.truncated.term);
+        }
+        if index < self.truncated.index {
+            return Err(raft::Error::Store(StorageError::Compacted));
+        }
+        if index > self.last() {
+            return Err(raft::Error::Store(StorageError::Unavailable));
+        }
+        if index >= self.window_first {
+            return Ok(self.window[(index - self.window_first) as usize].term);
+        }
+        Ok(self.read(index, index + 1, 1)?[0].term)
+    }
+    fn first_index(&self) -> raft::Result<u64> {
+        Ok(self.first())
+    }
+    fn last_index(&self) -> raft::Result<u64> {
+        Ok(self.last())
+    }
+    fn snapshot(&self, request_index: u64, _to: u64) -> raft::Result<Snapshot> {
+        match &self.offer {
+            Some(offer) if offer.get_metadata().index >= request_index.max(self.truncated.index) => {
+                Ok(offer.clone())
+            }
+            _ => {
+                self.snapshot_wanted.set(true);
+                Err(raft::Error::Store(StorageError::SnapshotTemporarilyUnavailable))
+            }
+        }
+    }
+}

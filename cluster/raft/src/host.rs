@@ -1,0 +1,364 @@
+//! How a node runs its groups: one log, one consensus thread, a handle for each group.
+
+use crate::actor::{Event, FromLog, Look, MAILBOX, RaftActor, Reply, Request, Shutdown};
+use crate::core::{Core, CoreOptions, TICK_MS};
+use crate::effects::{
+    BarrierError, Committed, CommittedEntry, Delivery, Input, Leadership, MemberChange, MembersError,
+    ProposeError, SnapshotImage,
+};
+use crate::error::RaftError;
+use crate::log::{FatalHook, Log, LogOptions, Report, abort_process};
+use crate::log_files::{LogFiles, RealLogFiles};
+use crate::messages::{MessageError, PeerMessage};
+use crate::status::{Status, StatusCell};
+use actix::prelude::*;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use quorate_model::{GroupId, limits};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+
+/// Receives what a group decides. Called on the consensus thread, which all groups share: it must not block, and
+/// should only put things into queues.
+pub trait CommitSink: Send {
+    /// Committed entries, in log order, each exactly once per start. Entries without data belong to the consensus;
+    /// they only advance the applied position.
+    fn committed(&mut self, entries: Vec<CommittedEntry>);
+    /// Role, term or leader changed. The first call comes before the first proposal can succeed.
+    fn leadership(&mut self, leadership: Leadership);
+    /// The state must be replaced by this snapshot; the next entries follow it. Report it as applied when it is durable.
+    fn restore(&mut self, image: SnapshotImage);
+    /// A lagging member needs a snapshot: make one and call [`GroupHandle::offer_snapshot`].
+    fn snapshot_wanted(&mut self);
+}
+
+/// Carries messages to other members. Must not block; what cannot be sent is dropped and reported as unreachable.
+pub trait Outbox: Send + Sync {
+    /// Sends messages of one group; each names its receiver.
+    fn send(&self, group: GroupId, messages: Vec<PeerMessage>);
+}
+
+/// The outbox of a node without peers: drops everything.
+#[derive(Clone, Copy, Debug)]
+pub struct NoPeers;
+impl Outbox for NoPeers {
+    fn send(&self, _group: GroupId, _messages: Vec<PeerMessage>) {}
+}
+
+/// How the consensus of a node is opened.
+#[derive(Clone)]
+pub struct RaftOptions {
+    /// The folder of the log.
+    pub dir: PathBuf,
+    /// Milliseconds of a tick: heartbeats every 2, elections after 8 to 16.
+    pub tick_ms: u64,
+    /// Where messages to other members go.
+    pub outbox: Arc<dyn Outbox>,
+    /// The file layer of the log.
+    pub files: Arc<dyn LogFiles>,
+    /// Called when consensus cannot go on safely; must end the process.
+    pub on_fatal: FatalHook,
+    /// Spreads election timeouts.
+    pub seed: u64,
+}
+
+impl RaftOptions {
+    /// No peers, the real file system, abort on fatal errors.
+    pub fn new(dir: &Path) -> Self {
+        RaftOptions {
+            dir: dir.to_path_buf(),
+            tick_ms: TICK_MS,
+            outbox: Arc::new(NoPeers),
+            files: Arc::new(RealLogFiles),
+            on_fatal: abort_process(),
+            seed: u64::from(std::process::id()),
+        }
+    }
+}
+
+/// How a group starts.
+pub struct GroupOptions {
+    /// What the state machine has applied durably; entries after it are delivered again.
+    pub applied: u64,
+    /// The members of a new group; the log's own, when it has some, win.
+    pub voters: Vec<u64>,
+    /// This member.
+    pub self_id: u64,
+    /// Receives what the group decides.
+    pub sink: Box<dyn CommitSink>,
+}
+
+/// The consensus of a node: its log and its groups.
+pub struct RaftHost {
+    log: Log,
+    arbiter: ArbiterHandle,
+    system: System,
+    thread: Option<std::thread::JoinHandle<()>>,
+    options: RaftOptions,
+    groups: Mutex<FxHashSet<GroupId>>,
+}
+
+impl RaftHost {
+    /// Opens the log and starts the consensus thread.
+    pub fn open(options: RaftOptions) -> Result<RaftHost, RaftError> {
+        let log = Log::open(LogOptions {
+            dir: options.dir.clone(),
+            files: options.files.clone(),
+            on_fatal: options.on_fatal.clone(),
+        })?;
+        let (started, when_started) = std::sync::mpsc::channel();
+        let thread = std::thread::Builder::new()
+            .name("consensus".into())
+            .spawn(move || {
+                let runner = System::new();
+                let sent = started.send((System::current(), Arbiter::current()));
+                if sent.is_ok()
+                    && let Err(error) = runner.run()
+                {
+                    tracing::error!(%error, "the consensus thread failed");
+                }
+            })
+            .map_err(|e| RaftError::Log(e.to_string()))?;
+        let (system, arbiter) = when_started.recv().map_err(|e| RaftError::Log(e.to_string()))?;
+        Ok(RaftHost { log, arbiter, system, thread: Some(thread), options, groups: Mutex::default() })
+    }
+
+    /// Starts a group. A group of this member alone leads when this returns; proposals may follow at once.
+    ///
+    /// Errors: those of [`RaftError`] when log and state machine do not fit together.
+    pub fn start_group(&self, group: GroupId, options: GroupOptions) -> Result<GroupHandle, RaftError> {
+        if !self.groups.lock().insert(group) {
+            return Err(RaftError::NotStarted { group, message: "it runs already" });
+        }
+        let started = self.start(group, options);
+        if started.is_err() {
+            self.groups.lock().remove(&group);
+        }
+        started
+    }
+
+    fn start(&self, group: GroupId, options: GroupOptions) -> Result<GroupHandle, RaftError> {
+        let GroupOptions { applied, voters, self_id, sink } = options;
+        let stored = self.log.stored(group)?;
+        let seed = self.options.seed ^ u64::from(group.0) << 32;
+        let core_options = CoreOptions { group, self_id, voters, applied, seed };
+        let core = Core::new(core_options, stored, self.log.reader(group))?;
+        let status = Arc::new(StatusCell::default());
+        status.store(core.status());
+        let actor = RaftActor {
+            group,
+            core,
+            sink,
+            outbox: self.options.outbox.clone(),
+            log: self.log.shared(),
+            status: status.clone(),
+            tick: Duration::from_millis(self.options.tick_ms),
+            on_fatal: self.options.on_fatal.clone(),
+            replies: FxHashMap::default(),
+            next_id: 0,
+            ticks: 0,
+        };
+        // Reports of one group: at most one for each of its few writes under way, and the changes of stalling.
+        let (reports, mut from_log) = mpsc::unbounded_channel::<Report>();
+        self.log.listen(group, Arc::new(move |report| drop(reports.send(report))));
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let spawned = self.arbiter.spawn_fn(move || {
+            let address = actor.start();
+            let for_reports = address.clone();
+            actix_rt::spawn(async move {
+                while let Some(report) = from_log.recv().await {
+                    // Waits for room in the mailbox: a lost report would stop the group.
+                    if for_reports.send(FromLog(report)).await.is_err() {
+                        break;
+                    }
+                }
+            });
+            drop(sender.send(address));
+        });
+        let stopped = RaftError::NotStarted { group, message: "the consensus thread has stopped" };
+        if !spawned {
+            return Err(stopped);
+        }
+        let address = receiver.recv().map_err(|_| stopped)?;
+        Ok(GroupHandle { group, address, status, tick_ms: self.options.tick_ms })
+    }
+
+    /// Syncs of the log so far.
+    pub fn log_syncs(&self) -> u64 {
+        self.log.syncs()
+    }
+
+    /// Why the log cannot be written at present; `None`: it can.
+    pub fn log_stalled(&self) -> Option<String> {
+        self.log.stalled()
+    }
+}
+
+impl Drop for RaftHost {
+    /// Ends all groups; requests that wait are answered with `Stopped`. Blocks until the queued writes are on disk.
+    fn drop(&mut self) {
+        self.system.stop();
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the consensus thread panicked");
+        }
+    }
+}
+
+/// The group has no room for this message now; send it again later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the mailbox of the group is full")]
+pub struct MailboxFull;
+
+/// A group, from any thread.
+#[derive(Clone)]
+pub struct GroupHandle {
+    group: GroupId,
+    address: Addr<RaftActor>,
+    status: Arc<StatusCell>,
+    tick_ms: u64,
+}
+
+/// Gives the bytes of a proposal back when it is answered or its caller goes away.
+struct Admission<'s> {
+    status: &'s StatusCell,
+    bytes: u64,
+}
+impl Drop for Admission<'_> {
+    fn drop(&mut self) {
+        self.status.pending_bytes.fetch_sub(self.bytes, Ordering::AcqRel);
+    }
+}
+
+impl GroupHandle {
+    /// The group.
+    pub fn group(&self) -> GroupId {
+        self.group
+    }
+
+    /// Appends payloads with consecutive indices, all or none, and waits until the last one is committed.
+    ///
+    /// Errors: `Full` at once above [`limits::PROPOSAL_BYTES_MAX`] waiting or [`limits::UNAPPLIED_BYTES_MAX`]
+    /// unapplied bytes; `NotLeader`; `Dropped`; `Unavailable` while the log cannot be written; `Timeout` after
+    /// `within`, rounded up to ticks. See [`ProposeError::outcome_is_unknown`].
+    pub async fn propose(&self, data: Vec<Bytes>, within: Duration) -> Result<Committed, ProposeError> {
+        let _admission = self.admit(&data)?;
+        let (reply, answer) = oneshot::channel();
+        let input = Input::Propose { id: 0, data, within_ticks: self.ticks(within) };
+        match self.address.try_send(Request { input, reply: Reply::Proposal(reply) }) {
+            Ok(()) => answer.await.unwrap_or(Err(ProposeError::Stopped)),
+            Err(SendError::Full(_)) => Err(ProposeError::Full),
+            Err(SendError::Closed(_)) => Err(ProposeError::Stopped),
+        }
+    }
+
+    fn admit(&self, data: &[Bytes]) -> Result<Admission<'_>, ProposeError> {
+        let bytes: u64 = data.iter().map(|d| d.len() as u64).sum();
+        let before = self.status.pending_bytes.fetch_add(bytes, Ordering::AcqRel);
+        let admission = Admission { status: &self.status, bytes };
+        // One that is larger than the limit by itself could never pass; it may when nothing else waits.
+        let is_over = before > 0 && before + bytes > limits::PROPOSAL_BYTES_MAX as u64;
+        if is_over || self.status().unapplied_bytes > limits::UNAPPLIED_BYTES_MAX as u64 {
+            return Err(ProposeError::Full);
+        }
+        Ok(admission)
+    }
+
+    /// Tells the group that the state machine has applied everything up to `log_index`.
+    pub fn report_applied(&self, log_index: u64) {
+        self.status.reported_applied.fetch_max(log_index, Ordering::AcqRel);
+        self.look();
+    }
+
+    /// Lets the log up to `through` go. Only what is applied is cut, and what live followers still need stays.
+    pub fn compact(&self, through: u64) {
+        self.status.wanted_compact.fetch_max(through, Ordering::AcqRel);
+        self.look();
+    }
+
+    /// The positions of the group, without waiting.
+    pub fn status(&self) -> Status {
+        let mut status = self.status.load();
+        status.pending_bytes = self.status.pending_bytes.load(Ordering::Acquire);
+        status
+    }
+
+    /// The index that a linearizable read that starts now must wait for (confirmed by a majority).
+    pub async fn read_barrier(&self, within: Duration) -> Result<u64, BarrierError> {
+        let (reply, answer) = oneshot::channel();
+        let input = Input::ReadBarrier { id: 0, within_ticks: self.ticks(within) };
+        match self.address.try_send(Request { input, reply: Reply::Barrier(reply) }) {
+            Ok(()) => answer.await.unwrap_or(Err(BarrierError::Stopped)),
+            Err(SendError::Full(_)) => Err(BarrierError::Full),
+            Err(SendError::Closed(_)) => Err(BarrierError::Stopped),
+        }
+    }
+
+    /// Changes the members and waits until the change is through. Returns the index it was through at.
+    pub async fn change_members(
+        &self,
+        changes: Vec<MemberChange>,
+        context: Bytes,
+        within: Duration,
+    ) -> Result<u64, MembersError> {
+        let (reply, answer) = oneshot::channel();
+        let input = Input::ChangeMembers { id: 0, changes, context, within_ticks: self.ticks(within) };
+        match self.address.try_send(Request { input, reply: Reply::Members(reply) }) {
+            Ok(()) => answer.await.unwrap_or(Err(MembersError::Stopped)),
+            Err(SendError::Full(_)) => Err(MembersError::Busy),
+            Err(SendError::Closed(_)) => Err(MembersError::Stopped),
+        }
+    }
+
+    /// Starts handing leadership over; it is given up silently when the target does not catch up.
+    pub fn transfer_leader(&self, to: u64) -> Result<(), MailboxFull> {
+        self.tell(Input::TransferLeader(to))
+    }
+
+    /// Takes a message of another member in. Errors: a part is over its limit. A full mailbox drops it, as a network would.
+    pub fn step(&self, message: PeerMessage) -> Result<(), MessageError> {
+        let message = message.into_raft()?;
+        drop(self.address.try_send(Event(Input::Step(Box::new(message)))));
+        Ok(())
+    }
+
+    /// Tells the group that a member cannot be reached.
+    pub fn report_unreachable(&self, member: u64) -> Result<(), MailboxFull> {
+        self.tell(Input::Unreachable(member))
+    }
+
+    /// Tells the group how the sending of a snapshot ended; without it the member gets nothing any more.
+    pub fn report_snapshot(&self, to: u64, outcome: Delivery) -> Result<(), MailboxFull> {
+        self.tell(Input::SnapshotSent { to, outcome })
+    }
+
+    /// Offers a snapshot of the state at an applied index for lagging members.
+    pub fn offer_snapshot(&self, image: SnapshotImage) -> Result<(), MailboxFull> {
+        self.tell(Input::OfferSnapshot(image))
+    }
+
+    /// Stops the group: requests that wait are answered with `Stopped`, later ones too.
+    pub fn shutdown(&self) {
+        self.address.do_send(Shutdown);
+    }
+
+    fn tell(&self, input: Input) -> Result<(), MailboxFull> {
+        self.address.try_send(Event(input)).map_err(|_| MailboxFull)
+    }
+
+    fn look(&self) {
+        // Every tick looks too, so a full mailbox only delays it.
+        drop(self.address.try_send(Look));
+    }
+
+    fn ticks(&self, within: Duration) -> u64 {
+        (within.as_millis() as u64).div_ceil(self.tick_ms.max(1))
+    }
+}
+
+const _: () = assert!(MAILBOX >= 256, "a smaller mailbox refuses ordinary bursts");

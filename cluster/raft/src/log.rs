@@ -1,0 +1,293 @@
+//! Where the logs of all groups of a node are kept: one `raft-engine` store, one sync for everything that waits.
+
+use crate::core::{LogReader, Stored};
+use crate::effects::{Persist, Position, SnapshotChange};
+use crate::error::RaftError;
+use crate::log_files::{EngineFiles, LogFiles, RealLogFiles};
+use crate::log_writer::{Shared, run};
+use protobuf::Message;
+use quorate_model::GroupId;
+use raft::eraftpb::{ConfState, Entry, HardState, Snapshot, SnapshotMetadata};
+use raft_engine::{Command, Config, Engine, LogBatch, MessageExt, ReadableSize};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The format of what this module writes; readers accept every version up to it.
+const FORMAT: u8 = 1;
+/// Bytes of one file of the log.
+const FILE_BYTES: u64 = 32 << 20;
+/// Bytes of the log above which files without live entries are removed and thin ones rewritten.
+const PURGE_BYTES: u64 = 64 << 20;
+
+const KEY_FORMAT: &[u8] = b"format";
+const KEY_IDENTITY: &[u8] = b"identity";
+const KEY_HARD_STATE: &[u8] = b"hard_state";
+const KEY_CONF: &[u8] = b"conf";
+const KEY_TRUNCATED: &[u8] = b"truncated";
+const KEY_SNAPSHOT: &[u8] = b"snapshot";
+
+pub(crate) type RaftEngine = Engine<EngineFiles>;
+
+pub(crate) struct EntryExt;
+impl MessageExt for EntryExt {
+    type Entry = Entry;
+    fn index(entry: &Entry) -> u64 {
+        entry.index
+    }
+}
+
+/// What the log tells a group about its writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Report {
+    /// Everything up to this [`Persist::seq`] is durable.
+    Persisted(u64),
+    /// The log cannot be written for this reason. What was handed in is kept and tried again.
+    Stalled(String),
+    /// It can be written again.
+    Resumed,
+}
+
+/// Receives the reports of one group. Called on the writer thread; must not block.
+pub type Listener = Arc<dyn Fn(Report) + Send + Sync>;
+/// Called when the process must stop; the text says why.
+pub type FatalHook = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// How the log is opened.
+#[derive(Clone)]
+pub struct LogOptions {
+    /// The folder.
+    pub dir: PathBuf,
+    /// The file layer.
+    pub files: Arc<dyn LogFiles>,
+    /// Called when a sync has failed: what is on disk is not known then, so nothing may go on.
+    pub on_fatal: FatalHook,
+}
+
+impl LogOptions {
+    /// The real file system; a failure aborts the process.
+    pub fn new(dir: &Path) -> Self {
+        LogOptions { dir: dir.to_path_buf(), files: Arc::new(RealLogFiles), on_fatal: abort_process() }
+    }
+}
+
+/// Logs the reason and ends the process at once, so that the next start continues from what is on disk.
+pub fn abort_process() -> FatalHook {
+    Arc::new(|reason| {
+        tracing::error!(reason, "consensus cannot go on, the process ends");
+        std::process::abort();
+    })
+}
+
+/// The log of all groups of a node.
+pub struct Log {
+    shared: Arc<Shared>,
+    syncs: Arc<AtomicU64>,
+    writer: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Log {
+    /// Opens or makes the log. Cost: one pass over its files (about 0.1 s a GiB).
+    pub fn open(options: LogOptions) -> Result<Log, RaftError> {
+        let LogOptions { dir, files, on_fatal } = options;
+        let path =
+            dir.to_str().ok_or_else(|| RaftError::Log(format!("the path {} is not text", dir.display())))?;
+        let config = Config {
+            dir: path.to_owned(),
+            recovery_threads: 2,
+            target_file_size: ReadableSize(FILE_BYTES),
+            purge_threshold: ReadableSize(PURGE_BYTES),
+            enable_log_recycle: false,
+            ..Config::default()
+        };
+        let files = EngineFiles::new(files);
+        let syncs = files.syncs();
+        let engine = Engine::open_with_file_system(config, Arc::new(files)).map_err(log_error)?;
+        sync_names(&dir).map_err(|e| RaftError::Log(format!("cannot sync {}: {e}", dir.display())))?;
+        let shared = Arc::new(Shared::new(Arc::new(engine), dir, on_fatal));
+        let for_writer = shared.clone();
+        let writer = std::thread::Builder::new()
+            .name("raft-log".into())
+            .spawn(move || run(&for_writer))
+            .map_err(|e| RaftError::Log(e.to_string()))?;
+        Ok(Log { shared, syncs, writer: Some(writer) })
+    }
+
+    /// What the log holds of a group.
+    ///
+    /// Errors: `Format`, or `Log` when it cannot be read or has a gap.
+    pub fn stored(&self, group: GroupId) -> Result<Stored, RaftError> {
+        let engine = &self.shared.engine;
+        let region = region(group);
+        let Some(identity) = engine.get(region, KEY_IDENTITY) else { return Ok(Stored::default()) };
+        let identity = identity.try_into().map(u64::from_le_bytes);
+        let identity =
+            identity.map_err(|_| RaftError::Log(format!("group {group}: the identity is damaged")))?;
+        match engine.get(region, KEY_FORMAT).as_deref() {
+            Some(&[found]) if found <= FORMAT => {}
+            Some(&[found, ..]) => return Err(RaftError::Format { group, found, known: FORMAT }),
+            Some([]) | None => return Err(RaftError::Log(format!("group {group}: the format is missing"))),
+        }
+        let hard_state = engine.get_message::<HardState>(region, KEY_HARD_STATE).map_err(log_error)?;
+        let conf = engine.get_message::<SnapshotMetadata>(region, KEY_CONF).map_err(log_error)?;
+        let truncated = engine.get_message::<SnapshotMetadata>(region, KEY_TRUNCATED).map_err(log_error)?;
+        let truncated = truncated.map(|t| Position { index: t.index, term: t.term }).unwrap_or_default();
+        let first = engine.first_index(region);
+        if first.is_some_and(|first| first > truncated.index + 1) {
+            return Err(RaftError::Log(format!(
+                "group {group}: entries after {} are missing",
+                truncated.index
+            )));
+        }
+        Ok(Stored {
+            identity: Some(identity),
+            hard_state: hard_state.unwrap_or_default(),
+            conf: conf.map(|mut conf| (conf.index, conf.take_conf_state())),
+            truncated,
+            last: engine.last_index(region).unwrap_or(0).max(truncated.index),
+            snapshot: engine.get_message::<Snapshot>(region, KEY_SNAPSHOT).map_err(log_error)?,
+        })
+    }
+
+    /// Reads of one group's durable entries.
+    pub fn reader(&self, group: GroupId) -> GroupReader {
+        GroupReader { engine: self.shared.engine.clone(), region: region(group) }
+    }
+
+    /// Who hears of the writes of a group; replaces the one before.
+    pub fn listen(&self, group: GroupId, listener: Listener) {
+        self.shared.listen(group, listener);
+    }
+
+    /// Queues a write. Writes of one group become durable in this order. What may wait is bounded by the groups:
+    /// each holds back its entries while a few of its writes are under way.
+    pub fn submit(&self, persist: Persist) {
+        self.shared.submit(persist);
+    }
+
+    /// A way to queue writes from elsewhere.
+    pub(crate) fn shared(&self) -> Arc<Shared> {
+        self.shared.clone()
+    }
+
+    /// Syncs so far.
+    pub fn syncs(&self) -> u64 {
+        self.syncs.load(Ordering::Relaxed)
+    }
+
+    /// Why the log cannot be written at present.
+    pub fn stalled(&self) -> Option<String> {
+        self.shared.stalled()
+    }
+}
+
+impl Drop for Log {
+    /// Writes what is queued and ends the writer thread. While the log cannot be written, what waits is given up:
+    /// nobody was told that it is durable.
+    fn drop(&mut self) {
+        self.shared.stop();
+        if let Some(writer) = self.writer.take()
+            && writer.join().is_err()
+        {
+            tracing::error!("the writer thread of the raft log panicked");
+        }
+    }
+}
+
+/// Reads one group's durable entries.
+#[derive(Clone)]
+pub struct GroupReader {
+    engine: Arc<RaftEngine>,
+    region: u64,
+}
+
+impl LogReader for GroupReader {
+    fn entries(&self, low: u64, high: u64, bytes_max: u64) -> Result<Vec<Entry>, RaftError> {
+        let mut out = Vec::new();
+        let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
+        self.engine
+            .fetch_entries_to::<EntryExt>(self.region, low, high, Some(bytes_max), &mut out)
+            .map_err(log_error)?;
+        match out.first() {
+            Some(first) if first.index == low => Ok(out),
+            _ => Err(RaftError::Log(format!("entry {low} of group {} is missing", self.region - 1))),
+        }
+    }
+}
+
+/// Adds a write to a batch of the engine.
+pub(crate) fn add_to_batch(batch: &mut LogBatch, persist: &Persist) -> Result<(), raft_engine::Error> {
+    let Persist { group, seq: _, hard_state, entries, conf, truncated, snapshot, identity } = persist;
+    let region = region(*group);
+    if let SnapshotChange::Install(snapshot) = snapshot {
+        add_snapshot(batch, region, snapshot)?;
+    }
+    if let Some(identity) = identity {
+        batch.put(region, KEY_FORMAT.to_vec(), vec![FORMAT])?;
+        batch.put(region, KEY_IDENTITY.to_vec(), identity.to_le_bytes().to_vec())?;
+    }
+    if let Some(hard_state) = hard_state {
+        put_message(batch, region, KEY_HARD_STATE, hard_state)?;
+    }
+    if let Some((index, conf)) = conf {
+        put_message(batch, region, KEY_CONF, &metadata(Position { index: *index, term: 0 }, Some(conf)))?;
+    }
+    if !entries.is_empty() {
+        batch.add_entries::<EntryExt>(region, entries)?;
+    }
+    if let Some(truncated) = truncated {
+        put_message(batch, region, KEY_TRUNCATED, &metadata(*truncated, None))?;
+        batch.add_command(region, Command::Compact { index: truncated.index + 1 });
+    }
+    match snapshot {
+        SnapshotChange::Done => batch.delete(region, KEY_SNAPSHOT.to_vec()),
+        SnapshotChange::Keep | SnapshotChange::Install(_) => {}
+    }
+    Ok(())
+}
+
+/// Cuts off every entry up to the snapshot, and every later one: they belong to another history.
+fn add_snapshot(batch: &mut LogBatch, region: u64, snapshot: &Snapshot) -> Result<(), raft_engine::Error> {
+    let at = snapshot.get_metadata();
+    let position = Position { index: at.index, term: at.term };
+    batch.add_command(region, Command::Compact { index: u64::MAX });
+    put_message(batch, region, KEY_TRUNCATED, &metadata(position, None))?;
+    put_message(batch, region, KEY_CONF, &metadata(position, Some(at.get_conf_state())))?;
+    put_message(batch, region, KEY_SNAPSHOT, snapshot)
+}
+
+fn put_message<M: Message>(
+    batch: &mut LogBatch,
+    region: u64,
+    key: &[u8],
+    value: &M,
+) -> Result<(), raft_engine::Error> {
+    batch.put_message(region, key.to_vec(), value)
+}
+
+fn metadata(position: Position, conf: Option<&ConfState>) -> SnapshotMetadata {
+    let mut metadata = SnapshotMetadata::default();
+    metadata.index = position.index;
+    metadata.term = position.term;
+    if let Some(conf) = conf {
+        metadata.set_conf_state(conf.clone());
+    }
+    metadata
+}
+
+fn region(group: GroupId) -> u64 {
+    u64::from(group.0) + 1
+}
+
+/// Makes the names of the first files durable; the engine does it for later ones only.
+fn sync_names(dir: &Path) -> std::io::Result<()> {
+    std::fs::File::open(dir)?.sync_all()?;
+    match dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        Some(parent) => std::fs::File::open(parent)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+fn log_error(e: raft_engine::Error) -> RaftError {
+    RaftError::Log(e.to_string())
+}

@@ -1,0 +1,200 @@
+//! Through what the log touches files, so that a test can cut the power or fill the disk.
+
+use crate::metrics::metrics;
+use raft_engine::env::{DefaultFileSystem, FileSystem, Handle, Permission, WriteExt};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// An open file of the log.
+pub trait LogFile: Send + Sync {
+    /// Reads at an offset; fewer bytes only at the end.
+    fn read_at(&self, offset: usize, bytes: &mut [u8]) -> io::Result<usize>;
+    /// Writes at an offset.
+    fn write_at(&self, offset: usize, bytes: &[u8]) -> io::Result<usize>;
+    /// Sets the length.
+    fn truncate(&self, len: usize) -> io::Result<()>;
+    /// Reserves space; the length grows with it.
+    fn allocate(&self, offset: usize, len: usize) -> io::Result<()>;
+    /// The length.
+    fn len(&self) -> io::Result<usize>;
+    /// Whether the length is zero.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+    /// Returns once everything written survives a power cut.
+    fn sync(&self) -> io::Result<()>;
+}
+
+/// The operations on files that the log uses. Paths are real: the log lists its folder itself.
+pub trait LogFiles: Send + Sync {
+    /// Opens for reading and writing, making the file when it is missing.
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn LogFile>>;
+    /// Opens an existing file for reading and writing.
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn LogFile>>;
+    /// Removes a file.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Renames a file, replacing the target.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+}
+
+/// The file system itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealLogFiles;
+
+struct RealLogFile(<DefaultFileSystem as FileSystem>::Handle);
+
+impl LogFile for RealLogFile {
+    fn read_at(&self, offset: usize, bytes: &mut [u8]) -> io::Result<usize> {
+        self.0.read(offset, bytes)
+    }
+    fn write_at(&self, offset: usize, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(offset, bytes)
+    }
+    fn truncate(&self, len: usize) -> io::Result<()> {
+        self.0.truncate(len)
+    }
+    fn allocate(&self, offset: usize, len: usize) -> io::Result<()> {
+        self.0.allocate(offset, len)
+    }
+    fn len(&self) -> io::Result<usize> {
+        self.0.file_size()
+    }
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync()
+    }
+}
+
+impl LogFiles for RealLogFiles {
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn LogFile>> {
+        Ok(Arc::new(RealLogFile(DefaultFileSystem.create(path)?)))
+    }
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn LogFile>> {
+        Ok(Arc::new(RealLogFile(DefaultFileSystem.open(path, Permission::ReadWrite)?)))
+    }
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_file(path)
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
+    }
+}
+
+/// [`LogFiles`] in the shape that the engine asks for, counting syncs.
+pub(crate) struct EngineFiles {
+    files: Arc<dyn LogFiles>,
+    syncs: Arc<AtomicU64>,
+}
+
+impl EngineFiles {
+    pub(crate) fn new(files: Arc<dyn LogFiles>) -> Self {
+        EngineFiles { files, syncs: Arc::default() }
+    }
+    pub(crate) fn syncs(&self) -> Arc<AtomicU64> {
+        self.syncs.clone()
+    }
+    fn handle(&self, file: Arc<dyn LogFile>) -> EngineHandle {
+        EngineHandle { file, syncs: self.syncs.clone() }
+    }
+}
+
+pub(crate) struct EngineHandle {
+    file: Arc<dyn LogFile>,
+    syncs: Arc<AtomicU64>,
+}
+
+impl Handle for EngineHandle {
+    fn truncate(&self, offset: usize) -> io::Result<()> {
+        self.file.truncate(offset)
+    }
+    fn file_size(&self) -> io::Result<usize> {
+        self.file.len()
+    }
+    fn sync(&self) -> io::Result<()> {
+        let start = Instant::now();
+        self.file.sync()?;
+        self.syncs.fetch_add(1, Ordering::Relaxed);
+        metrics().syncs.observe(start.elapsed().as_secs_f64());
+        Ok(())
+    }
+}
+
+/// A position in a file of the log.
+pub(crate) struct EngineCursor {
+    file: Arc<dyn LogFile>,
+    offset: usize,
+}
+
+impl Read for EngineCursor {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(self.offset, bytes)?;
+        self.offset += count;
+        Ok(count)
+    }
+}
+impl Write for EngineCursor {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // The engine starts a new file when the text of an error names a lack of space, once for every attempt. On a
+        // full disk that only makes more files, so the text is replaced; the writer thread waits for space instead.
+        let count = self
+            .file
+            .write_at(self.offset, bytes)
+            .map_err(|e| io::Error::new(e.kind(), e.kind().to_string()))?;
+        self.offset += count;
+        metrics().written_bytes.inc_by(count as u64);
+        Ok(count)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+impl Seek for EngineCursor {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let moved = |from: usize, by: i64| {
+            from.checked_add_signed(by as isize).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))
+        };
+        self.offset = match to {
+            SeekFrom::Start(offset) => offset as usize,
+            SeekFrom::Current(by) => moved(self.offset, by)?,
+            SeekFrom::End(by) => moved(self.file.len()?, by)?,
+        };
+        Ok(self.offset as u64)
+    }
+}
+impl WriteExt for EngineCursor {
+    fn truncate(&mut self, offset: usize) -> io::Result<()> {
+        self.file.truncate(offset)?;
+        self.offset = offset;
+        Ok(())
+    }
+    fn allocate(&mut self, offset: usize, size: usize) -> io::Result<()> {
+        self.file.allocate(offset, size)
+    }
+}
+
+impl FileSystem for EngineFiles {
+    type Handle = EngineHandle;
+    type Reader = EngineCursor;
+    type Writer = EngineCursor;
+
+    fn create<P: AsRef<Path>>(&self, path: P) -> io::Result<Self::Handle> {
+        Ok(self.handle(self.files.create(path.as_ref())?))
+    }
+    fn open<P: AsRef<Path>>(&self, path: P, _permission: Permission) -> io::Result<Self::Handle> {
+        Ok(self.handle(self.files.open(path.as_ref())?))
+    }
+    fn delete<P: AsRef<Path>>(&self, path: P) -> io::Result<()> {
+        self.files.remove(path.as_ref())
+    }
+    fn rename<P: AsRef<Path>>(&self, from: P, to: P) -> io::Result<()> {
+        self.files.rename(from.as_ref(), to.as_ref())
+    }
+    fn new_reader(&self, handle: Arc<Self::Handle>) -> io::Result<Self::Reader> {
+        Ok(EngineCursor { file: handle.file.clone(), offset: 0 })
+    }
+    fn new_writer(&self, handle: Arc<Self::Handle>) -> io::Result<Self::Writer> {
+        Ok(EngineCursor { file: handle.file.clone(), offset: 0 })
+    }
+}

@@ -1,0 +1,86 @@
+//! A log in memory with the rules of the one on disk, for tests and simulations.
+
+use crate::core::{LogReader, Stored};
+use crate::effects::{Persist, Position, SnapshotChange};
+use crate::error::RaftError;
+use parking_lot::Mutex;
+use raft::eraftpb::Entry;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// One group's log as it is on an imagined disk.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryLog {
+    state: Stored,
+    entries: BTreeMap<u64, Entry>,
+}
+
+impl MemoryLog {
+    /// Does what one write says.
+    pub fn write(&mut self, persist: &Persist) {
+        let Persist { group: _, seq: _, hard_state, entries, conf, truncated, snapshot, identity } = persist;
+        match snapshot {
+            SnapshotChange::Keep => {}
+            SnapshotChange::Done => self.state.snapshot = None,
+            SnapshotChange::Install(snapshot) => {
+                let at = snapshot.get_metadata();
+                self.entries.clear();
+                self.state.truncated = Position { index: at.index, term: at.term };
+                self.state.conf = Some((at.index, at.get_conf_state().clone()));
+                self.state.snapshot = Some((**snapshot).clone());
+            }
+        }
+        if let Some(identity) = identity {
+            self.state.identity = Some(*identity);
+        }
+        if let Some(hard_state) = hard_state {
+            self.state.hard_state = hard_state.clone();
+        }
+        if let Some(conf) = conf {
+            self.state.conf = Some(conf.clone());
+        }
+        if let Some(first) = entries.first() {
+            self.entries.split_off(&first.index);
+            self.entries.extend(entries.iter().map(|e| (e.index, e.clone())));
+        }
+        if let Some(truncated) = truncated {
+            self.entries = self.entries.split_off(&(truncated.index + 1));
+            self.state.truncated = *truncated;
+        }
+    }
+
+    /// What a start finds.
+    pub fn stored(&self) -> Stored {
+        let last = self.entries.keys().next_back().copied().unwrap_or(0);
+        Stored { last: last.max(self.state.truncated.index), ..self.state.clone() }
+    }
+
+    /// Every entry, for checks.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values()
+    }
+}
+
+/// A shared log in memory that a core can read.
+#[derive(Clone, Debug, Default)]
+pub struct SharedMemoryLog(pub Arc<Mutex<MemoryLog>>);
+
+impl LogReader for SharedMemoryLog {
+    fn entries(&self, low: u64, high: u64, bytes_max: u64) -> Result<Vec<Entry>, RaftError> {
+        let log = self.0.lock();
+        let mut out: Vec<Entry> = vec![];
+        let mut bytes = 0;
+        for (at, index) in (low..high).enumerate() {
+            let Some(entry) = log.entries.get(&index) else { break };
+            bytes += crate::group_log::entry_bytes(entry);
+            if at > 0 && bytes > bytes_max {
+                break;
+            }
+            out.push(entry.clone());
+        }
+        if out.is_empty() {
+            return Err(RaftError::Log(format!("entry {low} is missing")));
+        }
+        Ok(out)
+    }
+}

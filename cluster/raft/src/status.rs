@@ -1,0 +1,94 @@
+//! What a group is doing right now, readable from any thread without a lock.
+
+use crate::effects::Role;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A copy of a group's positions. The fields are read one after another, so they may be some entries apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// This member's part.
+    pub role: Role,
+    /// The term.
+    pub term: u64,
+    /// The leader, when known.
+    pub leader: Option<u64>,
+    /// First index that the log still has.
+    pub first_index: u64,
+    /// Last index of the log.
+    pub last_index: u64,
+    /// Everything up to here is committed.
+    pub committed: u64,
+    /// Everything up to here is applied, as far as it was reported.
+    pub applied: u64,
+    /// Bytes of proposals that wait for their commit.
+    pub pending_bytes: u64,
+    /// Bytes handed to the state machine and not reported as applied.
+    pub unapplied_bytes: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct StatusCell {
+    role: AtomicU64,
+    term: AtomicU64,
+    leader: AtomicU64,
+    first_index: AtomicU64,
+    last_index: AtomicU64,
+    committed: AtomicU64,
+    applied: AtomicU64,
+    /// Counted by the handle when it admits a proposal and when that is answered.
+    pub(crate) pending_bytes: AtomicU64,
+    unapplied_bytes: AtomicU64,
+    /// What the state machine reported last.
+    pub(crate) reported_applied: AtomicU64,
+    /// Up to where the log may be cut; 0: nothing new.
+    pub(crate) wanted_compact: AtomicU64,
+}
+
+impl StatusCell {
+    pub(crate) fn load(&self) -> Status {
+        let get = |cell: &AtomicU64| cell.load(Ordering::Acquire);
+        Status {
+            role: match get(&self.role) {
+                2 => Role::Leader,
+                1 => Role::Candidate,
+                _ => Role::Follower,
+            },
+            term: get(&self.term),
+            leader: Some(get(&self.leader)).filter(|&leader| leader != 0),
+            first_index: get(&self.first_index),
+            last_index: get(&self.last_index),
+            committed: get(&self.committed),
+            applied: get(&self.applied),
+            pending_bytes: get(&self.pending_bytes),
+            unapplied_bytes: get(&self.unapplied_bytes),
+        }
+    }
+    /// Stores everything but `pending_bytes`, which the handles count.
+    pub(crate) fn store(&self, status: Status) {
+        let Status {
+            role,
+            term,
+            leader,
+            first_index,
+            last_index,
+            committed,
+            applied,
+            pending_bytes: _,
+            unapplied_bytes,
+        } = status;
+        let role = match role {
+            Role::Follower => 0,
+            Role::Candidate => 1,
+            Role::Leader => 2,
+        };
+        let put = |cell: &AtomicU64, value| cell.store(value, Ordering::Release);
+        put(&self.role, role);
+        put(&self.term, term);
+        put(&self.leader, leader.unwrap_or(0));
+        put(&self.first_index, first_index);
+        put(&self.last_index, last_index);
+        put(&self.committed, committed);
+        put(&self.applied, applied);
+        put(&self.unapplied_bytes, unapplied_bytes);
+    }
+}
