@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(decode::<(u64, Option<String>, Vec<u32>, bool)>(&golden, 64).unwrap(), value);
         let framed = frame(Mark { magic: *b"QDMP", version: 1 }, b"abc");
         assert_eq!(framed[..16], *b"QDMP\x01\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00");
-        assert_eq!(framed[16..], [&0x4ae6_08f0u32.to_le_bytes()[..], b"abc"].concat());
+        assert_eq!(framed[16..], [&0x8f58_12c8u32.to_le_bytes()[..], b"abc"].concat());
     }
 
     #[test]

@@ -101,6 +101,7 @@ fn read_or_make_node_id(layout: &Layout, files: &dyn Files) -> Result<Uuid> {
         Some(text) => {
             Uuid::parse_str(&text).map_err(|_| StoreError::damaged(path.display().to_string(), "not a UUID"))
         }
+        None if path.exists() => Err(StoreError::damaged(path.display().to_string(), "it is empty")),
         None => {
             let id = Uuid::new_v4();
             write_line(&path, &id.to_string(), files)?;

@@ -247,7 +247,7 @@ impl Tree {
     }
 
     /// Replaces all rows: empties the tree, puts `rows` and, last, sets the log index. A process that dies in between
-    /// leaves a tree with log index 0, which asks for the same again.
+    /// leaves a tree with log index 0, or a store that is rebuilt: both ask for the same again.
     pub fn restore(&self, applied_index: u64, rows: &mut dyn Iterator<Item = Result<Row>>) -> Result<()> {
         {
             let mut seal = self.write();

@@ -206,6 +206,8 @@ pub mod rows {
     pub const SETTINGS: u8 = b's';
     /// Placement group: state of an index, by incarnation.
     pub const STATE: u8 = b't';
+    /// Placement group: the log index after which a restart replays.
+    pub const REPLAY: u8 = b'p';
     /// Any group: outcome of a task, by log index.
     pub const TASK: u8 = b'o';
 

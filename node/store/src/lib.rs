@@ -10,6 +10,7 @@ pub mod kv;
 pub mod layout;
 pub mod recorder;
 mod session;
+pub mod space;
 mod upgrade;
 
 pub use error::{Result, StoreError};

@@ -73,7 +73,17 @@ struct Log {
     steps: Vec<Step>,
     /// Names as they are now, so that a write knows its file.
     names: BTreeMap<PathBuf, FileId>,
+    dirs: BTreeSet<PathBuf>,
     files: usize,
+}
+
+impl Log {
+    fn new_file(&mut self, path: &Path) -> FileId {
+        let file = self.files;
+        self.files += 1;
+        self.names.insert(path.to_path_buf(), file);
+        file
+    }
 }
 
 /// The real file system, with a note of every operation under one folder.
@@ -88,9 +98,9 @@ impl RecordingFiles {
     pub fn new(root: &Path) -> io::Result<RecordingFiles> {
         let mut base = Disk::default();
         base.load(root)?;
-        let names = base.names.clone();
+        let (names, dirs) = (base.names.clone(), base.dirs.clone());
         let files = base.contents.len();
-        let log = Log { base, steps: Vec::new(), names, files };
+        let log = Log { base, steps: Vec::new(), names, dirs, files };
         Ok(RecordingFiles { root: root.to_path_buf(), log: Arc::new(Mutex::new(log)) })
     }
     /// How many operations are noted. A point `p` is the moment after the first `p` of them.
@@ -142,9 +152,7 @@ impl RecordingFiles {
     ) -> io::Result<Box<dyn FileWriter>> {
         let mut id = 0;
         let inner = self.noted(create, |log| {
-            id = log.files;
-            log.files += 1;
-            log.names.insert(path.to_path_buf(), id);
+            id = log.new_file(path);
             vec![Step::Create { file: id, path: path.to_path_buf() }]
         })?;
         Ok(Box::new(RecordedFile { inner, file: id, recorder: self.clone() }))
@@ -188,7 +196,8 @@ impl Files for RecordingFiles {
         self.noted(
             || RealFiles.rename(from, to),
             |log| {
-                move_names(&mut log.names, from, to);
+                let naming = Naming::Moved { from: from.to_path_buf(), to: to.to_path_buf() };
+                change_names(&mut log.names, &mut log.dirs, &naming);
                 vec![Step::Rename { from: from.to_path_buf(), to: to.to_path_buf() }]
             },
         )
@@ -218,37 +227,49 @@ impl Files for RecordingFiles {
             path.ancestors().take_while(|p| !p.is_dir()).map(Path::to_path_buf).collect();
         self.noted(
             || RealFiles.create_dir_all(path),
-            |_| missing.into_iter().rev().map(|path| Step::MakeDir { path }).collect(),
+            |log| {
+                log.dirs.extend(missing.iter().cloned());
+                missing.into_iter().rev().map(|path| Step::MakeDir { path }).collect()
+            },
         )
     }
     fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
         self.noted(
             || RealFiles.remove_dir_all(path),
             |log| {
-                log.names.retain(|name, _| !name.starts_with(path));
+                let naming = Naming::Gone { path: path.to_path_buf() };
+                change_names(&mut log.names, &mut log.dirs, &naming);
                 vec![Step::RemoveDir { path: path.to_path_buf() }]
             },
         )
     }
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        self.noted(|| RealFiles.sync_dir(path), |_| vec![Step::SyncDir { path: path.to_path_buf() }])
+        let mut log = self.log();
+        // What others put into the folder, an engine for instance, becomes durable by this too.
+        for entry in std::fs::read_dir(path)? {
+            let entry = entry?.path();
+            if entry.is_dir() {
+                if log.dirs.insert(entry.clone()) {
+                    log.steps.push(Step::MakeDir { path: entry });
+                }
+            } else if !log.names.contains_key(&entry) {
+                let bytes = std::fs::read(&entry)?;
+                let file = log.new_file(&entry);
+                log.steps.push(Step::Seen { file, path: entry, bytes });
+            }
+        }
+        RealFiles.sync_dir(path)?;
+        log.steps.push(Step::SyncDir { path: path.to_path_buf() });
+        Ok(())
     }
     fn sync_file(&self, path: &Path) -> io::Result<()> {
+        let mut log = self.log();
         let bytes = std::fs::read(path)?;
-        self.noted(
-            || RealFiles.sync_file(path),
-            |log| match log.names.get(path).copied() {
-                Some(file) => {
-                    vec![Step::Seen { file, path: path.to_path_buf(), bytes }, Step::Sync { file }]
-                }
-                None => {
-                    let file = log.files;
-                    log.files += 1;
-                    log.names.insert(path.to_path_buf(), file);
-                    vec![Step::Seen { file, path: path.to_path_buf(), bytes }, Step::Sync { file }]
-                }
-            },
-        )
+        let known = log.names.get(path).copied();
+        let file = known.unwrap_or_else(|| log.new_file(path));
+        RealFiles.sync_file(path)?;
+        log.steps.extend([Step::Seen { file, path: path.to_path_buf(), bytes }, Step::Sync { file }]);
+        Ok(())
     }
 }
 
