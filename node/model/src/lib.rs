@@ -6,6 +6,7 @@
 pub mod error;
 pub mod filter;
 pub mod ids;
+pub mod json;
 pub mod key;
 pub mod limits;
 pub mod params;
@@ -18,6 +19,6 @@ pub use filter::{Atom, Filter, FilterAtom};
 pub use ids::{GroupId, IndexName, ObjectId, TaskId};
 pub use key::{Acl, ApiKey};
 pub use params::SearchParams;
-pub use record::{BuiltIn, RecordOp};
+pub use record::{BatchAction, BuiltIn, PartialOutcome, RecordOp};
 pub use results::{FacetHits, Hits, SearchResults};
-pub use settings::Settings;
+pub use settings::{Effective, Settings};

@@ -14,6 +14,24 @@ pub const OBJECT_ID_BYTES_MAX: usize = 512;
 pub const JSON_DEPTH_MAX: usize = 64;
 /// Filters of one request, all kinds together (C§5.10).
 pub const FILTERS_MAX: usize = 1_000;
+/// Score of one filter (C§5.5).
+pub const FILTER_SCORE_MAX: u32 = 65_535;
+/// Nesting of parentheses in `filters`.
+pub const FILTER_NESTING_MAX: usize = 64;
+/// Bytes of `filters` or of another filter parameter given as text.
+pub const FILTERS_TEXT_BYTES_MAX: usize = 64 << 10;
+/// Entries of a list given as a search parameter.
+pub const LIST_ENTRIES_MAX: usize = 1_000;
+/// Bytes of a browse cursor.
+pub const CURSOR_BYTES_MAX: usize = 64 << 10;
+/// Bytes of the setting `userData` (C§20).
+pub const USER_DATA_BYTES_MAX: usize = 32 << 10;
+/// Entries of customNormalization (C§20).
+pub const NORMALIZATIONS_MAX: usize = 10;
+/// Boxes or polygons of one request.
+pub const GEO_SHAPES_MAX: usize = 1_000;
+/// Points of a polygon (C§20).
+pub const POLYGON_POINTS_MAX: usize = 10_000;
 /// hitsPerPage and length (C§4.4).
 pub const HITS_PER_PAGE_MAX: u64 = 1_000;
 /// paginationLimitedTo (C§4.4).

@@ -1,5 +1,15 @@
 //! Filters as a tree, whatever notation they came in (C§5).
 
+mod items;
+mod lex;
+mod parse;
+mod print;
+#[cfg(test)]
+mod tests;
+
+pub use items::{Items, parse_items};
+pub use parse::parse_filters;
+
 /// A conjunction of disjunctions: what every notation of C§5 reduces to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
@@ -71,6 +81,10 @@ impl Filter {
     /// Whether nothing is restricted.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
+    }
+    /// How many atoms it has.
+    pub fn len(&self) -> usize {
+        self.all.iter().map(|group| group.any.len()).sum()
     }
     /// Both filters must hold.
     pub fn and(mut self, other: Filter) -> Filter {

@@ -1,5 +1,15 @@
 //! Index settings (§2.5, C§4): one table drives parsing, defaults, validation and what GET answers.
 
+mod change;
+mod effective;
+mod fingerprint;
+pub(crate) mod members;
+pub mod table;
+#[cfg(test)]
+mod tests;
+
+pub use effective::Effective;
+
 use crate::params::SearchParams;
 use serde_json::{Map, Value};
 

@@ -1,5 +1,18 @@
 //! Operations on the records of one index, in the form the log carries (§4.3).
 
+mod action;
+mod parse;
+mod partial;
+#[cfg(test)]
+mod tests;
+
+pub use action::BatchAction;
+pub use parse::{
+    at_position, check_object_id, object_id_from_json, parse_partial, parse_record, with_object_id,
+};
+pub use partial::{PartialOutcome, apply_partial};
+
+use crate::ids::ObjectId;
 use serde::{Deserialize, Serialize};
 
 /// One operation of a batch. Records are raw minified JSON objects that contain their `objectID` as a string.

@@ -1,5 +1,15 @@
 //! Search parameters, typed (C§4). `None` = not given: the index setting, then the default, applies.
 
+mod echo;
+pub(crate) mod lenient;
+pub(crate) mod members;
+mod parse;
+#[cfg(test)]
+mod tests;
+
+pub use echo::{echo, echo_pairs};
+pub(crate) use parse::kept;
+
 use crate::filter::Filter;
 use serde_json::Value;
 

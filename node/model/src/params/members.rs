@@ -1,0 +1,202 @@
+//! How do the search parameters with a form of their own become typed members (C§4)?
+
+use super::lenient::{self, choice, count, loose_flag, shapes, whole};
+use super::{
+    AroundRadius, ExactOnSingleWord, FacetSort, QueryType, RemoveWords, SearchParams, TypoTolerance,
+};
+use crate::error::{Error, Result};
+use crate::filter::{Filter, Items, parse_filters, parse_items};
+use crate::limits::{CURSOR_BYTES_MAX, FACET_VALUES_MAX, POLYGON_POINTS_MAX};
+use serde_json::Value;
+
+/// Distances within which records count as equally far at the finest (C§7.3).
+const PRECISION_METRES_MIN: u64 = 10;
+
+pub(crate) fn min_proximity(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
+    params.min_proximity = Some(count(name, value, 1, 8)? as u8);
+    Ok(())
+}
+
+pub(crate) fn max_values_per_facet(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
+    params.max_values_per_facet = Some(count(name, value, 0, u64::MAX)?.min(FACET_VALUES_MAX));
+    Ok(())
+}
+
+pub(crate) fn filters(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
+    let text = value.as_str().ok_or_else(|| Error::parameter(name, "string"))?;
+    restrict(params, parse_filters(text)?);
+    Ok(())
+}
+
+pub(crate) fn facet_filters(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
+    restrict(params, parse_items(name, Items::Facets, value)?);
+    Ok(())
+}
+
+pub(crate) fn numeric_filters(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
+    restrict(params, parse_items(name, Items::Numbers, value)?);
+    Ok(())
+}
+
+pub(crate) fn tag_filters(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
+    restrict(params, parse_items(name, Items::Tags, value)?);
+    Ok(())
+}
+
+fn restrict(params: &mut SearchParams, filter: Filter) {
+    params.filter = std::mem::take(&mut params.filter).and(filter);
+}
+
+pub(crate) fn optional_filters(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
+    params.optional_filter = parse_items(name, Items::Facets, value)?;
+    Ok(())
+}
+
+pub(crate) fn sort_facet_values_by(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
+    let order = choice(name, value, &[("count", FacetSort::Count), ("alpha", FacetSort::Alpha)])?;
+    params.sort_facet_values_by = Some(order);
+    Ok(())
+}
+
+pub(crate) fn distinct(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
+    let level = match whole(value) {
+        Some(level @ 0..=4) => Some(level as u8),
+        Some(_) => None,
+        None => loose_flag(value).map(u8::from),
+    };
+    params.distinct =
+        Some(level.ok_or_else(|| Error::parameter(name, "boolean or integer between 0 and 4"))?);
+    Ok(())
+}
+
+pub(crate) fn typo_tolerance(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
+    params.typo_tolerance = Some(match loose_flag(value) {
+        Some(true) => TypoTolerance::On,
+        Some(false) => TypoTolerance::Off,
+        None => match value.as_str() {
+            Some("min") => TypoTolerance::Min,
+            Some("strict") => TypoTolerance::Strict,
+            _ => return Err(Error::parameter(name, "one of \"true\", \"false\", \"min\", \"strict\"")),
+        },
+    });
+    Ok(())
+}
+
+pub(crate) fn query_type(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
+    params.query_type = Some(choice(
+        name,
+        value,
+        &[
+            ("prefixLast", QueryType::PrefixLast),
+            ("prefixAll", QueryType::PrefixAll),
+            ("prefixNone", QueryType::PrefixNone),
+        ],
+    )?);
+    Ok(())
+}
+
+pub(crate) fn remove_words_if_no_results(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
+    let known = [
+        ("none", RemoveWords::None),
+        ("lastWords", RemoveWords::LastWords),
+        ("firstWords", RemoveWords::FirstWords),
+        ("allOptional", RemoveWords::AllOptional),
+    ];
+    // Very old clients write the two with a capital (C§4.8).
+    params.remove_words_if_no_results = Some(match value.as_str() {
+        Some("LastWords") => RemoveWords::LastWords,
+        Some("FirstWords") => RemoveWords::FirstWords,
+        _ => choice(name, value, &known)?,
+    });
+    Ok(())
+}
+
+pub(crate) fn exact_on_single_word_query(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
+    // The legacy names of this parameter are booleans (C§4.6).
+    params.exact_on_single_word_query = Some(match loose_flag(value) {
+        Some(true) => ExactOnSingleWord::Attribute,
+        Some(false) => ExactOnSingleWord::None,
+        None => choice(
+            name,
+            value,
+            &[
+                ("attribute", ExactOnSingleWord::Attribute),
+                ("none", ExactOnSingleWord::None),
+                ("word", ExactOnSingleWord::Word),
+            ],
+        )?,
+    });
+    Ok(())
+}
+
+pub(crate) fn around_lat_lng(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
+    params.around_lat_lng = lenient::point(name, value)?;
+    Ok(())
+}
+
+pub(crate) fn around_radius(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
+    let metres = whole(value).filter(|&metres| metres >= 1);
+    params.around_radius = Some(match (metres, value.as_str()) {
+        (Some(metres), _) => AroundRadius::Metres(metres),
+        (None, Some("all")) => AroundRadius::All,
+        _ => return Err(Error::parameter(name, "integer greater than or equal to 1, or \"all\"")),
+    });
+    Ok(())
+}
+
+pub(crate) fn around_precision(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
+    let wrong =
+        || Error::parameter(name, "positive integer or array of objects with integers from and value");
+    let steps = match lenient::json(value) {
+        Value::Array(steps) if steps.len() <= crate::limits::LIST_ENTRIES_MAX => {
+            let step = |step: &Value| {
+                let precision = whole(step.get("value")?)?;
+                Some((whole(step.get("from")?)?, precision.max(PRECISION_METRES_MIN)))
+            };
+            let mut steps = steps.iter().map(step).collect::<Option<Vec<_>>>().ok_or_else(wrong)?;
+            steps.sort_by_key(|&(from, _)| from);
+            if steps.first().is_none_or(|&(from, _)| from > 0) {
+                steps.insert(0, (0, PRECISION_METRES_MIN));
+            }
+            steps
+        }
+        single => vec![(0, whole(&single).ok_or_else(wrong)?.max(PRECISION_METRES_MIN))],
+    };
+    params.around_precision = Some(steps);
+    Ok(())
+}
+
+pub(crate) fn inside_bounding_box(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
+    let boxes = shapes(value, Some(2)).filter(|boxes| boxes.iter().all(|corners| corners.len() == 2));
+    let boxes =
+        boxes.ok_or_else(|| Error::parameter(name, "array of arrays of four numbers lat,lng,lat,lng"))?;
+    let corners = boxes.iter().map(|b| [b[0].lat, b[0].lng, b[1].lat, b[1].lng]);
+    params.inside_bounding_box = (!boxes.is_empty()).then(|| corners.collect());
+    Ok(())
+}
+
+pub(crate) fn inside_polygon(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
+    let fits = |polygon: &Vec<_>| (3..=POLYGON_POINTS_MAX).contains(&polygon.len());
+    let no_points = |polygons: &Vec<Vec<_>>| polygons.len() == 1 && polygons[0].is_empty();
+    let polygons =
+        shapes(value, None).map(|polygons| if no_points(&polygons) { Vec::new() } else { polygons });
+    let polygons = polygons.filter(|polygons| polygons.iter().all(fits));
+    let polygons =
+        polygons.ok_or_else(|| Error::parameter(name, "array of arrays of 6 to 20000 numbers lat,lng,…"))?;
+    params.inside_polygon = (!polygons.is_empty()).then_some(polygons);
+    Ok(())
+}
+
+pub(crate) fn rendering_content(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
+    let content = lenient::json(value);
+    if !content.is_object() {
+        return Err(Error::parameter(name, "object"));
+    }
+    params.rendering_content = Some(content);
+    Ok(())
+}
+
+pub(crate) fn cursor(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
+    params.cursor = Some(lenient::text_up_to(name, value, CURSOR_BYTES_MAX)?);
+    Ok(())
+}

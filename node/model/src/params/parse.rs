@@ -1,0 +1,210 @@
+//! How do request bodies and query strings become search parameters (C§2)?
+
+use super::{SearchParams, lenient};
+use crate::error::{Error, Result};
+use crate::limits::{FILTERS_MAX, JSON_DEPTH_MAX, QUERY_BYTES_MAX};
+use crate::settings::table::{self, Form, Row, Target};
+use serde_json::{Map, Value};
+
+/// Members of calls that carry search parameters which are not parameters themselves.
+const CALL_MEMBERS: &[&str] = &["params", "indexName", "strategy", "requests", "apiKey", "index"];
+
+/// What deleteByQuery may carry (C§3.5).
+const DELETE_BY_NAMES: &[&str] = &[
+    "filters",
+    "facetFilters",
+    "numericFilters",
+    "tagFilters",
+    "aroundLatLng",
+    "aroundRadius",
+    "insideBoundingBox",
+    "insidePolygon",
+];
+
+impl SearchParams {
+    /// Parses the body of a search-like call: the members of its `params` text, overridden by direct members.
+    ///
+    /// A `null` member is as good as none. Errors: `Invalid` with the texts of C§19.
+    pub fn from_json(body: &Map<String, Value>) -> Result<SearchParams> {
+        from_members(&members_of_body(body)?)
+    }
+
+    /// Parses the body of a search-like call from its bytes; no bytes are an empty body.
+    pub fn from_body(bytes: &[u8]) -> Result<SearchParams> {
+        let object = if bytes.iter().all(u8::is_ascii_whitespace) {
+            Map::new()
+        } else {
+            crate::json::scan(bytes)?;
+            serde_json::from_slice(bytes)
+                .map_err(|_| Error::invalid("expected a JSON object near line:1 column:1"))?
+        };
+        SearchParams::from_json(&object)
+    }
+
+    /// Parses URL-encoded parameters, as in `params` or in a key's `queryParameters`; unknown names are refused.
+    pub fn from_url_encoded(text: &str) -> Result<SearchParams> {
+        let mut members = Map::new();
+        collect_pairs(&mut members, form_urlencoded::parse(text.as_bytes()));
+        from_members(&members)
+    }
+
+    /// Parses the decoded query string of a GET; credentials and unknown names are passed over (C§1.1).
+    pub fn from_query_pairs<N, V>(pairs: impl IntoIterator<Item = (N, V)>) -> Result<SearchParams>
+    where
+        N: AsRef<str>,
+        V: AsRef<str>,
+    {
+        let (mut direct, mut members) = (Map::new(), Map::new());
+        for (name, value) in pairs {
+            match name.as_ref() {
+                "params" => collect_pairs(&mut members, form_urlencoded::parse(value.as_ref().as_bytes())),
+                name if query_row(name).is_some() => {
+                    direct.insert(name.to_owned(), Value::String(value.as_ref().to_owned()));
+                }
+                _ => {}
+            }
+        }
+        members.extend(direct);
+        from_members(&members)
+    }
+
+    /// Parses what deleteByQuery selects: filters and geo restrictions only, at least one of them (C§3.5).
+    pub fn from_delete_by(body: &Map<String, Value>) -> Result<SearchParams> {
+        let members = members_of_body(body)?;
+        for (name, value) in &members {
+            let empty_query = name == "query" && value.as_str() == Some("");
+            if !empty_query && !DELETE_BY_NAMES.contains(&name.as_str()) && table::lookup(name).is_some() {
+                return Err(Error::invalid(format!(
+                    "Invalid parameter for deleteBy: {name}, only filters and geo restrictions are allowed"
+                )));
+            }
+        }
+        let params = from_members(&members)?;
+        let everywhere = params.around_lat_lng.is_none()
+            && params.inside_bounding_box.is_none()
+            && params.inside_polygon.is_none();
+        if params.filter.is_empty() && everywhere {
+            return Err(Error::invalid("deleteBy needs at least one filter or geo restriction"));
+        }
+        Ok(params)
+    }
+
+    /// Fills the member of one row from a value that is not null. Names the caller used appear in errors.
+    pub(crate) fn set(&mut self, row: &Row, name: &str, value: &Value) -> Result<()> {
+        match row.target {
+            Target::Flag(at) => *at(self) = Some(lenient::flag(name, value)?),
+            Target::Count(min, max, at) => *at(self) = Some(lenient::count(name, value, min, max)?),
+            Target::Text(at) => *at(self) = Some(lenient::text(name, value)?),
+            Target::List(at) => *at(self) = Some(lenient::list(name, value)?),
+            Target::Query(_, set) => set(self, name, value)?,
+            Target::Kept(form) => {
+                self.other.insert(row.name.to_owned(), kept(form, name, value)?);
+            }
+            Target::IndexList(..) | Target::Index(..) | Target::Dropped => {}
+        }
+        Ok(())
+    }
+}
+
+/// The row of a parameter that a request may carry.
+fn query_row(name: &str) -> Option<&'static Row> {
+    table::lookup(name).filter(|row| row.place.in_query())
+}
+
+/// Whether a name carries credentials or telemetry rather than a parameter (C§1.1).
+pub(super) fn is_transport_name(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    lower.starts_with("x-algolia-") || lower.starts_with("x-service-")
+}
+
+/// Whether a body member belongs to the call and not to the search.
+pub(super) fn is_call_member(name: &str) -> bool {
+    CALL_MEMBERS.contains(&name) || is_transport_name(name)
+}
+
+/// The members of `params`, overridden by the direct ones; without those of the call and without nulls.
+fn members_of_body(body: &Map<String, Value>) -> Result<Map<String, Value>> {
+    let mut members = Map::new();
+    match body.get("params") {
+        Some(Value::String(text)) => collect_pairs(&mut members, form_urlencoded::parse(text.as_bytes())),
+        Some(Value::Null) | None => {}
+        Some(Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+            return Err(Error::parameter("params", "URL-encoded string"));
+        }
+    }
+    let direct = body.iter().filter(|(name, value)| !is_call_member(name) && !value.is_null());
+    members.extend(direct.map(|(name, value)| (name.clone(), value.clone())));
+    Ok(members)
+}
+
+fn collect_pairs<N: AsRef<str>, V: AsRef<str>>(
+    members: &mut Map<String, Value>,
+    pairs: impl Iterator<Item = (N, V)>,
+) {
+    for (name, value) in pairs {
+        if !name.as_ref().is_empty() && !is_call_member(name.as_ref()) {
+            members.insert(name.as_ref().to_owned(), Value::String(value.as_ref().to_owned()));
+        }
+    }
+}
+
+fn from_members(members: &Map<String, Value>) -> Result<SearchParams> {
+    let mut params = SearchParams::default();
+    for (name, value) in members {
+        let row = query_row(name).ok_or_else(|| Error::invalid(format!("Unknown parameter: {name}")))?;
+        let overridden = name != row.name && members.contains_key(row.name);
+        if !overridden && !is_no_value(row, value) {
+            params.set(row, name, value)?;
+        }
+    }
+    if params.filter.len() + params.optional_filter.len() > FILTERS_MAX {
+        return Err(Error::parameter("filters", &format!("at most {FILTERS_MAX} filters")));
+    }
+    Ok(params)
+}
+
+/// Old clients write an absent value as the text `null`; only where text is not the natural form of the value.
+fn is_no_value(row: &Row, value: &Value) -> bool {
+    let is_text = matches!(row.target, Target::Text(_) | Target::Kept(Form::Text));
+    !is_text && row.name != "filters" && value.as_str() == Some("null")
+}
+
+/// Checks a value that no typed member holds and brings it into the form of the table.
+pub(crate) fn kept(form: Form, name: &str, value: &Value) -> Result<Value> {
+    let wrong = || Error::parameter(name, &form.words());
+    let list = |value: &Value| lenient::list(name, value).map(Value::from);
+    match form {
+        Form::Flag => lenient::flag(name, value).map(Value::Bool),
+        Form::FlagOrList => match lenient::loose_flag(value) {
+            Some(flag) => Ok(Value::Bool(flag)),
+            None => list(value).map_err(|_| wrong()),
+        },
+        Form::Count(min, max) => lenient::count(name, value, min, max).map(Value::from),
+        Form::Text => lenient::text(name, value).map(Value::String),
+        Form::List => list(value),
+        Form::Subset(names) => {
+            let entries = lenient::list(name, value)?;
+            let known = entries.iter().all(|entry| names.contains(&entry.as_str()));
+            if known { Ok(Value::from(entries)) } else { Err(wrong()) }
+        }
+        Form::Choice(names) => match value.as_str() {
+            Some(text) if names.contains(&text) => Ok(value.clone()),
+            _ => Err(wrong()),
+        },
+        Form::Object => Some(lenient::json(value)).filter(Value::is_object).ok_or_else(wrong),
+        Form::Any => bounded(value).then(|| value.clone()).ok_or_else(wrong),
+    }
+}
+
+/// Whether a free value is small enough to be kept: texts within the limit and bounded nesting.
+fn bounded(value: &Value) -> bool {
+    fn within(value: &Value, depth: usize) -> bool {
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => true,
+            Value::String(text) => text.len() <= QUERY_BYTES_MAX,
+            Value::Array(list) => depth > 0 && list.iter().all(|inner| within(inner, depth - 1)),
+            Value::Object(map) => depth > 0 && map.values().all(|inner| within(inner, depth - 1)),
+        }
+    }
+    within(value, JSON_DEPTH_MAX)
+}

@@ -1,0 +1,246 @@
+//! How do settings change, what do they answer, and what is wrong with a change (C§4.8, C§4.9)?
+
+use super::table::{self, Form, ROWS, Row, Target};
+use super::{IndexSettings, Settings};
+use crate::error::{Error, Result};
+use crate::json;
+use crate::params::{SearchParams, kept};
+use serde_json::{Map, Value};
+use std::sync::LazyLock;
+
+/// The settings that the error text of C§4.9 says accept a single string.
+const SINGLE_STRING: &str = "attributes, attributesToRetrieve, unretrievableAttributes, attributesToHighlight, \
+     attributesToSnippet, ranking, customRanking, attributesForFaceting, removeWordsIfNoResults, \
+     attributeCriteriaComputedBy, queryType, reRankingApplyFilter";
+
+/// What GET answers for members that were never set.
+static SHOWN_DEFAULTS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
+    ROWS.iter().filter(|row| row.shown).map(|row| (row.name.to_owned(), row.default_value())).collect()
+});
+
+static DEFAULT: LazyLock<Settings> = LazyLock::new(|| {
+    Settings::from_document(&Map::new()).expect("the defaults of the table are valid; a test reads them all")
+});
+
+impl Default for Settings {
+    fn default() -> Self {
+        DEFAULT.clone()
+    }
+}
+
+impl Settings {
+    /// Reads a stored document: every member is checked, legacy names are translated, nulls are left out.
+    pub fn from_document(document: &Map<String, Value>) -> Result<Settings> {
+        let mut settings =
+            Settings { document: Map::new(), index: blank_index(), params: SearchParams::default() };
+        for row in ROWS {
+            set_index(&mut settings.index, row, &row.default_value())?;
+        }
+        let locate = || in_document(document);
+        for (name, value) in document {
+            let Some(row) = setting_row(name, &locate)? else { continue };
+            let overridden = name != row.name && document.contains_key(row.name);
+            if value.is_null() || overridden {
+                continue;
+            }
+            let value = translated(row, value);
+            check_form(row, name, &value, &locate)?;
+            fill(&mut settings, row, name, &value)?;
+            settings.document.insert(row.name.to_owned(), value);
+        }
+        Ok(settings)
+    }
+
+    /// The settings after a change: given members replace, `null` resets, the rest stays.
+    ///
+    /// Errors: `Invalid` with the texts of C§4.9 and C§19; positions are those in the compact text of `changes`.
+    pub fn merge(&self, changes: &Map<String, Value>) -> Result<Settings> {
+        let locate = || in_document(changes);
+        let mut document = self.document.clone();
+        for (name, value) in changes {
+            let Some(row) = setting_row(name, &locate)? else { continue };
+            if name != row.name && changes.contains_key(row.name) {
+                continue;
+            }
+            if value.is_null() {
+                document.remove(row.name);
+                continue;
+            }
+            let value = translated(row, value);
+            check_form(row, name, &value, &locate)?;
+            document.insert(row.name.to_owned(), value);
+        }
+        Settings::from_document(&document)
+    }
+
+    /// Parses and checks the body of a settings call; positions in errors are those of the body.
+    ///
+    /// An empty body changes nothing. The result is what [`Settings::merge`] takes.
+    pub fn parse_body(body: &[u8]) -> Result<Map<String, Value>> {
+        if body.iter().all(u8::is_ascii_whitespace) {
+            return Ok(Map::new());
+        }
+        let found = json::scan(body)?;
+        if !found.is_object() {
+            return Err(Error::invalid("Invalid object inside settings near line:1 column:1"));
+        }
+        let changes: Map<String, Value> = serde_json::from_slice(body)
+            .map_err(|_| Error::invalid("Invalid object inside settings near line:1 column:1"))?;
+        let locate = || body.to_vec();
+        let mut scratch = Settings::default();
+        for (name, value) in &changes {
+            let Some(row) = setting_row(name, &locate)? else { continue };
+            if !value.is_null() {
+                let value = translated(row, value);
+                check_form(row, name, &value, &locate)?;
+                fill(&mut scratch, row, name, &value)?;
+            }
+        }
+        Ok(changes)
+    }
+
+    /// The answer of GET settings: shown defaults, then everything that was set, as it was set.
+    ///
+    /// Synonyms are never embedded, so versions 1 and 2 (`getVersion`) answer the same.
+    pub fn answer(&self, version: u8) -> Map<String, Value> {
+        debug_assert!(version == 1 || version == 2, "getVersion is 1 or 2");
+        let mut answer = SHOWN_DEFAULTS.clone();
+        answer.extend(self.document.iter().map(|(name, value)| (name.clone(), value.clone())));
+        if let Some(primary) = &self.index.primary {
+            answer.insert("primary".to_owned(), Value::from(primary.as_str()));
+        }
+        answer
+    }
+}
+
+/// The bytes in which positions of errors are counted; only made when there is an error.
+type Locate<'a> = &'a dyn Fn() -> Vec<u8>;
+
+fn in_document(document: &Map<String, Value>) -> Vec<u8> {
+    serde_json::to_vec(document).expect("a JSON object is always text")
+}
+
+/// `near line:L column:C` of the end of a first-level name.
+fn near(name: &str, locate: Locate) -> String {
+    let text = locate();
+    let end = json::scan(&text).ok().and_then(|found| {
+        let member = found.members.iter().find(|member| found.name(member) == name)?;
+        Some(member.source_end)
+    });
+    json::place(&text, end.unwrap_or(0))
+}
+
+/// The row of a setting; `None` when it is accepted and dropped.
+fn setting_row(name: &str, locate: Locate) -> Result<Option<&'static Row>> {
+    match table::lookup(name) {
+        Some(Row { target: Target::Dropped, .. }) => Ok(None),
+        Some(row) if row.place.in_settings() => Ok(Some(row)),
+        // A list of synonym sets: the form of the time before the synonym interface (C§4.8).
+        Some(Row { name: "synonyms", .. }) => Ok(None),
+        Some(_) | None => {
+            Err(Error::invalid(format!("Invalid object attributes: {name} {}", near(name, locate))))
+        }
+    }
+}
+
+/// Legacy values in their current form.
+fn translated(row: &Row, value: &Value) -> Value {
+    match (row.name, value) {
+        ("exactOnSingleWordQuery", Value::Bool(true)) => Value::from("attribute"),
+        ("exactOnSingleWordQuery", Value::Bool(false)) => Value::from("none"),
+        _ => value.clone(),
+    }
+}
+
+/// Whether the value of a row must be a list of strings.
+fn is_list(row: &Row) -> bool {
+    matches!(row.target, Target::List(_) | Target::IndexList(..) | Target::Kept(Form::List | Form::Subset(_)))
+}
+
+/// The rules of C§4.9 about single strings and empty strings.
+fn check_form(row: &Row, name: &str, value: &Value, locate: Locate) -> Result<()> {
+    let empty = || Error::invalid(format!("Invalid string of size 0 {}", near(name, locate)));
+    match value {
+        Value::String(text) if is_list(row) => {
+            if !row.single {
+                let place = near(name, locate);
+                return Err(Error::invalid(format!(
+                    "String is supported only for {SINGLE_STRING} attributes {place}"
+                )));
+            }
+            if text.is_empty() { Err(empty()) } else { Ok(()) }
+        }
+        Value::Array(list) if is_list(row) => {
+            if list.iter().any(|entry| !entry.is_string()) {
+                return Err(Error::parameter(name, &row.allowed()));
+            }
+            if list.iter().any(|entry| entry.as_str() == Some("")) { Err(empty()) } else { Ok(()) }
+        }
+        Value::Array(list) if list.iter().any(|entry| entry.as_str() == Some("")) => Err(empty()),
+        _ if is_list(row) => Err(Error::parameter(name, &row.allowed())),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)
+        | Value::Object(_) => Ok(()),
+    }
+}
+
+/// Fills the typed member of a row from a value that passed [`check_form`].
+fn fill(settings: &mut Settings, row: &Row, name: &str, value: &Value) -> Result<()> {
+    let listed;
+    let value = if value.is_string() && is_list(row) {
+        listed = Value::Array(vec![value.clone()]);
+        &listed
+    } else {
+        value
+    };
+    match row.target {
+        Target::IndexList(_, set) | Target::Index(_, set) => set(&mut settings.index, name, value),
+        Target::Kept(form) => {
+            let value = kept(form, name, value)?;
+            settings.params.other.insert(row.name.to_owned(), value);
+            Ok(())
+        }
+        Target::Flag(_) | Target::Count(..) | Target::Text(_) | Target::List(_) | Target::Query(..) => {
+            settings.params.set(row, name, value)
+        }
+        Target::Dropped => Ok(()),
+    }
+}
+
+fn set_index(index: &mut IndexSettings, row: &Row, value: &Value) -> Result<()> {
+    match row.target {
+        Target::IndexList(_, set) | Target::Index(_, set) => set(index, row.name, value),
+        Target::Flag(_)
+        | Target::Count(..)
+        | Target::Text(_)
+        | Target::List(_)
+        | Target::Query(..)
+        | Target::Kept(_)
+        | Target::Dropped => Ok(()),
+    }
+}
+
+/// Index settings before the defaults of the table are filled in.
+fn blank_index() -> IndexSettings {
+    IndexSettings {
+        searchable_attributes: Vec::new(),
+        attributes_for_faceting: Vec::new(),
+        unretrievable_attributes: Vec::new(),
+        ranking: Vec::new(),
+        custom_ranking: Vec::new(),
+        replicas: Vec::new(),
+        primary: None,
+        attribute_for_distinct: None,
+        pagination_limited_to: 0,
+        disable_typo_tolerance_on_words: Vec::new(),
+        disable_prefix_on_attributes: Vec::new(),
+        separators_to_index: String::new(),
+        camel_case_attributes: Vec::new(),
+        keep_diacritics_on_characters: String::new(),
+        custom_normalization: Vec::new(),
+        numeric_attributes_for_filtering: None,
+    }
+}
