@@ -102,7 +102,7 @@ pub fn write_tree(
         let head = Head { group, applied_index, term: term_of(applied_index) };
         let mut reached = applied_index;
         let result = write_dump(files, path, head, &mut |out| {
-            reached = tree.visit(b"", &mut |key, value| {
+            reached = tree.visit(b"", |key, value| {
                 out.row(key, &value).map_err(|e| StoreError::io("write", path, e))
             })?;
             match reached == applied_index {

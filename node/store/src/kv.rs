@@ -196,7 +196,7 @@ impl Tree {
     /// All rows whose key starts with `prefix`, in key order. For large results see [`Tree::visit`].
     pub fn scan(&self, prefix: &[u8]) -> Result<Vec<Row>> {
         let mut rows = Vec::new();
-        self.visit(prefix, &mut |key, value| {
+        self.visit(prefix, |key, value| {
             rows.push((key.to_vec(), value));
             Ok(())
         })?;
@@ -205,7 +205,7 @@ impl Tree {
 
     /// Calls `row` with every row whose key starts with `prefix`, in key order, as of one batch: writers wait meanwhile,
     /// so `row` must not use this tree. Returns the log index the rows reflect.
-    pub fn visit(&self, prefix: &[u8], row: &mut dyn FnMut(&[u8], Vec<u8>) -> Result<()>) -> Result<u64> {
+    pub fn visit(&self, prefix: &[u8], mut row: impl FnMut(&[u8], Vec<u8>) -> Result<()>) -> Result<u64> {
         let seal = self.read();
         for stored in self.rows.scan_prefix(row_key(prefix)) {
             let (key, stored) = stored.map_err(broken)?;
