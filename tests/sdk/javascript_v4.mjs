@@ -1,0 +1,188 @@
+// Does the official JavaScript client, version 4, do its ordinary work against a node?
+
+import { createRequire } from 'node:module';
+import { assert, ids, people, report, step, target } from './check.mjs';
+
+const algoliasearch = createRequire(import.meta.url)('algoliasearch-v4');
+const client = algoliasearch(target.appId, target.apiKey, {
+  hosts: [{ url: `${target.host}:${target.port}`, protocol: 'http' }],
+});
+const index = client.initIndex('v4 people/north');
+const copy = client.initIndex('v4_copy');
+
+step('settings', async () => {
+  await index.setSettings({
+    searchableAttributes: ['name', 'company'],
+    attributesForFaceting: ['searchable(company)', 'city', 'age'],
+    customRanking: ['desc(age)'],
+  }).wait();
+  const settings = await index.getSettings();
+  assert.deepEqual(settings.searchableAttributes, ['name', 'company']);
+  assert.deepEqual(settings.customRanking, ['desc(age)']);
+});
+
+step('exists', async () => {
+  assert.equal(await index.exists(), true);
+  assert.equal(await client.initIndex('v4_missing').exists(), false);
+});
+
+step('saveObjects and saveObject', async () => {
+  const { objectIDs } = await index.saveObjects(people).wait();
+  assert.deepEqual(objectIDs, ['1', '2', '3', '4']);
+  const generated = await index.saveObjects([{ name: 'No Id' }], { autoGenerateObjectIDIfNotExist: true }).wait();
+  assert.equal(generated.objectIDs.length, 1);
+  await index.deleteObject(generated.objectIDs[0]).wait();
+  const one = await index.saveObject({ objectID: 'a b/c%', name: 'Odd Id' }).wait();
+  assert.equal(one.objectIDs[0], 'a b/c%');
+  assert.equal((await index.getObject('a b/c%')).name, 'Odd Id');
+  await index.deleteObjects(['a b/c%']).wait();
+});
+
+step('getObjects', async () => {
+  const { results } = await index.getObjects(['2', 'none', '1'], { attributesToRetrieve: ['name'] });
+  assert.equal(results[0].name, 'Warren Speach');
+  assert.equal(results[0].company, undefined);
+  assert.equal(results[1], null);
+  assert.equal(results[2].objectID, '1');
+  await assert.rejects(index.getObject('none'), (error) => error.status === 404);
+});
+
+step('partialUpdateObjects with operations', async () => {
+  await index.partialUpdateObject({ objectID: '1', age: { _operation: 'Increment', value: 2 }, tags: { _operation: 'AddUnique', value: 'vip' } }).wait();
+  await index.partialUpdateObjects([{ objectID: '2', city: 'Lille' }, { objectID: 'ghost', city: 'Nowhere' }], { createIfNotExists: false }).wait();
+  const first = await index.getObject('1');
+  assert.equal(first.age, 33);
+  assert.deepEqual(first.tags, ['vip']);
+  assert.equal((await index.getObject('2')).city, 'Lille');
+  assert.equal((await index.getObject('2')).name, 'Warren Speach');
+  await assert.rejects(index.getObject('ghost'), (error) => error.status === 404);
+});
+
+step('search', async () => {
+  const answer = await index.search('paint');
+  assert.deepEqual(ids(answer.hits), ['1', '4']);
+  assert.equal(answer.nbHits, 2);
+  assert.equal(answer.query, 'paint');
+  assert.match(answer.hits.find((hit) => hit.objectID === '1')._highlightResult.company.value, /<em>Paint<\/em>/);
+  assert.deepEqual(ids((await index.search('speech')).hits), ['2'], 'one typo');
+  assert.deepEqual(ids((await index.search('norw')).hits), ['2', '3'], 'prefix');
+  assert.equal((await index.search('zzzzzz')).nbHits, 0);
+});
+
+step('filters, facets, numbers', async () => {
+  const answer = await index.search('', { filters: 'age >= 40 AND company:"Norwalk Crmc"', facets: ['company', 'age'] });
+  assert.deepEqual(ids(answer.hits), ['2', '3']);
+  assert.equal(answer.facets.company['Norwalk Crmc'], 2);
+  assert.equal(answer.facets_stats.age.max, 45);
+  assert.deepEqual(ids((await index.search('', { facetFilters: [['city:Oslo', 'city:Accra']] })).hits), ['1', '3', '4']);
+  assert.deepEqual(ids((await index.search('', { numericFilters: ['age<30'] })).hits), ['4']);
+  assert.deepEqual(ids((await index.search('', { filters: 'NOT city:Oslo' })).hits), ['2', '4']);
+});
+
+step('pagination', async () => {
+  const page = await index.search('', { hitsPerPage: 3, page: 1 });
+  assert.equal(page.hits.length, 1);
+  assert.equal(page.nbPages, 2);
+  assert.equal((await index.search('', { offset: 1, length: 2 })).hits.length, 2);
+});
+
+step('searchForFacetValues', async () => {
+  const { facetHits } = await index.searchForFacetValues('company', 'norw');
+  assert.equal(facetHits[0].value, 'Norwalk Crmc');
+  assert.equal(facetHits[0].count, 2);
+  await assert.rejects(index.searchForFacetValues('city', 'o'), (error) => error.status === 400);
+});
+
+step('multipleQueries', async () => {
+  const queries = [
+    { indexName: index.indexName, query: 'paint', params: { hitsPerPage: 1 } },
+    { indexName: index.indexName, query: 'kim' },
+  ];
+  const { results } = await client.multipleQueries(queries);
+  assert.equal(results[0].index, index.indexName);
+  assert.equal(results[0].hits.length, 1);
+  assert.deepEqual(ids(results[1].hits), ['3']);
+  const stopped = await client.multipleQueries(queries, { strategy: 'stopIfEnoughMatches' });
+  assert.equal(stopped.results[1].processed, false);
+});
+
+step('browseObjects', async () => {
+  const many = client.initIndex('v4_many');
+  await many.saveObjects(Array.from({ length: 2500 }, (_, n) => ({ objectID: `n${n}`, n }))).wait();
+  const seen = [];
+  await many.browseObjects({ batch: (hits) => seen.push(...hits) });
+  assert.equal(seen.length, 2500);
+  assert.equal(new Set(ids(seen)).size, 2500);
+  const few = [];
+  await index.browseObjects({ query: '', filters: 'city:Oslo', batch: (hits) => few.push(...hits) });
+  assert.deepEqual(ids(few), ['1', '3']);
+});
+
+step('batch of every action', async () => {
+  await client.multipleBatch([
+    { action: 'addObject', indexName: 'v4_batch', body: { objectID: 'x', n: 1 } },
+    { action: 'updateObject', indexName: 'v4_batch', body: { objectID: 'y', n: 2 } },
+    { action: 'partialUpdateObject', indexName: 'v4_batch', body: { objectID: 'x', m: 3 } },
+    { action: 'partialUpdateObjectNoCreate', indexName: 'v4_batch', body: { objectID: 'z', m: 3 } },
+    { action: 'deleteObject', indexName: 'v4_batch', body: { objectID: 'y' } },
+  ]).wait();
+  const { hits } = await client.initIndex('v4_batch').search('');
+  assert.deepEqual(hits.map(({ objectID, n, m }) => ({ objectID, n, m })), [{ objectID: 'x', n: 1, m: 3 }]);
+});
+
+step('deleteBy', async () => {
+  const doomed = client.initIndex('v4_doomed');
+  await doomed.setSettings({ attributesForFaceting: ['city'] }).wait();
+  await doomed.saveObjects(people).wait();
+  await doomed.deleteBy({ filters: 'city:Oslo' }).wait();
+  assert.deepEqual(ids((await doomed.search('')).hits), ['2', '4']);
+  await assert.rejects(doomed.deleteBy({ filters: '' }), (error) => error.status === 400);
+});
+
+step('copyIndex, copySettings and moveIndex', async () => {
+  await client.copyIndex(index.indexName, copy.indexName).wait();
+  assert.equal((await copy.search('')).nbHits, 4);
+  assert.deepEqual((await copy.getSettings()).customRanking, ['desc(age)']);
+  await client.copySettings(index.indexName, 'v4_settings_only').wait();
+  assert.equal((await client.initIndex('v4_settings_only').search('')).nbHits, 0);
+  await client.moveIndex(copy.indexName, 'v4_moved').wait();
+  assert.equal(await copy.exists(), false);
+  assert.equal((await client.initIndex('v4_moved').search('')).nbHits, 4);
+});
+
+step('replaceAllObjects', async () => {
+  await index.replaceAllObjects([{ objectID: 'new', name: 'Only One', age: 1 }], { safe: true });
+  assert.deepEqual(ids((await index.search('')).hits), ['new']);
+  assert.deepEqual((await index.getSettings()).searchableAttributes, ['name', 'company'], 'settings stay');
+  const fresh = client.initIndex('v4_fresh');
+  await fresh.replaceAllObjects(people, { safe: true });
+  assert.equal((await fresh.search('')).nbHits, 4, 'the index did not exist before');
+});
+
+step('findObject and getObjectPosition', async () => {
+  const fresh = client.initIndex('v4_fresh');
+  const found = await fresh.findObject((hit) => hit.name === 'Harold Kim', { query: '' });
+  assert.equal(found.object.objectID, '3');
+  assert.equal(fresh.getObjectPosition(await fresh.search('kim'), '3'), 0);
+});
+
+step('listIndices, clearObjects and delete', async () => {
+  const { items } = await client.listIndices();
+  const names = items.map((item) => item.name);
+  assert.ok(names.includes(index.indexName) && names.includes('v4_fresh'), names.join());
+  assert.equal(items.find((item) => item.name === 'v4_fresh').entries, 4);
+  await index.clearObjects().wait();
+  assert.equal((await index.search('')).nbHits, 0);
+  assert.equal((await index.getSettings()).customRanking[0], 'desc(age)');
+  for (const name of names.filter((name) => name.startsWith('v4'))) await client.initIndex(name).delete().wait();
+  assert.equal(await index.exists(), false);
+});
+
+step('errors', async () => {
+  const stranger = algoliasearch(target.appId, 'not-a-key', { hosts: [{ url: `${target.host}:${target.port}`, protocol: 'http' }] });
+  await assert.rejects(stranger.initIndex('any').search(''), (error) => error.status === 403);
+  await assert.rejects(client.initIndex('v4_missing').search(''), (error) => error.status === 404);
+  await assert.rejects(client.initIndex('v4_bad').setSettings({ searchableAttributes: 7 }), (error) => error.status === 400);
+});
+
+await report('javascript client 4');

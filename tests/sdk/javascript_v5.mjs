@@ -1,0 +1,202 @@
+// Does the official JavaScript client, version 5, do its ordinary work against a node?
+
+import { algoliasearch } from 'algoliasearch-v5';
+import { assert, ids, people, report, step, target } from './check.mjs';
+
+const host = { url: target.host, port: target.port, protocol: 'http', accept: 'readWrite' };
+const client = algoliasearch(target.appId, target.apiKey, { hosts: [host] });
+const indexName = 'v5 people/north';
+
+const wait = async (name, answer) => {
+  await client.waitForTask({ indexName: name, taskID: (await answer).taskID });
+};
+const search = (name, searchParams) => client.searchSingleIndex({ indexName: name, searchParams });
+
+step('settings', async () => {
+  await wait(indexName, client.setSettings({
+    indexName,
+    indexSettings: {
+      searchableAttributes: ['name', 'company'],
+      attributesForFaceting: ['searchable(company)', 'city', 'age'],
+      customRanking: ['desc(age)'],
+    },
+  }));
+  const settings = await client.getSettings({ indexName });
+  assert.deepEqual(settings.searchableAttributes, ['name', 'company']);
+});
+
+step('indexExists', async () => {
+  assert.equal(await client.indexExists({ indexName }), true);
+  assert.equal(await client.indexExists({ indexName: 'v5_missing' }), false);
+});
+
+step('saveObjects and saveObject', async () => {
+  const [answer] = await client.saveObjects({ indexName, objects: people, waitForTasks: true });
+  assert.deepEqual(answer.objectIDs, ['1', '2', '3', '4']);
+  const added = await client.saveObject({ indexName, body: { name: 'No Id' } });
+  assert.ok(added.objectID && added.createdAt);
+  await wait(indexName, added);
+  await client.deleteObjects({ indexName, objectIDs: [added.objectID], waitForTasks: true });
+  await wait(indexName, client.addOrUpdateObject({ indexName, objectID: 'a b/c%', body: { name: 'Odd Id' } }));
+  assert.equal((await client.getObject({ indexName, objectID: 'a b/c%' })).name, 'Odd Id');
+  await wait(indexName, client.deleteObject({ indexName, objectID: 'a b/c%' }));
+});
+
+step('getObjects', async () => {
+  const { results } = await client.getObjects({
+    requests: [
+      { indexName, objectID: '2', attributesToRetrieve: ['name'] },
+      { indexName, objectID: 'none' },
+    ],
+  });
+  assert.equal(results[0].name, 'Warren Speach');
+  assert.equal(results[0].company, undefined);
+  assert.equal(results[1], null);
+  await assert.rejects(client.getObject({ indexName, objectID: 'none' }), (error) => error.status === 404);
+});
+
+step('partialUpdateObjects with operations', async () => {
+  await wait(indexName, client.partialUpdateObject({
+    indexName,
+    objectID: '1',
+    attributesToUpdate: { age: { _operation: 'Increment', value: 2 }, tags: { _operation: 'AddUnique', value: 'vip' } },
+  }));
+  await client.partialUpdateObjects({
+    indexName,
+    objects: [{ objectID: '2', city: 'Lille' }, { objectID: 'ghost', city: 'Nowhere' }],
+    createIfNotExists: false,
+    waitForTasks: true,
+  });
+  const first = await client.getObject({ indexName, objectID: '1' });
+  assert.equal(first.age, 33);
+  assert.deepEqual(first.tags, ['vip']);
+  assert.equal((await client.getObject({ indexName, objectID: '2' })).name, 'Warren Speach');
+  await assert.rejects(client.getObject({ indexName, objectID: 'ghost' }), (error) => error.status === 404);
+});
+
+step('searchSingleIndex', async () => {
+  const answer = await search(indexName, { query: 'paint' });
+  assert.deepEqual(ids(answer.hits), ['1', '4']);
+  assert.match(answer.hits.find((hit) => hit.objectID === '1')._highlightResult.company.value, /<em>Paint<\/em>/);
+  assert.deepEqual(ids((await search(indexName, { query: 'speech' })).hits), ['2'], 'one typo');
+  assert.equal((await search(indexName, { query: 'zzzzzz' })).nbHits, 0);
+});
+
+step('filters, facets, numbers', async () => {
+  const answer = await search(indexName, { filters: 'age >= 40 AND company:"Norwalk Crmc"', facets: ['*'] });
+  assert.deepEqual(ids(answer.hits), ['2', '3']);
+  assert.equal(answer.facets.company['Norwalk Crmc'], 2);
+  assert.equal(answer.facets_stats.age.avg, 45);
+  assert.deepEqual(ids((await search(indexName, { facetFilters: [['city:Oslo', 'city:Accra']] })).hits), ['1', '3', '4']);
+  assert.deepEqual(ids((await search(indexName, { numericFilters: ['age<30'] })).hits), ['4']);
+});
+
+step('search: several queries, facets among them', async () => {
+  const { results } = await client.search({
+    requests: [
+      { indexName, query: 'paint', hitsPerPage: 1 },
+      { indexName, type: 'facet', facet: 'company', facetQuery: 'norw' },
+    ],
+  });
+  assert.equal(results[0].hits.length, 1);
+  assert.equal(results[0].nbHits, 2);
+  assert.equal(results[1].facetHits[0].value, 'Norwalk Crmc');
+  const short = await client.searchForHits({ requests: [{ indexName, query: 'kim' }] });
+  assert.deepEqual(ids(short.results[0].hits), ['3']);
+});
+
+step('searchForFacetValues', async () => {
+  const answer = await client.searchForFacetValues({ indexName, facetName: 'company', searchForFacetValuesRequest: { facetQuery: 'norw' } });
+  assert.equal(answer.facetHits[0].count, 2);
+  assert.equal(answer.exhaustiveFacetsCount, true);
+});
+
+step('browse and browseObjects', async () => {
+  const objects = Array.from({ length: 2500 }, (_, n) => ({ objectID: `n${n}`, n }));
+  await client.saveObjects({ indexName: 'v5_many', objects, waitForTasks: true });
+  const seen = [];
+  await client.browseObjects({ indexName: 'v5_many', browseParams: {}, aggregator: ({ hits }) => seen.push(...hits) });
+  assert.equal(new Set(ids(seen)).size, 2500);
+  assert.equal(seen.length, 2500);
+  const page = await client.browse({ indexName, browseParams: { filters: 'city:Oslo' } });
+  assert.deepEqual(ids(page.hits), ['1', '3']);
+  assert.equal(page.cursor, undefined);
+});
+
+step('batch and multipleBatch', async () => {
+  await wait('v5_batch', client.batch({
+    indexName: 'v5_batch',
+    batchWriteParams: {
+      requests: [
+        { action: 'addObject', body: { objectID: 'x', n: 1 } },
+        { action: 'updateObject', body: { objectID: 'y', n: 2 } },
+        { action: 'partialUpdateObject', body: { objectID: 'x', m: 3 } },
+        { action: 'deleteObject', body: { objectID: 'y' } },
+      ],
+    },
+  }));
+  assert.deepEqual(ids((await search('v5_batch', {})).hits), ['x']);
+  const { taskID } = await client.multipleBatch({
+    requests: [
+      { indexName: 'v5_batch', action: 'clear', body: {} },
+      { indexName: 'v5_batch2', action: 'addObject', body: { objectID: 'q' } },
+    ],
+  });
+  for (const name of ['v5_batch', 'v5_batch2']) await client.waitForTask({ indexName: name, taskID: taskID[name] });
+  assert.equal((await search('v5_batch', {})).nbHits, 0);
+  assert.equal((await search('v5_batch2', {})).nbHits, 1);
+});
+
+step('deleteBy', async () => {
+  const name = 'v5_doomed';
+  await wait(name, client.setSettings({ indexName: name, indexSettings: { attributesForFaceting: ['city'] } }));
+  await client.saveObjects({ indexName: name, objects: people, waitForTasks: true });
+  await wait(name, client.deleteBy({ indexName: name, deleteByParams: { filters: 'city:Oslo' } }));
+  assert.deepEqual(ids((await search(name, {})).hits), ['2', '4']);
+});
+
+step('operationIndex: copy, scoped copy and move', async () => {
+  const operate = (source, operationIndexParams) => wait(source, client.operationIndex({ indexName: source, operationIndexParams }));
+  await operate(indexName, { operation: 'copy', destination: 'v5_copy' });
+  assert.equal((await search('v5_copy', {})).nbHits, 4);
+  await operate(indexName, { operation: 'copy', destination: 'v5_settings_only', scope: ['settings'] });
+  assert.equal((await search('v5_settings_only', {})).nbHits, 0);
+  assert.deepEqual((await client.getSettings({ indexName: 'v5_settings_only' })).customRanking, ['desc(age)']);
+  await operate('v5_copy', { operation: 'move', destination: 'v5_moved' });
+  assert.equal(await client.indexExists({ indexName: 'v5_copy' }), false);
+  assert.equal((await search('v5_moved', {})).nbHits, 4);
+});
+
+step('replaceAllObjects', async () => {
+  await client.replaceAllObjects({ indexName, objects: [{ objectID: 'new', name: 'Only One', age: 1 }], batchSize: 1000 });
+  assert.deepEqual(ids((await search(indexName, {})).hits), ['new']);
+  assert.deepEqual((await client.getSettings({ indexName })).searchableAttributes, ['name', 'company'], 'settings stay');
+  await client.replaceAllObjects({ indexName: 'v5_fresh', objects: people });
+  assert.equal((await search('v5_fresh', {})).nbHits, 4, 'the index did not exist before');
+});
+
+step('large bodies arrive compressed', async () => {
+  const text = 'a long story '.repeat(300);
+  const objects = Array.from({ length: 400 }, (_, n) => ({ objectID: `t${n}`, text: `${text}${n}` }));
+  await client.saveObjects({ indexName: 'v5_large', objects, waitForTasks: true });
+  assert.equal((await search('v5_large', { query: 'story' })).nbHits, 400);
+});
+
+step('listIndices, clearObjects and deleteIndex', async () => {
+  const { items } = await client.listIndices();
+  const names = items.map((item) => item.name).filter((name) => name.startsWith('v5'));
+  assert.ok(names.includes(indexName) && names.includes('v5_fresh'), names.join());
+  await wait(indexName, client.clearObjects({ indexName }));
+  assert.equal((await search(indexName, {})).nbHits, 0);
+  for (const name of names) await wait(name, client.deleteIndex({ indexName: name }));
+  assert.equal(await client.indexExists({ indexName }), false);
+});
+
+step('errors', async () => {
+  const stranger = algoliasearch(target.appId, 'not-a-key', { hosts: [host] });
+  await assert.rejects(stranger.searchSingleIndex({ indexName: 'any' }), (error) => error.status === 403);
+  await assert.rejects(search('v5_missing', {}), (error) => error.status === 404);
+  await assert.rejects(search('v5_missing', { hitsPerPage: 'many' }), (error) => error.status === 400 || error.status === 404);
+});
+
+await report('javascript client 5');
