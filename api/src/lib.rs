@@ -1,1 +1,26 @@
-//! placeholder
+//! How does a request become a call on the service, and its outcome an answer?
+//!
+//! One table of routes (`routes::table`) says method, path, right and endpoint; one path of code (`entry`) takes
+//! every request through cross-origin answers, routing, credentials, body, endpoint, log line and figures.
+#![warn(missing_docs)]
+
+pub mod auth;
+pub mod body;
+pub mod call;
+pub mod entry;
+pub mod error;
+pub mod indices;
+pub mod metrics;
+pub mod objects;
+pub mod operations;
+pub mod parse;
+pub mod reply;
+pub mod routes;
+pub mod search;
+pub mod server;
+pub mod settings;
+pub mod state;
+pub mod tasks;
+
+pub use server::{ServerOptions, routes, server};
+pub use state::ApiState;

@@ -1,1 +1,16 @@
-//! placeholder
+//! What the interface answers: bodies of responses, written straight to bytes, and the query strings it reads.
+//!
+//! Nothing here knows HTTP status codes or the network; `quorate-api` does.
+#![warn(missing_docs)]
+
+pub mod error;
+pub mod indices;
+pub mod json;
+pub mod query;
+pub mod search;
+pub mod writes;
+
+pub use error::error_body;
+pub use indices::{IndexPage, index_list_body};
+pub use query::QueryString;
+pub use search::{FacetBody, SearchBody};

@@ -1,0 +1,187 @@
+//! What does a key force on the calls made with it (§5.4, C§13.3)?
+
+use lru::LruCache;
+use parking_lot::Mutex;
+use quorate_model::settings::table::lookup;
+use quorate_model::{Error, Filter, Result, SearchParams};
+use serde_json::{Map, Value};
+use std::net::IpAddr;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+/// Parameters embedded in a secured key or set as `queryParameters` of a key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Restrictions {
+    /// Unix seconds after which the key is refused.
+    pub valid_until_s: Option<u64>,
+    /// Index patterns; `None` = no restriction.
+    pub indices: Option<Vec<String>>,
+    /// Referer patterns; empty = all.
+    pub referers: Vec<String>,
+    /// Networks; empty = all.
+    pub sources: Vec<String>,
+    /// The user the holder acts for, when the request names none.
+    pub user_token: Option<String>,
+    /// Search parameters that replace the caller's, by interface name.
+    pub overrides: Map<String, Value>,
+    /// Filters that hold beside the caller's, or why they cannot be read.
+    pub filter: Result<Filter>,
+}
+
+/// The parameters that are ANDed instead of replaced.
+const CONJOINED: [&str; 4] = ["filters", "facetFilters", "numericFilters", "tagFilters"];
+
+impl Restrictions {
+    /// Reads URL-encoded parameters. Never fails: parameters that make no sense refuse searches later, not here.
+    pub fn parse(text: &str) -> Self {
+        let mut found = Restrictions {
+            valid_until_s: None,
+            indices: None,
+            referers: vec![],
+            sources: vec![],
+            user_token: None,
+            overrides: Map::new(),
+            filter: Ok(Filter::default()),
+        };
+        let mut filters = Map::new();
+        for (name, value) in form_urlencoded::parse(text.as_bytes()) {
+            match name.as_ref() {
+                // A date that cannot be read must not make the key valid for ever.
+                "validUntil" => found.valid_until_s = Some(value.parse().unwrap_or(0)),
+                "restrictIndices" => found.indices = Some(list(&value)),
+                "referers" => found.referers = list(&value),
+                "restrictSources" => found.sources = list(&value),
+                "userToken" => found.user_token = Some(value.into_owned()),
+                name if CONJOINED.contains(&name) => {
+                    filters.insert(name.to_owned(), Value::String(value.into_owned()));
+                }
+                name => {
+                    // The current name of a parameter beats its former ones, whichever the request uses.
+                    let name = lookup(name).map_or(name, |row| row.name);
+                    found.overrides.insert(name.to_owned(), Value::String(value.into_owned()));
+                }
+            }
+        }
+        if !filters.is_empty() {
+            found.filter = SearchParams::from_json(&filters).map(|params| params.filter);
+        }
+        found
+    }
+
+    /// Whether the caller's address is inside an allowed network.
+    pub fn allows_source(&self, address: Option<IpAddr>) -> bool {
+        self.sources.is_empty()
+            || address.is_some_and(|address| self.sources.iter().any(|network| contains(network, address)))
+    }
+
+    /// The filters, or the error to answer a search with.
+    pub fn filter(&self) -> Result<&Filter, Error> {
+        self.filter.as_ref().map_err(Clone::clone)
+    }
+}
+
+/// A list of names: JSON array, or separated by `,` or `;` (older clients).
+fn list(text: &str) -> Vec<String> {
+    if text.trim_start().starts_with('[')
+        && let Ok(items) = serde_json::from_str(text)
+    {
+        return items;
+    }
+    text.split([',', ';']).map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
+}
+
+/// Whether `network` (CIDR or one address) holds `address`.
+fn contains(network: &str, address: IpAddr) -> bool {
+    let (base, bits) = match network.split_once('/') {
+        Some((base, bits)) => (base, bits.parse::<u32>().ok()),
+        None => (network, Some(128)),
+    };
+    let (Ok(base), Some(bits)) = (base.parse::<IpAddr>(), bits) else {
+        return false;
+    };
+    match (base, address.to_canonical()) {
+        (IpAddr::V4(base), IpAddr::V4(address)) => {
+            let mask = u32::MAX.checked_shl(32 - bits.min(32)).unwrap_or(0);
+            u32::from(base) & mask == u32::from(address) & mask
+        }
+        (IpAddr::V6(base), IpAddr::V6(address)) => {
+            let mask = u128::MAX.checked_shl(128 - bits.min(128)).unwrap_or(0);
+            u128::from(base) & mask == u128::from(address) & mask
+        }
+        (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => false,
+    }
+}
+
+/// Parsed `queryParameters` of keys, by their text.
+#[derive(Debug)]
+pub struct Cache(Mutex<LruCache<String, Arc<Restrictions>>>);
+
+/// Texts kept; a key has one, and an application at most 5,000 keys (C§20).
+const TEXTS_MAX: NonZeroUsize = NonZeroUsize::new(1_024).expect("1,024 is not zero");
+
+impl Default for Cache {
+    fn default() -> Self {
+        Cache(Mutex::new(LruCache::new(TEXTS_MAX)))
+    }
+}
+impl Cache {
+    /// What `text` forces.
+    pub fn get(&self, text: &str) -> Arc<Restrictions> {
+        if let Some(known) = self.0.lock().get(text) {
+            return known.clone();
+        }
+        let parsed = Arc::new(Restrictions::parse(text));
+        self.0.lock().put(text.to_owned(), parsed.clone());
+        parsed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_come_in_three_forms() {
+        for text in ["a%2Cb", "a,b", "a%3Bb", "%5B%22a%22%2C%22b%22%5D", "a;b", "a,,b,"] {
+            let found = Restrictions::parse(&format!("restrictIndices={text}"));
+            assert_eq!(found.indices.unwrap(), ["a", "b"], "{text}");
+        }
+        assert_eq!(Restrictions::parse("restrictIndices=").indices, Some(vec![]));
+        assert_eq!(Restrictions::parse("").indices, None);
+    }
+
+    #[test]
+    fn unreadable_expiry_is_expired() {
+        assert_eq!(Restrictions::parse("validUntil=soon").valid_until_s, Some(0));
+        assert_eq!(Restrictions::parse("validUntil=12").valid_until_s, Some(12));
+    }
+
+    #[test]
+    fn filters_are_kept_apart_from_overrides() {
+        let found = Restrictions::parse("filters=a%3Ab&hitsPerPage=3&userToken=u");
+        assert_eq!(found.overrides.get("hitsPerPage"), Some(&Value::String("3".into())));
+        assert_eq!(found.user_token.as_deref(), Some("u"));
+        assert!(!found.filter.unwrap().is_empty());
+        assert!(Restrictions::parse("filters=a%3A%3A(").filter.is_err());
+    }
+
+    #[test]
+    fn networks() {
+        for (network, address, expected) in [
+            ("10.0.0.0/8", "10.9.8.7", true),
+            ("10.0.0.0/8", "11.0.0.1", false),
+            ("10.0.0.1", "10.0.0.1", true),
+            ("10.0.0.1", "10.0.0.2", false),
+            ("0.0.0.0/0", "1.2.3.4", true),
+            ("::1", "::1", true),
+            ("fe80::/10", "fe80::1", true),
+            ("fe80::/10", "1.2.3.4", false),
+            ("10.0.0.0/8", "::ffff:10.1.1.1", true),
+            ("nonsense", "1.2.3.4", false),
+            ("1.2.3.4/x", "1.2.3.4", false),
+        ] {
+            assert_eq!(contains(network, address.parse().unwrap()), expected, "{network} {address}");
+        }
+        assert!(!Restrictions::parse("restrictSources=10.0.0.0%2F8").allows_source(None));
+    }
+}

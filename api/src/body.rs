@@ -1,0 +1,176 @@
+//! How is a request body read, whatever its content type, within its limit (C§1.2)?
+//!
+//! The limit holds after decompression and is enforced while the body streams in, so a small compressed body
+//! cannot grow large in memory.
+
+use actix_web::dev::Payload;
+use actix_web::http::header::{self, HeaderMap};
+use actix_web::web::{Bytes, BytesMut};
+use flate2::write::MultiGzDecoder;
+use futures_util::{FutureExt, StreamExt};
+use quorate_model::{Error, ErrorKind, Result};
+use std::io::Write;
+use std::time::Duration;
+
+/// Seconds between two pieces of a body before the call is given up.
+const PIECE_S: u64 = 30;
+
+/// Reads a body of at most `bytes_max` bytes, decompressed.
+///
+/// Errors: `TooLarge` over the limit; `Invalid` for an unknown or damaged encoding or a broken connection.
+pub async fn read(headers: &HeaderMap, payload: &mut Payload, bytes_max: usize) -> Result<Bytes> {
+    let announced =
+        headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|bytes| bytes > bytes_max as u64) {
+        return Err(too_large(bytes_max));
+    }
+    let encoding = headers.get(header::CONTENT_ENCODING).map(|value| value.as_bytes());
+    match encoding {
+        None | Some(b"" | b"identity") => read_plain(payload, bytes_max).await,
+        Some(b"gzip" | b"x-gzip") => read_gzip(payload, bytes_max).await,
+        Some(_) => Err(Error::invalid("Content-Encoding is not supported: use gzip or none")),
+    }
+}
+
+async fn read_plain(payload: &mut Payload, bytes_max: usize) -> Result<Bytes> {
+    let Some(first) = next(payload).await? else {
+        return Ok(Bytes::new());
+    };
+    let mut whole: Option<BytesMut> = None;
+    let mut len = first.len();
+    while len <= bytes_max {
+        let Some(piece) = next(payload).await? else {
+            return Ok(whole.map_or(first, BytesMut::freeze));
+        };
+        len += piece.len();
+        whole.get_or_insert_with(|| BytesMut::from(&first[..])).extend_from_slice(&piece);
+    }
+    Err(too_large(bytes_max))
+}
+
+async fn read_gzip(payload: &mut Payload, bytes_max: usize) -> Result<Bytes> {
+    let mut inflater = Inflater::new(bytes_max);
+    while let Some(piece) = next(payload).await? {
+        inflater.push(&piece)?;
+    }
+    inflater.finish()
+}
+
+/// The next piece; no timer is set when it is already there.
+async fn next(payload: &mut Payload) -> Result<Option<Bytes>> {
+    let piece = match payload.next().now_or_never() {
+        Some(ready) => ready,
+        None => actix_rt::time::timeout(Duration::from_secs(PIECE_S), payload.next())
+            .await
+            .map_err(|_| Error::invalid("The body did not arrive in time"))?,
+    };
+    piece.transpose().map_err(|error| Error::invalid(format!("The body could not be read: {error}")))
+}
+
+/// Decompresses piece by piece into memory that never exceeds its limit.
+struct Inflater {
+    decoder: MultiGzDecoder<Bounded>,
+    bytes_max: usize,
+    empty: bool,
+}
+struct Bounded {
+    out: Vec<u8>,
+    bytes_max: usize,
+    overflowed: bool,
+}
+impl Write for Bounded {
+    fn write(&mut self, piece: &[u8]) -> std::io::Result<usize> {
+        if self.out.len() + piece.len() > self.bytes_max {
+            self.overflowed = true;
+            return Err(std::io::Error::other("over the limit"));
+        }
+        self.out.extend_from_slice(piece);
+        Ok(piece.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+impl Inflater {
+    fn new(bytes_max: usize) -> Self {
+        let sink = Bounded { out: Vec::new(), bytes_max, overflowed: false };
+        Inflater { decoder: MultiGzDecoder::new(sink), bytes_max, empty: true }
+    }
+    fn push(&mut self, piece: &[u8]) -> Result<()> {
+        self.empty &= piece.is_empty();
+        let written = self.decoder.write_all(piece);
+        written.map_err(|_| self.failure())
+    }
+    fn finish(mut self) -> Result<Bytes> {
+        if self.empty {
+            return Ok(Bytes::new());
+        }
+        if self.decoder.try_finish().is_err() {
+            return Err(self.failure());
+        }
+        Ok(Bytes::from(std::mem::take(&mut self.decoder.get_mut().out)))
+    }
+    fn failure(&self) -> Error {
+        if self.decoder.get_ref().overflowed {
+            too_large(self.bytes_max)
+        } else {
+            Error::invalid("The body is not valid gzip")
+        }
+    }
+}
+
+fn too_large(bytes_max: usize) -> Error {
+    Error::new(ErrorKind::TooLarge, format!("The body is too big: at most {bytes_max} bytes are accepted"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+    fn inflate(bytes: &[u8], bytes_max: usize, piece: usize) -> Result<Bytes, ErrorKind> {
+        let mut inflater = Inflater::new(bytes_max);
+        for piece in bytes.chunks(piece) {
+            inflater.push(piece).map_err(|error| error.kind)?;
+        }
+        inflater.finish().map_err(|error| error.kind)
+    }
+
+    #[test]
+    fn inflates_in_pieces_of_any_size() {
+        let text = b"{\"query\":\"some text that repeats, repeats, repeats\"}".repeat(50);
+        for piece in [1, 7, 4096] {
+            assert_eq!(inflate(&gzip(&text), 1 << 20, piece).unwrap(), text);
+        }
+        assert_eq!(inflate(b"", 10, 1).unwrap(), Bytes::new());
+    }
+
+    #[test]
+    fn a_bomb_is_cut_at_the_limit() {
+        let bomb = gzip(&vec![0u8; 8 << 20]);
+        assert!(bomb.len() < 16 << 10);
+        assert_eq!(inflate(&bomb, 1 << 20, 512), Err(ErrorKind::TooLarge));
+        assert_eq!(inflate(&bomb, 8 << 20, 512).unwrap().len(), 8 << 20);
+        assert_eq!(inflate(&bomb, (8 << 20) - 1, 512), Err(ErrorKind::TooLarge));
+        // Members one after another count together.
+        let two = [gzip(&[0; 600]), gzip(&[0; 600])].concat();
+        assert_eq!(inflate(&two, 1_000, 64), Err(ErrorKind::TooLarge));
+    }
+
+    #[test]
+    fn damaged_bodies_are_refused() {
+        let whole = gzip(b"hello hello hello");
+        assert_eq!(inflate(&whole[..whole.len() - 3], 100, 8), Err(ErrorKind::Invalid));
+        assert_eq!(inflate(b"{\"query\":\"plain\"}", 100, 8), Err(ErrorKind::Invalid));
+        let mut flipped = whole.clone();
+        let middle = flipped.len() - 6;
+        flipped[middle] ^= 0xff;
+        assert_eq!(inflate(&flipped, 100, 8), Err(ErrorKind::Invalid));
+    }
+}

@@ -1,0 +1,122 @@
+//! Which indices are there, and how are they copied, renamed and removed (§4.5, C§3.2)?
+
+use crate::call::Call;
+use crate::parse;
+use crate::reply::Reply;
+use quorate_cluster::{IndexInfo, IndexOperation};
+use quorate_model::{Error, IndexName, Result};
+use quorate_wire::IndexPage;
+use quorate_wire::indices::{IndexRow, PAGE_ROWS, index_list_body};
+use quorate_wire::writes::{Stamps, receipt_body};
+use serde::Deserialize;
+
+/// Rows a page of the list has at most.
+const PAGE_ROWS_MAX: u64 = 1_000;
+
+/// `GET /1/indexes`: the indices the key may use, by name.
+pub async fn list(call: &Call<'_>) -> Result<Reply> {
+    let rows = call.query.integer("hitsPerPage")?.unwrap_or(PAGE_ROWS).clamp(1, PAGE_ROWS_MAX);
+    let page = IndexPage { page: call.query.integer("page")?, rows };
+    let mut indices = call.service().indices().await?;
+    indices.retain(|index| call.caller.may_use(index.name.as_str()));
+    let (range, pages) = page.slice(indices.len());
+    Ok(Reply::ok(index_list_body(indices[range].iter().map(row), pages)))
+}
+
+fn row(info: &IndexInfo) -> IndexRow<'_> {
+    IndexRow {
+        name: info.name.as_str(),
+        created_at: &info.created_at,
+        updated_at: &info.updated_at,
+        entries: info.entries,
+        data_size: info.data_size,
+        file_size: info.file_size,
+        last_build_time_s: info.last_build_time_s,
+        pending_tasks: info.pending_tasks,
+        primary: info.primary.as_ref().map(IndexName::as_str),
+        replicas: &info.replicas,
+    }
+}
+
+/// `DELETE /1/indexes/{indexName}`: a missing index is no error (C§2).
+pub async fn delete(call: &Call<'_>) -> Result<Reply> {
+    let receipt = call.service().delete_index(&call.index_name()?).await?;
+    Ok(Reply::ok(receipt_body(receipt.task_id, &receipt.updated_at, Stamps::DeletedAndUpdated, None)))
+}
+
+#[derive(Deserialize)]
+struct OperationBody {
+    operation: Option<String>,
+    destination: Option<String>,
+    scope: Option<Vec<String>>,
+}
+
+/// `POST /1/indexes/{indexName}/operation`: copy or move.
+pub async fn operation(call: &Call<'_>) -> Result<Reply> {
+    let source = call.index_name()?;
+    let (destination, operation) = parse_operation(&call.body)?;
+    call.caller.check_index(destination.as_str())?;
+    if destination == source {
+        return Err(Error::invalid("destination is not valid: it must differ from the source index"));
+    }
+    let receipt = call.service().operate(&source, &destination, operation).await?;
+    Ok(Reply::ok(receipt_body(receipt.task_id, &receipt.updated_at, Stamps::Updated, None)))
+}
+
+fn parse_operation(body: &[u8]) -> Result<(IndexName, IndexOperation)> {
+    let body: OperationBody = parse::typed(body)?;
+    let destination = body.destination.ok_or_else(|| Error::invalid("destination is required"))?;
+    let destination = IndexName::new(&destination)?;
+    let operation = match (body.operation.as_deref(), body.scope) {
+        (Some("copy"), scope) => {
+            let known = ["settings", "synonyms", "rules"];
+            let unknown = scope.iter().flatten().find(|name| !known.contains(&name.as_str()));
+            if let Some(name) = unknown {
+                let text = format!("Invalid scope \"{name}\", expected settings, synonyms or rules");
+                return Err(Error::invalid(text));
+            }
+            IndexOperation::Copy { scope }
+        }
+        (Some("move"), None) => IndexOperation::Move,
+        (Some("move"), Some(_)) => {
+            return Err(Error::invalid("scope is only supported with the copy operation"));
+        }
+        (Some(other), _) => {
+            return Err(Error::invalid(format!("Invalid operation \"{other}\", expected copy or move")));
+        }
+        (None, _) => return Err(Error::invalid("operation is required: copy or move")),
+    };
+    Ok((destination, operation))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_are_checked_before_they_are_proposed() {
+        for (body, message) in [
+            (r#"{"operation":"copy"}"#, "destination is required"),
+            (
+                r#"{"operation":"link","destination":"b"}"#,
+                "Invalid operation \"link\", expected copy or move",
+            ),
+            (r#"{"destination":"b"}"#, "operation is required: copy or move"),
+            (
+                r#"{"operation":"move","destination":"b","scope":["rules"]}"#,
+                "scope is only supported with the copy operation",
+            ),
+            (
+                r#"{"operation":"copy","destination":"b","scope":["rule"]}"#,
+                "Invalid scope \"rule\", expected settings, synonyms or rules",
+            ),
+        ] {
+            assert_eq!(parse_operation(body.as_bytes()).unwrap_err().message, message);
+        }
+        let (name, operation) =
+            parse_operation(br#"{"operation":"copy","destination":"b c","scope":["settings"]}"#).unwrap();
+        assert_eq!(name.as_str(), "b c");
+        assert!(matches!(operation, IndexOperation::Copy { scope: Some(scope) } if scope == ["settings"]));
+        assert!(parse_operation(br#"{"operation":"copy","destination":""}"#).is_err());
+    }
+}

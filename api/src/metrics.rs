@@ -1,0 +1,126 @@
+//! How many requests came, how did they end, and how long did they take?
+
+use crate::routes::{Route, table};
+use prometheus::{
+    Encoder, Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts, TextEncoder,
+};
+use std::sync::LazyLock;
+use std::time::Duration;
+
+/// Handles on the figures of the process-wide registry.
+pub struct Metrics {
+    registered: &'static Registered,
+    /// One per row of the route table, resolved once; the last one is for paths no row has.
+    latencies: Vec<Histogram>,
+}
+struct Registered {
+    requests: IntCounterVec,
+    latencies: HistogramVec,
+    in_flight: IntGauge,
+    request_bytes: IntCounterVec,
+}
+
+/// Paths no row has share one label, so that callers cannot make up labels.
+const UNKNOWN: (&str, &str) = ("-", "unknown");
+/// Seconds; queries take some tenths of a millisecond, writes some milliseconds, imports up to seconds.
+const BUCKETS: [f64; 14] =
+    [0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
+
+static REGISTERED: LazyLock<Registered> = LazyLock::new(|| {
+    let labels = ["method", "endpoint"];
+    let requests = IntCounterVec::new(
+        Opts::new("quorate_http_requests_total", "Answered requests."),
+        &["method", "endpoint", "status"],
+    );
+    let latencies = HistogramVec::new(
+        HistogramOpts::new(
+            "quorate_http_request_seconds",
+            "Time from a request's head to its finished answer.",
+        )
+        .buckets(BUCKETS.to_vec()),
+        &labels,
+    );
+    let in_flight = IntGauge::new("quorate_http_requests_in_flight", "Requests being answered now.");
+    let request_bytes = IntCounterVec::new(
+        Opts::new("quorate_http_bytes_total", "Body bytes after decompression, received and sent."),
+        &["direction"],
+    );
+    const VALID: &str = "names and labels are constants that prometheus accepts";
+    let registered = Registered {
+        requests: requests.expect(VALID),
+        latencies: latencies.expect(VALID),
+        in_flight: in_flight.expect(VALID),
+        request_bytes: request_bytes.expect(VALID),
+    };
+    let registry = prometheus::default_registry();
+    const ONCE: &str = "this is the only place that registers these names";
+    registry.register(Box::new(registered.requests.clone())).expect(ONCE);
+    registry.register(Box::new(registered.latencies.clone())).expect(ONCE);
+    registry.register(Box::new(registered.in_flight.clone())).expect(ONCE);
+    registry.register(Box::new(registered.request_bytes.clone())).expect(ONCE);
+    registered
+});
+
+/// A request that is being answered; leaving it counts it out, whatever happened.
+pub struct InFlight<'a>(&'a IntGauge);
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+impl Metrics {
+    /// Registers the figures on first use and resolves the labels of every route.
+    pub fn new() -> Self {
+        let registered = &*REGISTERED;
+        let rows = table().iter().map(labels).chain([UNKNOWN]);
+        let latencies =
+            rows.map(|(verb, path)| registered.latencies.with_label_values(&[verb, path])).collect();
+        Metrics { registered, latencies }
+    }
+    /// Counts a request in until the result is dropped.
+    pub fn enter(&self) -> InFlight<'_> {
+        self.registered.in_flight.inc();
+        InFlight(&self.registered.in_flight)
+    }
+    /// Counts a finished request; `row` is its position in the route table.
+    pub fn answered(&self, row: Option<(usize, &Route)>, status: u16, bytes: Transferred, took: Duration) {
+        let (verb, path) = row.map_or(UNKNOWN, |(_, route)| labels(route));
+        let latencies = &self.latencies[row.map_or(self.latencies.len() - 1, |(number, _)| number)];
+        latencies.observe(took.as_secs_f64());
+        let mut digits = [0u8; 3];
+        for (digit, value) in digits.iter_mut().zip([status / 100, status / 10 % 10, status % 10]) {
+            *digit = b'0' + value as u8;
+        }
+        let status = std::str::from_utf8(&digits).expect("digits are ASCII");
+        self.registered.requests.with_label_values(&[verb, path, status]).inc();
+        self.registered.request_bytes.with_label_values(&["in"]).inc_by(bytes.received);
+        self.registered.request_bytes.with_label_values(&["out"]).inc_by(bytes.sent);
+    }
+    /// Every figure of the process in the text format of Prometheus.
+    pub fn text(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(16 << 10);
+        let families = prometheus::gather();
+        if let Err(error) = TextEncoder::new().encode(&families, &mut out) {
+            tracing::warn!(%error, "cannot write metrics");
+        }
+        out
+    }
+}
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Body bytes of one request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Transferred {
+    pub received: u64,
+    pub sent: u64,
+}
+
+fn labels(route: &Route) -> (&'static str, &'static str) {
+    (route.verb.as_str(), route.path)
+}

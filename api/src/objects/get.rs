@@ -1,0 +1,132 @@
+//! How are records read by id (§4.3)?
+
+use crate::call::Call;
+use crate::parse;
+use crate::reply::Reply;
+use crate::search::forces_filters;
+use quorate_cluster::ObjectRequest;
+use quorate_model::{Error, IndexName, Result, limits};
+use quorate_wire::writes::objects_body;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// `GET /1/indexes/{indexName}/{objectID}`.
+pub async fn one(call: &Call<'_>) -> Result<Reply> {
+    check_unfiltered(call)?;
+    let attributes = call.query.list("attributesToRetrieve")?;
+    let attributes = match attributes {
+        Some(attributes) => Some(attributes),
+        None => call.query.list("attributes")?,
+    };
+    let request = ObjectRequest {
+        index: call.index_name()?,
+        object_id: call.names[1].to_string(),
+        attributes_to_retrieve: attributes.and_then(chosen),
+    };
+    let records = call.service().objects(vec![request], call.caller.read_rights()).await?;
+    let record = records.into_iter().next().flatten().ok_or_else(Error::no_object)?;
+    Ok(Reply::ok(record))
+}
+
+/// `POST /1/indexes/*/objects`: `null` where there is no such record.
+pub async fn many(call: &Call<'_>) -> Result<Reply> {
+    check_unfiltered(call)?;
+    let requests = parse_requests(&call.body)?;
+    for request in &requests {
+        call.caller.check_index(request.index.as_str())?;
+    }
+    let records = call.service().objects(requests, call.caller.read_rights()).await?;
+    Ok(Reply::ok(objects_body(&records)))
+}
+
+/// A key that forces filters shows only what passes them, which reading by id cannot check: it is refused.
+fn check_unfiltered(call: &Call<'_>) -> Result<()> {
+    if forces_filters(&call.caller) {
+        return Err(Error::forbidden("Method not allowed with this API key"));
+    }
+    Ok(())
+}
+
+#[derive(Deserialize)]
+struct Body {
+    requests: Option<Vec<Item>>,
+}
+#[derive(Deserialize)]
+struct Item {
+    #[serde(rename = "indexName")]
+    index_name: Option<String>,
+    #[serde(rename = "objectID")]
+    object_id: Option<Value>,
+    #[serde(rename = "attributesToRetrieve", alias = "attributes")]
+    attributes_to_retrieve: Option<OneOrMany>,
+}
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+fn parse_requests(body: &[u8]) -> Result<Vec<ObjectRequest>> {
+    let body: Body = parse::typed(body)?;
+    let items =
+        body.requests.ok_or_else(|| Error::invalid("requests is required: a list of objects to get"))?;
+    if items.len() > limits::MULTI_MAX {
+        return Err(Error::invalid(format!("requests has too many objects: at most {}", limits::MULTI_MAX)));
+    }
+    items.into_iter().map(parse_item).collect()
+}
+
+fn parse_item(item: Item) -> Result<ObjectRequest> {
+    let index = item.index_name.ok_or_else(|| Error::invalid("indexName is required in each request"))?;
+    let object_id = match item.object_id {
+        Some(Value::String(text)) => text,
+        Some(Value::Number(number)) => number.to_string(),
+        None | Some(Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) => {
+            return Err(Error::invalid("objectID is required in each request"));
+        }
+    };
+    let attributes = item.attributes_to_retrieve.map(|attributes| match attributes {
+        OneOrMany::Many(list) => list,
+        OneOrMany::One(text) => text.split(',').map(|name| name.trim().to_owned()).collect(),
+    });
+    Ok(ObjectRequest {
+        index: IndexName::new(&index)?,
+        object_id,
+        attributes_to_retrieve: attributes.and_then(chosen),
+    })
+}
+
+/// `*` asks for everything, as no list at all does.
+fn chosen(attributes: Vec<String>) -> Option<Vec<String>> {
+    if attributes.iter().any(|name| name == "*") { None } else { Some(attributes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_read_leniently_and_bounded() {
+        let body = br#"{"requests":[{"indexName":"a","objectID":7,"attributesToRetrieve":"x, y"},
+            {"indexName":"b","objectID":"o","attributesToRetrieve":["*"]}]}"#;
+        let requests = parse_requests(body).unwrap();
+        assert_eq!(requests[0].object_id, "7");
+        assert_eq!(
+            requests[0].attributes_to_retrieve.as_deref(),
+            Some(&["x".to_owned(), "y".to_owned()][..])
+        );
+        assert_eq!(requests[1].attributes_to_retrieve, None);
+        for (body, message) in [
+            ("{}", "requests is required: a list of objects to get"),
+            (r#"{"requests":[{"objectID":"o"}]}"#, "indexName is required in each request"),
+            (r#"{"requests":[{"indexName":"a"}]}"#, "objectID is required in each request"),
+            (r#"{"requests":[{"indexName":"a","objectID":[1]}]}"#, "objectID is required in each request"),
+        ] {
+            assert_eq!(parse_requests(body.as_bytes()).unwrap_err().message, message);
+        }
+        let item = r#"{"indexName":"a","objectID":"o"}"#;
+        let many = format!("{{\"requests\":[{}]}}", vec![item; limits::MULTI_MAX + 1].join(","));
+        assert!(parse_requests(many.as_bytes()).is_err());
+    }
+}

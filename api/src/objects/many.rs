@@ -1,0 +1,57 @@
+//! How are many records removed at once (§4.3 rule 2, C§3.5)?
+
+use crate::call::Call;
+use crate::parse;
+use crate::reply::Reply;
+use quorate_cluster::CallerOp;
+use quorate_model::settings::table::lookup;
+use quorate_model::{RecordOp, Result, SearchParams};
+use quorate_wire::writes::{Stamps, receipt_body};
+use serde_json::{Map, Value};
+
+/// `POST /1/indexes/{indexName}/deleteByQuery`: every record that passes the filters.
+pub async fn delete_by(call: &Call<'_>) -> Result<Reply> {
+    let params = selection(parse::object(&call.body)?)?;
+    let op = CallerOp::Ready(RecordOp::DeleteBy { params });
+    let receipt = call.service().write_records(&call.index_name()?, vec![op]).await?;
+    Ok(Reply::ok(receipt_body(receipt.task_id, &receipt.updated_at, Stamps::DeletedAndUpdated, None)))
+}
+
+/// The checked members as the log carries them; nothing of the call itself (a key in the body) goes along.
+fn selection(mut members: Map<String, Value>) -> Result<Vec<u8>> {
+    SearchParams::from_delete_by(&members)?;
+    members.retain(|name, value| !value.is_null() && (name == "params" || lookup(name).is_some()));
+    Ok(Value::Object(members).to_string().into_bytes())
+}
+
+/// `POST /1/indexes/{indexName}/clear`: every record; settings stay.
+pub async fn clear(call: &Call<'_>) -> Result<Reply> {
+    let op = CallerOp::Ready(RecordOp::Clear);
+    let receipt = call.service().write_records(&call.index_name()?, vec![op]).await?;
+    Ok(Reply::ok(receipt_body(receipt.task_id, &receipt.updated_at, Stamps::Updated, None)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[track_caller]
+    fn check(body: Value, expected: Option<Value>) {
+        let Value::Object(members) = body.clone() else { unreachable!("an object was written") };
+        let found = selection(members).ok().map(|bytes| serde_json::from_slice::<Value>(&bytes).unwrap());
+        assert_eq!(found, expected, "{body}");
+    }
+
+    #[test]
+    fn only_filters_and_places_select() {
+        check(json!({}), None);
+        check(json!({"filters": ""}), None);
+        check(json!({"query": "x", "filters": "a:b"}), None);
+        check(json!({"hitsPerPage": 3, "filters": "a:b"}), None);
+        check(json!({"params": "query=x&filters=a%3Ab"}), None);
+        check(json!({"filters": "a:b", "apiKey": "k", "query": null}), Some(json!({"filters": "a:b"})));
+        check(json!({"params": "tagFilters=x"}), Some(json!({"params": "tagFilters=x"})));
+        check(json!({"aroundLatLng": "1,2"}), Some(json!({"aroundLatLng": "1,2"})));
+    }
+}

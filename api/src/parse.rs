@@ -1,0 +1,152 @@
+//! How does a JSON body become members, and what does the caller read when it cannot (C§19)?
+
+use quorate_model::{Error, Result, limits};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+/// Bytes of a body above which parsing leaves the arbiter.
+pub const ON_ARBITER_BYTES_MAX: usize = 256 << 10;
+
+/// Reads a JSON object; an empty body is an empty object (C§1.2).
+pub fn object(body: &[u8]) -> Result<Map<String, Value>> {
+    if body.trim_ascii().is_empty() {
+        return Ok(Map::new());
+    }
+    typed(body)
+}
+
+/// Reads a body that is an object of a known shape.
+///
+/// Errors: `Invalid` with the place of the fault; nesting over the limit is refused before anything is built.
+pub fn typed<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
+    check_object(body)?;
+    check_depth(body)?;
+    serde_json::from_slice(body).map_err(|error| syntax(&error))
+}
+
+/// Refuses everything but an object at the first level: derived readers would take a list by position too.
+pub fn check_object(body: &[u8]) -> Result<()> {
+    let at = body.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(body.len());
+    match body.get(at) {
+        Some(b'{') => Ok(()),
+        Some(_) => {
+            Err(Error::invalid(format!("parse error: expected a JSON object near {}", Place::of(body, at))))
+        }
+        None => Err(Error::invalid("parse error: the body is empty near line:1 column:1")),
+    }
+}
+
+/// The answer to a body that is not JSON or has the wrong shape.
+pub fn syntax(error: &serde_json::Error) -> Error {
+    let text = error.to_string();
+    let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
+    Error::invalid(format!("parse error: {what} near line:{} column:{}", error.line(), error.column()))
+}
+
+/// Refuses nesting deeper than the service accepts. Counts brackets outside of texts; syntax is not its concern.
+pub fn check_depth(body: &[u8]) -> Result<()> {
+    let mut depth = 0usize;
+    let mut in_text = false;
+    let mut at = 0;
+    while at < body.len() {
+        match body[at] {
+            b'"' => in_text = !in_text,
+            b'\\' if in_text => at += 1,
+            b'{' | b'[' if !in_text => {
+                depth += 1;
+                if depth > limits::JSON_DEPTH_MAX {
+                    let limit = limits::JSON_DEPTH_MAX;
+                    return Err(Error::invalid(format!(
+                        "parse error: nesting is deeper than {limit} near {}",
+                        Place::of(body, at)
+                    )));
+                }
+            }
+            b'}' | b']' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        at += 1;
+    }
+    Ok(())
+}
+
+/// A place in a body, as error texts name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    line: usize,
+    column: usize,
+}
+impl Place {
+    /// The place of the byte at `at`, both numbers from 1.
+    pub fn of(body: &[u8], at: usize) -> Self {
+        let before = &body[..at.min(body.len())];
+        let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
+        Place { line, column: before.len() - line_start + 1 }
+    }
+}
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "line:{} column:{}", self.line, self.column)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn empty_bodies_are_empty_objects() {
+        for body in ["", " \n", "{}"] {
+            assert_eq!(object(body.as_bytes()).unwrap(), Map::new());
+        }
+    }
+
+    #[test]
+    fn faults_name_their_place() {
+        for (body, expected) in [
+            ("{\"a\":}", "parse error: expected value near line:1 column:6"),
+            ("[]", "parse error: expected a JSON object near line:1 column:1"),
+            (" 7", "parse error: expected a JSON object near line:1 column:2"),
+            ("{\"a\":1", "parse error: EOF while parsing an object near line:1 column:6"),
+            ("{\"a\":1e999}", "parse error: number out of range near line:1 column:10"),
+            ("{\"a\":NaN}", "parse error: expected value near line:1 column:6"),
+        ] {
+            assert_eq!(object(body.as_bytes()).unwrap_err().message, expected, "{body}");
+        }
+        assert!(object(b"{\"a\":\"\xff\"}").is_err());
+    }
+
+    #[test]
+    fn deep_nesting_is_refused_before_it_is_built() {
+        let deep = |n: usize| format!("{{\"a\":{}{}}}", "[".repeat(n), "]".repeat(n));
+        assert!(object(deep(limits::JSON_DEPTH_MAX - 1).as_bytes()).is_ok());
+        for n in [limits::JSON_DEPTH_MAX, 1_000_000] {
+            let error = object(deep(n).as_bytes()).unwrap_err();
+            assert!(
+                error.message.starts_with("parse error: nesting is deeper than 64 near line:1"),
+                "{error}"
+            );
+        }
+        assert!(check_depth(format!("\"{}\"", "[\\\"{".repeat(100)).as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn places_count_from_one() {
+        assert_eq!(Place::of(b"ab\ncd", 0).to_string(), "line:1 column:1");
+        assert_eq!(Place::of(b"ab\ncd", 4).to_string(), "line:2 column:2");
+        assert_eq!(Place::of(b"ab", 99).to_string(), "line:1 column:3");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_answered(body in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = object(&body);
+        }
+        #[test]
+        fn any_nearly_json_is_answered(body in "[\\[\\]{}\",:\\\\a1 en.-]{0,200}") {
+            let _ = object(body.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Which routes are there, what right does each need, and which endpoint answers?
+//!
+//! One row per method and path of §4 and C§3.3. A row whose endpoint is `Missing` is part of the interface but not
+//! built yet; it answers 501 with the text.
+
+use quorate_model::Acl;
+
+/// A method of the interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Verb {
+    Get,
+    Post,
+    Put,
+    Delete,
+}
+impl Verb {
+    /// The method as it stands on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verb::Get => "GET",
+            Verb::Post => "POST",
+            Verb::Put => "PUT",
+            Verb::Delete => "DELETE",
+        }
+    }
+}
+
+/// What a caller must have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Nothing: no credentials are read.
+    Nothing,
+    /// Any key.
+    AnyKey,
+    /// A key with this right.
+    Right(Acl),
+    /// A key; the endpoint checks the right of each operation.
+    PerOperation,
+    /// The admin key.
+    Admin,
+}
+
+/// What answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Endpoint {
+    Query,
+    QueryGet,
+    Queries,
+    FacetQuery,
+    Browse,
+    BrowseGet,
+    AddObject,
+    PutObject,
+    DeleteObject,
+    DeleteBy,
+    Clear,
+    Partial,
+    Batch,
+    MultiBatch,
+    GetObjects,
+    GetObject,
+    GetSettings,
+    SetSettings,
+    DeleteIndex,
+    Operation,
+    ListIndices,
+    IndexTask,
+    Task,
+    IsAlive,
+    Live,
+    Ready,
+    Metrics,
+    /// Not built yet; the text says what.
+    Missing(&'static str),
+}
+
+/// One row.
+#[derive(Clone, Copy, Debug)]
+pub struct Route {
+    /// Method.
+    pub verb: Verb,
+    /// Path with `{placeholders}`; `*` is literal.
+    pub path: &'static str,
+    /// The right it needs.
+    pub need: Need,
+    /// What answers.
+    pub endpoint: Endpoint,
+}
+impl Route {
+    /// Whether the first placeholder names an index, so that index restrictions of the key apply (C§13.2 step 7).
+    pub fn names_index(&self) -> bool {
+        self.path.starts_with("/1/indexes/{indexName}")
+    }
+    /// Whether the path itself carries something that must not be logged.
+    pub fn is_secret(&self) -> bool {
+        self.path.contains("{key}") || self.path.contains("{userToken}")
+    }
+}
+
+const fn row(verb: Verb, path: &'static str, need: Need, endpoint: Endpoint) -> Route {
+    Route { verb, path, need, endpoint }
+}
+
+/// Every row.
+pub fn table() -> &'static [Route] {
+    ROUTES
+}
+
+const SEARCH: Need = Need::Right(Acl::Search);
+const BROWSE: Need = Need::Right(Acl::Browse);
+const ADD: Need = Need::Right(Acl::AddObject);
+const DELETE_OBJECT: Need = Need::Right(Acl::DeleteObject);
+const DELETE_INDEX: Need = Need::Right(Acl::DeleteIndex);
+const SETTINGS: Need = Need::Right(Acl::Settings);
+const EDIT: Need = Need::Right(Acl::EditSettings);
+const RECOMMENDATION: Need = Need::Right(Acl::Recommendation);
+const ADMIN: Need = Need::Admin;
+const SYNONYMS: Endpoint = Endpoint::Missing("Synonyms");
+const RULES: Endpoint = Endpoint::Missing("Rules");
+const KEYS: Endpoint = Endpoint::Missing("Key management");
+const DICTIONARIES: Endpoint = Endpoint::Missing("Dictionaries");
+const CLUSTERS: Endpoint = Endpoint::Missing("Multi-cluster mapping");
+const SOURCES: Endpoint = Endpoint::Missing("The network allowlist");
+const LOGS: Endpoint = Endpoint::Missing("The request log");
+const SUGGESTIONS: Endpoint = Endpoint::Missing("Query suggestions");
+const RECOMMEND: Endpoint = Endpoint::Missing("Recommendations");
+const INSIGHTS: Endpoint = Endpoint::Missing("Event collection");
+const PERSONALIZATION: Endpoint = Endpoint::Missing("Personalization");
+use Verb::{Delete, Get, Post, Put};
+
+#[rustfmt::skip]
+static ROUTES: &[Route] = &[
+    // §4.2 search
+    row(Post, "/1/indexes/{indexName}/query", SEARCH, Endpoint::Query),
+    row(Get, "/1/indexes/{indexName}", SEARCH, Endpoint::QueryGet),
+    row(Post, "/1/indexes/*/queries", SEARCH, Endpoint::Queries),
+    row(Post, "/1/indexes/{indexName}/facets/{facetName}/query", SEARCH, Endpoint::FacetQuery),
+    row(Post, "/1/indexes/{indexName}/browse", BROWSE, Endpoint::Browse),
+    row(Get, "/1/indexes/{indexName}/browse", BROWSE, Endpoint::BrowseGet),
+    // §4.3 objects
+    row(Post, "/1/indexes/{indexName}", ADD, Endpoint::AddObject),
+    row(Put, "/1/indexes/{indexName}/{objectID}", ADD, Endpoint::PutObject),
+    row(Delete, "/1/indexes/{indexName}/{objectID}", DELETE_OBJECT, Endpoint::DeleteObject),
+    row(Post, "/1/indexes/{indexName}/deleteByQuery", DELETE_INDEX, Endpoint::DeleteBy),
+    row(Post, "/1/indexes/{indexName}/clear", DELETE_INDEX, Endpoint::Clear),
+    row(Post, "/1/indexes/{indexName}/{objectID}/partial", ADD, Endpoint::Partial),
+    row(Post, "/1/indexes/{indexName}/batch", Need::PerOperation, Endpoint::Batch),
+    row(Post, "/1/indexes/*/batch", Need::PerOperation, Endpoint::MultiBatch),
+    row(Post, "/1/indexes/*/objects", SEARCH, Endpoint::GetObjects),
+    row(Get, "/1/indexes/{indexName}/{objectID}", SEARCH, Endpoint::GetObject),
+    // §4.4 settings
+    row(Get, "/1/indexes/{indexName}/settings", SETTINGS, Endpoint::GetSettings),
+    row(Put, "/1/indexes/{indexName}/settings", EDIT, Endpoint::SetSettings),
+    // §4.5 indices
+    row(Delete, "/1/indexes/{indexName}", DELETE_INDEX, Endpoint::DeleteIndex),
+    row(Post, "/1/indexes/{indexName}/operation", ADD, Endpoint::Operation),
+    row(Get, "/1/indexes", Need::Right(Acl::ListIndexes), Endpoint::ListIndices),
+    // §4.6 synonyms
+    row(Put, "/1/indexes/{indexName}/synonyms/{objectID}", EDIT, SYNONYMS),
+    row(Post, "/1/indexes/{indexName}/synonyms/batch", EDIT, SYNONYMS),
+    row(Get, "/1/indexes/{indexName}/synonyms/{objectID}", SETTINGS, SYNONYMS),
+    row(Post, "/1/indexes/{indexName}/synonyms/clear", EDIT, SYNONYMS),
+    row(Delete, "/1/indexes/{indexName}/synonyms/{objectID}", EDIT, SYNONYMS),
+    row(Post, "/1/indexes/{indexName}/synonyms/search", SETTINGS, SYNONYMS),
+    // §4.7 keys
+    row(Post, "/1/keys", ADMIN, KEYS),
+    row(Put, "/1/keys/{key}", ADMIN, KEYS),
+    row(Get, "/1/keys", ADMIN, KEYS),
+    row(Get, "/1/keys/{key}", Need::AnyKey, KEYS),
+    row(Delete, "/1/keys/{key}", ADMIN, KEYS),
+    row(Post, "/1/keys/{key}/restore", ADMIN, KEYS),
+    row(Post, "/1/indexes/{indexName}/keys", ADMIN, KEYS),
+    row(Put, "/1/indexes/{indexName}/keys/{key}", ADMIN, KEYS),
+    row(Get, "/1/indexes/{indexName}/keys", ADMIN, KEYS),
+    row(Get, "/1/indexes/*/keys", ADMIN, KEYS),
+    row(Get, "/1/indexes/{indexName}/keys/{key}", ADMIN, KEYS),
+    row(Delete, "/1/indexes/{indexName}/keys/{key}", ADMIN, KEYS),
+    // §4.8 rules
+    row(Put, "/1/indexes/{indexName}/rules/{objectID}", EDIT, RULES),
+    row(Post, "/1/indexes/{indexName}/rules/batch", EDIT, RULES),
+    row(Get, "/1/indexes/{indexName}/rules/{objectID}", SETTINGS, RULES),
+    row(Delete, "/1/indexes/{indexName}/rules/{objectID}", EDIT, RULES),
+    row(Post, "/1/indexes/{indexName}/rules/clear", EDIT, RULES),
+    row(Post, "/1/indexes/{indexName}/rules/search", SETTINGS, RULES),
+    // §4.9 dictionaries
+    row(Post, "/1/dictionaries/{dictionaryName}/batch", EDIT, DICTIONARIES),
+    row(Get, "/1/dictionaries/{dictionaryName}/search", SETTINGS, DICTIONARIES),
+    row(Post, "/1/dictionaries/{dictionaryName}/search", SETTINGS, DICTIONARIES),
+    row(Put, "/1/dictionaries/*/settings", EDIT, DICTIONARIES),
+    row(Get, "/1/dictionaries/*/settings", SETTINGS, DICTIONARIES),
+    row(Get, "/1/dictionaries/*/languages", SETTINGS, DICTIONARIES),
+    // §4.10 multi-cluster
+    row(Post, "/1/clusters/mapping", ADMIN, CLUSTERS),
+    row(Post, "/1/clusters/mapping/batch", ADMIN, CLUSTERS),
+    row(Get, "/1/clusters/mapping/top", ADMIN, CLUSTERS),
+    row(Get, "/1/clusters/mapping/{userID}", ADMIN, CLUSTERS),
+    row(Get, "/1/clusters", ADMIN, CLUSTERS),
+    row(Get, "/1/clusters/mapping", ADMIN, CLUSTERS),
+    row(Delete, "/1/clusters/mapping/{userID}", ADMIN, CLUSTERS),
+    row(Delete, "/1/clusters/mapping", ADMIN, CLUSTERS),
+    row(Post, "/1/clusters/mapping/search", ADMIN, CLUSTERS),
+    row(Get, "/1/clusters/mapping/pending", ADMIN, CLUSTERS),
+    // §4.11 allowlist
+    row(Get, "/1/security/sources", ADMIN, SOURCES),
+    row(Put, "/1/security/sources", ADMIN, SOURCES),
+    row(Post, "/1/security/sources/append", ADMIN, SOURCES),
+    row(Delete, "/1/security/sources/{source}", ADMIN, SOURCES),
+    // §4.12 logs and tasks
+    row(Get, "/1/logs", Need::Right(Acl::Logs), LOGS),
+    row(Get, "/1/indexes/{indexName}/task/{taskID}", ADD, Endpoint::IndexTask),
+    row(Get, "/1/task/{taskID}", EDIT, Endpoint::Task),
+    // §4.13 query suggestions
+    row(Post, "/1/configs", SETTINGS, SUGGESTIONS),
+    row(Put, "/1/configs/{indexName}", EDIT, SUGGESTIONS),
+    row(Delete, "/1/configs/{indexName}", EDIT, SUGGESTIONS),
+    row(Get, "/1/configs/{indexName}", SETTINGS, SUGGESTIONS),
+    row(Get, "/1/configs/{indexName}/status", SETTINGS, SUGGESTIONS),
+    row(Get, "/1/configs", SETTINGS, SUGGESTIONS),
+    row(Get, "/1/logs/{indexName}", SETTINGS, SUGGESTIONS),
+    // §4.14 recommend
+    row(Post, "/1/indexes/*/recommendations", SEARCH, RECOMMEND),
+    row(Post, "/1/indexes/{indexName}/{model}/recommend/rules/batch", EDIT, RECOMMEND),
+    row(Get, "/1/indexes/{indexName}/{model}/recommend/rules/{objectID}", SETTINGS, RECOMMEND),
+    row(Delete, "/1/indexes/{indexName}/{model}/recommend/rules/{objectID}", EDIT, RECOMMEND),
+    row(Post, "/1/indexes/{indexName}/{model}/recommend/rules/search", SETTINGS, RECOMMEND),
+    row(Get, "/1/indexes/{indexName}/{model}/task/{taskID}", EDIT, RECOMMEND),
+    // §4.15 insights
+    row(Post, "/1/events", SEARCH, INSIGHTS),
+    row(Delete, "/1/usertokens/{userToken}", DELETE_OBJECT, INSIGHTS),
+    // C§3.3 what official clients call beside the card
+    row(Get, "/1/recommendation/personalization/strategy", RECOMMENDATION, PERSONALIZATION),
+    row(Post, "/1/recommendation/personalization/strategy", RECOMMENDATION, PERSONALIZATION),
+    row(Get, "/1/strategies/personalization", RECOMMENDATION, PERSONALIZATION),
+    row(Post, "/1/strategies/personalization", RECOMMENDATION, PERSONALIZATION),
+    row(Get, "/1/isalive", Need::Nothing, Endpoint::IsAlive),
+    row(Get, "/1/health", Need::Nothing, Endpoint::Ready),
+    row(Get, "/health", Need::Nothing, Endpoint::Ready),
+    // operation
+    row(Get, "/livez", Need::Nothing, Endpoint::Live),
+    row(Get, "/readyz", Need::Nothing, Endpoint::Ready),
+    row(Get, "/metrics", Need::Nothing, Endpoint::Metrics),
+];

@@ -1,0 +1,72 @@
+//! How is a whole index read, page by page (§4.2 rules 5 and 6, C§8.8)?
+
+use super::cursor::Cursor;
+use super::{Asked, Place, Presentation, settings_of};
+use crate::call::Call;
+use crate::parse;
+use crate::reply::Reply;
+use crate::search::facet::take_embedded;
+use quorate_model::{Error, IndexName, Result, limits};
+use serde_json::{Map, Value};
+
+/// `POST /1/indexes/{indexName}/browse`.
+pub async fn post(call: &Call<'_>) -> Result<Reply> {
+    let mut members = parse::object(&call.body)?;
+    let direct = members.remove("cursor");
+    let embedded = take_embedded(&mut members, "cursor");
+    let text = match direct {
+        Some(Value::String(text)) => Some(text),
+        Some(Value::Null) | None => embedded,
+        Some(Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+            return Err(Error::parameter("cursor", "string"));
+        }
+    };
+    answer(call, members, text).await
+}
+
+/// `GET /1/indexes/{indexName}/browse`.
+pub async fn get(call: &Call<'_>) -> Result<Reply> {
+    let (mut members, mut cursor) = (Map::new(), None);
+    for (name, value) in call.query.pairs() {
+        if name == "cursor" {
+            cursor = Some(value.into_owned());
+        } else if name == "params" || quorate_model::settings::table::lookup(&name).is_some() {
+            members.insert(name.into_owned(), Value::String(value.into_owned()));
+        }
+    }
+    answer(call, members, cursor).await
+}
+
+async fn answer(call: &Call<'_>, mut members: Map<String, Value>, text: Option<String>) -> Result<Reply> {
+    let index = call.index_name()?;
+    let cursor = match text.filter(|text| !text.is_empty()) {
+        Some(text) => Some(Cursor::decode(&text, &index)?),
+        None => None,
+    };
+    let after = cursor.map(|cursor| {
+        // A follow-up call that repeats parameters may change them; one without goes on as before.
+        members.entry("params").or_insert(Value::String(cursor.params));
+        cursor.after
+    });
+    let mut asked = Asked::from_members(call, members)?;
+    asked.params.hits_per_page.get_or_insert(limits::HITS_PER_PAGE_MAX);
+    let settings = settings_of(call, &index).await?;
+    let presentation = Presentation::new(&mut asked, &settings);
+    page(call, &index, asked, &presentation, after).await
+}
+
+async fn page(
+    call: &Call<'_>,
+    index: &IndexName,
+    asked: Asked,
+    presentation: &Presentation,
+    after: Option<Vec<u8>>,
+) -> Result<Reply> {
+    let results = call.service().browse(index, asked.params, after, call.caller.read_rights()).await?;
+    let next = results
+        .cursor
+        .as_ref()
+        .map(|after| Cursor { params: presentation.echo.clone(), after: after.clone() }.encode(index));
+    let place = Place { cursor: next.as_deref(), ..Place::default() };
+    Ok(Reply::ok(presentation.body(call, &results, place)))
+}

@@ -1,0 +1,88 @@
+//! How does a browse remember where it is and what it was asked (C§8.8)?
+//!
+//! The text holds everything, so any node can go on. It is not signed: what a key forces is applied anew on each
+//! call, and the position is checked by the engine.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use quorate_model::{Error, IndexName, Result};
+
+/// First byte of every cursor; another one is from another version.
+const VERSION: u8 = 1;
+/// Characters of a cursor: filters may take up to 64 KiB, URL-encoded and in base 64.
+const CHARS_MAX: usize = 512 << 10;
+
+/// A place in a browse.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    /// The parameters of the first call, URL-encoded.
+    pub params: String,
+    /// The engine's position.
+    pub after: Vec<u8>,
+}
+
+impl Cursor {
+    /// The opaque text. `index` is kept so that the cursor of another index is refused.
+    pub fn encode(&self, index: &IndexName) -> String {
+        let mut bytes = vec![VERSION];
+        for part in [index.as_str().as_bytes(), self.params.as_bytes()] {
+            let len = u32::try_from(part.len()).expect("names and parameters are far below 4 GiB");
+            bytes.extend_from_slice(&len.to_le_bytes());
+            bytes.extend_from_slice(part);
+        }
+        bytes.extend_from_slice(&self.after);
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    /// Reads the text back. Errors: `Invalid` when it is damaged or belongs to another index.
+    pub fn decode(text: &str, index: &IndexName) -> Result<Self> {
+        let wrong = || {
+            Error::invalid("Invalid value for \"cursor\" parameter, expected the cursor of the last answer")
+        };
+        if text.len() > CHARS_MAX {
+            return Err(wrong());
+        }
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| wrong())?;
+        let (&version, rest) = bytes.split_first().ok_or_else(wrong)?;
+        let (name, rest) = part(rest).ok_or_else(wrong)?;
+        let (params, after) = part(rest).ok_or_else(wrong)?;
+        if version != VERSION || name != index.as_str().as_bytes() {
+            return Err(wrong());
+        }
+        let params = String::from_utf8(params.to_vec()).map_err(|_| wrong())?;
+        Ok(Cursor { params, after: after.to_vec() })
+    }
+}
+
+fn part(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (len, rest) = bytes.split_first_chunk::<4>()?;
+    rest.split_at_checked(u32::from_le_bytes(*len) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn index(name: &str) -> IndexName {
+        IndexName::new(name).unwrap()
+    }
+
+    #[test]
+    fn comes_back_and_belongs_to_its_index() {
+        let cursor = Cursor { params: "filters=a%3Ab".into(), after: vec![0, 255, 7] };
+        let text = cursor.encode(&index("日本"));
+        assert_eq!(Cursor::decode(&text, &index("日本")).unwrap(), cursor);
+        assert!(Cursor::decode(&text, &index("other")).is_err());
+        assert!(Cursor::decode(&text[..8], &index("日本")).is_err());
+        assert!(Cursor::decode("", &index("日本")).is_err());
+        assert!(Cursor::decode("not a cursor", &index("日本")).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_answered(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+            let _ = Cursor::decode(&URL_SAFE_NO_PAD.encode(bytes), &index("i"));
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Which values of a facet match a text (§4.2, C§8.3)?
+
+use super::Asked;
+use crate::call::Call;
+use crate::parse;
+use crate::reply::Reply;
+use quorate_model::{Error, FacetHits, IndexName, Result, limits};
+use quorate_wire::FacetBody;
+use serde_json::{Map, Value};
+
+/// `POST /1/indexes/{indexName}/facets/{facetName}/query`.
+pub async fn post(call: &Call<'_>) -> Result<Reply> {
+    let index = call.index_name()?;
+    let asked = FacetAsked::from_members(call, &call.names[1], parse::object(&call.body)?)?;
+    let results = asked.run(call, &index).await?;
+    let mut out = Vec::with_capacity(1_024);
+    FacetBody { results: &results, processing_time_ms: call.elapsed_ms(), index: None, processed: None }
+        .write(&mut out);
+    Ok(Reply::ok(out))
+}
+
+/// A facet search, from its own endpoint or from a multi-query.
+#[derive(Debug)]
+pub struct FacetAsked {
+    facet: String,
+    facet_query: String,
+    asked: Asked,
+}
+
+impl FacetAsked {
+    /// Takes the text to look for out of the members; the others select the records that count.
+    pub fn from_members(call: &Call<'_>, facet: &str, mut members: Map<String, Value>) -> Result<Self> {
+        let direct = members.remove("facetQuery");
+        let facet_query = match direct {
+            Some(Value::String(text)) => text,
+            Some(Value::Null) | None => take_embedded(&mut members, "facetQuery").unwrap_or_default(),
+            Some(Value::Number(number)) => number.to_string(),
+            Some(Value::Bool(_) | Value::Array(_) | Value::Object(_)) => {
+                return Err(Error::parameter("facetQuery", "string"));
+            }
+        };
+        if facet_query.len() > limits::QUERY_BYTES_MAX {
+            return Err(Error::parameter("facetQuery", "string shorter than 512 bytes"));
+        }
+        let asked = Asked::from_members(call, members)?;
+        Ok(FacetAsked { facet: facet.to_owned(), facet_query, asked })
+    }
+    /// Values wanted at most.
+    pub fn hits_max(&self) -> u64 {
+        const DEFAULT: u64 = 10;
+        self.asked.params.max_facet_hits.unwrap_or(DEFAULT)
+    }
+    /// Asks the service.
+    pub async fn run(self, call: &Call<'_>, index: &IndexName) -> Result<FacetHits> {
+        call.service().search_facet(index, &self.facet, &self.facet_query, self.asked.params).await
+    }
+}
+
+/// Takes a member out of the URL-encoded `params` text.
+pub fn take_embedded(members: &mut Map<String, Value>, name: &str) -> Option<String> {
+    let text = members.get("params")?.as_str()?;
+    if !text.contains(name) {
+        return None;
+    }
+    let mut found = None;
+    let mut rest = form_urlencoded::Serializer::new(String::new());
+    for (key, value) in form_urlencoded::parse(text.as_bytes()) {
+        if key == name {
+            found = Some(value.into_owned());
+        } else {
+            rest.append_pair(&key, &value);
+        }
+    }
+    let rest = rest.finish();
+    members.insert("params".to_owned(), Value::String(rest));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn embedded_members_are_taken_out() {
+        let Value::Object(mut members) = json!({"params": "facetQuery=a+b&filters=x%3Ay", "query": "q"})
+        else {
+            unreachable!("an object was written")
+        };
+        assert_eq!(take_embedded(&mut members, "facetQuery").as_deref(), Some("a b"));
+        assert_eq!(Value::Object(members.clone()), json!({"params": "filters=x%3Ay", "query": "q"}));
+        assert_eq!(take_embedded(&mut members, "facetQuery"), None);
+    }
+}

@@ -1,0 +1,146 @@
+//! How do search-like calls become parameters, and results become bodies (§4.2)?
+
+pub mod browse;
+pub mod cursor;
+pub mod facet;
+pub mod multi;
+pub mod query;
+
+use crate::auth::Caller;
+use crate::call::Call;
+use quorate_model::params::{echo, echo_pairs};
+use quorate_model::{IndexName, Result, SearchParams, SearchResults, Settings};
+use quorate_wire::SearchBody;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// What a caller asks of one index, with what its key forces.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Parameters to search with.
+    pub params: SearchParams,
+    /// What the caller sent, URL-encoded; nothing its key forces shows here.
+    pub echo: String,
+}
+
+impl Asked {
+    /// From the members of a body.
+    pub fn from_members(call: &Call<'_>, mut members: Map<String, Value>) -> Result<Self> {
+        let echo = echo(&members);
+        for restrictions in call.caller.restrictions() {
+            for (name, value) in &restrictions.overrides {
+                members.insert(name.clone(), value.clone());
+            }
+        }
+        let params = SearchParams::from_json(&members)?;
+        Ok(Asked { params: forced(&call.caller, params, user_token(call))?, echo })
+    }
+
+    /// From the pairs of a query string.
+    pub fn from_pairs(call: &Call<'_>, pairs: Vec<(Cow<'_, str>, Cow<'_, str>)>) -> Result<Self> {
+        let echo = echo_pairs(pairs.iter().map(|(name, value)| (name, value)));
+        let overrides = call.caller.restrictions().iter().flat_map(|restrictions| &restrictions.overrides);
+        let overrides = overrides.map(|(name, value)| (name.as_str(), value.as_str().unwrap_or_default()));
+        let asked = pairs.iter().map(|(name, value)| (name.as_ref(), value.as_ref()));
+        let params = SearchParams::from_query_pairs(asked.chain(overrides))?;
+        Ok(Asked { params: forced(&call.caller, params, user_token(call))?, echo })
+    }
+}
+
+/// Adds the filters and the user a key forces; the other forced parameters are in `params` already (C§13.3).
+fn forced(caller: &Caller, mut params: SearchParams, header_token: Option<&str>) -> Result<SearchParams> {
+    if params.user_token.is_none() {
+        params.user_token = header_token.map(str::to_owned);
+    }
+    for restrictions in caller.restrictions() {
+        let filter = restrictions.filter()?;
+        if !filter.is_empty() {
+            params.filter = params.filter.and(filter.clone());
+        }
+        if params.user_token.is_none() {
+            params.user_token.clone_from(&restrictions.user_token);
+        }
+        let pages = |name: &str| restrictions.overrides.contains_key(name);
+        if pages("hitsPerPage") && !pages("length") && !pages("offset") {
+            // Otherwise offset and length, which win over hitsPerPage, would lift the cap.
+            params.offset = None;
+            params.length = None;
+        }
+    }
+    Ok(params)
+}
+
+/// Whether a key's filters decide which records its holder may see at all.
+pub fn forces_filters(caller: &Caller) -> bool {
+    caller.restrictions().iter().any(|r| r.filter.as_ref().map_or(true, |filter| !filter.is_empty()))
+}
+
+fn user_token<'a>(call: &Call<'a>) -> Option<&'a str> {
+    const TOKEN_BYTES_MAX: usize = 129;
+    let token = call.headers.get("x-algolia-usertoken")?.to_str().ok()?;
+    (token.len() <= TOKEN_BYTES_MAX).then_some(token)
+}
+
+/// What the body of an answer needs to know of its request once the parameters have gone to the service.
+#[derive(Clone, Debug)]
+pub struct Presentation {
+    echo: String,
+    response_fields: Option<Vec<String>>,
+    rendering_content: Option<Value>,
+    query_id: Option<String>,
+}
+
+impl Presentation {
+    /// Takes what settings and request say about the answer.
+    pub fn new(asked: &mut Asked, settings: &Settings) -> Self {
+        let params = &asked.params;
+        let inherited = &settings.params;
+        Presentation {
+            echo: std::mem::take(&mut asked.echo),
+            response_fields: params.response_fields.clone().or_else(|| inherited.response_fields.clone()),
+            rendering_content: params
+                .rendering_content
+                .clone()
+                .or_else(|| inherited.rendering_content.clone()),
+            query_id: (params.click_analytics == Some(true))
+                .then(|| uuid::Uuid::new_v4().simple().to_string()),
+        }
+    }
+
+    /// Writes the answer.
+    pub fn body(&self, call: &Call<'_>, results: &SearchResults, place: Place<'_>) -> Vec<u8> {
+        let rendering_content = self.rendering_content.as_ref().map(Value::to_string);
+        let mut out = Vec::with_capacity(results.hits.json.len() + 1_024);
+        let body = SearchBody {
+            results,
+            params: &self.echo,
+            processing_time_ms: call.elapsed_ms(),
+            index: place.index,
+            processed: place.processed,
+            query_id: self.query_id.as_deref(),
+            cursor: place.cursor,
+            response_fields: self.response_fields.as_deref(),
+            rendering_content: rendering_content.as_deref().map(str::as_bytes),
+            user_data: None,
+        };
+        body.write(&mut out);
+        out
+    }
+}
+
+/// Where an answer stands: members that only some endpoints add.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Place<'a> {
+    /// Index name, in multi-query answers.
+    pub index: Option<&'a str>,
+    /// Under stopIfEnoughMatches.
+    pub processed: Option<bool>,
+    /// Of a browse.
+    pub cursor: Option<&'a str>,
+}
+
+/// Settings of the index. Errors: `NotFound`.
+pub async fn settings_of(call: &Call<'_>, index: &IndexName) -> Result<Arc<Settings>> {
+    call.service().settings(index).await
+}

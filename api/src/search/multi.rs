@@ -1,0 +1,194 @@
+//! How are several queries answered in one call (§4.2 rules 1 to 3, C§3.3, C§3.4)?
+
+use super::facet::FacetAsked;
+use super::{Asked, Place, Presentation, settings_of};
+use crate::call::Call;
+use crate::parse;
+use crate::reply::Reply;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use quorate_model::{Error, IndexName, Result, limits};
+use quorate_wire::search::write_unprocessed;
+use quorate_wire::{FacetBody, json};
+use serde_json::{Map, Value};
+
+/// Queries of one call that run at a time.
+const AT_A_TIME: usize = 8;
+/// Hits a page has when neither request nor settings say; shown for queries that were left out.
+const HITS_PER_PAGE: u64 = 20;
+
+/// Which queries are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Strategy {
+    None,
+    StopIfEnoughMatches,
+}
+
+/// One element of `requests`.
+#[derive(Debug)]
+enum Wanted {
+    Hits(Asked),
+    Facet(FacetAsked),
+}
+/// An answered element.
+struct Answered {
+    body: Vec<u8>,
+    /// Whether it returned as many hits as it asked for.
+    is_full: bool,
+}
+
+/// `POST /1/indexes/*/queries`.
+pub async fn post(call: &Call<'_>) -> Result<Reply> {
+    let mut body = parse::object(&call.body)?;
+    let strategy = Strategy::read(&body, call)?;
+    let mut queries = Vec::new();
+    for members in requests(&mut body)? {
+        queries.push(read(call, members)?);
+    }
+    let bodies = match strategy {
+        Strategy::None => {
+            let answers = queries.into_iter().map(|(index, wanted)| run(call, index, wanted, None));
+            let bodies = stream::iter(answers).buffered(AT_A_TIME).map_ok(|answered| answered.body);
+            bodies.try_collect::<Vec<Vec<u8>>>().await?
+        }
+        Strategy::StopIfEnoughMatches => one_by_one(call, queries).await?,
+    };
+    let mut out = Vec::with_capacity(bodies.iter().map(|body| body.len() + 1).sum::<usize>() + 16);
+    let mut object = json::Object::open(&mut out);
+    json::list(object.member("results"), &bodies, |out, body| out.extend_from_slice(body));
+    object.close();
+    Ok(Reply::ok(out))
+}
+
+/// The elements of `requests`, bounded.
+fn requests(body: &mut Map<String, Value>) -> Result<Vec<Map<String, Value>>> {
+    let Some(Value::Array(list)) = body.remove("requests") else {
+        return Err(Error::invalid("requests is required: a list of queries"));
+    };
+    if list.len() > limits::MULTI_MAX {
+        return Err(Error::invalid(format!("requests has too many queries: at most {}", limits::MULTI_MAX)));
+    }
+    let objects = list.into_iter().map(|item| match item {
+        Value::Object(members) => Ok(members),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Err(Error::invalid("requests must be a list of objects"))
+        }
+    });
+    objects.collect()
+}
+
+impl Strategy {
+    fn read(body: &Map<String, Value>, call: &Call<'_>) -> Result<Self> {
+        let given = match body.get("strategy") {
+            None | Some(Value::Null) => call.query.get("strategy").map(|text| text.into_owned()),
+            Some(value) => Some(value.as_str().unwrap_or("?").to_owned()),
+        };
+        match given.as_deref() {
+            None | Some("" | "none") => Ok(Strategy::None),
+            Some("stopIfEnoughMatches") => Ok(Strategy::StopIfEnoughMatches),
+            Some(_) => Err(Error::parameter("strategy", "none or stopIfEnoughMatches")),
+        }
+    }
+}
+
+fn read(call: &Call<'_>, mut members: Map<String, Value>) -> Result<(IndexName, Wanted)> {
+    let Some(Value::String(name)) = members.remove("indexName") else {
+        return Err(Error::invalid("indexName is required in each query"));
+    };
+    let index = IndexName::new(&name)?;
+    call.caller.check_index(index.as_str())?;
+    let kind = members.remove("type");
+    match kind.as_ref().map(Value::as_str) {
+        None | Some(Some("default")) => Ok((index, Wanted::Hits(Asked::from_members(call, members)?))),
+        Some(Some("facet")) => {
+            let Some(Value::String(facet)) = members.remove("facet") else {
+                return Err(Error::invalid("facet is required in a query of type facet"));
+            };
+            Ok((index, Wanted::Facet(FacetAsked::from_members(call, &facet, members)?)))
+        }
+        Some(_) => Err(Error::parameter("type", "default or facet")),
+    }
+}
+
+async fn run(call: &Call<'_>, index: IndexName, wanted: Wanted, processed: Option<bool>) -> Result<Answered> {
+    match wanted {
+        Wanted::Hits(mut asked) => {
+            let settings = settings_of(call, &index).await?;
+            let presentation = Presentation::new(&mut asked, &settings);
+            let results = call.service().search(&index, asked.params, call.caller.read_rights()).await?;
+            let wanted = results.window.map_or(results.hits_per_page, |(_, length)| length);
+            let place = Place { index: Some(index.as_str()), processed, cursor: None };
+            let body = presentation.body(call, &results, place);
+            Ok(Answered { body, is_full: results.hits.len() as u64 >= wanted })
+        }
+        Wanted::Facet(asked) => {
+            let wanted = asked.hits_max();
+            let results = asked.run(call, &index).await?;
+            let mut body = Vec::with_capacity(512);
+            let facets = FacetBody {
+                results: &results,
+                processing_time_ms: call.elapsed_ms(),
+                index: Some(index.as_str()),
+                processed,
+            };
+            facets.write(&mut body);
+            Ok(Answered { body, is_full: results.hits.len() as u64 >= wanted })
+        }
+    }
+}
+
+/// Runs each query only if all before it returned fewer hits than they asked for (§4.2 rule 2).
+async fn one_by_one(call: &Call<'_>, queries: Vec<(IndexName, Wanted)>) -> Result<Vec<Vec<u8>>> {
+    let mut bodies = Vec::with_capacity(queries.len());
+    let mut enough = false;
+    for (index, wanted) in queries {
+        if enough {
+            bodies.push(left_out(&index, &wanted));
+            continue;
+        }
+        let answered = run(call, index, wanted, Some(true)).await?;
+        enough = answered.is_full;
+        bodies.push(answered.body);
+    }
+    Ok(bodies)
+}
+
+fn left_out(index: &IndexName, wanted: &Wanted) -> Vec<u8> {
+    let mut out = Vec::with_capacity(192);
+    match wanted {
+        Wanted::Hits(Asked { params, echo }) => {
+            let hits_per_page = params.length.or(params.hits_per_page).unwrap_or(HITS_PER_PAGE);
+            let query = params.query.as_deref().unwrap_or("");
+            write_unprocessed(&mut out, index.as_str(), query, echo, hits_per_page);
+        }
+        Wanted::Facet(_) => {
+            let results = Default::default();
+            let index = Some(index.as_str());
+            FacetBody { results: &results, processing_time_ms: 0, index, processed: Some(false) }
+                .write(&mut out);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_list_of_queries_is_bounded_and_typed() {
+        let read = |body: Value| match body {
+            Value::Object(mut body) => requests(&mut body).map(|list| list.len()).map_err(|e| e.message),
+            _ => unreachable!("an object was written"),
+        };
+        assert_eq!(read(json!({"requests": []})), Ok(0));
+        assert_eq!(read(json!({"requests": [{"indexName": "a"}]})), Ok(1));
+        assert_eq!(read(json!({})), Err("requests is required: a list of queries".into()));
+        assert_eq!(read(json!({"requests": [1]})), Err("requests must be a list of objects".into()));
+        let many = vec![json!({}); limits::MULTI_MAX + 1];
+        assert_eq!(
+            read(json!({"requests": many})),
+            Err("requests has too many queries: at most 1000".into())
+        );
+    }
+}

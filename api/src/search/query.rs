@@ -1,0 +1,27 @@
+//! How is one index searched (§4.2, query POST and GET)?
+
+use super::{Asked, Place, Presentation, settings_of};
+use crate::call::Call;
+use crate::parse;
+use crate::reply::Reply;
+use quorate_model::Result;
+
+/// `POST /1/indexes/{indexName}/query`.
+pub async fn post(call: &Call<'_>) -> Result<Reply> {
+    let asked = Asked::from_members(call, parse::object(&call.body)?)?;
+    answer(call, asked).await
+}
+
+/// `GET /1/indexes/{indexName}`.
+pub async fn get(call: &Call<'_>) -> Result<Reply> {
+    let asked = Asked::from_pairs(call, call.query.pairs().collect())?;
+    answer(call, asked).await
+}
+
+async fn answer(call: &Call<'_>, mut asked: Asked) -> Result<Reply> {
+    let index = call.index_name()?;
+    let settings = settings_of(call, &index).await?;
+    let presentation = Presentation::new(&mut asked, &settings);
+    let results = call.service().search(&index, asked.params, call.caller.read_rights()).await?;
+    Ok(Reply::ok(presentation.body(call, &results, Place::default())))
+}

@@ -1,0 +1,101 @@
+//! How is the interface put on the network?
+
+use crate::entry;
+use crate::state::{ApiState, Limits};
+use actix_web::dev::Server;
+use actix_web::{App, HttpServer, web};
+use quorate_cluster::Service;
+use quorate_model::limits;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// What a listener is started with.
+#[derive(Clone)]
+pub struct ServerOptions {
+    /// Address and port; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// The service to offer.
+    pub service: Service,
+    /// Threads that read requests and write answers; 0 = one for each processor.
+    pub workers: usize,
+    /// Bytes of a request body after decompression.
+    pub body_bytes_max: usize,
+    /// Bytes of a minified record.
+    pub record_bytes_max: usize,
+    /// Connections a worker keeps open; further ones wait in the backlog.
+    pub connections_per_worker_max: usize,
+    /// Seconds that requests under way get to finish when the server is stopped gracefully.
+    pub drain_s: u64,
+}
+
+/// Connections of one worker by default; each costs some 20 KiB.
+const CONNECTIONS_MAX: usize = 10_000;
+/// Connections that may wait to be accepted.
+const BACKLOG: u32 = 1_024;
+/// Seconds an idle connection is kept: more than the 60 s after which common balancers drop theirs.
+const KEEP_ALIVE_S: u64 = 75;
+/// Seconds a client has for the head of a request.
+const HEAD_S: u64 = 10;
+/// Seconds a write may take to be answered (`limits::WRITE_S`) and a little more.
+const DRAIN_S: u64 = limits::WRITE_S + 5;
+
+impl ServerOptions {
+    /// The usual options.
+    pub fn new(listen: SocketAddr, service: Service) -> Self {
+        ServerOptions {
+            listen,
+            service,
+            workers: 0,
+            body_bytes_max: limits::BODY_BYTES_MAX,
+            record_bytes_max: limits::RECORD_BYTES_MAX,
+            connections_per_worker_max: CONNECTIONS_MAX,
+            drain_s: DRAIN_S,
+        }
+    }
+    /// What all requests of this listener share.
+    pub fn state(&self) -> ApiState {
+        let limits = Limits { body_bytes_max: self.body_bytes_max, record_bytes_max: self.record_bytes_max };
+        ApiState::new(self.service.clone(), limits)
+    }
+}
+
+/// A bound listener.
+pub struct Bound {
+    /// Runs once awaited; `server.handle().stop(true)` lets requests under way finish.
+    pub server: Server,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Shared with its requests: `state.drain()` before stopping turns balancers away.
+    pub state: ApiState,
+}
+
+/// Adds the interface to an application.
+pub fn routes(config: &mut web::ServiceConfig, state: ApiState) {
+    config.app_data(web::Data::new(state)).default_service(web::to(entry::answer));
+}
+
+/// Binds the listener. Signals are the caller's: stop it through `server.handle()`.
+///
+/// Errors: the address cannot be bound.
+pub fn server(options: ServerOptions) -> io::Result<Bound> {
+    let state = options.state();
+    let shared = web::Data::new(state.clone());
+    let workers = match options.workers {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        workers => workers,
+    };
+    let http =
+        HttpServer::new(move || App::new().app_data(shared.clone()).default_service(web::to(entry::answer)))
+            .workers(workers)
+            .max_connections(options.connections_per_worker_max)
+            .backlog(BACKLOG)
+            .keep_alive(Duration::from_secs(KEEP_ALIVE_S))
+            .client_request_timeout(Duration::from_secs(HEAD_S))
+            .tcp_nodelay(true)
+            .shutdown_timeout(options.drain_s)
+            .disable_signals()
+            .bind(options.listen)?;
+    let address = http.addrs().first().copied().ok_or_else(|| io::Error::other("no address was bound"))?;
+    Ok(Bound { server: http.run(), address, state })
+}

@@ -1,0 +1,35 @@
+//! What are the settings of an index, and how do they change (§4.4, C§4.9)?
+
+use crate::call::Call;
+use crate::reply::Reply;
+use quorate_model::{Error, ErrorKind, Result, Settings};
+use quorate_wire::writes::{Stamps, receipt_body};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// `GET /1/indexes/{indexName}/settings`.
+pub async fn get(call: &Call<'_>) -> Result<Reply> {
+    let version = call.query.integer("getVersion")?.unwrap_or(1);
+    let version = u8::try_from(version).map_err(|_| Error::parameter("getVersion", "1 or 2"))?;
+    let settings = call.service().settings(&call.index_name()?).await?;
+    let answer = Value::Object(settings.answer(version));
+    Ok(Reply::ok(answer.to_string()))
+}
+
+/// `PUT /1/indexes/{indexName}/settings`: named members change, `null` resets, the rest stays.
+pub async fn set(call: &Call<'_>) -> Result<Reply> {
+    let index = call.index_name()?;
+    let forward = match call.query.get("forwardToReplicas") {
+        Some(_) => call.query.flag("forwardToReplicas", false)?,
+        None => call.query.flag("forwardToSlaves", false)?,
+    };
+    let changes = Settings::parse_body(&call.body)?;
+    let current = match call.service().settings(&index).await {
+        Ok(settings) => settings,
+        Err(Error { kind: ErrorKind::NotFound, .. }) => Arc::new(Settings::default()),
+        Err(error) => return Err(error),
+    };
+    current.merge(&changes)?;
+    let receipt = call.service().set_settings(&index, changes, forward).await?;
+    Ok(Reply::ok(receipt_body(receipt.task_id, &receipt.updated_at, Stamps::Updated, None)))
+}

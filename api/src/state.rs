@@ -1,0 +1,72 @@
+//! What do all requests of a node share?
+
+use crate::auth::Authenticator;
+use crate::metrics::Metrics;
+use crate::routes::Router;
+use quorate_cluster::Service;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The service with everything around it that takes requests. Cheap to clone.
+#[derive(Clone)]
+pub struct ApiState(Arc<Shared>);
+
+struct Shared {
+    service: Service,
+    router: Router,
+    authenticator: Authenticator,
+    metrics: Metrics,
+    limits: Limits,
+    draining: AtomicBool,
+}
+
+/// Bounds an operator may change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a body after decompression.
+    pub body_bytes_max: usize,
+    /// Bytes of a minified record.
+    pub record_bytes_max: usize,
+}
+
+impl ApiState {
+    /// Wraps a service.
+    pub fn new(service: Service, limits: Limits) -> Self {
+        ApiState(Arc::new(Shared {
+            service,
+            router: Router::new(),
+            authenticator: Authenticator::default(),
+            metrics: Metrics::new(),
+            limits,
+            draining: AtomicBool::new(false),
+        }))
+    }
+    /// The service.
+    pub fn service(&self) -> &Service {
+        &self.0.service
+    }
+    /// The ordered route table.
+    pub fn router(&self) -> &Router {
+        &self.0.router
+    }
+    /// The check of credentials.
+    pub fn authenticator(&self) -> &Authenticator {
+        &self.0.authenticator
+    }
+    /// The figures.
+    pub fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+    /// The bounds.
+    pub fn limits(&self) -> Limits {
+        self.0.limits
+    }
+    /// Makes `/readyz` answer 503 from now on, so that balancers turn away before the node stops.
+    pub fn drain(&self) {
+        self.0.draining.store(true, Ordering::Relaxed);
+    }
+    /// Whether the node is about to stop.
+    pub fn is_draining(&self) -> bool {
+        self.0.draining.load(Ordering::Relaxed)
+    }
+}
