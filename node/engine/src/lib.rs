@@ -1,3 +1,17 @@
 //! The search library: analysis, index files, matching, ranking, filters, facets, rendering. Synchronous and pure.
 pub mod analysis;
 pub mod index;
+pub mod browse;
+pub mod facet;
+pub mod filter;
+pub mod matching;
+pub mod page;
+pub mod query;
+pub mod ranking;
+pub mod response;
+pub mod search;
+
+pub use browse::{browse, matching_ids, search_facet};
+pub use matching::scratch::Scratch;
+pub use response::render_record;
+pub use search::{SearchLimits, search};

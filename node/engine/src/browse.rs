@@ -1,0 +1,214 @@
+//! How are all records of a shard read page by page, and which values or ids does a filter select?
+
+use crate::analysis::Analyzer;
+use crate::facet::search::{Tags, matching_values};
+use crate::index::{Segment, ShardView};
+use crate::matching::bits;
+use crate::matching::find::{Entry, Prepared};
+use crate::matching::scratch::Scratch;
+use crate::query::merged::merged;
+use crate::query::plan::plan;
+use crate::query::words::words_of;
+use crate::query::{Plan, Word};
+use crate::response::hits::{Shown, render};
+use crate::search::{SearchLimits, pairs, tolerance};
+use quorate_model::limits::{FACET_HITS_MAX, HITS_PER_PAGE_MAX};
+use quorate_model::params::{FacetSort, TypoTolerance};
+use quorate_model::{Error, FacetHits, Filter, Result, SearchParams, SearchResults, Settings};
+use std::time::{Duration, Instant};
+
+/// Values a facet search answers when nobody says otherwise (C§4.3).
+const FACET_HITS: u64 = 10;
+/// A deletion by filter looks at everything; it is bounded by the records, not by time.
+const NO_DEADLINE: Duration = Duration::from_secs(24 * 3600);
+
+/// One page of all matching records, in the order of the custom ranking.
+///
+/// `after` is the cursor of the page before: the rank bytes of its last record, which survive merges. A page has at most
+/// 1,000 hits. The last page has no cursor.
+/// Source: C§8.8.
+pub fn browse(
+    view: &ShardView,
+    settings: &Settings,
+    request: &SearchParams,
+    after: Option<&[u8]>,
+    limits: &SearchLimits,
+    scratch: &mut Scratch,
+) -> Result<SearchResults> {
+    let params = browsing(settings, request);
+    let analyzer = Analyzer::new(settings);
+    let words = words_of(&analyzer, settings, &params);
+    let plan =
+        Plan { wants_set: true, limit: 0, deep: true, ..plan(settings, &params, words, limits.deadline)? };
+    let mut prepared = Prepared::new(view, settings, &params, &plan, scratch);
+    let found = prepared.run(&plan, tolerance(&params), scratch);
+    let (count, matched) = (found.count, found.matched);
+    let length = match limits.max_hits_per_query {
+        0 => params.hits_per_page.unwrap_or(HITS_PER_PAGE_MAX),
+        cap => params.hits_per_page.unwrap_or(HITS_PER_PAGE_MAX).min(cap),
+    }
+    .min(HITS_PER_PAGE_MAX);
+    let (entries, more) = in_rank_order(view, &matched, after, length as usize);
+    let mut results = SearchResults {
+        nb_hits: count,
+        nb_pages: if length == 0 { 0 } else { count.div_ceil(length) },
+        hits_per_page: length,
+        query: params.query.clone().unwrap_or_default(),
+        exhaustive_nb_hits: true,
+        exhaustive_typo: (tolerance(&params) != TypoTolerance::Off).then_some(true),
+        ..SearchResults::default()
+    };
+    if more && let Some(last) = entries.last() {
+        results.cursor = Some(view.segments()[last.segment].rank(last.doc).to_vec());
+    }
+    let shown: Vec<Shown> = entries.into_iter().map(|entry| Shown { entry, sequence: None }).collect();
+    let unranked = vec![vec![]; view.segments().len()];
+    results.hits =
+        render(view, settings, &params, limits, &analyzer, &plan, &prepared, &unranked, &shown, scratch);
+    Ok(results)
+}
+/// The parameters that a browse honours.
+fn browsing(settings: &Settings, request: &SearchParams) -> SearchParams {
+    let mut params = merged(settings, request);
+    // the settings' page length is for searches
+    params.hits_per_page = request.hits_per_page;
+    params.typo_tolerance = Some(match tolerance(&params) {
+        TypoTolerance::Off => TypoTolerance::Off,
+        TypoTolerance::On | TypoTolerance::Min | TypoTolerance::Strict => TypoTolerance::On,
+    });
+    params.advanced_syntax = None;
+    params.attributes_to_highlight = Some(vec![]);
+    params.attributes_to_snippet = None;
+    params.distinct = None;
+    params.facets = None;
+    params.get_ranking_info = None;
+    params.optional_filter = Filter::default();
+    params
+}
+/// The first `length` documents of the sets that rank after the cursor, and whether more follow.
+fn in_rank_order(
+    view: &ShardView,
+    matched: &[Vec<u64>],
+    after: Option<&[u8]>,
+    length: usize,
+) -> (Vec<Entry>, bool) {
+    let mut entries: Vec<Entry> = vec![];
+    for (number, (segment, set)) in view.segments().iter().zip(matched).enumerate() {
+        let start = after.map_or(0, |cursor| first_after(segment, cursor));
+        let mut taken = 0;
+        let from = start as usize >> 6;
+        bits::each(&set[from.min(set.len())..], |doc| {
+            let doc = doc + ((from as u32) << 6);
+            if doc >= start {
+                entries.push(Entry { segment: number, doc, key: 0 });
+                taken += 1;
+            }
+            taken <= length
+        });
+    }
+    let rank = |entry: &Entry| view.segments()[entry.segment].rank(entry.doc);
+    entries.sort_by(|a, b| rank(a).cmp(rank(b)));
+    let more = entries.len() > length;
+    entries.truncate(length);
+    (entries, more)
+}
+/// The first document that ranks after the cursor.
+fn first_after(segment: &Segment, cursor: &[u8]) -> u32 {
+    let (mut low, mut high) = (0, segment.doc_count());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if segment.rank(middle) <= cursor {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+/// Values of a facet that contain what was typed, among the records that the parameters select.
+///
+/// Errors: `Invalid` when the attribute is not declared `searchable(…)`.
+/// Source: §4.2; C§8.3.
+pub fn search_facet(
+    view: &ShardView,
+    settings: &Settings,
+    facet: &str,
+    facet_query: &str,
+    request: &SearchParams,
+    limits: &SearchLimits,
+    scratch: &mut Scratch,
+) -> Result<FacetHits> {
+    if !settings.index.attributes_for_faceting.iter().any(|a| a.path == facet && a.searchable) {
+        return Err(Error::invalid(format!(
+            "Cannot search in `{facet}` attribute, you need to add `searchable({facet})` to attributesForFaceting."
+        )));
+    }
+    let params = merged(settings, request);
+    let analyzer = Analyzer::new(settings);
+    let (matched, cut) = matching_sets(view, settings, &params, &analyzer, limits.deadline, scratch)?;
+    let typed = SearchParams {
+        query: Some(facet_query.to_string()),
+        advanced_syntax: None,
+        optional_words: None,
+        query_type: None,
+        ..params.clone()
+    };
+    let words: Vec<Word> = words_of(&analyzer, settings, &typed).wanted;
+    let tags = Tags {
+        pre: params.highlight_pre_tag.as_deref().unwrap_or("<em>"),
+        post: params.highlight_post_tag.as_deref().unwrap_or("</em>"),
+    };
+    let hits = matching_values(
+        &pairs(view, &matched),
+        facet,
+        &analyzer,
+        &words,
+        params.sort_facet_values_by.unwrap_or(FacetSort::Count),
+        params.max_facet_hits.unwrap_or(FACET_HITS).min(FACET_HITS_MAX) as usize,
+        &tags,
+    );
+    Ok(FacetHits { hits, exhaustive: !cut })
+}
+/// The documents of each segment that the parameters select, and whether time ran out.
+fn matching_sets(
+    view: &ShardView,
+    settings: &Settings,
+    params: &SearchParams,
+    analyzer: &Analyzer,
+    deadline: Instant,
+    scratch: &mut Scratch,
+) -> Result<(Vec<Vec<u64>>, bool)> {
+    let words = words_of(analyzer, settings, params);
+    let plan = Plan { wants_set: true, limit: 0, deep: true, ..plan(settings, params, words, deadline)? };
+    let fixed = plan.clone();
+    let found =
+        Prepared::new(view, settings, params, &fixed, scratch).run(&plan, TypoTolerance::On, scratch);
+    Ok((found.matched, found.count_cut))
+}
+/// The ids of the records that filters and places select, in the order of the custom ranking of each segment.
+///
+/// Everything else in the parameters is ignored (§4.3 deleteByQuery).
+pub fn matching_ids(view: &ShardView, settings: &Settings, request: &SearchParams) -> Result<Vec<String>> {
+    let params = SearchParams {
+        filter: request.filter.clone(),
+        around_lat_lng: request.around_lat_lng,
+        around_radius: request.around_radius,
+        minimum_around_radius: request.minimum_around_radius,
+        inside_bounding_box: request.inside_bounding_box.clone(),
+        inside_polygon: request.inside_polygon.clone(),
+        ..SearchParams::default()
+    };
+    let deadline = Instant::now() + NO_DEADLINE;
+    let mut scratch = Scratch::new();
+    let analyzer = Analyzer::new(settings);
+    let (matched, _) = matching_sets(view, settings, &params, &analyzer, deadline, &mut scratch)?;
+    let mut ids = vec![];
+    for (segment, set) in pairs(view, &matched) {
+        bits::each(set, |doc| {
+            ids.push(segment.object_id(doc).to_string());
+            true
+        });
+    }
+    Ok(ids)
+}

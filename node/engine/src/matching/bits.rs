@@ -1,0 +1,115 @@
+//! How are sets of documents of one segment combined? As plain words of 64 documents.
+
+/// Words that hold `documents` bits.
+pub fn words_for(documents: u32) -> usize {
+    (documents as usize).div_ceil(64)
+}
+/// Sets the bits of every document below `documents`, clears the rest.
+pub fn fill_all(set: &mut [u64], documents: u32) {
+    set.fill(u64::MAX);
+    let rest = documents & 63;
+    if rest != 0
+        && let Some(last) = set.last_mut()
+    {
+        *last = (1 << rest) - 1;
+    }
+}
+/// Keeps what is also in `other`.
+pub fn and(set: &mut [u64], other: &[u64]) {
+    for (x, y) in set.iter_mut().zip(other) {
+        *x &= *y;
+    }
+}
+/// Adds what is in `other`.
+pub fn or(set: &mut [u64], other: &[u64]) {
+    for (x, y) in set.iter_mut().zip(other) {
+        *x |= *y;
+    }
+}
+/// Removes what is in `other`.
+pub fn and_not(set: &mut [u64], other: &[u64]) {
+    for (x, y) in set.iter_mut().zip(other) {
+        *x &= !*y;
+    }
+}
+/// Adds one document.
+#[inline]
+pub fn insert(set: &mut [u64], doc: u32) {
+    if let Some(word) = set.get_mut(doc as usize >> 6) {
+        *word |= 1 << (doc & 63);
+    }
+}
+/// Whether the document is in the set.
+#[inline]
+pub fn contains(set: &[u64], doc: u32) -> bool {
+    set.get(doc as usize >> 6).is_some_and(|word| word >> (doc & 63) & 1 == 1)
+}
+/// How many documents are in the set.
+pub fn count(set: &[u64]) -> u64 {
+    set.iter().map(|word| u64::from(word.count_ones())).sum()
+}
+/// Calls `visit` with every document in order until it answers `false`.
+#[inline]
+pub fn each(set: &[u64], mut visit: impl FnMut(u32) -> bool) {
+    for (i, &word) in set.iter().enumerate() {
+        let mut rest = word;
+        while rest != 0 {
+            let doc = (i as u32) << 6 | rest.trailing_zeros();
+            rest &= rest - 1;
+            if !visit(doc) {
+                return;
+            }
+        }
+    }
+}
+/// Adds every ordinal of the half-open range.
+pub fn insert_range(set: &mut [u64], low: u32, high: u32) {
+    if low >= high {
+        return;
+    }
+    let (first, last) = (low as usize >> 6, (high - 1) as usize >> 6);
+    let from = u64::MAX << (low & 63);
+    let to = u64::MAX >> (63 - ((high - 1) & 63));
+    if first == last {
+        set[first] |= from & to;
+        return;
+    }
+    set[first] |= from;
+    set[first + 1..last].fill(u64::MAX);
+    set[last] |= to;
+}
+/// Clears every word that holds an ordinal of the half-open range.
+pub fn clear_range(set: &mut [u64], low: u32, high: u32) {
+    if low < high {
+        set[low as usize >> 6..=(high - 1) as usize >> 6].fill(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_set_exactly_their_bits() {
+        for (low, high) in [(0, 0), (0, 1), (0, 64), (3, 64), (3, 65), (60, 130), (64, 128), (1, 200)] {
+            let mut set = vec![0; 4];
+            insert_range(&mut set, low, high);
+            let mut found = vec![];
+            each(&set, |doc| {
+                found.push(doc);
+                true
+            });
+            assert_eq!(found, (low..high).collect::<Vec<_>>());
+            clear_range(&mut set, low, high);
+            assert_eq!(count(&set), 0);
+        }
+    }
+    #[test]
+    fn fill_stops_at_the_last_document() {
+        for documents in [0, 1, 63, 64, 65, 128] {
+            let mut set = vec![0; words_for(documents)];
+            fill_all(&mut set, documents);
+            assert_eq!(count(&set), u64::from(documents));
+        }
+    }
+}

@@ -1,0 +1,489 @@
+//! Which documents of one segment match a query, how many are they, and which come first?
+//!
+//! Hot path: sets decide membership and the count; the tuple is computed only for documents of the best tier (documents
+//! with the same number of typos) that can still enter the page. No allocation per document.
+
+use super::bits;
+use super::scratch::Scratch;
+use super::slot::{ExpandOptions, Slot, add_documents, all_listed, each_document, expand};
+use crate::index::{Lists, Segment, position};
+use crate::query::Plan;
+use crate::ranking::context::SegmentContext;
+use crate::ranking::evaluate::{EXACT_WORD_CHARS_MIN, Evaluator, FAR};
+use crate::ranking::key::Tuple;
+use crate::ranking::top::{Ranked, Top};
+use quorate_model::params::ExactOnSingleWord;
+use std::time::Instant;
+
+/// Postings up to which candidates are a list instead of a set.
+const LIST_MAX: u64 = 4_096;
+/// Postings up to which a single word is ranked from its lists alone.
+const SINGLE_MAX: u64 = 400_000;
+/// Hits up to which a single word is ranked from its lists: a document may come up again, which costs a look at all.
+const SINGLE_LIMIT_MAX: usize = 100;
+/// Documents left after the first tier from which on tiers are computed as sets.
+const TIERS_MIN: u64 = 2_000;
+/// Documents between two looks at the clock.
+const CLOCK_EVERY: u32 = 1_024;
+
+/// What one segment contributes to a search.
+#[derive(Debug, Default)]
+pub struct SegmentHits {
+    /// The best documents, best first; all of them when the plan asks for all.
+    pub ranked: Vec<Ranked>,
+    /// Documents that match.
+    pub count: u64,
+    /// The documents that match, when the plan asks for the set.
+    pub matched: Option<Vec<u64>>,
+    /// The expanded words.
+    pub slots: Vec<Slot>,
+    /// Whether the count may be too low because time ran out.
+    pub count_cut: bool,
+    /// Whether the order is only that of the documents looked at: the budget or the time ran out.
+    pub order_cut: bool,
+}
+
+/// Runs the plan on one segment.
+pub fn search_segment(
+    segment: &Segment,
+    plan: &Plan,
+    context: &mut SegmentContext<'_>,
+    scratch: &mut Scratch,
+) -> SegmentHits {
+    if plan.words.is_empty() {
+        return without_words(segment, plan, context, scratch);
+    }
+    let options = ExpandOptions { deep: plan.deep, whole_words: plan.rules.prefixes != u32::MAX };
+    let slots: Vec<Slot> = plan.words.iter().map(|word| expand(segment, word, options)).collect();
+    let impossible = slots.iter().any(|slot| slot.is_empty() && !slot.optional);
+    if impossible || slots.iter().all(Slot::is_empty) {
+        let matched = plan.wants_set.then(|| empty_set(segment));
+        return SegmentHits { matched, slots, ..SegmentHits::default() };
+    }
+    let mut terms = std::mem::take(&mut scratch.terms);
+    terms.resize(terms.len().max(segment.term_count() as usize / 64 + 1), 0);
+    mark_terms(&slots, |low, high| bits::insert_range(&mut terms, low, high));
+    let lists = segment.lists();
+    let evaluator = Evaluator::new(lists, &slots, &plan.rules, &terms);
+    let top = Top::new(plan.limit);
+    let run =
+        Run { segment, lists, plan, slots: &slots, evaluator, top, count_cut: false, order_cut: false };
+    let hits = run.search(context, scratch);
+    mark_terms(&slots, |low, high| bits::clear_range(&mut terms, low, high));
+    scratch.terms = terms;
+    SegmentHits { slots, ..hits }
+}
+/// Calls `mark` with every range of terms that some slot matches.
+pub fn mark_terms(slots: &[Slot], mut mark: impl FnMut(u32, u32)) {
+    for slot in slots {
+        for interval in slot.intervals.iter().chain(&slot.whole_words) {
+            mark(interval.low, interval.high);
+        }
+    }
+}
+fn empty_set(segment: &Segment) -> Vec<u64> {
+    vec![0; bits::words_for(segment.doc_count())]
+}
+/// Every document that may be shown, in document order unless something else ranks.
+fn without_words(
+    segment: &Segment,
+    plan: &Plan,
+    context: &mut SegmentContext<'_>,
+    scratch: &mut Scratch,
+) -> SegmentHits {
+    let mut set = scratch.take(bits::words_for(segment.doc_count()));
+    match context.allowed.as_deref() {
+        Some(allowed) => set.copy_from_slice(allowed),
+        None => bits::fill_all(&mut set, segment.doc_count()),
+    }
+    let count = bits::count(&set);
+    let mut top = Top::new(plan.limit);
+    let order_is_known = !context.ranks(&plan.layout);
+    let mut cut = false;
+    let mut clock = Clock::new(plan.deadline);
+    bits::each(&set, |doc| {
+        let tuple = context.complete(doc, Tuple::default());
+        top.push((plan.layout.key(&tuple), doc));
+        if clock.is_over() {
+            cut = true;
+            return false;
+        }
+        !(order_is_known && top.is_full())
+    });
+    let matched = if plan.wants_set {
+        Some(set)
+    } else {
+        scratch.give(set);
+        None
+    };
+    let ranked = top.into_sorted();
+    SegmentHits { ranked, count, matched, slots: vec![], count_cut: false, order_cut: cut }
+}
+
+/// Looks at the time now and then.
+struct Clock {
+    deadline: Instant,
+    left: u32,
+}
+impl Clock {
+    fn new(deadline: Instant) -> Clock {
+        Clock { deadline, left: CLOCK_EVERY }
+    }
+    #[inline]
+    fn is_over(&mut self) -> bool {
+        self.left -= 1;
+        if self.left > 0 {
+            return false;
+        }
+        self.left = CLOCK_EVERY;
+        Instant::now() >= self.deadline
+    }
+}
+struct Run<'a> {
+    segment: &'a Segment,
+    lists: Lists<'a>,
+    plan: &'a Plan,
+    slots: &'a [Slot],
+    evaluator: Evaluator<'a>,
+    top: Top,
+    count_cut: bool,
+    order_cut: bool,
+}
+/// The state of one tier's scan.
+struct Tier<'a> {
+    set: &'a [u64],
+    /// The best key a document of the tier can have.
+    bound: u128,
+}
+impl Run<'_> {
+    fn search(mut self, context: &mut SegmentContext<'_>, scratch: &mut Scratch) -> SegmentHits {
+        let words = bits::words_for(self.segment.doc_count());
+        let (count, matched) = if self.is_plain_single_word(context) {
+            self.single(context, scratch)
+        } else {
+            let driver = self.slots.iter().filter(|slot| !slot.optional).min_by_key(|slot| slot.postings);
+            match driver {
+                Some(driver) if driver.postings <= LIST_MAX => self.by_list(driver, context, scratch),
+                Some(_) | None => self.by_sets(context, scratch),
+            }
+        };
+        debug_assert!(matched.as_ref().is_none_or(|set| set.len() == words));
+        let ranked = self.top.into_sorted();
+        let (count_cut, order_cut) = (self.count_cut, self.order_cut);
+        SegmentHits { ranked, count, matched, slots: vec![], count_cut, order_cut }
+    }
+    /// Whether membership follows from sets of terms.
+    fn sets_decide(&self) -> bool {
+        self.plan.rules.sets_decide() && !self.slots.iter().any(|slot| slot.follows)
+    }
+    fn is_plain_single_word(&self, context: &SegmentContext<'_>) -> bool {
+        let [slot] = self.slots else { return false };
+        self.sets_decide()
+            && self.plan.limit <= SINGLE_LIMIT_MAX
+            && self.plan.rules.exact == u32::MAX
+            && !context.ranks(&self.plan.layout)
+            && slot.postings < SINGLE_MAX.min(u64::from(self.segment.doc_count()) * 2)
+            && slot.intervals.iter().all(|i| all_listed(&self.lists, i.low, i.high))
+    }
+    /// One word: the lists carry the best position of each term in each document.
+    fn single(
+        &mut self,
+        context: &mut SegmentContext<'_>,
+        scratch: &mut Scratch,
+    ) -> (u64, Option<Vec<u64>>) {
+        let (lists, slot) = (self.lists, &self.slots[0]);
+        let exact_range = slot.exact.filter(|_| slot.has_typo_free()).map_or(0..0, |ordinal| {
+            lists.csr_off[ordinal as usize] as usize..lists.csr_off[ordinal as usize + 1] as usize
+        });
+        let mut intervals = slot.intervals.clone();
+        intervals.sort_unstable_by_key(|interval| interval.typos);
+        let layout = self.plan.layout;
+        for interval in &intervals {
+            let tuple =
+                context.complete(0, Tuple { typos: interval.typos.into(), inexact: 1, ..Tuple::default() });
+            let base = layout.key(&tuple);
+            let base_exact = layout.key(&Tuple { inexact: 0, ..tuple });
+            if self.top.beats(base_exact) {
+                continue;
+            }
+            let range =
+                lists.csr_off[interval.low as usize] as usize..lists.csr_off[interval.high as usize] as usize;
+            for i in range {
+                let (doc, place) = (lists.csr[i], lists.imp[i]);
+                let attribute = if self.plan.rules.attributes_rank { position::place(place) } else { 0 };
+                let exact = exact_range.contains(&i) && self.single_is_exact(place);
+                let base = if exact { base_exact } else { base };
+                let entry = (base | layout.attribute(attribute.into()), doc);
+                if self.top.would_enter(entry) && context.is_allowed(doc) {
+                    self.top.push_again(entry);
+                }
+            }
+        }
+        self.count_single(slot, context, scratch)
+    }
+    /// Whether an occurrence of the word itself counts as exact; `place` carries the whole-value flag.
+    fn single_is_exact(&self, place: u16) -> bool {
+        match self.plan.rules.exact_on_single_word {
+            ExactOnSingleWord::Attribute => position::whole_value(place),
+            ExactOnSingleWord::None => false,
+            ExactOnSingleWord::Word => self.plan.words[0].chars.len() >= EXACT_WORD_CHARS_MIN,
+        }
+    }
+    fn count_single(
+        &self,
+        slot: &Slot,
+        context: &SegmentContext<'_>,
+        scratch: &mut Scratch,
+    ) -> (u64, Option<Vec<u64>>) {
+        if slot.postings > LIST_MAX || self.plan.wants_set {
+            let mut set = scratch.take(bits::words_for(self.segment.doc_count()));
+            slot.fill(self.segment, &self.lists, u8::MAX, &mut set);
+            context.restrict(&mut set);
+            let count = bits::count(&set);
+            if self.plan.wants_set {
+                return (count, Some(set));
+            }
+            scratch.give(set);
+            return (count, None);
+        }
+        let docs = &mut scratch.docs;
+        docs.clear();
+        for interval in &slot.intervals {
+            each_document(self.segment, &self.lists, interval.low, interval.high, |doc| docs.push(doc));
+        }
+        docs.sort_unstable();
+        docs.dedup();
+        (docs.iter().filter(|&&doc| context.is_allowed(doc)).count() as u64, None)
+    }
+    /// Few candidates: every one is evaluated, which also decides whether it matches.
+    fn by_list(
+        &mut self,
+        driver: &Slot,
+        context: &mut SegmentContext<'_>,
+        scratch: &mut Scratch,
+    ) -> (u64, Option<Vec<u64>>) {
+        let mut docs = std::mem::take(&mut scratch.docs);
+        docs.clear();
+        for interval in &driver.intervals {
+            each_document(self.segment, &self.lists, interval.low, interval.high, |doc| docs.push(doc));
+        }
+        docs.sort_unstable();
+        docs.dedup();
+        let mut set = self.plan.wants_set.then(|| scratch.take(bits::words_for(self.segment.doc_count())));
+        let mut count = 0;
+        let mut clock = Clock::new(self.plan.deadline);
+        for &doc in &docs {
+            if !context.is_allowed(doc) {
+                continue;
+            }
+            if let Some(tuple) = self.evaluator.evaluate(doc) {
+                count += 1;
+                let key = self.plan.layout.key(&context.complete(doc, tuple));
+                self.top.push((key, doc));
+                if let Some(set) = &mut set {
+                    bits::insert(set, doc);
+                }
+            }
+            if clock.is_over() {
+                self.count_cut = true;
+                break;
+            }
+        }
+        scratch.docs = docs;
+        (count, set)
+    }
+    /// The documents that have every mandatory word, or any word when all are optional.
+    fn candidates(&self, context: &SegmentContext<'_>, scratch: &mut Scratch) -> Vec<u64> {
+        let words = bits::words_for(self.segment.doc_count());
+        let mut set = scratch.take(words);
+        let mut mandatory: Vec<&Slot> = self.slots.iter().filter(|slot| !slot.optional).collect();
+        mandatory.sort_by_key(|slot| slot.postings);
+        match mandatory.split_first() {
+            Some((first, rest)) => {
+                first.fill(self.segment, &self.lists, u8::MAX, &mut set);
+                let mut other = scratch.take(words);
+                for slot in rest {
+                    match self.segment.bitmap(slot.low, slot.high) {
+                        Some(bitmap) if slot.typos_max == 0 => bits::and(&mut set, bitmap),
+                        Some(_) | None => {
+                            slot.fill(self.segment, &self.lists, u8::MAX, &mut other);
+                            bits::and(&mut set, &other);
+                        }
+                    }
+                }
+                scratch.give(other);
+            }
+            None => {
+                for interval in self.slots.iter().flat_map(|slot| &slot.intervals) {
+                    add_documents(self.segment, &self.lists, interval.low, interval.high, &mut set);
+                }
+            }
+        }
+        context.restrict(&mut set);
+        set
+    }
+    fn by_sets(
+        &mut self,
+        context: &mut SegmentContext<'_>,
+        scratch: &mut Scratch,
+    ) -> (u64, Option<Vec<u64>>) {
+        let candidates = self.candidates(context, scratch);
+        if !self.sets_decide() {
+            return self.evaluated_set(candidates, context, scratch);
+        }
+        let count = bits::count(&candidates);
+        let any_typo = self.slots.iter().any(|slot| slot.typos_max > 0);
+        let tiered = self.plan.typos_rank_first && any_typo && !self.slots.iter().any(|slot| slot.optional);
+        if !tiered {
+            let bound = self.bound(0, context);
+            self.scan(Tier { set: &candidates, bound }, context);
+        } else {
+            self.by_tiers(&candidates, context, scratch);
+        }
+        if self.plan.wants_set {
+            return (count, Some(candidates));
+        }
+        scratch.give(candidates);
+        (count, None)
+    }
+    /// Positions decide membership: every candidate is evaluated.
+    fn evaluated_set(
+        &mut self,
+        mut candidates: Vec<u64>,
+        context: &mut SegmentContext<'_>,
+        scratch: &mut Scratch,
+    ) -> (u64, Option<Vec<u64>>) {
+        let mut matched = scratch.take(candidates.len());
+        let mut clock = Clock::new(self.plan.deadline);
+        bits::each(&candidates, |doc| {
+            if let Some(tuple) = self.evaluator.evaluate(doc) {
+                bits::insert(&mut matched, doc);
+                self.top.push((self.plan.layout.key(&context.complete(doc, tuple)), doc));
+            }
+            self.count_cut |= clock.is_over();
+            !self.count_cut
+        });
+        std::mem::swap(&mut candidates, &mut matched);
+        scratch.give(matched);
+        let count = bits::count(&candidates);
+        if self.plan.wants_set {
+            return (count, Some(candidates));
+        }
+        scratch.give(candidates);
+        (count, None)
+    }
+    /// The best key a document with `typos` typos can have.
+    fn bound(&self, typos: u32, context: &SegmentContext<'_>) -> u128 {
+        let optional = self.slots.iter().any(|slot| slot.optional);
+        let pairs = if optional { 0 } else { self.slots.len() as u32 - 1 };
+        let place = |best: u16| u32::from(position::place(best));
+        let attribute = match typos {
+            0 if !optional && self.plan.typos_rank_first => {
+                self.slots.iter().map(|slot| place(slot.best_typo_free)).min()
+            }
+            _ => self.slots.iter().map(|slot| place(slot.best)).min(),
+        };
+        let inexact = match typos {
+            0 => self.slots.iter().filter(|slot| slot.exact.is_none()).count() as u32,
+            _ => 1,
+        };
+        self.plan.layout.key(&Tuple {
+            typos,
+            geo: 0,
+            missing: 0,
+            filters: context.score_max(),
+            proximity: pairs * self.plan.rules.min_proximity.min(FAR),
+            attribute: if self.plan.rules.attributes_rank { attribute.unwrap_or(0) } else { 0 },
+            inexact,
+            group: 0,
+        })
+    }
+    /// Evaluates documents in order until none that follows can enter the page.
+    fn scan(&mut self, tier: Tier<'_>, context: &mut SegmentContext<'_>) {
+        let mut evaluated = 0u64;
+        let mut clock = Clock::new(self.plan.deadline);
+        bits::each(tier.set, |doc| {
+            if let Some(tuple) = self.evaluator.evaluate(doc) {
+                let tuple = context.complete(doc, tuple);
+                self.top.push((self.plan.layout.key(&tuple), doc));
+            }
+            evaluated += 1;
+            if evaluated & 31 == 0 && self.top.closed_to(tier.bound) {
+                return false;
+            }
+            if evaluated >= self.plan.budget && self.top.is_full() || clock.is_over() {
+                self.order_cut = true;
+                return false;
+            }
+            true
+        });
+    }
+    /// Documents by the number of their typos, fewest first, until the page is full.
+    fn by_tiers(&mut self, candidates: &[u64], context: &mut SegmentContext<'_>, scratch: &mut Scratch) {
+        let mut rest = scratch.copy(candidates);
+        let mut other = scratch.take(candidates.len());
+        if self.slots.iter().all(Slot::has_typo_free) {
+            let mut set = scratch.copy(candidates);
+            for slot in self.slots.iter().filter(|slot| slot.typos_max > 0) {
+                match self.segment.bitmap(slot.low, slot.high) {
+                    Some(bitmap) => bits::and(&mut set, bitmap),
+                    None => {
+                        slot.fill(self.segment, &self.lists, 0, &mut other);
+                        bits::and(&mut set, &other);
+                    }
+                }
+            }
+            let bound = self.bound(0, context);
+            self.scan(Tier { set: &set, bound }, context);
+            bits::and_not(&mut rest, &set);
+            scratch.give(set);
+        }
+        if !self.top.is_full() && bits::count(&rest) > TIERS_MIN {
+            for typos in 1..=2u8 {
+                let set = self.at_most(typos, &rest, scratch);
+                let bound = self.bound(typos.into(), context);
+                self.scan(Tier { set: &set, bound }, context);
+                bits::and_not(&mut rest, &set);
+                scratch.give(set);
+                if self.top.is_full() {
+                    break;
+                }
+            }
+        }
+        if !self.top.is_full() {
+            let bound = self.bound(1, context);
+            self.scan(Tier { set: &rest, bound }, context);
+        }
+        scratch.give(rest);
+        scratch.give(other);
+    }
+    /// The documents of `within` with at most `typos` typos over all words.
+    fn at_most(&self, typos: u8, within: &[u64], scratch: &mut Scratch) -> Vec<u64> {
+        let tiers = usize::from(typos) + 1;
+        let mut reached: Vec<Vec<u64>> = (0..tiers).map(|_| scratch.copy(within)).collect();
+        for slot in self.slots {
+            let of_slot: Vec<Vec<u64>> = (0..typos + 1)
+                .map(|t| {
+                    let mut set = scratch.take(within.len());
+                    slot.fill(self.segment, &self.lists, t, &mut set);
+                    set
+                })
+                .collect();
+            // from the most typos down, so that smaller totals are still those of the words before
+            for total in (0..tiers).rev() {
+                let mut sum = scratch.take(within.len());
+                for own in 0..=total {
+                    for ((x, a), b) in sum.iter_mut().zip(&reached[total - own]).zip(&of_slot[own]) {
+                        *x |= a & b;
+                    }
+                }
+                let old = std::mem::replace(&mut reached[total], sum);
+                scratch.give(old);
+            }
+            of_slot.into_iter().for_each(|set| scratch.give(set));
+        }
+        let last = reached.pop().unwrap_or_default();
+        reached.into_iter().for_each(|set| scratch.give(set));
+        last
+    }
+}

@@ -1,0 +1,243 @@
+//! Which records of a whole shard match, in which order? The segments' answers put together.
+
+use super::bits;
+use super::collect::{SegmentHits, search_segment};
+use super::scratch::Scratch;
+use super::slot::{ExpandOptions, Slot, expand};
+use crate::filter::scores::{Scores, Summing};
+use crate::filter::filter_set;
+use crate::index::{Segment, ShardView};
+use crate::query::{Plan, Word};
+use crate::ranking::context::{Groups, SegmentContext};
+use crate::ranking::evaluate::{Evaluator, PositionRules};
+use crate::ranking::geo::{self, NOWHERE};
+use quorate_model::params::{ExactOnSingleWord, TypoTolerance};
+use quorate_model::{Filter, SearchParams, Settings};
+use std::cmp::Ordering;
+
+/// A document of a view and the key that ranked it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Number of the segment in the view.
+    pub segment: usize,
+    /// Document of the segment.
+    pub doc: u32,
+    /// Its key, the group number included.
+    pub key: u128,
+}
+/// What a query found in a view.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The best documents, best first.
+    pub entries: Vec<Entry>,
+    /// Documents that match.
+    pub count: u64,
+    /// The matching documents of each segment, when asked for.
+    pub matched: Vec<Vec<u64>>,
+    /// The expanded words of each segment.
+    pub slots: Vec<Vec<Slot>>,
+    /// Whether the count may be too low because time ran out.
+    pub count_cut: bool,
+    /// Whether the order is only that of the documents looked at.
+    pub order_cut: bool,
+}
+/// A query's segments with what filters and places say about them.
+pub struct Prepared<'a> {
+    view: &'a ShardView,
+    /// One for each segment of the view.
+    pub contexts: Vec<SegmentContext<'a>>,
+    /// Metres that were chosen as the radius, when they were.
+    pub automatic_radius: Option<u64>,
+}
+
+impl<'a> Prepared<'a> {
+    /// Evaluates filters, places and exclusions on every segment.
+    pub fn new(
+        view: &'a ShardView,
+        settings: &Settings,
+        params: &SearchParams,
+        plan: &'a Plan,
+        scratch: &mut Scratch,
+    ) -> Self {
+        let summing =
+            if params.sum_or_filters_scores.unwrap_or(false) { Summing::All } else { Summing::Highest };
+        let mut prepared = Prepared { view, contexts: vec![], automatic_radius: None };
+        for segment in view.segments() {
+            let metres = plan.geo.centre.map(|centre| geo::distances(segment, centre));
+            prepared.contexts.push(SegmentContext {
+                allowed: allowed(segment, settings, &params.filter, plan, scratch),
+                scores: Scores::new(
+                    segment,
+                    &settings.index,
+                    &params.filter,
+                    &params.optional_filter,
+                    summing,
+                ),
+                metres,
+                geo: &plan.geo,
+                groups: None,
+            });
+        }
+        if plan.geo.centre.is_some() {
+            prepared.apply_radius(plan);
+        }
+        prepared
+    }
+    /// Restricts to the radius; records without a point are out (C§7.3).
+    fn apply_radius(&mut self, plan: &Plan) {
+        let mut all: Vec<u32> = vec![];
+        for context in &self.contexts {
+            let metres = context.metres.iter().flatten().enumerate();
+            all.extend(metres.filter(|(doc, _)| context.is_allowed(*doc as u32)).map(|(_, &m)| m));
+        }
+        let (radius, automatic) = geo::radius(&plan.geo, &mut all);
+        self.automatic_radius = automatic.then_some(u64::from(radius));
+        for context in &mut self.contexts {
+            let Some(metres) = &context.metres else { continue };
+            let mut near = vec![0; bits::words_for(metres.len() as u32)];
+            for (doc, &m) in metres.iter().enumerate() {
+                if m != NOWHERE && m <= radius {
+                    bits::insert(&mut near, doc as u32);
+                }
+            }
+            context.restrict(&mut near);
+            context.allowed = Some(near);
+        }
+    }
+    /// Runs the plan. `min` and `strict` typo tolerance cut the result here (C§4.5).
+    pub fn run(&mut self, plan: &Plan, tolerance: TypoTolerance, scratch: &mut Scratch) -> Found {
+        let mut found = Found::default();
+        let view = self.view;
+        for (number, (segment, context)) in view.segments().iter().zip(&mut self.contexts).enumerate() {
+            context.groups = (plan.leading_sorts > 0).then(|| Groups::new(segment, plan.leading_sorts));
+            let SegmentHits { ranked, count, matched, slots, count_cut, order_cut } =
+                search_segment(segment, plan, context, scratch);
+            found.entries.extend(ranked.into_iter().map(|(key, doc)| Entry { segment: number, doc, key }));
+            found.count += count;
+            found.matched.extend(matched);
+            found.slots.push(slots);
+            found.count_cut |= count_cut;
+            found.order_cut |= order_cut;
+        }
+        if view.segments().len() > 1 {
+            found.entries.sort_by(|a, b| compare(view, plan, a, b));
+        }
+        match tolerance {
+            TypoTolerance::On | TypoTolerance::Off => {}
+            TypoTolerance::Min => found.keep_typo_counts(view, plan, 1),
+            TypoTolerance::Strict => found.keep_typo_counts(view, plan, 2),
+        }
+        found.entries.truncate(plan.limit);
+        found
+    }
+}
+impl Found {
+    /// Keeps the hits with the `kept` lowest numbers of typos; typos rank first, so they lead.
+    fn keep_typo_counts(&mut self, view: &ShardView, plan: &Plan, kept: usize) {
+        let mut seen: Vec<u32> = vec![];
+        let end = self.entries.iter().position(|entry| {
+            let typos = plan.layout.typos(entry.key);
+            if !seen.contains(&typos) {
+                seen.push(typos);
+            }
+            seen.len() > kept
+        });
+        let Some(end) = end else { return };
+        self.entries.truncate(end);
+        self.count = end as u64;
+        if !self.matched.is_empty() {
+            self.matched = sets_of(view, &self.entries);
+        }
+    }
+}
+/// The sets of documents that the entries name, one for each segment.
+pub fn sets_of(view: &ShardView, entries: &[Entry]) -> Vec<Vec<u64>> {
+    let empty = |segment: &Segment| vec![0; bits::words_for(segment.doc_count())];
+    let mut sets: Vec<Vec<u64>> = view.segments().iter().map(empty).collect();
+    for entry in entries {
+        bits::insert(&mut sets[entry.segment], entry.doc);
+    }
+    sets
+}
+/// Compares documents of different segments: sort keys, criteria, then the custom order.
+fn compare(view: &ShardView, plan: &Plan, a: &Entry, b: &Entry) -> Ordering {
+    let (segment_a, segment_b) = (&view.segments()[a.segment], &view.segments()[b.segment]);
+    let by_sort = match plan.leading_sorts {
+        0 => Ordering::Equal,
+        keys => Groups::prefix(segment_a, keys, a.doc).cmp(Groups::prefix(segment_b, keys, b.doc)),
+    };
+    by_sort
+        .then_with(|| plan.layout.without_group(a.key).cmp(&plan.layout.without_group(b.key)))
+        .then_with(|| segment_a.rank(a.doc).cmp(segment_b.rank(b.doc)))
+}
+/// The documents that may be shown; `None` = all.
+fn allowed(
+    segment: &Segment,
+    settings: &Settings,
+    filter: &Filter,
+    plan: &Plan,
+    scratch: &mut Scratch,
+) -> Option<Vec<u64>> {
+    let mut set = filter_set(segment, &settings.index, filter);
+    let mut restrict = |other: &[u64]| match &mut set {
+        Some(set) => bits::and(set, other),
+        None => set = Some(other.to_vec()),
+    };
+    if let Some(alive) = segment.alive() {
+        restrict(alive);
+    }
+    if !plan.geo.boxes.is_empty() || !plan.geo.polygons.is_empty() {
+        restrict(&geo::inside(segment, &plan.geo));
+    }
+    if plan.excluded.is_empty() {
+        return set;
+    }
+    let mut set = set.unwrap_or_else(|| {
+        let mut all = vec![0; bits::words_for(segment.doc_count())];
+        bits::fill_all(&mut all, segment.doc_count());
+        all
+    });
+    for phrase in &plan.excluded {
+        let with = phrase_set(segment, phrase, scratch);
+        bits::and_not(&mut set, &with);
+        scratch.give(with);
+    }
+    Some(set)
+}
+/// The documents that contain the words next to each other, in any attribute.
+fn phrase_set(segment: &Segment, words: &[Word], scratch: &mut Scratch) -> Vec<u64> {
+    let lists = segment.lists();
+    let slots: Vec<Slot> = words.iter().map(|word| expand(segment, word, ExpandOptions::default())).collect();
+    let mut set = scratch.take(bits::words_for(segment.doc_count()));
+    bits::fill_all(&mut set, segment.doc_count());
+    let mut other = scratch.take(set.len());
+    for slot in &slots {
+        slot.fill(segment, &lists, u8::MAX, &mut other);
+        bits::and(&mut set, &other);
+    }
+    scratch.give(other);
+    if slots.len() > 1 {
+        let rules = PositionRules {
+            searched: u32::MAX,
+            typos: u32::MAX,
+            prefixes: u32::MAX,
+            exact: u32::MAX,
+            unordered: 0,
+            attributes_rank: false,
+            attribute_of_all_matches: false,
+            min_proximity: 1,
+            exact_on_single_word: ExactOnSingleWord::None,
+        };
+        // every word has at most one interval, so the bits of terms are not looked at
+        let mut evaluator = Evaluator::new(lists, &slots, &rules, &[]);
+        let candidates = scratch.copy(&set);
+        bits::each(&candidates, |doc| {
+            if evaluator.evaluate(doc).is_none() {
+                set[doc as usize >> 6] &= !(1 << (doc & 63));
+            }
+            true
+        });
+        scratch.give(candidates);
+    }
+    set
+}

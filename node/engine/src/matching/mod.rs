@@ -1,0 +1,7 @@
+//! Which documents of a segment contain the words of a query?
+pub mod bits;
+pub mod collect;
+pub mod find;
+pub mod scratch;
+pub mod slot;
+pub mod typo;

@@ -1,0 +1,181 @@
+//! Which terms of one segment does a query word stand for?
+
+use super::bits;
+use super::typo::{Interval, Tolerance, typo_intervals};
+use crate::index::{Lists, Segment};
+use crate::query::Word;
+use std::ops::Deref;
+use tantivy_fst::raw::Fst;
+
+/// A query word with everything it matches in one segment.
+#[derive(Clone, Debug, Default)]
+pub struct Slot {
+    /// All intervals: the typo-free one first when there is one, then the others by ordinal.
+    pub intervals: Vec<Interval>,
+    /// Intervals when the word may not be a prefix; used where attributes switch prefixes off.
+    pub whole_words: Vec<Interval>,
+    /// The typo-free interval, empty when `low == high`.
+    pub low: u32,
+    /// End of the typo-free interval.
+    pub high: u32,
+    /// Ordinal of the term that is the word itself.
+    pub exact: Option<u32>,
+    /// Documents on all lists, repetitions counted.
+    pub postings: u64,
+    /// Lowest position of any matched term: the bound of the attribute criterion.
+    pub best: u16,
+    /// Lowest position of any typo-free term.
+    pub best_typo_free: u16,
+    /// Most typos of any interval.
+    pub typos_max: u8,
+    /// Characters of the word.
+    pub characters: usize,
+    /// Whether a document may lack the word.
+    pub optional: bool,
+    /// Whether the word must follow the previous one directly.
+    pub follows: bool,
+}
+/// Where a slot sends its terms with typos.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct ExpandOptions {
+    /// Two edits with one of them on the first letter are looked for as well.
+    pub deep: bool,
+    /// The intervals without prefixes are needed too.
+    pub whole_words: bool,
+}
+
+/// Finds the terms of `word` in the segment.
+pub fn expand(segment: &Segment, word: &Word, options: ExpandOptions) -> Slot {
+    let lists = segment.lists();
+    let terms = segment.term_count();
+    let characters = word.chars.len();
+    let mut slot = Slot { characters, optional: word.optional, follows: word.follows, ..Slot::default() };
+    let found = locate(segment.fst(), terms, word.text.as_bytes());
+    if let Some((low, high, is_term)) = found {
+        slot.exact = is_term.then_some(low);
+        (slot.low, slot.high) = match (word.prefix, is_term) {
+            (true, _) => (low, high),
+            (false, true) => (low, low + 1),
+            (false, false) => (0, 0),
+        };
+    }
+    let tolerance = Tolerance { edits: word.edits, prefix: word.prefix, deep: options.deep };
+    slot.intervals = with_typos(segment, word, (slot.low, slot.high), tolerance);
+    if options.whole_words {
+        let exact = slot.exact.map_or((0, 0), |ordinal| (ordinal, ordinal + 1));
+        slot.whole_words = with_typos(segment, word, exact, Tolerance { prefix: false, ..tolerance });
+    }
+    slot.typos_max = slot.intervals.iter().map(|i| i.typos).max().unwrap_or(0);
+    slot.postings = slot.intervals.iter().map(|i| postings(&lists, i.low, i.high)).sum();
+    let best = |low: u32, high: u32| {
+        lists.best[low as usize..high as usize].iter().copied().min().unwrap_or(u16::MAX)
+    };
+    slot.best_typo_free = best(slot.low, slot.high);
+    slot.best = slot.intervals.iter().map(|i| best(i.low, i.high)).min().unwrap_or(u16::MAX);
+    slot
+}
+fn with_typos(segment: &Segment, word: &Word, free: (u32, u32), tolerance: Tolerance) -> Vec<Interval> {
+    let (low, high) = free;
+    let mut out = vec![];
+    if low < high {
+        out.push(Interval { low, high, typos: 0 });
+    }
+    if tolerance.edits == 0 {
+        return out;
+    }
+    let mut near = vec![];
+    typo_intervals(segment.fst(), segment.term_count(), &word.chars, tolerance, &mut near);
+    for interval in near {
+        if low >= high || interval.high <= low || interval.low >= high {
+            out.push(interval);
+            continue;
+        }
+        if interval.low < low {
+            out.push(Interval { high: low, ..interval });
+        }
+        if interval.high > high {
+            out.push(Interval { low: high, ..interval });
+        }
+    }
+    out
+}
+/// The ordinals of the terms that start with `key`, and whether `key` is itself one (then it is the first).
+pub fn locate<D: Deref<Target = [u8]>>(fst: &Fst<D>, terms: u32, key: &[u8]) -> Option<(u32, u32, bool)> {
+    let (mut node, mut low, mut high) = (fst.root(), 0u64, u64::from(terms));
+    for &byte in key {
+        let i = node.find_input(byte)?;
+        let transition = node.transition(i);
+        if i + 1 < node.len() {
+            high = low + node.transition(i + 1).out.value();
+        }
+        low += transition.out.value();
+        node = fst.node(transition.addr);
+    }
+    Some((low as u32, high as u32, node.is_final()))
+}
+/// Positions of the terms with a bitmap among `low..high`, as a range of `lists.dense`.
+fn dense_within(lists: &Lists<'_>, low: u32, high: u32) -> std::ops::Range<usize> {
+    let start = lists.dense.partition_point(|&ordinal| ordinal < low);
+    let length = lists.dense[start..].partition_point(|&ordinal| ordinal < high);
+    start..start + length
+}
+/// Documents on the lists and bitmaps of the terms `low..high`, repetitions counted.
+pub fn postings(lists: &Lists<'_>, low: u32, high: u32) -> u64 {
+    let listed = u64::from(lists.csr_off[high as usize] - lists.csr_off[low as usize]);
+    listed + dense_within(lists, low, high).map(|i| u64::from(lists.dense_df[i])).sum::<u64>()
+}
+/// Whether every term of `low..high` has a plain list.
+pub fn all_listed(lists: &Lists<'_>, low: u32, high: u32) -> bool {
+    dense_within(lists, low, high).is_empty()
+}
+/// Adds the documents of the terms `low..high` to `set`.
+pub fn add_documents(segment: &Segment, lists: &Lists<'_>, low: u32, high: u32, set: &mut [u64]) {
+    if low >= high {
+        return;
+    }
+    if let Some(bitmap) = segment.bitmap(low, high) {
+        bits::or(set, bitmap);
+        return;
+    }
+    let range = lists.csr_off[low as usize] as usize..lists.csr_off[high as usize] as usize;
+    for &doc in &lists.csr[range] {
+        bits::insert(set, doc);
+    }
+    for i in dense_within(lists, low, high) {
+        let ordinal = lists.dense[i];
+        if let Some(bitmap) = segment.bitmap(ordinal, ordinal + 1) {
+            bits::or(set, bitmap);
+        }
+    }
+}
+/// Calls `visit` with the documents of the terms `low..high`, repetitions included, in no particular order.
+pub fn each_document(segment: &Segment, lists: &Lists<'_>, low: u32, high: u32, mut visit: impl FnMut(u32)) {
+    let range = lists.csr_off[low as usize] as usize..lists.csr_off[high as usize] as usize;
+    lists.csr[range].iter().for_each(|&doc| visit(doc));
+    for i in dense_within(lists, low, high) {
+        let ordinal = lists.dense[i];
+        if let Some(bitmap) = segment.bitmap(ordinal, ordinal + 1) {
+            bits::each(bitmap, |doc| {
+                visit(doc);
+                true
+            });
+        }
+    }
+}
+impl Slot {
+    /// Makes `set` the documents that contain the word with at most `typos` typos.
+    pub fn fill(&self, segment: &Segment, lists: &Lists<'_>, typos: u8, set: &mut [u64]) {
+        set.fill(0);
+        for interval in self.intervals.iter().filter(|interval| interval.typos <= typos) {
+            add_documents(segment, lists, interval.low, interval.high, set);
+        }
+    }
+    /// Whether the segment has any term for the word.
+    pub fn is_empty(&self) -> bool {
+        self.intervals.is_empty()
+    }
+    /// Whether the word has typo-free terms.
+    pub fn has_typo_free(&self) -> bool {
+        self.low < self.high
+    }
+}

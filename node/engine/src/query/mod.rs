@@ -1,0 +1,7 @@
+//! What does a request ask for? Words, phrases, exclusions and everything the segments need to answer.
+pub mod merged;
+pub mod plan;
+pub mod words;
+
+pub use plan::Plan;
+pub use words::Word;

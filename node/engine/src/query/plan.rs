@@ -1,0 +1,128 @@
+//! What must every segment know to answer one query?
+
+use super::words::{Word, Words};
+use crate::ranking::evaluate::PositionRules;
+use crate::ranking::geo::GeoQuery;
+use crate::ranking::key::{Layout, acting_order};
+use quorate_model::limits::QUERY_WORDS_MAX;
+use quorate_model::params::ExactOnSingleWord;
+use quorate_model::settings::{Criterion, IndexSettings};
+use quorate_model::{Error, Result, SearchParams, Settings};
+use std::time::Instant;
+
+/// A query, ready to run on segments.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Words in query order; at most [`QUERY_WORDS_MAX`].
+    pub words: Vec<Word>,
+    /// Words and phrases a record must not contain.
+    pub excluded: Vec<Vec<Word>>,
+    /// What positions mean.
+    pub rules: PositionRules,
+    /// How criteria compare.
+    pub layout: Layout,
+    /// Leading sort keys of the ranking.
+    pub leading_sorts: usize,
+    /// Whether the number of typos is the first criterion, so that documents can be looked at by it.
+    pub typos_rank_first: bool,
+    /// Best documents wanted from each segment.
+    pub limit: usize,
+    /// Whether the set of all matching documents is wanted.
+    pub wants_set: bool,
+    /// Whether wrong first letters with a second edit are looked for.
+    pub deep: bool,
+    /// Documents evaluated per tier once the page is full.
+    pub budget: u64,
+    /// When to stop.
+    pub deadline: Instant,
+    /// Geographic restriction and order.
+    pub geo: GeoQuery,
+}
+/// Documents evaluated per tier of all segments together (engine design, decision 10).
+pub const BUDGET: u64 = 100_000;
+
+/// Lays out ranking and rules for the words.
+pub fn plan(settings: &Settings, params: &SearchParams, words: Words, deadline: Instant) -> Result<Plan> {
+    debug_assert!(words.wanted.len() <= QUERY_WORDS_MAX);
+    let order = ranking_order(&settings.index.ranking, params);
+    Ok(Plan {
+        rules: position_rules(settings, params, &order)?,
+        layout: Layout::new(&order),
+        leading_sorts: order.iter().take_while(|c| matches!(c, Criterion::Sort(_))).count(),
+        typos_rank_first: order.first() == Some(&Criterion::Typo),
+        words: words.wanted,
+        excluded: words.excluded,
+        limit: 0,
+        wants_set: false,
+        deep: false,
+        budget: BUDGET,
+        deadline,
+        geo: GeoQuery::new(params),
+    })
+}
+/// The criteria in acting order; `min` and `strict` put typos first (C§4.5).
+fn ranking_order(ranking: &[Criterion], params: &SearchParams) -> Vec<Criterion> {
+    use quorate_model::params::TypoTolerance::{Min, Off, On, Strict};
+    let mut order = acting_order(ranking);
+    match params.typo_tolerance.unwrap_or(On) {
+        Min | Strict => {
+            order.retain(|criterion| *criterion != Criterion::Typo);
+            order.insert(0, Criterion::Typo);
+        }
+        On | Off => {}
+    }
+    order
+}
+/// Attribute numbers of the listed paths; a parent stands for its children.
+fn attribute_bits(settings: &IndexSettings, paths: &[String]) -> u32 {
+    let listed = |path: &str| paths.iter().any(|listed| covers(listed, path));
+    let attributes = settings.searchable_attributes.iter().filter(|a| listed(&a.path));
+    attributes.fold(0, |bits, attribute| bits | 1 << attribute.priority.min(31))
+}
+/// Whether `parent` is `path` or an object above it.
+pub fn covers(parent: &str, path: &str) -> bool {
+    path.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+fn position_rules(settings: &Settings, params: &SearchParams, order: &[Criterion]) -> Result<PositionRules> {
+    let index = &settings.index;
+    let all_but = |paths: &[String]| !attribute_bits(index, paths);
+    let searched = match params.restrict_searchable_attributes.as_deref() {
+        None | Some([]) => u32::MAX,
+        Some(paths) => {
+            check_restriction(index, paths)?;
+            attribute_bits(index, paths)
+        }
+    };
+    let place = |wanted: &Criterion| order.iter().position(|criterion| criterion == wanted);
+    let by_proximity = params.attribute_criteria_computed_by_min_proximity.unwrap_or(false);
+    let attribute_first = match (place(&Criterion::Attribute), place(&Criterion::Proximity)) {
+        (Some(attribute), Some(proximity)) => attribute < proximity,
+        (_, None) => true,
+        (None, Some(_)) => false,
+    };
+    Ok(PositionRules {
+        searched,
+        typos: all_but(params.disable_typo_tolerance_on_attributes.as_deref().unwrap_or_default()),
+        prefixes: all_but(&index.disable_prefix_on_attributes),
+        exact: all_but(params.disable_exact_on_attributes.as_deref().unwrap_or_default()),
+        unordered: index
+            .searchable_attributes
+            .iter()
+            .filter(|attribute| !attribute.ordered)
+            .fold(0, |bits, attribute| bits | 1 << attribute.priority.min(31)),
+        attributes_rank: !index.searchable_attributes.is_empty(),
+        attribute_of_all_matches: attribute_first && !by_proximity,
+        min_proximity: u32::from(params.min_proximity.unwrap_or(1)),
+        exact_on_single_word: params.exact_on_single_word_query.unwrap_or(ExactOnSingleWord::Attribute),
+    })
+}
+fn check_restriction(index: &IndexSettings, paths: &[String]) -> Result<()> {
+    let known = |path: &String| index.searchable_attributes.iter().any(|a| covers(path, &a.path));
+    match paths.iter().find(|path| !known(path)) {
+        None => Ok(()),
+        Some(path) => Err(Error::invalid(format!(
+            "Invalid value for \"restrictSearchableAttributes\" parameter, expected attributes listed in \
+             searchableAttributes, {path} is not one"
+        ))),
+    }
+}

@@ -1,0 +1,189 @@
+//! Which words does the query text consist of, and how may each of them match?
+
+use crate::analysis::{Analyzer, TokenKind, TokenOptions, is_ideographic};
+use quorate_model::limits::QUERY_WORDS_MAX;
+use quorate_model::params::{QueryType, TypoTolerance};
+use quorate_model::{SearchParams, Settings};
+
+/// One query word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Word {
+    /// Normalised text.
+    pub text: String,
+    /// Its characters.
+    pub chars: Vec<char>,
+    /// Whether it may be the beginning of a longer word.
+    pub prefix: bool,
+    /// Edits allowed.
+    pub edits: u8,
+    /// Whether a record may lack it.
+    pub optional: bool,
+    /// Whether it must stand directly after the previous word (inside a phrase).
+    pub follows: bool,
+}
+/// The query text, taken apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Words {
+    /// Words that must match, in order.
+    pub wanted: Vec<Word>,
+    /// Words and phrases that must not match.
+    pub excluded: Vec<Vec<Word>>,
+}
+/// A stretch of the query between quotes or outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Piece<'a> {
+    text: &'a str,
+    phrase: bool,
+    excluded: bool,
+}
+
+/// Takes the query apart as the parameters say.
+pub fn words_of(analyzer: &Analyzer, settings: &Settings, params: &SearchParams) -> Words {
+    let query = params.query.as_deref().unwrap_or_default();
+    let pieces = if params.advanced_syntax.unwrap_or(false) {
+        pieces(query)
+    } else {
+        vec![Piece { text: query, phrase: false, excluded: false }]
+    };
+    let mut words = Words::default();
+    let mut open_end = false;
+    for piece in pieces {
+        let mut texts = normalised(analyzer, piece.text);
+        if piece.excluded {
+            let phrase: Vec<Word> = fixed_words(texts);
+            if !phrase.is_empty() && words.excluded.len() < QUERY_WORDS_MAX {
+                words.excluded.push(phrase.into_iter().take(QUERY_WORDS_MAX).collect());
+            }
+            continue;
+        }
+        texts.truncate(QUERY_WORDS_MAX - words.wanted.len());
+        if piece.phrase {
+            open_end &= texts.is_empty();
+            words.wanted.extend(fixed_words(texts));
+        } else {
+            open_end = !texts.is_empty() || open_end;
+            words.wanted.extend(texts.into_iter().map(|text| free_word(analyzer, settings, params, text)));
+        }
+    }
+    let last = words.wanted.len();
+    for (i, word) in words.wanted.iter_mut().enumerate() {
+        let free = word.prefix;
+        word.prefix = free
+            && match params.query_type.unwrap_or(QueryType::PrefixLast) {
+                QueryType::PrefixLast => i + 1 == last && open_end,
+                QueryType::PrefixAll => true,
+                QueryType::PrefixNone => false,
+            };
+    }
+    for optional in params.optional_words.iter().flatten() {
+        for text in normalised(analyzer, optional) {
+            for word in words.wanted.iter_mut().filter(|word| word.text == text) {
+                word.optional = true;
+            }
+        }
+    }
+    words
+}
+/// The words of a text, one for each position. Joined forms give way to their parts when those are indexed, too.
+pub fn normalised(analyzer: &Analyzer, text: &str) -> Vec<String> {
+    let mut words: Vec<String> = vec![];
+    let mut last = None;
+    analyzer.tokens(text, TokenOptions::default(), |token| {
+        let joined = token.kind == TokenKind::Joined;
+        if joined && token.span > 1 {
+            return;
+        }
+        if last != Some(token.position) {
+            words.push(token.text.to_string());
+            last = Some(token.position);
+        } else if joined && let Some(word) = words.last_mut() {
+            *word = token.text.to_string();
+        }
+    });
+    words
+}
+fn fixed_words(texts: Vec<String>) -> Vec<Word> {
+    let fixed = |(i, text): (usize, String)| {
+        let chars = text.chars().collect();
+        Word { text, chars, prefix: false, edits: 0, optional: false, follows: i > 0 }
+    };
+    texts.into_iter().enumerate().map(fixed).collect()
+}
+fn free_word(analyzer: &Analyzer, settings: &Settings, params: &SearchParams, text: String) -> Word {
+    let chars: Vec<char> = text.chars().collect();
+    let exactly = |listed: &String| normalised(analyzer, listed).contains(&text);
+    let tolerant = match params.typo_tolerance.unwrap_or(TypoTolerance::On) {
+        TypoTolerance::On | TypoTolerance::Min | TypoTolerance::Strict => true,
+        TypoTolerance::Off => false,
+    };
+    let numeric = chars.iter().all(char::is_ascii_digit);
+    let length = chars.len() as u64;
+    let edits = if !tolerant
+        || chars.iter().any(|&c| is_ideographic(c))
+        || (numeric && !params.allow_typos_on_numeric_tokens.unwrap_or(true))
+        || settings.index.disable_typo_tolerance_on_words.iter().any(exactly)
+    {
+        0
+    } else if length >= params.min_word_size_for_2_typos.unwrap_or(8) {
+        2
+    } else {
+        u8::from(length >= params.min_word_size_for_1_typo.unwrap_or(4))
+    };
+    Word { text, chars, prefix: true, edits, optional: false, follows: false }
+}
+/// Cuts the query at quotes and leading dashes (C§4.6 advancedSyntax). A quote that is never closed closes at the end.
+fn pieces(query: &str) -> Vec<Piece<'_>> {
+    let mut pieces = vec![];
+    let mut rest = query;
+    while !rest.is_empty() {
+        let at_word_start = rest.len() == query.len()
+            || query[..query.len() - rest.len()].ends_with(|c: char| c.is_whitespace() || c == '"');
+        let dashed = at_word_start && rest.starts_with('-');
+        let body = if dashed { &rest[1..] } else { rest };
+        let (text, phrase, after) = if let Some(quoted) = body.strip_prefix('"') {
+            match quoted.find('"') {
+                Some(end) => (&quoted[..end], true, &quoted[end + 1..]),
+                None => (quoted, true, ""),
+            }
+        } else {
+            // the stretch up to the next quote or the next dash that starts a word
+            let end = if dashed {
+                body.find(|c: char| c.is_whitespace() || c == '"').unwrap_or(body.len())
+            } else {
+                let dash = body.match_indices('-').map(|(i, _)| i);
+                let dash = dash.filter(|&i| i > 0 && body[..i].ends_with(char::is_whitespace)).min();
+                body.find('"').into_iter().chain(dash).min().unwrap_or(body.len())
+            };
+            (&body[..end], false, &body[end..])
+        };
+        if after.len() == rest.len() {
+            break;
+        }
+        pieces.push(Piece { text, phrase, excluded: dashed });
+        rest = after;
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advanced_syntax_is_cut_at_quotes_and_dashes() {
+        for (query, expected) in [
+            ("a b", vec![("a b", false, false)]),
+            ("a -b c", vec![("a ", false, false), ("b", false, true), (" c", false, false)]),
+            (r#"x "a b" y"#, vec![("x ", false, false), ("a b", true, false), (" y", false, false)]),
+            (r#"-"a b""#, vec![("a b", true, true)]),
+            (r#""open end"#, vec![("open end", true, false)]),
+            ("well-known", vec![("well-known", false, false)]),
+            ("-", vec![("", false, true)]),
+            (r#"""#, vec![("", true, false)]),
+            ("", vec![]),
+        ] {
+            let found: Vec<_> = pieces(query).iter().map(|p| (p.text, p.phrase, p.excluded)).collect();
+            assert_eq!(found, expected, "{query}");
+        }
+    }
+}

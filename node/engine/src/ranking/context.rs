@@ -1,0 +1,126 @@
+//! What do filters, places and sort keys add to the tuple of a document?
+
+use super::geo::{GeoQuery, NOWHERE};
+use super::key::{Layout, Tuple};
+use crate::filter::scores::Scores;
+use crate::index::Segment;
+use crate::matching::bits;
+
+/// The part of a query that is known per segment before words are looked at.
+pub struct SegmentContext<'a> {
+    /// Documents that may be shown; `None` = all.
+    pub allowed: Option<Vec<u64>>,
+    /// Scores of the filters.
+    pub scores: Scores,
+    /// Metres to the centre of each document, when distances rank.
+    pub metres: Option<Vec<u32>>,
+    /// The geographic part of the query.
+    pub geo: &'a GeoQuery,
+    /// Groups of documents with equal leading sort keys, when there are such keys.
+    pub groups: Option<Groups<'a>>,
+}
+/// Numbers groups of equal sort keys while documents are visited in ascending order.
+pub struct Groups<'a> {
+    segment: &'a Segment,
+    keys: usize,
+    current: u32,
+    last: Option<u32>,
+}
+impl<'a> Groups<'a> {
+    /// Groups by the first `keys` sort keys.
+    pub fn new(segment: &'a Segment, keys: usize) -> Groups<'a> {
+        Groups { segment, keys, current: 0, last: None }
+    }
+    /// The leading part of a document's rank that holds the sort keys.
+    pub fn prefix(segment: &'a Segment, keys: usize, doc: u32) -> &'a [u8] {
+        let rank = segment.rank(doc);
+        &rank[..sort_keys_length(rank, keys)]
+    }
+    fn of(&mut self, doc: u32) -> u32 {
+        if let Some(last) = self.last
+            && Self::prefix(self.segment, self.keys, last) != Self::prefix(self.segment, self.keys, doc)
+        {
+            self.current += 1;
+        }
+        self.last = Some(doc);
+        self.current
+    }
+}
+/// Length of the first `keys` sort keys in rank bytes: each is 1 (missing), or 0, a type byte and the value, the last two
+/// inverted when descending.
+fn sort_keys_length(rank: &[u8], keys: usize) -> usize {
+    let mut at = 0;
+    for _ in 0..keys {
+        let (presence, kind) = (rank.get(at), rank.get(at + 1).copied().unwrap_or_default());
+        let length = match (presence, kind) {
+            (Some(0), 1 | 0xfe) => 3,
+            (Some(0), 2 | 0xfd) => 10,
+            (Some(0), _) => {
+                let end = if kind > 0x7f { 0xff } else { 0 };
+                let text = rank.get(at + 2..).unwrap_or_default();
+                3 + text.iter().position(|&byte| byte == end).unwrap_or(text.len())
+            }
+            (Some(_) | None, _) => 1,
+        };
+        at = (at + length).min(rank.len());
+    }
+    at
+}
+impl SegmentContext<'_> {
+    /// Whether something here differs between documents and acts in the ranking.
+    pub fn ranks(&self, layout: &Layout) -> bool {
+        (self.metres.is_some() && layout.acts_on_geo())
+            || (!self.scores.is_constant() && layout.acts_on_filters())
+            || self.groups.is_some()
+    }
+    /// Adds what is known here to the tuple of a document.
+    #[inline]
+    pub fn complete(&mut self, doc: u32, tuple: Tuple) -> Tuple {
+        let geo = match &self.metres {
+            Some(metres) => self.bucket_of(metres[doc as usize]),
+            None => 0,
+        };
+        let group = self.groups.as_mut().map_or(0, |groups| groups.of(doc));
+        Tuple { geo, filters: self.scores.of(doc), group, ..tuple }
+    }
+    fn bucket_of(&self, metres: u32) -> u32 {
+        if metres == NOWHERE { NOWHERE } else { self.geo.bucket(metres) }
+    }
+    /// Whether the document may be shown.
+    #[inline]
+    pub fn is_allowed(&self, doc: u32) -> bool {
+        self.allowed.as_deref().is_none_or(|allowed| bits::contains(allowed, doc))
+    }
+    /// Keeps the documents that may be shown.
+    pub fn restrict(&self, set: &mut [u64]) {
+        if let Some(allowed) = &self.allowed {
+            bits::and(set, allowed);
+        }
+    }
+    /// The best score a document can have.
+    pub fn score_max(&self) -> u32 {
+        self.scores.max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sort_keys_length;
+
+    #[test]
+    fn sort_keys_end_where_the_object_id_begins() {
+        let text = [0, 3, b'a', b'b', 0];
+        let text_down = [0, 0xfc, !b'a', 0xff];
+        let number = [0, 2, 1, 2, 3, 4, 5, 6, 7, 8];
+        for (keys, length) in [
+            (vec![&text[..]], 5),
+            (vec![&text_down[..]], 4),
+            (vec![&number[..], &[1], &text_down[..]], 15),
+            (vec![&[0, 1, 1][..], &[0, 0xfe, 0xff]], 6),
+        ] {
+            let mut rank = keys.concat();
+            rank.extend([!b'x', 0xff]);
+            assert_eq!(sort_keys_length(&rank, keys.len()), length);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! In which order do the criteria compare? One integer per hit, laid out once per query.
+
+use quorate_model::settings::Criterion;
+
+/// What the criteria say about one document; smaller is better except for `filters`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tuple {
+    /// Typos over all matched words (C§7.2).
+    pub typos: u32,
+    /// Distance bucket (C§7.3).
+    pub geo: u32,
+    /// Query words without a match (C§7.4).
+    pub missing: u32,
+    /// Score of the satisfied filters, more is better (C§7.5).
+    pub filters: u32,
+    /// Sum of the distances of neighbouring words (C§7.6).
+    pub proximity: u32,
+    /// Attribute number × 1024 + word position of the best match (C§7.7).
+    pub attribute: u32,
+    /// Query words without an exact match (C§7.8).
+    pub inexact: u32,
+    /// Number of the group of documents with equal leading sort keys.
+    pub group: u32,
+}
+/// Bits of each member, in the order of [`Tuple`]. Values above the width act as the highest.
+const WIDTHS: [u32; 8] = [6, 22, 4, 26, 8, 16, 4, 32];
+
+/// The place of each member in a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    shifts: [u32; 8],
+    masks: [u32; 8],
+}
+fn place(criterion: &Criterion) -> Option<usize> {
+    match criterion {
+        Criterion::Typo => Some(0),
+        Criterion::Geo => Some(1),
+        Criterion::Words => Some(2),
+        Criterion::Filters => Some(3),
+        Criterion::Proximity => Some(4),
+        Criterion::Attribute => Some(5),
+        Criterion::Exact => Some(6),
+        Criterion::Custom | Criterion::Sort(_) => None,
+    }
+}
+/// The order of the criteria as it acts: `filters` follows `words` when the list does not name it (C§21).
+pub fn acting_order(ranking: &[Criterion]) -> Vec<Criterion> {
+    let mut order: Vec<Criterion> = ranking.to_vec();
+    if !order.contains(&Criterion::Filters) {
+        let after_words = order.iter().position(|c| *c == Criterion::Words).map(|i| i + 1);
+        let before = |c: &Criterion| {
+            matches!(c, Criterion::Proximity | Criterion::Attribute | Criterion::Exact | Criterion::Custom)
+        };
+        let at = after_words.or_else(|| order.iter().position(before)).unwrap_or(order.len());
+        order.insert(at, Criterion::Filters);
+    }
+    order
+}
+impl Layout {
+    /// Lays the criteria out in this order. Leading sort keys become the group number; document order decides the rest.
+    pub fn new(order: &[Criterion]) -> Layout {
+        let mut layout = Layout { shifts: [0; 8], masks: [0; 8] };
+        let mut members: Vec<usize> = Vec::with_capacity(8);
+        if matches!(order.first(), Some(Criterion::Sort(_))) {
+            members.push(7);
+        }
+        members.extend(order.iter().filter_map(place));
+        let mut shift = 0;
+        for &member in members.iter().rev() {
+            if layout.masks[member] != 0 {
+                continue;
+            }
+            layout.shifts[member] = shift;
+            layout.masks[member] = u32::MAX;
+            shift += WIDTHS[member];
+        }
+        layout
+    }
+    /// The key of a document: a smaller key ranks higher.
+    #[inline]
+    pub fn key(&self, tuple: &Tuple) -> u128 {
+        let values = [
+            tuple.typos,
+            tuple.geo,
+            tuple.missing,
+            limit(3) - tuple.filters.min(limit(3)),
+            tuple.proximity,
+            tuple.attribute,
+            tuple.inexact,
+            tuple.group,
+        ];
+        let mut key = 0;
+        for (i, value) in values.into_iter().enumerate() {
+            key |= u128::from(value.min(limit(i)) & self.masks[i]) << self.shifts[i];
+        }
+        key
+    }
+    /// The part of a key that shows the attribute criterion.
+    #[inline]
+    pub fn attribute(&self, attribute: u32) -> u128 {
+        u128::from(attribute.min(limit(5)) & self.masks[5]) << self.shifts[5]
+    }
+    /// The number of typos a key shows.
+    pub fn typos(&self, key: u128) -> u32 {
+        (key >> self.shifts[0]) as u32 & limit(0) & self.masks[0]
+    }
+    /// Whether distances rank.
+    pub fn acts_on_geo(&self) -> bool {
+        self.masks[1] != 0
+    }
+    /// Whether scores of filters rank.
+    pub fn acts_on_filters(&self) -> bool {
+        self.masks[3] != 0
+    }
+    /// Whether the attribute ranks before exactness, as in ready lists of the best documents.
+    pub fn attribute_before_exact(&self) -> bool {
+        self.masks[5] != 0 && self.masks[6] != 0 && self.shifts[5] > self.shifts[6]
+    }
+    /// Takes the group number out of a key: numbers of different segments do not compare.
+    pub fn without_group(&self, key: u128) -> u128 {
+        key & !(u128::from(self.masks[7]) << self.shifts[7])
+    }
+}
+/// The highest value a member can show.
+fn limit(member: usize) -> u32 {
+    u32::MAX >> (32 - WIDTHS[member])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Criterion::*;
+
+    #[test]
+    fn the_formula_decides() {
+        let better_typo = Tuple { proximity: 8, ..Tuple::default() };
+        let better_proximity = Tuple { typos: 1, proximity: 1, ..Tuple::default() };
+        for (order, first) in [
+            (vec![Typo, Proximity], better_typo),
+            (vec![Proximity, Typo], better_proximity),
+            (vec![Typo, Geo, Words, Filters, Proximity, Attribute, Exact, Custom], better_typo),
+            (vec![Proximity], better_proximity),
+        ] {
+            let layout = Layout::new(&order);
+            let second = if first == better_typo { better_proximity } else { better_typo };
+            assert!(layout.key(&first) < layout.key(&second), "{order:?}");
+        }
+    }
+    #[test]
+    fn a_missing_criterion_does_not_act() {
+        let layout = Layout::new(&[Words, Exact]);
+        let a = Tuple { typos: 3, attribute: 9, ..Tuple::default() };
+        assert_eq!(layout.key(&a), layout.key(&Tuple::default()));
+        assert!(layout.key(&Tuple { inexact: 1, ..Tuple::default() }) > 0);
+    }
+    #[test]
+    fn more_score_is_better_and_filters_act_unnamed() {
+        let order = acting_order(&[Typo, Geo, Words, Proximity, Custom]);
+        assert_eq!(order, [Typo, Geo, Words, Filters, Proximity, Custom]);
+        let layout = Layout::new(&order);
+        let scored = Tuple { filters: 2, proximity: 5, ..Tuple::default() };
+        assert!(layout.key(&scored) < layout.key(&Tuple { filters: 1, ..Tuple::default() }));
+    }
+}

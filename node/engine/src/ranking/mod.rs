@@ -1,0 +1,7 @@
+//! Which of two matching documents comes first?
+pub mod context;
+pub mod distinct;
+pub mod evaluate;
+pub mod geo;
+pub mod key;
+pub mod top;

@@ -1,0 +1,90 @@
+//! Which are the best `limit` documents of a segment so far?
+
+use std::collections::BinaryHeap;
+
+/// A ranked document: smaller is better, document order breaks ties.
+pub type Ranked = (u128, u32);
+
+/// A bounded heap with the worst kept entry at hand.
+pub struct Top {
+    limit: usize,
+    heap: BinaryHeap<Ranked>,
+}
+impl Top {
+    /// Keeps at most `limit` entries.
+    pub fn new(limit: usize) -> Top {
+        Top { limit, heap: BinaryHeap::with_capacity(limit.min(4096) + 1) }
+    }
+    /// Offers an entry.
+    #[inline]
+    pub fn push(&mut self, entry: Ranked) {
+        if self.heap.len() < self.limit {
+            self.heap.push(entry);
+            return;
+        }
+        if let Some(mut worst) = self.heap.peek_mut()
+            && entry < *worst
+        {
+            *worst = entry;
+        }
+    }
+    /// Offers an entry whose document may have been offered before; its better key stays.
+    pub fn push_again(&mut self, entry: Ranked) {
+        if !self.would_enter(entry) {
+            return;
+        }
+        if let Some(&old) = self.heap.iter().find(|old| old.1 == entry.1) {
+            if old <= entry {
+                return;
+            }
+            self.heap.retain(|kept| *kept != old);
+        }
+        self.push(entry);
+    }
+    /// Whether the entry is better than the worst kept one.
+    #[inline]
+    pub fn would_enter(&self, entry: Ranked) -> bool {
+        self.heap.len() < self.limit || self.heap.peek().is_some_and(|worst| entry < *worst)
+    }
+    /// Whether no entry with `key` or a worse one, of a later document, can enter.
+    #[inline]
+    pub fn closed_to(&self, key: u128) -> bool {
+        self.is_full() && self.heap.peek().is_none_or(|worst| worst.0 <= key)
+    }
+    /// Whether no entry with `key` or a worse one can enter, whatever its document.
+    pub fn beats(&self, key: u128) -> bool {
+        self.is_full() && self.heap.peek().is_none_or(|worst| worst.0 < key)
+    }
+    /// Whether `limit` entries are kept.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.heap.len() >= self.limit
+    }
+    /// The kept entries, best first.
+    pub fn into_sorted(self) -> Vec<Ranked> {
+        self.heap.into_sorted_vec()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_the_smallest() {
+        let mut top = Top::new(3);
+        for key in [9u128, 4, 7, 1, 8, 2] {
+            top.push((key, key as u32));
+        }
+        assert!(top.closed_to(4) && !top.closed_to(3));
+        assert_eq!(top.into_sorted().iter().map(|x| x.0).collect::<Vec<_>>(), [1, 2, 4]);
+    }
+    #[test]
+    fn a_document_offered_twice_keeps_its_better_key() {
+        let mut top = Top::new(2);
+        for entry in [(5u128, 1u32), (3, 1), (4, 1), (6, 2), (7, 3), (2, 3)] {
+            top.push_again(entry);
+        }
+        assert_eq!(top.into_sorted(), [(2, 3), (3, 1)]);
+    }
+}

@@ -1,0 +1,316 @@
+//! How are matches shown in attributes? `_highlightResult` and `_snippetResult` (C§9).
+//!
+//! Hot path: raw JSON is walked in place; only shown attributes are tokenised.
+
+use super::json;
+use super::marks::{Marker, Marks};
+use super::paths::{Part, descend, part_of, part_without};
+use crate::analysis::{Analyzer, TokenOptions};
+use crate::query::Word;
+use crate::query::plan::covers;
+use quorate_model::{SearchParams, Settings};
+
+/// Words of a snippet when the request names no number.
+const SNIPPET_WORDS: usize = 10;
+
+/// What to show and how, for one request.
+#[derive(Clone, Debug)]
+pub struct Showing {
+    /// Attributes to highlight; `*` stands alone.
+    highlight: Vec<String>,
+    /// Attributes to snippet with their words.
+    snippet: Vec<(String, usize)>,
+    hidden: Vec<String>,
+    searchable: Vec<String>,
+    camel_case: Vec<String>,
+    names_object_id: bool,
+    pre: Vec<u8>,
+    post: Vec<u8>,
+    ellipsis: Vec<u8>,
+    only_matching_elements: bool,
+}
+/// Which of the two results is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Highlight,
+    Snippet,
+}
+impl Showing {
+    /// Reads the parameters, already completed by the settings.
+    pub fn new(settings: &Settings, params: &SearchParams, sees_unretrievable: bool) -> Showing {
+        let index = &settings.index;
+        let searchable: Vec<String> = index.searchable_attributes.iter().map(|a| a.path.clone()).collect();
+        let highlight = match &params.attributes_to_highlight {
+            Some(listed) => listed.clone(),
+            None if searchable.is_empty() => vec!["*".to_string()],
+            None => searchable.clone(),
+        };
+        let snippet = params.attributes_to_snippet.iter().flatten().map(|entry| snippet_entry(entry));
+        let escaped = |text: Option<&String>, default: &str| {
+            let mut out = vec![];
+            json::escape(text.map_or(default, String::as_str), &mut out);
+            out
+        };
+        let object_id = |list: &[String]| list.iter().any(|path| path == "objectID");
+        Showing {
+            names_object_id: object_id(&highlight) || object_id(&searchable),
+            snippet: snippet.collect(),
+            hidden: if sees_unretrievable { vec![] } else { index.unretrievable_attributes.clone() },
+            camel_case: index.camel_case_attributes.clone(),
+            pre: escaped(params.highlight_pre_tag.as_ref(), "<em>"),
+            post: escaped(params.highlight_post_tag.as_ref(), "</em>"),
+            ellipsis: escaped(params.snippet_ellipsis_text.as_ref(), "…"),
+            only_matching_elements: params.restrict_highlight_and_snippet_arrays.unwrap_or(false),
+            highlight,
+            searchable,
+        }
+    }
+    /// Whether hits get neither result.
+    pub fn is_empty(&self) -> bool {
+        self.highlight.is_empty() && self.snippet.is_empty()
+    }
+    fn part(&self, form: Form, path: &str) -> Part {
+        if path == "objectID" && !self.names_object_id || path == "_geoloc" {
+            return Part::Nothing;
+        }
+        let listed = match form {
+            Form::Highlight => listed_part(self.highlight.iter().map(String::as_str), path),
+            Form::Snippet => listed_part(self.snippet.iter().map(|(listed, _)| listed.as_str()), path),
+        };
+        if self.hidden.is_empty() {
+            return listed;
+        }
+        listed.min(part_without(self.hidden.iter().map(String::as_str), path))
+    }
+    fn snippet_words(&self, path: &str) -> usize {
+        let named = self.snippet.iter().find(|(listed, _)| covers(listed, path));
+        let entry = named.or_else(|| self.snippet.iter().find(|(listed, _)| listed == "*"));
+        entry.map_or(SNIPPET_WORDS, |(_, words)| *words)
+    }
+    fn is_searchable(&self, path: &str) -> bool {
+        self.searchable.is_empty() || self.searchable.iter().any(|listed| covers(listed, path))
+    }
+}
+/// What a list of paths that may hold `*` says about a path.
+fn listed_part<'a>(listed: impl Iterator<Item = &'a str> + Clone, path: &str) -> Part {
+    if listed.clone().any(|entry| entry == "*") { Part::All } else { part_of(listed, path) }
+}
+/// `attribute:words`, the number being optional.
+fn snippet_entry(entry: &str) -> (String, usize) {
+    match entry.rsplit_once(':').map(|(path, words)| (path, words.trim().parse())) {
+        Some((path, Ok(words))) => (path.to_string(), words),
+        Some((_, Err(_))) | None => (entry.to_string(), SNIPPET_WORDS),
+    }
+}
+
+/// Writes the results of one query's hits.
+pub struct Highlighter<'a> {
+    showing: &'a Showing,
+    marker: Marker<'a>,
+    words: &'a [Word],
+    path: String,
+    text: String,
+}
+impl<'a> Highlighter<'a> {
+    /// Shows the matches of `words`.
+    pub fn new(showing: &'a Showing, analyzer: &'a Analyzer, words: &'a [Word], deep: bool) -> Self {
+        let marker = Marker::new(analyzer, words, deep);
+        Highlighter { showing, marker, words, path: String::new(), text: String::new() }
+    }
+    /// Appends `,"_highlightResult":…` and `,"_snippetResult":…` as far as there is something to show.
+    pub fn write(&mut self, raw: &[u8], typos: &[u8], out: &mut Vec<u8>) {
+        let forms = [
+            (Form::Highlight, !self.showing.highlight.is_empty(), ",\"_highlightResult\":"),
+            (Form::Snippet, !self.showing.snippet.is_empty(), ",\"_snippetResult\":"),
+        ];
+        for (form, asked, name) in forms {
+            if !asked {
+                continue;
+            }
+            let before = out.len();
+            out.extend_from_slice(name.as_bytes());
+            self.path.clear();
+            if !self.object(form, raw, Part::Inside, typos, out) {
+                out.truncate(before);
+            }
+        }
+    }
+    /// Appends the leaves of an object; `false` when there are none.
+    fn object(&mut self, form: Form, raw: &[u8], part: Part, typos: &[u8], out: &mut Vec<u8>) -> bool {
+        out.push(b'{');
+        let empty = out.len();
+        let decide = part != Part::All || !self.showing.hidden.is_empty();
+        for (key, value) in json::members(raw) {
+            let depth = descend(&mut self.path, key);
+            let inner = if decide { self.showing.part(form, &self.path) } else { Part::All };
+            if inner != Part::Nothing {
+                let before = out.len();
+                if before > empty {
+                    out.push(b',');
+                }
+                out.push(b'"');
+                out.extend_from_slice(key);
+                out.extend_from_slice(b"\":");
+                if !self.value(form, value, inner, typos, out) {
+                    out.truncate(before);
+                }
+            }
+            self.path.truncate(depth);
+        }
+        let any = out.len() > empty;
+        out.push(b'}');
+        any
+    }
+    fn value(&mut self, form: Form, raw: &[u8], part: Part, typos: &[u8], out: &mut Vec<u8>) -> bool {
+        match raw.first() {
+            Some(b'{') => self.object(form, raw, part, typos, out),
+            Some(b'[') => {
+                out.push(b'[');
+                let empty = out.len();
+                for element in json::elements(raw) {
+                    let before = out.len();
+                    if before > empty {
+                        out.push(b',');
+                    }
+                    let written = self.value(form, element, part, typos, out);
+                    let leaf = !matches!(element.first(), Some(b'{' | b'['));
+                    let dropped = leaf && self.showing.only_matching_elements && self.marker.marks.words == 0;
+                    if !written || dropped {
+                        out.truncate(before);
+                    }
+                }
+                let any = out.len() > empty;
+                out.push(b']');
+                any
+            }
+            Some(b'"') if part == Part::All => {
+                self.leaf(form, raw, typos, out);
+                true
+            }
+            Some(b'-' | b'0'..=b'9') if part == Part::All && self.showing.is_searchable(&self.path) => {
+                self.leaf(form, raw, typos, out);
+                true
+            }
+            Some(_) | None => false,
+        }
+    }
+    fn leaf(&mut self, form: Form, raw: &[u8], typos: &[u8], out: &mut Vec<u8>) {
+        let mut buffer = std::mem::take(&mut self.text);
+        let is_text = raw.first() == Some(&b'"');
+        let verbatim = !is_text || memchr::memchr(b'\\', raw).is_none();
+        let text =
+            if is_text { json::text(raw, &mut buffer) } else { std::str::from_utf8(raw).unwrap_or_default() };
+        let camel_case = self.showing.camel_case.iter().any(|path| covers(path, &self.path));
+        self.marker.mark(text, TokenOptions { camel_case }, typos);
+        let marks = &self.marker.marks;
+        let writer = Writer { showing: self.showing, verbatim, text, marks };
+        out.extend_from_slice(b"{\"value\":\"");
+        match form {
+            Form::Highlight => writer.stretch(0, text.len(), out),
+            Form::Snippet => writer.snippet(self.showing.snippet_words(&self.path), out),
+        }
+        out.extend_from_slice(b"\",\"matchLevel\":");
+        let all = (1u32 << self.words.len()) - 1;
+        let level: &[u8] = match u32::from(marks.words) {
+            0 => b"\"none\"",
+            found if found == all => b"\"full\"",
+            _ => b"\"partial\"",
+        };
+        out.extend_from_slice(level);
+        if form == Form::Highlight {
+            if marks.words != 0 {
+                out.extend_from_slice(b",\"fullyHighlighted\":");
+                out.extend_from_slice(if marks.covered { b"true" } else { b"false" });
+            }
+            out.extend_from_slice(b",\"matchedWords\":[");
+            self.matched_words(out);
+            out.push(b']');
+        }
+        out.push(b'}');
+        self.text = buffer;
+    }
+    fn matched_words(&self, out: &mut Vec<u8>) {
+        let found = self.marker.marks.words;
+        let mut separator = false;
+        for (i, word) in self.words.iter().enumerate() {
+            let repeated =
+                self.words[..i].iter().enumerate().any(|(j, w)| found >> j & 1 == 1 && w.text == word.text);
+            if found >> i & 1 == 0 || repeated {
+                continue;
+            }
+            if separator {
+                out.push(b',');
+            }
+            separator = true;
+            json::string(&word.text, out);
+        }
+    }
+}
+/// Writes one text with its marks.
+struct Writer<'a> {
+    showing: &'a Showing,
+    /// Whether the text needs no escapes.
+    verbatim: bool,
+    text: &'a str,
+    marks: &'a Marks,
+}
+impl Writer<'_> {
+    fn plain(&self, from: usize, to: usize, out: &mut Vec<u8>) {
+        if self.verbatim {
+            out.extend_from_slice(&self.text.as_bytes()[from..to]);
+        } else {
+            json::escape(&self.text[from..to], out);
+        }
+    }
+    /// Writes `from..to` with its marks in tags.
+    fn stretch(&self, from: usize, to: usize, out: &mut Vec<u8>) {
+        let mut at = from;
+        for &(start, end) in &self.marks.marked {
+            if start < from || end > to {
+                continue;
+            }
+            self.plain(at, start, out);
+            out.extend_from_slice(&self.showing.pre);
+            self.plain(start, end, out);
+            out.extend_from_slice(&self.showing.post);
+            at = end;
+        }
+        self.plain(at, to, out);
+    }
+    /// Writes `wanted` words around the best cluster of matches.
+    fn snippet(&self, wanted: usize, out: &mut Vec<u8>) {
+        let spans = &self.marks.spans;
+        if spans.len() <= wanted || wanted == 0 {
+            self.stretch(0, self.text.len(), out);
+            return;
+        }
+        let first = self.window(wanted);
+        let last = first + wanted - 1;
+        let from = if first == 0 { 0 } else { spans[first].start };
+        let to = if last + 1 == spans.len() { self.text.len() } else { spans[last].end };
+        if first > 0 {
+            out.extend_from_slice(&self.showing.ellipsis);
+        }
+        self.stretch(from, to, out);
+        if last + 1 < spans.len() {
+            out.extend_from_slice(&self.showing.ellipsis);
+        }
+    }
+    /// The first word of the snippet: the earliest window with the most different query words, centred on them.
+    fn window(&self, wanted: usize) -> usize {
+        let spans = &self.marks.spans;
+        let mut best = (0, 0);
+        for start in 0..=spans.len() - wanted {
+            let words = spans[start..start + wanted].iter().fold(0, |bits, span| bits | span.words);
+            if words.count_ones() > best.0 {
+                best = (words.count_ones(), start);
+            }
+        }
+        let window = best.1..best.1 + wanted;
+        let mut matched = window.filter(|&i| spans[i].words != 0);
+        let Some(first) = matched.next() else { return 0 };
+        let last = matched.next_back().unwrap_or(first);
+        let lead = (wanted - (last - first + 1)) / 2;
+        first.saturating_sub(lead).min(spans.len() - wanted)
+    }
+}

@@ -1,0 +1,104 @@
+//! What does one hit look like? The record, its highlights and, if asked for, why it ranked so (C§7.12).
+
+use super::highlight::{Highlighter, Showing};
+use super::record::Selection;
+use crate::analysis::Analyzer;
+use crate::query::Word;
+use crate::ranking::key::Tuple;
+use quorate_model::params::LatLng;
+use quorate_model::results::Hits;
+use std::io::Write;
+
+/// Everything about a hit beside its record.
+#[derive(Clone, Debug, Default)]
+pub struct HitDetails {
+    /// The integers that ranked it.
+    pub tuple: Tuple,
+    /// Typos of each query word; 255 = not matched.
+    pub typos: Vec<u8>,
+    /// Place in the custom order.
+    pub user_score: u32,
+    /// Metres, precision there and the nearest point.
+    pub place: Option<(u32, u32, LatLng)>,
+    /// Number within its group, with distinct.
+    pub sequence: Option<u32>,
+}
+/// Whether hits carry `_rankingInfo`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RankingDetails {
+    /// Yes.
+    Shown,
+    /// No.
+    Hidden,
+}
+/// Renders the hits of one query into one buffer.
+pub struct Renderer<'a> {
+    selection: &'a Selection,
+    highlighter: Option<Highlighter<'a>>,
+    ranking: RankingDetails,
+    words: usize,
+    /// What was rendered so far.
+    pub hits: Hits,
+}
+impl<'a> Renderer<'a> {
+    /// Prepares for hits that match `words`.
+    pub fn new(
+        selection: &'a Selection,
+        showing: &'a Showing,
+        analyzer: &'a Analyzer,
+        words: &'a [Word],
+        deep: bool,
+        ranking: RankingDetails,
+    ) -> Renderer<'a> {
+        let highlighter = (!showing.is_empty()).then(|| Highlighter::new(showing, analyzer, words, deep));
+        Renderer { selection, highlighter, ranking, words: words.len(), hits: Hits::default() }
+    }
+    /// Appends one hit.
+    pub fn push(&mut self, raw: &[u8], details: &HitDetails) {
+        let out = &mut self.hits.json;
+        self.selection.write(raw, out);
+        // members are appended before the closing brace; a record always has its objectID
+        out.pop();
+        if let Some(highlighter) = &mut self.highlighter {
+            highlighter.write(raw, &details.typos, out);
+        }
+        if let Some(sequence) = details.sequence {
+            write_to(out, format_args!(",\"_distinctSeqID\":{sequence}"));
+        }
+        if self.ranking == RankingDetails::Shown {
+            ranking_details(details, self.words, out);
+        }
+        out.push(b'}');
+        self.hits.ends.push(out.len() as u32);
+    }
+}
+fn write_to(out: &mut Vec<u8>, arguments: std::fmt::Arguments<'_>) {
+    out.write_fmt(arguments).expect("a vector takes every write");
+}
+fn ranking_details(details: &HitDetails, words: usize, out: &mut Vec<u8>) {
+    let Tuple { typos, geo: _, missing, filters, proximity, attribute, inexact, group: _ } = details.tuple;
+    let first_matched = (attribute >> 10) * 1_000 + (attribute & 0x3ff);
+    let (distance, precision) = details.place.map_or((0, 1), |(metres, precision, _)| (metres / precision, precision));
+    let words = words as u32;
+    write_to(
+        out,
+        format_args!(
+            ",\"_rankingInfo\":{{\"nbTypos\":{typos},\"firstMatchedWord\":{first_matched},\
+             \"proximityDistance\":{proximity},\"userScore\":{},\"geoDistance\":{distance},\
+             \"geoPrecision\":{precision},\"nbExactWords\":{},\"words\":{},\"filters\":{filters}",
+            details.user_score,
+            words - inexact.min(words),
+            words - missing.min(words),
+        ),
+    );
+    if let Some((metres, _, point)) = details.place {
+        write_to(
+            out,
+            format_args!(
+                ",\"matchedGeoLocation\":{{\"lat\":{},\"lng\":{},\"distance\":{metres}}}",
+                point.lat, point.lng
+            ),
+        );
+    }
+    out.push(b'}');
+}

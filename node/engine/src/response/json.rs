@@ -1,0 +1,210 @@
+//! How is stored JSON read and written without building values? By walking its bytes.
+//!
+//! The records were valid JSON when they were stored; a damaged one ends the walk early instead of failing.
+
+/// Members of a JSON object as (raw key without quotes, raw value).
+pub struct Members<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+/// Elements of a JSON array as raw values.
+pub struct Elements<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+/// Walks the members of the object in `raw`; nothing when it is no object.
+pub fn members(raw: &[u8]) -> Members<'_> {
+    let start = skip_space(raw, 0);
+    let at = if raw.get(start) == Some(&b'{') { start + 1 } else { raw.len() };
+    Members { bytes: raw, at }
+}
+/// Walks the elements of the array in `raw`; nothing when it is no array.
+pub fn elements(raw: &[u8]) -> Elements<'_> {
+    let start = skip_space(raw, 0);
+    let at = if raw.get(start) == Some(&b'[') { start + 1 } else { raw.len() };
+    Elements { bytes: raw, at }
+}
+impl<'a> Iterator for Members<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+    fn next(&mut self) -> Option<Self::Item> {
+        let start = skip_separators(self.bytes, self.at);
+        if self.bytes.get(start) != Some(&b'"') {
+            self.at = self.bytes.len();
+            return None;
+        }
+        let key_end = string_end(self.bytes, start);
+        let colon = skip_space(self.bytes, key_end);
+        let value_start = skip_space(self.bytes, colon + 1);
+        let value_end = value_end(self.bytes, value_start);
+        self.at = value_end;
+        let key = self.bytes.get(start + 1..key_end.saturating_sub(1))?;
+        Some((key, self.bytes.get(value_start..value_end)?))
+    }
+}
+impl<'a> Iterator for Elements<'a> {
+    type Item = &'a [u8];
+    fn next(&mut self) -> Option<Self::Item> {
+        let start = skip_separators(self.bytes, self.at);
+        if start >= self.bytes.len() || self.bytes[start] == b']' {
+            self.at = self.bytes.len();
+            return None;
+        }
+        let end = value_end(self.bytes, start);
+        self.at = end;
+        self.bytes.get(start..end)
+    }
+}
+fn skip_space(bytes: &[u8], mut at: usize) -> usize {
+    while bytes.get(at).is_some_and(u8::is_ascii_whitespace) {
+        at += 1;
+    }
+    at
+}
+fn skip_separators(bytes: &[u8], mut at: usize) -> usize {
+    while bytes.get(at).is_some_and(|b| b.is_ascii_whitespace() || *b == b',') {
+        at += 1;
+    }
+    at
+}
+/// One past the closing quote of the string that starts at `start`.
+fn string_end(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while at < bytes.len() {
+        match memchr::memchr2(b'"', b'\\', &bytes[at..]) {
+            None => return bytes.len(),
+            Some(n) if bytes[at + n] == b'"' => return at + n + 1,
+            Some(n) => at += n + 2,
+        }
+    }
+    bytes.len()
+}
+/// One past the value that starts at `start`.
+fn value_end(bytes: &[u8], start: usize) -> usize {
+    match bytes.get(start) {
+        Some(b'"') => string_end(bytes, start),
+        Some(b'{' | b'[') => {
+            let (mut depth, mut at) = (0u32, start);
+            while at < bytes.len() {
+                match bytes[at] {
+                    b'"' => {
+                        at = string_end(bytes, at);
+                        continue;
+                    }
+                    b'{' | b'[' => depth += 1,
+                    b'}' | b']' => {
+                        depth -= 1;
+                        if depth == 0 {
+                            return at + 1;
+                        }
+                    }
+                    _ => {}
+                }
+                at += 1;
+            }
+            bytes.len()
+        }
+        _ => {
+            let rest = &bytes[start.min(bytes.len())..];
+            let length = rest.iter().position(|b| matches!(b, b',' | b'}' | b']') || b.is_ascii_whitespace());
+            start + length.unwrap_or(rest.len())
+        }
+    }
+}
+/// The text of a raw JSON string, unescaped into `buffer` when it has escapes.
+pub fn text<'a>(raw: &'a [u8], buffer: &'a mut String) -> &'a str {
+    let inner = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
+    if memchr::memchr(b'\\', inner).is_none() {
+        return std::str::from_utf8(inner).unwrap_or_default();
+    }
+    buffer.clear();
+    if let Ok(unescaped) = serde_json::from_slice::<String>(raw) {
+        buffer.push_str(&unescaped);
+    }
+    buffer
+}
+/// Whether a raw key is `name`.
+pub fn key_is(raw_key: &[u8], name: &str) -> bool {
+    if memchr::memchr(b'\\', raw_key).is_none() {
+        return raw_key == name.as_bytes();
+    }
+    let mut quoted = Vec::with_capacity(raw_key.len() + 2);
+    quoted.push(b'"');
+    quoted.extend_from_slice(raw_key);
+    quoted.push(b'"');
+    serde_json::from_slice::<String>(&quoted).is_ok_and(|key| key == name)
+}
+/// Appends `value` with the escapes JSON demands, without quotes.
+pub fn escape(value: &str, out: &mut Vec<u8>) {
+    let bytes = value.as_bytes();
+    let mut from = 0;
+    for (i, &byte) in bytes.iter().enumerate() {
+        let short: &[u8] = match byte {
+            b'"' => b"\\\"",
+            b'\\' => b"\\\\",
+            b'\n' => b"\\n",
+            b'\r' => b"\\r",
+            b'\t' => b"\\t",
+            0..0x20 => b"",
+            _ => continue,
+        };
+        out.extend_from_slice(&bytes[from..i]);
+        if short.is_empty() {
+            const DIGITS: &[u8; 16] = b"0123456789abcdef";
+            out.extend_from_slice(b"\\u00");
+            out.push(DIGITS[usize::from(byte >> 4)]);
+            out.push(DIGITS[usize::from(byte & 15)]);
+        } else {
+            out.extend_from_slice(short);
+        }
+        from = i + 1;
+    }
+    out.extend_from_slice(&bytes[from..]);
+}
+/// Appends `value` as a JSON string.
+pub fn string(value: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    escape(value, out);
+    out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_come_in_order_with_raw_values() {
+        let raw = br#"{"a":1,"b\"c":{"x":[1,"}"]},"d":"e\\","f":[],"g":null , "h" : true}"#;
+        let found: Vec<(String, String)> = members(raw)
+            .map(|(k, v)| (String::from_utf8_lossy(k).into(), String::from_utf8_lossy(v).into()))
+            .collect();
+        let expected = [
+            ("a", "1"),
+            ("b\\\"c", r#"{"x":[1,"}"]}"#),
+            ("d", r#""e\\""#),
+            ("f", "[]"),
+            ("g", "null"),
+            ("h", "true"),
+        ];
+        assert_eq!(found, expected.map(|(k, v)| (k.to_string(), v.to_string())));
+        assert!(key_is(br#"b\"c"#, "b\"c"));
+    }
+    #[test]
+    fn elements_and_damage() {
+        let found: Vec<&[u8]> = elements(br#"[1, "a,b", [2], {}]"#).collect();
+        assert_eq!(found, [&b"1"[..], b"\"a,b\"", b"[2]", b"{}"]);
+        for raw in [&b"{\"a"[..], b"{\"a\":", b"{\"a\":\"x", b"{\"a\":[1", b"[", b"[1", b"", b"7", b"{\"a\\"] {
+            assert!(members(raw).count() <= 1);
+            assert!(elements(raw).count() <= 1);
+        }
+    }
+    #[test]
+    fn strings_survive_a_round_trip() {
+        for value in ["plain", "qu\"ote", "back\\slash", "line\nfeed\t\u{1}", "é東🙂"] {
+            let mut raw = vec![];
+            string(value, &mut raw);
+            assert_eq!(serde_json::from_slice::<String>(&raw).unwrap(), value);
+            assert_eq!(text(&raw, &mut String::new()), value);
+        }
+    }
+}

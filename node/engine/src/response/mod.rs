@@ -1,0 +1,10 @@
+//! What does a hit look like on the wire?
+pub mod highlight;
+pub mod hit;
+pub mod hits;
+pub mod json;
+pub mod marks;
+pub mod paths;
+pub mod record;
+
+pub use record::render_record;

@@ -1,0 +1,127 @@
+//! Which members of a stored record does the caller see? (C§4.1)
+//!
+//! Hot path: the stored bytes are copied as they are when everything is asked for and nothing is hidden.
+
+use super::json;
+use super::paths::{Part, descend, part_of, part_without};
+use quorate_model::Settings;
+
+/// The selection of members for one request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// The paths to show; `None` = all.
+    only: Option<Vec<String>>,
+    /// Paths that are left out.
+    without: Vec<String>,
+}
+impl Selection {
+    /// Reads attributesToRetrieve; unretrievable attributes are hidden unless the caller sees them.
+    pub fn new(settings: &Settings, attributes: Option<&[String]>, sees_unretrievable: bool) -> Selection {
+        let mut selection = Selection::default();
+        if let Some(attributes) = attributes
+            && !attributes.iter().any(|attribute| attribute == "*")
+        {
+            let shown = attributes.iter().filter(|attribute| !attribute.starts_with('-'));
+            selection.only = Some(shown.cloned().collect());
+        }
+        let removed = attributes.unwrap_or_default().iter().filter_map(|a| a.strip_prefix('-'));
+        selection.without = removed.map(str::to_string).collect();
+        if !sees_unretrievable {
+            selection.without.extend(settings.index.unretrievable_attributes.iter().cloned());
+        }
+        selection
+    }
+    fn is_everything(&self) -> bool {
+        self.only.is_none() && self.without.is_empty()
+    }
+    fn part(&self, path: &str) -> Part {
+        if path == "objectID" {
+            return Part::All;
+        }
+        let kept = part_without(self.without.iter().map(String::as_str), path);
+        match &self.only {
+            None => kept,
+            Some(only) => kept.min(part_of(only.iter().map(String::as_str), path)),
+        }
+    }
+    /// Appends the selected members of `raw` as a JSON object.
+    pub fn write(&self, raw: &[u8], out: &mut Vec<u8>) {
+        if self.is_everything() {
+            out.extend_from_slice(raw.trim_ascii());
+            return;
+        }
+        let mut path = String::new();
+        self.write_object(raw, &mut path, out);
+    }
+    fn write_object(&self, raw: &[u8], path: &mut String, out: &mut Vec<u8>) {
+        out.push(b'{');
+        let empty = out.len();
+        for (key, value) in json::members(raw) {
+            let depth = descend(path, key);
+            let before = out.len();
+            if before > empty {
+                out.push(b',');
+            }
+            out.push(b'"');
+            out.extend_from_slice(key);
+            out.extend_from_slice(b"\":");
+            let written = match self.part(path) {
+                Part::Nothing => false,
+                Part::All => {
+                    out.extend_from_slice(value);
+                    true
+                }
+                Part::Inside => self.write_inside(value, path, out),
+            };
+            if !written {
+                out.truncate(before);
+            }
+            path.truncate(depth);
+        }
+        out.push(b'}');
+    }
+    /// Appends what is selected below a value; `false` when that is nothing.
+    fn write_inside(&self, value: &[u8], path: &mut String, out: &mut Vec<u8>) -> bool {
+        match value.first() {
+            Some(b'{') => {
+                let before = out.len();
+                self.write_object(value, path, out);
+                out.len() > before + 2
+            }
+            Some(b'[') => {
+                out.push(b'[');
+                let empty = out.len();
+                for element in json::elements(value) {
+                    let before = out.len();
+                    if before > empty {
+                        out.push(b',');
+                    }
+                    if !self.write_inside(element, path, out) {
+                        out.truncate(before);
+                    }
+                }
+                let any = out.len() > empty;
+                out.push(b']');
+                any
+            }
+            // nothing lies below a plain value: it shows when only paths below it are hidden
+            Some(_) if self.only.is_none() => {
+                out.extend_from_slice(value);
+                true
+            }
+            Some(_) | None => false,
+        }
+    }
+}
+
+/// The record as a get of one object answers it.
+pub fn render_record(
+    raw: &[u8],
+    settings: &Settings,
+    attributes_to_retrieve: Option<&[String]>,
+    sees_unretrievable: bool,
+) -> Vec<u8> {
+    let mut out = Vec::with_capacity(raw.len());
+    Selection::new(settings, attributes_to_retrieve, sees_unretrievable).write(raw, &mut out);
+    out
+}

@@ -1,0 +1,229 @@
+//! What does a query on one shard answer?
+//!
+//! Hot path: a whole search with 20 rendered and highlighted hits takes at most 100 µs of processor time at the median
+//! on 64,000 long records.
+
+use crate::analysis::Analyzer;
+use crate::facet::{self, Listing, Matched};
+use crate::index::ShardView;
+use crate::matching::find::{Entry, Found, Prepared, sets_of};
+use crate::matching::scratch::Scratch;
+use crate::page::Page;
+use crate::query::merged::merged;
+use crate::query::plan::plan;
+use crate::query::words::words_of;
+use crate::query::{Plan, Word};
+use crate::ranking::distinct;
+use crate::response::hits::{Shown, render};
+use quorate_model::limits::{FACET_VALUES_MAX, PAGINATION_LIMIT_MAX};
+use quorate_model::params::{FacetSort, RemoveWords, TypoTolerance};
+use quorate_model::results::FacetCounts;
+use quorate_model::{Result, SearchParams, SearchResults, Settings};
+use std::time::Instant;
+
+/// What bounds a search and what its caller may see.
+#[derive(Clone, Copy, Debug)]
+pub struct SearchLimits {
+    /// When to stop and answer with what there is.
+    pub deadline: Instant,
+    /// Whether unretrievable attributes are shown.
+    pub sees_unretrievable: bool,
+    /// Cap of the page length from the caller's key; 0 = none.
+    pub max_hits_per_query: u64,
+}
+/// Words that removeWordsIfNoResults makes optional at most (C§4.6).
+const REMOVED_WORDS_MAX: usize = 5;
+/// Values of a facet when nobody says otherwise (C§4.3).
+const FACET_VALUES: u64 = 100;
+
+/// Runs one query on a shard.
+///
+/// Errors: `Invalid` when restrictSearchableAttributes names an attribute that is not searchable.
+/// Source: C§4–C§9; the order of the steps is C§8.6.
+pub fn search(
+    view: &ShardView,
+    settings: &Settings,
+    request: &SearchParams,
+    limits: &SearchLimits,
+    scratch: &mut Scratch,
+) -> Result<SearchResults> {
+    let params = merged(settings, request);
+    let analyzer = Analyzer::new(settings);
+    let words = words_of(&analyzer, settings, &params);
+    let mut plan = plan(settings, &params, words, limits.deadline)?;
+    let page = Page::new(settings, &params, limits);
+    let mut results = SearchResults { exhaustive_nb_hits: true, ..SearchResults::default() };
+    results.query = params.query.clone().unwrap_or_default();
+    if page.is_out_of_reach() {
+        page.describe(0, &mut results);
+        results.exhaustive_typo = (tolerance(&params) != TypoTolerance::Off).then_some(true);
+        return Ok(results);
+    }
+    let facets = facet::requested(&settings.index, params.facets.as_deref().unwrap_or_default());
+    let grouping = grouping(settings, &params);
+    plan.wants_set = !facets.is_empty();
+    plan.limit = needed(&page, &params, grouping.is_some());
+    plan.budget = (plan.budget / view.segments().len().max(1) as u64).max(1);
+    let geo_plan = plan.clone();
+    let mut prepared = Prepared::new(view, settings, &params, &geo_plan, scratch);
+    let (mut found, removed) = find(&mut prepared, &mut plan, &params, page.length, scratch);
+    let matched = std::mem::take(&mut found.matched);
+    let mut after_distinct = None;
+    let (shown, nb_hits) = match grouping {
+        None => {
+            let entries = page_of(&found.entries, &page);
+            (entries.iter().map(|&entry| Shown { entry, sequence: None }).collect(), found.count)
+        }
+        Some((attribute, most)) => {
+            let groups = distinct::groups(view, &found.entries, attribute, most);
+            if faceting_after_distinct(settings, &params, &facets) {
+                let kept: Vec<Entry> = groups.iter().flat_map(|group| group.members.clone()).collect();
+                after_distinct = Some(sets_of(view, &kept));
+            }
+            (grouped_page(&groups, &page), groups.len() as u64)
+        }
+    };
+    results.facets = params.facets.as_ref().map(|_| {
+        count_facets(view, settings, &params, &facets, &matched, after_distinct.as_deref())
+    });
+    matched.into_iter().for_each(|set| scratch.give(set));
+    page.describe(nb_hits, &mut results);
+    results.exhaustive_nb_hits = !found.count_cut;
+    let skipped = !plan.deep && plan.words.iter().any(|word| word.edits > 1);
+    results.exhaustive_typo =
+        (tolerance(&params) != TypoTolerance::Off).then_some(!skipped && !found.order_cut && !found.count_cut);
+    results.automatic_radius = prepared.automatic_radius;
+    results.around_lat_lng = plan.geo.centre.map(|centre| format!("{},{}", centre.lat, centre.lng));
+    results.query_after_removal = removed;
+    results.parsed_query =
+        params.get_ranking_info.unwrap_or(false).then(|| joined(plan.words.iter().map(|w| w.text.as_str())));
+    results.hits =
+        render(view, settings, &params, limits, &analyzer, &plan, &prepared, &found.slots, &shown, scratch);
+    Ok(results)
+}
+/// How typos are tolerated.
+pub(crate) fn tolerance(params: &SearchParams) -> TypoTolerance {
+    params.typo_tolerance.unwrap_or(TypoTolerance::On)
+}
+/// The attribute whose values may appear only so often, and how often.
+fn grouping<'a>(settings: &'a Settings, params: &SearchParams) -> Option<(&'a str, usize)> {
+    let attribute = settings.index.attribute_for_distinct.as_deref()?;
+    let most = params.distinct.unwrap_or(0);
+    (most > 0).then_some((attribute, usize::from(most)))
+}
+/// How many of the best documents each segment must name.
+fn needed(page: &Page, params: &SearchParams, grouped: bool) -> usize {
+    let cut_by_typos = matches!(tolerance(params), TypoTolerance::Min | TypoTolerance::Strict);
+    if grouped || cut_by_typos { usize::MAX } else { page.end.min(PAGINATION_LIMIT_MAX) as usize }
+}
+/// Runs the plan until it finds something or no more words can be given up (C§4.6 removeWordsIfNoResults).
+fn find(
+    prepared: &mut Prepared<'_>,
+    plan: &mut Plan,
+    params: &SearchParams,
+    page_length: u64,
+    scratch: &mut Scratch,
+) -> (Found, Option<String>) {
+    let mut found = run(prepared, plan, params, page_length, scratch);
+    let words = plan.words.len();
+    let mode = params.remove_words_if_no_results.unwrap_or(RemoveWords::None);
+    let order: Vec<usize> = match mode {
+        RemoveWords::None => vec![],
+        RemoveWords::LastWords => (1..words).rev().collect(),
+        RemoveWords::FirstWords => (0..words.saturating_sub(1)).collect(),
+        RemoveWords::AllOptional if words > 1 && found.count == 0 => {
+            plan.words.iter_mut().for_each(|word| word.optional = true);
+            return (run(prepared, plan, params, page_length, scratch), None);
+        }
+        RemoveWords::AllOptional => vec![],
+    };
+    let mut removed = vec![];
+    for word in order.into_iter().take(REMOVED_WORDS_MAX) {
+        if found.count > 0 {
+            break;
+        }
+        plan.words[word].optional = true;
+        removed.push(word);
+        found = run(prepared, plan, params, page_length, scratch);
+    }
+    let marked = |(i, word): (usize, &Word)| match removed.contains(&i) {
+        true => format!("<em>{}</em>", word.text),
+        false => word.text.clone(),
+    };
+    let text = (!removed.is_empty() && found.count > 0)
+        .then(|| plan.words.iter().enumerate().map(marked).collect::<Vec<_>>().join(" "));
+    (found, text)
+}
+/// Runs the plan; a page that stays short is worth the wider walk for typos.
+fn run(
+    prepared: &mut Prepared<'_>,
+    plan: &mut Plan,
+    params: &SearchParams,
+    page_length: u64,
+    scratch: &mut Scratch,
+) -> Found {
+    plan.deep = false;
+    let found = prepared.run(plan, tolerance(params), scratch);
+    if found.count >= page_length.max(1) || plan.words.iter().all(|word| word.edits < 2) {
+        return found;
+    }
+    plan.deep = true;
+    prepared.run(plan, tolerance(params), scratch)
+}
+fn page_of<'a, T>(all: &'a [T], page: &Page) -> &'a [T] {
+    let end = (page.end as usize).min(all.len());
+    all.get(page.first as usize..end).unwrap_or_default()
+}
+fn grouped_page(groups: &[distinct::Group], page: &Page) -> Vec<Shown> {
+    let mut shown = vec![];
+    for group in page_of(groups, page) {
+        for (number, &entry) in group.members.iter().enumerate() {
+            shown.push(Shown { entry, sequence: Some(number as u32) });
+        }
+    }
+    shown
+}
+/// Whether some facet is counted over what distinct leaves (C§8.1).
+fn faceting_after_distinct(settings: &Settings, params: &SearchParams, facets: &[String]) -> bool {
+    let listed = &settings.index.attributes_for_faceting;
+    let any = listed.iter().any(|facet| facet.after_distinct && facets.contains(&facet.path));
+    any || all_after_distinct(params)
+}
+/// `facetingAfterDistinct`, which `min` and `strict` switch off (C§4.3).
+fn all_after_distinct(params: &SearchParams) -> bool {
+    let cut_by_typos = matches!(tolerance(params), TypoTolerance::Min | TypoTolerance::Strict);
+    params.faceting_after_distinct.unwrap_or(false) && !cut_by_typos
+}
+fn count_facets(
+    view: &ShardView,
+    settings: &Settings,
+    params: &SearchParams,
+    facets: &[String],
+    matched: &[Vec<u64>],
+    after_distinct: Option<&[Vec<u64>]>,
+) -> Vec<FacetCounts> {
+    let listing = Listing {
+        sort: params.sort_facet_values_by.unwrap_or(FacetSort::Count),
+        limit: params.max_values_per_facet.unwrap_or(FACET_VALUES).min(FACET_VALUES_MAX) as usize,
+    };
+    let pair = |sets| pairs(view, sets);
+    let (before, after) = (pair(matched), after_distinct.map(pair));
+    let all_after = all_after_distinct(params);
+    let counted = facets.iter().filter_map(|path| {
+        let listed = settings.index.attributes_for_faceting.iter().find(|facet| facet.path == *path);
+        let late = all_after || listed.is_some_and(|facet| facet.after_distinct);
+        let segments = match &after {
+            Some(after) if late => after,
+            Some(_) | None => &before,
+        };
+        facet::count(segments, path, listing)
+    });
+    counted.collect()
+}
+/// Every segment with its set.
+pub(crate) fn pairs<'a>(view: &'a ShardView, sets: &'a [Vec<u64>]) -> Vec<Matched<'a>> {
+    view.segments().iter().zip(sets).map(|(segment, set)| (segment, set.as_slice())).collect()
+}
+fn joined<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    words.collect::<Vec<_>>().join(" ")
+}
