@@ -1,1 +1,7 @@
-//! placeholder
+//! Black-box tests over HTTP: a real server process, a client that speaks as users do, and accidents.
+
+pub mod accident;
+pub mod binary;
+pub mod chance;
+pub mod client;
+pub mod harness;

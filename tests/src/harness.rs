@@ -1,0 +1,187 @@
+//! How is a server process started, found, stopped and killed in a test?
+
+use crate::client::{Client, Family};
+use anyhow::{Context, Result, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// The application id of every test server.
+pub const APP_ID: &str = "TESTAPP";
+/// Its admin key.
+pub const ADMIN_KEY: &str = "0123456789abcdef0123456789abcdef";
+/// How long a server may take to start or stop: generous, for machines that do something else too.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How a server is started.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The data folder.
+    pub data_dir: PathBuf,
+    /// More arguments of `serve`.
+    pub arguments: Vec<String>,
+}
+
+/// A running server. Killed when dropped.
+#[derive(Debug)]
+pub struct Server {
+    setup: Setup,
+    child: Child,
+    address: String,
+    log: PathBuf,
+}
+
+impl Setup {
+    /// A server on this data folder.
+    pub fn new(data_dir: impl Into<PathBuf>) -> Setup {
+        Setup { data_dir: data_dir.into(), arguments: Vec::new() }
+    }
+    /// With one more option.
+    pub fn option(mut self, name: &str, value: &str) -> Setup {
+        self.arguments.extend([format!("--{name}"), value.to_string()]);
+        self
+    }
+    /// Starts the process and waits until it can serve.
+    pub fn start(&self) -> Result<Server> {
+        let mut server = self.spawn()?;
+        server.wait_ready()?;
+        Ok(server)
+    }
+    /// Starts the process and waits for its end, for starts that must fail: status and log.
+    pub fn run_to_end(&self) -> Result<(ExitStatus, String)> {
+        let mut server = self.spawn()?;
+        let status = server.wait_end()?;
+        Ok((status, server.log()))
+    }
+
+    fn spawn(&self) -> Result<Server> {
+        // The address of an earlier process that was killed would be taken for this one's.
+        match std::fs::remove_file(self.address_file()) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e.into()),
+            _ => {}
+        }
+        let log = self.data_dir.with_extension("log");
+        let output = File::options().create(true).append(true).open(&log)?;
+        let mut command = Command::new(crate::binary::path()?);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("QUORATE_") {
+                command.env_remove(name);
+            }
+        }
+        let child = command
+            .arg("serve")
+            .arg("--data-dir")
+            .arg(&self.data_dir)
+            .args(["--listen", "127.0.0.1:0", "--app-id", APP_ID])
+            .args(&self.arguments)
+            .env("QUORATE_ADMIN_KEY", ADMIN_KEY)
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            .spawn()
+            .context("cannot start the server")?;
+        Ok(Server { setup: self.clone(), child, address: String::new(), log })
+    }
+    fn address_file(&self) -> PathBuf {
+        self.data_dir.join("address")
+    }
+}
+
+impl Server {
+    fn wait_ready(&mut self) -> Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                bail!("the server ended at its start with {status}:\n{}", self.log_tail());
+            }
+            if self.address.is_empty()
+                && let Ok(text) = std::fs::read_to_string(self.setup.address_file())
+                && text.ends_with('\n')
+            {
+                self.address = text.trim().to_string();
+            }
+            if !self.address.is_empty()
+                && self.client().anonymous().get("/readyz").is_ok_and(|answer| answer.status == 200)
+            {
+                return Ok(());
+            }
+            ensure!(Instant::now() < deadline, "the server is not ready in time:\n{}", self.log_tail());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// A client with the admin key and the card's headers.
+    pub fn client(&self) -> Client {
+        self.client_of(Family::Service)
+    }
+    /// A client with the admin key and the headers of a family.
+    pub fn client_of(&self, family: Family) -> Client {
+        Client::new(&self.address, family, APP_ID, ADMIN_KEY)
+    }
+    /// `HOST:PORT`.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+    /// The data folder.
+    pub fn data_dir(&self) -> &Path {
+        &self.setup.data_dir
+    }
+    /// Everything the processes on this data folder wrote out so far.
+    pub fn log(&self) -> String {
+        String::from_utf8_lossy(&std::fs::read(&self.log).unwrap_or_default()).into_owned()
+    }
+    fn log_tail(&self) -> String {
+        let log = self.log();
+        let lines: Vec<&str> = log.lines().rev().take(40).collect();
+        lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+    }
+    /// Whether the process is still there.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Ends the process at once, as kill -9 does. Gives back how to start it again.
+    pub fn kill(mut self) -> Result<Setup> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(self.setup.clone())
+    }
+    /// A function that ends the process at once, for another thread.
+    pub fn killer(&self) -> impl FnOnce() + Send + 'static {
+        let pid = Pid::from_child(&self.child);
+        move || {
+            // The child is not waited for before the thread has ended, so its id cannot be another's.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+    /// Asks the process to stop (SIGTERM) and waits for a clean end.
+    pub fn stop(mut self) -> Result<Setup> {
+        kill_process(Pid::from_child(&self.child), Signal::TERM)?;
+        let status = self.wait_end()?;
+        ensure!(status.success(), "the server stopped with {status}:\n{}", self.log_tail());
+        Ok(self.setup.clone())
+    }
+    fn wait_end(&mut self) -> Result<ExitStatus> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            ensure!(Instant::now() < deadline, "the server does not end:\n{}", self.log_tail());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself; either way nothing of it is left.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!("--- the server's log ---\n{}", self.log_tail());
+        }
+    }
+}

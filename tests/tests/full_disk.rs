@@ -1,0 +1,99 @@
+//! Does a full disk stop writes with a reason, leave reads alone, and let writes come back?
+
+use quorate_tests::accident::settle;
+use quorate_tests::harness::Setup;
+use serde_json::json;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const MOUNT_MB: u64 = 192;
+
+/// A small file system in memory; unmounted at the end.
+struct Mount(tempfile::TempDir);
+
+impl Mount {
+    fn new() -> Option<Mount> {
+        let dir = tempfile::tempdir().unwrap();
+        let size = format!("size={MOUNT_MB}m");
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(dir.path()).output();
+        mounted.is_ok_and(|output| output.status.success()).then_some(Mount(dir))
+    }
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        // Lazily: the server may still be ending.
+        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+/// Fills what is left of the file system with one file.
+fn fill(path: &Path) {
+    let mut file = File::create(path).unwrap();
+    for piece in [1 << 20, 4 << 10, 1] {
+        let bytes = vec![0u8; piece];
+        while file.write_all(&bytes).is_ok() {}
+    }
+}
+
+#[test]
+fn writes_stop_with_503_reads_go_on_and_space_brings_writes_back() {
+    let Some(mount) = Mount::new() else {
+        println!("skipped: mounting a small file system needs root");
+        return;
+    };
+    let server = Setup::new(mount.path().join("data")).option("disk-reserve-bytes", "8MiB").start().unwrap();
+    let client = server.client();
+    let record = |n: u64| json!({"objectID": format!("r{n}"), "title": "lamp", "n": n});
+    for n in 0..20 {
+        client.post("/1/indexes/full", &record(n)).unwrap().success().unwrap();
+    }
+    settle(&client, "full").unwrap();
+
+    let ballast = mount.path().join("ballast");
+    fill(&ballast);
+    let mut answered = 20;
+    let refused = loop {
+        let answer = client.post("/1/indexes/full", &record(answered)).unwrap();
+        match answer.status {
+            200 | 201 => answered += 1,
+            _ => break answer,
+        }
+        assert!(answered < 5_000, "a full disk refuses no write");
+    };
+    assert_eq!(refused.status, 503, "{refused:?}");
+    let reason = refused.message().to_lowercase();
+    assert!(reason.contains("disk") || reason.contains("space"), "no reason in {refused:?}");
+    for _ in 0..20 {
+        let found = client.search("full", &json!({"query": "lamp"})).unwrap();
+        assert!(found["nbHits"].as_u64().unwrap() >= 20);
+        assert_eq!(client.get("/1/indexes/full/r3").unwrap().body["n"], 3);
+        assert_eq!(client.post("/1/indexes/full", &record(answered)).unwrap().status, 503);
+    }
+
+    std::fs::remove_file(&ballast).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while client.post("/1/indexes/full", &record(answered)).unwrap().status == 503 {
+        assert!(Instant::now() < deadline, "writes do not come back");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    settle(&client, "full").unwrap();
+    let expected = answered + 1;
+    let check = |client: &quorate_tests::client::Client| {
+        assert_eq!(client.search("full", &json!({"query": ""})).unwrap()["nbHits"], expected);
+        let ids: Vec<String> = (0..expected).map(|n| format!("r{n}")).collect();
+        for (n, found) in client.objects("full", &ids).unwrap().iter().enumerate() {
+            assert_eq!(*found, record(n as u64));
+        }
+    };
+    check(&client);
+    let server = server.kill().unwrap().start().unwrap();
+    settle(&server.client(), "full").unwrap();
+    check(&server.client());
+}
