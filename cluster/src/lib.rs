@@ -1,6 +1,23 @@
 //! Many machines agreeing: commands, placement, the paths of a write and of a read.
+//!
+//! A write: [`service`] → [`write`] (ids from [`mint`], index from [`meta`]) → [`router`] → [`command`] → the group's
+//! log → [`apply`] on every member. A read: [`service`] → [`read`] → the node's view. [`start`] puts a node together.
 
+pub mod apply;
+pub mod command;
+pub mod disk;
+mod installation;
+pub mod meta;
+mod metrics;
+pub mod mint;
+mod operate;
+mod read;
+mod router;
 pub mod service;
+mod start;
+mod sweep;
+mod tasks;
+mod write;
 
 pub use service::{
     CallerOp, Health, IndexInfo, IndexOperation, ObjectRequest, ReadRights, Receipt, Service, ServiceOptions, Started,

@@ -1,11 +1,27 @@
 //! What the interface calls: every write and read of the service, wherever it is carried out.
 
-use quorate_model::{ApiKey, Error, FacetHits, IndexName, RecordOp, Result, SearchParams, SearchResults, Settings, TaskId};
-use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use crate::disk::Purpose;
+use crate::installation;
+use crate::mint;
+use crate::operate;
+use crate::read;
+use crate::router::Router;
+use crate::start::{self, Running};
+use crate::sweep::Sweeper;
+use crate::tasks;
+use crate::write;
+use parking_lot::Mutex;
+use quorate_model::{
+    ApiKey, Error, FacetHits, IndexName, RecordOp, Result, SearchParams, SearchResults, Settings, TaskId, limits,
+};
+use quorate_node::Node;
+use quorate_raft::Role;
 use quorate_store::files::{Files, RealFiles};
+use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use subtle::ConstantTimeEq;
 
 /// The answer to a write that is on disk on a majority.
 #[derive(Clone, Debug)]
@@ -20,8 +36,8 @@ pub struct Receipt {
 /// A record operation as the caller gave it: the id may still be missing, the record may still lack it.
 #[derive(Clone, Debug)]
 pub enum CallerOp {
-    /// Add or replace. `object_id` of `None` asks for a generated one. `record` is a raw JSON object; if it has a
-    /// member objectID it equals `object_id`.
+    /// Add or replace, as `quorate_model::record::parse_record` gives it: `object_id` of `None` asks for a generated one,
+    /// which is put into `record`; otherwise `record` contains it.
     Put {
         /// The id, if the caller gave one.
         object_id: Option<String>,
@@ -137,84 +153,236 @@ pub struct Started {
 
 /// The service of one node. Cheap to clone.
 #[derive(Clone)]
-pub struct Service {}
+pub struct Service {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    router: Arc<Router>,
+    node: Node,
+    sweeper: Sweeper,
+    app_id: String,
+    stopping: AtomicBool,
+    running: Mutex<Option<Running>>,
+}
 
 impl Service {
     /// Opens the data folder and starts the node: returns when its groups have leaders and the log is applied.
     ///
     /// Must run inside an actix system. Errors: the folder is in use, of a newer format, of another application id, or
     /// damaged beyond what the log can rebuild.
-    pub async fn open(_options: ServiceOptions) -> Result<(Service, Started)> {
-        Err(Error::internal("not wired"))
+    pub async fn open(options: ServiceOptions) -> Result<(Service, Started)> {
+        installation::check(&options)?;
+        let mut running = start::start(&options).await?;
+        let started = match installation::settle(&mut running, &options).await {
+            Ok(started) => started,
+            Err(error) => {
+                running.stop().await;
+                return Err(error);
+            }
+        };
+        running.start_sweep();
+        let inner = Inner {
+            router: running.router.clone(),
+            node: running.node.clone(),
+            sweeper: running.sweeper.clone(),
+            app_id: started.app_id.clone(),
+            stopping: AtomicBool::new(false),
+            running: Mutex::new(Some(running)),
+        };
+        Ok((Service { inner: Arc::new(inner) }, started))
     }
-    /// Stops the node: waits for writes under way, dumps the small state, closes every file. Later calls answer 503.
-    pub async fn shutdown(&self) {}
-    /// Applies `ops` to one index in order, atomically; creates the index when it is missing. `DeleteIndex` is allowed anywhere.
-    pub async fn write_records(&self, _index: &IndexName, _ops: Vec<CallerOp>) -> Result<Receipt> {
-        Err(Error::internal("not wired"))
+    /// Stops the node: dumps the small state, makes every shard durable, closes every file. Later calls answer 503.
+    pub async fn shutdown(&self) {
+        self.inner.stopping.store(true, Ordering::Release);
+        let running = self.inner.running.lock().take();
+        if let Some(running) = running {
+            running.stop().await;
+        }
+    }
+
+    fn open_router(&self) -> Result<&Arc<Router>> {
+        match self.inner.stopping.load(Ordering::Acquire) {
+            true => Err(Error::unavailable("the node is stopping")),
+            false => Ok(&self.inner.router),
+        }
+    }
+
+    /// Applies `ops` to one index in order, atomically; creates the index when it is missing. `DeleteIndex` is allowed
+    /// anywhere.
+    pub async fn write_records(&self, index: &IndexName, ops: Vec<CallerOp>) -> Result<Receipt> {
+        write::records(self.open_router()?, &self.inner.sweeper, index, ops).await
     }
     /// Same for several indices, one entry and one task each, ids in the order of the operations.
-    pub async fn write_many(&self, _ops: Vec<(IndexName, CallerOp)>) -> Result<(BTreeMap<IndexName, TaskId>, Vec<String>, String)> {
-        Err(Error::internal("not wired"))
+    pub async fn write_many(&self, ops: Vec<(IndexName, CallerOp)>) -> Result<write::ManyReceipt> {
+        write::many(self.open_router()?, &self.inner.sweeper, ops).await
     }
     /// Changes settings: members of `changes` replace, `null` resets. Already validated by `Settings::merge`.
-    pub async fn set_settings(&self, _index: &IndexName, _changes: Map<String, Value>, _forward_to_replicas: bool) -> Result<Receipt> {
-        Err(Error::internal("not wired"))
+    ///
+    /// With `forward_to_replicas` the indices that `replicas` names get the same changes, but for `replicas` itself.
+    pub async fn set_settings(
+        &self,
+        index: &IndexName,
+        changes: Map<String, Value>,
+        forward_to_replicas: bool,
+    ) -> Result<Receipt> {
+        let router = self.open_router()?;
+        let receipt = write::settings(router, index, &changes).await?;
+        if forward_to_replicas {
+            let row = read::row(router, index)?;
+            let deadline = crate::router::write_deadline();
+            let replicas = read::settings_now(router, &self.inner.node, &row, deadline).await?;
+            let mut forwarded = changes;
+            forwarded.remove("replicas");
+            for name in &replicas.index.replicas {
+                let Ok(name) = IndexName::new(name) else { continue };
+                if read::row(router, &name).is_ok() {
+                    write::settings(router, &name, &forwarded).await?;
+                }
+            }
+        }
+        Ok(receipt)
     }
     /// Removes an index; a missing one is no error.
-    pub async fn delete_index(&self, _index: &IndexName) -> Result<Receipt> {
-        Err(Error::internal("not wired"))
+    pub async fn delete_index(&self, index: &IndexName) -> Result<Receipt> {
+        let accepted = write::delete(self.open_router()?, &self.inner.sweeper, index).await?;
+        Ok(write::receipt(accepted, vec![]))
     }
     /// Copies or moves (C§3.2).
-    pub async fn operate(&self, _source: &IndexName, _destination: &IndexName, _operation: IndexOperation) -> Result<Receipt> {
-        Err(Error::internal("not wired"))
+    pub async fn operate(
+        &self,
+        source: &IndexName,
+        destination: &IndexName,
+        operation: IndexOperation,
+    ) -> Result<Receipt> {
+        let router = self.open_router()?.clone();
+        let (node, sweeper) = (self.inner.node.clone(), self.inner.sweeper.clone());
+        let (source, destination) = (source.clone(), destination.clone());
+        // on its own: a caller that goes away must not leave a copy half done
+        let work = tokio::spawn(async move {
+            match operation {
+                IndexOperation::Move => {
+                    operate::move_index(&router, &node, &sweeper, &source, &destination).await
+                }
+                IndexOperation::Copy { scope: None } => {
+                    operate::copy_index(&router, &node, &sweeper, &source, &destination).await
+                }
+                IndexOperation::Copy { scope: Some(scope) } => {
+                    operate::copy_parts(&router, &node, &source, &destination, &scope).await
+                }
+            }
+        });
+        let accepted = work.await.map_err(|_| Error::internal("the operation ended unexpectedly"))??;
+        Ok(write::receipt(accepted, vec![]))
     }
     /// The settings of an index. Errors: `NotFound`.
-    pub async fn settings(&self, _index: &IndexName) -> Result<Arc<Settings>> {
-        Err(Error::internal("not wired"))
+    pub async fn settings(&self, index: &IndexName) -> Result<Arc<Settings>> {
+        let row = read::row(self.open_router()?, index)?;
+        Ok(read::applied_settings(&self.inner.node, &row))
     }
     /// Every index, by name.
     pub async fn indices(&self) -> Result<Vec<IndexInfo>> {
-        Err(Error::internal("not wired"))
+        read::indices(self.open_router()?, &self.inner.node).await
     }
     /// Runs one query. Errors: `NotFound`, `Invalid`, `Unavailable` when the search queue is full.
-    pub async fn search(&self, _index: &IndexName, _params: SearchParams, _rights: ReadRights) -> Result<SearchResults> {
-        Err(Error::internal("not wired"))
+    pub async fn search(
+        &self,
+        index: &IndexName,
+        params: SearchParams,
+        rights: ReadRights,
+    ) -> Result<SearchResults> {
+        let node = &self.inner.node;
+        let view = read::view(self.open_router()?, node, index).await?;
+        node.pool().search(view, params, read::rights_of(rights)).await
     }
     /// One page of a browse; the next position is in `cursor` (§4.2 rules 5 and 6, C§8.8).
-    pub async fn browse(&self, _index: &IndexName, _params: SearchParams, _after: Option<Vec<u8>>, _rights: ReadRights) -> Result<SearchResults> {
-        Err(Error::internal("not wired"))
+    pub async fn browse(
+        &self,
+        index: &IndexName,
+        params: SearchParams,
+        after: Option<Vec<u8>>,
+        rights: ReadRights,
+    ) -> Result<SearchResults> {
+        let node = &self.inner.node;
+        let view = read::view(self.open_router()?, node, index).await?;
+        node.pool().browse(view, params, after, read::rights_of(rights)).await
     }
     /// Values of a facet that match `facet_query` among the records `params` selects.
-    pub async fn search_facet(&self, _index: &IndexName, _facet: &str, _facet_query: &str, _params: SearchParams) -> Result<FacetHits> {
-        Err(Error::internal("not wired"))
+    pub async fn search_facet(
+        &self,
+        index: &IndexName,
+        facet: &str,
+        facet_query: &str,
+        params: SearchParams,
+    ) -> Result<FacetHits> {
+        let node = &self.inner.node;
+        let view = read::view(self.open_router()?, node, index).await?;
+        node.pool().search_facet(view, facet.to_owned(), facet_query.to_owned(), params).await
     }
     /// Records by id, in request order, as raw JSON; `None` where there is none. Errors: `NotFound` for a missing index.
-    pub async fn objects(&self, _requests: Vec<ObjectRequest>, _rights: ReadRights) -> Result<Vec<Option<Vec<u8>>>> {
-        Err(Error::internal("not wired"))
+    pub async fn objects(
+        &self,
+        requests: Vec<ObjectRequest>,
+        rights: ReadRights,
+    ) -> Result<Vec<Option<Vec<u8>>>> {
+        read::objects(self.open_router()?, &self.inner.node, requests, rights).await
     }
     /// Whether every reader sees the write (C§1.6: an id beyond the last issued one is not published).
-    pub async fn is_published(&self, _task: TaskId) -> Result<bool> {
-        Err(Error::internal("not wired"))
+    pub async fn is_published(&self, task: TaskId) -> Result<bool> {
+        Ok(tasks::is_published(self.open_router()?, &self.inner.node, task))
     }
     /// The application id of the installation.
     pub fn app_id(&self) -> &str {
-        ""
+        &self.inner.app_id
     }
     /// The key with this value, if it exists and has not expired. Constant-time comparison is the caller's work.
-    pub fn key(&self, _value: &str) -> Option<Arc<ApiKey>> {
-        None
+    pub fn key(&self, value: &str) -> Option<Arc<ApiKey>> {
+        let key = self.inner.router.shared_meta().load().keys.get(value).cloned()?;
+        is_valid(&key, mint::unix_ms() / 1_000).then_some(key)
     }
     /// All keys but the admin key, for the check of secured keys (C§13.3).
     pub fn keys(&self) -> Vec<Arc<ApiKey>> {
-        vec![]
+        let now_s = mint::unix_ms() / 1_000;
+        let meta = self.inner.router.shared_meta().load();
+        meta.keys.values().filter(|key| is_valid(key, now_s)).cloned().collect()
     }
     /// Whether `value` is the admin key; constant time.
-    pub fn is_admin_key(&self, _value: &str) -> bool {
-        false
+    pub fn is_admin_key(&self, value: &str) -> bool {
+        let digest = installation::admin_key_digest(value);
+        let meta = self.inner.router.shared_meta().load();
+        let kept = meta.installation.as_ref().map_or([0; 32], |it| it.admin_key);
+        digest.ct_eq(&kept).into()
     }
     /// Whether this node can serve.
     pub fn health(&self) -> Health {
-        Health::default()
+        let mut health = Health::default();
+        if self.inner.stopping.load(Ordering::Acquire) {
+            health.reads.push("the node is stopping".into());
+            health.writes.push("the node is stopping".into());
+            return health;
+        }
+        let router = &self.inner.router;
+        if let Err(error) = router.disk().admit(Purpose::Add) {
+            health.writes.push(error.message);
+        }
+        if let Some(running) = &*self.inner.running.lock()
+            && let Some(reason) = running.log_stalled()
+        {
+            health.writes.push(format!("the log cannot be written: {reason}"));
+        }
+        for group in router.groups() {
+            let status = group.status();
+            if status.role != Role::Leader && status.leader.is_none() {
+                health.writes.push(format!("group {} has no leader", group.id));
+            }
+            if status.unapplied_bytes > limits::UNAPPLIED_BYTES_MAX as u64 {
+                health.writes.push(format!("group {} is behind with its log", group.id));
+            }
+        }
+        health
     }
+}
+
+fn is_valid(key: &ApiKey, now_s: u64) -> bool {
+    key.validity == 0 || now_s <= key.created_at.saturating_add(key.validity)
 }

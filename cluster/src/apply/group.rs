@@ -1,0 +1,173 @@
+//! How far one group has come: which commands are applied, when its small state is dumped, what the log must keep.
+
+use super::cut::CutBatches;
+use super::staging::Staging;
+use super::{Failure, Machine};
+use quorate_model::GroupId;
+use quorate_node::LogPosition;
+use quorate_node::ops::Incarnation;
+use quorate_raft::CommittedEntry;
+use quorate_store::dump;
+use quorate_store::files::Files;
+use quorate_store::kv::Tree;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Entries since the last dump that ask for the next one: replaying them takes about a second.
+const DUMP_ENTRIES: u64 = 20_000;
+/// Bytes of log since the last dump that ask for the next one.
+const DUMP_BYTES: u64 = 64 << 20;
+
+/// Where a group keeps its dump.
+#[derive(Clone, Debug)]
+pub struct DumpPlace {
+    /// The group.
+    pub group: GroupId,
+    /// Its tree.
+    pub tree: Tree,
+    /// The dump file.
+    pub path: PathBuf,
+    /// The file layer.
+    pub files: Arc<dyn Files>,
+}
+
+/// One group's state machine with its place in the log.
+pub struct GroupApply<M> {
+    machine: M,
+    place: DumpPlace,
+    staging: Staging,
+    /// The last entry that was taken.
+    taken: u64,
+    /// Log index and term of the last entry that the machine reflects.
+    last: (u64, u64),
+    /// Applied batches of several parts that the machine may need again after a crash.
+    cut: CutBatches,
+    /// Log gathered since the last dump.
+    gathered: Gathered,
+    /// The log may be cut through here.
+    compactable: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Gathered {
+    entries: u64,
+    bytes: u64,
+}
+
+/// Whether a dump is written only when enough log has gathered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DumpWhen {
+    /// When it saves a long replay.
+    Due,
+    /// In any case, if there is anything new.
+    Now,
+}
+
+impl<M: Machine> GroupApply<M> {
+    /// A group as its tree and its machine left it; [`Self::taken`] says after which entry the log has to go on.
+    pub fn open(machine: M, place: DumpPlace) -> Result<Self, Failure> {
+        let cut = CutBatches::load(&place.tree)?;
+        let replay_from = cut.whole(machine.replay_from()?);
+        Ok(GroupApply {
+            machine,
+            place,
+            staging: Staging::default(),
+            taken: replay_from,
+            last: (replay_from, 0),
+            cut,
+            gathered: Gathered::default(),
+            compactable: 0,
+        })
+    }
+    /// The state machine.
+    pub fn machine(&self) -> &M {
+        &self.machine
+    }
+    /// The group.
+    pub fn group(&self) -> GroupId {
+        self.place.group
+    }
+    /// The last entry that was taken, parts of a batch under way included.
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+    /// The incarnations that hold files in this group.
+    pub fn incarnations(&self) -> Vec<Incarnation> {
+        self.machine.incarnations()
+    }
+
+    /// Takes the next committed entry. An entry that was taken before changes nothing.
+    pub fn take(&mut self, entry: &CommittedEntry) -> Result<(), Failure> {
+        let CommittedEntry { index: log_index, term, ref data } = *entry;
+        if log_index <= self.taken {
+            return Ok(());
+        }
+        let whole =
+            self.staging.take(log_index, data).map_err(|source| Failure::Entry { log_index, source })?;
+        match whole {
+            Some(whole) => {
+                let at = LogPosition { index: log_index, term, time_ms: whole.time_ms };
+                self.machine.apply(at, whole.command)?;
+                self.last = (log_index, term);
+                self.cut.note(whole.first, log_index);
+            }
+            None if self.staging.first().is_none() => {
+                self.machine.pass(log_index);
+                self.last = (log_index, term);
+            }
+            // a part that waits: a restart must see it again
+            None => {}
+        }
+        self.taken = log_index;
+        self.gathered.entries += 1;
+        self.gathered.bytes += data.len() as u64;
+        Ok(())
+    }
+
+    /// Puts the state as of the last whole command into the working store.
+    pub fn checkpoint(&mut self) -> Result<(), Failure> {
+        // first what the position written next depends on
+        self.cut.keep(self.machine.durable_through(), &self.place.tree)?;
+        self.machine.checkpoint()
+    }
+
+    /// Dumps the small state and returns through where the log may be cut, if that has moved.
+    ///
+    /// A dump that cannot be written is no failure: the old one is there and so is the log.
+    pub fn dump(&mut self, when: DumpWhen) -> Result<Option<u64>, Failure> {
+        let due = match when {
+            DumpWhen::Due => self.gathered.entries >= DUMP_ENTRIES || self.gathered.bytes >= DUMP_BYTES,
+            DumpWhen::Now => self.gathered.entries > 0,
+        };
+        if !due {
+            return Ok(None);
+        }
+        // before the checkpoint, so that what the dump says about replay is at least this
+        let durable = self.cut.whole(self.machine.durable_through());
+        self.checkpoint()?;
+        let (last_index, last_term) = self.last;
+        let mut term_of = |log_index| if log_index == last_index { last_term } else { 0 };
+        let DumpPlace { group, tree, path, files } = &self.place;
+        match dump::write_tree(&**files, path, group.0, tree, &mut term_of) {
+            Ok(head) => {
+                self.gathered = Gathered::default();
+                let staged = self.staging.first().map_or(u64::MAX, |first| first - 1);
+                let bound = head.applied_index.min(durable).min(staged);
+                let moved = bound > self.compactable;
+                self.compactable = self.compactable.max(bound);
+                Ok(moved.then_some(bound))
+            }
+            Err(error) => {
+                tracing::warn!(group = group.0, %error, "cannot dump the small state; the log is kept");
+                Ok(None)
+            }
+        }
+    }
+
+    /// Makes everything durable, closes the machine and dumps a last time; returns through where the log may be cut.
+    pub fn close(&mut self) -> Result<Option<u64>, Failure> {
+        self.machine.close()?;
+        self.dump(DumpWhen::Now)
+    }
+}
+

@@ -1,0 +1,36 @@
+//! The state machine of a placement group: its commands go to the node.
+
+use super::{Failure, Machine};
+use crate::command::Command;
+use quorate_node::ops::Incarnation;
+use quorate_node::{LogPosition, PlacementMachine};
+
+impl Machine for PlacementMachine {
+    fn replay_from(&self) -> Result<u64, Failure> {
+        Ok(PlacementMachine::replay_from(self)?)
+    }
+    fn applied(&self) -> u64 {
+        PlacementMachine::applied(self)
+    }
+    fn apply(&mut self, at: LogPosition, command: Command) -> Result<(), Failure> {
+        match command {
+            Command::Index(command) => Ok(PlacementMachine::apply(self, at, command)?),
+            Command::Meta(_) => Err(Failure::Foreign { log_index: at.index }),
+        }
+    }
+    fn pass(&mut self, log_index: u64) {
+        PlacementMachine::pass(self, log_index);
+    }
+    fn checkpoint(&mut self) -> Result<(), Failure> {
+        Ok(PlacementMachine::checkpoint(self)?)
+    }
+    fn durable_through(&self) -> u64 {
+        PlacementMachine::durable_through(self)
+    }
+    fn incarnations(&self) -> Vec<Incarnation> {
+        PlacementMachine::incarnations(self)
+    }
+    fn close(&mut self) -> Result<(), Failure> {
+        Ok(PlacementMachine::close(self)?)
+    }
+}

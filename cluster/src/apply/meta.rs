@@ -1,0 +1,83 @@
+//! The state machine of the meta group: its state is in memory, its rows in the small state.
+
+use super::{Failure, Machine};
+use crate::command::Command;
+use crate::meta::{At, MetaState, RowChange};
+use arc_swap::ArcSwap;
+use quorate_node::LogPosition;
+use quorate_node::ops::Incarnation;
+use quorate_store::kv::{Batch, Tree};
+use std::sync::Arc;
+
+/// The meta state that requests read without a lock.
+pub type SharedMeta = Arc<ArcSwap<MetaState>>;
+
+/// Applies meta commands and shows requests the result.
+pub struct MetaMachine {
+    tree: Tree,
+    state: MetaState,
+    shared: SharedMeta,
+    applied: u64,
+    changes: Batch,
+}
+
+impl MetaMachine {
+    /// Loads the state from its tree.
+    pub fn open(tree: Tree) -> Result<Self, Failure> {
+        let state = MetaState::from_rows(tree.scan(b"")?)?;
+        let applied = tree.applied();
+        let shared = Arc::new(ArcSwap::from_pointee(state.clone()));
+        Ok(MetaMachine { tree, state, shared, applied, changes: Batch::new(applied) })
+    }
+    /// What requests read.
+    pub fn shared(&self) -> SharedMeta {
+        self.shared.clone()
+    }
+}
+
+impl Machine for MetaMachine {
+    fn replay_from(&self) -> Result<u64, Failure> {
+        Ok(self.applied)
+    }
+    fn applied(&self) -> u64 {
+        self.applied
+    }
+    fn apply(&mut self, at: LogPosition, command: Command) -> Result<(), Failure> {
+        let Command::Meta(command) = command else {
+            return Err(Failure::Foreign { log_index: at.index });
+        };
+        if at.index <= self.applied {
+            return Ok(());
+        }
+        let at = At { log_index: at.index, time_ms: at.time_ms };
+        for RowChange { key, value } in self.state.apply(at, command) {
+            match value {
+                Some(value) => self.changes.put(key, value),
+                None => self.changes.delete(key),
+            }
+        }
+        self.shared.store(Arc::new(self.state.clone()));
+        self.pass(at.log_index);
+        Ok(())
+    }
+    fn pass(&mut self, log_index: u64) {
+        self.applied = self.applied.max(log_index);
+    }
+    fn checkpoint(&mut self) -> Result<(), Failure> {
+        if self.changes.is_empty() && self.tree.applied() == self.applied {
+            return Ok(());
+        }
+        let mut changes = std::mem::replace(&mut self.changes, Batch::new(self.applied));
+        changes.set_applied_index(self.applied);
+        Ok(self.tree.apply(&changes)?)
+    }
+    fn durable_through(&self) -> u64 {
+        self.applied
+    }
+    fn incarnations(&self) -> Vec<Incarnation> {
+        vec![]
+    }
+    fn close(&mut self) -> Result<(), Failure> {
+        self.checkpoint()
+    }
+}

@@ -1,0 +1,72 @@
+//! How committed entries change this node: one actor for each group takes them in log order.
+//!
+//! [`staging`] makes whole commands of entries, [`cut`] remembers which were cut, [`group`] applies them and decides what the log must keep, [`meta`] and
+//! [`indices`] are the state machines, [`inbox`] is where consensus leaves what is committed, [`actor`] runs it all.
+
+pub mod actor;
+mod cut;
+pub mod group;
+pub mod inbox;
+mod indices;
+pub mod meta;
+pub mod staging;
+
+use crate::command::{Command, EntryError};
+use quorate_model::GroupId;
+use quorate_node::LogPosition;
+use quorate_node::ops::Incarnation;
+
+/// Why a group cannot go on: never the fault of a command, whose errors are outcomes.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The entry cannot be read.
+    #[error("log index {log_index}: {source}")]
+    Entry {
+        /// Where it stands.
+        log_index: u64,
+        /// What is wrong.
+        source: EntryError,
+    },
+    /// The entry is for another kind of group.
+    #[error("log index {log_index}: the command is not one for this group")]
+    Foreign {
+        /// Where it stands.
+        log_index: u64,
+    },
+    /// The node could not carry it out.
+    #[error("{0}")]
+    Node(#[from] quorate_node::Error),
+    /// The small state could not be read or written.
+    #[error("{0}")]
+    Store(#[from] quorate_store::StoreError),
+    /// A row of the small state is not what was written.
+    #[error("{0}")]
+    Row(#[from] crate::meta::RowError),
+}
+
+/// The state machine of one group.
+pub trait Machine: Send + 'static {
+    /// The log index after which entries are needed again after a start.
+    fn replay_from(&self) -> Result<u64, Failure>;
+    /// The log index that the small state reflects.
+    fn applied(&self) -> u64;
+    /// Carries out one command. An error stops the process.
+    fn apply(&mut self, at: LogPosition, command: Command) -> Result<(), Failure>;
+    /// Passes an entry that holds no command.
+    fn pass(&mut self, log_index: u64);
+    /// Puts what changed since the last call into the small state, with the applied position.
+    fn checkpoint(&mut self) -> Result<(), Failure>;
+    /// The log index through which everything but the small state is durable without the log.
+    fn durable_through(&self) -> u64;
+    /// The incarnations that hold files here.
+    fn incarnations(&self) -> Vec<Incarnation>;
+    /// Makes everything durable and closes it.
+    fn close(&mut self) -> Result<(), Failure>;
+}
+
+/// Says why and ends the process: what is durable is whole, and a state that may be half is never served.
+pub fn stop_process(group: GroupId, reason: &dyn std::fmt::Display) -> ! {
+    tracing::error!(group = group.0, %reason, "cannot apply the log; the process stops");
+    eprintln!("quorate: group {group} cannot apply its log, the process stops: {reason}");
+    std::process::exit(70)
+}

@@ -1,0 +1,155 @@
+//! Which whole commands come out of a group's entries: parts are held until the last one is there.
+
+use crate::command::{Command, Entry, EntryError, join};
+use quorate_node::ops::IndexCommand;
+
+/// A command as it is applied: at the place of its last part.
+#[derive(Debug, PartialEq)]
+pub struct Whole {
+    /// Log index of its first part.
+    pub first: u64,
+    /// Unix milliseconds, given by the proposer.
+    pub time_ms: u64,
+    /// The command.
+    pub command: Command,
+}
+
+/// The parts of the one batch that may be under way in a group.
+///
+/// Parts of a batch are proposed together and stand next to each other. If anything else follows a part, its leader
+/// was deposed before the rest was appended: the batch was never answered and is forgotten.
+#[derive(Debug, Default)]
+pub struct Staging {
+    staged: Option<Staged>,
+}
+
+#[derive(Debug)]
+struct Staged {
+    first: u64,
+    next: u64,
+    time_ms: u64,
+    parts: u32,
+    commands: Vec<IndexCommand>,
+}
+
+impl Staging {
+    /// Takes the entry at `log_index` and returns the command that is complete with it, if one is.
+    pub fn take(&mut self, log_index: u64, data: &[u8]) -> Result<Option<Whole>, EntryError> {
+        let staged = self.staged.take();
+        if data.is_empty() {
+            return Ok(None);
+        }
+        let Entry { time_ms, part, parts, command } = Entry::decode(data)?;
+        if parts <= 1 {
+            return Ok(Some(Whole { first: log_index, time_ms, command }));
+        }
+        let Command::Index(command) = command else {
+            return Err(EntryError::Body("a command of the meta group in parts".into()));
+        };
+        let staged = match staged {
+            Some(mut staged) if staged.is_next(log_index, time_ms, part, parts) => {
+                staged.commands.push(command);
+                staged.next += 1;
+                staged
+            }
+            Some(_) | None if part == 0 => {
+                Staged { first: log_index, next: log_index + 1, time_ms, parts, commands: vec![command] }
+            }
+            Some(_) | None => return Ok(None),
+        };
+        if staged.commands.len() < staged.parts as usize {
+            self.staged = Some(staged);
+            return Ok(None);
+        }
+        Ok(Some(Whole { first: staged.first, time_ms, command: Command::Index(join(staged.commands)) }))
+    }
+
+    /// Log index of the first part that waits; the log must be kept from there on.
+    pub fn first(&self) -> Option<u64> {
+        self.staged.as_ref().map(|staged| staged.first)
+    }
+}
+
+impl Staged {
+    fn is_next(&self, log_index: u64, time_ms: u64, part: u32, parts: u32) -> bool {
+        let expected = (self.next, self.time_ms, self.commands.len(), self.parts);
+        (log_index, time_ms, part as usize, parts) == expected
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::MetaCommand;
+    use quorate_model::RecordOp;
+
+    /// One entry: part `k` of `n` with a delete of the record named by its letter.
+    fn part(batch: char, k: u32, n: u32) -> Vec<u8> {
+        let ops = vec![RecordOp::Delete { object_id: format!("{batch}{k}") }];
+        let command = Command::Index(IndexCommand::Records { index: 1, ops });
+        Entry { time_ms: u64::from(u32::from(batch)), part: k, parts: n, command }.encode()
+    }
+    fn entry(text: &str) -> Vec<u8> {
+        let mut letters = text.chars();
+        match (letters.next(), letters.next(), letters.next()) {
+            (Some('-'), None, None) => vec![],
+            (Some(batch), Some(k), Some(n)) => {
+                part(batch, k.to_digit(10).expect("digit"), n.to_digit(10).expect("digit"))
+            }
+            _ => panic!("{text}"),
+        }
+    }
+
+    #[test]
+    fn a_batch_is_applied_at_its_last_part_or_not_at_all() {
+        // entries from log index 1 on → "log index:records" of what is applied, and what must be kept at the end
+        for (log, expected, first) in [
+            ("a01", "1:a0", None),
+            ("a02 a12", "2:a0a1", None),
+            ("a02", "", Some(1)),
+            ("x01 a03 a13", "1:x0", Some(2)),
+            ("a03 a13 a23 b01", "3:a0a1a2 4:b0", None),
+            ("a03 a13 b01 a23", "3:b0", None),
+            ("a03 - a13 a23", "", None),
+            ("a03 a13 b02 b12", "4:b0b1", None),
+            ("a12 b01", "2:b0", None),
+            ("a03 a23", "", None),
+            ("a02 a02 a12", "3:a0a1", None),
+            ("a02 b12", "", None),
+            ("a02 a13 a12", "", None),
+        ] {
+            let (mut staging, mut applied) = (Staging::default(), vec![]);
+            for (at, text) in log.split(' ').enumerate() {
+                let whole = staging.take(at as u64 + 1, &entry(text)).expect("own bytes");
+                if let Some(Whole { command: Command::Index(IndexCommand::Records { ops, .. }), .. }) = whole {
+                    let ids = ops.iter().map(|op| match op {
+                        RecordOp::Delete { object_id } => object_id.as_str(),
+                        other => panic!("{other:?}"),
+                    });
+                    applied.push(format!("{}:{}", at + 1, ids.collect::<String>()));
+                }
+            }
+            assert_eq!((applied.join(" ").as_str(), staging.first()), (expected, first), "{log}");
+        }
+    }
+
+    #[test]
+    fn replay_from_the_first_part_gives_the_same_command() {
+        let log: Vec<_> = "x01 a03 a13 a23".split(' ').map(entry).collect();
+        let last = |from: usize| {
+            let mut staging = Staging::default();
+            let take = |(at, data): (usize, &Vec<u8>)| staging.take(at as u64 + 1, data).expect("own bytes");
+            log.iter().enumerate().skip(from).map(take).last().flatten()
+        };
+        assert!(last(0).is_some());
+        assert_eq!(last(0), last(1));
+        assert_eq!(last(2), None);
+    }
+
+    #[test]
+    fn meta_commands_are_never_cut() {
+        let command = Command::Meta(MetaCommand::StartNode);
+        let data = Entry { time_ms: 1, part: 0, parts: 2, command }.encode();
+        assert!(Staging::default().take(1, &data).is_err());
+    }
+}

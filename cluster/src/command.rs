@@ -1,0 +1,380 @@
+//! What stands in a log entry: the envelope, the numbered commands, and how a large batch is cut into parts.
+
+use quorate_model::{GroupId, IndexName, RecordOp, limits};
+use quorate_node::ops::{Incarnation, IndexCommand};
+use quorate_store::codec;
+use serde::{Deserialize, Serialize};
+
+/// First byte of every entry; another value means another layout of what follows.
+pub const FORMAT: u8 = 1;
+/// The newest commands this program knows. It rises when a variant is appended to any command.
+pub const FEATURE_LEVEL: u16 = 1;
+/// Bytes of the envelope before the command.
+const HEADER_BYTES: usize = 1 + 2 + 8 + 4 + 4;
+
+/// Everything a log may ask a group to do. Variants are numbered by their order: append, never reorder.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Command {
+    /// On the catalogue and the keys; meta group only.
+    Meta(MetaCommand),
+    /// On the records and settings of one index; placement groups only.
+    Index(IndexCommand),
+}
+
+/// A change of what the whole installation knows. Variants are numbered by their order: append, never reorder.
+///
+/// A command that no longer fits the state (an index that is gone, a name that is taken) changes nothing: that is its
+/// outcome, the same on every member.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum MetaCommand {
+    /// First start of an installation; later ones change nothing.
+    SetUp {
+        /// The application id.
+        app_id: String,
+        /// SHA-256 of the admin key.
+        admin_key: [u8; 32],
+        /// The first search-only key, as a JSON document.
+        search_key: Vec<u8>,
+    },
+    /// A process start. Its log index makes the ids that this process mints unlike those of every other one.
+    StartNode,
+    /// Replaces the admin key.
+    SetAdminKey {
+        /// SHA-256 of the new one.
+        admin_key: [u8; 32],
+    },
+    /// Adds a name to the catalogue; its incarnation is this command's task id.
+    CreateIndex {
+        /// The new name.
+        name: IndexName,
+        /// Where its records will live.
+        group: GroupId,
+    },
+    /// Takes a name out of the catalogue if it still has this incarnation, and dooms what it stood for.
+    DeleteIndex {
+        /// The name.
+        name: IndexName,
+        /// The life of it that the caller saw.
+        incarnation: Incarnation,
+    },
+    /// Renames over `to`; what `to` stood for is doomed.
+    MoveIndex {
+        /// The source.
+        from: IndexName,
+        /// The destination.
+        to: IndexName,
+    },
+    /// Reserves an incarnation, which is this command's task id, as the destination of a copy.
+    BeginCopy {
+        /// Group of the source, hence of the copy.
+        group: GroupId,
+    },
+    /// Ends a copy: lets a name stand for a reserved incarnation and dooms what it stood for.
+    PointIndex {
+        /// The destination's name.
+        name: IndexName,
+        /// The reserved incarnation.
+        incarnation: Incarnation,
+        /// Its group.
+        group: GroupId,
+    },
+    /// Gives a reserved incarnation up and dooms it.
+    AbandonCopy {
+        /// The reserved incarnation.
+        incarnation: Incarnation,
+    },
+    /// A doomed incarnation has been dropped in its group.
+    Dropped {
+        /// The incarnation.
+        incarnation: Incarnation,
+    },
+    /// Adds a key or replaces the one with its value.
+    PutKey {
+        /// The key as a JSON document.
+        key: Vec<u8>,
+    },
+    /// Removes a key.
+    DeleteKey {
+        /// The key string.
+        value: String,
+    },
+}
+
+/// One log entry, opened: a whole command or a part of one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Unix milliseconds, given by the proposer.
+    pub time_ms: u64,
+    /// Position among the parts, from 0.
+    pub part: u32,
+    /// How many parts the command was cut into.
+    pub parts: u32,
+    /// The command, or this part's share of it.
+    pub command: Command,
+}
+
+/// An entry that cannot be read: written by a newer program, or damaged.
+#[derive(Debug, thiserror::Error)]
+pub enum EntryError {
+    /// Shorter than its envelope.
+    #[error("log entry of {0} bytes is shorter than its envelope")]
+    Short(usize),
+    /// Of a layout this program does not know.
+    #[error("log entry has format {0}, this program reads {FORMAT}")]
+    Format(u8),
+    /// With commands this program does not know.
+    #[error("log entry needs feature level {0}, this program has {FEATURE_LEVEL}: start a newer version")]
+    Newer(u16),
+    /// The command's bytes do not decode.
+    #[error("log entry cannot be decoded: {0}")]
+    Body(String),
+}
+
+impl Entry {
+    /// The bytes that the log carries.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEADER_BYTES);
+        bytes.push(FORMAT);
+        bytes.extend_from_slice(&FEATURE_LEVEL.to_le_bytes());
+        bytes.extend_from_slice(&self.time_ms.to_le_bytes());
+        bytes.extend_from_slice(&self.part.to_le_bytes());
+        bytes.extend_from_slice(&self.parts.to_le_bytes());
+        bytes.extend_from_slice(&codec::encode(&self.command));
+        bytes
+    }
+    /// Opens an entry of the log.
+    pub fn decode(bytes: &[u8]) -> Result<Entry, EntryError> {
+        let Some((header, body)) = bytes.split_at_checked(HEADER_BYTES) else {
+            return Err(EntryError::Short(bytes.len()));
+        };
+        if header[0] != FORMAT {
+            return Err(EntryError::Format(header[0]));
+        }
+        let level = u16::from_le_bytes([header[1], header[2]]);
+        if level > FEATURE_LEVEL {
+            return Err(EntryError::Newer(level));
+        }
+        let word = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let time_ms = u64::from(word(3)) | u64::from(word(7)) << 32;
+        let command = codec::decode(body, body.len()).map_err(|e| EntryError::Body(e.to_string()))?;
+        Ok(Entry { time_ms, part: word(11), parts: word(15), command })
+    }
+}
+
+/// Encodes a command as the entries that are to stand next to each other in the log.
+pub fn entries(time_ms: u64, command: Command) -> Vec<Vec<u8>> {
+    let commands = match command {
+        Command::Index(command) => cut(command).into_iter().map(Command::Index).collect(),
+        command @ Command::Meta(_) => vec![command],
+    };
+    let parts = commands.len() as u32;
+    let entry = |(part, command)| Entry { time_ms, part: part as u32, parts, command }.encode();
+    commands.into_iter().enumerate().map(entry).collect()
+}
+
+/// Cuts a command over the entry limit at record boundaries; [`join`] undoes it.
+fn cut(command: IndexCommand) -> Vec<IndexCommand> {
+    match command {
+        IndexCommand::Records { index, ops } => cut_records(index, ops),
+        IndexCommand::Sequence { commands } => {
+            let bytes: usize = commands.iter().map(command_bytes).sum();
+            if bytes <= limits::ENTRY_BYTES {
+                return vec![IndexCommand::Sequence { commands }];
+            }
+            commands.into_iter().flat_map(cut).collect()
+        }
+        whole @ (IndexCommand::Settings { .. } | IndexCommand::Copy { .. } | IndexCommand::Drop { .. }) => {
+            vec![whole]
+        }
+    }
+}
+
+fn cut_records(index: Incarnation, ops: Vec<RecordOp>) -> Vec<IndexCommand> {
+    let mut parts = Vec::new();
+    let (mut part, mut bytes) = (Vec::new(), 0);
+    for op in ops {
+        let op_bytes = op_bytes(&op);
+        if bytes + op_bytes > limits::ENTRY_BYTES && !part.is_empty() {
+            parts.push(IndexCommand::Records { index, ops: std::mem::take(&mut part) });
+            bytes = 0;
+        }
+        bytes += op_bytes;
+        part.push(op);
+    }
+    if parts.is_empty() || !part.is_empty() {
+        parts.push(IndexCommand::Records { index, ops: part });
+    }
+    parts
+}
+
+/// Puts the parts of a cut command together again, in their order.
+pub fn join(parts: Vec<IndexCommand>) -> IndexCommand {
+    let mut commands: Vec<IndexCommand> = Vec::with_capacity(parts.len());
+    for part in parts {
+        match (commands.last_mut(), part) {
+            (
+                Some(IndexCommand::Records { index, ops }),
+                IndexCommand::Records { index: next_index, ops: next_ops },
+            ) if *index == next_index => ops.extend(next_ops),
+            (_, part) => commands.push(part),
+        }
+    }
+    match commands.len() {
+        1 => commands.remove(0),
+        _ => IndexCommand::Sequence { commands },
+    }
+}
+
+/// About how many bytes an operation takes in an entry.
+fn op_bytes(op: &RecordOp) -> usize {
+    const FRAME: usize = 32;
+    FRAME
+        + match op {
+            RecordOp::Put { object_id, record } => object_id.len() + record.len(),
+            RecordOp::Partial { object_id, changes, create: _ } => object_id.len() + changes.len(),
+            RecordOp::Delete { object_id } => object_id.len(),
+            RecordOp::DeleteBy { params } => params.len(),
+            RecordOp::Clear => 0,
+        }
+}
+
+fn command_bytes(command: &IndexCommand) -> usize {
+    match command {
+        IndexCommand::Records { index: _, ops } => ops.iter().map(op_bytes).sum(),
+        IndexCommand::Settings { index: _, changes, replace: _ } => changes.len(),
+        IndexCommand::Sequence { commands } => commands.iter().map(command_bytes).sum(),
+        IndexCommand::Copy { .. } | IndexCommand::Drop { .. } => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(id: &str, bytes: usize) -> RecordOp {
+        RecordOp::Put { object_id: id.into(), record: vec![b'x'; bytes] }
+    }
+    fn hex(bytes: &[u8]) -> String {
+        bytes.iter().map(|b| format!("{b:02x}")).collect()
+    }
+
+    #[test]
+    fn the_bytes_of_every_command_stay_what_they_are() {
+        let name = || IndexName::new("a").expect("valid");
+        let meta = Command::Meta;
+        let index = Command::Index;
+        // first the number of the kind of command, then that of the command, then its fields
+        let cases = [
+            (
+                meta(MetaCommand::SetUp { app_id: "A".into(), admin_key: [7; 32], search_key: vec![1] }),
+                format!("00 00 0141 {} 0101", "07".repeat(32)),
+            ),
+            (meta(MetaCommand::StartNode), "00 01".into()),
+            (meta(MetaCommand::SetAdminKey { admin_key: [9; 32] }), format!("00 02 {}", "09".repeat(32))),
+            (meta(MetaCommand::CreateIndex { name: name(), group: GroupId(3) }), "00 03 0161 03".into()),
+            (meta(MetaCommand::DeleteIndex { name: name(), incarnation: 4096 }), "00 04 0161 fb0010".into()),
+            (meta(MetaCommand::MoveIndex { from: name(), to: name() }), "00 05 0161 0161".into()),
+            (meta(MetaCommand::BeginCopy { group: GroupId(2) }), "00 06 02".into()),
+            (
+                meta(MetaCommand::PointIndex { name: name(), incarnation: 5, group: GroupId(2) }),
+                "00 07 0161 05 02".into(),
+            ),
+            (meta(MetaCommand::AbandonCopy { incarnation: 5 }), "00 08 05".into()),
+            (meta(MetaCommand::Dropped { incarnation: 5 }), "00 09 05".into()),
+            (meta(MetaCommand::PutKey { key: vec![1] }), "00 0a 0101".into()),
+            (meta(MetaCommand::DeleteKey { value: "k".into() }), "00 0b 016b".into()),
+            (
+                index(IndexCommand::Records {
+                    index: 5,
+                    ops: vec![
+                        RecordOp::Put { object_id: "i".into(), record: vec![2] },
+                        RecordOp::Partial { object_id: "i".into(), changes: vec![3], create: true },
+                        RecordOp::Delete { object_id: "i".into() },
+                        RecordOp::DeleteBy { params: vec![4] },
+                        RecordOp::Clear,
+                    ],
+                }),
+                "01 00 05 05  00 0169 0102  01 0169 0103 01  02 0169  03 0104  04".into(),
+            ),
+            (
+                index(IndexCommand::Settings { index: 5, changes: vec![1], replace: true }),
+                "01 01 05 0101 01".into(),
+            ),
+            (index(IndexCommand::Copy { from: 5, to: 6 }), "01 02 05 06".into()),
+            (index(IndexCommand::Drop { index: 5 }), "01 03 05".into()),
+            (
+                index(IndexCommand::Sequence { commands: vec![IndexCommand::Drop { index: 5 }] }),
+                "01 04 01 03 05".into(),
+            ),
+        ];
+        for (command, expected) in cases {
+            let entry = Entry { time_ms: 0x0102_0304_0506, part: 1, parts: 2, command };
+            let bytes = entry.encode();
+            let envelope = "01 0100 0605040302010000 01000000 02000000";
+            assert_eq!(hex(&bytes), format!("{envelope}{expected}").replace(' ', ""), "{entry:?}");
+            assert_eq!(Entry::decode(&bytes).expect("own bytes"), entry);
+        }
+    }
+
+    #[test]
+    fn entries_that_cannot_be_read_say_why() {
+        let good = Entry { time_ms: 1, part: 0, parts: 1, command: Command::Meta(MetaCommand::StartNode) }.encode();
+        let changed = |at: usize, to: u8| {
+            let mut bytes = good.clone();
+            bytes[at] = to;
+            bytes
+        };
+        let cases = [
+            (good[..5].to_vec(), "log entry of 5 bytes is shorter"),
+            (changed(0, 2), "format 2"),
+            (changed(1, 9), "feature level 9"),
+            (good[..good.len() - 1].to_vec(), "cannot be decoded"),
+            (changed(HEADER_BYTES, 77), "cannot be decoded"),
+        ];
+        for (bytes, expected) in cases {
+            let message = Entry::decode(&bytes).expect_err("unreadable").to_string();
+            assert!(message.contains(expected), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_batch_is_cut_between_records_and_joined_again() {
+        let mib = limits::ENTRY_BYTES;
+        let cases: [(&[usize], usize); 6] = [
+            (&[], 1),
+            (&[10, 10, 10], 1),
+            (&[mib], 1),
+            (&[mib, mib], 2),
+            (&[mib / 2, mib / 2, 10], 2),
+            (&[10, 2 * mib, 10], 3),
+        ];
+        for (sizes, expected) in cases {
+            let ops: Vec<_> = sizes.iter().enumerate().map(|(i, &bytes)| put(&i.to_string(), bytes)).collect();
+            let whole = IndexCommand::Records { index: 7, ops };
+            let parts = entries(3, Command::Index(whole.clone()));
+            assert_eq!(parts.len(), expected, "{sizes:?}");
+            let opened: Vec<_> = parts.iter().map(|bytes| Entry::decode(bytes).expect("own bytes")).collect();
+            for (i, entry) in opened.iter().enumerate() {
+                assert_eq!((entry.part as usize, entry.parts as usize, entry.time_ms), (i, expected, 3));
+            }
+            let commands = opened.into_iter().map(|entry| match entry.command {
+                Command::Index(command) => command,
+                Command::Meta(command) => panic!("{command:?}"),
+            });
+            assert_eq!(join(commands.collect()), whole);
+        }
+    }
+
+    #[test]
+    fn a_long_sequence_keeps_its_order() {
+        let records = IndexCommand::Records {
+            index: 7,
+            ops: (0..3).map(|i| put(&i.to_string(), limits::ENTRY_BYTES / 2)).collect(),
+        };
+        let reset = IndexCommand::Settings { index: 7, changes: b"{}".to_vec(), replace: true };
+        let whole = IndexCommand::Sequence { commands: vec![reset, records] };
+        let parts = cut(whole.clone());
+        assert_eq!(parts.len(), 4);
+        assert_eq!(join(parts), whole);
+    }
+}

@@ -1,0 +1,137 @@
+//! Which installation a data folder belongs to: application id and keys, made at the first start and kept.
+
+use crate::command::MetaCommand;
+use crate::disk::Purpose;
+use crate::mint;
+use crate::router::write_deadline;
+use crate::service::{ServiceOptions, Started};
+use crate::start::Running;
+use quorate_model::{Acl, ApiKey, Error, Result};
+use quorate_store::identity::DataFolder;
+use sha2::{Digest, Sha256};
+
+/// Characters of an admin key given by the operator.
+const ADMIN_KEY_CHARS_MIN: usize = 8;
+
+/// What the meta state keeps of the admin key.
+pub fn admin_key_digest(value: &str) -> [u8; 32] {
+    Sha256::digest(value.as_bytes()).into()
+}
+
+/// Refuses options that cannot be right for this folder, before anything is changed in it.
+pub fn check(options: &ServiceOptions) -> Result<()> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    if let Some(app_id) = &options.app_id
+        && !((1..=64).contains(&app_id.len()) && app_id.bytes().all(is_plain))
+    {
+        return Err(Error::invalid("app-id must be 1 to 64 letters, digits, \"-\" or \"_\""));
+    }
+    if let Some(key) = &options.admin_key
+        && (key.chars().count() < ADMIN_KEY_CHARS_MIN || !key.bytes().all(|b| b.is_ascii_graphic()))
+    {
+        return Err(Error::invalid(format!(
+            "the admin key must have at least {ADMIN_KEY_CHARS_MIN} characters, all of them visible ASCII"
+        )));
+    }
+    Ok(())
+}
+
+/// Brings the folder, the meta state and the options into agreement and says what was found or made.
+pub async fn settle(running: &mut Running, options: &ServiceOptions) -> Result<Started> {
+    let first_start = running.router.meta().installation.is_none();
+    if first_start {
+        set_up(running, options).await?;
+    }
+    let meta = running.router.meta();
+    let installation = meta.installation.clone().ok_or_else(|| Error::internal("the first start left nothing"))?;
+    refuse_other_app(&running.folder, options, &installation.app_id)?;
+    let replaced_admin_key = !first_start && settle_admin_key(running, options, installation.admin_key).await?;
+    let started = MetaCommand::StartNode;
+    let start = running.router.propose_meta(started, Purpose::Remove, write_deadline()).await;
+    // an almost full disk must not keep a node from serving reads
+    match start {
+        Ok(accepted) => running.router.mint().set_start(accepted.task_id.log_index()),
+        Err(error) => {
+            let last = *running.router.groups()[0].applied.borrow();
+            running.router.mint().set_start(last);
+            running.warnings.push(format!("this start is not in the log: {error}"));
+        }
+    }
+    let searches_only = |key: &&std::sync::Arc<ApiKey>| key.acl == [Acl::Search] && key.validity == 0;
+    Ok(Started {
+        app_id: installation.app_id.clone(),
+        admin_key_path: running.folder.layout().admin_key(),
+        search_key: meta.keys.values().filter(searches_only).min_by_key(|key| key.created_at).map(|key| key.value.clone()),
+        replaced_admin_key,
+        first_start,
+        warnings: std::mem::take(&mut running.warnings),
+    })
+}
+
+async fn set_up(running: &Running, options: &ServiceOptions) -> Result<()> {
+    let folder = &running.folder;
+    let app_id = match (&options.app_id, folder.app_id()?) {
+        (_, Some(kept)) => kept,
+        (Some(asked), None) => asked.clone(),
+        (None, None) => mint::app_id(),
+    };
+    let admin_key = match (&options.admin_key, folder.admin_key()?) {
+        (Some(asked), _) => asked.clone(),
+        (None, Some(kept)) => kept,
+        (None, None) => mint::key_string(),
+    };
+    // the file first: nobody could ever know a key that is only a digest in the log
+    folder.set_admin_key(&admin_key)?;
+    let search_key = ApiKey {
+        value: mint::key_string(),
+        created_at: mint::unix_ms() / 1_000,
+        acl: vec![Acl::Search],
+        validity: 0,
+        description: "Search-only key made at the first start".into(),
+        indexes: vec![],
+        max_hits_per_query: 0,
+        max_queries_per_ip_per_hour: 0,
+        query_parameters: String::new(),
+        referers: vec![],
+    };
+    let command = MetaCommand::SetUp {
+        app_id,
+        admin_key: admin_key_digest(&admin_key),
+        search_key: serde_json::to_vec(&search_key).expect("a key document always serialises"),
+    };
+    running.router.propose_meta(command, Purpose::Add, write_deadline()).await?;
+    Ok(())
+}
+
+fn refuse_other_app(folder: &DataFolder, options: &ServiceOptions, app_id: &str) -> Result<()> {
+    if let Some(asked) = options.app_id.as_deref().filter(|&asked| asked != app_id) {
+        return Err(quorate_store::StoreError::OtherApp {
+            path: folder.layout().root().to_path_buf(),
+            kept: app_id.to_owned(),
+            asked: asked.to_owned(),
+        }
+        .into());
+    }
+    Ok(folder.set_app_id(app_id)?)
+}
+
+/// Returns whether the admin key was replaced by the one in the options or in the file.
+async fn settle_admin_key(running: &mut Running, options: &ServiceOptions, digest: [u8; 32]) -> Result<bool> {
+    let in_file = running.folder.admin_key()?;
+    let Some(wanted) = options.admin_key.clone().or_else(|| in_file.clone()) else {
+        running.warnings.push(
+            "the file with the admin key is gone; the key still works, and a new one can be given in QUORATE_ADMIN_KEY"
+                .into(),
+        );
+        return Ok(false);
+    };
+    if in_file.as_ref() != Some(&wanted) {
+        running.folder.set_admin_key(&wanted)?;
+    }
+    let admin_key = admin_key_digest(&wanted);
+    if admin_key == digest {
+        return Ok(false);
+    }
+    running.router.propose_meta(MetaCommand::SetAdminKey { admin_key }, Purpose::Remove, write_deadline()).await?;
+    Ok(true)
+}

@@ -1,0 +1,125 @@
+//! Which index a name stands for: an immutable map whose copies share what did not change.
+
+use quorate_model::{GroupId, IndexName};
+use quorate_node::ops::Incarnation;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Buckets of the map. A change copies one of them and the list of all: some microseconds at 10^5 names.
+const BUCKETS: usize = 256;
+
+/// What the catalogue knows of an index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexRow {
+    /// Which life of the name it is.
+    pub incarnation: Incarnation,
+    /// The group whose log orders its writes.
+    pub group: GroupId,
+    /// Unix milliseconds.
+    pub created_ms: u64,
+}
+
+type Bucket = FxHashMap<IndexName, IndexRow>;
+
+/// The map from names to indices.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Catalogue {
+    buckets: Arc<[Arc<Bucket>]>,
+}
+
+impl Default for Catalogue {
+    fn default() -> Self {
+        let empty = Arc::new(Bucket::default());
+        Catalogue { buckets: vec![empty; BUCKETS].into() }
+    }
+}
+
+impl Catalogue {
+    /// The index that `name` stands for.
+    pub fn get(&self, name: &IndexName) -> Option<&IndexRow> {
+        self.buckets[bucket_of(name)].get(name)
+    }
+    /// Lets `name` stand for `row` and returns what it stood for.
+    pub fn put(&mut self, name: IndexName, row: IndexRow) -> Option<IndexRow> {
+        self.bucket_mut(&name).insert(name, row)
+    }
+    /// Takes `name` out.
+    pub fn remove(&mut self, name: &IndexName) -> Option<IndexRow> {
+        self.bucket_mut(name).remove(name)
+    }
+    /// Every index, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (&IndexName, &IndexRow)> {
+        self.buckets.iter().flat_map(|bucket| bucket.iter())
+    }
+    /// How many names there are.
+    pub fn len(&self) -> usize {
+        self.buckets.iter().map(|bucket| bucket.len()).sum()
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.buckets.iter().all(|bucket| bucket.is_empty())
+    }
+    fn bucket_mut(&mut self, name: &IndexName) -> &mut Bucket {
+        Arc::make_mut(&mut Arc::make_mut(&mut self.buckets)[bucket_of(name)])
+    }
+}
+
+fn bucket_of(name: &IndexName) -> usize {
+    name_hash(name) as usize % BUCKETS
+}
+
+/// The group for a new index: the one of `1..=groups` with the highest weight for its name (rendezvous hashing), so
+/// that a later change of `groups` would move few names.
+pub fn group_of(name: &IndexName, groups: u16) -> GroupId {
+    let hash = name_hash(name);
+    let weight = |group: &u16| mix(hash ^ mix(u64::from(*group)));
+    GroupId((1..=groups).max_by_key(weight).unwrap_or(1))
+}
+
+/// FNV-1a; written out because it decides where data lives and must never change.
+fn name_hash(name: &IndexName) -> u64 {
+    let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    mix(name.as_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, step))
+}
+
+/// The finalizer of SplitMix64.
+fn mix(value: u64) -> u64 {
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_spread_over_the_groups_and_stay_where_they_are() {
+        let mut counts = [0; 17];
+        for i in 0..1_600 {
+            let name = IndexName::new(&format!("index_{i}")).expect("valid");
+            counts[usize::from(group_of(&name, 16).0)] += 1;
+        }
+        assert_eq!(counts[0], 0);
+        assert!(counts[1..].iter().all(|&n| (60..=150).contains(&n)), "{counts:?}");
+        let group = |name: &str| group_of(&IndexName::new(name).expect("valid"), 16).0;
+        assert_eq!([group("products"), group("a"), group("日本")], [8, 6, 13]);
+    }
+
+    #[test]
+    fn a_copy_keeps_what_it_had() {
+        let name = |i: u64| IndexName::new(&format!("n{i}")).expect("valid");
+        let row = |incarnation| IndexRow { incarnation, group: GroupId(1), created_ms: 0 };
+        let mut now = Catalogue::default();
+        for i in 0..500 {
+            assert_eq!(now.put(name(i), row(i)), None);
+        }
+        let before = now.clone();
+        assert_eq!(now.put(name(3), row(1_000)), Some(row(3)));
+        assert_eq!(now.remove(&name(4)), Some(row(4)));
+        assert_eq!((before.get(&name(3)), before.get(&name(4))), (Some(&row(3)), Some(&row(4))));
+        assert_eq!((now.get(&name(3)), now.get(&name(4))), (Some(&row(1_000)), None));
+        assert_eq!((before.len(), now.len(), now.iter().count()), (500, 499, 499));
+    }
+}

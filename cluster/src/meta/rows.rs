@@ -1,0 +1,111 @@
+//! How the meta state lies in its tree: one row for each index, key, reservation and doomed incarnation.
+
+use super::{Catalogue, IndexRow, Installation, MetaState};
+use quorate_model::{ApiKey, GroupId, IndexName};
+use quorate_node::ops::Incarnation;
+use quorate_store::codec;
+use quorate_store::layout::rows::{INDEX, INSTALLATION, KEY};
+use std::sync::Arc;
+
+/// First bytes of the row keys of the meta tree, beside those that the layout names.
+const RESERVED: u8 = b'r';
+const DOOMED: u8 = b'd';
+/// Bytes of a row at most; far above a name of 256 characters or a key document.
+const ROW_BYTES_MAX: usize = 1 << 20;
+
+/// A row to be written, or to be removed when there is no value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowChange {
+    /// Row key in the meta tree.
+    pub key: Vec<u8>,
+    /// What it becomes.
+    pub value: Option<Vec<u8>>,
+}
+
+fn key(kind: u8, rest: &[u8]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(1 + rest.len());
+    key.push(kind);
+    key.extend_from_slice(rest);
+    key
+}
+
+impl RowChange {
+    fn put(kind: u8, rest: &[u8], value: Vec<u8>) -> Self {
+        RowChange { key: key(kind, rest), value: Some(value) }
+    }
+    fn delete(kind: u8, rest: &[u8]) -> Self {
+        RowChange { key: key(kind, rest), value: None }
+    }
+    pub(super) fn installation(it: &Installation) -> Self {
+        Self::put(INSTALLATION, b"", codec::encode(&(&it.app_id, it.admin_key)))
+    }
+    pub(super) fn index(name: &IndexName, row: &IndexRow) -> Self {
+        Self::put(INDEX, name.as_str().as_bytes(), codec::encode(row))
+    }
+    pub(super) fn no_index(name: &IndexName) -> Self {
+        Self::delete(INDEX, name.as_str().as_bytes())
+    }
+    pub(super) fn key(value: &str, document: &[u8]) -> Self {
+        Self::put(KEY, value.as_bytes(), document.to_vec())
+    }
+    pub(super) fn no_key(value: &str) -> Self {
+        Self::delete(KEY, value.as_bytes())
+    }
+    pub(super) fn reserved(incarnation: Incarnation, group: GroupId) -> Self {
+        Self::put(RESERVED, &incarnation.to_be_bytes(), group.0.to_be_bytes().to_vec())
+    }
+    pub(super) fn not_reserved(incarnation: Incarnation) -> Self {
+        Self::delete(RESERVED, &incarnation.to_be_bytes())
+    }
+    pub(super) fn doomed(incarnation: Incarnation, group: GroupId) -> Self {
+        Self::put(DOOMED, &incarnation.to_be_bytes(), group.0.to_be_bytes().to_vec())
+    }
+    pub(super) fn not_doomed(incarnation: Incarnation) -> Self {
+        Self::delete(DOOMED, &incarnation.to_be_bytes())
+    }
+}
+
+/// A row that does not say what its key promises.
+#[derive(Debug, thiserror::Error)]
+#[error("row {0:?} of the meta state cannot be read")]
+pub struct RowError(String);
+
+impl MetaState {
+    /// Builds the state from the rows of its tree.
+    pub fn from_rows(rows: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>) -> Result<MetaState, RowError> {
+        let mut state = MetaState { catalogue: Catalogue::default(), ..MetaState::default() };
+        for (key, value) in rows {
+            state.take_row(&key, &value).ok_or_else(|| RowError(String::from_utf8_lossy(&key).into_owned()))?;
+        }
+        Ok(state)
+    }
+
+    fn take_row(&mut self, key: &[u8], value: &[u8]) -> Option<()> {
+        let (&kind, rest) = key.split_first()?;
+        match kind {
+            INSTALLATION => {
+                let (app_id, admin_key) = codec::decode(value, ROW_BYTES_MAX).ok()?;
+                self.installation = Some(Arc::new(Installation { app_id, admin_key }));
+            }
+            INDEX => {
+                let name = IndexName::new(std::str::from_utf8(rest).ok()?).ok()?;
+                self.catalogue.put(name, codec::decode(value, ROW_BYTES_MAX).ok()?);
+            }
+            KEY => {
+                let key: ApiKey = serde_json::from_slice(value).ok()?;
+                Arc::make_mut(&mut self.keys).insert(key.value.clone(), Arc::new(key));
+            }
+            RESERVED => drop(Arc::make_mut(&mut self.reserved).insert(number(rest)?, group(value)?)),
+            DOOMED => drop(Arc::make_mut(&mut self.doomed).insert(number(rest)?, group(value)?)),
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+fn number(bytes: &[u8]) -> Option<Incarnation> {
+    Some(Incarnation::from_be_bytes(bytes.try_into().ok()?))
+}
+fn group(bytes: &[u8]) -> Option<GroupId> {
+    Some(GroupId(u16::from_be_bytes(bytes.try_into().ok()?)))
+}

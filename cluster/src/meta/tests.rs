@@ -1,0 +1,162 @@
+//! Scripts on the meta state: one command a line, then what it left. After each the rows give the same state back.
+
+use super::*;
+use std::collections::BTreeMap;
+
+#[derive(Default)]
+struct Machine {
+    state: MetaState,
+    rows: BTreeMap<Vec<u8>, Vec<u8>>,
+    log_index: u64,
+}
+
+fn name(text: &str) -> IndexName {
+    IndexName::new(text).expect("valid name")
+}
+/// The incarnation made by entry `log_index` of the meta group.
+fn incarnation(log_index: &str) -> Incarnation {
+    TaskId::new(GroupId::META, log_index.parse().expect("a log index")).0
+}
+fn group(text: &str) -> GroupId {
+    GroupId(text.parse().expect("a group"))
+}
+fn key_document(value: &str) -> Vec<u8> {
+    format!(r#"{{"value":"{value}","createdAt":1,"acl":["search"]}}"#).into_bytes()
+}
+
+impl Machine {
+    fn step(&mut self, line: &str) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let command = match words[..] {
+            ["set-up", app_id, admin, key] => MetaCommand::SetUp {
+                app_id: app_id.into(),
+                admin_key: [admin.parse().expect("a byte"); 32],
+                search_key: key_document(key),
+            },
+            ["admin", admin] => MetaCommand::SetAdminKey { admin_key: [admin.parse().expect("a byte"); 32] },
+            ["start"] => MetaCommand::StartNode,
+            ["create", index, to] => MetaCommand::CreateIndex { name: name(index), group: group(to) },
+            ["delete", index, life] => {
+                MetaCommand::DeleteIndex { name: name(index), incarnation: incarnation(life) }
+            }
+            ["move", from, to] => MetaCommand::MoveIndex { from: name(from), to: name(to) },
+            ["begin", to] => MetaCommand::BeginCopy { group: group(to) },
+            ["point", index, life, to] => MetaCommand::PointIndex {
+                name: name(index),
+                incarnation: incarnation(life),
+                group: group(to),
+            },
+            ["abandon", life] => MetaCommand::AbandonCopy { incarnation: incarnation(life) },
+            ["dropped", life] => MetaCommand::Dropped { incarnation: incarnation(life) },
+            ["key", value] => MetaCommand::PutKey { key: key_document(value) },
+            ["key-damaged"] => MetaCommand::PutKey { key: b"{".to_vec() },
+            ["no-key", value] => MetaCommand::DeleteKey { value: value.into() },
+            _ => panic!("unknown line {line:?}"),
+        };
+        self.log_index += 1;
+        let at = At { log_index: self.log_index, time_ms: self.log_index * 1_000 };
+        for RowChange { key, value } in self.state.apply(at, command) {
+            match value {
+                Some(value) => drop(self.rows.insert(key, value)),
+                None => drop(self.rows.remove(&key)),
+            }
+        }
+        let restored = MetaState::from_rows(self.rows.clone()).expect("own rows");
+        assert_eq!(restored, self.state, "after {line:?}");
+    }
+
+    /// `name=life@group/created` of every index, then keys, `reserved` and `doomed` lives.
+    fn show(&self) -> String {
+        let life = |incarnation: &Incarnation| TaskId(*incarnation).log_index();
+        let mut shown: Vec<String> = self
+            .state
+            .catalogue
+            .iter()
+            .map(|(name, row)| format!("{name}={}@{}/{}", life(&row.incarnation), row.group, row.created_ms / 1_000))
+            .collect();
+        shown.sort();
+        if let Some(installation) = &self.state.installation {
+            shown.insert(0, format!("{}:{}", installation.app_id, installation.admin_key[31]));
+        }
+        shown.extend(self.state.keys.keys().map(|value| format!("key:{value}")));
+        shown.extend(self.state.reserved.iter().map(|(it, group)| format!("reserved:{}@{group}", life(it))));
+        shown.extend(self.state.doomed.iter().map(|(it, group)| format!("doomed:{}@{group}", life(it))));
+        shown.join(" ")
+    }
+}
+
+fn check(script: &str, expected: &str) {
+    let mut machine = Machine::default();
+    for line in script.split(',') {
+        machine.step(line.trim());
+    }
+    assert_eq!(machine.show(), expected, "{script}");
+}
+
+#[test]
+fn names_stand_for_incarnations() {
+    for (script, expected) in [
+        ("create a 3", "a=1@3/1"),
+        ("create a 3, create a 4", "a=1@3/1"),
+        ("create a 3, start, create b 4", "a=1@3/1 b=3@4/3"),
+        ("create a 3, delete a 1", "doomed:1@3"),
+        ("create a 3, delete a 9", "a=1@3/1"),
+        ("delete a 1", ""),
+        ("create a 3, delete a 1, create a 3", "a=3@3/3 doomed:1@3"),
+        ("create a 3, delete a 1, create a 3, delete a 1", "a=3@3/3 doomed:1@3"),
+        ("create a 3, delete a 1, dropped 1", ""),
+        ("create a 3, dropped 1", "a=1@3/1"),
+    ] {
+        check(script, expected);
+    }
+}
+
+#[test]
+fn a_move_renames_over_the_destination() {
+    for (script, expected) in [
+        ("create a 3, move a b", "b=1@3/1"),
+        ("create a 3, create b 4, move a b", "b=1@3/1 doomed:2@4"),
+        ("create b 4, move a b", "b=1@4/1"),
+        ("create a 3, move a a", "a=1@3/1"),
+        ("create a 3, move a b, create a 3", "a=3@3/3 b=1@3/1"),
+    ] {
+        check(script, expected);
+    }
+}
+
+#[test]
+fn a_copy_is_seen_when_it_is_complete() {
+    for (script, expected) in [
+        ("create a 3, begin 3", "a=1@3/1 reserved:2@3"),
+        ("create a 3, begin 3, point b 2 3", "a=1@3/1 b=2@3/3"),
+        ("create a 3, create b 4, begin 3, point b 3 3", "a=1@3/1 b=3@3/2 doomed:2@4"),
+        ("create a 3, begin 3, abandon 2", "a=1@3/1 doomed:2@3"),
+        ("create a 3, begin 3, abandon 2, point b 2 3", "a=1@3/1 doomed:2@3"),
+        ("create a 3, begin 3, point b 2 3, abandon 2", "a=1@3/1 b=2@3/3"),
+        ("begin 3, begin 3, point b 2 3, abandon 1, dropped 1", "b=2@3/3"),
+    ] {
+        check(script, expected);
+    }
+}
+
+#[test]
+fn keys_and_the_first_start() {
+    for (script, expected) in [
+        ("set-up APP 7 s", "APP:7 key:s"),
+        ("set-up APP 7 s, set-up OTHER 8 t", "APP:7 key:s"),
+        ("admin 7", ""),
+        ("set-up APP 7 s, admin 9", "APP:9 key:s"),
+        ("set-up APP 7 s, key k, key k, no-key s", "APP:7 key:k"),
+        ("no-key s, key-damaged", ""),
+    ] {
+        check(script, expected);
+    }
+}
+
+#[test]
+fn rows_that_are_not_ours_are_refused() {
+    for key in [&b""[..], b"zunknown", b"rshort", b"iname"] {
+        let error = MetaState::from_rows([(key.to_vec(), b"x".to_vec())]).expect_err("not a row");
+        assert!(error.to_string().contains("cannot be read"), "{error}");
+    }
+}

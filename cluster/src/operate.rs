@@ -1,0 +1,184 @@
+//! Copying and moving whole indices (C§3.2).
+
+use crate::command::MetaCommand;
+use crate::disk::Purpose;
+use crate::meta::{IndexRow, group_of};
+use crate::metrics;
+use crate::read::settings_now;
+use crate::router::{Accepted, Router, write_deadline};
+use crate::sweep::Sweeper;
+use crate::write::index_for_write;
+use quorate_model::{Error, GroupId, IndexName, Result, Settings};
+use quorate_node::Node;
+use quorate_node::ops::{Incarnation, IndexCommand};
+use serde_json::{Map, Value};
+use std::time::{Duration, Instant};
+
+/// Settings that belong to an index and not to its content: no copy carries them.
+const NOT_COPIED: [&str; 3] = ["replicas", "mode", "enableReRanking"];
+/// The part of an index that `scope` may name and that exists so far beside records.
+const SCOPE_SETTINGS: &str = "settings";
+/// How often the end of a copy is looked for.
+const VISIBLE_INTERVAL: Duration = Duration::from_millis(5);
+/// No index has this incarnation: the source of a copy that is missing.
+const MISSING: Incarnation = 0;
+
+fn row_of(router: &Router, name: &IndexName) -> Option<IndexRow> {
+    router.shared_meta().load().catalogue.get(name).cloned()
+}
+
+/// Renames `source` over `destination`, which keeps its replicas. A missing source is no error.
+pub async fn move_index(
+    router: &Router,
+    node: &Node,
+    sweeper: &Sweeper,
+    source: &IndexName,
+    destination: &IndexName,
+) -> Result<Accepted> {
+    let deadline = write_deadline();
+    if let Some(from) = row_of(router, source).filter(|_| source != destination) {
+        keep_replicas(router, node, &from, row_of(router, destination).as_ref(), deadline).await?;
+    }
+    let command = MetaCommand::MoveIndex { from: source.clone(), to: destination.clone() };
+    let accepted = router.propose_meta(command, Purpose::Add, deadline).await?;
+    sweeper.wake();
+    metrics::accepted("move");
+    Ok(accepted)
+}
+
+/// Gives the source of a move the `replicas` of its destination.
+async fn keep_replicas(
+    router: &Router,
+    node: &Node,
+    from: &IndexRow,
+    to: Option<&IndexRow>,
+    deadline: Instant,
+) -> Result<()> {
+    let theirs = match to {
+        Some(to) => settings_now(router, node, to, deadline).await?.document.get("replicas").cloned(),
+        None => None,
+    };
+    if settings_now(router, node, from, deadline).await?.document.get("replicas") == theirs.as_ref() {
+        return Ok(());
+    }
+    let changes = Map::from_iter([("replicas".to_owned(), theirs.unwrap_or(Value::Null))]);
+    let command = settings_command(from.incarnation, &changes, Replace::No);
+    router.propose_index(from.group, command, Purpose::Add, deadline).await?;
+    Ok(())
+}
+
+/// Makes `destination` a copy of `source`; a missing source gives an empty index.
+pub async fn copy_index(
+    router: &Router,
+    node: &Node,
+    sweeper: &Sweeper,
+    source: &IndexName,
+    destination: &IndexName,
+) -> Result<Accepted> {
+    let deadline = write_deadline();
+    if source == destination {
+        let row = index_for_write(router, source, deadline).await?;
+        let nothing = IndexCommand::Records { index: row.incarnation, ops: vec![] };
+        return router.propose_index(row.group, nothing, Purpose::Add, deadline).await;
+    }
+    if let Some(row) = row_of(router, destination)
+        && !settings_now(router, node, &row, deadline).await?.index.replicas.is_empty()
+    {
+        return Err(Error::invalid(format!("cannot copy to {destination}: it has replicas")));
+    }
+    let (from, group) = match row_of(router, source) {
+        Some(row) => (row.incarnation, row.group),
+        None => (MISSING, group_of(destination, router.placement_groups())),
+    };
+    let begun = router.propose_meta(MetaCommand::BeginCopy { group }, Purpose::Add, deadline).await?;
+    let to = begun.task_id.0;
+    match fill_copy(router, node, group, from, to, deadline).await {
+        Ok(()) => {}
+        Err(error) => {
+            let abandon = MetaCommand::AbandonCopy { incarnation: to };
+            if let Err(again) = router.propose_meta(abandon, Purpose::Remove, write_deadline()).await {
+                tracing::warn!(error = %again, "an abandoned copy stays until the next start");
+            }
+            sweeper.wake();
+            return Err(error);
+        }
+    }
+    let point = MetaCommand::PointIndex { name: destination.clone(), incarnation: to, group };
+    let accepted = router.propose_meta(point, Purpose::Add, deadline).await?;
+    sweeper.wake();
+    metrics::accepted("copy");
+    Ok(accepted)
+}
+
+/// Copies the content and waits until reads would see it.
+async fn fill_copy(
+    router: &Router,
+    node: &Node,
+    group: GroupId,
+    from: Incarnation,
+    to: Incarnation,
+    deadline: Instant,
+) -> Result<()> {
+    let without = Map::from_iter(NOT_COPIED.map(|name| (name.to_owned(), Value::Null)));
+    let commands = vec![IndexCommand::Copy { from, to }, settings_command(to, &without, Replace::No)];
+    let command = IndexCommand::Sequence { commands };
+    let copied = router.propose_index(group, command, Purpose::Add, deadline).await?.task_id.log_index();
+    if let Some(of_group) = router.group(group) {
+        of_group.wait_applied(copied, deadline).await?;
+    }
+    while !node.is_visible(group, copied) {
+        if Instant::now() >= deadline {
+            return Err(Error::unavailable("the copy is not finished in time"));
+        }
+        tokio::time::sleep(VISIBLE_INTERVAL).await;
+    }
+    Ok(())
+}
+
+/// Copies only the named parts; records stay. Parts that do not exist yet are empty on both sides.
+pub async fn copy_parts(
+    router: &Router,
+    node: &Node,
+    source: &IndexName,
+    destination: &IndexName,
+    scope: &[String],
+) -> Result<Accepted> {
+    let deadline = write_deadline();
+    let to = index_for_write(router, destination, deadline).await?;
+    let command = match scope.iter().any(|part| part == SCOPE_SETTINGS) && source != destination {
+        true => {
+            let theirs = match row_of(router, source) {
+                Some(row) => settings_now(router, node, &row, deadline).await?.document.clone(),
+                None => Map::new(),
+            };
+            let ours = settings_now(router, node, &to, deadline).await?;
+            settings_command(to.incarnation, &merged(theirs, &ours), Replace::Yes)
+        }
+        false => IndexCommand::Records { index: to.incarnation, ops: vec![] },
+    };
+    let accepted = router.propose_index(to.group, command, Purpose::Add, deadline).await?;
+    metrics::accepted("copy");
+    Ok(accepted)
+}
+
+/// The source's settings with those of the destination that are never copied.
+fn merged(mut theirs: Map<String, Value>, ours: &Settings) -> Map<String, Value> {
+    for name in NOT_COPIED {
+        match ours.document.get(name) {
+            Some(value) => drop(theirs.insert(name.to_owned(), value.clone())),
+            None => drop(theirs.remove(name)),
+        }
+    }
+    theirs
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Replace {
+    No,
+    Yes,
+}
+
+fn settings_command(index: Incarnation, changes: &Map<String, Value>, replace: Replace) -> IndexCommand {
+    let changes = serde_json::to_vec(changes).expect("a JSON object always serialises");
+    IndexCommand::Settings { index, changes, replace: replace == Replace::Yes }
+}

@@ -1,0 +1,135 @@
+//! The path of a read: the name is looked up in memory, the node's view of the index answers.
+
+use crate::meta::IndexRow;
+use crate::mint::rfc3339;
+use crate::router::{Router, within};
+use crate::service::{IndexInfo, ObjectRequest, ReadRights};
+use quorate_model::{Error, ErrorKind, IndexName, Result, Settings};
+use quorate_node::{IndexView, Node};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The settings of an index as of every write that was answered before.
+pub async fn settings_now(
+    router: &Router,
+    node: &Node,
+    row: &IndexRow,
+    deadline: Instant,
+) -> Result<Arc<Settings>> {
+    let group =
+        router.group(row.group).ok_or_else(|| Error::internal(format!("there is no group {}", row.group)))?;
+    let barrier = group.raft.read_barrier(within(deadline)).await;
+    let log_index = barrier.map_err(|error| Error::unavailable(error.to_string()))?;
+    group.wait_applied(log_index, deadline).await?;
+    Ok(applied_settings(node, row))
+}
+
+/// The settings of an index as applied here; the defaults before anything was written to it.
+pub fn applied_settings(node: &Node, row: &IndexRow) -> Arc<Settings> {
+    node.index(row.incarnation).map_or_else(Arc::default, |index| index.settings.load_full())
+}
+
+/// What reads of the index that `name` stands for see now. Errors: `NotFound`.
+pub async fn view(router: &Router, node: &Node, name: &IndexName) -> Result<Arc<IndexView>> {
+    let row = row(router, name)?;
+    match view_of(node, &row).await {
+        // moved or copied over between the two looks
+        Err(error) if error.kind == ErrorKind::NotFound => match self::row(router, name)? {
+            again if again.incarnation != row.incarnation => {
+                view_of(node, &again).await.map_err(|error| named(error, name))
+            }
+            _ => Err(named(error, name)),
+        },
+        other => other,
+    }
+}
+
+fn named(error: Error, name: &IndexName) -> Error {
+    match error.kind {
+        ErrorKind::NotFound => Error::no_index(name.as_str()),
+        _ => error,
+    }
+}
+
+/// What the catalogue knows of `name`. Errors: `NotFound`.
+pub fn row(router: &Router, name: &IndexName) -> Result<IndexRow> {
+    let meta = router.shared_meta().load();
+    meta.catalogue.get(name).cloned().ok_or_else(|| Error::no_index(name.as_str()))
+}
+
+/// The view of an index; one that is not open is opened by the pool, since that reads files.
+async fn view_of(node: &Node, row: &IndexRow) -> Result<Arc<IndexView>> {
+    let incarnation = row.incarnation;
+    if node.index(incarnation).is_some_and(|index| index.is_open()) {
+        return Ok(node.view(incarnation)?);
+    }
+    let opener = node.clone();
+    node.pool().run(move |_| Ok(opener.view(incarnation)?)).await
+}
+
+/// Records by id, in request order.
+pub async fn objects(
+    router: &Router,
+    node: &Node,
+    requests: Vec<ObjectRequest>,
+    rights: ReadRights,
+) -> Result<Vec<Option<Vec<u8>>>> {
+    let mut views: BTreeMap<IndexName, Arc<IndexView>> = BTreeMap::new();
+    for request in &requests {
+        if !views.contains_key(&request.index) {
+            views.insert(request.index.clone(), view(router, node, &request.index).await?);
+        }
+    }
+    let rights = rights_of(rights);
+    node.pool()
+        .run(move |_| {
+            let fetch = |request: &ObjectRequest| {
+                let ObjectRequest { index, object_id, attributes_to_retrieve } = request;
+                let view = &views[index];
+                Ok(quorate_node::search::object(view, object_id, attributes_to_retrieve.as_deref(), rights)?)
+            };
+            requests.iter().map(fetch).collect()
+        })
+        .await
+}
+
+/// The rights in the node's words.
+pub fn rights_of(rights: ReadRights) -> quorate_node::ReadRights {
+    let ReadRights { sees_unretrievable, max_hits_per_query } = rights;
+    quorate_node::ReadRights { sees_unretrievable, max_hits_per_query }
+}
+
+/// Every index by name, with its figures.
+pub async fn indices(router: &Router, node: &Node) -> Result<Vec<IndexInfo>> {
+    let meta = router.meta();
+    let mut rows: Vec<(IndexName, IndexRow)> =
+        meta.catalogue.iter().map(|(name, row)| (name.clone(), row.clone())).collect();
+    rows.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let figures = node.clone();
+    node.pool().run(move |_| rows.into_iter().map(|(name, row)| index_info(&figures, name, &row)).collect()).await
+}
+
+fn index_info(node: &Node, name: IndexName, row: &IndexRow) -> Result<IndexInfo> {
+    let stats = match node.stats(row.incarnation) {
+        Ok(stats) => stats,
+        Err(error) => {
+            // one damaged index must not hide the others
+            tracing::warn!(index = %name, %error, "cannot read the figures of an index");
+            Default::default()
+        }
+    };
+    let settings = applied_settings(node, row);
+    Ok(IndexInfo {
+        name,
+        created_at: rfc3339(row.created_ms),
+        updated_at: rfc3339(stats.updated_ms.max(row.created_ms)),
+        entries: stats.records,
+        data_size: stats.data_bytes,
+        file_size: stats.file_bytes,
+        last_build_time_s: 0,
+        pending_tasks: stats.pending,
+        primary: settings.index.primary.as_deref().and_then(|primary| IndexName::new(primary).ok()),
+        replicas: settings.index.replicas.clone(),
+    })
+}
