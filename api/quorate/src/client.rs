@@ -10,8 +10,8 @@ use ureq::Agent;
 
 /// File in the data folder that holds the address the node listens on.
 pub const ADDRESS_FILE: &str = "address";
-/// File in the data folder that holds the application id for local commands.
-pub const APP_ID_FILE: &str = "application-id";
+/// File in the data folder that holds the application id.
+pub const APP_ID_FILE: &str = "app-id";
 /// File in the data folder that holds the admin key.
 pub const ADMIN_KEY_FILE: &str = "admin-key";
 

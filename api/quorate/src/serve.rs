@@ -1,8 +1,9 @@
 //! How does a node start and stop? `quorate serve`: open, listen, tell where, wait for a signal, drain, close.
 
-use crate::client::{ADDRESS_FILE, APP_ID_FILE};
+use crate::client::ADDRESS_FILE;
 use crate::config::Values;
-use crate::start_text::{Start, render};
+use crate::options::option;
+use crate::start_text::{Program, Start, render};
 use crate::{demo, logging};
 use anyhow::{Context, Result};
 use quorate_api::ServerOptions;
@@ -46,31 +47,30 @@ async fn run_server(
     started: &Started,
     signals: &mut Signals,
 ) -> Result<()> {
+    let address_file = values.data_dir().join(ADDRESS_FILE);
+    // One that a killed process left behind leads nowhere.
+    remove_file(&address_file)?;
     if values.is_on("demo") {
         demo::load(service).await?;
     }
-    let (server, address) = quorate_api::server(server_options(values, listen, service.clone()))
+    let bound = quorate_api::server(server_options(values, listen, service.clone()))
         .with_context(|| format!("cannot listen on {listen}"))?;
-    let data_dir = values.data_dir();
-    let address_file = data_dir.join(ADDRESS_FILE);
-    write_file(&data_dir.join(APP_ID_FILE), &started.app_id)?;
-    let handle = server.handle();
-    let running = actix_rt::spawn(server);
+    let address = bound.address;
+    let handle = bound.server.handle();
+    let mut running = actix_rt::spawn(bound.server);
     write_file(&address_file, &address.to_string())?;
     announce(values, address, started);
-    let mut running = running;
     tokio::select! {
         name = signals.next() => {
             tracing::info!(signal = name, "draining");
+            bound.state.drain();
             handle.stop(true).await;
         }
         ended = &mut running => {
             ended.context("the server task broke off")?.context("the server broke off")?;
         }
     }
-    // Nobody answers there any more; the file is written anew at the next start.
-    let _ = std::fs::remove_file(&address_file);
-    Ok(())
+    remove_file(&address_file)
 }
 
 fn service_options(values: &Values) -> Result<ServiceOptions> {
@@ -117,19 +117,19 @@ fn announce(values: &Values, address: SocketAddr, started: &Started) {
         tracing::info!(%address, app_id = started.app_id, admin_key_path = %key_path.display(), "listening");
         return;
     }
-    let index = values.is_on("demo").then_some(demo::INDEX);
-    let search_key = started.search_key.as_deref();
-    print!(
-        "{}",
-        render(&Start {
-            address,
-            app_id: &started.app_id,
-            admin_key_path: key_path,
-            search_key,
-            index,
-            query: demo::QUERY
-        })
-    );
+    let data_dir = values.data_dir();
+    let name = std::env::args().next().unwrap_or_else(|| "quorate".to_owned());
+    let is_default = option("data-dir").default.is_some_and(|path| Path::new(path) == data_dir);
+    let start = Start {
+        address,
+        app_id: &started.app_id,
+        admin_key_path: key_path,
+        search_key: started.search_key.as_deref(),
+        index: values.is_on("demo").then_some(demo::INDEX),
+        query: demo::QUERY,
+        program: Program { name: &name, data_dir: (!is_default).then_some(data_dir.as_path()) },
+    };
+    print!("{}", render(&start));
 }
 
 /// Writes a small file whole: readers find the old or the new text.
@@ -138,6 +138,15 @@ fn write_file(path: &Path, text: &str) -> Result<()> {
     let temporary = path.with_extension("new");
     std::fs::write(&temporary, format!("{text}\n")).with_context(cannot)?;
     std::fs::rename(&temporary, path).with_context(cannot)
+}
+
+fn remove_file(path: &Path) -> Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The signals that stop a node.

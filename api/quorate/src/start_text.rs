@@ -17,11 +17,23 @@ pub struct Start<'a> {
     pub index: Option<&'a str>,
     /// A word that finds something in it.
     pub query: &'a str,
+    /// How this program is called from the shell, with the options that lead to this node.
+    pub program: Program<'a>,
+}
+
+/// How commands for this node begin and end.
+pub struct Program<'a> {
+    /// The program as it was called.
+    pub name: &'a str,
+    /// The data folder, when it is not the default.
+    pub data_dir: Option<&'a Path>,
 }
 
 /// The text, short and once.
 pub fn render(start: &Start<'_>) -> String {
-    let Start { address, app_id, admin_key_path, search_key, index, query } = start;
+    let Start { address, app_id, admin_key_path, search_key, index, query, program } = start;
+    let option = program.data_dir.map_or(String::new(), |path| format!(" --data-dir {}", path.display()));
+    let name = program.name;
     let mut text = format!(
         "Quorate {version} listens on http://{address}\n\
          \n  application id  {app_id}\
@@ -35,13 +47,13 @@ pub fn render(start: &Start<'_>) -> String {
     match index.zip(*search_key) {
         Some((index, search_key)) => text.push_str(&format!(
             "\nTry it:\n\n  {}\n\
-             \nNext: quorate search {index} {query} · quorate import INDEX FILE · Ctrl-C stops the node.\n",
+             \nNext: {name} search {index} {query}{option}\n      {name} import INDEX FILE{option}\nCtrl-C stops the node.\n",
             curl(*address, app_id, search_key, index, query),
         )),
-        None => text.push_str(
-            "\nNext: load records with `quorate import INDEX FILE` (JSON lines, JSON array or CSV),\n\
-             then `quorate search INDEX WORDS`. Ctrl-C stops the node.\n",
-        ),
+        None => text.push_str(&format!(
+            "\nNext, with a file of JSON lines, a JSON array or CSV:\n\n  {name} import INDEX FILE{option}\n  \
+             {name} search INDEX WORDS{option}\n\nCtrl-C stops the node.\n",
+        )),
     }
     text
 }
@@ -69,12 +81,17 @@ mod tests {
             search_key: Some("feed"),
             index: Some("catalogue"),
             query: "lamp",
+            program: Program { name: "quorate", data_dir: Some(Path::new("data")) },
         });
-        for part in
-            ["http://127.0.0.1:7700", "APP1", "data/admin-key", "'{\"query\":\"lamp\",\"hitsPerPage\":3}'"]
-        {
+        for part in [
+            "http://127.0.0.1:7700",
+            "APP1",
+            "data/admin-key",
+            "'{\"query\":\"lamp\",\"hitsPerPage\":3}'",
+            "quorate search catalogue lamp --data-dir data",
+        ] {
             assert!(text.contains(part), "{text} lacks {part}");
         }
-        assert!(text.lines().count() <= 14, "{text}");
+        assert!(text.lines().count() <= 15, "{text}");
     }
 }

@@ -78,7 +78,7 @@ pub fn run(values: &Values, given: &ArgMatches) -> Result<ExitCode> {
     let shape = Shape {
         batch_records: *given.get_one::<u64>("batch").expect("it has a default") as usize,
         id_field: given.get_one::<String>("id-field").cloned(),
-        id_prefix: format!("{}-", identity.short()),
+        id_prefix: format!("{}-", state::place(file)?),
         encoding: if client.is_loopback() { Encoding::Plain } else { Encoding::Gzip },
     };
     let state = StateFile::locate(file, index, &client.url, &client.app_id)?;

@@ -61,18 +61,13 @@ impl Identity {
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
+}
 
-    /// A short text that differs between files.
-    pub fn short(&self) -> String {
-        format!(
-            "{:016x}",
-            fingerprint(&[
-                &self.bytes.to_le_bytes(),
-                &self.modified_ns.to_le_bytes(),
-                &self.head.to_le_bytes()
-            ])
-        )
-    }
+/// A short text that stands for the place of a file. The ids of records without one start with it, so that a file that
+/// is repaired and imported again replaces its records instead of adding them twice.
+pub fn place(file: &Path) -> Result<String> {
+    let full = file.canonicalize().with_context(|| format!("cannot open {}", file.display()))?;
+    Ok(format!("{:016x}", fingerprint(&[full.to_string_lossy().as_bytes()])))
 }
 
 impl StateFile {

@@ -1,0 +1,145 @@
+//! Does the program do what its users type? Real processes on ephemeral ports and temporary folders.
+
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const START: Duration = Duration::from_secs(60);
+const STOP: Duration = Duration::from_secs(30);
+
+fn quorate(data_dir: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quorate"));
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("QUORATE_")) {
+        command.env_remove(name);
+    }
+    command.env("QUORATE_DATA_DIR", data_dir).env("XDG_CACHE_HOME", data_dir.with_extension("cache"));
+    command.stdin(Stdio::null());
+    command
+}
+
+/// A node that is stopped when the test ends.
+struct Node(Child);
+
+impl Node {
+    fn start(data_dir: &Path, arguments: &[&str]) -> Node {
+        let mut command = quorate(data_dir);
+        command.arg("serve").args(["--listen", "127.0.0.1:0", "--log-level", "warn"]).args(arguments);
+        let mut node = Node(command.stdout(Stdio::null()).spawn().unwrap());
+        let address = data_dir.join("address");
+        wait(START, "the node listens", || {
+            assert_eq!(node.0.try_wait().unwrap(), None, "the node ended");
+            address.exists()
+        });
+        node
+    }
+
+    /// Sends SIGTERM and returns whether the node ended with success.
+    fn stop(mut self) -> bool {
+        let status = Command::new("kill").arg(self.0.id().to_string()).status().unwrap();
+        assert!(status.success());
+        let mut ended = None;
+        wait(STOP, "the node stops", || {
+            ended = self.0.try_wait().unwrap();
+            ended.is_some()
+        });
+        ended.unwrap().success()
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        // Ended already, when the test stopped it.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn wait(limit: Duration, what: &str, mut done: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < limit, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn run(data_dir: &Path, arguments: &[&str]) -> Output {
+    quorate(data_dir).args(arguments).output().unwrap()
+}
+
+fn ok(data_dir: &Path, arguments: &[&str]) -> String {
+    let output = run(data_dir, arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {error}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn refused(data_dir: &Path, arguments: &[&str], expected: &str) {
+    let output = run(data_dir, arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{arguments:?} succeeded");
+    assert!(error.contains(expected), "{arguments:?}: {error:?} lacks {expected:?}");
+}
+
+#[test]
+fn a_node_is_started_filled_searched_and_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let node = Node::start(&data, &["--demo"]);
+
+    assert!(ok(&data, &["health"]).contains("ready: yes"));
+    let found = ok(&data, &["search", "catalogue", "lantern", "--hits", "3"]);
+    assert!(found.contains("  1. item-") && found.contains("antern"), "{found}");
+
+    let lines = folder.path().join("people.jsonl");
+    std::fs::write(&lines, "{\"objectID\":\"a\",\"name\":\"Ada\"}\n{\"name\":\"Grace\"}\n").unwrap();
+    let lines = lines.to_str().unwrap();
+    assert!(ok(&data, &["import", "people & co/1", lines]).starts_with("2 records in `people & co/1`"));
+    ok(&data, &["import", "people & co/1", lines]);
+    assert!(ok(&data, &["search", "people & co/1"]).contains("2 hits"), "the same file adds nothing twice");
+
+    let table = folder.path().join("people.csv");
+    std::fs::write(&table, "sku,name,price\n7,Lamp,9.5\n8,Chair,40\n").unwrap();
+    ok(&data, &["import", "table", table.to_str().unwrap(), "--id-field", "sku", "--batch", "1"]);
+    let cheap = ok(&data, &["search", "table", "--filters", "price < 10", "--json"]);
+    assert!(cheap.contains("\"objectID\":\"7\"") && cheap.contains("\"nbHits\":1"), "{cheap}");
+
+    refused(&data, &["search", "nothing-here", "x"], "nothing-here");
+    refused(&data, &["serve", "--listen", "127.0.0.1:0"], "data");
+    assert!(node.stop(), "SIGTERM is a clean end");
+
+    let node = Node::start(&data, &[]);
+    assert!(ok(&data, &["search", "people & co/1", "grace"]).contains("1 hits"), "records survive a restart");
+    drop(node);
+}
+
+#[test]
+fn an_import_goes_on_where_it_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let _node = Node::start(&data, &[]);
+    let file = folder.path().join("records.jsonl");
+    let good: String = (0..50).map(|n| format!("{{\"n\":{n}}}\n")).collect();
+    std::fs::write(&file, format!("{good}{{\"n\":50]\n")).unwrap();
+    let import = ["import", "numbers", file.to_str().unwrap(), "--batch", "10"];
+    refused(&data, &import, "line 51");
+    refused(&data, &import, "going on after 50 records");
+
+    std::fs::write(&file, format!("{good}{{\"n\":50}}\n")).unwrap();
+    assert!(ok(&data, &import).starts_with("51 records"), "another content starts from its first record");
+    assert!(ok(&data, &["search", "numbers"]).contains("51 hits"), "and replaces what was there");
+}
+
+#[test]
+fn mistakes_on_the_command_line_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    refused(&data, &["serve", "--data-dri", "x"], "--data-dir");
+    refused(&data, &["serve", "--listen", "7700"], "HOST:PORT");
+    refused(&data, &["serve", "--config", "/nowhere/quorate.toml"], "/nowhere/quorate.toml");
+    refused(&data, &["serve", "--admin-key", "secret"], "--admin-key");
+    refused(&data, &["import", "i", "/nowhere/file.jsonl"], "");
+    refused(&data, &["health", "--url", "http://127.0.0.1:9"], "cannot reach http://127.0.0.1:9");
+    let mut command = quorate(&data);
+    let output = command.args(["serve"]).env("QUORATE_LISTNE", "127.0.0.1:0").output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("did you mean QUORATE_LISTEN?"));
+}
