@@ -206,7 +206,7 @@ mod tests {
                 route.verb.as_str(),
                 route.path
             );
-            let path = route.path.replace('{', "~").replace('}', "~");
+            let path = route.path.replace(['{', '}'], "~");
             let found = router.find(Some(route.verb), &path).unwrap_or_else(|e| panic!("{path}: {e}"));
             assert_eq!(found.route.path, route.path);
         }

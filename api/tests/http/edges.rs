@@ -1,0 +1,73 @@
+//! Are routes, methods, cross-origin calls and operation endpoints answered as browsers and balancers expect?
+
+use super::*;
+
+#[actix_web::test]
+async fn unknown_routes_methods_and_parts_not_built() {
+    let node = Node::start().await;
+    node.call(Method::GET, "/", "").await.refused(404, "Path not supported");
+    node.call(Method::GET, "/1/nothing/here", "").await.refused(404, "Path not supported");
+    node.call(Method::PUT, "/1/indexes", "").await.refused(405, "Method not allowed on this path");
+    node.call(Method::PATCH, "/1/indexes", "").await.refused(405, "Method not allowed on this path");
+    let rules = node.call(Method::POST, "/1/indexes/i/rules/search", "{}").await;
+    rules.refused(501, "Rules: this part of the interface is not available");
+    node.call(Method::POST, "/1/events", "{}").await.refused(501, "Event collection");
+    node.call(Method::GET, "/1/indexes/%FF/settings", "").await.refused(400, "The path is not valid UTF-8");
+}
+
+#[actix_web::test]
+async fn preflights_need_no_key_on_any_path() {
+    let node = Node::start().await;
+    for path in ["/1/indexes/a/query", "/nothing"] {
+        let request = test::TestRequest::default().method(Method::OPTIONS).uri(path);
+        let answer = node.send(request).await;
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.header("access-control-allow-origin"), "*");
+        assert_eq!(answer.header("access-control-allow-methods"), "GET, PUT, DELETE, POST, OPTIONS");
+        for name in
+            ["x-service-api-key", "x-algolia-api-key", "x-algolia-agent", "content-type", "request-id"]
+        {
+            assert!(
+                answer.header("access-control-allow-headers").split(", ").any(|item| item == name),
+                "{name}"
+            );
+        }
+        assert_eq!(answer.header("access-control-max-age"), "86400");
+    }
+}
+
+#[actix_web::test]
+async fn operation_endpoints_need_no_key() {
+    let node = Node::start().await;
+    let get = |path: &'static str| node.send(test::TestRequest::get().uri(path));
+    assert_eq!(get("/livez").await.success()["message"], "server is alive");
+    assert_eq!(get("/1/isalive").await.success()["message"], "server is alive");
+    for path in ["/readyz", "/health", "/1/health", "/readyz?writes=true"] {
+        let body = get(path).await.success();
+        assert_eq!(body["ready"], true, "{body}");
+        assert_eq!(body["reads"]["reasons"], serde_json::json!([]));
+    }
+    node.call(Method::POST, "/1/indexes/i/query", "{}").await;
+    let metrics = get("/metrics").await;
+    assert_eq!(metrics.header("content-type"), "text/plain; version=0.0.4; charset=utf-8");
+    let text = String::from_utf8(metrics.bytes).unwrap();
+    let line = "quorate_http_requests_total{endpoint=\"/1/indexes/{indexName}/query\",method=\"POST\",status=\"404\"}";
+    assert!(text.contains(line), "{text}");
+    assert!(text.contains("quorate_http_request_seconds_bucket"), "{text}");
+    assert!(text.contains("quorate_http_requests_in_flight 1"), "the scrape itself: {text}");
+}
+
+#[actix_web::test]
+async fn a_draining_node_says_so() {
+    let node = Node::start().await;
+    let state = node.options().state();
+    state.drain();
+    let app = test::init_service(App::new().configure(|config| routes(config, state))).await;
+    let response = test::call_service(&app, test::TestRequest::get().uri("/readyz").to_request()).await;
+    assert_eq!(response.status(), 503);
+    assert_eq!(response.headers().get("retry-after").unwrap(), "1");
+    let body: Value = test::read_body_json(response).await;
+    assert_eq!(body["message"], "not ready: the node is stopping");
+    let alive = test::call_service(&app, test::TestRequest::get().uri("/livez").to_request()).await;
+    assert_eq!(alive.status(), 200);
+}

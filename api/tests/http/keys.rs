@@ -1,0 +1,92 @@
+//! Are credentials found wherever clients put them, and rights kept?
+
+use super::*;
+use quorate_api::auth::secured::derive;
+use serde_json::json;
+
+const INVALID: &str = "Invalid Application-ID or API key";
+
+#[actix_web::test]
+async fn credentials_in_headers_query_and_body() {
+    let node = Node::start().await;
+    node.write(Method::PUT, "/1/indexes/i/o", json!({"a": 1})).await;
+    let post = |uri: String| test::TestRequest::post().uri(&uri);
+    let query = "/1/indexes/i/query";
+    node.send(post(query.into())).await.refused(403, INVALID);
+    let service = post(query.into())
+        .insert_header(("X-Service-Application-Id", APP))
+        .insert_header(("X-Service-API-Key", node.search_key.as_str()));
+    node.send(service).await.success();
+    let url = format!(
+        "{query}?X-Algolia-Application-Id={APP}&x-algolia-API-key={}&x-algolia-agent=x",
+        node.search_key
+    );
+    node.send(post(url)).await.success();
+    let in_body = format!(r#"{{"query":"","apiKey":"{}"}}"#, node.search_key);
+    let answer =
+        node.send(post(format!("{query}?x-algolia-application-id={APP}")).set_payload(in_body)).await;
+    assert_eq!(answer.success()["params"], "query=", "the key is not echoed");
+    node.call_with("wrong", Method::POST, query, "{}").await.refused(403, INVALID);
+    node.call_with("", Method::POST, query, "{}").await.refused(403, INVALID);
+    let other = post(query.into()).insert_header(("X-Algolia-Application-Id", "OTHER"));
+    node.send(other.insert_header(("X-Algolia-API-Key", ADMIN))).await.refused(403, INVALID);
+}
+
+#[actix_web::test]
+async fn a_search_key_reads_and_does_not_write() {
+    let node = Node::start().await;
+    node.write(Method::PUT, "/1/indexes/i/o", json!({"a": 1})).await;
+    let key = node.search_key.clone();
+    let call =
+        |method: Method, uri: &'static str, body: &'static str| node.call_with(&key, method, uri, body);
+    call(Method::POST, "/1/indexes/i/query", "").await.success();
+    call(Method::GET, "/1/indexes/i/o", "").await.success();
+    for (method, uri, body) in [
+        (Method::POST, "/1/indexes/i", "{}"),
+        (Method::PUT, "/1/indexes/i/o", "{}"),
+        (Method::DELETE, "/1/indexes/i", ""),
+        (Method::PUT, "/1/indexes/i/settings", "{}"),
+        (Method::GET, "/1/keys", ""),
+        (Method::POST, "/1/indexes/*/batch", r#"{"requests":[]}"#),
+    ] {
+        call(method, uri, body).await.refused(403, "Method not allowed with this API key");
+    }
+    let batch = r#"{"requests":[{"action":"addObject","body":{"objectID":"1"}}]}"#;
+    call(Method::POST, "/1/indexes/i/batch", batch)
+        .await
+        .refused(400, "Not enough rights to update an object near line:1 column:");
+}
+
+#[actix_web::test]
+async fn secured_keys_force_what_they_embed() {
+    let node = Node::start().await;
+    for index in ["open", "shut"] {
+        let body = json!({"requests": [
+            {"action": "addObject", "body": {"objectID": "1"}}, {"action": "addObject", "body": {"objectID": "2"}}]});
+        node.write(Method::POST, &format!("/1/indexes/{index}/batch"), body).await;
+    }
+    let key = derive(&node.search_key, "hitsPerPage=1&restrictIndices=open&userToken=u");
+    let answer =
+        node.call_with(&key, Method::POST, "/1/indexes/open/query", r#"{"hitsPerPage":50}"#).await.success();
+    assert_eq!(
+        (answer["hits"].as_array().unwrap().len(), &answer["hitsPerPage"]),
+        (1, &json!(1)),
+        "{answer}"
+    );
+    assert_eq!(answer["params"], "hitsPerPage=50", "what the key forces does not show");
+    let answer = node.call_with(&key, Method::GET, "/1/indexes/open?hitsPerPage=50", "").await.success();
+    assert_eq!(answer["hitsPerPage"], 1);
+    node.call_with(&key, Method::POST, "/1/indexes/shut/query", "").await.refused(403, "Index not allowed");
+    let multi = json!({"requests": [{"indexName": "open"}, {"indexName": "shut"}]}).to_string();
+    node.call_with(&key, Method::POST, "/1/indexes/*/queries", &multi)
+        .await
+        .refused(403, "Index not allowed");
+    let expired = derive(&node.search_key, "validUntil=1000");
+    node.call_with(&expired, Method::POST, "/1/indexes/open/query", "")
+        .await
+        .refused(400, "validUntil parameter expired (less than current date)");
+    let filtered = derive(&node.search_key, "filters=a%3Ab");
+    node.call_with(&filtered, Method::GET, "/1/indexes/open/1", "")
+        .await
+        .refused(403, "Method not allowed with this API key");
+}
