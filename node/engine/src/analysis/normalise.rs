@@ -52,3 +52,9 @@ pub(super) fn push_folded(c: char, out: &mut String) {
 pub(super) fn push_kept(c: char, out: &mut String) {
     out.extend(c.to_lowercase());
 }
+/// A text in lower case and without marks, punctuation and spaces as they are: how text values are ordered (C§7.9).
+pub fn fold_text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    text.chars().for_each(|c| push_folded(c, &mut out));
+    out
+}

@@ -175,7 +175,7 @@ impl<F: FnMut(Token<'_>)> Walk<'_, F> {
         }
         if let Some((_, to)) = self.rules.replaced.iter().find(|(from, _)| *from == c) {
             self.open(at);
-            for r in to.chars() {
+            for r in to.chars().filter(|r| !r.is_control()) {
                 push_kept(r, &mut self.chain);
             }
             self.end = after;

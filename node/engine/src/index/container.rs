@@ -172,10 +172,6 @@ impl Container {
     pub fn owned(&self, range: &Range<usize>) -> OwnedBytes {
         self.bytes.slice(range.clone())
     }
-    /// Whether a range holds whole numbers of `T`.
-    pub fn holds<T>(&self, range: &Range<usize>) -> Option<usize> {
-        range.len().is_multiple_of(size_of::<T>()).then(|| range.len() / size_of::<T>())
-    }
     /// Length of the file.
     pub fn len(&self) -> usize {
         self.bytes.len()

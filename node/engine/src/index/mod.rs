@@ -1,15 +1,30 @@
 //! The index of one shard on disk and in memory: the only place that names tantivy.
 
+mod alive;
+mod build;
+mod column_build;
 mod columns;
 mod container;
 mod error;
+mod extract;
+mod lists;
+mod manifest;
+mod merge;
+mod overlay;
+pub mod paths;
 pub mod position;
+mod rank;
 mod records;
 mod sections;
 mod segment;
 mod view;
+mod wire;
+mod writer;
 
 pub use columns::{FacetColumn, FacetDocs, FacetOrdinals, GeoColumn, NumericColumn, fold};
 pub use error::{IndexError, Result};
+pub use manifest::Payload;
+pub use merge::{MergeGoal, MergeState};
 pub use segment::{Lists, Segment, TermFst};
 pub use view::ShardView;
+pub use writer::{ShardWriter, WriterOptions};

@@ -3,7 +3,7 @@
 //! Hot path: everything is read in place from one mapped file; no accessor allocates.
 
 use super::columns::{FacetColumn, GeoColumn, NumericColumn, StoredColumns};
-use super::container::{Container, aligned};
+use super::container::Container;
 use super::error::{IndexError, Result};
 use super::records::StoredRecords;
 use super::sections as s;
@@ -70,7 +70,7 @@ impl Segment {
     }
     /// A number that no other segment of this process has; deletes do not change it. For caches.
     pub fn id(&self) -> u64 {
-        self.file.serial
+        self.file.serial()
     }
     /// Documents, dead ones included.
     pub fn doc_count(&self) -> u32 {
@@ -99,11 +99,11 @@ impl Segment {
         let all: &[u64] = self.file.container.numbers(&self.file.bitmaps);
         Some(&all[wide.bitmap as usize * words..(wide.bitmap as usize + 1) * words])
     }
-    /// The best up to 1,000 documents of an interval that has a bitmap, for the one-word query without typos, ordered by
-    /// (place of `imp`, flag of `imp` on the interval's first term if that is the whole interval's word, document).
-    /// Dead documents are in it.
+    /// The best up to 1,000 documents of an interval that has a bitmap, for the one-word query without typos.
     ///
-    /// The flag counts only for a term whose text is the interval's prefix itself (the exact word).
+    /// Shape: ordered by (least place of `imp`, whole-value flag first, document); the flag counts only on the term that
+    /// is the whole prefix of the interval, the exact word. Dead documents are in it: when too few alive ones are left,
+    /// scan the postings.
     pub fn top(&self, lo: u32, hi: u32) -> Option<&[u32]> {
         let wide = self.file.wide.get(&(lo, hi))?;
         let all: &[u32] = self.file.container.numbers(&self.file.tops);
@@ -156,7 +156,7 @@ impl Segment {
     pub fn geo(&self) -> Option<GeoColumn<'_>> {
         self.file.columns.geo(&self.file.container)
     }
-    /// Bytes of the segment's own file.
+    /// Bytes of the segment's mapped file.
     pub fn bytes(&self) -> usize {
         self.file.container.len()
     }
@@ -184,7 +184,7 @@ struct Wide {
 pub(crate) struct SegmentFile {
     /// Stem of its file names.
     pub name: String,
-    serial: u64,
+    origin: Origin,
     /// Documents, dead ones included.
     pub doc_count: u32,
     term_count: u32,
@@ -207,6 +207,25 @@ pub(crate) struct SegmentFile {
     columns: StoredColumns,
 }
 
+/// Where the content of a segment's file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Mapped.
+    Disk,
+    /// Only in memory, until the next durable commit.
+    Memory,
+}
+/// What is known of a segment beside its content.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    /// Its number in this process, the same when it is opened again from another place.
+    pub serial: u64,
+    /// Bytes of all its files.
+    pub disk_bytes: u64,
+    /// Where its own file is.
+    pub place: Place,
+}
+
 /// Numbers segments in this process.
 pub(crate) fn next_serial() -> u64 {
     static SERIAL: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
@@ -214,8 +233,8 @@ pub(crate) fn next_serial() -> u64 {
 }
 
 impl SegmentFile {
-    /// Opens a segment's file. `serial` keeps the id when the same segment is opened again from another place.
-    pub fn open(name: &str, path: &Path, bytes: OwnedBytes, serial: u64) -> Result<SegmentFile> {
+    /// Opens a segment's file.
+    pub fn open(name: &str, path: &Path, bytes: OwnedBytes, origin: Origin) -> Result<SegmentFile> {
         let container = Container::open(path, bytes)?;
         let damaged = |what: &str| IndexError::damaged(path, what);
         let counts = container.range(s::COUNTS);
@@ -255,7 +274,7 @@ impl SegmentFile {
         let fst = TermFst::new(fst).map_err(|e| damaged(&format!("term dictionary: {e}")))?;
         Ok(SegmentFile {
             name: name.into(),
-            serial,
+            origin,
             doc_count: docs as u32,
             term_count: terms as u32,
             words,
@@ -277,25 +296,13 @@ impl SegmentFile {
             container,
         })
     }
-    /// Opens the copy in memory of a segment's file.
-    pub fn from_memory(name: &str, bytes: &[u8]) -> Result<SegmentFile> {
-        Self::open(name, Path::new(name), aligned(bytes), next_serial())
-    }
     /// The process-wide number.
     pub fn serial(&self) -> u64 {
-        self.serial
+        self.origin.serial
     }
-    /// The sections.
-    pub fn container(&self) -> &Container {
-        &self.container
-    }
-    /// The columns.
-    pub fn columns(&self) -> &StoredColumns {
-        &self.columns
-    }
-    /// The records.
-    pub fn records(&self) -> &StoredRecords {
-        &self.records
+    /// Where it came from.
+    pub fn origin(&self) -> Origin {
+        self.origin
     }
     fn lists(&self) -> Lists<'_> {
         let c = &self.container;
@@ -312,3 +319,7 @@ impl SegmentFile {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "segment_tests.rs"]
+mod tests;

@@ -1,7 +1,15 @@
 //! What a search sees of a shard: an immutable list of segments.
 
-use super::error::Result;
-use super::segment::{Segment, next_serial};
+use super::alive::read_alive;
+use super::build::EXTENSION;
+use super::error::{IndexError, Result};
+use super::manifest::{Manifest, Payload, SegmentRow};
+use super::segment::{Origin, Place, Segment, SegmentFile, next_serial};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use tantivy::Directory;
+use tantivy::directory::{MmapDirectory, OwnedBytes};
 
 /// The published state of a shard. Cheap to clone behind its `Arc`, valid as long as it is held.
 #[derive(Debug)]
@@ -10,12 +18,30 @@ pub struct ShardView {
     generation: u64,
 }
 
+impl Default for ShardView {
+    /// A shard without records.
+    fn default() -> Self {
+        ShardView::new(Vec::new())
+    }
+}
+
 impl ShardView {
     /// Makes a view; largest segments first.
     pub(crate) fn new(mut segments: Vec<Segment>) -> ShardView {
         segments.retain(|segment| segment.alive_count() > 0);
         segments.sort_by_key(|segment| std::cmp::Reverse(segment.doc_count()));
         ShardView { segments, generation: next_serial() }
+    }
+    /// Opens the durable state of a folder for reading only; it costs no thread and no open file.
+    ///
+    /// Errors: `Absent` when there is no shard; `Damaged` when a file is not as it was written.
+    pub fn open(dir: &Path) -> Result<ShardView> {
+        let manifest = Manifest::load(dir)?.ok_or_else(|| IndexError::Absent { path: dir.into() })?;
+        Ok(ShardView::new(open_segments(dir, &manifest)?))
+    }
+    /// What the last durable commit of a folder says about itself; `None` when there is no shard.
+    pub fn durable(dir: &Path) -> Result<Option<Payload>> {
+        Ok(Manifest::load(dir)?.map(|manifest| manifest.payload))
     }
     /// Segments with live documents, largest first.
     pub fn segments(&self) -> &[Segment] {
@@ -33,6 +59,10 @@ impl ShardView {
     pub fn data_bytes(&self) -> u64 {
         self.segments.iter().map(Segment::record_bytes).sum()
     }
+    /// Bytes of all files of the segments.
+    pub fn file_bytes(&self) -> u64 {
+        self.segments.iter().map(|s| s.file().origin().disk_bytes).sum()
+    }
     /// Bytes of the segment files that searches read.
     pub fn mapped_bytes(&self) -> u64 {
         self.segments.iter().map(|s| s.bytes() as u64).sum()
@@ -45,4 +75,41 @@ impl ShardView {
     pub fn verify(&self) -> Result<()> {
         self.segments.iter().try_for_each(Segment::verify)
     }
+}
+
+/// Opens the segments of a durable state and checks that all their files have their lengths.
+pub(crate) fn open_segments(dir: &Path, manifest: &Manifest) -> Result<Vec<Segment>> {
+    let mapped =
+        MmapDirectory::open(dir).map_err(|e| IndexError::io(dir, io::Error::other(e.to_string())))?;
+    manifest.segments.iter().map(|row| open_segment(dir, &mapped, row)).collect()
+}
+fn open_segment(dir: &Path, mapped: &MmapDirectory, row: &SegmentRow) -> Result<Segment> {
+    for (name, length) in &row.files {
+        let path = dir.join(name);
+        let found = std::fs::metadata(&path).map_err(|e| IndexError::damaged(&path, e.to_string()))?.len();
+        if found != *length {
+            return Err(IndexError::damaged(&path, format!("{found} bytes instead of {length}")));
+        }
+    }
+    let name = format!("{}.{EXTENSION}", row.name);
+    let path = dir.join(&name);
+    let disk_bytes = row.files.iter().map(|(_, length)| length).sum();
+    let origin = Origin { serial: next_serial(), disk_bytes, place: Place::Disk };
+    let file = SegmentFile::open(&row.name, &path, map(dir, mapped, &name)?, origin)?;
+    if file.doc_count != row.docs {
+        return Err(IndexError::damaged(
+            &path,
+            format!("{} documents instead of {}", file.doc_count, row.docs),
+        ));
+    }
+    let alive = match &row.alive {
+        None => None,
+        Some(name) => Some(Arc::new(read_alive(&dir.join(name), map(dir, mapped, name)?, row.docs)?)),
+    };
+    Ok(Segment::new(Arc::new(file), alive))
+}
+fn map(dir: &Path, mapped: &MmapDirectory, name: &str) -> Result<OwnedBytes> {
+    let path = dir.join(name);
+    let file = mapped.open_read(Path::new(name)).map_err(|e| IndexError::damaged(&path, e.to_string()))?;
+    file.read_bytes().map_err(|e| IndexError::io(&path, e))
 }

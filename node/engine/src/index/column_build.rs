@@ -1,0 +1,262 @@
+//! How the columns of a new segment are put together, from records or from the columns of merged segments.
+
+use super::columns::{ColumnKind, ColumnRow, fold, ordinal_width};
+use super::container::ContainerWriter;
+use super::extract::NUMERIC_PATHS_MAX;
+use super::records::offset;
+use super::sections::{self as s, COLUMN_BASE, COLUMN_STEP};
+use rustc_hash::FxHashMap;
+use std::io::{self, Write};
+
+/// A facet value gets a bitmap when more than 1 / this of the documents have it.
+const DENSE_FRACTION: usize = 64;
+/// Below this number of documents no value gets one.
+const DENSE_MIN: usize = 16;
+
+/// Columns in the making. Call [`ColumnsBuilder::next_document`] after the values of each document.
+pub(crate) struct ColumnsBuilder {
+    facets: Vec<FacetBuilder>,
+    numeric_of: FxHashMap<String, usize>,
+    numerics: Vec<NumericBuilder>,
+    geo_off: Vec<u32>,
+    points: Vec<[f64; 2]>,
+    docs: u32,
+}
+
+struct FacetBuilder {
+    path: String,
+    ids: FxHashMap<String, u32>,
+    texts: Vec<String>,
+    entries: Vec<u32>,
+    ends: Vec<u32>,
+}
+#[derive(Default)]
+struct NumericBuilder {
+    path: String,
+    docs: Vec<u32>,
+    values: Vec<f64>,
+}
+
+impl ColumnsBuilder {
+    /// No documents yet; facet columns by their paths.
+    pub fn new(facet_paths: &[String]) -> Self {
+        let facets = facet_paths
+            .iter()
+            .map(|path| FacetBuilder {
+                path: path.clone(),
+                ids: FxHashMap::default(),
+                texts: Vec::new(),
+                entries: Vec::new(),
+                ends: Vec::new(),
+            })
+            .collect();
+        ColumnsBuilder {
+            facets,
+            numeric_of: FxHashMap::default(),
+            numerics: Vec::new(),
+            geo_off: vec![0],
+            points: Vec::new(),
+            docs: 0,
+        }
+    }
+    /// The number of a value in a facet column, for [`Self::facet_id`].
+    pub fn intern(&mut self, column: usize, value: &str) -> u32 {
+        let facet = &mut self.facets[column];
+        if let Some(&id) = facet.ids.get(value) {
+            return id;
+        }
+        let id = facet.texts.len() as u32;
+        facet.ids.insert(value.into(), id);
+        facet.texts.push(value.into());
+        id
+    }
+    /// Adds a facet value to the current document.
+    pub fn facet_id(&mut self, column: usize, id: u32) {
+        let facet = &mut self.facets[column];
+        let start = facet.ends.last().map_or(0, |&end| end as usize);
+        if !facet.entries[start..].contains(&id) {
+            facet.entries.push(id);
+        }
+    }
+    /// The numeric column of a path; `None` when there are too many.
+    pub fn numeric_column(&mut self, path: &str) -> Option<usize> {
+        if let Some(&column) = self.numeric_of.get(path) {
+            return Some(column);
+        }
+        if self.numerics.len() == NUMERIC_PATHS_MAX {
+            return None;
+        }
+        self.numeric_of.insert(path.into(), self.numerics.len());
+        self.numerics.push(NumericBuilder { path: path.into(), ..NumericBuilder::default() });
+        Some(self.numerics.len() - 1)
+    }
+    /// Adds a number to the current document.
+    pub fn number(&mut self, column: usize, value: f64) {
+        self.numerics[column].docs.push(self.docs);
+        self.numerics[column].values.push(value);
+    }
+    /// Adds a point to the current document.
+    pub fn point(&mut self, point: [f64; 2]) {
+        self.points.push(point);
+    }
+    /// Ends the current document.
+    pub fn next_document(&mut self) {
+        for facet in &mut self.facets {
+            facet.ends.push(facet.entries.len() as u32);
+        }
+        self.geo_off.push(self.points.len() as u32);
+        self.docs += 1;
+    }
+    /// Writes the column sections.
+    pub fn write<W: Write>(mut self, out: &mut ContainerWriter<W>) -> io::Result<()> {
+        let mut rows = Vec::new();
+        self.facets.retain(|facet| !facet.texts.is_empty());
+        let docs = self.docs as usize;
+        for facet in self.facets {
+            let base = COLUMN_BASE + rows.len() as u32 * COLUMN_STEP;
+            rows.push(ColumnRow { path: facet.path.clone(), kind: ColumnKind::Facet });
+            facet.write(out, base, docs)?;
+        }
+        for numeric in self.numerics {
+            let base = COLUMN_BASE + rows.len() as u32 * COLUMN_STEP;
+            rows.push(ColumnRow { path: numeric.path.clone(), kind: ColumnKind::Numeric });
+            numeric.write(out, base, docs)?;
+        }
+        if !self.points.is_empty() {
+            out.section(s::GEO_OFF, bytemuck::cast_slice(&self.geo_off))?;
+            out.section(s::GEO, bytemuck::cast_slice(&self.points))?;
+        }
+        let directory = serde_json::to_vec(&rows).map_err(io::Error::other)?;
+        out.section(s::COLUMNS, &directory)
+    }
+}
+
+impl FacetBuilder {
+    fn write<W: Write>(mut self, out: &mut ContainerWriter<W>, base: u32, docs: usize) -> io::Result<()> {
+        self.sort_values();
+        let values: Vec<u8> = self.texts.iter().flat_map(|text| text.bytes()).collect();
+        let mut value_off = vec![0u32];
+        for text in &self.texts {
+            value_off.push(offset(value_off[value_off.len() - 1] as usize + text.len())?);
+        }
+        out.section(base + s::facet::VALUES, &values)?;
+        out.section(base + s::facet::VALUE_OFF, bytemuck::cast_slice(&value_off))?;
+        self.write_forward(out, base)?;
+        self.write_inverted(out, base, docs)
+    }
+
+    /// Renumbers the values in (case-folded, original) order and sorts those of each document.
+    fn sort_values(&mut self) {
+        let folded: Vec<String> = self.texts.iter().map(|text| fold(text)).collect();
+        let mut order: Vec<u32> = (0..self.texts.len() as u32).collect();
+        order.sort_unstable_by(|&a, &b| {
+            let key = |i: u32| (&folded[i as usize], &self.texts[i as usize]);
+            key(a).cmp(&key(b))
+        });
+        let mut rank = vec![0u32; order.len()];
+        for (new, &old) in order.iter().enumerate() {
+            rank[old as usize] = new as u32;
+        }
+        self.texts = order.iter().map(|&old| std::mem::take(&mut self.texts[old as usize])).collect();
+        self.entries.iter_mut().for_each(|id| *id = rank[*id as usize]);
+        let mut start = 0;
+        for &end in &self.ends {
+            self.entries[start..end as usize].sort_unstable();
+            start = end as usize;
+        }
+    }
+
+    fn write_forward<W: Write>(&self, out: &mut ContainerWriter<W>, base: u32) -> io::Result<()> {
+        let mut start = 0;
+        let single = self.ends.iter().all(|&end| {
+            let few = end - start <= 1;
+            start = end;
+            few
+        });
+        let mut ords = self.entries.clone();
+        if single {
+            ords.clear();
+            let mut start = 0;
+            for &end in &self.ends {
+                ords.push(if end > start { self.entries[start as usize] } else { u32::MAX });
+                start = end;
+            }
+        } else {
+            let off: Vec<u32> = std::iter::once(0).chain(self.ends.iter().copied()).collect();
+            out.section(base + s::facet::DOC_OFF, bytemuck::cast_slice(&off))?;
+        }
+        // cutting u32::MAX gives the largest number of the width, which stands for none
+        match ordinal_width(self.texts.len()) {
+            1 => out.section(base + s::facet::ORDS, &ords.iter().map(|&o| o as u8).collect::<Vec<_>>()),
+            2 => {
+                let ords: Vec<u16> = ords.iter().map(|&o| o as u16).collect();
+                out.section(base + s::facet::ORDS, bytemuck::cast_slice(&ords))
+            }
+            _ => out.section(base + s::facet::ORDS, bytemuck::cast_slice(&ords)),
+        }
+    }
+
+    fn write_inverted<W: Write>(
+        &self,
+        out: &mut ContainerWriter<W>,
+        base: u32,
+        docs: usize,
+    ) -> io::Result<()> {
+        let mut counts = vec![0u32; self.texts.len()];
+        self.entries.iter().for_each(|&id| counts[id as usize] += 1);
+        let limit = (docs / DENSE_FRACTION).max(DENSE_MIN);
+        let dense: Vec<u32> =
+            (0..counts.len() as u32).filter(|&v| counts[v as usize] as usize > limit).collect();
+        let dense_df: Vec<u32> = dense.iter().map(|&v| counts[v as usize]).collect();
+        let words = docs.div_ceil(64);
+        let mut bitmaps = vec![0u64; dense.len() * words];
+        let mut bitmap_of = vec![u32::MAX; counts.len()];
+        for (i, &value) in dense.iter().enumerate() {
+            bitmap_of[value as usize] = i as u32;
+            counts[value as usize] = 0;
+        }
+        let mut off = vec![0u32];
+        for &count in &counts {
+            off.push(off[off.len() - 1] + count);
+        }
+        let mut next = off.clone();
+        let mut inv = vec![0u32; off[off.len() - 1] as usize];
+        let mut start = 0;
+        for (doc, &end) in self.ends.iter().enumerate() {
+            for &value in &self.entries[start..end as usize] {
+                match bitmap_of[value as usize] {
+                    u32::MAX => {
+                        inv[next[value as usize] as usize] = doc as u32;
+                        next[value as usize] += 1;
+                    }
+                    i => bitmaps[i as usize * words + doc / 64] |= 1 << (doc % 64),
+                }
+            }
+            start = end as usize;
+        }
+        out.section(base + s::facet::INV_OFF, bytemuck::cast_slice(&off))?;
+        out.section(base + s::facet::INV, bytemuck::cast_slice(&inv))?;
+        out.section(base + s::facet::DENSE, bytemuck::cast_slice(&dense))?;
+        out.section(base + s::facet::DENSE_DF, bytemuck::cast_slice(&dense_df))?;
+        out.section(base + s::facet::BITMAPS, bytemuck::cast_slice(&bitmaps))
+    }
+}
+
+impl NumericBuilder {
+    fn write<W: Write>(self, out: &mut ContainerWriter<W>, base: u32, docs: usize) -> io::Result<()> {
+        if self.docs.windows(2).all(|pair| pair[0] < pair[1]) {
+            let mut values = vec![f64::NAN; docs];
+            for (&doc, &value) in self.docs.iter().zip(&self.values) {
+                values[doc as usize] = value;
+            }
+            return out.section(base + s::numeric::VALUES, bytemuck::cast_slice(&values));
+        }
+        let mut off = vec![0u32; docs + 1];
+        self.docs.iter().for_each(|&doc| off[doc as usize + 1] += 1);
+        for i in 0..docs {
+            off[i + 1] += off[i];
+        }
+        out.section(base + s::numeric::DOC_OFF, bytemuck::cast_slice(&off))?;
+        out.section(base + s::numeric::VALUES, bytemuck::cast_slice(&self.values))
+    }
+}

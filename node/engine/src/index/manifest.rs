@@ -1,0 +1,124 @@
+//! Which segments make up the durable state of a shard: one small file, replaced atomically.
+
+use super::error::{IndexError, Result};
+use quorate_store::files::Files;
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::path::Path;
+
+/// Name of the file in a shard's folder.
+pub(crate) const MANIFEST: &str = "shard.manifest";
+const VERSION: u32 = 1;
+const WORD: &str = "quorate-shard";
+
+/// What the caller knows about a durable state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Payload {
+    /// Log index up to which operations are in the state.
+    pub applied: u64,
+    /// Term of that log entry.
+    pub term: u64,
+    /// Fingerprint of the settings the records were analysed with.
+    pub fingerprint: u64,
+}
+
+/// The durable state.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    /// The caller's part.
+    pub payload: Payload,
+    /// Its segments.
+    pub segments: Vec<SegmentRow>,
+}
+/// One segment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SegmentRow {
+    /// Stem of its files.
+    pub name: String,
+    /// Documents, dead ones included.
+    pub docs: u32,
+    /// Its files with their lengths, the file of live documents among them.
+    pub files: Vec<(String, u64)>,
+    /// The file of live documents, when some are dead.
+    pub alive: Option<String>,
+}
+
+impl Manifest {
+    /// Reads the manifest of a folder; `None` when there is none.
+    pub fn load(dir: &Path) -> Result<Option<Manifest>> {
+        let path = dir.join(MANIFEST);
+        let text = match std::fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(IndexError::io(&path, e)),
+        };
+        Self::parse(&path, &text).map(Some)
+    }
+    fn parse(path: &Path, text: &[u8]) -> Result<Manifest> {
+        let damaged = |what: &str| IndexError::damaged(path, what);
+        let end = text.iter().position(|&b| b == b'\n').ok_or_else(|| damaged("no header line"))?;
+        let header = std::str::from_utf8(&text[..end]).map_err(|_| damaged("no header line"))?;
+        let mut words = header.split(' ');
+        if words.next() != Some(WORD) {
+            return Err(damaged("not a manifest"));
+        }
+        let version: u32 = words.next().and_then(|v| v.parse().ok()).ok_or_else(|| damaged("no version"))?;
+        if version > VERSION {
+            return Err(IndexError::NewerFormat { path: path.into(), found: version, known: VERSION });
+        }
+        let crc = words
+            .next()
+            .and_then(|c| u32::from_str_radix(c, 16).ok())
+            .ok_or_else(|| damaged("no checksum"))?;
+        let body = &text[end + 1..];
+        if crc32fast::hash(body) != crc {
+            return Err(damaged("checksum"));
+        }
+        serde_json::from_slice(body).map_err(|e| damaged(&e.to_string()))
+    }
+    fn text(&self) -> Vec<u8> {
+        let body = serde_json::to_vec(self).expect("a manifest has only strings and numbers");
+        let mut text = format!("{WORD} {VERSION} {:08x}\n", crc32fast::hash(&body)).into_bytes();
+        text.extend_from_slice(&body);
+        text
+    }
+    /// Replaces the manifest of a folder; durable on return.
+    pub fn store(&self, dir: &Path, files: &dyn Files) -> Result<()> {
+        let path = dir.join(MANIFEST);
+        files.write_atomic(&path, &self.text()).map_err(|e| IndexError::io(&path, e))
+    }
+    /// Names of all files of the state.
+    pub fn file_names(&self) -> impl Iterator<Item = &str> {
+        self.segments.iter().flat_map(|s| s.files.iter().map(|(name, _)| name.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_frozen_and_checked() {
+        let manifest = Manifest {
+            payload: Payload { applied: 7, term: 2, fingerprint: 9 },
+            segments: vec![SegmentRow {
+                name: "a".into(),
+                docs: 3,
+                files: vec![("a.seg".into(), 10)],
+                alive: Some("a.1.alive".into()),
+            }],
+        };
+        let text = manifest.text();
+        let golden = "quorate-shard 1 b774782e\n{\"payload\":{\"applied\":7,\"term\":2,\"fingerprint\":9},\"segments\":[{\"name\":\"a\",\"docs\":3,\"files\":[[\"a.seg\",10]],\"alive\":\"a.1.alive\"}]}";
+        assert_eq!(String::from_utf8(text.clone()).unwrap(), golden);
+        let path = Path::new("m");
+        assert_eq!(Manifest::parse(path, &text).unwrap(), manifest);
+        for i in 0..text.len() {
+            let mut broken = text.clone();
+            broken[i] ^= 4;
+            assert!(Manifest::parse(path, &broken).is_err_and(|_| true) || broken[i] == text[i], "byte {i}");
+        }
+        let newer = b"quorate-shard 2 00000000\n{}";
+        assert!(matches!(Manifest::parse(path, newer), Err(IndexError::NewerFormat { found: 2, .. })));
+    }
+}

@@ -1,0 +1,179 @@
+//! When and how segments are merged: few small ones beside a big one while writes go on, a single one when they pause.
+
+use super::build::merge_segments;
+use super::error::{IndexError, Result};
+use super::segment::{Segment, SegmentFile};
+use super::writer::{ShardWriter, kill};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// Segments that are left alone while writes go on.
+const SEGMENTS_KEPT: usize = 8;
+/// One of so many documents may be dead before a segment is rewritten.
+const DEAD_FRACTION: u32 = 5;
+/// Documents of a segment that is worth rewriting for its dead ones.
+const DEAD_MIN: u32 = 256;
+/// How much lower than a search the priority of a merge is.
+#[cfg(target_os = "linux")]
+const NICE: i32 = 10;
+
+/// How far to merge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MergeGoal {
+    /// While writes go on: at most one big and about eight small segments.
+    Few,
+    /// When writes have paused: one segment without dead documents.
+    One,
+}
+/// What [`ShardWriter::merge_step`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MergeState {
+    /// Nothing to do.
+    Idle,
+    /// A merge runs in the background; ask again later.
+    Running,
+    /// A merge has ended; publish to search the merged segment.
+    Merged,
+}
+
+/// A merge in the background.
+pub(crate) struct RunningMerge {
+    sources: Vec<Segment>,
+    thread: JoinHandle<Result<Option<Arc<SegmentFile>>>>,
+}
+impl RunningMerge {
+    /// Waits for the end and ignores the result; the overlay must be closed, so that the end is near.
+    pub fn abandon(self) {
+        let _ = self.thread.join();
+    }
+}
+
+impl ShardWriter {
+    /// Takes over a merge that has ended, else starts one when `goal` asks for it. At most one runs at a time.
+    ///
+    /// Errors: those of the merge; the writer stays usable, with its segments as they were.
+    pub fn merge_step(&mut self, goal: MergeGoal) -> Result<MergeState> {
+        if let Some(merge) = &self.merge {
+            if !merge.thread.is_finished() {
+                return Ok(MergeState::Running);
+            }
+            self.wait_for_merge()?;
+            return Ok(MergeState::Merged);
+        }
+        let chosen = choose(&self.segments, goal);
+        if chosen.is_empty() {
+            return Ok(MergeState::Idle);
+        }
+        self.start(chosen.into_iter().map(|i| self.segments[i].clone()).collect())?;
+        Ok(MergeState::Running)
+    }
+
+    fn start(&mut self, sources: Vec<Segment>) -> Result<()> {
+        let (overlay, extractor, inputs) = (self.overlay.clone(), self.extractor.clone(), sources.clone());
+        let thread = std::thread::Builder::new()
+            .name("merge".into())
+            .spawn(move || {
+                lower_priority();
+                merge_segments(&overlay, &extractor, &inputs)
+            })
+            .map_err(|e| IndexError::io(self.overlay.dir(), e))?;
+        self.merge = Some(RunningMerge { sources, thread });
+        Ok(())
+    }
+
+    /// Waits for the running merge, if any, and takes its result over.
+    pub fn wait_for_merge(&mut self) -> Result<()> {
+        let Some(RunningMerge { sources, thread }) = self.merge.take() else { return Ok(()) };
+        let result = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let still: Vec<Option<usize>> = sources
+            .iter()
+            .map(|source| self.segments.iter().position(|s| s.file().serial() == source.file().serial()))
+            .collect();
+        if still.iter().all(Option::is_none) {
+            // all were cleared or died meanwhile: whatever came out is not wanted
+            self.sweep();
+            return self.remove_orphans();
+        }
+        if result.is_err() {
+            self.sweep();
+        }
+        let merged = result?;
+        let mut died = Vec::new();
+        for (source, place) in sources.iter().zip(&still) {
+            let now = place.map(|i| &self.segments[i]);
+            if let Some(file) = &merged {
+                died.extend(died_since(source, now, file));
+            }
+        }
+        let old: Vec<u64> = sources.iter().map(|s| s.file().serial()).collect();
+        self.segments.retain(|s| !old.contains(&s.file().serial()));
+        if let Some(file) = merged {
+            let mut segment = Segment::new(file, None);
+            kill(&mut segment, &died);
+            if segment.alive_count() > 0 {
+                self.segments.push(segment);
+            }
+        }
+        self.sweep();
+        self.remove_orphans()
+    }
+}
+
+/// Documents of the merged segment whose originals have died since the merge began.
+fn died_since(source: &Segment, now: Option<&Segment>, merged: &Arc<SegmentFile>) -> Vec<u32> {
+    let merged = Segment::new(merged.clone(), None);
+    (0..source.doc_count())
+        .filter(|&doc| source.is_alive(doc) && !now.is_some_and(|now| now.is_alive(doc)))
+        .filter_map(|doc| merged.doc_of(source.object_id(doc)))
+        .collect()
+}
+
+/// Indices of the segments to merge; none when nothing is worth it.
+fn choose(segments: &[Segment], goal: MergeGoal) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..segments.len()).collect();
+    order.sort_by_key(|&i| segments[i].alive_count());
+    let decayed = |s: &Segment| {
+        s.doc_count() - s.alive_count() > s.doc_count() / DEAD_FRACTION && s.doc_count() >= DEAD_MIN
+    };
+    match goal {
+        MergeGoal::One => {
+            let clean = segments.iter().all(|s| s.alive_count() == s.doc_count());
+            if segments.is_empty() || segments.len() == 1 && (clean || !decayed(&segments[0])) {
+                Vec::new()
+            } else {
+                order
+            }
+        }
+        MergeGoal::Few => {
+            if segments.len() > SEGMENTS_KEPT + 1 {
+                return smallest(segments, &order);
+            }
+            order.retain(|&i| decayed(&segments[i]));
+            order
+        }
+    }
+}
+
+/// The small segments, as long as the next one is not much larger than those before it together: each document is then
+/// merged about log2 n times.
+fn smallest(segments: &[Segment], order: &[usize]) -> Vec<usize> {
+    let mut sum = 0u64;
+    let mut count = 0;
+    for &i in order {
+        let size = u64::from(segments[i].alive_count());
+        if count >= segments.len() - SEGMENTS_KEPT + 1 && size > sum {
+            break;
+        }
+        sum += size;
+        count += 1;
+    }
+    order[..count].to_vec()
+}
+
+#[cfg(target_os = "linux")]
+fn lower_priority() {
+    // failing only means that the merge competes with searches
+    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
+}
+#[cfg(not(target_os = "linux"))]
+fn lower_priority() {}

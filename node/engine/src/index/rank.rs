@@ -1,0 +1,132 @@
+//! How the order of records by sort criteria and custom ranking becomes bytes that compare the same way (C§7.9, C§7.10).
+//!
+//! Per key: 0 and the value, or 1 when it is missing; the value is a type byte and order-preserving bytes, all inverted
+//! when descending. Then the objectID, descending.
+
+use super::paths::value_at;
+use crate::analysis::fold_text;
+use quorate_model::Settings;
+use quorate_model::settings::{Criterion, SortKey};
+use serde_json::{Map, Value};
+
+/// Bytes of a text value that take part in the order.
+const TEXT_BYTES_MAX: usize = 256;
+
+/// The keys that order documents: `asc`/`desc` criteria in the order of `ranking`, then customRanking.
+///
+/// customRanking takes part even when `ranking` leaves `custom` out, so that this depends on nothing but what the
+/// fingerprint of the settings covers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RankKeys {
+    keys: Vec<SortKey>,
+}
+
+impl RankKeys {
+    /// Takes the keys from the settings.
+    pub fn new(settings: &Settings) -> RankKeys {
+        let mut keys: Vec<SortKey> = Vec::new();
+        for criterion in &settings.index.ranking {
+            match criterion {
+                Criterion::Sort(key) => keys.push(key.clone()),
+                Criterion::Typo
+                | Criterion::Geo
+                | Criterion::Words
+                | Criterion::Filters
+                | Criterion::Proximity
+                | Criterion::Attribute
+                | Criterion::Exact
+                | Criterion::Custom => {}
+            }
+        }
+        keys.extend(settings.index.custom_ranking.iter().cloned());
+        RankKeys { keys }
+    }
+    /// The key of a record.
+    pub fn encode(&self, object_id: &str, record: &Map<String, Value>) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.keys.len() * 10 + object_id.len() + 1);
+        for key in &self.keys {
+            let start = out.len() + 1;
+            out.push(0);
+            if !value_at(record, &key.path).is_some_and(|value| push_value(value, &mut out)) {
+                out[start - 1] = 1;
+            } else if key.descending {
+                out[start..].iter_mut().for_each(|b| *b = !*b);
+            }
+        }
+        out.extend(object_id.bytes().map(|b| !b));
+        out.push(0xff);
+        out
+    }
+}
+
+/// Appends a value; `false` when its type has no order here.
+fn push_value(value: &Value, out: &mut Vec<u8>) -> bool {
+    match value {
+        Value::Bool(b) => out.extend([1, u8::from(*b)]),
+        Value::Number(number) => {
+            let Some(number) = number.as_f64() else { return false };
+            let bits = (number + 0.0).to_bits();
+            let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
+            out.push(2);
+            out.extend(ordered.to_be_bytes());
+        }
+        Value::String(text) => {
+            let mut folded = fold_text(text);
+            folded.retain(|c| c != '\0');
+            let mut end = folded.len().min(TEXT_BYTES_MAX);
+            while !folded.is_char_boundary(end) {
+                end -= 1;
+            }
+            out.push(3);
+            out.extend_from_slice(&folded.as_bytes()[..end]);
+            out.push(0);
+        }
+        Value::Null | Value::Array(_) | Value::Object(_) => return false,
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn ranked(keys: &[(&str, bool)], records: &[Value]) -> Vec<String> {
+        let keys = RankKeys {
+            keys: keys.iter().map(|(p, d)| SortKey { path: p.to_string(), descending: *d }).collect(),
+        };
+        let mut all: Vec<(Vec<u8>, String)> = records
+            .iter()
+            .map(|r| {
+                let id = r["objectID"].as_str().unwrap();
+                (keys.encode(id, r.as_object().unwrap()), id.to_string())
+            })
+            .collect();
+        all.sort();
+        all.into_iter().map(|(_, id)| id).collect()
+    }
+
+    #[test]
+    fn keys_order_records() {
+        let r = |id: &str, v: Value| json!({"objectID": id, "v": v, "n": {"w": v}});
+        let numbers =
+            [r("a", json!(-1.5)), r("b", json!(2)), r("c", json!(0)), r("d", json!(-30)), r("e", json!("x"))];
+        assert_eq!(ranked(&[("v", false)], &numbers), ["d", "a", "c", "b", "e"]);
+        assert_eq!(ranked(&[("v", true)], &numbers), ["e", "b", "c", "a", "d"]);
+        let gaps = [r("a", json!(null)), r("b", json!(1)), r("c", json!([5])), r("d", json!(2))];
+        assert_eq!(
+            ranked(&[("v", false)], &gaps),
+            ["b", "d", "c", "a"],
+            "missing last, then objectID descending"
+        );
+        assert_eq!(ranked(&[("n.w", true)], &gaps), ["d", "b", "c", "a"]);
+        let texts = [r("a", json!("Éclair")), r("b", json!("east")), r("c", json!("ec")), r("d", json!("Z"))];
+        assert_eq!(ranked(&[("v", false)], &texts), ["b", "c", "a", "d"]);
+        assert_eq!(ranked(&[("v", true)], &texts), ["d", "a", "c", "b"]);
+        let flags = [r("a", json!(true)), r("b", json!(false))];
+        assert_eq!(ranked(&[("v", true)], &flags), ["a", "b"]);
+        let ids = [r("a", json!(1)), r("ab", json!(1)), r("b", json!(1))];
+        assert_eq!(ranked(&[], &ids), ["b", "ab", "a"]);
+        assert_eq!(ranked(&[("v", false), ("n.w", true)], &ids), ["b", "ab", "a"]);
+    }
+}

@@ -1,0 +1,390 @@
+//! How the records of a shard change: operations gather, become segments, are published, and made durable.
+//!
+//! One owner, no locks; the only thread is that of a merge in progress.
+
+use super::alive::{alive_file, all_alive};
+use super::build::{EXTENSION, build_segment};
+use super::error::{IndexError, Result};
+use super::extract::Extractor;
+use super::manifest::{MANIFEST, Manifest, Payload, SegmentRow};
+use super::merge::RunningMerge;
+use super::overlay::{Overlay, SPILL_BYTES};
+use super::segment::{Origin, Place, Segment, SegmentFile};
+use super::view::{ShardView, open_segments};
+use bytes::Bytes;
+use quorate_model::Settings;
+use quorate_store::files::Files;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Records in a batch from which on it is worth splitting among threads.
+const PARALLEL_RECORDS: usize = 1_024;
+/// Raw record bytes gather up to this part of the memory before a segment is made of them.
+const MEMORY_PART: usize = 8;
+
+/// What a writer may use.
+#[derive(Clone, Copy, Debug)]
+pub struct WriterOptions {
+    /// Bytes for gathering and indexing, about.
+    pub memory_bytes: usize,
+    /// Threads that index a large batch together.
+    pub threads: usize,
+}
+impl Default for WriterOptions {
+    fn default() -> Self {
+        WriterOptions { memory_bytes: 256 << 20, threads: 2 }
+    }
+}
+
+/// The one writer of a shard.
+pub struct ShardWriter {
+    pub(super) overlay: Arc<Overlay>,
+    pub(super) extractor: Arc<Extractor>,
+    options: WriterOptions,
+    /// Operations since the last segment; `None` = delete.
+    buffer: FxHashMap<String, Option<Bytes>>,
+    buffer_bytes: usize,
+    /// Every segment, absorbed operations included.
+    pub(super) segments: Vec<Segment>,
+    view: Arc<ShardView>,
+    durable: Option<Manifest>,
+    pub(super) merge: Option<RunningMerge>,
+    /// Files of old commits that the running merge may still read.
+    orphans: Vec<String>,
+}
+
+impl ShardWriter {
+    /// Opens the durable state of a folder, or a new shard when there is none. Leftovers of a crash are removed.
+    pub fn open(
+        dir: &Path,
+        settings: &Arc<Settings>,
+        files: Arc<dyn Files>,
+        options: WriterOptions,
+    ) -> Result<ShardWriter> {
+        files.create_dir_all(dir).map_err(|e| IndexError::io(dir, e))?;
+        let durable = Manifest::load(dir)?;
+        remove_leftovers(dir, &*files, durable.as_ref())?;
+        let segments = match &durable {
+            Some(manifest) => open_segments(dir, manifest)?,
+            None => Vec::new(),
+        };
+        Ok(ShardWriter {
+            overlay: Overlay::open(dir, files, SPILL_BYTES)?,
+            extractor: Arc::new(Extractor::new(settings)),
+            options,
+            buffer: FxHashMap::default(),
+            buffer_bytes: 0,
+            view: Arc::new(ShardView::new(segments.clone())),
+            segments,
+            durable,
+            merge: None,
+            orphans: Vec::new(),
+        })
+    }
+    /// What the last durable commit says; `None` before the first.
+    pub fn durable(&self) -> Option<Payload> {
+        self.durable.as_ref().map(|manifest| manifest.payload)
+    }
+    /// Adds or replaces a record. Errors: `Record` when it is no JSON object; others as [`Self::publish`].
+    pub fn put(&mut self, object_id: &str, record: Bytes) -> Result<()> {
+        check_object(object_id, &record)?;
+        self.buffer_bytes += record.len() + object_id.len();
+        self.buffer.insert(object_id.into(), Some(record));
+        if self.buffer_bytes >= self.options.memory_bytes / MEMORY_PART {
+            self.absorb()?;
+        }
+        Ok(())
+    }
+    /// Removes a record; a missing one is no error.
+    pub fn delete(&mut self, object_id: &str) {
+        self.buffer_bytes += object_id.len();
+        self.buffer.insert(object_id.into(), None);
+    }
+    /// Removes every record.
+    pub fn clear(&mut self) {
+        self.buffer.clear();
+        self.buffer_bytes = 0;
+        self.segments.clear();
+    }
+    /// A record as of now, unpublished operations included.
+    pub fn get(&self, object_id: &str) -> Result<Option<Bytes>> {
+        if let Some(operation) = self.buffer.get(object_id) {
+            return Ok(operation.clone());
+        }
+        let found = self.segments.iter().find_map(|s| Some(s.record(s.doc_of(object_id)?)));
+        Ok(found.map(Bytes::copy_from_slice))
+    }
+    /// Operations that are not in a segment yet.
+    pub fn pending_ops(&self) -> usize {
+        self.buffer.len()
+    }
+    /// Bytes a crash would lose (and the log replay).
+    pub fn unflushed_bytes(&self) -> u64 {
+        self.overlay.pending_bytes() + self.buffer_bytes as u64
+    }
+    /// The view of the last [`Self::publish`] or [`Self::flush`].
+    pub fn view(&self) -> Arc<ShardView> {
+        self.view.clone()
+    }
+
+    /// Makes every operation so far searchable, without fsync.
+    ///
+    /// Errors: after one, drop the writer and open it again.
+    pub fn publish(&mut self) -> Result<Arc<ShardView>> {
+        self.absorb()?;
+        self.sweep();
+        self.view = Arc::new(ShardView::new(self.segments.clone()));
+        Ok(self.view())
+    }
+
+    /// Makes a segment of the gathered operations.
+    fn absorb(&mut self) -> Result<()> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        self.buffer_bytes = 0;
+        let buffer = std::mem::take(&mut self.buffer);
+        let mut dead: Vec<Vec<u32>> = vec![Vec::new(); self.segments.len()];
+        for object_id in buffer.keys() {
+            let found = self.segments.iter().enumerate().find_map(|(i, s)| Some((i, s.doc_of(object_id)?)));
+            if let Some((segment, doc)) = found {
+                dead[segment].push(doc);
+            }
+        }
+        let puts: Vec<(String, Bytes)> =
+            buffer.into_iter().filter_map(|(id, record)| Some((id, record?))).collect();
+        let made = self.build(&self.extractor, puts)?;
+        for (segment, docs) in self.segments.iter_mut().zip(dead) {
+            kill(segment, &docs);
+        }
+        self.segments.retain(|segment| segment.alive_count() > 0);
+        self.segments.extend(made.into_iter().map(|file| Segment::new(file, None)));
+        Ok(())
+    }
+
+    /// Indexes records, on several threads when there are many.
+    fn build(&self, extractor: &Extractor, puts: Vec<(String, Bytes)>) -> Result<Vec<Arc<SegmentFile>>> {
+        let overlay = &self.overlay;
+        let index = |part: Vec<(String, Bytes)>| -> Result<Option<Arc<SegmentFile>>> {
+            let batch = part.into_iter().map(|(id, record)| extractor.extract(&id, record));
+            build_segment(overlay, extractor, batch.collect::<Result<Vec<_>>>()?)
+        };
+        let threads = if puts.len() < PARALLEL_RECORDS { 1 } else { self.options.threads.max(1) };
+        if threads == 1 {
+            return Ok(index(puts)?.into_iter().collect());
+        }
+        let size = puts.len().div_ceil(threads);
+        let mut rest = puts;
+        let index = &index;
+        std::thread::scope(|scope| {
+            let mut running = Vec::new();
+            while rest.len() > size {
+                let part = rest.split_off(rest.len() - size);
+                running.push(scope.spawn(move || index(part)));
+            }
+            let mut made = vec![index(rest)];
+            made.extend(
+                running.into_iter().map(|t| t.join().unwrap_or_else(|p| std::panic::resume_unwind(p))),
+            );
+            made.into_iter().filter_map(Result::transpose).collect()
+        })
+    }
+
+    /// Makes everything so far durable under `payload`, and searchable. A crash at any point leaves the commit before it or
+    /// this one.
+    pub fn flush(&mut self, payload: Payload) -> Result<()> {
+        self.absorb()?;
+        let dir = self.overlay.dir().to_path_buf();
+        let mut manifest = Manifest { payload, segments: Vec::new() };
+        for segment in &self.segments {
+            manifest.segments.push(self.durable_row(segment)?);
+        }
+        let files = self.overlay.files().clone();
+        files.sync_dir(&dir).map_err(|e| IndexError::io(&dir, e))?;
+        manifest.store(&dir, &*files)?;
+        let before = self.durable.replace(manifest);
+        self.reopen_from_disk()?;
+        self.publish()?;
+        self.remove_unused(before)
+    }
+
+    /// Syncs the files of a segment; names are durable after a sync of the folder.
+    fn durable_row(&self, segment: &Segment) -> Result<SegmentRow> {
+        let name = segment.file().name.clone();
+        let prefix = format!("{name}.");
+        let known = self.durable.as_ref().and_then(|m| m.segments.iter().find(|row| row.name == name));
+        let mut row = match known {
+            Some(row) => row.clone(),
+            None => {
+                let files = self.overlay.pending(&prefix);
+                self.overlay.make_durable(&prefix)?;
+                SegmentRow { name: name.clone(), docs: segment.doc_count(), files, alive: None }
+            }
+        };
+        let Some(alive) = segment.alive() else { return Ok(row) };
+        let dead = segment.doc_count() - segment.alive_count();
+        let file = format!("{name}.{dead}.alive");
+        if row.alive.as_ref() != Some(&file) {
+            // documents only ever die, so their number names the set
+            row.files.retain(|(name, _)| Some(name) != row.alive.as_ref());
+            let path = self.overlay.dir().join(&file);
+            let bytes = alive_file(alive);
+            self.overlay.write_durable(&path, &bytes).map_err(|e| IndexError::io(&path, e))?;
+            row.files.push((file.clone(), bytes.len() as u64));
+            row.alive = Some(file);
+        }
+        Ok(row)
+    }
+
+    /// Replaces copies in memory by mapped files.
+    fn reopen_from_disk(&mut self) -> Result<()> {
+        let dir = self.overlay.dir();
+        for segment in &mut self.segments {
+            let old = segment.file();
+            match old.origin().place {
+                Place::Disk => continue,
+                Place::Memory => {}
+            }
+            let name = format!("{}.{EXTENSION}", old.name);
+            let bytes = self.overlay.read(&name)?;
+            let origin = Origin { place: Place::Disk, ..old.origin() };
+            let file = SegmentFile::open(&old.name, &dir.join(&name), bytes, origin)?;
+            *segment = Segment::new(Arc::new(file), segment.alive_shared());
+        }
+        Ok(())
+    }
+
+    /// Removes the files that only the commit `before` had; what a merge may still read, when it has ended.
+    fn remove_unused(&mut self, before: Option<Manifest>) -> Result<()> {
+        let kept: FxHashSet<&str> = self.durable.iter().flat_map(Manifest::file_names).collect();
+        let unused = before.iter().flat_map(Manifest::file_names).filter(|name| !kept.contains(name));
+        self.orphans.extend(unused.map(str::to_string));
+        self.remove_orphans()
+    }
+    pub(super) fn remove_orphans(&mut self) -> Result<()> {
+        if self.merge.is_some() {
+            return Ok(());
+        }
+        self.orphans.drain(..).try_for_each(|name| self.overlay.remove(&name))
+    }
+
+    /// Forgets the pending files of segments that are gone.
+    pub(super) fn sweep(&self) {
+        if self.merge.is_some() {
+            return;
+        }
+        let live: FxHashSet<&str> = self.segments.iter().map(|s| s.file().name.as_str()).collect();
+        for (name, _) in self.overlay.pending("") {
+            let stem = name.split('.').next().unwrap_or_default();
+            if !live.contains(stem)
+                && let Err(error) = self.overlay.remove(&name)
+            {
+                tracing::warn!(%error, "cannot remove an unused segment file");
+            }
+        }
+    }
+
+    /// Analyses every record again under new settings, in fresh segments of the same folder, and publishes them. The
+    /// durable commit changes with the next [`Self::flush`].
+    pub fn rebuild(&mut self, settings: &Arc<Settings>) -> Result<()> {
+        self.wait_for_merge()?;
+        self.absorb()?;
+        let extractor = Arc::new(Extractor::new(settings));
+        let limit = self.options.memory_bytes / MEMORY_PART;
+        let mut made = Vec::new();
+        let (mut part, mut bytes) = (Vec::new(), 0);
+        for segment in &self.segments {
+            for doc in (0..segment.doc_count()).filter(|&doc| segment.is_alive(doc)) {
+                let record = Bytes::copy_from_slice(segment.record(doc));
+                bytes += record.len();
+                part.push((segment.object_id(doc).to_string(), record));
+                if bytes >= limit {
+                    made.extend(self.build(&extractor, std::mem::take(&mut part))?);
+                    bytes = 0;
+                }
+            }
+        }
+        made.extend(self.build(&extractor, part)?);
+        self.extractor = extractor;
+        self.segments = made.into_iter().map(|file| Segment::new(file, None)).collect();
+        self.publish()?;
+        Ok(())
+    }
+
+    /// Makes the durable state that of another shard's folder, by hard links. Call after [`Self::flush`].
+    pub fn link_into(&self, dir: &Path) -> Result<()> {
+        let from = self.overlay.dir();
+        let Some(manifest) = &self.durable else { return Err(IndexError::Absent { path: from.into() }) };
+        let files = self.overlay.files();
+        files.create_dir_all(dir).map_err(|e| IndexError::io(dir, e))?;
+        for name in manifest.file_names() {
+            let to = dir.join(name);
+            match files.hard_link(&from.join(name), &to) {
+                Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(IndexError::io(&to, e)),
+                _ => {}
+            }
+        }
+        files.sync_dir(dir).map_err(|e| IndexError::io(dir, e))?;
+        manifest.store(dir, &**files)
+    }
+
+    /// Ends the writer; what is not flushed is left to the log. A merge in progress is given up.
+    pub fn close(self) {}
+}
+
+impl Drop for ShardWriter {
+    fn drop(&mut self) {
+        self.overlay.close();
+        if let Some(merge) = self.merge.take() {
+            merge.abandon();
+        }
+    }
+}
+
+/// Marks documents of a segment dead.
+pub(super) fn kill(segment: &mut Segment, docs: &[u32]) {
+    if docs.is_empty() {
+        return;
+    }
+    let mut alive = match segment.alive() {
+        Some(words) => words.to_vec(),
+        None => all_alive(segment.doc_count()),
+    };
+    for &doc in docs {
+        alive[doc as usize >> 6] &= !(1 << (doc & 63));
+    }
+    *segment = Segment::new(segment.file().clone(), Some(Arc::new(alive)));
+}
+
+fn check_object(object_id: &str, record: &[u8]) -> Result<()> {
+    let wrong = |what: String| IndexError::Record { object_id: object_id.into(), what };
+    if record.first() != Some(&b'{') {
+        return Err(wrong("it is not a JSON object".into()));
+    }
+    let parsed: Result<serde::de::IgnoredAny, _> = serde_json::from_slice(record);
+    parsed.map(|_| ()).map_err(|e| wrong(e.to_string()))
+}
+
+/// Removes files of segments that the durable state does not have.
+fn remove_leftovers(dir: &Path, files: &dyn Files, durable: Option<&Manifest>) -> Result<()> {
+    let kept: FxHashSet<&str> = durable.into_iter().flat_map(Manifest::file_names).collect();
+    let entries = std::fs::read_dir(dir).map_err(|e| IndexError::io(dir, e))?;
+    for entry in entries {
+        let entry = entry.map_err(|e| IndexError::io(dir, e))?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let stem = name.split('.').next().unwrap_or_default();
+        let ours = stem.len() == 32 && stem.bytes().all(|b| b.is_ascii_hexdigit());
+        let temporary = name.strip_suffix(".tmp") == Some(MANIFEST);
+        if temporary || ours && !kept.contains(name.as_ref()) {
+            files.remove(&entry.path()).map_err(|e| IndexError::io(&entry.path(), e))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;
