@@ -2,7 +2,7 @@
 
 use quorate_tests::accident::settle;
 use quorate_tests::client::Client;
-use quorate_tests::harness::{Setup, Server};
+use quorate_tests::harness::{Server, Setup};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,9 @@ fn fill(client: &Client) {
 
 /// Everything a caller can see, without times and what depends on them.
 fn answers(client: &Client) -> Value {
-    let mut search = client.search(INDEX, &json!({"query": "lamp", "facets": ["colour"], "filters": "colour:red"})).unwrap();
+    let mut search = client
+        .search(INDEX, &json!({"query": "lamp", "facets": ["colour"], "filters": "colour:red"}))
+        .unwrap();
     search.as_object_mut().unwrap().remove("processingTimeMS");
     let mut browsed = client.browse_all(INDEX).unwrap();
     browsed.sort_by_key(|record| record["objectID"].to_string());
@@ -95,7 +97,11 @@ fn a_damaged_working_store_changes_no_answer() {
         assert_eq!(answers(&server.client()), expected, "{what}");
         // The node works on, and what it writes now survives the next accident.
         let client = server.client();
-        client.post("/1/indexes/damage", &json!({"objectID": "late", "title": what})).unwrap().success().unwrap();
+        client
+            .post("/1/indexes/damage", &json!({"objectID": "late", "title": what}))
+            .unwrap()
+            .success()
+            .unwrap();
         settle(&client, INDEX).unwrap();
         assert_eq!(client.get("/1/indexes/damage/late").unwrap().body["title"], what);
         client.delete("/1/indexes/damage/late").unwrap().success().unwrap();

@@ -18,7 +18,8 @@ impl Mount {
     fn new() -> Option<Mount> {
         let dir = tempfile::tempdir().unwrap();
         let size = format!("size={MOUNT_MB}m");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(dir.path()).output();
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(dir.path()).output();
         mounted.is_ok_and(|output| output.status.success()).then_some(Mount(dir))
     }
     fn path(&self) -> &Path {

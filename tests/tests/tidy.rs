@@ -63,7 +63,8 @@ fn crates_depend_only_downwards() {
 #[test]
 fn foreign_engines_are_named_behind_their_doors_only() {
     let mut wrong = Vec::new();
-    for file in sources() {
+    // This file has the names in its own examples.
+    for file in sources().into_iter().filter(|file| file != "tests/tests/tidy.rs") {
         let text = std::fs::read_to_string(workspace_root().join(&file)).unwrap();
         for (number, line) in text.lines().enumerate() {
             let code = line.split("//").next().unwrap_or_default();
@@ -155,7 +156,11 @@ fn source_files_say_what_they_answer() {
             wrong.push(file);
         }
     }
-    assert!(wrong.is_empty(), "files without a first line that says what they are for:\n{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "files without a first line that says what they are for:\n{}",
+        wrong.join("\n")
+    );
 }
 
 /// Rust files of the repository.
