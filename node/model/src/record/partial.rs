@@ -8,7 +8,7 @@ use super::BuiltIn;
 use super::parse::{operation, with_object_id};
 use crate::error::{Error, Result};
 use crate::json::{self, Member, Minified};
-use serde_json::{Number, Value};
+use serde_json::Value;
 use std::collections::HashMap;
 
 /// What a partial update does.
@@ -159,15 +159,13 @@ impl Exact {
     }
 
     fn text(self) -> Vec<u8> {
-        let number = match self {
-            Exact::Integer(integer) => {
-                let small = i64::try_from(integer).map(Number::from);
-                small.or_else(|_| u64::try_from(integer).map(Number::from)).ok()
+        // The standard library's notation, not that of a JSON library, so that an upgrade changes no record.
+        match self {
+            Exact::Integer(integer) if (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&integer) => {
+                integer.to_string().into_bytes()
             }
-            Exact::Float(_) => None,
-        };
-        let number = number.or_else(|| Number::from_f64(self.float()));
-        number.map(|number| number.to_string().into_bytes()).expect("sums are clamped to finite numbers")
+            Exact::Integer(_) | Exact::Float(_) => format!("{:?}", self.float()).into_bytes(),
+        }
     }
 }
 

@@ -1,1 +1,247 @@
-//! Tests.
+//! Tables of settings: the table itself, changes, answers, fingerprints and effective values.
+
+use super::table::{Place, ROWS, lookup, markdown};
+use super::*;
+use crate::params::{QueryType, TypoTolerance};
+use serde_json::json;
+use std::collections::HashSet;
+
+fn object(value: Value) -> Map<String, Value> {
+    value.as_object().unwrap().clone()
+}
+
+#[track_caller]
+fn set(value: Value) -> Settings {
+    Settings::default().merge(&object(value.clone())).unwrap_or_else(|error| panic!("{value}: {error}"))
+}
+
+#[track_caller]
+fn refused(body: &str, expected: &str) {
+    let error = Settings::parse_body(body.as_bytes()).expect_err(body);
+    assert_eq!(error.message, expected, "for {body}");
+}
+
+#[test]
+fn the_table_is_sound() {
+    let mut names = HashSet::new();
+    for row in ROWS {
+        let _ = row.default_value();
+        assert!(row.doc.ends_with('.') && !row.doc.contains('|'), "{}", row.name);
+        assert!(!row.allowed().is_empty(), "{}", row.name);
+        for name in std::iter::once(row.name).chain(row.legacy.iter().copied()) {
+            assert!(names.insert(name), "{name} is there twice");
+            assert_eq!(lookup(name).map(|found| found.name), Some(row.name));
+        }
+        assert!(!(row.shapes_index && row.place == Place::Query), "{}", row.name);
+    }
+}
+
+#[test]
+fn the_table_renders_to_markdown() {
+    let text = markdown();
+    assert_eq!(text.lines().count(), ROWS.len() + 2);
+    assert!(text.lines().all(|line| line.matches('|').count() == 6), "{text}");
+    assert!(text.contains(
+        "| `hitsPerPage` | settings, query | integer between 0 and 1000 | `20` | Hits of a page. |"
+    ));
+}
+
+#[test]
+fn c4_9_a_fresh_index_answers_the_shown_defaults() {
+    let expected = json!({
+        "minWordSizefor1Typo": 4, "minWordSizefor2Typos": 8, "hitsPerPage": 20, "maxValuesPerFacet": 100,
+        "paginationLimitedTo": 1000, "exactOnSingleWordQuery": "attribute", "separatorsToIndex": "",
+        "ranking": ["typo", "geo", "words", "proximity", "attribute", "exact", "custom"],
+        "removeWordsIfNoResults": "none", "queryType": "prefixLast", "highlightPreTag": "<em>",
+        "highlightPostTag": "</em>", "alternativesAsExact": ["ignorePlurals", "singleWordSynonym"]
+    });
+    assert_eq!(Value::Object(Settings::default().answer(2)), expected);
+    assert!(Settings::default().document.is_empty());
+}
+
+#[test]
+fn c4_9_values_come_back_as_they_were_set() {
+    let given = json!({
+        "distinct": true, "ignorePlurals": ["en", "fr"], "typoTolerance": "false", "hitsPerPage": 5,
+        "searchableAttributes": ["unordered(title)", "a,b"], "attributesForFaceting": "searchable(brand)",
+        "customNormalization": {"default": {"ä": "ae"}}, "userData": {"any": [1, null]}, "numericAttributesForFiltering": []
+    });
+    let settings = set(given.clone());
+    let answer = settings.answer(1);
+    for (name, value) in object(given) {
+        assert_eq!(answer[&name], value, "{name}");
+    }
+    assert_eq!(Settings::from_document(&settings.document).unwrap(), settings);
+}
+
+#[test]
+fn null_resets_and_the_rest_stays() {
+    let settings = set(json!({"hitsPerPage": 5, "distinct": 2}));
+    let settings = settings.merge(&object(json!({"hitsPerPage": null, "slaves": ["r"]}))).unwrap();
+    assert_eq!(Value::Object(settings.document.clone()), json!({"distinct": 2, "replicas": ["r"]}));
+    assert_eq!(settings.answer(2)["hitsPerPage"], json!(20));
+    let cleared = settings.merge(&object(json!({"distinct": null, "slaves": null}))).unwrap();
+    assert_eq!(cleared, Settings::default());
+}
+
+#[test]
+fn c4_8_legacy_names_and_forms_are_translated_or_dropped() {
+    let settings = set(json!({
+        "attributesToIndex": ["a"], "numericAttributesToIndex": ["equalOnly(n)"], "attributes": "x",
+        "disableTypoToleranceOn": ["w"], "enableExactOnSingleWordQuery": false, "primary": "p",
+        "placeholders": {"a": ["b"]}, "altCorrections": [], "synonyms": [["a", "b"]], "attributeCriteriaComputedBy": "x"
+    }));
+    assert_eq!(
+        Value::Object(settings.document),
+        json!({
+            "searchableAttributes": ["a"], "numericAttributesForFiltering": ["equalOnly(n)"],
+            "attributesToRetrieve": "x", "disableTypoToleranceOnWords": ["w"], "exactOnSingleWordQuery": "none"
+        })
+    );
+    assert_eq!(settings.index.numeric_attributes_for_filtering, Some(vec![("n".to_owned(), true)]));
+    assert_eq!(settings.index.primary, None);
+    let both = set(json!({"attributesToIndex": ["old"], "searchableAttributes": ["new"]}));
+    assert_eq!(both.document["searchableAttributes"], json!(["new"]));
+}
+
+#[test]
+fn c4_9_wrong_bodies_name_the_place() {
+    let single = "String is supported only for attributes, attributesToRetrieve, unretrievableAttributes, attributesToHighlight, attributesToSnippet, ranking, customRanking, attributesForFaceting, removeWordsIfNoResults, attributeCriteriaComputedBy, queryType, reRankingApplyFilter attributes near line:1 column:23";
+    refused(r#"{"searchableAttributes":"a"}"#, single);
+    refused(r#"{"advancedSyntx":true}"#, "Invalid object attributes: advancedSyntx near line:1 column:16");
+    refused("{\"page\":1}", "Invalid object attributes: page near line:1 column:7");
+    refused("{\n  \"x\":1}", "Invalid object attributes: x near line:2 column:5");
+    refused(r#"{"customRanking":["desc(a)",""]}"#, "Invalid string of size 0 near line:1 column:16");
+    refused(r#"{"ranking":""}"#, "Invalid string of size 0 near line:1 column:10");
+    refused("[]", "Invalid object inside settings near line:1 column:1");
+    refused("7", "Invalid object inside settings near line:1 column:1");
+    refused("{\"a\"", "parse error: premature EOF near line:1 column:4");
+    assert_eq!(Settings::parse_body(b" ").unwrap(), Map::new());
+    let merge = Settings::default().merge(&object(json!({"zzz": 1})));
+    assert_eq!(merge.unwrap_err().message, "Invalid object attributes: zzz near line:1 column:6");
+}
+
+#[test]
+fn c19_wrong_values_name_the_setting() {
+    let twelve: Map<String, Value> = ('a'..='l').map(|c| (c.to_string(), json!("x"))).collect();
+    for (value, expected) in [
+        (json!({"hitsPerPage": 1001}), "integer between 0 and 1000"),
+        (json!({"paginationLimitedTo": 20001}), "integer between 0 and 20000"),
+        (
+            json!({"ranking": ["best"]}),
+            "typo, geo, words, filters, proximity, attribute, exact, custom, asc(name) or desc(name)",
+        ),
+        (json!({"customRanking": ["price"]}), "asc(name) or desc(name)"),
+        (json!({"customRanking": ["asc()"]}), "asc(name) or desc(name)"),
+        (json!({"customRanking": [1]}), "array of asc(name) or desc(name)"),
+        (
+            json!({"attributesForFaceting": ["searchable(filterOnly(a))"]}),
+            "either searchable(name) or filterOnly(name), not both",
+        ),
+        (json!({"searchableAttributes": ["a,,b"]}), "non-empty attribute names"),
+        (
+            json!({"customNormalization": {"default": {"ab": "c"}}}),
+            "object of at most 10 replacements of one character each",
+        ),
+        (
+            json!({"customNormalization": {"default": twelve}}),
+            "object of at most 10 replacements of one character each",
+        ),
+        (json!({"userData": "x".repeat(40_000)}), "JSON of at most 32768 bytes"),
+        (
+            json!({"advancedSyntaxFeatures": ["x"]}),
+            "array of strings among \"exactPhrase\", \"excludeWords\"",
+        ),
+        (json!({"separatorsToIndex": ["+"]}), "string"),
+        (json!({"replicas": ["*"]}), "array of index names or virtual(name)"),
+        (json!({"decompoundedAttributes": 1}), "object"),
+    ] {
+        let name = object(value.clone()).keys().next().unwrap().clone();
+        let error = Settings::default().merge(&object(value)).unwrap_err();
+        assert_eq!(error.message, format!("Invalid value for \"{name}\" parameter, expected {expected}"));
+    }
+}
+
+#[test]
+fn c4_1_modifiers_are_understood() {
+    let settings = set(json!({
+        "searchableAttributes": ["title, alt", "unordered(body)", "ordered(tag)"],
+        "attributesForFaceting": ["afterDistinct(searchable(brand))", "filterOnly(id)", "x"],
+        "ranking": ["desc(date)", "typo", "filters"], "customRanking": "asc(price)"
+    }));
+    let attributes: Vec<_> = settings
+        .index
+        .searchable_attributes
+        .iter()
+        .map(|a| (a.path.as_str(), a.priority, a.ordered))
+        .collect();
+    assert_eq!(attributes, [("title", 0, false), ("alt", 0, false), ("body", 1, false), ("tag", 2, true)]);
+    let facets = settings.index.attributes_for_faceting.iter();
+    let facets: Vec<_> =
+        facets.map(|f| (f.path.as_str(), f.searchable, f.filter_only, f.after_distinct)).collect();
+    assert_eq!(
+        facets,
+        [("brand", true, false, true), ("id", false, true, false), ("x", false, false, false)]
+    );
+    let date = SortKey { path: "date".to_owned(), descending: true };
+    assert_eq!(settings.index.ranking, [Criterion::Sort(date), Criterion::Typo, Criterion::Filters]);
+    assert_eq!(settings.index.custom_ranking, [SortKey { path: "price".to_owned(), descending: false }]);
+}
+
+#[test]
+fn the_fingerprint_sees_what_shapes_the_index_and_nothing_else() {
+    let plain = Settings::default().fingerprint();
+    assert_eq!(plain, 0xcbf2_9ce4_8422_2325, "compared with stored ones: must never change");
+    for same in [
+        json!({"hitsPerPage": 5, "distinct": true, "typoTolerance": false}),
+        json!({"searchableAttributes": [], "separatorsToIndex": "", "attributeForDistinct": ""}),
+        json!({"ranking": ["words", "typo", "custom"]}),
+    ] {
+        assert_eq!(set(same.clone()).fingerprint(), plain, "{same}");
+    }
+    let mut seen = HashSet::from([plain]);
+    for other in [
+        json!({"searchableAttributes": ["a"]}),
+        json!({"searchableAttributes": ["a", "b"]}),
+        json!({"searchableAttributes": ["a,b"]}),
+        json!({"attributesForFaceting": ["a"]}),
+        json!({"customRanking": ["asc(a)"]}),
+        json!({"ranking": ["asc(a)", "typo"]}),
+        json!({"ranking": ["desc(a)", "typo"]}),
+        json!({"attributeForDistinct": "a"}),
+        json!({"separatorsToIndex": "+"}),
+        json!({"camelCaseAttributes": ["a"]}),
+        json!({"keepDiacriticsOnCharacters": "é"}),
+        json!({"customNormalization": {"default": {"ä": "ae"}}}),
+        json!({"numericAttributesForFiltering": []}),
+        json!({"decompoundedAttributes": {"de": ["a"]}}),
+        json!({"indexLanguages": ["de"]}),
+    ] {
+        assert!(seen.insert(set(other.clone()).fingerprint()), "{other}");
+    }
+    let (text, list) = (set(json!({"customRanking": "asc(a)"})), set(json!({"customRanking": ["asc(a)"]})));
+    assert_eq!(text.fingerprint(), list.fingerprint());
+}
+
+#[test]
+fn c8_6_the_request_overrides_the_setting_and_the_setting_the_default() {
+    let settings = set(
+        json!({"hitsPerPage": 5, "queryType": "prefixNone", "ignorePlurals": true, "mode": "keywordSearch"}),
+    );
+    let request = object(json!({"queryType": "prefixAll", "ignorePlurals": ["en"], "filters": "a:b"}));
+    let effective = settings.effective(&SearchParams::from_json(&request).unwrap());
+    assert_eq!((effective.hits_per_page, effective.page), (5, 0));
+    assert_eq!((effective.query_type, effective.typo_tolerance), (QueryType::PrefixAll, TypoTolerance::On));
+    assert_eq!(effective.other["ignorePlurals"], json!(["en"]));
+    assert_eq!(effective.filter.to_string(), r#""a":"b""#);
+    assert_eq!((effective.min_word_size_for_1_typo, effective.min_word_size_for_2_typos), (4, 8));
+    assert_eq!(
+        (effective.highlight_pre_tag.as_str(), effective.snippet_ellipsis_text.as_str()),
+        ("<em>", "…")
+    );
+    assert_eq!((effective.attributes_to_highlight, effective.attributes_to_snippet), (None, vec![]));
+    assert_eq!(
+        (effective.distinct, effective.around_precision, effective.query),
+        (0, vec![(0, 10)], String::new())
+    );
+}
