@@ -1,5 +1,6 @@
 //! What can go wrong, in the words the caller reads (C§19).
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// The class of an error; the HTTP status follows from it in `api` and nowhere else.
@@ -78,6 +79,15 @@ impl Error {
     pub fn parameter(name: &str, expected: &str) -> Self {
         Self::invalid(format!("Invalid value for \"{name}\" parameter, expected {expected}"))
     }
+}
+
+/// The start of a text of the caller, short enough for a message.
+pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
+    const BYTES_MAX: usize = 128;
+    if text.len() <= BYTES_MAX {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(format!("{}…", &text[..text.floor_char_boundary(BYTES_MAX)]))
 }
 
 impl fmt::Display for Error {

@@ -1,6 +1,6 @@
 //! API keys: what a caller may do (§2.8, §5.3, C§13).
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shortened};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -116,7 +116,7 @@ impl FromStr for Acl {
     type Err = Error;
     fn from_str(name: &str) -> Result<Acl> {
         let found = Acl::ALL.into_iter().find(|right| right.name() == name);
-        found.ok_or_else(|| Error::invalid(format!("Invalid acl: {name}")))
+        found.ok_or_else(|| Error::invalid(format!("Invalid acl: {}", shortened(name))))
     }
 }
 

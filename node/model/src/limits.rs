@@ -24,6 +24,8 @@ pub const FILTERS_TEXT_BYTES_MAX: usize = 64 << 10;
 pub const LIST_ENTRIES_MAX: usize = 1_000;
 /// Bytes of a browse cursor.
 pub const CURSOR_BYTES_MAX: usize = 64 << 10;
+/// Bytes of the minified body of a settings call.
+pub const SETTINGS_BYTES_MAX: usize = 1 << 20;
 /// Bytes of the setting `userData` (C§20).
 pub const USER_DATA_BYTES_MAX: usize = 32 << 10;
 /// Entries of customNormalization (C§20).

@@ -1,5 +1,6 @@
 //! Which tokens does a `filters` text consist of (C§5.2)?
 
+use crate::error::shortened;
 use std::fmt;
 
 /// One token of a `filters` text.
@@ -37,9 +38,9 @@ impl fmt::Display for Token {
             Token::Or => f.write_str("'OR'"),
             Token::Not => f.write_str("'NOT'"),
             Token::To => f.write_str("'TO'"),
-            Token::Score(score) => write!(f, "<score={score}>"),
-            Token::Number(text) => write!(f, "numeric({text})"),
-            Token::Word(text) | Token::Quoted(text) => write!(f, "string({text})"),
+            Token::Score(score) => write!(f, "<score={}>", shortened(score)),
+            Token::Number(text) => write!(f, "numeric({})", shortened(text)),
+            Token::Word(text) | Token::Quoted(text) => write!(f, "string({})", shortened(text)),
             Token::EmptyQuoted => f.write_str("empty string"),
             Token::Incomplete => f.write_str("incomplete string"),
             Token::End => f.write_str("end of filter"),

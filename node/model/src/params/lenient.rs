@@ -66,18 +66,19 @@ pub(crate) fn number(value: &Value) -> Option<f64> {
     .filter(|number: &f64| number.is_finite())
 }
 
-/// A text of at most 512 bytes; numbers and booleans are taken by their text.
+/// A text of at most 512 bytes; a number is taken by its text.
 pub(crate) fn text(name: &str, value: &Value) -> Result<String> {
     text_up_to(name, value, QUERY_BYTES_MAX)
 }
 
-/// A text of at most `bytes_max` bytes; numbers and booleans are taken by their text.
+/// A text of at most `bytes_max` bytes; a number is taken by its text.
 pub(crate) fn text_up_to(name: &str, value: &Value, bytes_max: usize) -> Result<String> {
     let text = match value {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),
-        Value::Bool(flag) => flag.to_string(),
-        Value::Null | Value::Array(_) | Value::Object(_) => return Err(Error::parameter(name, "string")),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
+            return Err(Error::parameter(name, "string"));
+        }
     };
     if text.len() > bytes_max {
         return Err(Error::parameter(name, &format!("string shorter than {bytes_max} bytes")));

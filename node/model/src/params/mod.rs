@@ -25,6 +25,7 @@ pub enum TypoTolerance {
 /// `queryType` (C§4.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
+#[expect(clippy::enum_variant_names, reason = "the values have these names in the interface")]
 pub enum QueryType {
     PrefixLast,
     PrefixAll,

@@ -1,9 +1,10 @@
 //! How do request bodies and query strings become search parameters (C§2)?
 
 use super::{SearchParams, lenient};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shortened};
 use crate::limits::{FILTERS_MAX, JSON_DEPTH_MAX, QUERY_BYTES_MAX};
 use crate::settings::table::{self, Form, Row, Target};
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 /// Members of calls that carry search parameters which are not parameters themselves.
@@ -44,7 +45,7 @@ impl SearchParams {
     /// Parses URL-encoded parameters, as in `params` or in a key's `queryParameters`; unknown names are refused.
     pub fn from_url_encoded(text: &str) -> Result<SearchParams> {
         let mut members = Map::new();
-        collect_pairs(&mut members, form_urlencoded::parse(text.as_bytes()));
+        collect_pairs(&mut members, text)?;
         from_members(&members)
     }
 
@@ -57,7 +58,7 @@ impl SearchParams {
         let (mut direct, mut members) = (Map::new(), Map::new());
         for (name, value) in pairs {
             match name.as_ref() {
-                "params" => collect_pairs(&mut members, form_urlencoded::parse(value.as_ref().as_bytes())),
+                "params" => collect_pairs(&mut members, value.as_ref())?,
                 name if query_row(name).is_some() => {
                     direct.insert(name.to_owned(), Value::String(value.as_ref().to_owned()));
                 }
@@ -126,10 +127,10 @@ pub(super) fn is_call_member(name: &str) -> bool {
 fn members_of_body(body: &Map<String, Value>) -> Result<Map<String, Value>> {
     let mut members = Map::new();
     match body.get("params") {
-        Some(Value::String(text)) => collect_pairs(&mut members, form_urlencoded::parse(text.as_bytes())),
+        Some(Value::String(text)) => collect_pairs(&mut members, text)?,
         Some(Value::Null) | None => {}
         Some(Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
-            return Err(Error::parameter("params", "URL-encoded string"));
+            return Err(Error::parameter("params", "URL-encoded UTF-8 string"));
         }
     }
     let direct = body.iter().filter(|(name, value)| !is_call_member(name) && !value.is_null());
@@ -137,21 +138,24 @@ fn members_of_body(body: &Map<String, Value>) -> Result<Map<String, Value>> {
     Ok(members)
 }
 
-fn collect_pairs<N: AsRef<str>, V: AsRef<str>>(
-    members: &mut Map<String, Value>,
-    pairs: impl Iterator<Item = (N, V)>,
-) {
-    for (name, value) in pairs {
-        if !name.as_ref().is_empty() && !is_call_member(name.as_ref()) {
-            members.insert(name.as_ref().to_owned(), Value::String(value.as_ref().to_owned()));
+/// Adds the pairs of a URL-encoded text.
+fn collect_pairs(members: &mut Map<String, Value>, text: &str) -> Result<()> {
+    if percent_decode_str(text).decode_utf8().is_err() {
+        return Err(Error::parameter("params", "URL-encoded UTF-8 string"));
+    }
+    for (name, value) in form_urlencoded::parse(text.as_bytes()) {
+        if !name.is_empty() && !is_call_member(&name) {
+            members.insert(name.into_owned(), Value::String(value.into_owned()));
         }
     }
+    Ok(())
 }
 
 fn from_members(members: &Map<String, Value>) -> Result<SearchParams> {
     let mut params = SearchParams::default();
     for (name, value) in members {
-        let row = query_row(name).ok_or_else(|| Error::invalid(format!("Unknown parameter: {name}")))?;
+        let row = query_row(name)
+            .ok_or_else(|| Error::invalid(format!("Unknown parameter: {}", shortened(name))))?;
         let overridden = name != row.name && members.contains_key(row.name);
         if !overridden && !is_no_value(row, value) {
             params.set(row, name, value)?;

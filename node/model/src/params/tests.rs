@@ -67,6 +67,8 @@ fn c19_wrong_values_name_the_parameter() {
         (json!({"query": long}), "query", "string shorter than 512 bytes"),
         (json!({"highlightPreTag": long}), "highlightPreTag", "string shorter than 512 bytes"),
         (json!({"query": ["a"]}), "query", "string"),
+        (json!({"query": true}), "query", "string"),
+        (json!({"params": "query=%ff"}), "params", "URL-encoded UTF-8 string"),
         (json!({"hitsPerPage": 1001}), "hitsPerPage", "integer between 0 and 1000"),
         (json!({"hitsPerPage": -1}), "hitsPerPage", "integer between 0 and 1000"),
         (json!({"hitsPerPage": "NaN"}), "hitsPerPage", "integer between 0 and 1000"),
@@ -86,7 +88,7 @@ fn c19_wrong_values_name_the_parameter() {
         (json!({"typoTolerance": "x"}), "typoTolerance", "one of \"true\", \"false\", \"min\", \"strict\""),
         (json!({"sortFacetValuesBy": 1}), "sortFacetValuesBy", "one of \"count\", \"alpha\""),
         (json!({"aroundRadius": 0}), "aroundRadius", "integer greater than or equal to 1, or \"all\""),
-        (json!({"params": 1}), "params", "URL-encoded string"),
+        (json!({"params": 1}), "params", "URL-encoded UTF-8 string"),
         (json!({"filters": ["a"]}), "filters", "string"),
         (json!({"renderingContent": 1}), "renderingContent", "object"),
         (json!({"relevancyStrictness": 101}), "relevancyStrictness", "integer between 0 and 100"),
@@ -101,6 +103,7 @@ fn c19_wrong_values_name_the_parameter() {
 fn c19_unknown_parameters_are_refused_in_bodies_only() {
     refused(json!({"hitPerPage": 1}), "Unknown parameter: hitPerPage");
     refused(json!({"params": "x=1"}), "Unknown parameter: x");
+    refused(json!({ "é".repeat(300): 1 }), &format!("Unknown parameter: {}…", "é".repeat(64)));
     refused(json!({"searchableAttributes": ["a"]}), "Unknown parameter: searchableAttributes");
     let pairs = [
         ("query", "a"),
@@ -175,7 +178,7 @@ fn c4_7_geo_parameters_have_many_forms() {
         assert!(SearchParams::from_json(&body(wrong.clone())).is_err(), "{wrong}");
     }
     for empty in [json!([]), json!(""), json!([[]])] {
-        assert_eq!(parsed(json!({"insidePolygon": empty})).inside_polygon.is_none(), true, "{empty}");
+        assert!(parsed(json!({"insidePolygon": empty})).inside_polygon.is_none(), "{empty}");
     }
 }
 
@@ -251,7 +254,11 @@ proptest! {
         let direct = body(json!({ row.name: value }));
         let _ = SearchParams::from_json(&direct);
         let _ = SearchParams::from_url_encoded(&echo(&direct));
-        let _ = crate::Settings::default().merge(&direct);
+        if let Ok(settings) = crate::Settings::default().merge(&direct) {
+            prop_assert_eq!(&crate::Settings::from_document(&settings.document).unwrap(), &settings);
+            prop_assert_eq!(&settings.merge(&direct).unwrap(), &settings);
+            let _ = settings.effective(&SearchParams::default());
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Which actions may a batch carry, and which right does each need (§4.3 rule 5)?
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shortened};
 use crate::key::Acl;
 
 /// The `action` of one operation of a batch.
@@ -38,6 +38,7 @@ impl BatchAction {
         let found = BatchAction::ALL.into_iter().find(|action| action.name() == name);
         found.ok_or_else(|| {
             let known = BatchAction::ALL.map(BatchAction::name).join(", ");
+            let name = shortened(name);
             Error::invalid(format!("Invalid batch action: {name}, expected one of {known}"))
         })
     }

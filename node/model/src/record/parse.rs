@@ -1,7 +1,7 @@
 //! Is this body a record or a partial update, and which id does it name (§4.3, C§3.5)?
 
 use super::{BuiltIn, ObjectId};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shortened};
 use crate::json::{self, Member, Minified};
 use crate::limits::OBJECT_ID_BYTES_MAX;
 use serde_json::Value;
@@ -128,7 +128,10 @@ fn scan_object(bytes: &[u8]) -> Result<Minified> {
     }
     if let Some(twice) = duplicate(&found) {
         let place = json::place(bytes, twice.source_end);
-        return Err(Error::invalid(format!("Duplicate attribute: {} {place}", found.name(twice))));
+        return Err(Error::invalid(format!(
+            "Duplicate attribute: {} {place}",
+            shortened(&found.name(twice))
+        )));
     }
     Ok(found)
 }
@@ -193,7 +196,10 @@ impl OperationError {
             OperationError::NotInteger => "integer as value",
             OperationError::NotScalar => "number or string as value",
         };
-        Error::invalid(format!("Invalid operation on attribute {attribute}, expected {expected}"))
+        Error::invalid(format!(
+            "Invalid operation on attribute {}, expected {expected}",
+            shortened(attribute)
+        ))
     }
 }
 

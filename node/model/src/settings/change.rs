@@ -2,8 +2,9 @@
 
 use super::table::{self, Form, ROWS, Row, Target};
 use super::{IndexSettings, Settings};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shortened};
 use crate::json;
+use crate::limits::SETTINGS_BYTES_MAX;
 use crate::params::{SearchParams, kept};
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -81,6 +82,12 @@ impl Settings {
             return Ok(Map::new());
         }
         let found = json::scan(body)?;
+        if found.text.len() > SETTINGS_BYTES_MAX {
+            let size = found.text.len();
+            return Err(Error::invalid(format!(
+                "Settings are too big size={size}/{SETTINGS_BYTES_MAX} bytes"
+            )));
+        }
         if !found.is_object() {
             return Err(Error::invalid("Invalid object inside settings near line:1 column:1"));
         }
@@ -101,9 +108,8 @@ impl Settings {
 
     /// The answer of GET settings: shown defaults, then everything that was set, as it was set.
     ///
-    /// Synonyms are never embedded, so versions 1 and 2 (`getVersion`) answer the same.
-    pub fn answer(&self, version: u8) -> Map<String, Value> {
-        debug_assert!(version == 1 || version == 2, "getVersion is 1 or 2");
+    /// Synonyms are never embedded, so every version (`getVersion`, C§3.1) answers the same.
+    pub fn answer(&self, _version: u8) -> Map<String, Value> {
         let mut answer = SHOWN_DEFAULTS.clone();
         answer.extend(self.document.iter().map(|(name, value)| (name.clone(), value.clone())));
         if let Some(primary) = &self.index.primary {
@@ -138,7 +144,8 @@ fn setting_row(name: &str, locate: Locate) -> Result<Option<&'static Row>> {
         // A list of synonym sets: the form of the time before the synonym interface (C§4.8).
         Some(Row { name: "synonyms", .. }) => Ok(None),
         Some(_) | None => {
-            Err(Error::invalid(format!("Invalid object attributes: {name} {}", near(name, locate))))
+            let (name, place) = (shortened(name), near(name, locate));
+            Err(Error::invalid(format!("Invalid object attributes: {name} {place}")))
         }
     }
 }

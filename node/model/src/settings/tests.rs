@@ -116,6 +116,10 @@ fn c4_9_wrong_bodies_name_the_place() {
     refused("[]", "Invalid object inside settings near line:1 column:1");
     refused("7", "Invalid object inside settings near line:1 column:1");
     refused("{\"a\"", "parse error: premature EOF near line:1 column:4");
+    let big = serde_json::to_vec(&json!({"replicas": vec!["index"; 200_000]})).unwrap();
+    assert!(
+        Settings::parse_body(&big).unwrap_err().message.starts_with("Settings are too big size=1600014/")
+    );
     assert_eq!(Settings::parse_body(b" ").unwrap(), Map::new());
     let merge = Settings::default().merge(&object(json!({"zzz": 1})));
     assert_eq!(merge.unwrap_err().message, "Invalid object attributes: zzz near line:1 column:6");
