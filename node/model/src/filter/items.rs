@@ -42,6 +42,9 @@ pub fn parse_items(name: &str, items: Items, value: &Value) -> Result<Filter> {
     if count > FILTERS_MAX {
         return Err(Error::parameter(name, &format!("at most {FILTERS_MAX} filters")));
     }
+    if groups.iter().flatten().any(|item| item.len() > FILTERS_TEXT_BYTES_MAX) {
+        return Err(Error::parameter(name, "string shorter than 65536 bytes"));
+    }
     let mut filter = Filter::default();
     for group in groups {
         let any: Result<Vec<FilterAtom>> =

@@ -209,6 +209,12 @@ fn items_are_bounded() {
         json!(many),
         "! Invalid value for \"p\" parameter, expected at most 1000 filters",
     );
+    let long = json!([format!("a:{}", "b".repeat(70_000))]);
+    check_items(
+        Items::Facets,
+        long,
+        "! Invalid value for \"p\" parameter, expected string shorter than 65536 bytes",
+    );
     let mut deep = json!("a:b");
     for _ in 0..100 {
         deep = json!([deep]);

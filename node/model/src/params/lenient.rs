@@ -102,6 +102,9 @@ pub(crate) fn list(name: &str, value: &Value) -> Result<Vec<String>> {
     if entries.len() > LIST_ENTRIES_MAX {
         return Err(Error::parameter(name, &format!("at most {LIST_ENTRIES_MAX} strings")));
     }
+    if entries.iter().any(|entry| entry.len() > QUERY_BYTES_MAX) {
+        return Err(Error::parameter(name, &format!("strings shorter than {QUERY_BYTES_MAX} bytes")));
+    }
     Ok(entries)
 }
 

@@ -84,6 +84,8 @@ fn c19_wrong_values_name_the_parameter() {
         (json!({"facets": {"a": 1}}), "facets", "array of strings"),
         (json!({"facets": [1]}), "facets", "array of strings"),
         (json!({"facets": "[1"}), "facets", "array of strings"),
+        (json!({"facets": [long]}), "facets", "strings shorter than 512 bytes"),
+        (json!({"facets": vec!["a"; 1_001]}), "facets", "at most 1000 strings"),
         (json!({"queryType": "x"}), "queryType", "one of \"prefixLast\", \"prefixAll\", \"prefixNone\""),
         (json!({"typoTolerance": "x"}), "typoTolerance", "one of \"true\", \"false\", \"min\", \"strict\""),
         (json!({"sortFacetValuesBy": 1}), "sortFacetValuesBy", "one of \"count\", \"alpha\""),

@@ -4,8 +4,8 @@
 //! older version stored: for each row of the table with `shapes_index`, in the order of their names, that is set to
 //! something other than its default, the tagged name and the tagged value. A tag is one letter for the kind of JSON
 //! value and, for everything with a length, the length as eight little-endian bytes; members of objects are visited in
-//! the order of their names. Of `ranking` only the `asc(…)` and `desc(…)` entries count, and one string counts as a
-//! list of one.
+//! the order of their names. Of `ranking` only the `asc(…)` and `desc(…)` entries count, each as the tagged direction
+//! and the tagged name. One string counts as a list of one where settings accept it for a list.
 
 use super::table::ROWS;
 use super::{Criterion, Settings, SortKey};

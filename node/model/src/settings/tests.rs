@@ -203,6 +203,15 @@ fn the_fingerprint_sees_what_shapes_the_index_and_nothing_else() {
     ] {
         assert_eq!(set(same.clone()).fingerprint(), plain, "{same}");
     }
+    let rich = json!({
+        "searchableAttributes": ["title", "unordered(body)"], "customRanking": ["desc(price)"],
+        "ranking": ["asc(date)", "typo"], "decompoundedAttributes": {"nl": ["b"], "de": ["a"]}
+    });
+    assert_eq!(
+        set(rich).fingerprint(),
+        0xe713_4ccd_82bc_7f73,
+        "compared with stored ones: must never change"
+    );
     let mut seen = HashSet::from([plain]);
     for other in [
         json!({"searchableAttributes": ["a"]}),
