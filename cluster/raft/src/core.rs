@@ -13,7 +13,7 @@ pub use crate::group_log::{LogReader, Stored};
 use crate::status::Status;
 use members::PendingChange;
 use quorate_model::{GroupId, limits};
-use raft::eraftpb::ConfState;
+use raft::eraftpb::{ConfState, Entry};
 use raft::{Config, RawNode, SnapshotStatus, StateRole};
 use ready::InFlight;
 use requests::{Barrier, Waiter};
@@ -65,6 +65,12 @@ pub struct Core<R: LogReader> {
     seq: u64,
     in_flight: VecDeque<InFlight>,
     hard_state_unsaved: bool,
+    /// Committed entries that are not handed yet: a change of members among them waits for a write.
+    to_hand: VecDeque<Entry>,
+    /// Everything up to here is durably known as committed, at least.
+    durable_commit: u64,
+    /// The write that raises `durable_commit`, and to what.
+    commit_saved_by: Option<(u64, u64)>,
     /// Everything up to here went through consensus: configuration changes applied, waiting proposals answered.
     handed: u64,
     /// Everything up to here was given to the state machine.
@@ -83,6 +89,8 @@ pub struct Core<R: LogReader> {
     compact_to: u64,
     stalled: Option<String>,
     leadership: Leadership,
+    /// The tick at which each other member was last heard of.
+    heard: BTreeMap<u64, u64>,
 }
 
 impl<R: LogReader> Core<R> {
@@ -99,7 +107,9 @@ impl<R: LogReader> Core<R> {
             conf.voters = voters;
             (0, conf)
         });
+        let reported = applied;
         let applied = applied.max(stored.truncated.index);
+        let durable_commit = stored.hard_state.commit;
         // The commit index is saved together with later writes only, so that it costs no write of its own. What was
         // applied was committed and durable here, and `check` has seen that the log still reaches that far.
         stored.hard_state.commit = stored.hard_state.commit.max(applied);
@@ -118,9 +128,12 @@ impl<R: LogReader> Core<R> {
             seq: 0,
             in_flight: VecDeque::new(),
             hard_state_unsaved: has_commit,
+            to_hand: VecDeque::new(),
+            durable_commit,
+            commit_saved_by: None,
             handed: applied,
             delivered: applied,
-            applied,
+            applied: reported,
             delivery_after: None,
             unapplied: VecDeque::new(),
             unapplied_bytes: 0,
@@ -132,6 +145,7 @@ impl<R: LogReader> Core<R> {
             compact_to: 0,
             stalled: None,
             leadership: Leadership { role: Role::Follower, term: stored.hard_state.term, leader: None },
+            heard: BTreeMap::new(),
         };
         core.set_election_timeout();
         if is_new {
@@ -143,7 +157,9 @@ impl<R: LogReader> Core<R> {
         if let Some(snapshot) = restore {
             core.give_snapshot(snapshot);
         }
-        if conf.voters == [self_id] && conf.voters_outgoing.is_empty() {
+        // Members may have changed after the stored configuration.
+        core.settle();
+        if core.members().voters == [self_id] && !core.is_joint() {
             core.node.campaign().map_err(refused)?;
         }
         core.settle();
@@ -224,6 +240,7 @@ impl<R: LogReader> Core<R> {
         if message.msg_type == raft::eraftpb::MessageType::MsgPropose {
             return;
         }
+        self.heard.insert(message.from, self.ticks);
         // Refused messages are those of unknown members or of past terms; the sender will try again.
         let _ = self.node.step(message);
     }

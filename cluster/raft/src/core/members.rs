@@ -92,12 +92,26 @@ impl<R: LogReader> Core<R> {
                     persist.conf = Some((entry.index, conf));
                     self.delivery_after = Some(persist.seq);
                     self.push_persist(persist, InFlight::default());
+                    self.step_down_when_removed();
                 }
                 // Every member refuses it alike: it is a function of the configuration before it.
                 Err(e) => self.change_refused(entry.index, e.to_string()),
             }
         }
         self.change_committed(entry);
+    }
+
+    /// The library lets a leader that is no voter any more go on, and panics when it next counts votes for an entry.
+    fn step_down_when_removed(&mut self) {
+        let conf = self.members();
+        let is_voter = conf.voters.contains(&self.self_id) || conf.voters_outgoing.contains(&self.self_id);
+        if is_voter || self.node.raft.state != StateRole::Leader {
+            return;
+        }
+        // The others should learn that the change is committed before they elect the next leader.
+        self.node.raft.bcast_append();
+        let term = self.node.raft.term;
+        self.node.raft.become_follower(term, raft::INVALID_ID);
     }
 
     fn change_refused(&mut self, log_index: u64, reason: String) {

@@ -11,6 +11,8 @@ use raft::{ProgressState, Ready, Storage};
 const WRITES_IN_FLIGHT: usize = 4;
 /// Bytes handed to the state machine and not applied before delivery pauses; the rest is read from the log later.
 const DELIVERED_BYTES_MAX: u64 = 64 << 20;
+/// Ticks after which a silent follower no longer keeps the log from being cut.
+const FOLLOWER_GONE_TICKS: u64 = 300;
 /// Entries a live follower may lag before the log is cut without it.
 const FOLLOWER_LAG_MAX: u64 = 100_000;
 
@@ -76,7 +78,8 @@ impl<R: LogReader> Core<R> {
         }
         let committed = ready.take_committed_entries();
         self.node.advance_append_async(ready);
-        self.hand(&committed);
+        self.to_hand.extend(committed);
+        self.hand();
         self.release();
     }
 
@@ -93,6 +96,10 @@ impl<R: LogReader> Core<R> {
     pub(super) fn persisted(&mut self, seq: u64) {
         for waits in self.in_flight.iter_mut().filter(|f| f.seq <= seq) {
             waits.seq = 0;
+        }
+        if let Some((_, commit)) = self.commit_saved_by.take_if(|(by, _)| *by <= seq) {
+            self.durable_commit = commit;
+            self.hand();
         }
         if self.delivery_after.is_some_and(|after| after <= seq) {
             self.delivery_after = None;
@@ -124,17 +131,40 @@ impl<R: LogReader> Core<R> {
     }
 
     /// Takes committed entries through the consensus part: members change, waiting proposals are answered.
-    fn hand(&mut self, committed: &[Entry]) {
-        let Some(last) = committed.last().map(|e| e.index) else { return };
-        for entry in committed {
+    ///
+    /// A change of members takes effect only when it is durable here that it is committed. Otherwise a leader could act
+    /// under the new configuration, lose that in a crash, and win the next election under the old one.
+    pub(super) fn hand(&mut self) {
+        while let Some(entry) = self.to_hand.front() {
             match entry.entry_type {
                 EntryType::EntryNormal => {}
-                EntryType::EntryConfChange | EntryType::EntryConfChangeV2 => self.hand_change(entry),
+                EntryType::EntryConfChange | EntryType::EntryConfChangeV2 => {
+                    if entry.index > self.durable_commit {
+                        return self.save_commit();
+                    }
+                    let entry = entry.clone();
+                    self.hand_change(&entry);
+                }
             }
+            let Some(entry) = self.to_hand.pop_front() else { return };
+            self.handed = entry.index;
+            self.node.advance_apply_to(entry.index);
+            self.answer_committed(&entry);
         }
-        self.handed = last;
-        self.node.advance_apply_to(last);
-        self.answer_committed(committed);
+    }
+
+    /// Makes the commit index durable; handing goes on after that.
+    fn save_commit(&mut self) {
+        if self.commit_saved_by.is_none() {
+            let commit = self.node.raft.raft_log.committed;
+            let persist = self.next_persist();
+            self.commit_saved_by = Some((persist.seq, commit));
+            let mut hard_state = self.node.store().hard_state().clone();
+            hard_state.commit = hard_state.commit.max(commit);
+            self.node.mut_store().set_hard_state(hard_state);
+            self.hard_state_unsaved = true;
+            self.push_persist(persist, InFlight::default());
+        }
     }
 
     /// Gives handed entries to the state machine as far as it keeps up.
@@ -179,6 +209,8 @@ impl<R: LogReader> Core<R> {
         let index = snapshot.get_metadata().index;
         self.handed = self.handed.max(index);
         self.delivered = index;
+        self.to_hand.clear();
+        self.durable_commit = self.durable_commit.max(index);
         self.unapplied.clear();
         self.unapplied_bytes = 0;
         self.restoring = Some(index);
@@ -207,8 +239,9 @@ impl<R: LogReader> Core<R> {
         if self.leadership.role != crate::effects::Role::Leader {
             return u64::MAX;
         }
-        let others =
-            raft.prs().iter().filter(|(id, progress)| **id != self.self_id && progress.recent_active);
+        // The library's own mark of activity is cleared at every election timeout; it says little at any one moment.
+        let is_live = |id: &u64| self.heard.get(id).is_some_and(|heard| heard + FOLLOWER_GONE_TICKS > self.ticks);
+        let others = raft.prs().iter().filter(|(id, _)| **id != self.self_id && is_live(id));
         let needed = others.map(|(_, progress)| match progress.state {
             ProgressState::Snapshot => progress.pending_snapshot.max(progress.matched),
             ProgressState::Probe | ProgressState::Replicate => progress.matched,

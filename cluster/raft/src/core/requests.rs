@@ -61,22 +61,15 @@ impl<R: LogReader> Core<R> {
         self.effects.push(Effect::Proposed(id, result));
     }
 
-    /// Answers the proposals whose last index is now committed: theirs if the term is the same, else another's.
-    pub(super) fn answer_committed(&mut self, committed: &[Entry]) {
-        let (Some(first), Some(through)) = (committed.first(), committed.last().map(|e| e.index)) else {
-            return;
-        };
-        let first = first.index;
+    /// Answers the proposals that end at a committed entry: it is theirs if the term is the same, else another's.
+    pub(super) fn answer_committed(&mut self, entry: &Entry) {
         while let Some(waiting) = self.waiters.first_entry()
-            && waiting.key().0 <= through
+            && waiting.key().0 <= entry.index
         {
             let ((last, id), waiter) = waiting.remove_entry();
-            let result = match last.checked_sub(first).and_then(|at| committed.get(at as usize)) {
-                Some(entry) if entry.term == waiter.committed.term => Ok(waiter.committed),
-                Some(_) => Err(ProposeError::Dropped),
-                None => Err(ProposeError::Timeout),
-            };
-            self.answer(id, result);
+            debug_assert_eq!(last, entry.index, "every index is handed");
+            let is_ours = entry.term == waiter.committed.term;
+            self.answer(id, if is_ours { Ok(waiter.committed) } else { Err(ProposeError::Dropped) });
         }
     }
 

@@ -1,0 +1,324 @@
+//! Does a node with real files keep what it answered? Host, groups, log and consensus thread together.
+
+#[path = "disk/faults.rs"]
+mod faults;
+
+use bytes::Bytes;
+use faults::Faults;
+use parking_lot::Mutex;
+use quorate_model::{GroupId, limits};
+use quorate_raft::*;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const WITHIN: Duration = Duration::from_secs(20);
+
+#[derive(Clone, Default)]
+struct Recorder {
+    entries: Arc<Mutex<Vec<CommittedEntry>>>,
+    leadership: Arc<Mutex<Vec<Leadership>>>,
+}
+impl CommitSink for Recorder {
+    fn committed(&mut self, entries: Vec<CommittedEntry>) {
+        self.entries.lock().extend(entries);
+    }
+    fn leadership(&mut self, leadership: Leadership) {
+        self.leadership.lock().push(leadership);
+    }
+    fn restore(&mut self, image: SnapshotImage) {
+        panic!("no snapshot was sent: {image:?}");
+    }
+    fn snapshot_wanted(&mut self) {}
+}
+impl Recorder {
+    fn texts(&self) -> Vec<String> {
+        let entries = self.entries.lock();
+        let with_data = entries.iter().filter(|e| !e.data.is_empty());
+        with_data.map(|e| String::from_utf8_lossy(&e.data).into_owned()).collect()
+    }
+}
+
+fn open(dir: &Path) -> RaftHost {
+    RaftHost::open(RaftOptions::new(dir)).unwrap()
+}
+fn start(host: &RaftHost, group: u16, applied: u64) -> (GroupHandle, Recorder) {
+    let recorder = Recorder::default();
+    let options = GroupOptions { applied, voters: vec![1], self_id: 1, sink: Box::new(recorder.clone()) };
+    (host.start_group(GroupId(group), options).unwrap(), recorder)
+}
+fn text(text: &str) -> Bytes {
+    Bytes::copy_from_slice(text.as_bytes())
+}
+fn run<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+/// Waits for something that other threads bring about.
+fn until(what: &str, mut is_done: impl FnMut() -> bool) {
+    let end = Instant::now() + WITHIN;
+    while !is_done() {
+        assert!(Instant::now() < end, "not within {WITHIN:?}: {what}");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_group_of_one_leads_at_once_and_keeps_its_entries_over_restarts() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut all: Vec<String> = vec![];
+    let mut last_term = 0;
+    for round in 0..4 {
+        let host = open(dir.path());
+        let (group, recorder) = start(&host, 3, 0);
+        assert_eq!(group.status().role, Role::Leader);
+        let parts: Vec<_> = (0..3).map(|part| format!("{round}-{part}")).collect();
+        let committed = run(group.propose(parts.iter().map(|p| text(p)).collect(), WITHIN)).unwrap();
+        assert_eq!(committed.last - committed.first, 2, "consecutive indices");
+        assert!(committed.term > last_term, "a restart starts a term");
+        last_term = committed.term;
+        all.extend(parts);
+        until("delivery", || recorder.texts() == all);
+        let entries = recorder.entries.lock().clone();
+        let indices: Vec<_> = entries.iter().map(|e| e.index).collect();
+        assert_eq!(indices, (1..=committed.last).collect::<Vec<_>>(), "every index once, empty ones included");
+        let status = group.status();
+        assert_eq!((status.committed, status.last_index, status.pending_bytes), (committed.last, committed.last, 0));
+        assert_eq!(run(group.read_barrier(WITHIN)).unwrap(), committed.last);
+        assert_eq!(recorder.leadership.lock().last().unwrap().role, Role::Leader);
+    }
+}
+
+#[test]
+fn what_is_applied_is_not_delivered_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let applied = {
+        let host = open(dir.path());
+        let (group, _) = start(&host, 0, 0);
+        run(group.propose(vec![text("first")], WITHIN)).unwrap();
+        let applied = run(group.propose(vec![text("second")], WITHIN)).unwrap().last;
+        run(group.propose(vec![text("third")], WITHIN)).unwrap();
+        applied
+    };
+    let host = open(dir.path());
+    let (_, recorder) = start(&host, 0, applied);
+    until("delivery", || recorder.texts() == ["third"]);
+}
+
+#[test]
+fn a_log_that_is_cut_starts_after_the_cut_and_refuses_an_older_state() {
+    let dir = tempfile::tempdir().unwrap();
+    let cut = {
+        let host = open(dir.path());
+        let (group, _) = start(&host, 1, 0);
+        let mut last = 0;
+        for n in 0..20 {
+            last = run(group.propose(vec![text(&n.to_string())], WITHIN)).unwrap().last;
+        }
+        group.compact(last);
+        assert_eq!(group.status().first_index, 1, "nothing is applied, nothing is cut");
+        group.report_applied(last - 2);
+        group.compact(last - 2);
+        until("cut", || group.status().first_index == last - 1);
+        last - 2
+    };
+    let host = open(dir.path());
+    let recorder = Recorder::default();
+    let options = |applied| GroupOptions { applied, voters: vec![1], self_id: 1, sink: Box::new(recorder.clone()) };
+    let older = host.start_group(GroupId(1), options(cut - 1)).err().unwrap();
+    assert!(matches!(older, RaftError::LogCompacted { .. }), "{older}");
+    let newer = host.start_group(GroupId(1), options(cut + 50)).err().unwrap();
+    assert!(matches!(newer, RaftError::LogLost { .. }), "{newer}");
+    host.start_group(GroupId(1), options(cut)).unwrap();
+    until("delivery", || recorder.texts() == ["18", "19"]);
+    let twice = host.start_group(GroupId(1), options(cut)).err().unwrap();
+    assert!(matches!(twice, RaftError::NotStarted { .. }), "{twice}");
+}
+
+#[test]
+fn a_log_of_another_member_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    {
+        let host = open(dir.path());
+        let (group, _) = start(&host, 1, 0);
+        run(group.propose(vec![text("a")], WITHIN)).unwrap();
+    }
+    let host = open(dir.path());
+    let options = GroupOptions { applied: 0, voters: vec![2], self_id: 2, sink: Box::new(Recorder::default()) };
+    let refused = host.start_group(GroupId(1), options).err().unwrap();
+    assert!(matches!(refused, RaftError::Identity { found: 1, expected: 2, .. }), "{refused}");
+}
+
+#[test]
+fn many_groups_share_syncs_and_idle_ones_cost_none() {
+    const GROUPS: u16 = 17;
+    const EACH: usize = 40;
+    let dir = tempfile::tempdir().unwrap();
+    let files = Faults::default();
+    let host = RaftHost::open(RaftOptions { files: Arc::new(files.clone()), ..RaftOptions::new(dir.path()) }).unwrap();
+    let groups: Vec<_> = (0..GROUPS).map(|group| start(&host, group, 0)).collect();
+    until("first entries", || groups.iter().all(|(_, recorder)| recorder.entries.lock().len() == 1));
+    let before = host.log_syncs();
+    // A slow disk, so that writers meet whatever the machine does.
+    files.set_sync_time(Duration::from_millis(3));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let local = tokio::task::LocalSet::new();
+    local.block_on(&runtime, async {
+        let mut writers = vec![];
+        for (group, _) in &groups {
+            for n in 0..EACH {
+                let group = group.clone();
+                writers.push(tokio::task::spawn_local(async move {
+                    group.propose(vec![text(&format!("{n}"))], WITHIN).await.unwrap()
+                }));
+            }
+        }
+        for writer in writers {
+            writer.await.unwrap();
+        }
+    });
+    let proposals = u64::from(GROUPS) * EACH as u64;
+    let syncs = host.log_syncs() - before;
+    assert!(syncs * 10 < proposals, "{syncs} syncs for {proposals} proposals");
+    files.set_sync_time(Duration::ZERO);
+    for (group, recorder) in &groups {
+        until("delivery", || recorder.texts().len() == EACH);
+        assert_eq!(group.status().pending_bytes, 0);
+    }
+    // Ten ticks without work.
+    let idle = host.log_syncs();
+    std::thread::sleep(Duration::from_millis(1_000));
+    assert_eq!(host.log_syncs(), idle, "idle groups do not sync");
+}
+
+#[test]
+fn a_full_disk_refuses_writes_and_goes_on_by_itself_when_there_is_space() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = Faults::default();
+    let options = RaftOptions { files: Arc::new(files.clone()), ..RaftOptions::new(dir.path()) };
+    let host = RaftHost::open(options).unwrap();
+    let (group, recorder) = start(&host, 1, 0);
+    let (other, _) = start(&host, 2, 0);
+    run(group.propose(vec![text("before")], WITHIN)).unwrap();
+
+    files.fill_disk();
+    let error = run(group.propose(vec![text("during")], WITHIN)).unwrap_err();
+    assert!(matches!(error, ProposeError::Unavailable { .. }), "{error}");
+    assert!(error.outcome_is_unknown());
+    assert!(host.log_stalled().is_some());
+    // From now on at once, in every group, and reads of the positions go on.
+    let error = run(other.propose(vec![text("other")], WITHIN)).unwrap_err();
+    assert!(matches!(error, ProposeError::Unavailable { .. }), "{error}");
+    assert_eq!(recorder.texts(), ["before"]);
+    let names = || std::fs::read_dir(dir.path()).unwrap().count();
+    let files_before = names();
+    let tries = files.failed_writes();
+    until("several tries", || files.failed_writes() > tries + 3);
+    assert!(names() <= files_before + 1, "tries do not gather files");
+
+    files.free_disk();
+    until("going on", || host.log_stalled().is_none());
+    until("acceptance", || run(group.propose(vec![text("after")], WITHIN)).is_ok());
+    until("acceptance", || run(other.propose(vec![text("after")], WITHIN)).is_ok());
+    until("delivery", || recorder.texts().last().is_some_and(|t| t == "after"));
+    let texts = recorder.texts();
+    drop((group, other, host));
+
+    let host = open(dir.path());
+    let (_, again) = start(&host, 1, 0);
+    until("the same after a restart", || again.texts() == texts);
+    assert_eq!(texts[0], "before");
+    assert_eq!(texts.iter().filter(|t| *t == "during").count(), 1, "kept in memory, written once there was space");
+}
+
+#[test]
+fn a_failed_sync_ends_the_node_and_answers_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = Faults::default();
+    let reasons: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = reasons.clone();
+    let host = RaftHost::open(RaftOptions {
+        files: Arc::new(files.clone()),
+        on_fatal: Arc::new(move |reason| seen.lock().push(reason.to_owned())),
+        ..RaftOptions::new(dir.path())
+    })
+    .unwrap();
+    let (group, recorder) = start(&host, 1, 0);
+    run(group.propose(vec![text("before")], WITHIN)).unwrap();
+    files.fail_syncs();
+    let error = run(group.propose(vec![text("lost?")], Duration::from_millis(300))).unwrap_err();
+    assert_eq!(error, ProposeError::Timeout);
+    until("the reason", || !reasons.lock().is_empty());
+    assert_eq!(recorder.texts(), ["before"]);
+    files.heal_syncs();
+}
+
+#[test]
+fn proposals_over_the_bound_are_refused_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = Faults::default();
+    let host = RaftHost::open(RaftOptions { files: Arc::new(files.clone()), ..RaftOptions::new(dir.path()) }).unwrap();
+    let (group, recorder) = start(&host, 1, 0);
+    until("first entry", || recorder.entries.lock().len() == 1);
+    files.hold_syncs();
+    // Payloads share one buffer: the bound counts bytes, the test need not own them.
+    let part = Bytes::from(vec![b'x'; limits::ENTRY_BYTES]);
+    let many = vec![part.clone(); limits::PROPOSAL_BYTES_MAX / limits::ENTRY_BYTES / 64];
+    run(async {
+        let first = group.propose(many.clone(), WITHIN);
+        tokio::pin!(first);
+        assert!(futures_poll_once(first.as_mut()).await.is_none(), "waits for the disk");
+        let waiting = group.status().pending_bytes as usize;
+        assert_eq!(waiting, many.len() * part.len());
+        let rest = (limits::PROPOSAL_BYTES_MAX - waiting) / part.len() + 1;
+        assert_eq!(group.propose(vec![part.clone(); rest], WITHIN).await, Err(ProposeError::Full));
+        assert_eq!(group.status().pending_bytes as usize, waiting, "a refused one does not count");
+        files.release_syncs();
+        first.await.unwrap();
+    });
+    assert_eq!(group.status().pending_bytes, 0);
+}
+
+/// Polls a future one time.
+async fn futures_poll_once<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
+    std::future::poll_fn(|cx| {
+        std::task::Poll::Ready(match std::pin::Pin::new(&mut future).poll(cx) {
+            std::task::Poll::Ready(value) => Some(value),
+            std::task::Poll::Pending => None,
+        })
+    })
+    .await
+}
+
+#[test]
+fn a_stopped_group_answers_what_waits() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = Faults::default();
+    let host = RaftHost::open(RaftOptions { files: Arc::new(files.clone()), ..RaftOptions::new(dir.path()) }).unwrap();
+    let (group, recorder) = start(&host, 1, 0);
+    until("first entry", || recorder.entries.lock().len() == 1);
+    files.hold_syncs();
+    run(async {
+        let waiting = group.propose(vec![text("waits")], WITHIN);
+        tokio::pin!(waiting);
+        assert!(futures_poll_once(waiting.as_mut()).await.is_none());
+        group.shutdown();
+        assert_eq!(waiting.await, Err(ProposeError::Stopped));
+        assert_eq!(group.propose(vec![text("late")], WITHIN).await, Err(ProposeError::Stopped));
+        assert_eq!(group.read_barrier(WITHIN).await, Err(BarrierError::Stopped));
+    });
+    files.release_syncs();
+}
+
+#[test]
+fn a_deadline_without_a_decision_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = Faults::default();
+    let host = RaftHost::open(RaftOptions { files: Arc::new(files.clone()), ..RaftOptions::new(dir.path()) }).unwrap();
+    let (group, recorder) = start(&host, 1, 0);
+    until("first entry", || recorder.entries.lock().len() == 1);
+    files.hold_syncs();
+    let error = run(group.propose(vec![text("slow")], Duration::from_millis(150))).unwrap_err();
+    assert_eq!(error, ProposeError::Timeout);
+    files.release_syncs();
+    until("committed all the same", || recorder.texts() == ["slow"]);
+}
