@@ -5,12 +5,14 @@ mod ready;
 mod requests;
 
 use crate::effects::{
-    BarrierError, Delivery, Effect, Input, Leadership, Persist, ProposeError, RequestId, Role,
+    BarrierError, CommittedEntry, Delivery, Effect, Input, Leadership, Persist, Position, ProposeError, RequestId,
+    Role,
 };
 use crate::error::RaftError;
 use crate::group_log::GroupLog;
 pub use crate::group_log::{LogReader, Stored};
 use crate::status::Status;
+use bytes::Bytes;
 use members::PendingChange;
 use quorate_model::{GroupId, limits};
 use raft::eraftpb::{ConfState, Entry};
@@ -29,12 +31,18 @@ const ELECTION_TICKS_MIN: usize = 8;
 const ELECTION_TICKS_END: usize = 17;
 /// Ticks a joint configuration may last before leaving it is proposed (distributed §8.9).
 const JOINT_TICKS_MAX: u64 = 100;
+/// Where the log of every group begins: as if a first, empty entry had been applied and cut off. It stands for the
+/// founding members. A member that joins cannot get it as an entry, so it gets a snapshot, which names the members;
+/// from the entries alone it would never learn who founded the group.
+const FOUNDATION: Position = Position { index: 1, term: 1 };
 /// Bytes of entries in one append message.
 const APPEND_BYTES: u64 = limits::ENTRY_BYTES as u64;
 /// Append messages under way to one follower.
 const APPENDS_IN_FLIGHT: usize = 64;
 /// Bytes of committed entries handed out by one round.
 const COMMITTED_BYTES: u64 = 4 << 20;
+/// Ticks after which a snapshot that is wanted and not offered is asked for again.
+const SNAPSHOT_ASK_TICKS: u64 = 50;
 /// Read barriers that may wait at once.
 const BARRIERS_MAX: usize = 4_096;
 
@@ -89,6 +97,8 @@ pub struct Core<R: LogReader> {
     compact_to: u64,
     stalled: Option<String>,
     leadership: Leadership,
+    /// The tick at which the state machine was asked for a snapshot that it has not offered yet.
+    snapshot_asked: Option<u64>,
     /// The tick at which each other member was last heard of.
     heard: BTreeMap<u64, u64>,
 }
@@ -100,13 +110,9 @@ impl<R: LogReader> Core<R> {
     pub fn new(options: CoreOptions, stored: Stored, reader: R) -> Result<Self, RaftError> {
         let CoreOptions { group, self_id, voters, applied, seed } = options;
         let is_new = stored.identity.is_none();
+        let mut stored = if is_new { found(voters) } else { stored };
         let restore = check(group, self_id, applied, &stored)?;
-        let mut stored = stored;
-        let (conf_index, conf) = stored.conf.clone().unwrap_or_else(|| {
-            let mut conf = ConfState::default();
-            conf.voters = voters;
-            (0, conf)
-        });
+        let (conf_index, conf) = stored.conf.clone().unwrap_or_default();
         let reported = applied;
         let applied = applied.max(stored.truncated.index);
         let durable_commit = stored.hard_state.commit;
@@ -145,14 +151,20 @@ impl<R: LogReader> Core<R> {
             compact_to: 0,
             stalled: None,
             leadership: Leadership { role: Role::Follower, term: stored.hard_state.term, leader: None },
+            snapshot_asked: None,
             heard: BTreeMap::new(),
         };
         core.set_election_timeout();
         if is_new {
             let mut first = core.next_persist();
             first.identity = Some(self_id);
-            first.conf = Some((conf_index, conf.clone()));
+            first.conf = Some((conf_index, conf));
+            first.truncated = Some(stored.truncated).filter(|truncated| truncated.index > 0);
             core.push_persist(first, InFlight::default());
+        }
+        if reported == 0 && restore.is_none() && stored.truncated == FOUNDATION {
+            let Position { index, term } = FOUNDATION;
+            core.effects.push(Effect::Apply(vec![CommittedEntry { index, term, data: Bytes::new() }]));
         }
         if let Some(snapshot) = restore {
             core.give_snapshot(snapshot);
@@ -188,6 +200,7 @@ impl<R: LogReader> Core<R> {
                 self.node.report_snapshot(to, status);
             }
             Input::OfferSnapshot(image) => {
+                self.snapshot_asked = None;
                 if image.index <= self.applied {
                     self.node.mut_store().offer(image.index, image.data);
                 }
@@ -260,7 +273,9 @@ impl<R: LogReader> Core<R> {
         if let Some(reason) = self.node.store().take_read_error() {
             self.fatal(format!("group {}: cannot read the log: {reason}", self.group));
         }
-        if self.node.store().take_snapshot_wanted() {
+        let is_asked = self.snapshot_asked.is_some_and(|asked| asked + SNAPSHOT_ASK_TICKS > self.ticks);
+        if self.node.store().take_snapshot_wanted() && !is_asked {
+            self.snapshot_asked = Some(self.ticks);
             self.effects.push(Effect::SnapshotWanted);
         }
         let leadership = self.current_leadership();
@@ -318,6 +333,24 @@ impl<R: LogReader> Core<R> {
     }
 }
 
+/// The log of a new group as its founding members have it. A member that is added later has no voters to start with.
+fn found(voters: Vec<u64>) -> Stored {
+    let mut stored = Stored::default();
+    let mut conf = ConfState::default();
+    let is_founded = !voters.is_empty();
+    conf.voters = voters;
+    stored.conf = Some((0, conf));
+    if is_founded {
+        let Position { index, term } = FOUNDATION;
+        stored.truncated = FOUNDATION;
+        stored.last = index;
+        stored.conf = stored.conf.map(|(_, conf)| (index, conf));
+        stored.hard_state.term = term;
+        stored.hard_state.commit = index;
+    }
+    stored
+}
+
 /// Whether log and state machine fit together; a snapshot that must be given to the state machine again.
 fn check(
     group: GroupId,
@@ -331,7 +364,7 @@ fn check(
     if applied > stored.last {
         return Err(RaftError::LogLost { group, last: stored.last, applied });
     }
-    if applied >= stored.truncated.index {
+    if applied >= stored.truncated.index || stored.truncated == FOUNDATION && stored.snapshot.is_none() {
         return Ok(None);
     }
     match &stored.snapshot {

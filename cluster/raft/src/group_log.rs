@@ -219,15 +219,24 @@ impl<R: LogReader> Storage for GroupLog<R> {
     fn last_index(&self) -> raft::Result<u64> {
         Ok(self.last())
     }
-    fn snapshot(&self, request_index: u64, _to: u64) -> raft::Result<Snapshot> {
-        match &self.offer {
-            Some(offer) if offer.get_metadata().index >= request_index.max(self.truncated.index) => {
-                Ok(offer.clone())
-            }
-            _ => {
+    fn snapshot(&self, request_index: u64, to: u64) -> raft::Result<Snapshot> {
+        let oldest = request_index.max(self.truncated.index);
+        let fits = |offer: &&Snapshot| {
+            let metadata = offer.get_metadata();
+            metadata.index >= oldest && has_member(metadata.get_conf_state(), to)
+        };
+        match self.offer.as_ref().filter(fits) {
+            Some(offer) => Ok(offer.clone()),
+            None => {
                 self.snapshot_wanted.set(true);
                 Err(raft::Error::Store(StorageError::SnapshotTemporarilyUnavailable))
             }
         }
     }
+}
+
+/// Whether a configuration names a member. A member ignores a snapshot that does not name it, without a word.
+fn has_member(conf: &ConfState, member: u64) -> bool {
+    let ConfState { voters, learners, voters_outgoing, learners_next, .. } = conf;
+    [voters, learners, voters_outgoing, learners_next].iter().any(|list| list.contains(&member))
 }

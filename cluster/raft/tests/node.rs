@@ -115,7 +115,7 @@ fn a_log_that_is_cut_starts_after_the_cut_and_refuses_an_older_state() {
             last = run(group.propose(vec![text(&n.to_string())], WITHIN)).unwrap().last;
         }
         group.compact(last);
-        assert_eq!(group.status().first_index, 1, "nothing is applied, nothing is cut");
+        assert_eq!(group.status().first_index, 2, "nothing is applied, nothing is cut");
         group.report_applied(last - 2);
         group.compact(last - 2);
         until("cut", || group.status().first_index == last - 1);
@@ -156,7 +156,7 @@ fn many_groups_share_syncs_and_idle_ones_cost_none() {
     let files = Faults::default();
     let host = RaftHost::open(RaftOptions { files: Arc::new(files.clone()), ..RaftOptions::new(dir.path()) }).unwrap();
     let groups: Vec<_> = (0..GROUPS).map(|group| start(&host, group, 0)).collect();
-    until("first entries", || groups.iter().all(|(_, recorder)| recorder.entries.lock().len() == 1));
+    until("first entries", || groups.iter().all(|(_, recorder)| recorder.entries.lock().len() == 2));
     let before = host.log_syncs();
     // A slow disk, so that writers meet whatever the machine does.
     files.set_sync_time(Duration::from_millis(3));
@@ -258,7 +258,7 @@ fn proposals_over_the_bound_are_refused_at_once() {
     let files = Faults::default();
     let host = RaftHost::open(RaftOptions { files: Arc::new(files.clone()), ..RaftOptions::new(dir.path()) }).unwrap();
     let (group, recorder) = start(&host, 1, 0);
-    until("first entry", || recorder.entries.lock().len() == 1);
+    until("first entry", || recorder.entries.lock().len() == 2);
     files.hold_syncs();
     // Payloads share one buffer: the bound counts bytes, the test need not own them.
     let part = Bytes::from(vec![b'x'; limits::ENTRY_BYTES]);
@@ -295,7 +295,7 @@ fn a_stopped_group_answers_what_waits() {
     let files = Faults::default();
     let host = RaftHost::open(RaftOptions { files: Arc::new(files.clone()), ..RaftOptions::new(dir.path()) }).unwrap();
     let (group, recorder) = start(&host, 1, 0);
-    until("first entry", || recorder.entries.lock().len() == 1);
+    until("first entry", || recorder.entries.lock().len() == 2);
     files.hold_syncs();
     run(async {
         let waiting = group.propose(vec![text("waits")], WITHIN);
@@ -315,7 +315,7 @@ fn a_deadline_without_a_decision_says_so() {
     let files = Faults::default();
     let host = RaftHost::open(RaftOptions { files: Arc::new(files.clone()), ..RaftOptions::new(dir.path()) }).unwrap();
     let (group, recorder) = start(&host, 1, 0);
-    until("first entry", || recorder.entries.lock().len() == 1);
+    until("first entry", || recorder.entries.lock().len() == 2);
     files.hold_syncs();
     let error = run(group.propose(vec![text("slow")], Duration::from_millis(150))).unwrap_err();
     assert_eq!(error, ProposeError::Timeout);

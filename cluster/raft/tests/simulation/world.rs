@@ -150,7 +150,7 @@ impl World {
     pub fn run_until(&mut self, what: &str, ms: u64, mut holds: impl FnMut(&World) -> bool) {
         let end = self.now + ms;
         while !holds(self) {
-            assert!(self.now < end, "not within {ms} ms: {what}");
+            assert!(self.now < end, "not within {ms} ms: {what}\n{}", self.describe());
             self.run(10);
         }
     }
@@ -525,6 +525,21 @@ impl World {
             let (entry, _) = &self.history[*index as usize - 1];
             assert_eq!(&entry.data, payload, "an answered entry was lost");
         }
+    }
+
+    /// Where every member is, for the text of a failure.
+    fn describe(&self) -> String {
+        let describe = |machine: &Machine| match &machine.core {
+            None => format!("{}: down\n", machine.id),
+            Some(core) => format!(
+                "{}: applied {} {:?} {:?}\n",
+                machine.id,
+                machine.state.index,
+                core.status(),
+                core.members()
+            ),
+        };
+        self.machines.values().map(describe).collect()
     }
 
     /// Whether the leader's members have all applied the same, everything.
