@@ -2,7 +2,6 @@
 
 use crate::client::{Client, Family};
 use anyhow::{Context, Result, bail, ensure};
-use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -124,6 +123,10 @@ impl Server {
     pub fn address(&self) -> &str {
         &self.address
     }
+    /// The id of the process, for what the system knows of it.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
     /// The data folder.
     pub fn data_dir(&self) -> &Path {
         &self.setup.data_dir
@@ -144,21 +147,20 @@ impl Server {
 
     /// Ends the process at once, as kill -9 does. Gives back how to start it again.
     pub fn kill(mut self) -> Result<Setup> {
-        self.child.kill()?;
-        self.child.wait()?;
+        self.kill_now()?;
         Ok(self.setup.clone())
     }
-    /// A function that ends the process at once, for another thread.
-    pub fn killer(&self) -> impl FnOnce() + Send + 'static {
-        let pid = Pid::from_child(&self.child);
-        move || {
-            // The child is not waited for before the thread has ended, so its id cannot be another's.
-            let _ = kill_process(pid, Signal::KILL);
-        }
+    /// Like [`Server::kill`] while clients are at work.
+    pub fn kill_now(&mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
     }
     /// Asks the process to stop (SIGTERM) and waits for a clean end.
     pub fn stop(mut self) -> Result<Setup> {
-        kill_process(Pid::from_child(&self.child), Signal::TERM)?;
+        // The shell's own `kill` is there on every system with a shell; the standard library sends no SIGTERM.
+        let asked = Command::new("sh").arg("-c").arg(format!("kill -TERM {}", self.child.id())).status()?;
+        ensure!(asked.success(), "SIGTERM cannot be sent");
         let status = self.wait_end()?;
         ensure!(status.success(), "the server stopped with {status}:\n{}", self.log_tail());
         Ok(self.setup.clone())
