@@ -182,8 +182,7 @@ fn matching_sets(
     let words = words_of(analyzer, settings, params);
     let plan = Plan { wants_set: true, limit: 0, deep: true, ..plan(settings, params, words, deadline)? };
     let fixed = plan.clone();
-    let found =
-        Prepared::new(view, settings, params, &fixed, scratch).run(&plan, TypoTolerance::On, scratch);
+    let found = Prepared::new(view, settings, params, &fixed, scratch).run(&plan, TypoTolerance::On, scratch);
     Ok((found.matched, found.count_cut))
 }
 /// The ids of the records that filters and places select, in the order of the custom ranking of each segment.

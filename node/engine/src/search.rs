@@ -83,15 +83,16 @@ pub fn search(
             (grouped_page(&groups, &page), groups.len() as u64)
         }
     };
-    results.facets = params.facets.as_ref().map(|_| {
-        count_facets(view, settings, &params, &facets, &matched, after_distinct.as_deref())
-    });
+    results.facets = params
+        .facets
+        .as_ref()
+        .map(|_| count_facets(view, settings, &params, &facets, &matched, after_distinct.as_deref()));
     matched.into_iter().for_each(|set| scratch.give(set));
     page.describe(nb_hits, &mut results);
     results.exhaustive_nb_hits = !found.count_cut;
     let skipped = !plan.deep && plan.words.iter().any(|word| word.edits > 1);
-    results.exhaustive_typo =
-        (tolerance(&params) != TypoTolerance::Off).then_some(!skipped && !found.order_cut && !found.count_cut);
+    results.exhaustive_typo = (tolerance(&params) != TypoTolerance::Off)
+        .then_some(!skipped && !found.order_cut && !found.count_cut);
     results.automatic_radius = prepared.automatic_radius;
     results.around_lat_lng = plan.geo.centre.map(|centre| format!("{},{}", centre.lat, centre.lng));
     results.query_after_removal = removed;

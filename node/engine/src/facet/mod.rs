@@ -57,8 +57,12 @@ pub fn count(segments: &[Matched<'_>], path: &str, listing: Listing) -> Option<F
         return None;
     }
     let complete = values.len() <= listing.limit;
-    let values = listed(values, listing).into_iter().map(|(value, count)| (value.to_string(), count)).collect();
-    Some(FacetCounts { attribute: path.to_string(), values, complete, stats: stats(segments, path) })
+    // booleans can be compared as numbers, but they have no average
+    let only_booleans = values.iter().all(|(value, _)| matches!(*value, "true" | "false"));
+    let stats = if only_booleans { None } else { stats(segments, path) };
+    let values =
+        listed(values, listing).into_iter().map(|(value, count)| (value.to_string(), count)).collect();
+    Some(FacetCounts { attribute: path.to_string(), values, complete, stats })
 }
 /// The first values in the asked order.
 fn listed(mut values: Vec<(&str, u64)>, listing: Listing) -> Vec<(&str, u64)> {

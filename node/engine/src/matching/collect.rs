@@ -4,7 +4,7 @@
 //! with the same number of typos) that can still enter the page. No allocation per document.
 
 use super::bits;
-use super::scratch::Scratch;
+use super::scratch::{Scratch, Thresholds};
 use super::slot::{ExpandOptions, Slot, add_documents, all_listed, each_document, expand};
 use crate::index::{Lists, Segment, position};
 use crate::query::Plan;
@@ -15,14 +15,8 @@ use crate::ranking::top::{Ranked, Top};
 use quorate_model::params::ExactOnSingleWord;
 use std::time::Instant;
 
-/// Postings up to which candidates are a list instead of a set.
-const LIST_MAX: u64 = 4_096;
-/// Postings up to which a single word is ranked from its lists alone.
-const SINGLE_MAX: u64 = 400_000;
 /// Hits up to which a single word is ranked from its lists: a document may come up again, which costs a look at all.
 const SINGLE_LIMIT_MAX: usize = 100;
-/// Documents left after the first tier from which on tiers are computed as sets.
-const TIERS_MIN: u64 = 2_000;
 /// Documents between two looks at the clock.
 const CLOCK_EVERY: u32 = 1_024;
 
@@ -66,8 +60,9 @@ pub fn search_segment(
     let lists = segment.lists();
     let evaluator = Evaluator::new(lists, &slots, &plan.rules, &terms);
     let top = Top::new(plan.limit);
-    let run =
-        Run { segment, lists, plan, slots: &slots, evaluator, top, count_cut: false, order_cut: false };
+    let thresholds = scratch.thresholds;
+    let (count_cut, order_cut) = (false, false);
+    let run = Run { segment, lists, plan, slots: &slots, evaluator, top, count_cut, order_cut, thresholds };
     let hits = run.search(context, scratch);
     mark_terms(&slots, |low, high| bits::clear_range(&mut terms, low, high));
     scratch.terms = terms;
@@ -148,6 +143,7 @@ struct Run<'a> {
     top: Top,
     count_cut: bool,
     order_cut: bool,
+    thresholds: Thresholds,
 }
 /// The state of one tier's scan.
 struct Tier<'a> {
@@ -158,12 +154,16 @@ struct Tier<'a> {
 impl Run<'_> {
     fn search(mut self, context: &mut SegmentContext<'_>, scratch: &mut Scratch) -> SegmentHits {
         let words = bits::words_for(self.segment.doc_count());
-        let (count, matched) = if self.is_plain_single_word(context) {
+        let (count, matched) = if self.from_ready_list(context) {
+            self.count_single(&self.slots[0], context, scratch)
+        } else if self.is_plain_single_word(context) {
             self.single(context, scratch)
         } else {
             let driver = self.slots.iter().filter(|slot| !slot.optional).min_by_key(|slot| slot.postings);
             match driver {
-                Some(driver) if driver.postings <= LIST_MAX => self.by_list(driver, context, scratch),
+                Some(driver) if driver.postings <= self.thresholds.list => {
+                    self.by_list(driver, context, scratch)
+                }
                 Some(_) | None => self.by_sets(context, scratch),
             }
         };
@@ -182,15 +182,37 @@ impl Run<'_> {
             && self.plan.limit <= SINGLE_LIMIT_MAX
             && self.plan.rules.exact == u32::MAX
             && !context.ranks(&self.plan.layout)
-            && slot.postings < SINGLE_MAX.min(u64::from(self.segment.doc_count()) * 2)
+            && slot.postings < self.thresholds.single
             && slot.intervals.iter().all(|i| all_listed(&self.lists, i.low, i.high))
     }
+    /// Takes the best documents of one wide word from its ready list; `false` when the list does not answer the query.
+    fn from_ready_list(&mut self, context: &mut SegmentContext<'_>) -> bool {
+        let (rules, layout) = (&self.plan.rules, &self.plan.layout);
+        let [slot] = self.slots else { return false };
+        if !self.sets_decide()
+            || context.ranks(layout)
+            || !self.plan.typos_rank_first
+            || !layout.attribute_before_exact()
+            || rules.exact != u32::MAX
+            || rules.exact_on_single_word != ExactOnSingleWord::Attribute
+        {
+            return false;
+        }
+        let Some(list) = self.segment.top(slot.low, slot.high) else { return false };
+        let allowed = list.iter().filter(|&&doc| context.is_allowed(doc));
+        let best: Vec<u32> = allowed.take(self.plan.limit).copied().collect();
+        if best.len() < self.plan.limit {
+            return false;
+        }
+        for doc in best {
+            if let Some(tuple) = self.evaluator.evaluate(doc) {
+                self.top.push((layout.key(&context.complete(doc, tuple)), doc));
+            }
+        }
+        true
+    }
     /// One word: the lists carry the best position of each term in each document.
-    fn single(
-        &mut self,
-        context: &mut SegmentContext<'_>,
-        scratch: &mut Scratch,
-    ) -> (u64, Option<Vec<u64>>) {
+    fn single(&mut self, context: &mut SegmentContext<'_>, scratch: &mut Scratch) -> (u64, Option<Vec<u64>>) {
         let (lists, slot) = (self.lists, &self.slots[0]);
         let exact_range = slot.exact.filter(|_| slot.has_typo_free()).map_or(0..0, |ordinal| {
             lists.csr_off[ordinal as usize] as usize..lists.csr_off[ordinal as usize + 1] as usize
@@ -235,7 +257,7 @@ impl Run<'_> {
         context: &SegmentContext<'_>,
         scratch: &mut Scratch,
     ) -> (u64, Option<Vec<u64>>) {
-        if slot.postings > LIST_MAX || self.plan.wants_set {
+        if slot.postings > self.thresholds.list || self.plan.wants_set {
             let mut set = scratch.take(bits::words_for(self.segment.doc_count()));
             slot.fill(self.segment, &self.lists, u8::MAX, &mut set);
             context.restrict(&mut set);
@@ -438,7 +460,7 @@ impl Run<'_> {
             bits::and_not(&mut rest, &set);
             scratch.give(set);
         }
-        if !self.top.is_full() && bits::count(&rest) > TIERS_MIN {
+        if !self.top.is_full() && bits::count(&rest) > self.thresholds.tiers {
             for typos in 1..=2u8 {
                 let set = self.at_most(typos, &rest, scratch);
                 let bound = self.bound(typos.into(), context);

@@ -4,8 +4,8 @@ use super::bits;
 use super::collect::{SegmentHits, search_segment};
 use super::scratch::Scratch;
 use super::slot::{ExpandOptions, Slot, expand};
-use crate::filter::scores::{Scores, Summing};
 use crate::filter::filter_set;
+use crate::filter::scores::{Scores, Summing};
 use crate::index::{Segment, ShardView};
 use crate::query::{Plan, Word};
 use crate::ranking::context::{Groups, SegmentContext};
@@ -109,7 +109,7 @@ impl<'a> Prepared<'a> {
         let mut found = Found::default();
         let view = self.view;
         for (number, (segment, context)) in view.segments().iter().zip(&mut self.contexts).enumerate() {
-            context.groups = (plan.leading_sorts > 0).then(|| Groups::new(segment, plan.leading_sorts));
+            context.groups = plan.grouping.map(|grouping| Groups::new(segment, grouping.keys));
             let SegmentHits { ranked, count, matched, slots, count_cut, order_cut } =
                 search_segment(segment, plan, context, scratch);
             found.entries.extend(ranked.into_iter().map(|(key, doc)| Entry { segment: number, doc, key }));
@@ -162,12 +162,19 @@ pub fn sets_of(view: &ShardView, entries: &[Entry]) -> Vec<Vec<u64>> {
 /// Compares documents of different segments: sort keys, criteria, then the custom order.
 fn compare(view: &ShardView, plan: &Plan, a: &Entry, b: &Entry) -> Ordering {
     let (segment_a, segment_b) = (&view.segments()[a.segment], &view.segments()[b.segment]);
-    let by_sort = match plan.leading_sorts {
-        0 => Ordering::Equal,
-        keys => Groups::prefix(segment_a, keys, a.doc).cmp(Groups::prefix(segment_b, keys, b.doc)),
+    let (before_a, after_a) = plan.layout.around_group(a.key);
+    let (before_b, after_b) = plan.layout.around_group(b.key);
+    let by_group = || match plan.grouping {
+        None => Ordering::Equal,
+        Some(grouping) => {
+            let prefix = |segment, doc| Groups::prefix(segment, grouping.keys, doc);
+            prefix(segment_a, a.doc).cmp(prefix(segment_b, b.doc))
+        }
     };
-    by_sort
-        .then_with(|| plan.layout.without_group(a.key).cmp(&plan.layout.without_group(b.key)))
+    before_a
+        .cmp(&before_b)
+        .then_with(by_group)
+        .then_with(|| after_a.cmp(&after_b))
         .then_with(|| segment_a.rank(a.doc).cmp(segment_b.rank(b.doc)))
 }
 /// The documents that may be shown; `None` = all.

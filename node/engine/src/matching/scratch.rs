@@ -3,11 +3,29 @@
 /// Working memory of one search thread.
 #[derive(Debug, Default)]
 pub struct Scratch {
+    /// Where one way of evaluating gives way to another.
+    pub thresholds: Thresholds,
     free: Vec<Vec<u64>>,
     /// Bits of terms; all zero between queries.
     pub terms: Vec<u64>,
     /// A list of documents; any content between queries.
     pub docs: Vec<u32>,
+}
+/// Sizes at which one way of evaluating gives way to another. Results do not depend on them; tests set them low so that
+/// small indices take every way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Thresholds {
+    /// Postings up to which candidates are a list instead of a set.
+    pub list: u64,
+    /// Postings up to which a single word is ranked from its lists alone.
+    pub single: u64,
+    /// Documents left after the first tier from which on tiers are computed as sets.
+    pub tiers: u64,
+}
+impl Default for Thresholds {
+    fn default() -> Thresholds {
+        Thresholds { list: 4_096, single: 400_000, tiers: 2_000 }
+    }
 }
 /// Sets that are kept for the next query.
 const KEPT: usize = 16;

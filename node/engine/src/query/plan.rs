@@ -3,7 +3,7 @@
 use super::words::{Word, Words};
 use crate::ranking::evaluate::PositionRules;
 use crate::ranking::geo::GeoQuery;
-use crate::ranking::key::{Layout, acting_order};
+use crate::ranking::key::{Grouping, Layout, acting_order};
 use quorate_model::limits::QUERY_WORDS_MAX;
 use quorate_model::params::ExactOnSingleWord;
 use quorate_model::settings::{Criterion, IndexSettings};
@@ -21,8 +21,8 @@ pub struct Plan {
     pub rules: PositionRules,
     /// How criteria compare.
     pub layout: Layout,
-    /// Leading sort keys of the ranking.
-    pub leading_sorts: usize,
+    /// Sort keys that compare before some other criterion.
+    pub grouping: Option<Grouping>,
     /// Whether the number of typos is the first criterion, so that documents can be looked at by it.
     pub typos_rank_first: bool,
     /// Best documents wanted from each segment.
@@ -45,10 +45,11 @@ pub const BUDGET: u64 = 100_000;
 pub fn plan(settings: &Settings, params: &SearchParams, words: Words, deadline: Instant) -> Result<Plan> {
     debug_assert!(words.wanted.len() <= QUERY_WORDS_MAX);
     let order = ranking_order(&settings.index.ranking, params);
+    let grouping = Grouping::of(&order, settings.index.custom_ranking.len());
     Ok(Plan {
         rules: position_rules(settings, params, &order)?,
-        layout: Layout::new(&order),
-        leading_sorts: order.iter().take_while(|c| matches!(c, Criterion::Sort(_))).count(),
+        layout: Layout::new(&order, grouping),
+        grouping,
         typos_rank_first: order.first() == Some(&Criterion::Typo),
         words: words.wanted,
         excluded: words.excluded,

@@ -19,17 +19,17 @@ pub struct SegmentContext<'a> {
     /// Groups of documents with equal leading sort keys, when there are such keys.
     pub groups: Option<Groups<'a>>,
 }
-/// Numbers groups of equal sort keys while documents are visited in ascending order.
+/// Numbers groups of equal sort keys by their first document.
 pub struct Groups<'a> {
     segment: &'a Segment,
     keys: usize,
-    current: u32,
-    last: Option<u32>,
+    /// The documents of the group that was asked for last.
+    last: std::ops::Range<u32>,
 }
 impl<'a> Groups<'a> {
     /// Groups by the first `keys` sort keys.
     pub fn new(segment: &'a Segment, keys: usize) -> Groups<'a> {
-        Groups { segment, keys, current: 0, last: None }
+        Groups { segment, keys, last: 0..0 }
     }
     /// The leading part of a document's rank that holds the sort keys.
     pub fn prefix(segment: &'a Segment, keys: usize, doc: u32) -> &'a [u8] {
@@ -37,14 +37,27 @@ impl<'a> Groups<'a> {
         &rank[..sort_keys_length(rank, keys)]
     }
     fn of(&mut self, doc: u32) -> u32 {
-        if let Some(last) = self.last
-            && Self::prefix(self.segment, self.keys, last) != Self::prefix(self.segment, self.keys, doc)
-        {
-            self.current += 1;
+        if !self.last.contains(&doc) {
+            let own = Self::prefix(self.segment, self.keys, doc);
+            let prefix = |other| Self::prefix(self.segment, self.keys, other);
+            let first = partition(0, doc, |other| prefix(other) < own);
+            let end = partition(doc, self.segment.doc_count(), |other| prefix(other) <= own);
+            self.last = first..end;
         }
-        self.last = Some(doc);
-        self.current
+        self.last.start
     }
+}
+/// The first document of the range for which `before` no longer holds.
+fn partition(mut low: u32, mut high: u32, before: impl Fn(u32) -> bool) -> u32 {
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if before(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
 }
 /// Length of the first `keys` sort keys in rank bytes: each is 1 (missing), or 0, a type byte and the value, the last two
 /// inverted when descending.

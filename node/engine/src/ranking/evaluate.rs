@@ -181,8 +181,7 @@ impl<'a> Evaluator<'a> {
             if rules.searched & attribute == 0 {
                 continue;
             }
-            let intervals =
-                if rules.prefixes & attribute == 0 { &slot.whole_words } else { &slot.intervals };
+            let intervals = if rules.prefixes & attribute == 0 { &slot.whole_words } else { &slot.intervals };
             let typos = typos_at(intervals, ordinal);
             if typos == NO_MATCH || typos > best || (typos > 0 && rules.typos & attribute == 0) {
                 continue;
@@ -211,11 +210,11 @@ impl<'a> Evaluator<'a> {
             return true;
         }
         let from = below(ordinals, exact);
-        ordinals[from..].iter().zip(&positions[from..]).take_while(|(ordinal, _)| **ordinal == exact).any(
-            |(_, &p)| {
-                allowed >> position::attribute(p) & 1 == 1 && (!whole || position::whole_value(p))
-            },
-        )
+        ordinals[from..]
+            .iter()
+            .zip(&positions[from..])
+            .take_while(|(ordinal, _)| **ordinal == exact)
+            .any(|(_, &p)| allowed >> position::attribute(p) & 1 == 1 && (!whole || position::whole_value(p)))
     }
 }
 /// Matches of a slot with few intervals: each is found in the sorted tokens by counting.

@@ -57,14 +57,17 @@ pub fn acting_order(ranking: &[Criterion]) -> Vec<Criterion> {
     order
 }
 impl Layout {
-    /// Lays the criteria out in this order. Leading sort keys become the group number; document order decides the rest.
-    pub fn new(order: &[Criterion]) -> Layout {
+    /// Lays the criteria out in this order. Sort keys before other criteria become the group number; document order
+    /// decides the rest.
+    pub fn new(order: &[Criterion], grouping: Option<Grouping>) -> Layout {
         let mut layout = Layout { shifts: [0; 8], masks: [0; 8] };
         let mut members: Vec<usize> = Vec::with_capacity(8);
-        if matches!(order.first(), Some(Criterion::Sort(_))) {
-            members.push(7);
+        for (i, criterion) in order.iter().enumerate() {
+            if grouping.is_some_and(|grouping| grouping.at == i) {
+                members.push(7);
+            }
+            members.extend(place(criterion));
         }
-        members.extend(order.iter().filter_map(place));
         let mut shift = 0;
         for &member in members.iter().rev() {
             if layout.masks[member] != 0 {
@@ -116,9 +119,37 @@ impl Layout {
     pub fn attribute_before_exact(&self) -> bool {
         self.masks[5] != 0 && self.masks[6] != 0 && self.shifts[5] > self.shifts[6]
     }
-    /// Takes the group number out of a key: numbers of different segments do not compare.
-    pub fn without_group(&self, key: u128) -> u128 {
-        key & !(u128::from(self.masks[7]) << self.shifts[7])
+    /// The part of a key that compares before the group number, and the part that compares after it: numbers of
+    /// different segments do not compare.
+    pub fn around_group(&self, key: u128) -> (u128, u128) {
+        if self.masks[7] == 0 {
+            return (key, 0);
+        }
+        let after = (1u128 << self.shifts[7]) - 1;
+        (key >> self.shifts[7] >> WIDTHS[7], key & after)
+    }
+}
+/// Sort keys or the custom ranking that compare before some other criterion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grouping {
+    /// Their place in the order.
+    at: usize,
+    /// How many keys of the document order they and what is sorted before them are.
+    pub keys: usize,
+}
+impl Grouping {
+    /// Finds the first such run in the order; `custom` is the number of keys of the custom ranking. A second run after
+    /// other criteria acts only through the document order.
+    pub fn of(order: &[Criterion], custom: usize) -> Option<Grouping> {
+        let keys_of = |criterion: &Criterion| match criterion {
+            Criterion::Sort(_) => Some(1),
+            Criterion::Custom => Some(custom),
+            _ => None,
+        };
+        let at = order.iter().position(|criterion| keys_of(criterion).is_some_and(|keys| keys > 0))?;
+        let run: Vec<usize> = order[at..].iter().map_while(keys_of).collect();
+        let followed = at + run.len() < order.len();
+        followed.then_some(Grouping { at, keys: run.iter().sum() })
     }
 }
 /// The highest value a member can show.
@@ -141,23 +172,41 @@ mod tests {
             (vec![Typo, Geo, Words, Filters, Proximity, Attribute, Exact, Custom], better_typo),
             (vec![Proximity], better_proximity),
         ] {
-            let layout = Layout::new(&order);
+            let layout = Layout::new(&order, None);
             let second = if first == better_typo { better_proximity } else { better_typo };
             assert!(layout.key(&first) < layout.key(&second), "{order:?}");
         }
     }
     #[test]
     fn a_missing_criterion_does_not_act() {
-        let layout = Layout::new(&[Words, Exact]);
+        let layout = Layout::new(&[Words, Exact], None);
         let a = Tuple { typos: 3, attribute: 9, ..Tuple::default() };
         assert_eq!(layout.key(&a), layout.key(&Tuple::default()));
         assert!(layout.key(&Tuple { inexact: 1, ..Tuple::default() }) > 0);
     }
     #[test]
+    fn keys_before_other_criteria_make_groups() {
+        let sort = || Sort(quorate_model::settings::SortKey { path: "a".into(), descending: false });
+        for (order, expected) in [
+            (vec![Typo, Exact, Custom], None),
+            (vec![Typo, sort()], None),
+            (vec![sort(), Typo, Custom], Some((0, 1))),
+            (vec![Typo, sort(), sort(), Exact], Some((1, 2))),
+            (vec![Typo, Custom, sort(), Exact], Some((1, 4))),
+            (vec![], None),
+        ] {
+            assert_eq!(Grouping::of(&order, 3).map(|g| (g.at, g.keys)), expected, "{order:?}");
+        }
+        let order = [Typo, sort(), Exact];
+        let layout = Layout::new(&order, Grouping::of(&order, 0));
+        let key = layout.key(&Tuple { typos: 2, group: 77, inexact: 3, ..Tuple::default() });
+        assert_eq!(layout.around_group(key), (2, 3));
+    }
+    #[test]
     fn more_score_is_better_and_filters_act_unnamed() {
         let order = acting_order(&[Typo, Geo, Words, Proximity, Custom]);
         assert_eq!(order, [Typo, Geo, Words, Filters, Proximity, Custom]);
-        let layout = Layout::new(&order);
+        let layout = Layout::new(&order, None);
         let scored = Tuple { filters: 2, proximity: 5, ..Tuple::default() };
         assert!(layout.key(&scored) < layout.key(&Tuple { filters: 1, ..Tuple::default() }));
     }

@@ -78,7 +78,8 @@ fn write_to(out: &mut Vec<u8>, arguments: std::fmt::Arguments<'_>) {
 fn ranking_details(details: &HitDetails, words: usize, out: &mut Vec<u8>) {
     let Tuple { typos, geo: _, missing, filters, proximity, attribute, inexact, group: _ } = details.tuple;
     let first_matched = (attribute >> 10) * 1_000 + (attribute & 0x3ff);
-    let (distance, precision) = details.place.map_or((0, 1), |(metres, precision, _)| (metres / precision, precision));
+    let (distance, precision) =
+        details.place.map_or((0, 1), |(metres, precision, _)| (metres / precision, precision));
     let words = words as u32;
     write_to(
         out,

@@ -193,7 +193,8 @@ mod tests {
     fn elements_and_damage() {
         let found: Vec<&[u8]> = elements(br#"[1, "a,b", [2], {}]"#).collect();
         assert_eq!(found, [&b"1"[..], b"\"a,b\"", b"[2]", b"{}"]);
-        for raw in [&b"{\"a"[..], b"{\"a\":", b"{\"a\":\"x", b"{\"a\":[1", b"[", b"[1", b"", b"7", b"{\"a\\"] {
+        for raw in [&b"{\"a"[..], b"{\"a\":", b"{\"a\":\"x", b"{\"a\":[1", b"[", b"[1", b"", b"7", b"{\"a\\"]
+        {
             assert!(members(raw).count() <= 1);
             assert!(elements(raw).count() <= 1);
         }

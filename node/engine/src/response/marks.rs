@@ -133,7 +133,8 @@ fn match_word(word: &Word, token: &str, allowed: u8, deep: bool, chars: &mut Vec
 fn beginning_end(text: &str, start: usize, end: usize, wanted: usize) -> usize {
     let mut seen = 0;
     for (i, c) in text[start..end].char_indices() {
-        if unicode_normalization::char::is_combining_mark(c) || matches!(c, '.' | '\'' | '’' | '®' | '©') {
+        if unicode_normalization::char::is_combining_mark(c) || matches!(c, '.' | '\'' | '’' | '®' | '©')
+        {
             continue;
         }
         if seen >= wanted {

@@ -1,0 +1,26 @@
+//! Does the engine rank as the obvious slow way does, on random settings, records and queries?
+//!
+//! `QUORATE_COMPARE_SEEDS=100000 cargo test --release -p quorate-engine --test comparison` makes a long run;
+//! `QUORATE_COMPARE_FROM` moves its first seed.
+
+mod reference;
+
+use reference::compare::{Tally, compare_seed};
+
+/// Seeds of an ordinary run: some seconds in a debug build.
+const SEEDS: u64 = 150;
+
+fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+#[test]
+fn the_engine_agrees_with_the_reference() {
+    let from = number("QUORATE_COMPARE_FROM", 1);
+    let seeds = number("QUORATE_COMPARE_SEEDS", SEEDS);
+    let mut tally = Tally::default();
+    for seed in from..from + seeds {
+        compare_seed(seed, &mut tally);
+    }
+    println!("{} comparisons from seed {from}, {} with hits", tally.compared, tally.with_hits);
+    assert!(tally.with_hits * 3 > tally.compared, "too few queries found anything");
+}

@@ -1,0 +1,323 @@
+//! Random settings, records and queries, small enough to be compared by hand when something differs.
+
+use serde_json::{Map, Value, json};
+
+/// A small random number generator with a printable seed.
+#[derive(Clone)]
+pub struct Chance(pub u64);
+impl Chance {
+    /// A number below `n`.
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % n.max(1)
+    }
+    /// True once in `n` times.
+    pub fn once_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+    /// One of the values.
+    pub fn pick<'a, T>(&mut self, values: &'a [T]) -> &'a T {
+        &values[self.below(values.len() as u64) as usize]
+    }
+}
+
+/// A part of the query text.
+#[derive(Clone, Debug)]
+pub enum Part {
+    Word(String),
+    Phrase(Vec<String>),
+    Excluded(Vec<String>),
+}
+/// A filter the reference evaluates itself.
+#[derive(Clone, Debug)]
+pub enum Test {
+    Brand(String),
+    Tag(String),
+    Price(&'static str, f64),
+    PriceRange(f64, f64),
+}
+/// A test with its sign and score.
+#[derive(Clone, Debug)]
+pub struct Atom {
+    pub test: Test,
+    pub negated: bool,
+    pub score: u32,
+}
+/// Settings, records and queries of one shard.
+pub struct Case {
+    pub settings: Map<String, Value>,
+    pub records: Vec<Value>,
+    /// Records of each publication; later ones replace earlier ones with the same id.
+    pub batches: Vec<usize>,
+    pub queries: Vec<Query>,
+}
+/// One query.
+#[derive(Clone, Debug)]
+pub struct Query {
+    pub parts: Vec<Part>,
+    pub filter: Vec<Vec<Atom>>,
+    pub optional: Vec<Vec<Atom>>,
+    pub params: Map<String, Value>,
+}
+
+const BRANDS: [&str; 5] = ["Apple", "Bosch", "apple pie", "Casio", "Dell"];
+
+/// Makes a case from a seed.
+pub fn random_case(chance: &mut Chance) -> Case {
+    let words = vocabulary(chance);
+    let count = 1 + chance.below(60) as usize;
+    let records: Vec<Value> = (0..count).map(|i| record(chance, &words, i, count)).collect();
+    let mut batches = vec![];
+    let mut left = count;
+    for _ in 0..chance.below(3) {
+        let size = chance.below(left as u64 + 1) as usize;
+        batches.push(size);
+        left -= size;
+    }
+    batches.push(left);
+    let settings = settings(chance);
+    let queries = (0..8).map(|_| query(chance, &words, &settings)).collect();
+    Case { settings, records, batches, queries }
+}
+fn vocabulary(chance: &mut Chance) -> Vec<String> {
+    let mut words: Vec<String> = vec![];
+    for _ in 0..14 {
+        let length = 1 + chance.below(10);
+        words.push((0..length).map(|_| (b'a' + chance.below(4) as u8) as char).collect());
+        // neighbours of the word, so that typos have something to find
+        for _ in 0..2 {
+            words.push(misspelt(chance, words.last().expect("one was pushed").clone()));
+        }
+    }
+    words
+}
+fn misspelt(chance: &mut Chance, word: String) -> String {
+    let mut chars: Vec<char> = word.chars().collect();
+    for _ in 0..1 + chance.below(2) {
+        let at = chance.below(chars.len() as u64) as usize;
+        let c = (b'a' + chance.below(4) as u8) as char;
+        match chance.below(4) {
+            0 => chars[at] = c,
+            1 => chars.insert(at, c),
+            2 if chars.len() > 1 => drop(chars.remove(at)),
+            _ if at > 0 => chars.swap(at, at - 1),
+            _ => chars.push(c),
+        }
+    }
+    chars.into_iter().collect()
+}
+fn text(chance: &mut Chance, words: &[String], most: u64) -> String {
+    let count = 1 + chance.below(most);
+    (0..count).map(|_| chance.pick(words).clone()).collect::<Vec<_>>().join(" ")
+}
+fn record(chance: &mut Chance, words: &[String], number: usize, count: usize) -> Value {
+    // now and then an id that another record has already: it replaces that one
+    let id = if chance.once_in(8) { chance.below(count as u64) as usize } else { number };
+    let mut record = json!({"objectID": format!("{id}"), "title": text(chance, words, 3)});
+    let members = record.as_object_mut().expect("it is an object");
+    if !chance.once_in(3) {
+        members.insert("body".into(), text(chance, words, 6).into());
+    }
+    if chance.once_in(2) {
+        let list: Vec<String> = (0..chance.below(4)).map(|_| text(chance, words, 2)).collect();
+        members.insert("list".into(), list.into());
+    }
+    if chance.once_in(3) {
+        members.insert("name".into(), json!({"first": text(chance, words, 2), "age": chance.below(4)}));
+    }
+    if !chance.once_in(4) {
+        members.insert("brand".into(), (*chance.pick(&BRANDS)).into());
+    }
+    if !chance.once_in(4) {
+        let price = chance.below(8) as f64 + if chance.once_in(3) { 0.5 } else { 0.0 };
+        let price = if chance.once_in(6) { json!([price, 3]) } else { json!(price) };
+        members.insert("price".into(), price);
+    }
+    if chance.once_in(2) {
+        let tags: Vec<String> = (0..chance.below(3)).map(|_| format!("t{}", chance.below(3))).collect();
+        members.insert("_tags".into(), tags.into());
+    }
+    if !chance.once_in(4) {
+        let point = json!({"lat": chance.below(40) as f64 / 4.0, "lng": chance.below(40) as f64 / 4.0});
+        members.insert("_geoloc".into(), point);
+    }
+    record
+}
+fn settings(chance: &mut Chance) -> Map<String, Value> {
+    let mut settings = Map::new();
+    let mut set = |name: &str, value: Value| settings.insert(name.to_string(), value);
+    let searchable: [&[&str]; 6] = [
+        &["title", "body", "list", "name"],
+        &["title,body", "list"],
+        &["unordered(title)", "body", "name.first"],
+        &["list", "unordered(body)", "title"],
+        &["title"],
+        &[],
+    ];
+    set("searchableAttributes", json!(chance.pick(&searchable)));
+    set("attributesForFaceting", json!(["searchable(brand)", "price", "filterOnly(list)"]));
+    set("attributeForDistinct", json!("brand"));
+    let rankings: [&[&str]; 7] = [
+        &["typo", "geo", "words", "filters", "proximity", "attribute", "exact", "custom"],
+        &["typo", "geo", "words", "proximity", "attribute", "exact", "custom"],
+        &["attribute", "typo", "proximity", "exact", "custom"],
+        &["words", "filters", "typo", "exact", "attribute", "proximity", "geo", "custom"],
+        &["exact", "proximity", "custom"],
+        &["asc(price)", "typo", "words", "proximity", "attribute", "exact", "custom"],
+        &["desc(brand)", "asc(price)", "typo", "geo", "words", "proximity", "attribute", "exact", "custom"],
+    ];
+    if !chance.once_in(3) {
+        set("ranking", json!(chance.pick(&rankings)));
+    }
+    if chance.once_in(2) {
+        let custom: [&[&str]; 3] = [&["desc(price)"], &["asc(brand)", "desc(price)"], &["asc(price)"]];
+        set("customRanking", json!(chance.pick(&custom)));
+    }
+    if chance.once_in(5) {
+        set("disablePrefixOnAttributes", json!(["title"]));
+    }
+    if chance.once_in(5) {
+        set("disableTypoToleranceOnAttributes", json!(["body"]));
+    }
+    if chance.once_in(5) {
+        set("disableExactOnAttributes", json!(["title"]));
+    }
+    settings
+}
+fn query(chance: &mut Chance, words: &[String], settings: &Map<String, Value>) -> Query {
+    let mut params = Map::new();
+    let advanced = chance.once_in(4);
+    let mut parts = vec![];
+    for _ in 0..[0, 1, 1, 1, 2, 2, 3, 4][chance.below(8) as usize] {
+        parts.push(match chance.below(if advanced { 4 } else { 2 }) {
+            2 => Part::Phrase((0..1 + chance.below(2)).map(|_| chance.pick(words).clone()).collect()),
+            3 => Part::Excluded((0..1 + chance.below(2)).map(|_| chance.pick(words).clone()).collect()),
+            _ => Part::Word(query_word(chance, words)),
+        });
+    }
+    params.insert("query".into(), query_text(&parts).into());
+    let mut set = |name: &str, value: Value| params.insert(name.to_string(), value);
+    set("getRankingInfo", json!(true));
+    set("advancedSyntax", json!(advanced));
+    if chance.once_in(2) {
+        set("hitsPerPage", json!(1 + chance.below(6)));
+        set("page", json!(chance.below(3)));
+    }
+    if chance.once_in(2) {
+        set("facets", json!(["*"]));
+    }
+    for (name, often, values) in [
+        ("typoTolerance", 2, vec![json!(true), json!(false), json!("min"), json!("strict")]),
+        ("queryType", 3, vec![json!("prefixAll"), json!("prefixNone")]),
+        ("exactOnSingleWordQuery", 3, vec![json!("word"), json!("none")]),
+        ("minProximity", 4, vec![json!(2), json!(7)]),
+        ("attributeCriteriaComputedByMinProximity", 4, vec![json!(true)]),
+        ("distinct", 4, vec![json!(1), json!(2)]),
+        ("removeWordsIfNoResults", 3, vec![json!("lastWords"), json!("firstWords"), json!("allOptional")]),
+        ("sumOrFiltersScores", 2, vec![json!(true)]),
+        ("allowTyposOnNumericTokens", 4, vec![json!(false)]),
+    ] {
+        if chance.once_in(often) {
+            set(name, chance.pick(&values).clone());
+        }
+    }
+    if chance.once_in(4) && !parts.is_empty() {
+        set("optionalWords", json!([query_text(&parts[..1]).replace(['"', '-'], " ")]));
+    }
+    if chance.once_in(5) && settings["searchableAttributes"] == json!(["title", "body", "list", "name"]) {
+        set("restrictSearchableAttributes", chance.pick(&[json!(["body"]), json!(["title", "name"])]).clone());
+    }
+    geo(chance, &mut set);
+    let filter = if chance.once_in(2) { groups(chance, Purpose::Filter) } else { vec![] };
+    let optional = if chance.once_in(4) { groups(chance, Purpose::Optional) } else { vec![] };
+    if !filter.is_empty() {
+        let all = filter.iter().map(|group| {
+            format!("({})", group.iter().map(filter_text).collect::<Vec<_>>().join(" OR "))
+        });
+        set("filters", all.collect::<Vec<_>>().join(" AND ").into());
+    }
+    if !optional.is_empty() {
+        let lists: Vec<Vec<String>> =
+            optional.iter().map(|group| group.iter().map(optional_text).collect()).collect();
+        set("optionalFilters", json!(lists));
+    }
+    Query { parts, filter, optional, params }
+}
+fn geo(chance: &mut Chance, set: &mut impl FnMut(&str, Value) -> Option<Value>) {
+    match chance.below(8) {
+        0 => {
+            set("aroundLatLng", "5.1,4.9".into());
+            set("aroundRadius", chance.pick(&[json!("all"), json!(200_000), json!(500_000)]).clone());
+            set("aroundPrecision", chance.pick(&[json!(10), json!(100_000)]).clone());
+        }
+        1 => drop(set("aroundLatLng", "5.1,4.9".into())),
+        2 => drop(set("insideBoundingBox", json!([[2.1, 2.1, 8.1, 7.1]]))),
+        3 => drop(set("insidePolygon", json!([[0.1, 0.1, 0.1, 9.2, 9.3, 0.1]]))),
+        _ => {}
+    }
+}
+fn query_word(chance: &mut Chance, words: &[String]) -> String {
+    let word = chance.pick(words).clone();
+    match chance.below(4) {
+        0 => misspelt(chance, word),
+        1 => word.chars().take(1 + chance.below(word.len() as u64) as usize).collect(),
+        2 if word.len() > 4 => {
+            let mut word = word;
+            word.remove(0);
+            misspelt(chance, word)
+        }
+        _ => word,
+    }
+}
+fn query_text(parts: &[Part]) -> String {
+    let part = |part: &Part| match part {
+        Part::Word(word) => word.clone(),
+        Part::Phrase(words) => format!("\"{}\"", words.join(" ")),
+        Part::Excluded(words) if words.len() == 1 => format!("-{}", words[0]),
+        Part::Excluded(words) => format!("-\"{}\"", words.join(" ")),
+    };
+    parts.iter().map(part).collect::<Vec<_>>().join(" ")
+}
+#[derive(Clone, Copy, PartialEq)]
+enum Purpose {
+    Filter,
+    Optional,
+}
+/// One or two groups of one or two tests; the tests of a group are of one kind.
+fn groups(chance: &mut Chance, purpose: Purpose) -> Vec<Vec<Atom>> {
+    let mut groups = vec![];
+    for _ in 0..1 + chance.below(2) {
+        let kind = if purpose == Purpose::Optional { 0 } else { chance.below(3) };
+        let size = 1 + chance.below(2);
+        groups.push((0..size).map(|_| atom(chance, kind)).collect());
+    }
+    groups
+}
+fn atom(chance: &mut Chance, kind: u64) -> Atom {
+    let test = match kind {
+        0 => Test::Brand(chance.pick(&BRANDS).to_string()),
+        1 => Test::Tag(format!("t{}", chance.below(3))),
+        _ if chance.once_in(3) => Test::PriceRange(chance.below(4) as f64, 2.0 + chance.below(5) as f64),
+        _ => Test::Price(*chance.pick::<&'static str>(&["=", "!=", "<", "<=", ">", ">="]), chance.below(8) as f64),
+    };
+    let score = if kind < 2 && chance.once_in(2) { 1 + chance.below(4) as u32 } else { 1 };
+    Atom { test, negated: chance.once_in(4), score }
+}
+fn filter_text(atom: &Atom) -> String {
+    let not = if atom.negated { "NOT " } else { "" };
+    let score = if atom.score != 1 { format!("<score={}>", atom.score) } else { String::new() };
+    match &atom.test {
+        // values compare without regard to case
+        Test::Brand(value) => format!("{not}brand:\"{}\"{score}", value.to_uppercase()),
+        Test::Tag(value) => format!("{not}_tags:{value}{score}"),
+        Test::Price(op, value) => format!("{not}price {op} {value}"),
+        Test::PriceRange(from, to) => format!("{not}price:{from} TO {to}"),
+    }
+}
+fn optional_text(atom: &Atom) -> String {
+    let Test::Brand(value) = &atom.test else { unreachable!("optional filters are facet filters") };
+    let score = if atom.score != 1 { format!("<score={}>", atom.score) } else { String::new() };
+    format!("brand:{}{value}{score}", if atom.negated { "-" } else { "" })
+}

@@ -1,0 +1,8 @@
+//! What should a search answer? The obvious slow way: every record, every word, every position, no index.
+//!
+//! Nothing here uses the engine: it has its own words, its own edit distance, its own tuple and its own filters.
+
+pub mod case;
+pub mod compare;
+pub mod ranker;
+pub mod shard;

@@ -1,0 +1,533 @@
+//! The ranking of C§7, done by looking at everything.
+
+use super::case::{Atom, Part, Query, Test};
+use quorate_model::Settings;
+use quorate_model::settings::{Criterion, SortKey};
+use serde_json::{Map, Value, json};
+use std::cmp::Ordering;
+
+/// What one record gets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ranked {
+    pub id: String,
+    pub typos: u32,
+    pub metres: Option<u32>,
+    pub missing: u32,
+    pub filters: u32,
+    pub proximity: u32,
+    /// Attribute number and word.
+    pub attribute: (u32, u32),
+    pub exact: u32,
+    pub words: u32,
+    /// Number within its group.
+    pub sequence: Option<u32>,
+}
+/// A whole answer.
+#[derive(Debug, Default)]
+pub struct Answer {
+    pub count: u64,
+    pub ranked: Vec<Ranked>,
+    /// Ids before distinct.
+    pub matched: Vec<String>,
+}
+/// A word of the query.
+#[derive(Clone, Debug)]
+struct Wanted {
+    text: Vec<char>,
+    prefix: bool,
+    edits: usize,
+    optional: bool,
+    follows: bool,
+}
+/// A word of a record.
+#[derive(Clone, Debug)]
+struct Token {
+    text: Vec<char>,
+    attribute: u32,
+    word: u32,
+    whole: bool,
+}
+/// A match of one query word.
+#[derive(Clone, Debug)]
+struct Match {
+    typos: u32,
+    exact: bool,
+    attribute: u32,
+    word: u32,
+    whole: bool,
+}
+/// Everything about a query that does not depend on the record.
+pub struct Ranker<'a> {
+    settings: &'a Settings,
+    query: &'a Query,
+    words: Vec<Wanted>,
+    excluded: Vec<Vec<Vec<char>>>,
+}
+
+fn flag(params: &Map<String, Value>, name: &str) -> bool {
+    params.get(name).is_some_and(|value| value == &json!(true))
+}
+fn chars(text: &str) -> Vec<char> {
+    text.chars().collect()
+}
+/// Edits between a word and a term, or the nearest beginning of it; insertions, deletions, substitutions and swaps.
+fn edits(word: &[char], term: &[char], prefix: bool) -> usize {
+    let mut table = vec![vec![0usize; term.len() + 1]; word.len() + 1];
+    for i in 0..=word.len() {
+        for j in 0..=term.len() {
+            table[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let same = usize::from(word[i - 1] != term[j - 1]);
+                let mut best = (table[i - 1][j] + 1).min(table[i][j - 1] + 1).min(table[i - 1][j - 1] + same);
+                if i > 1 && j > 1 && word[i - 1] == term[j - 2] && word[i - 2] == term[j - 1] {
+                    best = best.min(table[i - 2][j - 2] + 1);
+                }
+                best
+            };
+        }
+    }
+    if prefix { *table[word.len()].iter().min().unwrap() } else { table[word.len()][term.len()] }
+}
+
+impl<'a> Ranker<'a> {
+    pub fn new(settings: &'a Settings, query: &'a Query) -> Ranker<'a> {
+        let tolerant = query.params.get("typoTolerance") != Some(&json!(false));
+        let numeric = query.params.get("allowTyposOnNumericTokens") != Some(&json!(false));
+        let (mut words, mut excluded, mut open) = (vec![], vec![], false);
+        for part in &query.parts {
+            match part {
+                Part::Word(word) => {
+                    let text = chars(word);
+                    let edits = match text.len() {
+                        _ if !tolerant || (!numeric && text.iter().all(char::is_ascii_digit)) => 0,
+                        0..=3 => 0,
+                        4..=7 => 1,
+                        _ => 2,
+                    };
+                    words.push(Wanted { text, prefix: true, edits, optional: false, follows: false });
+                    open = true;
+                }
+                Part::Phrase(phrase) => {
+                    for (i, word) in phrase.iter().enumerate() {
+                        let text = chars(word);
+                        words.push(Wanted { text, prefix: false, edits: 0, optional: false, follows: i > 0 });
+                    }
+                    open = false;
+                }
+                Part::Excluded(phrase) => excluded.push(phrase.iter().map(|word| chars(word)).collect()),
+            }
+        }
+        let last = words.len();
+        let kind = query.params.get("queryType").and_then(Value::as_str).unwrap_or("prefixLast");
+        for (i, word) in words.iter_mut().enumerate() {
+            word.prefix &= match kind {
+                "prefixAll" => true,
+                "prefixNone" => false,
+                _ => i + 1 == last && open,
+            };
+        }
+        for optional in query.params.get("optionalWords").and_then(Value::as_array).into_iter().flatten() {
+            for listed in optional.as_str().unwrap().split_whitespace() {
+                words.iter_mut().filter(|word| word.text == chars(listed)).for_each(|word| word.optional = true);
+            }
+        }
+        Ranker { settings, query, words, excluded }
+    }
+    /// Ranks all records; gives words up as removeWordsIfNoResults says.
+    pub fn answer(&self, records: &[Value], page_length: u64) -> Answer {
+        let mut words = self.words.clone();
+        let mut answer = self.attempt(&words, records, page_length);
+        let n = words.len();
+        let order: Vec<usize> =
+            match self.query.params.get("removeWordsIfNoResults").and_then(Value::as_str) {
+                Some("lastWords") => (1..n).rev().take(5).collect(),
+                Some("firstWords") => (0..n.saturating_sub(1)).take(5).collect(),
+                Some("allOptional") if n > 1 && answer.count == 0 => {
+                    words.iter_mut().for_each(|word| word.optional = true);
+                    return self.attempt(&words, records, page_length);
+                }
+                _ => vec![],
+            };
+        for i in order {
+            if answer.count > 0 {
+                break;
+            }
+            words[i].optional = true;
+            answer = self.attempt(&words, records, page_length);
+        }
+        answer
+    }
+    /// A short page is worth the wider search for typos.
+    fn attempt(&self, words: &[Wanted], records: &[Value], page_length: u64) -> Answer {
+        let answer = self.rank_all(words, records, false);
+        let wider = words.iter().any(|word| word.edits == 2) && self.count_before_distinct(&answer) < page_length;
+        if wider { self.rank_all(words, records, true) } else { answer }
+    }
+    fn count_before_distinct(&self, answer: &Answer) -> u64 {
+        answer.matched.len() as u64
+    }
+    fn rank_all(&self, words: &[Wanted], records: &[Value], deep: bool) -> Answer {
+        let radius = self.radius(records);
+        let mut ranked: Vec<(Ranked, &Value)> = vec![];
+        for record in records {
+            if self.passes(record, radius)
+                && let Some(one) = self.rank(words, record, deep)
+            {
+                ranked.push((one, record));
+            }
+        }
+        ranked.sort_by(|a, b| self.compare(a, b));
+        let tolerance = self.query.params.get("typoTolerance").and_then(Value::as_str);
+        if let Some(kept) = tolerance.map(|name| if name == "min" { 1 } else { 2 }) {
+            let mut counts: Vec<u32> = ranked.iter().map(|(one, _)| one.typos).collect();
+            counts.sort_unstable();
+            counts.dedup();
+            counts.truncate(kept);
+            ranked.retain(|(one, _)| counts.contains(&one.typos));
+        }
+        let matched: Vec<String> = ranked.iter().map(|(one, _)| one.id.clone()).collect();
+        let most = self.query.params.get("distinct").and_then(Value::as_u64).unwrap_or(0);
+        if most == 0 {
+            let count = ranked.len() as u64;
+            return Answer { count, ranked: ranked.into_iter().map(|(one, _)| one).collect(), matched };
+        }
+        let mut groups: Vec<(Option<String>, Vec<Ranked>)> = vec![];
+        for (mut one, record) in ranked {
+            let brand = record["brand"].as_str().map(str::to_string);
+            let group = groups.iter_mut().find(|(value, _)| value.is_some() && *value == brand);
+            match group {
+                Some((_, members)) if (members.len() as u64) < most => {
+                    one.sequence = Some(members.len() as u32);
+                    members.push(one);
+                }
+                Some(_) => {}
+                None => {
+                    one.sequence = Some(0);
+                    groups.push((brand, vec![one]));
+                }
+            }
+        }
+        let count = groups.len() as u64;
+        // groups stay together: the caller cuts pages by members with sequence 0
+        Answer { count, ranked: groups.into_iter().flat_map(|(_, members)| members).collect(), matched }
+    }
+    fn compare(&self, a: &(Ranked, &Value), b: &(Ranked, &Value)) -> Ordering {
+        let mut order: Vec<Criterion> = self.settings.index.ranking.clone();
+        if !order.contains(&Criterion::Filters) {
+            let words = order.iter().position(|criterion| *criterion == Criterion::Words);
+            let at = words.map(|i| i + 1).unwrap_or_else(|| {
+                let late = [Criterion::Proximity, Criterion::Attribute, Criterion::Exact, Criterion::Custom];
+                order.iter().position(|criterion| late.contains(criterion)).unwrap_or(order.len())
+            });
+            order.insert(at, Criterion::Filters);
+        }
+        if self.query.params.get("typoTolerance").is_some_and(Value::is_string) {
+            order.retain(|criterion| *criterion != Criterion::Typo);
+            order.insert(0, Criterion::Typo);
+        }
+        let bucket = |metres: Option<u32>| metres.map_or(0, |metres| metres / self.precision());
+        for criterion in &order {
+            let by = match criterion {
+                Criterion::Typo => a.0.typos.cmp(&b.0.typos),
+                Criterion::Geo => bucket(a.0.metres).cmp(&bucket(b.0.metres)),
+                Criterion::Words => a.0.missing.cmp(&b.0.missing),
+                Criterion::Filters => b.0.filters.cmp(&a.0.filters),
+                Criterion::Proximity => a.0.proximity.cmp(&b.0.proximity),
+                Criterion::Attribute => a.0.attribute.cmp(&b.0.attribute),
+                Criterion::Exact => b.0.exact.cmp(&a.0.exact),
+                Criterion::Custom => {
+                    let keys = self.settings.index.custom_ranking.iter();
+                    keys.map(|key| by_key(key, a.1, b.1)).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+                }
+                Criterion::Sort(key) => by_key(key, a.1, b.1),
+            };
+            if by.is_ne() {
+                return by;
+            }
+        }
+        b.0.id.cmp(&a.0.id)
+    }
+    fn precision(&self) -> u32 {
+        self.query.params.get("aroundPrecision").and_then(Value::as_u64).unwrap_or(10) as u32
+    }
+    fn rank(&self, words: &[Wanted], record: &Value, deep: bool) -> Option<Ranked> {
+        let tokens = self.tokens(record);
+        for phrase in &self.excluded {
+            if occurs(phrase, &tokens) {
+                return None;
+            }
+        }
+        let mut one = Ranked {
+            id: record["objectID"].as_str()?.to_string(),
+            typos: 0,
+            metres: self.metres(record),
+            missing: 0,
+            filters: self.score(record),
+            proximity: 0,
+            attribute: (0, 0),
+            exact: 0,
+            words: words.len() as u32,
+            sequence: None,
+        };
+        if words.is_empty() {
+            return Some(one);
+        }
+        let mut lists: Vec<(bool, Vec<Match>)> = vec![];
+        for word in words {
+            let mut matches: Vec<Match> =
+                tokens.iter().filter_map(|token| self.matched(word, token, deep)).collect();
+            let Some(least) = matches.iter().map(|m| m.typos).min() else {
+                if !word.optional {
+                    return None;
+                }
+                one.missing += 1;
+                continue;
+            };
+            matches.retain(|m| m.typos == least);
+            one.typos += least;
+            one.exact += u32::from(self.is_exact(word, words.len(), &matches));
+            lists.push((word.follows, matches));
+        }
+        let best = self.best_chain(&lists)?;
+        one.proximity = best.0;
+        one.attribute = best.1;
+        if self.attribute_of_all_matches() {
+            one.attribute = lists.iter().flat_map(|(_, l)| l).map(|m| self.place(m)).min()?;
+        }
+        Some(one)
+    }
+    fn attribute_of_all_matches(&self) -> bool {
+        let place = |wanted| self.settings.index.ranking.iter().position(|criterion| *criterion == wanted);
+        let by_proximity = flag(&self.query.params, "attributeCriteriaComputedByMinProximity");
+        let first = match (place(Criterion::Attribute), place(Criterion::Proximity)) {
+            (Some(attribute), Some(proximity)) => attribute < proximity,
+            (_, None) => true,
+            (None, _) => false,
+        };
+        first && !by_proximity
+    }
+    /// Every way to choose one match a word: the least sum of distances, then the best attribute on the way.
+    fn best_chain(&self, lists: &[(bool, Vec<Match>)]) -> Option<(u32, (u32, u32))> {
+        let mut best = None;
+        let mut choice = vec![0; lists.len()];
+        'choices: loop {
+            let chosen: Vec<&Match> = lists.iter().zip(&choice).map(|((_, list), &i)| &list[i]).collect();
+            let apart = lists.iter().enumerate().any(|(i, (follows, _))| {
+                let next = |a: &Match, b: &Match| a.attribute == b.attribute && a.word + 1 == b.word;
+                *follows && i > 0 && !next(chosen[i - 1], chosen[i])
+            });
+            if !apart {
+                let sum = chosen.windows(2).map(|pair| self.distance(pair[0], pair[1])).sum();
+                let attribute = chosen.iter().map(|m| self.place(m)).min()?;
+                best = best.into_iter().chain([(sum, attribute)]).min();
+            }
+            for (i, (_, list)) in lists.iter().enumerate() {
+                choice[i] += 1;
+                if choice[i] < list.len() {
+                    continue 'choices;
+                }
+                choice[i] = 0;
+            }
+            return best;
+        }
+    }
+    fn distance(&self, a: &Match, b: &Match) -> u32 {
+        if a.attribute != b.attribute {
+            return 8;
+        }
+        let steps = if b.word > a.word { b.word - a.word } else { a.word - b.word + 1 };
+        let least = self.query.params.get("minProximity").and_then(Value::as_u64).unwrap_or(1) as u32;
+        steps.max(least).min(8)
+    }
+    fn place(&self, m: &Match) -> (u32, u32) {
+        let attributes = &self.settings.index.searchable_attributes;
+        if attributes.is_empty() {
+            return (0, 0);
+        }
+        let ordered = attributes.iter().filter(|a| u32::from(a.priority) == m.attribute).all(|a| a.ordered);
+        (m.attribute, if ordered { m.word } else { 0 })
+    }
+    fn is_exact(&self, word: &Wanted, words: usize, matches: &[Match]) -> bool {
+        let disabled = self.numbers_of("disableExactOnAttributes");
+        let mut exact = matches.iter().filter(|m| m.exact && !disabled.contains(&m.attribute));
+        if words > 1 {
+            return exact.next().is_some();
+        }
+        match self.query.params.get("exactOnSingleWordQuery").and_then(Value::as_str) {
+            Some("none") => false,
+            Some("word") => word.text.len() >= 3 && exact.next().is_some(),
+            _ => exact.any(|m| m.whole),
+        }
+    }
+    /// Numbers of the attributes that a setting or parameter lists.
+    fn numbers_of(&self, name: &str) -> Vec<u32> {
+        let listed = self.query.params.get(name).or_else(|| self.settings.document.get(name));
+        let listed: Vec<&str> =
+            listed.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+        let attributes = self.settings.index.searchable_attributes.iter();
+        let named = attributes.filter(|a| {
+            listed.iter().any(|path| a.path == *path || a.path.starts_with(&format!("{path}.")))
+        });
+        named.map(|a| u32::from(a.priority)).collect()
+    }
+    fn matched(&self, word: &Wanted, token: &Token, deep: bool) -> Option<Match> {
+        let restricted = self.numbers_of("restrictSearchableAttributes");
+        if !restricted.is_empty() && !restricted.contains(&token.attribute) {
+            return None;
+        }
+        let prefix = word.prefix && !self.numbers_of("disablePrefixOnAttributes").contains(&token.attribute);
+        let typos = if token.text == word.text || (prefix && token.text.starts_with(&word.text)) {
+            0
+        } else {
+            let needed = edits(&word.text, &token.text, prefix);
+            let same_first = token.text[0] == word.text[0];
+            let allowed = if same_first || deep { word.edits } else { word.edits.min(1) };
+            if needed > allowed || self.numbers_of("disableTypoToleranceOnAttributes").contains(&token.attribute) {
+                return None;
+            }
+            needed as u32 + u32::from(!same_first)
+        };
+        let Token { attribute, word: place, whole, .. } = *token;
+        Some(Match { typos, exact: token.text == word.text, attribute, word: place, whole })
+    }
+    /// The words of a record with their places.
+    fn tokens(&self, record: &Value) -> Vec<Token> {
+        let mut tokens = vec![];
+        let attributes = &self.settings.index.searchable_attributes;
+        let add = |value: &Value, attribute: u32, next: &mut u32, tokens: &mut Vec<Token>| {
+            let text = match value {
+                Value::String(text) => text.clone(),
+                Value::Number(number) => number.to_string(),
+                _ => return,
+            };
+            let split = |c: char| !c.is_alphanumeric();
+            let words: Vec<&str> = text.split(split).filter(|word| !word.is_empty()).collect();
+            for (i, word) in words.iter().enumerate() {
+                let text = chars(&word.to_lowercase());
+                tokens.push(Token { text, attribute, word: *next + i as u32, whole: words.len() == 1 });
+            }
+            if !words.is_empty() {
+                *next += words.len() as u32 + 8;
+            }
+        };
+        let numbers: Vec<u32> = attributes.iter().map(|a| u32::from(a.priority)).collect();
+        let mut next = [0u32; 32];
+        for (attribute, &number) in attributes.iter().zip(&numbers) {
+            let mut value = Some(record);
+            for member in attribute.path.split('.') {
+                value = value.and_then(|value| value.get(member));
+            }
+            let mut leaves = vec![];
+            value.iter().for_each(|value| collect(value, &mut leaves));
+            leaves.iter().for_each(|leaf| add(leaf, number, &mut next[number as usize], &mut tokens));
+        }
+        if attributes.is_empty() {
+            for (name, value) in record.as_object().unwrap() {
+                let mut leaves = vec![];
+                collect(value, &mut leaves);
+                if name != "_geoloc" {
+                    leaves.iter().for_each(|leaf| add(leaf, 0, &mut next[0], &mut tokens));
+                }
+            }
+        }
+        tokens
+    }
+    fn metres(&self, record: &Value) -> Option<u32> {
+        self.query.params.get("aroundLatLng")?;
+        let point = (record["_geoloc"]["lat"].as_f64()?, record["_geoloc"]["lng"].as_f64()?);
+        Some(haversine((5.1, 4.9), point) as u32)
+    }
+    /// The radius that acts; automatic ones hold all of these few records.
+    fn radius(&self, _records: &[Value]) -> u32 {
+        self.query.params.get("aroundRadius").and_then(Value::as_u64).map_or(u32::MAX, |radius| radius as u32)
+    }
+    fn passes(&self, record: &Value, radius: u32) -> bool {
+        let params = &self.query.params;
+        let point = record["_geoloc"]["lat"].as_f64().zip(record["_geoloc"]["lng"].as_f64());
+        if params.contains_key("aroundLatLng") && self.metres(record).is_none_or(|metres| metres > radius) {
+            return false;
+        }
+        if params.contains_key("insideBoundingBox")
+            && !point.is_some_and(|(lat, lng)| (2.1..=8.1).contains(&lat) && (2.1..=7.1).contains(&lng))
+        {
+            return false;
+        }
+        // a triangle with two sides along the axes
+        if params.contains_key("insidePolygon")
+            && !point.is_some_and(|(lat, lng)| {
+                lat > 0.1 && lng > 0.1 && (lat - 0.1) / 9.2 + (lng - 0.1) / 9.1 < 1.0
+            })
+        {
+            return false;
+        }
+        self.query.filter.iter().all(|group| group.iter().any(|atom| holds(atom, record)))
+    }
+    fn score(&self, record: &Value) -> u32 {
+        let sum = flag(&self.query.params, "sumOrFiltersScores");
+        let group = |group: &Vec<Atom>| {
+            let scores = group.iter().filter(|atom| holds(atom, record)).map(|atom| atom.score);
+            if sum { scores.sum() } else { scores.max().unwrap_or(0) }
+        };
+        self.query.filter.iter().chain(&self.query.optional).map(group).sum()
+    }
+}
+fn occurs(phrase: &[Vec<char>], tokens: &[Token]) -> bool {
+    tokens.iter().filter(|token| token.text == phrase[0]).any(|first| {
+        (1..phrase.len()).all(|i| {
+            let at = |token: &&Token| token.attribute == first.attribute && token.word == first.word + i as u32;
+            tokens.iter().filter(at).any(|token| token.text == phrase[i])
+        })
+    })
+}
+fn collect<'v>(value: &'v Value, out: &mut Vec<&'v Value>) {
+    match value {
+        Value::Array(list) => list.iter().for_each(|value| collect(value, out)),
+        Value::Object(members) => members.values().for_each(|value| collect(value, out)),
+        leaf => out.push(leaf),
+    }
+}
+fn haversine(a: (f64, f64), b: (f64, f64)) -> f64 {
+    let (lat_a, lat_b) = (a.0.to_radians(), b.0.to_radians());
+    let (d_lat, d_lng) = (lat_b - lat_a, (b.1 - a.1).to_radians());
+    let h = (d_lat / 2.0).sin().powi(2) + lat_a.cos() * lat_b.cos() * (d_lng / 2.0).sin().powi(2);
+    2.0 * 6_371_008.8 * h.sqrt().min(1.0).asin()
+}
+/// Whether a filter test holds for a record, its sign included.
+pub fn holds(atom: &Atom, record: &Value) -> bool {
+    let prices: Vec<f64> = match &record["price"] {
+        Value::Array(list) => list.iter().filter_map(Value::as_f64).collect(),
+        value => value.as_f64().into_iter().collect(),
+    };
+    let found = match &atom.test {
+        Test::Brand(value) => record["brand"].as_str().is_some_and(|brand| brand.eq_ignore_ascii_case(value)),
+        Test::Tag(value) => record["_tags"].as_array().is_some_and(|tags| tags.contains(&json!(value))),
+        Test::Price(op, value) => match *op {
+            "!=" => !prices.is_empty() && prices.iter().all(|price| price != value),
+            "=" => prices.iter().any(|price| price == value),
+            "<" => prices.iter().any(|price| price < value),
+            "<=" => prices.iter().any(|price| price <= value),
+            ">" => prices.iter().any(|price| price > value),
+            _ => prices.iter().any(|price| price >= value),
+        },
+        Test::PriceRange(from, to) => prices.iter().any(|price| price >= from && price <= to),
+    };
+    found != atom.negated
+}
+/// Missing, array and object values come last in both directions.
+fn by_key(key: &SortKey, a: &Value, b: &Value) -> Ordering {
+    let value = |record: &Value| match &record[&key.path] {
+        Value::Number(number) => Some((0, number.as_f64().unwrap(), String::new())),
+        Value::String(text) => Some((1, 0.0, text.to_lowercase())),
+        _ => None,
+    };
+    match (value(a), value(b)) {
+        (Some(a), Some(b)) => {
+            let order = a.partial_cmp(&b).unwrap();
+            if key.descending { order.reverse() } else { order }
+        }
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => Ordering::Equal,
+    }
+}
