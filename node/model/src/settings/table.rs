@@ -323,6 +323,7 @@ pub static ROWS: &[Row] = &[
     row("extensions", Query, Kept(Object), "null", "Kept, without effect."),
     // accepted without effect
     row("primary", Settings, Dropped, "null", "The index that a replica follows; only answers carry it."),
+    row("version", Settings, Dropped, "null", "Number in settings that other services export."),
     row("attributeCriteriaComputedBy", Settings, Dropped, "null", DROPPED_DOC).single(),
     row("placeholders", Settings, Dropped, "null", DROPPED_DOC),
     row("altCorrections", Settings, Dropped, "null", DROPPED_DOC),

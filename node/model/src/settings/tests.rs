@@ -104,6 +104,27 @@ fn c4_8_legacy_names_and_forms_are_translated_or_dropped() {
     assert_eq!(both.document["searchableAttributes"], json!(["new"]));
 }
 
+/// What `getSettings` of the hosted service gives is what users bring along.
+#[test]
+fn exported_settings_are_accepted() {
+    let exported = json!({
+        "minWordSizefor1Typo": 4, "minWordSizefor2Typos": 8, "hitsPerPage": 20, "maxValuesPerFacet": 100, "version": 2,
+        "searchableAttributes": ["unordered(title)"], "attributesToIndex": null, "numericAttributesToIndex": null,
+        "attributesToRetrieve": null, "distinct": true, "unretrievableAttributes": null, "optionalWords": null,
+        "attributesForFaceting": [], "attributesToSnippet": ["content:10"], "attributesToHighlight": null,
+        "paginationLimitedTo": 1000, "attributeForDistinct": "key", "exactOnSingleWordQuery": "attribute",
+        "ranking": ["typo", "geo", "words", "filters", "proximity", "attribute", "exact", "custom"],
+        "customRanking": null, "separatorsToIndex": "", "removeWordsIfNoResults": "none", "queryType": "prefixLast",
+        "highlightPreTag": "<em>", "highlightPostTag": "</em>", "snippetEllipsisText": "", "primary": "other",
+        "alternativesAsExact": ["ignorePlurals", "singleWordSynonym"], "replicas": ["virtual(a)", "b"]
+    });
+    let body = serde_json::to_vec(&exported).unwrap();
+    let settings = Settings::default().merge(&Settings::parse_body(&body).unwrap()).unwrap();
+    assert_eq!(settings.index.searchable_attributes[0].path, "title");
+    assert!(!settings.document.contains_key("version") && !settings.document.contains_key("primary"));
+    assert_eq!(settings.answer(2)["replicas"], json!(["virtual(a)", "b"]));
+}
+
 #[test]
 fn c4_9_wrong_bodies_name_the_place() {
     let single = "String is supported only for attributes, attributesToRetrieve, unretrievableAttributes, attributesToHighlight, attributesToSnippet, ranking, customRanking, attributesForFaceting, removeWordsIfNoResults, attributeCriteriaComputedBy, queryType, reRankingApplyFilter attributes near line:1 column:23";
