@@ -38,6 +38,8 @@ pub struct GroupApply<M> {
     staging: Staging,
     /// The last entry that was taken.
     taken: u64,
+    /// The small state reflected everything through here when the group was opened.
+    known: u64,
     /// Log index and term of the last entry that the machine reflects.
     last: (u64, u64),
     /// Applied batches of several parts that the machine may need again after a crash.
@@ -50,6 +52,7 @@ pub struct GroupApply<M> {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Gathered {
+    commands: u64,
     entries: u64,
     bytes: u64,
 }
@@ -69,6 +72,7 @@ impl<M: Machine> GroupApply<M> {
         let cut = CutBatches::load(&place.tree)?;
         let replay_from = cut.whole(machine.replay_from()?);
         Ok(GroupApply {
+            known: machine.applied(),
             machine,
             place,
             staging: Staging::default(),
@@ -110,6 +114,7 @@ impl<M: Machine> GroupApply<M> {
                 self.machine.apply(at, whole.command)?;
                 self.last = (log_index, term);
                 self.cut.note(whole.first, log_index);
+                self.gathered.commands += 1;
             }
             None if self.staging.first().is_none() => {
                 self.machine.pass(log_index);
@@ -125,7 +130,13 @@ impl<M: Machine> GroupApply<M> {
     }
 
     /// Puts the state as of the last whole command into the working store.
+    ///
+    /// Not while known commands are replayed: nothing is new to the store then, and the machine cannot tell yet which of
+    /// the commands to come are not durable.
     pub fn checkpoint(&mut self) -> Result<(), Failure> {
+        if self.taken < self.known {
+            return Ok(());
+        }
         // first what the position written next depends on
         self.cut.keep(self.machine.durable_through(), &self.place.tree)?;
         self.machine.checkpoint()
@@ -137,9 +148,9 @@ impl<M: Machine> GroupApply<M> {
     pub fn dump(&mut self, when: DumpWhen) -> Result<Option<u64>, Failure> {
         let due = match when {
             DumpWhen::Due => self.gathered.entries >= DUMP_ENTRIES || self.gathered.bytes >= DUMP_BYTES,
-            DumpWhen::Now => self.gathered.entries > 0,
+            DumpWhen::Now => self.gathered.commands > 0,
         };
-        if !due {
+        if !due || self.taken < self.known {
             return Ok(None);
         }
         // before the checkpoint, so that what the dump says about replay is at least this
@@ -166,8 +177,14 @@ impl<M: Machine> GroupApply<M> {
 
     /// Makes everything durable, closes the machine and dumps a last time; returns through where the log may be cut.
     pub fn close(&mut self) -> Result<Option<u64>, Failure> {
+        if self.taken < self.known {
+            return Ok(None);
+        }
         self.machine.close()?;
         self.dump(DumpWhen::Now)
     }
 }
 
+
+#[cfg(test)]
+mod tests;

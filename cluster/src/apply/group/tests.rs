@@ -1,0 +1,237 @@
+//! A group over a machine that only remembers, so that crashes can be put between any two steps.
+
+use super::*;
+use crate::command::{Command, Entry, MetaCommand};
+use bytes::Bytes;
+use quorate_model::RecordOp;
+use quorate_node::ops::IndexCommand;
+use quorate_store::files::RealFiles;
+use quorate_store::kv::{Batch, Kv};
+use quorate_store::layout;
+use std::path::Path;
+
+const ROW: &[u8] = b"t";
+const REPLAY: &[u8] = b"p";
+
+/// Keeps the letters of what it applied, in its tree, and lags `lag` commands behind with what is durable elsewhere.
+struct Notes {
+    tree: Tree,
+    letters: String,
+    /// Log indices of the letters.
+    applied_at: Vec<u64>,
+    applied: u64,
+    known: u64,
+    lag: usize,
+    /// What a replay hands over again.
+    again: String,
+}
+
+impl Notes {
+    fn open(tree: Tree, lag: usize) -> Notes {
+        let letters = tree.get(ROW).expect("a tree").map_or_else(String::new, |row| String::from_utf8(row).expect("letters"));
+        let applied = tree.applied();
+        Notes { tree, letters, applied_at: vec![], applied, known: applied, lag, again: String::new() }
+    }
+}
+
+impl Machine for Notes {
+    fn replay_from(&self) -> Result<u64, Failure> {
+        let row = self.tree.get(REPLAY)?;
+        Ok(row.map_or(self.applied, |row| u64::from_le_bytes(row.try_into().expect("eight bytes"))))
+    }
+    fn applied(&self) -> u64 {
+        self.applied
+    }
+    fn apply(&mut self, at: LogPosition, command: Command) -> Result<(), Failure> {
+        let Command::Index(IndexCommand::Records { ops, .. }) = command else {
+            return Err(Failure::Foreign { log_index: at.index });
+        };
+        let mut letters = String::new();
+        for op in ops {
+            let RecordOp::Delete { object_id } = op else { panic!("{op:?}") };
+            letters.push_str(&object_id);
+        }
+        match at.index <= self.known {
+            true => self.again.push_str(&letters),
+            false => self.letters.push_str(&letters),
+        }
+        self.applied_at.push(at.index);
+        self.pass(at.index);
+        Ok(())
+    }
+    fn pass(&mut self, log_index: u64) {
+        self.applied = self.applied.max(log_index);
+    }
+    fn checkpoint(&mut self) -> Result<(), Failure> {
+        let mut batch = Batch::new(self.applied);
+        batch.put(ROW, self.letters.clone());
+        batch.put(REPLAY, self.durable_through().to_le_bytes());
+        Ok(self.tree.apply(&batch)?)
+    }
+    fn durable_through(&self) -> u64 {
+        match self.applied_at.len() >= self.lag && self.lag > 0 {
+            // as a shard says it: everything before the first command that is not durable
+            true => self.applied_at[self.applied_at.len() - self.lag] - 1,
+            false => self.applied,
+        }
+    }
+    fn incarnations(&self) -> Vec<Incarnation> {
+        vec![]
+    }
+    fn close(&mut self) -> Result<(), Failure> {
+        self.checkpoint()
+    }
+}
+
+/// The log that a script stands for: `a` one command, `b/3` one in three parts, `-` an empty entry.
+fn log(script: &str) -> Vec<CommittedEntry> {
+    let mut entries = vec![];
+    for word in script.split(' ') {
+        let (letter, parts) = word.split_once('/').map_or((word, 1), |(l, n)| (l, n.parse().expect("a number")));
+        for part in 0..parts {
+            let ops = vec![RecordOp::Delete { object_id: letter.into() }];
+            let command = Command::Index(IndexCommand::Records { index: 1, ops });
+            let entry = Entry { time_ms: entries.len() as u64 - u64::from(part), part, parts, command };
+            let data = if word == "-" { Bytes::new() } else { entry.encode().into() };
+            entries.push(CommittedEntry { index: entries.len() as u64 + 1, term: 1, data });
+        }
+    }
+    entries
+}
+
+struct Disk {
+    kv: Kv,
+    folder: tempfile::TempDir,
+}
+
+impl Disk {
+    fn new() -> Disk {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (kv, _) = Kv::open(&folder.path().join("state"), RealFiles::shared(), 1 << 20).expect("a store");
+        Disk { kv, folder }
+    }
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+    fn open(&self, lag: usize) -> GroupApply<Notes> {
+        let tree = self.kv.tree(&layout::tree(GroupId(1))).expect("a tree");
+        let place = DumpPlace {
+            group: GroupId(1),
+            tree: tree.clone(),
+            path: self.path().join("1.dump"),
+            files: RealFiles::shared(),
+        };
+        GroupApply::open(Notes::open(tree, lag), place).expect("a group")
+    }
+}
+
+/// Applies a log with a crash after every entry: what came before it is checkpointed or lost, as `kept` says.
+#[test]
+fn every_command_is_applied_once_wherever_a_node_dies() {
+    let script = "- a b/3 c - d/2 e/4";
+    let log = log(script);
+    let disk = Disk::new();
+    for lag in [0, 1, 2, 3] {
+        for crash in 0..=log.len() {
+            for kept in [0, 1, 2, 5] {
+                let case = format!("lag {lag}, crash after {crash}, last checkpoint {kept} entries earlier");
+                let tree = disk.kv.tree(&layout::tree(GroupId(1))).expect("a tree");
+                tree.restore(0, &mut std::iter::empty()).expect("an empty tree");
+                let mut group = disk.open(lag);
+                for (at, entry) in log[..crash].iter().enumerate() {
+                    group.take(entry).expect("applied");
+                    if at + kept < crash {
+                        group.checkpoint().expect("written");
+                    }
+                }
+                drop(group);
+                let mut group = disk.open(lag);
+                // and once more in the middle of the replay
+                let from = group.taken() as usize;
+                assert!(from <= crash, "{case}");
+                if let Some(entry) = log.get(from) {
+                    group.take(entry).expect("applied");
+                    group.checkpoint().expect("written");
+                }
+                drop(group);
+                let mut group = disk.open(lag);
+                let from = group.taken() as usize;
+                for entry in &log[from..] {
+                    group.take(entry).expect("applied");
+                }
+                assert_eq!(group.machine().letters, "abbbcddeeee", "{case}");
+                let again = &group.machine().again;
+                assert!("abbbcddeeee".contains(again.as_str()), "{case}: {again} came again in parts");
+                for (letter, whole) in [("b", "bbb"), ("d", "dd"), ("e", "eeee")] {
+                    assert!(!again.contains(letter) || again.contains(whole), "{case}: {again}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_log_is_cut_only_where_a_restart_can_begin() {
+    // log, lag → how far the log may be cut after a dump at its end
+    for (script, lag, expected) in [
+        ("a b c", 0, Some(3)),
+        ("a b c", 1, Some(2)),
+        ("a b/3 c", 1, Some(4)),
+        ("a b/3", 1, Some(1)),
+        ("a b/3 c", 2, Some(1)),
+        ("b/3", 1, None),
+        ("- -", 0, None),
+    ] {
+        let disk = Disk::new();
+        let mut group = disk.open(lag);
+        for entry in log(script) {
+            group.take(&entry).expect("applied");
+        }
+        assert_eq!(group.dump(DumpWhen::Due).expect("no failure"), None, "nothing is due: {script}");
+        assert_eq!(group.dump(DumpWhen::Now).expect("written"), expected, "{script} lag {lag}");
+        assert_eq!(group.dump(DumpWhen::Now).expect("written"), None, "nothing new: {script}");
+        if let Some(cut) = expected {
+            drop(group);
+            assert!(disk.open(lag).taken() >= cut, "{script} lag {lag}");
+        }
+    }
+}
+
+#[test]
+fn a_batch_under_way_holds_the_log() {
+    let disk = Disk::new();
+    let mut group = disk.open(0);
+    let entries = log("a b c/3");
+    for entry in &entries[..4] {
+        group.take(entry).expect("applied");
+    }
+    assert_eq!((group.taken(), group.machine().applied()), (4, 2));
+    assert_eq!(group.dump(DumpWhen::Now).expect("written"), Some(2));
+    drop(group);
+    let mut group = disk.open(0);
+    assert_eq!(group.taken(), 2);
+    for entry in &entries[2..] {
+        group.take(entry).expect("applied");
+    }
+    assert_eq!(group.machine().letters, "abccc");
+}
+
+#[test]
+fn a_dump_that_cannot_be_written_keeps_the_log_and_damage_is_a_failure() {
+    let disk = Disk::new();
+    let mut group = disk.open(0);
+    for entry in log("a b") {
+        group.take(&entry).expect("applied");
+    }
+    std::fs::create_dir_all(disk.path().join("1.dump/in-the-way")).expect("a folder");
+    assert_eq!(group.dump(DumpWhen::Now).expect("no failure"), None);
+    std::fs::remove_dir_all(disk.path().join("1.dump")).expect("removed");
+    assert_eq!(group.dump(DumpWhen::Now).expect("written"), Some(2));
+
+    let foreign = Entry { time_ms: 1, part: 0, parts: 1, command: Command::Meta(MetaCommand::StartNode) };
+    for (data, expected) in [(foreign.encode(), "not one for this group"), (vec![9; 40], "format 9")] {
+        let entry = CommittedEntry { index: 3, term: 1, data: data.into() };
+        let failure = group.take(&entry).expect_err("a failure").to_string();
+        assert!(failure.contains("log index 3") && failure.contains(expected), "{failure}");
+    }
+}
