@@ -196,3 +196,62 @@ pub fn aligned(bytes: &[u8]) -> OwnedBytes {
     copy[shift..shift + bytes.len()].copy_from_slice(bytes);
     OwnedBytes::new(copy).slice(shift..shift + bytes.len())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Vec<u8> {
+        let mut out = ContainerWriter::new(Vec::new()).unwrap();
+        out.section(7, b"abc").unwrap();
+        out.section(9, bytemuck::cast_slice(&[1u64, 2])).unwrap();
+        out.finish().unwrap()
+    }
+    fn open(bytes: &[u8]) -> Result<Container> {
+        Container::open(Path::new("sample"), aligned(bytes))
+    }
+
+    #[test]
+    fn the_format_is_frozen() {
+        let bytes = sample();
+        assert_eq!(&bytes[..16], b"QRTSEG01\x01\0\0\0\0\0\0\0");
+        assert_eq!((&bytes[64..67], bytes[128], bytes[136]), (&b"abc"[..], 1, 2));
+        let crc = crc32fast::hash(b"abc").to_le_bytes();
+        assert_eq!(
+            &bytes[192..216],
+            [&[7, 0, 0, 0][..], &crc, &64u64.to_le_bytes(), &3u64.to_le_bytes()].concat()
+        );
+        assert_eq!(&bytes[240..252], [&192u64.to_le_bytes()[..], &2u32.to_le_bytes()].concat());
+        assert_eq!((&bytes[256..], bytes.len()), (&b"QRTSEGEN"[..], 264));
+        let file = open(&bytes).unwrap();
+        file.verify().unwrap();
+        assert_eq!(file.slice(&file.range(7)), b"abc");
+        assert_eq!(file.numbers::<u64>(&file.range(9)), [1, 2]);
+        assert!(file.range(8).is_empty());
+    }
+
+    #[test]
+    fn every_changed_byte_of_the_frame_is_found_at_open_and_of_the_content_by_verify() {
+        let bytes = sample();
+        for at in 0..bytes.len() {
+            let mut broken = bytes.clone();
+            broken[at] ^= 0x10;
+            let padding = (67..128).contains(&at) || (144..192).contains(&at);
+            let found = match open(&broken) {
+                Err(_) => true,
+                Ok(file) => (64..192).contains(&at) && file.verify().is_err(),
+            };
+            assert!(found || padding, "byte {at}");
+        }
+        for length in 0..bytes.len() {
+            assert!(open(&bytes[..length]).is_err(), "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn a_newer_version_is_refused_by_name() {
+        let mut bytes = sample();
+        bytes[8] = 2;
+        assert!(matches!(open(&bytes), Err(IndexError::NewerFormat { found: 2, known: 1, .. })));
+    }
+}

@@ -75,22 +75,11 @@ impl IndexError {
     }
     /// Whether space that is freed would help.
     pub fn is_disk_full(&self) -> bool {
-        match self {
-            IndexError::DiskFull { .. } => true,
-            IndexError::Engine(tantivy::TantivyError::IoError(e)) => is_disk_full(e),
-            IndexError::Engine(tantivy::TantivyError::OpenWriteError(
-                tantivy::directory::error::OpenWriteError::IoError { io_error, .. },
-            )) => is_disk_full(io_error),
-            IndexError::Io { .. }
-            | IndexError::Damaged { .. }
-            | IndexError::NewerFormat { .. }
-            | IndexError::Absent { .. }
-            | IndexError::Record { .. }
-            | IndexError::Engine(_) => false,
-        }
+        matches!(self, IndexError::DiskFull { .. })
     }
 }
 
-fn is_disk_full(e: &io::Error) -> bool {
+/// Whether an error of the file system says that no space is left.
+pub(crate) fn is_disk_full(e: &io::Error) -> bool {
     matches!(e.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

@@ -221,9 +221,15 @@ impl Inverted {
         let exact_end = if wide.exact { self.csr_off[wide.lo as usize + 1] as usize } else { 0 };
         let mut keys: Vec<u64> = Vec::with_capacity(4 * TOP);
         let mut worst = u64::MAX;
+        // the exact word may be a whole value elsewhere than at the best place
+        let mut exact = vec![0u64; if wide.exact { self.docs.div_ceil(64) } else { 0 }];
+        for i in self.csr_off[wide.lo as usize] as usize..exact_end {
+            exact[self.csr[i] as usize >> 6] |= u64::from(self.imp[i] & 1) << (self.csr[i] & 63);
+        }
         for i in self.range(wide.lo, wide.hi) {
-            let imp = self.imp[i];
-            let inexact = u64::from(i >= exact_end || imp & 1 == 0);
+            let (doc, imp) = (self.csr[i], self.imp[i]);
+            let inexact =
+                u64::from(exact.get(doc as usize >> 6).is_none_or(|word| word >> (doc & 63) & 1 == 0));
             let key = u64::from(place(imp)) << 40 | inexact << 36 | u64::from(self.csr[i]);
             if key < worst {
                 keys.push(key);

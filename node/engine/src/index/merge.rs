@@ -13,6 +13,8 @@ const SEGMENTS_KEPT: usize = 8;
 const DEAD_FRACTION: u32 = 5;
 /// Documents of a segment that is worth rewriting for its dead ones.
 const DEAD_MIN: u32 = 256;
+/// A big segment is rewritten for small ones beside it once they hold more than one in so many of its records.
+const BIG_FRACTION: u64 = 32;
 /// How much lower than a search the priority of a merge is.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 10;
@@ -22,7 +24,7 @@ const NICE: i32 = 10;
 pub enum MergeGoal {
     /// While writes go on: at most one big and about eight small segments.
     Few,
-    /// When writes have paused: one segment without dead documents.
+    /// When writes have paused: one segment, or a big one beside a small one that is not worth rewriting it for.
     One,
 }
 /// What [`ShardWriter::merge_step`] found.
@@ -74,7 +76,7 @@ impl ShardWriter {
             .name("merge".into())
             .spawn(move || {
                 lower_priority();
-                merge_segments(&overlay, &extractor, &inputs)
+                merge_segments(&overlay, &extractor, &inputs).map_err(|e| overlay.explain(e))
             })
             .map_err(|e| IndexError::io(self.overlay.dir(), e))?;
         self.merge = Some(RunningMerge { sources, thread });
@@ -133,16 +135,17 @@ fn choose(segments: &[Segment], goal: MergeGoal) -> Vec<usize> {
     let mut order: Vec<usize> = (0..segments.len()).collect();
     order.sort_by_key(|&i| segments[i].alive_count());
     let decayed = |s: &Segment| {
-        s.doc_count() - s.alive_count() > s.doc_count() / DEAD_FRACTION && s.doc_count() >= DEAD_MIN
+        s.doc_count() >= DEAD_MIN && s.doc_count() - s.alive_count() > s.doc_count() / DEAD_FRACTION
     };
     match goal {
         MergeGoal::One => {
-            let clean = segments.iter().all(|s| s.alive_count() == s.doc_count());
-            if segments.is_empty() || segments.len() == 1 && (clean || !decayed(&segments[0])) {
-                Vec::new()
-            } else {
-                order
+            let Some((&big, small)) = order.split_last() else { return Vec::new() };
+            let beside: u64 = small.iter().map(|&i| u64::from(segments[i].alive_count())).sum();
+            if !decayed(&segments[big]) && beside * BIG_FRACTION < u64::from(segments[big].alive_count()) {
+                return if small.len() > 1 { small.to_vec() } else { Vec::new() };
             }
+            let alone = small.is_empty() && !decayed(&segments[big]);
+            if alone { Vec::new() } else { order }
         }
         MergeGoal::Few => {
             if segments.len() > SEGMENTS_KEPT + 1 {

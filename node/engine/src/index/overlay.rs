@@ -3,7 +3,7 @@
 //! A crash loses what is only here; the durable commit before it stays whole, and the log fills the gap.
 
 use super::container::aligned;
-use super::error::{IndexError, Result};
+use super::error::{IndexError, Result, is_disk_full};
 use super::segment::Place;
 use parking_lot::Mutex;
 use quorate_store::files::{FileWriter, Files};
@@ -44,6 +44,7 @@ pub(crate) struct Overlay {
     spill: usize,
     pending: Mutex<FxHashMap<String, Pending>>,
     closing: AtomicBool,
+    full: AtomicBool,
 }
 
 impl Overlay {
@@ -63,6 +64,13 @@ impl Overlay {
     /// Makes every further write fail, so that work in the background ends soon.
     pub fn close(&self) {
         self.closing.store(true, Ordering::Relaxed);
+    }
+    /// Names a full disk as such: on its way through the engine an error loses its kind.
+    pub fn explain(&self, error: IndexError) -> IndexError {
+        if self.full.swap(false, Ordering::Relaxed) {
+            return IndexError::DiskFull { path: self.dir.clone() };
+        }
+        error
     }
     /// The folder.
     pub fn dir(&self) -> &Path {
@@ -174,6 +182,18 @@ impl StagedFile {
 }
 impl Write for StagedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.stage(bytes);
+        if written.as_ref().is_err_and(is_disk_full) {
+            self.overlay.full.store(true, Ordering::Relaxed);
+        }
+        written
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+impl StagedFile {
+    fn stage(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.overlay.closing.load(Ordering::Relaxed) {
             return Err(io::Error::other("the shard is being closed"));
         }
@@ -189,9 +209,6 @@ impl Write for StagedFile {
         }
         self.len += bytes.len() as u64;
         Ok(bytes.len())
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 impl TerminatingWrite for StagedFile {

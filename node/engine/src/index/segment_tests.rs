@@ -11,8 +11,7 @@ fn segment(settings: Value, records: &[Value]) -> Segment {
     let dir = tempfile::tempdir().unwrap();
     let settings = Arc::new(Settings::from_document(settings.as_object().unwrap()).unwrap());
     let options = WriterOptions { threads: 1, ..WriterOptions::default() };
-    let mut writer =
-        ShardWriter::open(dir.path(), &settings, RealFiles::shared(), options).unwrap();
+    let mut writer = ShardWriter::open(dir.path(), &settings, RealFiles::shared(), options).unwrap();
     for (i, record) in records.iter().enumerate() {
         let mut record = record.clone();
         let id = format!("{:05}", records.len() - i);

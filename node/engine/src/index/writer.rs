@@ -63,7 +63,16 @@ impl ShardWriter {
         files: Arc<dyn Files>,
         options: WriterOptions,
     ) -> Result<ShardWriter> {
-        files.create_dir_all(dir).map_err(|e| IndexError::io(dir, e))?;
+        Self::open_with(dir, settings, files, options, SPILL_BYTES)
+    }
+    fn open_with(
+        dir: &Path,
+        settings: &Arc<Settings>,
+        files: Arc<dyn Files>,
+        options: WriterOptions,
+        spill_bytes: usize,
+    ) -> Result<ShardWriter> {
+        files.create_dir_durable(dir).map_err(|e| IndexError::io(dir, e))?;
         let durable = Manifest::load(dir)?;
         remove_leftovers(dir, &*files, durable.as_ref())?;
         let segments = match &durable {
@@ -71,7 +80,7 @@ impl ShardWriter {
             None => Vec::new(),
         };
         Ok(ShardWriter {
-            overlay: Overlay::open(dir, files, SPILL_BYTES)?,
+            overlay: Overlay::open(dir, files, spill_bytes)?,
             extractor: Arc::new(Extractor::new(settings)),
             options,
             buffer: FxHashMap::default(),
@@ -170,6 +179,7 @@ impl ShardWriter {
         let index = |part: Vec<(String, Bytes)>| -> Result<Option<Arc<SegmentFile>>> {
             let batch = part.into_iter().map(|(id, record)| extractor.extract(&id, record));
             build_segment(overlay, extractor, batch.collect::<Result<Vec<_>>>()?)
+                .map_err(|e| overlay.explain(e))
         };
         let threads = if puts.len() < PARALLEL_RECORDS { 1 } else { self.options.threads.max(1) };
         if threads == 1 {
@@ -318,7 +328,7 @@ impl ShardWriter {
         let from = self.overlay.dir();
         let Some(manifest) = &self.durable else { return Err(IndexError::Absent { path: from.into() }) };
         let files = self.overlay.files();
-        files.create_dir_all(dir).map_err(|e| IndexError::io(dir, e))?;
+        files.create_dir_durable(dir).map_err(|e| IndexError::io(dir, e))?;
         for name in manifest.file_names() {
             let to = dir.join(name);
             match files.hard_link(&from.join(name), &to) {
@@ -385,6 +395,9 @@ fn remove_leftovers(dir: &Path, files: &dyn Files, durable: Option<&Manifest>) -
     Ok(())
 }
 
+#[cfg(test)]
+#[path = "durability_tests.rs"]
+mod durability_tests;
 #[cfg(test)]
 #[path = "writer_tests.rs"]
 mod tests;

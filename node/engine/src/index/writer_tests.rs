@@ -7,29 +7,29 @@ use quorate_store::files::RealFiles;
 use serde_json::json;
 use std::collections::BTreeMap;
 
-type Model = BTreeMap<String, serde_json::Value>;
+pub(super) type Model = BTreeMap<String, serde_json::Value>;
 
-fn settings() -> Arc<Settings> {
+pub(super) fn settings() -> Arc<Settings> {
     let document = json!({"searchableAttributes": ["name", "unordered(tags)"], "customRanking": ["desc(n)"],
         "attributesForFaceting": ["kind"]});
     Arc::new(Settings::from_document(document.as_object().unwrap()).unwrap())
 }
-fn options() -> WriterOptions {
+pub(super) fn options() -> WriterOptions {
     WriterOptions { memory_bytes: 8 << 20, threads: 2 }
 }
 fn open(dir: &Path) -> ShardWriter {
     ShardWriter::open(dir, &settings(), RealFiles::shared(), options()).unwrap()
 }
-fn record(id: &str, n: i64) -> serde_json::Value {
+pub(super) fn record(id: &str, n: i64) -> serde_json::Value {
     json!({"objectID": id, "name": format!("name {} é{n}", n % 5), "n": n, "kind": format!("K{}", n % 3),
         "_geoloc": {"lat": n % 90, "lng": n % 180}})
 }
-fn put(writer: &mut ShardWriter, id: &str, n: i64) {
+pub(super) fn put(writer: &mut ShardWriter, id: &str, n: i64) {
     writer.put(id, Bytes::from(record(id, n).to_string())).unwrap();
 }
 
 /// Everything a view says must fit the model.
-fn check(view: &ShardView, model: &Model) {
+pub(super) fn check(view: &ShardView, model: &Model) {
     assert_eq!(view.record_count(), model.len() as u64);
     let mut seen = BTreeMap::new();
     for segment in view.segments() {
@@ -99,7 +99,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(24) })]
     #[test]
     fn a_shard_is_a_map(steps in prop::collection::vec(step(), 1..50)) {
         let dir = tempfile::tempdir().unwrap();
