@@ -154,7 +154,8 @@ impl Entry {
         if level > FEATURE_LEVEL {
             return Err(EntryError::Newer(level));
         }
-        let word = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let word =
+            |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
         let time_ms = u64::from(word(3)) | u64::from(word(7)) << 32;
         let command = codec::decode(body, body.len()).map_err(|e| EntryError::Body(e.to_string()))?;
         Ok(Entry { time_ms, part: word(11), parts: word(15), command })
@@ -318,7 +319,8 @@ mod tests {
 
     #[test]
     fn entries_that_cannot_be_read_say_why() {
-        let good = Entry { time_ms: 1, part: 0, parts: 1, command: Command::Meta(MetaCommand::StartNode) }.encode();
+        let good =
+            Entry { time_ms: 1, part: 0, parts: 1, command: Command::Meta(MetaCommand::StartNode) }.encode();
         let changed = |at: usize, to: u8| {
             let mut bytes = good.clone();
             bytes[at] = to;
@@ -349,7 +351,8 @@ mod tests {
             (&[10, 2 * mib, 10], 3),
         ];
         for (sizes, expected) in cases {
-            let ops: Vec<_> = sizes.iter().enumerate().map(|(i, &bytes)| put(&i.to_string(), bytes)).collect();
+            let ops: Vec<_> =
+                sizes.iter().enumerate().map(|(i, &bytes)| put(&i.to_string(), bytes)).collect();
             let whole = IndexCommand::Records { index: 7, ops };
             let parts = entries(3, Command::Index(whole.clone()));
             assert_eq!(parts.len(), expected, "{sizes:?}");

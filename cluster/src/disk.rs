@@ -72,7 +72,9 @@ impl DiskGuard {
         match space::of(&self.folder) {
             Ok(space) => self.free_bytes.store(space.free_bytes, Ordering::Release),
             // a disk that cannot be asked is not called full; a write will find out
-            Err(error) => tracing::warn!(%error, folder = %self.folder.display(), "cannot read the free space"),
+            Err(error) => {
+                tracing::warn!(%error, folder = %self.folder.display(), "cannot read the free space")
+            }
         }
     }
 }
@@ -86,9 +88,12 @@ mod tests {
         let folder = std::env::temp_dir();
         let free = DiskGuard::new(&folder, 0).free_bytes();
         assert!(free > 0 && free < u64::MAX);
-        for (reserve, add, remove) in
-            [(0, true, true), (free / 2, true, true), (free.saturating_mul(2), false, true), (u64::MAX, false, false)]
-        {
+        for (reserve, add, remove) in [
+            (0, true, true),
+            (free / 2, true, true),
+            (free.saturating_mul(2), false, true),
+            (u64::MAX, false, false),
+        ] {
             let guard = DiskGuard::new(&folder, reserve);
             assert_eq!(guard.admit(Purpose::Add).is_ok(), add, "{reserve}");
             assert_eq!(guard.admit(Purpose::Remove).is_ok(), remove, "{reserve}");

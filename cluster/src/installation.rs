@@ -43,9 +43,11 @@ pub async fn settle(running: &mut Running, options: &ServiceOptions) -> Result<S
         set_up(running, options).await?;
     }
     let meta = running.router.meta();
-    let installation = meta.installation.clone().ok_or_else(|| Error::internal("the first start left nothing"))?;
+    let installation =
+        meta.installation.clone().ok_or_else(|| Error::internal("the first start left nothing"))?;
     refuse_other_app(&running.folder, options, &installation.app_id)?;
-    let replaced_admin_key = !first_start && settle_admin_key(running, options, installation.admin_key).await?;
+    let replaced_admin_key =
+        !first_start && settle_admin_key(running, options, installation.admin_key).await?;
     let started = MetaCommand::StartNode;
     let start = running.router.propose_meta(started, Purpose::Remove, write_deadline()).await;
     // an almost full disk must not keep a node from serving reads
@@ -61,7 +63,12 @@ pub async fn settle(running: &mut Running, options: &ServiceOptions) -> Result<S
     Ok(Started {
         app_id: installation.app_id.clone(),
         admin_key_path: running.folder.layout().admin_key(),
-        search_key: meta.keys.values().filter(searches_only).min_by_key(|key| key.created_at).map(|key| key.value.clone()),
+        search_key: meta
+            .keys
+            .values()
+            .filter(searches_only)
+            .min_by_key(|key| key.created_at)
+            .map(|key| key.value.clone()),
         replaced_admin_key,
         first_start,
         warnings: std::mem::take(&mut running.warnings),
@@ -132,6 +139,9 @@ async fn settle_admin_key(running: &mut Running, options: &ServiceOptions, diges
     if admin_key == digest {
         return Ok(false);
     }
-    running.router.propose_meta(MetaCommand::SetAdminKey { admin_key }, Purpose::Remove, write_deadline()).await?;
+    running
+        .router
+        .propose_meta(MetaCommand::SetAdminKey { admin_key }, Purpose::Remove, write_deadline())
+        .await?;
     Ok(true)
 }

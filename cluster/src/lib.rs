@@ -20,5 +20,6 @@ mod tasks;
 mod write;
 
 pub use service::{
-    CallerOp, Health, IndexInfo, IndexOperation, ObjectRequest, ReadRights, Receipt, Service, ServiceOptions, Started,
+    CallerOp, Health, IndexInfo, IndexOperation, ObjectRequest, ReadRights, Receipt, Service, ServiceOptions,
+    Started,
 };

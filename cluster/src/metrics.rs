@@ -16,7 +16,10 @@ static APPLIED: LazyLock<IntGaugeVec> = LazyLock::new(|| {
     registered(IntGaugeVec::new(opts, &["group"]).expect("a valid metric"))
 });
 static FREE: LazyLock<IntGauge> = LazyLock::new(|| {
-    registered(IntGauge::new("quorate_disk_free_bytes", "Free bytes of the data folder's disk.").expect("a valid metric"))
+    registered(
+        IntGauge::new("quorate_disk_free_bytes", "Free bytes of the data folder's disk.")
+            .expect("a valid metric"),
+    )
 });
 static INDICES: LazyLock<IntGauge> = LazyLock::new(|| {
     registered(IntGauge::new("quorate_indices", "Names in the catalogue.").expect("a valid metric"))

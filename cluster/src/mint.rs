@@ -133,7 +133,10 @@ mod tests {
     #[test]
     fn key_strings_and_application_ids_have_their_shape() {
         let key = key_string();
-        assert!(key.len() == 32 && key.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)), "{key}");
+        assert!(
+            key.len() == 32 && key.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)),
+            "{key}"
+        );
         assert_ne!(key, key_string());
         let id = app_id();
         assert!(id.len() == 10 && id.as_bytes()[0].is_ascii_uppercase(), "{id}");

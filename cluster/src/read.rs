@@ -107,7 +107,9 @@ pub async fn indices(router: &Router, node: &Node) -> Result<Vec<IndexInfo>> {
         meta.catalogue.iter().map(|(name, row)| (name.clone(), row.clone())).collect();
     rows.sort_by(|(a, _), (b, _)| a.cmp(b));
     let figures = node.clone();
-    node.pool().run(move |_| rows.into_iter().map(|(name, row)| index_info(&figures, name, &row)).collect()).await
+    node.pool()
+        .run(move |_| rows.into_iter().map(|(name, row)| index_info(&figures, name, &row)).collect())
+        .await
 }
 
 fn index_info(node: &Node, name: IndexName, row: &IndexRow) -> Result<IndexInfo> {

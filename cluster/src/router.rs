@@ -91,7 +91,12 @@ impl Router {
     }
 
     /// Changes what the installation knows; returns when this node knows it too.
-    pub async fn propose_meta(&self, command: MetaCommand, purpose: Purpose, deadline: Instant) -> Result<Accepted> {
+    pub async fn propose_meta(
+        &self,
+        command: MetaCommand,
+        purpose: Purpose,
+        deadline: Instant,
+    ) -> Result<Accepted> {
         let group = &self.groups[0];
         let accepted = self.propose(group, Command::Meta(command), purpose, deadline).await?;
         group.wait_applied(accepted.task_id.log_index(), deadline).await?;

@@ -12,7 +12,8 @@ use crate::tasks;
 use crate::write;
 use parking_lot::Mutex;
 use quorate_model::{
-    ApiKey, Error, FacetHits, IndexName, RecordOp, Result, SearchParams, SearchResults, Settings, TaskId, limits,
+    ApiKey, Error, FacetHits, IndexName, RecordOp, Result, SearchParams, SearchResults, Settings, TaskId,
+    limits,
 };
 use quorate_node::Node;
 use quorate_raft::Role;

@@ -16,11 +16,11 @@ use quorate_node::{Node, NodeOptions};
 use quorate_raft::{
     CommitSink, CommittedEntry, GroupOptions, Leadership, RaftHost, RaftOptions, SnapshotImage,
 };
+use quorate_store::dump;
 use quorate_store::files::Files;
 use quorate_store::identity::DataFolder;
 use quorate_store::kv::{Kv, Start, Tree};
 use quorate_store::layout::{self, Layout};
-use quorate_store::dump;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -68,7 +68,8 @@ pub async fn start(options: &ServiceOptions) -> Result<Running> {
     let mut warnings = vec![];
     let (kv, trees) = open_state(&layout, &options.files, &mut warnings)?;
     let node = Node::open(node_options(options, &layout, kv.clone()))?;
-    let host = RaftHost::open(RaftOptions::new(&layout.raft())).map_err(|e| Error::internal(e.to_string()))?;
+    let host =
+        RaftHost::open(RaftOptions::new(&layout.raft())).map_err(|e| Error::internal(e.to_string()))?;
     let arbiters: Vec<Arbiter> = (0..apply_threads()).map(|_| Arbiter::new()).collect();
 
     let self_id = member_id(&folder);
@@ -119,15 +120,21 @@ fn member_id(folder: &DataFolder) -> u64 {
 }
 
 /// Opens the working store and brings every tree at least to its dump.
-fn open_state(layout: &Layout, files: &Arc<dyn Files>, warnings: &mut Vec<String>) -> Result<(Kv, Vec<Tree>)> {
-    let had_log = layout.raft().exists();
+fn open_state(
+    layout: &Layout,
+    files: &Arc<dyn Files>,
+    warnings: &mut Vec<String>,
+) -> Result<(Kv, Vec<Tree>)> {
+    let had_log = std::fs::read_dir(layout.raft()).is_ok_and(|mut entries| entries.next().is_some());
     let (kv, found) = Kv::open(&layout.state(), files.clone(), KV_CACHE_BYTES)?;
     if let Start::Rebuild { reason } = &found
         && had_log
     {
         warnings.push(format!("the small state is rebuilt from its dumps and the log: {reason}"));
     }
-    files.create_dir_all(&layout.dumps()).map_err(|e| Error::internal(format!("cannot create dumps: {e}")))?;
+    files
+        .create_dir_all(&layout.dumps())
+        .map_err(|e| Error::internal(format!("cannot create dumps: {e}")))?;
     let mut trees = Vec::new();
     for number in 0..=limits::PLACEMENT_GROUPS {
         let group = GroupId(number);
@@ -210,7 +217,10 @@ impl Running {
                 if applied > seen {
                     (seen, since) = (applied, Instant::now());
                 } else if since.elapsed() > STALL {
-                    return Err(Error::internal(format!("group {} stopped at log index {applied}", group.id)));
+                    return Err(Error::internal(format!(
+                        "group {} stopped at log index {applied}",
+                        group.id
+                    )));
                 }
             }
         }

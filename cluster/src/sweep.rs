@@ -85,9 +85,14 @@ async fn after_start(router: &Router) -> Result<()> {
             continue;
         }
         let meta = router.meta();
-        let known: std::collections::BTreeSet<Incarnation> =
-            meta.catalogue.iter().map(|(_, row)| row.incarnation).chain(meta.reserved.keys().copied()).collect();
-        for incarnation in held.into_iter().filter(|it| !known.contains(it) && !meta.doomed.contains_key(it)) {
+        let known: std::collections::BTreeSet<Incarnation> = meta
+            .catalogue
+            .iter()
+            .map(|(_, row)| row.incarnation)
+            .chain(meta.reserved.keys().copied())
+            .collect();
+        for incarnation in held.into_iter().filter(|it| !known.contains(it) && !meta.doomed.contains_key(it))
+        {
             tracing::info!(group = group.id.0, incarnation, "dropping an index that no name stands for");
             drop_index(router, group.id, incarnation).await?;
         }

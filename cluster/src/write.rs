@@ -122,7 +122,12 @@ async fn carry_out(router: &Router, sweeper: &Sweeper, name: &IndexName, plan: P
 }
 
 /// Applies operations to one index, in order and as one.
-pub async fn records(router: &Router, sweeper: &Sweeper, name: &IndexName, ops: Vec<CallerOp>) -> Result<Receipt> {
+pub async fn records(
+    router: &Router,
+    sweeper: &Sweeper,
+    name: &IndexName,
+    ops: Vec<CallerOp>,
+) -> Result<Receipt> {
     let (mut plan, mut object_ids) = (Plan::default(), Vec::with_capacity(ops.len()));
     for op in ops {
         object_ids.extend(plan.take(op, router.mint()));
@@ -135,7 +140,11 @@ pub async fn records(router: &Router, sweeper: &Sweeper, name: &IndexName, ops: 
 pub type ManyReceipt = (BTreeMap<IndexName, TaskId>, Vec<String>, String);
 
 /// Applies operations to several indices: in order and as one for each, independent of each other.
-pub async fn many(router: &Router, sweeper: &Sweeper, ops: Vec<(IndexName, CallerOp)>) -> Result<ManyReceipt> {
+pub async fn many(
+    router: &Router,
+    sweeper: &Sweeper,
+    ops: Vec<(IndexName, CallerOp)>,
+) -> Result<ManyReceipt> {
     let (mut plans, mut object_ids) = (BTreeMap::<IndexName, Plan>::new(), Vec::with_capacity(ops.len()));
     for (name, op) in ops {
         object_ids.extend(plans.entry(name).or_default().take(op, router.mint()));
@@ -191,14 +200,18 @@ mod tests {
     #[test]
     fn a_batch_names_its_records_in_order_and_mints_missing_ids() {
         let (mint, mut plan) = (Mint::new(5), Plan::default());
-        let ops = [put(Some("x")), put(None), CallerOp::Ready(RecordOp::Clear), delete_object("y"), put(None)];
+        let ops =
+            [put(Some("x")), put(None), CallerOp::Ready(RecordOp::Clear), delete_object("y"), put(None)];
         let named: Vec<_> = ops.into_iter().filter_map(|op| plan.take(op, &mint)).collect();
         assert_eq!((named.len(), named[0].as_str(), named[2].as_str()), (4, "x", "y"));
         assert!(named[1].len() == 26 && named[3] > named[1], "{named:?}");
         let IndexCommand::Records { index: 9, ops } = plan.command(9) else { panic!("not records") };
         let RecordOp::Put { object_id, record } = &ops[1] else { panic!("{ops:?}") };
         let record: Value = serde_json::from_slice(record).expect("JSON");
-        assert_eq!((object_id, &record["objectID"], &record["a"]), (&named[1], &named[1].as_str().into(), &1.into()));
+        assert_eq!(
+            (object_id, &record["objectID"], &record["a"]),
+            (&named[1], &named[1].as_str().into(), &1.into())
+        );
     }
 
     #[test]

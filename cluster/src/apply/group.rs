@@ -185,6 +185,5 @@ impl<M: Machine> GroupApply<M> {
     }
 }
 
-
 #[cfg(test)]
 mod tests;

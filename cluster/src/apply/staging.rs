@@ -121,7 +121,8 @@ mod tests {
             let (mut staging, mut applied) = (Staging::default(), vec![]);
             for (at, text) in log.split(' ').enumerate() {
                 let whole = staging.take(at as u64 + 1, &entry(text)).expect("own bytes");
-                if let Some(Whole { command: Command::Index(IndexCommand::Records { ops, .. }), .. }) = whole {
+                if let Some(Whole { command: Command::Index(IndexCommand::Records { ops, .. }), .. }) = whole
+                {
                     let ids = ops.iter().map(|op| match op {
                         RecordOp::Delete { object_id } => object_id.as_str(),
                         other => panic!("{other:?}"),

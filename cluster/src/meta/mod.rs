@@ -51,7 +51,9 @@ impl MetaState {
     /// Carries a command out and returns the rows that changed. A command that does not fit changes nothing.
     pub fn apply(&mut self, at: At, command: MetaCommand) -> Vec<RowChange> {
         match command {
-            MetaCommand::SetUp { app_id, admin_key, search_key } => self.set_up(app_id, admin_key, &search_key),
+            MetaCommand::SetUp { app_id, admin_key, search_key } => {
+                self.set_up(app_id, admin_key, &search_key)
+            }
             MetaCommand::StartNode => vec![],
             MetaCommand::SetAdminKey { admin_key } => self.set_admin_key(admin_key),
             MetaCommand::CreateIndex { name, group } => self.create_index(at, name, group),

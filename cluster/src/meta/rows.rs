@@ -75,7 +75,9 @@ impl MetaState {
     pub fn from_rows(rows: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>) -> Result<MetaState, RowError> {
         let mut state = MetaState { catalogue: Catalogue::default(), ..MetaState::default() };
         for (key, value) in rows {
-            state.take_row(&key, &value).ok_or_else(|| RowError(String::from_utf8_lossy(&key).into_owned()))?;
+            state
+                .take_row(&key, &value)
+                .ok_or_else(|| RowError(String::from_utf8_lossy(&key).into_owned()))?;
         }
         Ok(state)
     }

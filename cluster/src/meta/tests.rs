@@ -72,7 +72,9 @@ impl Machine {
             .state
             .catalogue
             .iter()
-            .map(|(name, row)| format!("{name}={}@{}/{}", life(&row.incarnation), row.group, row.created_ms / 1_000))
+            .map(|(name, row)| {
+                format!("{name}={}@{}/{}", life(&row.incarnation), row.group, row.created_ms / 1_000)
+            })
             .collect();
         shown.sort();
         if let Some(installation) = &self.state.installation {

@@ -56,7 +56,8 @@ impl Node {
     }
     pub async fn set(&self, index: &str, settings: Value) -> Receipt {
         let Value::Object(changes) = settings else { panic!("{settings} is no object") };
-        let receipt = self.service.set_settings(&name(index), changes, false).await.expect("accepted settings");
+        let receipt =
+            self.service.set_settings(&name(index), changes, false).await.expect("accepted settings");
         self.published(receipt.task_id).await;
         receipt
     }

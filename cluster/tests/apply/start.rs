@@ -50,7 +50,9 @@ async fn another_admin_key_replaces_the_old_one_and_another_application_id_is_re
 
     let second = Node::open_with(with(None, Some("second-admin-key"))).await;
     assert!(second.started.replaced_admin_key);
-    assert!(second.service.is_admin_key("second-admin-key") && !second.service.is_admin_key("first-admin-key"));
+    assert!(
+        second.service.is_admin_key("second-admin-key") && !second.service.is_admin_key("first-admin-key")
+    );
     assert_eq!(admin_key_file(folder.path()), "second-admin-key");
     second.close().await;
 
@@ -69,7 +71,8 @@ async fn a_folder_in_use_and_bad_options_are_refused() {
     let refused = Service::open(options(folder.path())).await.err().expect("a refusal");
     assert!(refused.message.contains("in use by another process"), "{refused}");
     node.close().await;
-    for (app_id, admin_key) in [(Some(""), None), (Some("a b"), None), (None, Some("short")), (None, Some("with a blank"))]
+    for (app_id, admin_key) in
+        [(Some(""), None), (Some("a b"), None), (None, Some("short")), (None, Some("with a blank"))]
     {
         let bad = ServiceOptions {
             app_id: app_id.map(str::to_owned),

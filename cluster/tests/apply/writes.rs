@@ -131,8 +131,7 @@ async fn a_low_disk_refuses_writes_with_the_reason_and_serves_reads() {
     node.write_through("a", vec![put("x", json!({}))]).await;
     node.close().await;
 
-    let options =
-        ServiceOptions { disk_reserve_bytes: u64::MAX, ..crate::harness::options(folder.path()) };
+    let options = ServiceOptions { disk_reserve_bytes: u64::MAX, ..crate::harness::options(folder.path()) };
     let node = Node::open_with(options).await;
     for ops in [vec![put("y", json!({}))], vec![delete("x")]] {
         let refused = node.service.write_records(&name("a"), ops).await.expect_err("a refusal");

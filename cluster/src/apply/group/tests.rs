@@ -28,7 +28,10 @@ struct Notes {
 
 impl Notes {
     fn open(tree: Tree, lag: usize) -> Notes {
-        let letters = tree.get(ROW).expect("a tree").map_or_else(String::new, |row| String::from_utf8(row).expect("letters"));
+        let letters = tree
+            .get(ROW)
+            .expect("a tree")
+            .map_or_else(String::new, |row| String::from_utf8(row).expect("letters"));
         let applied = tree.applied();
         Notes { tree, letters, applied_at: vec![], applied, known: applied, lag, again: String::new() }
     }
@@ -87,7 +90,8 @@ impl Machine for Notes {
 fn log(script: &str) -> Vec<CommittedEntry> {
     let mut entries = vec![];
     for word in script.split(' ') {
-        let (letter, parts) = word.split_once('/').map_or((word, 1), |(l, n)| (l, n.parse().expect("a number")));
+        let (letter, parts) =
+            word.split_once('/').map_or((word, 1), |(l, n)| (l, n.parse().expect("a number")));
         for part in 0..parts {
             let ops = vec![RecordOp::Delete { object_id: letter.into() }];
             let command = Command::Index(IndexCommand::Records { index: 1, ops });
