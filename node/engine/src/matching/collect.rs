@@ -181,6 +181,8 @@ impl Run<'_> {
         self.sets_decide()
             && self.plan.limit <= SINGLE_LIMIT_MAX
             && self.plan.rules.exact == u32::MAX
+            // a document counts with its fewest typos, whatever a match with more would rank
+            && (self.plan.typos_rank_first || slot.typos_max == 0)
             && !context.ranks(&self.plan.layout)
             && slot.postings < self.thresholds.single
             && slot.intervals.iter().all(|i| all_listed(&self.lists, i.low, i.high))
@@ -220,6 +222,10 @@ impl Run<'_> {
         let mut intervals = slot.intervals.clone();
         intervals.sort_unstable_by_key(|interval| interval.typos);
         let layout = self.plan.layout;
+        let best_place = match self.plan.rules.attributes_rank {
+            true => u32::from(position::place(slot.best_typo_free)),
+            false => 0,
+        };
         for interval in &intervals {
             let tuple =
                 context.complete(0, Tuple { typos: interval.typos.into(), inexact: 1, ..Tuple::default() });
@@ -233,9 +239,16 @@ impl Run<'_> {
             for i in range {
                 let (doc, place) = (lists.csr[i], lists.imp[i]);
                 let attribute = if self.plan.rules.attributes_rank { position::place(place) } else { 0 };
-                let exact = exact_range.contains(&i) && self.single_is_exact(place);
-                let base = if exact { base_exact } else { base };
-                let entry = (base | layout.attribute(attribute.into()), doc);
+                let mut entry = (base | layout.attribute(attribute.into()), doc);
+                if exact_range.contains(&i) && self.single_is_exact(place) {
+                    // another word may give the document a better place: the whole document decides
+                    let best = (base_exact | layout.attribute(best_place), doc);
+                    if !self.top.would_enter(best) || !context.is_allowed(doc) {
+                        continue;
+                    }
+                    let Some(tuple) = self.evaluator.evaluate(doc) else { continue };
+                    entry.0 = layout.key(&context.complete(doc, tuple));
+                }
                 if self.top.would_enter(entry) && context.is_allowed(doc) {
                     self.top.push_again(entry);
                 }
