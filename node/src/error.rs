@@ -15,7 +15,7 @@ pub enum Error {
         /// The shard's folder.
         folder: PathBuf,
         /// What the engine says.
-        source: quorate_engine::index::Error,
+        source: quorate_engine::index::IndexError,
     },
     /// The small-state store.
     #[error("small state: {0}")]

@@ -6,7 +6,7 @@ use crate::progress::Progress;
 use crate::shard::ShardHandle;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
-use quorate_engine::index::ShardView;
+use quorate_engine::index::{IndexError, ShardView};
 use quorate_model::{GroupId, Settings};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -115,9 +115,12 @@ impl IndexState {
             return Ok(view);
         }
         let settings = self.settings.load_full();
-        let shard = ShardView::open(&self.folder, &settings)
-            .map_err(|source| Error::Engine { folder: self.folder.clone(), source })?;
-        let view = Arc::new(IndexView { settings, shard });
+        let shard = match ShardView::open(&self.folder) {
+            Ok(shard) => shard,
+            Err(IndexError::Absent { .. }) => ShardView::default(),
+            Err(source) => return Err(Error::Engine { folder: self.folder.clone(), source }),
+        };
+        let view = Arc::new(IndexView { settings, shard: Arc::new(shard) });
         self.view.store(Some(view.clone()));
         Ok(view)
     }
@@ -133,12 +136,18 @@ impl IndexState {
             self.view.store(Some(Arc::new(IndexView { settings, shard: view.shard.clone() })));
         }
     }
+    /// Ends the shard's thread without keeping what is not durable: what a crash does. For tests of recovery.
+    pub fn abandon_writer(&self) {
+        if let Some(writer) = self.writer.lock().take() {
+            writer.discard();
+        }
+    }
     /// Whether a writer is open or being opened or closed.
     pub(crate) fn has_writer(&self) -> bool {
         self.writer.try_lock().is_none_or(|writer| writer.is_some())
     }
     /// Whether a view is open.
-    pub(crate) fn is_open(&self) -> bool {
+    pub fn is_open(&self) -> bool {
         self.view.load().is_some()
     }
     /// Whether the shard has files.
@@ -150,7 +159,7 @@ impl IndexState {
         if let Some(&log_index) = self.durable.get() {
             return Ok(log_index);
         }
-        let payload = quorate_engine::index::durable_payload(&self.folder)
+        let payload = ShardView::durable(&self.folder)
             .map_err(|source| Error::Engine { folder: self.folder.clone(), source })?;
         Ok(*self.durable.get_or_init(|| payload.map_or(0, |payload| payload.applied)))
     }

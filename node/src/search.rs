@@ -139,6 +139,6 @@ pub fn object(
     rights: ReadRights,
 ) -> Result<Option<Vec<u8>>> {
     Ok(view.shard.get(object_id).map(|record| {
-        quorate_engine::render_record(&record, &view.settings, attributes_to_retrieve, rights.sees_unretrievable)
+        quorate_engine::render_record(record, &view.settings, attributes_to_retrieve, rights.sees_unretrievable)
     }))
 }

@@ -25,8 +25,6 @@ const OP_BYTES: usize = 64;
 const UPKEEP: Duration = Duration::from_millis(500);
 
 /// Something to do, in log order.
-#[derive(Message)]
-#[rtype(result = "()")]
 enum Work {
     /// Record operations of one command; with an asker they are made durable before it is answered.
     Apply { at: WorkPosition, ops: Arc<Vec<RecordOp>>, bytes: usize, done: Option<Sender<Result<()>>> },
@@ -36,6 +34,10 @@ enum Work {
     Link { folder: PathBuf, done: Sender<Result<()>> },
     /// A durable commit.
     Flush { done: Sender<Result<()>> },
+}
+
+impl Message for Work {
+    type Result = ();
 }
 
 /// The running shard.
@@ -77,10 +79,14 @@ impl ShardHandle {
             queued: queued.clone(),
             failing: false,
         };
-        let address = ShardActor::start_in_arbiter(&arbiter.handle(), |context| {
+        let (is_set, wait) = bounded(1);
+        let address = ShardActor::start_in_arbiter(&arbiter.handle(), move |context| {
             context.set_mailbox_capacity(MAILBOX);
+            let _starter_is_gone = is_set.send(());
             actor
         });
+        // Until then the mailbox holds 16 messages, fewer than a start may replay at once.
+        let _thread_is_gone = wait.recv();
         ShardHandle { address, arbiter, queued, state }
     }
     /// What the shard does right now.
@@ -242,9 +248,9 @@ impl Actor for ShardActor {
         self.drain();
         context.run_interval(UPKEEP, |actor, _| {
             actor.drain();
-            if actor.queue() == Queue::Empty && !actor.failing {
-                let tidied = actor.core().and_then(ShardCore::tidy);
-                actor.note("merging segments", &tidied);
+            if !actor.failing {
+                let merged = actor.core().and_then(ShardCore::merge);
+                actor.note("merging segments", &merged);
             }
         });
     }

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::index::{IndexState, IndexView};
 use bytes::Bytes;
-use quorate_engine::index::{Payload, ShardWriter, WriterOptions};
+use quorate_engine::index::{MergeGoal, MergeState, Payload, ShardWriter, WriterOptions};
 use quorate_model::record::{PartialOutcome, apply_partial};
 use quorate_model::{RecordOp, SearchParams, Settings};
 use quorate_store::files::Files;
@@ -27,6 +27,9 @@ pub struct ShardOptions {
 /// The longest time that a stream of writes may hold back a publication.
 const PUBLISH_AT_LATEST: Duration = Duration::from_millis(250);
 
+/// Time without writes after which all segments are merged into one.
+const PAUSED_AFTER: Duration = Duration::from_secs(2);
+
 /// The owner of a shard's writer. Commands arrive in log order.
 pub struct ShardCore {
     state: Arc<IndexState>,
@@ -45,6 +48,8 @@ pub struct ShardCore {
     since_flush_bytes: usize,
     unflushed_since: Option<Instant>,
     unpublished_since: Option<Instant>,
+    /// When the last command was carried out.
+    last_work: Option<Instant>,
 }
 
 impl ShardCore {
@@ -65,6 +70,7 @@ impl ShardCore {
             since_flush_bytes: 0,
             unflushed_since: None,
             unpublished_since: None,
+            last_work: None,
         };
         core.publish()?;
         Ok(core)
@@ -92,6 +98,7 @@ impl ShardCore {
         let now = Instant::now();
         self.unflushed_since.get_or_insert(now);
         self.unpublished_since.get_or_insert(now);
+        self.last_work = Some(now);
     }
 
     fn run(&mut self, ops: &[RecordOp]) -> Result<()> {
@@ -111,10 +118,10 @@ impl ShardCore {
                     }
                 }
                 RecordOp::Delete { object_id } => {
-                    self.writer.delete(object_id).map_err(|e| self.engine(e))?;
+                    self.writer.delete(object_id);
                 }
                 RecordOp::DeleteBy { params } => self.delete_by(params)?,
-                RecordOp::Clear => self.writer.clear().map_err(|e| self.engine(e))?,
+                RecordOp::Clear => self.writer.clear(),
             }
         }
         Ok(())
@@ -129,7 +136,7 @@ impl ShardCore {
         match matching {
             Ok(object_ids) => {
                 for object_id in object_ids {
-                    self.writer.delete(&object_id).map_err(|e| self.engine(e))?;
+                    self.writer.delete(&object_id);
                 }
             }
             // it was checked before it was proposed; should it fail all the same, it fails on every node alike
@@ -161,7 +168,7 @@ impl ShardCore {
         self.unflushed_since.is_some_and(|since| {
             since.elapsed() >= self.options.flush_after
                 || self.since_flush_bytes >= self.options.flush_bytes
-                || self.writer.unflushed_bytes() >= self.options.flush_bytes
+                || self.writer.unflushed_bytes() >= self.options.flush_bytes as u64
         })
     }
 
@@ -201,10 +208,17 @@ impl ShardCore {
         self.writer.link_into(folder).map_err(|e| self.engine(e))
     }
 
-    /// Does one step of background upkeep (merges) while nothing else waits.
-    pub fn tidy(&mut self) -> Result<()> {
-        self.writer.merge_step().map_err(|e| self.engine(e))?;
-        Ok(())
+    /// Does one step of merging: few segments while writes go on, one when they have paused.
+    pub fn merge(&mut self) -> Result<()> {
+        let paused = self.last_work.is_none_or(|at| at.elapsed() >= PAUSED_AFTER);
+        let goal = if paused { MergeGoal::One } else { MergeGoal::Few };
+        match self.writer.merge_step(goal).map_err(|e| self.engine(e))? {
+            MergeState::Idle | MergeState::Running => Ok(()),
+            MergeState::Merged => {
+                self.unflushed_since.get_or_insert_with(Instant::now);
+                self.publish()
+            }
+        }
     }
 
     /// Reopens the writer from its durable state and carries out again what came after it.
@@ -227,7 +241,7 @@ impl ShardCore {
         self.unflushed_since.is_none()
     }
 
-    fn engine(&self, source: quorate_engine::index::Error) -> Error {
+    fn engine(&self, source: quorate_engine::index::IndexError) -> Error {
         Error::Engine { folder: self.state.folder.clone(), source }
     }
 }
@@ -258,7 +272,7 @@ fn open_writer(
     settings: &Arc<Settings>,
 ) -> Result<(ShardWriter, Payload)> {
     let engine = |source| Error::Engine { folder: state.folder.clone(), source };
-    let mut writer = ShardWriter::open(&state.folder, settings, options.files.clone(), options.writer.clone())
+    let mut writer = ShardWriter::open(&state.folder, settings, options.files.clone(), options.writer)
         .map_err(engine)?;
     let durable =
         writer.durable().unwrap_or(Payload { applied: 0, term: 0, fingerprint: settings.fingerprint() });

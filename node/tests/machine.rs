@@ -1,0 +1,205 @@
+//! Whether commands change a node as they say, and whether a restart at any point ends in the same state.
+
+use quorate_model::{GroupId, RecordOp, SearchParams};
+use quorate_node::{IndexCommand, LogPosition, Node, NodeOptions, PlacementMachine, ReadRights};
+use quorate_store::files::RealFiles;
+use quorate_store::kv::Kv;
+use quorate_store::layout::Layout;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const GROUP: GroupId = GroupId(3);
+
+struct Rig {
+    node: Node,
+    machine: PlacementMachine,
+    log: Vec<IndexCommand>,
+}
+
+impl Rig {
+    /// Opens the folder and replays what the log holds and the node has not kept.
+    fn open(folder: &Path, log: Vec<IndexCommand>) -> Rig {
+        let layout = Layout::new(folder);
+        let files = RealFiles::shared();
+        layout.prepare(&*files).unwrap();
+        let (kv, _) = Kv::open(&layout.state(), files.clone(), 16 << 20).unwrap();
+        let options = NodeOptions {
+            layout,
+            files,
+            kv,
+            search_threads: 1,
+            writer_threads: 1,
+            writer_memory_bytes: 16 << 20,
+        };
+        let node = Node::open(options).unwrap();
+        let mut machine = node.machine(GROUP).unwrap();
+        let from = machine.replay_from().unwrap();
+        for (at, command) in log.iter().enumerate().skip(from as usize) {
+            machine.apply(position(at as u64 + 1), command.clone()).unwrap();
+        }
+        Rig { node, machine, log }
+    }
+    fn apply(&mut self, command: IndexCommand) -> u64 {
+        self.log.push(command.clone());
+        let at = self.log.len() as u64;
+        self.machine.apply(position(at), command).unwrap();
+        at
+    }
+    /// Ends without closing anything, as a killed process does; what the store buffers is kept or lost by chance.
+    fn kill(self) -> Vec<IndexCommand> {
+        for index in self.machine.incarnations() {
+            self.node.index(index).unwrap().abandon_writer();
+        }
+        self.log
+    }
+    fn wait(&self) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let last = self.log.len() as u64;
+        while self.node.visible_through(GROUP) < last {
+            assert!(Instant::now() < deadline, "not visible: {} of {last}", self.node.visible_through(GROUP));
+            std::thread::yield_now();
+        }
+        assert!(self.node.is_visible(GROUP, last));
+        assert!(!self.node.is_visible(GROUP, last + 1));
+    }
+    fn records(&self, index: u64) -> Vec<String> {
+        self.wait();
+        let Ok(view) = self.node.view(index) else {
+            return vec!["gone".into()];
+        };
+        let pool = self.node.pool().clone();
+        let page = wait_for(pool.browse(view, SearchParams::default(), None, ReadRights::default())).unwrap();
+        let mut found: Vec<String> = page.hits.iter().map(|hit| String::from_utf8(hit.to_vec()).unwrap()).collect();
+        found.sort();
+        found
+    }
+}
+
+/// Waits for an answer on a thread of its own: the test's thread drives an actix system.
+fn wait_for<T: Send>(future: impl Future<Output = T> + Send) -> T {
+    let wait = || tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future);
+    std::thread::scope(|scope| scope.spawn(wait).join().unwrap())
+}
+fn position(index: u64) -> LogPosition {
+    LogPosition { index, term: 1, time_ms: 1_700_000_000_000 + index }
+}
+fn put(id: &str, n: u32) -> RecordOp {
+    let record = format!("{{\"n\":{n},\"objectID\":\"{id}\"}}").into_bytes();
+    RecordOp::Put { object_id: id.into(), record }
+}
+fn records(index: u64, ops: Vec<RecordOp>) -> IndexCommand {
+    IndexCommand::Records { index, ops }
+}
+fn settings(index: u64, changes: &str) -> IndexCommand {
+    IndexCommand::Settings { index, changes: changes.into(), replace: false }
+}
+fn partial(id: &str, changes: &str) -> RecordOp {
+    RecordOp::Partial { object_id: id.into(), changes: changes.into(), create: true }
+}
+
+/// Runs the test body on a thread that has an actix system, as apply threads have.
+fn in_system(body: impl FnOnce() + Send + 'static) {
+    actix_rt::System::new().block_on(async move {
+        let arbiter = actix_rt::Arbiter::new();
+        let (done, ended) = tokio::sync::oneshot::channel();
+        arbiter.spawn_fn(move || {
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
+            let _ = done.send(result);
+        });
+        if let Err(panic) = ended.await.unwrap() {
+            std::panic::resume_unwind(panic);
+        }
+    });
+}
+
+fn script() -> Vec<IndexCommand> {
+    vec![
+        records(1, vec![put("a", 1), put("b", 2)]),
+        settings(1, r#"{"attributesForFaceting":["n"],"customRanking":["desc(n)"]}"#),
+        records(1, vec![put("c", 3), partial("a", r#"{"n":{"_operation":"Increment","value":10}}"#)]),
+        records(2, vec![put("x", 1)]),
+        IndexCommand::Copy { from: 1, to: 4 },
+        records(1, vec![RecordOp::Delete { object_id: "b".into() }]),
+        records(1, vec![RecordOp::DeleteBy { params: br#"{"filters":"n:3"}"#.to_vec() }]),
+        IndexCommand::Drop { index: 2 },
+        settings(1, r#"{"hitsPerPage":7}"#),
+        IndexCommand::Sequence {
+            commands: vec![
+                IndexCommand::Settings { index: 4, changes: b"{}".to_vec(), replace: true },
+                records(4, vec![RecordOp::Clear, put("z", 9)]),
+            ],
+        },
+        records(1, vec![partial("a", r#"{"n":{"_operation":"Increment","value":1}}"#)]),
+    ]
+}
+fn assert_end(rig: &Rig) {
+    assert_eq!(rig.records(1), [r#"{"n":12,"objectID":"a"}"#]);
+    assert_eq!(rig.records(2), ["gone"]);
+    assert_eq!(rig.records(4), [r#"{"n":9,"objectID":"z"}"#]);
+    assert_eq!(rig.node.index(1).unwrap().settings.load().document["hitsPerPage"], 7);
+    assert!(rig.node.index(4).unwrap().settings.load().document.is_empty());
+}
+
+#[test]
+fn a_script_of_commands_ends_as_it_says() {
+    in_system(|| {
+        let dir = tempfile::tempdir().unwrap();
+        let mut rig = Rig::open(dir.path(), vec![]);
+        for command in script() {
+            rig.apply(command);
+        }
+        assert_end(&rig);
+        rig.machine.close().unwrap();
+        assert_eq!(rig.machine.durable_through(), rig.log.len() as u64);
+    });
+}
+
+#[test]
+fn killed_after_any_command_with_any_checkpoint_the_rest_gives_the_same_end() {
+    in_system(|| {
+        let script = script();
+        for killed_after in 0..=script.len() {
+            for checkpoint_at in [0, killed_after / 2, killed_after] {
+                let dir = tempfile::tempdir().unwrap();
+                let mut rig = Rig::open(dir.path(), vec![]);
+                for (n, command) in script[..killed_after].iter().enumerate() {
+                    if n == checkpoint_at {
+                        rig.machine.checkpoint().unwrap();
+                    }
+                    rig.apply(command.clone());
+                    if n % 3 == 1 {
+                        rig.wait();
+                    }
+                }
+                if checkpoint_at == killed_after {
+                    rig.machine.checkpoint().unwrap();
+                }
+                let log = rig.kill();
+                let mut rig = Rig::open(dir.path(), log);
+                for command in &script[killed_after..] {
+                    rig.apply(command.clone());
+                }
+                assert_end(&rig);
+            }
+        }
+    });
+}
+
+#[test]
+fn more_indices_than_open_writers_all_keep_their_records() {
+    in_system(|| {
+        let dir = tempfile::tempdir().unwrap();
+        let mut rig = Rig::open(dir.path(), vec![]);
+        let count = quorate_model::limits::OPEN_WRITERS_MAX as u64 + 20;
+        for round in 0..2 {
+            for index in 0..count {
+                rig.apply(records(index, vec![put(&format!("r{round}"), round)]));
+            }
+        }
+        rig.wait();
+        assert!(rig.node.open_counts().0 <= quorate_model::limits::OPEN_WRITERS_MAX);
+        for index in 0..count {
+            assert_eq!(rig.records(index).len(), 2, "index {index}");
+        }
+    });
+}
