@@ -59,6 +59,7 @@ impl Overlay {
             spill,
             pending: Mutex::default(),
             closing: AtomicBool::new(false),
+            full: AtomicBool::new(false),
         }))
     }
     /// Makes every further write fail, so that work in the background ends soon.
