@@ -70,7 +70,8 @@ pub async fn start(options: &ServiceOptions) -> Result<Running> {
     let node = Node::open(node_options(options, &layout, kv.clone()))?;
     let host =
         RaftHost::open(RaftOptions::new(&layout.raft())).map_err(|e| Error::internal(e.to_string()))?;
-    let arbiters: Vec<Arbiter> = (0..apply_threads()).map(|_| Arbiter::new()).collect();
+    // the first one is the meta group's own: a bulk load must not delay the making of an index
+    let arbiters: Vec<Arbiter> = (0..=apply_threads()).map(|_| Arbiter::new()).collect();
 
     let self_id = member_id(&folder);
     let mut groups = Vec::with_capacity(trees.len());
@@ -80,7 +81,7 @@ pub async fn start(options: &ServiceOptions) -> Result<Running> {
     for (number, tree) in trees.into_iter().enumerate() {
         let id = GroupId(number as u16);
         let place = DumpPlace { group: id, tree, path: layout.dump(id), files: options.files.clone() };
-        let arbiter = arbiters[number % arbiters.len()].handle();
+        let arbiter = arbiters[arbiter_of(number, arbiters.len())].handle();
         groups.push(match meta.take() {
             Some(machine) => start_group(&host, machine, place, self_id, &arbiter)?,
             None => {
@@ -95,6 +96,14 @@ pub async fn start(options: &ServiceOptions) -> Result<Running> {
     let running = Running { router, node, sweeper: Sweeper::default(), folder, warnings, parts };
     running.catch_up().await?;
     Ok(running)
+}
+
+/// Spreads the placement groups over all arbiters but the first.
+fn arbiter_of(group: usize, arbiters: usize) -> usize {
+    match group {
+        0 => 0,
+        group => 1 + (group - 1) % (arbiters - 1),
+    }
 }
 
 fn apply_threads() -> usize {
