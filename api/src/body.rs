@@ -10,15 +10,60 @@ use flate2::write::MultiGzDecoder;
 use futures_util::{FutureExt, StreamExt};
 use quorate_model::{Error, ErrorKind, Result};
 use std::io::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Seconds between two pieces of a body before the call is given up.
 const PIECE_S: u64 = 30;
 
+/// Memory that all bodies of a node share, so that many large ones at a time cannot exhaust it.
+#[derive(Debug)]
+pub struct Room {
+    bytes: AtomicUsize,
+    bytes_max: usize,
+}
+/// What one body takes of it; given back when dropped.
+#[derive(Debug)]
+pub struct Taken<'a> {
+    room: &'a Room,
+    bytes: usize,
+}
+impl Room {
+    /// Room for `bytes_max` bytes.
+    pub fn new(bytes_max: usize) -> Self {
+        Room { bytes: AtomicUsize::new(0), bytes_max }
+    }
+    /// Starts with nothing taken.
+    pub fn enter(&self) -> Taken<'_> {
+        Taken { room: self, bytes: 0 }
+    }
+}
+impl Taken<'_> {
+    /// Takes more. Errors: `Unavailable` when there is none left.
+    pub fn grow(&mut self, bytes: usize) -> Result<()> {
+        self.bytes += bytes;
+        let before = self.room.bytes.fetch_add(bytes, Ordering::Relaxed);
+        if before + bytes > self.room.bytes_max {
+            return Err(Error::unavailable("too many large bodies at a time"));
+        }
+        Ok(())
+    }
+}
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        self.room.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
 /// Reads a body of at most `bytes_max` bytes, decompressed.
 ///
-/// Errors: `TooLarge` over the limit; `Invalid` for an unknown or damaged encoding or a broken connection.
-pub async fn read(headers: &HeaderMap, payload: &mut Payload, bytes_max: usize) -> Result<Bytes> {
+/// Errors: `TooLarge` over the limit; `Unavailable` when `room` has none left; `Invalid` for an unknown or damaged encoding or a broken connection.
+pub async fn read(
+    headers: &HeaderMap,
+    payload: &mut Payload,
+    room: &mut Taken<'_>,
+    bytes_max: usize,
+) -> Result<Bytes> {
     let announced =
         headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|bytes| bytes > bytes_max as u64) {
@@ -26,32 +71,36 @@ pub async fn read(headers: &HeaderMap, payload: &mut Payload, bytes_max: usize) 
     }
     let encoding = headers.get(header::CONTENT_ENCODING).map(|value| value.as_bytes());
     match encoding {
-        None | Some(b"" | b"identity") => read_plain(payload, bytes_max).await,
-        Some(b"gzip" | b"x-gzip") => read_gzip(payload, bytes_max).await,
+        None | Some(b"" | b"identity") => read_plain(payload, room, bytes_max).await,
+        Some(b"gzip" | b"x-gzip") => read_gzip(payload, room, bytes_max).await,
         Some(_) => Err(Error::invalid("Content-Encoding is not supported: use gzip or none")),
     }
 }
 
-async fn read_plain(payload: &mut Payload, bytes_max: usize) -> Result<Bytes> {
+async fn read_plain(payload: &mut Payload, room: &mut Taken<'_>, bytes_max: usize) -> Result<Bytes> {
     let Some(first) = next(payload).await? else {
         return Ok(Bytes::new());
     };
     let mut whole: Option<BytesMut> = None;
     let mut len = first.len();
+    room.grow(len)?;
     while len <= bytes_max {
         let Some(piece) = next(payload).await? else {
             return Ok(whole.map_or(first, BytesMut::freeze));
         };
         len += piece.len();
+        room.grow(piece.len())?;
         whole.get_or_insert_with(|| BytesMut::from(&first[..])).extend_from_slice(&piece);
     }
     Err(too_large(bytes_max))
 }
 
-async fn read_gzip(payload: &mut Payload, bytes_max: usize) -> Result<Bytes> {
+async fn read_gzip(payload: &mut Payload, room: &mut Taken<'_>, bytes_max: usize) -> Result<Bytes> {
     let mut inflater = Inflater::new(bytes_max);
     while let Some(piece) = next(payload).await? {
+        let before = inflater.len();
         inflater.push(&piece)?;
+        room.grow(inflater.len() - before)?;
     }
     inflater.finish()
 }
@@ -95,6 +144,9 @@ impl Inflater {
     fn new(bytes_max: usize) -> Self {
         let sink = Bounded { out: Vec::new(), bytes_max, overflowed: false };
         Inflater { decoder: MultiGzDecoder::new(sink), bytes_max, empty: true }
+    }
+    fn len(&self) -> usize {
+        self.decoder.get_ref().out.len()
     }
     fn push(&mut self, piece: &[u8]) -> Result<()> {
         self.empty &= piece.is_empty();
@@ -161,6 +213,17 @@ mod tests {
         // Members one after another count together.
         let two = [gzip(&[0; 600]), gzip(&[0; 600])].concat();
         assert_eq!(inflate(&two, 1_000, 64), Err(ErrorKind::TooLarge));
+    }
+
+    #[test]
+    fn room_is_given_back() {
+        let room = Room::new(100);
+        let mut first = room.enter();
+        assert!(first.grow(60).is_ok());
+        assert_eq!(room.enter().grow(60).map_err(|error| error.kind), Err(ErrorKind::Unavailable));
+        assert!(room.enter().grow(40).is_ok());
+        drop(first);
+        assert!(room.enter().grow(100).is_ok());
     }
 
     #[test]

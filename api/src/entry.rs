@@ -32,18 +32,18 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
     let path = request.uri().path();
     let found = state.router().find(verb(request.method()), path);
     let mut received = 0;
-    let reply = match &found {
+    let row = found.as_ref().ok().map(|found| (found.number, found.route));
+    let reply = match found {
         Ok(found) => {
             let outcome = take(&request, payload.into_inner(), &state, found, started, &mut received).await;
             outcome.unwrap_or_else(|error| failed(&error))
         }
-        Err(error) => failed(error),
+        Err(error) => failed(&error),
     };
     let sent = reply.body.len() as u64;
     let status = reply.status.as_u16();
     let response = reply.into_response(request.headers()).await;
     let took = started.elapsed();
-    let row = found.as_ref().ok().map(|found| (found.number, found.route));
     state.metrics().answered(row, status, Transferred { received, sent }, took);
     let path = row.map_or(path, |(_, route)| if route.is_secret() { route.path } else { path });
     let micros = took.as_micros() as u64;
@@ -56,29 +56,31 @@ async fn take(
     request: &HttpRequest,
     mut payload: Payload,
     state: &ApiState,
-    found: &Match<'_>,
+    found: Match<'_>,
     started: Instant,
     received: &mut u64,
 ) -> Result<Reply> {
     let query = QueryString(request.uri().query().unwrap_or(""));
     let headers = request.headers();
     let body_bytes_max = body_bytes_max(found.route.endpoint, state);
+    // Held until the call is answered: the body lives as long.
+    let mut room = state.room().enter();
     let (caller, body) = if found.route.need == Need::Nothing {
         (Caller::Nobody, Bytes::new())
     } else {
         let credentials = Credentials::read(headers, query);
         if credentials.key.is_some() || credentials.app_id.is_none() {
-            let caller = allow(request, state, found, &credentials)?;
-            (caller, body::read(headers, &mut payload, body_bytes_max).await?)
+            let caller = allow(request, state, &found, &credentials)?;
+            (caller, body::read(headers, &mut payload, &mut room, body_bytes_max).await?)
         } else {
             let bytes_max = body_bytes_max.min(UNKNOWN_CALLER_BYTES_MAX);
-            let body = body::read(headers, &mut payload, bytes_max).await?;
-            (allow(request, state, found, &credentials.with_body(&body))?, body)
+            let body = body::read(headers, &mut payload, &mut room, bytes_max).await?;
+            (allow(request, state, &found, &credentials.with_body(&body))?, body)
         }
     };
     *received = body.len() as u64;
-    let names = found.names.clone();
-    run(found.route.endpoint, Call { state, caller, names, query, headers, body, started }).await
+    let Match { route, names, .. } = found;
+    run(route.endpoint, Call { state, caller, names, query, headers, body, started }).await
 }
 
 /// The checks that need no body (C§13.2 steps 1 to 7).

@@ -2,16 +2,27 @@
 
 use crate::routes::{Route, table};
 use prometheus::{
-    Encoder, Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts, TextEncoder,
+    Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts, TextEncoder,
 };
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 use std::time::Duration;
 
 /// Handles on the figures of the process-wide registry.
+///
+/// Labels are resolved at the first answer of a route, so that routes nobody calls take no room in a scrape and the
+/// others cost no look-up.
 pub struct Metrics {
     registered: &'static Registered,
-    /// One per row of the route table, resolved once; the last one is for paths no row has.
-    latencies: Vec<Histogram>,
+    /// One per row of the route table; the last one is for paths no row has.
+    rows: Vec<RowFigures>,
+    received: IntCounter,
+    sent: IntCounter,
+}
+#[derive(Default)]
+struct RowFigures {
+    latency: OnceLock<Histogram>,
+    /// Answers with status 200, by far the most.
+    ok: OnceLock<IntCounter>,
 }
 struct Registered {
     requests: IntCounterVec,
@@ -70,13 +81,15 @@ impl Drop for InFlight<'_> {
 }
 
 impl Metrics {
-    /// Registers the figures on first use and resolves the labels of every route.
+    /// Registers the figures on first use.
     pub fn new() -> Self {
         let registered = &*REGISTERED;
-        let rows = table().iter().map(labels).chain([UNKNOWN]);
-        let latencies =
-            rows.map(|(verb, path)| registered.latencies.with_label_values(&[verb, path])).collect();
-        Metrics { registered, latencies }
+        Metrics {
+            registered,
+            rows: std::iter::repeat_with(RowFigures::default).take(table().len() + 1).collect(),
+            received: registered.request_bytes.with_label_values(&["in"]),
+            sent: registered.request_bytes.with_label_values(&["out"]),
+        }
     }
     /// Counts a request in until the result is dropped.
     pub fn enter(&self) -> InFlight<'_> {
@@ -86,16 +99,17 @@ impl Metrics {
     /// Counts a finished request; `row` is its position in the route table.
     pub fn answered(&self, row: Option<(usize, &Route)>, status: u16, bytes: Transferred, took: Duration) {
         let (verb, path) = row.map_or(UNKNOWN, |(_, route)| labels(route));
-        let latencies = &self.latencies[row.map_or(self.latencies.len() - 1, |(number, _)| number)];
-        latencies.observe(took.as_secs_f64());
-        let mut digits = [0u8; 3];
-        for (digit, value) in digits.iter_mut().zip([status / 100, status / 10 % 10, status % 10]) {
-            *digit = b'0' + value as u8;
+        let figures = &self.rows[row.map_or(self.rows.len() - 1, |(number, _)| number)];
+        let latency =
+            figures.latency.get_or_init(|| self.registered.latencies.with_label_values(&[verb, path]));
+        latency.observe(took.as_secs_f64());
+        let count = |status: &str| self.registered.requests.with_label_values(&[verb, path, status]);
+        match status {
+            200 => figures.ok.get_or_init(|| count("200")).inc(),
+            other => count(&other.to_string()).inc(),
         }
-        let status = std::str::from_utf8(&digits).expect("digits are ASCII");
-        self.registered.requests.with_label_values(&[verb, path, status]).inc();
-        self.registered.request_bytes.with_label_values(&["in"]).inc_by(bytes.received);
-        self.registered.request_bytes.with_label_values(&["out"]).inc_by(bytes.sent);
+        self.received.inc_by(bytes.received);
+        self.sent.inc_by(bytes.sent);
     }
     /// Every figure of the process in the text format of Prometheus.
     pub fn text(&self) -> Vec<u8> {

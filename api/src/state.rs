@@ -1,6 +1,7 @@
 //! What do all requests of a node share?
 
 use crate::auth::Authenticator;
+use crate::body::Room;
 use crate::metrics::Metrics;
 use crate::routes::Router;
 use quorate_cluster::Service;
@@ -17,6 +18,7 @@ struct Shared {
     authenticator: Authenticator,
     metrics: Metrics,
     limits: Limits,
+    room: Room,
     draining: AtomicBool,
 }
 
@@ -29,6 +31,9 @@ pub struct Limits {
     pub record_bytes_max: usize,
 }
 
+/// Bodies of full size that may be in memory at a time, over all callers.
+const BODIES_AT_A_TIME: usize = 8;
+
 impl ApiState {
     /// Wraps a service.
     pub fn new(service: Service, limits: Limits) -> Self {
@@ -38,6 +43,7 @@ impl ApiState {
             authenticator: Authenticator::default(),
             metrics: Metrics::new(),
             limits,
+            room: Room::new(limits.body_bytes_max.saturating_mul(BODIES_AT_A_TIME)),
             draining: AtomicBool::new(false),
         }))
     }
@@ -60,6 +66,10 @@ impl ApiState {
     /// The bounds.
     pub fn limits(&self) -> Limits {
         self.0.limits
+    }
+    /// Memory for bodies.
+    pub fn room(&self) -> &Room {
+        &self.0.room
     }
     /// Makes `/readyz` answer 503 from now on, so that balancers turn away before the node stops.
     pub fn drain(&self) {

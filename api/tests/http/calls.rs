@@ -206,3 +206,69 @@ async fn settings_indices_and_tasks() {
         .await
         .refused(400, "Invalid value for \"taskID\" parameter");
 }
+
+#[actix_web::test]
+async fn facet_values_are_searched_alone_and_beside_queries() {
+    let node = Node::start().await;
+    node.write(
+        Method::PUT,
+        "/1/indexes/i/settings",
+        json!({"attributesForFaceting": ["searchable(color)", "size"]}),
+    )
+    .await;
+    let colors = ["red", "red", "rose", "blue"];
+    let requests: Vec<Value> = (0..4)
+        .map(|n| json!({"action": "addObject", "body": {"objectID": n.to_string(), "color": colors[n], "size": n}}))
+        .collect();
+    node.write(Method::POST, "/1/indexes/i/batch", json!({"requests": requests})).await;
+    let hits = json!([
+        {"value": "red", "highlighted": "<em>r</em>ed", "count": 2},
+        {"value": "rose", "highlighted": "<em>r</em>ose", "count": 1}]);
+    let found = node.post("/1/indexes/i/facets/color/query", json!({"facetQuery": "r"})).await;
+    assert_eq!((&found["facetHits"], &found["exhaustiveFacetsCount"]), (&hits, &json!(true)), "{found}");
+    let embedded = node
+        .post("/1/indexes/i/facets/color/query", json!({"params": "facetQuery=r&filters=size%3A2"}))
+        .await;
+    assert_eq!(embedded["facetHits"], json!([hits[1]]), "{embedded}");
+    node.call(Method::POST, "/1/indexes/i/facets/size/query", "{}").await.refused(
+        400,
+        "Cannot search in `size` attribute, you need to add `searchable(size)` to attributesForFaceting.",
+    );
+    node.call(Method::POST, "/1/indexes/none/facets/size/query", "")
+        .await
+        .refused(404, "Index none does not exist");
+    let requests = json!([
+        {"indexName": "i", "type": "facet", "facet": "color", "facetQuery": "r", "maxFacetHits": 1},
+        {"indexName": "i", "type": "default", "facets": "color", "hitsPerPage": 0}]);
+    let both = node.post("/1/indexes/*/queries", json!({"requests": requests})).await;
+    assert_eq!(both["results"][0]["facetHits"], json!([hits[0]]), "{both}");
+    assert_eq!(both["results"][0].get("hits"), None, "clients tell results apart by their members");
+    assert_eq!(both["results"][1]["facets"], json!({"color": {"red": 2, "blue": 1, "rose": 1}}), "{both}");
+    node.call(Method::POST, "/1/indexes/*/queries", r#"{"requests":[{"indexName":"i","type":"facet"}]}"#)
+        .await
+        .refused(400, "facet is required");
+}
+
+#[actix_web::test]
+async fn records_are_removed_by_filter_and_all_at_once() {
+    let node = Node::start().await;
+    node.write(Method::PUT, "/1/indexes/i/settings", json!({"hitsPerPage": 5})).await;
+    let requests: Vec<Value> = (0..4)
+        .map(|n| json!({"action": "addObject", "body": {"objectID": n.to_string(), "_tags": [if n < 2 { "old" } else { "new" }]}}))
+        .collect();
+    node.write(Method::POST, "/1/indexes/i/batch", json!({"requests": requests})).await;
+    let removed =
+        node.write(Method::POST, "/1/indexes/i/deleteByQuery", json!({"params": "tagFilters=old"})).await;
+    assert!(is_time(&removed["deletedAt"]) && is_time(&removed["updatedAt"]), "{removed}");
+    assert_eq!(node.post("/1/indexes/i/query", json!({})).await["nbHits"], 2);
+    node.call(Method::POST, "/1/indexes/i/deleteByQuery", r#"{"query":"x","filters":"a:b"}"#)
+        .await
+        .refused(400, "");
+    node.write(Method::POST, "/1/indexes/i/clear", json!({})).await;
+    assert_eq!(node.post("/1/indexes/i/query", json!({})).await["nbHits"], 0);
+    assert_eq!(node.get("/1/indexes/i/settings").await["hitsPerPage"], 5, "settings stay");
+    assert_eq!(
+        node.write(Method::POST, "/1/indexes/i/batch", json!({"requests": []})).await["objectIDs"],
+        json!([])
+    );
+}

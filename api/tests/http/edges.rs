@@ -47,6 +47,8 @@ async fn operation_endpoints_need_no_key() {
         assert_eq!(body["ready"], true, "{body}");
         assert_eq!(body["reads"]["reasons"], serde_json::json!([]));
     }
+    let head = node.send(test::TestRequest::default().method(Method::HEAD).uri("/livez")).await;
+    assert_eq!(head.status, 200);
     node.call(Method::POST, "/1/indexes/i/query", "{}").await;
     let metrics = get("/metrics").await;
     assert_eq!(metrics.header("content-type"), "text/plain; version=0.0.4; charset=utf-8");
