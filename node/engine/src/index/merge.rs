@@ -144,8 +144,7 @@ fn choose(segments: &[Segment], goal: MergeGoal) -> Vec<usize> {
             if !decayed(&segments[big]) && beside * BIG_FRACTION < u64::from(segments[big].alive_count()) {
                 return if small.len() > 1 { small.to_vec() } else { Vec::new() };
             }
-            let alone = small.is_empty() && !decayed(&segments[big]);
-            if alone { Vec::new() } else { order }
+            order
         }
         MergeGoal::Few => {
             if segments.len() > SEGMENTS_KEPT + 1 {
@@ -164,7 +163,7 @@ fn smallest(segments: &[Segment], order: &[usize]) -> Vec<usize> {
     let mut count = 0;
     for &i in order {
         let size = u64::from(segments[i].alive_count());
-        if count >= segments.len() - SEGMENTS_KEPT + 1 && size > sum {
+        if count > segments.len() - SEGMENTS_KEPT && size > sum {
             break;
         }
         sum += size;
