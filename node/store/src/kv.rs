@@ -4,6 +4,9 @@
 //! [`Kv::open`] it is used only if the last process closed it, or died on a machine that has been up since, and if every
 //! row of every tree matches the digest that is kept in the same batch as the rows. Anything else gives an empty store
 //! and a [`Start::Rebuild`] with the reason.
+//!
+//! A write that the store refuses, on a full disk above all, does not stop the node: from then on changes are kept in
+//! memory over what the store has, dumps hold both, and the next start rebuilds.
 
 use crate::error::{Result, StoreError};
 use crate::files::{Files, folder_of};
@@ -11,12 +14,15 @@ use crate::session::{self, Ended, Seal, Session, row_digest};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use quorate_model::limits::KV_VALUE_BYTES_MAX;
 
 /// Small segments: large values leave them for files that are never synced (distributed §3).
 const SEGMENT_BYTES: usize = 8 << 20;
+/// Changes of one tree kept in memory after a failure; more of them stop the node.
+const OVERLAY_BYTES_MAX: usize = 256 << 20;
 /// How long opening and verifying may take before the store counts as damaged: 4 GB at 50 MB/s, with room.
 const OPEN_S: u64 = 120;
 
@@ -51,6 +57,7 @@ struct Inner {
     folder: PathBuf,
     files: Arc<dyn Files>,
     db: sled::Db,
+    has_failed: Arc<AtomicBool>,
     /// The trees in use and the session file that lists them.
     open: Mutex<Open>,
 }
@@ -66,7 +73,16 @@ struct Open {
 pub struct Tree {
     name: Arc<str>,
     rows: sled::Tree,
-    seal: Arc<RwLock<Seal>>,
+    has_failed: Arc<AtomicBool>,
+    state: Arc<RwLock<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    seal: Seal,
+    /// Changes since the store failed; they win over its rows.
+    overlay: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    overlay_bytes: usize,
 }
 
 /// What one step of a group's log changes; the last change of a key counts.
@@ -138,7 +154,7 @@ impl Kv {
             return Ok(tree.clone());
         }
         let rows = self.inner.db.open_tree(name).map_err(broken)?;
-        let tree = Tree { name: name.into(), rows, seal: Arc::default() };
+        let tree = Tree::new(name, rows, &self.inner.has_failed);
         tree.rows.insert(SEAL_KEY, crate::codec::encode(&Seal::default())).map_err(broken)?;
         self.inner.db.flush().map_err(broken)?;
         sync_all(&self.inner.folder.join("db"), &*self.inner.files)?;
@@ -156,10 +172,13 @@ impl Kv {
     /// Writes everything out and marks the store as closed. Later use of its trees is an error of the caller: their
     /// changes would make the next start rebuild.
     pub fn close(self) -> Result<()> {
+        if self.has_failed() {
+            return self.distrust();
+        }
         let mut open = self.inner.open();
         self.inner.db.flush().map_err(broken)?;
         sync_all(&self.inner.folder.join("db"), &*self.inner.files)?;
-        let seals = open.trees.iter().map(|(name, tree)| (name.clone(), *tree.read())).collect();
+        let seals = open.trees.iter().map(|(name, tree)| (name.clone(), tree.read().seal)).collect();
         open.session = Session { ended: Ended::Clean, trees: seals };
         open.session.write(&*self.inner.files, &session::path(&self.inner.folder))
     }
@@ -169,6 +188,11 @@ impl Kv {
         let mut open = self.inner.open();
         open.session.ended = Ended::Failed;
         open.session.write(&*self.inner.files, &session::path(&self.inner.folder))
+    }
+
+    /// Whether a write failed since the start: changes are in memory, and the next start rebuilds.
+    pub fn has_failed(&self) -> bool {
+        self.inner.has_failed.load(Ordering::Acquire)
     }
 
     /// Bytes on disk.
@@ -184,9 +208,16 @@ impl Inner {
 }
 
 impl Tree {
+    fn new(name: &str, rows: sled::Tree, has_failed: &Arc<AtomicBool>) -> Tree {
+        Tree { name: name.into(), rows, has_failed: has_failed.clone(), state: Arc::default() }
+    }
+
     /// The value of a row.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let _whole_batches = self.read();
+        let state = self.read();
+        if let Some(changed) = state.overlay.get(key) {
+            return Ok(changed.clone());
+        }
         match self.rows.get(row_key(key)).map_err(broken)? {
             Some(stored) => Ok(Some(self.value(key, &stored)?)),
             None => Ok(None),
@@ -206,21 +237,39 @@ impl Tree {
     /// Calls `row` with every row whose key starts with `prefix`, in key order, as of one batch: writers wait meanwhile,
     /// so `row` must not use this tree. Returns the log index the rows reflect.
     pub fn visit(&self, prefix: &[u8], mut row: impl FnMut(&[u8], Vec<u8>) -> Result<()>) -> Result<u64> {
-        let seal = self.read();
+        let state = self.read();
+        let changed = state.overlay.range(prefix.to_vec()..);
+        let mut changed = changed.take_while(|(key, _)| key.starts_with(prefix)).peekable();
+        let mut changed_row = |key: &[u8], value: &Option<Vec<u8>>| match value {
+            Some(value) => row(key, value.clone()),
+            None => Ok(()),
+        };
         for stored in self.rows.scan_prefix(row_key(prefix)) {
-            let (key, stored) = stored.map_err(broken)?;
-            let value = self.value(&key[1..], &stored)?;
-            row(&key[1..], value)?;
+            let (stored_key, stored) = stored.map_err(broken)?;
+            let key = &stored_key[1..];
+            while let Some((before, value)) = changed.next_if(|(other, _)| other.as_slice() < key) {
+                changed_row(before, value)?;
+            }
+            match changed.next_if(|(other, _)| other.as_slice() == key) {
+                Some((_, value)) => changed_row(key, value)?,
+                None => changed_row(key, &Some(self.value(key, &stored)?))?,
+            }
         }
-        Ok(seal.applied)
+        for (key, value) in changed {
+            changed_row(key, value)?;
+        }
+        Ok(state.seal.applied)
     }
 
     /// Applies all changes of a batch and its log index, or none of them.
     ///
-    /// Errors: `Broken`; the store must then not be used further.
+    /// Errors: `Broken`; the tree must then not be used further.
     pub fn apply(&self, batch: &Batch) -> Result<()> {
-        let mut seal = self.write();
-        let mut next = Seal { applied: batch.applied_index, ..*seal };
+        let mut state = self.write();
+        if self.has_failed.load(Ordering::Acquire) {
+            return self.apply_in_memory(&mut state, batch);
+        }
+        let mut next = Seal { applied: batch.applied_index, ..state.seal };
         let mut changes = sled::Batch::default();
         for (key, value) in &batch.changes {
             if let Some(stored) = self.rows.get(row_key(key)).map_err(broken)? {
@@ -241,20 +290,57 @@ impl Tree {
             }
         }
         changes.insert(SEAL_KEY, crate::codec::encode(&next));
-        self.rows.apply_batch(changes).map_err(broken)?;
-        *seal = next;
-        Ok(())
+        match self.rows.apply_batch(changes) {
+            Ok(()) => {
+                state.seal = next;
+                Ok(())
+            }
+            Err(error) => {
+                self.fail(&error);
+                // What the store took of the batch in part is hidden: the same keys are all in the overlay.
+                self.apply_in_memory(&mut state, batch)
+            }
+        }
+    }
+
+    fn fail(&self, error: &sled::Error) {
+        if self.has_failed.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        tracing::error!(%error, "the working store of the small state failed; changes are kept in memory, the next start rebuilds it");
+        // A failed store may wait for ever when it is dropped, so this part of it never is.
+        std::mem::forget(self.rows.clone());
+    }
+
+    fn apply_in_memory(&self, state: &mut State, batch: &Batch) -> Result<()> {
+        for (key, value) in &batch.changes {
+            let had = match state.overlay.get(key) {
+                Some(changed) => changed.is_some(),
+                None => self.rows.contains_key(row_key(key)).map_err(broken)?,
+            };
+            state.seal.rows =
+                state.seal.rows.wrapping_add(u64::from(value.is_some())).wrapping_sub(u64::from(had));
+            state.overlay_bytes += key.len() + value.as_ref().map_or(0, Vec::len);
+            state.overlay.insert(key.clone(), value.clone());
+        }
+        state.seal.applied = batch.applied_index;
+        match state.overlay_bytes > OVERLAY_BYTES_MAX {
+            true => {
+                Err(StoreError::Broken("too much has changed since it failed; make room and restart".into()))
+            }
+            false => Ok(()),
+        }
     }
 
     /// Replaces all rows: empties the tree, puts `rows` and, last, sets the log index. A process that dies in between
     /// leaves a tree with log index 0, or a store that is rebuilt: both ask for the same again.
     pub fn restore(&self, applied_index: u64, rows: &mut dyn Iterator<Item = Result<Row>>) -> Result<()> {
         {
-            let mut seal = self.write();
+            let mut state = self.write();
             self.rows.insert(SEAL_KEY, &b""[..]).map_err(broken)?;
             self.rows.clear().map_err(broken)?;
-            *seal = Seal::default();
-            self.rows.insert(SEAL_KEY, crate::codec::encode(&*seal)).map_err(broken)?;
+            *state = State::default();
+            self.rows.insert(SEAL_KEY, crate::codec::encode(&state.seal)).map_err(broken)?;
         }
         let mut batch = Batch::new(0);
         let mut bytes = 0;
@@ -274,12 +360,12 @@ impl Tree {
 
     /// The log index the rows reflect; 0 when nothing was applied.
     pub fn applied(&self) -> u64 {
-        self.read().applied
+        self.read().seal.applied
     }
 
     /// How many rows there are.
     pub fn rows(&self) -> u64 {
-        self.read().rows
+        self.read().seal.rows
     }
 
     fn value(&self, key: &[u8], stored: &[u8]) -> Result<Vec<u8>> {
@@ -326,11 +412,11 @@ impl Tree {
     fn damaged(&self, key: &[u8]) -> StoreError {
         StoreError::damaged(format!("tree {}", self.name), format!("row {}", key.escape_ascii()))
     }
-    fn read(&self) -> RwLockReadGuard<'_, Seal> {
-        self.seal.read().unwrap_or_else(PoisonError::into_inner)
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
-    fn write(&self) -> RwLockWriteGuard<'_, Seal> {
-        self.seal.write().unwrap_or_else(PoisonError::into_inner)
+    fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -427,17 +513,18 @@ fn try_existing(folder: &Path, files: &Arc<dyn Files>, cache_bytes: u64) -> Resu
     // From here on its files change: a clean end must not be on disk any more.
     session.ended = Ended::Open { boot_id: session::boot_id_now() };
     session.write(&**files, &path).map_err(|e| e.to_string())?;
-    let (db, trees) = open_guarded(db, cache_bytes, session.trees.clone(), was_clean)?;
+    let (db, trees, has_failed) = open_guarded(db, cache_bytes, session.trees.clone(), was_clean)?;
     let inner = Inner {
         folder: folder.to_path_buf(),
         files: files.clone(),
         db,
+        has_failed,
         open: Mutex::new(Open { session, trees }),
     };
     Ok(Kv { inner: Arc::new(inner) })
 }
 
-type Verified = (sled::Db, BTreeMap<String, Tree>);
+type Verified = (sled::Db, BTreeMap<String, Tree>, Arc<AtomicBool>);
 
 /// Damaged files make the engine panic or wait for ever in places, so it opens them on a thread of its own, with a deadline.
 fn open_guarded(
@@ -469,21 +556,22 @@ fn verify_all(
 ) -> Result<Verified> {
     let db = open_db(db, cache_bytes)?;
     let names = db.tree_names();
+    let has_failed = Arc::default();
     let mut trees = BTreeMap::new();
     for (name, sealed) in known {
         if !names.iter().any(|n| n == name.as_bytes()) {
             return Err(StoreError::damaged(format!("tree {name}"), "it is missing"));
         }
         let rows = db.open_tree(name).map_err(broken)?;
-        let tree = Tree { name: name.as_str().into(), rows, seal: Arc::default() };
+        let tree = Tree::new(name, rows, &has_failed);
         let seal = tree.verify()?;
         if was_clean && seal != *sealed {
             return Err(StoreError::damaged(format!("tree {name}"), "it is not as it was closed"));
         }
-        *tree.write() = seal;
+        tree.write().seal = seal;
         trees.insert(name.clone(), tree);
     }
-    Ok((db, trees))
+    Ok((db, trees, has_failed))
 }
 
 fn create(folder: &Path, files: Arc<dyn Files>, cache_bytes: u64) -> Result<Kv> {
@@ -495,7 +583,8 @@ fn create(folder: &Path, files: Arc<dyn Files>, cache_bytes: u64) -> Result<Kv> 
     let session = Session { ended: Ended::Open { boot_id: session::boot_id_now() }, trees: BTreeMap::new() };
     session.write(&*files, &session::path(folder))?;
     let open = Mutex::new(Open { session, trees: BTreeMap::new() });
-    Ok(Kv { inner: Arc::new(Inner { folder: folder.to_path_buf(), files, db, open }) })
+    let inner = Inner { folder: folder.to_path_buf(), files, db, has_failed: Arc::default(), open };
+    Ok(Kv { inner: Arc::new(inner) })
 }
 
 fn set_aside(folder: &Path, files: &Arc<dyn Files>) -> Result<()> {
@@ -530,4 +619,72 @@ fn sync_all(db: &Path, files: &dyn Files) -> Result<()> {
         }
     }
     files.sync_dir(db).map_err(|e| StoreError::io("sync", db, e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::RealFiles;
+
+    /// Rows as a plain map, to compare with.
+    type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+    fn change(tree: &Tree, model: &mut Model, applied: u64, changes: &[(&str, Option<usize>)]) {
+        let mut batch = Batch::new(applied);
+        for (key, length) in changes {
+            match length {
+                Some(length) => {
+                    batch.put(*key, vec![applied as u8; *length]);
+                    model.insert(key.as_bytes().to_vec(), vec![applied as u8; *length]);
+                }
+                None => {
+                    batch.delete(*key);
+                    model.remove(key.as_bytes());
+                }
+            }
+        }
+        tree.apply(&batch).unwrap();
+        let rows: Model = tree.scan(b"").unwrap().into_iter().collect();
+        assert_eq!(&rows, model);
+        assert_eq!((tree.rows(), tree.applied()), (model.len() as u64, applied));
+        for (key, _) in changes {
+            assert_eq!(tree.get(key.as_bytes()).unwrap().as_ref(), model.get(key.as_bytes()));
+        }
+        let some: Vec<Row> = tree.scan(b"b").unwrap();
+        assert!(some.iter().map(|(k, v)| (k, v)).eq(model.iter().filter(|(k, _)| k.starts_with(b"b"))));
+    }
+
+    /// A full disk: the store takes nothing more, the state goes on in memory, and its dump is whole.
+    #[test]
+    fn a_failed_store_goes_on_in_memory_and_is_rebuilt() {
+        let dir = tempfile::tempdir().unwrap();
+        let (kv, _) = Kv::open(&dir.path().join("state"), RealFiles::shared(), 4 << 20).unwrap();
+        let tree = kv.tree("group-1").unwrap();
+        let mut model = Model::new();
+        change(
+            &tree,
+            &mut model,
+            1,
+            &[("a", Some(3)), ("b1", Some(40_000)), ("b2", Some(5)), ("c", Some(1))],
+        );
+        tree.fail(&sled::Error::Unsupported("a test".into()));
+        change(&tree, &mut model, 2, &[("a", None), ("b1", Some(7)), ("b15", Some(20_000)), ("zz", None)]);
+        change(&tree, &mut model, 3, &[("a", Some(2)), ("b2", None), ("d", Some(0))]);
+        change(&tree, &mut model, 4, &[("b2", Some(9)), ("b15", None), ("0", Some(1))]);
+        assert!(kv.has_failed());
+        let path = dir.path().join("1.dump");
+        crate::dump::write_tree(&RealFiles, &path, 1, &tree, &mut |_| 1).unwrap();
+        kv.close().unwrap();
+        drop(tree);
+        // The store's lock goes with the process; here the failed one is still in it.
+        let copy = dir.path().join("copy");
+        std::fs::create_dir(&copy).unwrap();
+        std::fs::copy(dir.path().join("state/session"), copy.join("session")).unwrap();
+        let (kv, start) = Kv::open(&copy, RealFiles::shared(), 4 << 20).unwrap();
+        assert_eq!(start, Start::Rebuild { reason: "it failed while it was in use".into() });
+        let tree = kv.tree("group-1").unwrap();
+        crate::dump::read_dump(&path).unwrap().unwrap().restore_into(&tree).unwrap();
+        assert_eq!(tree.scan(b"").unwrap().into_iter().collect::<Model>(), model);
+        assert_eq!(tree.applied(), 4);
+    }
 }
