@@ -8,7 +8,6 @@ use crate::client::Client;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Records of one owner by id, as they must be.
 pub type Records = BTreeMap<String, Value>;
@@ -52,9 +51,9 @@ impl Owner {
         (0..RECORDS).map(|number| self.id(number)).collect()
     }
 
-    /// Writes until the server does not answer or `stop` is set. Errors: an answer that is no success.
-    pub fn write_until(&mut self, client: &Client, stop: &AtomicBool) -> Result<()> {
-        while !stop.load(Ordering::Relaxed) {
+    /// Writes until the server does not answer. Errors: an answer that is no success.
+    pub fn write_until_unanswered(&mut self, client: &Client) -> Result<()> {
+        loop {
             let operations = self.plan();
             let mut after = self.records.clone();
             for operation in &operations {
@@ -77,7 +76,6 @@ impl Owner {
                 }
             }
         }
-        Ok(())
     }
 
     /// Compares what the server has with what it may have, and goes on from what it has.

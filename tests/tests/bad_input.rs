@@ -107,8 +107,8 @@ fn broken_json_is_refused_with_its_place() {
     let mut cases = vec![
         query("{", Starts("parse error: ")),
         query("{\"query\":}", Starts("parse error: ")),
-        query("[]", Starts("parse error: ")),
-        query("\"text\"", Starts("parse error: ")),
+        query("[]", is("parse error: expected a JSON object near line:1 column:1")),
+        query("\"text\"", is("parse error: expected a JSON object near line:1 column:1")),
         query("{\"query\":\"a\"} trailing", Starts("parse error: ")),
         query("{\"page\":NaN}", Starts("parse error: ")),
         query("{\"page\":Infinity}", Starts("parse error: ")),
@@ -116,20 +116,35 @@ fn broken_json_is_refused_with_its_place() {
         query("{\"page\":0x10}", Starts("parse error: ")),
         query("{\"query\":\"\\ud800\"}", Starts("parse error: ")),
         query(&deep, Starts("parse error: ")),
-        record(deep_record.as_bytes(), Starts("")),
-        record(b"{\"a\":\"\xff\xfe\"}", Starts("")),
-        record(b"{\"objectID\":\"x\",\"a\":\"\xc3\x28\"}", Starts("")),
-        record(b"{\"a\":1e999}", Starts("")),
-        record(b"{\"a\":NaN}", Starts("")),
-        record(b"{\"a\":-}", Starts("")),
-        record(b"{\"a\":01}", Starts("")),
+        record(
+            deep_record.as_bytes(),
+            Starts("parse error: JSON is nested more than 64 levels deep near line:1 column:"),
+        ),
+        record(
+            b"{\"a\":\"\xff\xfe\"}",
+            is("lexical error: invalid bytes in UTF8 string near line:1 column:7"),
+        ),
+        record(
+            b"{\"objectID\":\"x\",\"a\":\"\xc3\x28\"}",
+            is("lexical error: invalid bytes in UTF8 string near line:1 column:22"),
+        ),
+        record(b"{\"a\":1e999}", is("parse error: floating point overflow near line:1 column:11")),
+        record(b"{\"a\":NaN}", is("lexical error: invalid char in json text. near line:1 column:6")),
+        record(
+            b"{\"a\":-}",
+            Starts("lexical error: malformed number, a digit is required after the minus sign. near line:1"),
+        ),
+        record(
+            b"{\"a\":01}",
+            Starts("parse error: after key and value, inside map, I expect ',' or '}' near line:1"),
+        ),
         record(b"[1,2]", Starts("Invalid record: expected a JSON object")),
         record(b"null", Starts("Invalid record: expected a JSON object")),
         record(b"\"text\"", Starts("Invalid record: expected a JSON object")),
         record(b"{\"a\":1,\"a\":2}", Starts("Duplicate attribute: a ")),
         batch("{\"requests\":[{\"action\":\"addObject\",\"body\":{\"a\":}}]}", Starts("parse error: ")),
         batch("{\"requests\":{}}", Starts("parse error: ")),
-        batch("[]", Starts("")),
+        batch("[]", is("parse error: expected a JSON object near line:1 column:1")),
     ];
     for path in
         ["/1/indexes/*/queries", "/1/indexes/*/objects", "/1/indexes/*/batch", "/1/indexes/books/operation"]
@@ -159,7 +174,6 @@ fn wrong_parameters_name_themselves() {
             &json!({"query": "é".repeat(257)}).to_string(),
             parameter("query", "string shorter than 512 bytes"),
         ),
-        query(r#"{"query":7.5e300}"#, Starts("")),
         query(r#"{"query":{}}"#, parameter("query", "string")),
         query(r#"{"query":["a"]}"#, parameter("query", "string")),
         query(r#"{"hitsPerPage":-1}"#, parameter("hitsPerPage", "integer between 0 and 1000")),
@@ -217,7 +231,10 @@ fn wrong_parameters_name_themselves() {
             Starts("Invalid value for \"numericFilters\" parameter, expected "),
         ),
         query(&json!({"facetFilters": vec!["genre:x"; 1_001]}).to_string(), Starts("Invalid value for ")),
-        query(&json!({"filters": "(".repeat(30_000) + "a:b"}).to_string(), Starts("")),
+        query(
+            &json!({"filters": "(".repeat(30_000) + "a:b"}).to_string(),
+            is("filters: parentheses are nested more than 64 levels deep"),
+        ),
         query(
             &json!({"filters": "x".repeat(70_000)}).to_string(),
             parameter("filters", "string shorter than 65536 bytes"),
@@ -261,8 +278,20 @@ fn wrong_parameters_name_themselves() {
             400,
             Starts("Invalid value for \"cursor\" parameter, expected "),
         ),
-        case("POST", "/1/indexes/books/deleteByQuery", b"{}", 400, Starts("")),
-        case("POST", "/1/indexes/books/deleteByQuery", br#"{"query":"x","filters":"a:b"}"#, 400, Starts("")),
+        case(
+            "POST",
+            "/1/indexes/books/deleteByQuery",
+            b"{}",
+            400,
+            is("deleteBy needs at least one filter or geo restriction"),
+        ),
+        case(
+            "POST",
+            "/1/indexes/books/deleteByQuery",
+            br#"{"query":"x","filters":"a:b"}"#,
+            400,
+            is("Invalid parameter for deleteBy: query, only filters and geo restrictions are allowed"),
+        ),
         case(
             "POST",
             "/1/indexes/*/queries",
@@ -277,7 +306,13 @@ fn wrong_parameters_name_themselves() {
             404,
             is("Index none does not exist"),
         ),
-        case("POST", "/1/indexes/*/queries", br#"{"requests":[{"query":"x"}]}"#, 400, Starts("")),
+        case(
+            "POST",
+            "/1/indexes/*/queries",
+            br#"{"requests":[{"query":"x"}]}"#,
+            400,
+            is("indexName is required in each query"),
+        ),
         case(
             "POST",
             "/1/indexes/*/objects",
@@ -301,9 +336,15 @@ fn wrong_settings_name_themselves() {
             Starts("Invalid object attributes: noSuchSetting near line:1 column:"),
         ),
         settings(r#"{"hitsPerPage":"x"}"#, Starts("Invalid value for \"hitsPerPage\" parameter, expected ")),
-        settings(r#"{"hitsPerPage":1e999}"#, Starts("")),
+        settings(
+            r#"{"hitsPerPage":1e999}"#,
+            is("parse error: floating point overflow near line:1 column:21"),
+        ),
         settings(r#"{"searchableAttributes":[""]}"#, Starts("Invalid string of size 0 near line:1 column:")),
-        settings(r#"{"searchableAttributes":{"a":1}}"#, Starts("")),
+        settings(
+            r#"{"searchableAttributes":{"a":1}}"#,
+            Starts("Invalid value for \"searchableAttributes\" parameter, expected "),
+        ),
         settings(r#"{"ranking":["best"]}"#, Starts("Invalid value for \"ranking\" parameter, expected ")),
         settings(
             r#"{"customRanking":["down(x)"]}"#,
@@ -313,9 +354,9 @@ fn wrong_settings_name_themselves() {
             r#"{"typoTolerance":"often"}"#,
             Starts("Invalid value for \"typoTolerance\" parameter, expected "),
         ),
-        settings("[]", Starts("")),
-        settings("7", Starts("")),
-        settings("{\"ranking\":", Starts("")),
+        settings("[]", is("Invalid object inside settings near line:1 column:1")),
+        settings("7", is("Invalid object inside settings near line:1 column:1")),
+        settings("{\"ranking\":", is("parse error: premature EOF near line:1 column:11")),
         case(
             "POST",
             "/1/indexes/books/operation",
@@ -428,7 +469,13 @@ fn unknown_paths_methods_names_and_keys_are_told_apart() {
             is("indexName is not valid: it must not contain control characters"),
         ),
         case("POST", "/1/indexes/*", b"{}", 400, Starts("indexName is not valid")),
-        case("PUT", "/1/indexes/books/rules/r", b"{}", 501, Starts("")),
+        case(
+            "PUT",
+            "/1/indexes/books/rules/r",
+            b"{}",
+            501,
+            is("Rules: this part of the interface is not available in this version"),
+        ),
     ];
     check(&client, cases);
     for (key, app) in [("wrong", APP_ID), (ADMIN_KEY, "OTHER"), ("", ""), ("\u{e9}", APP_ID)] {

@@ -1,15 +1,16 @@
 //! Does a full disk stop writes with a reason, leave reads alone, and let writes come back?
 
 use quorate_tests::accident::settle;
+use quorate_tests::client::Client;
 use quorate_tests::harness::Setup;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-const MOUNT_MB: u64 = 192;
+const MOUNT_MB: u64 = 256;
 
 /// A small file system in memory; unmounted at the end.
 struct Mount(tempfile::TempDir);
@@ -34,31 +35,37 @@ impl Drop for Mount {
     }
 }
 
-/// Fills what is left of the file system with one file.
-fn fill(path: &Path) {
+/// Fills the file system with one file until `left_bytes` are free.
+fn fill(path: &Path, left_bytes: u64) {
     let mut file = File::create(path).unwrap();
     for piece in [1 << 20, 4 << 10, 1] {
         let bytes = vec![0u8; piece];
         while file.write_all(&bytes).is_ok() {}
     }
+    let length = file.metadata().unwrap().len();
+    file.set_len(length.saturating_sub(left_bytes)).unwrap();
 }
 
-#[test]
-fn writes_stop_with_503_reads_go_on_and_space_brings_writes_back() {
+fn record(n: u64) -> Value {
+    json!({"objectID": format!("r{n}"), "title": "lamp", "n": n})
+}
+
+/// Fills the disk under a running server, sees writes stop and reads go on, makes room, and sees everything there.
+fn check_full_disk(left_bytes: u64) {
     let Some(mount) = Mount::new() else {
         println!("skipped: mounting a small file system needs root");
         return;
     };
-    let server = Setup::new(mount.path().join("data")).option("disk-reserve-bytes", "8MiB").start().unwrap();
+    let setup = Setup::new(mount.path().join("data")).option("disk-reserve-bytes", "8MiB");
+    let server = setup.start().unwrap();
     let client = server.client();
-    let record = |n: u64| json!({"objectID": format!("r{n}"), "title": "lamp", "n": n});
     for n in 0..20 {
         client.post("/1/indexes/full", &record(n)).unwrap().success().unwrap();
     }
     settle(&client, "full").unwrap();
 
     let ballast = mount.path().join("ballast");
-    fill(&ballast);
+    fill(&ballast, left_bytes);
     let mut answered = 20;
     let refused = loop {
         let answer = client.post("/1/indexes/full", &record(answered)).unwrap();
@@ -66,7 +73,7 @@ fn writes_stop_with_503_reads_go_on_and_space_brings_writes_back() {
             200 | 201 => answered += 1,
             _ => break answer,
         }
-        assert!(answered < 5_000, "a full disk refuses no write");
+        assert!(answered < 20_000, "a full disk refuses no write");
     };
     assert_eq!(refused.status, 503, "{refused:?}");
     let reason = refused.message().to_lowercase();
@@ -84,17 +91,27 @@ fn writes_stop_with_503_reads_go_on_and_space_brings_writes_back() {
         assert!(Instant::now() < deadline, "writes do not come back");
         std::thread::sleep(Duration::from_millis(20));
     }
-    settle(&client, "full").unwrap();
-    let expected = answered + 1;
-    let check = |client: &quorate_tests::client::Client| {
-        assert_eq!(client.search("full", &json!({"query": ""})).unwrap()["nbHits"], expected);
-        let ids: Vec<String> = (0..expected).map(|n| format!("r{n}")).collect();
-        for (n, found) in client.objects("full", &ids).unwrap().iter().enumerate() {
-            assert_eq!(*found, record(n as u64));
-        }
-    };
-    check(&client);
+    check_records(&client, answered + 1);
     let server = server.kill().unwrap().start().unwrap();
-    settle(&server.client(), "full").unwrap();
-    check(&server.client());
+    check_records(&server.client(), answered + 1);
+}
+
+fn check_records(client: &Client, expected: u64) {
+    settle(client, "full").unwrap();
+    assert_eq!(client.search("full", &json!({"query": ""})).unwrap()["nbHits"], expected);
+    let ids: Vec<String> = (0..expected).map(|n| format!("r{n}")).collect();
+    for (n, found) in client.objects("full", &ids).unwrap().iter().enumerate() {
+        assert_eq!(*found, record(n as u64));
+    }
+}
+
+#[test]
+fn writes_stop_with_503_below_the_reserve_and_come_back_with_room() {
+    check_full_disk(4 << 20);
+}
+
+/// Somebody else takes the last byte at once, before the node looks at the disk again.
+#[test]
+fn the_last_byte_taken_by_others_stops_writes_and_nothing_else() {
+    check_full_disk(0);
 }

@@ -4,7 +4,6 @@ use quorate_tests::accident::{Owner, check_search, settle};
 use quorate_tests::chance::Chance;
 use quorate_tests::client::Family;
 use quorate_tests::harness::Setup;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 const OWNERS: usize = 4;
@@ -29,22 +28,18 @@ fn every_answered_write_survives_kill_9_once() {
     setup = server.stop().unwrap();
     let mut answered = 0;
     for round in 0..rounds {
-        let server = setup.start().unwrap();
+        let mut server = setup.start().unwrap();
+        let clients = [Family::Service, Family::Algolia].map(|family| server.client_of(family));
         let kill_after = Duration::from_micros(5_000 + chance.below(400_000));
-        let kill = server.killer();
-        let stop = AtomicBool::new(false);
         std::thread::scope(|threads| {
             for (number, owner) in owners.iter_mut().enumerate() {
-                let family = [Family::Service, Family::Algolia][number % 2];
-                let client = server.client_of(family);
-                let stop = &stop;
-                threads.spawn(move || owner.write_until(&client, stop).unwrap());
+                let client = &clients[number % 2];
+                threads.spawn(move || owner.write_until_unanswered(client).unwrap());
             }
             std::thread::sleep(kill_after);
-            kill();
+            server.kill_now().unwrap();
         });
         setup = server.kill().unwrap();
-
         let server = setup.start().unwrap();
         let client = server.client();
         settle(&client, INDEX).unwrap();
