@@ -240,3 +240,108 @@ fn has_member(conf: &ConfState, member: u64) -> bool {
     let ConfState { voters, learners, voters_outgoing, learners_next, .. } = conf;
     [voters, learners, voters_outgoing, learners_next].iter().any(|list| list.contains(&member))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::effects::Persist;
+    use crate::memory::SharedMemoryLog;
+    use quorate_model::GroupId;
+
+    fn entry(index: u64, term: u64) -> Entry {
+        let mut entry = Entry::default();
+        entry.index = index;
+        entry.term = term;
+        entry.data = vec![b'x'; 84].into();
+        entry
+    }
+
+    /// Entries 1 to 10, term = index / 3, of which 1 to `on_disk` are read from disk.
+    fn log(on_disk: u64) -> GroupLog<SharedMemoryLog> {
+        let disk = SharedMemoryLog::default();
+        let mut log = GroupLog::new(&Stored::default(), (0, ConfState::default()), disk.clone());
+        let entries: Vec<_> = (1..=10).map(|index| entry(index, index / 3)).collect();
+        log.append(&entries);
+        let mut persist = Persist::new(GroupId(1), 1);
+        persist.entries = entries;
+        disk.0.lock().write(&persist);
+        log.trim_window(on_disk);
+        log
+    }
+    fn context() -> GetEntriesContext {
+        GetEntriesContext::empty(false)
+    }
+
+    #[test]
+    fn reads_are_the_same_from_memory_and_disk() {
+        for on_disk in 0..=10 {
+            let log = log(on_disk);
+            for low in 1..=10 {
+                for high in low + 1..=11 {
+                    let all: Vec<_> = (low..high).map(|index| entry(index, index / 3)).collect();
+                    assert_eq!(log.entries(low, high, None, context()).unwrap(), all, "{on_disk} {low} {high}");
+                    // Entries count 100 bytes each; at least one comes whatever the limit.
+                    for (limit, count) in [(0, 1), (100, 1), (250, 2)] {
+                        let some = log.entries(low, high, limit, context()).unwrap();
+                        let count = count.min(all.len());
+                        assert!(some == all[..count] || !some.is_empty() && some.len() < count, "{on_disk} {low} {high} {limit}");
+                    }
+                }
+            }
+            assert!(matches!(log.entries(1, 12, None, context()), Err(raft::Error::Store(StorageError::Unavailable))));
+        }
+    }
+
+    #[test]
+    fn the_term_before_the_first_entry_is_known_after_a_cut() {
+        for on_disk in 0..=10 {
+            let mut log = log(on_disk);
+            let cut = log.compact(6).unwrap();
+            assert_eq!((cut.index, cut.term), (6, 2));
+            assert_eq!((log.first_index().unwrap(), log.last_index().unwrap()), (7, 10));
+            assert_eq!(log.term(6).unwrap(), 2);
+            assert_eq!(log.term(9).unwrap(), 3);
+            assert!(matches!(log.term(5), Err(raft::Error::Store(StorageError::Compacted))));
+            assert!(matches!(log.term(11), Err(raft::Error::Store(StorageError::Unavailable))));
+            assert!(matches!(log.entries(6, 8, None, context()), Err(raft::Error::Store(StorageError::Compacted))));
+            assert!(log.compact(6).is_none() && log.compact(11).is_none());
+            // Cut off entirely, then go on.
+            log.compact(10).unwrap();
+            assert_eq!((log.first_index().unwrap(), log.last_index().unwrap(), log.term(10).unwrap()), (11, 10, 3));
+            log.append(&[entry(11, 5)]);
+            assert_eq!(log.entries(11, 12, None, context()).unwrap(), [entry(11, 5)]);
+        }
+    }
+
+    #[test]
+    fn a_new_tail_replaces_the_old_one_in_memory_and_on_disk() {
+        for on_disk in 0..=10 {
+            let mut log = log(on_disk);
+            log.append(&[entry(5, 9)]);
+            assert_eq!(log.last_index().unwrap(), 5);
+            assert_eq!(log.entries(4, 6, None, context()).unwrap(), [entry(4, 1), entry(5, 9)], "{on_disk}");
+            assert!(log.term(6).is_err());
+        }
+    }
+
+    #[test]
+    fn a_snapshot_is_only_given_to_those_it_names_and_while_it_fits_the_log() {
+        let mut log = log(4);
+        let is_unavailable = |result: raft::Result<Snapshot>| {
+            matches!(result, Err(raft::Error::Store(StorageError::SnapshotTemporarilyUnavailable)))
+        };
+        assert!(is_unavailable(log.snapshot(0, 2)) && log.take_snapshot_wanted() && !log.take_snapshot_wanted());
+        let mut conf = ConfState::default();
+        conf.voters = vec![1, 2];
+        log.set_conf(5, conf.clone());
+        assert!(log.offer(4, bytes::Bytes::new()), "the configuration before it is known");
+        assert!(is_unavailable(log.snapshot(0, 2)), "it does not name 2");
+        assert!(log.offer(6, bytes::Bytes::new()));
+        let snapshot = log.snapshot(0, 2).unwrap();
+        let metadata = snapshot.get_metadata();
+        assert_eq!((metadata.index, metadata.term, metadata.get_conf_state()), (6, 2, &conf));
+        assert!(is_unavailable(log.snapshot(7, 2)), "older than asked for");
+        log.compact(7).unwrap();
+        assert!(is_unavailable(log.snapshot(0, 2)), "entries after it are gone");
+    }
+}

@@ -106,9 +106,9 @@ impl RaftHost {
     /// Opens the log and starts the consensus thread.
     pub fn open(options: RaftOptions) -> Result<RaftHost, RaftError> {
         let log = Log::open(LogOptions {
-            dir: options.dir.clone(),
             files: options.files.clone(),
             on_fatal: options.on_fatal.clone(),
+            ..LogOptions::new(&options.dir)
         })?;
         let (started, when_started) = std::sync::mpsc::channel();
         let thread = std::thread::Builder::new()

@@ -12,6 +12,7 @@ use raft_engine::{Command, Config, Engine, LogBatch, MessageExt, ReadableSize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// The format of what this module writes; readers accept every version up to it.
 const FORMAT: u8 = 1;
@@ -19,6 +20,9 @@ const FORMAT: u8 = 1;
 const FILE_BYTES: u64 = 32 << 20;
 /// Bytes of the log above which files without live entries are removed and thin ones rewritten.
 const PURGE_BYTES: u64 = 64 << 20;
+
+/// Time between two looks for files that may be removed.
+const PURGE_EVERY: Duration = Duration::from_secs(2);
 
 const KEY_FORMAT: &[u8] = b"format";
 const KEY_IDENTITY: &[u8] = b"identity";
@@ -62,12 +66,14 @@ pub struct LogOptions {
     pub files: Arc<dyn LogFiles>,
     /// Called when a sync has failed: what is on disk is not known then, so nothing may go on.
     pub on_fatal: FatalHook,
+    /// Time between two looks for files that may be removed, after logs were cut.
+    pub purge_every: Duration,
 }
 
 impl LogOptions {
     /// The real file system; a failure aborts the process.
     pub fn new(dir: &Path) -> Self {
-        LogOptions { dir: dir.to_path_buf(), files: Arc::new(RealLogFiles), on_fatal: abort_process() }
+        LogOptions { dir: dir.to_path_buf(), files: Arc::new(RealLogFiles), on_fatal: abort_process(), purge_every: PURGE_EVERY }
     }
 }
 
@@ -89,7 +95,7 @@ pub struct Log {
 impl Log {
     /// Opens or makes the log. Cost: one pass over its files (about 0.1 s a GiB).
     pub fn open(options: LogOptions) -> Result<Log, RaftError> {
-        let LogOptions { dir, files, on_fatal } = options;
+        let LogOptions { dir, files, on_fatal, purge_every } = options;
         let path =
             dir.to_str().ok_or_else(|| RaftError::Log(format!("the path {} is not text", dir.display())))?;
         let config = Config {
@@ -104,7 +110,7 @@ impl Log {
         let syncs = files.syncs();
         let engine = Engine::open_with_file_system(config, Arc::new(files)).map_err(log_error)?;
         sync_names(&dir).map_err(|e| RaftError::Log(format!("cannot sync {}: {e}", dir.display())))?;
-        let shared = Arc::new(Shared::new(Arc::new(engine), dir, on_fatal));
+        let shared = Arc::new(Shared::new(Arc::new(engine), dir, on_fatal, purge_every));
         let for_writer = shared.clone();
         let writer = std::thread::Builder::new()
             .name("raft-log".into())

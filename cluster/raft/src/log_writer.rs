@@ -17,8 +17,6 @@ use std::time::{Duration, Instant};
 const BATCH_BYTES: usize = 32 << 20;
 /// Pause before a failed write is tried again.
 const RETRY: Duration = Duration::from_millis(200);
-/// Time between two looks for files that may be removed.
-const PURGE_EVERY: Duration = Duration::from_secs(2);
 /// Free bytes beyond the batch that a retry wants to see.
 const PROBE_BYTES: usize = 64 << 10;
 /// Name of the file that tries for space; it exists only for that moment.
@@ -32,6 +30,7 @@ pub(crate) struct Shared {
     listeners: Mutex<FxHashMap<GroupId, Listener>>,
     stalled: Mutex<Option<String>>,
     on_fatal: FatalHook,
+    purge_every: Duration,
 }
 
 #[derive(Default)]
@@ -41,7 +40,7 @@ struct Queue {
 }
 
 impl Shared {
-    pub(crate) fn new(engine: Arc<RaftEngine>, dir: PathBuf, on_fatal: FatalHook) -> Self {
+    pub(crate) fn new(engine: Arc<RaftEngine>, dir: PathBuf, on_fatal: FatalHook, purge_every: Duration) -> Self {
         Shared {
             engine,
             dir,
@@ -50,6 +49,7 @@ impl Shared {
             listeners: Mutex::default(),
             stalled: Mutex::default(),
             on_fatal,
+            purge_every,
         }
     }
     pub(crate) fn submit(&self, persist: Persist) {
@@ -142,7 +142,7 @@ pub(crate) fn run(shared: &Shared) {
         }
         wants_purge |= writes.iter().any(|w| w.truncated.is_some());
         report(shared, writes);
-        if wants_purge && last_purge.elapsed() >= PURGE_EVERY {
+        if wants_purge && last_purge.elapsed() >= shared.purge_every {
             wants_purge = false;
             last_purge = Instant::now();
             purge(shared);

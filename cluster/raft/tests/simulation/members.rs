@@ -112,3 +112,23 @@ fn a_member_that_was_removed_does_not_disturb_the_others() {
     assert_eq!((status.term, world.leader()), (term, Some(leader)));
     world.settle();
 }
+
+/// A member of one adds another, leaves, and crashes at every moment in between without its unsynced writes.
+///
+/// When a change takes effect before it is durable that it is committed, the old member starts again as if it were
+/// alone, and goes on committing beside the new one.
+#[test]
+fn a_change_that_took_effect_is_not_forgotten_in_a_crash() {
+    for delay in 0..120 {
+        let mut world = World::new(17 + delay, &[1], &[2, 3], Climate { sync_ms_max: 60, ..Climate::CALM });
+        world.run(500);
+        world.change_members(1, vec![MemberChange::AddVoter(2), MemberChange::Remove(1)]);
+        world.run(delay * 5);
+        world.machines.get_mut(&1).expect("members are known").unsynced.clear();
+        world.crash(1);
+        world.run(50);
+        world.start(1);
+        world.run(5_000);
+        world.settle();
+    }
+}
