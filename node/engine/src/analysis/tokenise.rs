@@ -285,9 +285,9 @@ impl<F: FnMut(Token<'_>)> Walk<'_, F> {
         let (start, end, first) = (parts[0].start, self.end, self.position);
         let kind = if kept == 0 { TokenKind::Word } else { TokenKind::Joined };
         self.emit(chain, start, end, first, kept.max(1), kind);
-        for i in 0..parts.len() {
+        for (i, part) in parts.iter().enumerate() {
             if keeps(i) {
-                self.emit(text_of(i), parts[i].start, parts[i].end, self.position, 1, TokenKind::Word);
+                self.emit(text_of(i), part.start, part.end, self.position, 1, TokenKind::Word);
                 self.position += 1;
             }
         }

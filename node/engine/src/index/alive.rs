@@ -10,7 +10,7 @@ const WORDS: u32 = 1;
 /// A set in which all documents are alive.
 pub(crate) fn all_alive(docs: u32) -> Vec<u64> {
     let mut words = vec![u64::MAX; docs.div_ceil(64) as usize];
-    if docs % 64 != 0
+    if !docs.is_multiple_of(64)
         && let Some(last) = words.last_mut()
     {
         *last = (1 << (docs % 64)) - 1;
@@ -31,7 +31,7 @@ pub(crate) fn read_alive(path: &Path, bytes: OwnedBytes, docs: u32) -> Result<Ve
     let file = Container::open(path, bytes)?;
     file.verify()?;
     let words: Vec<u64> = file.numbers(&file.range(WORDS)).to_vec();
-    let past_end = if docs % 64 == 0 { 0 } else { words.last().map_or(0, |w| w >> (docs % 64)) };
+    let past_end = if docs.is_multiple_of(64) { 0 } else { words.last().map_or(0, |w| w >> (docs % 64)) };
     if words.len() != docs.div_ceil(64) as usize || past_end != 0 {
         return Err(IndexError::damaged(path, "wrong number of documents"));
     }

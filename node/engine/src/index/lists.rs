@@ -271,7 +271,7 @@ fn keep_best(keys: &mut Vec<u64>) {
 }
 /// The least place, word 0 in unordered attributes; the flag of any occurrence.
 fn best_position(positions: &[u32], unordered: u32) -> u16 {
-    let mut best = u16::MAX & !1;
+    let mut best = !1;
     let mut flag = 0;
     for &position in positions {
         let packed = position as u16;

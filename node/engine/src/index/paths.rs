@@ -6,11 +6,10 @@ use serde_json::{Map, Number, Value};
 pub fn values_at<'v>(record: &'v Map<String, Value>, path: &str, each: &mut dyn FnMut(&'v Value)) {
     if let Some(value) = record.get(path) {
         each(value);
-    } else if let Some((head, rest)) = path.split_once('.') {
-        match record.get(head) {
-            Some(value) => descend(value, rest, each),
-            None => {}
-        }
+    } else if let Some((head, rest)) = path.split_once('.')
+        && let Some(value) = record.get(head)
+    {
+        descend(value, rest, each);
     }
 }
 fn descend<'v>(value: &'v Value, path: &str, each: &mut dyn FnMut(&'v Value)) {
