@@ -24,7 +24,7 @@ echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${mirror:?n
   >"$work/sources/debian.list"
 cat >"$work/apt.conf" <<CONF
 Dir::State "$work/state"; Dir::State::status "/dev/null"; Dir::Cache "$work/cache";
-APT::Sandbox::User "root"; Dir::Etc::sourcelist "/dev/null"; Dir::Etc::sourceparts "$work/sources";
+APT::Sandbox::User "root"; Dir::Etc::sourcelist "/dev/null"; Dir::Etc::sourceparts "$work/sources"; Dir::Etc::parts "/dev/null"; Dir::Etc::main "/dev/null";
 APT::Architecture "amd64"; APT::Architectures { "amd64"; };
 Acquire::Languages { "en"; };
 Acquire::IndexTargets::deb::Contents-deb { MetaKey "\$(COMPONENT)/Contents-\$(ARCHITECTURE)"; ShortDescription "Contents"; Description "Contents"; KeepCompressed "true"; DefaultEnabled "true"; };

@@ -33,7 +33,7 @@ step('saveObjects and saveObject', async () => {
   assert.equal(generated.objectIDs.length, 1);
   await index.deleteObject(generated.objectIDs[0]).wait();
   const one = await index.saveObject({ objectID: 'a b/c%', name: 'Odd Id' }).wait();
-  assert.equal(one.objectIDs[0], 'a b/c%');
+  assert.equal(one.objectID, 'a b/c%');
   assert.equal((await index.getObject('a b/c%')).name, 'Odd Id');
   await index.deleteObjects(['a b/c%']).wait();
 });

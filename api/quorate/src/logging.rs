@@ -5,10 +5,14 @@ use anyhow::{Context, Result};
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 
+/// What libraries say about their own start is no news; a rule of the operator wins.
+const QUIET: &str = "actix_server=warn";
+
 /// Installs the logger of the process. Errors: a filter that cannot be read.
 pub fn install(values: &Values) -> Result<()> {
     let level = values.text("log-level").unwrap_or("info");
-    let filter = EnvFilter::try_new(level).with_context(|| format!("log-level `{level}` cannot be read"))?;
+    let filter = EnvFilter::try_new(format!("{QUIET},{level}"))
+        .with_context(|| format!("log-level `{level}` cannot be read"))?;
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match values.text("log-format") {
         Some("json") => lines.json().flatten_event(true).init(),

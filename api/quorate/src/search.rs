@@ -132,16 +132,27 @@ fn render(answer: &Value, marks: Marks) -> String {
 
 fn hit_lines(out: &mut String, members: &Map<String, Value>, marks: Marks) {
     let highlights = members.get("_highlightResult");
-    let shown = members.iter().filter(|(name, value)| {
-        !name.starts_with('_') && *name != "objectID" && !matches!(value, Value::Object(_) | Value::Null)
-    });
-    for (name, value) in shown.take(ATTRIBUTES_SHOWN) {
+    let is_matched = |name: &str| highlights.and_then(|all| all.get(name)).is_some_and(has_match);
+    let mut shown: Vec<(&String, &Value)> = members
+        .iter()
+        .filter(|(name, value)| {
+            !name.starts_with('_') && *name != "objectID" && !matches!(value, Value::Object(_) | Value::Null)
+        })
+        .collect();
+    // What matched comes first, then texts, because names say more than figures.
+    shown.sort_by_key(|(name, value)| (!is_matched(name), !value.is_string()));
+    for (name, value) in shown.into_iter().take(ATTRIBUTES_SHOWN) {
         let text = match highlights.and_then(|all| all.get(name)).map(marked) {
             Some(text) if !text.is_empty() => text,
             _ => plain_text(value),
         };
         writeln!(out, "     {name}: {}", paint(&shorten(&text), marks)).expect("writing to a string");
     }
+}
+
+/// Whether any value of an attribute holds a mark.
+fn has_match(highlight: &Value) -> bool {
+    marked(highlight).contains(PRE)
 }
 
 /// The highlighted form of an attribute: one value or several.

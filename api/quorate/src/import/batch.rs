@@ -32,8 +32,6 @@ pub struct Shape {
 pub struct Batch {
     /// Body of `POST /1/indexes/{index}/batch`, compressed as the shape says.
     pub body: Vec<u8>,
-    /// Records in the batch.
-    pub records: u64,
     /// Records of the file up to the end of this batch.
     pub records_done: u64,
     /// Bytes of the file up to about the end of this batch.
@@ -90,7 +88,7 @@ impl Batches {
             }
         };
         let file_bytes_done = self.source.read_bytes.load(Ordering::Relaxed);
-        Ok(Some(Batch { body, records, records_done: self.records_done, file_bytes_done, lines }))
+        Ok(Some(Batch { body, records_done: self.records_done, file_bytes_done, lines }))
     }
 
     fn push(&self, body: &mut Vec<u8>, found: &Found) -> Result<()> {
@@ -169,11 +167,12 @@ mod tests {
             encoding: Encoding::Plain,
         };
         let mut batches = Batches::new(Source::open(&path, None)?, shape, skip)?;
-        let mut bodies = Vec::new();
+        let (mut bodies, mut sent) = (Vec::new(), skip);
         while let Some(batch) = batches.next_batch()? {
             let body: Value = serde_json::from_slice(&batch.body).unwrap();
             let records = body["requests"].as_array().unwrap();
-            assert_eq!(records.len() as u64, batch.records);
+            sent += records.len() as u64;
+            assert_eq!(batch.records_done, sent);
             bodies.push(records.iter().map(|r| r["body"].to_string()).collect::<Vec<_>>().join(" "));
         }
         Ok(bodies)
