@@ -8,6 +8,13 @@
 //! A write that the store refuses, on a full disk above all, does not stop the node: from then on changes are kept in
 //! memory over what the store has, dumps hold both, and the next start rebuilds.
 
+mod batch;
+mod stored;
+#[cfg(test)]
+mod tests;
+
+pub use batch::{Batch, Row};
+
 use crate::error::{Result, StoreError};
 use crate::files::{Files, folder_of};
 use crate::session::{self, Ended, Seal, Session, row_digest};
@@ -16,8 +23,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-
-use quorate_model::limits::KV_VALUE_BYTES_MAX;
+use stored::{CHUNK, ROW, SEAL_KEY, Stored, chunk_key, pieces, row_key};
 
 /// Small segments: large values leave them for files that are never synced (distributed §3).
 const SEGMENT_BYTES: usize = 8 << 20;
@@ -25,14 +31,6 @@ const SEGMENT_BYTES: usize = 8 << 20;
 const OVERLAY_BYTES_MAX: usize = 256 << 20;
 /// How long opening and verifying may take before the store counts as damaged: 4 GB at 50 MB/s, with room.
 const OPEN_S: u64 = 120;
-
-/// Letters before the keys in a tree.
-const ROW: u8 = b'r';
-const CHUNK: u8 = b'c';
-const SEAL_KEY: &[u8] = b"seal";
-/// First byte of a stored value.
-const INLINE: u8 = 0;
-const CHUNKED: u8 = 1;
 
 /// How the store was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,51 +82,6 @@ struct State {
     overlay: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
     overlay_bytes: usize,
 }
-
-/// What one step of a group's log changes; the last change of a key counts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Batch {
-    changes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
-    applied_index: u64,
-}
-
-impl Batch {
-    /// An empty batch that brings the tree to `applied_index`.
-    pub fn new(applied_index: u64) -> Self {
-        Batch { changes: BTreeMap::new(), applied_index }
-    }
-    /// Sets a row.
-    pub fn put(&mut self, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) {
-        self.changes.insert(key.into(), Some(value.into()));
-    }
-    /// Removes a row; a missing one is no error.
-    pub fn delete(&mut self, key: impl Into<Vec<u8>>) {
-        self.changes.insert(key.into(), None);
-    }
-    /// The log index the tree has after this batch.
-    pub fn applied_index(&self) -> u64 {
-        self.applied_index
-    }
-    /// Moves the log index the tree will have.
-    pub fn set_applied_index(&mut self, applied_index: u64) {
-        self.applied_index = applied_index;
-    }
-    /// How many rows change.
-    pub fn len(&self) -> usize {
-        self.changes.len()
-    }
-    /// Whether no row changes.
-    pub fn is_empty(&self) -> bool {
-        self.changes.is_empty()
-    }
-    /// What this batch does to a row: `None` nothing, `Some(None)` removes it.
-    pub fn change(&self, key: &[u8]) -> Option<Option<&[u8]>> {
-        self.changes.get(key).map(Option::as_deref)
-    }
-}
-
-/// A row: key and value.
-pub type Row = (Vec<u8>, Vec<u8>);
 
 impl Kv {
     /// Opens the store in `folder`, making it if needed. `cache_bytes` bounds its page cache (real use is up to 1.6 times that).
@@ -286,7 +239,11 @@ impl Tree {
             if let Some(value) = value {
                 next.rows += 1;
                 next.digest = next.digest.wrapping_add(row_digest(key, value));
-                put_value(&mut changes, key, value);
+                let (stored, chunks) = pieces(key, value);
+                changes.insert(row_key(key), stored);
+                for (number, chunk) in chunks.enumerate() {
+                    changes.insert(chunk_key(key, number as u32), chunk);
+                }
             }
         }
         changes.insert(SEAL_KEY, crate::codec::encode(&next));
@@ -303,7 +260,7 @@ impl Tree {
         }
     }
 
-    fn fail(&self, error: &sled::Error) {
+    fn fail(&self, error: &dyn std::fmt::Display) {
         if self.has_failed.swap(true, Ordering::AcqRel) {
             return;
         }
@@ -418,66 +375,6 @@ impl Tree {
     fn write(&self) -> RwLockWriteGuard<'_, State> {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// A value as it stands in its row.
-enum Stored<'b> {
-    Inline(&'b [u8]),
-    Chunked { chunks: u32, bytes: u64, digest: u64 },
-}
-
-impl<'b> Stored<'b> {
-    fn parse(stored: &'b [u8]) -> Option<Self> {
-        let (kind, rest) = stored.split_first()?;
-        match *kind {
-            INLINE => Some(Stored::Inline(rest)),
-            CHUNKED => {
-                let (chunks, bytes, digest) = crate::codec::decode(rest, 64).ok()?;
-                Some(Stored::Chunked { chunks, bytes, digest })
-            }
-            _ => None,
-        }
-    }
-    fn chunks(&self) -> u32 {
-        match self {
-            Stored::Inline(_) => 0,
-            Stored::Chunked { chunks, .. } => *chunks,
-        }
-    }
-    fn digest(&self, key: &[u8]) -> u64 {
-        match self {
-            Stored::Inline(value) => row_digest(key, value),
-            Stored::Chunked { digest, .. } => *digest,
-        }
-    }
-}
-
-fn put_value(changes: &mut sled::Batch, key: &[u8], value: &[u8]) {
-    let mut stored = Vec::with_capacity(1 + value.len().min(KV_VALUE_BYTES_MAX));
-    if value.len() < KV_VALUE_BYTES_MAX {
-        stored.push(INLINE);
-        stored.extend_from_slice(value);
-    } else {
-        let chunks = value.chunks(KV_VALUE_BYTES_MAX);
-        stored.push(CHUNKED);
-        stored.extend(crate::codec::encode(&(
-            chunks.len() as u32,
-            value.len() as u64,
-            row_digest(key, value),
-        )));
-        for (number, chunk) in chunks.enumerate() {
-            changes.insert(chunk_key(key, number as u32), chunk);
-        }
-    }
-    changes.insert(row_key(key), stored);
-}
-
-fn row_key(key: &[u8]) -> Vec<u8> {
-    [&[ROW], key].concat()
-}
-
-fn chunk_key(key: &[u8], number: u32) -> Vec<u8> {
-    [&[CHUNK], key, &number.to_be_bytes()].concat()
 }
 
 fn broken(error: sled::Error) -> StoreError {
@@ -619,72 +516,4 @@ fn sync_all(db: &Path, files: &dyn Files) -> Result<()> {
         }
     }
     files.sync_dir(db).map_err(|e| StoreError::io("sync", db, e))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::files::RealFiles;
-
-    /// Rows as a plain map, to compare with.
-    type Model = BTreeMap<Vec<u8>, Vec<u8>>;
-
-    fn change(tree: &Tree, model: &mut Model, applied: u64, changes: &[(&str, Option<usize>)]) {
-        let mut batch = Batch::new(applied);
-        for (key, length) in changes {
-            match length {
-                Some(length) => {
-                    batch.put(*key, vec![applied as u8; *length]);
-                    model.insert(key.as_bytes().to_vec(), vec![applied as u8; *length]);
-                }
-                None => {
-                    batch.delete(*key);
-                    model.remove(key.as_bytes());
-                }
-            }
-        }
-        tree.apply(&batch).unwrap();
-        let rows: Model = tree.scan(b"").unwrap().into_iter().collect();
-        assert_eq!(&rows, model);
-        assert_eq!((tree.rows(), tree.applied()), (model.len() as u64, applied));
-        for (key, _) in changes {
-            assert_eq!(tree.get(key.as_bytes()).unwrap().as_ref(), model.get(key.as_bytes()));
-        }
-        let some: Vec<Row> = tree.scan(b"b").unwrap();
-        assert!(some.iter().map(|(k, v)| (k, v)).eq(model.iter().filter(|(k, _)| k.starts_with(b"b"))));
-    }
-
-    /// A full disk: the store takes nothing more, the state goes on in memory, and its dump is whole.
-    #[test]
-    fn a_failed_store_goes_on_in_memory_and_is_rebuilt() {
-        let dir = tempfile::tempdir().unwrap();
-        let (kv, _) = Kv::open(&dir.path().join("state"), RealFiles::shared(), 4 << 20).unwrap();
-        let tree = kv.tree("group-1").unwrap();
-        let mut model = Model::new();
-        change(
-            &tree,
-            &mut model,
-            1,
-            &[("a", Some(3)), ("b1", Some(40_000)), ("b2", Some(5)), ("c", Some(1))],
-        );
-        tree.fail(&sled::Error::Unsupported("a test".into()));
-        change(&tree, &mut model, 2, &[("a", None), ("b1", Some(7)), ("b15", Some(20_000)), ("zz", None)]);
-        change(&tree, &mut model, 3, &[("a", Some(2)), ("b2", None), ("d", Some(0))]);
-        change(&tree, &mut model, 4, &[("b2", Some(9)), ("b15", None), ("0", Some(1))]);
-        assert!(kv.has_failed());
-        let path = dir.path().join("1.dump");
-        crate::dump::write_tree(&RealFiles, &path, 1, &tree, &mut |_| 1).unwrap();
-        kv.close().unwrap();
-        drop(tree);
-        // The store's lock goes with the process; here the failed one is still in it.
-        let copy = dir.path().join("copy");
-        std::fs::create_dir(&copy).unwrap();
-        std::fs::copy(dir.path().join("state/session"), copy.join("session")).unwrap();
-        let (kv, start) = Kv::open(&copy, RealFiles::shared(), 4 << 20).unwrap();
-        assert_eq!(start, Start::Rebuild { reason: "it failed while it was in use".into() });
-        let tree = kv.tree("group-1").unwrap();
-        crate::dump::read_dump(&path).unwrap().unwrap().restore_into(&tree).unwrap();
-        assert_eq!(tree.scan(b"").unwrap().into_iter().collect::<Model>(), model);
-        assert_eq!(tree.applied(), 4);
-    }
 }
