@@ -160,6 +160,7 @@ pub fn search_facet(
         post: params.highlight_post_tag.as_deref().unwrap_or("</em>"),
     };
     let hits = matching_values(
+        settings,
         &pairs(view, &matched),
         facet,
         &analyzer,

@@ -1,9 +1,9 @@
 //! The search library: analysis, index files, matching, ranking, filters, facets, rendering. Synchronous and pure.
 pub mod analysis;
-pub mod index;
 pub mod browse;
 pub mod facet;
 pub mod filter;
+pub mod index;
 pub mod matching;
 pub mod page;
 pub mod query;

@@ -64,4 +64,4 @@ impl Page {
     }
 }
 /// Where browsing is explained.
-const BROWSE_URL: &str = "https://www.algolia.com/doc/rest-api/search/browse";
+const BROWSE_URL: &str = "/1/indexes/{index}/browse in the user guide";

@@ -42,7 +42,12 @@ fn titles(titles: &[&str]) -> Vec<Value> {
 fn each_criterion_orders_hits() {
     let searchable = json!({"searchableAttributes": ["title", "body"]});
     for (rule, records, request, expected) in [
-        ("C§7.2 fewer typos first", titles(&["michal", "michael", "mihcel"]), json!({"query": "michael"}), "b a"),
+        (
+            "C§7.2 fewer typos first",
+            titles(&["michal", "michael", "mihcel"]),
+            json!({"query": "michael"}),
+            "b a",
+        ),
         (
             "C§7.2 first letter counts twice",
             titles(&["tichael", "michaelx", "michael"]),
@@ -50,30 +55,80 @@ fn each_criterion_orders_hits() {
             "c b a",
         ),
         ("C§7.2 short words are exact", titles(&["cat", "cut"]), json!({"query": "cat"}), "a"),
-        ("C§7.6 nearer words first", titles(&["new x york", "new york", "york new"]), json!({"query": "new york"}), "b c a"),
-        ("C§7.7 earlier words first", titles(&["x y red", "red x y", "x red y"]), json!({"query": "red"}), "b c a"),
+        (
+            "C§7.6 nearer words first",
+            titles(&["new x york", "new york", "york new"]),
+            json!({"query": "new york"}),
+            "b c a",
+        ),
+        (
+            "C§7.7 earlier words first",
+            titles(&["x y red", "red x y", "x red y"]),
+            json!({"query": "red"}),
+            "b c a",
+        ),
         ("C§7.8 whole value first", titles(&["red x", "red", "reddish"]), json!({"query": "red"}), "b c a"),
-        ("C§7.8 exact before prefix", titles(&["dog food", "dogs food"]), json!({"query": "food dog"}), "a b"),
+        (
+            "C§7.8 exact before prefix",
+            titles(&["dog food", "dogs food"]),
+            json!({"query": "food dog"}),
+            "a b",
+        ),
         ("C§7.10 objectID descending", titles(&["same", "same", "same"]), json!({"query": "same"}), "c b a"),
-        ("C§6.5 only the last word is a prefix", titles(&["foo bar", "food bar"]), json!({"query": "foo ba"}), "a"),
-        ("C§4.6 every word a prefix", titles(&["foo bar", "food bar"]), json!({"query": "foo ba", "queryType": "prefixAll"}), "a b"),
-        ("C§4.6 no word a prefix", titles(&["foo bar", "food ba"]), json!({"query": "foo ba", "queryType": "prefixNone"}), ""),
+        (
+            "C§6.5 only the last word is a prefix",
+            titles(&["foo bar", "food bar"]),
+            json!({"query": "foo ba"}),
+            "a",
+        ),
+        (
+            "C§4.6 every word a prefix",
+            titles(&["foo bar", "food bar"]),
+            json!({"query": "foo ba", "queryType": "prefixAll"}),
+            "a b",
+        ),
+        (
+            "C§4.6 no word a prefix",
+            titles(&["foo bar", "food ba"]),
+            json!({"query": "foo ba", "queryType": "prefixNone"}),
+            "",
+        ),
         (
             "C§4.6 phrase",
             titles(&["a b c", "b a c", "a c b"]),
             json!({"query": "\"a b\"", "advancedSyntax": true}),
             "a",
         ),
-        ("C§4.6 exclusion", titles(&["a b", "a c", "a"]), json!({"query": "a -b", "advancedSyntax": true}), "c b"),
-        ("C§4.6 optional words", titles(&["a", "a b", "b"]), json!({"query": "a b", "optionalWords": ["b"]}), "b a"),
+        (
+            "C§4.6 exclusion",
+            titles(&["a b", "a c", "a"]),
+            json!({"query": "a -b", "advancedSyntax": true}),
+            "c b",
+        ),
+        (
+            "C§4.6 optional words",
+            titles(&["a", "a b", "b"]),
+            json!({"query": "a b", "optionalWords": ["b"]}),
+            "b a",
+        ),
         (
             "C§4.6 lastWords",
             titles(&["red car", "blue"]),
             json!({"query": "red bike", "removeWordsIfNoResults": "lastWords"}),
             "a",
         ),
-        ("C§4.5 no typos", titles(&["michal", "michael"]), json!({"query": "michael", "typoTolerance": false}), "b"),
-        ("C§4.5 min", titles(&["michal", "michael"]), json!({"query": "michael", "typoTolerance": "min"}), "b"),
+        (
+            "C§4.5 no typos",
+            titles(&["michal", "michael"]),
+            json!({"query": "michael", "typoTolerance": false}),
+            "b",
+        ),
+        (
+            "C§4.5 min",
+            titles(&["michal", "michael"]),
+            json!({"query": "michael", "typoTolerance": "min"}),
+            "b",
+        ),
         (
             "C§4.5 strict",
             titles(&["michal", "michael", "tichael"]),
@@ -145,7 +200,9 @@ fn facets_are_counted_and_searched() {
         .as_ref()
         .unwrap()
         .iter()
-        .map(|f| format!("{} {:?} {:?}", f.attribute, f.values, f.stats.map(|s| (s.min, s.max, s.avg, s.sum))))
+        .map(|f| {
+            format!("{} {:?} {:?}", f.attribute, f.values, f.stats.map(|s| (s.min, s.max, s.avg, s.sum)))
+        })
         .collect();
     assert_eq!(
         shown,
@@ -176,7 +233,8 @@ fn facets_are_counted_and_searched() {
     }
     let (view, settings) = (&shop.view, &shop.settings);
     let refused =
-        search_facet(view, settings, "price", "", &params(json!({})), &limits(), &mut Scratch::new()).unwrap_err();
+        search_facet(view, settings, "price", "", &params(json!({})), &limits(), &mut Scratch::new())
+            .unwrap_err();
     assert_eq!(
         refused.message,
         "Cannot search in `price` attribute, you need to add `searchable(price)` to attributesForFaceting."
@@ -231,7 +289,11 @@ fn places_restrict_and_order() {
     for (request, expected, radius) in [
         (json!({"aroundLatLng": "48.8566,2.3522"}), "paris two london", Some(343_557)),
         (json!({"aroundLatLng": "48.8566,2.3522", "aroundRadius": 1000}), "paris two", None),
-        (json!({"aroundLatLng": "48.8566,2.3522", "aroundRadius": "all", "aroundPrecision": 1_000_000}), "two paris london", None),
+        (
+            json!({"aroundLatLng": "48.8566,2.3522", "aroundRadius": "all", "aroundPrecision": 1_000_000}),
+            "two paris london",
+            None,
+        ),
         (json!({"insideBoundingBox": [[50, -1, 52, 1]]}), "london", None),
         (json!({"insidePolygon": [[48, 2, 49, 2, 49, 3, 48, 3]]}), "two paris", None),
     ] {
@@ -278,7 +340,11 @@ fn highlights_mark_what_matched() {
             "/deep/text",
             json!({"value": "Größe <em>zählt</em>", "matchLevel": "partial", "fullyHighlighted": false, "matchedWords": ["zahlt"]}),
         ),
-        ("gros", "/deep/text", json!({"value": "<em>Größ</em>e zählt", "matchLevel": "full", "fullyHighlighted": false, "matchedWords": ["gros"]})),
+        (
+            "gros",
+            "/deep/text",
+            json!({"value": "<em>Größ</em>e zählt", "matchLevel": "full", "fullyHighlighted": false, "matchedWords": ["gros"]}),
+        ),
         (
             "1993",
             "/year",
@@ -334,7 +400,8 @@ fn records_show_what_is_asked_for() {
         (Some(vec!["*", "-deep"]), r#"{"a":1,"objectID":"7"}"#),
         (Some(vec!["*", "-objectID", "-a"]), r#"{"deep":{"shown":[1,{"x":2}]},"objectID":"7"}"#),
     ] {
-        let attributes: Option<Vec<String>> = attributes.map(|list| list.into_iter().map(str::to_string).collect());
+        let attributes: Option<Vec<String>> =
+            attributes.map(|list| list.into_iter().map(str::to_string).collect());
         let shown = render_record(raw, &settings, attributes.as_deref(), false);
         assert_eq!(String::from_utf8(shown).unwrap(), expected, "{attributes:?}");
     }
@@ -347,7 +414,9 @@ fn browse_walks_through_everything_once() {
     let settings = json!({"customRanking": ["asc(n)"]});
     let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
     let shard = Shard::new(settings, &records, &[20, 17, 13]);
-    for (request, expected) in [(json!({"hitsPerPage": 7}), 50), (json!({"query": "even", "hitsPerPage": 5}), 25), (json!({}), 50)] {
+    for (request, expected) in
+        [(json!({"hitsPerPage": 7}), 50), (json!({"query": "even", "hitsPerPage": 5}), 25), (json!({}), 50)]
+    {
         let request = params(request);
         let (mut seen, mut cursor): (Vec<(u64, String)>, Option<Vec<u8>>) = (vec![], None);
         for _ in 0..20 {

@@ -4,6 +4,7 @@ use super::{Matched, ordinal_counts};
 use crate::analysis::{Analyzer, TokenOptions};
 use crate::query::Word;
 use crate::response::marks::Marker;
+use quorate_model::Settings;
 use quorate_model::params::FacetSort;
 use rustc_hash::FxHashMap;
 
@@ -18,7 +19,9 @@ pub struct Tags<'a> {
     pub post: &'a str,
 }
 /// The values that contain every word, in order; all values when there are no words.
+#[allow(clippy::too_many_arguments)]
 pub fn matching_values(
+    settings: &Settings,
     segments: &[Matched<'_>],
     path: &str,
     analyzer: &Analyzer,
@@ -37,7 +40,7 @@ pub fn matching_values(
         }
     }
     let all = (1u32 << words.len()) - 1;
-    let mut marker = Marker::new(analyzer, words, false);
+    let mut marker = Marker::new(settings, analyzer, words, false);
     // every word may match with as many typos as its length allows
     let typos = vec![4u8; words.len()];
     let mut matching: Vec<(&str, u64)> = counts.into_iter().collect();

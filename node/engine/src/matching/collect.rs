@@ -154,7 +154,7 @@ struct Tier<'a> {
 impl Run<'_> {
     fn search(mut self, context: &mut SegmentContext<'_>, scratch: &mut Scratch) -> SegmentHits {
         let words = bits::words_for(self.segment.doc_count());
-        let (count, matched) = if self.from_ready_list(context) {
+        let (count, matched) = if self.take_ready_list(context) {
             self.count_single(&self.slots[0], context, scratch)
         } else if self.is_plain_single_word(context) {
             self.single(context, scratch)
@@ -188,7 +188,7 @@ impl Run<'_> {
             && slot.intervals.iter().all(|i| all_listed(&self.lists, i.low, i.high))
     }
     /// Takes the best documents of one wide word from its ready list; `false` when the list does not answer the query.
-    fn from_ready_list(&mut self, context: &mut SegmentContext<'_>) -> bool {
+    fn take_ready_list(&mut self, context: &mut SegmentContext<'_>) -> bool {
         let (rules, layout) = (&self.plan.rules, &self.plan.layout);
         let [slot] = self.slots else { return false };
         if !self.sets_decide()
@@ -435,23 +435,18 @@ impl Run<'_> {
     }
     /// Evaluates documents in order until none that follows can enter the page.
     fn scan(&mut self, tier: Tier<'_>, context: &mut SegmentContext<'_>) {
-        let mut evaluated = 0u64;
-        let mut clock = Clock::new(self.plan.deadline);
-        bits::each(tier.set, |doc| {
-            if let Some(tuple) = self.evaluator.evaluate(doc) {
-                let tuple = context.complete(doc, tuple);
-                self.top.push((self.plan.layout.key(&tuple), doc));
-            }
-            evaluated += 1;
-            if evaluated & 31 == 0 && self.top.closed_to(tier.bound) {
-                return false;
-            }
-            if evaluated >= self.plan.budget && self.top.is_full() || clock.is_over() {
-                self.order_cut = true;
-                return false;
-            }
-            true
-        });
+        self.order_cut |= scan(self.plan, &mut self.evaluator, &mut self.top, tier, context);
+    }
+    /// The same for documents that have every word without typos: nothing else is looked for in them.
+    fn scan_typo_free(&mut self, tier: Tier<'_>, context: &mut SegmentContext<'_>) {
+        let typo_free = |slot: &Slot| {
+            let intervals = slot.intervals.iter().filter(|interval| interval.typos == 0).copied().collect();
+            Slot { intervals, ..slot.clone() }
+        };
+        let slots: Vec<Slot> = self.slots.iter().map(typo_free).collect();
+        // every word has one interval, so the bits of terms are not looked at
+        let mut evaluator = Evaluator::new(self.lists, &slots, &self.plan.rules, &[]);
+        self.order_cut |= scan(self.plan, &mut evaluator, &mut self.top, tier, context);
     }
     /// Documents by the number of their typos, fewest first, until the page is full.
     fn by_tiers(&mut self, candidates: &[u64], context: &mut SegmentContext<'_>, scratch: &mut Scratch) {
@@ -469,7 +464,7 @@ impl Run<'_> {
                 }
             }
             let bound = self.bound(0, context);
-            self.scan(Tier { set: &set, bound }, context);
+            self.scan_typo_free(Tier { set: &set, bound }, context);
             bits::and_not(&mut rest, &set);
             scratch.give(set);
         }
@@ -521,4 +516,29 @@ impl Run<'_> {
         reached.into_iter().for_each(|set| scratch.give(set));
         last
     }
+}
+
+/// Evaluates the documents of a tier in order; answers whether time or the budget ran out before the end.
+fn scan(
+    plan: &Plan,
+    evaluator: &mut Evaluator<'_>,
+    top: &mut Top,
+    tier: Tier<'_>,
+    context: &mut SegmentContext<'_>,
+) -> bool {
+    let mut evaluated = 0u64;
+    let mut clock = Clock::new(plan.deadline);
+    let mut cut = false;
+    bits::each(tier.set, |doc| {
+        if let Some(tuple) = evaluator.evaluate(doc) {
+            top.push((plan.layout.key(&context.complete(doc, tuple)), doc));
+        }
+        evaluated += 1;
+        if evaluated & 31 == 0 && top.closed_to(tier.bound) {
+            return false;
+        }
+        cut = evaluated >= plan.budget && top.is_full() || clock.is_over();
+        !cut
+    });
+    cut
 }

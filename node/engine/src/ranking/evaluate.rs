@@ -59,8 +59,8 @@ impl PositionRules {
     fn distance(&self, before: u16, after: u16) -> u32 {
         let (a, b) = (u32::from(position::word(before)), u32::from(position::word(after)));
         if position::attribute(before) != position::attribute(after)
-            || a >= u32::from(position::WORD_MAX)
-            || b >= u32::from(position::WORD_MAX)
+            || a >= position::WORD_MAX
+            || b >= position::WORD_MAX
         {
             return FAR;
         }

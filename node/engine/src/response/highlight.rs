@@ -113,8 +113,14 @@ pub struct Highlighter<'a> {
 }
 impl<'a> Highlighter<'a> {
     /// Shows the matches of `words`.
-    pub fn new(showing: &'a Showing, analyzer: &'a Analyzer, words: &'a [Word], deep: bool) -> Self {
-        let marker = Marker::new(analyzer, words, deep);
+    pub fn new(
+        settings: &Settings,
+        showing: &'a Showing,
+        analyzer: &'a Analyzer,
+        words: &'a [Word],
+        deep: bool,
+    ) -> Self {
+        let marker = Marker::new(settings, analyzer, words, deep);
         Highlighter { showing, marker, words, path: String::new(), text: String::new() }
     }
     /// Appends `,"_highlightResult":…` and `,"_snippetResult":…` as far as there is something to show.

@@ -5,6 +5,7 @@ use super::record::Selection;
 use crate::analysis::Analyzer;
 use crate::query::Word;
 use crate::ranking::key::Tuple;
+use quorate_model::Settings;
 use quorate_model::params::LatLng;
 use quorate_model::results::Hits;
 use std::io::Write;
@@ -43,6 +44,7 @@ pub struct Renderer<'a> {
 impl<'a> Renderer<'a> {
     /// Prepares for hits that match `words`.
     pub fn new(
+        settings: &Settings,
         selection: &'a Selection,
         showing: &'a Showing,
         analyzer: &'a Analyzer,
@@ -50,7 +52,8 @@ impl<'a> Renderer<'a> {
         deep: bool,
         ranking: RankingDetails,
     ) -> Renderer<'a> {
-        let highlighter = (!showing.is_empty()).then(|| Highlighter::new(showing, analyzer, words, deep));
+        let highlighter =
+            (!showing.is_empty()).then(|| Highlighter::new(settings, showing, analyzer, words, deep));
         Renderer { selection, highlighter, ranking, words: words.len(), hits: Hits::default() }
     }
     /// Appends one hit.

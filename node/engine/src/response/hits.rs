@@ -47,7 +47,8 @@ pub fn render(
         false => RankingDetails::Hidden,
     };
     let details = details(view, plan, prepared, slots, shown, scratch);
-    let mut renderer = Renderer::new(&selection, &showing, analyzer, &plan.words, plan.deep, ranking);
+    let mut renderer =
+        Renderer::new(settings, &selection, &showing, analyzer, &plan.words, plan.deep, ranking);
     for (shown, details) in shown.iter().zip(&details) {
         renderer.push(view.segments()[shown.entry.segment].record(shown.entry.doc), details);
     }

@@ -4,6 +4,7 @@ use crate::analysis::{Analyzer, TokenKind, TokenOptions};
 use crate::matching::typo::{Tolerance, typos_of};
 use crate::query::Word;
 use crate::ranking::evaluate::NO_MATCH;
+use quorate_model::Settings;
 
 /// One word of a shown text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +33,10 @@ pub struct Marker<'a> {
     analyzer: &'a Analyzer,
     words: &'a [Word],
     deep: bool,
+    /// Whether no setting changes how plain ASCII text falls into words.
+    plain_only: bool,
     chars: Vec<char>,
+    lowered: String,
     /// The last text's marks.
     pub marks: Marks,
 }
@@ -45,8 +49,11 @@ enum Match {
 }
 impl<'a> Marker<'a> {
     /// `deep` says whether the query looked for wrong first letters with a second edit.
-    pub fn new(analyzer: &'a Analyzer, words: &'a [Word], deep: bool) -> Marker<'a> {
-        Marker { analyzer, words, deep, chars: vec![], marks: Marks::default() }
+    pub fn new(settings: &Settings, analyzer: &'a Analyzer, words: &'a [Word], deep: bool) -> Marker<'a> {
+        let index = &settings.index;
+        let plain_only = index.separators_to_index.is_empty() && index.custom_normalization.is_empty();
+        let (chars, lowered) = (vec![], String::new());
+        Marker { analyzer, words, deep, plain_only, chars, lowered, marks: Marks::default() }
     }
     /// Finds the words in `text`. `typos` are the typos with which each word matched the record.
     pub fn mark(&mut self, text: &str, options: TokenOptions, typos: &[u8]) {
@@ -54,24 +61,19 @@ impl<'a> Marker<'a> {
         marks.marked.clear();
         marks.spans.clear();
         marks.words = 0;
+        if self.plain_only && options == TokenOptions::default() && self.mark_plain(text, typos, &mut marks) {
+            marks.covered = marks.is_covered();
+            self.marks = marks;
+            return;
+        }
+        marks.marked.clear();
+        marks.spans.clear();
+        marks.words = 0;
         let mut last_position = None;
         let (words, deep, chars) = (self.words, self.deep, &mut self.chars);
         self.analyzer.tokens(text, options, |token| {
-            let mut found = 0u16;
-            let mut end = token.start;
-            for (i, word) in words.iter().enumerate() {
-                let allowed = typos.get(i).copied().unwrap_or(NO_MATCH);
-                if allowed == NO_MATCH {
-                    continue;
-                }
-                if let Some(matched) = match_word(word, token.text, allowed, deep, chars) {
-                    found |= 1 << i;
-                    end = end.max(match matched {
-                        Match::Whole => token.end,
-                        Match::Beginning => beginning_end(text, token.start, token.end, word.chars.len()),
-                    });
-                }
-            }
+            let (found, end) =
+                match_token(words, deep, text, (token.start, token.end), token.text, typos, chars);
             if found != 0 {
                 marks.marked.push((token.start, end));
                 marks.words |= found;
@@ -90,12 +92,79 @@ impl<'a> Marker<'a> {
             }
         });
         join(&mut marks.marked);
-        marks.covered = !marks.spans.is_empty() && {
-            let inside = |span: &Span| marks.marked.iter().any(|m| m.0 <= span.start && span.end <= m.1);
-            !marks.marked.is_empty() && marks.spans.iter().all(inside)
-        };
+        marks.covered = marks.is_covered();
         self.marks = marks;
     }
+    /// Marks ASCII text whose words are simply its runs of letters and digits; `false` when the text is not that plain.
+    fn mark_plain(&mut self, text: &str, typos: &[u8], marks: &mut Marks) -> bool {
+        let bytes = text.as_bytes();
+        let mut lowered = std::mem::take(&mut self.lowered);
+        let mut at = 0;
+        let plain = loop {
+            let start = at;
+            lowered.clear();
+            while let Some(byte) = bytes.get(at).filter(|byte| byte.is_ascii_alphanumeric()) {
+                lowered.push(char::from(byte.to_ascii_lowercase()));
+                at += 1;
+            }
+            if at > start {
+                let span = (start, at);
+                let (found, end) =
+                    match_token(self.words, self.deep, text, span, &lowered, typos, &mut self.chars);
+                if found != 0 {
+                    marks.marked.push((start, end));
+                    marks.words |= found;
+                }
+                marks.spans.push(Span { start, end: at, words: found });
+            }
+            let Some(&byte) = bytes.get(at) else { break true };
+            // these may join words, stand alone as words, or need the rules of normalisation
+            let inside = |i: usize| bytes.get(i).is_some_and(u8::is_ascii_alphanumeric);
+            let joins = matches!(byte, b'.' | b'\'') && at > start && inside(at + 1);
+            if !byte.is_ascii() || byte == b'$' || joins || at - start > PLAIN_BYTES_MAX {
+                break false;
+            }
+            at += 1;
+        };
+        self.lowered = lowered;
+        plain
+    }
+}
+impl Marks {
+    /// Whether every word of the text is marked as a whole.
+    fn is_covered(&self) -> bool {
+        let inside = |span: &Span| self.marked.iter().any(|m| m.0 <= span.start && span.end <= m.1);
+        !self.marked.is_empty() && self.spans.iter().all(inside)
+    }
+}
+/// Bytes of a word that is surely not cut.
+const PLAIN_BYTES_MAX: usize = 60;
+/// The query words that match a token of `text`, and where the marked part of it ends.
+fn match_token(
+    words: &[Word],
+    deep: bool,
+    text: &str,
+    (start, token_end): (usize, usize),
+    token: &str,
+    typos: &[u8],
+    chars: &mut Vec<char>,
+) -> (u16, usize) {
+    let mut found = 0u16;
+    let mut end = start;
+    for (i, word) in words.iter().enumerate() {
+        let allowed = typos.get(i).copied().unwrap_or(NO_MATCH);
+        if allowed == NO_MATCH {
+            continue;
+        }
+        if let Some(matched) = match_word(word, token, allowed, deep, chars) {
+            found |= 1 << i;
+            end = end.max(match matched {
+                Match::Whole => token_end,
+                Match::Beginning => beginning_end(text, start, token_end, word.chars.len()),
+            });
+        }
+    }
+    (found, end)
 }
 /// Sorts the stretches and joins those that touch.
 fn join(marked: &mut Vec<(usize, usize)>) {
@@ -146,4 +215,44 @@ fn beginning_end(text: &str, start: usize, end: usize, wanted: usize) -> usize {
         };
     }
     end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::words::words_of;
+    use quorate_model::SearchParams;
+
+    #[test]
+    fn the_short_way_finds_what_the_analyzer_finds() {
+        let settings = Settings::default();
+        let analyzer = Analyzer::new(&settings);
+        let params =
+            SearchParams { query: Some("dont libary 3 c x11".to_string()), ..SearchParams::default() };
+        let words = words_of(&analyzer, &settings, &params).wanted;
+        let typos = vec![2; words.len()];
+        for text in [
+            "",
+            "A library in C, and more.",
+            "don't (libraries) 3.14 c++ _c_ -c- e.g. x11-apps/x11",
+            "costs $3, or 3$",
+            "end.",
+            "'c'",
+            "émigré library",
+            "Library.LIBRARY l-i-b",
+            "tab\there\nlibrary\"c\"",
+        ] {
+            let mut marker = Marker::new(&settings, &analyzer, &words, false);
+            marker.mark(text, TokenOptions::default(), &typos);
+            let short = marker.marks.clone();
+            marker.plain_only = false;
+            marker.mark(text, TokenOptions::default(), &typos);
+            let long = &marker.marks;
+            assert_eq!(
+                (short.marked, short.spans, short.words, short.covered),
+                (long.marked.clone(), long.spans.clone(), long.words, long.covered),
+                "{text}"
+            );
+        }
+    }
 }

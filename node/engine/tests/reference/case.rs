@@ -227,15 +227,18 @@ fn query(chance: &mut Chance, words: &[String], settings: &Map<String, Value>) -
         set("optionalWords", json!([query_text(&parts[..1]).replace(['"', '-'], " ")]));
     }
     if chance.once_in(5) && settings["searchableAttributes"] == json!(["title", "body", "list", "name"]) {
-        set("restrictSearchableAttributes", chance.pick(&[json!(["body"]), json!(["title", "name"])]).clone());
+        set(
+            "restrictSearchableAttributes",
+            chance.pick(&[json!(["body"]), json!(["title", "name"])]).clone(),
+        );
     }
     geo(chance, &mut set);
     let filter = if chance.once_in(2) { groups(chance, Purpose::Filter) } else { vec![] };
     let optional = if chance.once_in(4) { groups(chance, Purpose::Optional) } else { vec![] };
     if !filter.is_empty() {
-        let all = filter.iter().map(|group| {
-            format!("({})", group.iter().map(filter_text).collect::<Vec<_>>().join(" OR "))
-        });
+        let all = filter
+            .iter()
+            .map(|group| format!("({})", group.iter().map(filter_text).collect::<Vec<_>>().join(" OR ")));
         set("filters", all.collect::<Vec<_>>().join(" AND ").into());
     }
     if !optional.is_empty() {
@@ -300,7 +303,10 @@ fn atom(chance: &mut Chance, kind: u64) -> Atom {
         0 => Test::Brand(chance.pick(&BRANDS).to_string()),
         1 => Test::Tag(format!("t{}", chance.below(3))),
         _ if chance.once_in(3) => Test::PriceRange(chance.below(4) as f64, 2.0 + chance.below(5) as f64),
-        _ => Test::Price(*chance.pick::<&'static str>(&["=", "!=", "<", "<=", ">", ">="]), chance.below(8) as f64),
+        _ => Test::Price(
+            *chance.pick::<&'static str>(&["=", "!=", "<", "<=", ">", ">="]),
+            chance.below(8) as f64,
+        ),
     };
     let score = if kind < 2 && chance.once_in(2) { 1 + chance.below(4) as u32 } else { 1 };
     Atom { test, negated: chance.once_in(4), score }

@@ -172,7 +172,8 @@ fn count(records: &[&Value], name: &str) -> Value {
     let mut sorted: Vec<(String, u64)> = counts.into_iter().collect();
     sorted.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let stats = (!numbers.is_empty()).then(|| {
-        let (min, max) = numbers.iter().fold((f64::MAX, f64::MIN), |(low, high), &x| (low.min(x), high.max(x)));
+        let (min, max) =
+            numbers.iter().fold((f64::MAX, f64::MIN), |(low, high), &x| (low.min(x), high.max(x)));
         let sum: f64 = numbers.iter().sum();
         json!([min, max, sum / numbers.len() as f64, sum])
     });

@@ -129,7 +129,10 @@ impl<'a> Ranker<'a> {
         }
         for optional in query.params.get("optionalWords").and_then(Value::as_array).into_iter().flatten() {
             for listed in optional.as_str().unwrap().split_whitespace() {
-                words.iter_mut().filter(|word| word.text == chars(listed)).for_each(|word| word.optional = true);
+                words
+                    .iter_mut()
+                    .filter(|word| word.text == chars(listed))
+                    .for_each(|word| word.optional = true);
             }
         }
         Ranker { settings, query, words, excluded }
@@ -139,16 +142,16 @@ impl<'a> Ranker<'a> {
         let mut words = self.words.clone();
         let mut answer = self.attempt(&words, records, page_length);
         let n = words.len();
-        let order: Vec<usize> =
-            match self.query.params.get("removeWordsIfNoResults").and_then(Value::as_str) {
-                Some("lastWords") => (1..n).rev().take(5).collect(),
-                Some("firstWords") => (0..n.saturating_sub(1)).take(5).collect(),
-                Some("allOptional") if n > 1 && answer.count == 0 => {
-                    words.iter_mut().for_each(|word| word.optional = true);
-                    return self.attempt(&words, records, page_length);
-                }
-                _ => vec![],
-            };
+        let order: Vec<usize> = match self.query.params.get("removeWordsIfNoResults").and_then(Value::as_str)
+        {
+            Some("lastWords") => (1..n).rev().take(5).collect(),
+            Some("firstWords") => (0..n.saturating_sub(1)).take(5).collect(),
+            Some("allOptional") if n > 1 && answer.count == 0 => {
+                words.iter_mut().for_each(|word| word.optional = true);
+                return self.attempt(&words, records, page_length);
+            }
+            _ => vec![],
+        };
         for i in order {
             if answer.count > 0 {
                 break;
@@ -161,7 +164,8 @@ impl<'a> Ranker<'a> {
     /// A short page is worth the wider search for typos.
     fn attempt(&self, words: &[Wanted], records: &[Value], page_length: u64) -> Answer {
         let answer = self.rank_all(words, records, false);
-        let wider = words.iter().any(|word| word.edits == 2) && self.count_before_distinct(&answer) < page_length;
+        let wider =
+            words.iter().any(|word| word.edits == 2) && self.count_before_distinct(&answer) < page_length;
         if wider { self.rank_all(words, records, true) } else { answer }
     }
     fn count_before_distinct(&self, answer: &Answer) -> u64 {
@@ -366,9 +370,8 @@ impl<'a> Ranker<'a> {
         let listed: Vec<&str> =
             listed.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
         let attributes = self.settings.index.searchable_attributes.iter();
-        let named = attributes.filter(|a| {
-            listed.iter().any(|path| a.path == *path || a.path.starts_with(&format!("{path}.")))
-        });
+        let named = attributes
+            .filter(|a| listed.iter().any(|path| a.path == *path || a.path.starts_with(&format!("{path}."))));
         named.map(|a| u32::from(a.priority)).collect()
     }
     fn matched(&self, word: &Wanted, token: &Token, deep: bool) -> Option<Match> {
@@ -383,7 +386,9 @@ impl<'a> Ranker<'a> {
             let needed = edits(&word.text, &token.text, prefix);
             let same_first = token.text[0] == word.text[0];
             let allowed = if same_first || deep { word.edits } else { word.edits.min(1) };
-            if needed > allowed || self.numbers_of("disableTypoToleranceOnAttributes").contains(&token.attribute) {
+            if needed > allowed
+                || self.numbers_of("disableTypoToleranceOnAttributes").contains(&token.attribute)
+            {
                 return None;
             }
             needed as u32 + u32::from(!same_first)
@@ -475,7 +480,8 @@ impl<'a> Ranker<'a> {
 fn occurs(phrase: &[Vec<char>], tokens: &[Token]) -> bool {
     tokens.iter().filter(|token| token.text == phrase[0]).any(|first| {
         (1..phrase.len()).all(|i| {
-            let at = |token: &&Token| token.attribute == first.attribute && token.word == first.word + i as u32;
+            let at =
+                |token: &&Token| token.attribute == first.attribute && token.word == first.word + i as u32;
             tokens.iter().filter(at).any(|token| token.text == phrase[i])
         })
     })
