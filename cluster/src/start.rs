@@ -1,7 +1,7 @@
 //! How a node starts and stops: lock, verify or rebuild the small state, start every group, catch up, first-start keys.
 
 use crate::apply::actor::{ApplyActor, Close};
-use crate::apply::group::{DumpPlace, GroupApply};
+use crate::apply::group::{DumpFound, DumpPlace, GroupApply};
 use crate::apply::inbox::Inbox;
 use crate::apply::meta::MetaMachine;
 use crate::apply::{Machine, stop_process};
@@ -35,6 +35,10 @@ const APPLY_THREADS_MAX: usize = 4;
 const STALL: Duration = Duration::from_secs(600);
 /// How often the catching up is looked at.
 const LOOK: Duration = Duration::from_secs(5);
+/// How often it is looked whether shards show what was replayed to them.
+const VISIBLE_LOOK: Duration = Duration::from_millis(2);
+/// How long a start waits for a shard that shows nothing new.
+const VISIBLE_STALL: Duration = Duration::from_secs(30);
 /// How long a group may take to close.
 const CLOSE: Duration = Duration::from_secs(120);
 
@@ -75,12 +79,13 @@ pub async fn start(options: &ServiceOptions) -> Result<Running> {
 
     let self_id = member_id(&folder);
     let mut groups = Vec::with_capacity(trees.len());
-    let meta = MetaMachine::open(trees[0].clone()).map_err(|e| unreadable(&kv, &e))?;
+    let meta = MetaMachine::open(trees[0].0.clone()).map_err(|e| unreadable(&kv, &e))?;
     let shared_meta = meta.shared();
     let mut meta = Some(meta);
-    for (number, tree) in trees.into_iter().enumerate() {
+    for (number, (tree, found)) in trees.into_iter().enumerate() {
         let id = GroupId(number as u16);
-        let place = DumpPlace { group: id, tree, path: layout.dump(id), files: options.files.clone() };
+        let path = layout.dump(id);
+        let place = DumpPlace { group: id, tree, path, files: options.files.clone(), found };
         let arbiter = arbiters[arbiter_of(number, arbiters.len())].handle();
         groups.push(match meta.take() {
             Some(machine) => start_group(&host, machine, place, self_id, &arbiter)?,
@@ -128,12 +133,11 @@ fn member_id(folder: &DataFolder) -> u64 {
     (high ^ low).max(1)
 }
 
+/// The tree of each group, by number.
+type Trees = Vec<(Tree, DumpFound)>;
+
 /// Opens the working store and brings every tree at least to its dump.
-fn open_state(
-    layout: &Layout,
-    files: &Arc<dyn Files>,
-    warnings: &mut Vec<String>,
-) -> Result<(Kv, Vec<Tree>)> {
+fn open_state(layout: &Layout, files: &Arc<dyn Files>, warnings: &mut Vec<String>) -> Result<(Kv, Trees)> {
     let had_log = std::fs::read_dir(layout.raft()).is_ok_and(|mut entries| entries.next().is_some());
     let (kv, found) = Kv::open(&layout.state(), files.clone(), KV_CACHE_BYTES)?;
     if let Start::Rebuild { reason } = &found
@@ -148,13 +152,22 @@ fn open_state(
     for number in 0..=limits::PLACEMENT_GROUPS {
         let group = GroupId(number);
         let tree = kv.tree(&layout::tree(group))?;
-        match dump::read_dump(&layout.dump(group)) {
-            Ok(Some(dump)) if dump.head.applied_index > tree.applied() => dump.restore_into(&tree)?,
-            Ok(_) => {}
+        let found = match dump::read_dump(&layout.dump(group)) {
+            Ok(Some(dump)) => {
+                if dump.head.applied_index > tree.applied() {
+                    dump.restore_into(&tree)?;
+                }
+                DumpFound::Whole
+            }
+            Ok(None) if tree.applied() == 0 => DumpFound::Whole,
+            Ok(None) => DumpFound::Lost,
             // the log may still reach back far enough; if it does not, consensus refuses to start
-            Err(error) => warnings.push(format!("a dump of the small state is not used: {error}")),
-        }
-        trees.push(tree);
+            Err(error) => {
+                warnings.push(format!("a dump of the small state is not used: {error}"));
+                DumpFound::Lost
+            }
+        };
+        trees.push((tree, found));
     }
     Ok((kv, trees))
 }
@@ -213,27 +226,51 @@ fn start_group<M: Machine + Unpin>(
     Ok(Group { id, raft, applied, incarnations: actor.clone().recipient(), close: actor.recipient() })
 }
 
+/// Notes that a group stands at `now`. Errors: it has stood there for too long.
+fn moved_on(group: GroupId, now: u64, seen: u64, since: Instant) -> Result<(u64, Instant)> {
+    match now > seen {
+        true => Ok((now, Instant::now())),
+        false if since.elapsed() <= STALL => Ok((seen, since)),
+        false => Err(Error::internal(format!("group {group} stopped at log index {now}"))),
+    }
+}
+
 impl Running {
-    /// Waits until this node has applied everything that was committed before it started.
+    /// Waits until reads see everything that was committed before this node started: it may have been published then.
     async fn catch_up(&self) -> Result<()> {
         for group in self.router.groups() {
             let barrier = group.raft.read_barrier(LOOK).await;
             let target = barrier.map_err(|e| Error::unavailable(format!("group {}: {e}", group.id)))?;
-            let (mut seen, mut since) = (*group.applied.borrow(), Instant::now());
+            let (mut seen, mut since) = (0, Instant::now());
             while group.wait_applied(target, Instant::now() + LOOK).await.is_err() {
                 let applied = *group.applied.borrow();
                 tracing::info!(group = group.id.0, applied, target, "catching up with the log");
-                if applied > seen {
-                    (seen, since) = (applied, Instant::now());
-                } else if since.elapsed() > STALL {
-                    return Err(Error::internal(format!(
-                        "group {} stopped at log index {applied}",
-                        group.id
-                    )));
-                }
+                (seen, since) = moved_on(group.id, applied, seen, since)?;
+            }
+            if group.id != GroupId::META {
+                self.wait_visible(group.id).await;
             }
         }
         Ok(())
+    }
+
+    /// Waits until reads see what is applied. A shard that shows nothing new for long, because its disk is full or its
+    /// files are damaged, does not keep the others from serving.
+    async fn wait_visible(&self, group: GroupId) {
+        let (mut seen, mut since) = (0, Instant::now());
+        loop {
+            let visible = self.node.visible_through(group);
+            if visible >= self.node.applied(group) {
+                return;
+            }
+            if visible > seen {
+                (seen, since) = (visible, Instant::now());
+            } else if since.elapsed() > VISIBLE_STALL {
+                tracing::warn!(group = group.0, visible, "some writes before the start are not visible yet");
+                return;
+            }
+            tokio::time::sleep(VISIBLE_LOOK).await;
+        }
     }
 
     /// Why the log cannot be written at present; `None`: it can.

@@ -29,6 +29,17 @@ pub struct DumpPlace {
     pub path: PathBuf,
     /// The file layer.
     pub files: Arc<dyn Files>,
+    /// Whether there is a dump already.
+    pub found: DumpFound,
+}
+
+/// What a start found of a group's dump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DumpFound {
+    /// A whole one, or the group is new.
+    Whole,
+    /// None that can be read, although the log may be cut: until there is one, the small state has no second home.
+    Lost,
 }
 
 /// One group's state machine with its place in the log.
@@ -71,6 +82,10 @@ impl<M: Machine> GroupApply<M> {
     pub fn open(machine: M, place: DumpPlace) -> Result<Self, Failure> {
         let cut = CutBatches::load(&place.tree)?;
         let replay_from = cut.whole(machine.replay_from()?);
+        let gathered = match place.found {
+            DumpFound::Whole => Gathered::default(),
+            DumpFound::Lost => Gathered { commands: 1, entries: DUMP_ENTRIES, bytes: 0 },
+        };
         Ok(GroupApply {
             known: machine.applied(),
             machine,
@@ -79,7 +94,7 @@ impl<M: Machine> GroupApply<M> {
             taken: replay_from,
             last: (replay_from, 0),
             cut,
-            gathered: Gathered::default(),
+            gathered,
             compactable: 0,
         })
     }
@@ -158,7 +173,7 @@ impl<M: Machine> GroupApply<M> {
         self.checkpoint()?;
         let (last_index, last_term) = self.last;
         let mut term_of = |log_index| if log_index == last_index { last_term } else { 0 };
-        let DumpPlace { group, tree, path, files } = &self.place;
+        let DumpPlace { group, tree, path, files, found: _ } = &self.place;
         match dump::write_tree(&**files, path, group.0, tree, &mut term_of) {
             Ok(head) => {
                 self.gathered = Gathered::default();

@@ -138,6 +138,7 @@ impl Disk {
             tree: tree.clone(),
             path: self.path().join("1.dump"),
             files: RealFiles::shared(),
+            found: DumpFound::Whole,
         };
         GroupApply::open(Notes::open(tree, self.shard.clone(), lag), place).expect("a group")
     }
