@@ -63,8 +63,12 @@ async fn keep_replicas(
     }
     let changes = Map::from_iter([("replicas".to_owned(), theirs.unwrap_or(Value::Null))]);
     let command = settings_command(from.incarnation, &changes, Replace::No);
-    router.propose_index(from.group, command, Purpose::Add, deadline).await?;
-    Ok(())
+    let kept = router.propose_index(from.group, command, Purpose::Add, deadline).await?;
+    // in another group than the move: the task of the move says nothing about it
+    match router.group(from.group) {
+        Some(group) => group.wait_applied(kept.task_id.log_index(), deadline).await,
+        None => Ok(()),
+    }
 }
 
 /// Makes `destination` a copy of `source`; a missing source gives an empty index.
