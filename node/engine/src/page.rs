@@ -64,4 +64,4 @@ impl Page {
     }
 }
 /// Where browsing is explained.
-const BROWSE_URL: &str = "/1/indexes/{index}/browse in the user guide";
+const BROWSE_URL: &str = "the user guide, chapter browse";

@@ -304,7 +304,7 @@ fn atom(chance: &mut Chance, kind: u64) -> Atom {
         1 => Test::Tag(format!("t{}", chance.below(3))),
         _ if chance.once_in(3) => Test::PriceRange(chance.below(4) as f64, 2.0 + chance.below(5) as f64),
         _ => Test::Price(
-            *chance.pick::<&'static str>(&["=", "!=", "<", "<=", ">", ">="]),
+            chance.pick::<&'static str>(&["=", "!=", "<", "<=", ">", ">="]),
             chance.below(8) as f64,
         ),
     };
