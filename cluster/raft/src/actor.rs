@@ -8,6 +8,7 @@ use crate::effects::{
 use crate::host::{CommitSink, Outbox};
 use crate::log::{FatalHook, GroupReader, Report};
 use crate::log_writer::Shared;
+use crate::mailbox::{Event, FromLog, Look, MAILBOX, Reply, Request, Shutdown};
 use crate::metrics::metrics;
 use crate::status::StatusCell;
 use actix::prelude::*;
@@ -17,51 +18,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tokio::sync::oneshot;
-
-/// Messages that may wait in a group's mailbox.
-pub(crate) const MAILBOX: usize = 1_024;
-
-/// An event without an answer.
-pub(crate) struct Event(pub(crate) Input);
-
-/// A report of the log.
-pub(crate) struct FromLog(pub(crate) Report);
-
-/// An event that is answered; the actor fills in the id.
-pub(crate) struct Request {
-    pub(crate) input: Input,
-    pub(crate) reply: Reply,
-}
-
-/// Asks the actor to look at the positions in the status cell.
-pub(crate) struct Look;
-
-/// Stops the group.
-pub(crate) struct Shutdown;
-
-impl Message for Event {
-    type Result = ();
-}
-impl Message for FromLog {
-    type Result = ();
-}
-impl Message for Request {
-    type Result = ();
-}
-impl Message for Look {
-    type Result = ();
-}
-impl Message for Shutdown {
-    type Result = ();
-}
-
-/// Where an answer goes.
-pub(crate) enum Reply {
-    Proposal(oneshot::Sender<Result<Committed, ProposeError>>),
-    Barrier(oneshot::Sender<Result<u64, BarrierError>>),
-    Members(oneshot::Sender<Result<u64, MembersError>>),
-}
 
 /// One group on the consensus thread.
 pub(crate) struct RaftActor {

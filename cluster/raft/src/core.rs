@@ -5,8 +5,8 @@ mod ready;
 mod requests;
 
 use crate::effects::{
-    BarrierError, CommittedEntry, Delivery, Effect, Input, Leadership, Persist, Position, ProposeError, RequestId,
-    Role,
+    BarrierError, CommittedEntry, Delivery, Effect, Input, Leadership, Persist, Position, ProposeError,
+    RequestId, Role,
 };
 use crate::error::RaftError;
 use crate::group_log::GroupLog;
@@ -210,6 +210,7 @@ impl<R: LogReader> Core<R> {
                 self.compact();
             }
             Input::ReadBarrier { id, within_ticks } => self.read_barrier(id, within_ticks),
+            Input::Campaign if self.is_installing() => {}
             Input::Campaign => {
                 // Not being allowed to is no error here: another election will come.
                 let _ = self.node.campaign();
@@ -254,13 +255,18 @@ impl<R: LogReader> Core<R> {
             return;
         }
         self.heard.insert(message.from, self.ticks);
+        if self.is_installing() {
+            return;
+        }
         // Refused messages are those of unknown members or of past terms; the sender will try again.
         let _ = self.node.step(message);
     }
 
     fn tick(&mut self) {
         self.ticks += 1;
-        self.node.tick();
+        if !self.is_installing() {
+            self.node.tick();
+        }
         self.expire_requests();
         self.watch_members();
         self.compact();

@@ -279,16 +279,26 @@ mod tests {
             for low in 1..=10 {
                 for high in low + 1..=11 {
                     let all: Vec<_> = (low..high).map(|index| entry(index, index / 3)).collect();
-                    assert_eq!(log.entries(low, high, None, context()).unwrap(), all, "{on_disk} {low} {high}");
+                    assert_eq!(
+                        log.entries(low, high, None, context()).unwrap(),
+                        all,
+                        "{on_disk} {low} {high}"
+                    );
                     // Entries count 100 bytes each; at least one comes whatever the limit.
                     for (limit, count) in [(0, 1), (100, 1), (250, 2)] {
                         let some = log.entries(low, high, limit, context()).unwrap();
                         let count = count.min(all.len());
-                        assert!(some == all[..count] || !some.is_empty() && some.len() < count, "{on_disk} {low} {high} {limit}");
+                        assert!(
+                            some == all[..count] || !some.is_empty() && some.len() < count,
+                            "{on_disk} {low} {high} {limit}"
+                        );
                     }
                 }
             }
-            assert!(matches!(log.entries(1, 12, None, context()), Err(raft::Error::Store(StorageError::Unavailable))));
+            assert!(matches!(
+                log.entries(1, 12, None, context()),
+                Err(raft::Error::Store(StorageError::Unavailable))
+            ));
         }
     }
 
@@ -303,11 +313,17 @@ mod tests {
             assert_eq!(log.term(9).unwrap(), 3);
             assert!(matches!(log.term(5), Err(raft::Error::Store(StorageError::Compacted))));
             assert!(matches!(log.term(11), Err(raft::Error::Store(StorageError::Unavailable))));
-            assert!(matches!(log.entries(6, 8, None, context()), Err(raft::Error::Store(StorageError::Compacted))));
+            assert!(matches!(
+                log.entries(6, 8, None, context()),
+                Err(raft::Error::Store(StorageError::Compacted))
+            ));
             assert!(log.compact(6).is_none() && log.compact(11).is_none());
             // Cut off entirely, then go on.
             log.compact(10).unwrap();
-            assert_eq!((log.first_index().unwrap(), log.last_index().unwrap(), log.term(10).unwrap()), (11, 10, 3));
+            assert_eq!(
+                (log.first_index().unwrap(), log.last_index().unwrap(), log.term(10).unwrap()),
+                (11, 10, 3)
+            );
             log.append(&[entry(11, 5)]);
             assert_eq!(log.entries(11, 12, None, context()).unwrap(), [entry(11, 5)]);
         }
@@ -330,7 +346,9 @@ mod tests {
         let is_unavailable = |result: raft::Result<Snapshot>| {
             matches!(result, Err(raft::Error::Store(StorageError::SnapshotTemporarilyUnavailable)))
         };
-        assert!(is_unavailable(log.snapshot(0, 2)) && log.take_snapshot_wanted() && !log.take_snapshot_wanted());
+        assert!(
+            is_unavailable(log.snapshot(0, 2)) && log.take_snapshot_wanted() && !log.take_snapshot_wanted()
+        );
         let mut conf = ConfState::default();
         conf.voters = vec![1, 2];
         log.set_conf(5, conf.clone());

@@ -1,6 +1,6 @@
 //! How a node runs its groups: one log, one consensus thread, a handle for each group.
 
-use crate::actor::{Event, FromLog, Look, MAILBOX, RaftActor, Reply, Request, Shutdown};
+use crate::actor::RaftActor;
 use crate::core::{Core, CoreOptions, TICK_MS};
 use crate::effects::{
     BarrierError, Committed, CommittedEntry, Delivery, Input, Leadership, MemberChange, MembersError,
@@ -9,6 +9,7 @@ use crate::effects::{
 use crate::error::RaftError;
 use crate::log::{FatalHook, Log, LogOptions, Report, abort_process};
 use crate::log_files::{LogFiles, RealLogFiles};
+use crate::mailbox::{Event, FromLog, Look, MAILBOX, Reply, Request, Shutdown};
 use crate::messages::{MessageError, PeerMessage};
 use crate::status::{Status, StatusCell};
 use actix::prelude::*;

@@ -12,6 +12,7 @@ pub mod host;
 pub mod log;
 mod log_files;
 mod log_writer;
+mod mailbox;
 pub mod memory;
 pub mod messages;
 mod metrics;

@@ -73,7 +73,12 @@ pub struct LogOptions {
 impl LogOptions {
     /// The real file system; a failure aborts the process.
     pub fn new(dir: &Path) -> Self {
-        LogOptions { dir: dir.to_path_buf(), files: Arc::new(RealLogFiles), on_fatal: abort_process(), purge_every: PURGE_EVERY }
+        LogOptions {
+            dir: dir.to_path_buf(),
+            files: Arc::new(RealLogFiles),
+            on_fatal: abort_process(),
+            purge_every: PURGE_EVERY,
+        }
     }
 }
 

@@ -40,7 +40,12 @@ struct Queue {
 }
 
 impl Shared {
-    pub(crate) fn new(engine: Arc<RaftEngine>, dir: PathBuf, on_fatal: FatalHook, purge_every: Duration) -> Self {
+    pub(crate) fn new(
+        engine: Arc<RaftEngine>,
+        dir: PathBuf,
+        on_fatal: FatalHook,
+        purge_every: Duration,
+    ) -> Self {
         Shared {
             engine,
             dir,

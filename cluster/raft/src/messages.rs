@@ -290,8 +290,20 @@ mod tests {
             priority: -1,
             context: b"context".to_vec(),
             entries: vec![
-                PeerEntry { kind: EntryKind::Normal, term: 4, log_index: 5, data: b"data".to_vec(), context: vec![] },
-                PeerEntry { kind: EntryKind::ConfChange, term: 4, log_index: 6, data: vec![], context: b"c".to_vec() },
+                PeerEntry {
+                    kind: EntryKind::Normal,
+                    term: 4,
+                    log_index: 5,
+                    data: b"data".to_vec(),
+                    context: vec![],
+                },
+                PeerEntry {
+                    kind: EntryKind::ConfChange,
+                    term: 4,
+                    log_index: 6,
+                    data: vec![],
+                    context: b"c".to_vec(),
+                },
             ],
             snapshot: Some(PeerSnapshot {
                 log_index: 10,
@@ -312,14 +324,18 @@ mod tests {
     #[test]
     fn golden_bytes() {
         let hex: String = message().encode().iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(hex, "000102fb2c0104fc7011010006070801090107636f6e7465787402000405046461746100010406000163010a030201020103010101040105696d616765");
+        assert_eq!(
+            hex,
+            "000102fb2c0104fc7011010006070801090107636f6e7465787402000405046461746100010406000163010a030201020103010101040105696d616765"
+        );
         assert_eq!(PeerMessage::decode(&message().encode()), Ok(message()));
     }
 
     #[test]
     fn every_kind_that_travels_comes_back() {
         use eraftpb::MessageType as T;
-        let local = [T::MsgPropose, T::MsgHup, T::MsgBeat, T::MsgUnreachable, T::MsgSnapStatus, T::MsgCheckQuorum];
+        let local =
+            [T::MsgPropose, T::MsgHup, T::MsgBeat, T::MsgUnreachable, T::MsgSnapStatus, T::MsgCheckQuorum];
         for number in 0.. {
             let Some(kind) = <T as protobuf::ProtobufEnum>::from_i32(number) else { break };
             match kind_from_raft(kind) {

@@ -168,10 +168,13 @@ fn a_power_cut_at_any_point_loses_nothing_confirmed() {
     let dir = tempfile::tempdir().unwrap();
     let disk = PowerDisk::default();
     let home = dir.path().join("log");
-    let mut pair = Pair::open(LogOptions { files: Arc::new(disk.clone()), ..options(&home) }, MemoryLog::default());
+    let mut pair =
+        Pair::open(LogOptions { files: Arc::new(disk.clone()), ..options(&home) }, MemoryLog::default());
     let mut cuts = 0;
     let mut cut = |before: &MemoryLog, after: &MemoryLog, what: &str| {
-        for kept in [Kept::Nothing, Kept::Prefix(500), Kept::Prefix(999), Kept::Pages(cuts), Kept::Pages(!cuts)] {
+        for kept in
+            [Kept::Nothing, Kept::Prefix(500), Kept::Prefix(999), Kept::Pages(cuts), Kept::Pages(!cuts)]
+        {
             cuts += 1;
             let left = dir.path().join(format!("cut-{cuts}"));
             disk.cut(&left, kept);

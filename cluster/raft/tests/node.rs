@@ -80,9 +80,16 @@ fn a_group_of_one_leads_at_once_and_keeps_its_entries_over_restarts() {
         until("delivery", || recorder.texts() == all);
         let entries = recorder.entries.lock().clone();
         let indices: Vec<_> = entries.iter().map(|e| e.index).collect();
-        assert_eq!(indices, (1..=committed.last).collect::<Vec<_>>(), "every index once, empty ones included");
+        assert_eq!(
+            indices,
+            (1..=committed.last).collect::<Vec<_>>(),
+            "every index once, empty ones included"
+        );
         let status = group.status();
-        assert_eq!((status.committed, status.last_index, status.pending_bytes), (committed.last, committed.last, 0));
+        assert_eq!(
+            (status.committed, status.last_index, status.pending_bytes),
+            (committed.last, committed.last, 0)
+        );
         assert_eq!(run(group.read_barrier(WITHIN)).unwrap(), committed.last);
         assert_eq!(recorder.leadership.lock().last().unwrap().role, Role::Leader);
     }
@@ -123,7 +130,8 @@ fn a_log_that_is_cut_starts_after_the_cut_and_refuses_an_older_state() {
     };
     let host = open(dir.path());
     let recorder = Recorder::default();
-    let options = |applied| GroupOptions { applied, voters: vec![1], self_id: 1, sink: Box::new(recorder.clone()) };
+    let options =
+        |applied| GroupOptions { applied, voters: vec![1], self_id: 1, sink: Box::new(recorder.clone()) };
     let older = host.start_group(GroupId(1), options(cut - 1)).err().unwrap();
     assert!(matches!(older, RaftError::LogCompacted { .. }), "{older}");
     let newer = host.start_group(GroupId(1), options(cut + 50)).err().unwrap();
@@ -143,7 +151,8 @@ fn a_log_of_another_member_is_refused() {
         run(group.propose(vec![text("a")], WITHIN)).unwrap();
     }
     let host = open(dir.path());
-    let options = GroupOptions { applied: 0, voters: vec![2], self_id: 2, sink: Box::new(Recorder::default()) };
+    let options =
+        GroupOptions { applied: 0, voters: vec![2], self_id: 2, sink: Box::new(Recorder::default()) };
     let refused = host.start_group(GroupId(1), options).err().unwrap();
     assert!(matches!(refused, RaftError::Identity { found: 1, expected: 2, .. }), "{refused}");
 }
@@ -154,7 +163,8 @@ fn many_groups_share_syncs_and_idle_ones_cost_none() {
     const EACH: usize = 40;
     let dir = tempfile::tempdir().unwrap();
     let files = Faults::default();
-    let host = RaftHost::open(RaftOptions { files: Arc::new(files.clone()), ..RaftOptions::new(dir.path()) }).unwrap();
+    let host = RaftHost::open(RaftOptions { files: Arc::new(files.clone()), ..RaftOptions::new(dir.path()) })
+        .unwrap();
     let groups: Vec<_> = (0..GROUPS).map(|group| start(&host, group, 0)).collect();
     until("first entries", || groups.iter().all(|(_, recorder)| recorder.entries.lock().len() == 2));
     let before = host.log_syncs();
@@ -227,7 +237,11 @@ fn a_full_disk_refuses_writes_and_goes_on_by_itself_when_there_is_space() {
     let (_, again) = start(&host, 1, 0);
     until("the same after a restart", || again.texts() == texts);
     assert_eq!(texts[0], "before");
-    assert_eq!(texts.iter().filter(|t| *t == "during").count(), 1, "kept in memory, written once there was space");
+    assert_eq!(
+        texts.iter().filter(|t| *t == "during").count(),
+        1,
+        "kept in memory, written once there was space"
+    );
 }
 
 #[test]
@@ -256,7 +270,8 @@ fn a_failed_sync_ends_the_node_and_answers_nothing() {
 fn proposals_over_the_bound_are_refused_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let files = Faults::default();
-    let host = RaftHost::open(RaftOptions { files: Arc::new(files.clone()), ..RaftOptions::new(dir.path()) }).unwrap();
+    let host = RaftHost::open(RaftOptions { files: Arc::new(files.clone()), ..RaftOptions::new(dir.path()) })
+        .unwrap();
     let (group, recorder) = start(&host, 1, 0);
     until("first entry", || recorder.entries.lock().len() == 2);
     files.hold_syncs();
@@ -293,7 +308,8 @@ async fn futures_poll_once<F: Future + Unpin>(mut future: F) -> Option<F::Output
 fn a_stopped_group_answers_what_waits() {
     let dir = tempfile::tempdir().unwrap();
     let files = Faults::default();
-    let host = RaftHost::open(RaftOptions { files: Arc::new(files.clone()), ..RaftOptions::new(dir.path()) }).unwrap();
+    let host = RaftHost::open(RaftOptions { files: Arc::new(files.clone()), ..RaftOptions::new(dir.path()) })
+        .unwrap();
     let (group, recorder) = start(&host, 1, 0);
     until("first entry", || recorder.entries.lock().len() == 2);
     files.hold_syncs();
@@ -313,7 +329,8 @@ fn a_stopped_group_answers_what_waits() {
 fn a_deadline_without_a_decision_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let files = Faults::default();
-    let host = RaftHost::open(RaftOptions { files: Arc::new(files.clone()), ..RaftOptions::new(dir.path()) }).unwrap();
+    let host = RaftHost::open(RaftOptions { files: Arc::new(files.clone()), ..RaftOptions::new(dir.path()) })
+        .unwrap();
     let (group, recorder) = start(&host, 1, 0);
     until("first entry", || recorder.entries.lock().len() == 2);
     files.hold_syncs();

@@ -204,6 +204,12 @@ impl<R: LogReader> Core<R> {
         }
     }
 
+    /// Whether a snapshot is on its way to the disk. The library panics when an election becomes due meanwhile: it
+    /// looks for unapplied entries that the snapshot has replaced. So time and messages stand still for it.
+    pub(super) fn is_installing(&self) -> bool {
+        self.in_flight.iter().any(|waits| waits.snapshot.is_some())
+    }
+
     /// Gives a durable snapshot to the state machine.
     pub(super) fn give_snapshot(&mut self, snapshot: Snapshot) {
         let index = snapshot.get_metadata().index;
@@ -240,7 +246,8 @@ impl<R: LogReader> Core<R> {
             return u64::MAX;
         }
         // The library's own mark of activity is cleared at every election timeout; it says little at any one moment.
-        let is_live = |id: &u64| self.heard.get(id).is_some_and(|heard| heard + FOLLOWER_GONE_TICKS > self.ticks);
+        let is_live =
+            |id: &u64| self.heard.get(id).is_some_and(|heard| heard + FOLLOWER_GONE_TICKS > self.ticks);
         let others = raft.prs().iter().filter(|(id, _)| **id != self.self_id && is_live(id));
         let needed = others.map(|(_, progress)| match progress.state {
             ProgressState::Snapshot => progress.pending_snapshot.max(progress.matched),

@@ -1,7 +1,7 @@
 //! What `distributed.md` left open about snapshots: does a member that lags behind the log's start come back?
 
 use crate::world::{Climate, World};
-use quorate_raft::effects::Input;
+use quorate_raft::effects::{Input, SnapshotChange};
 
 fn cut_logs(world: &mut World, members: &[u64]) {
     for member in members {
@@ -69,6 +69,25 @@ fn a_crash_while_the_snapshot_is_installed_starts_over_with_it() {
         }
         world.settle();
     }
+}
+
+#[test]
+fn an_election_that_is_due_while_a_snapshot_is_written_waits() {
+    let (mut world, _, away) = lagging();
+    world.cut.clear();
+    world.climate.sync_ms_max = 3_000;
+    let is_installing = |world: &World| {
+        let mut unsynced = world.machines[&away].unsynced.iter();
+        unsynced.any(|persist| matches!(persist.snapshot, SnapshotChange::Install(_)))
+    };
+    world.run_until("a snapshot is being written", 20_000, is_installing);
+    world.input(away, Input::Campaign);
+    for _ in 0..40 {
+        world.input(away, Input::Tick);
+    }
+    assert!(is_installing(&world));
+    world.settle();
+    assert!(world.restores > 0);
 }
 
 #[test]

@@ -165,7 +165,9 @@ impl World {
                 }
             }
             Event::Deliver(bytes) => self.deliver(&bytes),
-            Event::SnapshotSent { from, to, outcome } => self.input(from, Input::SnapshotSent { to, outcome }),
+            Event::SnapshotSent { from, to, outcome } => {
+                self.input(from, Input::SnapshotSent { to, outcome })
+            }
             Event::Synced { member, life, seq } => self.synced(member, life, seq),
             Event::Start(member) => self.start(member),
             Event::Client => self.client(),
@@ -254,7 +256,10 @@ impl World {
                 if let Some(Waiting::Read { at_least }) = self.waiting.remove(&(member, id))
                     && let Ok(index) = result
                 {
-                    assert!(index >= at_least, "a read at {index} misses what was answered before: {at_least}");
+                    assert!(
+                        index >= at_least,
+                        "a read at {index} misses what was answered before: {at_least}"
+                    );
                 }
             }
             Effect::MembersChanged(id, result) => {
@@ -316,12 +321,18 @@ impl World {
                 );
             }
             MessageKind::AppendResponse if !message.reject => {
-                assert!(stored.last >= message.log_index, "member {from} confirms entries that are not durable");
+                assert!(
+                    stored.last >= message.log_index,
+                    "member {from} confirms entries that are not durable"
+                );
             }
             MessageKind::Vote | MessageKind::Append | MessageKind::Heartbeat => {
                 // The leader of a group of several asked for votes with a durable term before.
                 let is_alone = stored.conf.as_ref().is_none_or(|(_, conf)| conf.voters.len() < 2);
-                assert!(is_alone || stored.hard_state.term >= message.term, "member {from} uses a term that is not durable");
+                assert!(
+                    is_alone || stored.hard_state.term >= message.term,
+                    "member {from} uses a term that is not durable"
+                );
                 machine.told_term = machine.told_term.max(stored.hard_state.term);
             }
             _ => {}
@@ -401,7 +412,11 @@ impl World {
                 assert_eq!(last - first + 1, data.len() as u64);
                 for (index, payload) in (first..).zip(data) {
                     if let Some((entry, _)) = self.history.get(index as usize - 1) {
-                        assert_eq!((&entry.data, entry.term), (&payload, term), "answered, but something else is there");
+                        assert_eq!(
+                            (&entry.data, entry.term),
+                            (&payload, term),
+                            "answered, but something else is there"
+                        );
                     }
                     self.acknowledged.insert(index, payload);
                 }
@@ -423,7 +438,10 @@ impl World {
                     assert_eq!(*state, machine.state);
                 }
                 None => {
-                    assert!(!self.refused.contains(&entry.data), "a refused proposal was committed: {entry:?}");
+                    assert!(
+                        !self.refused.contains(&entry.data),
+                        "a refused proposal was committed: {entry:?}"
+                    );
                     if let Some(payload) = self.acknowledged.get(&entry.index) {
                         assert_eq!(payload, &entry.data, "an answered entry was lost");
                     }
@@ -453,7 +471,10 @@ impl World {
     /// The leader of the highest term that runs.
     pub fn leader(&self) -> Option<u64> {
         let running = self.machines.values().filter_map(|m| Some((m.core.as_ref()?.status(), m.id)));
-        running.filter(|(status, _)| status.role == Role::Leader).max_by_key(|(status, _)| status.term).map(|(_, id)| id)
+        running
+            .filter(|(status, _)| status.role == Role::Leader)
+            .max_by_key(|(status, _)| status.term)
+            .map(|(_, id)| id)
     }
 
     // Disturbance.
@@ -555,7 +576,9 @@ impl World {
         members.all(|id| {
             let machine = &self.machines[id];
             let follows = machine.core.as_ref().is_some_and(|core| core.status().leader == Some(leader));
-            follows && machine.state.index == status.last_index && machine.state.index == self.history.len() as u64
+            follows
+                && machine.state.index == status.last_index
+                && machine.state.index == self.history.len() as u64
         })
     }
 }
