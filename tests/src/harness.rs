@@ -5,7 +5,9 @@ use anyhow::{Context, Result, bail, ensure};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tempfile::TempDir;
 
 /// The application id of every test server.
 pub const APP_ID: &str = "TESTAPP";
@@ -21,6 +23,8 @@ pub struct Setup {
     pub data_dir: PathBuf,
     /// More arguments of `serve`.
     pub arguments: Vec<String>,
+    /// Where its log goes: not on the disk of the data, which a test may fill.
+    logs: Arc<TempDir>,
 }
 
 /// A running server. Killed when dropped.
@@ -35,7 +39,8 @@ pub struct Server {
 impl Setup {
     /// A server on this data folder.
     pub fn new(data_dir: impl Into<PathBuf>) -> Setup {
-        Setup { data_dir: data_dir.into(), arguments: Vec::new() }
+        let logs = Arc::new(tempfile::tempdir().expect("the system's temporary folder can be written"));
+        Setup { data_dir: data_dir.into(), arguments: Vec::new(), logs }
     }
     /// With one more option.
     pub fn option(mut self, name: &str, value: &str) -> Setup {
@@ -61,7 +66,7 @@ impl Setup {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e.into()),
             _ => {}
         }
-        let log = self.data_dir.with_extension("log");
+        let log = self.logs.path().join("server.log");
         let output = File::options().create(true).append(true).open(&log)?;
         let mut command = Command::new(crate::binary::path()?);
         for (name, _) in std::env::vars_os() {
@@ -137,7 +142,8 @@ impl Server {
     }
     fn log_tail(&self) -> String {
         let log = self.log();
-        let lines: Vec<&str> = log.lines().rev().take(40).collect();
+        let lines = log.lines().filter(|line| !line.contains("quorate::request"));
+        let lines: Vec<&str> = lines.rev().take(40).collect();
         lines.into_iter().rev().collect::<Vec<_>>().join("\n")
     }
     /// Whether the process is still there.
