@@ -25,7 +25,8 @@ impl Inbox {
     }
     /// Names the actor to be woken. It looks once by itself when it starts.
     pub fn set_actor(&self, actor: Recipient<Wake>) {
-        self.actor.set(actor).ok().expect("an inbox has one actor, named once");
+        let named = self.actor.set(actor);
+        assert!(named.is_ok(), "an inbox has one actor, named once");
     }
     /// Adds entries and wakes the actor.
     pub fn push(&self, entries: Vec<CommittedEntry>) {
