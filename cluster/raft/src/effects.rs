@@ -78,6 +78,10 @@ pub enum Delivery {
 
 /// What the caller of the core must do, in this order.
 #[derive(Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "the largest variant is the most frequent one, and is moved once"
+)]
 pub enum Effect {
     /// Make this durable, then report [`Input::Persisted`]. Requests of one group are written in order.
     Persist(Persist),

@@ -2,6 +2,10 @@
 //!
 //! [`core`] decides and does no input or output. [`log`] keeps what it decided on disk. [`actor`] and [`host`] run both.
 //! [`messages`] is what members say to each other.
+#![allow(
+    clippy::field_reassign_with_default,
+    reason = "generated protobuf types carry private fields, so they are made empty and then filled"
+)]
 
 pub mod actor;
 pub mod core;

@@ -1,5 +1,10 @@
 //! Does the log on disk hold what it confirmed? Real files, reopened after orderly ends, kills and power cuts.
 
+#![allow(
+    clippy::field_reassign_with_default,
+    reason = "generated protobuf types are made empty and then filled"
+)]
+
 #[path = "disk/faults.rs"]
 mod faults;
 #[path = "disk/power.rs"]
