@@ -185,6 +185,11 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        if std::thread::panicking()
+            && let Ok(Some(status)) = self.child.try_wait()
+        {
+            eprintln!("--- the server had ended by itself with {status} ---");
+        }
         // It may have ended by itself; either way nothing of it is left.
         let _ = self.child.kill();
         let _ = self.child.wait();
