@@ -23,8 +23,10 @@ pub struct Setup {
     pub data_dir: PathBuf,
     /// More arguments of `serve`.
     pub arguments: Vec<String>,
-    /// Where its log goes: not on the disk of the data, which a test may fill.
-    logs: Arc<TempDir>,
+    /// Where its log goes.
+    log: PathBuf,
+    /// Removed with the last of its users.
+    _logs: Arc<TempDir>,
 }
 
 /// A running server. Killed when dropped.
@@ -40,7 +42,13 @@ impl Setup {
     /// A server on this data folder.
     pub fn new(data_dir: impl Into<PathBuf>) -> Setup {
         let logs = Arc::new(tempfile::tempdir().expect("the system's temporary folder can be written"));
-        Setup { data_dir: data_dir.into(), arguments: Vec::new(), logs }
+        let log = logs.path().join("server.log");
+        Setup { data_dir: data_dir.into(), arguments: Vec::new(), log, _logs: logs }
+    }
+    /// With the log in another place than the system's temporary folder.
+    pub fn log_to(mut self, log: impl Into<PathBuf>) -> Setup {
+        self.log = log.into();
+        self
     }
     /// With one more option.
     pub fn option(mut self, name: &str, value: &str) -> Setup {
@@ -66,7 +74,7 @@ impl Setup {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e.into()),
             _ => {}
         }
-        let log = self.logs.path().join("server.log");
+        let log = self.log.clone();
         let output = File::options().create(true).append(true).open(&log)?;
         let mut command = Command::new(crate::binary::path()?);
         for (name, _) in std::env::vars_os() {

@@ -56,7 +56,10 @@ fn check_full_disk(left_bytes: u64) {
         println!("skipped: mounting a small file system needs root");
         return;
     };
-    let setup = Setup::new(mount.path().join("data")).option("disk-reserve-bytes", "8MiB");
+    // The log is on the same disk, as it often is.
+    let setup = Setup::new(mount.path().join("data"))
+        .log_to(mount.path().join("server.log"))
+        .option("disk-reserve-bytes", "8MiB");
     let server = setup.start().unwrap();
     let client = server.client();
     for n in 0..20 {
