@@ -22,10 +22,10 @@ impl Chance {
     }
     /// Another generator, for a thread of its own.
     pub fn split(&mut self) -> Chance {
-        Chance(self.next())
+        Chance(self.number())
     }
     /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -34,6 +34,6 @@ impl Chance {
     }
     /// A number below `bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound.max(1)
+        self.number() % bound.max(1)
     }
 }

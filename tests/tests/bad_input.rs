@@ -671,8 +671,8 @@ fn random_bodies_never_break_the_server() {
         match chance.below(if depth > 3 { 8 } else { 11 }) {
             0 => Value::Null,
             1 => json!(chance.below(2) == 0),
-            2 => json!(chance.next() as i64),
-            3 => json!(f64::from_bits(chance.next())),
+            2 => json!(chance.number() as i64),
+            3 => json!(f64::from_bits(chance.number())),
             4 => json!(""),
             5 => json!(
                 [
