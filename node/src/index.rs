@@ -10,8 +10,8 @@ use quorate_engine::index::{IndexError, ShardView};
 use quorate_model::{GroupId, Settings};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// What one read sees: records and the settings they were indexed with, from one moment.
 #[derive(Debug)]
@@ -98,7 +98,8 @@ impl IndexState {
     /// The row to keep.
     pub(crate) fn row(&self) -> IndexRow {
         IndexRow {
-            settings: serde_json::to_vec(&self.settings.load().document).expect("a JSON map always serialises"),
+            settings: serde_json::to_vec(&self.settings.load().document)
+                .expect("a JSON map always serialises"),
             created_ms: self.created_ms,
             updated_ms: self.updated_ms.load(Ordering::Relaxed),
         }

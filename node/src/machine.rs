@@ -60,7 +60,14 @@ impl PlacementMachine {
                 row.updated_ms,
             )));
         }
-        Ok(PlacementMachine { node, group, tree, applied, replayed_until: applied, changes: Batch::default() })
+        Ok(PlacementMachine {
+            node,
+            group,
+            tree,
+            applied,
+            replayed_until: applied,
+            changes: Batch::default(),
+        })
     }
 
     /// The last log index in the small state.
@@ -125,13 +132,25 @@ impl PlacementMachine {
         match command {
             IndexCommand::Records { index, ops } => self.records(at, index, ops, known),
             IndexCommand::Settings { index, changes, replace } => {
-                if known.0 { Ok(()) } else { self.settings(at, index, &changes, replace) }
+                if known.0 {
+                    Ok(())
+                } else {
+                    self.settings(at, index, &changes, replace)
+                }
             }
             IndexCommand::Copy { from, to } => {
-                if known.0 { Ok(()) } else { self.copy(at, from, to) }
+                if known.0 {
+                    Ok(())
+                } else {
+                    self.copy(at, from, to)
+                }
             }
             IndexCommand::Drop { index } => {
-                if known.0 { Ok(()) } else { self.drop_index(index) }
+                if known.0 {
+                    Ok(())
+                } else {
+                    self.drop_index(index)
+                }
             }
             IndexCommand::Sequence { commands } => {
                 for command in commands {
@@ -142,7 +161,13 @@ impl PlacementMachine {
         }
     }
 
-    fn records(&mut self, at: LogPosition, index: Incarnation, ops: Vec<RecordOp>, known: Known) -> Result<()> {
+    fn records(
+        &mut self,
+        at: LogPosition,
+        index: Incarnation,
+        ops: Vec<RecordOp>,
+        known: Known,
+    ) -> Result<()> {
         let state = match self.node.index(index) {
             Some(state) => state,
             // dropped later on, as the small state already knows
@@ -158,7 +183,11 @@ impl PlacementMachine {
         }
         let durably = ops.iter().any(|op| matches!(op, RecordOp::DeleteBy { .. }));
         self.with_writer(&state, |writer| {
-            if durably { writer.apply_durably(at.index, at.term, ops) } else { writer.apply(at.index, at.term, ops) }
+            if durably {
+                writer.apply_durably(at.index, at.term, ops)
+            } else {
+                writer.apply(at.index, at.term, ops)
+            }
         })
     }
 
@@ -237,7 +266,11 @@ impl PlacementMachine {
     fn keep(&mut self, state: &IndexState) {
         self.changes.put(rows::by_number(rows::STATE, state.incarnation), codec::encode(&state.row()));
     }
-    fn with_writer<T>(&self, state: &Arc<IndexState>, act: impl FnOnce(&ShardHandle) -> Result<T>) -> Result<T> {
+    fn with_writer<T>(
+        &self,
+        state: &Arc<IndexState>,
+        act: impl FnOnce(&ShardHandle) -> Result<T>,
+    ) -> Result<T> {
         self.node.touch(state);
         self.node.busy(state);
         {

@@ -5,7 +5,7 @@ use crate::index::{IndexState, IndexStats, IndexView};
 use crate::machine::PlacementMachine;
 use crate::ops::Incarnation;
 use crate::search::SearchPool;
-use crate::shard::ShardOptions;
+use crate::shard::{ShardHandle, ShardOptions};
 use parking_lot::{Mutex, RwLock};
 use quorate_engine::index::WriterOptions;
 use quorate_model::{GroupId, limits};
@@ -123,7 +123,10 @@ impl Node {
     /// Whether reads see the command at this place.
     pub fn is_visible(&self, group: GroupId, log_index: u64) -> bool {
         log_index <= self.applied(group)
-            && self.shared.least_of_busy(group, |state| (!state.progress.is_visible(log_index)).then_some(())).is_none()
+            && self
+                .shared
+                .least_of_busy(group, |state| (!state.progress.is_visible(log_index)).then_some(()))
+                .is_none()
     }
     /// Closes views and writers that have not been used for a while or are too many. To be called every few seconds.
     pub fn passivate(&self) -> Result<()> {
@@ -168,13 +171,18 @@ impl Shared {
         }
     }
     /// The least of what `position` says of the group's indices with work under way.
-    pub(crate) fn least_of_busy<T: Ord>(&self, group: GroupId, position: impl Fn(&IndexState) -> Option<T>) -> Option<T> {
+    pub(crate) fn least_of_busy<T: Ord>(
+        &self,
+        group: GroupId,
+        position: impl Fn(&IndexState) -> Option<T>,
+    ) -> Option<T> {
         self.busy.lock().get(&group)?.iter().filter_map(|state| position(state)).min()
     }
     /// Forgets the indices of the group whose work has all become durable.
     pub(crate) fn forget_idle(&self, group: GroupId) {
         if let Some(of_group) = self.busy.lock().get_mut(&group) {
-            of_group.retain(|state| state.progress.durable_through().is_some() || state.progress.pending() > 0);
+            of_group
+                .retain(|state| state.progress.durable_through().is_some() || state.progress.pending() > 0);
         }
     }
     pub(crate) fn applied(&self, group: GroupId, log_index: u64) {
@@ -215,8 +223,13 @@ impl Shared {
         Ok(())
     }
     fn close_idle_views(&self) {
-        let mut open: Vec<_> =
-            self.indices.read().values().filter(|state| state.is_open() && !state.has_writer()).cloned().collect();
+        let mut open: Vec<_> = self
+            .indices
+            .read()
+            .values()
+            .filter(|state| state.is_open() && !state.has_writer())
+            .cloned()
+            .collect();
         if open.len() <= limits::OPEN_VIEWS_MAX {
             return;
         }
@@ -230,10 +243,8 @@ impl Shared {
 fn close_writer(state: &IndexState) -> Result<()> {
     // the lock is held until the thread has ended, so that no second writer opens the folder meanwhile
     let mut writer = state.writer.lock();
-    if let Some(handle) = writer.take() {
-        if let Err(error) = handle.close() {
-            tracing::warn!(index = state.incarnation, %error, "closing a shard left work to the log");
-        }
+    if let Some(Err(error)) = writer.take().map(ShardHandle::close) {
+        tracing::warn!(index = state.incarnation, %error, "closing a shard left work to the log");
     }
     Ok(())
 }

@@ -56,7 +56,8 @@ impl Progress {
     /// Everything through `ticket`, whose command stands at `log_index`, is durable in segment files.
     pub fn flushed(&self, ticket: u64, log_index: u64) {
         let mut state = self.state.lock();
-        state.unflushed = state.unflushed.filter(|&(_, last)| last > ticket).map(|(_, last)| (log_index + 1, last));
+        state.unflushed =
+            state.unflushed.filter(|&(_, last)| last > ticket).map(|(_, last)| (log_index + 1, last));
     }
     /// The index is gone: nothing waits any more.
     pub fn abandon(&self) {
@@ -98,7 +99,10 @@ mod tests {
         assert_eq!(progress.durable_through(), Some(9));
         progress.published(tickets[2]);
         progress.flushed(tickets[2], 12);
-        assert_eq!((progress.visible_through(), progress.durable_through(), progress.pending()), (None, None, 0));
+        assert_eq!(
+            (progress.visible_through(), progress.durable_through(), progress.pending()),
+            (None, None, 0)
+        );
     }
 
     #[test]

@@ -56,7 +56,9 @@ impl SearchPool {
         match self.jobs.try_send(boxed) {
             Ok(()) => {}
             Err(TrySendError::Full(_)) => {
-                return Err(quorate_model::Error::unavailable("too many searches are waiting; try another host"));
+                return Err(quorate_model::Error::unavailable(
+                    "too many searches are waiting; try another host",
+                ));
             }
             Err(TrySendError::Disconnected(_)) => {
                 return Err(quorate_model::Error::unavailable("the node is stopping"));
@@ -72,7 +74,10 @@ impl SearchPool {
         rights: ReadRights,
     ) -> quorate_model::Result<SearchResults> {
         let limits = search_limits(rights);
-        self.run(move |scratch| quorate_engine::search(&view.shard, &view.settings, &params, &limits, scratch)).await
+        self.run(move |scratch| {
+            quorate_engine::search(&view.shard, &view.settings, &params, &limits, scratch)
+        })
+        .await
     }
     /// Runs one page of a browse on a view.
     pub async fn browse(
@@ -139,6 +144,11 @@ pub fn object(
     rights: ReadRights,
 ) -> Result<Option<Vec<u8>>> {
     Ok(view.shard.get(object_id).map(|record| {
-        quorate_engine::render_record(record, &view.settings, attributes_to_retrieve, rights.sees_unretrievable)
+        quorate_engine::render_record(
+            record,
+            &view.settings,
+            attributes_to_retrieve,
+            rights.sees_unretrievable,
+        )
     }))
 }

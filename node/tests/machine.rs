@@ -69,7 +69,8 @@ impl Rig {
         };
         let pool = self.node.pool().clone();
         let page = wait_for(pool.browse(view, SearchParams::default(), None, ReadRights::default())).unwrap();
-        let mut found: Vec<String> = page.hits.iter().map(|hit| String::from_utf8(hit.to_vec()).unwrap()).collect();
+        let mut found: Vec<String> =
+            page.hits.iter().map(|hit| String::from_utf8(hit.to_vec()).unwrap()).collect();
         found.sort();
         found
     }

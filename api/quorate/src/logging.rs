@@ -14,8 +14,10 @@ pub fn install(values: &Values) -> Result<()> {
     let filter = EnvFilter::try_new(format!("{QUIET},{level}"))
         .with_context(|| format!("log-level `{level}` cannot be read"))?;
     // A log that cannot be written, on a full disk for instance, must not stop the work it is about.
-    let lines =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).log_internal_errors(false);
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .log_internal_errors(false);
     match values.text("log-format") {
         Some("json") => lines.json().flatten_event(true).init(),
         _ => lines.with_ansi(std::io::stderr().is_terminal()).init(),

@@ -125,8 +125,9 @@ fn render(answer: &Value, marks: Marks) -> String {
             .collect();
         writeln!(out, "{attribute}: {}", counts.join(", ")).expect("writing to a string");
     }
-    writeln!(out, "{} hits in {} ms", number("nbHits"), number("processingTimeMS"))
-        .expect("writing to a string");
+    let (hits, ms) = (number("nbHits"), number("processingTimeMS"));
+    let noun = if hits == 1 { "hit" } else { "hits" };
+    writeln!(out, "{hits} {noun} in {ms} ms").expect("writing to a string");
     out
 }
 
@@ -229,7 +230,7 @@ mod tests {
             "     price: 12.5\n",
             "     tags: a, b\n",
             "color: red 3\n",
-            "1 hits in 2 ms\n",
+            "1 hit in 2 ms\n",
         ] {
             assert!(plain.contains(line), "{plain:?} lacks {line:?}");
         }

@@ -54,7 +54,7 @@ async fn run_server(
         demo::load(service).await?;
     }
     let bound = quorate_api::server(server_options(values, listen, service.clone()))
-        .with_context(|| format!("cannot listen on {listen}"))?;
+        .with_context(|| format!("cannot listen on {listen} (--listen chooses another address)"))?;
     let address = bound.address;
     let handle = bound.server.handle();
     let mut running = actix_rt::spawn(bound.server);

@@ -69,14 +69,20 @@ struct Body<'a> {
 struct Requests<'a>(Vec<Item<'a>>);
 
 #[derive(serde::Deserialize)]
+#[serde(expecting = "an object")]
 struct Item<'a> {
     #[serde(borrow)]
-    action: Option<Cow<'a, str>>,
+    action: Option<Text<'a>>,
     #[serde(borrow, rename = "indexName")]
-    index_name: Option<Cow<'a, str>>,
+    index_name: Option<Text<'a>>,
     #[serde(borrow)]
     body: Option<&'a RawValue>,
 }
+
+/// A text that stays a slice of the request unless it has escapes; a bare `Option<Cow<str>>` would always be copied.
+#[derive(serde::Deserialize)]
+#[serde(transparent)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Requests<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -133,7 +139,7 @@ impl Reader {
         if self.scope == Scope::PathIndex {
             return Ok(None);
         }
-        let name = item.index_name.as_deref();
+        let name = item.index_name.as_ref().map(|name| name.0.as_ref());
         let name = name.ok_or_else(|| Error::invalid("indexName is required in each operation"))?;
         if last.as_ref().is_none_or(|last| last.as_str() != name) {
             let index = IndexName::new(name)?;
@@ -144,7 +150,7 @@ impl Reader {
     }
 
     fn op(&self, item: &Item<'_>, position: u64) -> Result<CallerOp> {
-        let action = item.action.as_deref();
+        let action = item.action.as_ref().map(|action| action.0.as_ref());
         let action = action.ok_or_else(|| Error::invalid("action is required in each operation"))?;
         let action = BatchAction::parse(action)?;
         self.check_right(action, item)?;
@@ -165,6 +171,10 @@ impl Reader {
                 Ok(CallerOp::Ready(RecordOp::Partial { object_id, changes, create }))
             }
             BatchAction::AddObject | BatchAction::UpdateObject => {
+                if item.body.is_none() {
+                    let text = format!("body is required in the operation at the position {position}");
+                    return Err(Error { position: Some(position), ..Error::invalid(text) });
+                }
                 let (object_id, record) = parse_record(body(), None, self.record_bytes_max).map_err(at)?;
                 if action == BatchAction::UpdateObject && object_id.is_none() {
                     return Err(missing_id(position));
@@ -188,8 +198,8 @@ impl Reader {
     fn end(&self, item: &Item<'_>) -> usize {
         let slice = match (item.body, item.action.as_ref()) {
             (Some(body), _) => body.get(),
-            (None, Some(Cow::Borrowed(action))) => action,
-            (None, Some(Cow::Owned(_)) | None) => return 0,
+            (None, Some(Text(Cow::Borrowed(action)))) => action,
+            (None, Some(Text(Cow::Owned(_))) | None) => return 0,
         };
         (slice.as_ptr() as usize + slice.len()).saturating_sub(self.body.as_ptr() as usize)
     }

@@ -5,7 +5,7 @@ use crate::parse;
 use crate::reply::Reply;
 use crate::search::forces_filters;
 use quorate_cluster::ObjectRequest;
-use quorate_model::{Error, IndexName, Result, limits};
+use quorate_model::{Error, IndexName, Result, SearchParams, limits};
 use quorate_wire::writes::objects_body;
 use serde::Deserialize;
 use serde_json::Value;
@@ -21,7 +21,7 @@ pub async fn one(call: &Call<'_>) -> Result<Reply> {
     let request = ObjectRequest {
         index: call.index_name()?,
         object_id: call.names[1].to_string(),
-        attributes_to_retrieve: attributes.and_then(chosen),
+        attributes_to_retrieve: forced_attributes(call)?.unwrap_or(attributes).and_then(chosen),
     };
     let records = call.service().objects(vec![request], call.caller.read_rights()).await?;
     let record = records.into_iter().next().flatten().ok_or_else(Error::no_object)?;
@@ -31,9 +31,13 @@ pub async fn one(call: &Call<'_>) -> Result<Reply> {
 /// `POST /1/indexes/*/objects`: `null` where there is no such record.
 pub async fn many(call: &Call<'_>) -> Result<Reply> {
     check_unfiltered(call)?;
-    let requests = parse_requests(&call.body)?;
-    for request in &requests {
+    let mut requests = parse_requests(&call.body)?;
+    let forced = forced_attributes(call)?;
+    for request in &mut requests {
         call.caller.check_index(request.index.as_str())?;
+        if let Some(forced) = &forced {
+            request.attributes_to_retrieve = forced.clone().and_then(chosen);
+        }
     }
     let records = call.service().objects(requests, call.caller.read_rights()).await?;
     Ok(Reply::ok(objects_body(&records)))
@@ -47,24 +51,32 @@ fn check_unfiltered(call: &Call<'_>) -> Result<()> {
     Ok(())
 }
 
+/// The attributes that the caller's key lets through, whatever the request asks for (C§13.3).
+fn forced_attributes(call: &Call<'_>) -> Result<Option<Option<Vec<String>>>> {
+    const NAME: &str = "attributesToRetrieve";
+    let mut forced = None;
+    for restrictions in call.caller.restrictions() {
+        if let Some(value) = restrictions.overrides.get(NAME) {
+            let only = serde_json::Map::from_iter([(NAME.to_owned(), value.clone())]);
+            forced = Some(SearchParams::from_json(&only)?.attributes_to_retrieve);
+        }
+    }
+    Ok(forced)
+}
+
 #[derive(Deserialize)]
 struct Body {
     requests: Option<Vec<Item>>,
 }
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Item {
     #[serde(rename = "indexName")]
     index_name: Option<String>,
     #[serde(rename = "objectID")]
     object_id: Option<Value>,
     #[serde(rename = "attributesToRetrieve", alias = "attributes")]
-    attributes_to_retrieve: Option<OneOrMany>,
-}
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum OneOrMany {
-    One(String),
-    Many(Vec<String>),
+    attributes_to_retrieve: Option<Value>,
 }
 
 fn parse_requests(body: &[u8]) -> Result<Vec<ObjectRequest>> {
@@ -86,15 +98,31 @@ fn parse_item(item: Item) -> Result<ObjectRequest> {
             return Err(Error::invalid("objectID is required in each request"));
         }
     };
-    let attributes = item.attributes_to_retrieve.map(|attributes| match attributes {
-        OneOrMany::Many(list) => list,
-        OneOrMany::One(text) => text.split(',').map(|name| name.trim().to_owned()).collect(),
-    });
+    let attributes = item.attributes_to_retrieve.map(names).transpose()?;
     Ok(ObjectRequest {
         index: IndexName::new(&index)?,
         object_id,
-        attributes_to_retrieve: attributes.and_then(chosen),
+        attributes_to_retrieve: attributes.flatten().and_then(chosen),
     })
+}
+
+/// A list of names, or one text with commas.
+fn names(value: Value) -> Result<Option<Vec<String>>> {
+    let wrong = || Error::parameter("attributesToRetrieve", "array of strings");
+    match value {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text.split(',').map(|name| name.trim().to_owned()).collect())),
+        Value::Array(list) => {
+            let names = list.into_iter().map(|item| match item {
+                Value::String(name) => Ok(name),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+                    Err(wrong())
+                }
+            });
+            names.collect::<Result<_>>().map(Some)
+        }
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => Err(wrong()),
+    }
 }
 
 /// `*` asks for everything, as no list at all does.
@@ -122,6 +150,14 @@ mod tests {
             (r#"{"requests":[{"objectID":"o"}]}"#, "indexName is required in each request"),
             (r#"{"requests":[{"indexName":"a"}]}"#, "objectID is required in each request"),
             (r#"{"requests":[{"indexName":"a","objectID":[1]}]}"#, "objectID is required in each request"),
+            (
+                r#"{"requests":[{"indexName":"a","objectID":"o","attributesToRetrieve":[5]}]}"#,
+                "Invalid value for \"attributesToRetrieve\" parameter, expected array of strings",
+            ),
+            (
+                r#"{"requests":[5]}"#,
+                "parse error: invalid type: integer `5`, expected an object near line:1 column:14",
+            ),
         ] {
             assert_eq!(parse_requests(body.as_bytes()).unwrap_err().message, message);
         }

@@ -29,6 +29,25 @@ enum Wanted {
     Hits(Asked),
     Facet(FacetAsked),
 }
+/// The answers so far, bounded together.
+#[derive(Default)]
+struct Bodies {
+    all: Vec<Vec<u8>>,
+    bytes: usize,
+}
+impl Bodies {
+    fn push(&mut self, body: Vec<u8>) -> Result<()> {
+        self.bytes += body.len();
+        if self.bytes > limits::MULTI_ANSWER_BYTES_MAX {
+            let limit = limits::MULTI_ANSWER_BYTES_MAX;
+            return Err(Error::invalid(format!(
+                "The answer is too big: the results may have {limit} bytes together, ask for fewer hits or queries"
+            )));
+        }
+        self.all.push(body);
+        Ok(())
+    }
+}
 /// An answered element.
 struct Answered {
     body: Vec<u8>,
@@ -47,8 +66,12 @@ pub async fn post(call: &Call<'_>) -> Result<Reply> {
     let bodies = match strategy {
         Strategy::None => {
             let answers = queries.into_iter().map(|(index, wanted)| run(call, index, wanted, None));
-            let bodies = stream::iter(answers).buffered(AT_A_TIME).map_ok(|answered| answered.body);
-            bodies.try_collect::<Vec<Vec<u8>>>().await?
+            let mut answers = stream::iter(answers).buffered(AT_A_TIME);
+            let mut bodies = Bodies::default();
+            while let Some(answered) = answers.try_next().await? {
+                bodies.push(answered.body)?;
+            }
+            bodies.all
         }
         Strategy::StopIfEnoughMatches => one_by_one(call, queries).await?,
     };
@@ -138,18 +161,18 @@ async fn run(call: &Call<'_>, index: IndexName, wanted: Wanted, processed: Optio
 
 /// Runs each query only if all before it returned fewer hits than they asked for (§4.2 rule 2).
 async fn one_by_one(call: &Call<'_>, queries: Vec<(IndexName, Wanted)>) -> Result<Vec<Vec<u8>>> {
-    let mut bodies = Vec::with_capacity(queries.len());
+    let mut bodies = Bodies::default();
     let mut enough = false;
     for (index, wanted) in queries {
         if enough {
-            bodies.push(left_out(&index, &wanted));
+            bodies.push(left_out(&index, &wanted))?;
             continue;
         }
         let answered = run(call, index, wanted, Some(true)).await?;
         enough = answered.is_full;
-        bodies.push(answered.body);
+        bodies.push(answered.body)?;
     }
-    Ok(bodies)
+    Ok(bodies.all)
 }
 
 fn left_out(index: &IndexName, wanted: &Wanted) -> Vec<u8> {
@@ -174,6 +197,15 @@ fn left_out(index: &IndexName, wanted: &Wanted) -> Vec<u8> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn answers_are_bounded_together() {
+        let mut bodies = Bodies::default();
+        let half = || vec![b' '; limits::MULTI_ANSWER_BYTES_MAX / 2];
+        assert!(bodies.push(half()).is_ok() && bodies.push(half()).is_ok());
+        let refused = bodies.push(vec![b' ']).unwrap_err();
+        assert!(refused.message.starts_with("The answer is too big: "), "{refused}");
+    }
 
     #[test]
     fn the_list_of_queries_is_bounded_and_typed() {

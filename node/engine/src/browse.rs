@@ -24,9 +24,9 @@ const NO_DEADLINE: Duration = Duration::from_secs(24 * 3600);
 
 /// One page of all matching records, in the order of the custom ranking.
 ///
-/// `after` is the cursor of the page before: the rank bytes of its last record, which survive merges. A page has at most
-/// 1,000 hits. The last page has no cursor.
-/// Source: C§8.8.
+/// `after` is the cursor of the page before: the rank bytes of its last record, which survive merges. Without one the
+/// parameter `page` says where to start. A page has at most 1,000 hits. The last page has no cursor.
+/// Source: §4.2; C§8.8.
 pub fn browse(
     view: &ShardView,
     settings: &Settings,
@@ -48,9 +48,13 @@ pub fn browse(
         cap => params.hits_per_page.unwrap_or(HITS_PER_PAGE_MAX).min(cap),
     }
     .min(HITS_PER_PAGE_MAX);
-    let (entries, more) = in_rank_order(view, &matched, after, length as usize);
+    let page = if after.is_some() { 0 } else { params.page.unwrap_or(0) };
+    // nothing lies beyond the last record
+    let skipped = page.saturating_mul(length).min(count);
+    let (entries, more) = in_rank_order(view, &matched, after, skipped as usize, length as usize);
     let mut results = SearchResults {
         nb_hits: count,
+        page,
         nb_pages: if length == 0 { 0 } else { count.div_ceil(length) },
         hits_per_page: length,
         query: params.query.clone().unwrap_or_default(),
@@ -85,13 +89,16 @@ fn browsing(settings: &Settings, request: &SearchParams) -> SearchParams {
     params.optional_filter = Filter::default();
     params
 }
-/// The first `length` documents of the sets that rank after the cursor, and whether more follow.
+/// Of the documents of the sets that rank after the cursor, those behind the first `skipped`: `length` of them, and
+/// whether more follow.
 fn in_rank_order(
     view: &ShardView,
     matched: &[Vec<u64>],
     after: Option<&[u8]>,
+    skipped: usize,
     length: usize,
 ) -> (Vec<Entry>, bool) {
+    let end = skipped + length;
     let mut entries: Vec<Entry> = vec![];
     for (number, (segment, set)) in view.segments().iter().zip(matched).enumerate() {
         let start = after.map_or(0, |cursor| first_after(segment, cursor));
@@ -103,13 +110,14 @@ fn in_rank_order(
                 entries.push(Entry { segment: number, doc, key: 0 });
                 taken += 1;
             }
-            taken <= length
+            taken <= end
         });
     }
     let rank = |entry: &Entry| view.segments()[entry.segment].rank(entry.doc);
     entries.sort_by(|a, b| rank(a).cmp(rank(b)));
-    let more = entries.len() > length;
-    entries.truncate(length);
+    let more = entries.len() > end;
+    entries.truncate(end);
+    entries.drain(..skipped.min(entries.len()));
     (entries, more)
 }
 /// The first document that ranks after the cursor.

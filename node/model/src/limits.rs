@@ -44,6 +44,8 @@ pub const FACET_VALUES_MAX: u64 = 1_000;
 pub const FACET_HITS_MAX: u64 = 100;
 /// Queries in one multi-query or objects in one multi-get.
 pub const MULTI_MAX: usize = 1_000;
+/// Bytes that the answers of one multi-query have together, so that a small call cannot fill the memory.
+pub const MULTI_ANSWER_BYTES_MAX: usize = 64 << 20;
 /// Operations of one batch.
 pub const BATCH_OPS_MAX: usize = 100_000;
 /// Bytes of one Raft entry before a batch is cut into parts (architecture §3).

@@ -133,7 +133,11 @@ impl ShardHandle {
     }
 
     fn position(&self, log_index: u64, term: u64, bytes: usize) -> WorkPosition {
-        WorkPosition { ticket: self.state.progress.enqueue(log_index, bytes, QUEUE_BYTES_MAX), log_index, term }
+        WorkPosition {
+            ticket: self.state.progress.enqueue(log_index, bytes, QUEUE_BYTES_MAX),
+            log_index,
+            term,
+        }
     }
     fn send(&self, work: Work) -> Result<()> {
         self.queued.fetch_add(1, Ordering::Relaxed);
@@ -221,8 +225,7 @@ impl ShardActor {
                 let _asker_is_gone = done.send(result);
             }
             Work::Flush { done } => {
-                let result =
-                    self.core().and_then(|core| if core.is_clean() { Ok(()) } else { core.flush() });
+                let result = self.core().and_then(|core| if core.is_clean() { Ok(()) } else { core.flush() });
                 self.note("the durable commit", &result);
                 let _asker_is_gone = done.send(result);
             }

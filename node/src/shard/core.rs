@@ -140,7 +140,9 @@ impl ShardCore {
                 }
             }
             // it was checked before it was proposed; should it fail all the same, it fails on every node alike
-            Err(error) => tracing::warn!(index = self.state.incarnation, %error, "a deleteByQuery had no effect"),
+            Err(error) => {
+                tracing::warn!(index = self.state.incarnation, %error, "a deleteByQuery had no effect")
+            }
         }
         Ok(())
     }
@@ -272,8 +274,8 @@ fn open_writer(
     settings: &Arc<Settings>,
 ) -> Result<(ShardWriter, Payload)> {
     let engine = |source| Error::Engine { folder: state.folder.clone(), source };
-    let mut writer = ShardWriter::open(&state.folder, settings, options.files.clone(), options.writer)
-        .map_err(engine)?;
+    let mut writer =
+        ShardWriter::open(&state.folder, settings, options.files.clone(), options.writer).map_err(engine)?;
     let durable =
         writer.durable().unwrap_or(Payload { applied: 0, term: 0, fingerprint: settings.fingerprint() });
     if durable.fingerprint != settings.fingerprint() {

@@ -106,7 +106,7 @@ pub fn run(values: &Values, given: &ArgMatches) -> Result<ExitCode> {
         bar.abandon();
         let records = import.done.records;
         return Err(
-            error.context(format!("stopped after {records} records; the same command goes on from there"))
+            error.context(format!("stopped after {records} records, the same command goes on from there"))
         );
     }
     let done = import.done.clone();

@@ -196,7 +196,12 @@ fn match_word(word: &Word, token: &str, allowed: u8, deep: bool, chars: &mut Vec
     if typos == 0 || typos > allowed {
         return None;
     }
-    Some(if word.prefix && chars.len() > word.chars.len() { Match::Beginning } else { Match::Whole })
+    // a word that is as near as its beginning is meant as a whole: lantrn marks all of lantern
+    let as_whole = Tolerance { prefix: false, ..tolerance };
+    let is_begun = word.prefix
+        && chars.len() > word.chars.len()
+        && typos_of(&word.chars, chars, as_whole) != Some(typos);
+    Some(if is_begun { Match::Beginning } else { Match::Whole })
 }
 /// Where the first `wanted` normalised characters of a word end in the original text.
 fn beginning_end(text: &str, start: usize, end: usize, wanted: usize) -> usize {
