@@ -115,7 +115,7 @@ fn rights_are_checked_for_each_operation_with_its_place() {
     );
     assert_eq!(
         refused(&[Acl::DeleteObject], clear),
-        "Not enough rights to delete an object near line:1 column:31"
+        "Not enough rights to delete an object near line:1 column:30"
     );
     assert_eq!(refused(&[Acl::Search], r#"{"requests":[]}"#), "Method not allowed with this API key");
     assert!(read(key(&[Acl::AddObject, Acl::DeleteObject]), Scope::PathIndex, delete).is_ok());
