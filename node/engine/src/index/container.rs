@@ -168,10 +168,6 @@ impl Container {
     pub fn numbers<T: bytemuck::Pod>(&self, range: &Range<usize>) -> &[T] {
         bytemuck::cast_slice(&self.bytes[range.clone()])
     }
-    /// A range that shares ownership of the file.
-    pub fn owned(&self, range: &Range<usize>) -> OwnedBytes {
-        self.bytes.slice(range.clone())
-    }
     /// Length of the file.
     pub fn len(&self) -> usize {
         self.bytes.len()

@@ -6,15 +6,14 @@ use super::container::ContainerWriter;
 use super::error::{IndexError, Result};
 use super::position::{attribute, pack, place};
 use super::sections as s;
+use super::trie::TrieBuilder;
 use super::wire::TEXT_FIELD;
 use rustc_hash::FxHashSet;
 use std::io::{self, Write};
 use std::path::Path;
-use tantivy::directory::{CompositeFile, OwnedBytes};
-use tantivy::index::SegmentComponent;
 use tantivy::postings::Postings;
 use tantivy::schema::IndexRecordOption;
-use tantivy::{DocSet, HasLen, InvertedIndexReader, Segment, SegmentReader, TERMINATED};
+use tantivy::{DocSet, InvertedIndexReader, Segment, SegmentReader, TERMINATED};
 
 /// A term or prefix is wide when more than 1 / this of the documents have it: then a bitmap is smaller than a list.
 const WIDE_FRACTION: u64 = 32;
@@ -47,6 +46,7 @@ struct Inverted {
     dense: Vec<u32>,
     dense_df: Vec<u32>,
     wide: Vec<Wide>,
+    terms: TrieBuilder,
 }
 
 /// Writes the word sections of a segment of `docs` documents that tantivy has just finished. `unordered` has one bit per
@@ -62,31 +62,8 @@ pub(crate) fn write_lists<W: Write>(
     let mut lists = Inverted { docs: docs as usize, ..Inverted::default() };
     lists.postings(&words)?;
     lists.positions(&words, unordered)?;
-    let fst = dictionary(segment)?;
-    lists.write(out, &fst).map_err(|e| IndexError::io(Path::new("segment"), e))
-}
-
-/// The FST inside tantivy's term dictionary file: length in the last 8 bytes before a 4-byte type and other footer parts.
-fn dictionary(segment: &Segment) -> Result<OwnedBytes> {
-    let path = segment.relative_path(SegmentComponent::Terms);
-    let broken = |e: io::Error| IndexError::io(&path, e);
-    let file = segment.open_read(SegmentComponent::Terms).map_err(tantivy::TantivyError::from)?;
-    let Some(field) = CompositeFile::open(&file).map_err(broken)?.open_read(TEXT_FIELD) else {
-        return Ok(empty_dictionary());
-    };
-    let (rest, _type) = field.split_from_end(4);
-    let (rest, footer) = rest.split_from_end(12);
-    let footer = footer.read_bytes().map_err(broken)?;
-    let length = u64::from_le_bytes(footer[..8].try_into().expect("eight bytes")) as usize;
-    if length > rest.len() {
-        return Err(IndexError::damaged(&path, "term dictionary footer"));
-    }
-    let (fst, _) = rest.split_from_end(length);
-    fst.read_bytes().map_err(broken)
-}
-fn empty_dictionary() -> OwnedBytes {
-    let bytes = tantivy_fst::MapBuilder::memory().into_inner().expect("an empty map is always in order");
-    OwnedBytes::new(bytes)
+    let terms = std::mem::take(&mut lists.terms).finish();
+    terms.write(out).and_then(|()| lists.write(out)).map_err(|e| IndexError::io(Path::new("segment"), e))
 }
 
 impl Inverted {
@@ -128,6 +105,7 @@ impl Inverted {
         let mut ord = 0u32;
         while let Some((term, info)) = terms.next() {
             open.advance(term, ord, self);
+            self.terms.push(term);
             let mut postings = words
                 .read_postings_from_terminfo(info, IndexRecordOption::WithFreqsAndPositions)
                 .map_err(stream_error)?;
@@ -168,7 +146,7 @@ impl Inverted {
         (self.docs as u64 / WIDE_FRACTION).max(WIDE_MIN)
     }
 
-    fn write<W: Write>(&mut self, out: &mut ContainerWriter<W>, fst: &[u8]) -> io::Result<()> {
+    fn write<W: Write>(&mut self, out: &mut ContainerWriter<W>) -> io::Result<()> {
         let words = self.docs.div_ceil(64);
         let terms = self.csr_off.len() - 1;
         self.write_wide(out, words)?;
@@ -190,8 +168,7 @@ impl Inverted {
         out.section(s::IMP, bytemuck::cast_slice(&self.imp))?;
         out.section(s::BEST, bytemuck::cast_slice(&self.best))?;
         out.section(s::DENSE, bytemuck::cast_slice(&self.dense))?;
-        out.section(s::DENSE_DF, bytemuck::cast_slice(&self.dense_df))?;
-        out.section(s::FST, fst)
+        out.section(s::DENSE_DF, bytemuck::cast_slice(&self.dense_df))
     }
 
     fn write_wide<W: Write>(&self, out: &mut ContainerWriter<W>, words: usize) -> io::Result<()> {

@@ -17,6 +17,7 @@ mod rank;
 mod records;
 mod sections;
 mod segment;
+mod trie;
 mod view;
 mod wire;
 mod writer;
@@ -25,6 +26,9 @@ pub use columns::{FacetColumn, FacetDocs, FacetOrdinals, GeoColumn, NumericColum
 pub use error::{IndexError, Result};
 pub use manifest::Payload;
 pub use merge::{MergeGoal, MergeState};
-pub use segment::{Lists, Segment, TermFst};
+pub use segment::{Lists, Segment};
+#[cfg(test)]
+pub(crate) use trie::trie_of;
+pub use trie::{TermNode, Terms};
 pub use view::ShardView;
 pub use writer::{ShardWriter, WriterOptions};

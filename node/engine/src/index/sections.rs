@@ -26,8 +26,16 @@ pub const WIDE: u32 = 11;
 pub const TOPS: u32 = 12;
 /// u64: the bitmaps of the wide ranges, one after another.
 pub const BITMAPS: u32 = 13;
-/// The term dictionary.
-pub const FST: u32 = 14;
+/// u32 × (nodes + 1): where the children of a node of the term trie start; the nodes are numbered breadth first.
+pub const TERM_CHILDREN: u32 = 14;
+/// u32 × nodes: the character that leads to the node; the highest bit is set where a term ends.
+pub const TERM_LABELS: u32 = 15;
+/// u32 × nodes: ordinal of the first term below the node.
+pub const TERM_LOWS: u32 = 16;
+/// u32 × (terms + 1): where the tail of a term starts.
+pub const TAIL_OFF: u32 = 17;
+/// UTF-8: what follows in a term after its last node.
+pub const TAILS: u32 = 18;
 
 /// u64 × (documents + 1): where a record starts.
 pub const REC_OFF: u32 = 20;

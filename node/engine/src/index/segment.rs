@@ -7,15 +7,13 @@ use super::container::Container;
 use super::error::{IndexError, Result};
 use super::records::StoredRecords;
 use super::sections as s;
+use super::trie::{StoredTerms, Terms};
 use rustc_hash::FxHashMap;
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use tantivy::directory::OwnedBytes;
-
-/// A term dictionary; outputs are term ordinals.
-pub type TermFst = tantivy_fst::raw::Fst<OwnedBytes>;
 
 /// A segment as one view sees it: its immutable file and the documents that are alive.
 ///
@@ -109,9 +107,9 @@ impl Segment {
         let all: &[u32] = self.file.container.numbers(&self.file.tops);
         Some(&all[wide.top.start as usize..wide.top.end as usize])
     }
-    /// The term dictionary: normalised words to ordinals, in byte order.
-    pub fn fst(&self) -> &TermFst {
-        &self.file.fst
+    /// The terms: normalised words, in byte order.
+    pub fn terms(&self) -> Terms<'_> {
+        self.file.terms.terms(&self.file.container)
     }
     /// Number of terms.
     pub fn term_count(&self) -> u32 {
@@ -202,7 +200,7 @@ pub(crate) struct SegmentFile {
     bitmaps: Range<usize>,
     tops: Range<usize>,
     wide: FxHashMap<(u32, u32), Wide>,
-    fst: TermFst,
+    terms: StoredTerms,
     records: StoredRecords,
     columns: StoredColumns,
 }
@@ -270,8 +268,8 @@ impl SegmentFile {
             return Err(damaged("top lists have the wrong length"));
         }
         let dense = container.range(s::DENSE);
-        let fst = container.owned(&container.range(s::FST));
-        let fst = TermFst::new(fst).map_err(|e| damaged(&format!("term dictionary: {e}")))?;
+        let stored_terms =
+            StoredTerms::open(&container, terms).ok_or_else(|| damaged("terms have the wrong length"))?;
         Ok(SegmentFile {
             name: name.into(),
             origin,
@@ -290,7 +288,7 @@ impl SegmentFile {
             bitmaps: want(s::BITMAPS, wides * words * 8)?,
             tops,
             wide,
-            fst,
+            terms: stored_terms,
             records: StoredRecords::open(&container, docs)?,
             columns: StoredColumns::open(&container, docs)?,
             container,

@@ -69,7 +69,7 @@ fn widths_and_bitmaps_of_facet_columns() {
         assert!(f.offsets().is_none());
         if distinct == 70_000 {
             assert_eq!(s.term_count(), 0);
-            assert!(s.fst().get("v1").is_none());
+            assert!(s.terms().ordinal("v1").is_none());
         }
     }
 }
@@ -86,7 +86,7 @@ fn best_positions_follow_the_attribute_modifiers() {
             json!({"title": "new", "tags": ["car"]}),
         ],
     );
-    let car = s.fst().get("car").unwrap().value() as usize;
+    let car = s.terms().ordinal("car").unwrap() as usize;
     let lists = s.lists();
     let range = lists.csr_off[car] as usize..lists.csr_off[car + 1] as usize;
     assert_eq!(&lists.csr[range.clone()], [0, 1, 2]);
@@ -105,7 +105,7 @@ fn prefixes_with_many_postings_have_bitmaps_and_top_lists() {
         .map(|i| json!({"t": if i == 2_900 { "star".into() } else { format!("x star{}", i % 30) }}))
         .collect();
     let s = segment(json!({"searchableAttributes": ["t"]}), &rows);
-    let lo = s.fst().get("star").unwrap().value() as u32;
+    let lo = s.terms().ordinal("star").unwrap();
     let hi = lo + 31;
     let bits = s.bitmap(lo, hi).unwrap();
     assert_eq!(bits.iter().map(|w| w.count_ones()).sum::<u32>(), 3_000);
@@ -116,7 +116,7 @@ fn prefixes_with_many_postings_have_bitmaps_and_top_lists() {
         "the exact whole value first, then rank order"
     );
     assert!(s.bitmap(lo, lo + 3).is_none());
-    let x = s.fst().get("x").unwrap().value() as u32;
+    let x = s.terms().ordinal("x").unwrap();
     assert_eq!(s.lists().dense, [x]);
     assert_eq!(s.lists().dense_df, [2_999]);
 }

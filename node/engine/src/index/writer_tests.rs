@@ -62,14 +62,14 @@ fn check_columns(segment: &Segment, doc: u32, record: &serde_json::Value) {
 fn check_words(segment: &Segment, doc: u32, record: &serde_json::Value) {
     let lists = segment.lists();
     let word = format!("e{}", record["n"].as_i64().unwrap());
-    let ord = tantivy_fst_get(segment, &word);
+    let ord = ordinal_of(segment, &word);
     let tokens = lists.doc_off[doc as usize] as usize..lists.doc_off[doc as usize + 1] as usize;
     assert!(lists.ords[tokens].contains(&ord), "{word} of document {doc}");
     let postings = &lists.csr[lists.csr_off[ord as usize] as usize..lists.csr_off[ord as usize + 1] as usize];
     assert!(postings.contains(&doc));
 }
-fn tantivy_fst_get(segment: &Segment, word: &str) -> u32 {
-    segment.fst().get(word).unwrap_or_else(|| panic!("{word} is not a term")).value() as u32
+fn ordinal_of(segment: &Segment, word: &str) -> u32 {
+    segment.terms().ordinal(word).unwrap_or_else(|| panic!("{word} is not a term"))
 }
 
 #[derive(Clone, Debug)]
@@ -229,7 +229,7 @@ fn large_batches_and_many_segments_merge_into_one_sorted_segment() {
     check(&view, &model);
     let segment = &view.segments()[0];
     let lists = segment.lists();
-    let name = tantivy_fst_get(segment, "name");
+    let name = ordinal_of(segment, "name");
     assert!(lists.dense.contains(&name));
     let bits: u32 = segment.bitmap(name, name + 1).unwrap().iter().map(|w| w.count_ones()).sum();
     assert_eq!(bits, 5_000);

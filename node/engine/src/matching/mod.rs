@@ -1,4 +1,5 @@
 //! Which documents of a segment contain the words of a query?
+pub mod automaton;
 pub mod bits;
 pub mod collect;
 pub mod find;

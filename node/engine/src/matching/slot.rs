@@ -4,8 +4,6 @@ use super::bits;
 use super::typo::{Interval, Tolerance, typo_intervals};
 use crate::index::{Lists, Segment};
 use crate::query::Word;
-use std::ops::Deref;
-use tantivy_fst::raw::Fst;
 
 /// A query word with everything it matches in one segment.
 #[derive(Clone, Debug, Default)]
@@ -47,10 +45,9 @@ pub struct ExpandOptions {
 /// Finds the terms of `word` in the segment.
 pub fn expand(segment: &Segment, word: &Word, options: ExpandOptions) -> Slot {
     let lists = segment.lists();
-    let terms = segment.term_count();
     let characters = word.chars.len();
     let mut slot = Slot { characters, optional: word.optional, follows: word.follows, ..Slot::default() };
-    let found = locate(segment.fst(), terms, word.text.as_bytes());
+    let found = segment.terms().starting_with(&word.text);
     if let Some((low, high, is_term)) = found {
         slot.exact = is_term.then_some(low);
         (slot.low, slot.high) = match (word.prefix, is_term) {
@@ -84,7 +81,7 @@ fn with_typos(segment: &Segment, word: &Word, free: (u32, u32), tolerance: Toler
         return out;
     }
     let mut near = vec![];
-    typo_intervals(segment.fst(), segment.term_count(), &word.chars, tolerance, &mut near);
+    typo_intervals(&segment.terms(), &word.chars, tolerance, &mut near);
     for interval in near {
         if low >= high || interval.high <= low || interval.low >= high {
             out.push(interval);
@@ -98,20 +95,6 @@ fn with_typos(segment: &Segment, word: &Word, free: (u32, u32), tolerance: Toler
         }
     }
     out
-}
-/// The ordinals of the terms that start with `key`, and whether `key` is itself one (then it is the first).
-pub fn locate<D: Deref<Target = [u8]>>(fst: &Fst<D>, terms: u32, key: &[u8]) -> Option<(u32, u32, bool)> {
-    let (mut node, mut low, mut high) = (fst.root(), 0u64, u64::from(terms));
-    for &byte in key {
-        let i = node.find_input(byte)?;
-        let transition = node.transition(i);
-        if i + 1 < node.len() {
-            high = low + node.transition(i + 1).out.value();
-        }
-        low += transition.out.value();
-        node = fst.node(transition.addr);
-    }
-    Some((low as u32, high as u32, node.is_final()))
 }
 /// Positions of the terms with a bitmap among `low..high`, as a range of `lists.dense`.
 fn dense_within(lists: &Lists<'_>, low: u32, high: u32) -> std::ops::Range<usize> {

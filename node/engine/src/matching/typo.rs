@@ -1,10 +1,10 @@
-//! Which terms are within the allowed typos of a query word? A walk of the dictionary that carries one banded
-//! row of the Damerau-Levenshtein table and answers in ranges of term ordinals.
+//! Which terms are within the allowed typos of a query word? A walk of the term trie that carries one state of a
+//! table-driven Damerau-Levenshtein automaton and answers in ranges of term ordinals.
 //!
-//! Hot path: about 60 ns per visited node; one typo in 100,000 terms visits some hundreds of nodes.
+//! Hot path: a few ns for each child looked at; one typo in 100,000 terms looks at some thousands of them.
 
-use std::ops::Deref;
-use tantivy_fst::raw::{Fst, Node};
+use super::automaton::{Automaton, ONE, State, TWO};
+use crate::index::{TermNode, Terms};
 
 /// Terms `low..high` (ordinals) that match a word with `typos` typos.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,229 +27,190 @@ pub struct Tolerance {
     pub deep: bool,
 }
 
-/// Cells of a row: the diagonal and two on each side.
-const BAND: usize = 5;
-/// A cell that no alignment reaches.
+/// More edits than any word is allowed.
 const FAR: u8 = 99;
+/// What no character equals: stands before and after the word.
+const NOTHING: u32 = u32::MAX;
 
-#[derive(Clone, Copy)]
-struct Row {
-    cells: [u8; BAND],
-    depth: i32,
-}
-/// What the walk knows at a node.
-#[derive(Clone, Copy)]
-struct State {
-    row: Row,
-    above: Row,
-    last: char,
-    /// Fewest edits with which the whole word was matched on the way here (prefix words).
-    best: u8,
-    /// Bits of an unfinished UTF-8 character and how many bytes it lacks.
-    pending: u32,
-    bytes_due: u8,
-}
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FirstLetter {
     Same,
     Other,
 }
-struct Walk<'a, D: Deref<Target = [u8]>> {
-    fst: &'a Fst<D>,
-    word: &'a [char],
-    edits: i32,
+/// Where a walk is.
+#[derive(Clone, Copy)]
+struct Place {
+    state: State,
+    /// Characters from the root.
+    depth: usize,
+    /// Fewest edits with which the whole word was matched on the way here (prefix words).
+    best: u8,
+}
+/// The characters of the word that matter at one depth.
+#[derive(Clone, Copy)]
+struct Window<const W: usize> {
+    characters: [u32; W],
+    /// A bit for each of their last six bits: most characters of a dictionary match none of them.
+    bloom: u64,
+}
+struct Walk<'a, const W: usize> {
+    terms: &'a Terms<'a>,
+    automaton: &'static Automaton<W>,
+    windows: &'a [Window<W>],
+    length: usize,
     penalty: u8,
     prefix: bool,
-    first: FirstLetter,
     out: &'a mut Vec<Interval>,
 }
 
 /// Appends the terms within `tolerance` of `word` that are not free of typos; disjoint ranges.
-///
-/// `terms` is the number of terms in the dictionary.
-pub fn typo_intervals<D: Deref<Target = [u8]>>(
-    fst: &Fst<D>,
-    terms: u32,
-    word: &[char],
-    tolerance: Tolerance,
-    out: &mut Vec<Interval>,
-) {
-    if word.is_empty() || tolerance.edits == 0 {
+pub fn typo_intervals(terms: &Terms<'_>, word: &[char], tolerance: Tolerance, out: &mut Vec<Interval>) {
+    if word.is_empty() {
         return;
     }
-    let other_edits = if tolerance.deep { i32::from(tolerance.edits) } else { 1 };
-    for (first, edits, penalty) in
-        [(FirstLetter::Same, i32::from(tolerance.edits), 0), (FirstLetter::Other, other_edits, 1)]
-    {
-        let mut row = Row { cells: [FAR; BAND], depth: 0 };
-        for b in 0..=2 * edits {
-            let j = b - edits;
-            if j >= 0 && j <= word.len() as i32 {
-                row.cells[b as usize] = j as u8;
+    match tolerance.edits {
+        0 => return,
+        1 => {
+            let windows = windows::<3>(word);
+            walk(terms, &ONE, &windows, word, tolerance.prefix, FirstLetter::Same, out);
+            walk(terms, &ONE, &windows, word, tolerance.prefix, FirstLetter::Other, out);
+        }
+        _ => {
+            let two = windows::<5>(word);
+            walk(terms, &TWO, &two, word, tolerance.prefix, FirstLetter::Same, out);
+            if tolerance.deep {
+                walk(terms, &TWO, &two, word, tolerance.prefix, FirstLetter::Other, out);
+            } else {
+                walk(terms, &ONE, &windows::<3>(word), word, tolerance.prefix, FirstLetter::Other, out);
             }
         }
-        let state = State { row, above: row, last: '\0', best: FAR, pending: 0, bytes_due: 0 };
-        let mut walk = Walk { fst, word, edits, penalty, prefix: tolerance.prefix, first, out };
-        walk.visit(fst.root(), 0, u64::from(terms), state);
     }
     out.sort_unstable_by_key(|interval| interval.low);
 }
+/// The windows of the depths 1, 2, … that an alignment can reach.
+fn windows<const W: usize>(word: &[char]) -> Vec<Window<W>> {
+    let edits = W / 2;
+    let at = |i: usize| match i.checked_sub(edits + 1).and_then(|i| word.get(i)) {
+        Some(&c) => u32::from(c),
+        None => NOTHING,
+    };
+    let window = |depth: usize| {
+        let characters = std::array::from_fn(|b| at(depth + b));
+        let known = characters.iter().filter(|&&c| c != NOTHING);
+        Window { characters, bloom: known.fold(0, |bloom, c| bloom | 1 << (c & 63)) }
+    };
+    (1..=word.len() + edits + 1).map(window).collect()
+}
+fn walk<const W: usize>(
+    terms: &Terms<'_>,
+    automaton: &'static Automaton<W>,
+    windows: &[Window<W>],
+    word: &[char],
+    prefix: bool,
+    first: FirstLetter,
+    out: &mut Vec<Interval>,
+) {
+    let penalty = match first {
+        FirstLetter::Same => 0,
+        FirstLetter::Other => 1,
+    };
+    let mut walk = Walk { terms, automaton, windows, length: word.len(), penalty, prefix, out };
+    let root = terms.root();
+    let children = terms.children(root);
+    let same = children.find(word[0]);
+    for (place, c) in children.characters().enumerate() {
+        if (Some(place) == same) == (first == FirstLetter::Same) {
+            let above = Place { state: automaton.start(), depth: 0, best: FAR };
+            let state = walk.step(above, c);
+            walk.enter(terms.child(&children, place), above, state);
+        }
+    }
+}
 
-impl<D: Deref<Target = [u8]>> Walk<'_, D> {
-    fn width(&self) -> usize {
-        (2 * self.edits + 1) as usize
-    }
-    /// Edits when the term ends here.
-    fn at_end(&self, row: &Row) -> u8 {
-        let b = self.word.len() as i32 - row.depth + self.edits;
-        if b < 0 || b > 2 * self.edits { FAR } else { row.cells[b as usize] }
-    }
-    fn emit(&mut self, low: u64, high: u64, edits: u8) {
-        let typos = edits + self.penalty;
-        if i32::from(edits) > self.edits || typos == 0 {
+impl<const W: usize> Walk<'_, W> {
+    fn emit(&mut self, low: u32, high: u32, edits: u8) {
+        let typos = edits.saturating_add(self.penalty);
+        if usize::from(edits) > W / 2 || typos == 0 {
             return;
         }
-        let (low, high) = (low as u32, high as u32);
         match self.out.last_mut() {
             Some(last) if last.high == low && last.typos == typos => last.high = high,
             _ => self.out.push(Interval { low, high, typos }),
         }
     }
-    fn next_row(&self, state: &State, c: char) -> Row {
-        let mut row = Row { cells: [FAR; BAND], depth: state.row.depth + 1 };
-        let width = self.width();
-        for b in 0..width {
-            let j = row.depth - self.edits + b as i32;
-            if j < 0 || j > self.word.len() as i32 {
-                continue;
-            }
-            let j = j as usize;
-            let mut value = match j {
-                0 => row.depth as u8,
-                _ => state.row.cells[b].saturating_add(u8::from(self.word[j - 1] != c)),
-            };
-            if b + 1 < width {
-                value = value.min(state.row.cells[b + 1] + 1);
-            }
-            if b > 0 {
-                value = value.min(row.cells[b - 1] + 1);
-            }
-            if j >= 2 && state.row.depth >= 1 && self.word[j - 2] == c && self.word[j - 1] == state.last {
-                value = value.min(state.above.cells[b] + 1);
-            }
-            row.cells[b] = value.min(FAR);
-        }
-        row
+    /// The state one character below `above`.
+    #[inline]
+    fn step(&self, above: Place, c: u32) -> State {
+        self.windows
+            .get(above.depth)
+            .map_or(Automaton::<W>::DEAD, |window| self.follow(above.state, window, c))
     }
-    fn visit(&mut self, node: Node<'_>, low: u64, high: u64, state: State) {
-        let whole_character = state.bytes_due == 0 && state.row.depth > 0;
-        if whole_character && node.is_final() {
-            let edits = if self.prefix { state.best } else { self.at_end(&state.row) };
-            self.emit(low, low + 1, edits);
+    #[inline]
+    fn follow(&self, state: State, window: &Window<W>, c: u32) -> State {
+        if window.bloom >> (c & 63) & 1 == 0 {
+            return self.automaton.next(state, 0);
         }
-        if node.is_empty() {
-            return;
+        let mut matches = 0;
+        for (b, &character) in window.characters.iter().enumerate() {
+            matches |= usize::from(character == c) << b;
         }
-        let mut followers = Followers::default();
-        if whole_character && self.spent(&state) && self.followers(&state, &mut followers) {
-            followers.sort();
-            for &byte in followers.bytes() {
-                if let Some(i) = node.find_input(byte) {
-                    self.child(&node, i, low, high, &state);
-                }
-            }
-            return;
+        self.automaton.next(state, matches)
+    }
+    /// Edits when the term ends in this state.
+    #[inline]
+    fn at_end(&self, state: State, depth: usize) -> u8 {
+        // a number below zero is larger than any place
+        let place = (self.length + W / 2).wrapping_sub(depth);
+        if place < W { self.automaton.cells(state)[place] } else { FAR }
+    }
+    /// The place one character below `above`; `Err` with the edits of everything below when nothing there can differ.
+    #[inline]
+    fn arrive(&self, above: Place, state: State) -> Result<Place, u8> {
+        let depth = above.depth + 1;
+        let best = if self.prefix { above.best.min(self.at_end(state, depth)) } else { FAR };
+        if state == Automaton::<W>::DEAD || self.prefix && best <= self.automaton.least(state) {
+            return Err(best);
         }
-        for i in 0..node.len() {
-            self.child(&node, i, low, high, &state);
+        Ok(Place { state, depth, best })
+    }
+    /// Edits of a term that ends here.
+    fn edits_at(&self, place: Place) -> u8 {
+        if self.prefix { place.best } else { self.at_end(place.state, place.depth) }
+    }
+    fn enter(&mut self, node: TermNode, above: Place, state: State) {
+        match self.arrive(above, state) {
+            Ok(place) => self.visit(node, place),
+            Err(edits) => self.emit(node.low, node.high, edits),
         }
     }
-    /// Whether every alignment that is still alive has used all its edits.
-    fn spent(&self, state: &State) -> bool {
-        let least = state.row.cells[..self.width()].iter().min().copied().unwrap_or(FAR);
-        i32::from(least) == self.edits && i32::from(state.best) > self.edits
-    }
-    /// Collects the characters that keep an alignment alive; `false` when they are not all ASCII.
-    fn followers(&self, state: &State, out: &mut Followers) -> bool {
-        let length = self.word.len() as i32;
-        for b in 0..self.width() {
-            let j = state.row.depth - self.edits + b as i32;
-            if j >= 0
-                && j < length
-                && i32::from(state.row.cells[b]) == self.edits
-                && !out.push(self.word[j as usize])
-            {
-                return false;
-            }
-            // a transposition that ends with the next character
-            let t = j + 1;
-            if t >= 2
-                && t <= length
-                && i32::from(state.above.cells[b]) < self.edits
-                && self.word[t as usize - 1] == state.last
-                && !out.push(self.word[t as usize - 2])
-            {
-                return false;
+    fn visit(&mut self, node: TermNode, place: Place) {
+        let terms = self.terms;
+        let children = terms.children(node);
+        if children.is_empty() {
+            return self.tail(node, place);
+        }
+        if terms.ends_at(node) {
+            self.emit(node.low, node.low + 1, self.edits_at(place));
+        }
+        // beyond the last window every state is dead, so nothing comes here
+        let Some(window) = self.windows.get(place.depth) else { return };
+        let dead_ends_count = usize::from(place.best) <= W / 2;
+        for (i, c) in children.characters().enumerate() {
+            let state = self.follow(place.state, window, c);
+            if state != Automaton::<W>::DEAD || dead_ends_count {
+                self.enter(terms.child(&children, i), place, state);
             }
         }
-        true
     }
-    fn child(&mut self, node: &Node<'_>, i: usize, low: u64, high: u64, state: &State) {
-        let transition = node.transition(i);
-        let child_low = low + transition.out.value();
-        let child_high = if i + 1 < node.len() { low + node.transition(i + 1).out.value() } else { high };
-        let byte = u32::from(transition.inp);
-        let (pending, bytes_due) = match (state.bytes_due, transition.inp) {
-            (0, 0..0x80) => (byte, 0),
-            (0, 0x80..0xe0) => (byte & 0x1f, 1),
-            (0, 0xe0..0xf0) => (byte & 0x0f, 2),
-            (0, _) => (byte & 0x07, 3),
-            (due, _) => (state.pending << 6 | (byte & 0x3f), due - 1),
-        };
-        if bytes_due > 0 {
-            let next = State { pending, bytes_due, ..*state };
-            self.visit(self.fst.node(transition.addr), child_low, child_high, next);
-            return;
+    /// The rest of the only term below a node.
+    fn tail(&mut self, node: TermNode, mut place: Place) {
+        for c in self.terms.tail(node.low) {
+            match self.arrive(place, self.step(place, c)) {
+                Ok(next) => place = next,
+                Err(edits) => return self.emit(node.low, node.high, edits),
+            }
         }
-        let c = char::from_u32(pending).unwrap_or('\u{fffd}');
-        if state.row.depth == 0 && (c == self.word[0]) != (self.first == FirstLetter::Same) {
-            return;
-        }
-        let row = self.next_row(state, c);
-        let least = row.cells[..self.width()].iter().min().copied().unwrap_or(FAR);
-        let best = if self.prefix { state.best.min(self.at_end(&row)) } else { FAR };
-        if i32::from(least) > self.edits || (self.prefix && best <= least) {
-            self.emit(child_low, child_high, best);
-            return;
-        }
-        let next = State { row, above: state.row, last: c, best, pending: 0, bytes_due: 0 };
-        self.visit(self.fst.node(transition.addr), child_low, child_high, next);
-    }
-}
-
-/// The few characters that can follow when no edit is left.
-#[derive(Default)]
-struct Followers {
-    bytes: [u8; 2 * BAND],
-    count: usize,
-}
-impl Followers {
-    fn push(&mut self, c: char) -> bool {
-        if !c.is_ascii() {
-            return false;
-        }
-        let byte = c as u8;
-        if !self.bytes().contains(&byte) {
-            self.bytes[self.count] = byte;
-            self.count += 1;
-        }
-        true
-    }
-    fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.count]
-    }
-    fn sort(&mut self) {
-        self.bytes[..self.count].sort_unstable();
+        self.emit(node.low, node.high, self.edits_at(place));
     }
 }
 
@@ -305,7 +266,7 @@ pub fn typos_of(word: &[char], term: &[char], tolerance: Tolerance) -> Option<u8
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tantivy_fst::MapBuilder;
+    use crate::index::trie_of;
 
     fn chars(s: &str) -> Vec<char> {
         s.chars().collect()
@@ -328,18 +289,14 @@ mod tests {
     #[test]
     fn the_walk_finds_what_the_full_table_finds() {
         let terms = terms();
-        let mut builder = MapBuilder::memory();
-        for (i, term) in terms.iter().enumerate() {
-            builder.insert(term, i as u64).unwrap();
-        }
-        let fst = Fst::new(builder.into_inner().unwrap()).unwrap();
+        let trie = trie_of(terms.iter().map(String::as_str));
         for word in terms.iter().step_by(13) {
             let word = chars(word);
             for edits in 1..=2 {
                 for (prefix, deep) in [(false, false), (false, true), (true, false), (true, true)] {
                     let tolerance = Tolerance { edits, prefix, deep };
                     let mut found = vec![];
-                    typo_intervals(&fst, terms.len() as u32, &word, tolerance, &mut found);
+                    typo_intervals(&trie.terms(), &word, tolerance, &mut found);
                     let mut by_walk = vec![0u8; terms.len()];
                     for interval in &found {
                         for ordinal in interval.low..interval.high {
