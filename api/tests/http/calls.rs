@@ -169,6 +169,28 @@ async fn browsing_ends_without_a_cursor() {
 }
 
 #[actix_web::test]
+async fn browsing_starts_at_the_page_asked_for() {
+    let node = Node::start().await;
+    let requests: Vec<Value> =
+        (0..5).map(|n| json!({"action": "addObject", "body": {"objectID": n.to_string()}})).collect();
+    node.write(Method::POST, "/1/indexes/i/batch", json!({"requests": requests})).await;
+    let ids = |page: &Value| -> Vec<String> {
+        let hits = page["hits"].as_array().unwrap();
+        hits.iter().map(|hit| hit["objectID"].as_str().unwrap().to_owned()).collect()
+    };
+    let all = ids(&node.post("/1/indexes/i/browse", json!({})).await);
+    let second = node.post("/1/indexes/i/browse", json!({"page": 1, "hitsPerPage": 2})).await;
+    assert_eq!((ids(&second), &second["page"]), (all[2..4].to_vec(), &json!(1)));
+    let cursor = second["cursor"].as_str().unwrap();
+    let third = node.post("/1/indexes/i/browse", json!({"cursor": cursor})).await;
+    assert_eq!((ids(&third), third.get("cursor")), (all[4..].to_vec(), None));
+    for beyond in [3, u64::MAX] {
+        let page = node.post("/1/indexes/i/browse", json!({"page": beyond, "hitsPerPage": 2})).await;
+        assert_eq!((ids(&page), page.get("cursor"), &page["nbHits"]), (vec![], None, &json!(5)));
+    }
+}
+
+#[actix_web::test]
 async fn settings_indices_and_tasks() {
     let node = Node::start().await;
     node.call(Method::GET, "/1/indexes/i/settings", "").await.refused(404, "Index i does not exist");

@@ -90,3 +90,15 @@ async fn secured_keys_force_what_they_embed() {
         .await
         .refused(403, "Method not allowed with this API key");
 }
+
+#[actix_web::test]
+async fn a_key_that_forces_attributes_shows_no_others_by_id() {
+    let node = Node::start().await;
+    node.write(Method::PUT, "/1/indexes/i/o", json!({"name": "n", "cost": 7})).await;
+    let key = derive(&node.search_key, "attributesToRetrieve=name");
+    let get = node.call_with(&key, Method::GET, "/1/indexes/i/o?attributesToRetrieve=cost", "").await;
+    assert_eq!(get.success(), json!({"objectID": "o", "name": "n"}));
+    let wanted = json!({"requests": [{"indexName": "i", "objectID": "o", "attributesToRetrieve": ["*"]}]});
+    let many = node.call_with(&key, Method::POST, "/1/indexes/*/objects", &wanted.to_string()).await;
+    assert_eq!(many.success(), json!({"results": [{"objectID": "o", "name": "n"}]}));
+}
