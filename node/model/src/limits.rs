@@ -34,6 +34,8 @@ pub const NORMALIZATIONS_MAX: usize = 10;
 pub const GEO_SHAPES_MAX: usize = 1_000;
 /// Points of a polygon (C§20).
 pub const POLYGON_POINTS_MAX: usize = 10_000;
+/// Points of all polygons of one request.
+pub const POLYGONS_POINTS_MAX: usize = 50_000;
 /// hitsPerPage and length (C§4.4).
 pub const HITS_PER_PAGE_MAX: u64 = 1_000;
 /// paginationLimitedTo (C§4.4).

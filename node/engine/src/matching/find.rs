@@ -14,6 +14,7 @@ use crate::ranking::geo::{self, NOWHERE};
 use quorate_model::params::{ExactOnSingleWord, TypoTolerance};
 use quorate_model::{Filter, SearchParams, Settings};
 use std::cmp::Ordering;
+use std::time::Instant;
 
 /// A document of a view and the key that ranked it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +49,8 @@ pub struct Prepared<'a> {
     pub contexts: Vec<SegmentContext<'a>>,
     /// Metres that were chosen as the radius, when they were.
     pub automatic_radius: Option<u64>,
+    /// Whether places took all the time, so that some documents were left out unseen.
+    is_late: bool,
 }
 
 impl<'a> Prepared<'a> {
@@ -61,7 +64,7 @@ impl<'a> Prepared<'a> {
     ) -> Self {
         let summing =
             if params.sum_or_filters_scores.unwrap_or(false) { Summing::All } else { Summing::Highest };
-        let mut prepared = Prepared { view, contexts: vec![], automatic_radius: None };
+        let mut prepared = Prepared { view, contexts: vec![], automatic_radius: None, is_late: false };
         for segment in view.segments() {
             let metres = plan.geo.centre.map(|centre| geo::distances(segment, centre));
             prepared.contexts.push(SegmentContext {
@@ -78,6 +81,7 @@ impl<'a> Prepared<'a> {
                 groups: None,
             });
         }
+        prepared.is_late = !plan.geo.polygons.is_empty() && Instant::now() >= plan.deadline;
         if plan.geo.centre.is_some() {
             prepared.apply_radius(plan);
         }
@@ -106,7 +110,7 @@ impl<'a> Prepared<'a> {
     }
     /// Runs the plan. `min` and `strict` typo tolerance cut the result here (C§4.5).
     pub fn run(&mut self, plan: &Plan, tolerance: TypoTolerance, scratch: &mut Scratch) -> Found {
-        let mut found = Found::default();
+        let mut found = Found { count_cut: self.is_late, ..Found::default() };
         let view = self.view;
         for (number, (segment, context)) in view.segments().iter().zip(&mut self.contexts).enumerate() {
             context.groups = plan.grouping.map(|grouping| Groups::new(segment, grouping.keys));
@@ -194,7 +198,7 @@ fn allowed(
         restrict(alive);
     }
     if !plan.geo.boxes.is_empty() || !plan.geo.polygons.is_empty() {
-        restrict(&geo::inside(segment, &plan.geo));
+        restrict(&geo::inside(segment, &plan.geo, plan.deadline));
     }
     if plan.excluded.is_empty() {
         return set;

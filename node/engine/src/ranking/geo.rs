@@ -4,11 +4,14 @@ use crate::index::Segment;
 use crate::matching::bits;
 use quorate_model::SearchParams;
 use quorate_model::params::{AroundRadius, LatLng};
+use std::time::Instant;
 
 /// Mean radius of the Earth in metres.
 const EARTH_M: f64 = 6_371_008.8;
 /// Records that the automatic radius should hold.
 const AUTOMATIC_RECORDS: usize = 1_000;
+/// Documents between two looks at the time; one may cost 10,000 corners.
+const DOCS_BETWEEN_LOOKS: u32 = 64;
 /// A document without a point.
 pub const NOWHERE: u32 = u32::MAX;
 
@@ -57,10 +60,25 @@ impl GeoQuery {
     pub fn bucket(&self, metres: u32) -> u32 {
         metres / self.precision_at(metres)
     }
-    fn contains(&self, point: LatLng) -> bool {
+    /// `around` are the boxes around the polygons: most points are outside of them, at little cost.
+    fn contains(&self, around: &[[f64; 4]], point: LatLng) -> bool {
+        let near = |[south, west, north, east]: &[f64; 4]| {
+            (*south..=*north).contains(&point.lat) && (*west..=*east).contains(&point.lng)
+        };
         self.boxes.iter().any(|corners| inside_box(corners, point))
-            || self.polygons.iter().any(|polygon| inside_polygon(polygon, point))
+            || self
+                .polygons
+                .iter()
+                .zip(around)
+                .any(|(polygon, around)| near(around) && inside_polygon(polygon, point))
     }
+}
+/// South, west, north and east end of a polygon.
+fn bounds(polygon: &[LatLng]) -> [f64; 4] {
+    let start = [f64::INFINITY, f64::INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY];
+    polygon.iter().fold(start, |[south, west, north, east], corner| {
+        [south.min(corner.lat), west.min(corner.lng), north.max(corner.lat), east.max(corner.lng)]
+    })
 }
 /// Great-circle distance in metres.
 pub fn distance_m(a: LatLng, b: LatLng) -> f64 {
@@ -112,14 +130,17 @@ pub fn distances(segment: &Segment, centre: LatLng) -> Vec<u32> {
     let metres = |doc| nearest(geo.points_of(doc), centre).map_or(NOWHERE, |(metres, _)| metres);
     (0..segment.doc_count()).map(metres).collect()
 }
-/// Documents with a point in one of the query's boxes or polygons.
-pub fn inside(segment: &Segment, query: &GeoQuery) -> Vec<u64> {
+/// Documents with a point in one of the query's boxes or polygons. Those not looked at by the deadline are out.
+pub fn inside(segment: &Segment, query: &GeoQuery, deadline: Instant) -> Vec<u64> {
     let mut set = vec![0; bits::words_for(segment.doc_count())];
-    if let Some(geo) = segment.geo() {
-        for doc in 0..segment.doc_count() {
-            if geo.points_of(doc).iter().any(|&[lat, lng]| query.contains(LatLng { lat, lng })) {
-                bits::insert(&mut set, doc);
-            }
+    let Some(geo) = segment.geo() else { return set };
+    let around: Vec<[f64; 4]> = query.polygons.iter().map(|polygon| bounds(polygon)).collect();
+    for doc in 0..segment.doc_count() {
+        if doc % DOCS_BETWEEN_LOOKS == DOCS_BETWEEN_LOOKS - 1 && Instant::now() >= deadline {
+            break;
+        }
+        if geo.points_of(doc).iter().any(|&[lat, lng]| query.contains(&around, LatLng { lat, lng })) {
+            bits::insert(&mut set, doc);
         }
     }
     set
@@ -165,7 +186,10 @@ mod tests {
         let triangle = [at(0.0, 0.0), at(0.0, 10.0), at(10.0, 0.0)];
         for (point, in_triangle) in [(at(1.0, 1.0), true), (at(6.0, 6.0), false), (at(-1.0, 5.0), false)] {
             assert_eq!(inside_polygon(&triangle, point), in_triangle);
+            let query = GeoQuery { polygons: vec![triangle.to_vec()], ..GeoQuery::default() };
+            assert_eq!(query.contains(&[bounds(&triangle)], point), in_triangle);
         }
+        assert_eq!(bounds(&triangle), [0.0, 0.0, 10.0, 10.0]);
         for (corners, point, expected) in [
             ([10.0, 0.0, 0.0, 10.0], at(5.0, 5.0), true),
             ([0.0, 10.0, 10.0, 0.0], at(5.0, 5.0), true),

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 use crate::filter::{Filter, Items, parse_filters, parse_items};
-use crate::limits::{CURSOR_BYTES_MAX, FACET_VALUES_MAX, POLYGON_POINTS_MAX};
+use crate::limits::{CURSOR_BYTES_MAX, FACET_VALUES_MAX, POLYGON_POINTS_MAX, POLYGONS_POINTS_MAX};
 use serde_json::Value;
 
 /// Distances within which records count as equally far at the finest (C§7.3).
@@ -180,9 +180,13 @@ pub(crate) fn inside_polygon(params: &mut SearchParams, name: &str, value: &Valu
     let no_points = |polygons: &Vec<Vec<_>>| polygons.len() == 1 && polygons[0].is_empty();
     let polygons =
         shapes(value, None).map(|polygons| if no_points(&polygons) { Vec::new() } else { polygons });
+    let points = |polygons: &Vec<Vec<_>>| polygons.iter().map(Vec::len).sum::<usize>();
     let polygons = polygons.filter(|polygons| polygons.iter().all(fits));
     let polygons =
         polygons.ok_or_else(|| Error::parameter(name, "array of arrays of 6 to 20000 numbers lat,lng,…"))?;
+    if points(&polygons) > POLYGONS_POINTS_MAX {
+        return Err(Error::parameter(name, "polygons of at most 50000 points together"));
+    }
     params.inside_polygon = (!polygons.is_empty()).then_some(polygons);
     Ok(())
 }

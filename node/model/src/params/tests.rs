@@ -179,6 +179,9 @@ fn c4_7_geo_parameters_have_many_forms() {
     ] {
         assert!(SearchParams::from_json(&body(wrong.clone())).is_err(), "{wrong}");
     }
+    let many = vec![vec![1; 20_000]; 6];
+    let refused = SearchParams::from_json(&body(json!({"insidePolygon": many}))).unwrap_err();
+    assert!(refused.message.ends_with("expected polygons of at most 50000 points together"), "{refused}");
     for empty in [json!([]), json!(""), json!([[]])] {
         assert!(parsed(json!({"insidePolygon": empty})).inside_polygon.is_none(), "{empty}");
     }
