@@ -229,6 +229,21 @@ mod tests {
     use quorate_model::SearchParams;
 
     #[test]
+    fn a_word_as_near_as_its_beginning_is_marked_as_a_whole() {
+        let settings = Settings::default();
+        let analyzer = Analyzer::new(&settings);
+        for (query, text, end) in
+            [("lantrn", "lantern", 7), ("lante", "lantern", 5), ("lamte", "lantern", 5), ("lampe", "lamp", 4)]
+        {
+            let params = SearchParams { query: Some(query.to_string()), ..SearchParams::default() };
+            let words = words_of(&analyzer, &settings, &params).wanted;
+            let mut marker = Marker::new(&settings, &analyzer, &words, false);
+            marker.mark(text, TokenOptions::default(), &[2]);
+            assert_eq!(marker.marks.marked, [(0, end)], "{query}");
+        }
+    }
+
+    #[test]
     fn the_short_way_finds_what_the_analyzer_finds() {
         let settings = Settings::default();
         let analyzer = Analyzer::new(&settings);
