@@ -17,6 +17,18 @@ pub struct DataFolder {
     _lock: File,
 }
 
+/// Lets only the owner of a new folder in; the mode of one that was there before is its owner's choice.
+#[cfg(unix)]
+fn close_to_others(root: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(root, std::fs::Permissions::from_mode(0o700))
+}
+/// Folders have no mode here.
+#[cfg(not(unix))]
+fn close_to_others(_root: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
 impl DataFolder {
     /// Locks and prepares the folder, making or upgrading it as needed.
     ///
@@ -24,7 +36,11 @@ impl DataFolder {
     pub fn open(root: &Path) -> Result<DataFolder> {
         let files = RealFiles::shared();
         let layout = Layout::new(root);
+        let is_new = !root.exists();
         files.create_dir_durable(root).map_err(|e| StoreError::io("create", root, e))?;
+        if is_new {
+            close_to_others(root).map_err(|e| StoreError::io("set the mode of", root, e))?;
+        }
         let lock = lock(&layout)?;
         layout.prepare(&*files)?;
         let node_id = read_or_make_node_id(&layout, &*files)?;
@@ -137,6 +153,20 @@ mod tests {
         let id = first.node_id();
         drop(first);
         assert_eq!(DataFolder::open(dir.path()).unwrap().node_id(), id, "the identity stays");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_new_folder_is_closed_to_others_and_the_mode_of_an_old_one_stays() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("data");
+        let mode = || std::fs::metadata(&root).unwrap().permissions().mode() & 0o777;
+        drop(DataFolder::open(&root).unwrap());
+        assert_eq!(mode(), 0o700);
+        std::fs::set_permissions(&root, std::fs::Permissions::from_mode(0o750)).unwrap();
+        drop(DataFolder::open(&root).unwrap());
+        assert_eq!(mode(), 0o750);
     }
 
     #[test]
