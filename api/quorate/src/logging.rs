@@ -5,8 +5,9 @@ use anyhow::{Context, Result};
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 
-/// What libraries say about their own start is no news; a rule of the operator wins.
-const QUIET: &str = "actix_server=warn";
+/// What libraries say about their own start is no news, and what is not HTTP is answered 400, which is no error of the
+/// node; a rule of the operator wins.
+const QUIET: &str = "actix_server=warn,actix_http::h1=off";
 
 /// Installs the logger of the process. Errors: a filter that cannot be read.
 pub fn install(values: &Values) -> Result<()> {

@@ -118,7 +118,8 @@ pub fn run(values: &Values, given: &ArgMatches) -> Result<ExitCode> {
     state.remove();
     let seconds = begun.elapsed().as_secs_f64().max(0.001);
     let records = done.records - skip;
-    println!("{records} records in `{index}`, {seconds:.1} s, {:.0} records/s", records as f64 / seconds);
+    let noun = if records == 1 { "record" } else { "records" };
+    println!("{records} {noun} in `{index}`, {seconds:.1} s, {:.0} records/s", records as f64 / seconds);
     Ok(ExitCode::SUCCESS)
 }
 
