@@ -169,6 +169,9 @@ fn run(
         return found;
     }
     plan.deep = true;
+    if prepared.has_the_terms_of(plan, &found) {
+        return found;
+    }
     prepared.run(plan, tolerance(params), scratch)
 }
 fn page_of<'a, T>(all: &'a [T], page: &Page) -> &'a [T] {

@@ -8,6 +8,7 @@ use super::error::{IndexError, Result};
 use super::records::StoredRecords;
 use super::sections as s;
 use super::trie::{StoredTerms, Terms};
+use crate::matching::expansions::Expansions;
 use rustc_hash::FxHashMap;
 use std::fmt;
 use std::ops::Range;
@@ -111,6 +112,10 @@ impl Segment {
     pub fn terms(&self) -> Terms<'_> {
         self.file.terms.terms(&self.file.container)
     }
+    /// What words were expanded to: it belongs to the file, so it outlives commits that add other segments.
+    pub(crate) fn expansions(&self) -> &Expansions {
+        &self.file.expansions
+    }
     /// Number of terms.
     pub fn term_count(&self) -> u32 {
         self.file.term_count
@@ -201,6 +206,7 @@ pub(crate) struct SegmentFile {
     tops: Range<usize>,
     wide: FxHashMap<(u32, u32), Wide>,
     terms: StoredTerms,
+    expansions: Expansions,
     records: StoredRecords,
     columns: StoredColumns,
 }
@@ -289,6 +295,7 @@ impl SegmentFile {
             tops,
             wide,
             terms: stored_terms,
+            expansions: Expansions::new(container.len()),
             records: StoredRecords::open(&container, docs)?,
             columns: StoredColumns::open(&container, docs)?,
             container,

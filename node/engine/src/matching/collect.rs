@@ -47,8 +47,7 @@ pub fn search_segment(
     if plan.words.is_empty() {
         return without_words(segment, plan, context, scratch);
     }
-    let options = ExpandOptions { deep: plan.deep, whole_words: plan.rules.prefixes != u32::MAX };
-    let slots: Vec<Slot> = plan.words.iter().map(|word| expand(segment, word, options)).collect();
+    let slots = slots_of(segment, plan);
     let impossible = slots.iter().any(|slot| slot.is_empty() && !slot.optional);
     if impossible || slots.iter().all(Slot::is_empty) {
         let matched = plan.wants_set.then(|| empty_set(segment));
@@ -67,6 +66,11 @@ pub fn search_segment(
     mark_terms(&slots, |low, high| bits::clear_range(&mut terms, low, high));
     scratch.terms = terms;
     SegmentHits { slots, ..hits }
+}
+/// The plan's words with their terms in the segment.
+pub fn slots_of(segment: &Segment, plan: &Plan) -> Vec<Slot> {
+    let options = ExpandOptions { deep: plan.deep, whole_words: plan.rules.prefixes != u32::MAX };
+    plan.words.iter().map(|word| expand(segment, word, options)).collect()
 }
 /// Calls `mark` with every range of terms that some slot matches.
 pub fn mark_terms(slots: &[Slot], mut mark: impl FnMut(u32, u32)) {
@@ -439,11 +443,7 @@ impl Run<'_> {
     }
     /// The same for documents that have every word without typos: nothing else is looked for in them.
     fn scan_typo_free(&mut self, tier: Tier<'_>, context: &mut SegmentContext<'_>) {
-        let typo_free = |slot: &Slot| {
-            let intervals = slot.intervals.iter().filter(|interval| interval.typos == 0).copied().collect();
-            Slot { intervals, ..slot.clone() }
-        };
-        let slots: Vec<Slot> = self.slots.iter().map(typo_free).collect();
+        let slots: Vec<Slot> = self.slots.iter().map(Slot::typo_free).collect();
         // every word has one interval, so the bits of terms are not looked at
         let mut evaluator = Evaluator::new(self.lists, &slots, &self.plan.rules, &[]);
         self.order_cut |= scan(self.plan, &mut evaluator, &mut self.top, tier, context);
@@ -534,7 +534,7 @@ fn scan(
             top.push((plan.layout.key(&context.complete(doc, tuple)), doc));
         }
         evaluated += 1;
-        if evaluated & 31 == 0 && top.closed_to(tier.bound) {
+        if top.closed_to(tier.bound) {
             return false;
         }
         cut = evaluated >= plan.budget && top.is_full() || clock.is_over();

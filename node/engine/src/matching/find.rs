@@ -1,7 +1,7 @@
 //! Which records of a whole shard match, in which order? The segments' answers put together.
 
 use super::bits;
-use super::collect::{SegmentHits, search_segment};
+use super::collect::{SegmentHits, search_segment, slots_of};
 use super::scratch::Scratch;
 use super::slot::{ExpandOptions, Slot, expand};
 use crate::filter::filter_set;
@@ -107,6 +107,13 @@ impl<'a> Prepared<'a> {
             context.restrict(&mut near);
             context.allowed = Some(near);
         }
+    }
+    /// Whether the plan's words stand for the very terms that an earlier run of it found.
+    pub fn has_the_terms_of(&self, plan: &Plan, found: &Found) -> bool {
+        let same = |segment, slots: &[Slot]| {
+            slots_of(segment, plan).iter().zip(slots).all(|(slot, earlier)| slot.terms == earlier.terms)
+        };
+        self.view.segments().iter().zip(&found.slots).all(|(segment, slots)| same(segment, slots))
     }
     /// Runs the plan. `min` and `strict` typo tolerance cut the result here (C§4.5).
     pub fn run(&mut self, plan: &Plan, tolerance: TypoTolerance, scratch: &mut Scratch) -> Found {

@@ -2,6 +2,7 @@
 pub mod automaton;
 pub mod bits;
 pub mod collect;
+pub mod expansions;
 pub mod find;
 pub mod scratch;
 pub mod slot;

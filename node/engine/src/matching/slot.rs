@@ -4,10 +4,28 @@ use super::bits;
 use super::typo::{Interval, Tolerance, typo_intervals};
 use crate::index::{Lists, Segment};
 use crate::query::Word;
+use std::ops::Deref;
+use std::sync::Arc;
 
 /// A query word with everything it matches in one segment.
 #[derive(Clone, Debug, Default)]
 pub struct Slot {
+    /// Its terms; their fields are those of the slot.
+    pub terms: Arc<Expansion>,
+    /// Whether a document may lack the word.
+    pub optional: bool,
+    /// Whether the word must follow the previous one directly.
+    pub follows: bool,
+}
+impl Deref for Slot {
+    type Target = Expansion;
+    fn deref(&self) -> &Expansion {
+        &self.terms
+    }
+}
+/// What a word stands for in one segment, whatever its place in the query.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expansion {
     /// All intervals: the typo-free one first when there is one, then the others by ordinal.
     pub intervals: Vec<Interval>,
     /// Intervals when the word may not be a prefix; used where attributes switch prefixes off.
@@ -28,10 +46,13 @@ pub struct Slot {
     pub typos_max: u8,
     /// Characters of the word.
     pub characters: usize,
-    /// Whether a document may lack the word.
-    pub optional: bool,
-    /// Whether the word must follow the previous one directly.
-    pub follows: bool,
+}
+impl Expansion {
+    /// Bytes it takes in memory.
+    pub fn bytes(&self) -> usize {
+        let intervals = self.intervals.capacity() + self.whole_words.capacity();
+        size_of::<Expansion>() + intervals * size_of::<Interval>()
+    }
 }
 /// Where a slot sends its terms with typos.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -44,32 +65,50 @@ pub struct ExpandOptions {
 
 /// Finds the terms of `word` in the segment.
 pub fn expand(segment: &Segment, word: &Word, options: ExpandOptions) -> Slot {
+    // with fewer edits there is nothing deeper to find
+    let options = ExpandOptions { deep: options.deep && word.edits > 1, ..options };
+    let key = key(word, options);
+    let terms = segment.expansions().get_or(&key, || expansion(segment, word, options));
+    Slot { terms, optional: word.optional, follows: word.follows }
+}
+/// Everything that decides about the terms of a word, as text.
+fn key(word: &Word, options: ExpandOptions) -> String {
+    let bit = |flag: bool, number: u8| u8::from(flag) << number;
+    let how =
+        bit(word.prefix, 0) | bit(options.deep, 1) | bit(options.whole_words, 2) | word.edits.min(2) << 3;
+    let mut key = String::with_capacity(word.text.len() + 1);
+    key.push(char::from(how));
+    key.push_str(&word.text);
+    key
+}
+fn expansion(segment: &Segment, word: &Word, options: ExpandOptions) -> Expansion {
     let lists = segment.lists();
-    let characters = word.chars.len();
-    let mut slot = Slot { characters, optional: word.optional, follows: word.follows, ..Slot::default() };
+    let mut made = Expansion { characters: word.chars.len(), ..Expansion::default() };
     let found = segment.terms().starting_with(&word.text);
     if let Some((low, high, is_term)) = found {
-        slot.exact = is_term.then_some(low);
-        (slot.low, slot.high) = match (word.prefix, is_term) {
+        made.exact = is_term.then_some(low);
+        (made.low, made.high) = match (word.prefix, is_term) {
             (true, _) => (low, high),
             (false, true) => (low, low + 1),
             (false, false) => (0, 0),
         };
     }
     let tolerance = Tolerance { edits: word.edits, prefix: word.prefix, deep: options.deep };
-    slot.intervals = with_typos(segment, word, (slot.low, slot.high), tolerance);
+    made.intervals = with_typos(segment, word, (made.low, made.high), tolerance);
     if options.whole_words {
-        let exact = slot.exact.map_or((0, 0), |ordinal| (ordinal, ordinal + 1));
-        slot.whole_words = with_typos(segment, word, exact, Tolerance { prefix: false, ..tolerance });
+        let exact = made.exact.map_or((0, 0), |ordinal| (ordinal, ordinal + 1));
+        made.whole_words = with_typos(segment, word, exact, Tolerance { prefix: false, ..tolerance });
     }
-    slot.typos_max = slot.intervals.iter().map(|i| i.typos).max().unwrap_or(0);
-    slot.postings = slot.intervals.iter().map(|i| postings(&lists, i.low, i.high)).sum();
+    made.typos_max = made.intervals.iter().map(|i| i.typos).max().unwrap_or(0);
+    made.postings = made.intervals.iter().map(|i| postings(&lists, i.low, i.high)).sum();
     let best = |low: u32, high: u32| {
         lists.best[low as usize..high as usize].iter().copied().min().unwrap_or(u16::MAX)
     };
-    slot.best_typo_free = best(slot.low, slot.high);
-    slot.best = slot.intervals.iter().map(|i| best(i.low, i.high)).min().unwrap_or(u16::MAX);
-    slot
+    made.best_typo_free = best(made.low, made.high);
+    made.best = made.intervals.iter().map(|i| best(i.low, i.high)).min().unwrap_or(u16::MAX);
+    made.intervals.shrink_to_fit();
+    made.whole_words.shrink_to_fit();
+    made
 }
 fn with_typos(segment: &Segment, word: &Word, free: (u32, u32), tolerance: Tolerance) -> Vec<Interval> {
     let (low, high) = free;
@@ -153,6 +192,16 @@ impl Slot {
             add_documents(segment, lists, interval.low, interval.high, set);
         }
     }
+    /// The same word without its terms with typos.
+    pub fn typo_free(&self) -> Slot {
+        if self.typos_max == 0 {
+            return self.clone();
+        }
+        let intervals = self.intervals.iter().filter(|interval| interval.typos == 0).copied().collect();
+        let (whole_words, low, high, exact) = (self.whole_words.clone(), self.low, self.high, self.exact);
+        let terms = Arc::new(Expansion { intervals, whole_words, low, high, exact, ..(*self.terms) });
+        Slot { terms, ..*self }
+    }
     /// Whether the segment has any term for the word.
     pub fn is_empty(&self) -> bool {
         self.intervals.is_empty()
@@ -160,5 +209,24 @@ impl Slot {
     /// Whether the word has typo-free terms.
     pub fn has_typo_free(&self) -> bool {
         self.low < self.high
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_match_differently_are_kept_apart() {
+        let mut keys = std::collections::HashSet::new();
+        for text in ["a", "ab", "b"] {
+            for (prefix, edits) in [(false, 0), (false, 1), (false, 2), (true, 0), (true, 1), (true, 2)] {
+                let chars = text.chars().collect();
+                let word = Word { text: text.into(), chars, prefix, edits, optional: false, follows: false };
+                for (deep, whole_words) in [(false, false), (false, true), (true, false), (true, true)] {
+                    assert!(keys.insert(key(&word, ExpandOptions { deep, whole_words })));
+                }
+            }
+        }
     }
 }
