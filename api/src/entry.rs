@@ -161,12 +161,13 @@ fn verb(method: &Method) -> Option<Verb> {
     }
 }
 
-/// An error's answer; defects are logged here, once.
+/// An error's answer; defects are logged here, once, and say nothing of the inside to the caller.
 fn failed(error: &Error) -> Reply {
-    if error.kind == ErrorKind::Internal {
-        tracing::error!(error = %error.message, "request failed");
+    if error.kind != ErrorKind::Internal {
+        return Reply::error(error);
     }
-    Reply::error(error)
+    tracing::error!(error = %error.message, "request failed");
+    Reply::error(&Error::internal("Internal error: the log of the node says what failed"))
 }
 
 /// Headers of §5.1 and C§1.1 that a browser may send.
@@ -183,4 +184,17 @@ fn preflight() -> HttpResponse {
         .insert_header((header::ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED_HEADERS))
         .insert_header((header::ACCESS_CONTROL_MAX_AGE, "86400"))
         .finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fails_inside_is_not_told_to_callers() {
+        let body = |error: Error| String::from_utf8(failed(&error).body.to_vec()).unwrap();
+        let inside = body(Error::internal("damaged file data/indices/1"));
+        assert!(inside.contains("Internal error") && !inside.contains("data/indices"), "{inside}");
+        assert!(body(Error::invalid("a wrong value")).contains("a wrong value"));
+    }
 }

@@ -21,7 +21,7 @@ pub async fn one(call: &Call<'_>) -> Result<Reply> {
     let request = ObjectRequest {
         index: call.index_name()?,
         object_id: call.names[1].to_string(),
-        attributes_to_retrieve: forced_attributes(call)?.unwrap_or(attributes).and_then(chosen),
+        attributes_to_retrieve: forced_attributes(call)?.unwrap_or(attributes),
     };
     let records = call.service().objects(vec![request], call.caller.read_rights()).await?;
     let record = records.into_iter().next().flatten().ok_or_else(Error::no_object)?;
@@ -36,7 +36,7 @@ pub async fn many(call: &Call<'_>) -> Result<Reply> {
     for request in &mut requests {
         call.caller.check_index(request.index.as_str())?;
         if let Some(forced) = &forced {
-            request.attributes_to_retrieve = forced.clone().and_then(chosen);
+            request.attributes_to_retrieve = forced.clone();
         }
     }
     let records = call.service().objects(requests, call.caller.read_rights()).await?;
@@ -102,7 +102,7 @@ fn parse_item(item: Item) -> Result<ObjectRequest> {
     Ok(ObjectRequest {
         index: IndexName::new(&index)?,
         object_id,
-        attributes_to_retrieve: attributes.flatten().and_then(chosen),
+        attributes_to_retrieve: attributes.flatten(),
     })
 }
 
@@ -125,11 +125,6 @@ fn names(value: Value) -> Result<Option<Vec<String>>> {
     }
 }
 
-/// `*` asks for everything, as no list at all does.
-fn chosen(attributes: Vec<String>) -> Option<Vec<String>> {
-    if attributes.iter().any(|name| name == "*") { None } else { Some(attributes) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,7 +139,7 @@ mod tests {
             requests[0].attributes_to_retrieve.as_deref(),
             Some(&["x".to_owned(), "y".to_owned()][..])
         );
-        assert_eq!(requests[1].attributes_to_retrieve, None);
+        assert_eq!(requests[1].attributes_to_retrieve.as_deref(), Some(&["*".to_owned()][..]));
         for (body, message) in [
             ("{}", "requests is required: a list of objects to get"),
             (r#"{"requests":[{"objectID":"o"}]}"#, "indexName is required in each request"),

@@ -101,4 +101,11 @@ async fn a_key_that_forces_attributes_shows_no_others_by_id() {
     let wanted = json!({"requests": [{"indexName": "i", "objectID": "o", "attributesToRetrieve": ["*"]}]});
     let many = node.call_with(&key, Method::POST, "/1/indexes/*/objects", &wanted.to_string()).await;
     assert_eq!(many.success(), json!({"results": [{"objectID": "o", "name": "n"}]}));
+    let key = derive(&node.search_key, "attributesToRetrieve=*%2C-cost");
+    let get = node.call_with(&key, Method::GET, "/1/indexes/i/o?attributesToRetrieve=cost", "").await;
+    assert_eq!(get.success(), json!({"objectID": "o", "name": "n"}));
+    assert_eq!(
+        node.get("/1/indexes/i/o?attributesToRetrieve=*,-name").await,
+        json!({"objectID": "o", "cost": 7})
+    );
 }
