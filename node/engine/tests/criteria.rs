@@ -333,7 +333,7 @@ fn highlights_mark_what_matched() {
         (
             "gorge",
             "/name",
-            json!({"value": "<em>Georg</em>e Clooney, \"actor\"", "matchLevel": "full", "fullyHighlighted": false, "matchedWords": ["gorge"]}),
+            json!({"value": "<em>George</em> Clooney, \"actor\"", "matchLevel": "full", "fullyHighlighted": false, "matchedWords": ["gorge"]}),
         ),
         (
             "zahlt vim",

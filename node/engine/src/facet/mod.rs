@@ -2,7 +2,7 @@
 pub mod search;
 
 use crate::filter::is_declared;
-use crate::index::{FacetColumn, FacetDocs, Segment};
+use crate::index::{FacetColumn, FacetDocs, FacetOrdinals, Segment};
 use crate::matching::bits;
 use quorate_model::params::FacetSort;
 use quorate_model::results::{FacetCounts, FacetStats};
@@ -41,28 +41,66 @@ pub fn requested(settings: &IndexSettings, facets: &[String]) -> Vec<String> {
 }
 /// Counts one facet over all segments; `None` when no matching record has a value.
 pub fn count(segments: &[Matched<'_>], path: &str, listing: Listing) -> Option<FacetCounts> {
-    let values = match segments {
-        [(segment, set)] => counts_of(segment, set, path),
-        _ => {
-            let mut merged: FxHashMap<&str, u64> = FxHashMap::default();
-            for (segment, set) in segments {
-                for (value, count) in counts_of(segment, set, path) {
-                    *merged.entry(value).or_default() += count;
-                }
-            }
-            merged.into_iter().collect()
-        }
+    let Values { values, complete, kind } = match segments {
+        [(segment, set)] => of_segment(segment, set, path, listing),
+        _ => of_segments(segments, path, listing),
+    }?;
+    // booleans can be compared as numbers, but they have no average
+    let stats = match kind {
+        Kind::Booleans => None,
+        Kind::Others => stats(segments, path),
     };
-    if values.is_empty() {
+    let values = values.into_iter().map(|(value, count)| (value.to_string(), count)).collect();
+    Some(FacetCounts { attribute: path.to_string(), values, complete, stats })
+}
+/// The listed values of a facet that some matching record has.
+struct Values<'a> {
+    values: Vec<(&'a str, u64)>,
+    /// Whether they are all there are.
+    complete: bool,
+    kind: Kind,
+}
+/// What all values of a facet are, the unlisted ones included.
+enum Kind {
+    Booleans,
+    Others,
+}
+impl Kind {
+    fn of<'a>(mut values: impl Iterator<Item = &'a str>) -> Kind {
+        if values.all(|value| matches!(value, "true" | "false")) { Kind::Booleans } else { Kind::Others }
+    }
+}
+/// In one segment, the texts of values that cannot be listed are not looked at.
+fn of_segment<'a>(segment: &'a Segment, set: &[u64], path: &str, listing: Listing) -> Option<Values<'a>> {
+    let column = segment.facet(path)?;
+    let mut counts = ordinal_counts(&column, set);
+    if counts.is_empty() {
         return None;
     }
-    let complete = values.len() <= listing.limit;
-    // booleans can be compared as numbers, but they have no average
-    let only_booleans = values.iter().all(|(value, _)| matches!(*value, "true" | "false"));
-    let stats = if only_booleans { None } else { stats(segments, path) };
-    let values =
-        listed(values, listing).into_iter().map(|(value, count)| (value.to_string(), count)).collect();
-    Some(FacetCounts { attribute: path.to_string(), values, complete, stats })
+    let kind = Kind::of(counts.iter().map(|&(ordinal, _)| column.value(ordinal)));
+    let complete = counts.len() <= listing.limit;
+    if !complete && listing.sort == FacetSort::Count && listing.limit > 0 {
+        let (_, &mut (_, least), _) =
+            counts.select_nth_unstable_by_key(listing.limit - 1, |&(_, count)| std::cmp::Reverse(count));
+        counts.retain(|&(_, count)| count >= least);
+    }
+    let values = counts.into_iter().map(|(ordinal, count)| (column.value(ordinal), count)).collect();
+    Some(Values { values: listed(values, listing), complete, kind })
+}
+fn of_segments<'a>(segments: &[Matched<'a>], path: &str, listing: Listing) -> Option<Values<'a>> {
+    let mut merged: FxHashMap<&str, u64> = FxHashMap::default();
+    for &(segment, set) in segments {
+        let Some(column) = segment.facet(path) else { continue };
+        for (ordinal, count) in ordinal_counts(&column, set) {
+            *merged.entry(column.value(ordinal)).or_default() += count;
+        }
+    }
+    if merged.is_empty() {
+        return None;
+    }
+    let kind = Kind::of(merged.keys().copied());
+    let complete = merged.len() <= listing.limit;
+    Some(Values { values: listed(merged.into_iter().collect(), listing), complete, kind })
 }
 /// The first values in the asked order.
 fn listed(mut values: Vec<(&str, u64)>, listing: Listing) -> Vec<(&str, u64)> {
@@ -84,36 +122,81 @@ fn listed(mut values: Vec<(&str, u64)>, listing: Listing) -> Vec<(&str, u64)> {
     }
     values
 }
-/// The values of one segment that some matching document has.
-fn counts_of<'a>(segment: &'a Segment, set: &[u64], path: &str) -> Vec<(&'a str, u64)> {
-    let Some(column) = segment.facet(path) else { return vec![] };
-    let counts = ordinal_counts(&column, set);
-    let found = counts.into_iter().enumerate().filter(|(_, count)| *count > 0);
-    found.map(|(ordinal, count)| (column.value(ordinal as u32), count)).collect()
-}
-/// Counts by ordinal: by a walk of the set or of the values, whichever is shorter.
-pub fn ordinal_counts(column: &FacetColumn<'_>, set: &[u64]) -> Vec<u64> {
-    let values = column.value_count();
-    let by_values = column.dense_values().len() * set.len() + column.listed() * 2;
-    let by_documents = bits::count(set) as usize * if column.offsets().is_none() { 4 } else { 12 };
-    if by_values < by_documents {
-        return (0..values).map(|ordinal| common(column.docs_of(ordinal), set)).collect();
+/// The values that some document of the set has, by ordinal, with the number of such documents.
+///
+/// Cost: the least of a look at the stored counts (all documents), a walk of the set and a walk of the values.
+pub fn ordinal_counts(column: &FacetColumn<'_>, set: &[u64]) -> Vec<(u32, u64)> {
+    let documents = bits::count(set) as usize;
+    let values = column.value_count() as usize;
+    if documents == column.documents() {
+        return counted(column, |docs| match docs {
+            FacetDocs::List(docs) => docs.len() as u64,
+            FacetDocs::Bitmap(_, count) => u64::from(count),
+        });
     }
-    let mut counts = vec![0u64; values as usize];
-    bits::each(set, |doc| {
-        for ordinal in column.ords_of(doc) {
-            counts[ordinal as usize] += 1;
+    let by_values = column.dense_values().len() * set.len() * 2 + column.listed() * 2 + values * 2;
+    let by_documents = documents * if column.offsets().is_none() { 3 } else { 12 } + values;
+    if by_values < by_documents {
+        return counted(column, |docs| common(docs, set));
+    }
+    if documents * SPARSE < values {
+        return counted_one_by_one(column, set);
+    }
+    let mut counts = vec![0u32; values];
+    let mut count = |ordinal: u32| {
+        // the mark of no value is no ordinal
+        if let Some(count) = counts.get_mut(ordinal as usize) {
+            *count += 1;
         }
+    };
+    match column.ordinals() {
+        FacetOrdinals::U8(ordinals) => each_ordinal(column, ordinals, set, |o| count(u32::from(o))),
+        FacetOrdinals::U16(ordinals) => each_ordinal(column, ordinals, set, |o| count(u32::from(o))),
+        FacetOrdinals::U32(ordinals) => each_ordinal(column, ordinals, set, count),
+    }
+    let found = counts.into_iter().enumerate().filter(|(_, count)| *count > 0);
+    found.map(|(ordinal, count)| (ordinal as u32, u64::from(count))).collect()
+}
+/// How many times more values than documents make it worth to sort what is found instead of counting by ordinal.
+const SPARSE: usize = 16;
+
+#[inline]
+fn each_ordinal<T: Copy>(column: &FacetColumn<'_>, ordinals: &[T], set: &[u64], mut visit: impl FnMut(T)) {
+    match column.offsets() {
+        None => bits::each(set, |doc| {
+            visit(ordinals[doc as usize]);
+            true
+        }),
+        Some(offsets) => bits::each(set, |doc| {
+            let range = offsets[doc as usize] as usize..offsets[doc as usize + 1] as usize;
+            ordinals[range].iter().for_each(|&ordinal| visit(ordinal));
+            true
+        }),
+    }
+}
+fn counted_one_by_one(column: &FacetColumn<'_>, set: &[u64]) -> Vec<(u32, u64)> {
+    let mut found: Vec<u32> = vec![];
+    bits::each(set, |doc| {
+        found.extend(column.ords_of(doc));
         true
+    });
+    found.sort_unstable();
+    found.chunk_by(|a, b| a == b).map(|equal| (equal[0], equal.len() as u64)).collect()
+}
+fn counted(column: &FacetColumn<'_>, count: impl Fn(FacetDocs<'_>) -> u64) -> Vec<(u32, u64)> {
+    let mut counts = vec![];
+    column.each_value(|ordinal, docs| {
+        let count = count(docs);
+        if count > 0 {
+            counts.push((ordinal, count));
+        }
     });
     counts
 }
 fn common(docs: FacetDocs<'_>, set: &[u64]) -> u64 {
     match docs {
         FacetDocs::List(docs) => docs.iter().filter(|&&doc| bits::contains(set, doc)).count() as u64,
-        FacetDocs::Bitmap(bitmap, _) => {
-            bitmap.iter().zip(set).map(|(a, b)| u64::from((a & b).count_ones())).sum()
-        }
+        FacetDocs::Bitmap(bitmap, _) => bits::count_both(bitmap, set),
     }
 }
 /// Statistics over every number of the matching records; `None` when there is none.

@@ -33,10 +33,8 @@ pub fn matching_values(
     let mut counts: FxHashMap<&str, u64> = FxHashMap::default();
     for (segment, set) in segments {
         let Some(column) = segment.facet(path) else { continue };
-        for (ordinal, count) in ordinal_counts(&column, set).into_iter().enumerate() {
-            if count > 0 {
-                *counts.entry(column.value(ordinal as u32)).or_default() += count;
-            }
+        for (ordinal, count) in ordinal_counts(&column, set) {
+            *counts.entry(column.value(ordinal)).or_default() += count;
         }
     }
     let all = (1u32 << words.len()) - 1;

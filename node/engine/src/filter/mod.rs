@@ -15,57 +15,63 @@ const OBJECT_ID: &str = "objectID";
 /// The documents that pass the filter, dead ones included; `None` when it restricts nothing.
 pub fn filter_set(segment: &Segment, settings: &IndexSettings, filter: &Filter) -> Option<Vec<u64>> {
     let mut groups = filter.all.iter();
-    let mut set = any_of_set(segment, settings, groups.next()?);
+    let mut set = empty(segment);
+    add_group(segment, settings, groups.next()?, &mut set);
+    let mut other = vec![];
     for group in groups {
         if set.iter().all(|&word| word == 0) {
             break;
         }
-        bits::and(&mut set, &any_of_set(segment, settings, group));
+        other.clear();
+        other.resize(set.len(), 0);
+        add_group(segment, settings, group, &mut other);
+        bits::and(&mut set, &other);
     }
     Some(set)
 }
-fn any_of_set(segment: &Segment, settings: &IndexSettings, group: &AnyOf) -> Vec<u64> {
-    let mut set = vec![0; bits::words_for(segment.doc_count())];
+fn empty(segment: &Segment) -> Vec<u64> {
+    vec![0; bits::words_for(segment.doc_count())]
+}
+fn add_group(segment: &Segment, settings: &IndexSettings, group: &AnyOf, set: &mut [u64]) {
     for atom in &group.any {
-        bits::or(&mut set, &signed_set(segment, settings, atom));
+        if atom.negated {
+            bits::or(set, &signed_set(segment, settings, atom));
+        } else {
+            add_atom(segment, settings, &atom.atom, set);
+        }
     }
-    set
 }
 /// The documents for which the atom holds, its sign included.
 pub fn signed_set(segment: &Segment, settings: &IndexSettings, atom: &FilterAtom) -> Vec<u64> {
-    let mut set = atom_set(segment, settings, &atom.atom);
+    let mut set = empty(segment);
+    add_atom(segment, settings, &atom.atom, &mut set);
     if atom.negated {
-        let mut all = vec![0; set.len()];
-        bits::fill_all(&mut all, segment.doc_count());
-        bits::and_not(&mut all, &set);
-        set = all;
+        set.iter_mut().for_each(|word| *word = !*word);
+        bits::clear_from(&mut set, segment.doc_count());
     }
     set
 }
-fn atom_set(segment: &Segment, settings: &IndexSettings, atom: &Atom) -> Vec<u64> {
-    let mut set = vec![0; bits::words_for(segment.doc_count())];
+fn add_atom(segment: &Segment, settings: &IndexSettings, atom: &Atom, set: &mut [u64]) {
     match atom {
-        Atom::Facet { attribute, value } => add_facet(segment, settings, attribute, value, &mut set),
+        Atom::Facet { attribute, value } => add_facet(segment, settings, attribute, value, set),
         Atom::Tag { value } => {
             if let Some(column) = segment.facet(TAGS)
                 && let Some(ordinal) = column.find(value)
             {
-                add_value(column.docs_of(ordinal), &mut set);
+                add_value(column.docs_of(ordinal), set);
             }
         }
         Atom::Numeric { attribute, op, value } => {
             if numbers_allow(settings, attribute, *op) {
-                add_numeric(segment, attribute, *op, *value, &mut set);
+                add_numeric(segment, attribute, *op, *value, set);
             }
         }
         Atom::Range { attribute, from, to } => {
             if numbers_allow(settings, attribute, NumericOp::Ge) {
-                let (from, to) = (rounded(*from), rounded(*to));
-                add_numbers(segment, attribute, &mut set, |x| x >= from && x <= to);
+                add_numbers(segment, attribute, set, lowest_from(rounded(*from)), highest_to(rounded(*to)));
             }
         }
     }
-    set
 }
 fn add_value(docs: FacetDocs<'_>, set: &mut [u64]) {
     match docs {
@@ -103,14 +109,45 @@ fn numbers_allow(settings: &IndexSettings, attribute: &str, op: NumericOp) -> bo
 pub fn rounded(x: f64) -> f64 {
     if x.abs() < 1e12 { (x * 1_000.0).round() } else { x * 1_000.0 }
 }
+/// The number that holds the place of `x` in the order of floats, below zero too.
+fn place_of(x: f64) -> u64 {
+    let bits = x.to_bits();
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+}
+fn number_at(place: u64) -> f64 {
+    f64::from_bits(if place >> 63 == 1 { place & !(1 << 63) } else { !place })
+}
+/// The first float, in order, for which `holds`, which does so for all after it; infinity when there is none.
+fn first_float(holds: impl Fn(f64) -> bool) -> f64 {
+    let (mut low, mut high) = (place_of(f64::NEG_INFINITY), place_of(f64::INFINITY));
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(number_at(middle)) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    number_at(low)
+}
+/// The lowest number whose rounded form is at least `value`: rounding keeps the order, so columns are compared as they
+/// are stored.
+fn lowest_from(value: f64) -> f64 {
+    first_float(|x| rounded(x) >= value)
+}
+/// The highest number whose rounded form is at most `value`.
+fn highest_to(value: f64) -> f64 {
+    -first_float(|x| rounded(-x) <= value)
+}
 fn add_numeric(segment: &Segment, attribute: &str, op: NumericOp, value: f64, set: &mut [u64]) {
     let value = rounded(value);
-    match op {
-        NumericOp::Eq => add_numbers(segment, attribute, set, |x| x == value),
-        NumericOp::Lt => add_numbers(segment, attribute, set, |x| x < value),
-        NumericOp::Le => add_numbers(segment, attribute, set, |x| x <= value),
-        NumericOp::Gt => add_numbers(segment, attribute, set, |x| x > value),
-        NumericOp::Ge => add_numbers(segment, attribute, set, |x| x >= value),
+    let all = (f64::NEG_INFINITY, f64::INFINITY);
+    let (from, to) = match op {
+        NumericOp::Eq => (lowest_from(value), highest_to(value)),
+        NumericOp::Le => (all.0, highest_to(value)),
+        NumericOp::Ge => (lowest_from(value), all.1),
+        NumericOp::Lt => (all.0, lowest_from(value).next_down()),
+        NumericOp::Gt => (highest_to(value).next_up(), all.1),
         NumericOp::Ne => {
             let Some(column) = segment.numeric(attribute) else { return };
             for doc in 0..segment.doc_count() {
@@ -119,26 +156,73 @@ fn add_numeric(segment: &Segment, attribute: &str, op: NumericOp, value: f64, se
                     bits::insert(set, doc);
                 }
             }
+            return;
         }
-    }
+    };
+    add_numbers(segment, attribute, set, from, to);
 }
-fn add_numbers(segment: &Segment, attribute: &str, set: &mut [u64], holds: impl Fn(f64) -> bool) {
+/// Adds the documents with a number between the two, both included.
+fn add_numbers(segment: &Segment, attribute: &str, set: &mut [u64], from: f64, to: f64) {
     let Some(column) = segment.numeric(attribute) else { return };
+    // not a number never satisfies a comparison
+    let holds = |x: f64| (x >= from) & (x <= to);
     match column.singles() {
-        // not a number never satisfies a comparison
         Some(values) => {
             for (word, values) in set.iter_mut().zip(values.chunks(64)) {
-                for (bit, &x) in values.iter().enumerate() {
-                    *word |= u64::from(holds(rounded(x))) << bit;
-                }
+                *word |= match <&[f64; 64]>::try_from(values) {
+                    Ok(values) => comparisons(values, holds),
+                    Err(_) => values.iter().rev().fold(0, |bits, &x| bits << 1 | u64::from(holds(x))),
+                };
             }
         }
         None => {
             for doc in 0..segment.doc_count() {
-                if column.values_of(doc).iter().any(|&x| holds(rounded(x))) {
+                if column.values_of(doc).iter().any(|&x| holds(x)) {
                     bits::insert(set, doc);
                 }
             }
         }
+    }
+}
+/// One bit a number, in four chains that run side by side.
+#[inline]
+fn comparisons(values: &[f64; 64], holds: impl Fn(f64) -> bool) -> u64 {
+    let mut parts = [0u64; 4];
+    for i in (0..16).rev() {
+        for (part, bits) in parts.iter_mut().enumerate() {
+            *bits = *bits << 1 | u64::from(holds(values[part * 16 + i]));
+        }
+    }
+    parts[0] | parts[1] << 16 | parts[2] << 32 | parts[3] << 48
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_of_numbers_agree_with_rounding_each() {
+        let values =
+            [0.0, -0.0, 0.0004, 0.0005, -0.0005, 1.0, 1.0015, -7.25, 999.9995, 1e12, -1e12, 3e15, 1e300];
+        for value in values {
+            let value = rounded(value);
+            let (low, high) = (lowest_from(value), highest_to(value));
+            for x in values.into_iter().chain([low, high, low.next_down(), low.next_up(), high.next_up()]) {
+                for x in [x, x.next_up(), x.next_down(), -x] {
+                    assert_eq!(rounded(x) >= value, x >= low, "{x} from {value}");
+                    assert_eq!(rounded(x) <= value, x <= high, "{x} to {value}");
+                    assert_eq!(rounded(x) < value, x <= low.next_down(), "{x} below {value}");
+                    assert_eq!(rounded(x) > value, x >= high.next_up(), "{x} above {value}");
+                }
+            }
+        }
+    }
+    #[test]
+    fn comparisons_keep_their_places() {
+        let mut values = [0.0; 64];
+        for i in [0, 1, 15, 16, 40, 63] {
+            values[i] = 1.0;
+        }
+        assert_eq!(comparisons(&values, |x| x > 0.5), 1 | 1 << 1 | 1 << 15 | 1 << 16 | 1 << 40 | 1 << 63);
     }
 }

@@ -111,6 +111,7 @@ impl StoredColumns {
             dense_df: c.numbers(&p.dense_df),
             bitmaps: c.numbers(&p.bitmaps),
             words: self.docs.div_ceil(64),
+            documents: self.docs,
         })
     }
     /// The numeric column of a path.
@@ -209,6 +210,7 @@ pub struct FacetColumn<'a> {
     dense_df: &'a [u32],
     bitmaps: &'a [u64],
     words: usize,
+    documents: usize,
 }
 impl<'a> FacetColumn<'a> {
     /// Number of distinct values.
@@ -237,6 +239,23 @@ impl<'a> FacetColumn<'a> {
                 &self.inv[self.inv_off[ord as usize] as usize..self.inv_off[ord as usize + 1] as usize],
             ),
         }
+    }
+    /// Calls `visit` with every value and the documents that have it.
+    pub fn each_value(&self, mut visit: impl FnMut(u32, FacetDocs<'a>)) {
+        let mut dense = self.dense.iter().enumerate().peekable();
+        for (ord, range) in self.inv_off.windows(2).enumerate() {
+            let docs = match dense.next_if(|(_, wide)| **wide == ord as u32) {
+                Some((i, _)) => {
+                    FacetDocs::Bitmap(&self.bitmaps[i * self.words..(i + 1) * self.words], self.dense_df[i])
+                }
+                None => FacetDocs::List(&self.inv[range[0] as usize..range[1] as usize]),
+            };
+            visit(ord as u32, docs);
+        }
+    }
+    /// Documents of the segment.
+    pub fn documents(&self) -> usize {
+        self.documents
     }
     /// How many documents have a value, dead ones included.
     pub fn doc_count_of(&self, ord: u32) -> u32 {

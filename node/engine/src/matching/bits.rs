@@ -14,6 +14,14 @@ pub fn fill_all(set: &mut [u64], documents: u32) {
         *last = (1 << rest) - 1;
     }
 }
+/// Clears every document from `documents` on.
+pub fn clear_from(set: &mut [u64], documents: u32) {
+    let (full, rest) = (documents as usize >> 6, documents & 63);
+    if let Some(word) = set.get_mut(full) {
+        *word &= (1 << rest) - 1;
+    }
+    set.iter_mut().skip(full + 1).for_each(|word| *word = 0);
+}
 /// Keeps what is also in `other`.
 pub fn and(set: &mut [u64], other: &[u64]) {
     for (x, y) in set.iter_mut().zip(other) {
@@ -47,6 +55,10 @@ pub fn contains(set: &[u64], doc: u32) -> bool {
 /// How many documents are in the set.
 pub fn count(set: &[u64]) -> u64 {
     set.iter().map(|word| u64::from(word.count_ones())).sum()
+}
+/// How many documents are in both sets.
+pub fn count_both(a: &[u64], b: &[u64]) -> u64 {
+    a.iter().zip(b).map(|(a, b)| u64::from((a & b).count_ones())).sum()
 }
 /// Calls `visit` with every document in order until it answers `false`.
 #[inline]

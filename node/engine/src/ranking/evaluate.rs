@@ -100,6 +100,8 @@ pub struct Evaluator<'a> {
     terms: &'a [u64],
     by_interval: bool,
     chains: [Chain; 2],
+    /// Tokens of the document that some slot matches.
+    matching: Vec<(u32, u16)>,
     /// Typos with which each slot matched the last document; 255 = not at all.
     pub slot_typos: [u8; QUERY_WORDS_MAX],
 }
@@ -112,25 +114,30 @@ impl<'a> Evaluator<'a> {
         let intervals: usize = slots.iter().map(|slot| slot.intervals.len()).sum();
         let by_interval = rules.sets_decide() && intervals <= 3 * slots.len();
         let chains = [Chain::new(), Chain::new()];
-        Evaluator { lists, slots, rules, terms, by_interval, chains, slot_typos: [NO_MATCH; QUERY_WORDS_MAX] }
+        let slot_typos = [NO_MATCH; QUERY_WORDS_MAX];
+        Evaluator { lists, slots, rules, terms, by_interval, chains, matching: vec![], slot_typos }
     }
     /// The tuple of the document, without geo, filters and group; `None` when it does not match.
     pub fn evaluate(&mut self, doc: u32) -> Option<Tuple> {
         let start = self.lists.doc_off[doc as usize] as usize;
         let end = self.lists.doc_off[doc as usize + 1] as usize;
         let (ordinals, positions) = (&self.lists.ords[start..end], &self.lists.pos[start..end]);
+        if !self.by_interval {
+            self.look_up(ordinals, positions);
+        }
         let mut tuple = Tuple::default();
         let mut lowest = u32::MAX;
         let mut reached = UNREACHED;
         let mut linked = false;
-        for i in 0..self.slots.len() {
-            let slot = &self.slots[i];
-            let [_, current] = &mut self.chains;
+        // swapped by reference: the buffers are large
+        let [first, second] = &mut self.chains;
+        let (mut previous, mut current) = (first, second);
+        for (i, slot) in self.slots.iter().enumerate() {
             current.length = 0;
             let (typos, exact) = if self.by_interval {
                 by_interval(slot, ordinals, positions, current)
             } else {
-                self.by_token(i, ordinals, positions)
+                by_token(slot, self.rules, &self.matching, current)
             };
             self.slot_typos[i] = typos;
             if typos == NO_MATCH {
@@ -142,8 +149,8 @@ impl<'a> Evaluator<'a> {
                 continue;
             }
             tuple.typos += u32::from(typos);
-            tuple.inexact += u32::from(!self.counts_as_exact(slot, exact, ordinals, positions));
-            let [previous, current] = &mut self.chains;
+            let words = self.slots.len();
+            tuple.inexact += u32::from(!counts_as_exact(slot, self.rules, words, exact, ordinals, positions));
             reached = UNREACHED;
             for link in &mut current.links[..current.length] {
                 let rank = self.rules.rank_of(link.0);
@@ -159,7 +166,7 @@ impl<'a> Evaluator<'a> {
                 return None;
             }
             linked = true;
-            self.chains.swap(0, 1);
+            std::mem::swap(&mut previous, &mut current);
         }
         if !linked {
             return None;
@@ -168,54 +175,64 @@ impl<'a> Evaluator<'a> {
         tuple.attribute = if self.rules.attribute_of_all_matches { lowest } else { reached & 0xffff };
         Some(tuple)
     }
-    /// Matches of slot `i` by a look at every token; obeys the rules about attributes.
-    fn by_token(&mut self, i: usize, ordinals: &[u32], positions: &[u16]) -> (u8, bool) {
-        let (slot, rules) = (&self.slots[i], self.rules);
-        let mut best = NO_MATCH;
-        let mut exact = false;
+    /// Keeps the tokens that some slot matches, so that each slot looks only at those.
+    #[inline]
+    fn look_up(&mut self, ordinals: &[u32], positions: &[u16]) {
+        self.matching.clear();
         for (&ordinal, &p) in ordinals.iter().zip(positions) {
-            if !bits::contains(self.terms, ordinal) {
-                continue;
+            if bits::contains(self.terms, ordinal) && self.rules.searched >> position::attribute(p) & 1 == 1 {
+                self.matching.push((ordinal, p));
             }
-            let attribute = 1u32 << position::attribute(p);
-            if rules.searched & attribute == 0 {
-                continue;
-            }
-            let intervals = if rules.prefixes & attribute == 0 { &slot.whole_words } else { &slot.intervals };
-            let typos = typos_at(intervals, ordinal);
-            if typos == NO_MATCH || typos > best || (typos > 0 && rules.typos & attribute == 0) {
-                continue;
-            }
-            if typos < best {
-                best = typos;
-                exact = false;
-                self.chains[1].length = 0;
-            }
-            exact |= slot.exact == Some(ordinal);
-            self.chains[1].push(p);
         }
-        (best, exact)
     }
-    /// Whether the slot counts for the exact criterion (C§7.8).
-    fn counts_as_exact(&self, slot: &Slot, found: bool, ordinals: &[u32], positions: &[u16]) -> bool {
-        let Some(exact) = slot.exact.filter(|_| found) else { return false };
-        let whole = match (self.slots.len(), self.rules.exact_on_single_word) {
-            (1, ExactOnSingleWord::None) => return false,
-            (1, ExactOnSingleWord::Attribute) => true,
-            (1, ExactOnSingleWord::Word) if slot.characters < EXACT_WORD_CHARS_MIN => return false,
-            (_, ExactOnSingleWord::Word | ExactOnSingleWord::None | ExactOnSingleWord::Attribute) => false,
-        };
-        let allowed = self.rules.exact & self.rules.searched;
-        if !whole && allowed == u32::MAX {
-            return true;
+}
+/// Matches of a slot among the tokens that some slot matches; obeys the rules about attributes.
+fn by_token(slot: &Slot, rules: &PositionRules, matching: &[(u32, u16)], out: &mut Chain) -> (u8, bool) {
+    let mut best = NO_MATCH;
+    let mut exact = false;
+    for &(ordinal, p) in matching {
+        let attribute = 1u32 << position::attribute(p);
+        let intervals = if rules.prefixes & attribute == 0 { &slot.whole_words } else { &slot.intervals };
+        let typos = typos_at(intervals, ordinal);
+        if typos == NO_MATCH || typos > best || (typos > 0 && rules.typos & attribute == 0) {
+            continue;
         }
-        let from = below(ordinals, exact);
-        ordinals[from..]
-            .iter()
-            .zip(&positions[from..])
-            .take_while(|(ordinal, _)| **ordinal == exact)
-            .any(|(_, &p)| allowed >> position::attribute(p) & 1 == 1 && (!whole || position::whole_value(p)))
+        if typos < best {
+            best = typos;
+            exact = false;
+            out.length = 0;
+        }
+        exact |= slot.exact == Some(ordinal);
+        out.push(p);
     }
+    (best, exact)
+}
+/// Whether a slot of a query of so many words counts for the exact criterion (C§7.8).
+fn counts_as_exact(
+    slot: &Slot,
+    rules: &PositionRules,
+    words: usize,
+    found: bool,
+    ordinals: &[u32],
+    positions: &[u16],
+) -> bool {
+    let Some(exact) = slot.exact.filter(|_| found) else { return false };
+    let whole = match (words, rules.exact_on_single_word) {
+        (1, ExactOnSingleWord::None) => return false,
+        (1, ExactOnSingleWord::Attribute) => true,
+        (1, ExactOnSingleWord::Word) if slot.characters < EXACT_WORD_CHARS_MIN => return false,
+        (_, ExactOnSingleWord::Word | ExactOnSingleWord::None | ExactOnSingleWord::Attribute) => false,
+    };
+    let allowed = rules.exact & rules.searched;
+    if !whole && allowed == u32::MAX {
+        return true;
+    }
+    let from = below(ordinals, exact);
+    ordinals[from..]
+        .iter()
+        .zip(&positions[from..])
+        .take_while(|(ordinal, _)| **ordinal == exact)
+        .any(|(_, &p)| allowed >> position::attribute(p) & 1 == 1 && (!whole || position::whole_value(p)))
 }
 /// Matches of a slot with few intervals: each is found in the sorted tokens by counting.
 #[inline]
@@ -230,13 +247,16 @@ fn by_interval(slot: &Slot, ordinals: &[u32], positions: &[u16], out: &mut Chain
         if ordinals.get(from).is_none_or(|&ordinal| ordinal >= interval.high) {
             continue;
         }
-        let to = below(ordinals, interval.high);
         if interval.typos < best {
             best = interval.typos;
             out.length = 0;
         }
         exact |= interval.typos == 0 && slot.exact == Some(ordinals[from]);
-        for &p in &positions[from..to] {
+        // a document has few words of one interval: the end is near
+        for (&ordinal, &p) in ordinals[from..].iter().zip(&positions[from..]) {
+            if ordinal >= interval.high {
+                break;
+            }
             out.push(p);
         }
     }

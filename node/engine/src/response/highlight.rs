@@ -206,8 +206,10 @@ impl<'a> Highlighter<'a> {
         let verbatim = !is_text || memchr::memchr(b'\\', raw).is_none();
         let text =
             if is_text { json::text(raw, &mut buffer) } else { std::str::from_utf8(raw).unwrap_or_default() };
-        let camel_case = self.showing.camel_case.iter().any(|path| covers(path, &self.path));
-        self.marker.mark(text, TokenOptions { camel_case }, typos);
+        if form == Form::Snippet || !self.marker.is_idle(typos) {
+            let camel_case = self.showing.camel_case.iter().any(|path| covers(path, &self.path));
+            self.marker.mark(text, TokenOptions { camel_case }, typos);
+        }
         let marks = &self.marker.marks;
         let writer = Writer { showing: self.showing, verbatim, text, marks };
         out.extend_from_slice(b"{\"value\":\"");

@@ -55,6 +55,17 @@ impl<'a> Marker<'a> {
         let (chars, lowered) = (vec![], String::new());
         Marker { analyzer, words, deep, plain_only, chars, lowered, marks: Marks::default() }
     }
+    /// Empties the marks when no word can match in any text of the record; `false` when some may.
+    pub fn is_idle(&mut self, typos: &[u8]) -> bool {
+        let idle = typos.iter().take(self.words.len()).all(|&allowed| allowed == NO_MATCH);
+        if idle {
+            self.marks.marked.clear();
+            self.marks.spans.clear();
+            self.marks.words = 0;
+            self.marks.covered = false;
+        }
+        idle
+    }
     /// Finds the words in `text`. `typos` are the typos with which each word matched the record.
     pub fn mark(&mut self, text: &str, options: TokenOptions, typos: &[u8]) {
         let mut marks = std::mem::take(&mut self.marks);
@@ -99,23 +110,29 @@ impl<'a> Marker<'a> {
     fn mark_plain(&mut self, text: &str, typos: &[u8], marks: &mut Marks) -> bool {
         let bytes = text.as_bytes();
         let mut lowered = std::mem::take(&mut self.lowered);
+        let first_letters = FirstLetters::new(self.words, typos);
         let mut at = 0;
         let plain = loop {
             let start = at;
-            lowered.clear();
-            while let Some(byte) = bytes.get(at).filter(|byte| byte.is_ascii_alphanumeric()) {
-                lowered.push(char::from(byte.to_ascii_lowercase()));
+            while bytes.get(at).is_some_and(u8::is_ascii_alphanumeric) {
                 at += 1;
             }
             if at > start {
-                let span = (start, at);
-                let (found, end) =
-                    match_token(self.words, self.deep, text, span, &lowered, typos, &mut self.chars);
-                if found != 0 {
-                    marks.marked.push((start, end));
-                    marks.words |= found;
+                let mut words = 0;
+                if first_letters.allow(bytes[start]) {
+                    lowered.clear();
+                    lowered.push_str(&text[start..at]);
+                    lowered.make_ascii_lowercase();
+                    let span = (start, at);
+                    let (found, end) =
+                        match_token(self.words, self.deep, text, span, &lowered, typos, &mut self.chars);
+                    if found != 0 {
+                        marks.marked.push((start, end));
+                        marks.words |= found;
+                    }
+                    words = found;
                 }
-                marks.spans.push(Span { start, end: at, words: found });
+                marks.spans.push(Span { start, end: at, words });
             }
             let Some(&byte) = bytes.get(at) else { break true };
             // these may join words, stand alone as words, or need the rules of normalisation
@@ -128,6 +145,26 @@ impl<'a> Marker<'a> {
         };
         self.lowered = lowered;
         plain
+    }
+}
+/// The letters with which a plain word of a text must start for some query word to match it.
+struct FirstLetters {
+    /// One bit for each ASCII character.
+    letters: u128,
+}
+impl FirstLetters {
+    fn new(words: &[Word], typos: &[u8]) -> FirstLetters {
+        let letter = |(word, &allowed): (&Word, &u8)| match (allowed, word.text.bytes().next()) {
+            (NO_MATCH, _) | (0, None | Some(128..)) => 0,
+            (0, Some(first)) => 1 << first,
+            // a typo may be in the first letter
+            (_, _) => u128::MAX,
+        };
+        FirstLetters { letters: words.iter().zip(typos).map(letter).fold(0, |all, one| all | one) }
+    }
+    #[inline]
+    fn allow(&self, first: u8) -> bool {
+        self.letters >> (first.to_ascii_lowercase() & 0x7f) & 1 == 1
     }
 }
 impl Marks {
