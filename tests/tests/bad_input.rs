@@ -414,6 +414,18 @@ fn wrong_records_and_batches_change_nothing() {
         record(br#"{"objectID":"a\u0000b"}"#, is("objectID must not contain control characters")),
         record(json!({"objectID": "i".repeat(513)}).to_string().as_bytes(), is("objectID must have at most 512 bytes")),
         batch("{}", is("requests is required: a list of operations")),
+        batch("{\"requests\":[5]}", Starts("parse error: invalid type: integer `5`, expected an object near")),
+        batch(
+            "{\"requests\":[{\"action\":\"addObject\"}]}",
+            is("body is required in the operation at the position 0"),
+        ),
+        case(
+            "POST",
+            "/1/indexes/*/objects",
+            b"{\"requests\":[{\"indexName\":\"books\",\"objectID\":\"1\",\"attributesToRetrieve\":5}]}",
+            400,
+            parameter("attributesToRetrieve", "array of strings"),
+        ),
         batch(r#"{"requests":[{"body":{}}]}"#, is("action is required in each operation")),
         batch(r#"{"requests":[{"action":"explode","body":{}}]}"#, Starts("Invalid batch action: explode, expected one of ")),
         batch(r#"{"requests":[{"action":7,"body":{}}]}"#, Starts("parse error: ")),

@@ -1,5 +1,6 @@
 //! What does someone read who starts a node by hand? Address, credentials, a call that works, what to do next.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -32,8 +33,10 @@ pub struct Program<'a> {
 /// The text, short and once.
 pub fn render(start: &Start<'_>) -> String {
     let Start { address, app_id, admin_key_path, search_key, index, query, program } = start;
-    let option = program.data_dir.map_or(String::new(), |path| format!(" --data-dir {}", path.display()));
-    let name = program.name;
+    let option = program
+        .data_dir
+        .map_or(String::new(), |path| format!(" --data-dir {}", word(&path.to_string_lossy())));
+    let name = word(program.name);
     let mut text = format!(
         "Quorate {version} listens on http://{address}\n\
          \n  application id  {app_id}\
@@ -56,6 +59,15 @@ pub fn render(start: &Start<'_>) -> String {
         )),
     }
     text
+}
+
+/// A text as one word of a shell.
+fn word(text: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@%,=".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(format!("'{}'", text.replace('\'', "'\\''")))
 }
 
 /// A call that can be pasted into a shell.
@@ -93,5 +105,14 @@ mod tests {
             assert!(text.contains(part), "{text} lacks {part}");
         }
         assert!(text.lines().count() <= 15, "{text}");
+    }
+
+    #[test]
+    fn paths_stay_one_word_in_a_shell() {
+        for (path, expected) in
+            [("/var/lib/quorate", "/var/lib/quorate"), ("my data", "'my data'"), ("it's", "'it'\\''s'")]
+        {
+            assert_eq!(word(path), expected);
+        }
     }
 }

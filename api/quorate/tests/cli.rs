@@ -108,7 +108,10 @@ fn a_node_is_started_filled_searched_and_stopped() {
     assert!(node.stop(), "SIGTERM is a clean end");
 
     let node = Node::start(&data, &[]);
-    assert!(ok(&data, &["search", "people & co/1", "grace"]).contains("1 hits"), "records survive a restart");
+    assert!(
+        ok(&data, &["search", "people & co/1", "grace"]).contains("1 hit in"),
+        "records survive a restart"
+    );
     drop(node);
 }
 
