@@ -10,6 +10,7 @@ use quorate_model::{Error, IndexName, Result, limits};
 use quorate_wire::search::write_unprocessed;
 use quorate_wire::{FacetBody, json};
 use serde_json::{Map, Value};
+use std::time::Duration;
 
 /// Queries of one call that run at a time.
 const AT_A_TIME: usize = 8;
@@ -132,7 +133,16 @@ fn read(call: &Call<'_>, mut members: Map<String, Value>) -> Result<(IndexName, 
     }
 }
 
+/// Refuses to start another query of a call that has taken long already. Not 503: another node has no more time.
+fn check_time(since: Duration) -> Result<()> {
+    if since < Duration::from_secs(limits::MULTI_S) {
+        return Ok(());
+    }
+    Err(Error::invalid("The queries take too long together: ask for fewer in one call"))
+}
+
 async fn run(call: &Call<'_>, index: IndexName, wanted: Wanted, processed: Option<bool>) -> Result<Answered> {
+    check_time(call.started.elapsed())?;
     match wanted {
         Wanted::Hits(mut asked) => {
             let settings = settings_of(call, &index).await?;
@@ -197,6 +207,13 @@ fn left_out(index: &IndexName, wanted: &Wanted) -> Vec<u8> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn the_time_is_bounded_together() {
+        assert!(check_time(Duration::from_secs(limits::MULTI_S - 1)).is_ok());
+        let refused = check_time(Duration::from_secs(limits::MULTI_S)).unwrap_err();
+        assert!(refused.message.starts_with("The queries take too long together"), "{refused}");
+    }
 
     #[test]
     fn answers_are_bounded_together() {

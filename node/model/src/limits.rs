@@ -48,6 +48,8 @@ pub const FACET_HITS_MAX: u64 = 100;
 pub const MULTI_MAX: usize = 1_000;
 /// Bytes that the answers of one multi-query have together, so that a small call cannot fill the memory.
 pub const MULTI_ANSWER_BYTES_MAX: usize = 64 << 20;
+/// Seconds after which no further query of a multi-query starts.
+pub const MULTI_S: u64 = 30;
 /// Operations of one batch.
 pub const BATCH_OPS_MAX: usize = 100_000;
 /// Bytes of one Raft entry before a batch is cut into parts (architecture §3).
