@@ -129,20 +129,40 @@ pub fn ordinal_counts(column: &FacetColumn<'_>, set: &[u64]) -> Vec<(u32, u64)> 
     let documents = bits::count(set) as usize;
     let values = column.value_count() as usize;
     if documents == column.documents() {
-        return counted(column, |docs| match docs {
-            FacetDocs::List(docs) => docs.len() as u64,
-            FacetDocs::Bitmap(_, count) => u64::from(count),
-        });
+        return counted(column, |docs| docs.count());
     }
+    let walked = documents.min(column.documents() - documents);
     let by_values = column.dense_values().len() * set.len() * 2 + column.listed() * 2 + values * 2;
-    let by_documents = documents * if column.offsets().is_none() { 3 } else { 12 } + values;
+    let by_documents = walked * if column.offsets().is_none() { 3 } else { 12 } + values;
     if by_values < by_documents {
         return counted(column, |docs| common(docs, set));
+    }
+    if walked < documents {
+        return counted_by_the_others(column, set);
     }
     if documents * SPARSE < values {
         return counted_one_by_one(column, set);
     }
-    let mut counts = vec![0u32; values];
+    let counts = walk(column, set).into_iter().enumerate().filter(|(_, count)| *count > 0);
+    counts.map(|(ordinal, count)| (ordinal as u32, u64::from(count))).collect()
+}
+/// Where most documents are in the set: the stored counts without the documents that are not.
+fn counted_by_the_others(column: &FacetColumn<'_>, set: &[u64]) -> Vec<(u32, u64)> {
+    let mut others: Vec<u64> = set.iter().map(|word| !word).collect();
+    bits::clear_from(&mut others, column.documents() as u32);
+    let missing = walk(column, &others);
+    let mut counts = vec![];
+    column.each_value(|ordinal, docs| {
+        let count = docs.count() - u64::from(missing[ordinal as usize]);
+        if count > 0 {
+            counts.push((ordinal, count));
+        }
+    });
+    counts
+}
+/// Counts by ordinal, from a walk of the set.
+fn walk(column: &FacetColumn<'_>, set: &[u64]) -> Vec<u32> {
+    let mut counts = vec![0u32; column.value_count() as usize];
     let mut count = |ordinal: u32| {
         // the mark of no value is no ordinal
         if let Some(count) = counts.get_mut(ordinal as usize) {
@@ -154,8 +174,7 @@ pub fn ordinal_counts(column: &FacetColumn<'_>, set: &[u64]) -> Vec<(u32, u64)> 
         FacetOrdinals::U16(ordinals) => each_ordinal(column, ordinals, set, |o| count(u32::from(o))),
         FacetOrdinals::U32(ordinals) => each_ordinal(column, ordinals, set, count),
     }
-    let found = counts.into_iter().enumerate().filter(|(_, count)| *count > 0);
-    found.map(|(ordinal, count)| (ordinal as u32, u64::from(count))).collect()
+    counts
 }
 /// How many times more values than documents make it worth to sort what is found instead of counting by ordinal.
 const SPARSE: usize = 16;

@@ -5,6 +5,7 @@ use super::error::{IndexError, Result};
 use super::sections::{self as s, COLUMN_BASE, COLUMN_STEP};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 use std::ops::Range;
 
 /// The directory of columns, stored as JSON: element `i` describes column `i`.
@@ -197,6 +198,15 @@ pub enum FacetDocs<'a> {
     /// One bit per document, and how many are set.
     Bitmap(&'a [u64], u32),
 }
+impl FacetDocs<'_> {
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        match self {
+            FacetDocs::List(docs) => docs.len() as u64,
+            FacetDocs::Bitmap(_, count) => u64::from(*count),
+        }
+    }
+}
 /// The values of one attribute in one segment. A value is its ordinal in (case-folded, original) order.
 #[derive(Clone, Copy)]
 pub struct FacetColumn<'a> {
@@ -219,8 +229,7 @@ impl<'a> FacetColumn<'a> {
     }
     /// The text of a value, in its original case.
     pub fn value(&self, ord: u32) -> &'a str {
-        let range = self.value_off[ord as usize] as usize..self.value_off[ord as usize + 1] as usize;
-        std::str::from_utf8(&self.values[range]).unwrap_or_default()
+        std::str::from_utf8(self.value_bytes(ord)).unwrap_or_default()
     }
     /// Ordinals of a document's values, ascending, each once.
     pub fn ords_of(&self, doc: u32) -> impl Iterator<Item = u32> + 'a {
@@ -259,10 +268,7 @@ impl<'a> FacetColumn<'a> {
     }
     /// How many documents have a value, dead ones included.
     pub fn doc_count_of(&self, ord: u32) -> u32 {
-        match self.docs_of(ord) {
-            FacetDocs::List(docs) => docs.len() as u32,
-            FacetDocs::Bitmap(_, count) => count,
-        }
+        self.docs_of(ord).count() as u32
     }
     /// Values that have a bitmap, ascending.
     pub fn dense_values(&self) -> &'a [u32] {
@@ -282,25 +288,32 @@ impl<'a> FacetColumn<'a> {
     }
     /// The ordinals of the values equal to `lowercased` when case is ignored.
     pub fn fold_range(&self, lowercased: &str) -> Range<u32> {
-        let lo = self.partition(|folded| folded < lowercased);
-        let hi = self.partition(|folded| folded <= lowercased);
+        let compare = |ord| compare_folded(self.value_bytes(ord), lowercased);
+        let lo = self.partition(0, |ord| compare(ord).is_lt());
+        // values that differ in case only are few and next to each other
+        let mut hi = lo;
+        while hi < self.value_count() && compare(hi).is_eq() {
+            hi += 1;
+        }
         lo..hi
     }
     /// The ordinals of the values that start with `lowercased` when case is ignored.
     pub fn fold_prefix_range(&self, lowercased: &str) -> Range<u32> {
-        let lo = self.partition(|folded| folded < lowercased);
-        let hi = self.partition(|folded| folded < lowercased || folded.starts_with(lowercased));
+        let folded = |ord| fold(self.value(ord));
+        let lo = self.partition(0, |ord| *folded(ord) < *lowercased);
+        let hi = self.partition(lo, |ord| folded(ord).starts_with(lowercased));
         lo..hi
     }
     /// The ordinal of exactly this value.
     pub fn find(&self, value: &str) -> Option<u32> {
         self.fold_range(&fold(value)).find(|&ord| self.value(ord) == value)
     }
-    fn partition(&self, before: impl Fn(&str) -> bool) -> u32 {
-        let (mut lo, mut hi) = (0, self.value_count());
+    /// The first ordinal from `lo` on for which `before` does not hold.
+    fn partition(&self, mut lo: u32, before: impl Fn(u32) -> bool) -> u32 {
+        let mut hi = self.value_count();
         while lo < hi {
             let mid = lo + (hi - lo) / 2;
-            if before(&fold(self.value(mid))) {
+            if before(mid) {
                 lo = mid + 1;
             } else {
                 hi = mid;
@@ -308,6 +321,16 @@ impl<'a> FacetColumn<'a> {
         }
         lo
     }
+    fn value_bytes(&self, ord: u32) -> &'a [u8] {
+        &self.values[self.value_off[ord as usize] as usize..self.value_off[ord as usize + 1] as usize]
+    }
+}
+/// Compares a value, folded, with a folded text.
+fn compare_folded(value: &[u8], lowercased: &str) -> Ordering {
+    if value.is_ascii() {
+        return value.iter().map(u8::to_ascii_lowercase).cmp(lowercased.bytes());
+    }
+    fold(std::str::from_utf8(value).unwrap_or_default()).as_str().cmp(lowercased)
 }
 /// How facet values are compared when case does not matter (C§5.3).
 pub fn fold(value: &str) -> String {

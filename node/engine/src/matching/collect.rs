@@ -17,6 +17,10 @@ use std::time::Instant;
 
 /// Hits up to which a single word is ranked from its lists: a document may come up again, which costs a look at all.
 const SINGLE_LIMIT_MAX: usize = 100;
+/// Words of a set that the operations of one query pass over in the time of evaluating one document.
+const WORDS_PER_DOCUMENT: u64 = 16;
+/// Documents that are always few.
+const FEW: u64 = 64;
 /// Documents between two looks at the clock.
 const CLOCK_EVERY: u32 = 1_024;
 
@@ -165,9 +169,7 @@ impl Run<'_> {
         } else {
             let driver = self.slots.iter().filter(|slot| !slot.optional).min_by_key(|slot| slot.postings);
             match driver {
-                Some(driver) if driver.postings <= self.thresholds.list => {
-                    self.by_list(driver, context, scratch)
-                }
+                Some(driver) if driver.postings <= self.list_max() => self.by_list(driver, context, scratch),
                 Some(_) | None => self.by_sets(context, scratch),
             }
         };
@@ -175,6 +177,16 @@ impl Run<'_> {
         let ranked = self.top.into_sorted();
         let (count_cut, order_cut) = (self.count_cut, self.order_cut);
         SegmentHits { ranked, count, matched, slots: vec![], count_cut, order_cut }
+    }
+    /// Postings up to which a list of candidates costs less than sets: a set costs some ns for each of its words.
+    fn list_max(&self) -> u64 {
+        let words = bits::words_for(self.segment.doc_count()) as u64;
+        self.thresholds.list.min((words / WORDS_PER_DOCUMENT).max(FEW))
+    }
+    /// Documents above which computing tiers costs less than evaluating all.
+    fn tiers_min(&self) -> u64 {
+        let words = bits::words_for(self.segment.doc_count()) as u64;
+        self.thresholds.tiers.min((words / WORDS_PER_DOCUMENT * 2).max(FEW))
     }
     /// Whether membership follows from sets of terms.
     fn sets_decide(&self) -> bool {
@@ -274,7 +286,7 @@ impl Run<'_> {
         context: &SegmentContext<'_>,
         scratch: &mut Scratch,
     ) -> (u64, Option<Vec<u64>>) {
-        if slot.postings > self.thresholds.list || self.plan.wants_set {
+        if slot.postings > self.list_max() || self.plan.wants_set {
             let mut set = scratch.take(bits::words_for(self.segment.doc_count()));
             slot.fill(self.segment, &self.lists, u8::MAX, &mut set);
             context.restrict(&mut set);
@@ -468,7 +480,7 @@ impl Run<'_> {
             bits::and_not(&mut rest, &set);
             scratch.give(set);
         }
-        if !self.top.is_full() && bits::count(&rest) > self.thresholds.tiers {
+        if !self.top.is_full() && bits::count(&rest) > self.tiers_min() {
             for typos in 1..=2u8 {
                 let set = self.at_most(typos, &rest, scratch);
                 let bound = self.bound(typos.into(), context);
