@@ -53,6 +53,13 @@ struct Window<const W: usize> {
     /// A bit for each of their last six bits: most characters of a dictionary match none of them.
     bloom: u64,
 }
+impl<const W: usize> Window<W> {
+    /// Whether the character may be one of them; never `false` for one that is.
+    #[inline]
+    fn may_have(&self, c: u32) -> bool {
+        self.bloom >> (c & 63) & 1 == 1
+    }
+}
 struct Walk<'a, const W: usize> {
     terms: &'a Terms<'a>,
     automaton: &'static Automaton<W>,
@@ -147,9 +154,6 @@ impl<const W: usize> Walk<'_, W> {
     }
     #[inline]
     fn follow(&self, state: State, window: &Window<W>, c: u32) -> State {
-        if window.bloom >> (c & 63) & 1 == 0 {
-            return self.automaton.next(state, 0);
-        }
         let mut matches = 0;
         for (b, &character) in window.characters.iter().enumerate() {
             matches |= usize::from(character == c) << b;
@@ -194,10 +198,17 @@ impl<const W: usize> Walk<'_, W> {
         }
         // beyond the last window every state is dead, so nothing comes here
         let Some(window) = self.windows.get(place.depth) else { return };
-        let dead_ends_count = usize::from(place.best) <= W / 2;
+        let stranger = self.automaton.next(place.state, 0);
+        let strangers_count = stranger != Automaton::<W>::DEAD || usize::from(place.best) <= W / 2;
         for (i, c) in children.characters().enumerate() {
+            if !window.may_have(c) {
+                if strangers_count {
+                    self.enter(terms.child(&children, i), place, stranger);
+                }
+                continue;
+            }
             let state = self.follow(place.state, window, c);
-            if state != Automaton::<W>::DEAD || dead_ends_count {
+            if state != Automaton::<W>::DEAD || strangers_count {
                 self.enter(terms.child(&children, i), place, state);
             }
         }
