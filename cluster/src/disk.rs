@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a look at the disk is good for.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// Removing is allowed down to this part of the reserve: it needs room for its own log entry.
 const REMOVAL_PART: u64 = 4;
 
@@ -42,7 +42,7 @@ impl DiskGuard {
             free_bytes: AtomicU64::new(u64::MAX),
         }
     }
-    /// Refuses a write when too little is free. Errors: `Unavailable`. Cost: a system call once a second.
+    /// Refuses a write when too little is free. Errors: `Unavailable`. Cost: a system call ten times a second.
     pub fn admit(&self, purpose: Purpose) -> Result<()> {
         let floor = match purpose {
             Purpose::Add => self.reserve_bytes,
@@ -58,7 +58,7 @@ impl DiskGuard {
             floor.div_ceil(1_000_000)
         )))
     }
-    /// Bytes that this process may still use, at most a second old.
+    /// Bytes that this process may still use, at most a tenth of a second old.
     pub fn free_bytes(&self) -> u64 {
         let now_ms = self.opened.elapsed().as_millis() as u64 + 1;
         let looked_ms = self.looked_ms.load(Ordering::Acquire);

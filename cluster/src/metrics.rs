@@ -25,6 +25,25 @@ static INDICES: LazyLock<IntGauge> = LazyLock::new(|| {
     registered(IntGauge::new("quorate_indices", "Names in the catalogue.").expect("a valid metric"))
 });
 
+static QUEUES: LazyLock<IntGaugeVec> = LazyLock::new(|| {
+    let opts =
+        Opts::new("quorate_queue_length", "What waits: searches for a thread, writes to be seen by reads.");
+    registered(IntGaugeVec::new(opts, &["queue"]).expect("a valid metric"))
+});
+static OPEN: LazyLock<IntGaugeVec> = LazyLock::new(|| {
+    let opts = Opts::new("quorate_open_shards", "Index shards with an open writer or an open view.");
+    registered(IntGaugeVec::new(opts, &["for"]).expect("a valid metric"))
+});
+static RESIDENT: LazyLock<IntGaugeVec> = LazyLock::new(|| {
+    let opts =
+        Opts::new("quorate_resident_bytes", "Resident memory of the process: its own, and mapped files.");
+    registered(IntGaugeVec::new(opts, &["kind"]).expect("a valid metric"))
+});
+static DISK: LazyLock<IntGaugeVec> = LazyLock::new(|| {
+    let opts = Opts::new("quorate_disk_bytes", "Bytes of files in the data folder, by part.");
+    registered(IntGaugeVec::new(opts, &["part"]).expect("a valid metric"))
+});
+
 fn registered<M: prometheus::core::Collector + Clone + 'static>(metric: M) -> M {
     if let Err(error) = prometheus::register(Box::new(metric.clone())) {
         tracing::warn!(%error, "a metric is not shown");
@@ -48,4 +67,47 @@ pub fn applied(group: u16, log_index: u64) {
 pub fn gauges(free_bytes: u64, indices: usize) {
     FREE.set(free_bytes.min(i64::MAX as u64) as i64);
     INDICES.set(indices as i64);
+}
+/// Shows what waits in the node and what it holds open.
+pub fn node(node: &quorate_node::Node) {
+    let (writers, views) = node.open_counts();
+    for (queue, length) in [("searches", node.pool().queued()), ("writes", node.pending_writes())] {
+        QUEUES.with_label_values(&[queue]).set(length as i64);
+    }
+    for (purpose, count) in [("writing", writers), ("reading", views)] {
+        OPEN.with_label_values(&[purpose]).set(count as i64);
+    }
+}
+/// Shows the resident memory of the process, where the system tells it.
+pub fn memory() {
+    let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return };
+    for (kind, name) in [("anonymous", "RssAnon:"), ("mapped", "RssFile:")] {
+        let kib =
+            status.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_suffix(" kB")?.parse().ok());
+        RESIDENT.with_label_values(&[kind]).set(kib.map_or(0, |kib: i64| kib << 10));
+    }
+}
+/// Shows the bytes of files in the parts of the data folder. Cost: a look at every file.
+pub fn disk(layout: &quorate_store::layout::Layout) {
+    let parts = [
+        ("indices", layout.indices()),
+        ("raft_log", layout.raft()),
+        ("small_state", layout.state()),
+        ("dumps", layout.dumps()),
+    ];
+    for (part, folder) in parts {
+        DISK.with_label_values(&[part]).set(bytes_below(&folder) as i64);
+    }
+}
+fn bytes_below(folder: &std::path::Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    let each = entries.flatten().filter_map(|entry| {
+        let kind = entry.file_type().ok()?;
+        if kind.is_dir() {
+            Some(bytes_below(&entry.path()))
+        } else {
+            entry.metadata().ok().map(|of| of.len())
+        }
+    });
+    each.sum()
 }

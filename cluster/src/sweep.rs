@@ -15,6 +15,9 @@ use tokio::sync::Notify;
 /// How often idle shards are looked for and doomed indices are tried again.
 const INTERVAL: Duration = Duration::from_secs(5);
 
+/// Rounds between two looks at the size of every file.
+const DISK_ROUNDS: u64 = 12;
+
 /// Wakes the sweep when there is something for it.
 #[derive(Clone, Debug, Default)]
 pub struct Sweeper {
@@ -33,12 +36,20 @@ pub async fn run(router: Arc<Router>, node: Node, sweeper: Sweeper) {
     if let Err(error) = after_start(&router).await {
         tracing::warn!(%error, "leftovers of the last process stay until the next start");
     }
-    loop {
+    for round in 0_u64.. {
         if let Err(error) = drop_doomed(&router).await {
             tracing::debug!(%error, "doomed indices wait");
         }
-        let idle = node.clone();
-        match tokio::task::spawn_blocking(move || idle.passivate()).await {
+        let node = node.clone();
+        let upkeep = move || {
+            metrics::node(&node);
+            metrics::memory();
+            if round % DISK_ROUNDS == 0 {
+                metrics::disk(node.layout());
+            }
+            node.passivate()
+        };
+        match tokio::task::spawn_blocking(upkeep).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "cannot close idle indices"),
             Err(_) => tracing::error!("closing idle indices panicked"),

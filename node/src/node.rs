@@ -93,6 +93,10 @@ impl Node {
     pub fn pool(&self) -> &SearchPool {
         &self.pool
     }
+    /// Where things are in the data folder.
+    pub fn layout(&self) -> &Layout {
+        &self.shared.layout
+    }
     /// An index this node holds.
     pub fn index(&self, incarnation: Incarnation) -> Option<Arc<IndexState>> {
         self.shared.index(incarnation)
@@ -138,6 +142,10 @@ impl Node {
         let indices = self.shared.indices.read();
         let writers = indices.values().filter(|state| state.has_writer()).count();
         (writers, indices.values().filter(|state| state.is_open()).count())
+    }
+    /// Commands that are applied but not visible to reads yet.
+    pub fn pending_writes(&self) -> usize {
+        self.shared.busy.lock().values().flatten().map(|state| state.progress.pending()).sum()
     }
     /// Indices of this node.
     pub fn index_count(&self) -> usize {

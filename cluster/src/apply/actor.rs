@@ -45,6 +45,8 @@ pub struct ApplyActor<M: Machine> {
     applied: Arc<watch::Sender<u64>>,
     raft: GroupHandle,
     state: State,
+    /// The last entry taken when a dump was last looked for.
+    looked_at: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,7 +63,7 @@ impl<M: Machine> ApplyActor<M> {
         applied: Arc<watch::Sender<u64>>,
         raft: GroupHandle,
     ) -> Self {
-        ApplyActor { apply, inbox, applied, raft, state: State::Open }
+        ApplyActor { apply, inbox, applied, raft, state: State::Open, looked_at: 0 }
     }
 
     /// Runs `step` and stops the process when it fails or panics.
@@ -108,7 +110,10 @@ impl<M: Machine + Unpin> Actor for ApplyActor<M> {
         ctx.notify(Wake);
         ctx.run_interval(DUMP_INTERVAL, |actor, _| {
             if actor.state == State::Open {
-                let bound = actor.or_stop(|actor| actor.apply.dump(DumpWhen::Due));
+                let taken = actor.apply.taken();
+                let when = if taken == actor.looked_at { DumpWhen::Idle } else { DumpWhen::Due };
+                actor.looked_at = taken;
+                let bound = actor.or_stop(|actor| actor.apply.dump(when));
                 actor.compact(bound);
             }
         });

@@ -18,6 +18,9 @@ const DUMP_ENTRIES: u64 = 20_000;
 /// Bytes of log since the last dump that ask for the next one.
 const DUMP_BYTES: u64 = 64 << 20;
 
+/// Bytes of log that an idle group gives back.
+const IDLE_BYTES: u64 = 1 << 20;
+
 /// Where a group keeps its dump.
 #[derive(Clone, Debug)]
 pub struct DumpPlace {
@@ -73,6 +76,8 @@ struct Gathered {
 pub enum DumpWhen {
     /// When it saves a long replay.
     Due,
+    /// When it gives back a noticeable part of the log: nothing is written at present.
+    Idle,
     /// In any case, if there is anything new.
     Now,
 }
@@ -163,6 +168,7 @@ impl<M: Machine> GroupApply<M> {
     pub fn dump(&mut self, when: DumpWhen) -> Result<Option<u64>, Failure> {
         let due = match when {
             DumpWhen::Due => self.gathered.entries >= DUMP_ENTRIES || self.gathered.bytes >= DUMP_BYTES,
+            DumpWhen::Idle => self.gathered.commands > 0 && self.gathered.bytes >= IDLE_BYTES,
             DumpWhen::Now => self.gathered.commands > 0,
         };
         if !due || self.taken < self.known {
