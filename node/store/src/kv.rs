@@ -23,6 +23,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
 use stored::{CHUNK, ROW, SEAL_KEY, Stored, chunk_key, pieces, row_key};
 
 /// Small segments: large values leave them for files that are never synced (distributed §3).
@@ -31,6 +32,9 @@ const SEGMENT_BYTES: usize = 8 << 20;
 const OVERLAY_BYTES_MAX: usize = 256 << 20;
 /// How long opening and verifying may take before the store counts as damaged: 4 GB at 50 MB/s, with room.
 const OPEN_S: u64 = 120;
+/// How long a store of this process may take to let go of its files.
+const LOCK_S: u64 = 10;
+const LOCK_RETRY: Duration = Duration::from_millis(5);
 
 /// How the store was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -381,14 +385,25 @@ fn broken(error: sled::Error) -> StoreError {
     StoreError::Broken(error.to_string())
 }
 
+/// Opens sled's files. A store that was dropped a moment ago in this process lets go of its lock on a thread of its own,
+/// so a held lock is waited for; no other process has the folder.
 fn open_db(db: PathBuf, cache_bytes: u64) -> Result<sled::Db> {
-    sled::Config::new()
+    let config = sled::Config::new()
         .path(db)
         .segment_size(SEGMENT_BYTES)
         .cache_capacity(cache_bytes)
-        .flush_every_ms(Some(500))
-        .open()
-        .map_err(broken)
+        .flush_every_ms(Some(500));
+    let give_up = Instant::now() + Duration::from_secs(LOCK_S);
+    loop {
+        match config.open() {
+            Err(sled::Error::Io(error))
+                if error.to_string().contains("could not acquire lock") && Instant::now() < give_up =>
+            {
+                std::thread::sleep(LOCK_RETRY);
+            }
+            opened => return opened.map_err(broken),
+        }
+    }
 }
 
 /// Opens and verifies what is there. `Err` says why it cannot be used.
@@ -441,7 +456,7 @@ fn open_guarded(
         let _ = done.send(result);
     };
     std::thread::Builder::new().name("state-open".into()).spawn(work).map_err(|e| e.to_string())?;
-    wait.recv_timeout(std::time::Duration::from_secs(OPEN_S))
+    wait.recv_timeout(Duration::from_secs(OPEN_S))
         .unwrap_or_else(|_| Err(format!("it did not open within {OPEN_S} s")))
 }
 
