@@ -139,7 +139,7 @@ fn no_file_names_a_path_of_one_machine() {
     assert!(wrong.is_empty(), "paths of a machine:\n{}", wrong.join("\n"));
 }
 
-/// Whether the line has `path` where a path begins, not inside a longer one such as `https://host/work/`.
+/// Whether the line has `path` where a path begins, not inside a longer one such as a URL that ends alike.
 fn starts_a_path(line: &str, path: &str) -> bool {
     line.match_indices(path).any(|(at, _)| {
         let before = line[..at].chars().next_back();

@@ -1,5 +1,5 @@
 //! A disk that fills up, slows down, holds or refuses syncs, or loses its power.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test program uses its part of it")]
 
 use parking_lot::{Condvar, Mutex};
 use quorate_raft::{LogFile, LogFiles, RealLogFiles};

@@ -3,7 +3,7 @@
 //! Nothing here uses the engine: it has its own words, its own edit distance, its own tuple and its own filters.
 
 // each test program uses its own part of it
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test program uses its part of it")]
 
 pub mod case;
 pub mod compare;

@@ -271,7 +271,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// The code unit of the `\uXXXX` that starts at `at`, if there is one.
+    /// The code unit of the four-digit `\u` escape that starts at `at`, if there is one.
     fn hex4(&self, at: usize) -> Option<u32> {
         let text = self.source.get(at..at + 6)?.strip_prefix(b"\\u")?;
         text.iter().try_fold(0, |unit, &byte| Some(unit << 4 | char::from(byte).to_digit(16)?))
