@@ -6,6 +6,7 @@ use crate::progress::Progress;
 use crate::shard::ShardHandle;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
+use quorate_engine::Configuration;
 use quorate_engine::index::{IndexError, ShardView};
 use quorate_model::{GroupId, Settings};
 use serde::{Deserialize, Serialize};
@@ -16,8 +17,8 @@ use std::sync::{Arc, OnceLock};
 /// What one read sees: records and the settings they were indexed with, from one moment.
 #[derive(Debug)]
 pub struct IndexView {
-    /// Settings in force.
-    pub settings: Arc<Settings>,
+    /// What is in force for queries.
+    pub configuration: Configuration,
     /// The shard's segments.
     pub shard: Arc<ShardView>,
 }
@@ -121,7 +122,7 @@ impl IndexState {
             Err(IndexError::Absent { .. }) => ShardView::default(),
             Err(source) => return Err(Error::Engine { folder: self.folder.clone(), source }),
         };
-        let view = Arc::new(IndexView { settings, shard: Arc::new(shard) });
+        let view = Arc::new(IndexView { configuration: Configuration { settings }, shard: Arc::new(shard) });
         self.view.store(Some(view.clone()));
         Ok(view)
     }
@@ -134,7 +135,8 @@ impl IndexState {
     pub(crate) fn publish_settings(&self, settings: Arc<Settings>) {
         let _one_at_a_time = self.activation.lock();
         if let Some(view) = self.view.load_full() {
-            self.view.store(Some(Arc::new(IndexView { settings, shard: view.shard.clone() })));
+            let configuration = Configuration { settings };
+            self.view.store(Some(Arc::new(IndexView { configuration, shard: view.shard.clone() })));
         }
     }
     /// Ends the shard's thread without keeping what is not durable: what a crash does. For tests of recovery.

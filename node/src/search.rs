@@ -75,7 +75,7 @@ impl SearchPool {
     ) -> quorate_model::Result<SearchResults> {
         let limits = search_limits(rights);
         self.run(move |scratch| {
-            quorate_engine::search(&view.shard, &view.settings, &params, &limits, scratch)
+            quorate_engine::search(&view.shard, &view.configuration, &params, &limits, scratch)
         })
         .await
     }
@@ -89,7 +89,14 @@ impl SearchPool {
     ) -> quorate_model::Result<SearchResults> {
         let limits = search_limits(rights);
         self.run(move |scratch| {
-            quorate_engine::browse(&view.shard, &view.settings, &params, after.as_deref(), &limits, scratch)
+            quorate_engine::browse(
+                &view.shard,
+                &view.configuration,
+                &params,
+                after.as_deref(),
+                &limits,
+                scratch,
+            )
         })
         .await
     }
@@ -105,7 +112,7 @@ impl SearchPool {
         self.run(move |scratch| {
             quorate_engine::search_facet(
                 &view.shard,
-                &view.settings,
+                &view.configuration,
                 &facet,
                 &facet_query,
                 &params,
@@ -146,7 +153,7 @@ pub fn object(
     Ok(view.shard.get(object_id).map(|record| {
         quorate_engine::render_record(
             record,
-            &view.settings,
+            &view.configuration.settings,
             attributes_to_retrieve,
             rights.sees_unretrievable,
         )

@@ -1,24 +1,23 @@
 //! How are all records of a shard read page by page, and which values or ids does a filter select?
 
 use crate::analysis::Analyzer;
+use crate::configuration::Configuration;
 use crate::facet::search::{Tags, matching_values};
 use crate::index::{Segment, ShardView};
 use crate::matching::bits;
 use crate::matching::find::{Entry, Prepared};
 use crate::matching::scratch::Scratch;
-use crate::query::merged::merged;
 use crate::query::plan::plan;
 use crate::query::words::words_of;
 use crate::query::{Plan, Word};
 use crate::response::hits::{Shown, render};
-use crate::search::{SearchLimits, pairs, tolerance};
-use quorate_model::limits::{FACET_HITS_MAX, HITS_PER_PAGE_MAX};
-use quorate_model::params::{FacetSort, TypoTolerance};
+use crate::search::{SearchLimits, pairs};
+use quorate_model::limits::HITS_PER_PAGE_MAX;
+use quorate_model::params::{ForLanguages, QueryType, TypoTolerance};
+use quorate_model::settings::Effective;
 use quorate_model::{Error, FacetHits, Filter, Result, SearchParams, SearchResults, Settings};
 use std::time::{Duration, Instant};
 
-/// Values a facet search answers when nobody says otherwise (C§4.3).
-const FACET_HITS: u64 = 10;
 /// A deletion by filter looks at everything; it is bounded by the records, not by time.
 const NO_DEADLINE: Duration = Duration::from_secs(24 * 3600);
 
@@ -29,26 +28,27 @@ const NO_DEADLINE: Duration = Duration::from_secs(24 * 3600);
 /// Source: §4.2; C§8.8.
 pub fn browse(
     view: &ShardView,
-    settings: &Settings,
+    configuration: &Configuration,
     request: &SearchParams,
     after: Option<&[u8]>,
     limits: &SearchLimits,
     scratch: &mut Scratch,
 ) -> Result<SearchResults> {
+    let settings: &Settings = &configuration.settings;
     let params = browsing(settings, request);
     let analyzer = Analyzer::new(settings);
-    let words = words_of(&analyzer, settings, &params);
+    let words = words_of(&analyzer, settings, &params, &params.query);
     let plan =
         Plan { wants_set: true, limit: 0, deep: true, ..plan(settings, &params, words, limits.deadline)? };
     let mut prepared = Prepared::new(view, settings, &params, &plan, scratch);
-    let found = prepared.run(&plan, tolerance(&params), scratch);
+    let found = prepared.run(&plan, params.typo_tolerance, scratch);
     let (count, matched) = (found.count, found.matched);
     let length = match limits.max_hits_per_query {
-        0 => params.hits_per_page.unwrap_or(HITS_PER_PAGE_MAX),
-        cap => params.hits_per_page.unwrap_or(HITS_PER_PAGE_MAX).min(cap),
+        0 => params.hits_per_page,
+        cap => params.hits_per_page.min(cap),
     }
     .min(HITS_PER_PAGE_MAX);
-    let page = if after.is_some() { 0 } else { params.page.unwrap_or(0) };
+    let page = if after.is_some() { 0 } else { params.page };
     // nothing lies beyond the last record
     let skipped = page.saturating_mul(length).min(count);
     let (entries, more) = in_rank_order(view, &matched, after, skipped as usize, length as usize);
@@ -57,9 +57,9 @@ pub fn browse(
         page,
         nb_pages: if length == 0 { 0 } else { count.div_ceil(length) },
         hits_per_page: length,
-        query: params.query.clone().unwrap_or_default(),
+        query: params.query.clone(),
         exhaustive_nb_hits: true,
-        exhaustive_typo: (tolerance(&params) != TypoTolerance::Off).then_some(true),
+        exhaustive_typo: (params.typo_tolerance != TypoTolerance::Off).then_some(true),
         ..SearchResults::default()
     };
     if more && let Some(last) = entries.last() {
@@ -72,20 +72,21 @@ pub fn browse(
     Ok(results)
 }
 /// The parameters that a browse honours.
-fn browsing(settings: &Settings, request: &SearchParams) -> SearchParams {
-    let mut params = merged(settings, request);
+fn browsing(settings: &Settings, request: &SearchParams) -> Effective {
+    let mut params = settings.effective(request);
     // the settings' page length is for searches
-    params.hits_per_page = request.hits_per_page;
-    params.typo_tolerance = Some(match tolerance(&params) {
+    params.hits_per_page = request.hits_per_page.unwrap_or(HITS_PER_PAGE_MAX);
+    params.typo_tolerance = match params.typo_tolerance {
         TypoTolerance::Off => TypoTolerance::Off,
         TypoTolerance::On | TypoTolerance::Min | TypoTolerance::Strict => TypoTolerance::On,
-    });
-    params.advanced_syntax = None;
+    };
+    params.advanced_syntax = false;
     params.attributes_to_highlight = Some(vec![]);
-    params.attributes_to_snippet = None;
-    params.distinct = None;
-    params.facets = None;
-    params.get_ranking_info = None;
+    params.attributes_to_snippet = vec![];
+    params.distinct = 0;
+    params.facets = vec![];
+    params.get_ranking_info = false;
+    params.ignore_plurals = ForLanguages::None;
     params.optional_filter = Filter::default();
     params
 }
@@ -140,41 +141,38 @@ fn first_after(segment: &Segment, cursor: &[u8]) -> u32 {
 /// Source: §4.2; C§8.3.
 pub fn search_facet(
     view: &ShardView,
-    settings: &Settings,
+    configuration: &Configuration,
     facet: &str,
     facet_query: &str,
     request: &SearchParams,
     limits: &SearchLimits,
     scratch: &mut Scratch,
 ) -> Result<FacetHits> {
+    let settings: &Settings = &configuration.settings;
     if !settings.index.attributes_for_faceting.iter().any(|a| a.path == facet && a.searchable) {
         return Err(Error::invalid(format!(
             "Cannot search in `{facet}` attribute, you need to add `searchable({facet})` to attributesForFaceting."
         )));
     }
-    let params = merged(settings, request);
+    let params = settings.effective(request);
     let analyzer = Analyzer::new(settings);
     let (matched, cut) = matching_sets(view, settings, &params, &analyzer, limits.deadline, scratch)?;
-    let typed = SearchParams {
-        query: Some(facet_query.to_string()),
-        advanced_syntax: None,
-        optional_words: None,
-        query_type: None,
+    let typed = Effective {
+        advanced_syntax: false,
+        optional_words: vec![],
+        query_type: QueryType::PrefixLast,
         ..params.clone()
     };
-    let words: Vec<Word> = words_of(&analyzer, settings, &typed).wanted;
-    let tags = Tags {
-        pre: params.highlight_pre_tag.as_deref().unwrap_or("<em>"),
-        post: params.highlight_post_tag.as_deref().unwrap_or("</em>"),
-    };
+    let words: Vec<Word> = words_of(&analyzer, settings, &typed, facet_query).wanted;
+    let tags = Tags { pre: &params.highlight_pre_tag, post: &params.highlight_post_tag };
     let hits = matching_values(
         settings,
         &pairs(view, &matched),
         facet,
         &analyzer,
         &words,
-        params.sort_facet_values_by.unwrap_or(FacetSort::Count),
-        params.max_facet_hits.unwrap_or(FACET_HITS).min(FACET_HITS_MAX) as usize,
+        params.sort_facet_values_by,
+        params.max_facet_hits as usize,
         &tags,
     );
     Ok(FacetHits { hits, exhaustive: !cut })
@@ -183,12 +181,12 @@ pub fn search_facet(
 fn matching_sets(
     view: &ShardView,
     settings: &Settings,
-    params: &SearchParams,
+    params: &Effective,
     analyzer: &Analyzer,
     deadline: Instant,
     scratch: &mut Scratch,
 ) -> Result<(Vec<Vec<u64>>, bool)> {
-    let words = words_of(analyzer, settings, params);
+    let words = words_of(analyzer, settings, params, &params.query);
     let plan = Plan { wants_set: true, limit: 0, deep: true, ..plan(settings, params, words, deadline)? };
     let fixed = plan.clone();
     let found = Prepared::new(view, settings, params, &fixed, scratch).run(&plan, TypoTolerance::On, scratch);
@@ -198,15 +196,17 @@ fn matching_sets(
 ///
 /// Everything else in the parameters is ignored (§4.3 deleteByQuery).
 pub fn matching_ids(view: &ShardView, settings: &Settings, request: &SearchParams) -> Result<Vec<String>> {
-    let params = SearchParams {
+    let selecting = SearchParams {
         filter: request.filter.clone(),
         around_lat_lng: request.around_lat_lng,
         around_radius: request.around_radius,
         minimum_around_radius: request.minimum_around_radius,
         inside_bounding_box: request.inside_bounding_box.clone(),
         inside_polygon: request.inside_polygon.clone(),
+        query: Some(String::new()),
         ..SearchParams::default()
     };
+    let params = settings.effective(&selecting);
     let deadline = Instant::now() + NO_DEADLINE;
     let mut scratch = Scratch::new();
     let analyzer = Analyzer::new(settings);

@@ -1,6 +1,7 @@
 //! The search library: analysis, index files, matching, ranking, filters, facets, rendering. Synchronous and pure.
 pub mod analysis;
 pub mod browse;
+pub mod configuration;
 pub mod facet;
 pub mod filter;
 pub mod index;
@@ -12,6 +13,7 @@ pub mod response;
 pub mod search;
 
 pub use browse::{browse, matching_ids, search_facet};
+pub use configuration::Configuration;
 pub use matching::scratch::Scratch;
 pub use response::render_record;
 pub use search::{SearchLimits, search};

@@ -2,10 +2,8 @@
 
 use crate::search::SearchLimits;
 use quorate_model::limits::HITS_PER_PAGE_MAX;
-use quorate_model::{SearchParams, SearchResults, Settings};
-
-/// Hits per page when nobody says otherwise (C§4.4).
-const HITS_PER_PAGE: u64 = 20;
+use quorate_model::settings::Effective;
+use quorate_model::{SearchResults, Settings};
 
 /// The stretch of hits that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,15 +22,15 @@ pub struct Page {
     limit: u64,
 }
 impl Page {
-    /// Reads the parameters, already completed by the settings.
-    pub fn new(settings: &Settings, params: &SearchParams, limits: &SearchLimits) -> Page {
+    /// Reads the parameters.
+    pub fn new(settings: &Settings, params: &Effective, limits: &SearchLimits) -> Page {
         let cap = match limits.max_hits_per_query {
             0 => HITS_PER_PAGE_MAX,
             cap => cap.min(HITS_PER_PAGE_MAX),
         };
-        let per_page = params.hits_per_page.unwrap_or(HITS_PER_PAGE);
+        let per_page = params.hits_per_page;
         let is_window = params.offset.is_some() || params.length.is_some();
-        let number = params.page.unwrap_or(0);
+        let number = params.page;
         let length = if is_window { params.length.unwrap_or(per_page) } else { per_page }.min(cap);
         let first = if is_window { params.offset.unwrap_or(0) } else { number.saturating_mul(length) };
         let limit = settings.index.pagination_limited_to;

@@ -4,20 +4,21 @@
 //! on 64,000 long records. Of it, showing long attributes costs more than finding the hits.
 
 use crate::analysis::Analyzer;
+use crate::configuration::Configuration;
 use crate::facet::{self, Listing, Matched};
 use crate::index::ShardView;
 use crate::matching::find::{Entry, Found, Prepared, sets_of};
 use crate::matching::scratch::Scratch;
 use crate::page::Page;
-use crate::query::merged::merged;
 use crate::query::plan::plan;
 use crate::query::words::words_of;
 use crate::query::{Plan, Word};
 use crate::ranking::distinct;
 use crate::response::hits::{Shown, render};
-use quorate_model::limits::{FACET_VALUES_MAX, PAGINATION_LIMIT_MAX};
-use quorate_model::params::{FacetSort, RemoveWords, TypoTolerance};
+use quorate_model::limits::PAGINATION_LIMIT_MAX;
+use quorate_model::params::{RemoveWords, TypoTolerance};
 use quorate_model::results::FacetCounts;
+use quorate_model::settings::Effective;
 use quorate_model::{Result, SearchParams, SearchResults, Settings};
 use std::time::Instant;
 
@@ -33,8 +34,6 @@ pub struct SearchLimits {
 }
 /// Words that removeWordsIfNoResults makes optional at most (C§4.6).
 const REMOVED_WORDS_MAX: usize = 5;
-/// Values of a facet when nobody says otherwise (C§4.3).
-const FACET_VALUES: u64 = 100;
 
 /// Runs one query on a shard.
 ///
@@ -42,24 +41,25 @@ const FACET_VALUES: u64 = 100;
 /// Source: C§4–C§9; the order of the steps is C§8.6.
 pub fn search(
     view: &ShardView,
-    settings: &Settings,
+    configuration: &Configuration,
     request: &SearchParams,
     limits: &SearchLimits,
     scratch: &mut Scratch,
 ) -> Result<SearchResults> {
-    let params = merged(settings, request);
+    let settings: &Settings = &configuration.settings;
+    let params = settings.effective(request);
     let analyzer = Analyzer::new(settings);
-    let words = words_of(&analyzer, settings, &params);
+    let words = words_of(&analyzer, settings, &params, &params.query);
     let mut plan = plan(settings, &params, words, limits.deadline)?;
     let page = Page::new(settings, &params, limits);
     let mut results = SearchResults { exhaustive_nb_hits: true, ..SearchResults::default() };
-    results.query = params.query.clone().unwrap_or_default();
+    results.query = params.query.clone();
     if page.is_out_of_reach() {
         page.describe(0, &mut results);
-        results.exhaustive_typo = (tolerance(&params) != TypoTolerance::Off).then_some(true);
+        results.exhaustive_typo = (params.typo_tolerance != TypoTolerance::Off).then_some(true);
         return Ok(results);
     }
-    let facets = facet::requested(&settings.index, params.facets.as_deref().unwrap_or_default());
+    let facets = facet::requested(&settings.index, &params.facets);
     let grouping = grouping(settings, &params);
     plan.wants_set = !facets.is_empty();
     plan.limit = needed(&page, &params, grouping.is_some());
@@ -83,51 +83,45 @@ pub fn search(
             (grouped_page(&groups, &page), groups.len() as u64)
         }
     };
-    results.facets = params
-        .facets
-        .as_ref()
-        .map(|_| count_facets(view, settings, &params, &facets, &matched, after_distinct.as_deref()));
+    results.facets = (!params.facets.is_empty())
+        .then(|| count_facets(view, settings, &params, &facets, &matched, after_distinct.as_deref()));
     matched.into_iter().for_each(|set| scratch.give(set));
     page.describe(nb_hits, &mut results);
     results.exhaustive_nb_hits = !found.count_cut;
     let skipped = !plan.deep && plan.words.iter().any(|word| word.edits > 1);
-    results.exhaustive_typo = (tolerance(&params) != TypoTolerance::Off)
+    results.exhaustive_typo = (params.typo_tolerance != TypoTolerance::Off)
         .then_some(!skipped && !found.order_cut && !found.count_cut);
     results.automatic_radius = prepared.automatic_radius;
     results.around_lat_lng = plan.geo.centre.map(|centre| format!("{},{}", centre.lat, centre.lng));
     results.query_after_removal = removed;
     results.parsed_query =
-        params.get_ranking_info.unwrap_or(false).then(|| joined(plan.words.iter().map(|w| w.text.as_str())));
+        params.get_ranking_info.then(|| joined(plan.words.iter().map(|w| w.text.as_str())));
     results.hits =
         render(view, settings, &params, limits, &analyzer, &plan, &prepared, &found.slots, &shown, scratch);
     Ok(results)
 }
-/// How typos are tolerated.
-pub(crate) fn tolerance(params: &SearchParams) -> TypoTolerance {
-    params.typo_tolerance.unwrap_or(TypoTolerance::On)
-}
 /// The attribute whose values may appear only so often, and how often.
-fn grouping<'a>(settings: &'a Settings, params: &SearchParams) -> Option<(&'a str, usize)> {
+fn grouping<'a>(settings: &'a Settings, params: &Effective) -> Option<(&'a str, usize)> {
     let attribute = settings.index.attribute_for_distinct.as_deref()?;
-    let most = params.distinct.unwrap_or(0);
+    let most = params.distinct;
     (most > 0).then_some((attribute, usize::from(most)))
 }
 /// How many of the best documents each segment must name.
-fn needed(page: &Page, params: &SearchParams, grouped: bool) -> usize {
-    let cut_by_typos = matches!(tolerance(params), TypoTolerance::Min | TypoTolerance::Strict);
+fn needed(page: &Page, params: &Effective, grouped: bool) -> usize {
+    let cut_by_typos = matches!(params.typo_tolerance, TypoTolerance::Min | TypoTolerance::Strict);
     if grouped || cut_by_typos { usize::MAX } else { page.end.min(PAGINATION_LIMIT_MAX) as usize }
 }
 /// Runs the plan until it finds something or no more words can be given up (C§4.6 removeWordsIfNoResults).
 fn find(
     prepared: &mut Prepared<'_>,
     plan: &mut Plan,
-    params: &SearchParams,
+    params: &Effective,
     page_length: u64,
     scratch: &mut Scratch,
 ) -> (Found, Option<String>) {
     let mut found = run(prepared, plan, params, page_length, scratch);
     let words = plan.words.len();
-    let mode = params.remove_words_if_no_results.unwrap_or(RemoveWords::None);
+    let mode = params.remove_words_if_no_results;
     let order: Vec<usize> = match mode {
         RemoveWords::None => vec![],
         RemoveWords::LastWords => (1..words).rev().collect(),
@@ -159,12 +153,12 @@ fn find(
 fn run(
     prepared: &mut Prepared<'_>,
     plan: &mut Plan,
-    params: &SearchParams,
+    params: &Effective,
     page_length: u64,
     scratch: &mut Scratch,
 ) -> Found {
     plan.deep = false;
-    let found = prepared.run(plan, tolerance(params), scratch);
+    let found = prepared.run(plan, params.typo_tolerance, scratch);
     if found.count >= page_length.max(1) || plan.words.iter().all(|word| word.edits < 2) {
         return found;
     }
@@ -172,7 +166,7 @@ fn run(
     if prepared.has_the_terms_of(plan, &found) {
         return found;
     }
-    prepared.run(plan, tolerance(params), scratch)
+    prepared.run(plan, params.typo_tolerance, scratch)
 }
 fn page_of<'a, T>(all: &'a [T], page: &Page) -> &'a [T] {
     let end = (page.end as usize).min(all.len());
@@ -188,28 +182,25 @@ fn grouped_page(groups: &[distinct::Group], page: &Page) -> Vec<Shown> {
     shown
 }
 /// Whether some facet is counted over what distinct leaves (C§8.1).
-fn faceting_after_distinct(settings: &Settings, params: &SearchParams, facets: &[String]) -> bool {
+fn faceting_after_distinct(settings: &Settings, params: &Effective, facets: &[String]) -> bool {
     let listed = &settings.index.attributes_for_faceting;
     let any = listed.iter().any(|facet| facet.after_distinct && facets.contains(&facet.path));
     any || all_after_distinct(params)
 }
 /// `facetingAfterDistinct`, which `min` and `strict` switch off (C§4.3).
-fn all_after_distinct(params: &SearchParams) -> bool {
-    let cut_by_typos = matches!(tolerance(params), TypoTolerance::Min | TypoTolerance::Strict);
-    params.faceting_after_distinct.unwrap_or(false) && !cut_by_typos
+fn all_after_distinct(params: &Effective) -> bool {
+    let cut_by_typos = matches!(params.typo_tolerance, TypoTolerance::Min | TypoTolerance::Strict);
+    params.faceting_after_distinct && !cut_by_typos
 }
 fn count_facets(
     view: &ShardView,
     settings: &Settings,
-    params: &SearchParams,
+    params: &Effective,
     facets: &[String],
     matched: &[Vec<u64>],
     after_distinct: Option<&[Vec<u64>]>,
 ) -> Vec<FacetCounts> {
-    let listing = Listing {
-        sort: params.sort_facet_values_by.unwrap_or(FacetSort::Count),
-        limit: params.max_values_per_facet.unwrap_or(FACET_VALUES).min(FACET_VALUES_MAX) as usize,
-    };
+    let listing = Listing { sort: params.sort_facet_values_by, limit: params.max_values_per_facet as usize };
     let pair = |sets| pairs(view, sets);
     let (before, after) = (pair(matched), after_distinct.map(pair));
     let all_after = all_after_distinct(params);

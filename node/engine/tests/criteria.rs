@@ -23,7 +23,7 @@ fn params(value: Value) -> SearchParams {
     SearchParams::from_json(value.as_object().unwrap()).unwrap()
 }
 fn ask(shard: &Shard, request: Value) -> SearchResults {
-    search(&shard.view, &shard.settings, &params(request), &limits(), &mut Scratch::new()).unwrap()
+    search(&shard.view, &shard.configuration, &params(request), &limits(), &mut Scratch::new()).unwrap()
 }
 fn hits(results: &SearchResults) -> Vec<Value> {
     results.hits.iter().map(|raw| serde_json::from_slice(raw).unwrap()).collect()
@@ -184,7 +184,9 @@ fn filters_select_records() {
         let found = ask(&shop, json!({"filters": filters}));
         assert_eq!(ids(&found), expected, "{filters}");
         assert_eq!(found.nb_hits as usize, expected.split_whitespace().count(), "{filters}");
-        let deleted = matching_ids(&shop.view, &shop.settings, &params(json!({"filters": filters}))).unwrap();
+        let deleted =
+            matching_ids(&shop.view, &shop.configuration.settings, &params(json!({"filters": filters})))
+                .unwrap();
         assert_eq!(deleted.join(" "), expected, "{filters}");
     }
     let scored = json!({"filters": "colors:red<score=1> OR brand:\"Mobile Phones\"<score=5>"});
@@ -217,7 +219,7 @@ fn facets_are_counted_and_searched() {
     let brand = &one.facets.as_ref().unwrap()[0];
     assert_eq!((brand.values.clone(), brand.complete), (vec![("Acme".to_string(), 1)], false));
     let facet = |query: &str, request: Value| -> Result<FacetHits> {
-        let (view, settings) = (&shop.view, &shop.settings);
+        let (view, settings) = (&shop.view, &shop.configuration);
         search_facet(view, settings, "brand", query, &params(request), &limits(), &mut Scratch::new())
     };
     for (query, request, expected) in [
@@ -231,7 +233,7 @@ fn facets_are_counted_and_searched() {
         let shown: Vec<String> = hits.iter().map(|(_, marked, count)| format!("{marked}:{count}")).collect();
         assert_eq!(shown.join(" "), expected, "{query}");
     }
-    let (view, settings) = (&shop.view, &shop.settings);
+    let (view, settings) = (&shop.view, &shop.configuration);
     let refused =
         search_facet(view, settings, "price", "", &params(json!({})), &limits(), &mut Scratch::new())
             .unwrap_err();
@@ -420,7 +422,7 @@ fn browse_walks_through_everything_once() {
         let request = params(request);
         let (mut seen, mut cursor): (Vec<(u64, String)>, Option<Vec<u8>>) = (vec![], None);
         for _ in 0..20 {
-            let (view, settings) = (&shard.view, &shard.settings);
+            let (view, settings) = (&shard.view, &shard.configuration);
             let page =
                 browse(view, settings, &request, cursor.as_deref(), &limits(), &mut Scratch::new()).unwrap();
             assert_eq!(page.nb_hits, expected);

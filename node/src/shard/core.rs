@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::index::{IndexState, IndexView};
 use bytes::Bytes;
+use quorate_engine::Configuration;
 use quorate_engine::index::{MergeGoal, MergeState, Payload, ShardWriter, WriterOptions};
 use quorate_model::record::{PartialOutcome, apply_partial};
 use quorate_model::{RecordOp, SearchParams, Settings};
@@ -159,7 +160,8 @@ impl ShardCore {
     /// Shows reads everything carried out so far.
     pub fn publish(&mut self) -> Result<()> {
         let shard = self.writer.publish().map_err(|e| self.engine(e))?;
-        self.state.publish(IndexView { settings: self.settings.clone(), shard });
+        self.state
+            .publish(IndexView { configuration: Configuration { settings: self.settings.clone() }, shard });
         self.unpublished_since = None;
         self.state.progress.published(self.ticket);
         Ok(())

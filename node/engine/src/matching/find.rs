@@ -12,7 +12,8 @@ use crate::ranking::context::{Groups, SegmentContext};
 use crate::ranking::evaluate::{Evaluator, PositionRules};
 use crate::ranking::geo::{self, NOWHERE};
 use quorate_model::params::{ExactOnSingleWord, TypoTolerance};
-use quorate_model::{Filter, SearchParams, Settings};
+use quorate_model::settings::Effective;
+use quorate_model::{Filter, Settings};
 use std::cmp::Ordering;
 use std::time::Instant;
 
@@ -58,12 +59,11 @@ impl<'a> Prepared<'a> {
     pub fn new(
         view: &'a ShardView,
         settings: &Settings,
-        params: &SearchParams,
+        params: &Effective,
         plan: &'a Plan,
         scratch: &mut Scratch,
     ) -> Self {
-        let summing =
-            if params.sum_or_filters_scores.unwrap_or(false) { Summing::All } else { Summing::Highest };
+        let summing = if params.sum_or_filters_scores { Summing::All } else { Summing::Highest };
         let mut prepared = Prepared { view, contexts: vec![], automatic_radius: None, is_late: false };
         for segment in view.segments() {
             let metres = plan.geo.centre.map(|centre| geo::distances(segment, centre));

@@ -1,5 +1,4 @@
 //! What does a request ask for? Words, phrases, exclusions and everything the segments need to answer.
-pub mod merged;
 pub mod plan;
 pub mod words;
 

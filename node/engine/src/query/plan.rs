@@ -5,9 +5,8 @@ use crate::ranking::evaluate::PositionRules;
 use crate::ranking::geo::GeoQuery;
 use crate::ranking::key::{Grouping, Layout, acting_order};
 use quorate_model::limits::QUERY_WORDS_MAX;
-use quorate_model::params::ExactOnSingleWord;
-use quorate_model::settings::{Criterion, IndexSettings};
-use quorate_model::{Error, Result, SearchParams, Settings};
+use quorate_model::settings::{Criterion, Effective, IndexSettings};
+use quorate_model::{Error, Result, Settings};
 use std::time::Instant;
 
 /// A query, ready to run on segments.
@@ -42,7 +41,7 @@ pub struct Plan {
 pub const BUDGET: u64 = 100_000;
 
 /// Lays out ranking and rules for the words.
-pub fn plan(settings: &Settings, params: &SearchParams, words: Words, deadline: Instant) -> Result<Plan> {
+pub fn plan(settings: &Settings, params: &Effective, words: Words, deadline: Instant) -> Result<Plan> {
     debug_assert!(words.wanted.len() <= QUERY_WORDS_MAX);
     let order = ranking_order(&settings.index.ranking, params);
     let grouping = Grouping::of(&order, settings.index.custom_ranking.len());
@@ -62,10 +61,10 @@ pub fn plan(settings: &Settings, params: &SearchParams, words: Words, deadline: 
     })
 }
 /// The criteria in acting order; `min` and `strict` put typos first (C§4.5).
-fn ranking_order(ranking: &[Criterion], params: &SearchParams) -> Vec<Criterion> {
+fn ranking_order(ranking: &[Criterion], params: &Effective) -> Vec<Criterion> {
     use quorate_model::params::TypoTolerance::{Min, Off, On, Strict};
     let mut order = acting_order(ranking);
-    match params.typo_tolerance.unwrap_or(On) {
+    match params.typo_tolerance {
         Min | Strict => {
             order.retain(|criterion| *criterion != Criterion::Typo);
             order.insert(0, Criterion::Typo);
@@ -84,18 +83,18 @@ fn attribute_bits(settings: &IndexSettings, paths: &[String]) -> u32 {
 pub fn covers(parent: &str, path: &str) -> bool {
     path.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
-fn position_rules(settings: &Settings, params: &SearchParams, order: &[Criterion]) -> Result<PositionRules> {
+fn position_rules(settings: &Settings, params: &Effective, order: &[Criterion]) -> Result<PositionRules> {
     let index = &settings.index;
     let all_but = |paths: &[String]| !attribute_bits(index, paths);
-    let searched = match params.restrict_searchable_attributes.as_deref() {
-        None | Some([]) => u32::MAX,
-        Some(paths) => {
+    let searched = match params.restrict_searchable_attributes.as_slice() {
+        [] => u32::MAX,
+        paths => {
             check_restriction(index, paths)?;
             attribute_bits(index, paths)
         }
     };
     let place = |wanted: &Criterion| order.iter().position(|criterion| criterion == wanted);
-    let by_proximity = params.attribute_criteria_computed_by_min_proximity.unwrap_or(false);
+    let by_proximity = params.attribute_criteria_computed_by_min_proximity;
     let attribute_first = match (place(&Criterion::Attribute), place(&Criterion::Proximity)) {
         (Some(attribute), Some(proximity)) => attribute < proximity,
         (_, None) => true,
@@ -103,9 +102,9 @@ fn position_rules(settings: &Settings, params: &SearchParams, order: &[Criterion
     };
     Ok(PositionRules {
         searched,
-        typos: all_but(params.disable_typo_tolerance_on_attributes.as_deref().unwrap_or_default()),
+        typos: all_but(&params.disable_typo_tolerance_on_attributes),
         prefixes: all_but(&index.disable_prefix_on_attributes),
-        exact: all_but(params.disable_exact_on_attributes.as_deref().unwrap_or_default()),
+        exact: all_but(&params.disable_exact_on_attributes),
         unordered: index
             .searchable_attributes
             .iter()
@@ -113,8 +112,8 @@ fn position_rules(settings: &Settings, params: &SearchParams, order: &[Criterion
             .fold(0, |bits, attribute| bits | 1 << attribute.priority.min(31)),
         attributes_rank: !index.searchable_attributes.is_empty(),
         attribute_of_all_matches: attribute_first && !by_proximity,
-        min_proximity: u32::from(params.min_proximity.unwrap_or(1)),
-        exact_on_single_word: params.exact_on_single_word_query.unwrap_or(ExactOnSingleWord::Attribute),
+        min_proximity: u32::from(params.min_proximity),
+        exact_on_single_word: params.exact_on_single_word_query,
     })
 }
 fn check_restriction(index: &IndexSettings, paths: &[String]) -> Result<()> {

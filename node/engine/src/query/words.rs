@@ -1,9 +1,10 @@
 //! Which words does the query text consist of, and how may each of them match?
 
 use crate::analysis::{Analyzer, TokenKind, TokenOptions, is_ideographic};
+use quorate_model::Settings;
 use quorate_model::limits::QUERY_WORDS_MAX;
 use quorate_model::params::{QueryType, TypoTolerance};
-use quorate_model::{SearchParams, Settings};
+use quorate_model::settings::Effective;
 
 /// One query word.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,10 +38,9 @@ struct Piece<'a> {
     excluded: bool,
 }
 
-/// Takes the query apart as the parameters say.
-pub fn words_of(analyzer: &Analyzer, settings: &Settings, params: &SearchParams) -> Words {
-    let query = params.query.as_deref().unwrap_or_default();
-    let pieces = if params.advanced_syntax.unwrap_or(false) {
+/// Takes a query text apart as the parameters say.
+pub fn words_of(analyzer: &Analyzer, settings: &Settings, params: &Effective, query: &str) -> Words {
+    let pieces = if params.advanced_syntax {
         pieces(query)
     } else {
         vec![Piece { text: query, phrase: false, excluded: false }]
@@ -69,13 +69,13 @@ pub fn words_of(analyzer: &Analyzer, settings: &Settings, params: &SearchParams)
     for (i, word) in words.wanted.iter_mut().enumerate() {
         let free = word.prefix;
         word.prefix = free
-            && match params.query_type.unwrap_or(QueryType::PrefixLast) {
+            && match params.query_type {
                 QueryType::PrefixLast => i + 1 == last && open_end,
                 QueryType::PrefixAll => true,
                 QueryType::PrefixNone => false,
             };
     }
-    for optional in params.optional_words.iter().flatten() {
+    for optional in &params.optional_words {
         for text in normalised(analyzer, optional) {
             for word in words.wanted.iter_mut().filter(|word| word.text == text) {
                 word.optional = true;
@@ -109,10 +109,10 @@ fn fixed_words(texts: Vec<String>) -> Vec<Word> {
     };
     texts.into_iter().enumerate().map(fixed).collect()
 }
-fn free_word(analyzer: &Analyzer, settings: &Settings, params: &SearchParams, text: String) -> Word {
+fn free_word(analyzer: &Analyzer, settings: &Settings, params: &Effective, text: String) -> Word {
     let chars: Vec<char> = text.chars().collect();
     let exactly = |listed: &String| normalised(analyzer, listed).contains(&text);
-    let tolerant = match params.typo_tolerance.unwrap_or(TypoTolerance::On) {
+    let tolerant = match params.typo_tolerance {
         TypoTolerance::On | TypoTolerance::Min | TypoTolerance::Strict => true,
         TypoTolerance::Off => false,
     };
@@ -120,14 +120,14 @@ fn free_word(analyzer: &Analyzer, settings: &Settings, params: &SearchParams, te
     let length = chars.len() as u64;
     let edits = if !tolerant
         || chars.iter().any(|&c| is_ideographic(c))
-        || (numeric && !params.allow_typos_on_numeric_tokens.unwrap_or(true))
+        || (numeric && !params.allow_typos_on_numeric_tokens)
         || settings.index.disable_typo_tolerance_on_words.iter().any(exactly)
     {
         0
-    } else if length >= params.min_word_size_for_2_typos.unwrap_or(8) {
+    } else if length >= params.min_word_size_for_2_typos {
         2
     } else {
-        u8::from(length >= params.min_word_size_for_1_typo.unwrap_or(4))
+        u8::from(length >= params.min_word_size_for_1_typo)
     };
     Word { text, chars, prefix: true, edits, optional: false, follows: false }
 }

@@ -2,8 +2,8 @@
 
 use crate::index::Segment;
 use crate::matching::bits;
-use quorate_model::SearchParams;
 use quorate_model::params::{AroundRadius, LatLng};
+use quorate_model::settings::Effective;
 use std::time::Instant;
 
 /// Mean radius of the Earth in metres.
@@ -33,7 +33,7 @@ pub struct GeoQuery {
 }
 impl GeoQuery {
     /// Boxes go before polygons, both before a centre (C§4.7).
-    pub fn new(params: &SearchParams) -> GeoQuery {
+    pub fn new(params: &Effective) -> GeoQuery {
         let mut query = GeoQuery::default();
         if let Some(boxes) = params.inside_bounding_box.as_ref().filter(|b| !b.is_empty()) {
             query.boxes = boxes.clone();
@@ -43,7 +43,7 @@ impl GeoQuery {
             query.centre = Some(centre);
             query.radius = params.around_radius;
             query.radius_min = params.minimum_around_radius.unwrap_or(0);
-            query.precision = params.around_precision.clone().unwrap_or_default();
+            query.precision = params.around_precision.clone();
         }
         query
     }

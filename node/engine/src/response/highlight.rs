@@ -8,7 +8,8 @@ use super::paths::{Part, descend, part_of, part_without};
 use crate::analysis::{Analyzer, TokenOptions};
 use crate::query::Word;
 use crate::query::plan::covers;
-use quorate_model::{SearchParams, Settings};
+use quorate_model::Settings;
+use quorate_model::settings::Effective;
 
 /// Words of a snippet when the request names no number.
 const SNIPPET_WORDS: usize = 10;
@@ -36,8 +37,8 @@ enum Form {
     Snippet,
 }
 impl Showing {
-    /// Reads the parameters, already completed by the settings.
-    pub fn new(settings: &Settings, params: &SearchParams, sees_unretrievable: bool) -> Showing {
+    /// Reads the parameters.
+    pub fn new(settings: &Settings, params: &Effective, sees_unretrievable: bool) -> Showing {
         let index = &settings.index;
         let searchable: Vec<String> = index.searchable_attributes.iter().map(|a| a.path.clone()).collect();
         let highlight = match &params.attributes_to_highlight {
@@ -45,10 +46,10 @@ impl Showing {
             None if searchable.is_empty() => vec!["*".to_string()],
             None => searchable.clone(),
         };
-        let snippet = params.attributes_to_snippet.iter().flatten().map(|entry| snippet_entry(entry));
-        let escaped = |text: Option<&String>, default: &str| {
+        let snippet = params.attributes_to_snippet.iter().map(|entry| snippet_entry(entry));
+        let escaped = |text: &str| {
             let mut out = vec![];
-            json::escape(text.map_or(default, String::as_str), &mut out);
+            json::escape(text, &mut out);
             out
         };
         let object_id = |list: &[String]| list.iter().any(|path| path == "objectID");
@@ -57,10 +58,10 @@ impl Showing {
             snippet: snippet.collect(),
             hidden: if sees_unretrievable { vec![] } else { index.unretrievable_attributes.clone() },
             camel_case: index.camel_case_attributes.clone(),
-            pre: escaped(params.highlight_pre_tag.as_ref(), "<em>"),
-            post: escaped(params.highlight_post_tag.as_ref(), "</em>"),
-            ellipsis: escaped(params.snippet_ellipsis_text.as_ref(), "…"),
-            only_matching_elements: params.restrict_highlight_and_snippet_arrays.unwrap_or(false),
+            pre: escaped(&params.highlight_pre_tag),
+            post: escaped(&params.highlight_post_tag),
+            ellipsis: escaped(&params.snippet_ellipsis_text),
+            only_matching_elements: params.restrict_highlight_and_snippet_arrays,
             highlight,
             searchable,
         }

@@ -14,8 +14,9 @@ use crate::query::Plan;
 use crate::ranking::evaluate::Evaluator;
 use crate::ranking::geo;
 use crate::search::SearchLimits;
+use quorate_model::Settings;
 use quorate_model::results::Hits;
-use quorate_model::{SearchParams, Settings};
+use quorate_model::settings::Effective;
 
 /// A hit of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +31,7 @@ pub struct Shown {
 pub fn render(
     view: &ShardView,
     settings: &Settings,
-    params: &SearchParams,
+    params: &Effective,
     limits: &SearchLimits,
     analyzer: &Analyzer,
     plan: &Plan,
@@ -39,10 +40,9 @@ pub fn render(
     shown: &[Shown],
     scratch: &mut Scratch,
 ) -> Hits {
-    let selection =
-        Selection::new(settings, params.attributes_to_retrieve.as_deref(), limits.sees_unretrievable);
+    let selection = Selection::new(settings, Some(&params.attributes_to_retrieve), limits.sees_unretrievable);
     let showing = Showing::new(settings, params, limits.sees_unretrievable);
-    let ranking = match params.get_ranking_info.unwrap_or(false) {
+    let ranking = match params.get_ranking_info {
         true => RankingDetails::Shown,
         false => RankingDetails::Hidden,
     };

@@ -272,8 +272,8 @@ mod tests {
         for (query, text, end) in
             [("lantrn", "lantern", 7), ("lante", "lantern", 5), ("lamte", "lantern", 5), ("lampe", "lamp", 4)]
         {
-            let params = SearchParams { query: Some(query.to_string()), ..SearchParams::default() };
-            let words = words_of(&analyzer, &settings, &params).wanted;
+            let params = settings.effective(&SearchParams::default());
+            let words = words_of(&analyzer, &settings, &params, query).wanted;
             let mut marker = Marker::new(&settings, &analyzer, &words, false);
             marker.mark(text, TokenOptions::default(), &[2]);
             assert_eq!(marker.marks.marked, [(0, end)], "{query}");
@@ -284,9 +284,8 @@ mod tests {
     fn the_short_way_finds_what_the_analyzer_finds() {
         let settings = Settings::default();
         let analyzer = Analyzer::new(&settings);
-        let params =
-            SearchParams { query: Some("dont libary 3 c x11".to_string()), ..SearchParams::default() };
-        let words = words_of(&analyzer, &settings, &params).wanted;
+        let params = settings.effective(&SearchParams::default());
+        let words = words_of(&analyzer, &settings, &params, "dont libary 3 c x11").wanted;
         let typos = vec![2; words.len()];
         for text in [
             "",

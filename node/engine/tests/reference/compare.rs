@@ -26,7 +26,7 @@ pub fn compare_seed(seed: u64, tally: &mut Tally) {
     let records = surviving(&case);
     for (number, query) in case.queries.iter().enumerate() {
         let page_length = query.params.get("hitsPerPage").and_then(Value::as_u64).unwrap_or(20);
-        let expected = Ranker::new(&shard.settings, query).answer(&records, page_length);
+        let expected = Ranker::new(&shard.configuration.settings, query).answer(&records, page_length);
         for thresholds in [
             Thresholds::default(),
             Thresholds { list: 0, single: 0, tiers: 0 },
@@ -74,7 +74,7 @@ fn engine_answer(shard: &Shard, query: &Query, thresholds: Thresholds) -> Search
     };
     let mut scratch = Scratch::new();
     scratch.thresholds = thresholds;
-    search(&shard.view, &shard.settings, &params, &limits, &mut scratch).expect("the query is valid")
+    search(&shard.view, &shard.configuration, &params, &limits, &mut scratch).expect("the query is valid")
 }
 /// The parts of an answer that both sides know, as one value.
 fn describe(results: &SearchResults) -> Value {

@@ -1,5 +1,6 @@
 //! A shard in a temporary folder, filled with records.
 
+use quorate_engine::Configuration;
 use quorate_engine::index::{ShardView, ShardWriter, WriterOptions};
 use quorate_model::Settings;
 use quorate_store::files::RealFiles;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 /// A published shard; its folder lives as long as it does.
 pub struct Shard {
     pub view: Arc<ShardView>,
-    pub settings: Arc<Settings>,
+    pub configuration: Configuration,
     _writer: ShardWriter,
     _folder: tempfile::TempDir,
 }
@@ -30,6 +31,11 @@ impl Shard {
             writer.publish().unwrap();
             rest = later;
         }
-        Shard { view: writer.publish().unwrap(), settings, _writer: writer, _folder: folder }
+        Shard {
+            view: writer.publish().unwrap(),
+            configuration: Configuration { settings },
+            _writer: writer,
+            _folder: folder,
+        }
     }
 }

@@ -2,13 +2,16 @@
 
 use super::lenient::{self, choice, count, loose_flag, shapes, whole};
 use super::{
-    AroundRadius, ExactOnSingleWord, FacetSort, QueryType, RemoveWords, SearchParams, TypoTolerance,
+    AlternativesAsExact, AroundRadius, ExactOnSingleWord, FacetSort, ForLanguages, QueryType, RemoveWords,
+    SearchParams, SyntaxFeatures, TypoTolerance,
 };
 use crate::error::{Error, Result};
 use crate::filter::{Filter, Items, parse_filters, parse_items};
 use crate::limits::{CURSOR_BYTES_MAX, FACET_VALUES_MAX, POLYGON_POINTS_MAX, POLYGONS_POINTS_MAX};
 use serde_json::Value;
 
+/// Contexts of one query (C§4.6).
+const RULE_CONTEXTS_MAX: usize = 10;
 /// Distances within which records count as equally far at the finest (C§7.3).
 const PRECISION_METRES_MIN: u64 = 10;
 
@@ -126,6 +129,64 @@ pub(crate) fn exact_on_single_word_query(params: &mut SearchParams, name: &str, 
             ],
         )?,
     });
+    Ok(())
+}
+
+pub(crate) fn ignore_plurals(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
+    params.ignore_plurals = Some(for_languages(name, value)?);
+    Ok(())
+}
+
+pub(crate) fn remove_stop_words(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
+    params.remove_stop_words = Some(for_languages(name, value)?);
+    Ok(())
+}
+
+fn for_languages(name: &str, value: &Value) -> Result<ForLanguages> {
+    Ok(match loose_flag(value) {
+        Some(true) => ForLanguages::Query,
+        Some(false) => ForLanguages::None,
+        None => match lenient::list(name, value) {
+            Ok(listed) if listed.is_empty() => ForLanguages::None,
+            Ok(listed) => ForLanguages::Listed(listed),
+            Err(_) => return Err(Error::parameter(name, "boolean or array of strings")),
+        },
+    })
+}
+
+pub(crate) fn advanced_syntax_features(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
+    let [exact_phrase, exclude_words] = subset(name, value, ["exactPhrase", "excludeWords"])?;
+    params.advanced_syntax_features = Some(SyntaxFeatures { exact_phrase, exclude_words });
+    Ok(())
+}
+
+pub(crate) fn alternatives_as_exact(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
+    let names = ["ignorePlurals", "singleWordSynonym", "multiWordsSynonym", "ignoreConjugations"];
+    let [plurals, single_word_synonyms, multi_word_synonyms, conjugations] = subset(name, value, names)?;
+    params.alternatives_as_exact =
+        Some(AlternativesAsExact { plurals, single_word_synonyms, multi_word_synonyms, conjugations });
+    Ok(())
+}
+
+/// Which of the names a list holds; nothing else may be in it.
+fn subset<const N: usize>(name: &str, value: &Value, names: [&str; N]) -> Result<[bool; N]> {
+    let wrong = || {
+        let quoted: Vec<_> = names.iter().map(|name| format!("\"{name}\"")).collect();
+        Error::parameter(name, &format!("array of strings among {}", quoted.join(", ")))
+    };
+    let listed = lenient::list(name, value).map_err(|_| wrong())?;
+    if listed.iter().any(|entry| !names.contains(&entry.as_str())) {
+        return Err(wrong());
+    }
+    Ok(names.map(|name| listed.iter().any(|entry| entry == name)))
+}
+
+pub(crate) fn rule_contexts(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
+    let contexts = lenient::list(name, value)?;
+    if contexts.len() > RULE_CONTEXTS_MAX {
+        return Err(Error::parameter(name, "array of at most 10 strings"));
+    }
+    params.rule_contexts = Some(contexts);
     Ok(())
 }
 

@@ -55,6 +55,32 @@ pub enum FacetSort {
     Count,
     Alpha,
 }
+/// For which languages something is on: `ignorePlurals`, `removeStopWords` (C§4.5).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ForLanguages {
+    /// Off.
+    None,
+    /// `true`: the query languages, or all that are supported.
+    Query,
+    /// The languages listed.
+    Listed(Vec<String>),
+}
+/// `advancedSyntaxFeatures` (C§4.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct SyntaxFeatures {
+    pub exact_phrase: bool,
+    pub exclude_words: bool,
+}
+/// `alternativesAsExact` (C§4.6): which alternatives of a query word count as exact matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct AlternativesAsExact {
+    pub plurals: bool,
+    pub single_word_synonyms: bool,
+    pub multi_word_synonyms: bool,
+    pub conjugations: bool,
+}
 /// `aroundRadius` (C§4.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AroundRadius {
@@ -73,7 +99,7 @@ pub struct LatLng {
 /// What a request or the settings of an index say about one search.
 ///
 /// The same struct holds the query-time values of the settings, so the effective value of a member is
-/// `request.x.or(settings.params.x)` and then the default of the table in `settings::table`.
+/// `request.x.or(settings.params.x)` and then the default of the table: `Settings::effective` resolves them all.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs)]
 pub struct SearchParams {
@@ -83,6 +109,7 @@ pub struct SearchParams {
     // ranking
     pub min_proximity: Option<u8>,
     pub attribute_criteria_computed_by_min_proximity: Option<bool>,
+    pub relevancy_strictness: Option<u64>,
     // filtering and faceting
     /// `filters`, `facetFilters`, `numericFilters` and `tagFilters`, conjoined.
     pub filter: Filter,
@@ -108,16 +135,25 @@ pub struct SearchParams {
     pub min_word_size_for_2_typos: Option<u64>,
     pub allow_typos_on_numeric_tokens: Option<bool>,
     pub disable_typo_tolerance_on_attributes: Option<Vec<String>>,
+    pub decompound_query: Option<bool>,
+    pub query_languages: Option<Vec<String>>,
+    pub natural_languages: Option<Vec<String>>,
+    pub ignore_plurals: Option<ForLanguages>,
+    pub remove_stop_words: Option<ForLanguages>,
     // query strategy
     pub query: Option<String>,
+    pub similar_query: Option<String>,
     pub query_type: Option<QueryType>,
     pub remove_words_if_no_results: Option<RemoveWords>,
     pub advanced_syntax: Option<bool>,
+    pub advanced_syntax_features: Option<SyntaxFeatures>,
     pub optional_words: Option<Vec<String>>,
     pub exact_on_single_word_query: Option<ExactOnSingleWord>,
+    pub alternatives_as_exact: Option<AlternativesAsExact>,
     pub disable_exact_on_attributes: Option<Vec<String>>,
     pub synonyms: Option<bool>,
     pub enable_rules: Option<bool>,
+    pub rule_contexts: Option<Vec<String>>,
     // highlighting
     pub attributes_to_highlight: Option<Vec<String>>,
     pub attributes_to_snippet: Option<Vec<String>>,
@@ -125,6 +161,7 @@ pub struct SearchParams {
     pub highlight_post_tag: Option<String>,
     pub snippet_ellipsis_text: Option<String>,
     pub restrict_highlight_and_snippet_arrays: Option<bool>,
+    pub replace_synonyms_in_highlight: Option<bool>,
     // geo
     pub around_lat_lng: Option<LatLng>,
     pub around_radius: Option<AroundRadius>,
@@ -141,6 +178,7 @@ pub struct SearchParams {
     pub click_analytics: Option<bool>,
     pub user_token: Option<String>,
     pub rendering_content: Option<Value>,
+    pub explain: Option<Vec<String>>,
     /// Position of an earlier browse answer.
     pub cursor: Option<String>,
     /// Accepted parameters that act elsewhere or not at all (analytics, languages, personalisation …), as given.

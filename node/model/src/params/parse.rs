@@ -176,21 +176,11 @@ fn is_no_value(row: &Row, value: &Value) -> bool {
 /// Checks a value that no typed member holds and brings it into the form of the table.
 pub(crate) fn kept(form: Form, name: &str, value: &Value) -> Result<Value> {
     let wrong = || Error::parameter(name, &form.words());
-    let list = |value: &Value| lenient::list(name, value).map(Value::from);
     match form {
         Form::Flag => lenient::flag(name, value).map(Value::Bool),
-        Form::FlagOrList => match lenient::loose_flag(value) {
-            Some(flag) => Ok(Value::Bool(flag)),
-            None => list(value).map_err(|_| wrong()),
-        },
         Form::Count(min, max) => lenient::count(name, value, min, max).map(Value::from),
         Form::Text => lenient::text(name, value).map(Value::String),
-        Form::List => list(value),
-        Form::Subset(names) => {
-            let entries = lenient::list(name, value)?;
-            let known = entries.iter().all(|entry| names.contains(&entry.as_str()));
-            if known { Ok(Value::from(entries)) } else { Err(wrong()) }
-        }
+        Form::List => lenient::list(name, value).map(Value::from),
         Form::Choice(names) => match value.as_str() {
             Some(text) if names.contains(&text) => Ok(value.clone()),
             _ => Err(wrong()),

@@ -47,7 +47,7 @@ fn c2_scalars_and_lists_are_taken_leniently() {
     assert_eq!(params.response_fields, Some(vec!["hits".to_owned(), "nbHits".to_owned()]));
     assert_eq!(params.attributes_to_retrieve, Some(vec![]));
     assert_eq!((params.distinct, params.typo_tolerance), (Some(1), Some(TypoTolerance::Min)));
-    assert_eq!(params.other["ignorePlurals"], json!(true));
+    assert_eq!(params.ignore_plurals, Some(ForLanguages::Query));
     assert_eq!(params.query, None);
     let old = SearchParams::from_url_encoded(
         "tagFilters=&insideBoundingBox=null&query=null&removeWordsIfNoResults=LastWords",

@@ -161,7 +161,7 @@ fn translated(row: &Row, value: &Value) -> Value {
 
 /// Whether the value of a row must be a list of strings.
 fn is_list(row: &Row) -> bool {
-    matches!(row.target, Target::List(_) | Target::IndexList(..) | Target::Kept(Form::List | Form::Subset(_)))
+    matches!(row.target, Target::List(_) | Target::IndexList(..) | Target::Kept(Form::List))
 }
 
 /// The rules of C§4.9 about single strings and empty strings.

@@ -4,7 +4,8 @@ use super::Settings;
 use super::table::ROWS;
 use crate::filter::Filter;
 use crate::params::{
-    AroundRadius, ExactOnSingleWord, FacetSort, LatLng, QueryType, RemoveWords, SearchParams, TypoTolerance,
+    AlternativesAsExact, AroundRadius, ExactOnSingleWord, FacetSort, ForLanguages, LatLng, QueryType,
+    RemoveWords, SearchParams, SyntaxFeatures, TypoTolerance,
 };
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -17,6 +18,8 @@ pub struct Effective {
     pub restrict_searchable_attributes: Vec<String>,
     pub min_proximity: u8,
     pub attribute_criteria_computed_by_min_proximity: bool,
+    /// 0 to 100.
+    pub relevancy_strictness: u64,
     /// `filters`, `facetFilters`, `numericFilters` and `tagFilters`, conjoined.
     pub filter: Filter,
     /// `optionalFilters`: never removes hits.
@@ -41,15 +44,24 @@ pub struct Effective {
     pub min_word_size_for_2_typos: u64,
     pub allow_typos_on_numeric_tokens: bool,
     pub disable_typo_tolerance_on_attributes: Vec<String>,
+    pub decompound_query: bool,
+    pub query_languages: Vec<String>,
+    pub natural_languages: Vec<String>,
+    pub ignore_plurals: ForLanguages,
+    pub remove_stop_words: ForLanguages,
     pub query: String,
+    pub similar_query: String,
     pub query_type: QueryType,
     pub remove_words_if_no_results: RemoveWords,
     pub advanced_syntax: bool,
+    pub advanced_syntax_features: SyntaxFeatures,
     pub optional_words: Vec<String>,
     pub exact_on_single_word_query: ExactOnSingleWord,
+    pub alternatives_as_exact: AlternativesAsExact,
     pub disable_exact_on_attributes: Vec<String>,
     pub synonyms: bool,
     pub enable_rules: bool,
+    pub rule_contexts: Vec<String>,
     /// `None` = every searchable attribute.
     pub attributes_to_highlight: Option<Vec<String>>,
     pub attributes_to_snippet: Vec<String>,
@@ -57,6 +69,7 @@ pub struct Effective {
     pub highlight_post_tag: String,
     pub snippet_ellipsis_text: String,
     pub restrict_highlight_and_snippet_arrays: bool,
+    pub replace_synonyms_in_highlight: bool,
     pub around_lat_lng: Option<LatLng>,
     /// `None` = automatic.
     pub around_radius: Option<AroundRadius>,
@@ -72,6 +85,8 @@ pub struct Effective {
     pub click_analytics: bool,
     pub user_token: Option<String>,
     pub rendering_content: Option<Value>,
+    /// Names of the explanations asked for (C§8.9).
+    pub explain: Vec<String>,
     /// Position of an earlier browse answer.
     pub cursor: Option<String>,
     /// Accepted parameters that act elsewhere or not at all: those of the settings, overridden by the request.
@@ -117,6 +132,7 @@ impl Settings {
             attribute_criteria_computed_by_min_proximity: resolved!(
                 attribute_criteria_computed_by_min_proximity
             ),
+            relevancy_strictness: resolved!(relevancy_strictness),
             filter: request.filter.clone(),
             optional_filter: request.optional_filter.clone(),
             sum_or_filters_scores: resolved!(sum_or_filters_scores),
@@ -135,21 +151,31 @@ impl Settings {
             min_word_size_for_2_typos: resolved!(min_word_size_for_2_typos),
             allow_typos_on_numeric_tokens: resolved!(allow_typos_on_numeric_tokens),
             disable_typo_tolerance_on_attributes: resolved!(disable_typo_tolerance_on_attributes),
+            decompound_query: resolved!(decompound_query),
+            query_languages: resolved!(query_languages),
+            natural_languages: resolved!(natural_languages),
+            ignore_plurals: resolved!(ignore_plurals),
+            remove_stop_words: resolved!(remove_stop_words),
             query: resolved!(query),
+            similar_query: resolved!(similar_query),
             query_type: resolved!(query_type),
             remove_words_if_no_results: resolved!(remove_words_if_no_results),
             advanced_syntax: resolved!(advanced_syntax),
+            advanced_syntax_features: resolved!(advanced_syntax_features),
             optional_words: resolved!(optional_words),
             exact_on_single_word_query: resolved!(exact_on_single_word_query),
+            alternatives_as_exact: resolved!(alternatives_as_exact),
             disable_exact_on_attributes: resolved!(disable_exact_on_attributes),
             synonyms: resolved!(synonyms),
             enable_rules: resolved!(enable_rules),
+            rule_contexts: resolved!(rule_contexts),
             attributes_to_highlight: optional!(attributes_to_highlight),
             attributes_to_snippet: resolved!(attributes_to_snippet),
             highlight_pre_tag: resolved!(highlight_pre_tag),
             highlight_post_tag: resolved!(highlight_post_tag),
             snippet_ellipsis_text: resolved!(snippet_ellipsis_text),
             restrict_highlight_and_snippet_arrays: resolved!(restrict_highlight_and_snippet_arrays),
+            replace_synonyms_in_highlight: resolved!(replace_synonyms_in_highlight),
             around_lat_lng: optional!(around_lat_lng),
             around_radius: optional!(around_radius),
             minimum_around_radius: optional!(minimum_around_radius),
@@ -161,6 +187,7 @@ impl Settings {
             click_analytics: resolved!(click_analytics),
             user_token: optional!(user_token),
             rendering_content: optional!(rendering_content),
+            explain: resolved!(explain),
             cursor: optional!(cursor),
             other,
         }

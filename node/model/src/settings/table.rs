@@ -38,16 +38,12 @@ impl Place {
 pub enum Form {
     /// A boolean.
     Flag,
-    /// A boolean or a list of strings.
-    FlagOrList,
     /// A whole number in a closed range.
     Count(u64, u64),
     /// A string of at most 512 bytes.
     Text,
     /// A list of strings.
     List,
-    /// A list whose entries are all among these.
-    Subset(&'static [&'static str]),
     /// One of these strings.
     Choice(&'static [&'static str]),
     /// A JSON object.
@@ -155,11 +151,9 @@ impl Form {
     pub fn words(self) -> String {
         match self {
             Form::Flag => "boolean".to_owned(),
-            Form::FlagOrList => "boolean or array of strings".to_owned(),
             Form::Count(min, max) => lenient::range(min, max),
             Form::Text => "string".to_owned(),
             Form::List => "array of strings".to_owned(),
-            Form::Subset(names) => format!("array of strings among {}", quoted(names)),
             Form::Choice(names) => format!("one of {}", quoted(names)),
             Form::Object => "object".to_owned(),
             Form::Any => "any JSON".to_owned(),
@@ -202,7 +196,7 @@ pub fn markdown() -> String {
     text
 }
 
-use Form::{Any, Choice, FlagOrList, Object, Subset};
+use Form::{Any, Choice, Object};
 use Place::{Both, Query, Settings};
 use Target::{Count, Dropped, Flag, Index, IndexList, Kept, List, Text};
 
@@ -222,7 +216,7 @@ pub static ROWS: &[Row] = &[
     row("ranking", Settings, IndexList("array of typo, geo, words, filters, proximity, attribute, exact, custom, asc(name) or desc(name)", index::ranking), r#"["typo","geo","words","proximity","attribute","exact","custom"]"#, "Criteria that order hits, first to last.").single().shown().shapes(),
     row("customRanking", Settings, IndexList("array of asc(name) or desc(name)", index::custom_ranking), "[]", "Attributes that order hits under the custom criterion.").single().shapes(),
     row("replicas", Settings, IndexList("array of index names or virtual(name)", index::replicas), "[]", "Indices that follow this one with their own order.").was(&["slaves"]),
-    row("relevancyStrictness", Both, Kept(Form::Count(0, 100)), "100", "How close to the best a hit of a virtual replica must be."),
+    row("relevancyStrictness", Both, Count(0, 100, |p| &mut p.relevancy_strictness), "100", "How close to the best a hit of a virtual replica must be."),
     row("attributeCriteriaComputedByMinProximity", Both, Flag(|p| &mut p.attribute_criteria_computed_by_min_proximity), "false", "The best attribute is the one with the closest words."),
     row("minProximity", Both, Target::Query("integer between 1 and 8", query::min_proximity), "1", "Word distances below it count as it; 8 turns proximity off."),
     row("enableReRanking", Both, Kept(Form::Flag), "true", "Kept, without effect."),
@@ -261,28 +255,28 @@ pub static ROWS: &[Row] = &[
     row("keepDiacriticsOnCharacters", Settings, Index("string", index::keep_diacritics_on_characters), "\"\"", "Characters that keep their accents.").shapes(),
     row("customNormalization", Settings, Index("object of at most 10 replacements of one character each", index::custom_normalization), "{}", "Characters replaced before anything else.").shapes(),
     row("decompoundedAttributes", Settings, Kept(Object), "{}", "Attributes whose compound words are indexed in parts, by language.").shapes(),
-    row("decompoundQuery", Both, Kept(Form::Flag), "true", "Whether compound words of the query are split."),
+    row("decompoundQuery", Both, Flag(|p| &mut p.decompound_query), "true", "Whether compound words of the query are split."),
     row("attributesToTransliterate", Settings, Kept(Form::List), "null", "Kept, without effect."),
     row("indexLanguages", Settings, Kept(Form::List), "[]", "Languages for indexing.").shapes(),
-    row("queryLanguages", Both, Kept(Form::List), "[]", "Languages for queries."),
-    row("naturalLanguages", Query, Kept(Form::List), "[]", "Languages of queries that are spoken sentences."),
-    row("ignorePlurals", Both, Kept(FlagOrList), "false", "Whether singular and plural are the same, or for which languages."),
-    row("removeStopWords", Both, Kept(FlagOrList), "false", "Whether frequent words are left out, or for which languages."),
+    row("queryLanguages", Both, List(|p| &mut p.query_languages), "[]", "Languages for queries."),
+    row("naturalLanguages", Query, List(|p| &mut p.natural_languages), "[]", "Languages of queries that are spoken sentences."),
+    row("ignorePlurals", Both, Target::Query("boolean or array of strings", query::ignore_plurals), "false", "Whether singular and plural are the same, or for which languages."),
+    row("removeStopWords", Both, Target::Query("boolean or array of strings", query::remove_stop_words), "false", "Whether frequent words are left out, or for which languages."),
     // query strategy
     row("query", Query, Text(|p| &mut p.query), "\"\"", "What is searched; empty means every record."),
-    row("similarQuery", Query, Kept(Form::Text), "\"\"", "A text whose words are all optional."),
+    row("similarQuery", Query, Text(|p| &mut p.similar_query), "\"\"", "A text whose words are all optional."),
     row("queryType", Both, Target::Query("one of \"prefixLast\", \"prefixAll\", \"prefixNone\"", query::query_type), "\"prefixLast\"", "Which words may match as prefixes.").single().shown(),
     row("disablePrefixOnAttributes", Settings, IndexList("array of strings", index::disable_prefix_on_attributes), "[]", "Attributes that need whole words."),
     row("removeWordsIfNoResults", Both, Target::Query("one of \"none\", \"lastWords\", \"firstWords\", \"allOptional\"", query::remove_words_if_no_results), "\"none\"", "Which words become optional when nothing is found.").single().shown(),
     row("advancedSyntax", Both, Flag(|p| &mut p.advanced_syntax), "false", "Whether quotes and minus signs have a meaning."),
-    row("advancedSyntaxFeatures", Both, Kept(Subset(&["exactPhrase", "excludeWords"])), r#"["exactPhrase","excludeWords"]"#, "Which parts of the advanced syntax are on."),
+    row("advancedSyntaxFeatures", Both, Target::Query("array of strings among \"exactPhrase\", \"excludeWords\"", query::advanced_syntax_features), r#"["exactPhrase","excludeWords"]"#, "Which parts of the advanced syntax are on."),
     row("optionalWords", Both, List(|p| &mut p.optional_words), "[]", "Words that need not match.").single(),
     row("exactOnSingleWordQuery", Both, Target::Query("one of \"attribute\", \"none\", \"word\"", query::exact_on_single_word_query), "\"attribute\"", "When a query of one word matches exactly.").was(&["useQueryEqualsOneAttributeInRanking", "enableExactOnSingleWordQuery"]).shown(),
-    row("alternativesAsExact", Both, Kept(Subset(&["ignorePlurals", "singleWordSynonym", "multiWordsSynonym", "ignoreConjugations"])), r#"["ignorePlurals","singleWordSynonym"]"#, "Alternatives that count as exact matches.").shown(),
+    row("alternativesAsExact", Both, Target::Query("array of strings among \"ignorePlurals\", \"singleWordSynonym\", \"multiWordsSynonym\", \"ignoreConjugations\"", query::alternatives_as_exact), r#"["ignorePlurals","singleWordSynonym"]"#, "Alternatives that count as exact matches.").shown(),
     row("disableExactOnAttributes", Both, List(|p| &mut p.disable_exact_on_attributes), "[]", "Attributes whose matches never count as exact."),
     row("synonyms", Query, Flag(|p| &mut p.synonyms), "true", "Whether synonyms are used."),
     row("enableRules", Both, Flag(|p| &mut p.enable_rules), "true", "Whether rules are used."),
-    row("ruleContexts", Query, Kept(Form::List), "[]", "Contexts that rules may ask for."),
+    row("ruleContexts", Query, Target::Query("array of at most 10 strings", query::rule_contexts), "[]", "Contexts that rules may ask for."),
     // highlighting
     row("attributesToHighlight", Both, List(|p| &mut p.attributes_to_highlight), "null", "Attributes that are highlighted; by default the searchable ones.").single(),
     row("attributesToSnippet", Both, List(|p| &mut p.attributes_to_snippet), "[]", "Attributes that are shortened, as `name:words`.").single(),
@@ -290,7 +284,7 @@ pub static ROWS: &[Row] = &[
     row("highlightPostTag", Both, Text(|p| &mut p.highlight_post_tag), "\"</em>\"", "Text after a match.").shown(),
     row("snippetEllipsisText", Both, Text(|p| &mut p.snippet_ellipsis_text), "\"…\"", "Text where a snippet is cut."),
     row("restrictHighlightAndSnippetArrays", Both, Flag(|p| &mut p.restrict_highlight_and_snippet_arrays), "false", "Shows only the matching entries of highlighted lists."),
-    row("replaceSynonymsInHighlight", Both, Kept(Form::Flag), "false", "Shows the word of the query instead of its synonym."),
+    row("replaceSynonymsInHighlight", Both, Flag(|p| &mut p.replace_synonyms_in_highlight), "false", "Shows the word of the query instead of its synonym."),
     // geo
     row("aroundLatLng", Query, Target::Query("\"lat,lng\"", query::around_lat_lng), "\"\"", "Centre of a search around a point."),
     row("aroundLatLngViaIP", Query, Kept(Form::Flag), "false", "Takes the caller's place as the centre."),
@@ -314,7 +308,7 @@ pub static ROWS: &[Row] = &[
     row("renderingContent", Both, Target::Query("object", query::rendering_content), "null", "How to show the results; returned with each answer."),
     row("numericAttributesForFiltering", Settings, IndexList("array of attribute names or equalOnly(name)", index::numeric_attributes_for_filtering), "null", "Numbers that filters can use; by default all.").was(&["numericAttributesToIndex"]).shapes(),
     row("allowCompressionOfIntegerArray", Settings, Kept(Form::Flag), "false", "Kept, without effect."),
-    row("explain", Query, Kept(Form::List), "[]", "Which explanations the answer adds."),
+    row("explain", Query, List(|p| &mut p.explain), "[]", "Which explanations the answer adds."),
     // members of browse, multi-query and facet search calls
     row("cursor", Query, Target::Query("string", query::cursor), "null", "Position that an earlier browse answer gave."),
     row("type", Query, Kept(Choice(&["default", "facet"])), "\"default\"", "Kind of a query among several."),

@@ -2,7 +2,7 @@
 
 use super::table::{Place, ROWS, lookup, markdown};
 use super::*;
-use crate::params::{QueryType, TypoTolerance};
+use crate::params::{ForLanguages, QueryType, TypoTolerance};
 use serde_json::json;
 use std::collections::HashSet;
 
@@ -266,7 +266,7 @@ fn c8_6_the_request_overrides_the_setting_and_the_setting_the_default() {
     let effective = settings.effective(&SearchParams::from_json(&request).unwrap());
     assert_eq!((effective.hits_per_page, effective.page), (5, 0));
     assert_eq!((effective.query_type, effective.typo_tolerance), (QueryType::PrefixAll, TypoTolerance::On));
-    assert_eq!(effective.other["ignorePlurals"], json!(["en"]));
+    assert_eq!(effective.ignore_plurals, ForLanguages::Listed(vec!["en".to_owned()]));
     assert_eq!(effective.filter.to_string(), r#""a":"b""#);
     assert_eq!((effective.min_word_size_for_1_typo, effective.min_word_size_for_2_typos), (4, 8));
     assert_eq!(
