@@ -3,6 +3,7 @@
 //! No input or output happens here. Everything is a value or a function from values to values.
 #![warn(missing_docs)]
 
+mod document;
 pub mod error;
 pub mod filter;
 pub mod ids;
@@ -12,7 +13,9 @@ pub mod limits;
 pub mod params;
 pub mod record;
 pub mod results;
+pub mod rule;
 pub mod settings;
+pub mod synonym;
 
 pub use error::{Error, ErrorKind, Result};
 pub use filter::{Atom, Filter, FilterAtom};
@@ -21,4 +24,6 @@ pub use key::{Acl, ApiKey};
 pub use params::SearchParams;
 pub use record::{BatchAction, BuiltIn, PartialOutcome, RecordOp};
 pub use results::{FacetHits, Hits, SearchResults};
+pub use rule::Rule;
 pub use settings::{Effective, Settings};
+pub use synonym::{Synonym, SynonymKind};

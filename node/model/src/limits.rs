@@ -84,3 +84,25 @@ pub const SEARCH_MS: u64 = 2_000;
 pub const SEARCH_QUEUE_MAX: usize = 1_024;
 /// Bytes of a value in the small state store; longer ones are chunked (distributed §3).
 pub const KV_VALUE_BYTES_MAX: usize = 16 << 10;
+/// Synonyms of one index (C§20).
+pub const SYNONYMS_MAX: usize = 10_000;
+/// Rules of one index (C§20).
+pub const RULES_MAX: usize = 10_000;
+/// Words or phrases of one list of a synonym (C§11: at most 100 for a one-way synonym).
+pub const SYNONYM_ENTRIES_MAX: usize = 100;
+/// Conditions of a rule (C§20).
+pub const RULE_CONDITIONS_MAX: usize = 25;
+/// Records that one rule promotes (C§20).
+pub const RULE_PROMOTED_MAX: usize = 300;
+/// Records of one promoted group (C§20).
+pub const RULE_PROMOTED_GROUP_MAX: usize = 100;
+/// Records that one rule hides (C§20).
+pub const RULE_HIDDEN_MAX: usize = 50;
+/// Bytes of the minified consequence of a rule (C§20).
+pub const RULE_CONSEQUENCE_BYTES_MAX: usize = 100 << 10;
+/// Bytes of one minified parameter of a consequence, and of a rule's description (C§20).
+pub const RULE_PARAMETER_BYTES_MAX: usize = 16 << 10;
+/// Bytes of the minified userData of a rule (C§20).
+pub const RULE_USER_DATA_BYTES_MAX: usize = 1 << 10;
+/// Query edits, automatic filters of a kind, periods and tags of one rule.
+pub const RULE_LIST_ENTRIES_MAX: usize = 100;

@@ -27,7 +27,7 @@ impl SearchParams {
     ///
     /// A `null` member is as good as none. Errors: `Invalid` with the texts of C§19.
     pub fn from_json(body: &Map<String, Value>) -> Result<SearchParams> {
-        from_members(&members_of_body(body)?)
+        SearchParams::from_members(&members_of_body(body)?)
     }
 
     /// Parses the body of a search-like call from its bytes; no bytes are an empty body.
@@ -46,7 +46,7 @@ impl SearchParams {
     pub fn from_url_encoded(text: &str) -> Result<SearchParams> {
         let mut members = Map::new();
         collect_pairs(&mut members, text)?;
-        from_members(&members)
+        SearchParams::from_members(&members)
     }
 
     /// Parses the decoded query string of a GET; credentials and unknown names are passed over (C§1.1).
@@ -66,7 +66,7 @@ impl SearchParams {
             }
         }
         members.extend(direct);
-        from_members(&members)
+        SearchParams::from_members(&members)
     }
 
     /// Parses what deleteByQuery selects: filters and geo restrictions only, at least one of them (C§3.5).
@@ -80,12 +80,29 @@ impl SearchParams {
                 )));
             }
         }
-        let params = from_members(&members)?;
+        let params = SearchParams::from_members(&members)?;
         let everywhere = params.around_lat_lng.is_none()
             && params.inside_bounding_box.is_none()
             && params.inside_polygon.is_none();
         if params.filter.is_empty() && everywhere {
             return Err(Error::invalid("deleteBy needs at least one filter or geo restriction"));
+        }
+        Ok(params)
+    }
+
+    /// Parses parameters alone, none of them inside a `params` text; unknown names are refused.
+    pub(crate) fn from_members(members: &Map<String, Value>) -> Result<SearchParams> {
+        let mut params = SearchParams::default();
+        for (name, value) in members {
+            let row = query_row(name)
+                .ok_or_else(|| Error::invalid(format!("Unknown parameter: {}", shortened(name))))?;
+            let overridden = name != row.name && members.contains_key(row.name);
+            if !overridden && !is_no_value(row, value) {
+                params.set(row, name, value)?;
+            }
+        }
+        if params.filter.len() + params.optional_filter.len() > FILTERS_MAX {
+            return Err(Error::parameter("filters", &format!("at most {FILTERS_MAX} filters")));
         }
         Ok(params)
     }
@@ -149,22 +166,6 @@ fn collect_pairs(members: &mut Map<String, Value>, text: &str) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn from_members(members: &Map<String, Value>) -> Result<SearchParams> {
-    let mut params = SearchParams::default();
-    for (name, value) in members {
-        let row = query_row(name)
-            .ok_or_else(|| Error::invalid(format!("Unknown parameter: {}", shortened(name))))?;
-        let overridden = name != row.name && members.contains_key(row.name);
-        if !overridden && !is_no_value(row, value) {
-            params.set(row, name, value)?;
-        }
-    }
-    if params.filter.len() + params.optional_filter.len() > FILTERS_MAX {
-        return Err(Error::parameter("filters", &format!("at most {FILTERS_MAX} filters")));
-    }
-    Ok(params)
 }
 
 /// Old clients write an absent value as the text `null`; only where text is not the natural form of the value.
