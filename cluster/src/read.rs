@@ -100,12 +100,18 @@ pub fn rights_of(rights: ReadRights) -> quorate_node::ReadRights {
     quorate_node::ReadRights { sees_unretrievable, max_hits_per_query }
 }
 
-/// Every index by name, with its figures.
-pub async fn indices(router: &Router, node: &Node) -> Result<Vec<IndexInfo>> {
+/// The names of all indices, in order.
+pub fn names(router: &Router) -> Vec<IndexName> {
+    let mut names: Vec<IndexName> = router.meta().catalogue.iter().map(|(name, _)| name.clone()).collect();
+    names.sort();
+    names
+}
+
+/// The named indices with their figures, without those that are not there any more.
+pub async fn indices(router: &Router, node: &Node, names: &[IndexName]) -> Result<Vec<IndexInfo>> {
     let meta = router.meta();
-    let mut rows: Vec<(IndexName, IndexRow)> =
-        meta.catalogue.iter().map(|(name, row)| (name.clone(), row.clone())).collect();
-    rows.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let row = |name: &IndexName| Some((name.clone(), meta.catalogue.get(name)?.clone()));
+    let rows: Vec<(IndexName, IndexRow)> = names.iter().filter_map(row).collect();
     let figures = node.clone();
     node.pool()
         .run(move |_| rows.into_iter().map(|(name, row)| index_info(&figures, name, &row)).collect())

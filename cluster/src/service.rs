@@ -281,9 +281,13 @@ impl Service {
         let row = read::row(self.open_router()?, index)?;
         Ok(read::applied_settings(&self.inner.node, &row))
     }
-    /// Every index, by name.
-    pub async fn indices(&self) -> Result<Vec<IndexInfo>> {
-        read::indices(self.open_router()?, &self.inner.node).await
+    /// The names of all indices, in order. Cost: memory only.
+    pub fn index_names(&self) -> Result<Vec<IndexName>> {
+        Ok(read::names(self.open_router()?))
+    }
+    /// The named indices that are there, with their figures. Cost: one small file for each that is not open.
+    pub async fn indices(&self, names: &[IndexName]) -> Result<Vec<IndexInfo>> {
+        read::indices(self.open_router()?, &self.inner.node, names).await
     }
     /// Runs one query. Errors: `NotFound`, `Invalid`, `Unavailable` when the search queue is full.
     pub async fn search(

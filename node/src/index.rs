@@ -174,13 +174,17 @@ impl IndexState {
             self.view.store(None);
         }
     }
-    /// Figures of the index; opens its view.
+    /// Figures of the index: from its view when that is open, otherwise from one small file, without opening it.
     pub fn stats(&self) -> Result<IndexStats> {
-        let view = self.view()?;
+        let figures = match self.view.load_full() {
+            Some(view) => view.shard.figures(),
+            None => ShardView::durable_figures(&self.folder)
+                .map_err(|source| Error::Engine { folder: self.folder.clone(), source })?,
+        };
         Ok(IndexStats {
-            records: view.shard.record_count(),
-            data_bytes: view.shard.data_bytes(),
-            file_bytes: view.shard.file_bytes(),
+            records: figures.records,
+            data_bytes: figures.data_bytes,
+            file_bytes: figures.file_bytes,
             pending: self.progress.pending() as u64,
             created_ms: self.created_ms,
             updated_ms: self.updated_ms.load(Ordering::Relaxed),

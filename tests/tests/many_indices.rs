@@ -50,6 +50,14 @@ fn many_small_indices_keep_files_threads_and_memory_bounded() {
     let client = server.client();
     let listed = client.get("/1/indexes?page=0&hitsPerPage=100").unwrap().success().unwrap().body;
     assert_eq!(listed["nbPages"], count.div_ceil(100));
+    // the list is read from small files and opens no index
+    let before = Used::of(server.pid());
+    let all = client.get("/1/indexes").unwrap().success().unwrap().body;
+    let items = all["items"].as_array().unwrap();
+    assert_eq!(items.len(), count);
+    assert!(items.iter().all(|item| item["entries"] == 1 && item["fileSize"].as_u64() > Some(0)), "{all}");
+    let after = Used::of(server.pid());
+    assert!(after.maps < before.maps + 50, "{before:?} {after:?}");
     let last = client.post(&format!("/1/indexes/{}/query", name(count - 1)), &json!({})).unwrap();
     assert_eq!(last.success().unwrap().body["nbHits"], 1);
 }

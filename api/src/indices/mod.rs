@@ -17,10 +17,11 @@ const PAGE_ROWS_MAX: u64 = 1_000;
 pub async fn list(call: &Call<'_>) -> Result<Reply> {
     let rows = call.query.integer("hitsPerPage")?.unwrap_or(PAGE_ROWS).clamp(1, PAGE_ROWS_MAX);
     let page = IndexPage { page: call.query.integer("page")?, rows };
-    let mut indices = call.service().indices().await?;
-    indices.retain(|index| call.caller.may_use(index.name.as_str()));
-    let (range, pages) = page.slice(indices.len());
-    Ok(Reply::ok(index_list_body(indices[range].iter().map(row), pages)))
+    let mut names = call.service().index_names()?;
+    names.retain(|name| call.caller.may_use(name.as_str()));
+    let (range, pages) = page.slice(names.len());
+    let indices = call.service().indices(&names[range]).await?;
+    Ok(Reply::ok(index_list_body(indices.iter().map(row), pages)))
 }
 
 fn row(info: &IndexInfo) -> IndexRow<'_> {

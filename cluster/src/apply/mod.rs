@@ -67,6 +67,5 @@ pub trait Machine: Send + 'static {
 /// Says why and ends the process: what is durable is whole, and a state that may be half is never served.
 pub fn stop_process(group: GroupId, reason: &dyn std::fmt::Display) -> ! {
     tracing::error!(group = group.0, %reason, "cannot apply the log; the process stops");
-    eprintln!("quorate: group {group} cannot apply its log, the process stops: {reason}");
     std::process::exit(70)
 }

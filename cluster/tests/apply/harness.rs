@@ -87,7 +87,8 @@ impl Node {
     }
     /// `name:records` of every index.
     pub async fn list(&self) -> String {
-        let rows = self.service.indices().await.expect("a list");
+        let names = self.service.index_names().expect("a list");
+        let rows = self.service.indices(&names).await.expect("their figures");
         let shown: Vec<String> = rows.iter().map(|row| format!("{}:{}", row.name, row.entries)).collect();
         shown.join(" ")
     }

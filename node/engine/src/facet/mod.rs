@@ -223,7 +223,7 @@ pub fn stats(segments: &[Matched<'_>], path: &str) -> Option<FacetStats> {
     let (mut min, mut max, mut sum, mut count) = (f64::INFINITY, f64::NEG_INFINITY, 0.0, 0u64);
     for (segment, set) in segments {
         let Some(column) = segment.numeric(path) else { continue };
-        bits::each(set, |doc| {
+        let mut add = |doc| {
             for &x in column.values_of(doc) {
                 min = min.min(x);
                 max = max.max(x);
@@ -231,7 +231,15 @@ pub fn stats(segments: &[Matched<'_>], path: &str) -> Option<FacetStats> {
                 count += 1;
             }
             true
-        });
+        };
+        match column.documents() {
+            Some(documents) => documents.filter(|&doc| bits::contains(set, doc)).for_each(|doc| {
+                add(doc);
+            }),
+            None => {
+                bits::each(set, add);
+            }
+        }
     }
     (count > 0).then(|| FacetStats { min, max, avg: sum / count as f64, sum })
 }

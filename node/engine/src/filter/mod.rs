@@ -1,7 +1,7 @@
 //! Which documents of a segment pass a filter? (C§5)
 pub mod scores;
 
-use crate::index::{FacetDocs, Segment, fold};
+use crate::index::{FacetDocs, NumericColumn, Segment, fold};
 use crate::matching::bits;
 use quorate_model::filter::{AnyOf, NumericOp};
 use quorate_model::settings::IndexSettings;
@@ -150,7 +150,7 @@ fn add_numeric(segment: &Segment, attribute: &str, op: NumericOp, value: f64, se
         NumericOp::Gt => (highest_to(value).next_up(), all.1),
         NumericOp::Ne => {
             let Some(column) = segment.numeric(attribute) else { return };
-            for doc in 0..segment.doc_count() {
+            for doc in documents_of(segment, &column) {
                 let values = column.values_of(doc);
                 if !values.is_empty() && values.iter().all(|&x| rounded(x) != value) {
                     bits::insert(set, doc);
@@ -160,6 +160,12 @@ fn add_numeric(segment: &Segment, attribute: &str, op: NumericOp, value: f64, se
         }
     };
     add_numbers(segment, attribute, set, from, to);
+}
+/// The documents that may have numbers in the column.
+fn documents_of<'a>(segment: &Segment, column: &NumericColumn<'a>) -> impl Iterator<Item = u32> + 'a {
+    let listed = column.documents();
+    let all = if listed.is_some() { 0..0 } else { 0..segment.doc_count() };
+    listed.into_iter().flatten().chain(all)
 }
 /// Adds the documents with a number between the two, both included.
 fn add_numbers(segment: &Segment, attribute: &str, set: &mut [u64], from: f64, to: f64) {
@@ -176,7 +182,7 @@ fn add_numbers(segment: &Segment, attribute: &str, set: &mut [u64], from: f64, t
             }
         }
         None => {
-            for doc in 0..segment.doc_count() {
+            for doc in documents_of(segment, &column) {
                 if column.values_of(doc).iter().any(|&x| holds(x)) {
                     bits::insert(set, doc);
                 }

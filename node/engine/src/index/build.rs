@@ -1,6 +1,7 @@
 //! How a batch of records becomes a segment, and several segments become one.
 
 use super::column_build::ColumnsBuilder;
+use super::columns::NumericColumn;
 use super::container::ContainerWriter;
 use super::error::{IndexError, Result};
 use super::extract::{Extracted, Extractor};
@@ -47,9 +48,8 @@ pub(crate) fn build_segment(
             columns.facet_id(usize::from(*column), id);
         }
         for (path, value) in &record.numbers {
-            if let Some(column) = columns.numeric_column(path) {
-                columns.number(column, *value);
-            }
+            let column = columns.numeric_column(path);
+            columns.number(column, *value);
         }
         record.points.iter().for_each(|point| columns.point(*point));
         columns.next_document();
@@ -141,7 +141,7 @@ fn merge_columns(extractor: &Extractor, sources: &[Segment], order: &[(u32, u32)
     let paths = extractor.facet_paths();
     let mut columns = ColumnsBuilder::new(paths);
     let mut facets = Vec::new();
-    let mut numerics = Vec::new();
+    let (mut numerics, mut rare) = (Vec::new(), Vec::new());
     for source in sources {
         let mut of_source = Vec::new();
         for (column, path) in paths.iter().enumerate() {
@@ -154,12 +154,12 @@ fn merge_columns(extractor: &Extractor, sources: &[Segment], order: &[(u32, u32)
         facets.push(of_source);
         let mut paths: Vec<&str> = source.numeric_paths().collect();
         paths.sort_unstable();
-        numerics.push(
-            paths
-                .into_iter()
-                .filter_map(|path| Some((columns.numeric_column(path)?, source.numeric(path)?)))
-                .collect::<Vec<_>>(),
-        );
+        let found =
+            paths.into_iter().filter_map(|path| Some((columns.numeric_column(path), source.numeric(path)?)));
+        let (listed, placed): (Vec<_>, Vec<_>) =
+            found.partition(|(_, numeric)| numeric.documents().is_some());
+        numerics.push(placed);
+        rare.push(listed);
     }
     let geo: Vec<_> = sources.iter().map(Segment::geo).collect();
     for &(source, doc) in order {
@@ -175,7 +175,34 @@ fn merge_columns(extractor: &Extractor, sources: &[Segment], order: &[(u32, u32)
         }
         columns.next_document();
     }
+    merge_rare_numbers(&mut columns, &rare, sources, order);
     columns
+}
+
+/// Adds the numbers that are listed by document, path after path: a look at every path for every document would cost
+/// their product.
+fn merge_rare_numbers(
+    columns: &mut ColumnsBuilder,
+    rare: &[Vec<(usize, NumericColumn<'_>)>],
+    sources: &[Segment],
+    order: &[(u32, u32)],
+) {
+    if rare.iter().all(Vec::is_empty) {
+        return;
+    }
+    let mut places: Vec<Vec<Option<u32>>> =
+        sources.iter().map(|source| vec![None; source.doc_count() as usize]).collect();
+    for (merged, &(source, doc)) in order.iter().enumerate() {
+        places[source as usize][doc as usize] = Some(merged as u32);
+    }
+    for (listed, places) in rare.iter().zip(&places) {
+        for (column, numeric) in listed {
+            for doc in numeric.documents().into_iter().flatten() {
+                let Some(merged) = places[doc as usize] else { continue };
+                numeric.values_of(doc).iter().for_each(|&value| columns.number_of(*column, merged, value));
+            }
+        }
+    }
 }
 
 /// Writes the segment's own file beside the ones tantivy has made, and opens it.

@@ -2,9 +2,9 @@
 
 use super::columns::{ColumnKind, ColumnRow, fold, ordinal_width};
 use super::container::ContainerWriter;
-use super::extract::NUMERIC_PATHS_MAX;
 use super::records::offset;
 use super::sections::{self as s, COLUMN_BASE, COLUMN_STEP};
+use super::sparse_numbers;
 use rustc_hash::FxHashMap;
 use std::io::{self, Write};
 
@@ -12,6 +12,10 @@ use std::io::{self, Write};
 const DENSE_FRACTION: usize = 64;
 /// Below this number of documents no value gets one.
 const DENSE_MIN: usize = 16;
+/// Attributes of a segment that have a numeric column of their own at most, those with the most numbers first.
+pub(crate) const NUMERIC_COLUMNS_MAX: usize = 512;
+/// An attribute gets one when there are at least the segment's documents / this numbers in it.
+const NUMERIC_FRACTION: usize = 32;
 
 /// Columns in the making. Call [`ColumnsBuilder::next_document`] after the values of each document.
 pub(crate) struct ColumnsBuilder {
@@ -31,10 +35,13 @@ struct FacetBuilder {
     ends: Vec<u32>,
 }
 #[derive(Default)]
-struct NumericBuilder {
-    path: String,
-    docs: Vec<u32>,
-    values: Vec<f64>,
+pub(crate) struct NumericBuilder {
+    /// Attribute.
+    pub path: String,
+    /// Document of each number; ascending once they are put in order for writing.
+    pub docs: Vec<u32>,
+    /// The numbers.
+    pub values: Vec<f64>,
 }
 
 impl ColumnsBuilder {
@@ -78,21 +85,22 @@ impl ColumnsBuilder {
             facet.entries.push(id);
         }
     }
-    /// The numeric column of a path; `None` when there are too many.
-    pub fn numeric_column(&mut self, path: &str) -> Option<usize> {
+    /// The numeric column of a path.
+    pub fn numeric_column(&mut self, path: &str) -> usize {
         if let Some(&column) = self.numeric_of.get(path) {
-            return Some(column);
-        }
-        if self.numerics.len() == NUMERIC_PATHS_MAX {
-            return None;
+            return column;
         }
         self.numeric_of.insert(path.into(), self.numerics.len());
         self.numerics.push(NumericBuilder { path: path.into(), ..NumericBuilder::default() });
-        Some(self.numerics.len() - 1)
+        self.numerics.len() - 1
     }
     /// Adds a number to the current document.
     pub fn number(&mut self, column: usize, value: f64) {
-        self.numerics[column].docs.push(self.docs);
+        self.number_of(column, self.docs, value);
+    }
+    /// Adds a number to any document, after those it already has there.
+    pub fn number_of(&mut self, column: usize, doc: u32, value: f64) {
+        self.numerics[column].docs.push(doc);
         self.numerics[column].values.push(value);
     }
     /// Adds a point to the current document.
@@ -117,11 +125,13 @@ impl ColumnsBuilder {
             rows.push(ColumnRow { path: facet.path.clone(), kind: ColumnKind::Facet });
             facet.write(out, base, docs)?;
         }
-        for numeric in self.numerics {
+        let (dense, sparse) = by_density(self.numerics, docs);
+        for numeric in dense {
             let base = COLUMN_BASE + rows.len() as u32 * COLUMN_STEP;
             rows.push(ColumnRow { path: numeric.path.clone(), kind: ColumnKind::Numeric });
             numeric.write(out, base, docs)?;
         }
+        sparse_numbers::write(sparse, out)?;
         if !self.points.is_empty() {
             out.section(s::GEO_OFF, bytemuck::cast_slice(&self.geo_off))?;
             out.section(s::GEO, bytemuck::cast_slice(&self.points))?;
@@ -129,6 +139,17 @@ impl ColumnsBuilder {
         let directory = serde_json::to_vec(&rows).map_err(io::Error::other)?;
         out.section(s::COLUMNS, &directory)
     }
+}
+
+/// The attributes that get a column of their own, and the others.
+fn by_density(mut columns: Vec<NumericBuilder>, docs: usize) -> (Vec<NumericBuilder>, Vec<NumericBuilder>) {
+    // a merge leaves attributes without numbers when all their documents are dead
+    columns.retain(|column| !column.values.is_empty());
+    columns.iter_mut().for_each(NumericBuilder::put_in_order);
+    columns.sort_by_key(|column| std::cmp::Reverse(column.values.len()));
+    let dense = columns.partition_point(|column| column.values.len() * NUMERIC_FRACTION >= docs);
+    let sparse = columns.split_off(dense.min(NUMERIC_COLUMNS_MAX));
+    (columns, sparse)
 }
 
 impl FacetBuilder {
@@ -243,6 +264,15 @@ impl FacetBuilder {
 }
 
 impl NumericBuilder {
+    fn put_in_order(&mut self) {
+        if self.docs.is_sorted() {
+            return;
+        }
+        let mut pairs: Vec<(u32, f64)> = self.docs.drain(..).zip(self.values.drain(..)).collect();
+        // the documents of each merged segment are a sorted run, which a stable sort merges in linear passes
+        pairs.sort_by_key(|&(doc, _)| doc);
+        (self.docs, self.values) = pairs.into_iter().unzip();
+    }
     fn write<W: Write>(self, out: &mut ContainerWriter<W>, base: u32, docs: usize) -> io::Result<()> {
         if self.docs.windows(2).all(|pair| pair[0] < pair[1]) {
             let mut values = vec![f64::NAN; docs];

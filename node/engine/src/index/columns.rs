@@ -3,6 +3,7 @@
 use super::container::Container;
 use super::error::{IndexError, Result};
 use super::sections::{self as s, COLUMN_BASE, COLUMN_STEP};
+use super::sparse_numbers::SparseNumbers;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
@@ -50,6 +51,7 @@ struct NumericPlaces {
 pub(crate) struct StoredColumns {
     facets: FxHashMap<String, FacetPlaces>,
     numerics: FxHashMap<String, NumericPlaces>,
+    sparse: SparseNumbers,
     geo: Option<(Range<usize>, Range<usize>)>,
     docs: usize,
 }
@@ -91,7 +93,8 @@ impl StoredColumns {
         {
             return Err(damaged("points do not fit together".into()));
         }
-        Ok(StoredColumns { facets, numerics, geo, docs })
+        let sparse = SparseNumbers::open(container)?;
+        Ok(StoredColumns { facets, numerics, sparse, geo, docs })
     }
     /// The facet column of a path.
     pub fn facet<'a>(&self, c: &'a Container, path: &str) -> Option<FacetColumn<'a>> {
@@ -117,8 +120,8 @@ impl StoredColumns {
     }
     /// The numeric column of a path.
     pub fn numeric<'a>(&self, c: &'a Container, path: &str) -> Option<NumericColumn<'a>> {
-        let p = self.numerics.get(path)?;
-        Some(NumericColumn { values: c.numbers(&p.values), doc_off: c.numbers(&p.doc_off) })
+        let Some(p) = self.numerics.get(path) else { return self.sparse.find(c, path) };
+        Some(NumericColumn { values: c.numbers(&p.values), doc_off: c.numbers(&p.doc_off), docs: &[] })
     }
     /// The points.
     pub fn geo<'a>(&self, c: &'a Container) -> Option<GeoColumn<'a>> {
@@ -129,9 +132,9 @@ impl StoredColumns {
     pub fn facet_paths(&self) -> impl Iterator<Item = &str> {
         self.facets.keys().map(String::as_str)
     }
-    /// Paths of numeric columns, in no order.
-    pub fn numeric_paths(&self) -> impl Iterator<Item = &str> {
-        self.numerics.keys().map(String::as_str)
+    /// Paths that have numbers, in no order.
+    pub fn numeric_paths<'a>(&'a self, c: &'a Container) -> impl Iterator<Item = &'a str> {
+        self.numerics.keys().map(String::as_str).chain(self.sparse.paths(c))
     }
 }
 
@@ -352,10 +355,26 @@ impl FacetOrdinals<'_> {
 pub struct NumericColumn<'a> {
     values: &'a [f64],
     doc_off: &'a [u32],
+    /// The document of each value; empty when the documents have their places.
+    docs: &'a [u32],
 }
 impl<'a> NumericColumn<'a> {
-    /// The numbers of a document, in record order.
+    /// Values with their documents, ascending.
+    pub(super) fn sparse(docs: &'a [u32], values: &'a [f64]) -> Self {
+        NumericColumn { values, doc_off: &[], docs }
+    }
+    /// The documents that have numbers, each once, ascending; `None` when the column has a place for every document.
+    pub fn documents(&self) -> Option<impl Iterator<Item = u32> + 'a> {
+        let runs = self.docs.chunk_by(|a, b| a == b).map(|run| run[0]);
+        (!self.docs.is_empty()).then_some(runs)
+    }
+    /// The numbers of a document, in record order. Cost: a binary search when [`Self::documents`] has a list.
     pub fn values_of(&self, doc: u32) -> &'a [f64] {
+        if !self.docs.is_empty() {
+            let start = self.docs.partition_point(|&d| d < doc);
+            let count = self.docs[start..].iter().take_while(|&&d| d == doc).count();
+            return &self.values[start..start + count];
+        }
         match self.doc_off {
             [] => {
                 let value = &self.values[doc as usize..doc as usize + 1];
@@ -366,7 +385,7 @@ impl<'a> NumericColumn<'a> {
     }
     /// One number a document, not a number for none; `None` when some document has several.
     pub fn singles(&self) -> Option<&'a [f64]> {
-        self.doc_off.is_empty().then_some(self.values)
+        (self.doc_off.is_empty() && self.docs.is_empty()).then_some(self.values)
     }
     /// All numbers, document after document.
     pub fn values(&self) -> &'a [f64] {

@@ -10,9 +10,6 @@ use bytes::Bytes;
 use quorate_model::Settings;
 use serde_json::{Map, Value};
 
-/// Numeric columns of a segment at most; further paths cannot be filtered by number.
-pub(crate) const NUMERIC_PATHS_MAX: usize = 512;
-
 /// A record ready to be indexed.
 pub(crate) struct Extracted {
     /// Its id.

@@ -37,13 +37,38 @@ pub(crate) struct SegmentRow {
     pub name: String,
     /// Documents, dead ones included.
     pub docs: u32,
+    /// Dead ones among them.
+    pub dead: u32,
+    /// Bytes of the raw records, dead ones included.
+    pub record_bytes: u64,
     /// Its files with their lengths, the file of live documents among them.
     pub files: Vec<(String, u64)>,
     /// The file of live documents, when some are dead.
     pub alive: Option<String>,
 }
 
+/// How much a shard holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShardFigures {
+    /// Live records.
+    pub records: u64,
+    /// Bytes of the raw records; dead ones count until they are merged away.
+    pub data_bytes: u64,
+    /// Bytes of all files of the segments.
+    pub file_bytes: u64,
+}
+
 impl Manifest {
+    /// What the state holds, as a view opened from it would say.
+    pub fn figures(&self) -> ShardFigures {
+        let mut figures = ShardFigures::default();
+        for row in self.segments.iter().filter(|row| row.docs > row.dead) {
+            figures.records += u64::from(row.docs - row.dead);
+            figures.data_bytes += row.record_bytes;
+            figures.file_bytes += row.files.iter().map(|(_, length)| length).sum::<u64>();
+        }
+        figures
+    }
     /// Reads the manifest of a folder; `None` when there is none.
     pub fn load(dir: &Path) -> Result<Option<Manifest>> {
         let path = dir.join(MANIFEST);
@@ -104,13 +129,16 @@ mod tests {
             segments: vec![SegmentRow {
                 name: "a".into(),
                 docs: 3,
+                dead: 1,
+                record_bytes: 40,
                 files: vec![("a.seg".into(), 10)],
                 alive: Some("a.1.alive".into()),
             }],
         };
         let text = manifest.text();
-        let golden = "quorate-shard 1 b774782e\n{\"payload\":{\"applied\":7,\"term\":2,\"fingerprint\":9},\"segments\":[{\"name\":\"a\",\"docs\":3,\"files\":[[\"a.seg\",10]],\"alive\":\"a.1.alive\"}]}";
+        let golden = "quorate-shard 1 626cfdc9\n{\"payload\":{\"applied\":7,\"term\":2,\"fingerprint\":9},\"segments\":[{\"name\":\"a\",\"docs\":3,\"dead\":1,\"record_bytes\":40,\"files\":[[\"a.seg\",10]],\"alive\":\"a.1.alive\"}]}";
         assert_eq!(String::from_utf8(text.clone()).unwrap(), golden);
+        assert_eq!(manifest.figures(), ShardFigures { records: 2, data_bytes: 40, file_bytes: 10 });
         let path = Path::new("m");
         assert_eq!(Manifest::parse(path, &text).unwrap(), manifest);
         for i in 0..text.len() {

@@ -17,6 +17,7 @@ mod rank;
 mod records;
 mod sections;
 mod segment;
+mod sparse_numbers;
 mod trie;
 mod view;
 mod wire;
@@ -24,7 +25,7 @@ mod writer;
 
 pub use columns::{FacetColumn, FacetDocs, FacetOrdinals, GeoColumn, NumericColumn, fold};
 pub use error::{IndexError, Result};
-pub use manifest::Payload;
+pub use manifest::{Payload, ShardFigures};
 pub use merge::{MergeGoal, MergeState};
 pub use segment::{Lists, Segment};
 #[cfg(test)]

@@ -60,6 +60,16 @@ pub const COLUMNS: u32 = 30;
 pub const GEO_OFF: u32 = 31;
 /// f64 × 2 per point: latitude, longitude.
 pub const GEO: u32 = 32;
+/// UTF-8: paths of the attributes in the table of numbers, ascending.
+pub const SPARSE_PATHS: u32 = 33;
+/// u32 × (paths + 1): where a path starts.
+pub const SPARSE_PATH_OFF: u32 = 34;
+/// u32 × (paths + 1): where the numbers of a path start.
+pub const SPARSE_OFF: u32 = 35;
+/// u32 per number: its document, ascending for each path.
+pub const SPARSE_DOCS: u32 = 36;
+/// f64 per number.
+pub const SPARSE_VALUES: u32 = 37;
 
 /// Column `i` has its sections at `COLUMN_BASE + i * COLUMN_STEP + part`.
 pub const COLUMN_BASE: u32 = 1_000;

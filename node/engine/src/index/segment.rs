@@ -153,7 +153,7 @@ impl Segment {
     }
     /// Paths that have a numeric column here.
     pub fn numeric_paths(&self) -> impl Iterator<Item = &str> {
-        self.file.columns.numeric_paths()
+        self.file.columns.numeric_paths(&self.file.container)
     }
     /// The points of `_geoloc`; `None` when no document of the segment has one.
     pub fn geo(&self) -> Option<GeoColumn<'_>> {

@@ -133,3 +133,31 @@ fn numbers_with_and_without_repetition() {
     paths.sort_unstable();
     assert_eq!(paths, ["a", "b"]);
 }
+
+#[test]
+fn numbers_of_rare_attributes_are_found_and_cost_no_column() {
+    let paths = crate::index::column_build::NUMERIC_COLUMNS_MAX + 200;
+    let wide: serde_json::Map<String, Value> =
+        (0..paths).map(|i| (format!("p{i:04}"), json!([i, -(i as i64)]))).collect();
+    let mut rows = vec![Value::Object(wide)];
+    let alone = segment(json!({}), &rows);
+    assert!((0..paths).all(|i| alone.numeric(&format!("p{i:04}")).unwrap().values_of(0)[0] == i as f64));
+    let listed = alone.numeric_paths().filter(|path| alone.numeric(path).unwrap().documents().is_some());
+    assert_eq!(listed.count(), 200, "the columns of a segment are bounded");
+    rows.extend(
+        (1..100).map(|i| json!({"often": i, "twice": if i % 50 == 0 { json!([i, 1]) } else { Value::Null }})),
+    );
+    let s = segment(json!({}), &rows);
+    assert_eq!(s.numeric_paths().count(), paths + 2);
+    for (i, path) in (0..paths).map(|i| (i, format!("p{i:04}"))) {
+        let column = s.numeric(&path).unwrap();
+        assert_eq!(column.values_of(0), [i as f64, -(i as f64)], "{path}");
+        assert!(column.values_of(1).is_empty() && column.values_of(99).is_empty(), "{path}");
+        assert!(column.singles().is_none() && column.documents().unwrap().eq([0]), "{path}");
+    }
+    let twice = s.numeric("twice").unwrap();
+    assert_eq!(twice.values_of(50), [50.0, 1.0]);
+    assert!(twice.documents().unwrap().eq([50]));
+    assert!(s.numeric("often").unwrap().documents().is_none());
+    assert!(s.numeric("p").is_none() && s.numeric("p9999").is_none() && s.numeric("").is_none());
+}

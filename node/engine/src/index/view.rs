@@ -3,7 +3,7 @@
 use super::alive::read_alive;
 use super::build::EXTENSION;
 use super::error::{IndexError, Result};
-use super::manifest::{Manifest, Payload, SegmentRow};
+use super::manifest::{Manifest, Payload, SegmentRow, ShardFigures};
 use super::segment::{Origin, Place, Segment, SegmentFile, next_serial};
 use std::io;
 use std::path::Path;
@@ -42,6 +42,17 @@ impl ShardView {
     /// What the last durable commit of a folder says about itself; `None` when there is no shard.
     pub fn durable(dir: &Path) -> Result<Option<Payload>> {
         Ok(Manifest::load(dir)?.map(|manifest| manifest.payload))
+    }
+    /// What the durable state of a folder holds, from its manifest alone: one small file is read, nothing is opened.
+    ///
+    /// Returns zeroes when there is no shard. Errors: `Damaged`.
+    pub fn durable_figures(dir: &Path) -> Result<ShardFigures> {
+        Ok(Manifest::load(dir)?.map_or_else(ShardFigures::default, |manifest| manifest.figures()))
+    }
+    /// How much the view holds.
+    pub fn figures(&self) -> ShardFigures {
+        let (records, data_bytes, file_bytes) = (self.record_count(), self.data_bytes(), self.file_bytes());
+        ShardFigures { records, data_bytes, file_bytes }
     }
     /// Segments with live documents, largest first.
     pub fn segments(&self) -> &[Segment] {

@@ -230,7 +230,14 @@ impl ShardWriter {
             None => {
                 let files = self.overlay.pending(&prefix);
                 self.overlay.make_durable(&prefix)?;
-                SegmentRow { name: name.clone(), docs: segment.doc_count(), files, alive: None }
+                SegmentRow {
+                    name: name.clone(),
+                    docs: segment.doc_count(),
+                    dead: 0,
+                    record_bytes: segment.record_bytes(),
+                    files,
+                    alive: None,
+                }
             }
         };
         let Some(alive) = segment.alive() else { return Ok(row) };
@@ -244,6 +251,7 @@ impl ShardWriter {
             self.overlay.write_durable(&path, &bytes).map_err(|e| IndexError::io(&path, e))?;
             row.files.push((file.clone(), bytes.len() as u64));
             row.alive = Some(file);
+            row.dead = dead;
         }
         Ok(row)
     }

@@ -21,8 +21,13 @@ fn open(dir: &Path) -> ShardWriter {
     ShardWriter::open(dir, &settings(), RealFiles::shared(), options()).unwrap()
 }
 pub(super) fn record(id: &str, n: i64) -> serde_json::Value {
+    let rare = serde_json::Map::from_iter([(rare_path(n), json!([n, 1]))]);
     json!({"objectID": id, "name": format!("name {} é{n}", n % 5), "n": n, "kind": format!("K{}", n % 3),
-        "_geoloc": {"lat": n % 90, "lng": n % 180}})
+        "rare": rare, "_geoloc": {"lat": n % 90, "lng": n % 180}})
+}
+/// More attributes than a segment has numeric columns, each in few records.
+fn rare_path(n: i64) -> String {
+    format!("r{}", n % 700)
 }
 pub(super) fn put(writer: &mut ShardWriter, id: &str, n: i64) {
     writer.put(id, Bytes::from(record(id, n).to_string())).unwrap();
@@ -57,6 +62,9 @@ fn check_columns(segment: &Segment, doc: u32, record: &serde_json::Value) {
     let found: Vec<&str> = kinds.ords_of(doc).map(|ord| kinds.value(ord)).collect();
     assert_eq!(found, [record["kind"].as_str().unwrap()]);
     assert_eq!(segment.numeric("n").unwrap().values_of(doc), [record["n"].as_f64().unwrap()]);
+    let n = record["n"].as_i64().unwrap();
+    let rare = segment.numeric(&format!("rare.{}", rare_path(n))).unwrap();
+    assert_eq!(rare.values_of(doc), [n as f64, 1.0]);
     assert_eq!(segment.geo().unwrap().points_of(doc)[0][0], record["_geoloc"]["lat"].as_f64().unwrap());
 }
 fn check_words(segment: &Segment, doc: u32, record: &serde_json::Value) {
