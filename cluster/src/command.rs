@@ -1,7 +1,8 @@
 //! What stands in a log entry: the envelope, the numbered commands, and how a large batch is cut into parts.
 
+use quorate_model::DocumentKind;
 use quorate_model::{GroupId, IndexName, RecordOp, limits};
-use quorate_node::ops::{Incarnation, IndexCommand};
+use quorate_node::ops::{Incarnation, IndexCommand, RawDocument};
 use quorate_store::codec;
 use serde::{Deserialize, Serialize};
 
@@ -184,7 +185,13 @@ fn cut(command: IndexCommand) -> Vec<IndexCommand> {
             }
             commands.into_iter().flat_map(cut).collect()
         }
-        whole @ (IndexCommand::Settings { .. } | IndexCommand::Copy { .. } | IndexCommand::Drop { .. }) => {
+        IndexCommand::SaveDocuments { index, kind, documents, replace } => {
+            cut_documents(index, kind, documents, replace)
+        }
+        whole @ (IndexCommand::Settings { .. }
+        | IndexCommand::DeleteDocument { .. }
+        | IndexCommand::Copy { .. }
+        | IndexCommand::Drop { .. }) => {
             vec![whole]
         }
     }
@@ -208,6 +215,31 @@ fn cut_records(index: Incarnation, ops: Vec<RecordOp>) -> Vec<IndexCommand> {
     parts
 }
 
+/// The first part drops earlier documents when that was asked for, the others add to it.
+fn cut_documents(
+    index: Incarnation,
+    kind: DocumentKind,
+    documents: Vec<RawDocument>,
+    replace: bool,
+) -> Vec<IndexCommand> {
+    let mut parts: Vec<Vec<RawDocument>> = vec![Vec::new()];
+    let mut bytes = 0;
+    for document in documents {
+        let document_bytes = raw_bytes(&document);
+        let part = parts.last_mut().expect("never empty");
+        if bytes + document_bytes > limits::ENTRY_BYTES && !part.is_empty() {
+            parts.push(vec![document]);
+            bytes = document_bytes;
+        } else {
+            part.push(document);
+            bytes += document_bytes;
+        }
+    }
+    let part =
+        |(at, documents)| IndexCommand::SaveDocuments { index, kind, documents, replace: replace && at == 0 };
+    parts.into_iter().enumerate().map(part).collect()
+}
+
 /// Puts the parts of a cut command together again, in their order.
 pub fn join(parts: Vec<IndexCommand>) -> IndexCommand {
     let mut commands: Vec<IndexCommand> = Vec::with_capacity(parts.len());
@@ -217,6 +249,15 @@ pub fn join(parts: Vec<IndexCommand>) -> IndexCommand {
                 Some(IndexCommand::Records { index, ops }),
                 IndexCommand::Records { index: next_index, ops: next_ops },
             ) if *index == next_index => ops.extend(next_ops),
+            (
+                Some(IndexCommand::SaveDocuments { index, kind, documents, replace: _ }),
+                IndexCommand::SaveDocuments {
+                    index: next_index,
+                    kind: next_kind,
+                    documents: next,
+                    replace: false,
+                },
+            ) if *index == next_index && *kind == next_kind => documents.extend(next),
             (_, part) => commands.push(part),
         }
     }
@@ -239,11 +280,20 @@ fn op_bytes(op: &RecordOp) -> usize {
         }
 }
 
+fn raw_bytes(document: &RawDocument) -> usize {
+    const FRAME: usize = 32;
+    FRAME + document.object_id.len() + document.document.len()
+}
+
 fn command_bytes(command: &IndexCommand) -> usize {
     match command {
         IndexCommand::Records { index: _, ops } => ops.iter().map(op_bytes).sum(),
         IndexCommand::Settings { index: _, changes, replace: _ } => changes.len(),
         IndexCommand::Sequence { commands } => commands.iter().map(command_bytes).sum(),
+        IndexCommand::SaveDocuments { index: _, kind: _, documents, replace: _ } => {
+            documents.iter().map(raw_bytes).sum()
+        }
+        IndexCommand::DeleteDocument { index: _, kind: _, object_id } => object_id.len(),
         IndexCommand::Copy { .. } | IndexCommand::Drop { .. } => 0,
     }
 }
@@ -307,6 +357,23 @@ mod tests {
                 index(IndexCommand::Sequence { commands: vec![IndexCommand::Drop { index: 5 }] }),
                 "01 04 01 03 05".into(),
             ),
+            (
+                index(IndexCommand::SaveDocuments {
+                    index: 5,
+                    kind: DocumentKind::Rules,
+                    documents: vec![RawDocument { object_id: "i".into(), document: vec![2] }],
+                    replace: true,
+                }),
+                "01 05 05 01 01 0169 0102 01".into(),
+            ),
+            (
+                index(IndexCommand::DeleteDocument {
+                    index: 5,
+                    kind: DocumentKind::Synonyms,
+                    object_id: "i".into(),
+                }),
+                "01 06 05 00 0169".into(),
+            ),
         ];
         for (command, expected) in cases {
             let entry = Entry { time_ms: 0x0102_0304_0506, part: 1, parts: 2, command };
@@ -365,6 +432,30 @@ mod tests {
                 Command::Meta(command) => panic!("{command:?}"),
             });
             assert_eq!(join(commands.collect()), whole);
+        }
+    }
+
+    #[test]
+    fn c20_many_rules_are_cut_and_replace_the_earlier_ones_once() {
+        let document = |i: usize| RawDocument {
+            object_id: i.to_string(),
+            document: vec![b'x'; limits::RULE_CONSEQUENCE_BYTES_MAX],
+        };
+        let documents = |count: usize| (0..count).map(document).collect::<Vec<_>>();
+        for (count, parts, replace) in [(0, 1, true), (10, 1, false), (25, 3, true), (25, 3, false)] {
+            let whole = IndexCommand::SaveDocuments {
+                index: 7,
+                kind: DocumentKind::Rules,
+                documents: documents(count),
+                replace,
+            };
+            let cut = cut(whole.clone());
+            assert_eq!(cut.len(), parts, "{count}");
+            for (at, part) in cut.iter().enumerate() {
+                let IndexCommand::SaveDocuments { replace: drops, .. } = part else { panic!("{part:?}") };
+                assert_eq!(*drops, replace && at == 0);
+            }
+            assert_eq!(join(cut), whole);
         }
     }
 

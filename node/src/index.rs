@@ -1,5 +1,6 @@
 //! One living index of this node: its settings, its shard's files, what reads see of it.
 
+use crate::documents::Documents;
 use crate::error::{Error, Result};
 use crate::ops::Incarnation;
 use crate::progress::Progress;
@@ -57,6 +58,8 @@ pub struct IndexState {
     pub folder: PathBuf,
     /// The settings as of the last applied command; the view may still show older ones.
     pub settings: ArcSwap<Settings>,
+    /// Synonyms and rules as of the last applied command; the view shows them from the same moment on.
+    pub documents: ArcSwap<Documents>,
     /// Queued, visible and durable positions of the shard.
     pub progress: Progress,
     /// Unix milliseconds.
@@ -86,6 +89,7 @@ impl IndexState {
             group,
             folder,
             settings: ArcSwap::new(settings),
+            documents: ArcSwap::default(),
             progress: Progress::default(),
             created_ms,
             updated_ms: AtomicU64::new(updated_ms),
@@ -122,22 +126,36 @@ impl IndexState {
             Err(IndexError::Absent { .. }) => ShardView::default(),
             Err(source) => return Err(Error::Engine { folder: self.folder.clone(), source }),
         };
-        let view = Arc::new(IndexView { configuration: Configuration { settings }, shard: Arc::new(shard) });
+        let view =
+            Arc::new(IndexView { configuration: self.configuration(settings), shard: Arc::new(shard) });
         self.view.store(Some(view.clone()));
         Ok(view)
     }
-    /// Shows reads a new view.
-    pub(crate) fn publish(&self, view: IndexView) {
+    /// Shows reads other records, and the settings they were indexed with.
+    pub(crate) fn publish(&self, settings: Arc<Settings>, shard: Arc<ShardView>) {
         let _one_at_a_time = self.activation.lock();
-        self.view.store(Some(Arc::new(view)));
+        self.view.store(Some(Arc::new(IndexView { configuration: self.configuration(settings), shard })));
     }
     /// Shows the current records with other settings that need no rebuild.
     pub(crate) fn publish_settings(&self, settings: Arc<Settings>) {
         let _one_at_a_time = self.activation.lock();
         if let Some(view) = self.view.load_full() {
-            let configuration = Configuration { settings };
+            let configuration = self.configuration(settings);
             self.view.store(Some(Arc::new(IndexView { configuration, shard: view.shard.clone() })));
         }
+    }
+    /// Keeps other synonyms and rules and shows them with the current records.
+    pub(crate) fn publish_documents(&self, documents: Documents) {
+        let _one_at_a_time = self.activation.lock();
+        self.documents.store(Arc::new(documents));
+        if let Some(view) = self.view.load_full() {
+            let configuration = self.configuration(view.configuration.settings.clone());
+            self.view.store(Some(Arc::new(IndexView { configuration, shard: view.shard.clone() })));
+        }
+    }
+    /// What is in force with these settings.
+    fn configuration(&self, settings: Arc<Settings>) -> Configuration {
+        Configuration { settings }
     }
     /// Ends the shard's thread without keeping what is not durable: what a crash does. For tests of recovery.
     pub fn abandon_writer(&self) {

@@ -3,6 +3,7 @@
 //! It has never heard of Raft or of HTTP. `cluster` hands every placement group's commands to a [`PlacementMachine`]
 //! in log order; reads load an immutable [`IndexView`] and run on the [`SearchPool`].
 
+pub mod documents;
 pub mod error;
 pub mod index;
 pub mod machine;
@@ -12,9 +13,10 @@ pub mod progress;
 pub mod search;
 pub mod shard;
 
+pub use documents::Documents;
 pub use error::{Error, Result};
 pub use index::{IndexState, IndexStats, IndexView};
 pub use machine::{LogPosition, PlacementMachine};
 pub use node::{Node, NodeOptions};
-pub use ops::{Incarnation, IndexCommand};
+pub use ops::{Incarnation, IndexCommand, RawDocument};
 pub use search::{ReadRights, SearchPool};

@@ -3,6 +3,8 @@
 //! Apply is a function of the state, the position in the log and the command. Commands that the state has seen are
 //! handed only to shards whose files have not: that is how a restart catches up.
 
+mod documents;
+
 use crate::error::{Error, Result};
 use crate::index::{IndexRow, IndexState};
 use crate::node::Shared;
@@ -60,6 +62,7 @@ impl PlacementMachine {
                 row.updated_ms,
             )));
         }
+        documents::load(&node, &tree)?;
         Ok(PlacementMachine {
             node,
             group,
@@ -136,6 +139,20 @@ impl PlacementMachine {
                     Ok(())
                 } else {
                     self.settings(at, index, &changes, replace)
+                }
+            }
+            IndexCommand::SaveDocuments { index, kind, documents, replace } => {
+                if known.0 {
+                    Ok(())
+                } else {
+                    self.save_documents(at, index, kind, documents, replace)
+                }
+            }
+            IndexCommand::DeleteDocument { index, kind, object_id } => {
+                if known.0 {
+                    Ok(())
+                } else {
+                    self.delete_document(at, index, kind, &object_id)
                 }
             }
             IndexCommand::Copy { from, to } => {
@@ -232,6 +249,7 @@ impl PlacementMachine {
         tracing::debug!(from, to, linked, "copied an index");
         let state = Arc::new(IndexState::new(to, self.group, folder, settings, at.time_ms, at.time_ms));
         self.keep(&state);
+        self.copy_documents(from, &state);
         self.node.insert(state);
         Ok(())
     }
@@ -241,6 +259,7 @@ impl PlacementMachine {
         let Some(state) = self.node.remove(index) else {
             return Ok(());
         };
+        self.drop_documents(&state);
         if let Some(writer) = state.writer.lock().take() {
             writer.discard();
         }

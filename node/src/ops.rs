@@ -1,12 +1,21 @@
 //! What a placement group's log says about indices: the commands that node machines apply.
 
-use quorate_model::RecordOp;
+use quorate_model::{DocumentKind, RecordOp};
 use serde::{Deserialize, Serialize};
 
 /// Identifies one life of an index: a name that is deleted and made again, or moved over, has another one.
 ///
 /// It is `log_index << 12 | group` of the meta command that made it: unique for ever.
 pub type Incarnation = u64;
+
+/// A synonym or a rule as it is saved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RawDocument {
+    /// Its id.
+    pub object_id: String,
+    /// A raw JSON object with that id.
+    pub document: Vec<u8>,
+}
 
 /// A command on one index. Variants are numbered by their order: append, never reorder (style §2.5).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,7 +36,7 @@ pub enum IndexCommand {
         /// Drops every earlier setting first.
         replace: bool,
     },
-    /// Makes `to` a copy of `from` (records and settings) as of this point of the log. A missing `from` gives an empty index.
+    /// Makes `to` a copy of `from` (records, settings, synonyms, rules) as of this point of the log. A missing `from` gives an empty index.
     Copy {
         /// Source.
         from: Incarnation,
@@ -43,5 +52,27 @@ pub enum IndexCommand {
     Sequence {
         /// The commands.
         commands: Vec<IndexCommand>,
+    },
+    /// Saves synonyms or rules. One with the id of another one replaces it, the last of a list wins.
+    ///
+    /// A change that would leave more of them than an index may have is none.
+    SaveDocuments {
+        /// The index.
+        index: Incarnation,
+        /// Which.
+        kind: DocumentKind,
+        /// What to save.
+        documents: Vec<RawDocument>,
+        /// Drops all earlier ones of the kind first.
+        replace: bool,
+    },
+    /// Removes a synonym or a rule; a missing one is no error.
+    DeleteDocument {
+        /// The index.
+        index: Incarnation,
+        /// Which.
+        kind: DocumentKind,
+        /// Its id.
+        object_id: String,
     },
 }

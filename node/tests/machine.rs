@@ -1,7 +1,7 @@
 //! Whether commands change a node as they say, and whether a restart at any point ends in the same state.
 
-use quorate_model::{GroupId, RecordOp, SearchParams};
-use quorate_node::{IndexCommand, LogPosition, Node, NodeOptions, PlacementMachine, ReadRights};
+use quorate_model::{DocumentKind, GroupId, RecordOp, SearchParams, SynonymKind};
+use quorate_node::{IndexCommand, LogPosition, Node, NodeOptions, PlacementMachine, RawDocument, ReadRights};
 use quorate_store::files::RealFiles;
 use quorate_store::kv::Kv;
 use quorate_store::layout::Layout;
@@ -74,6 +74,19 @@ impl Rig {
         found.sort();
         found
     }
+    /// `id:word` of each synonym and `id:hidden record` of each rule.
+    fn documents(&self, index: u64) -> String {
+        let Some(state) = self.node.index(index) else {
+            return "gone".into();
+        };
+        let documents = state.documents.load();
+        let synonyms = documents.synonyms.iter().map(|(id, synonym)| match &synonym.kind {
+            SynonymKind::Synonym { synonyms } => format!("{id}:{}", synonyms[1]),
+            other => panic!("{other:?}"),
+        });
+        let rules = documents.rules.iter().map(|(id, rule)| format!("{id}:{}", rule.consequence.hide[0]));
+        synonyms.chain(rules).collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// Waits for an answer on a thread of its own: the test's thread drives an actix system.
@@ -96,6 +109,25 @@ fn settings(index: u64, changes: &str) -> IndexCommand {
 }
 fn partial(id: &str, changes: &str) -> RecordOp {
     RecordOp::Partial { object_id: id.into(), changes: changes.into(), create: true }
+}
+
+/// Synonyms with these ids, each of the id and a word.
+fn synonyms(index: u64, ids: &[&str], word: &str, replace: bool) -> IndexCommand {
+    let raw = |id: &&str| {
+        let document = format!(r#"{{"objectID":"{id}","synonyms":["{id}","{word}"],"type":"synonym"}}"#);
+        RawDocument { object_id: id.to_string(), document: document.into_bytes() }
+    };
+    let documents = ids.iter().map(raw).collect();
+    IndexCommand::SaveDocuments { index, kind: DocumentKind::Synonyms, documents, replace }
+}
+/// A rule that always hides a record.
+fn rule(index: u64, id: &str, hidden: &str) -> IndexCommand {
+    let document = format!(r#"{{"consequence":{{"hide":[{{"objectID":"{hidden}"}}]}},"objectID":"{id}"}}"#);
+    let documents = vec![RawDocument { object_id: id.into(), document: document.into_bytes() }];
+    IndexCommand::SaveDocuments { index, kind: DocumentKind::Rules, documents, replace: false }
+}
+fn forget(index: u64, kind: DocumentKind, id: &str) -> IndexCommand {
+    IndexCommand::DeleteDocument { index, kind, object_id: id.into() }
 }
 
 /// Runs the test body on a thread that has an actix system, as apply threads have.
@@ -141,6 +173,34 @@ fn assert_end(rig: &Rig) {
     assert!(rig.node.index(4).unwrap().settings.load().document.is_empty());
 }
 
+fn documents_script() -> Vec<IndexCommand> {
+    vec![
+        synonyms(1, &["s", "t", "u"], "first", false),
+        IndexCommand::Sequence { commands: vec![rule(1, "r", "x"), synonyms(2, &["s"], "other", false)] },
+        synonyms(1, &["s"], "second", false),
+        IndexCommand::Copy { from: 1, to: 4 },
+        forget(1, DocumentKind::Synonyms, "t"),
+        records(1, vec![RecordOp::Clear]),
+        IndexCommand::Drop { index: 2 },
+        forget(4, DocumentKind::Rules, "missing"),
+        synonyms(4, &["u", "v", "v"], "third", true),
+        rule(1, "r", "y"),
+        // none of its kind: changes nothing, not even what the list drops
+        IndexCommand::SaveDocuments {
+            index: 1,
+            kind: DocumentKind::Rules,
+            documents: vec![RawDocument { object_id: "w".into(), document: b"{}".to_vec() }],
+            replace: true,
+        },
+    ]
+}
+fn assert_documents(rig: &Rig) {
+    assert_eq!(rig.documents(1), "s:second u:first r:y");
+    assert_eq!(rig.documents(2), "gone");
+    assert_eq!(rig.documents(4), "u:third v:third r:x");
+    assert!(rig.records(1).is_empty());
+}
+
 #[test]
 fn a_script_of_commands_ends_as_it_says() {
     in_system(|| {
@@ -157,33 +217,39 @@ fn a_script_of_commands_ends_as_it_says() {
 
 #[test]
 fn killed_after_any_command_with_any_checkpoint_the_rest_gives_the_same_end() {
-    in_system(|| {
-        let script = script();
-        for killed_after in 0..=script.len() {
-            for checkpoint_at in [0, killed_after / 2, killed_after] {
-                let dir = tempfile::tempdir().unwrap();
-                let mut rig = Rig::open(dir.path(), vec![]);
-                for (n, command) in script[..killed_after].iter().enumerate() {
-                    if n == checkpoint_at {
-                        rig.machine.checkpoint().unwrap();
-                    }
-                    rig.apply(command.clone());
-                    if n % 3 == 1 {
-                        rig.wait();
-                    }
-                }
-                if checkpoint_at == killed_after {
+    in_system(|| kill_after_each(&script(), assert_end));
+}
+
+#[test]
+fn synonyms_and_rules_end_as_the_log_says_wherever_it_was_killed() {
+    in_system(|| kill_after_each(&documents_script(), assert_documents));
+}
+
+fn kill_after_each(script: &[IndexCommand], assert_end: fn(&Rig)) {
+    for killed_after in 0..=script.len() {
+        for checkpoint_at in [0, killed_after / 2, killed_after] {
+            let dir = tempfile::tempdir().unwrap();
+            let mut rig = Rig::open(dir.path(), vec![]);
+            for (n, command) in script[..killed_after].iter().enumerate() {
+                if n == checkpoint_at {
                     rig.machine.checkpoint().unwrap();
                 }
-                let log = rig.kill();
-                let mut rig = Rig::open(dir.path(), log);
-                for command in &script[killed_after..] {
-                    rig.apply(command.clone());
+                rig.apply(command.clone());
+                if n % 3 == 1 {
+                    rig.wait();
                 }
-                assert_end(&rig);
             }
+            if checkpoint_at == killed_after {
+                rig.machine.checkpoint().unwrap();
+            }
+            let log = rig.kill();
+            let mut rig = Rig::open(dir.path(), log);
+            for command in &script[killed_after..] {
+                rig.apply(command.clone());
+            }
+            assert_end(&rig);
         }
-    });
+    }
 }
 
 #[test]

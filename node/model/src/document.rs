@@ -2,10 +2,49 @@
 
 use crate::error::{Error, Result, shortened};
 use crate::json;
-use crate::limits::{BATCH_OPS_MAX, QUERY_BYTES_MAX};
+use crate::limits::{BATCH_OPS_MAX, QUERY_BYTES_MAX, RULES_MAX, SYNONYMS_MAX};
 use crate::params::lenient;
 use crate::record::check_object_id;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+/// Which documents of an index. Commands carry it by its number: append, never reorder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum DocumentKind {
+    Synonyms,
+    Rules,
+}
+impl DocumentKind {
+    /// Both kinds.
+    pub const ALL: [DocumentKind; 2] = [DocumentKind::Synonyms, DocumentKind::Rules];
+
+    /// The name in paths and in the `scope` of a copy.
+    pub fn name(self) -> &'static str {
+        match self {
+            DocumentKind::Synonyms => "synonyms",
+            DocumentKind::Rules => "rules",
+        }
+    }
+    /// How many of them one index may have (C§20).
+    pub fn count_max(self) -> usize {
+        match self {
+            DocumentKind::Synonyms => SYNONYMS_MAX,
+            DocumentKind::Rules => RULES_MAX,
+        }
+    }
+    /// 400 for a change that would leave more than that.
+    pub fn too_many(self) -> Error {
+        Error::invalid(format!("An index can have at most {} {}", self.count_max(), self.name()))
+    }
+    /// 404 for one that is not there (C§19).
+    pub fn missing(self) -> Error {
+        match self {
+            DocumentKind::Synonyms => Error::not_found("Synonym set does not exist"),
+            DocumentKind::Rules => Error::no_object(),
+        }
+    }
+}
 
 /// Members that answers of searches add to a document; sent back, they are passed over.
 const ADDED_BY_ANSWERS: &[&str] = &["_highlightResult", "_metadata"];

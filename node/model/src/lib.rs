@@ -3,7 +3,7 @@
 //! No input or output happens here. Everything is a value or a function from values to values.
 #![warn(missing_docs)]
 
-mod document;
+pub mod document;
 pub mod error;
 pub mod filter;
 pub mod ids;
@@ -17,6 +17,7 @@ pub mod rule;
 pub mod settings;
 pub mod synonym;
 
+pub use document::DocumentKind;
 pub use error::{Error, ErrorKind, Result};
 pub use filter::{Atom, Filter, FilterAtom};
 pub use ids::{GroupId, IndexName, ObjectId, TaskId};

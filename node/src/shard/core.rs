@@ -1,9 +1,8 @@
 //! How one shard carries out commands: writes, publishes, commits durably, recovers from a failing disk.
 
 use crate::error::{Error, Result};
-use crate::index::{IndexState, IndexView};
+use crate::index::IndexState;
 use bytes::Bytes;
-use quorate_engine::Configuration;
 use quorate_engine::index::{MergeGoal, MergeState, Payload, ShardWriter, WriterOptions};
 use quorate_model::record::{PartialOutcome, apply_partial};
 use quorate_model::{RecordOp, SearchParams, Settings};
@@ -160,8 +159,7 @@ impl ShardCore {
     /// Shows reads everything carried out so far.
     pub fn publish(&mut self) -> Result<()> {
         let shard = self.writer.publish().map_err(|e| self.engine(e))?;
-        self.state
-            .publish(IndexView { configuration: Configuration { settings: self.settings.clone() }, shard });
+        self.state.publish(self.settings.clone(), shard);
         self.unpublished_since = None;
         self.state.progress.published(self.ticket);
         Ok(())

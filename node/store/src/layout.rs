@@ -208,6 +208,8 @@ pub mod rows {
     pub const STATE: u8 = b't';
     /// Placement group: the log index after which a restart replays.
     pub const REPLAY: u8 = b'p';
+    /// Placement group: a synonym or rule, by incarnation, kind and objectID.
+    pub const DOCUMENT: u8 = b'y';
     /// Any group: outcome of a task, by log index.
     pub const TASK: u8 = b'o';
 
@@ -224,6 +226,21 @@ pub mod rows {
         key.push(letter);
         key.extend_from_slice(&number.to_be_bytes());
         key
+    }
+    /// The key of a document: kinds are apart, ids in their order.
+    pub fn document(incarnation: u64, kind: u8, object_id: &str) -> Vec<u8> {
+        let mut key = Vec::with_capacity(10 + object_id.len());
+        key.push(DOCUMENT);
+        key.extend_from_slice(&incarnation.to_be_bytes());
+        key.push(kind);
+        key.extend_from_slice(object_id.as_bytes());
+        key
+    }
+    /// The incarnation, the kind and the objectID of a key made by [`document`].
+    pub fn document_of(key: &[u8]) -> Option<(u64, u8, &str)> {
+        let (number, rest) = key.get(1..)?.split_first_chunk::<8>()?;
+        let (&kind, object_id) = rest.split_first()?;
+        Some((u64::from_be_bytes(*number), kind, std::str::from_utf8(object_id).ok()?))
     }
     /// The number of a key made by [`by_number`].
     pub fn number(key: &[u8]) -> Option<u64> {
@@ -262,6 +279,9 @@ mod tests {
     fn keys_sort_as_their_numbers_and_incarnations_are_found() {
         assert!(rows::by_number(rows::TASK, 255) < rows::by_number(rows::TASK, 256));
         assert_eq!(rows::number(&rows::by_number(rows::TASK, 1 << 40)), Some(1 << 40));
+        assert!(rows::document(255, 1, "z") < rows::document(256, 0, "a"));
+        assert_eq!(rows::document_of(&rows::document(1 << 40, 1, "é/")), Some((1 << 40, 1, "é/")));
+        assert_eq!(rows::document_of(&[rows::DOCUMENT, 0]), None);
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::new(dir.path());
         assert_eq!(layout.incarnations().unwrap(), Vec::<u64>::new());
