@@ -5,6 +5,7 @@ pub mod configuration;
 pub mod facet;
 pub mod filter;
 pub mod index;
+pub mod language;
 pub mod matching;
 pub mod page;
 pub mod query;

@@ -3,5 +3,5 @@
 mod normalise;
 mod tokenise;
 
-pub use normalise::{fold_text, is_ideographic};
+pub use normalise::{fold_text, fold_word, is_ideographic};
 pub use tokenise::{Analyzer, TOKEN_CHARS_MAX, Token, TokenKind, TokenOptions};

@@ -58,3 +58,9 @@ pub fn fold_text(text: &str) -> String {
     text.chars().for_each(|c| push_folded(c, &mut out));
     out
 }
+/// One word in lower case, without marks and without the punctuation inside it: `don't` is `dont`.
+pub fn fold_word(word: &str) -> String {
+    let mut out = String::with_capacity(word.len());
+    word.chars().filter(|c| c.is_alphanumeric() || is_mark(*c)).for_each(|c| push_folded(c, &mut out));
+    out
+}

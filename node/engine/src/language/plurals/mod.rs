@@ -1,0 +1,70 @@
+//! Which other forms does a word have? Rules that exchange endings, and the exceptions, language by language.
+//!
+//! The index holds words as they are written, so a query word is looked for together with its forms. Words are
+//! normalised: `bucher` stands for `Bücher`. Lists of whole languages would be better still; there is none that is
+//! maintained, permissively licensed and small, see DECISIONS.md.
+
+mod english;
+mod germanic;
+mod nordic;
+mod romance;
+mod rule;
+mod slavic;
+mod various;
+
+use super::codes::{Language, Languages};
+use rule::Rules;
+
+/// The languages with rules, those whose forms come first when many are wanted first.
+static RULES: &[(&str, &Rules)] = &[
+    ("en", &english::ENGLISH),
+    ("fr", &romance::FRENCH),
+    ("de", &germanic::GERMAN),
+    ("es", &romance::SPANISH),
+    ("it", &romance::ITALIAN),
+    ("pt", &romance::PORTUGUESE),
+    ("pt-br", &romance::PORTUGUESE),
+    ("nl", &germanic::DUTCH),
+    ("sv", &nordic::SWEDISH),
+    ("da", &nordic::DANISH),
+    ("no", &nordic::NORWEGIAN),
+    ("nb", &nordic::NORWEGIAN),
+    ("fi", &nordic::FINNISH),
+    ("ru", &slavic::RUSSIAN),
+    ("uk", &slavic::RUSSIAN),
+    ("pl", &slavic::POLISH),
+    ("cs", &slavic::CZECH),
+    ("sk", &slavic::CZECH),
+    ("bg", &slavic::BULGARIAN),
+    ("hu", &various::HUNGARIAN),
+    ("tr", &various::TURKISH),
+    ("az", &various::TURKISH),
+    ("kk", &various::KAZAKH),
+    ("ky", &various::KAZAKH),
+    ("tt", &various::KAZAKH),
+    ("ca", &romance::CATALAN),
+    ("gl", &romance::GALICIAN),
+    ("ro", &romance::ROMANIAN),
+    ("el", &various::GREEK),
+    ("af", &germanic::AFRIKAANS),
+    ("et", &various::ESTONIAN),
+    ("eo", &various::ESPERANTO),
+    ("eu", &various::BASQUE),
+    ("ar", &various::ARABIC),
+    ("he", &various::HEBREW),
+    ("ka", &various::GEORGIAN),
+    ("hi", &various::HINDI),
+];
+
+/// Appends the forms of a normalised word, at most [`super::dictionaries::FORMS_MAX`] in all.
+pub(super) fn push_forms(word: &str, languages: Languages, forms: &mut Vec<String>) {
+    for (code, rules) in RULES {
+        if languages.has(code) && forms.len() < super::dictionaries::FORMS_MAX {
+            rules.push_forms(word, forms);
+        }
+    }
+}
+/// Whether a language has rules.
+pub(super) fn has_rules(language: Language) -> bool {
+    RULES.iter().any(|(code, _)| *code == language.code())
+}
