@@ -6,6 +6,7 @@ use crate::facet::search::{Tags, matching_values};
 use crate::index::{Segment, ShardView};
 use crate::matching::bits;
 use crate::matching::find::{Entry, Prepared};
+use crate::matching::paths;
 use crate::matching::scratch::Scratch;
 use crate::query::plan::plan;
 use crate::query::words::words_of;
@@ -38,8 +39,9 @@ pub fn browse(
     let params = browsing(settings, request);
     let analyzer = Analyzer::new(settings);
     let words = words_of(&analyzer, settings, &params, &params.query);
-    let plan =
+    let mut plan =
         Plan { wants_set: true, limit: 0, deep: true, ..plan(settings, &params, words, limits.deadline)? };
+    paths::lay(view, &mut plan);
     let mut prepared = Prepared::new(view, settings, &params, &plan, scratch);
     let found = prepared.run(&plan, params.typo_tolerance, scratch);
     let (count, matched) = (found.count, found.matched);
@@ -187,7 +189,8 @@ fn matching_sets(
     scratch: &mut Scratch,
 ) -> Result<(Vec<Vec<u64>>, bool)> {
     let words = words_of(analyzer, settings, params, &params.query);
-    let plan = Plan { wants_set: true, limit: 0, deep: true, ..plan(settings, params, words, deadline)? };
+    let mut plan = Plan { wants_set: true, limit: 0, deep: true, ..plan(settings, params, words, deadline)? };
+    paths::lay(view, &mut plan);
     let fixed = plan.clone();
     let found = Prepared::new(view, settings, params, &fixed, scratch).run(&plan, TypoTolerance::On, scratch);
     Ok((found.matched, found.count_cut))

@@ -8,6 +8,7 @@ use crate::configuration::Configuration;
 use crate::facet::{self, Listing, Matched};
 use crate::index::ShardView;
 use crate::matching::find::{Entry, Found, Prepared, sets_of};
+use crate::matching::paths;
 use crate::matching::scratch::Scratch;
 use crate::page::Page;
 use crate::query::plan::plan;
@@ -65,6 +66,7 @@ pub fn search(
     plan.limit = needed(&page, &params, grouping.is_some());
     plan.budget = (plan.budget / view.segments().len().max(1) as u64).max(1);
     let geo_plan = plan.clone();
+    paths::lay(view, &mut plan);
     let mut prepared = Prepared::new(view, settings, &params, &geo_plan, scratch);
     let (mut found, removed) = find(&mut prepared, &mut plan, &params, page.length, scratch);
     let matched = std::mem::take(&mut found.matched);

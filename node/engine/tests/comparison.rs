@@ -8,7 +8,7 @@ mod reference;
 use reference::compare::{Tally, compare_seed};
 
 /// Seeds of an ordinary run: some seconds in a debug build.
-const SEEDS: u64 = 150;
+const SEEDS: u64 = 80;
 
 fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|value| value.parse().ok()).unwrap_or(default)

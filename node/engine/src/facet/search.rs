@@ -38,7 +38,7 @@ pub fn matching_values(
         }
     }
     let all = (1u32 << words.len()) - 1;
-    let mut marker = Marker::new(settings, analyzer, words, false);
+    let mut marker = Marker::new(settings, analyzer, words, &[], false);
     // every word may match with as many typos as its length allows
     let typos = vec![4u8; words.len()];
     let mut matching: Vec<(&str, u64)> = counts.into_iter().collect();

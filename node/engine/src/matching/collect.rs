@@ -5,11 +5,12 @@
 
 use super::bits;
 use super::scratch::{Scratch, Thresholds};
-use super::slot::{ExpandOptions, Slot, add_documents, all_listed, each_document, expand};
+use super::slot::{Join, Slot, add_documents, all_listed, each_document};
+use super::union::Matches;
 use crate::index::{Lists, Segment, position};
 use crate::query::Plan;
 use crate::ranking::context::SegmentContext;
-use crate::ranking::evaluate::{EXACT_WORD_CHARS_MIN, Evaluator, FAR};
+use crate::ranking::evaluate::{EXACT_WORD_CHARS_MIN, Evaluator, FAR, Frame};
 use crate::ranking::key::Tuple;
 use crate::ranking::top::{Ranked, Top};
 use quorate_model::params::ExactOnSingleWord;
@@ -33,48 +34,47 @@ pub struct SegmentHits {
     pub count: u64,
     /// The documents that match, when the plan asks for the set.
     pub matched: Option<Vec<u64>>,
-    /// The expanded words.
-    pub slots: Vec<Slot>,
+    /// The expanded words of each path.
+    pub slots: Vec<Vec<Slot>>,
     /// Whether the count may be too low because time ran out.
     pub count_cut: bool,
     /// Whether the order is only that of the documents looked at: the budget or the time ran out.
     pub order_cut: bool,
 }
 
-/// Runs the plan on one segment.
-pub fn search_segment(
+/// Finds the documents of one way to read the query. Some document may match: no mandatory slot is empty.
+pub fn search_path(
     segment: &Segment,
     plan: &Plan,
+    frame: Frame,
+    slots: &[Slot],
+    matches: Matches,
     context: &mut SegmentContext<'_>,
     scratch: &mut Scratch,
 ) -> SegmentHits {
-    if plan.words.is_empty() {
-        return without_words(segment, plan, context, scratch);
-    }
-    let slots = slots_of(segment, plan);
-    let impossible = slots.iter().any(|slot| slot.is_empty() && !slot.optional);
-    if impossible || slots.iter().all(Slot::is_empty) {
-        let matched = plan.wants_set.then(|| empty_set(segment));
-        return SegmentHits { matched, slots, ..SegmentHits::default() };
-    }
     let mut terms = std::mem::take(&mut scratch.terms);
     terms.resize(terms.len().max(segment.term_count() as usize / 64 + 1), 0);
-    mark_terms(&slots, |low, high| bits::insert_range(&mut terms, low, high));
+    mark_terms(slots, |low, high| bits::insert_range(&mut terms, low, high));
     let lists = segment.lists();
-    let evaluator = Evaluator::new(lists, &slots, &plan.rules, &terms);
-    let top = Top::new(plan.limit);
-    let thresholds = scratch.thresholds;
-    let (count_cut, order_cut) = (false, false);
-    let run = Run { segment, lists, plan, slots: &slots, evaluator, top, count_cut, order_cut, thresholds };
+    let evaluator = Evaluator::new(lists, slots, &plan.rules, frame, &terms);
+    let run = Run {
+        segment,
+        lists,
+        plan,
+        frame,
+        slots,
+        terms: &terms,
+        matches,
+        evaluator,
+        top: Top::new(plan.limit),
+        count_cut: false,
+        order_cut: false,
+        thresholds: scratch.thresholds,
+    };
     let hits = run.search(context, scratch);
-    mark_terms(&slots, |low, high| bits::clear_range(&mut terms, low, high));
+    mark_terms(slots, |low, high| bits::clear_range(&mut terms, low, high));
     scratch.terms = terms;
-    SegmentHits { slots, ..hits }
-}
-/// The plan's words with their terms in the segment.
-pub fn slots_of(segment: &Segment, plan: &Plan) -> Vec<Slot> {
-    let options = ExpandOptions { deep: plan.deep, whole_words: plan.rules.prefixes != u32::MAX };
-    plan.words.iter().map(|word| expand(segment, word, options)).collect()
+    hits
 }
 /// Calls `mark` with every range of terms that some slot matches.
 pub fn mark_terms(slots: &[Slot], mut mark: impl FnMut(u32, u32)) {
@@ -84,11 +84,12 @@ pub fn mark_terms(slots: &[Slot], mut mark: impl FnMut(u32, u32)) {
         }
     }
 }
-fn empty_set(segment: &Segment) -> Vec<u64> {
+/// The set of no document.
+pub fn empty_set(segment: &Segment) -> Vec<u64> {
     vec![0; bits::words_for(segment.doc_count())]
 }
 /// Every document that may be shown, in document order unless something else ranks.
-fn without_words(
+pub fn without_words(
     segment: &Segment,
     plan: &Plan,
     context: &mut SegmentContext<'_>,
@@ -146,7 +147,11 @@ struct Run<'a> {
     segment: &'a Segment,
     lists: Lists<'a>,
     plan: &'a Plan,
+    frame: Frame,
     slots: &'a [Slot],
+    /// Bits of the terms of all slots.
+    terms: &'a [u64],
+    matches: Matches,
     evaluator: Evaluator<'a>,
     top: Top,
     count_cut: bool,
@@ -159,7 +164,7 @@ struct Tier<'a> {
     /// The best key a document of the tier can have.
     bound: u128,
 }
-impl Run<'_> {
+impl<'a> Run<'a> {
     fn search(mut self, context: &mut SegmentContext<'_>, scratch: &mut Scratch) -> SegmentHits {
         let words = bits::words_for(self.segment.doc_count());
         let (count, matched) = if self.take_ready_list(context) {
@@ -190,12 +195,16 @@ impl Run<'_> {
     }
     /// Whether membership follows from sets of terms.
     fn sets_decide(&self) -> bool {
-        self.plan.rules.sets_decide() && !self.slots.iter().any(|slot| slot.follows)
+        self.plan.rules.sets_decide() && !self.slots.iter().any(|slot| slot.join != Join::Apart)
+    }
+    /// The slot of a query of one word, read as typed.
+    fn only_word(&self) -> Option<&'a Slot> {
+        let [slot] = self.slots else { return None };
+        (self.frame.words == 1 && slot.may_be_exact && self.sets_decide()).then_some(slot)
     }
     fn is_plain_single_word(&self, context: &SegmentContext<'_>) -> bool {
-        let [slot] = self.slots else { return false };
-        self.sets_decide()
-            && self.plan.limit <= SINGLE_LIMIT_MAX
+        let Some(slot) = self.only_word() else { return false };
+        self.plan.limit <= SINGLE_LIMIT_MAX
             && self.plan.rules.exact == u32::MAX
             // a document counts with its fewest typos, whatever a match with more would rank
             && (self.plan.typos_rank_first || slot.typos_max == 0)
@@ -206,9 +215,8 @@ impl Run<'_> {
     /// Takes the best documents of one wide word from its ready list; `false` when the list does not answer the query.
     fn take_ready_list(&mut self, context: &mut SegmentContext<'_>) -> bool {
         let (rules, layout) = (&self.plan.rules, &self.plan.layout);
-        let [slot] = self.slots else { return false };
-        if !self.sets_decide()
-            || context.ranks(layout)
+        let Some(slot) = self.only_word() else { return false };
+        if context.ranks(layout)
             || !self.plan.typos_rank_first
             || !layout.attribute_before_exact()
             || rules.exact != u32::MAX
@@ -286,12 +294,12 @@ impl Run<'_> {
         context: &SegmentContext<'_>,
         scratch: &mut Scratch,
     ) -> (u64, Option<Vec<u64>>) {
-        if slot.postings > self.list_max() || self.plan.wants_set {
+        if slot.postings > self.list_max() || self.matches == Matches::Listed {
             let mut set = scratch.take(bits::words_for(self.segment.doc_count()));
             slot.fill(self.segment, &self.lists, u8::MAX, &mut set);
             context.restrict(&mut set);
             let count = bits::count(&set);
-            if self.plan.wants_set {
+            if self.matches == Matches::Listed {
                 return (count, Some(set));
             }
             scratch.give(set);
@@ -320,7 +328,8 @@ impl Run<'_> {
         }
         docs.sort_unstable();
         docs.dedup();
-        let mut set = self.plan.wants_set.then(|| scratch.take(bits::words_for(self.segment.doc_count())));
+        let mut set = (self.matches == Matches::Listed)
+            .then(|| scratch.take(bits::words_for(self.segment.doc_count())));
         let mut count = 0;
         let mut clock = Clock::new(self.plan.deadline);
         for &doc in &docs {
@@ -391,7 +400,7 @@ impl Run<'_> {
         } else {
             self.by_tiers(&candidates, context, scratch);
         }
-        if self.plan.wants_set {
+        if self.matches == Matches::Listed {
             return (count, Some(candidates));
         }
         scratch.give(candidates);
@@ -417,7 +426,7 @@ impl Run<'_> {
         std::mem::swap(&mut candidates, &mut matched);
         scratch.give(matched);
         let count = bits::count(&candidates);
-        if self.plan.wants_set {
+        if self.matches == Matches::Listed {
             return (count, Some(candidates));
         }
         scratch.give(candidates);
@@ -426,7 +435,8 @@ impl Run<'_> {
     /// The best key a document with `typos` typos can have.
     fn bound(&self, typos: u32, context: &SegmentContext<'_>) -> u128 {
         let optional = self.slots.iter().any(|slot| slot.optional);
-        let pairs = if optional { 0 } else { self.slots.len() as u32 - 1 };
+        let counted = |slot: &&Slot| slot.join != Join::Inside;
+        let pairs = if optional { 0 } else { self.slots.iter().filter(counted).count() as u32 - 1 };
         let place = |best: u16| u32::from(position::place(best));
         let attribute = match typos {
             0 if !optional && self.plan.typos_rank_first => {
@@ -434,16 +444,17 @@ impl Run<'_> {
             }
             _ => self.slots.iter().map(|slot| place(slot.best)).min(),
         };
+        let never_exact = |slot: &&Slot| slot.exact.is_none() || !slot.may_be_exact;
         let inexact = match typos {
-            0 => self.slots.iter().filter(|slot| slot.exact.is_none()).count() as u32,
+            0 => self.slots.iter().filter(never_exact).map(|slot| u32::from(slot.covers)).sum(),
             _ => 1,
         };
         self.plan.layout.key(&Tuple {
-            typos,
+            typos: self.frame.typos + typos,
             geo: 0,
             missing: 0,
             filters: context.score_max(),
-            proximity: pairs * self.plan.rules.min_proximity.min(FAR),
+            proximity: self.frame.proximity + pairs * self.plan.rules.min_proximity.min(FAR),
             attribute: if self.plan.rules.attributes_rank { attribute.unwrap_or(0) } else { 0 },
             inexact,
             group: 0,
@@ -456,8 +467,7 @@ impl Run<'_> {
     /// The same for documents that have every word without typos: nothing else is looked for in them.
     fn scan_typo_free(&mut self, tier: Tier<'_>, context: &mut SegmentContext<'_>) {
         let slots: Vec<Slot> = self.slots.iter().map(Slot::typo_free).collect();
-        // every word has one interval, so the bits of terms are not looked at
-        let mut evaluator = Evaluator::new(self.lists, &slots, &self.plan.rules, &[]);
+        let mut evaluator = Evaluator::new(self.lists, &slots, &self.plan.rules, self.frame, self.terms);
         self.order_cut |= scan(self.plan, &mut evaluator, &mut self.top, tier, context);
     }
     /// Documents by the number of their typos, fewest first, until the page is full.

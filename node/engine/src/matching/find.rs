@@ -1,15 +1,17 @@
 //! Which records of a whole shard match, in which order? The segments' answers put together.
 
 use super::bits;
-use super::collect::{SegmentHits, search_segment, slots_of};
+use super::collect::SegmentHits;
+use super::paths::slots_of;
 use super::scratch::Scratch;
 use super::slot::{ExpandOptions, Slot, expand};
+use super::union::search_segment;
 use crate::filter::filter_set;
 use crate::filter::scores::{Scores, Summing};
 use crate::index::{Segment, ShardView};
 use crate::query::{Plan, Word};
 use crate::ranking::context::{Groups, SegmentContext};
-use crate::ranking::evaluate::{Evaluator, PositionRules};
+use crate::ranking::evaluate::{Evaluator, Frame, PositionRules};
 use crate::ranking::geo::{self, NOWHERE};
 use quorate_model::params::{ExactOnSingleWord, TypoTolerance};
 use quorate_model::settings::Effective;
@@ -36,8 +38,8 @@ pub struct Found {
     pub count: u64,
     /// The matching documents of each segment, when asked for.
     pub matched: Vec<Vec<u64>>,
-    /// The expanded words of each segment.
-    pub slots: Vec<Vec<Slot>>,
+    /// The expanded words of each path in each segment.
+    pub slots: Vec<Vec<Vec<Slot>>>,
     /// Whether the count may be too low because time ran out.
     pub count_cut: bool,
     /// Whether the order is only that of the documents looked at.
@@ -110,8 +112,11 @@ impl<'a> Prepared<'a> {
     }
     /// Whether the plan's words stand for the very terms that an earlier run of it found.
     pub fn has_the_terms_of(&self, plan: &Plan, found: &Found) -> bool {
-        let same = |segment, slots: &[Slot]| {
-            slots_of(segment, plan).iter().zip(slots).all(|(slot, earlier)| slot.terms == earlier.terms)
+        // the paths share their words: only those as typed can have typos
+        let typed = |segment| plan.paths.first().map(|path| slots_of(segment, plan, path));
+        let same = |segment, paths: &[Vec<Slot>]| {
+            let slots = typed(segment).unwrap_or_default();
+            slots.iter().zip(paths.first().into_iter().flatten()).all(|(a, b)| a.terms == b.terms)
         };
         self.view.segments().iter().zip(&found.slots).all(|(segment, slots)| same(segment, slots))
     }
@@ -247,7 +252,8 @@ fn phrase_set(segment: &Segment, words: &[Word], scratch: &mut Scratch) -> Vec<u
             exact_on_single_word: ExactOnSingleWord::None,
         };
         // every word has at most one interval, so the bits of terms are not looked at
-        let mut evaluator = Evaluator::new(lists, &slots, &rules, &[]);
+        let frame = Frame { words: slots.len(), typos: 0, proximity: 0 };
+        let mut evaluator = Evaluator::new(lists, &slots, &rules, frame, &[]);
         let candidates = scratch.copy(&set);
         bits::each(&candidates, |doc| {
             if evaluator.evaluate(doc).is_none() {

@@ -2,8 +2,11 @@
 pub mod automaton;
 pub mod bits;
 pub mod collect;
+pub mod cuts;
 pub mod expansions;
 pub mod find;
+pub mod paths;
 pub mod scratch;
 pub mod slot;
 pub mod typo;
+pub mod union;

@@ -14,8 +14,25 @@ pub struct Slot {
     pub terms: Arc<Expansion>,
     /// Whether a document may lack the word.
     pub optional: bool,
-    /// Whether the word must follow the previous one directly.
-    pub follows: bool,
+    /// Where the word stands, seen from the one before.
+    pub join: Join,
+    /// Words of the query that the unit stands for which begins here; 0 = it began before.
+    pub covers: u8,
+    /// Whether a match can be exact at all.
+    pub may_be_exact: bool,
+    /// Whether it counts as a typo, so that attributes without typos do not match.
+    pub is_typo: bool,
+}
+/// Where a word stands, seen from the word before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Join {
+    /// Anywhere.
+    #[default]
+    Apart,
+    /// Directly after it: a phrase. The distance counts.
+    Follows,
+    /// Directly after it, both being an alternative of the query's words. The distance does not count.
+    Inside,
 }
 impl Deref for Slot {
     type Target = Expansion;
@@ -46,12 +63,26 @@ pub struct Expansion {
     pub typos_max: u8,
     /// Characters of the word.
     pub characters: usize,
+    /// Where the word can be cut in two, when that was looked for instead of terms.
+    pub cuts: Vec<Cut>,
+}
+/// A place where a word can be cut so that both parts stand next to each other in some documents.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cut {
+    /// Characters of the first part.
+    pub at: usize,
+    /// The documents, alive or not.
+    pub docs: Box<[u32]>,
 }
 impl Expansion {
     /// Bytes it takes in memory.
     pub fn bytes(&self) -> usize {
         let intervals = self.intervals.capacity() + self.whole_words.capacity();
-        size_of::<Expansion>() + intervals * size_of::<Interval>()
+        let docs: usize = self.cuts.iter().map(|cut| cut.docs.len()).sum();
+        size_of::<Expansion>()
+            + intervals * size_of::<Interval>()
+            + self.cuts.capacity() * size_of::<Cut>()
+            + docs * size_of::<u32>()
     }
 }
 /// Where a slot sends its terms with typos.
@@ -69,7 +100,8 @@ pub fn expand(segment: &Segment, word: &Word, options: ExpandOptions) -> Slot {
     let options = ExpandOptions { deep: options.deep && word.edits > 1, ..options };
     let key = key(word, options);
     let terms = segment.expansions().get_or(&key, || expansion(segment, word, options));
-    Slot { terms, optional: word.optional, follows: word.follows }
+    let join = if word.follows { Join::Follows } else { Join::Apart };
+    Slot { terms, optional: word.optional, join, covers: 1, may_be_exact: true, is_typo: false }
 }
 /// Everything that decides about the terms of a word, as text.
 fn key(word: &Word, options: ExpandOptions) -> String {
@@ -199,7 +231,8 @@ impl Slot {
         }
         let intervals = self.intervals.iter().filter(|interval| interval.typos == 0).copied().collect();
         let (whole_words, low, high, exact) = (self.whole_words.clone(), self.low, self.high, self.exact);
-        let terms = Arc::new(Expansion { intervals, whole_words, low, high, exact, ..(*self.terms) });
+        let cuts = vec![];
+        let terms = Arc::new(Expansion { intervals, whole_words, low, high, exact, cuts, ..(*self.terms) });
         Slot { terms, ..*self }
     }
     /// Whether the segment has any term for the word.
@@ -221,8 +254,7 @@ mod tests {
         let mut keys = std::collections::HashSet::new();
         for text in ["a", "ab", "b"] {
             for (prefix, edits) in [(false, 0), (false, 1), (false, 2), (true, 0), (true, 1), (true, 2)] {
-                let chars = text.chars().collect();
-                let word = Word { text: text.into(), chars, prefix, edits, optional: false, follows: false };
+                let word = Word { prefix, edits, ..Word::written(text) };
                 for (deep, whole_words) in [(false, false), (false, true), (true, false), (true, true)] {
                     assert!(keys.insert(key(&word, ExpandOptions { deep, whole_words })));
                 }

@@ -1,7 +1,8 @@
 //! What must every segment know to answer one query?
 
+use super::alternatives::{Alternative, Path, concats};
 use super::words::{Word, Words};
-use crate::ranking::evaluate::PositionRules;
+use crate::ranking::evaluate::{FAR, Frame, PositionRules};
 use crate::ranking::geo::GeoQuery;
 use crate::ranking::key::{Grouping, Layout, acting_order};
 use quorate_model::limits::QUERY_WORDS_MAX;
@@ -14,6 +15,11 @@ use std::time::Instant;
 pub struct Plan {
     /// Words in query order; at most [`QUERY_WORDS_MAX`].
     pub words: Vec<Word>,
+    /// What else may stand for several words, or be several words; at first whatever the query allows, then what the
+    /// records have.
+    pub alternatives: Vec<Alternative>,
+    /// The ways to read the query; the first is the words as typed.
+    pub paths: Vec<Path>,
     /// Words and phrases a record must not contain.
     pub excluded: Vec<Vec<Word>>,
     /// What positions mean.
@@ -37,6 +43,13 @@ pub struct Plan {
     /// Geographic restriction and order.
     pub geo: GeoQuery,
 }
+impl Plan {
+    /// What a path adds to the tuples of its matches.
+    pub fn frame(&self, path: &Path) -> Frame {
+        let adjacent = self.rules.min_proximity.min(FAR);
+        Frame { words: self.words.len(), typos: path.typos, proximity: path.joined * adjacent }
+    }
+}
 /// Documents evaluated per tier of all segments together (engine design, decision 10).
 pub const BUDGET: u64 = 100_000;
 
@@ -50,6 +63,8 @@ pub fn plan(settings: &Settings, params: &Effective, words: Words, deadline: Ins
         layout: Layout::new(&order, grouping),
         grouping,
         typos_rank_first: order.first() == Some(&Criterion::Typo),
+        alternatives: concats(&words.wanted),
+        paths: vec![Path::typed(words.wanted.len())],
         words: words.wanted,
         excluded: words.excluded,
         limit: 0,

@@ -7,7 +7,7 @@ use quorate_model::params::{QueryType, TypoTolerance};
 use quorate_model::settings::Effective;
 
 /// One query word.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Word {
     /// Normalised text.
     pub text: String,
@@ -21,6 +21,19 @@ pub struct Word {
     pub optional: bool,
     /// Whether it must stand directly after the previous word (inside a phrase).
     pub follows: bool,
+    /// Whether it may be joined with its neighbours (C§6.4 concat).
+    pub joins: bool,
+    /// Whether it may be two words of a record (C§6.4 split).
+    pub splits: bool,
+    /// Its number among the typed words, those counted that no longer count as words of the query.
+    pub place: usize,
+}
+impl Word {
+    /// A whole word that matches as it is written, without typos.
+    pub fn written(text: impl Into<String>) -> Word {
+        let text = text.into();
+        Word { chars: text.chars().collect(), text, ..Word::default() }
+    }
 }
 /// The query text, taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,6 +81,7 @@ pub fn words_of(analyzer: &Analyzer, settings: &Settings, params: &Effective, qu
     let last = words.wanted.len();
     for (i, word) in words.wanted.iter_mut().enumerate() {
         let free = word.prefix;
+        word.place = i;
         word.prefix = free
             && match params.query_type {
                 QueryType::PrefixLast => i + 1 == last && open_end,
@@ -103,10 +117,7 @@ pub fn normalised(analyzer: &Analyzer, text: &str) -> Vec<String> {
     words
 }
 fn fixed_words(texts: Vec<String>) -> Vec<Word> {
-    let fixed = |(i, text): (usize, String)| {
-        let chars = text.chars().collect();
-        Word { text, chars, prefix: false, edits: 0, optional: false, follows: i > 0 }
-    };
+    let fixed = |(i, text): (usize, String)| Word { follows: i > 0, ..Word::written(text) };
     texts.into_iter().enumerate().map(fixed).collect()
 }
 fn free_word(analyzer: &Analyzer, settings: &Settings, params: &Effective, text: String) -> Word {
@@ -118,18 +129,19 @@ fn free_word(analyzer: &Analyzer, settings: &Settings, params: &Effective, text:
     };
     let numeric = chars.iter().all(char::is_ascii_digit);
     let length = chars.len() as u64;
-    let edits = if !tolerant
-        || chars.iter().any(|&c| is_ideographic(c))
+    let rigid = !tolerant
         || (numeric && !params.allow_typos_on_numeric_tokens)
-        || settings.index.disable_typo_tolerance_on_words.iter().any(exactly)
-    {
+        || settings.index.disable_typo_tolerance_on_words.iter().any(exactly);
+    let ideographic = chars.iter().any(|&c| is_ideographic(c));
+    let edits = if rigid || ideographic {
         0
     } else if length >= params.min_word_size_for_2_typos {
         2
     } else {
         u8::from(length >= params.min_word_size_for_1_typo)
     };
-    Word { text, chars, prefix: true, edits, optional: false, follows: false }
+    let splits = !rigid && !ideographic && length >= params.min_word_size_for_1_typo;
+    Word { text, chars, prefix: true, edits, joins: !rigid, splits, ..Word::default() }
 }
 /// Cuts the query at quotes and leading dashes (C§4.6 advancedSyntax). A quote that is never closed closes at the end.
 fn pieces(query: &str) -> Vec<Piece<'_>> {

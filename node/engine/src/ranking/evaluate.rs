@@ -5,7 +5,7 @@
 use super::key::Tuple;
 use crate::index::{Lists, position};
 use crate::matching::bits;
-use crate::matching::slot::Slot;
+use crate::matching::slot::{Join, Slot};
 use crate::matching::typo::Interval;
 use quorate_model::limits::QUERY_WORDS_MAX;
 use quorate_model::params::ExactOnSingleWord;
@@ -68,6 +68,16 @@ impl PositionRules {
         steps.max(self.min_proximity).min(FAR)
     }
 }
+/// What holds for every document that a way to read the query matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Words of the query, however many are looked for.
+    pub words: usize,
+    /// Typos of alternatives.
+    pub typos: u32,
+    /// Distances between words that an alternative stands for.
+    pub proximity: u32,
+}
 /// Matches of one word: position and the best way to get there, distances above attribute.
 struct Chain {
     links: [(u16, u32); POSITIONS_MAX],
@@ -96,6 +106,7 @@ pub struct Evaluator<'a> {
     lists: Lists<'a>,
     slots: &'a [Slot],
     rules: &'a PositionRules,
+    frame: Frame,
     /// Bit of every term that some slot matches.
     terms: &'a [u64],
     by_interval: bool,
@@ -109,13 +120,19 @@ pub struct Evaluator<'a> {
 pub const NO_MATCH: u8 = 255;
 
 impl<'a> Evaluator<'a> {
-    /// `terms` holds the bits of all intervals of all slots.
-    pub fn new(lists: Lists<'a>, slots: &'a [Slot], rules: &'a PositionRules, terms: &'a [u64]) -> Self {
+    /// `terms` holds the bits of all intervals of all slots, others being allowed.
+    pub fn new(
+        lists: Lists<'a>,
+        slots: &'a [Slot],
+        rules: &'a PositionRules,
+        frame: Frame,
+        terms: &'a [u64],
+    ) -> Self {
         let intervals: usize = slots.iter().map(|slot| slot.intervals.len()).sum();
         let by_interval = rules.sets_decide() && intervals <= 3 * slots.len();
         let chains = [Chain::new(), Chain::new()];
         let slot_typos = [NO_MATCH; QUERY_WORDS_MAX];
-        Evaluator { lists, slots, rules, terms, by_interval, chains, matching: vec![], slot_typos }
+        Evaluator { lists, slots, rules, frame, terms, by_interval, chains, matching: vec![], slot_typos }
     }
     /// The tuple of the document, without geo, filters and group; `None` when it does not match.
     pub fn evaluate(&mut self, doc: u32) -> Option<Tuple> {
@@ -125,10 +142,12 @@ impl<'a> Evaluator<'a> {
         if !self.by_interval {
             self.look_up(ordinals, positions);
         }
-        let mut tuple = Tuple::default();
+        let mut tuple = Tuple { typos: self.frame.typos, ..Tuple::default() };
         let mut lowest = u32::MAX;
         let mut reached = UNREACHED;
         let mut linked = false;
+        // words of the query that the current unit stands for, unless it was found not to be exact
+        let mut exact_words = 0;
         // swapped by reference: the buffers are large
         let [first, second] = &mut self.chains;
         let (mut previous, mut current) = (first, second);
@@ -149,17 +168,16 @@ impl<'a> Evaluator<'a> {
                 continue;
             }
             tuple.typos += u32::from(typos);
-            let words = self.slots.len();
-            tuple.inexact += u32::from(!counts_as_exact(slot, self.rules, words, exact, ordinals, positions));
+            exact_words = if slot.covers > 0 { u32::from(slot.covers) } else { exact_words };
+            if !counts_as_exact(slot, self.rules, self.frame.words, exact, ordinals, positions) {
+                tuple.inexact += std::mem::take(&mut exact_words);
+            }
             reached = UNREACHED;
             for link in &mut current.links[..current.length] {
                 let rank = self.rules.rank_of(link.0);
                 lowest = lowest.min(rank);
-                link.1 = if linked {
-                    extend(self.rules, previous.links(), link.0, rank, slot.follows)
-                } else {
-                    rank
-                };
+                link.1 =
+                    if linked { extend(self.rules, previous.links(), link.0, rank, slot.join) } else { rank };
                 reached = reached.min(link.1);
             }
             if reached == UNREACHED {
@@ -171,7 +189,7 @@ impl<'a> Evaluator<'a> {
         if !linked {
             return None;
         }
-        tuple.proximity = reached >> 16;
+        tuple.proximity = self.frame.proximity + (reached >> 16);
         tuple.attribute = if self.rules.attribute_of_all_matches { lowest } else { reached & 0xffff };
         Some(tuple)
     }
@@ -194,7 +212,8 @@ fn by_token(slot: &Slot, rules: &PositionRules, matching: &[(u32, u16)], out: &m
         let attribute = 1u32 << position::attribute(p);
         let intervals = if rules.prefixes & attribute == 0 { &slot.whole_words } else { &slot.intervals };
         let typos = typos_at(intervals, ordinal);
-        if typos == NO_MATCH || typos > best || (typos > 0 && rules.typos & attribute == 0) {
+        if typos == NO_MATCH || typos > best || ((typos > 0 || slot.is_typo) && rules.typos & attribute == 0)
+        {
             continue;
         }
         if typos < best {
@@ -216,7 +235,7 @@ fn counts_as_exact(
     ordinals: &[u32],
     positions: &[u16],
 ) -> bool {
-    let Some(exact) = slot.exact.filter(|_| found) else { return false };
+    let Some(exact) = slot.exact.filter(|_| found && slot.may_be_exact) else { return false };
     let whole = match (words, rules.exact_on_single_word) {
         (1, ExactOnSingleWord::None) => return false,
         (1, ExactOnSingleWord::Attribute) => true,
@@ -286,13 +305,14 @@ fn typos_at(intervals: &[Interval], ordinal: u32) -> u8 {
 }
 /// The best way to a match at `p` from the matches of the previous word.
 #[inline]
-fn extend(rules: &PositionRules, previous: &[(u16, u32)], p: u16, rank: u32, follows: bool) -> u32 {
+fn extend(rules: &PositionRules, previous: &[(u16, u32)], p: u16, rank: u32, join: Join) -> u32 {
     let mut best = UNREACHED;
     for &(q, way) in previous {
-        if way == UNREACHED || (follows && !directly_after(q, p)) {
+        if way == UNREACHED || (join != Join::Apart && !directly_after(q, p)) {
             continue;
         }
-        let distance = (way >> 16) + rules.distance(q, p);
+        let own = if join == Join::Inside { 0 } else { rules.distance(q, p) };
+        let distance = (way >> 16) + own;
         best = best.min(distance << 16 | (way & 0xffff).min(rank));
     }
     best

@@ -6,8 +6,8 @@ use super::json;
 use super::marks::{Marker, Marks};
 use super::paths::{Part, descend, part_of, part_without};
 use crate::analysis::{Analyzer, TokenOptions};
-use crate::query::Word;
 use crate::query::plan::covers;
+use crate::query::{Plan, Word};
 use quorate_model::Settings;
 use quorate_model::settings::Effective;
 
@@ -113,15 +113,10 @@ pub struct Highlighter<'a> {
     text: String,
 }
 impl<'a> Highlighter<'a> {
-    /// Shows the matches of `words`.
-    pub fn new(
-        settings: &Settings,
-        showing: &'a Showing,
-        analyzer: &'a Analyzer,
-        words: &'a [Word],
-        deep: bool,
-    ) -> Self {
-        let marker = Marker::new(settings, analyzer, words, deep);
+    /// Shows the matches of the plan's words and alternatives.
+    pub fn new(settings: &Settings, showing: &'a Showing, analyzer: &'a Analyzer, plan: &'a Plan) -> Self {
+        let words = plan.words.as_slice();
+        let marker = Marker::new(settings, analyzer, words, &plan.alternatives, plan.deep);
         Highlighter { showing, marker, words, path: String::new(), text: String::new() }
     }
     /// Appends `,"_highlightResult":…` and `,"_snippetResult":…` as far as there is something to show.

@@ -3,7 +3,7 @@
 use super::highlight::{Highlighter, Showing};
 use super::record::Selection;
 use crate::analysis::Analyzer;
-use crate::query::Word;
+use crate::query::Plan;
 use crate::ranking::key::Tuple;
 use quorate_model::Settings;
 use quorate_model::params::LatLng;
@@ -15,7 +15,7 @@ use std::io::Write;
 pub struct HitDetails {
     /// The integers that ranked it.
     pub tuple: Tuple,
-    /// Typos of each query word; 255 = not matched.
+    /// Typos of each query word, then of each alternative; 255 = not matched.
     pub typos: Vec<u8>,
     /// Place in the custom order.
     pub user_score: u32,
@@ -42,19 +42,17 @@ pub struct Renderer<'a> {
     pub hits: Hits,
 }
 impl<'a> Renderer<'a> {
-    /// Prepares for hits that match `words`.
+    /// Prepares for hits of the plan.
     pub fn new(
         settings: &Settings,
         selection: &'a Selection,
         showing: &'a Showing,
         analyzer: &'a Analyzer,
-        words: &'a [Word],
-        deep: bool,
+        plan: &'a Plan,
         ranking: RankingDetails,
     ) -> Renderer<'a> {
-        let highlighter =
-            (!showing.is_empty()).then(|| Highlighter::new(settings, showing, analyzer, words, deep));
-        Renderer { selection, highlighter, ranking, words: words.len(), hits: Hits::default() }
+        let highlighter = (!showing.is_empty()).then(|| Highlighter::new(settings, showing, analyzer, plan));
+        Renderer { selection, highlighter, ranking, words: plan.words.len(), hits: Hits::default() }
     }
     /// Appends one hit.
     pub fn push(&mut self, raw: &[u8], details: &HitDetails) {

@@ -10,9 +10,11 @@ use crate::matching::collect::mark_terms;
 use crate::matching::find::{Entry, Prepared};
 use crate::matching::scratch::Scratch;
 use crate::matching::slot::Slot;
-use crate::query::Plan;
-use crate::ranking::evaluate::Evaluator;
+use crate::matching::union::can_match;
+use crate::query::{Path, Plan, Unit};
+use crate::ranking::evaluate::{Evaluator, NO_MATCH};
 use crate::ranking::geo;
+use crate::ranking::key::Tuple;
 use crate::search::SearchLimits;
 use quorate_model::Settings;
 use quorate_model::results::Hits;
@@ -36,7 +38,7 @@ pub fn render(
     analyzer: &Analyzer,
     plan: &Plan,
     prepared: &Prepared<'_>,
-    slots: &[Vec<Slot>],
+    slots: &[Vec<Vec<Slot>>],
     shown: &[Shown],
     scratch: &mut Scratch,
 ) -> Hits {
@@ -47,8 +49,7 @@ pub fn render(
         false => RankingDetails::Hidden,
     };
     let details = details(view, plan, prepared, slots, shown, scratch);
-    let mut renderer =
-        Renderer::new(settings, &selection, &showing, analyzer, &plan.words, plan.deep, ranking);
+    let mut renderer = Renderer::new(settings, &selection, &showing, analyzer, plan, ranking);
     for (shown, details) in shown.iter().zip(&details) {
         renderer.push(view.segments()[shown.entry.segment].record(shown.entry.doc), details);
     }
@@ -59,7 +60,7 @@ fn details(
     view: &ShardView,
     plan: &Plan,
     prepared: &Prepared<'_>,
-    slots: &[Vec<Slot>],
+    slots: &[Vec<Vec<Slot>>],
     shown: &[Shown],
     scratch: &mut Scratch,
 ) -> Vec<HitDetails> {
@@ -69,20 +70,23 @@ fn details(
         if !shown.iter().any(here) {
             continue;
         }
-        let slots = &slots[number];
         let context = &prepared.contexts[number];
-        let mut terms = std::mem::take(&mut scratch.terms);
-        terms.resize(terms.len().max(segment.term_count() as usize / 64 + 1), 0);
-        mark_terms(slots, |low, high| bits::insert_range(&mut terms, low, high));
-        let mut evaluator = Evaluator::new(segment.lists(), slots, &plan.rules, &terms);
-        for (shown, details) in shown.iter().zip(&mut details).filter(|(shown, _)| here(shown)) {
-            let doc = shown.entry.doc;
-            if !slots.is_empty()
-                && let Some(tuple) = evaluator.evaluate(doc)
-            {
-                details.tuple = tuple;
-                details.typos = evaluator.slot_typos[..slots.len()].to_vec();
+        let shown_here = || shown.iter().enumerate().filter(|(_, shown)| here(shown));
+        for (path, slots) in plan.paths.iter().zip(&slots[number]).filter(|(_, slots)| can_match(slots)) {
+            let mut terms = std::mem::take(&mut scratch.terms);
+            terms.resize(terms.len().max(segment.term_count() as usize / 64 + 1), 0);
+            mark_terms(slots, |low, high| bits::insert_range(&mut terms, low, high));
+            let mut evaluator = Evaluator::new(segment.lists(), slots, &plan.rules, plan.frame(path), &terms);
+            for (i, shown) in shown_here() {
+                if let Some(tuple) = evaluator.evaluate(shown.entry.doc) {
+                    details[i].add(plan, path, tuple, &evaluator.slot_typos);
+                }
             }
+            mark_terms(slots, |low, high| bits::clear_range(&mut terms, low, high));
+            scratch.terms = terms;
+        }
+        for (i, shown) in shown_here() {
+            let (doc, details) = (shown.entry.doc, &mut details[i]);
             details.tuple.filters = context.scores.of(doc);
             details.user_score = doc;
             details.sequence = shown.sequence;
@@ -91,8 +95,30 @@ fn details(
                 Some((metres, plan.geo.precision_at(metres), point))
             });
         }
-        mark_terms(slots, |low, high| bits::clear_range(&mut terms, low, high));
-        scratch.terms = terms;
     }
     details
+}
+impl HitDetails {
+    /// Adds what one way to read the query found. The best key counts; what matched in any way is shown.
+    fn add(&mut self, plan: &Plan, path: &Path, tuple: Tuple, slot_typos: &[u8]) {
+        if self.typos.is_empty() {
+            self.typos = vec![NO_MATCH; plan.words.len() + plan.alternatives.len()];
+            self.tuple = tuple;
+        } else if plan.layout.key(&tuple) < plan.layout.key(&self.tuple) {
+            self.tuple = tuple;
+        }
+        let mut typos = slot_typos.iter();
+        for unit in &path.units {
+            match unit {
+                Unit::Word(i) => {
+                    self.typos[*i] = self.typos[*i].min(typos.next().copied().unwrap_or(NO_MATCH));
+                }
+                Unit::Alternative(i) => {
+                    let words = plan.alternatives[*i].words.len();
+                    typos.by_ref().take(words).for_each(drop);
+                    self.typos[plan.words.len() + i] = 0;
+                }
+            }
+        }
+    }
 }

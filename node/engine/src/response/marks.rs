@@ -1,8 +1,8 @@
 //! Which stretches of a text match the words of the query? (C§9.3)
 
+use super::matches::{Found, Wanted};
 use crate::analysis::{Analyzer, TokenKind, TokenOptions};
-use crate::matching::typo::{Tolerance, typos_of};
-use crate::query::Word;
+use crate::query::{Alternative, Word};
 use crate::ranking::evaluate::NO_MATCH;
 use quorate_model::Settings;
 
@@ -31,33 +31,30 @@ pub struct Marks {
 /// Finds the words of one query in texts.
 pub struct Marker<'a> {
     analyzer: &'a Analyzer,
-    words: &'a [Word],
-    deep: bool,
+    wanted: Wanted<'a>,
     /// Whether no setting changes how plain ASCII text falls into words.
     plain_only: bool,
-    chars: Vec<char>,
     lowered: String,
     /// The last text's marks.
     pub marks: Marks,
 }
-/// How much of a token a word matches.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Match {
-    Whole,
-    /// The characters of the query word.
-    Beginning,
-}
 impl<'a> Marker<'a> {
     /// `deep` says whether the query looked for wrong first letters with a second edit.
-    pub fn new(settings: &Settings, analyzer: &'a Analyzer, words: &'a [Word], deep: bool) -> Marker<'a> {
+    pub fn new(
+        settings: &Settings,
+        analyzer: &'a Analyzer,
+        words: &'a [Word],
+        alternatives: &'a [Alternative],
+        deep: bool,
+    ) -> Marker<'a> {
         let index = &settings.index;
         let plain_only = index.separators_to_index.is_empty() && index.custom_normalization.is_empty();
-        let (chars, lowered) = (vec![], String::new());
-        Marker { analyzer, words, deep, plain_only, chars, lowered, marks: Marks::default() }
+        let wanted = Wanted::new(words, alternatives, deep);
+        Marker { analyzer, wanted, plain_only, lowered: String::new(), marks: Marks::default() }
     }
     /// Empties the marks when no word can match in any text of the record; `false` when some may.
     pub fn is_idle(&mut self, typos: &[u8]) -> bool {
-        let idle = typos.iter().take(self.words.len()).all(|&allowed| allowed == NO_MATCH);
+        let idle = typos.iter().all(|&allowed| allowed == NO_MATCH);
         if idle {
             self.marks.marked.clear();
             self.marks.spans.clear();
@@ -66,25 +63,35 @@ impl<'a> Marker<'a> {
         }
         idle
     }
-    /// Finds the words in `text`. `typos` are the typos with which each word matched the record.
+    /// Finds the words in `text`. `typos` are the typos with which each word matched the record, then those of each
+    /// alternative.
     pub fn mark(&mut self, text: &str, options: TokenOptions, typos: &[u8]) {
         let mut marks = std::mem::take(&mut self.marks);
         marks.marked.clear();
         marks.spans.clear();
         marks.words = 0;
-        if self.plain_only && options == TokenOptions::default() && self.mark_plain(text, typos, &mut marks) {
-            marks.covered = marks.is_covered();
-            self.marks = marks;
-            return;
+        if !(self.plain_only
+            && options == TokenOptions::default()
+            && self.mark_plain(text, typos, &mut marks))
+        {
+            self.mark_tokens(text, options, typos, &mut marks);
         }
+        self.wanted.whole_sequences(&mut marks);
+        join(&mut marks.marked);
+        marks.covered = marks.is_covered();
+        self.marks = marks;
+    }
+    /// Marks any text, token by token.
+    fn mark_tokens(&mut self, text: &str, options: TokenOptions, typos: &[u8], marks: &mut Marks) {
         marks.marked.clear();
         marks.spans.clear();
         marks.words = 0;
+        self.wanted.start(typos);
         let mut last_position = None;
-        let (words, deep, chars) = (self.words, self.deep, &mut self.chars);
+        let wanted = &mut self.wanted;
         self.analyzer.tokens(text, options, |token| {
-            let (found, end) =
-                match_token(words, deep, text, (token.start, token.end), token.text, typos, chars);
+            let Found { words: found, end } =
+                wanted.in_token(text, (token.start, token.end), token.text, token.position, typos);
             if found != 0 {
                 marks.marked.push((token.start, end));
                 marks.words |= found;
@@ -102,15 +109,12 @@ impl<'a> Marker<'a> {
                 last_position = Some(token.position);
             }
         });
-        join(&mut marks.marked);
-        marks.covered = marks.is_covered();
-        self.marks = marks;
     }
     /// Marks ASCII text whose words are simply its runs of letters and digits; `false` when the text is not that plain.
     fn mark_plain(&mut self, text: &str, typos: &[u8], marks: &mut Marks) -> bool {
         let bytes = text.as_bytes();
         let mut lowered = std::mem::take(&mut self.lowered);
-        let first_letters = FirstLetters::new(self.words, typos);
+        self.wanted.start(typos);
         let mut at = 0;
         let plain = loop {
             let start = at;
@@ -119,13 +123,14 @@ impl<'a> Marker<'a> {
             }
             if at > start {
                 let mut words = 0;
-                if first_letters.allow(bytes[start]) {
+                if self.wanted.may_start_with(bytes[start]) {
                     lowered.clear();
                     lowered.push_str(&text[start..at]);
                     lowered.make_ascii_lowercase();
                     let span = (start, at);
-                    let (found, end) =
-                        match_token(self.words, self.deep, text, span, &lowered, typos, &mut self.chars);
+                    let position = marks.spans.len() as u32;
+                    let Found { words: found, end } =
+                        self.wanted.in_token(text, span, &lowered, position, typos);
                     if found != 0 {
                         marks.marked.push((start, end));
                         marks.words |= found;
@@ -147,26 +152,6 @@ impl<'a> Marker<'a> {
         plain
     }
 }
-/// The letters with which a plain word of a text must start for some query word to match it.
-struct FirstLetters {
-    /// One bit for each ASCII character.
-    letters: u128,
-}
-impl FirstLetters {
-    fn new(words: &[Word], typos: &[u8]) -> FirstLetters {
-        let letter = |(word, &allowed): (&Word, &u8)| match (allowed, word.text.bytes().next()) {
-            (NO_MATCH, _) | (0, None | Some(128..)) => 0,
-            (0, Some(first)) => 1 << first,
-            // a typo may be in the first letter
-            (_, _) => u128::MAX,
-        };
-        FirstLetters { letters: words.iter().zip(typos).map(letter).fold(0, |all, one| all | one) }
-    }
-    #[inline]
-    fn allow(&self, first: u8) -> bool {
-        self.letters >> (first.to_ascii_lowercase() & 0x7f) & 1 == 1
-    }
-}
 impl Marks {
     /// Whether every word of the text is marked as a whole.
     fn is_covered(&self) -> bool {
@@ -176,33 +161,6 @@ impl Marks {
 }
 /// Bytes of a word that is surely not cut.
 const PLAIN_BYTES_MAX: usize = 60;
-/// The query words that match a token of `text`, and where the marked part of it ends.
-fn match_token(
-    words: &[Word],
-    deep: bool,
-    text: &str,
-    (start, token_end): (usize, usize),
-    token: &str,
-    typos: &[u8],
-    chars: &mut Vec<char>,
-) -> (u16, usize) {
-    let mut found = 0u16;
-    let mut end = start;
-    for (i, word) in words.iter().enumerate() {
-        let allowed = typos.get(i).copied().unwrap_or(NO_MATCH);
-        if allowed == NO_MATCH {
-            continue;
-        }
-        if let Some(matched) = match_word(word, token, allowed, deep, chars) {
-            found |= 1 << i;
-            end = end.max(match matched {
-                Match::Whole => token_end,
-                Match::Beginning => beginning_end(text, start, token_end, word.chars.len()),
-            });
-        }
-    }
-    (found, end)
-}
 /// Sorts the stretches and joins those that touch.
 fn join(marked: &mut Vec<(usize, usize)>) {
     marked.sort_unstable();
@@ -214,51 +172,6 @@ fn join(marked: &mut Vec<(usize, usize)>) {
         touches
     });
 }
-fn match_word(word: &Word, token: &str, allowed: u8, deep: bool, chars: &mut Vec<char>) -> Option<Match> {
-    if token.starts_with(word.text.as_str()) {
-        if token.len() == word.text.len() {
-            return Some(Match::Whole);
-        }
-        if word.prefix {
-            return Some(Match::Beginning);
-        }
-    }
-    if allowed == 0 {
-        return None;
-    }
-    chars.clear();
-    chars.extend(token.chars());
-    let tolerance = Tolerance { edits: word.edits, prefix: word.prefix, deep };
-    let typos = typos_of(&word.chars, chars, tolerance)?;
-    if typos == 0 || typos > allowed {
-        return None;
-    }
-    // a word that is as near as its beginning is meant as a whole: lantrn marks all of lantern
-    let as_whole = Tolerance { prefix: false, ..tolerance };
-    let is_begun = word.prefix
-        && chars.len() > word.chars.len()
-        && typos_of(&word.chars, chars, as_whole) != Some(typos);
-    Some(if is_begun { Match::Beginning } else { Match::Whole })
-}
-/// Where the first `wanted` normalised characters of a word end in the original text.
-fn beginning_end(text: &str, start: usize, end: usize, wanted: usize) -> usize {
-    let mut seen = 0;
-    for (i, c) in text[start..end].char_indices() {
-        if unicode_normalization::char::is_combining_mark(c) || matches!(c, '.' | '\'' | '’' | '®' | '©')
-        {
-            continue;
-        }
-        if seen >= wanted {
-            return start + i;
-        }
-        seen += match c {
-            'ß' | 'æ' | 'Æ' | 'œ' | 'Œ' | 'þ' | 'Þ' => 2,
-            _ => 1,
-        };
-    }
-    end
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -274,7 +187,7 @@ mod tests {
         {
             let params = settings.effective(&SearchParams::default());
             let words = words_of(&analyzer, &settings, &params, query).wanted;
-            let mut marker = Marker::new(&settings, &analyzer, &words, false);
+            let mut marker = Marker::new(&settings, &analyzer, &words, &[], false);
             marker.mark(text, TokenOptions::default(), &[2]);
             assert_eq!(marker.marks.marked, [(0, end)], "{query}");
         }
@@ -298,7 +211,7 @@ mod tests {
             "Library.LIBRARY l-i-b",
             "tab\there\nlibrary\"c\"",
         ] {
-            let mut marker = Marker::new(&settings, &analyzer, &words, false);
+            let mut marker = Marker::new(&settings, &analyzer, &words, &[], false);
             marker.mark(text, TokenOptions::default(), &typos);
             let short = marker.marks.clone();
             marker.plain_only = false;

@@ -4,6 +4,7 @@ pub mod hit;
 pub mod hits;
 pub mod json;
 pub mod marks;
+mod matches;
 pub mod paths;
 pub mod record;
 

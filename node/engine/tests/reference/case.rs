@@ -91,6 +91,11 @@ fn vocabulary(chance: &mut Chance) -> Vec<String> {
             words.push(misspelt(chance, words.last().expect("one was pushed").clone()));
         }
     }
+    // words that are two others written as one
+    for _ in 0..6 {
+        let joined = format!("{}{}", chance.pick(&words), chance.pick(&words));
+        words.push(joined.chars().take(14).collect());
+    }
     words
 }
 fn misspelt(chance: &mut Chance, word: String) -> String {
@@ -194,7 +199,11 @@ fn query(chance: &mut Chance, words: &[String], settings: &Map<String, Value>) -
         parts.push(match chance.below(if advanced { 4 } else { 2 }) {
             2 => Part::Phrase((0..1 + chance.below(2)).map(|_| chance.pick(words).clone()).collect()),
             3 => Part::Excluded((0..1 + chance.below(2)).map(|_| chance.pick(words).clone()).collect()),
-            _ => Part::Word(query_word(chance, words)),
+            _ => {
+                let typed = query_word(chance, words);
+                parts.extend(typed.split(' ').map(|word| Part::Word(word.to_string())));
+                continue;
+            }
         });
     }
     params.insert("query".into(), query_text(&parts).into());
@@ -263,7 +272,12 @@ fn geo(chance: &mut Chance, set: &mut impl FnMut(&str, Value) -> Option<Value>) 
 }
 fn query_word(chance: &mut Chance, words: &[String]) -> String {
     let word = chance.pick(words).clone();
-    match chance.below(4) {
+    match chance.below(6) {
+        4 => format!("{word}{}", chance.pick(words)),
+        5 if word.len() > 2 => {
+            let at = 1 + chance.below(word.len() as u64 - 1) as usize;
+            format!("{} {}", &word[..at], &word[at..])
+        }
         0 => misspelt(chance, word),
         1 => word.chars().take(1 + chance.below(word.len() as u64) as usize).collect(),
         2 if word.len() > 4 => {

@@ -37,8 +37,31 @@ struct Wanted {
     prefix: bool,
     edits: usize,
     optional: bool,
+    /// Directly after the word before, as in a phrase.
     follows: bool,
+    /// Whether it may be joined with its neighbours and cut in two.
+    loose: bool,
 }
+/// Some words that are looked for in the place of some words of the query.
+#[derive(Clone, Debug)]
+struct Step {
+    /// Each directly after the one before.
+    words: Vec<Wanted>,
+    /// Words of the query it stands for.
+    from: usize,
+    to: usize,
+    typos: u32,
+    /// Whether these are words of the query as typed.
+    typed: bool,
+    /// Whether it is no match where typos are none.
+    is_typo: bool,
+    /// Whether it can count as exact.
+    exact: bool,
+}
+/// One way to read the query.
+type Reading = Vec<Step>;
+/// Ways to read a query, beyond which only some are tried.
+const READINGS_MAX: usize = 16;
 /// A word of a record.
 #[derive(Clone, Debug)]
 struct Token {
@@ -69,6 +92,9 @@ fn flag(params: &Map<String, Value>, name: &str) -> bool {
 }
 fn chars(text: &str) -> Vec<char> {
     text.chars().collect()
+}
+fn fixed(text: Vec<char>) -> Wanted {
+    Wanted { text, prefix: false, edits: 0, optional: false, follows: false, loose: false }
 }
 /// Edits between a word and a term, or the nearest beginning of it; insertions, deletions, substitutions and swaps.
 fn edits(word: &[char], term: &[char], prefix: bool) -> usize {
@@ -105,13 +131,15 @@ impl<'a> Ranker<'a> {
                         4..=7 => 1,
                         _ => 2,
                     };
-                    words.push(Wanted { text, prefix: true, edits, optional: false, follows: false });
+                    words.push(Wanted { prefix: true, edits, loose: tolerant, ..fixed(text) });
+                    let numeric_word = words.last().unwrap().text.iter().all(char::is_ascii_digit);
+                    words.last_mut().unwrap().loose &= numeric || !numeric_word;
                     open = true;
                 }
                 Part::Phrase(phrase) => {
                     for (i, word) in phrase.iter().enumerate() {
                         let text = chars(word);
-                        words.push(Wanted { text, prefix: false, edits: 0, optional: false, follows: i > 0 });
+                        words.push(Wanted { follows: i > 0, ..fixed(text) });
                     }
                     open = false;
                 }
@@ -138,7 +166,12 @@ impl<'a> Ranker<'a> {
         Ranker { settings, query, words, excluded }
     }
     /// Ranks all records; gives words up as removeWordsIfNoResults says.
-    pub fn answer(&self, records: &[Value], page_length: u64) -> Answer {
+    ///
+    /// `None` when there are more ways to read the query than are tried.
+    pub fn answer(&self, records: &[Value], page_length: u64) -> Option<Answer> {
+        if self.readings(&self.words, records).len() > READINGS_MAX {
+            return None;
+        }
         let mut words = self.words.clone();
         let mut answer = self.attempt(&words, records, page_length);
         let n = words.len();
@@ -148,7 +181,7 @@ impl<'a> Ranker<'a> {
             Some("firstWords") => (0..n.saturating_sub(1)).take(5).collect(),
             Some("allOptional") if n > 1 && answer.count == 0 => {
                 words.iter_mut().for_each(|word| word.optional = true);
-                return self.attempt(&words, records, page_length);
+                return Some(self.attempt(&words, records, page_length));
             }
             _ => vec![],
         };
@@ -159,7 +192,7 @@ impl<'a> Ranker<'a> {
             words[i].optional = true;
             answer = self.attempt(&words, records, page_length);
         }
-        answer
+        Some(answer)
     }
     /// A short page is worth the wider search for typos.
     fn attempt(&self, words: &[Wanted], records: &[Value], page_length: u64) -> Answer {
@@ -173,13 +206,15 @@ impl<'a> Ranker<'a> {
     }
     fn rank_all(&self, words: &[Wanted], records: &[Value], deep: bool) -> Answer {
         let radius = self.radius(records);
+        let readings = self.readings(words, records);
         let mut ranked: Vec<(Ranked, &Value)> = vec![];
-        for record in records {
-            if self.passes(record, radius)
-                && let Some(one) = self.rank(words, record, deep)
-            {
-                ranked.push((one, record));
-            }
+        for record in records.iter().filter(|record| self.passes(record, radius)) {
+            let ways = readings.iter().filter_map(|reading| self.rank(reading, words.len(), record, deep));
+            // of equal ways the first
+            let best = ways
+                .map(|one| (one, record))
+                .reduce(|best, other| if self.compare_tuples(&other, &best).is_lt() { other } else { best });
+            ranked.extend(best);
         }
         ranked.sort_by(|a, b| self.compare(a, b));
         let tolerance = self.query.params.get("typoTolerance").and_then(Value::as_str);
@@ -217,6 +252,9 @@ impl<'a> Ranker<'a> {
         Answer { count, ranked: groups.into_iter().flat_map(|(_, members)| members).collect(), matched }
     }
     fn compare(&self, a: &(Ranked, &Value), b: &(Ranked, &Value)) -> Ordering {
+        self.compare_tuples(a, b).then_with(|| b.0.id.cmp(&a.0.id))
+    }
+    fn compare_tuples(&self, a: &(Ranked, &Value), b: &(Ranked, &Value)) -> Ordering {
         let mut order: Vec<Criterion> = self.settings.index.ranking.clone();
         if !order.contains(&Criterion::Filters) {
             let words = order.iter().position(|criterion| *criterion == Criterion::Words);
@@ -250,12 +288,80 @@ impl<'a> Ranker<'a> {
                 return by;
             }
         }
-        b.0.id.cmp(&a.0.id)
+        Ordering::Equal
+    }
+    /// The query as typed, then with every combination of alternatives that do not overlap.
+    fn readings(&self, words: &[Wanted], records: &[Value]) -> Vec<Reading> {
+        let texts: Vec<Vec<Token>> = records.iter().map(|record| self.tokens(record)).collect();
+        let alternatives = self.alternatives(words, &texts);
+        let mut chosen: Vec<Vec<usize>> = (0..1usize << alternatives.len())
+            .map(|bits| (0..alternatives.len()).filter(|i| bits >> i & 1 == 1).collect())
+            .collect();
+        chosen.retain(|set| {
+            let apart = |a: &Step, b: &Step| a.to <= b.from || b.to <= a.from;
+            set.iter().all(|&i| set.iter().all(|&j| i == j || apart(&alternatives[i], &alternatives[j])))
+        });
+        chosen.sort_by_key(|set| (set.len(), set.clone()));
+        let reading = |set: &Vec<usize>| {
+            let mut steps: Reading = set.iter().map(|&i| alternatives[i].clone()).collect();
+            for (i, word) in words.iter().enumerate() {
+                if !steps.iter().any(|step| step.from <= i && i < step.to) {
+                    steps.push(Step {
+                        words: vec![word.clone()],
+                        from: i,
+                        to: i + 1,
+                        typos: 0,
+                        typed: true,
+                        is_typo: false,
+                        exact: true,
+                    });
+                }
+            }
+            steps.sort_by_key(|step| step.from);
+            steps
+        };
+        chosen.iter().map(reading).collect()
+    }
+    /// Everything that stands for words of the query and occurs in some record.
+    fn alternatives(&self, words: &[Wanted], texts: &[Vec<Token>]) -> Vec<Step> {
+        let mut steps = vec![];
+        let mut pairs: Vec<(usize, usize)> = (1..words.len().min(5)).map(|i| (i - 1, i + 1)).collect();
+        if words.len() > 2 {
+            pairs.push((0, words.len()));
+        }
+        for (from, to) in pairs {
+            let joined = &words[from..to];
+            if joined.iter().all(|word| word.loose) {
+                let text = joined.iter().flat_map(|word| word.text.clone()).collect();
+                let words = vec![Wanted { prefix: words[to - 1].prefix, ..fixed(text) }];
+                steps.push(Step { words, from, to, typos: 1, typed: false, is_typo: true, exact: false });
+            }
+        }
+        for (i, word) in words.iter().enumerate() {
+            if word.loose
+                && word.text.len() >= 4
+                && let Some(words) = split(word, texts)
+            {
+                steps.push(Step {
+                    words,
+                    from: i,
+                    to: i + 1,
+                    typos: 1,
+                    typed: false,
+                    is_typo: true,
+                    exact: false,
+                });
+            }
+        }
+        steps.retain(|step| {
+            step.words.iter().all(|word| texts.iter().flatten().any(|token| is_written(word, token)))
+        });
+        steps
     }
     fn precision(&self) -> u32 {
         self.query.params.get("aroundPrecision").and_then(Value::as_u64).unwrap_or(10) as u32
     }
-    fn rank(&self, words: &[Wanted], record: &Value, deep: bool) -> Option<Ranked> {
+    fn rank(&self, reading: &[Step], words: usize, record: &Value, deep: bool) -> Option<Ranked> {
         let tokens = self.tokens(record);
         for phrase in &self.excluded {
             if occurs(phrase, &tokens) {
@@ -271,30 +377,43 @@ impl<'a> Ranker<'a> {
             proximity: 0,
             attribute: (0, 0),
             exact: 0,
-            words: words.len() as u32,
+            words: words as u32,
             sequence: None,
         };
-        if words.is_empty() {
+        if words == 0 {
             return Some(one);
         }
-        let mut lists: Vec<(bool, Vec<Match>)> = vec![];
-        for word in words {
-            let mut matches: Vec<Match> =
-                tokens.iter().filter_map(|token| self.matched(word, token, deep)).collect();
-            let Some(least) = matches.iter().map(|m| m.typos).min() else {
-                if !word.optional {
-                    return None;
-                }
-                one.missing += 1;
-                continue;
-            };
-            matches.retain(|m| m.typos == least);
-            one.typos += least;
-            one.exact += u32::from(self.is_exact(word, words.len(), &matches));
-            lists.push((word.follows, matches));
+        let mut lists: Vec<(Join, Vec<Match>)> = vec![];
+        for step in reading {
+            one.typos += step.typos;
+            one.proximity += (step.to - step.from - 1) as u32 * self.min_proximity().min(8);
+            let mut exact = step.exact;
+            let mut missing = false;
+            for (i, word) in step.words.iter().enumerate() {
+                let mut matches: Vec<Match> =
+                    tokens.iter().filter_map(|token| self.matched(word, step, token, deep)).collect();
+                let Some(least) = matches.iter().map(|m| m.typos).min() else {
+                    if !word.optional || !step.typed {
+                        return None;
+                    }
+                    missing = true;
+                    continue;
+                };
+                matches.retain(|m| m.typos == least);
+                one.typos += least;
+                exact &= self.is_exact(word, words, &matches);
+                let join = match (i, word.follows) {
+                    (0, false) => Join::Apart,
+                    (0, true) => Join::Phrase,
+                    _ => Join::Inside,
+                };
+                lists.push((join, matches));
+            }
+            one.missing += u32::from(missing);
+            one.exact += if exact && !missing { (step.to - step.from) as u32 } else { 0 };
         }
         let best = self.best_chain(&lists)?;
-        one.proximity = best.0;
+        one.proximity += best.0;
         one.attribute = best.1;
         if self.attribute_of_all_matches() {
             one.attribute = lists.iter().flat_map(|(_, l)| l).map(|m| self.place(m)).min()?;
@@ -312,17 +431,21 @@ impl<'a> Ranker<'a> {
         first && !by_proximity
     }
     /// Every way to choose one match a word: the least sum of distances, then the best attribute on the way.
-    fn best_chain(&self, lists: &[(bool, Vec<Match>)]) -> Option<(u32, (u32, u32))> {
+    fn best_chain(&self, lists: &[(Join, Vec<Match>)]) -> Option<(u32, (u32, u32))> {
         let mut best = None;
         let mut choice = vec![0; lists.len()];
         'choices: loop {
             let chosen: Vec<&Match> = lists.iter().zip(&choice).map(|((_, list), &i)| &list[i]).collect();
-            let apart = lists.iter().enumerate().any(|(i, (follows, _))| {
+            let apart = lists.iter().enumerate().any(|(i, (join, _))| {
                 let next = |a: &Match, b: &Match| a.attribute == b.attribute && a.word + 1 == b.word;
-                *follows && i > 0 && !next(chosen[i - 1], chosen[i])
+                *join != Join::Apart && i > 0 && !next(chosen[i - 1], chosen[i])
             });
             if !apart {
-                let sum = chosen.windows(2).map(|pair| self.distance(pair[0], pair[1])).sum();
+                let counted = chosen
+                    .windows(2)
+                    .zip(lists.iter().skip(1))
+                    .filter(|(_, (join, _))| *join != Join::Inside);
+                let sum = counted.map(|(pair, _)| self.distance(pair[0], pair[1])).sum();
                 let attribute = chosen.iter().map(|m| self.place(m)).min()?;
                 best = best.into_iter().chain([(sum, attribute)]).min();
             }
@@ -341,8 +464,10 @@ impl<'a> Ranker<'a> {
             return 8;
         }
         let steps = if b.word > a.word { b.word - a.word } else { a.word - b.word + 1 };
-        let least = self.query.params.get("minProximity").and_then(Value::as_u64).unwrap_or(1) as u32;
-        steps.max(least).min(8)
+        steps.max(self.min_proximity()).min(8)
+    }
+    fn min_proximity(&self) -> u32 {
+        self.query.params.get("minProximity").and_then(Value::as_u64).unwrap_or(1) as u32
     }
     fn place(&self, m: &Match) -> (u32, u32) {
         let attributes = &self.settings.index.searchable_attributes;
@@ -374,9 +499,13 @@ impl<'a> Ranker<'a> {
             .filter(|a| listed.iter().any(|path| a.path == *path || a.path.starts_with(&format!("{path}."))));
         named.map(|a| u32::from(a.priority)).collect()
     }
-    fn matched(&self, word: &Wanted, token: &Token, deep: bool) -> Option<Match> {
+    fn matched(&self, word: &Wanted, step: &Step, token: &Token, deep: bool) -> Option<Match> {
         let restricted = self.numbers_of("restrictSearchableAttributes");
         if !restricted.is_empty() && !restricted.contains(&token.attribute) {
+            return None;
+        }
+        let rigid = self.numbers_of("disableTypoToleranceOnAttributes").contains(&token.attribute);
+        if step.is_typo && rigid {
             return None;
         }
         let prefix = word.prefix && !self.numbers_of("disablePrefixOnAttributes").contains(&token.attribute);
@@ -386,9 +515,7 @@ impl<'a> Ranker<'a> {
             let needed = edits(&word.text, &token.text, prefix);
             let same_first = token.text[0] == word.text[0];
             let allowed = if same_first || deep { word.edits } else { word.edits.min(1) };
-            if needed > allowed
-                || self.numbers_of("disableTypoToleranceOnAttributes").contains(&token.attribute)
-            {
+            if needed > allowed || rigid {
                 return None;
             }
             needed as u32 + u32::from(!same_first)
@@ -476,6 +603,38 @@ impl<'a> Ranker<'a> {
         };
         self.query.filter.iter().chain(&self.query.optional).map(group).sum()
     }
+}
+/// Where a word stands, seen from the word before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Join {
+    Apart,
+    Phrase,
+    Inside,
+}
+/// Whether a token is the word, or begins with it, without typos.
+fn is_written(word: &Wanted, token: &Token) -> bool {
+    token.text == word.text || (word.prefix && token.text.starts_with(&word.text))
+}
+/// The two parts of a word that are neighbours in most records; of equal ones those with the shorter first part.
+fn split(word: &Wanted, texts: &[Vec<Token>]) -> Option<Vec<Wanted>> {
+    let cut = |at: usize| {
+        let (first, second) = word.text.split_at(at);
+        vec![fixed(first.to_vec()), Wanted { prefix: word.prefix, ..fixed(second.to_vec()) }]
+    };
+    let count = |at: &usize| {
+        let parts = cut(*at);
+        let in_text = |tokens: &&Vec<Token>| {
+            tokens.iter().filter(|token| is_written(&parts[0], token)).any(|first| {
+                let after =
+                    |token: &&Token| token.attribute == first.attribute && token.word == first.word + 1;
+                tokens.iter().filter(after).any(|token| is_written(&parts[1], token))
+            })
+        };
+        texts.iter().filter(in_text).count()
+    };
+    let places: Vec<usize> = (1..word.text.len().min(13)).collect();
+    let most = places.iter().map(count).max().filter(|most| *most > 0)?;
+    places.iter().find(|at| count(at) == most).map(|at| cut(*at))
 }
 fn occurs(phrase: &[Vec<char>], tokens: &[Token]) -> bool {
     tokens.iter().filter(|token| token.text == phrase[0]).any(|first| {

@@ -1,0 +1,56 @@
+//! Which ways to read the query can find anything in these records?
+
+use super::cuts;
+use super::slot::{ExpandOptions, Join, Slot, expand};
+use crate::index::{Segment, ShardView};
+use crate::query::alternatives::{Alternative, Reason, Unit, paths};
+use crate::query::{Path, Plan, Word};
+
+/// Alternatives of one query at most.
+pub const ALTERNATIVES_MAX: usize = 32;
+
+/// Keeps the alternatives of the plan that occur in the records, adds the splits of its words and lays out the paths.
+///
+/// Cost: a dictionary look-up for each alternative and segment; see [`cuts`] for the splits.
+pub fn lay(view: &ShardView, plan: &mut Plan) {
+    plan.alternatives.retain(|alternative| view.segments().iter().any(|segment| has(segment, alternative)));
+    for (at, word) in plan.words.iter().enumerate().filter(|(_, word)| word.splits) {
+        if let Some(parts) = cuts::parts(view, word) {
+            let (from, to, words) = (at, at + 1, parts.to_vec());
+            let split = Alternative { reason: Reason::Split, from, to, words, typos: 1, exact: false };
+            plan.alternatives.push(split);
+        }
+    }
+    plan.alternatives.truncate(ALTERNATIVES_MAX);
+    plan.paths = paths(plan.words.len(), &plan.alternatives);
+}
+/// Whether the segment has terms for every word of the alternative.
+fn has(segment: &Segment, alternative: &Alternative) -> bool {
+    let terms = segment.terms();
+    let has = |word: &Word| terms.starting_with(&word.text).is_some_and(|(_, _, ends)| word.prefix || ends);
+    alternative.words.iter().all(has)
+}
+/// The words on a path with their terms in the segment.
+pub fn slots_of(segment: &Segment, plan: &Plan, path: &Path) -> Vec<Slot> {
+    let options = ExpandOptions { deep: plan.deep, whole_words: plan.rules.prefixes != u32::MAX };
+    let mut slots = Vec::with_capacity(path.units.len() + 1);
+    for unit in &path.units {
+        match unit {
+            Unit::Word(i) => slots.push(expand(segment, &plan.words[*i], options)),
+            Unit::Alternative(i) => {
+                let alternative = &plan.alternatives[*i];
+                for (number, word) in alternative.words.iter().enumerate() {
+                    let covers = if number == 0 { (alternative.to - alternative.from) as u8 } else { 0 };
+                    slots.push(Slot {
+                        join: if number == 0 { Join::Apart } else { Join::Inside },
+                        covers,
+                        may_be_exact: alternative.exact,
+                        is_typo: alternative.is_typo(),
+                        ..expand(segment, word, options)
+                    });
+                }
+            }
+        }
+    }
+    slots
+}

@@ -1,0 +1,88 @@
+//! What does one segment contribute when the query can be read in several ways?
+//!
+//! Hot path: a path that cannot match here costs the look-up of its words. As long as one path is left, nothing is put
+//! together; with several, each gives its best documents and the set of its matches.
+
+use super::bits;
+use super::collect::{SegmentHits, empty_set, search_path, without_words};
+use super::paths::slots_of;
+use super::scratch::Scratch;
+use super::slot::Slot;
+use crate::index::Segment;
+use crate::query::Plan;
+use crate::ranking::context::SegmentContext;
+use crate::ranking::top::Ranked;
+use rustc_hash::FxHashSet;
+
+/// Whether the set of matching documents is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Matches {
+    /// The set.
+    Listed,
+    /// Only their number.
+    Counted,
+}
+
+/// Runs the plan on one segment.
+pub fn search_segment(
+    segment: &Segment,
+    plan: &Plan,
+    context: &mut SegmentContext<'_>,
+    scratch: &mut Scratch,
+) -> SegmentHits {
+    if plan.words.is_empty() {
+        return without_words(segment, plan, context, scratch);
+    }
+    let slots: Vec<Vec<Slot>> = plan.paths.iter().map(|path| slots_of(segment, plan, path)).collect();
+    let possible = slots.iter().filter(|slots| can_match(slots)).count();
+    let matches = if plan.wants_set || possible > 1 { Matches::Listed } else { Matches::Counted };
+    let mut all: Option<SegmentHits> = None;
+    for (path, slots) in plan.paths.iter().zip(&slots).filter(|(_, slots)| can_match(slots)) {
+        let hits = search_path(segment, plan, plan.frame(path), slots, matches, context, scratch);
+        all = Some(match all {
+            None => hits,
+            Some(others) => put_together(others, hits, plan.limit, scratch),
+        });
+    }
+    let all = all.unwrap_or_else(|| SegmentHits {
+        matched: plan.wants_set.then(|| empty_set(segment)),
+        ..SegmentHits::default()
+    });
+    match all.matched {
+        Some(set) if !plan.wants_set => {
+            scratch.give(set);
+            SegmentHits { slots, matched: None, ..all }
+        }
+        matched => SegmentHits { slots, matched, ..all },
+    }
+}
+/// Whether documents can match: every mandatory word has terms, and any word has.
+pub fn can_match(slots: &[Slot]) -> bool {
+    !slots.iter().any(|slot| slot.is_empty() && !slot.optional) && !slots.iter().all(|slot| slot.is_empty())
+}
+/// The documents of two paths; one that is on both keeps its better key.
+fn put_together(a: SegmentHits, b: SegmentHits, limit: usize, scratch: &mut Scratch) -> SegmentHits {
+    let (count_cut, order_cut) = (a.count_cut | b.count_cut, a.order_cut | b.order_cut);
+    let mut matched = a.matched.unwrap_or_default();
+    let other = b.matched.unwrap_or_default();
+    debug_assert_eq!(matched.len(), other.len());
+    bits::or(&mut matched, &other);
+    scratch.give(other);
+    let ranked = best_of(a.ranked, b.ranked, limit);
+    let count = bits::count(&matched);
+    SegmentHits { ranked, count, matched: Some(matched), slots: vec![], count_cut, order_cut }
+}
+/// The best `limit` documents of two lists, each named once. A document that is missing on a list because the list is
+/// full has `limit` better ones before it there, so its entry on the other list does not come in either.
+fn best_of(a: Vec<Ranked>, b: Vec<Ranked>, limit: usize) -> Vec<Ranked> {
+    if b.is_empty() {
+        return a;
+    }
+    let mut all = a;
+    all.extend(b);
+    all.sort_unstable();
+    let mut seen: FxHashSet<u32> = FxHashSet::default();
+    all.retain(|&(_, doc)| seen.insert(doc));
+    all.truncate(limit);
+    all
+}

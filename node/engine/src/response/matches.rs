@@ -1,0 +1,192 @@
+//! Which words of the query, or what stands for them, match a token of a shown text?
+//!
+//! Hot path: most tokens are passed over by their first letter; no allocation for each token.
+
+use super::marks::Marks;
+use crate::matching::typo::{Tolerance, typos_of};
+use crate::query::{Alternative, Word};
+use crate::ranking::evaluate::NO_MATCH;
+
+/// The words of one query and what stands for them.
+pub struct Wanted<'a> {
+    words: &'a [Word],
+    alternatives: &'a [Alternative],
+    deep: bool,
+    /// First letters of ASCII words that can match: one bit for each character.
+    letters: u128,
+    /// Words of alternatives that were found in the current text.
+    pieces: Vec<Piece>,
+    chars: Vec<char>,
+}
+/// What matches a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Bits of the query words.
+    pub words: u16,
+    /// Where the matched part of the token ends.
+    pub end: usize,
+}
+/// A word of an alternative of several words in a text.
+#[derive(Clone, Copy)]
+struct Piece {
+    alternative: usize,
+    word: usize,
+    position: u32,
+    stretch: (usize, usize),
+}
+/// How much of a token a word matches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Match {
+    Whole,
+    /// The characters of the query word.
+    Beginning,
+}
+impl<'a> Wanted<'a> {
+    /// `deep` says whether the query looked for wrong first letters with a second edit.
+    pub fn new(words: &'a [Word], alternatives: &'a [Alternative], deep: bool) -> Wanted<'a> {
+        Wanted { words, alternatives, deep, letters: 0, pieces: vec![], chars: vec![] }
+    }
+    /// Prepares for a text of a record that each word, and then each alternative, matched with so many typos.
+    pub fn start(&mut self, typos: &[u8]) {
+        self.pieces.clear();
+        let letter = |text: &str| match text.bytes().next() {
+            None | Some(128..) => 0,
+            Some(first) => 1 << first,
+        };
+        let of_word = |(word, &allowed): (&Word, &u8)| match allowed {
+            NO_MATCH => 0,
+            0 => letter(&word.text),
+            // a typo may be in the first letter
+            _ => u128::MAX,
+        };
+        let typed = self.words.iter().zip(typos).map(of_word);
+        let others = matched(self.alternatives, self.words.len(), typos)
+            .flat_map(|(_, alternative)| &alternative.words);
+        self.letters = typed.chain(others.map(|word| letter(&word.text))).fold(0, |all, one| all | one);
+    }
+    /// Whether a plain ASCII word that starts with this letter may match.
+    #[inline]
+    pub fn may_start_with(&self, first: u8) -> bool {
+        self.letters >> (first.to_ascii_lowercase() & 0x7f) & 1 == 1
+    }
+    /// What matches a token of `text`.
+    pub fn in_token(
+        &mut self,
+        text: &str,
+        (start, token_end): (usize, usize),
+        token: &str,
+        position: u32,
+        typos: &[u8],
+    ) -> Found {
+        let mut found = Found { words: 0, end: start };
+        let end_of = |word: &Word, matched: Match| match matched {
+            Match::Whole => token_end,
+            Match::Beginning => beginning_end(text, start, token_end, word.chars.len()),
+        };
+        for (i, word) in self.words.iter().enumerate() {
+            let allowed = typos.get(i).copied().unwrap_or(NO_MATCH);
+            if allowed == NO_MATCH {
+                continue;
+            }
+            if let Some(matched) = match_word(word, token, allowed, self.deep, &mut self.chars) {
+                found.words |= 1 << i;
+                found.end = found.end.max(end_of(word, matched));
+            }
+        }
+        if typos.len() <= self.words.len() {
+            return found;
+        }
+        for (number, alternative) in matched(self.alternatives, self.words.len(), typos) {
+            for (i, word) in alternative.words.iter().enumerate() {
+                let Some(matched) = match_word(word, token, 0, false, &mut self.chars) else { continue };
+                let end = end_of(word, matched);
+                if alternative.words.len() == 1 {
+                    found.words |= bits_of(alternative);
+                    found.end = found.end.max(end);
+                } else {
+                    self.pieces.push(Piece { alternative: number, word: i, position, stretch: (start, end) });
+                }
+            }
+        }
+        found
+    }
+    /// Marks the alternatives whose words were all found one after another.
+    pub fn whole_sequences(&mut self, marks: &mut Marks) {
+        for first in self.pieces.iter().filter(|piece| piece.word == 0) {
+            let alternative = &self.alternatives[first.alternative];
+            let at = |i: usize| {
+                let wanted = (first.alternative, i, first.position + i as u32);
+                self.pieces.iter().find(|piece| (piece.alternative, piece.word, piece.position) == wanted)
+            };
+            let whole: Option<Vec<&Piece>> = (0..alternative.words.len()).map(at).collect();
+            for piece in whole.into_iter().flatten() {
+                let bits = bits_of(alternative);
+                let (start, end) = piece.stretch;
+                marks.marked.push((start, end));
+                marks.words |= bits;
+                if let Some(span) = marks.spans.iter_mut().find(|span| span.start <= start && end <= span.end)
+                {
+                    span.words |= bits;
+                }
+            }
+        }
+    }
+}
+/// The alternatives that matched the record, with their numbers.
+fn matched<'a>(
+    alternatives: &'a [Alternative],
+    words: usize,
+    typos: &[u8],
+) -> impl Iterator<Item = (usize, &'a Alternative)> + use<'a> {
+    let matched = typos.iter().skip(words).enumerate();
+    let bits = matched.fold(0u32, |bits, (i, &typos)| bits | u32::from(typos != NO_MATCH) << i);
+    alternatives.iter().enumerate().filter(move |(i, _)| bits >> i & 1 == 1)
+}
+/// Bits of the query words that an alternative stands for.
+fn bits_of(alternative: &Alternative) -> u16 {
+    (alternative.from..alternative.to).fold(0, |bits, word| bits | 1 << word)
+}
+fn match_word(word: &Word, token: &str, allowed: u8, deep: bool, chars: &mut Vec<char>) -> Option<Match> {
+    if token.starts_with(word.text.as_str()) {
+        if token.len() == word.text.len() {
+            return Some(Match::Whole);
+        }
+        if word.prefix {
+            return Some(Match::Beginning);
+        }
+    }
+    if allowed == 0 {
+        return None;
+    }
+    chars.clear();
+    chars.extend(token.chars());
+    let tolerance = Tolerance { edits: word.edits, prefix: word.prefix, deep };
+    let typos = typos_of(&word.chars, chars, tolerance)?;
+    if typos == 0 || typos > allowed {
+        return None;
+    }
+    // a word that is as near as its beginning is meant as a whole: lantrn marks all of lantern
+    let as_whole = Tolerance { prefix: false, ..tolerance };
+    let is_begun = word.prefix
+        && chars.len() > word.chars.len()
+        && typos_of(&word.chars, chars, as_whole) != Some(typos);
+    Some(if is_begun { Match::Beginning } else { Match::Whole })
+}
+/// Where the first `wanted` normalised characters of a word end in the original text.
+fn beginning_end(text: &str, start: usize, end: usize, wanted: usize) -> usize {
+    let mut seen = 0;
+    for (i, c) in text[start..end].char_indices() {
+        if unicode_normalization::char::is_combining_mark(c) || matches!(c, '.' | '\'' | '’' | '®' | '©')
+        {
+            continue;
+        }
+        if seen >= wanted {
+            return start + i;
+        }
+        seen += match c {
+            'ß' | 'æ' | 'Æ' | 'œ' | 'Œ' | 'þ' | 'Þ' => 2,
+            _ => 1,
+        };
+    }
+    end
+}
