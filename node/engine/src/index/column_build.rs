@@ -1,6 +1,6 @@
 //! How the columns of a new segment are put together, from records or from the columns of merged segments.
 
-use super::columns::{ColumnKind, ColumnRow, fold, ordinal_width};
+use super::columns::{ColumnKind, ColumnRow, fold, on_sphere, ordinal_width};
 use super::container::ContainerWriter;
 use super::records::offset;
 use super::sections::{self as s, COLUMN_BASE, COLUMN_STEP};
@@ -135,6 +135,9 @@ impl ColumnsBuilder {
         if !self.points.is_empty() {
             out.section(s::GEO_OFF, bytemuck::cast_slice(&self.geo_off))?;
             out.section(s::GEO, bytemuck::cast_slice(&self.points))?;
+            let sphere: Vec<[f32; 3]> = self.points.iter().map(|&point| on_sphere(point)).collect();
+            let by_axis: Vec<f32> = (0..3).flat_map(|axis| sphere.iter().map(move |p| p[axis])).collect();
+            out.section(s::GEO_ON_SPHERE, bytemuck::cast_slice(&by_axis))?;
         }
         let directory = serde_json::to_vec(&rows).map_err(io::Error::other)?;
         out.section(s::COLUMNS, &directory)

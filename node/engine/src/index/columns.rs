@@ -47,12 +47,21 @@ struct NumericPlaces {
     doc_off: Range<usize>,
 }
 
+#[derive(Clone, Debug)]
+struct GeoPlaces {
+    off: Range<usize>,
+    points: Range<usize>,
+    sphere: Range<usize>,
+    /// Whether every document has exactly one point.
+    one_each: bool,
+}
+
 /// All columns of a segment.
 pub(crate) struct StoredColumns {
     facets: FxHashMap<String, FacetPlaces>,
     numerics: FxHashMap<String, NumericPlaces>,
     sparse: SparseNumbers,
-    geo: Option<(Range<usize>, Range<usize>)>,
+    geo: Option<GeoPlaces>,
     docs: usize,
 }
 
@@ -87,9 +96,14 @@ impl StoredColumns {
             }
         }
         let (off, points) = (container.range(s::GEO_OFF), container.range(s::GEO));
-        let geo = (!points.is_empty()).then_some((off, points));
-        if let Some((off, points)) = &geo
-            && (off.is_empty() || !offsets_fit(container, off, docs, points.len() / 16))
+        let sphere = container.range(s::GEO_ON_SPHERE);
+        let offsets: &[u32] = container.numbers(&off);
+        let one_each = offsets.iter().enumerate().all(|(i, &at)| i == at as usize);
+        let geo = (!points.is_empty()).then_some(GeoPlaces { off, points, sphere, one_each });
+        if let Some(GeoPlaces { off, points, sphere, one_each: _ }) = &geo
+            && (off.is_empty()
+                || !offsets_fit(container, off, docs, points.len() / 16)
+                || sphere.len() / 12 != points.len() / 16)
         {
             return Err(damaged("points do not fit together".into()));
         }
@@ -125,8 +139,13 @@ impl StoredColumns {
     }
     /// The points.
     pub fn geo<'a>(&self, c: &'a Container) -> Option<GeoColumn<'a>> {
-        let (off, points) = self.geo.as_ref()?;
-        Some(GeoColumn { doc_off: c.numbers(off), points: c.numbers(points) })
+        let GeoPlaces { off, points, sphere, one_each } = self.geo.as_ref()?;
+        Some(GeoColumn {
+            doc_off: c.numbers(off),
+            points: c.numbers(points),
+            on_sphere: c.numbers(sphere),
+            one_each: *one_each,
+        })
     }
     /// Paths of facet columns, in no order.
     pub fn facet_paths(&self) -> impl Iterator<Item = &str> {
@@ -398,14 +417,30 @@ impl<'a> NumericColumn<'a> {
 pub struct GeoColumn<'a> {
     doc_off: &'a [u32],
     points: &'a [[f64; 2]],
+    on_sphere: &'a [f32],
+    one_each: bool,
 }
 impl<'a> GeoColumn<'a> {
     /// `[latitude, longitude]` of each point of a document, in degrees.
     pub fn points_of(&self, doc: u32) -> &'a [[f64; 2]] {
         &self.points[self.doc_off[doc as usize] as usize..self.doc_off[doc as usize + 1] as usize]
     }
-    /// All points.
-    pub fn points(&self) -> &'a [[f64; 2]] {
-        self.points
+    /// Numbers of the points of a document.
+    pub fn range_of(&self, doc: u32) -> Range<usize> {
+        self.doc_off[doc as usize] as usize..self.doc_off[doc as usize + 1] as usize
     }
+    /// Whether the numbers of points are those of the documents: every document has exactly one.
+    pub fn has_one_each(&self) -> bool {
+        self.one_each
+    }
+    /// The points on the unit sphere: all x, all y, all z.
+    pub fn on_sphere(&self) -> [&'a [f32]; 3] {
+        let n = self.points.len();
+        [&self.on_sphere[..n], &self.on_sphere[n..2 * n], &self.on_sphere[2 * n..]]
+    }
+}
+/// A point in degrees as a point on the unit sphere.
+pub fn on_sphere([lat, lng]: [f64; 2]) -> [f32; 3] {
+    let (lat, lng) = (lat.to_radians(), lng.to_radians());
+    [(lat.cos() * lng.cos()) as f32, (lat.cos() * lng.sin()) as f32, lat.sin() as f32]
 }

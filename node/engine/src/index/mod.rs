@@ -23,7 +23,7 @@ mod view;
 mod wire;
 mod writer;
 
-pub use columns::{FacetColumn, FacetDocs, FacetOrdinals, GeoColumn, NumericColumn, fold};
+pub use columns::{FacetColumn, FacetDocs, FacetOrdinals, GeoColumn, NumericColumn, fold, on_sphere};
 pub use error::{IndexError, Result};
 pub use manifest::{Payload, ShardFigures};
 pub use merge::{MergeGoal, MergeState};

@@ -60,6 +60,8 @@ pub const COLUMNS: u32 = 30;
 pub const GEO_OFF: u32 = 31;
 /// f64 × 2 per point: latitude, longitude.
 pub const GEO: u32 = 32;
+/// f32 × 3 per point: the points on the unit sphere, all x, all y, all z.
+pub const GEO_ON_SPHERE: u32 = 38;
 /// UTF-8: paths of the attributes in the table of numbers, ascending.
 pub const SPARSE_PATHS: u32 = 33;
 /// u32 × (paths + 1): where a path starts.

@@ -12,6 +12,7 @@ use crate::query::Plan;
 use crate::ranking::context::SegmentContext;
 use crate::ranking::evaluate::{EXACT_WORD_CHARS_MIN, Evaluator, FAR, Frame};
 use crate::ranking::key::Tuple;
+use crate::ranking::nearby::{Histogram, end_of_bucket};
 use crate::ranking::top::{Ranked, Top};
 use quorate_model::params::ExactOnSingleWord;
 use std::time::Instant;
@@ -105,7 +106,8 @@ pub fn without_words(
     let order_is_known = !context.ranks(&plan.layout);
     let mut cut = false;
     let mut clock = Clock::new(plan.deadline);
-    bits::each(&set, |doc| {
+    let nearest = nearest_of(&set, count, plan, context);
+    bits::each(nearest.as_deref().unwrap_or(&set), |doc| {
         let tuple = context.complete(doc, Tuple::default());
         top.push((plan.layout.key(&tuple), doc));
         if clock.is_over() {
@@ -122,6 +124,21 @@ pub fn without_words(
     };
     let ranked = top.into_sorted();
     SegmentHits { ranked, count, matched, slots: vec![], count_cut: false, order_cut: cut }
+}
+
+/// The documents that can enter the page when nothing but the distance ranks before the custom order.
+fn nearest_of(set: &[u64], count: u64, plan: &Plan, context: &SegmentContext<'_>) -> Option<Vec<u64>> {
+    let nearby = context.nearby.as_ref()?;
+    let wanted = plan.limit as u64;
+    if wanted >= count || !context.ranks_by_distance_alone(&plan.layout) {
+        return None;
+    }
+    let mut histogram = Histogram::new();
+    nearby.count(Some(set), &mut histogram);
+    let end = end_of_bucket(context.geo, histogram.metres_of(wanted))?;
+    let mut nearest = nearby.within(end);
+    bits::and(&mut nearest, set);
+    Some(nearest)
 }
 
 /// Looks at the time now and then.

@@ -12,7 +12,8 @@ use crate::index::{Segment, ShardView};
 use crate::query::{Plan, Word};
 use crate::ranking::context::{Groups, SegmentContext};
 use crate::ranking::evaluate::{Evaluator, Frame, PositionRules};
-use crate::ranking::geo::{self, NOWHERE};
+use crate::ranking::geo::{self, AUTOMATIC_RECORDS, NOWHERE};
+use crate::ranking::nearby::{Histogram, Nearby};
 use quorate_model::params::{ExactOnSingleWord, TypoTolerance};
 use quorate_model::settings::Effective;
 use quorate_model::{Filter, Settings};
@@ -68,7 +69,6 @@ impl<'a> Prepared<'a> {
         let summing = if params.sum_or_filters_scores { Summing::All } else { Summing::Highest };
         let mut prepared = Prepared { view, contexts: vec![], automatic_radius: None, is_late: false };
         for segment in view.segments() {
-            let metres = plan.geo.centre.map(|centre| geo::distances(segment, centre));
             prepared.contexts.push(SegmentContext {
                 allowed: allowed(segment, settings, &params.filter, plan, scratch),
                 scores: Scores::new(
@@ -78,7 +78,7 @@ impl<'a> Prepared<'a> {
                     &params.optional_filter,
                     summing,
                 ),
-                metres,
+                nearby: plan.geo.centre.map(|centre| Nearby::new(segment, centre)),
                 geo: &plan.geo,
                 groups: None,
             });
@@ -91,24 +91,36 @@ impl<'a> Prepared<'a> {
     }
     /// Restricts to the radius; records without a point are out (C§7.3).
     fn apply_radius(&mut self, plan: &Plan) {
-        let mut all: Vec<u32> = vec![];
-        for context in &self.contexts {
-            let metres = context.metres.iter().flatten().enumerate();
-            all.extend(metres.filter(|(doc, _)| context.is_allowed(*doc as u32)).map(|(_, &m)| m));
-        }
-        let (radius, automatic) = geo::radius(&plan.geo, &mut all);
-        self.automatic_radius = automatic.then_some(u64::from(radius));
+        let radius = plan.geo.radius_asked().unwrap_or_else(|| self.automatic_radius(plan));
         for context in &mut self.contexts {
-            let Some(metres) = &context.metres else { continue };
-            let mut near = vec![0; bits::words_for(metres.len() as u32)];
-            for (doc, &m) in metres.iter().enumerate() {
-                if m != NOWHERE && m <= radius {
-                    bits::insert(&mut near, doc as u32);
-                }
-            }
+            let Some(nearby) = &context.nearby else { continue };
+            let mut near = nearby.within(radius);
             context.restrict(&mut near);
             context.allowed = Some(near);
         }
+    }
+    /// Chooses the radius from the nearest of the documents that may be shown.
+    fn automatic_radius(&mut self, plan: &Plan) -> u32 {
+        let mut histogram = Histogram::new();
+        for context in &self.contexts {
+            let nearby = context.nearby.iter();
+            nearby.for_each(|nearby| nearby.count(context.allowed.as_deref(), &mut histogram));
+        }
+        let reach = histogram.metres_of(AUTOMATIC_RECORDS as u64);
+        let mut metres: Vec<u32> = vec![];
+        for context in &self.contexts {
+            let Some(nearby) = &context.nearby else { continue };
+            let mut near = nearby.within(reach);
+            context.restrict(&mut near);
+            bits::each(&near, |doc| {
+                metres.push(nearby.metres(doc));
+                true
+            });
+        }
+        metres.retain(|&m| m != NOWHERE);
+        let radius = plan.geo.radius_chosen(&mut metres);
+        self.automatic_radius = Some(u64::from(radius));
+        radius
     }
     /// Whether the plan's words stand for the very terms that an earlier run of it found.
     pub fn has_the_terms_of(&self, plan: &Plan, found: &Found) -> bool {

@@ -2,6 +2,7 @@
 
 use super::geo::{GeoQuery, NOWHERE};
 use super::key::{Layout, Tuple};
+use super::nearby::Nearby;
 use crate::filter::scores::Scores;
 use crate::index::Segment;
 use crate::matching::bits;
@@ -12,8 +13,8 @@ pub struct SegmentContext<'a> {
     pub allowed: Option<Vec<u64>>,
     /// Scores of the filters.
     pub scores: Scores,
-    /// Metres to the centre of each document, when distances rank.
-    pub metres: Option<Vec<u32>>,
+    /// Distances to the centre, when there is one.
+    pub nearby: Option<Nearby<'a>>,
     /// The geographic part of the query.
     pub geo: &'a GeoQuery,
     /// Groups of documents with equal leading sort keys, when there are such keys.
@@ -82,15 +83,20 @@ fn sort_keys_length(rank: &[u8], keys: usize) -> usize {
 impl SegmentContext<'_> {
     /// Whether something here differs between documents and acts in the ranking.
     pub fn ranks(&self, layout: &Layout) -> bool {
-        (self.metres.is_some() && layout.acts_on_geo())
+        (self.nearby.is_some() && layout.acts_on_geo())
             || (!self.scores.is_constant() && layout.acts_on_filters())
             || self.groups.is_some()
+    }
+    /// Whether documents without words differ by their distance and nothing else.
+    pub fn ranks_by_distance_alone(&self, layout: &Layout) -> bool {
+        let by_score = !self.scores.is_constant() && layout.acts_on_filters();
+        self.nearby.is_some() && layout.acts_on_geo() && !by_score && self.groups.is_none()
     }
     /// Adds what is known here to the tuple of a document.
     #[inline]
     pub fn complete(&mut self, doc: u32, tuple: Tuple) -> Tuple {
-        let geo = match &self.metres {
-            Some(metres) => self.bucket_of(metres[doc as usize]),
+        let geo = match &self.nearby {
+            Some(nearby) => self.bucket_of(nearby.metres(doc)),
             None => 0,
         };
         let group = self.groups.as_mut().map_or(0, |groups| groups.of(doc));

@@ -7,9 +7,9 @@ use quorate_model::settings::Effective;
 use std::time::Instant;
 
 /// Mean radius of the Earth in metres.
-const EARTH_M: f64 = 6_371_008.8;
+pub const EARTH_M: f64 = 6_371_008.8;
 /// Records that the automatic radius should hold.
-const AUTOMATIC_RECORDS: usize = 1_000;
+pub const AUTOMATIC_RECORDS: usize = 1_000;
 /// Documents between two looks at the time; one may cost 10,000 corners.
 const DOCS_BETWEEN_LOOKS: u32 = 64;
 /// A document without a point.
@@ -124,12 +124,6 @@ pub fn nearest(points: &[[f64; 2]], centre: LatLng) -> Option<(u32, LatLng)> {
     let best = located.min_by(|a, b| a.0.total_cmp(&b.0))?;
     Some((best.0 as u32, best.1))
 }
-/// Metres to the nearest point of every document, [`NOWHERE`] without one.
-pub fn distances(segment: &Segment, centre: LatLng) -> Vec<u32> {
-    let Some(geo) = segment.geo() else { return vec![NOWHERE; segment.doc_count() as usize] };
-    let metres = |doc| nearest(geo.points_of(doc), centre).map_or(NOWHERE, |(metres, _)| metres);
-    (0..segment.doc_count()).map(metres).collect()
-}
 /// Documents with a point in one of the query's boxes or polygons. Those not looked at by the deadline are out.
 pub fn inside(segment: &Segment, query: &GeoQuery, deadline: Instant) -> Vec<u64> {
     let mut set = vec![0; bits::words_for(segment.doc_count())];
@@ -145,21 +139,23 @@ pub fn inside(segment: &Segment, query: &GeoQuery, deadline: Instant) -> Vec<u64
     }
     set
 }
-/// The radius around the centre in metres, and whether it was chosen here: the smallest that holds about 1,000 of
-/// the records with a point. `metres` are the distances of all documents; it is reordered.
-pub fn radius(query: &GeoQuery, metres: &mut Vec<u32>) -> (u32, bool) {
-    match query.radius {
-        Some(AroundRadius::Metres(asked)) => (asked.min(u64::from(NOWHERE - 1)) as u32, false),
-        Some(AroundRadius::All) => (NOWHERE - 1, false),
-        None => {
-            metres.retain(|&d| d != NOWHERE);
-            let smallest = match metres.len() {
-                0 => 0,
-                n => *metres.select_nth_unstable(AUTOMATIC_RECORDS.min(n) - 1).1,
-            };
-            let least = query.radius_min.min(u64::from(NOWHERE - 2)) as u32;
-            ((smallest.saturating_add(1)).max(least), true)
+impl GeoQuery {
+    /// The radius asked for in metres; `None` = it is to be chosen.
+    pub fn radius_asked(&self) -> Option<u32> {
+        match self.radius? {
+            AroundRadius::Metres(asked) => Some(asked.min(u64::from(NOWHERE - 1)) as u32),
+            AroundRadius::All => Some(NOWHERE - 1),
         }
+    }
+    /// The radius to choose: the smallest that holds about 1,000 of the records with a point. `metres` are the distances of
+    /// at least the nearest 1,000; they are reordered.
+    pub fn radius_chosen(&self, metres: &mut [u32]) -> u32 {
+        let smallest = match metres.len() {
+            0 => 0,
+            n => *metres.select_nth_unstable(AUTOMATIC_RECORDS.min(n) - 1).1,
+        };
+        let least = self.radius_min.min(u64::from(NOWHERE - 2)) as u32;
+        smallest.saturating_add(1).max(least)
     }
 }
 

@@ -4,4 +4,5 @@ pub mod distinct;
 pub mod evaluate;
 pub mod geo;
 pub mod key;
+pub mod nearby;
 pub mod top;

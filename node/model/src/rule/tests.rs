@@ -38,7 +38,7 @@ fn c10_1_a_rule_keeps_its_document_and_fills_nothing_in() {
         rule.consequence.promote,
         [Promotion { object_ids: vec!["a".into(), "7".into()], position: 0 }]
     );
-    assert_eq!(rule.consequence.params.other["ignorePlurals"], json!(true));
+    assert_eq!(rule.consequence.params.ignore_plurals, Some(crate::params::ForLanguages::Query));
     assert!(rule.consequence.filter_promotes && rule.enabled && rule.conditions[0].alternatives);
 
     let rule = read(
