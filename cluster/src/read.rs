@@ -4,7 +4,8 @@ use crate::meta::IndexRow;
 use crate::mint::rfc3339;
 use crate::router::{Router, within};
 use crate::service::{IndexInfo, ObjectRequest, ReadRights};
-use quorate_model::{Error, ErrorKind, IndexName, Result, Settings};
+use quorate_model::{Error, ErrorKind, Filter, IndexName, Result, Settings};
+use quorate_node::search::ObjectReader;
 use quorate_node::{IndexView, Node};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -68,12 +69,13 @@ async fn view_of(node: &Node, row: &IndexRow) -> Result<Arc<IndexView>> {
     node.pool().run(move |_| Ok(opener.view(incarnation)?)).await
 }
 
-/// Records by id, in request order.
+/// Records by id, in request order; those that do not pass `filter` as if they were not there.
 pub async fn objects(
     router: &Router,
     node: &Node,
     requests: Vec<ObjectRequest>,
     rights: ReadRights,
+    filter: Filter,
 ) -> Result<Vec<Option<Vec<u8>>>> {
     let mut views: BTreeMap<IndexName, Arc<IndexView>> = BTreeMap::new();
     for request in &requests {
@@ -84,12 +86,14 @@ pub async fn objects(
     let rights = rights_of(rights);
     node.pool()
         .run(move |_| {
+            let reader = |(name, view)| (name, ObjectReader::new(view, &filter));
+            let readers: BTreeMap<&IndexName, ObjectReader<'_>> =
+                views.iter().map(|(name, view)| (name, &**view)).map(reader).collect();
             let fetch = |request: &ObjectRequest| {
                 let ObjectRequest { index, object_id, attributes_to_retrieve } = request;
-                let view = &views[index];
-                Ok(quorate_node::search::object(view, object_id, attributes_to_retrieve.as_deref(), rights)?)
+                readers[index].object(object_id, attributes_to_retrieve.as_deref(), rights)
             };
-            requests.iter().map(fetch).collect()
+            Ok(requests.iter().map(fetch).collect())
         })
         .await
 }

@@ -12,8 +12,8 @@ use crate::tasks;
 use crate::write;
 use parking_lot::Mutex;
 use quorate_model::{
-    ApiKey, Error, FacetHits, IndexName, RecordOp, Result, SearchParams, SearchResults, Settings, TaskId,
-    limits,
+    ApiKey, Error, FacetHits, Filter, IndexName, RecordOp, Result, SearchParams, SearchResults, Settings,
+    TaskId, limits,
 };
 use quorate_node::Node;
 use quorate_raft::Role;
@@ -324,13 +324,16 @@ impl Service {
         let view = read::view(self.open_router()?, node, index).await?;
         node.pool().search_facet(view, facet.to_owned(), facet_query.to_owned(), params).await
     }
-    /// Records by id, in request order, as raw JSON; `None` where there is none. Errors: `NotFound` for a missing index.
+    /// Records by id, in request order, as raw JSON; `None` where there is none, or none that passes `filter`.
+    ///
+    /// Errors: `NotFound` for a missing index.
     pub async fn objects(
         &self,
         requests: Vec<ObjectRequest>,
         rights: ReadRights,
+        filter: Filter,
     ) -> Result<Vec<Option<Vec<u8>>>> {
-        read::objects(self.open_router()?, &self.inner.node, requests, rights).await
+        read::objects(self.open_router()?, &self.inner.node, requests, rights, filter).await
     }
     /// Whether every reader sees the write (C§1.6: an id beyond the last issued one is not published).
     pub async fn is_published(&self, task: TaskId) -> Result<bool> {

@@ -3,8 +3,11 @@
 use crate::error::{Error, Result};
 use crate::index::IndexView;
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
-use quorate_engine::{Scratch, SearchLimits};
-use quorate_model::{FacetHits, SearchParams, SearchResults, limits};
+use quorate_engine::filter::filter_set;
+use quorate_engine::matching::bits;
+use quorate_engine::{Scratch, SearchLimits, render_record};
+use quorate_model::{FacetHits, Filter, SearchParams, SearchResults, limits};
+use std::cell::OnceCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -143,19 +146,36 @@ fn work(queue: &Receiver<Job>) {
     }
 }
 
-/// Renders one record for a direct read; `None` when it does not exist.
-pub fn object(
-    view: &IndexView,
-    object_id: &str,
-    attributes_to_retrieve: Option<&[String]>,
-    rights: ReadRights,
-) -> Result<Option<Vec<u8>>> {
-    Ok(view.shard.get(object_id).map(|record| {
-        quorate_engine::render_record(
-            record,
-            &view.configuration.settings,
-            attributes_to_retrieve,
-            rights.sees_unretrievable,
-        )
-    }))
+/// Direct reads of one index, which show what passes a filter only.
+///
+/// Cost: a lookup for each record; with a filter, also one evaluation of it for each segment that has a wanted record.
+pub struct ObjectReader<'a> {
+    view: &'a IndexView,
+    filter: &'a Filter,
+    /// For each segment: not evaluated yet, or the documents that pass (`None` = all).
+    passing: Vec<OnceCell<Option<Vec<u64>>>>,
+}
+
+impl<'a> ObjectReader<'a> {
+    /// Reads what `view` shows of the records that pass `filter`.
+    pub fn new(view: &'a IndexView, filter: &'a Filter) -> Self {
+        ObjectReader { view, filter, passing: vec![OnceCell::new(); view.shard.segments().len()] }
+    }
+    /// Renders one record; `None` when it does not exist or does not pass.
+    pub fn object(
+        &self,
+        object_id: &str,
+        attributes_to_retrieve: Option<&[String]>,
+        rights: ReadRights,
+    ) -> Option<Vec<u8>> {
+        let (at, doc) = self.view.shard.find(object_id)?;
+        let segment = &self.view.shard.segments()[at];
+        let settings = &self.view.configuration.settings;
+        let evaluate = || filter_set(segment, &settings.index, self.filter);
+        if self.passing[at].get_or_init(evaluate).as_ref().is_some_and(|set| !bits::contains(set, doc)) {
+            return None;
+        }
+        let record = segment.record(doc);
+        Some(render_record(record, settings, attributes_to_retrieve, rights.sees_unretrievable))
+    }
 }

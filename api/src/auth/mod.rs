@@ -1,9 +1,10 @@
 //! Who is calling, and may they (C§13)?
 //!
-//! Order of checks: application id and key, secured signature and expiry, sources, referers, right, index.
+//! Order of checks: application id and key, secured signature and expiry, sources, referers, rate, right, index.
 
 pub mod credentials;
 pub mod pattern;
+pub mod quota;
 pub mod restrictions;
 pub mod secured;
 
@@ -52,6 +53,17 @@ pub struct Origin<'a> {
     pub address: Option<IpAddr>,
     /// Unix seconds.
     pub now_s: u64,
+    /// Whom the holder of the admin key passes the call on for.
+    pub forwarded: Option<Forwarded<'a>>,
+}
+
+/// What a proxy that calls with the admin key says about its own caller (§5.1).
+#[derive(Clone, Copy, Debug)]
+pub struct Forwarded<'a> {
+    /// `X-Forwarded-API-Key`: the key whose limit applies.
+    pub key: &'a str,
+    /// The first address of `X-Forwarded-For`.
+    pub address: Option<IpAddr>,
 }
 
 /// A caller whose credentials hold.
@@ -75,13 +87,14 @@ pub enum Caller {
 pub struct Authenticator {
     secured: secured::Cache,
     forced: restrictions::Cache,
+    quota: quota::Quota,
 }
 
 impl Authenticator {
-    /// Finds out who calls (C§13.2 steps 1, 3 and 4).
+    /// Finds out who calls, and counts the call (C§13.2 steps 1, 3, 4 and 5).
     ///
     /// Errors: `Forbidden` for unknown or missing credentials, refused referers and sources; `Invalid` when a
-    /// secured key has expired.
+    /// secured key has expired; `RateLimited` when the key allows no further call in this hour.
     pub fn authenticate(
         &self,
         keyring: &impl Keyring,
@@ -95,13 +108,26 @@ impl Authenticator {
             return Err(invalid_credentials());
         }
         if keyring.is_admin_key(value) {
+            self.count_forwarded(keyring, origin)?;
             return Ok(Caller::Admin);
         }
         let caller = self.ordinary(keyring, value)?;
         if let Caller::Key { key, restrictions } = &caller {
             check_origin(key, restrictions, origin)?;
+            self.quota.count(key, restrictions, origin)?;
         }
         Ok(caller)
+    }
+
+    /// Counts a call of a proxy for the key and address it passes it on for (C§13.4).
+    fn count_forwarded(&self, keyring: &impl Keyring, origin: Origin<'_>) -> Result<()> {
+        let Some(Forwarded { key, address }) = origin.forwarded else { return Ok(()) };
+        match self.ordinary(keyring, key)? {
+            Caller::Key { key, restrictions } => {
+                self.quota.count(&key, &restrictions, Origin { address, ..origin })
+            }
+            Caller::Nobody | Caller::Admin => Ok(()),
+        }
     }
 
     fn ordinary(&self, keyring: &impl Keyring, value: &str) -> Result<Caller> {

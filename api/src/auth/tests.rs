@@ -131,3 +131,41 @@ fn expiry_is_answered_before_rights() {
     let result = call(&ring(|key| key.acl.clear()), &secured, Origin { now_s: 2, ..Origin::default() });
     refused(result, "validUntil parameter expired (less than current date)");
 }
+
+#[test]
+fn calls_are_counted_by_key_and_caller() {
+    let ring = ring(|key| key.max_queries_per_ip_per_hour = 2);
+    let checks = Authenticator::default();
+    let at = |address: &str, now_s| Origin { address: address.parse().ok(), now_s, ..Origin::default() };
+    let call = |key: &str, origin| {
+        checks.authenticate(&ring, &credentials("APP", key), origin).map(|_| ()).map_err(|error| error.kind)
+    };
+    let limited = Err(quorate_model::ErrorKind::RateLimited);
+    for (address, now_s, expected) in [
+        ("10.0.0.1", 1_000, Ok(())),
+        ("10.0.0.1", 1_001, Ok(())),
+        ("10.0.0.1", 1_002, limited),
+        ("::ffff:10.0.0.1", 1_002, limited),
+        ("10.0.0.2", 1_003, Ok(())),
+        ("10.0.0.1", 4_599, limited),
+        ("10.0.0.1", 4_600, Ok(())),
+        ("10.0.0.1", 100, Ok(())),
+    ] {
+        assert_eq!(call(SEARCH, at(address, now_s)), expected, "{address} at {now_s}");
+    }
+    // the user of a secured key is counted wherever he calls from
+    let secured = secured::derive(SEARCH, "userToken=u");
+    assert_eq!(call(&secured, at("10.0.0.1", 4_601)), Ok(()));
+    assert_eq!(call(&secured, at("10.0.0.3", 4_601)), Ok(()));
+    assert_eq!(call(&secured, at("10.0.0.4", 4_601)), limited);
+    // a proxy passes calls on, and is not counted itself
+    let through = |key, address: &str| {
+        let forwarded = Some(Forwarded { key, address: address.parse().ok() });
+        call(ADMIN, Origin { forwarded, ..at("10.0.0.9", 4_700) })
+    };
+    let proxied = [through(SEARCH, "1.1.1.1"), through(SEARCH, "1.1.1.1"), through(SEARCH, "1.1.1.1")];
+    assert_eq!(proxied, [Ok(()), Ok(()), limited]);
+    assert_eq!(through(SEARCH, "1.1.1.2"), Ok(()));
+    assert_eq!(through("unknown", "1.1.1.2"), Err(quorate_model::ErrorKind::Forbidden));
+    assert_eq!(call(ADMIN, at("10.0.0.9", 4_700)), Ok(()));
+}

@@ -9,7 +9,7 @@ pub mod query;
 use crate::auth::Caller;
 use crate::call::Call;
 use quorate_model::params::{echo, echo_pairs};
-use quorate_model::{IndexName, Result, SearchParams, SearchResults, Settings};
+use quorate_model::{Filter, IndexName, Result, SearchParams, SearchResults, Settings};
 use quorate_wire::SearchBody;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -71,9 +71,10 @@ fn forced(caller: &Caller, mut params: SearchParams, header_token: Option<&str>)
     Ok(params)
 }
 
-/// Whether a key's filters decide which records its holder may see at all.
-pub fn forces_filters(caller: &Caller) -> bool {
-    caller.restrictions().iter().any(|r| r.filter.as_ref().map_or(true, |filter| !filter.is_empty()))
+/// What the records that the caller's key shows have to pass. Errors: `Invalid` when the key's filters cannot be read.
+pub fn forced_filter(caller: &Caller) -> Result<Filter> {
+    let mut filters = caller.restrictions().iter().map(|restrictions| restrictions.filter());
+    filters.try_fold(Filter::default(), |all, filter| Ok(all.and(filter?.clone())))
 }
 
 fn user_token<'a>(call: &Call<'a>) -> Option<&'a str> {

@@ -88,7 +88,45 @@ async fn secured_keys_force_what_they_embed() {
     let filtered = derive(&node.search_key, "filters=a%3Ab");
     node.call_with(&filtered, Method::GET, "/1/indexes/open/1", "")
         .await
-        .refused(403, "Method not allowed with this API key");
+        .refused(404, "ObjectID does not exist");
+    let unreadable = derive(&node.search_key, "filters=a%3A%3A(");
+    let by_id = node.call_with(&unreadable, Method::GET, "/1/indexes/open/1", "").await;
+    by_id.refused(400, "filters: ");
+}
+
+#[actix_web::test]
+async fn a_key_that_forces_filters_shows_by_id_what_passes_them() {
+    let node = Node::start().await;
+    let settings = json!({"attributesForFaceting": ["team"]});
+    node.write(Method::PUT, "/1/indexes/i/settings", settings).await;
+    for (id, team, n) in [("1", "red", 1), ("2", "red", 9), ("3", "blue", 1)] {
+        node.write(Method::PUT, &format!("/1/indexes/i/{id}"), json!({"team": team, "n": n})).await;
+    }
+    for (forced, shown) in [
+        ("filters=team%3Ared", "12"),
+        ("filters=NOT%20team%3Ared", "3"),
+        ("filters=team%3Ared&numericFilters=n%3E3", "2"),
+        ("facetFilters=team%3Ablue%2Cteam%3Ared", ""),
+        ("filters=objectID%3A3", "3"),
+        ("hitsPerPage=5", "123"),
+    ] {
+        let key = derive(&node.search_key, forced);
+        let requests: Vec<_> =
+            ["1", "2", "3", "4"].iter().map(|id| json!({"indexName": "i", "objectID": id})).collect();
+        let body = json!({"requests": requests}).to_string();
+        let many = node.call_with(&key, Method::POST, "/1/indexes/*/objects", &body).await.success();
+        let found = many["results"].as_array().unwrap();
+        for (id, found) in ["1", "2", "3", "4"].iter().zip(found) {
+            let one = node.call_with(&key, Method::GET, &format!("/1/indexes/i/{id}"), "").await;
+            if shown.contains(id) {
+                assert_eq!(one.success(), *found, "{forced} {id}");
+                assert_eq!(found["objectID"], **id, "{forced}");
+            } else {
+                one.refused(404, "ObjectID does not exist");
+                assert!(found.is_null(), "{forced} {id}");
+            }
+        }
+    }
 }
 
 #[actix_web::test]

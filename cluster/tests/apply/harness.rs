@@ -1,7 +1,7 @@
 //! Opens nodes in temporary folders and asks them short questions.
 
 use quorate_cluster::{CallerOp, ObjectRequest, ReadRights, Receipt, Service, ServiceOptions, Started};
-use quorate_model::{IndexName, RecordOp, SearchParams, TaskId};
+use quorate_model::{Filter, IndexName, RecordOp, SearchParams, TaskId};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -77,7 +77,11 @@ impl Node {
     pub async fn get(&self, index: &str, id: &str) -> Option<Value> {
         let request =
             ObjectRequest { index: name(index), object_id: id.into(), attributes_to_retrieve: None };
-        let found = self.service.objects(vec![request], ReadRights::default()).await.expect("an index");
+        let found = self
+            .service
+            .objects(vec![request], ReadRights::default(), Filter::default())
+            .await
+            .expect("an index");
         found[0].as_ref().map(|record| serde_json::from_slice(record).expect("JSON"))
     }
     /// A member of the settings document as it was set.

@@ -80,7 +80,12 @@ impl ShardView {
     }
     /// The raw JSON of a record.
     pub fn get(&self, object_id: &str) -> Option<&[u8]> {
-        self.segments.iter().find_map(|s| Some(s.record(s.doc_of(object_id)?)))
+        let (segment, doc) = self.find(object_id)?;
+        Some(self.segments[segment].record(doc))
+    }
+    /// Where a record is: the place of its segment in [`Self::segments`], and its document there.
+    pub fn find(&self, object_id: &str) -> Option<(usize, u32)> {
+        self.segments.iter().enumerate().find_map(|(i, s)| Some((i, s.doc_of(object_id)?)))
     }
     /// Recomputes the checksums of every segment.
     pub fn verify(&self) -> Result<()> {
