@@ -4,6 +4,7 @@
 //! cannot grow large in memory.
 
 use actix_web::dev::Payload;
+use actix_web::error::PayloadError;
 use actix_web::http::header::{self, HeaderMap};
 use actix_web::web::{Bytes, BytesMut};
 use flate2::write::MultiGzDecoder;
@@ -11,10 +12,13 @@ use futures_util::{FutureExt, StreamExt};
 use quorate_model::{Error, ErrorKind, Result};
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Seconds between two pieces of a body before the call is given up.
 const PIECE_S: u64 = 30;
+/// Bytes that have to arrive in each second after the first [`PIECE_S`], on average, so that a caller who sends a byte
+/// now and then cannot keep a connection busy for ever.
+const BYTES_PER_S_MIN: u64 = 1_024;
 
 /// Memory that all bodies of a node share, so that many large ones at a time cannot exhaust it.
 #[derive(Debug)]
@@ -77,15 +81,52 @@ pub async fn read(
     }
 }
 
+/// A body as it arrives.
+struct Arriving<'a> {
+    payload: &'a mut Payload,
+    begun: Instant,
+    bytes: u64,
+}
+impl<'a> Arriving<'a> {
+    fn new(payload: &'a mut Payload) -> Self {
+        Arriving { payload, begun: Instant::now(), bytes: 0 }
+    }
+    /// The next piece; no timer is set when it is already there.
+    async fn next(&mut self) -> Result<Option<Bytes>> {
+        let late = || Error::invalid("The body did not arrive in time");
+        let piece = match self.payload.next().now_or_never() {
+            Some(ready) => ready,
+            None => {
+                let patience = patience(self.begun.elapsed(), self.bytes).ok_or_else(late)?;
+                actix_rt::time::timeout(patience, self.payload.next()).await.map_err(|_| late())?
+            }
+        };
+        let piece = piece.transpose().map_err(|error| match error {
+            PayloadError::Incomplete(_) => Error::invalid("The body ends early or its chunks are malformed"),
+            error => Error::invalid(format!("The body could not be read: {error}")),
+        })?;
+        self.bytes += piece.as_ref().map_or(0, |piece| piece.len() as u64);
+        Ok(piece)
+    }
+}
+
+/// How long the next piece may take, after `bytes` have come in the time `since`; `None` when they came too slowly.
+fn patience(since: Duration, bytes: u64) -> Option<Duration> {
+    let piece = Duration::from_secs(PIECE_S);
+    let end = piece + Duration::from_secs(bytes / BYTES_PER_S_MIN);
+    end.checked_sub(since).map(|left| left.min(piece)).filter(|left| !left.is_zero())
+}
+
 async fn read_plain(payload: &mut Payload, room: &mut Taken<'_>, bytes_max: usize) -> Result<Bytes> {
-    let Some(first) = next(payload).await? else {
+    let mut arriving = Arriving::new(payload);
+    let Some(first) = arriving.next().await? else {
         return Ok(Bytes::new());
     };
     let mut whole: Option<BytesMut> = None;
     let mut len = first.len();
     room.grow(len)?;
     while len <= bytes_max {
-        let Some(piece) = next(payload).await? else {
+        let Some(piece) = arriving.next().await? else {
             return Ok(whole.map_or(first, BytesMut::freeze));
         };
         len += piece.len();
@@ -97,23 +138,13 @@ async fn read_plain(payload: &mut Payload, room: &mut Taken<'_>, bytes_max: usiz
 
 async fn read_gzip(payload: &mut Payload, room: &mut Taken<'_>, bytes_max: usize) -> Result<Bytes> {
     let mut inflater = Inflater::new(bytes_max);
-    while let Some(piece) = next(payload).await? {
+    let mut arriving = Arriving::new(payload);
+    while let Some(piece) = arriving.next().await? {
         let before = inflater.len();
         inflater.push(&piece)?;
         room.grow(inflater.len() - before)?;
     }
     inflater.finish()
-}
-
-/// The next piece; no timer is set when it is already there.
-async fn next(payload: &mut Payload) -> Result<Option<Bytes>> {
-    let piece = match payload.next().now_or_never() {
-        Some(ready) => ready,
-        None => actix_rt::time::timeout(Duration::from_secs(PIECE_S), payload.next())
-            .await
-            .map_err(|_| Error::invalid("The body did not arrive in time"))?,
-    };
-    piece.transpose().map_err(|error| Error::invalid(format!("The body could not be read: {error}")))
 }
 
 /// Decompresses piece by piece into memory that never exceeds its limit.
@@ -213,6 +244,22 @@ mod tests {
         // Members one after another count together.
         let two = [gzip(&[0; 600]), gzip(&[0; 600])].concat();
         assert_eq!(inflate(&two, 1_000, 64), Err(ErrorKind::TooLarge));
+    }
+
+    #[test]
+    fn slow_bodies_are_waited_for_and_dripping_ones_are_not() {
+        let s = Duration::from_secs;
+        for (since, bytes, expected) in [
+            (s(0), 0, Some(s(30))),
+            (s(29), 0, Some(s(1))),
+            (s(30), 0, None),
+            (s(60), 60, None),
+            (s(60), 100 << 10, Some(s(30))),
+            (s(600), 600 << 10, Some(s(30))),
+            (s(600), 500 << 10, None),
+        ] {
+            assert_eq!(patience(since, bytes), expected, "{bytes} bytes after {since:?}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! How does a JSON body become members, and what does the caller read when it cannot (C§19)?
 
 use quorate_model::{Error, Result, limits};
-use serde::de::DeserializeOwned;
+use serde::de::{Deserialize, DeserializeOwned};
 use serde_json::{Map, Value};
 
 /// Bytes of a body above which parsing leaves the arbiter.
@@ -21,7 +21,30 @@ pub fn object(body: &[u8]) -> Result<Map<String, Value>> {
 pub fn typed<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
     check_object(body)?;
     check_depth(body)?;
-    serde_json::from_slice(body).map_err(|error| syntax(&error))
+    shaped(body)
+}
+
+/// Reads JSON of a known shape, in place. Errors: `Invalid` with the member and the place of the fault.
+pub fn shaped<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T> {
+    serde_json::from_slice(body).map_err(|error| {
+        // Only a wrong body is read twice: the second time with an account of where the reader is.
+        let again: Result<T, _> =
+            serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_slice(body));
+        let path = again.err().filter(|_| error.is_data()).map(|error| error.path().to_string());
+        match path.as_deref() {
+            None | Some("." | "?") => syntax(&error),
+            Some(path) => wrong_member(path, &error),
+        }
+    })
+}
+
+fn wrong_member(path: &str, error: &serde_json::Error) -> Error {
+    let (what, place) = parts(error);
+    let what = what
+        .replace("expected a sequence", "expected an array")
+        .replace("expected a map", "expected an object");
+    let what = what.replace("type: sequence", "type: array").replace("type: map", "type: object");
+    Error::invalid(format!("parse error: {path}: {what} near {place}"))
 }
 
 /// Refuses everything but an object at the first level: derived readers would take a list by position too.
@@ -38,9 +61,16 @@ pub fn check_object(body: &[u8]) -> Result<()> {
 
 /// The answer to a body that is not JSON or has the wrong shape.
 pub fn syntax(error: &serde_json::Error) -> Error {
-    let text = error.to_string();
-    let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
-    Error::invalid(format!("parse error: {what} near line:{} column:{}", error.line(), error.column()))
+    let (what, place) = parts(error);
+    Error::invalid(format!("parse error: {what} near {place}"))
+}
+
+fn parts(error: &serde_json::Error) -> (String, Place) {
+    let mut text = error.to_string();
+    if let Some((what, _)) = text.rsplit_once(" at line ") {
+        text.truncate(what.len());
+    }
+    (text, Place { line: error.line(), column: error.column() })
 }
 
 /// Refuses nesting deeper than the service accepts. Counts brackets outside of texts; syntax is not its concern.
@@ -116,6 +146,34 @@ mod tests {
             assert_eq!(object(body.as_bytes()).unwrap_err().message, expected, "{body}");
         }
         assert!(object(b"{\"a\":\"\xff\"}").is_err());
+    }
+
+    #[test]
+    fn wrong_shapes_name_their_member() {
+        #[derive(Debug, serde::Deserialize)]
+        struct Item {
+            #[serde(rename = "list")]
+            _list: Vec<u8>,
+        }
+        #[derive(Debug, serde::Deserialize)]
+        struct Body {
+            #[serde(rename = "items")]
+            _items: Vec<Item>,
+        }
+        for (body, expected) in [
+            (
+                r#"{"items":[{"list":[]},{"list":"x"}]}"#,
+                "parse error: items[1].list: invalid type: string \"x\", expected an array near line:1 column:33",
+            ),
+            (
+                r#"{"items":[{"list":[300]}]}"#,
+                "parse error: items[0].list[0]: invalid value: integer `300`, expected u8 near line:1 column:22",
+            ),
+            (r#"{"items":[{"list":[}"#, "parse error: expected value near line:1 column:20"),
+            ("{}", "parse error: missing field `items` near line:1 column:2"),
+        ] {
+            assert_eq!(typed::<Body>(body.as_bytes()).unwrap_err().message, expected, "{body}");
+        }
     }
 
     #[test]

@@ -367,6 +367,15 @@ fn wrong_settings_name_themselves() {
         case(
             "POST",
             "/1/indexes/books/operation",
+            br#"{"operation":"copy","destination":"b","scope":"rules"}"#,
+            400,
+            Starts(
+                "parse error: scope: invalid type: string \"rules\", expected an array near line:1 column:",
+            ),
+        ),
+        case(
+            "POST",
+            "/1/indexes/books/operation",
             br#"{"operation":"copy"}"#,
             400,
             is("destination is required"),
@@ -414,7 +423,7 @@ fn wrong_records_and_batches_change_nothing() {
         record(br#"{"objectID":"a\u0000b"}"#, is("objectID must not contain control characters")),
         record(json!({"objectID": "i".repeat(513)}).to_string().as_bytes(), is("objectID must have at most 512 bytes")),
         batch("{}", is("requests is required: a list of operations")),
-        batch("{\"requests\":[5]}", Starts("parse error: invalid type: integer `5`, expected an object near")),
+        batch("{\"requests\":[5]}", Starts("parse error: requests[0]: invalid type: integer `5`, expected an object near")),
         batch(
             "{\"requests\":[{\"action\":\"addObject\"}]}",
             is("body is required in the operation at the position 0"),

@@ -5,7 +5,7 @@
 
 use crate::auth::Caller;
 use crate::call::Call;
-use crate::parse::{ON_ARBITER_BYTES_MAX, Place, check_object, syntax};
+use crate::parse::{ON_ARBITER_BYTES_MAX, Place, check_object, shaped};
 use crate::reply::Reply;
 use actix_web::web::{self, Bytes};
 use quorate_cluster::CallerOp;
@@ -111,7 +111,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Requests<'a> {
 impl Reader {
     fn ops(&self) -> Result<Ops> {
         check_object(&self.body)?;
-        let body: Body<'_> = serde_json::from_slice(&self.body).map_err(|error| syntax(&error))?;
+        let body: Body<'_> = shaped(&self.body)?;
         let items =
             body.requests.ok_or_else(|| Error::invalid("requests is required: a list of operations"))?.0;
         if items.is_empty() {

@@ -145,7 +145,7 @@ mod tests {
             ),
             (
                 r#"{"requests":[5]}"#,
-                "parse error: invalid type: integer `5`, expected an object near line:1 column:14",
+                "parse error: requests[0]: invalid type: integer `5`, expected an object near line:1 column:14",
             ),
         ] {
             assert_eq!(parse_requests(body.as_bytes()).unwrap_err().message, message);

@@ -70,11 +70,14 @@ fn faults_are_named() {
     refused("[[]]", "parse error: expected a JSON object");
     refused(
         r#"{"requests":{}}"#,
-        "parse error: invalid type: map, expected a list of operations near line:1",
+        "parse error: requests: invalid type: object, expected a list of operations near line:1",
     );
-    refused(r#"{"requests":[{"action":7}]}"#, "parse error: invalid type");
+    refused(r#"{"requests":[{"action":7}]}"#, "parse error: requests[0].action: invalid type: integer `7`");
     refused(r#"{"requests":[{"body":{}}]}"#, "action is required");
-    refused(r#"{"requests":[5]}"#, "parse error: invalid type: integer `5`, expected an object near line:1");
+    refused(
+        r#"{"requests":[5]}"#,
+        "parse error: requests[0]: invalid type: integer `5`, expected an object near line:1",
+    );
     let error = refused(
         r#"{"requests":[{"action":"clear"},{"action":"addObject"}]}"#,
         "body is required in the operation at the position 1",
@@ -142,7 +145,7 @@ fn each_index_of_a_multi_batch_is_checked() {
 fn the_number_of_operations_is_bounded() {
     let item = r#"{"action":"clear"}"#;
     let body = format!("{{\"requests\":[{}]}}", vec![item; limits::BATCH_OPS_MAX + 1].join(","));
-    refused(&body, "parse error: a batch has at most 100000 operations");
+    refused(&body, "parse error: requests: a batch has at most 100000 operations");
 }
 
 proptest! {
