@@ -44,6 +44,19 @@ static DISK: LazyLock<IntGaugeVec> = LazyLock::new(|| {
     registered(IntGaugeVec::new(opts, &["part"]).expect("a valid metric"))
 });
 
+static REBUILDS: LazyLock<IntGauge> = LazyLock::new(|| {
+    let text = "Indices whose newest settings wait until their files have been rebuilt.";
+    registered(IntGauge::new("quorate_rebuilds", text).expect("a valid metric"))
+});
+static REBUILD_RECORDS: LazyLock<IntGaugeVec> = LazyLock::new(|| {
+    let opts = Opts::new("quorate_rebuild_records", "Records of the rebuilds in progress: done, and in all.");
+    registered(IntGaugeVec::new(opts, &["state"]).expect("a valid metric"))
+});
+static REBUILD_FAILURES: LazyLock<IntGaugeVec> = LazyLock::new(|| {
+    let opts = Opts::new("quorate_rebuild_failures", "Rebuilds that failed since the start, by reason.");
+    registered(IntGaugeVec::new(opts, &["reason"]).expect("a valid metric"))
+});
+
 fn registered<M: prometheus::core::Collector + Clone + 'static>(metric: M) -> M {
     if let Err(error) = prometheus::register(Box::new(metric.clone())) {
         tracing::warn!(%error, "a metric is not shown");
@@ -76,6 +89,14 @@ pub fn node(node: &quorate_node::Node) {
     }
     for (purpose, count) in [("writing", writers), ("reading", views)] {
         OPEN.with_label_values(&[purpose]).set(count as i64);
+    }
+    let rebuilds = node.rebuilds();
+    REBUILDS.set(rebuilds.indices as i64);
+    for (state, count) in [("done", rebuilds.records.done), ("total", rebuilds.records.total)] {
+        REBUILD_RECORDS.with_label_values(&[state]).set(count as i64);
+    }
+    for (reason, count) in rebuilds.failures {
+        REBUILD_FAILURES.with_label_values(&[reason]).set(count as i64);
     }
 }
 /// Shows the resident memory of the process, where the system tells it.

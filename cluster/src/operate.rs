@@ -114,6 +114,9 @@ pub async fn copy_index(
     Ok(accepted)
 }
 
+/// How long a copy waits for a rebuild of its source.
+const COPY_REBUILD: Duration = Duration::from_secs(1);
+
 /// Copies the content and waits until reads would see it.
 async fn fill_copy(
     router: &Router,
@@ -130,7 +133,12 @@ async fn fill_copy(
     if let Some(of_group) = router.group(group) {
         of_group.wait_applied(copied, deadline).await?;
     }
+    let begun = Instant::now();
     while !node.is_visible(group, copied) {
+        // settings that the source is being rebuilt for follow later, in the copy as in the source
+        if begun.elapsed() >= COPY_REBUILD && node.records_are_visible(group, copied) {
+            break;
+        }
         if Instant::now() >= deadline {
             return Err(Error::unavailable("the copy is not finished in time"));
         }

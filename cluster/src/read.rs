@@ -139,7 +139,7 @@ fn index_info(node: &Node, name: IndexName, row: &IndexRow) -> Result<IndexInfo>
         entries: stats.records,
         data_size: stats.data_bytes,
         file_size: stats.file_bytes,
-        last_build_time_s: 0,
+        last_build_time_s: stats.build_ms.div_ceil(1_000),
         pending_tasks: stats.pending,
         primary: settings.index.primary.as_deref().and_then(|primary| IndexName::new(primary).ok()),
         replicas: settings.index.replicas.clone(),

@@ -8,11 +8,11 @@ use crate::shard::ShardHandle;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
 use quorate_engine::Configuration;
-use quorate_engine::index::{IndexError, ShardView};
+use quorate_engine::index::{Built, IndexError, RebuildCounts, ShardFigures, ShardView};
 use quorate_model::{GroupId, Settings};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// What one read sees: records and the settings they were indexed with, from one moment.
@@ -33,6 +33,8 @@ pub struct IndexRow {
     pub created_ms: u64,
     /// Unix milliseconds of the last write.
     pub updated_ms: u64,
+    /// Log indices of settings that reads may not see yet: they hold until the files fit the newest settings.
+    pub waiting: Vec<u64>,
 }
 
 /// Figures of an index for lists and metrics.
@@ -45,6 +47,8 @@ pub struct IndexStats {
     pub pending: u64,
     pub created_ms: u64,
     pub updated_ms: u64,
+    /// How long the last rebuild took; 0 = there was none.
+    pub build_ms: u64,
 }
 
 /// An index as this node holds it. Reads share it; only the machine of its group and its shard's actor change it.
@@ -60,6 +64,14 @@ pub struct IndexState {
     pub settings: ArcSwap<Settings>,
     /// Synonyms and rules as of the last applied command; the view shows them from the same moment on.
     pub documents: ArcSwap<Documents>,
+    /// The settings that reads were shown last.
+    shown: ArcSwap<Settings>,
+    /// Milliseconds of the last rebuild.
+    build_ms: AtomicU64,
+    /// How far a rebuild has come, while one goes on.
+    pub(crate) rebuild: Mutex<Option<RebuildCounts>>,
+    /// Whether segments are being merged, or wait for their turn.
+    pub(crate) is_merging: AtomicBool,
     /// Queued, visible and durable positions of the shard.
     pub progress: Progress,
     /// Unix milliseconds.
@@ -88,8 +100,12 @@ impl IndexState {
             incarnation,
             group,
             folder,
+            shown: ArcSwap::new(settings.clone()),
             settings: ArcSwap::new(settings),
             documents: ArcSwap::default(),
+            build_ms: AtomicU64::new(0),
+            rebuild: Mutex::default(),
+            is_merging: AtomicBool::new(false),
             progress: Progress::default(),
             created_ms,
             updated_ms: AtomicU64::new(updated_ms),
@@ -107,6 +123,7 @@ impl IndexState {
                 .expect("a JSON map always serialises"),
             created_ms: self.created_ms,
             updated_ms: self.updated_ms.load(Ordering::Relaxed),
+            waiting: self.progress.settings_waiting(),
         }
     }
     /// The current view, opened from its files when no writer or earlier reader has it open.
@@ -120,25 +137,44 @@ impl IndexState {
         if let Some(view) = self.view.load_full() {
             return Ok(view);
         }
-        let settings = self.settings.load_full();
-        let shard = match ShardView::open(&self.folder) {
-            Ok(shard) => shard,
-            Err(IndexError::Absent { .. }) => ShardView::default(),
-            Err(source) => return Err(Error::Engine { folder: self.folder.clone(), source }),
+        let (shard, settings) = match ShardView::open_built(&self.folder) {
+            Ok((shard, built)) => (shard, self.settings_for(&built)?),
+            Err(IndexError::Absent { .. }) => (ShardView::default(), self.settings.load_full()),
+            Err(source) => return Err(self.engine(source)),
         };
         let view =
             Arc::new(IndexView { configuration: self.configuration(settings), shard: Arc::new(shard) });
         self.view.store(Some(view.clone()));
         Ok(view)
     }
-    /// Shows reads other records, and the settings they were indexed with.
-    pub(crate) fn publish(&self, settings: Arc<Settings>, shard: Arc<ShardView>) {
+    /// The settings to serve files with: the newest that they were built for.
+    pub(crate) fn settings_for(&self, built: &Built) -> Result<Arc<Settings>> {
+        self.build_ms.store(built.build_ms, Ordering::Relaxed);
+        let fits = |settings: &Arc<Settings>| settings.fingerprint() == built.fingerprint;
+        match [self.settings.load_full(), self.shown.load_full()].into_iter().find(fits) {
+            Some(settings) => Ok(settings),
+            None => built.settings(&self.folder).map_err(|e| self.engine(e)),
+        }
+    }
+    /// Whether there are files, and they were built with settings that ask for others than `settings` do.
+    pub(crate) fn files_differ(&self, settings: &Settings) -> Result<bool> {
+        let built = ShardView::built(&self.folder).map_err(|e| self.engine(e))?;
+        Ok(built.is_some_and(|built| built.fingerprint != settings.fingerprint()))
+    }
+    fn engine(&self, source: IndexError) -> Error {
+        Error::Engine { folder: self.folder.clone(), source }
+    }
+    /// Shows reads other records, and the settings that their files fit.
+    pub(crate) fn publish(&self, settings: Arc<Settings>, shard: Arc<ShardView>, built: &Built) {
         let _one_at_a_time = self.activation.lock();
+        self.build_ms.store(built.build_ms, Ordering::Relaxed);
+        self.shown.store(settings.clone());
         self.view.store(Some(Arc::new(IndexView { configuration: self.configuration(settings), shard })));
     }
     /// Shows the current records with other settings that need no rebuild.
     pub(crate) fn publish_settings(&self, settings: Arc<Settings>) {
         let _one_at_a_time = self.activation.lock();
+        self.shown.store(settings.clone());
         if let Some(view) = self.view.load_full() {
             let configuration = self.configuration(settings);
             self.view.store(Some(Arc::new(IndexView { configuration, shard: view.shard.clone() })));
@@ -162,6 +198,10 @@ impl IndexState {
         if let Some(writer) = self.writer.lock().take() {
             writer.discard();
         }
+    }
+    /// Whether closing the writer would undo work in the background.
+    pub(crate) fn has_background_work(&self) -> bool {
+        self.progress.has_held() || self.is_merging.load(Ordering::Relaxed)
     }
     /// Whether a writer is open or being opened or closed.
     pub(crate) fn has_writer(&self) -> bool {
@@ -194,10 +234,16 @@ impl IndexState {
     }
     /// Figures of the index: from its view when that is open, otherwise from one small file, without opening it.
     pub fn stats(&self) -> Result<IndexStats> {
+        let durable = || ShardView::durable_figures(&self.folder).map_err(|e| self.engine(e));
         let figures = match self.view.load_full() {
             Some(view) => view.shard.figures(),
-            None => ShardView::durable_figures(&self.folder)
-                .map_err(|source| Error::Engine { folder: self.folder.clone(), source })?,
+            None => match durable()? {
+                Some((figures, built)) => {
+                    self.build_ms.store(built.build_ms, Ordering::Relaxed);
+                    figures
+                }
+                None => ShardFigures::default(),
+            },
         };
         Ok(IndexStats {
             records: figures.records,
@@ -206,6 +252,7 @@ impl IndexState {
             pending: self.progress.pending() as u64,
             created_ms: self.created_ms,
             updated_ms: self.updated_ms.load(Ordering::Relaxed),
+            build_ms: self.build_ms.load(Ordering::Relaxed),
         })
     }
 }

@@ -17,6 +17,6 @@ pub use documents::Documents;
 pub use error::{Error, Result};
 pub use index::{IndexState, IndexStats, IndexView};
 pub use machine::{LogPosition, PlacementMachine};
-pub use node::{Node, NodeOptions};
+pub use node::{Node, NodeOptions, RebuildFigures};
 pub use ops::{Incarnation, IndexCommand, RawDocument};
 pub use search::{ReadRights, SearchPool};

@@ -53,14 +53,19 @@ impl PlacementMachine {
             };
             let row: IndexRow = codec::decode(&value, ROW_BYTES_MAX)?;
             let settings = Settings::from_document(&parse_document(&row.settings)?)?;
-            node.insert(Arc::new(IndexState::new(
+            let state = Arc::new(IndexState::new(
                 incarnation,
                 group,
                 node.layout.shard(incarnation, 0),
                 Arc::new(settings),
                 row.created_ms,
                 row.updated_ms,
-            )));
+            ));
+            if !row.waiting.is_empty() && state.files_differ(&state.settings.load())? {
+                row.waiting.iter().for_each(|&log_index| state.progress.resume_held(log_index));
+                node.busy(&state);
+            }
+            node.insert(state);
         }
         documents::load(&node, &tree)?;
         Ok(PlacementMachine {
@@ -109,8 +114,19 @@ impl PlacementMachine {
         self.pass(at.index);
         Ok(())
     }
+    /// Goes on with rebuilds that a restart or the closing of a writer has cut off. To be called every few seconds.
+    pub fn resume_rebuilds(&mut self) -> Result<()> {
+        while let Some(state) = self.node.rebuild_to_resume(self.group) {
+            self.with_writer(&state, |_| Ok(()))?;
+        }
+        Ok(())
+    }
     /// Writes the small state changed since the last call, with the applied position.
     pub fn checkpoint(&mut self) -> Result<()> {
+        self.keep_changes()?;
+        self.resume_rebuilds()
+    }
+    fn keep_changes(&mut self) -> Result<()> {
         let mut batch = std::mem::take(&mut self.changes);
         batch.put([rows::REPLAY], codec::encode(&self.durable_through()));
         batch.set_applied_index(self.applied);
@@ -124,7 +140,7 @@ impl PlacementMachine {
                 writer.close()?;
             }
         }
-        self.checkpoint()
+        self.keep_changes()
     }
     /// The indices of the group; those that the catalogue does not know were left behind by a crash.
     pub fn incarnations(&self) -> Vec<Incarnation> {
@@ -216,23 +232,19 @@ impl PlacementMachine {
         let before = if replace { Arc::new(Settings::default()) } else { state.settings.load_full() };
         let after = Arc::new(before.merge(&parse_document(changes)?)?);
         state.updated_ms.store(at.time_ms, Ordering::Relaxed);
-        let reshapes = after.fingerprint() != state.settings.load().fingerprint();
         state.settings.store(after.clone());
+        self.show(at, &state, after)?;
         self.keep(&state);
-        if at.index <= state.durable_in_files()? {
-            state.close_view();
-            return Ok(());
-        }
+        Ok(())
+    }
+    /// Makes reads see settings: at once, or when the files have been rebuilt for them.
+    fn show(&self, at: LogPosition, state: &Arc<IndexState>, settings: Arc<Settings>) -> Result<()> {
         let is_written = state.writer.lock().is_some();
-        if is_written || (reshapes && state.has_files()) {
-            self.with_writer(&state, |writer| writer.reconfigure(at.index, at.term, after))
-        } else if reshapes {
-            state.close_view();
-            Ok(())
-        } else {
-            state.publish_settings(after);
-            Ok(())
+        if is_written || state.progress.has_held() || state.files_differ(&settings)? {
+            return self.with_writer(state, |writer| writer.reconfigure(at.index, at.term, settings));
         }
+        state.publish_settings(settings);
+        Ok(())
     }
 
     fn copy(&mut self, at: LogPosition, from: Incarnation, to: Incarnation) -> Result<()> {
@@ -247,10 +259,15 @@ impl PlacementMachine {
             None => (Arc::new(Settings::default()), false),
         };
         tracing::debug!(from, to, linked, "copied an index");
-        let state = Arc::new(IndexState::new(to, self.group, folder, settings, at.time_ms, at.time_ms));
-        self.keep(&state);
+        let state =
+            Arc::new(IndexState::new(to, self.group, folder, settings.clone(), at.time_ms, at.time_ms));
         self.copy_documents(from, &state);
-        self.node.insert(state);
+        self.node.insert(state.clone());
+        if state.files_differ(&settings)? {
+            // the source is being rebuilt
+            self.show(at, &state, settings)?;
+        }
+        self.keep(&state);
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use crate::ops::Incarnation;
 use crate::search::SearchPool;
 use crate::shard::{ShardHandle, ShardOptions};
 use parking_lot::{Mutex, RwLock};
-use quorate_engine::index::WriterOptions;
+use quorate_engine::index::{RebuildCounts, WriterOptions};
 use quorate_model::{GroupId, limits};
 use quorate_store::files::Files;
 use quorate_store::kv::Kv;
@@ -65,7 +65,12 @@ impl Node {
         let NodeOptions { layout, files, kv, search_threads, writer_threads, writer_memory_bytes } = options;
         let shard_options = ShardOptions {
             files: files.clone(),
-            writer: WriterOptions { memory_bytes: writer_memory_bytes, threads: writer_threads },
+            writer: WriterOptions {
+                memory_bytes: writer_memory_bytes,
+                threads: writer_threads,
+                ..WriterOptions::default()
+            },
+            rebuild_failures: Arc::default(),
             flush_bytes: limits::FLUSH_BYTES,
             flush_after: Duration::from_secs(limits::FLUSH_S),
         };
@@ -118,7 +123,7 @@ impl Node {
     pub fn applied(&self, group: GroupId) -> u64 {
         self.shared.applied.read().get(&group).copied().unwrap_or(0)
     }
-    /// The largest log index of the group through which reads see everything.
+    /// The largest log index of the group through which reads see everything but settings that a rebuild goes on for.
     pub fn visible_through(&self, group: GroupId) -> u64 {
         let applied = self.applied(group);
         let visible = self.shared.least_of_busy(group, |state| state.progress.visible_through());
@@ -131,6 +136,27 @@ impl Node {
                 .shared
                 .least_of_busy(group, |state| (!state.progress.is_visible(log_index)).then_some(()))
                 .is_none()
+    }
+    /// As [`Self::is_visible`], for the records alone: settings may wait for a rebuild.
+    pub fn records_are_visible(&self, group: GroupId, log_index: u64) -> bool {
+        let waits = |state: &IndexState| (!state.progress.is_visible_but_held(log_index)).then_some(());
+        log_index <= self.applied(group) && self.shared.least_of_busy(group, waits).is_none()
+    }
+    /// How the rebuilds of the node stand.
+    pub fn rebuilds(&self) -> RebuildFigures {
+        let busy = self.shared.busy.lock();
+        let waiting = busy.values().flatten().filter(|state| state.progress.has_held());
+        let mut figures = RebuildFigures {
+            failures: self.shared.shard_options.rebuild_failures.counts(),
+            ..Default::default()
+        };
+        for state in waiting {
+            figures.indices += 1;
+            let counts = state.rebuild.lock().unwrap_or_default();
+            figures.records.done += counts.done;
+            figures.records.total += counts.total;
+        }
+        figures
     }
     /// Closes views and writers that have not been used for a while or are too many. To be called every few seconds.
     pub fn passivate(&self) -> Result<()> {
@@ -151,6 +177,17 @@ impl Node {
     pub fn index_count(&self) -> usize {
         self.shared.indices.read().len()
     }
+}
+
+/// How the rebuilds of a node stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RebuildFigures {
+    /// Indices whose newest settings wait for one.
+    pub indices: u64,
+    /// Their records, those in progress only.
+    pub records: RebuildCounts,
+    /// Attempts that failed, with the reason.
+    pub failures: [(&'static str, u64); 2],
 }
 
 /// Seconds after which an unused writer is closed.
@@ -210,11 +247,18 @@ impl Shared {
         if open.len() < limits::OPEN_WRITERS_MAX {
             return Ok(());
         }
-        open.sort_by_key(|state| state.used.load(Ordering::Relaxed));
+        open.sort_by_key(|state| (state.has_background_work(), state.used.load(Ordering::Relaxed)));
         for state in &open[..=open.len() - limits::OPEN_WRITERS_MAX] {
             close_writer(state)?;
         }
         Ok(())
+    }
+    /// An index of the group whose settings wait for a rebuild that nothing does, when there is room for it.
+    pub(crate) fn rebuild_to_resume(&self, group: GroupId) -> Option<Arc<IndexState>> {
+        let waits = |state: &&Arc<IndexState>| state.progress.has_held() && !state.has_writer();
+        let state = self.busy.lock().get(&group)?.iter().find(waits)?.clone();
+        let rebuilding = self.with_writer().iter().filter(|state| state.progress.has_held()).count();
+        (rebuilding < limits::OPEN_WRITERS_MAX / 2).then_some(state)
     }
     fn with_writer(&self) -> Vec<Arc<IndexState>> {
         self.indices.read().values().filter(|state| state.has_writer()).cloned().collect()
@@ -224,7 +268,8 @@ impl Shared {
         let now = self.clock.elapsed().as_millis() as u64;
         for state in self.with_writer() {
             let unused_ms = now.saturating_sub(state.used.load(Ordering::Relaxed));
-            if unused_ms >= idle.as_millis() as u64 && state.progress.pending() == 0 {
+            let has_work = state.progress.pending() > 0 || state.has_background_work();
+            if unused_ms >= idle.as_millis() as u64 && !has_work {
                 close_writer(&state)?;
             }
         }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 /// Log indices of one shard that are under way.
 ///
-/// Filled when a command is handed to the shard, drained when it is visible, then when it is durable.
+/// Filled when a command is handed to the shard, drained when it is visible, then when it is durable. A change of
+/// settings may be held until the shard's files have been rebuilt; what comes after it is visible before it.
 #[derive(Debug, Default)]
 pub struct Progress {
     state: Mutex<State>,
@@ -14,13 +15,31 @@ pub struct Progress {
 }
 #[derive(Debug, Default)]
 struct State {
-    /// Handed over, not visible to reads yet: (ticket, log index), both ascending.
-    unpublished: VecDeque<(u64, u64)>,
+    /// Handed over, not visible to reads yet; tickets and log indices ascend.
+    unpublished: VecDeque<Waiting>,
     /// Since the last durable commit: the first log index and the last ticket.
     unflushed: Option<(u64, u64)>,
     last_ticket: u64,
     queued_bytes: usize,
 }
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    ticket: u64,
+    log_index: u64,
+    what: What,
+}
+/// What waits to become visible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Records,
+    Settings,
+    /// Settings that the files have to be rebuilt for.
+    Held,
+}
+
+/// Settings that are remembered as held across a restart, at most: the newest.
+const HELD_KEPT: usize = 256;
 
 impl Progress {
     /// Notes work at `log_index` with `bytes` of operations; waits while more than `bytes_max` are queued.
@@ -32,12 +51,43 @@ impl Progress {
             self.changed.wait_for(&mut state, Duration::from_secs(1));
         }
         state.queued_bytes += bytes;
+        state.enqueue(log_index, What::Records)
+    }
+    /// Notes a change of settings at `log_index`. Returns its ticket.
+    pub fn enqueue_settings(&self, log_index: u64) -> u64 {
+        self.state.lock().enqueue(log_index, What::Settings)
+    }
+    /// Notes settings that an earlier process has applied and whose rebuild it has not ended.
+    pub fn resume_held(&self, log_index: u64) {
+        let mut state = self.state.lock();
         state.last_ticket += 1;
         let ticket = state.last_ticket;
-        state.unpublished.push_back((ticket, log_index));
-        let first = state.unflushed.map_or(log_index, |(first, _)| first);
-        state.unflushed = Some((first, ticket));
-        ticket
+        state.unpublished.push_back(Waiting { ticket, log_index, what: What::Held });
+    }
+    /// The settings with this ticket become visible with [`Self::release`] only.
+    pub fn hold(&self, ticket: u64) {
+        let mut state = self.state.lock();
+        if let Ok(at) = state.unpublished.binary_search_by_key(&ticket, |waiting| waiting.ticket) {
+            state.unpublished[at].what = What::Held;
+        }
+    }
+    /// The settings that were held are visible to reads.
+    pub fn release(&self) {
+        let mut state = self.state.lock();
+        state.unpublished.retain(|waiting| waiting.what != What::Held);
+        self.changed.notify_all();
+    }
+    /// Whether settings wait for a rebuild.
+    pub fn has_held(&self) -> bool {
+        self.state.lock().unpublished.iter().any(|waiting| waiting.what == What::Held)
+    }
+    /// Log indices of settings that are not visible: what a later process has to hold when the files are not rebuilt.
+    pub fn settings_waiting(&self) -> Vec<u64> {
+        let state = self.state.lock();
+        let settings = state.unpublished.iter().rev().filter(|waiting| waiting.what != What::Records);
+        let mut newest: Vec<u64> = settings.take(HELD_KEPT).map(|waiting| waiting.log_index).collect();
+        newest.reverse();
+        newest
     }
     /// The shard took work of `bytes` off its queue.
     pub fn dequeued(&self, bytes: usize) {
@@ -45,11 +95,14 @@ impl Progress {
         state.queued_bytes = state.queued_bytes.saturating_sub(bytes);
         self.changed.notify_all();
     }
-    /// Everything through `ticket` is visible to reads.
+    /// Everything through `ticket` is visible to reads, except settings that are held.
     pub fn published(&self, ticket: u64) {
         let mut state = self.state.lock();
-        while state.unpublished.front().is_some_and(|&(first, _)| first <= ticket) {
-            state.unpublished.pop_front();
+        let end = state.unpublished.partition_point(|waiting| waiting.ticket <= ticket);
+        let mut held: Vec<Waiting> = state.unpublished.drain(..end).collect();
+        held.retain(|waiting| waiting.what == What::Held);
+        for waiting in held.into_iter().rev() {
+            state.unpublished.push_front(waiting);
         }
         self.changed.notify_all();
     }
@@ -66,11 +119,21 @@ impl Progress {
     }
     /// Whether reads see the command at `log_index`, given that it was applied.
     pub fn is_visible(&self, log_index: u64) -> bool {
-        self.state.lock().unpublished.binary_search_by_key(&log_index, |&(_, at)| at).is_err()
+        self.state.lock().unpublished.binary_search_by_key(&log_index, |waiting| waiting.log_index).is_err()
     }
-    /// The largest log index through which everything of this shard is visible; `None` = nothing waits.
+    /// As [`Self::is_visible`], leaving out settings that are held.
+    pub fn is_visible_but_held(&self, log_index: u64) -> bool {
+        let state = self.state.lock();
+        let from = state.unpublished.partition_point(|waiting| waiting.log_index < log_index);
+        let of_command = state.unpublished.range(from..).take_while(|waiting| waiting.log_index == log_index);
+        of_command.into_iter().all(|waiting| waiting.what == What::Held)
+    }
+    /// The largest log index through which everything of this shard is visible, apart from settings that are held;
+    /// `None` = nothing else waits.
     pub fn visible_through(&self) -> Option<u64> {
-        self.state.lock().unpublished.front().map(|&(_, first)| first - 1)
+        let state = self.state.lock();
+        let first = state.unpublished.iter().find(|waiting| waiting.what != What::Held);
+        first.map(|waiting| waiting.log_index - 1)
     }
     /// The largest log index through which everything of this shard is durable; `None` = nothing waits.
     pub fn durable_through(&self) -> Option<u64> {
@@ -79,6 +142,17 @@ impl Progress {
     /// Commands that are not visible yet.
     pub fn pending(&self) -> usize {
         self.state.lock().unpublished.len()
+    }
+}
+
+impl State {
+    fn enqueue(&mut self, log_index: u64, what: What) -> u64 {
+        self.last_ticket += 1;
+        let ticket = self.last_ticket;
+        self.unpublished.push_back(Waiting { ticket, log_index, what });
+        let first = self.unflushed.map_or(log_index, |(first, _)| first);
+        self.unflushed = Some((first, ticket));
+        ticket
     }
 }
 
@@ -125,5 +199,31 @@ mod tests {
         progress.dequeued(80);
         waiter.join().unwrap();
         assert_eq!(progress.pending(), 2);
+    }
+
+    #[test]
+    fn held_settings_do_not_keep_later_writes_from_being_visible() {
+        let progress = Progress::default();
+        let before = progress.enqueue(3, 0, 1);
+        let settings = progress.enqueue_settings(5);
+        let after = progress.enqueue(6, 0, 1);
+        progress.hold(settings);
+        progress.published(before);
+        progress.flushed(after, 6);
+        assert_eq!((progress.visible_through(), progress.durable_through()), (Some(5), None));
+        progress.published(after);
+        assert!(progress.is_visible(3) && !progress.is_visible(5) && progress.is_visible(6));
+        assert!(progress.is_visible_but_held(5) && progress.is_visible_but_held(6));
+        assert_eq!((progress.visible_through(), progress.pending()), (None, 1));
+        assert_eq!((progress.has_held(), progress.settings_waiting()), (true, vec![5]));
+        let unheld = progress.enqueue_settings(8);
+        assert_eq!(progress.settings_waiting(), [5, 8]);
+        assert!(!progress.is_visible_but_held(8));
+        progress.release();
+        assert!(progress.is_visible(5) && !progress.is_visible(8) && !progress.has_held());
+        progress.published(unheld);
+        progress.flushed(unheld, 8);
+        progress.resume_held(2);
+        assert!(!progress.is_visible(2) && progress.has_held() && progress.durable_through().is_none());
     }
 }

@@ -113,7 +113,10 @@ impl<M: Machine + Unpin> Actor for ApplyActor<M> {
                 let taken = actor.apply.taken();
                 let when = if taken == actor.looked_at { DumpWhen::Idle } else { DumpWhen::Due };
                 actor.looked_at = taken;
-                let bound = actor.or_stop(|actor| actor.apply.dump(when));
+                let bound = actor.or_stop(|actor| {
+                    actor.apply.upkeep()?;
+                    actor.apply.dump(when)
+                });
                 actor.compact(bound);
             }
         });

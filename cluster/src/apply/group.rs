@@ -162,6 +162,11 @@ impl<M: Machine> GroupApply<M> {
         self.machine.checkpoint()
     }
 
+    /// Goes on with what waits for nothing but time, once known commands have been replayed.
+    pub fn upkeep(&mut self) -> Result<(), Failure> {
+        if self.taken < self.known { Ok(()) } else { self.machine.upkeep() }
+    }
+
     /// Dumps the small state and returns through where the log may be cut, if that has moved.
     ///
     /// A dump that cannot be written is no failure: the old one is there and so is the log.

@@ -30,6 +30,9 @@ impl Machine for PlacementMachine {
     fn incarnations(&self) -> Vec<Incarnation> {
         PlacementMachine::incarnations(self)
     }
+    fn upkeep(&mut self) -> Result<(), Failure> {
+        Ok(PlacementMachine::resume_rebuilds(self)?)
+    }
     fn close(&mut self) -> Result<(), Failure> {
         Ok(PlacementMachine::close(self)?)
     }

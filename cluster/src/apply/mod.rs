@@ -60,6 +60,10 @@ pub trait Machine: Send + 'static {
     fn durable_through(&self) -> u64;
     /// The incarnations that hold files here.
     fn incarnations(&self) -> Vec<Incarnation>;
+    /// Goes on with what waits for nothing but time; called every few seconds.
+    fn upkeep(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
     /// Makes everything durable and closes it.
     fn close(&mut self) -> Result<(), Failure>;
 }

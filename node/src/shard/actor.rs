@@ -8,12 +8,13 @@ use crate::error::{Error, Result};
 use crate::index::IndexState;
 use actix::prelude::*;
 use crossbeam_channel::{Sender, bounded};
+use quorate_engine::index::Waker;
 use quorate_model::{RecordOp, Settings};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Commands that may wait in a shard's mailbox; their bytes are bounded by [`QUEUE_BYTES_MAX`], which is met long before.
 const MAILBOX: usize = 1 << 20;
@@ -40,6 +41,12 @@ impl Message for Work {
     type Result = ();
 }
 
+/// Work in the background has ended.
+struct Ended;
+impl Message for Ended {
+    type Result = ();
+}
+
 /// The running shard.
 pub struct ShardActor {
     state: Arc<IndexState>,
@@ -48,6 +55,8 @@ pub struct ShardActor {
     work: VecDeque<Work>,
     queued: Arc<AtomicUsize>,
     failing: bool,
+    /// When the background was last looked after: while commands come without a pause, timers wait.
+    advanced: Instant,
 }
 
 /// What a shard does right now.
@@ -78,6 +87,7 @@ impl ShardHandle {
             work: VecDeque::new(),
             queued: queued.clone(),
             failing: false,
+            advanced: Instant::now(),
         };
         let (is_set, wait) = bounded(1);
         let address = ShardActor::start_in_arbiter(&arbiter.handle(), move |context| {
@@ -107,7 +117,7 @@ impl ShardHandle {
     }
     /// Queues a change of settings.
     pub fn reconfigure(&self, log_index: u64, term: u64, settings: Arc<Settings>) -> Result<()> {
-        let at = self.position(log_index, term, 0);
+        let at = WorkPosition { ticket: self.state.progress.enqueue_settings(log_index), log_index, term };
         self.send(Work::Reconfigure { at, settings })
     }
     /// Links the shard's durable state into `folder`, after everything queued.
@@ -232,6 +242,17 @@ impl ShardActor {
         }
         None
     }
+    /// Moves rebuilds and merges on.
+    fn advance(&mut self) {
+        self.advanced = Instant::now();
+        if !self.failing {
+            let advanced = self.core().and_then(|core| {
+                core.advance_rebuild()?;
+                core.merge()
+            });
+            self.note("work in the background", &advanced);
+        }
+    }
     /// Notes how a step ended. Returns whether it failed; the first failure in a row is logged.
     fn note(&mut self, what: &str, result: &Result<()>) -> bool {
         let Err(error) = result else {
@@ -248,14 +269,24 @@ impl ShardActor {
 impl Actor for ShardActor {
     type Context = Context<Self>;
     fn started(&mut self, context: &mut Self::Context) {
-        self.drain();
-        context.run_interval(UPKEEP, |actor, _| {
-            actor.drain();
-            if !actor.failing {
-                let merged = actor.core().and_then(ShardCore::merge);
-                actor.note("merging segments", &merged);
+        let owner = context.address().downgrade();
+        self.options.writer.waker = Waker::new(move || {
+            if let Some(owner) = owner.upgrade() {
+                owner.do_send(Ended);
             }
         });
+        self.drain();
+        self.advance();
+        context.run_interval(UPKEEP, |actor, _| {
+            actor.drain();
+            actor.advance();
+        });
+    }
+}
+impl Handler<Ended> for ShardActor {
+    type Result = ();
+    fn handle(&mut self, _: Ended, _: &mut Self::Context) {
+        self.advance();
     }
 }
 impl Handler<Work> for ShardActor {
@@ -263,5 +294,8 @@ impl Handler<Work> for ShardActor {
     fn handle(&mut self, work: Work, _: &mut Self::Context) {
         self.work.push_back(work);
         self.drain();
+        if self.advanced.elapsed() >= UPKEEP {
+            self.advance();
+        }
     }
 }

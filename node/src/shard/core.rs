@@ -1,5 +1,6 @@
-//! How one shard carries out commands: writes, publishes, commits durably, recovers from a failing disk.
+//! How one shard carries out commands: writes, publishes, commits durably, merges, recovers from a failing disk.
 
+use super::rebuild::{Attempts, Failures};
 use crate::error::{Error, Result};
 use crate::index::IndexState;
 use bytes::Bytes;
@@ -9,6 +10,7 @@ use quorate_model::{RecordOp, SearchParams, Settings};
 use quorate_store::files::Files;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// What a shard needs beside its index.
@@ -22,6 +24,8 @@ pub struct ShardOptions {
     pub flush_bytes: usize,
     /// Age of the oldest unflushed operation that makes a durable commit due.
     pub flush_after: Duration,
+    /// Counts the rebuilds that failed.
+    pub rebuild_failures: Arc<Failures>,
 }
 
 /// The longest time that a stream of writes may hold back a publication.
@@ -32,10 +36,14 @@ const PAUSED_AFTER: Duration = Duration::from_secs(2);
 
 /// The owner of a shard's writer. Commands arrive in log order.
 pub struct ShardCore {
-    state: Arc<IndexState>,
+    pub(super) state: Arc<IndexState>,
     options: ShardOptions,
-    writer: ShardWriter,
-    settings: Arc<Settings>,
+    pub(super) writer: ShardWriter,
+    /// The newest settings carried out.
+    pub(super) settings: Arc<Settings>,
+    /// What reads are shown: the newest settings that the files fit.
+    pub(super) shown: Arc<Settings>,
+    pub(super) rebuild: Attempts,
     /// What the files held when the shard was opened: commands through here are in them.
     durable_at_open: u64,
     /// Last command carried out wholly, as durable commits name it.
@@ -53,11 +61,14 @@ pub struct ShardCore {
 }
 
 impl ShardCore {
-    /// Opens the shard's folder for writing, rebuilding it when it was built with other settings.
+    /// Opens the shard's folder for writing. When its files do not fit the settings, they are rebuilt.
     pub fn open(state: Arc<IndexState>, options: ShardOptions) -> Result<Self> {
         let settings = state.settings.load_full();
         let (writer, durable) = open_writer(&state, &options, &settings)?;
+        let shown = state.settings_for(writer.built())?;
         let mut core = ShardCore {
+            shown,
+            rebuild: Attempts::default(),
             durable_at_open: durable.applied,
             log_index: durable.applied,
             term: durable.term,
@@ -73,6 +84,7 @@ impl ShardCore {
             last_work: None,
         };
         core.publish()?;
+        core.release_when_fit();
         Ok(core)
     }
 
@@ -82,17 +94,22 @@ impl ShardCore {
             // tried again after a failure: recovery has carried it out
             return Ok(());
         }
-        self.begin(at);
         if at.log_index <= self.durable_at_open {
+            self.begin(at);
             return Ok(());
         }
+        if ops.iter().any(|op| matches!(op, RecordOp::DeleteBy { .. })) {
+            // what it deletes depends on the settings of its place in the log, on every node alike
+            self.settle()?;
+        }
+        self.begin(at);
         self.since_flush.push((at.log_index, ops.clone()));
         self.since_flush_bytes += bytes;
         self.log_index = at.log_index;
         self.run(&ops)
     }
 
-    fn begin(&mut self, at: WorkPosition) {
+    pub(super) fn begin(&mut self, at: WorkPosition) {
         self.ticket = at.ticket;
         self.term = at.term;
         let now = Instant::now();
@@ -132,7 +149,7 @@ impl ShardCore {
             .map_err(|e| quorate_model::Error::invalid(e.to_string()))
             .and_then(|params| SearchParams::from_json(&params));
         let view = self.writer.publish().map_err(|e| self.engine(e))?;
-        let matching = parsed.and_then(|params| quorate_engine::matching_ids(&view, &self.settings, &params));
+        let matching = parsed.and_then(|params| quorate_engine::matching_ids(&view, &self.shown, &params));
         match matching {
             Ok(object_ids) => {
                 for object_id in object_ids {
@@ -159,7 +176,7 @@ impl ShardCore {
     /// Shows reads everything carried out so far.
     pub fn publish(&mut self) -> Result<()> {
         let shard = self.writer.publish().map_err(|e| self.engine(e))?;
-        self.state.publish(self.settings.clone(), shard);
+        self.state.publish(self.shown.clone(), shard, self.writer.built());
         self.unpublished_since = None;
         self.state.progress.published(self.ticket);
         Ok(())
@@ -176,32 +193,36 @@ impl ShardCore {
 
     /// Makes everything carried out so far durable in segment files.
     pub fn flush(&mut self) -> Result<()> {
-        let payload =
-            Payload { applied: self.log_index, term: self.term, fingerprint: self.settings.fingerprint() };
+        self.commit()?;
+        self.publish()
+    }
+    /// A durable commit that reads are not shown yet.
+    pub(super) fn commit(&mut self) -> Result<()> {
+        let payload = Payload { applied: self.log_index, term: self.term };
         self.writer.flush(payload).map_err(|e| self.engine(e))?;
         self.since_flush.clear();
         self.since_flush_bytes = 0;
         self.unflushed_since = None;
-        self.publish()?;
         self.state.progress.flushed(self.ticket, self.log_index);
         Ok(())
     }
 
-    /// Continues with other settings, rebuilding the files when the settings shape them.
+    /// Continues with other settings: at once, or when the files have been rebuilt for them.
     ///
     /// Durable commits name the command before it until a later one is carried out: the settings themselves live in the
     /// small state, and records of the same command may still come.
     pub fn reconfigure(&mut self, at: WorkPosition, settings: Arc<Settings>) -> Result<()> {
-        let rebuild = settings.fingerprint() != self.settings.fingerprint();
-        if rebuild {
-            // what was carried out under the old settings must not depend on a replay under the new ones
-            self.flush()?;
-            self.writer.rebuild(&settings).map_err(|e| self.engine(e))?;
+        if at.ticket > self.ticket {
+            self.rebuild = Attempts::default();
         }
-        self.settings = settings;
         self.begin(at);
         self.log_index = self.log_index.max(at.log_index - 1);
-        if rebuild { self.flush() } else { self.publish() }
+        self.settings = settings;
+        if self.files_fit() {
+            return self.show_settings();
+        }
+        self.state.progress.hold(at.ticket);
+        self.advance_rebuild()
     }
 
     /// Makes the durable state of this shard also that of `folder`.
@@ -213,8 +234,10 @@ impl ShardCore {
     /// Does one step of merging: few segments while writes go on, one when they have paused.
     pub fn merge(&mut self) -> Result<()> {
         let paused = self.last_work.is_none_or(|at| at.elapsed() >= PAUSED_AFTER);
-        let goal = if paused { MergeGoal::One } else { MergeGoal::Few };
-        match self.writer.merge_step(goal).map_err(|e| self.engine(e))? {
+        let goal = if paused && self.files_fit() { MergeGoal::One } else { MergeGoal::Few };
+        let state = self.writer.merge_step(goal);
+        self.state.is_merging.store(matches!(state, Ok(MergeState::Running)), Ordering::Relaxed);
+        match state.map_err(|e| self.engine(e))? {
             MergeState::Idle | MergeState::Running => Ok(()),
             MergeState::Merged => {
                 self.unflushed_since.get_or_insert_with(Instant::now);
@@ -225,8 +248,13 @@ impl ShardCore {
 
     /// Reopens the writer from its durable state and carries out again what came after it.
     pub fn recover(&mut self) -> Result<()> {
+        self.writer.cancel_rebuild();
         let (writer, durable) = open_writer(&self.state, &self.options, &self.settings)?;
         self.writer = writer;
+        self.shown = match self.files_fit() {
+            true => self.settings.clone(),
+            false => self.state.settings_for(self.writer.built())?,
+        };
         let again = std::mem::take(&mut self.since_flush);
         for (log_index, ops) in &again {
             if *log_index > durable.applied {
@@ -235,6 +263,7 @@ impl ShardCore {
         }
         self.since_flush = again;
         self.unpublished_since.get_or_insert_with(Instant::now);
+        self.release_when_fit();
         Ok(())
     }
 
@@ -243,7 +272,10 @@ impl ShardCore {
         self.unflushed_since.is_none()
     }
 
-    fn engine(&self, source: quorate_engine::index::IndexError) -> Error {
+    pub(super) fn failures(&self) -> &Failures {
+        &self.options.rebuild_failures
+    }
+    pub(super) fn engine(&self, source: quorate_engine::index::IndexError) -> Error {
         Error::Engine { folder: self.state.folder.clone(), source }
     }
 }
@@ -274,15 +306,8 @@ fn open_writer(
     settings: &Arc<Settings>,
 ) -> Result<(ShardWriter, Payload)> {
     let engine = |source| Error::Engine { folder: state.folder.clone(), source };
-    let mut writer =
-        ShardWriter::open(&state.folder, settings, options.files.clone(), options.writer).map_err(engine)?;
-    let durable =
-        writer.durable().unwrap_or(Payload { applied: 0, term: 0, fingerprint: settings.fingerprint() });
-    if durable.fingerprint != settings.fingerprint() {
-        tracing::info!(index = state.incarnation, "rebuilding a shard whose settings changed");
-        writer.rebuild(settings).map_err(engine)?;
-        let payload = Payload { fingerprint: settings.fingerprint(), ..durable };
-        writer.flush(payload).map_err(engine)?;
-    }
+    let writer = ShardWriter::open(&state.folder, settings, options.files.clone(), options.writer.clone())
+        .map_err(engine)?;
+    let durable = writer.durable().unwrap_or_default();
     Ok((writer, durable))
 }

@@ -2,6 +2,8 @@
 
 mod actor;
 mod core;
+mod rebuild;
 
 pub use actor::{ShardActor, ShardHandle, ShardStatus};
 pub use core::{ShardCore, ShardOptions};
+pub use rebuild::Failures;

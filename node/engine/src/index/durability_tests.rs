@@ -1,25 +1,26 @@
 //! A shard whose power is cut at any operation, or whose disk fills up.
 
-use super::tests::{Model, check, options, put, record, settings};
+use super::tests::{Model, check, options, other_settings, put, record, settings};
 use super::*;
-use crate::index::{MergeGoal, MergeState};
+use crate::index::{MergeGoal, MergeState, RebuildState};
 use quorate_store::files::RealFiles;
 use quorate_store::full_disk::FullDisk;
 use quorate_store::recorder::{CrashMode, RecordingFiles};
 use std::path::PathBuf;
 
 fn payload(applied: u64) -> Payload {
-    Payload { applied, term: 1, fingerprint: 3 }
+    Payload { applied, term: 1 }
 }
 fn open(dir: &Path, files: Arc<dyn Files>, spill_bytes: usize) -> Result<ShardWriter> {
     ShardWriter::open_with(dir, &settings(), files, options(), spill_bytes)
 }
 
-/// Commits 1 to 4, with deletes, a merge and a rebuild between them; returns what each holds and since when it is durable.
-fn four_commits(writer: &mut ShardWriter, points: &dyn Fn() -> usize) -> Vec<(usize, Model)> {
+/// Commits 1 to 6, with deletes, a merge and rebuilds between them, one beside the writes; returns what each holds and
+/// since when it is durable.
+fn six_commits(writer: &mut ShardWriter, points: &dyn Fn() -> usize) -> Vec<(usize, Model)> {
     let mut model = Model::new();
     let mut commits = vec![(0, model.clone())];
-    for commit in 1..=4u64 {
+    for commit in 1..=6u64 {
         for i in 0..8 {
             let id = format!("id{}", (commit * 5 + i) % 24);
             put(writer, &id, (commit * 10 + i) as i64);
@@ -37,6 +38,14 @@ fn four_commits(writer: &mut ShardWriter, points: &dyn Fn() -> usize) -> Vec<(us
         }
         if commit == 4 {
             writer.rebuild(&settings()).unwrap();
+            writer.start_rebuild(&other_settings()).unwrap();
+            writer.rebuild_step().unwrap();
+        }
+        if commit == 6 {
+            while writer.rebuild_step().unwrap() != RebuildState::Ready {
+                std::thread::yield_now();
+            }
+            writer.finish_rebuild().unwrap();
         }
         writer.flush(payload(commit)).unwrap();
         commits.push((points(), model.clone()));
@@ -50,7 +59,7 @@ fn a_power_cut_at_any_point_leaves_the_commit_before_or_after_it() {
         let root = tempfile::tempdir().unwrap();
         let recorder = RecordingFiles::new(root.path()).unwrap();
         let mut writer = open(&root.path().join("s"), Arc::new(recorder.clone()), spill_bytes).unwrap();
-        let commits = four_commits(&mut writer, &|| recorder.points());
+        let commits = six_commits(&mut writer, &|| recorder.points());
         drop(writer);
         // with everything on disk at once there are many points that differ little
         let step = if spill_bytes == 0 { 3 } else { 1 };
@@ -71,6 +80,8 @@ fn a_power_cut_at_any_point_leaves_the_commit_before_or_after_it() {
                 "point {point}, {mode:?}: commit {found}, done {done}"
             );
             check(&writer.view(), &commits[found].1);
+            let fits = if found == 6 { other_settings() } else { settings() };
+            assert_eq!(writer.built().fingerprint, fits.fingerprint(), "point {point}, {mode:?}");
             if point % 15 == 0 {
                 let mut model = commits[found].1.clone();
                 put(&mut writer, "new", 1);

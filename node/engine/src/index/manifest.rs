@@ -1,10 +1,13 @@
 //! Which segments make up the durable state of a shard: one small file, replaced atomically.
 
 use super::error::{IndexError, Result};
+use quorate_model::Settings;
 use quorate_store::files::Files;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Name of the file in a shard's folder.
 pub(crate) const MANIFEST: &str = "shard.manifest";
@@ -18,8 +21,29 @@ pub struct Payload {
     pub applied: u64,
     /// Term of that log entry.
     pub term: u64,
-    /// Fingerprint of the settings the records were analysed with.
+}
+
+/// How the records of a durable state were analysed: files of other settings are served with these until they are
+/// rebuilt.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Built {
+    /// Fingerprint of the settings, as of the version that built the files.
     pub fingerprint: u64,
+    /// The settings document.
+    pub settings: Map<String, Value>,
+    /// Milliseconds that the last rebuild of all records took; 0 = there was none.
+    pub build_ms: u64,
+}
+impl Built {
+    /// Files that are analysed with these settings from the first record on.
+    pub fn with(settings: &Settings) -> Built {
+        Built { fingerprint: settings.fingerprint(), settings: settings.document.clone(), build_ms: 0 }
+    }
+    /// The settings, parsed. Errors: `Damaged` when they are not valid.
+    pub fn settings(&self, dir: &Path) -> Result<Arc<Settings>> {
+        let parsed = Settings::from_document(&self.settings);
+        parsed.map(Arc::new).map_err(|e| IndexError::damaged(&dir.join(MANIFEST), e.to_string()))
+    }
 }
 
 /// The durable state.
@@ -27,6 +51,8 @@ pub struct Payload {
 pub(crate) struct Manifest {
     /// The caller's part.
     pub payload: Payload,
+    /// How its records were analysed.
+    pub built: Built,
     /// Its segments.
     pub segments: Vec<SegmentRow>,
 }
@@ -125,7 +151,12 @@ mod tests {
     #[test]
     fn text_is_frozen_and_checked() {
         let manifest = Manifest {
-            payload: Payload { applied: 7, term: 2, fingerprint: 9 },
+            payload: Payload { applied: 7, term: 2 },
+            built: Built {
+                fingerprint: 9,
+                settings: Map::from_iter([("hitsPerPage".into(), 5.into())]),
+                build_ms: 6,
+            },
             segments: vec![SegmentRow {
                 name: "a".into(),
                 docs: 3,
@@ -136,7 +167,7 @@ mod tests {
             }],
         };
         let text = manifest.text();
-        let golden = "quorate-shard 1 626cfdc9\n{\"payload\":{\"applied\":7,\"term\":2,\"fingerprint\":9},\"segments\":[{\"name\":\"a\",\"docs\":3,\"dead\":1,\"record_bytes\":40,\"files\":[[\"a.seg\",10]],\"alive\":\"a.1.alive\"}]}";
+        let golden = "quorate-shard 1 1964f55c\n{\"payload\":{\"applied\":7,\"term\":2},\"built\":{\"fingerprint\":9,\"settings\":{\"hitsPerPage\":5},\"build_ms\":6},\"segments\":[{\"name\":\"a\",\"docs\":3,\"dead\":1,\"record_bytes\":40,\"files\":[[\"a.seg\",10]],\"alive\":\"a.1.alive\"}]}";
         assert_eq!(String::from_utf8(text.clone()).unwrap(), golden);
         assert_eq!(manifest.figures(), ShardFigures { records: 2, data_bytes: 40, file_bytes: 10 });
         let path = Path::new("m");

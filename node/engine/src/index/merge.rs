@@ -1,11 +1,12 @@
 //! When and how segments are merged: few small ones beside a big one while writes go on, a single one when they pause.
 
+use super::background::Background;
 use super::build::merge_segments;
 use super::error::{IndexError, Result};
+use super::heavy::HeavyPermit;
 use super::segment::{Segment, SegmentFile};
 use super::writer::{ShardWriter, kill};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 /// Segments that are left alone while writes go on.
 const SEGMENTS_KEPT: usize = 8;
@@ -15,9 +16,6 @@ const DEAD_FRACTION: u32 = 5;
 const DEAD_MIN: u32 = 256;
 /// A big segment is rewritten for small ones beside it once they hold more than one in so many of its records.
 const BIG_FRACTION: u64 = 32;
-/// How much lower than a search the priority of a merge is.
-#[cfg(target_os = "linux")]
-const NICE: i32 = 10;
 
 /// How far to merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +30,7 @@ pub enum MergeGoal {
 pub enum MergeState {
     /// Nothing to do.
     Idle,
-    /// A merge runs in the background; ask again later.
+    /// A merge runs in the background, or a big one waits for its turn; ask again later.
     Running,
     /// A merge has ended; publish to search the merged segment.
     Merged,
@@ -41,12 +39,12 @@ pub enum MergeState {
 /// A merge in the background.
 pub(crate) struct RunningMerge {
     sources: Vec<Segment>,
-    thread: JoinHandle<Result<Option<Arc<SegmentFile>>>>,
+    thread: Background<Result<Option<Arc<SegmentFile>>>>,
 }
 impl RunningMerge {
     /// Waits for the end and ignores the result; the overlay must be closed, so that the end is near.
     pub fn abandon(self) {
-        let _ = self.thread.join();
+        self.thread.abandon();
     }
 }
 
@@ -56,28 +54,30 @@ impl ShardWriter {
     /// Errors: those of the merge; the writer stays usable, with its segments as they were.
     pub fn merge_step(&mut self, goal: MergeGoal) -> Result<MergeState> {
         if let Some(merge) = &self.merge {
-            if !merge.thread.is_finished() {
+            if !merge.thread.has_ended() {
                 return Ok(MergeState::Running);
             }
             self.wait_for_merge()?;
             return Ok(MergeState::Merged);
         }
-        let chosen = choose(&self.segments, goal);
+        let free = self.free_of_rebuild();
+        let chosen: Vec<Segment> = choose(&free, goal).into_iter().map(|i| free[i].clone()).collect();
         if chosen.is_empty() {
             return Ok(MergeState::Idle);
         }
-        self.start(chosen.into_iter().map(|i| self.segments[i].clone()).collect())?;
+        let records = chosen.iter().map(|segment| u64::from(segment.alive_count())).sum();
+        let Some(permit) = self.options.heavy.take_for(records) else { return Ok(MergeState::Running) };
+        self.start_merge(chosen, permit)?;
         Ok(MergeState::Running)
     }
 
-    fn start(&mut self, sources: Vec<Segment>) -> Result<()> {
+    fn start_merge(&mut self, sources: Vec<Segment>, permit: HeavyPermit) -> Result<()> {
         let (overlay, extractor, inputs) = (self.overlay.clone(), self.extractor.clone(), sources.clone());
-        let thread = std::thread::Builder::new()
-            .name("merge".into())
-            .spawn(move || {
-                lower_priority();
-                merge_segments(&overlay, &extractor, &inputs).map_err(|e| overlay.explain(e))
-            })
+        let work = move || {
+            let _until_the_end = permit;
+            merge_segments(&overlay, &extractor, &inputs).map_err(|e| overlay.explain(e))
+        };
+        let thread = Background::start("merge", &self.options.waker, work)
             .map_err(|e| IndexError::io(self.overlay.dir(), e))?;
         self.merge = Some(RunningMerge { sources, thread });
         Ok(())
@@ -86,7 +86,7 @@ impl ShardWriter {
     /// Waits for the running merge, if any, and takes its result over.
     pub fn wait_for_merge(&mut self) -> Result<()> {
         let Some(RunningMerge { sources, thread }) = self.merge.take() else { return Ok(()) };
-        let result = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let result = thread.join();
         let still: Vec<Option<usize>> = sources
             .iter()
             .map(|source| self.segments.iter().position(|s| s.file().serial() == source.file().serial()))
@@ -99,18 +99,17 @@ impl ShardWriter {
         if result.is_err() {
             self.sweep();
         }
-        let merged = result?;
+        let merged = result?.map(|file| Segment::new(file, None));
         let mut died = Vec::new();
         for (source, place) in sources.iter().zip(&still) {
             let now = place.map(|i| &self.segments[i]);
-            if let Some(file) = &merged {
-                died.extend(died_since(source, now, file));
+            if let Some(merged) = &merged {
+                died.extend(died_since(source, now).filter_map(|doc| merged.doc_of(source.object_id(doc))));
             }
         }
         let old: Vec<u64> = sources.iter().map(|s| s.file().serial()).collect();
         self.segments.retain(|s| !old.contains(&s.file().serial()));
-        if let Some(file) = merged {
-            let mut segment = Segment::new(file, None);
+        if let Some(mut segment) = merged {
             kill(&mut segment, &died);
             if segment.alive_count() > 0 {
                 self.segments.push(segment);
@@ -121,13 +120,13 @@ impl ShardWriter {
     }
 }
 
-/// Documents of the merged segment whose originals have died since the merge began.
-fn died_since(source: &Segment, now: Option<&Segment>, merged: &Arc<SegmentFile>) -> Vec<u32> {
-    let merged = Segment::new(merged.clone(), None);
+/// Documents that were alive in `source` and are not in `now`, the same segment at present.
+pub(super) fn died_since<'a>(
+    source: &'a Segment,
+    now: Option<&'a Segment>,
+) -> impl Iterator<Item = u32> + 'a {
     (0..source.doc_count())
-        .filter(|&doc| source.is_alive(doc) && !now.is_some_and(|now| now.is_alive(doc)))
-        .filter_map(|doc| merged.doc_of(source.object_id(doc)))
-        .collect()
+        .filter(move |&doc| source.is_alive(doc) && !now.is_some_and(|now| now.is_alive(doc)))
 }
 
 /// Indices of the segments to merge; none when nothing is worth it.
@@ -171,11 +170,3 @@ fn smallest(segments: &[Segment], order: &[usize]) -> Vec<usize> {
     }
     order[..count].to_vec()
 }
-
-#[cfg(target_os = "linux")]
-fn lower_priority() {
-    // failing only means that the merge competes with searches
-    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
-}
-#[cfg(not(target_os = "linux"))]
-fn lower_priority() {}

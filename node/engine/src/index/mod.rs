@@ -1,12 +1,15 @@
 //! The index of one shard on disk and in memory: the only place that names tantivy.
 
 mod alive;
+mod background;
 mod build;
+mod bulk;
 mod column_build;
 mod columns;
 mod container;
 mod error;
 mod extract;
+mod heavy;
 mod lists;
 mod manifest;
 mod merge;
@@ -14,6 +17,7 @@ mod overlay;
 pub mod paths;
 pub mod position;
 mod rank;
+mod rebuild;
 mod records;
 mod sections;
 mod segment;
@@ -23,10 +27,13 @@ mod view;
 mod wire;
 mod writer;
 
+pub use background::Waker;
 pub use columns::{FacetColumn, FacetDocs, FacetOrdinals, GeoColumn, NumericColumn, fold, on_sphere};
 pub use error::{IndexError, Result};
-pub use manifest::{Payload, ShardFigures};
+pub use heavy::HeavyTurn;
+pub use manifest::{Built, Payload, ShardFigures};
 pub use merge::{MergeGoal, MergeState};
+pub use rebuild::{RebuildCounts, RebuildState};
 pub use segment::{Lists, Segment};
 #[cfg(test)]
 pub(crate) use trie::trie_of;

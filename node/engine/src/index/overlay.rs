@@ -66,6 +66,14 @@ impl Overlay {
     pub fn close(&self) {
         self.closing.store(true, Ordering::Relaxed);
     }
+    /// Whether writes fail.
+    pub fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+    /// The same folder with pending files of its own, which the owner of this one does not count or sweep.
+    pub fn apart(&self) -> Result<Arc<Overlay>> {
+        Self::open(&self.dir, self.files.clone(), self.spill)
+    }
     /// Names a full disk as such: on its way through the engine an error loses its kind.
     pub fn explain(&self, error: IndexError) -> IndexError {
         if self.full.swap(false, Ordering::Relaxed) {

@@ -3,7 +3,7 @@
 use super::alive::read_alive;
 use super::build::EXTENSION;
 use super::error::{IndexError, Result};
-use super::manifest::{Manifest, Payload, SegmentRow, ShardFigures};
+use super::manifest::{Built, Manifest, Payload, SegmentRow, ShardFigures};
 use super::segment::{Origin, Place, Segment, SegmentFile, next_serial};
 use std::io;
 use std::path::Path;
@@ -36,18 +36,25 @@ impl ShardView {
     ///
     /// Errors: `Absent` when there is no shard; `Damaged` when a file is not as it was written.
     pub fn open(dir: &Path) -> Result<ShardView> {
+        Ok(Self::open_built(dir)?.0)
+    }
+    /// As [`Self::open`], with how the records were analysed.
+    pub fn open_built(dir: &Path) -> Result<(ShardView, Built)> {
         let manifest = Manifest::load(dir)?.ok_or_else(|| IndexError::Absent { path: dir.into() })?;
-        Ok(ShardView::new(open_segments(dir, &manifest)?))
+        Ok((ShardView::new(open_segments(dir, &manifest)?), manifest.built))
+    }
+    /// How the records of a folder were analysed; `None` when there is no shard. Cost: one small file is read.
+    pub fn built(dir: &Path) -> Result<Option<Built>> {
+        Ok(Manifest::load(dir)?.map(|manifest| manifest.built))
     }
     /// What the last durable commit of a folder says about itself; `None` when there is no shard.
     pub fn durable(dir: &Path) -> Result<Option<Payload>> {
         Ok(Manifest::load(dir)?.map(|manifest| manifest.payload))
     }
-    /// What the durable state of a folder holds, from its manifest alone: one small file is read, nothing is opened.
-    ///
-    /// Returns zeroes when there is no shard. Errors: `Damaged`.
-    pub fn durable_figures(dir: &Path) -> Result<ShardFigures> {
-        Ok(Manifest::load(dir)?.map_or_else(ShardFigures::default, |manifest| manifest.figures()))
+    /// What the durable state of a folder holds and how it was analysed, from its manifest alone: one small file is read,
+    /// nothing is opened. `None` when there is no shard. Errors: `Damaged`.
+    pub fn durable_figures(dir: &Path) -> Result<Option<(ShardFigures, Built)>> {
+        Ok(Manifest::load(dir)?.map(|manifest| (manifest.figures(), manifest.built)))
     }
     /// How much the view holds.
     pub fn figures(&self) -> ShardFigures {

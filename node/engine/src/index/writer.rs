@@ -1,14 +1,18 @@
 //! How the records of a shard change: operations gather, become segments, are published, and made durable.
 //!
-//! One owner, no locks; the only thread is that of a merge in progress.
+//! One owner, no locks; the only threads are those of a merge and a rebuild in progress.
 
 use super::alive::{alive_file, all_alive};
-use super::build::{EXTENSION, build_segment};
+use super::background::Waker;
+use super::build::EXTENSION;
+use super::bulk::Bulk;
 use super::error::{IndexError, Result};
 use super::extract::Extractor;
-use super::manifest::{MANIFEST, Manifest, Payload, SegmentRow};
+use super::heavy::HeavyTurn;
+use super::manifest::{Built, MANIFEST, Manifest, Payload, SegmentRow};
 use super::merge::RunningMerge;
 use super::overlay::{Overlay, SPILL_BYTES};
+use super::rebuild::Rebuild;
 use super::segment::{Origin, Place, Segment, SegmentFile};
 use super::view::{ShardView, open_segments};
 use bytes::Bytes;
@@ -19,22 +23,29 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Records in a batch from which on it is worth splitting among threads.
-const PARALLEL_RECORDS: usize = 1_024;
 /// Raw record bytes gather up to this part of the memory before a segment is made of them.
 const MEMORY_PART: usize = 8;
 
 /// What a writer may use.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct WriterOptions {
     /// Bytes for gathering and indexing, about.
     pub memory_bytes: usize,
     /// Threads that index a large batch together.
     pub threads: usize,
+    /// Shared by the shards of a node.
+    pub heavy: HeavyTurn,
+    /// Called when a merge or a round of a rebuild has ended.
+    pub waker: Waker,
 }
 impl Default for WriterOptions {
     fn default() -> Self {
-        WriterOptions { memory_bytes: 256 << 20, threads: 2 }
+        WriterOptions {
+            memory_bytes: 256 << 20,
+            threads: 2,
+            heavy: HeavyTurn::default(),
+            waker: Waker::default(),
+        }
     }
 }
 
@@ -42,7 +53,8 @@ impl Default for WriterOptions {
 pub struct ShardWriter {
     pub(super) overlay: Arc<Overlay>,
     pub(super) extractor: Arc<Extractor>,
-    options: WriterOptions,
+    pub(super) options: WriterOptions,
+    pub(super) built: Built,
     /// Operations since the last segment; `None` = delete.
     buffer: FxHashMap<String, Option<Bytes>>,
     buffer_bytes: usize,
@@ -51,12 +63,17 @@ pub struct ShardWriter {
     view: Arc<ShardView>,
     durable: Option<Manifest>,
     pub(super) merge: Option<RunningMerge>,
+    pub(super) rebuild: Option<Rebuild>,
+    /// Files, durable already, of segments that no durable state has yet; by segment.
+    pub(super) synced: FxHashMap<String, Vec<(String, u64)>>,
     /// Files of old commits that the running merge may still read.
     orphans: Vec<String>,
 }
 
 impl ShardWriter {
     /// Opens the durable state of a folder, or a new shard when there is none. Leftovers of a crash are removed.
+    ///
+    /// Files that were built with other settings stay as they are ([`Self::built`]): see [`Self::start_rebuild`].
     pub fn open(
         dir: &Path,
         settings: &Arc<Settings>,
@@ -79,9 +96,15 @@ impl ShardWriter {
             Some(manifest) => open_segments(dir, manifest)?,
             None => Vec::new(),
         };
+        let built = durable.as_ref().map_or_else(|| Built::with(settings), |manifest| manifest.built.clone());
+        let settings = match built.fingerprint == settings.fingerprint() {
+            true => settings.clone(),
+            false => built.settings(dir)?,
+        };
         Ok(ShardWriter {
             overlay: Overlay::open(dir, files, spill_bytes)?,
-            extractor: Arc::new(Extractor::new(settings)),
+            extractor: Arc::new(Extractor::new(&settings)),
+            built,
             options,
             buffer: FxHashMap::default(),
             buffer_bytes: 0,
@@ -89,6 +112,8 @@ impl ShardWriter {
             segments,
             durable,
             merge: None,
+            rebuild: None,
+            synced: FxHashMap::default(),
             orphans: Vec::new(),
         })
     }
@@ -96,12 +121,24 @@ impl ShardWriter {
     pub fn durable(&self) -> Option<Payload> {
         self.durable.as_ref().map(|manifest| manifest.payload)
     }
+    /// How the records are analysed.
+    pub fn built(&self) -> &Built {
+        &self.built
+    }
+    /// Notes other settings with the same fingerprint; durable with the next flush.
+    pub fn describe(&mut self, settings: &Settings) {
+        self.built.settings.clone_from(&settings.document);
+    }
+    /// Raw record bytes that are indexed at a time.
+    pub(super) fn part_bytes(&self) -> usize {
+        self.options.memory_bytes / MEMORY_PART
+    }
     /// Adds or replaces a record. Errors: `Record` when it is no JSON object; others as [`Self::publish`].
     pub fn put(&mut self, object_id: &str, record: Bytes) -> Result<()> {
         check_object(object_id, &record)?;
         self.buffer_bytes += record.len() + object_id.len();
         self.buffer.insert(object_id.into(), Some(record));
-        if self.buffer_bytes >= self.options.memory_bytes / MEMORY_PART {
+        if self.buffer_bytes >= self.part_bytes() {
             self.absorb()?;
         }
         Ok(())
@@ -124,6 +161,11 @@ impl ShardWriter {
         }
         let found = self.segments.iter().find_map(|s| Some(s.record(s.doc_of(object_id)?)));
         Ok(found.map(Bytes::copy_from_slice))
+    }
+    /// Records as of the last segment, with the operations since then: at most so many.
+    pub fn record_count(&self) -> u64 {
+        let in_segments: u64 = self.segments.iter().map(|s| u64::from(s.alive_count())).sum();
+        in_segments + self.buffer.len() as u64
     }
     /// Operations that are not in a segment yet.
     pub fn pending_ops(&self) -> usize {
@@ -149,7 +191,7 @@ impl ShardWriter {
     }
 
     /// Makes a segment of the gathered operations.
-    fn absorb(&mut self) -> Result<()> {
+    pub(super) fn absorb(&mut self) -> Result<()> {
         if self.buffer.is_empty() {
             return Ok(());
         }
@@ -164,7 +206,13 @@ impl ShardWriter {
         }
         let puts: Vec<(String, Bytes)> =
             buffer.into_iter().filter_map(|(id, record)| Some((id, record?))).collect();
-        let made = self.build(&self.extractor, puts)?;
+        let bulk = Bulk {
+            overlay: self.overlay.clone(),
+            extractor: self.extractor.clone(),
+            threads: self.options.threads,
+            part_bytes: self.part_bytes(),
+        };
+        let made = bulk.build(puts)?;
         for (segment, docs) in self.segments.iter_mut().zip(dead) {
             kill(segment, &docs);
         }
@@ -173,41 +221,12 @@ impl ShardWriter {
         Ok(())
     }
 
-    /// Indexes records, on several threads when there are many.
-    fn build(&self, extractor: &Extractor, puts: Vec<(String, Bytes)>) -> Result<Vec<Arc<SegmentFile>>> {
-        let overlay = &self.overlay;
-        let index = |part: Vec<(String, Bytes)>| -> Result<Option<Arc<SegmentFile>>> {
-            let batch = part.into_iter().map(|(id, record)| extractor.extract(&id, record));
-            build_segment(overlay, extractor, batch.collect::<Result<Vec<_>>>()?)
-                .map_err(|e| overlay.explain(e))
-        };
-        let threads = if puts.len() < PARALLEL_RECORDS { 1 } else { self.options.threads.max(1) };
-        if threads == 1 {
-            return Ok(index(puts)?.into_iter().collect());
-        }
-        let size = puts.len().div_ceil(threads);
-        let mut rest = puts;
-        let index = &index;
-        std::thread::scope(|scope| {
-            let mut running = Vec::new();
-            while rest.len() > size {
-                let part = rest.split_off(rest.len() - size);
-                running.push(scope.spawn(move || index(part)));
-            }
-            let mut made = vec![index(rest)];
-            made.extend(
-                running.into_iter().map(|t| t.join().unwrap_or_else(|p| std::panic::resume_unwind(p))),
-            );
-            made.into_iter().filter_map(Result::transpose).collect()
-        })
-    }
-
     /// Makes everything so far durable under `payload`, and searchable. A crash at any point leaves the commit before it or
     /// this one.
     pub fn flush(&mut self, payload: Payload) -> Result<()> {
         self.absorb()?;
         let dir = self.overlay.dir().to_path_buf();
-        let mut manifest = Manifest { payload, segments: Vec::new() };
+        let mut manifest = Manifest { payload, built: self.built.clone(), segments: Vec::new() };
         for segment in &self.segments {
             manifest.segments.push(self.durable_row(segment)?);
         }
@@ -215,6 +234,7 @@ impl ShardWriter {
         files.sync_dir(&dir).map_err(|e| IndexError::io(&dir, e))?;
         manifest.store(&dir, &*files)?;
         let before = self.durable.replace(manifest);
+        self.forget_synced();
         self.reopen_from_disk()?;
         self.publish()?;
         self.remove_unused(before)
@@ -228,7 +248,10 @@ impl ShardWriter {
         let mut row = match known {
             Some(row) => row.clone(),
             None => {
-                let files = self.overlay.pending(&prefix);
+                let files = match self.synced.get(&name) {
+                    Some(files) => files.clone(),
+                    None => self.overlay.pending(&prefix),
+                };
                 self.overlay.make_durable(&prefix)?;
                 SegmentRow {
                     name: name.clone(),
@@ -304,33 +327,6 @@ impl ShardWriter {
         }
     }
 
-    /// Analyses every record again under new settings, in fresh segments of the same folder, and publishes them. The
-    /// durable commit changes with the next [`Self::flush`].
-    pub fn rebuild(&mut self, settings: &Arc<Settings>) -> Result<()> {
-        self.wait_for_merge()?;
-        self.absorb()?;
-        let extractor = Arc::new(Extractor::new(settings));
-        let limit = self.options.memory_bytes / MEMORY_PART;
-        let mut made = Vec::new();
-        let (mut part, mut bytes) = (Vec::new(), 0);
-        for segment in &self.segments {
-            for doc in (0..segment.doc_count()).filter(|&doc| segment.is_alive(doc)) {
-                let record = Bytes::copy_from_slice(segment.record(doc));
-                bytes += record.len();
-                part.push((segment.object_id(doc).to_string(), record));
-                if bytes >= limit {
-                    made.extend(self.build(&extractor, std::mem::take(&mut part))?);
-                    bytes = 0;
-                }
-            }
-        }
-        made.extend(self.build(&extractor, part)?);
-        self.extractor = extractor;
-        self.segments = made.into_iter().map(|file| Segment::new(file, None)).collect();
-        self.publish()?;
-        Ok(())
-    }
-
     /// Makes the durable state that of another shard's folder, by hard links. Call after [`Self::flush`].
     pub fn link_into(&self, dir: &Path) -> Result<()> {
         let from = self.overlay.dir();
@@ -348,13 +344,14 @@ impl ShardWriter {
         manifest.store(dir, &**files)
     }
 
-    /// Ends the writer; what is not flushed is left to the log. A merge in progress is given up.
+    /// Ends the writer; what is not flushed is left to the log. A merge or rebuild in progress is given up.
     pub fn close(self) {}
 }
 
 impl Drop for ShardWriter {
     fn drop(&mut self) {
         self.overlay.close();
+        self.cancel_rebuild();
         if let Some(merge) = self.merge.take() {
             merge.abandon();
         }
@@ -408,4 +405,4 @@ fn remove_leftovers(dir: &Path, files: &dyn Files, durable: Option<&Manifest>) -
 mod durability_tests;
 #[cfg(test)]
 #[path = "writer_tests.rs"]
-mod tests;
+pub(super) mod tests;

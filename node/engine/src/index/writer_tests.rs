@@ -1,26 +1,32 @@
 //! A shard against a plain map, under any order of operations, commits, merges and restarts.
 
 use super::*;
-use crate::index::{MergeGoal, MergeState};
+use crate::index::{MergeGoal, MergeState, RebuildState};
 use proptest::prelude::*;
 use quorate_store::files::RealFiles;
 use serde_json::json;
 use std::collections::BTreeMap;
 
-pub(super) type Model = BTreeMap<String, serde_json::Value>;
+pub(in crate::index) type Model = BTreeMap<String, serde_json::Value>;
 
-pub(super) fn settings() -> Arc<Settings> {
+pub(in crate::index) fn settings() -> Arc<Settings> {
     let document = json!({"searchableAttributes": ["name", "unordered(tags)"], "customRanking": ["desc(n)"],
         "attributesForFaceting": ["kind"]});
     Arc::new(Settings::from_document(document.as_object().unwrap()).unwrap())
 }
-pub(super) fn options() -> WriterOptions {
-    WriterOptions { memory_bytes: 8 << 20, threads: 2 }
+/// Settings that ask for other files, with the same columns.
+pub(in crate::index) fn other_settings() -> Arc<Settings> {
+    let document = json!({"searchableAttributes": ["name"], "customRanking": ["asc(n)"],
+        "attributesForFaceting": ["kind"]});
+    Arc::new(Settings::from_document(document.as_object().unwrap()).unwrap())
+}
+pub(in crate::index) fn options() -> WriterOptions {
+    WriterOptions { memory_bytes: 8 << 20, ..WriterOptions::default() }
 }
 fn open(dir: &Path) -> ShardWriter {
     ShardWriter::open(dir, &settings(), RealFiles::shared(), options()).unwrap()
 }
-pub(super) fn record(id: &str, n: i64) -> serde_json::Value {
+pub(in crate::index) fn record(id: &str, n: i64) -> serde_json::Value {
     let rare = serde_json::Map::from_iter([(rare_path(n), json!([n, 1]))]);
     json!({"objectID": id, "name": format!("name {} é{n}", n % 5), "n": n, "kind": format!("K{}", n % 3),
         "rare": rare, "_geoloc": {"lat": n % 90, "lng": n % 180}})
@@ -29,12 +35,12 @@ pub(super) fn record(id: &str, n: i64) -> serde_json::Value {
 fn rare_path(n: i64) -> String {
     format!("r{}", n % 700)
 }
-pub(super) fn put(writer: &mut ShardWriter, id: &str, n: i64) {
+pub(in crate::index) fn put(writer: &mut ShardWriter, id: &str, n: i64) {
     writer.put(id, Bytes::from(record(id, n).to_string())).unwrap();
 }
 
 /// Everything a view says must fit the model.
-pub(super) fn check(view: &ShardView, model: &Model) {
+pub(in crate::index) fn check(view: &ShardView, model: &Model) {
     assert_eq!(view.record_count(), model.len() as u64);
     let mut seen = BTreeMap::new();
     for segment in view.segments() {
@@ -91,6 +97,10 @@ enum Step {
     Merge(MergeGoal),
     MergeAcross(u8),
     Rebuild,
+    BeginRebuild,
+    MoveRebuild,
+    FinishRebuild,
+    CancelRebuild,
 }
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
@@ -103,11 +113,15 @@ fn step() -> impl Strategy<Value = Step> {
         2 => prop_oneof![Just(MergeGoal::Few), Just(MergeGoal::One)].prop_map(Step::Merge),
         2 => (0..20u8).prop_map(Step::MergeAcross),
         1 => Just(Step::Rebuild),
+        1 => Just(Step::BeginRebuild),
+        4 => Just(Step::MoveRebuild),
+        1 => Just(Step::FinishRebuild),
+        1 => Just(Step::CancelRebuild),
     ]
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(24) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(32) })]
     #[test]
     fn a_shard_is_a_map(steps in prop::collection::vec(step(), 1..50)) {
         let dir = tempfile::tempdir().unwrap();
@@ -131,7 +145,7 @@ proptest! {
                 Step::Publish => check(&writer.publish().unwrap(), &model),
                 Step::Flush => {
                     flushes += 1;
-                    let payload = Payload { applied: flushes, term: 1, fingerprint: 5 };
+                    let payload = Payload { applied: flushes, term: 1 };
                     writer.flush(payload).unwrap();
                     assert_eq!(writer.durable(), Some(payload));
                     check(&writer.view(), &model);
@@ -159,6 +173,17 @@ proptest! {
                     writer.wait_for_merge().unwrap();
                 }
                 Step::Rebuild => writer.rebuild(&settings()).unwrap(),
+                Step::BeginRebuild => {
+                    let fits = writer.built().fingerprint == settings().fingerprint();
+                    writer.start_rebuild(&if fits { other_settings() } else { settings() }).unwrap();
+                }
+                Step::MoveRebuild => {
+                    if writer.rebuild_step().unwrap() == RebuildState::Ready {
+                        writer.finish_rebuild().unwrap();
+                    }
+                }
+                Step::FinishRebuild => writer.finish_rebuild().unwrap(),
+                Step::CancelRebuild => writer.cancel_rebuild(),
             }
             for id in 0..20 {
                 let id = format!("id{id}");
@@ -228,7 +253,7 @@ fn large_batches_and_many_segments_merge_into_one_sorted_segment() {
         writer.wait_for_merge().unwrap();
     }
     assert!(writer.publish().unwrap().segments().len() <= 9);
-    writer.flush(Payload { applied: 1, term: 1, fingerprint: 0 }).unwrap();
+    writer.flush(Payload { applied: 1, term: 1 }).unwrap();
     while writer.merge_step(MergeGoal::One).unwrap() != MergeState::Idle {
         writer.wait_for_merge().unwrap();
     }
@@ -243,7 +268,7 @@ fn large_batches_and_many_segments_merge_into_one_sorted_segment() {
     assert_eq!(bits, 5_000);
     let top = segment.top(name, name + 1).unwrap();
     assert_eq!(top, (0..1_000).collect::<Vec<u32>>());
-    writer.flush(Payload { applied: 2, term: 1, fingerprint: 0 }).unwrap();
+    writer.flush(Payload { applied: 2, term: 1 }).unwrap();
     let files = std::fs::read_dir(dir.path()).unwrap().count();
     assert_eq!(files, 8, "one segment of seven files and the manifest");
     assert_eq!(view.file_bytes(), writer.view().file_bytes());
@@ -311,7 +336,7 @@ fn a_linked_folder_is_a_shard_of_its_own() {
     let mut writer = open(from.path());
     put(&mut writer, "a", 1);
     put(&mut writer, "b", 2);
-    let payload = Payload { applied: 4, term: 2, fingerprint: 1 };
+    let payload = Payload { applied: 4, term: 2 };
     writer.flush(payload).unwrap();
     writer.delete("a");
     writer.flush(payload).unwrap();
@@ -337,7 +362,7 @@ fn a_rebuild_uses_the_new_settings_and_survives_only_with_a_flush() {
     let document = json!({"customRanking": ["asc(n)"], "attributesForFaceting": ["name"]});
     let other = Arc::new(Settings::from_document(document.as_object().unwrap()).unwrap());
     writer.rebuild(&other).unwrap();
-    let view = writer.view();
+    let view = writer.publish().unwrap();
     let segment = &view.segments()[0];
     let order: Vec<&str> = (0..5).map(|doc| segment.object_id(doc)).collect();
     assert_eq!(order, ["r0", "r1", "r2", "r3", "r4"]);
@@ -346,7 +371,7 @@ fn a_rebuild_uses_the_new_settings_and_survives_only_with_a_flush() {
     let mut writer = open(dir.path());
     assert!(writer.view().segments()[0].facet("kind").is_some());
     writer.rebuild(&other).unwrap();
-    writer.flush(Payload { applied: 0, term: 0, fingerprint: 8 }).unwrap();
+    writer.flush(Payload { applied: 0, term: 0 }).unwrap();
     let view = ShardView::open(dir.path()).unwrap();
     assert!(view.segments()[0].facet("name").is_some());
 }

@@ -19,7 +19,7 @@ impl Shard {
     pub fn new(settings: Settings, records: &[Value], batches: &[usize]) -> Shard {
         let settings = Arc::new(settings);
         let folder = tempfile::tempdir().unwrap();
-        let options = WriterOptions { memory_bytes: 16 << 20, threads: 1 };
+        let options = WriterOptions { memory_bytes: 16 << 20, threads: 1, ..WriterOptions::default() };
         let mut writer = ShardWriter::open(folder.path(), &settings, Arc::new(RealFiles), options).unwrap();
         let mut rest = records;
         for &size in batches {

@@ -1,0 +1,206 @@
+//! Rebuilds beside writes: nothing is lost, nothing comes back, and the outcome is that of an index built at once.
+
+use super::super::writer::tests::{Model, check, options, other_settings, put, record, settings};
+use super::*;
+use crate::index::{MergeGoal, MergeState, Payload, ShardView, WriterOptions};
+use quorate_store::files::{Files, RealFiles};
+use quorate_store::full_disk::FullDisk;
+use std::path::Path;
+
+fn open(dir: &Path, files: Arc<dyn Files>) -> ShardWriter {
+    ShardWriter::open(dir, &settings(), files, options()).unwrap()
+}
+fn set(writer: &mut ShardWriter, model: &mut Model, ids: impl Iterator<Item = i64>, plus: i64) {
+    for i in ids {
+        let id = format!("r{i}");
+        put(writer, &id, i + plus);
+        model.insert(id.clone(), record(&id, i + plus));
+    }
+}
+fn delete(writer: &mut ShardWriter, model: &mut Model, ids: impl Iterator<Item = i64>) {
+    for i in ids {
+        writer.delete(&format!("r{i}"));
+        model.remove(&format!("r{i}"));
+    }
+}
+fn until_ready(writer: &mut ShardWriter) {
+    while writer.rebuild_step().unwrap() != RebuildState::Ready {
+        std::thread::yield_now();
+    }
+}
+/// What a view of one segment holds.
+#[derive(Debug, PartialEq)]
+struct Content {
+    /// Rank key, id and record in rank order.
+    rows: Vec<(Vec<u8>, String, Vec<u8>)>,
+    words: (Vec<u32>, Vec<u16>),
+    postings: (Vec<u32>, Vec<u16>),
+}
+fn content(view: &ShardView) -> Content {
+    let segment = &view.segments()[0];
+    assert_eq!(view.segments().len(), 1);
+    let docs = (0..segment.doc_count()).filter(|&doc| segment.is_alive(doc));
+    let rows = docs.map(|doc| {
+        (segment.rank(doc).to_vec(), segment.object_id(doc).to_string(), segment.record(doc).to_vec())
+    });
+    let lists = segment.lists();
+    Content {
+        rows: rows.collect(),
+        words: (lists.ords.into(), lists.pos.into()),
+        postings: (lists.csr.into(), lists.imp.into()),
+    }
+}
+fn merge_all(writer: &mut ShardWriter) -> Arc<ShardView> {
+    writer.publish().unwrap();
+    while writer.merge_step(MergeGoal::One).unwrap() != MergeState::Idle {
+        writer.wait_for_merge().unwrap();
+    }
+    writer.publish().unwrap()
+}
+
+#[test]
+fn writes_during_a_rebuild_are_in_what_it_makes() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = open(dir.path(), RealFiles::shared());
+    let mut model = Model::new();
+    set(&mut writer, &mut model, 0..1_500, 0);
+    writer.flush(Payload::default()).unwrap();
+    writer.start_rebuild(&other_settings()).unwrap();
+    assert_eq!(writer.rebuild_step().unwrap(), RebuildState::Running);
+    assert_eq!(writer.rebuild_counts().map(|counts| counts.total), Some(1_500));
+    set(&mut writer, &mut model, 100..300, 7);
+    delete(&mut writer, &mut model, 250..400);
+    check(&writer.publish().unwrap(), &model);
+    // more than fits the end: another round
+    set(&mut writer, &mut model, 2_000..3_200, 0);
+    check(&writer.publish().unwrap(), &model);
+    writer.flush(Payload { applied: 3, term: 1 }).unwrap();
+    assert_eq!(ShardView::built(dir.path()).unwrap().unwrap().fingerprint, settings().fingerprint());
+    until_ready(&mut writer);
+    delete(&mut writer, &mut model, 2_500..2_600);
+    set(&mut writer, &mut model, 2_550..2_560, 9);
+    assert!(writer.rebuild_counts().is_some_and(|counts| counts.done > 2_000));
+    writer.finish_rebuild().unwrap();
+    check(&writer.publish().unwrap(), &model);
+    writer.flush(Payload { applied: 4, term: 1 }).unwrap();
+    let built = ShardView::built(dir.path()).unwrap().unwrap();
+    assert_eq!(built.fingerprint, other_settings().fingerprint());
+    assert!(built.build_ms > 0);
+    check(&ShardView::open(dir.path()).unwrap(), &model);
+
+    let fresh = tempfile::tempdir().unwrap();
+    let mut at_once =
+        ShardWriter::open(fresh.path(), &other_settings(), RealFiles::shared(), options()).unwrap();
+    for (id, record) in &model {
+        at_once.put(id, record.to_string().into()).unwrap();
+    }
+    at_once.publish().unwrap();
+    let (rebuilt, expected) = (merge_all(&mut writer), merge_all(&mut at_once));
+    assert_eq!(content(&rebuilt), content(&expected));
+}
+
+#[test]
+fn the_newest_of_two_rebuilds_wins_and_nothing_of_the_other_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = open(dir.path(), RealFiles::shared());
+    let mut model = Model::new();
+    set(&mut writer, &mut model, 0..300, 0);
+    writer.flush(Payload::default()).unwrap();
+    let files = || std::fs::read_dir(dir.path()).unwrap().count();
+    let before = files();
+    writer.start_rebuild(&other_settings()).unwrap();
+    until_ready(&mut writer);
+    assert!(files() > before);
+    writer.cancel_rebuild();
+    assert_eq!((files(), writer.rebuild_step().unwrap()), (before, RebuildState::Idle));
+    writer.start_rebuild(&other_settings()).unwrap();
+    writer.rebuild_step().unwrap();
+    writer.start_rebuild(&settings()).unwrap();
+    assert_eq!(writer.rebuild_settings().unwrap().fingerprint(), settings().fingerprint());
+    until_ready(&mut writer);
+    writer.finish_rebuild().unwrap();
+    writer.clear();
+    writer.flush(Payload::default()).unwrap();
+    assert_eq!(files(), 1, "the manifest");
+    check(&writer.view(), &Model::new());
+}
+
+#[test]
+fn a_full_disk_ends_a_rebuild_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = FullDisk::new(RealFiles::shared(), u64::MAX);
+    let mut writer = open(dir.path(), Arc::new(disk.clone()));
+    let mut model = Model::new();
+    set(&mut writer, &mut model, 0..1_200, 0);
+    writer.flush(Payload::default()).unwrap();
+    let files = || std::fs::read_dir(dir.path()).unwrap().count();
+    let before = files();
+    for room in [0, 3_000, 30_000] {
+        disk.set_free_bytes(room);
+        writer.start_rebuild(&other_settings()).unwrap();
+        let error = loop {
+            match writer.rebuild_step() {
+                Ok(RebuildState::Running) => std::thread::yield_now(),
+                Ok(other) => panic!("room {room}: {other:?}"),
+                Err(error) => break error,
+            }
+        };
+        assert!(error.is_disk_full(), "room {room}: {error:?}");
+        assert_eq!((files(), writer.rebuild_counts()), (before, None), "room {room}");
+        check(&writer.publish().unwrap(), &model);
+    }
+    disk.set_free_bytes(u64::MAX);
+    set(&mut writer, &mut model, 0..20, 4);
+    writer.start_rebuild(&other_settings()).unwrap();
+    until_ready(&mut writer);
+    writer.finish_rebuild().unwrap();
+    writer.flush(Payload::default()).unwrap();
+    check(&writer.view(), &model);
+}
+
+#[test]
+fn files_of_other_settings_are_served_and_written_as_they_were_built() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = open(dir.path(), RealFiles::shared());
+    let mut model = Model::new();
+    set(&mut writer, &mut model, 0..5, 0);
+    writer.flush(Payload::default()).unwrap();
+    drop(writer);
+    let open_other =
+        || ShardWriter::open(dir.path(), &other_settings(), RealFiles::shared(), options()).unwrap();
+    let mut writer = open_other();
+    assert_eq!(writer.built().fingerprint, settings().fingerprint());
+    set(&mut writer, &mut model, 5..9, 0);
+    let view = merge_all(&mut writer);
+    let order: Vec<&str> = (0..9).map(|doc| view.segments()[0].object_id(doc)).collect();
+    assert_eq!(order, ["r8", "r7", "r6", "r5", "r4", "r3", "r2", "r1", "r0"], "by desc(n)");
+    writer.rebuild(&other_settings()).unwrap();
+    writer.flush(Payload::default()).unwrap();
+    drop(writer);
+    assert_eq!(open_other().built().fingerprint, other_settings().fingerprint());
+    check(&ShardView::open(dir.path()).unwrap(), &model);
+}
+
+#[test]
+fn big_work_waits_for_its_turn_and_segments_being_merged_for_the_merge() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = WriterOptions { threads: 1, ..options() };
+    let turn = options.heavy.clone();
+    let mut writer = ShardWriter::open(dir.path(), &settings(), RealFiles::shared(), options).unwrap();
+    let mut model = Model::new();
+    for part in 0..3 {
+        set(&mut writer, &mut model, part * 10..part * 10 + 10, 0);
+        writer.publish().unwrap();
+    }
+    let other = turn.take_for(u64::MAX);
+    assert_eq!(writer.merge_step(MergeGoal::One).unwrap(), MergeState::Running);
+    writer.start_rebuild(&other_settings()).unwrap();
+    assert_eq!(writer.rebuild_step().unwrap(), RebuildState::Running);
+    assert_eq!(writer.rebuild_counts(), Some(RebuildCounts::default()), "waits for the merge");
+    writer.wait_for_merge().unwrap();
+    drop(other);
+    until_ready(&mut writer);
+    assert_eq!(writer.merge_step(MergeGoal::One).unwrap(), MergeState::Idle, "all is covered");
+    writer.finish_rebuild().unwrap();
+    check(&writer.publish().unwrap(), &model);
+}

@@ -1,0 +1,136 @@
+//! How a shard gets from the files it has to files that fit its newest settings, while reads and writes go on.
+//!
+//! Reads are shown the settings that the files fit. The tickets of newer settings are held until then, so that the tasks
+//! of record writes are published without them; the newest settings win, and all that wait are released together.
+//! Nothing of it is durable but the outcome: after a crash the small state has the newest settings, the files say how
+//! they were built, and when the two differ the rebuild begins again.
+
+use super::core::ShardCore;
+use crate::error::Result;
+use quorate_engine::index::{IndexError, RebuildState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Records of a shard that is rebuilt while its writes wait: it takes less than starting a thread and asking for it.
+const AT_ONCE_RECORDS: u64 = 1_000;
+/// The time from a failed attempt to the next; it doubles with every failure.
+const RETRY_FIRST: Duration = Duration::from_secs(1);
+const RETRY_DOUBLINGS: u32 = 5;
+
+/// Attempts to rebuild for the newest settings.
+#[derive(Debug, Default)]
+pub(super) struct Attempts {
+    failures: u32,
+    next: Option<Instant>,
+}
+impl Attempts {
+    fn failed(&mut self) {
+        let wait = RETRY_FIRST * (1 << self.failures.min(RETRY_DOUBLINGS));
+        self.failures += 1;
+        self.next = Some(Instant::now() + wait);
+    }
+    fn may_begin(&self) -> bool {
+        self.next.is_none_or(|next| Instant::now() >= next)
+    }
+}
+
+/// How many rebuilds of a node failed, by reason.
+#[derive(Debug, Default)]
+pub struct Failures {
+    disk_full: AtomicU64,
+    other: AtomicU64,
+}
+impl Failures {
+    fn count(&self, error: &IndexError) {
+        let counter = if error.is_disk_full() { &self.disk_full } else { &self.other };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+    /// Reasons with their counts.
+    pub fn counts(&self) -> [(&'static str, u64); 2] {
+        [("disk_full", &self.disk_full), ("other", &self.other)]
+            .map(|(reason, count)| (reason, count.load(Ordering::Relaxed)))
+    }
+}
+
+impl ShardCore {
+    /// Whether the files need no rebuild for the newest settings.
+    pub(super) fn files_fit(&self) -> bool {
+        self.writer.built().fingerprint == self.settings.fingerprint()
+    }
+    /// Shows reads the newest settings, which the files fit; a rebuild for others is given up.
+    pub(super) fn show_settings(&mut self) -> Result<()> {
+        self.writer.cancel_rebuild();
+        self.writer.describe(&self.settings);
+        self.shown = self.settings.clone();
+        self.publish()?;
+        self.release_when_fit();
+        Ok(())
+    }
+    /// Tells that settings are visible, once reads see them.
+    pub(super) fn release_when_fit(&self) {
+        if self.files_fit() {
+            self.state.progress.release();
+            *self.state.rebuild.lock() = None;
+        }
+    }
+
+    /// Moves a rebuild on that is needed. A failed one is tried again later; reads and writes go on.
+    ///
+    /// Errors: those of taking over what it made; the shard has to recover then.
+    pub fn advance_rebuild(&mut self) -> Result<()> {
+        if self.files_fit() {
+            return Ok(());
+        }
+        if self.rebuilding().is_none_or(|fingerprint| fingerprint != self.settings.fingerprint()) {
+            if !self.rebuild.may_begin() {
+                return Ok(());
+            }
+            if self.writer.record_count() <= AT_ONCE_RECORDS {
+                return self.settle();
+            }
+            self.begin_rebuild()?;
+        }
+        let state = self.writer.rebuild_step();
+        *self.state.rebuild.lock() = self.writer.rebuild_counts();
+        match state {
+            Ok(RebuildState::Ready) => self.settle(),
+            Ok(RebuildState::Idle | RebuildState::Running) => Ok(()),
+            Err(error) => {
+                self.note_failure(&error);
+                Ok(())
+            }
+        }
+    }
+    fn rebuilding(&self) -> Option<u64> {
+        self.writer.rebuild_settings().map(|settings| settings.fingerprint())
+    }
+    fn begin_rebuild(&mut self) -> Result<()> {
+        // after a crash the files have to say what reads are shown meanwhile
+        self.writer.describe(&self.shown);
+        self.flush()?;
+        tracing::info!(index = self.state.incarnation, "rebuilding a shard whose settings changed");
+        self.writer.start_rebuild(&self.settings).map_err(|e| self.engine(e))
+    }
+    /// Ends a rebuild that is needed before it returns, and shows reads what it made once that is durable.
+    pub(super) fn settle(&mut self) -> Result<()> {
+        if self.files_fit() {
+            return Ok(());
+        }
+        if self.rebuilding() != Some(self.settings.fingerprint()) {
+            self.writer.start_rebuild(&self.settings).map_err(|e| self.engine(e))?;
+        }
+        if let Err(error) = self.writer.finish_rebuild() {
+            self.note_failure(&error);
+            return Err(self.engine(error));
+        }
+        self.commit()?;
+        self.rebuild = Attempts::default();
+        self.show_settings()
+    }
+    fn note_failure(&mut self, error: &IndexError) {
+        self.failures().count(error);
+        self.rebuild.failed();
+        let index = self.state.incarnation;
+        tracing::error!(index, %error, "a rebuild for other settings failed; it will be tried again");
+    }
+}
