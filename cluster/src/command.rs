@@ -1,8 +1,9 @@
 //! What stands in a log entry: the envelope, the numbered commands, and how a large batch is cut into parts.
 
+use crate::meta::{Moved, Wanted};
 use quorate_model::DocumentKind;
 use quorate_model::{GroupId, IndexName, RecordOp, limits};
-use quorate_node::ops::{Incarnation, IndexCommand, RawDocument};
+use quorate_node::ops::{Follower, Incarnation, IndexCommand, RawDocument};
 use quorate_store::codec;
 use serde::{Deserialize, Serialize};
 
@@ -58,12 +59,14 @@ pub enum MetaCommand {
         /// The life of it that the caller saw.
         incarnation: Incarnation,
     },
-    /// Renames over `to`; what `to` stood for is doomed.
+    /// Renames over `to`, which keeps its replicas; what `to` and its replicas stood for is doomed.
     MoveIndex {
         /// The source.
         from: IndexName,
         /// The destination.
         to: IndexName,
+        /// For each replica of the destination a reserved incarnation in the group of the source.
+        replicas: Vec<Moved>,
     },
     /// Reserves an incarnation, which is this command's task id, as the destination of a copy.
     BeginCopy {
@@ -88,6 +91,24 @@ pub enum MetaCommand {
     Dropped {
         /// The incarnation.
         incarnation: Incarnation,
+    },
+    /// Lets exactly these names be the replicas of an index, all or, if one cannot, none.
+    ///
+    /// The incarnations of names that are new are this command's task id and the numbers after it.
+    SetReplicas {
+        /// The primary.
+        name: IndexName,
+        /// The life of it that the caller saw.
+        incarnation: Incarnation,
+        /// All its replicas.
+        replicas: Vec<Wanted>,
+    },
+    /// The group of a primary has been told of its replicas.
+    Settled {
+        /// The primary.
+        incarnation: Incarnation,
+        /// The list it was told of.
+        revision: u64,
     },
     /// Adds a key or replaces the one with its value.
     PutKey {
@@ -188,12 +209,15 @@ fn cut(command: IndexCommand) -> Vec<IndexCommand> {
         IndexCommand::SaveDocuments { index, kind, documents, replace } => {
             cut_documents(index, kind, documents, replace)
         }
+        IndexCommand::Forward { command } => {
+            let forward = |part| IndexCommand::Forward { command: Box::new(part) };
+            cut(*command).into_iter().map(forward).collect()
+        }
         whole @ (IndexCommand::Settings { .. }
         | IndexCommand::DeleteDocument { .. }
         | IndexCommand::Copy { .. }
-        | IndexCommand::Drop { .. }) => {
-            vec![whole]
-        }
+        | IndexCommand::Drop { .. }
+        | IndexCommand::Replicas { .. }) => vec![whole],
     }
 }
 
@@ -289,11 +313,15 @@ fn command_bytes(command: &IndexCommand) -> usize {
     match command {
         IndexCommand::Records { index: _, ops } => ops.iter().map(op_bytes).sum(),
         IndexCommand::Settings { index: _, changes, replace: _ } => changes.len(),
+        IndexCommand::Forward { command } => command_bytes(command),
         IndexCommand::Sequence { commands } => commands.iter().map(command_bytes).sum(),
         IndexCommand::SaveDocuments { index: _, kind: _, documents, replace: _ } => {
             documents.iter().map(raw_bytes).sum()
         }
         IndexCommand::DeleteDocument { index: _, kind: _, object_id } => object_id.len(),
+        IndexCommand::Replicas { primary: _, revision: _, followers } => {
+            followers.len() * std::mem::size_of::<Follower>()
+        }
         IndexCommand::Copy { .. } | IndexCommand::Drop { .. } => 0,
     }
 }
@@ -301,6 +329,7 @@ fn command_bytes(command: &IndexCommand) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quorate_node::ops::ReplicaKind;
 
     fn put(id: &str, bytes: usize) -> RecordOp {
         RecordOp::Put { object_id: id.into(), record: vec![b'x'; bytes] }
@@ -324,7 +353,14 @@ mod tests {
             (meta(MetaCommand::SetAdminKey { admin_key: [9; 32] }), format!("00 02 {}", "09".repeat(32))),
             (meta(MetaCommand::CreateIndex { name: name(), group: GroupId(3) }), "00 03 0161 03".into()),
             (meta(MetaCommand::DeleteIndex { name: name(), incarnation: 4096 }), "00 04 0161 fb0010".into()),
-            (meta(MetaCommand::MoveIndex { from: name(), to: name() }), "00 05 0161 0161".into()),
+            (
+                meta(MetaCommand::MoveIndex {
+                    from: name(),
+                    to: name(),
+                    replicas: vec![Moved { name: name(), incarnation: 7 }],
+                }),
+                "00 05 0161 0161 01 0161 07".into(),
+            ),
             (meta(MetaCommand::BeginCopy { group: GroupId(2) }), "00 06 02".into()),
             (
                 meta(MetaCommand::PointIndex { name: name(), incarnation: 5, group: GroupId(2) }),
@@ -332,8 +368,20 @@ mod tests {
             ),
             (meta(MetaCommand::AbandonCopy { incarnation: 5 }), "00 08 05".into()),
             (meta(MetaCommand::Dropped { incarnation: 5 }), "00 09 05".into()),
-            (meta(MetaCommand::PutKey { key: vec![1] }), "00 0a 0101".into()),
-            (meta(MetaCommand::DeleteKey { value: "k".into() }), "00 0b 016b".into()),
+            (
+                meta(MetaCommand::SetReplicas {
+                    name: name(),
+                    incarnation: 5,
+                    replicas: vec![
+                        Wanted { name: name(), kind: ReplicaKind::Standard, prepared: None },
+                        Wanted { name: name(), kind: ReplicaKind::Virtual, prepared: Some(9) },
+                    ],
+                }),
+                "00 0a 0161 05 02 0161 00 00 0161 01 0109".into(),
+            ),
+            (meta(MetaCommand::Settled { incarnation: 5, revision: 7 }), "00 0b 05 07".into()),
+            (meta(MetaCommand::PutKey { key: vec![1] }), "00 0c 0101".into()),
+            (meta(MetaCommand::DeleteKey { value: "k".into() }), "00 0d 016b".into()),
             (
                 index(IndexCommand::Records {
                     index: 5,
@@ -373,6 +421,21 @@ mod tests {
                     object_id: "i".into(),
                 }),
                 "01 06 05 00 0169".into(),
+            ),
+            (
+                index(IndexCommand::Replicas {
+                    primary: 5,
+                    revision: 7,
+                    followers: vec![
+                        Follower { incarnation: 6, kind: ReplicaKind::Standard },
+                        Follower { incarnation: 8, kind: ReplicaKind::Virtual },
+                    ],
+                }),
+                "01 07 05 07 02  06 00  08 01".into(),
+            ),
+            (
+                index(IndexCommand::Forward { command: Box::new(IndexCommand::Drop { index: 5 }) }),
+                "01 08 03 05".into(),
             ),
         ];
         for (command, expected) in cases {

@@ -12,6 +12,7 @@ mod metrics;
 pub mod mint;
 mod operate;
 mod read;
+mod replicas;
 mod router;
 pub mod service;
 mod start;

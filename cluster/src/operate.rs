@@ -5,12 +5,13 @@ use crate::disk::Purpose;
 use crate::meta::{IndexRow, group_of};
 use crate::metrics;
 use crate::read::settings_now;
+use crate::replicas::{self, Prepared, announcement};
 use crate::router::{Accepted, Router, write_deadline};
 use crate::sweep::Sweeper;
 use crate::write::index_for_write;
 use quorate_model::{Error, GroupId, IndexName, Result, Settings};
 use quorate_node::Node;
-use quorate_node::ops::{Incarnation, IndexCommand};
+use quorate_node::ops::{Incarnation, IndexCommand, ReplicaKind};
 use serde_json::{Map, Value};
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,8 @@ const NOT_COPIED: [&str; 3] = ["replicas", "mode", "enableReRanking"];
 const SCOPE_SETTINGS: &str = "settings";
 /// How often the end of a copy is looked for.
 const VISIBLE_INTERVAL: Duration = Duration::from_millis(5);
+/// Tries to move while others change the links of the same names.
+const MOVE_ATTEMPTS: usize = 8;
 /// No index has this incarnation: the source of a copy that is missing.
 const MISSING: Incarnation = 0;
 
@@ -27,7 +30,19 @@ fn row_of(router: &Router, name: &IndexName) -> Option<IndexRow> {
     router.shared_meta().load().catalogue.get(name).cloned()
 }
 
-/// Renames `source` over `destination`, which keeps its replicas. A missing source is no error.
+/// Errors: `Forbidden` when `name` is a replica, which is only its primary's to replace or to move.
+fn check_independent(row: Option<&IndexRow>, name: &IndexName, operation: &str) -> Result<()> {
+    match row.and_then(IndexRow::primary) {
+        Some(primary) => Err(Error::forbidden(format!(
+            "cannot {operation} {name}: it is a replica of {}; unlink it from its primary first",
+            primary.name
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Renames `source` over `destination`, which keeps its replicas: they are filled with the new records. Those of the
+/// source stay linked, too. A missing source is no error.
 pub async fn move_index(
     router: &Router,
     node: &Node,
@@ -36,38 +51,45 @@ pub async fn move_index(
     destination: &IndexName,
 ) -> Result<Accepted> {
     let deadline = write_deadline();
-    if let Some(from) = row_of(router, source).filter(|_| source != destination) {
-        keep_replicas(router, node, &from, row_of(router, destination).as_ref(), deadline).await?;
+    for _ in 0..MOVE_ATTEMPTS {
+        let (from, to) = (row_of(router, source), row_of(router, destination));
+        check_independent(from.as_ref(), source, "move")?;
+        check_independent(to.as_ref(), destination, "move to")?;
+        let kept = to.as_ref().filter(|_| source != destination).map_or(&[][..], IndexRow::replicas);
+        let names: Vec<IndexName> = kept.iter().map(|link| link.name.clone()).collect();
+        let prepared = match &from {
+            Some(from) => replicas::prepare(router, node, from.group, &names, deadline).await?,
+            None => Prepared::default(),
+        };
+        let (from_name, to_name) = (source.clone(), destination.clone());
+        let command = MetaCommand::MoveIndex { from: from_name, to: to_name, replicas: prepared.moved() };
+        let mut accepted = router.propose_meta(command, Purpose::Add, deadline).await?;
+        let refused = source != destination
+            && from.as_ref().is_some_and(|from| {
+                row_of(router, source).is_some_and(|now| now.incarnation == from.incarnation)
+            });
+        replicas::abandon_unused(router, &prepared).await;
+        if refused {
+            continue;
+        }
+        let revision = accepted.task_id.log_index();
+        let moved = from.filter(|_| !names.is_empty());
+        let told = moved.and_then(|it| announcement(&router.meta(), it.incarnation, revision));
+        if let Some(told) = told {
+            accepted = router.propose_index(told.group, told.command, Purpose::Add, deadline).await?;
+        }
+        sweeper.wake();
+        metrics::accepted("move");
+        return Ok(accepted);
     }
-    let command = MetaCommand::MoveIndex { from: source.clone(), to: destination.clone() };
-    let accepted = router.propose_meta(command, Purpose::Add, deadline).await?;
-    sweeper.wake();
-    metrics::accepted("move");
-    Ok(accepted)
+    Err(Error::unavailable(format!("{destination} is being changed by others; try again")))
 }
 
-/// Gives the source of a move the `replicas` of its destination.
-async fn keep_replicas(
-    router: &Router,
-    node: &Node,
-    from: &IndexRow,
-    to: Option<&IndexRow>,
-    deadline: Instant,
-) -> Result<()> {
-    let theirs = match to {
-        Some(to) => settings_now(router, node, to, deadline).await?.document.get("replicas").cloned(),
-        None => None,
-    };
-    if settings_now(router, node, from, deadline).await?.document.get("replicas") == theirs.as_ref() {
-        return Ok(());
-    }
-    let changes = Map::from_iter([("replicas".to_owned(), theirs.unwrap_or(Value::Null))]);
-    let command = settings_command(from.incarnation, &changes, Replace::No);
-    let kept = router.propose_index(from.group, command, Purpose::Add, deadline).await?;
-    // in another group than the move: the task of the move says nothing about it
-    match router.group(from.group) {
-        Some(group) => group.wait_applied(kept.task_id.log_index(), deadline).await,
-        None => Ok(()),
+/// The index whose records a name shows: of a virtual replica its primary.
+fn with_records(router: &Router, row: IndexRow) -> IndexRow {
+    match row.primary() {
+        Some(link) if link.kind == ReplicaKind::Virtual => row_of(router, &link.name).unwrap_or(row),
+        Some(_) | None => row,
     }
 }
 
@@ -85,12 +107,12 @@ pub async fn copy_index(
         let nothing = IndexCommand::Records { index: row.incarnation, ops: vec![] };
         return router.propose_index(row.group, nothing, Purpose::Add, deadline).await;
     }
-    if let Some(row) = row_of(router, destination)
-        && !settings_now(router, node, &row, deadline).await?.index.replicas.is_empty()
-    {
+    let old = row_of(router, destination);
+    check_independent(old.as_ref(), destination, "copy to")?;
+    if old.is_some_and(|row| !row.replicas().is_empty()) {
         return Err(Error::invalid(format!("cannot copy to {destination}: it has replicas")));
     }
-    let (from, group) = match row_of(router, source) {
+    let (from, group) = match row_of(router, source).map(|row| with_records(router, row)) {
         Some(row) => (row.incarnation, row.group),
         None => (MISSING, group_of(destination, router.placement_groups())),
     };
@@ -109,6 +131,12 @@ pub async fn copy_index(
     }
     let point = MetaCommand::PointIndex { name: destination.clone(), incarnation: to, group };
     let accepted = router.propose_meta(point, Purpose::Add, deadline).await?;
+    let refused = router.shared_meta().load().reserved.contains_key(&to);
+    if refused {
+        router.propose_meta(MetaCommand::AbandonCopy { incarnation: to }, Purpose::Remove, deadline).await?;
+        sweeper.wake();
+        return Err(Error::invalid(format!("cannot copy to {destination}: it was linked to another index")));
+    }
     sweeper.wake();
     metrics::accepted("copy");
     Ok(accepted)

@@ -1,12 +1,15 @@
 //! The path of a read: the name is looked up in memory, the node's view of the index answers.
 
-use crate::meta::IndexRow;
+use crate::meta::{IndexRow, Link, Role};
 use crate::mint::rfc3339;
+use crate::replicas;
 use crate::router::{Router, within};
 use crate::service::{IndexInfo, ObjectRequest, ReadRights};
 use quorate_model::{Error, ErrorKind, Filter, IndexName, Result, Settings};
+use quorate_node::ops::ReplicaKind;
 use quorate_node::search::ObjectReader;
 use quorate_node::{IndexView, Node};
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -29,6 +32,32 @@ pub async fn settings_now(
 /// The settings of an index as applied here; the defaults before anything was written to it.
 pub fn applied_settings(node: &Node, row: &IndexRow) -> Arc<Settings> {
     node.index(row.incarnation).map_or_else(Arc::default, |index| index.settings.load_full())
+}
+
+/// The settings of `name` as a caller sees them: a virtual replica has its primary's where they shape the index, and the
+/// links are those of the catalogue. Errors: `NotFound`.
+pub fn shown_settings(router: &Router, node: &Node, name: &IndexName) -> Result<Arc<Settings>> {
+    let row = row(router, name)?;
+    let settings = applied_settings(node, &row);
+    match &row.role {
+        Role::Alone => Ok(settings),
+        Role::Primary(links) => {
+            let replicas: Vec<String> = links.iter().map(replicas::shown).collect();
+            let changes = Map::from_iter([("replicas".to_owned(), Value::from(replicas))]);
+            Ok(Arc::new(settings.merge(&changes)?))
+        }
+        Role::Replica(Link { name: primary, kind }) => {
+            let mut shown = match kind {
+                ReplicaKind::Standard => (*settings).clone(),
+                ReplicaKind::Virtual => {
+                    let of_primary = applied_settings(node, &self::row(router, primary)?);
+                    Settings::from_document(&of_primary.on_virtual(&settings.document))?
+                }
+            };
+            shown.index.primary = Some(primary.to_string());
+            Ok(Arc::new(shown))
+        }
+    }
 }
 
 /// What reads of the index that `name` stands for see now. Errors: `NotFound`.
@@ -131,7 +160,6 @@ fn index_info(node: &Node, name: IndexName, row: &IndexRow) -> Result<IndexInfo>
             Default::default()
         }
     };
-    let settings = applied_settings(node, row);
     Ok(IndexInfo {
         name,
         created_at: rfc3339(row.created_ms),
@@ -141,7 +169,8 @@ fn index_info(node: &Node, name: IndexName, row: &IndexRow) -> Result<IndexInfo>
         file_size: stats.file_bytes,
         last_build_time_s: stats.build_ms.div_ceil(1_000),
         pending_tasks: stats.pending,
-        primary: settings.index.primary.as_deref().and_then(|primary| IndexName::new(primary).ok()),
-        replicas: settings.index.replicas.clone(),
+        primary: row.primary().map(|link| link.name.clone()),
+        replicas: row.replicas().iter().map(replicas::shown).collect(),
+        is_virtual: row.primary().is_some_and(|link| link.kind == ReplicaKind::Virtual),
     })
 }

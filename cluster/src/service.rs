@@ -93,6 +93,8 @@ pub struct IndexInfo {
     pub pending_tasks: u64,
     pub primary: Option<IndexName>,
     pub replicas: Vec<String>,
+    /// Whether it is a virtual replica.
+    pub is_virtual: bool,
 }
 /// Whether this node can do its work, and why not.
 #[derive(Clone, Debug, Default)]
@@ -220,31 +222,26 @@ impl Service {
     }
     /// Changes settings: members of `changes` replace, `null` resets. Already validated by `Settings::merge`.
     ///
-    /// With `forward_to_replicas` the indices that `replicas` names get the same changes, but for `replicas` itself.
+    /// With `forward_to_replicas` its replicas get the same changes, but for `replicas` itself. Errors: `Invalid` when
+    /// `replicas` lists what cannot be one, `Forbidden` for what a virtual replica does not take (C§3.2).
     pub async fn set_settings(
         &self,
         index: &IndexName,
         changes: Map<String, Value>,
         forward_to_replicas: bool,
     ) -> Result<Receipt> {
-        let router = self.open_router()?;
-        let receipt = write::settings(router, index, &changes).await?;
-        if forward_to_replicas {
-            let row = read::row(router, index)?;
-            let deadline = crate::router::write_deadline();
-            let replicas = read::settings_now(router, &self.inner.node, &row, deadline).await?;
-            let mut forwarded = changes;
-            forwarded.remove("replicas");
-            for name in &replicas.index.replicas {
-                let Ok(name) = IndexName::new(name) else { continue };
-                if read::row(router, &name).is_ok() {
-                    write::settings(router, &name, &forwarded).await?;
-                }
-            }
-        }
-        Ok(receipt)
+        let reach = write::Reach::forwarded(forward_to_replicas);
+        let router = self.open_router()?.clone();
+        let (node, sweeper) = (self.inner.node.clone(), self.inner.sweeper.clone());
+        let index = index.clone();
+        // on its own: a caller that goes away must not leave replicas half linked
+        let work =
+            tokio::spawn(
+                async move { write::settings(&router, &node, &sweeper, &index, changes, reach).await },
+            );
+        work.await.map_err(|_| Error::internal("the change of settings ended unexpectedly"))?
     }
-    /// Removes an index; a missing one is no error.
+    /// Removes an index; a missing one is no error. Errors: `Forbidden` for a linked replica.
     pub async fn delete_index(&self, index: &IndexName) -> Result<Receipt> {
         let accepted = write::delete(self.open_router()?, &self.inner.sweeper, index).await?;
         Ok(write::receipt(accepted, vec![]))
@@ -276,10 +273,9 @@ impl Service {
         let accepted = work.await.map_err(|_| Error::internal("the operation ended unexpectedly"))??;
         Ok(write::receipt(accepted, vec![]))
     }
-    /// The settings of an index. Errors: `NotFound`.
+    /// The settings of an index, with its replicas or its primary. Errors: `NotFound`.
     pub async fn settings(&self, index: &IndexName) -> Result<Arc<Settings>> {
-        let row = read::row(self.open_router()?, index)?;
-        Ok(read::applied_settings(&self.inner.node, &row))
+        read::shown_settings(self.open_router()?, &self.inner.node, index)
     }
     /// The names of all indices, in order. Cost: memory only.
     pub fn index_names(&self) -> Result<Vec<IndexName>> {

@@ -1,9 +1,10 @@
-//! What is put in order in the background: files of indices that no name stands for, idle shards, gauges.
+//! What is put in order in the background: lists of replicas, files of indices that no name stands for, idle shards, gauges.
 
 use crate::apply::actor::Incarnations;
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
 use crate::metrics;
+use crate::replicas;
 use crate::router::{Router, write_deadline};
 use quorate_model::{GroupId, Result};
 use quorate_node::Node;
@@ -37,6 +38,9 @@ pub async fn run(router: Arc<Router>, node: Node, sweeper: Sweeper) {
         tracing::warn!(%error, "leftovers of the last process stay until the next start");
     }
     for round in 0_u64.. {
+        if let Err(error) = replicas::settle(&router).await {
+            tracing::debug!(%error, "lists of replicas wait");
+        }
         if let Err(error) = drop_doomed(&router).await {
             tracing::debug!(%error, "doomed indices wait");
         }

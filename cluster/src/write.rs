@@ -5,12 +5,14 @@ use crate::disk::Purpose;
 use crate::meta::{IndexRow, group_of};
 use crate::metrics;
 use crate::mint::{Mint, rfc3339};
+use crate::replicas;
 use crate::router::{Accepted, Router, write_deadline};
 use crate::service::{CallerOp, Receipt};
 use crate::sweep::Sweeper;
 use futures_util::future::try_join_all;
 use quorate_model::record::with_object_id;
 use quorate_model::{Error, IndexName, RecordOp, Result, TaskId};
+use quorate_node::Node;
 use quorate_node::ops::{Incarnation, IndexCommand};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -116,6 +118,7 @@ async fn carry_out(router: &Router, sweeper: &Sweeper, name: &IndexName, plan: P
     }
     let (deadline, purpose) = (write_deadline(), plan.purpose());
     let row = index_for_write(router, name, deadline).await?;
+    replicas::check_writable(&row, name)?;
     let accepted = router.propose_index(row.group, plan.command(row.incarnation), purpose, deadline).await?;
     metrics::accepted("records");
     Ok(accepted)
@@ -160,20 +163,82 @@ pub async fn many(
     Ok((tasks, object_ids, updated_at))
 }
 
-/// Changes the settings of one index.
-pub async fn settings(router: &Router, name: &IndexName, changes: &Map<String, Value>) -> Result<Receipt> {
+/// Which indices a change of settings, synonyms or rules is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// The index alone.
+    Index,
+    /// Its replicas as well.
+    Replicas,
+}
+
+impl Reach {
+    /// The reach that `forwardToReplicas` asks for.
+    pub fn forwarded(forward_to_replicas: bool) -> Reach {
+        if forward_to_replicas { Reach::Replicas } else { Reach::Index }
+    }
+    /// The command with this reach.
+    pub fn of(self, command: IndexCommand) -> IndexCommand {
+        match self {
+            Reach::Index => command,
+            Reach::Replicas => IndexCommand::Forward { command: Box::new(command) },
+        }
+    }
+}
+
+/// Changes the settings of one index, and which replicas it has.
+pub async fn settings(
+    router: &Router,
+    node: &Node,
+    sweeper: &Sweeper,
+    name: &IndexName,
+    mut changes: Map<String, Value>,
+    reach: Reach,
+) -> Result<Receipt> {
     let deadline = write_deadline();
+    let listed = replicas::listed(&changes)?;
+    let known = router.meta();
+    if let Some(wanted) = &listed {
+        replicas::check(&known, name, wanted)?;
+    }
+    if let Some(row) = known.catalogue.get(name) {
+        replicas::check_settings(row, &changes)?;
+    }
     let row = index_for_write(router, name, deadline).await?;
-    let changes = serde_json::to_vec(changes).expect("a JSON object always serialises");
-    let command = IndexCommand::Settings { index: row.incarnation, changes, replace: false };
-    let accepted = router.propose_index(row.group, command, Purpose::Add, deadline).await?;
+    changes.remove("replicas");
+    changes.remove("slaves");
+    let announced = match listed {
+        Some(wanted) if wanted != row.replicas() => {
+            Some(replicas::link(router, node, name, &wanted, deadline).await?)
+        }
+        Some(_) | None => None,
+    };
+    let (index, group) = match &announced {
+        Some(told) => (told.primary, told.group),
+        None => (row.incarnation, row.group),
+    };
+    let changes = serde_json::to_vec(&changes).expect("a JSON object always serialises");
+    let change = IndexCommand::Settings { index, changes, replace: false };
+    let command = match announced {
+        None => reach.of(change),
+        // new replicas take over what is set with them
+        Some(told) => {
+            IndexCommand::Sequence { commands: vec![change.clone(), told.command, reach.of(change)] }
+        }
+    };
+    let accepted = router.propose_index(group, command, Purpose::Add, deadline).await?;
+    sweeper.wake();
     metrics::accepted("settings");
     Ok(receipt(accepted, vec![]))
 }
 
-/// Removes an index; for a missing one there is a task all the same.
+/// Removes an index; for a missing one there is a task all the same. Errors: `Forbidden` for a linked replica.
 pub async fn delete(router: &Router, sweeper: &Sweeper, name: &IndexName) -> Result<Accepted> {
-    let incarnation = router.shared_meta().load().catalogue.get(name).map_or(0, |row| row.incarnation);
+    let row = router.shared_meta().load().catalogue.get(name).cloned();
+    if row.as_ref().is_some_and(|row| row.primary().is_some()) {
+        return Err(Error::forbidden("cannot delete a replica index; unlink it from its primary first"));
+    }
+    let incarnation = row.map_or(0, |row| row.incarnation);
     let delete = MetaCommand::DeleteIndex { name: name.clone(), incarnation };
     let accepted = router.propose_meta(delete, Purpose::Remove, write_deadline()).await?;
     sweeper.wake();

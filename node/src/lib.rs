@@ -18,5 +18,5 @@ pub use error::{Error, Result};
 pub use index::{IndexState, IndexStats, IndexView};
 pub use machine::{LogPosition, PlacementMachine};
 pub use node::{Node, NodeOptions, RebuildFigures};
-pub use ops::{Incarnation, IndexCommand, RawDocument};
+pub use ops::{Follower, Incarnation, IndexCommand, RawDocument, ReplicaKind};
 pub use search::{ReadRights, SearchPool};

@@ -4,7 +4,9 @@
 //! handed only to shards whose files have not: that is how a restart catches up.
 
 mod documents;
+mod links;
 
+use self::links::Links;
 use crate::error::{Error, Result};
 use crate::index::{IndexRow, IndexState};
 use crate::node::Shared;
@@ -38,6 +40,7 @@ pub struct PlacementMachine {
     /// Everything through here was in the small state when the machine was opened: replayed for shards only.
     replayed_until: u64,
     changes: Batch,
+    links: Links,
 }
 
 /// Bytes of an index row at most: a settings document is far below.
@@ -68,7 +71,9 @@ impl PlacementMachine {
             node.insert(state);
         }
         documents::load(&node, &tree)?;
+        let links = Links::load(&tree)?;
         Ok(PlacementMachine {
+            links,
             node,
             group,
             tree,
@@ -182,7 +187,21 @@ impl PlacementMachine {
                 if known.0 {
                     Ok(())
                 } else {
-                    self.drop_index(index)
+                    self.drop_index(at, index)
+                }
+            }
+            IndexCommand::Replicas { primary, revision, followers } => {
+                if known.0 {
+                    Ok(())
+                } else {
+                    self.replicas(at, primary, revision, &followers)
+                }
+            }
+            IndexCommand::Forward { command } => {
+                if known.0 {
+                    Ok(())
+                } else {
+                    self.forward(at, *command)
                 }
             }
             IndexCommand::Sequence { commands } => {
@@ -207,21 +226,12 @@ impl PlacementMachine {
             None if known.0 => return Ok(()),
             None => self.create(at, index),
         };
+        let followers = self.fed_with(index);
         if !known.0 {
-            state.updated_ms.store(at.time_ms, Ordering::Relaxed);
-            self.keep(&state);
+            self.written(at, std::slice::from_ref(&state));
+            self.written(at, &followers);
         }
-        if at.index <= state.durable_in_files()? {
-            return Ok(());
-        }
-        let durably = ops.iter().any(|op| matches!(op, RecordOp::DeleteBy { .. }));
-        self.with_writer(&state, |writer| {
-            if durably {
-                writer.apply_durably(at.index, at.term, ops)
-            } else {
-                writer.apply(at.index, at.term, ops)
-            }
-        })
+        self.feed(at, &state, &followers, ops)
     }
 
     fn settings(&mut self, at: LogPosition, index: Incarnation, changes: &[u8], replace: bool) -> Result<()> {
@@ -271,24 +281,16 @@ impl PlacementMachine {
         Ok(())
     }
 
-    fn drop_index(&mut self, index: Incarnation) -> Result<()> {
+    fn drop_index(&mut self, at: LogPosition, index: Incarnation) -> Result<()> {
+        self.unlink_dropped(at, index)?;
         self.changes.delete(rows::by_number(rows::STATE, index));
-        let Some(state) = self.node.remove(index) else {
-            return Ok(());
-        };
-        self.drop_documents(&state);
-        if let Some(writer) = state.writer.lock().take() {
-            writer.discard();
+        match self.node.remove(index) {
+            Some(state) => {
+                self.drop_documents(&state);
+                self.empty_folder(&state)
+            }
+            None => Ok(()),
         }
-        state.progress.abandon();
-        let folder = self.node.layout.index(index);
-        if folder.exists() {
-            self.node
-                .files
-                .remove_dir_all(&folder)
-                .map_err(|source| Error::Io { what: format!("removing {}", folder.display()), source })?;
-        }
-        Ok(())
     }
 
     fn create(&mut self, at: LogPosition, index: Incarnation) -> Arc<IndexState> {

@@ -17,6 +17,24 @@ pub struct RawDocument {
     pub document: Vec<u8>,
 }
 
+/// How a replica follows its primary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ReplicaKind {
+    /// It holds the primary's records, indexed with its own settings.
+    Standard,
+    /// It holds settings only; searches run on the primary's records.
+    Virtual,
+}
+
+/// An index that follows another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Follower {
+    /// The replica.
+    pub incarnation: Incarnation,
+    /// How it follows.
+    pub kind: ReplicaKind,
+}
+
 /// A command on one index. Variants are numbered by their order: append, never reorder (style §2.5).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum IndexCommand {
@@ -74,5 +92,21 @@ pub enum IndexCommand {
         kind: DocumentKind,
         /// Its id.
         object_id: String,
+    },
+    /// Lets exactly these indices follow `primary`: new ones are filled with its records as of this point of the log,
+    /// and every later record operation on it is carried out on them, too. Those left out go their own way.
+    Replicas {
+        /// The index that is followed.
+        primary: Incarnation,
+        /// Which list it is; one that is not newer than the list in force changes nothing.
+        revision: u64,
+        /// All that follow.
+        followers: Vec<Follower>,
+    },
+    /// Carries out a change of settings, synonyms or rules of an index also on all that follow it; virtual replicas take
+    /// the settings that they may have.
+    Forward {
+        /// What is done to the index.
+        command: Box<IndexCommand>,
     },
 }

@@ -36,6 +36,7 @@ fn row(info: &IndexInfo) -> IndexRow<'_> {
         pending_tasks: info.pending_tasks,
         primary: info.primary.as_ref().map(IndexName::as_str),
         replicas: &info.replicas,
+        is_virtual: info.is_virtual,
     }
 }
 

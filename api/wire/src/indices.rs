@@ -16,6 +16,7 @@ pub struct IndexRow<'a> {
     pub pending_tasks: u64,
     pub primary: Option<&'a str>,
     pub replicas: &'a [String],
+    pub is_virtual: bool,
 }
 
 /// Which part of the list was asked for: `None` = all of it.
@@ -66,6 +67,7 @@ fn row(out: &mut Vec<u8>, row: IndexRow<'_>) {
         pending_tasks,
         primary,
         replicas,
+        is_virtual,
     } = row;
     let mut object = Object::open(out);
     object
@@ -84,6 +86,9 @@ fn row(out: &mut Vec<u8>, row: IndexRow<'_>) {
     }
     if !replicas.is_empty() {
         object.strings("replicas", replicas.iter().map(String::as_str));
+    }
+    if is_virtual {
+        object.flag("virtual", true);
     }
     object.close();
 }
@@ -119,6 +124,7 @@ mod tests {
             pending_tasks: 5,
             primary: Some("p"),
             replicas: &[],
+            is_virtual: false,
         };
         let text = String::from_utf8(index_list_body([row], 1)).unwrap();
         assert_eq!(

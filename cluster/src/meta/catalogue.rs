@@ -1,13 +1,41 @@
 //! Which index a name stands for: an immutable map whose copies share what did not change.
 
 use quorate_model::{GroupId, IndexName};
-use quorate_node::ops::Incarnation;
+use quorate_node::ops::{Incarnation, ReplicaKind};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Buckets of the map. A change copies one of them and the list of all: some microseconds at 10^5 names.
 const BUCKETS: usize = 256;
+
+/// Another index's name in a row, and how the two are linked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// The name.
+    pub name: IndexName,
+    /// How the replica of the two follows.
+    pub kind: ReplicaKind,
+}
+
+/// Whether an index follows another one or is followed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Role {
+    /// Neither.
+    #[default]
+    Alone,
+    /// These follow it, at least one.
+    Primary(Vec<Link>),
+    /// It follows this one.
+    Replica(Link),
+}
+
+impl Role {
+    /// A primary of these replicas, if there are any.
+    pub fn primary_of(replicas: Vec<Link>) -> Role {
+        if replicas.is_empty() { Role::Alone } else { Role::Primary(replicas) }
+    }
+}
 
 /// What the catalogue knows of an index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +46,25 @@ pub struct IndexRow {
     pub group: GroupId,
     /// Unix milliseconds.
     pub created_ms: u64,
+    /// Its replicas, or its primary.
+    pub role: Role,
+}
+
+impl IndexRow {
+    /// What follows it.
+    pub fn replicas(&self) -> &[Link] {
+        match &self.role {
+            Role::Primary(replicas) => replicas,
+            Role::Alone | Role::Replica(_) => &[],
+        }
+    }
+    /// What it follows.
+    pub fn primary(&self) -> Option<&Link> {
+        match &self.role {
+            Role::Replica(primary) => Some(primary),
+            Role::Alone | Role::Primary(_) => None,
+        }
+    }
 }
 
 type Bucket = FxHashMap<IndexName, IndexRow>;
@@ -110,7 +157,7 @@ mod tests {
     #[test]
     fn a_copy_keeps_what_it_had() {
         let name = |i: u64| IndexName::new(&format!("n{i}")).expect("valid");
-        let row = |incarnation| IndexRow { incarnation, group: GroupId(1), created_ms: 0 };
+        let row = |incarnation| IndexRow { incarnation, group: GroupId(1), created_ms: 0, role: Role::Alone };
         let mut now = Catalogue::default();
         for i in 0..500 {
             assert_eq!(now.put(name(i), row(i)), None);

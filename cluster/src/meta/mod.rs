@@ -3,9 +3,11 @@
 //! [`MetaState`] is the state machine of the meta group. It is cheap to clone: every request reads an immutable copy.
 
 mod catalogue;
+mod links;
 mod rows;
 
-pub use catalogue::{Catalogue, IndexRow, group_of};
+pub use catalogue::{Catalogue, IndexRow, Link, Role, group_of};
+pub use links::{Moved, Wanted};
 pub use rows::{RowChange, RowError};
 
 use crate::command::MetaCommand;
@@ -27,6 +29,8 @@ pub struct MetaState {
     pub reserved: Arc<BTreeMap<Incarnation, GroupId>>,
     /// Incarnations that no name stands for any more and that still hold files in their group.
     pub doomed: Arc<BTreeMap<Incarnation, GroupId>>,
+    /// Primaries whose group may not know their replicas yet, with the revision of the list.
+    pub unsettled: Arc<BTreeMap<Incarnation, u64>>,
 }
 
 /// What the first start fixed.
@@ -58,13 +62,17 @@ impl MetaState {
             MetaCommand::SetAdminKey { admin_key } => self.set_admin_key(admin_key),
             MetaCommand::CreateIndex { name, group } => self.create_index(at, name, group),
             MetaCommand::DeleteIndex { name, incarnation } => self.delete_index(&name, incarnation),
-            MetaCommand::MoveIndex { from, to } => self.move_index(&from, &to),
+            MetaCommand::MoveIndex { from, to, replicas } => self.move_index(at, &from, &to, &replicas),
             MetaCommand::BeginCopy { group } => self.begin_copy(at, group),
             MetaCommand::PointIndex { name, incarnation, group } => {
                 self.point_index(at, name, incarnation, group)
             }
             MetaCommand::AbandonCopy { incarnation } => self.abandon_copy(incarnation),
             MetaCommand::Dropped { incarnation } => self.dropped(incarnation),
+            MetaCommand::SetReplicas { name, incarnation, replicas } => {
+                self.set_replicas(at, &name, incarnation, &replicas)
+            }
+            MetaCommand::Settled { incarnation, revision } => self.settled(incarnation, revision),
             MetaCommand::PutKey { key } => self.put_key(&key),
             MetaCommand::DeleteKey { value } => self.delete_key(&value),
         }
@@ -93,7 +101,7 @@ impl MetaState {
             return vec![];
         }
         let incarnation = TaskId::new(GroupId::META, at.log_index).0;
-        let row = IndexRow { incarnation, group, created_ms: at.time_ms };
+        let row = IndexRow { incarnation, group, created_ms: at.time_ms, role: Role::Alone };
         let change = RowChange::index(&name, &row);
         self.catalogue.put(name, row);
         vec![change]
@@ -101,26 +109,15 @@ impl MetaState {
 
     fn delete_index(&mut self, name: &IndexName, incarnation: Incarnation) -> Vec<RowChange> {
         match self.catalogue.get(name) {
-            Some(row) if row.incarnation == incarnation => {
+            Some(row) if row.incarnation == incarnation && row.primary().is_none() => {
                 let row = row.clone();
                 self.catalogue.remove(name);
-                vec![RowChange::no_index(name), self.doom(row.incarnation, row.group)]
+                let mut changes = vec![RowChange::no_index(name), self.doom(row.incarnation, row.group)];
+                changes.extend(self.forget_links(&row));
+                changes
             }
             Some(_) | None => vec![],
         }
-    }
-
-    fn move_index(&mut self, from: &IndexName, to: &IndexName) -> Vec<RowChange> {
-        if from == to {
-            return vec![];
-        }
-        let Some(row) = self.catalogue.get(from).cloned() else { return vec![] };
-        let mut changes = vec![RowChange::no_index(from), RowChange::index(to, &row)];
-        self.catalogue.remove(from);
-        if let Some(old) = self.catalogue.put(to.clone(), row) {
-            changes.push(self.doom(old.incarnation, old.group));
-        }
-        changes
     }
 
     fn begin_copy(&mut self, at: At, group: GroupId) -> Vec<RowChange> {
@@ -136,11 +133,15 @@ impl MetaState {
         incarnation: Incarnation,
         group: GroupId,
     ) -> Vec<RowChange> {
+        let old = self.catalogue.get(&name);
+        if old.is_some_and(|old| old.role != Role::Alone) {
+            return vec![];
+        }
+        let created_ms = old.map_or(at.time_ms, |old| old.created_ms);
         if Arc::make_mut(&mut self.reserved).remove(&incarnation).is_none() {
             return vec![];
         }
-        let created_ms = self.catalogue.get(&name).map_or(at.time_ms, |old| old.created_ms);
-        let row = IndexRow { incarnation, group, created_ms };
+        let row = IndexRow { incarnation, group, created_ms, role: Role::Alone };
         let mut changes = vec![RowChange::not_reserved(incarnation), RowChange::index(&name, &row)];
         if let Some(old) = self.catalogue.put(name, row) {
             changes.push(self.doom(old.incarnation, old.group));

@@ -1,4 +1,5 @@
-//! How the meta state lies in its tree: one row for each index, key, reservation and doomed incarnation.
+//! How the meta state lies in its tree: one row for each index, key, reservation, doomed incarnation and list of replicas
+//! that is not settled.
 
 use super::{Catalogue, IndexRow, Installation, MetaState};
 use quorate_model::{ApiKey, GroupId, IndexName};
@@ -10,6 +11,7 @@ use std::sync::Arc;
 /// First bytes of the row keys of the meta tree, beside those that the layout names.
 const RESERVED: u8 = b'r';
 const DOOMED: u8 = b'd';
+const UNSETTLED: u8 = b'u';
 /// Bytes of a row at most; far above a name of 256 characters or a key document.
 const ROW_BYTES_MAX: usize = 1 << 20;
 
@@ -63,6 +65,12 @@ impl RowChange {
     pub(super) fn not_doomed(incarnation: Incarnation) -> Self {
         Self::delete(DOOMED, &incarnation.to_be_bytes())
     }
+    pub(super) fn unsettled(incarnation: Incarnation, revision: u64) -> Self {
+        Self::put(UNSETTLED, &incarnation.to_be_bytes(), revision.to_be_bytes().to_vec())
+    }
+    pub(super) fn not_unsettled(incarnation: Incarnation) -> Self {
+        Self::delete(UNSETTLED, &incarnation.to_be_bytes())
+    }
 }
 
 /// A row that does not say what its key promises.
@@ -99,6 +107,7 @@ impl MetaState {
             }
             RESERVED => drop(Arc::make_mut(&mut self.reserved).insert(number(rest)?, group(value)?)),
             DOOMED => drop(Arc::make_mut(&mut self.doomed).insert(number(rest)?, group(value)?)),
+            UNSETTLED => drop(Arc::make_mut(&mut self.unsettled).insert(number(rest)?, number(value)?)),
             _ => return None,
         }
         Some(())

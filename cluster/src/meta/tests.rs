@@ -1,6 +1,7 @@
 //! Scripts on the meta state: one command a line, then what it left. After each the rows give the same state back.
 
 use super::*;
+use quorate_node::ops::ReplicaKind;
 use std::collections::BTreeMap;
 
 #[derive(Default)]
@@ -19,6 +20,16 @@ fn incarnation(log_index: &str) -> Incarnation {
 }
 fn group(text: &str) -> GroupId {
     GroupId(text.parse().expect("a group"))
+}
+/// `name`, `~name` for a virtual replica, `name:life` with a reserved incarnation.
+fn wanted(text: &str) -> Wanted {
+    let (text, prepared) = match text.split_once(':') {
+        Some((text, life)) => (text, Some(incarnation(life))),
+        None => (text, None),
+    };
+    let bare = text.trim_start_matches('~');
+    let kind = if bare == text { ReplicaKind::Standard } else { ReplicaKind::Virtual };
+    Wanted { name: name(bare), kind, prepared }
 }
 fn key_document(value: &str) -> Vec<u8> {
     format!(r#"{{"value":"{value}","createdAt":1,"acl":["search"]}}"#).into_bytes()
@@ -39,7 +50,21 @@ impl Machine {
             ["delete", index, life] => {
                 MetaCommand::DeleteIndex { name: name(index), incarnation: incarnation(life) }
             }
-            ["move", from, to] => MetaCommand::MoveIndex { from: name(from), to: name(to) },
+            ["move", from, to] => MetaCommand::MoveIndex { from: name(from), to: name(to), replicas: vec![] },
+            ["move", from, to, replica, life] => MetaCommand::MoveIndex {
+                from: name(from),
+                to: name(to),
+                replicas: vec![Moved { name: name(replica), incarnation: incarnation(life) }],
+            },
+            ["link", index, life, ref replicas @ ..] => MetaCommand::SetReplicas {
+                name: name(index),
+                incarnation: incarnation(life),
+                replicas: replicas.iter().map(|text| wanted(text)).collect(),
+            },
+            ["settled", life, revision] => MetaCommand::Settled {
+                incarnation: incarnation(life),
+                revision: revision.parse().expect("a log index"),
+            },
             ["begin", to] => MetaCommand::BeginCopy { group: group(to) },
             ["point", index, life, to] => MetaCommand::PointIndex {
                 name: name(index),
@@ -68,12 +93,26 @@ impl Machine {
     /// `name=life@group/created` of every index, then keys, `reserved` and `doomed` lives.
     fn show(&self) -> String {
         let life = |incarnation: &Incarnation| TaskId(*incarnation).log_index();
+        let mark = |link: &Link| match link.kind {
+            ReplicaKind::Standard => link.name.to_string(),
+            ReplicaKind::Virtual => format!("~{}", link.name),
+        };
         let mut shown: Vec<String> = self
             .state
             .catalogue
             .iter()
             .map(|(name, row)| {
-                format!("{name}={}@{}/{}", life(&row.incarnation), row.group, row.created_ms / 1_000)
+                let links = match &row.role {
+                    Role::Alone => String::new(),
+                    Role::Primary(replicas) => format!("[{}]", replicas.iter().map(mark).collect::<String>()),
+                    Role::Replica(primary) => format!("<{}", mark(primary)),
+                };
+                let ordinal = match row.incarnation & 0xfff {
+                    0 => String::new(),
+                    ordinal => format!("+{ordinal}"),
+                };
+                let (life, created) = (life(&row.incarnation), row.created_ms / 1_000);
+                format!("{name}={life}{ordinal}@{}/{created}{links}", row.group)
             })
             .collect();
         shown.sort();
@@ -83,6 +122,9 @@ impl Machine {
         shown.extend(self.state.keys.keys().map(|value| format!("key:{value}")));
         shown.extend(self.state.reserved.iter().map(|(it, group)| format!("reserved:{}@{group}", life(it))));
         shown.extend(self.state.doomed.iter().map(|(it, group)| format!("doomed:{}@{group}", life(it))));
+        shown.extend(
+            self.state.unsettled.iter().map(|(it, revision)| format!("tell:{}/{revision}", life(it))),
+        );
         shown.join(" ")
     }
 }
@@ -160,5 +202,58 @@ fn rows_that_are_not_ours_are_refused() {
     for key in [&b""[..], b"zunknown", b"rshort", b"iname"] {
         let error = MetaState::from_rows([(key.to_vec(), b"x".to_vec())]).expect_err("not a row");
         assert!(error.to_string().contains("cannot be read"), "{error}");
+    }
+}
+
+#[test]
+fn links_stand_in_both_rows_and_only_between_two() {
+    for (script, expected) in [
+        ("create a 3, link a 1 r ~v", "a=1@3/1[r~v] r=2@3/2<a v=2+1@3/2<~a tell:1/2"),
+        ("create a 3, link a 1 r, settled 1 2", "a=1@3/1[r] r=2@3/2<a"),
+        ("create a 3, link a 1 r, settled 1 1", "a=1@3/1[r] r=2@3/2<a tell:1/2"),
+        ("create a 3, link a 1 r, link a 1", "a=1@3/1 r=2@3/2 tell:1/3"),
+        ("create a 3, link a 1 r, link a 1 ~r s", "a=1@3/1[~rs] r=2@3/2<~a s=3+1@3/3<a tell:1/3"),
+        ("create a 3, link a 9 r", "a=1@3/1"),
+        ("create a 3, link a 1 a", "a=1@3/1"),
+        // a name that is taken needs a place in the group of the primary
+        ("create a 3, create r 4, link a 1 r", "a=1@3/1 r=2@4/2"),
+        ("create a 3, create r 4, link a 1 r:9", "a=1@3/1 r=2@4/2"),
+        ("create a 3, create r 4, begin 3, link a 1 r:3", "a=1@3/1[r] r=3@3/2<a doomed:2@4 tell:1/4"),
+        // no chains, one primary
+        (
+            "create a 3, link a 1 r, create b 3, begin 3, link b 3 r:4",
+            "a=1@3/1[r] b=3@3/3 r=2@3/2<a reserved:4@3 tell:1/2",
+        ),
+        (
+            "create a 3, link a 1 r, create b 3, begin 3, link b 3 a:4",
+            "a=1@3/1[r] b=3@3/3 r=2@3/2<a reserved:4@3 tell:1/2",
+        ),
+        ("create a 3, link a 1 r, link r 2 s", "a=1@3/1[r] r=2@3/2<a tell:1/2"),
+    ] {
+        check(script, expected);
+    }
+}
+
+#[test]
+fn links_outlive_moves_and_end_with_the_primary() {
+    for (script, expected) in [
+        ("create a 3, link a 1 r, delete r 2", "a=1@3/1[r] r=2@3/2<a tell:1/2"),
+        ("create a 3, link a 1 r ~v, delete a 1", "r=2@3/2 v=2+1@3/2 doomed:1@3"),
+        ("create a 3, link a 1 r, move a b", "b=1@3/1[r] r=2@3/2<b tell:1/2"),
+        ("create a 3, link a 1 r, move r b", "a=1@3/1[r] r=2@3/2<a tell:1/2"),
+        ("create a 3, link a 1 r, create t 5, move t r", "a=1@3/1[r] r=2@3/2<a t=3@5/3 tell:1/2"),
+        ("create a 3, link a 1 r, create t 5, move t a", "a=1@3/1[r] r=2@3/2<a t=3@5/3 tell:1/2"),
+        (
+            "create a 3, link a 1 r, create t 5, begin 5, move t a r 4",
+            "a=3@5/3[r] r=4@5/2<a doomed:1@3 doomed:2@3 tell:3/5",
+        ),
+        (
+            "create a 3, link a 1 r, create t 5, link t 3 s, begin 5, move t a r 5",
+            "a=3@5/3[sr] r=5@5/2<a s=4@5/4<a doomed:1@3 doomed:2@3 tell:3/6",
+        ),
+        ("create a 3, link a 1 r, begin 3, point r 3 3", "a=1@3/1[r] r=2@3/2<a reserved:3@3 tell:1/2"),
+        ("create a 3, link a 1 r, begin 3, point a 3 3", "a=1@3/1[r] r=2@3/2<a reserved:3@3 tell:1/2"),
+    ] {
+        check(script, expected);
     }
 }

@@ -55,26 +55,26 @@ async fn a_copy_overwrites_and_then_goes_its_own_way() {
     node.fill("b", &["3"]).await;
     node.copy("a", "b").await;
     node.copy("a", "new").await;
-    assert_eq!(node.list().await, "a:2 b:2 new:2");
+    assert_eq!(node.list().await, "a:2 b:2 new:2 r:2");
     assert_eq!(node.get("b", "3").await, None);
     assert_eq!(node.get("b", "1").await, Some(json!({"objectID": "1", "from": "a"})));
     assert_eq!(node.setting("b", "searchableAttributes").await, Some(json!(["title"])));
     assert_eq!(node.setting("b", "replicas").await, None);
     node.fill("b", &["4"]).await;
     node.fill("a", &["5", "6"]).await;
-    assert_eq!(node.list().await, "a:4 b:3 new:2");
+    assert_eq!(node.list().await, "a:4 b:3 new:2 r:4");
 
     node.copy("missing", "b").await;
-    assert_eq!(node.list().await, "a:4 b:0 new:2");
+    assert_eq!(node.list().await, "a:4 b:0 new:2 r:4");
     node.copy("a", "a").await;
-    assert_eq!(node.list().await, "a:4 b:0 new:2");
+    assert_eq!(node.list().await, "a:4 b:0 new:2 r:4");
     let copy = IndexOperation::Copy { scope: None };
     let refused = node.service.operate(&name("b"), &name("a"), copy).await.expect_err("it has replicas");
     assert!(refused.kind == ErrorKind::Invalid && refused.message.contains("replicas"), "{refused}");
     node.close().await;
 
     let node = Node::open(folder.path()).await;
-    assert_eq!(node.list().await, "a:4 b:0 new:2");
+    assert_eq!(node.list().await, "a:4 b:0 new:2 r:4");
     node.close().await;
 }
 
@@ -87,12 +87,12 @@ async fn a_copy_with_a_scope_leaves_records_alone() {
     node.fill("b", &["3"]).await;
     node.set("b", json!({"customRanking": ["desc(n)"], "replicas": ["s"]})).await;
     node.copy_settings("a", "b").await;
-    assert_eq!(node.list().await, "a:2 b:1");
+    assert_eq!(node.list().await, "a:2 b:1 r:2 s:1");
     assert_eq!(node.setting("b", "searchableAttributes").await, Some(json!(["title"])));
     assert_eq!(node.setting("b", "customRanking").await, None);
     assert_eq!(node.setting("b", "replicas").await, Some(json!(["s"])));
     node.copy_settings("missing", "new").await;
-    assert_eq!(node.list().await, "a:2 b:1 new:0");
+    assert_eq!(node.list().await, "a:2 b:1 new:0 r:2 s:1");
     node.close().await;
 }
 
@@ -104,18 +104,18 @@ async fn a_move_renames_over_the_destination_which_keeps_its_replicas() {
     node.fill("b", &["3"]).await;
     node.set("b", json!({"searchableAttributes": ["title"], "replicas": ["r"]})).await;
     node.rename("a", "b").await;
-    assert_eq!(node.list().await, "b:2");
+    assert_eq!(node.list().await, "b:2 r:2");
     assert_eq!(node.setting("b", "searchableAttributes").await, None);
     assert_eq!(node.setting("b", "replicas").await, Some(json!(["r"])));
     node.rename("missing", "b").await;
     node.rename("b", "b").await;
-    assert_eq!(node.list().await, "b:2");
+    assert_eq!(node.list().await, "b:2 r:2");
     node.rename("b", "c").await;
-    assert_eq!(node.list().await, "c:2");
-    assert_eq!(node.setting("c", "replicas").await, None);
+    assert_eq!(node.list().await, "c:2 r:2");
+    assert_eq!(node.setting("c", "replicas").await, Some(json!(["r"])));
     node.close().await;
     let node = Node::open(folder.path()).await;
-    assert_eq!(node.list().await, "c:2");
+    assert_eq!(node.list().await, "c:2 r:2");
     node.close().await;
 }
 

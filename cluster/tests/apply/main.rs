@@ -3,6 +3,7 @@
 mod accidents;
 mod harness;
 mod indices;
+mod replicas;
 mod start;
 mod tasks;
 mod writes;

@@ -106,3 +106,8 @@ pub const RULE_PARAMETER_BYTES_MAX: usize = 16 << 10;
 pub const RULE_USER_DATA_BYTES_MAX: usize = 1 << 10;
 /// Query edits, automatic filters of a kind, periods and tags of one rule.
 pub const RULE_LIST_ENTRIES_MAX: usize = 100;
+
+/// Replicas of one index.
+pub const REPLICAS_MAX: usize = 100;
+/// Virtual replicas of one index (C§20).
+pub const VIRTUAL_REPLICAS_MAX: usize = 20;

@@ -25,10 +25,13 @@ const OP_BYTES: usize = 64;
 /// How often a shard looks whether something is due, and tries again what failed.
 const UPKEEP: Duration = Duration::from_millis(500);
 
+/// Operations as they came out: those that select records by a query have become deletions of what they selected.
+type Resolved = Result<Arc<Vec<RecordOp>>>;
+
 /// Something to do, in log order.
 enum Work {
     /// Record operations of one command; with an asker they are made durable before it is answered.
-    Apply { at: WorkPosition, ops: Arc<Vec<RecordOp>>, bytes: usize, done: Option<Sender<Result<()>>> },
+    Apply { at: WorkPosition, ops: Arc<Vec<RecordOp>>, bytes: usize, done: Option<Sender<Resolved>> },
     /// Other settings.
     Reconfigure { at: WorkPosition, settings: Arc<Settings> },
     /// A durable commit, then the files are linked into another folder.
@@ -104,16 +107,22 @@ impl ShardHandle {
         ShardStatus { queued: self.queued.load(Ordering::Relaxed) }
     }
     /// Queues the operations of one command; waits while too many bytes are queued.
-    pub fn apply(&self, log_index: u64, term: u64, ops: Vec<RecordOp>) -> Result<()> {
+    pub fn apply(&self, log_index: u64, term: u64, ops: Arc<Vec<RecordOp>>) -> Result<()> {
         let bytes = ops_bytes(&ops);
         let at = self.position(log_index, term, bytes);
-        self.send(Work::Apply { at, ops: Arc::new(ops), bytes, done: None })
+        self.send(Work::Apply { at, ops, bytes, done: None })
     }
-    /// Carries out the operations of one command and makes them durable before it returns.
-    pub fn apply_durably(&self, log_index: u64, term: u64, ops: Vec<RecordOp>) -> Result<()> {
+    /// Carries out the operations of one command and makes them durable before it returns them as they came out: with
+    /// deletions in the place of what selects records by a query.
+    pub fn apply_durably(
+        &self,
+        log_index: u64,
+        term: u64,
+        ops: Arc<Vec<RecordOp>>,
+    ) -> Result<Arc<Vec<RecordOp>>> {
         let bytes = ops_bytes(&ops);
         let at = self.position(log_index, term, bytes);
-        self.ask(|done| Work::Apply { at, ops: Arc::new(ops), bytes, done: Some(done) })
+        self.ask(|done| Work::Apply { at, ops, bytes, done: Some(done) })
     }
     /// Queues a change of settings.
     pub fn reconfigure(&self, log_index: u64, term: u64, settings: Arc<Settings>) -> Result<()> {
@@ -153,7 +162,7 @@ impl ShardHandle {
         self.queued.fetch_add(1, Ordering::Relaxed);
         self.address.try_send(work).map_err(|_| Error::Stopped)
     }
-    fn ask(&self, work: impl FnOnce(Sender<Result<()>>) -> Work) -> Result<()> {
+    fn ask<T>(&self, work: impl FnOnce(Sender<Result<T>>) -> Work) -> Result<T> {
         let (done, answer) = bounded(1);
         self.send(work(done))?;
         answer.recv().map_err(|_| Error::Stopped)?
@@ -219,7 +228,10 @@ impl ShardActor {
                     return Some(Work::Apply { at, ops, bytes, done });
                 }
                 self.state.progress.dequeued(bytes);
-                done.map(|done| done.send(result));
+                if let Some(done) = done {
+                    let resolved = self.core().map(|core| core.resolved(&ops));
+                    let _asker_is_gone = done.send(resolved);
+                }
             }
             Work::Reconfigure { at, settings } => {
                 let result = self.core().and_then(|core| core.reconfigure(at, settings.clone()));

@@ -54,6 +54,8 @@ pub struct ShardCore {
     /// Commands since the last durable commit, to be carried out again when the writer has to be reopened.
     since_flush: Vec<(u64, Arc<Vec<RecordOp>>)>,
     since_flush_bytes: usize,
+    /// What the last command that selects records by a query came to.
+    resolved: Option<Arc<Vec<RecordOp>>>,
     unflushed_since: Option<Instant>,
     unpublished_since: Option<Instant>,
     /// When the last command was carried out.
@@ -79,6 +81,7 @@ impl ShardCore {
             settings,
             since_flush: Vec::new(),
             since_flush_bytes: 0,
+            resolved: None,
             unflushed_since: None,
             unpublished_since: None,
             last_work: None,
@@ -118,8 +121,20 @@ impl ShardCore {
         self.last_work = Some(now);
     }
 
+    /// The operations of the last command carried out, which were `ops`, with deletions in the place of what selects
+    /// records by a query.
+    pub fn resolved(&mut self, ops: &Arc<Vec<RecordOp>>) -> Arc<Vec<RecordOp>> {
+        self.resolved.take().unwrap_or_else(|| ops.clone())
+    }
+
     fn run(&mut self, ops: &[RecordOp]) -> Result<()> {
-        for op in ops {
+        let mut resolved: Option<Vec<RecordOp>> = None;
+        for (number, op) in ops.iter().enumerate() {
+            match (op, &mut resolved) {
+                (RecordOp::DeleteBy { .. }, None) => resolved = Some(ops[..number].to_vec()),
+                (RecordOp::DeleteBy { .. }, Some(_)) | (_, None) => {}
+                (other, Some(resolved)) => resolved.push(other.clone()),
+            }
             match op {
                 RecordOp::Put { object_id, record } => {
                     self.writer.put(object_id, Bytes::copy_from_slice(record)).map_err(|e| self.engine(e))?;
@@ -137,14 +152,20 @@ impl ShardCore {
                 RecordOp::Delete { object_id } => {
                     self.writer.delete(object_id);
                 }
-                RecordOp::DeleteBy { params } => self.delete_by(params)?,
+                RecordOp::DeleteBy { params } => {
+                    let deleted = self.delete_by(params)?;
+                    let ops = deleted.into_iter().map(|object_id| RecordOp::Delete { object_id });
+                    resolved.get_or_insert_default().extend(ops);
+                }
                 RecordOp::Clear => self.writer.clear(),
             }
         }
+        self.resolved = resolved.map(Arc::new);
         Ok(())
     }
 
-    fn delete_by(&mut self, params: &[u8]) -> Result<()> {
+    /// Deletes what a query selects and returns what that was.
+    fn delete_by(&mut self, params: &[u8]) -> Result<Vec<String>> {
         let parsed = serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(params)
             .map_err(|e| quorate_model::Error::invalid(e.to_string()))
             .and_then(|params| SearchParams::from_json(&params));
@@ -152,16 +173,17 @@ impl ShardCore {
         let matching = parsed.and_then(|params| quorate_engine::matching_ids(&view, &self.shown, &params));
         match matching {
             Ok(object_ids) => {
-                for object_id in object_ids {
-                    self.writer.delete(&object_id);
+                for object_id in &object_ids {
+                    self.writer.delete(object_id);
                 }
+                Ok(object_ids)
             }
             // it was checked before it was proposed; should it fail all the same, it fails on every node alike
             Err(error) => {
-                tracing::warn!(index = self.state.incarnation, %error, "a deleteByQuery had no effect")
+                tracing::warn!(index = self.state.incarnation, %error, "a deleteByQuery had no effect");
+                Ok(vec![])
             }
         }
-        Ok(())
     }
 
     /// Whether reads should be shown the operations now; `queue_is_empty` = no further command waits.

@@ -206,6 +206,8 @@ pub mod rows {
     pub const SETTINGS: u8 = b's';
     /// Placement group: state of an index, by incarnation.
     pub const STATE: u8 = b't';
+    /// Placement group: which indices follow one, by its incarnation.
+    pub const FOLLOWERS: u8 = b'f';
     /// Placement group: the log index after which a restart replays.
     pub const REPLAY: u8 = b'p';
     /// Placement group: a synonym or rule, by incarnation, kind and objectID.

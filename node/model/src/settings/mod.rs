@@ -4,6 +4,7 @@ mod change;
 mod effective;
 mod fingerprint;
 pub(crate) mod members;
+pub mod replica;
 pub mod table;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,175 @@
+//! How the catalogue keeps primaries and replicas in step: every link stands in both rows (C§3.2).
+
+use super::{At, IndexRow, Link, MetaState, Role, RowChange};
+use quorate_model::{GroupId, IndexName, TaskId};
+use quorate_node::ops::{Incarnation, ReplicaKind};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A replica as a list names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wanted {
+    /// Its name.
+    pub name: IndexName,
+    /// How it is to follow.
+    pub kind: ReplicaKind,
+    /// A reserved incarnation in the primary's group, with the settings of the index that has the name now.
+    pub prepared: Option<Incarnation>,
+}
+
+/// Where a replica of the destination of a move goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moved {
+    /// Its name.
+    pub name: IndexName,
+    /// A reserved incarnation in the group of the move's source, with the replica's settings.
+    pub incarnation: Incarnation,
+}
+
+impl MetaState {
+    /// Whether `name` can be what `wanted` says of it.
+    fn can_follow(&self, primary: &IndexName, wanted: &Wanted) -> bool {
+        let reserved = |incarnation| self.reserved.contains_key(&incarnation);
+        if wanted.name == *primary || wanted.prepared.is_some_and(|it| !reserved(it)) {
+            return false;
+        }
+        match self.catalogue.get(&wanted.name).map(|row| &row.role) {
+            None => true,
+            Some(Role::Alone) => wanted.prepared.is_some(),
+            Some(Role::Primary(_)) => false,
+            Some(Role::Replica(link)) => link.name == *primary,
+        }
+    }
+
+    pub(super) fn set_replicas(
+        &mut self,
+        at: At,
+        name: &IndexName,
+        incarnation: Incarnation,
+        wanted: &[Wanted],
+    ) -> Vec<RowChange> {
+        let Some(row) = self.catalogue.get(name).filter(|row| row.incarnation == incarnation).cloned() else {
+            return vec![];
+        };
+        if row.primary().is_some() || !wanted.iter().all(|wanted| self.can_follow(name, wanted)) {
+            return vec![];
+        }
+        let mut changes = vec![];
+        for gone in row.replicas() {
+            if !wanted.iter().any(|wanted| wanted.name == gone.name) {
+                changes.extend(self.change_role(&gone.name, Role::Alone));
+            }
+        }
+        for (wanted, ordinal) in wanted.iter().zip(0_u64..) {
+            let role = Role::Replica(Link { name: name.clone(), kind: wanted.kind });
+            let minted = TaskId::new(GroupId::META, at.log_index).0 + ordinal;
+            let follows = self.catalogue.get(&wanted.name).is_some_and(|row| row.primary().is_some());
+            changes.extend(match (follows, wanted.prepared) {
+                (true, _) => self.change_role(&wanted.name, role).into_iter().collect(),
+                (false, None) => self.put_replica(at, &wanted.name, minted, row.group, role),
+                (false, Some(prepared)) => self.put_replica(at, &wanted.name, prepared, row.group, role),
+            });
+        }
+        let links = wanted.iter().map(|wanted| Link { name: wanted.name.clone(), kind: wanted.kind });
+        changes.extend(self.change_role(name, Role::primary_of(links.collect())));
+        changes.push(self.unsettle(incarnation, at.log_index));
+        changes
+    }
+
+    pub(super) fn move_index(
+        &mut self,
+        at: At,
+        from: &IndexName,
+        to: &IndexName,
+        moved: &[Moved],
+    ) -> Vec<RowChange> {
+        if from == to {
+            return vec![];
+        }
+        let Some(row) = self.catalogue.get(from).cloned() else { return vec![] };
+        let old = self.catalogue.get(to).cloned();
+        let theirs = old.as_ref().map_or(&[][..], IndexRow::replicas);
+        let place_of = |link: &Link| moved.iter().find(|moved| moved.name == link.name);
+        let is_ready =
+            |link: &Link| place_of(link).is_some_and(|moved| self.reserved.contains_key(&moved.incarnation));
+        let follows = row.primary().or_else(|| old.as_ref().and_then(IndexRow::primary));
+        if follows.is_some() || !theirs.iter().all(is_ready) {
+            return vec![];
+        }
+        let mut changes = vec![RowChange::no_index(from)];
+        self.catalogue.remove(from);
+        for link in theirs {
+            let Some(moved) = place_of(link) else { continue };
+            let role = Role::Replica(Link { name: to.clone(), kind: link.kind });
+            changes.extend(self.put_replica(at, &link.name, moved.incarnation, row.group, role));
+        }
+        for link in row.replicas() {
+            let role = Role::Replica(Link { name: to.clone(), kind: link.kind });
+            changes.extend(self.change_role(&link.name, role));
+        }
+        let replicas: Vec<Link> = row.replicas().iter().chain(theirs).cloned().collect();
+        if !theirs.is_empty() {
+            changes.push(self.unsettle(row.incarnation, at.log_index));
+        }
+        let row = IndexRow { role: Role::primary_of(replicas), ..row };
+        changes.push(RowChange::index(to, &row));
+        self.catalogue.put(to.clone(), row);
+        if let Some(old) = old {
+            changes.push(self.doom(old.incarnation, old.group));
+            changes.extend(self.settle(old.incarnation));
+        }
+        changes
+    }
+
+    pub(super) fn settled(&mut self, incarnation: Incarnation, revision: u64) -> Vec<RowChange> {
+        if self.unsettled.get(&incarnation) == Some(&revision) {
+            return self.settle(incarnation).into_iter().collect();
+        }
+        vec![]
+    }
+
+    /// Takes what follows a removed index out of its service.
+    pub(super) fn forget_links(&mut self, removed: &IndexRow) -> Vec<RowChange> {
+        let mut changes: Vec<RowChange> = self.settle(removed.incarnation).into_iter().collect();
+        for link in removed.replicas() {
+            changes.extend(self.change_role(&link.name, Role::Alone));
+        }
+        changes
+    }
+
+    /// Lets a name stand for a new replica; what it stood for is doomed.
+    fn put_replica(
+        &mut self,
+        at: At,
+        name: &IndexName,
+        incarnation: Incarnation,
+        group: GroupId,
+        role: Role,
+    ) -> Vec<RowChange> {
+        let created_ms = self.catalogue.get(name).map_or(at.time_ms, |old| old.created_ms);
+        let row = IndexRow { incarnation, group, created_ms, role };
+        let mut changes = vec![RowChange::index(name, &row)];
+        if let Some(old) = self.catalogue.put(name.clone(), row) {
+            changes.push(self.doom(old.incarnation, old.group));
+        }
+        if Arc::make_mut(&mut self.reserved).remove(&incarnation).is_some() {
+            changes.push(RowChange::not_reserved(incarnation));
+        }
+        changes
+    }
+
+    fn change_role(&mut self, name: &IndexName, role: Role) -> Option<RowChange> {
+        let row = IndexRow { role, ..self.catalogue.get(name)?.clone() };
+        let change = RowChange::index(name, &row);
+        self.catalogue.put(name.clone(), row);
+        Some(change)
+    }
+    fn unsettle(&mut self, incarnation: Incarnation, revision: u64) -> RowChange {
+        Arc::make_mut(&mut self.unsettled).insert(incarnation, revision);
+        RowChange::unsettled(incarnation, revision)
+    }
+    fn settle(&mut self, incarnation: Incarnation) -> Option<RowChange> {
+        let removed = Arc::make_mut(&mut self.unsettled).remove(&incarnation);
+        removed.map(|_| RowChange::not_unsettled(incarnation))
+    }
+}

@@ -1,0 +1,253 @@
+//! How indices are linked as replicas (C§3.2): the catalogue first, then the group that feeds them.
+//!
+//! The catalogue is the home of a link: who may be written to, which name follows which. The group of the primary keeps
+//! its own list, because what an entry does must depend on nothing but the log. Between the two stands a note in the
+//! meta state, so that a crash heals: the sweep tells every group again what it may not have heard. A revision, the
+//! place of the list in the meta log, keeps an older list from replacing a newer one.
+
+use crate::command::MetaCommand;
+use crate::disk::Purpose;
+use crate::meta::{IndexRow, Link, MetaState, Moved, Wanted};
+use crate::read::settings_now;
+use crate::router::{Router, write_deadline};
+use quorate_model::settings::replica;
+use quorate_model::{DocumentKind, Error, GroupId, IndexName, Result, limits};
+use quorate_node::Node;
+use quorate_node::ops::{Follower, Incarnation, IndexCommand, ReplicaKind};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// Tries to link while others change the same names.
+const ATTEMPTS: usize = 8;
+
+/// The incarnations that are kept ready for names that will be replicas.
+#[derive(Debug, Default)]
+pub struct Prepared {
+    lives: BTreeMap<IndexName, Incarnation>,
+}
+
+/// What a primary's group has to be told of its replicas.
+#[derive(Debug)]
+pub struct Announcement {
+    /// The group.
+    pub group: GroupId,
+    /// The primary.
+    pub primary: Incarnation,
+    /// What it is told.
+    pub command: IndexCommand,
+}
+
+/// The names that a `replicas` setting lists; `None` when `changes` has none.
+pub fn listed(changes: &Map<String, Value>) -> Result<Option<Vec<Link>>> {
+    let Some(value) = changes.get("replicas").or_else(|| changes.get("slaves")) else { return Ok(None) };
+    let entries: Vec<&str> = match value {
+        Value::String(one) => vec![one],
+        Value::Array(list) => list.iter().filter_map(Value::as_str).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => vec![],
+    };
+    entries.into_iter().map(link_of).collect::<Result<_>>().map(Some)
+}
+
+fn link_of(entry: &str) -> Result<Link> {
+    let inside = entry.strip_prefix("virtual(").and_then(|rest| rest.strip_suffix(')'));
+    let kind = if inside.is_some() { ReplicaKind::Virtual } else { ReplicaKind::Standard };
+    Ok(Link { name: IndexName::new(inside.unwrap_or(entry))?, kind })
+}
+
+/// A link in the form of the setting.
+pub fn shown(link: &Link) -> String {
+    match link.kind {
+        ReplicaKind::Standard => link.name.to_string(),
+        ReplicaKind::Virtual => format!("virtual({})", link.name),
+    }
+}
+
+/// Checks that `wanted` may be the replicas of `name`. Errors: `Invalid` with the name that cannot be one.
+pub fn check(meta: &MetaState, name: &IndexName, wanted: &[Link]) -> Result<()> {
+    let row = meta.catalogue.get(name);
+    if let Some(primary) = row.and_then(IndexRow::primary)
+        && !wanted.is_empty()
+    {
+        let primary = &primary.name;
+        return Err(Error::invalid(format!("{name} is a replica of {primary}: it cannot have replicas")));
+    }
+    if wanted.len() > limits::REPLICAS_MAX {
+        return Err(Error::parameter("replicas", &format!("at most {} replicas", limits::REPLICAS_MAX)));
+    }
+    let virtual_ones = wanted.iter().filter(|link| link.kind == ReplicaKind::Virtual).count();
+    if virtual_ones > limits::VIRTUAL_REPLICAS_MAX {
+        let most = limits::VIRTUAL_REPLICAS_MAX;
+        return Err(Error::parameter("replicas", &format!("at most {most} virtual replicas")));
+    }
+    for (number, link) in wanted.iter().enumerate() {
+        let Link { name: replica, kind: _ } = link;
+        if replica == name {
+            return Err(Error::invalid(format!("{name} cannot be a replica of itself")));
+        }
+        if wanted[..number].iter().any(|earlier| earlier.name == *replica) {
+            return Err(Error::invalid(format!("replicas names {replica} more than once")));
+        }
+        let Some(row) = meta.catalogue.get(replica) else { continue };
+        if !row.replicas().is_empty() {
+            return Err(Error::invalid(format!("{replica} has replicas: it cannot be a replica of {name}")));
+        }
+        if let Some(other) = row.primary().filter(|primary| primary.name != *name) {
+            let other = &other.name;
+            return Err(Error::invalid(format!("{replica} is a replica of {other}: unlink it there first")));
+        }
+    }
+    Ok(())
+}
+
+/// Errors: `Forbidden` when the index is a replica, whose records come from its primary only.
+pub fn check_writable(row: &IndexRow, name: &IndexName) -> Result<()> {
+    match row.primary() {
+        Some(primary) => Err(Error::forbidden(format!(
+            "cannot write records to the replica index {name}; write them to its primary {}",
+            primary.name
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Errors: `Forbidden` with the names that a virtual replica does not take.
+pub fn check_settings(row: &IndexRow, changes: &Map<String, Value>) -> Result<()> {
+    if row.primary().is_none_or(|primary| primary.kind == ReplicaKind::Standard) {
+        return Ok(());
+    }
+    let forbidden = replica::forbidden_in_virtual(changes);
+    if forbidden.is_empty() {
+        return Ok(());
+    }
+    let names = forbidden.join(", ");
+    Err(Error::forbidden(format!("The following settings are forbidden in virtual replicas: {names}")))
+}
+
+/// Links `wanted` as the replicas of `name` and returns what its group has to be told.
+pub async fn link(
+    router: &Router,
+    node: &Node,
+    name: &IndexName,
+    wanted: &[Link],
+    deadline: Instant,
+) -> Result<Announcement> {
+    for _ in 0..ATTEMPTS {
+        let meta = router.meta();
+        check(&meta, name, wanted)?;
+        let row = meta.catalogue.get(name).cloned().ok_or_else(|| Error::no_index(name.as_str()))?;
+        let is_new = |link: &&Link| meta.catalogue.get(&link.name).is_some_and(|it| it.primary().is_none());
+        let converted: Vec<IndexName> = wanted.iter().filter(is_new).map(|link| link.name.clone()).collect();
+        let prepared = prepare(router, node, row.group, &converted, deadline).await?;
+        let replicas = wanted.iter().map(|link| Wanted {
+            name: link.name.clone(),
+            kind: link.kind,
+            prepared: prepared.lives.get(&link.name).copied(),
+        });
+        let set = MetaCommand::SetReplicas {
+            name: name.clone(),
+            incarnation: row.incarnation,
+            replicas: replicas.collect(),
+        };
+        let revision = router.propose_meta(set, Purpose::Add, deadline).await?.task_id.log_index();
+        let meta = router.meta();
+        abandon_unused(router, &prepared).await;
+        let is_linked = |now: &IndexRow| now.incarnation == row.incarnation && now.replicas() == wanted;
+        if meta.catalogue.get(name).is_some_and(is_linked) {
+            let told = announcement(&meta, row.incarnation, revision);
+            return told.ok_or_else(|| Error::no_index(name.as_str()));
+        }
+    }
+    Err(Error::unavailable(format!("the replicas of {name} are being changed by others; try again")))
+}
+
+/// Reserves an incarnation in `group` for each name, with the settings, synonyms and rules that the name has now.
+pub async fn prepare(
+    router: &Router,
+    node: &Node,
+    group: GroupId,
+    names: &[IndexName],
+    deadline: Instant,
+) -> Result<Prepared> {
+    let mut prepared = Prepared::default();
+    for name in names {
+        let row = router.shared_meta().load().catalogue.get(name).cloned();
+        let Some(row) = row else { continue };
+        if let Err(error) = prepare_one(router, node, group, name, &row, &mut prepared, deadline).await {
+            abandon_unused(router, &prepared).await;
+            return Err(error);
+        }
+    }
+    Ok(prepared)
+}
+
+async fn prepare_one(
+    router: &Router,
+    node: &Node,
+    group: GroupId,
+    name: &IndexName,
+    row: &IndexRow,
+    prepared: &mut Prepared,
+    deadline: Instant,
+) -> Result<()> {
+    let settings = settings_now(router, node, row, deadline).await?;
+    let begin = MetaCommand::BeginCopy { group };
+    let fresh = router.propose_meta(begin, Purpose::Add, deadline).await?.task_id.0;
+    prepared.lives.insert(name.clone(), fresh);
+    let changes = serde_json::to_vec(&settings.document).expect("a JSON object always serialises");
+    let mut commands = vec![IndexCommand::Settings { index: fresh, changes, replace: true }];
+    if let Some(state) = node.index(row.incarnation) {
+        let saved = state.documents.load_full();
+        commands.extend(DocumentKind::ALL.into_iter().filter(|kind| saved.count(*kind) > 0).map(|kind| {
+            let documents = saved.raw(kind);
+            IndexCommand::SaveDocuments { index: fresh, kind, documents, replace: true }
+        }));
+    }
+    let command = IndexCommand::Sequence { commands };
+    router.propose_index(group, command, Purpose::Add, deadline).await.map(drop)
+}
+
+/// Gives up what was prepared and is still only reserved.
+pub async fn abandon_unused(router: &Router, prepared: &Prepared) {
+    let unused = |it: &Incarnation| router.shared_meta().load().reserved.contains_key(it);
+    for incarnation in prepared.lives.values().copied().filter(unused).collect::<Vec<_>>() {
+        let abandon = MetaCommand::AbandonCopy { incarnation };
+        if let Err(error) = router.propose_meta(abandon, Purpose::Remove, write_deadline()).await {
+            tracing::warn!(%error, "an index that was prepared as a replica stays until the next start");
+        }
+    }
+}
+
+impl Prepared {
+    /// Where the replicas of a move's destination go on.
+    pub fn moved(&self) -> Vec<Moved> {
+        let moved =
+            |(name, fresh): (&IndexName, &Incarnation)| Moved { name: name.clone(), incarnation: *fresh };
+        self.lives.iter().map(moved).collect()
+    }
+}
+
+/// What the group of an index has to be told of its replicas at `revision`; `None` when it is gone.
+pub fn announcement(meta: &MetaState, primary: Incarnation, revision: u64) -> Option<Announcement> {
+    let (_, row) = meta.catalogue.iter().find(|(_, row)| row.incarnation == primary)?;
+    let follower = |link: &Link| {
+        let incarnation = meta.catalogue.get(&link.name)?.incarnation;
+        Some(Follower { incarnation, kind: link.kind })
+    };
+    let followers = row.replicas().iter().filter_map(follower).collect();
+    let command = IndexCommand::Replicas { primary, revision, followers };
+    Some(Announcement { group: row.group, primary, command })
+}
+
+/// Tells every group what it may not have heard yet.
+pub async fn settle(router: &Router) -> Result<()> {
+    let meta = router.meta();
+    for (&incarnation, &revision) in meta.unsettled.iter() {
+        if let Some(told) = announcement(&meta, incarnation, revision) {
+            router.propose_index(told.group, told.command, Purpose::Add, write_deadline()).await?;
+        }
+        let settled = MetaCommand::Settled { incarnation, revision };
+        router.propose_meta(settled, Purpose::Remove, write_deadline()).await?;
+    }
+    Ok(())
+}

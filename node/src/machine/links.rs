@@ -1,0 +1,323 @@
+//! Which indices of a group follow which, and how a write reaches those that follow (C§3.2).
+//!
+//! Cost: a write to an index that nothing follows looks into one ordered map; each standard replica shares the
+//! operations and indexes them on its own thread.
+//!
+//! A restart replays commands under the links of a later moment. That ends in the same state: a replica is linked to
+//! files that name the log position they contain, so it skips what came before it; and one that stops following is
+//! made durable first, so it needs none of the commands that it will no longer be handed.
+
+use super::{Known, LogPosition, PlacementMachine};
+use crate::error::{Error, Result};
+use crate::index::IndexState;
+use crate::ops::{Follower, Incarnation, IndexCommand, ReplicaKind};
+use quorate_model::settings::replica;
+use quorate_model::{RecordOp, Settings};
+use quorate_store::codec;
+use quorate_store::kv::{Batch, Tree};
+use quorate_store::layout::rows;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Bytes of a row at most; far above the replicas an index may have.
+const ROW_BYTES_MAX: usize = 1 << 20;
+
+/// One follower, as its row keeps it.
+type Linked = (Incarnation, ReplicaKind);
+
+/// Which indices of a group follow which.
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    /// By primary: the revision of its list, and the list.
+    lists: BTreeMap<Incarnation, (u64, Vec<Linked>)>,
+}
+
+impl Links {
+    /// The links as of the last checkpoint.
+    pub fn load(tree: &Tree) -> Result<Links> {
+        let mut lists = BTreeMap::new();
+        for (key, value) in tree.scan(&[rows::FOLLOWERS])? {
+            if let Some(primary) = rows::number(&key) {
+                lists.insert(primary, codec::decode(&value, ROW_BYTES_MAX)?);
+            }
+        }
+        Ok(Links { lists })
+    }
+    fn revision(&self, primary: Incarnation) -> u64 {
+        self.lists.get(&primary).map_or(0, |(revision, _)| *revision)
+    }
+    fn of(&self, primary: Incarnation) -> &[Linked] {
+        self.lists.get(&primary).map_or(&[], |(_, list)| list)
+    }
+    fn set(&mut self, primary: Incarnation, revision: u64, list: Vec<Linked>, changes: &mut Batch) {
+        changes.put(rows::by_number(rows::FOLLOWERS, primary), codec::encode(&(revision, &list)));
+        self.lists.insert(primary, (revision, list));
+    }
+    fn remove(&mut self, primary: Incarnation, changes: &mut Batch) {
+        if self.lists.remove(&primary).is_some() {
+            changes.delete(rows::by_number(rows::FOLLOWERS, primary));
+        }
+    }
+    fn primary_of(&self, follower: Incarnation) -> Option<Incarnation> {
+        let follows = |list: &[Linked]| list.iter().any(|(incarnation, _)| *incarnation == follower);
+        self.lists.iter().find(|(_, (_, list))| follows(list)).map(|(primary, _)| *primary)
+    }
+}
+
+impl PlacementMachine {
+    /// The indices with records of their own that follow `primary`.
+    pub(super) fn fed_with(&self, primary: Incarnation) -> Vec<Arc<IndexState>> {
+        let standard = self.links.of(primary).iter().filter(|(_, kind)| *kind == ReplicaKind::Standard);
+        standard.filter_map(|(incarnation, _)| self.node.index(*incarnation)).collect()
+    }
+
+    /// Hands operations to an index and to all that it feeds.
+    pub(super) fn feed(
+        &mut self,
+        at: LogPosition,
+        state: &Arc<IndexState>,
+        followers: &[Arc<IndexState>],
+        ops: Vec<RecordOp>,
+    ) -> Result<()> {
+        let ops = Arc::new(ops);
+        if ops.iter().any(|op| matches!(op, RecordOp::DeleteBy { .. })) {
+            return self.feed_durably(at, state, followers, ops);
+        }
+        for target in std::iter::once(state).chain(followers) {
+            if at.index > target.durable_in_files()? {
+                self.with_writer(target, |writer| writer.apply(at.index, at.term, ops.clone()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Self::feed`], for a batch whose outcome depends on the settings of its moment: it is durable before the small
+    /// state moves on, and replicas delete what the primary found by its own settings.
+    ///
+    /// After a crash between the two, what the primary found is not known any more: the replica is filled anew.
+    fn feed_durably(
+        &mut self,
+        at: LogPosition,
+        state: &Arc<IndexState>,
+        followers: &[Arc<IndexState>],
+        ops: Arc<Vec<RecordOp>>,
+    ) -> Result<()> {
+        if at.index > state.durable_in_files()? {
+            let found =
+                self.with_writer(state, |writer| writer.apply_durably(at.index, at.term, ops.clone()))?;
+            for follower in followers {
+                let found = found.clone();
+                self.with_writer(follower, |writer| writer.apply_durably(at.index, at.term, found))?;
+            }
+            return Ok(());
+        }
+        for follower in followers {
+            if at.index > follower.durable_in_files()? {
+                self.empty_folder(follower)?;
+                self.fill(at, state, follower.incarnation)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Carries out `Replicas`.
+    pub(super) fn replicas(
+        &mut self,
+        at: LogPosition,
+        primary: Incarnation,
+        revision: u64,
+        followers: &[Follower],
+    ) -> Result<()> {
+        let in_force = self.links.revision(primary);
+        if revision <= in_force {
+            return if revision == in_force { self.wait_for_followers(at, primary) } else { Ok(()) };
+        }
+        let state = self.node.index(primary).unwrap_or_else(|| self.create(at, primary));
+        let before = self.links.of(primary).to_vec();
+        for &(incarnation, kind) in &before {
+            if !followers.iter().any(|follower| follower.incarnation == incarnation) {
+                self.let_go(at, incarnation, kind)?;
+            }
+        }
+        for &Follower { incarnation, kind } in followers {
+            match (before.iter().find(|(known, _)| *known == incarnation), kind) {
+                (Some((_, now)), _) if *now == kind => {}
+                (_, ReplicaKind::Standard) => self.fill(at, &state, incarnation)?,
+                (_, ReplicaKind::Virtual) => self.hollow(at, &state, incarnation)?,
+            }
+        }
+        let list = followers.iter().map(|follower| (follower.incarnation, follower.kind)).collect();
+        self.links.set(primary, revision, list, &mut self.changes);
+        Ok(())
+    }
+
+    /// Lets the task of this command wait until what fills the replicas is visible.
+    fn wait_for_followers(&mut self, at: LogPosition, primary: Incarnation) -> Result<()> {
+        for follower in self.fed_with(primary).iter().filter(|follower| follower.has_files()) {
+            self.with_writer(follower, |writer| writer.apply(at.index, at.term, Arc::default()))?;
+        }
+        Ok(())
+    }
+
+    /// Makes an index a standard replica: it gets the primary's files, which are rebuilt for its own settings where those
+    /// ask for others. Until then reads see the primary's records in the primary's order.
+    fn fill(&mut self, at: LogPosition, primary: &Arc<IndexState>, incarnation: Incarnation) -> Result<()> {
+        let folder = self.node.layout.shard(incarnation, 0);
+        let settings = match self.node.index(incarnation) {
+            Some(known) => known.settings.load_full(),
+            None => Arc::new(Settings::from_document(&primary.settings.load().inherited())?),
+        };
+        // files that are there already were linked at this very command before a crash
+        if primary.has_files() && !folder.exists() {
+            self.with_writer(primary, |writer| writer.link_into(folder.clone()))?;
+        }
+        let state = self.renewed(at, primary.incarnation, incarnation, settings.clone());
+        if state.files_differ(&settings)? {
+            self.show(at, &state, settings)?;
+            self.keep(&state);
+        }
+        Ok(())
+    }
+
+    /// Makes an index a virtual replica: whatever records it has go.
+    fn hollow(&mut self, at: LogPosition, primary: &Arc<IndexState>, incarnation: Incarnation) -> Result<()> {
+        let document = match self.node.index(incarnation) {
+            Some(known) => {
+                self.empty_folder(&known)?;
+                known.settings.load().document.clone()
+            }
+            None => primary.settings.load().inherited(),
+        };
+        let settings = Settings::from_document(&replica::for_virtual(&document))?;
+        self.renewed(at, primary.incarnation, incarnation, Arc::new(settings));
+        Ok(())
+    }
+
+    /// Puts a new state in the place of an index, so that nothing of its earlier files is remembered; one that is all new
+    /// takes over the primary's synonyms and rules.
+    fn renewed(
+        &mut self,
+        at: LogPosition,
+        primary: Incarnation,
+        incarnation: Incarnation,
+        settings: Arc<Settings>,
+    ) -> Arc<IndexState> {
+        let before = self.node.index(incarnation);
+        let created_ms = before.as_ref().map_or(at.time_ms, |known| known.created_ms);
+        let folder = self.node.layout.shard(incarnation, 0);
+        let state =
+            Arc::new(IndexState::new(incarnation, self.group, folder, settings, created_ms, at.time_ms));
+        self.keep(&state);
+        match before {
+            Some(known) => state.documents.store(known.documents.load_full()),
+            None => self.copy_documents(primary, &state),
+        }
+        self.node.insert(state.clone());
+        state
+    }
+
+    /// Ends the writer of an index and removes its files.
+    pub(super) fn empty_folder(&self, state: &IndexState) -> Result<()> {
+        if let Some(writer) = state.writer.lock().take() {
+            writer.discard();
+        }
+        state.progress.abandon();
+        let folder = self.node.layout.index(state.incarnation);
+        if folder.exists() {
+            self.node
+                .files
+                .remove_dir_all(&folder)
+                .map_err(|source| Error::Io { what: format!("removing {}", folder.display()), source })?;
+        }
+        Ok(())
+    }
+
+    /// Ends that an index follows; a standard replica keeps its records.
+    fn let_go(&mut self, at: LogPosition, incarnation: Incarnation, kind: ReplicaKind) -> Result<()> {
+        match (kind, self.node.index(incarnation)) {
+            (ReplicaKind::Standard, Some(state)) if state.has_files() => {
+                let nothing = Arc::new(vec![]);
+                self.with_writer(&state, |writer| writer.apply_durably(at.index, at.term, nothing))?;
+            }
+            (ReplicaKind::Standard | ReplicaKind::Virtual, Some(_) | None) => {}
+        }
+        Ok(())
+    }
+
+    /// Ends every link of an index that is dropped.
+    pub(super) fn unlink_dropped(&mut self, at: LogPosition, index: Incarnation) -> Result<()> {
+        for (incarnation, kind) in self.links.of(index).to_vec() {
+            self.let_go(at, incarnation, kind)?;
+        }
+        self.links.remove(index, &mut self.changes);
+        if let Some(primary) = self.links.primary_of(index) {
+            let rest = self.links.of(primary).iter().filter(|(it, _)| *it != index).copied().collect();
+            self.links.set(primary, self.links.revision(primary), rest, &mut self.changes);
+        }
+        Ok(())
+    }
+
+    /// Carries out a command on an index and on all that follow it.
+    pub(super) fn forward(&mut self, at: LogPosition, command: IndexCommand) -> Result<()> {
+        let (index, for_virtual) = match &command {
+            IndexCommand::Settings { index, changes, replace } => {
+                let taken = replica::for_virtual(&super::parse_document(changes)?);
+                let changes = serde_json::to_vec(&taken).expect("a JSON object always serialises");
+                (*index, IndexCommand::Settings { index: *index, changes, replace: *replace })
+            }
+            IndexCommand::SaveDocuments { index, .. } | IndexCommand::DeleteDocument { index, .. } => {
+                (*index, command.clone())
+            }
+            // nothing else is ever forwarded
+            IndexCommand::Records { .. }
+            | IndexCommand::Copy { .. }
+            | IndexCommand::Drop { .. }
+            | IndexCommand::Sequence { .. }
+            | IndexCommand::Replicas { .. }
+            | IndexCommand::Forward { .. } => return Ok(()),
+        };
+        self.step(at, command.clone(), Known(false))?;
+        for (follower, kind) in self.links.of(index).to_vec() {
+            let theirs = match kind {
+                ReplicaKind::Standard => on(command.clone(), follower),
+                ReplicaKind::Virtual => on(for_virtual.clone(), follower),
+            };
+            match self.step(at, theirs, Known(false)) {
+                // a replica that cannot take it goes without, on every node alike
+                Err(error) if error.is_deterministic() => {
+                    tracing::debug!(follower, %error, "a replica did not take a change");
+                }
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes the time of a write on an index and on those it feeds.
+    pub(super) fn written(&mut self, at: LogPosition, states: &[Arc<IndexState>]) {
+        for state in states {
+            state.updated_ms.store(at.time_ms, Ordering::Relaxed);
+            self.keep(state);
+        }
+    }
+}
+
+/// A command that [`PlacementMachine::forward`] takes, for another index.
+fn on(command: IndexCommand, index: Incarnation) -> IndexCommand {
+    match command {
+        IndexCommand::Settings { changes, replace, .. } => IndexCommand::Settings { index, changes, replace },
+        IndexCommand::SaveDocuments { kind, documents, replace, .. } => {
+            IndexCommand::SaveDocuments { index, kind, documents, replace }
+        }
+        IndexCommand::DeleteDocument { kind, object_id, .. } => {
+            IndexCommand::DeleteDocument { index, kind, object_id }
+        }
+        other @ (IndexCommand::Records { .. }
+        | IndexCommand::Copy { .. }
+        | IndexCommand::Drop { .. }
+        | IndexCommand::Sequence { .. }
+        | IndexCommand::Replicas { .. }
+        | IndexCommand::Forward { .. }) => other,
+    }
+}
