@@ -91,19 +91,27 @@ impl<'a> Object<'a> {
 }
 
 /// Appends a JSON array; `write` appends one element.
-pub fn list<T>(
+pub fn list<T>(out: &mut Vec<u8>, items: impl IntoIterator<Item = T>, write: impl FnMut(&mut Vec<u8>, T)) {
+    enclosed(out, [b'[', b']'], items, write);
+}
+/// Appends a JSON object; `write` appends one `"name":value`.
+pub fn members<T>(out: &mut Vec<u8>, items: impl IntoIterator<Item = T>, write: impl FnMut(&mut Vec<u8>, T)) {
+    enclosed(out, [b'{', b'}'], items, write);
+}
+fn enclosed<T>(
     out: &mut Vec<u8>,
+    [open, close]: [u8; 2],
     items: impl IntoIterator<Item = T>,
     mut write: impl FnMut(&mut Vec<u8>, T),
 ) {
-    out.push(b'[');
+    out.push(open);
     for (at, item) in items.into_iter().enumerate() {
         if at > 0 {
             out.push(b',');
         }
         write(out, item);
     }
-    out.push(b']');
+    out.push(close);
 }
 
 #[cfg(test)]

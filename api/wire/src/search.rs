@@ -92,10 +92,10 @@ impl SearchBody<'_> {
     fn write_facets(&self, object: &mut Object<'_>, facets: &[FacetCounts]) {
         if self.keeps("facets") {
             let out = object.member("facets");
-            members(out, facets.iter().filter(|facet| !facet.values.is_empty()), |out, facet| {
+            json::members(out, facets.iter().filter(|facet| !facet.values.is_empty()), |out, facet| {
                 json::string(out, &facet.attribute);
                 out.push(b':');
-                members(out, &facet.values, |out, (value, count)| {
+                json::members(out, &facet.values, |out, (value, count)| {
                     json::string(out, value);
                     out.push(b':');
                     json::integer(out, *count);
@@ -104,11 +104,11 @@ impl SearchBody<'_> {
         }
         let with_stats = || facets.iter().filter_map(|facet| facet.stats.map(|stats| (facet, stats)));
         if self.keeps("facets_stats") && with_stats().next().is_some() {
-            members(object.member("facets_stats"), with_stats(), |out, (facet, stats)| {
+            json::members(object.member("facets_stats"), with_stats(), |out, (facet, stats)| {
                 json::string(out, &facet.attribute);
                 out.push(b':');
                 let values = [("min", stats.min), ("max", stats.max), ("avg", stats.avg), ("sum", stats.sum)];
-                members(out, values, |out, (name, value)| {
+                json::members(out, values, |out, (name, value)| {
                     json::string(out, name);
                     out.push(b':');
                     json::number(out, value);
@@ -227,18 +227,6 @@ impl FacetBody<'_> {
         object.integer("processingTimeMS", self.processing_time_ms);
         object.close();
     }
-}
-
-/// Appends an object; `write` appends one `"name":value`.
-fn members<T>(out: &mut Vec<u8>, items: impl IntoIterator<Item = T>, mut write: impl FnMut(&mut Vec<u8>, T)) {
-    out.push(b'{');
-    for (at, item) in items.into_iter().enumerate() {
-        if at > 0 {
-            out.push(b',');
-        }
-        write(out, item);
-    }
-    out.push(b'}');
 }
 
 #[cfg(test)]

@@ -42,6 +42,11 @@ impl Recorder {
 fn open(dir: &Path) -> RaftHost {
     RaftHost::open(RaftOptions::new(dir)).unwrap()
 }
+fn open_with_faults(dir: &Path) -> (Faults, RaftHost) {
+    let files = Faults::default();
+    let options = RaftOptions { files: Arc::new(files.clone()), ..RaftOptions::new(dir) };
+    (files, RaftHost::open(options).unwrap())
+}
 fn start(host: &RaftHost, group: u16, applied: u64) -> (GroupHandle, Recorder) {
     let recorder = Recorder::default();
     let options = GroupOptions { applied, voters: vec![1], self_id: 1, sink: Box::new(recorder.clone()) };
@@ -162,9 +167,7 @@ fn many_groups_share_syncs_and_idle_ones_cost_none() {
     const GROUPS: u16 = 17;
     const EACH: usize = 40;
     let dir = tempfile::tempdir().unwrap();
-    let files = Faults::default();
-    let host = RaftHost::open(RaftOptions { files: Arc::new(files.clone()), ..RaftOptions::new(dir.path()) })
-        .unwrap();
+    let (files, host) = open_with_faults(dir.path());
     let groups: Vec<_> = (0..GROUPS).map(|group| start(&host, group, 0)).collect();
     until("first entries", || groups.iter().all(|(_, recorder)| recorder.entries.lock().len() == 2));
     let before = host.log_syncs();
@@ -203,9 +206,7 @@ fn many_groups_share_syncs_and_idle_ones_cost_none() {
 #[test]
 fn a_full_disk_refuses_writes_and_goes_on_by_itself_when_there_is_space() {
     let dir = tempfile::tempdir().unwrap();
-    let files = Faults::default();
-    let options = RaftOptions { files: Arc::new(files.clone()), ..RaftOptions::new(dir.path()) };
-    let host = RaftHost::open(options).unwrap();
+    let (files, host) = open_with_faults(dir.path());
     let (group, recorder) = start(&host, 1, 0);
     let (other, _) = start(&host, 2, 0);
     run(group.propose(vec![text("before")], WITHIN)).unwrap();
@@ -269,9 +270,7 @@ fn a_failed_sync_ends_the_node_and_answers_nothing() {
 #[test]
 fn proposals_over_the_bound_are_refused_at_once() {
     let dir = tempfile::tempdir().unwrap();
-    let files = Faults::default();
-    let host = RaftHost::open(RaftOptions { files: Arc::new(files.clone()), ..RaftOptions::new(dir.path()) })
-        .unwrap();
+    let (files, host) = open_with_faults(dir.path());
     let (group, recorder) = start(&host, 1, 0);
     until("first entry", || recorder.entries.lock().len() == 2);
     files.hold_syncs();
@@ -307,9 +306,7 @@ async fn futures_poll_once<F: Future + Unpin>(mut future: F) -> Option<F::Output
 #[test]
 fn a_stopped_group_answers_what_waits() {
     let dir = tempfile::tempdir().unwrap();
-    let files = Faults::default();
-    let host = RaftHost::open(RaftOptions { files: Arc::new(files.clone()), ..RaftOptions::new(dir.path()) })
-        .unwrap();
+    let (files, host) = open_with_faults(dir.path());
     let (group, recorder) = start(&host, 1, 0);
     until("first entry", || recorder.entries.lock().len() == 2);
     files.hold_syncs();
@@ -328,9 +325,7 @@ fn a_stopped_group_answers_what_waits() {
 #[test]
 fn a_deadline_without_a_decision_says_so() {
     let dir = tempfile::tempdir().unwrap();
-    let files = Faults::default();
-    let host = RaftHost::open(RaftOptions { files: Arc::new(files.clone()), ..RaftOptions::new(dir.path()) })
-        .unwrap();
+    let (files, host) = open_with_faults(dir.path());
     let (group, recorder) = start(&host, 1, 0);
     until("first entry", || recorder.entries.lock().len() == 2);
     files.hold_syncs();
