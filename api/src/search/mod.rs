@@ -8,7 +8,8 @@ pub mod query;
 
 use crate::auth::Caller;
 use crate::call::Call;
-use quorate_model::params::{echo, echo_pairs};
+use quorate_model::params::{Forced, echo, echo_pairs};
+use quorate_model::settings::table::lookup;
 use quorate_model::{Filter, IndexName, Result, SearchParams, SearchResults, Settings};
 use quorate_wire::SearchBody;
 use serde_json::{Map, Value};
@@ -48,26 +49,33 @@ impl Asked {
     }
 }
 
-/// Adds the filters and the user a key forces; the other forced parameters are in `params` already (C§13.3).
+/// Adds the filters and the user a key forces; the other forced parameters are in `params` already (C§13.3). All of them
+/// are kept apart, too: rules do not override them.
 fn forced(caller: &Caller, mut params: SearchParams, header_token: Option<&str>) -> Result<SearchParams> {
     if params.user_token.is_none() {
         params.user_token = header_token.map(str::to_owned);
     }
+    if caller.restrictions().is_empty() {
+        return Ok(params);
+    }
+    let mut overrides = Map::new();
+    let mut forced = Forced { filter: forced_filter(caller)?, ..Forced::default() };
     for restrictions in caller.restrictions() {
-        let filter = restrictions.filter()?;
-        if !filter.is_empty() {
-            params.filter = params.filter.and(filter.clone());
-        }
         if params.user_token.is_none() {
             params.user_token.clone_from(&restrictions.user_token);
         }
-        let pages = |name: &str| restrictions.overrides.contains_key(name);
-        if pages("hitsPerPage") && !pages("length") && !pages("offset") {
-            // Otherwise offset and length, which win over hitsPerPage, would lift the cap.
-            params.offset = None;
-            params.length = None;
+        let own = &restrictions.overrides;
+        if own.contains_key("hitsPerPage") && !own.contains_key("length") && !own.contains_key("offset") {
+            // the cap of a parent key holds over pages that the derived key asks for
+            overrides.retain(|name, _| name != "length" && name != "offset");
         }
+        let known = own.iter().filter(|(name, _)| lookup(name).is_some_and(|row| row.place.in_query()));
+        overrides.extend(known.map(|(name, value)| (name.clone(), value.clone())));
     }
+    params.filter = params.filter.and(forced.filter.clone());
+    forced.params = SearchParams::from_json(&overrides)?;
+    params.forced = Some(Arc::new(forced));
+    params.keep_forced_pages();
     Ok(params)
 }
 

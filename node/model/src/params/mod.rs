@@ -3,15 +3,18 @@
 mod echo;
 pub(crate) mod lenient;
 pub(crate) mod members;
+mod overlay;
 mod parse;
 #[cfg(test)]
 mod tests;
 
 pub use echo::{echo, echo_pairs};
+pub use overlay::Forced;
 pub(crate) use parse::kept;
 
 use crate::filter::Filter;
 use serde_json::Value;
+use std::sync::Arc;
 
 /// `typoTolerance` (C§4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,4 +186,6 @@ pub struct SearchParams {
     pub cursor: Option<String>,
     /// Accepted parameters that act elsewhere or not at all (analytics, languages, personalisation …), as given.
     pub other: serde_json::Map<String, Value>,
+    /// What the caller's key forces; it is in the other members already, and put over what rules say.
+    pub forced: Option<Arc<Forced>>,
 }

@@ -1,0 +1,194 @@
+//! What do two sets of parameters say together, when one of them is stronger? Rules over requests, keys over rules
+//! (C§8.6).
+
+use super::SearchParams;
+use crate::filter::Filter;
+use serde_json::{Map, Value};
+
+/// What the caller's key forces: nothing overrides it (C§13.3).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Forced {
+    /// The parameters. Their `filter` is empty: it is [`Forced::filter`].
+    pub params: SearchParams,
+    /// What every record that the caller gets to see must pass. It is part of the request's filter, too.
+    pub filter: Filter,
+}
+
+impl SearchParams {
+    /// These parameters with what `stronger` gives: its members replace, its filters are added to these (C§10.4),
+    /// `renderingContent` is merged.
+    pub fn overridden_by(mut self, stronger: &SearchParams) -> SearchParams {
+        macro_rules! replaced {
+            ($($member:ident),* $(,)?) => {
+                // without `..`, so that a new member cannot be forgotten
+                let SearchParams { $($member,)* filter, optional_filter, rendering_content, other, forced } = stronger;
+                $(if $member.is_some() {
+                    self.$member.clone_from($member);
+                })*
+                self.filter = std::mem::take(&mut self.filter).and(filter.clone());
+                self.optional_filter = std::mem::take(&mut self.optional_filter).and(optional_filter.clone());
+                if let Some(content) = rendering_content {
+                    merge(self.rendering_content.get_or_insert_with(|| Value::Object(Map::new())), content);
+                }
+                self.other.extend(other.iter().map(|(name, value)| (name.clone(), value.clone())));
+                if forced.is_some() {
+                    self.forced.clone_from(forced);
+                }
+            };
+        }
+        replaced!(
+            attributes_to_retrieve,
+            restrict_searchable_attributes,
+            min_proximity,
+            attribute_criteria_computed_by_min_proximity,
+            relevancy_strictness,
+            sum_or_filters_scores,
+            facets,
+            max_values_per_facet,
+            sort_facet_values_by,
+            faceting_after_distinct,
+            max_facet_hits,
+            distinct,
+            page,
+            hits_per_page,
+            offset,
+            length,
+            typo_tolerance,
+            min_word_size_for_1_typo,
+            min_word_size_for_2_typos,
+            allow_typos_on_numeric_tokens,
+            disable_typo_tolerance_on_attributes,
+            decompound_query,
+            query_languages,
+            natural_languages,
+            ignore_plurals,
+            remove_stop_words,
+            query,
+            similar_query,
+            query_type,
+            remove_words_if_no_results,
+            advanced_syntax,
+            advanced_syntax_features,
+            optional_words,
+            exact_on_single_word_query,
+            alternatives_as_exact,
+            disable_exact_on_attributes,
+            synonyms,
+            enable_rules,
+            rule_contexts,
+            attributes_to_highlight,
+            attributes_to_snippet,
+            highlight_pre_tag,
+            highlight_post_tag,
+            snippet_ellipsis_text,
+            restrict_highlight_and_snippet_arrays,
+            replace_synonyms_in_highlight,
+            around_lat_lng,
+            around_radius,
+            minimum_around_radius,
+            around_precision,
+            inside_bounding_box,
+            inside_polygon,
+            get_ranking_info,
+            response_fields,
+            click_analytics,
+            user_token,
+            explain,
+            cursor,
+        );
+        self
+    }
+    /// These parameters with what the caller's key forces on top again.
+    pub fn under_key(self) -> SearchParams {
+        let Some(forced) = self.forced.clone() else { return self };
+        let mut params = self.overridden_by(&forced.params);
+        params.keep_forced_pages();
+        params
+    }
+    /// Where the key forces `hitsPerPage`, `offset` and `length`, which win over it, would lift the cap: they go.
+    pub fn keep_forced_pages(&mut self) {
+        let Some(forced) = self.forced.as_ref().map(|forced| &forced.params) else { return };
+        if forced.hits_per_page.is_some() && forced.length.is_none() && forced.offset.is_none() {
+            self.offset = None;
+            self.length = None;
+        }
+    }
+}
+
+/// Puts `stronger` over `value`: objects member by member, everything else as a whole.
+fn merge(value: &mut Value, stronger: &Value) {
+    match (value, stronger) {
+        (Value::Object(members), Value::Object(given)) => {
+            for (name, given) in given {
+                match members.get_mut(name) {
+                    Some(member) => merge(member, given),
+                    None => {
+                        members.insert(name.clone(), given.clone());
+                    }
+                }
+            }
+        }
+        (value, stronger) => *value = stronger.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::sync::Arc;
+
+    fn params(value: Value) -> SearchParams {
+        SearchParams::from_json(value.as_object().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn members_replace_and_filters_add_up() {
+        for (weaker, stronger, expected) in [
+            (
+                json!({"query": "a", "page": 1}),
+                json!({"page": 2, "distinct": 1}),
+                json!({"query": "a", "page": 2, "distinct": 1}),
+            ),
+            (json!({"filters": "a:1"}), json!({"filters": "b:2"}), json!({"filters": "a:1 AND b:2"})),
+            (
+                json!({"optionalFilters": ["a:1"]}),
+                json!({"optionalFilters": ["b:2"]}),
+                json!({"optionalFilters": ["a:1", "b:2"]}),
+            ),
+            (
+                json!({"renderingContent": {"a": {"x": 1, "y": 2}, "b": [1]}}),
+                json!({"renderingContent": {"a": {"x": 3}, "b": [2]}}),
+                json!({"renderingContent": {"a": {"x": 3, "y": 2}, "b": [2]}}),
+            ),
+            (
+                json!({"analytics": true, "analyticsTags": ["x"]}),
+                json!({"analytics": false}),
+                json!({"analytics": false, "analyticsTags": ["x"]}),
+            ),
+        ] {
+            let together = params(weaker.clone()).overridden_by(&params(stronger.clone()));
+            assert_eq!(together, params(expected), "{weaker} under {stronger}");
+        }
+    }
+
+    #[test]
+    fn every_parameter_of_the_table_replaces() {
+        for row in crate::settings::table::ROWS.iter().filter(|row| row.place.in_query()) {
+            let value = row.default_value();
+            if !value.is_null() {
+                let given = params(json!({ row.name: value }));
+                assert_eq!(SearchParams::default().overridden_by(&given), given, "{}", row.name);
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_key_forces_stays() {
+        let forced = Forced { params: params(json!({"hitsPerPage": 2})), filter: Filter::default() };
+        let asked = SearchParams { forced: Some(Arc::new(forced)), ..params(json!({"page": 1})) };
+        let ruled =
+            asked.overridden_by(&params(json!({"hitsPerPage": 50, "length": 9, "page": 3}))).under_key();
+        assert_eq!((ruled.hits_per_page, ruled.length, ruled.page), (Some(2), None, Some(3)));
+    }
+}
