@@ -7,8 +7,8 @@ use crate::progress::Progress;
 use crate::shard::ShardHandle;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
-use quorate_engine::Configuration;
 use quorate_engine::index::{Built, IndexError, RebuildCounts, ShardFigures, ShardView};
+use quorate_engine::{Configuration, RuleSet};
 use quorate_model::{GroupId, Settings};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -22,6 +22,21 @@ pub struct IndexView {
     pub configuration: Configuration,
     /// The shard's segments.
     pub shard: Arc<ShardView>,
+}
+
+/// The rules of an index in the form that queries use, and what they were made of.
+#[derive(Debug)]
+struct Compiled {
+    documents: Arc<Documents>,
+    settings: Arc<Settings>,
+    rules: Arc<RuleSet>,
+}
+impl Compiled {
+    fn is_of(&self, documents: &Documents, settings: &Arc<Settings>) -> bool {
+        Arc::ptr_eq(&self.documents.rules, &documents.rules)
+            && Arc::ptr_eq(&self.documents.synonyms, &documents.synonyms)
+            && Arc::ptr_eq(&self.settings, settings)
+    }
 }
 
 /// The durable row of an index in its group's small state.
@@ -82,6 +97,7 @@ pub struct IndexState {
     pub used: AtomicU64,
     view: ArcSwapOption<IndexView>,
     activation: Mutex<()>,
+    compiled: Mutex<Option<Compiled>>,
     durable: OnceLock<u64>,
     pub(crate) writer: Mutex<Option<ShardHandle>>,
 }
@@ -112,6 +128,7 @@ impl IndexState {
             used: AtomicU64::new(0),
             view: ArcSwapOption::empty(),
             activation: Mutex::new(()),
+            compiled: Mutex::new(None),
             durable: OnceLock::new(),
             writer: Mutex::new(None),
         }
@@ -189,9 +206,20 @@ impl IndexState {
             self.view.store(Some(Arc::new(IndexView { configuration, shard: view.shard.clone() })));
         }
     }
-    /// What is in force with these settings.
+    /// What is in force with these settings. Rules are compiled when they, the synonyms or the settings have changed.
     fn configuration(&self, settings: Arc<Settings>) -> Configuration {
-        Configuration { settings }
+        let documents = self.documents.load_full();
+        let mut compiled = self.compiled.lock();
+        let rules = match &*compiled {
+            Some(known) if known.is_of(&documents, &settings) => known.rules.clone(),
+            Some(_) | None => {
+                let (rules, synonyms) = (documents.rules.values(), documents.synonyms.values());
+                let rules = Arc::new(RuleSet::new(rules, synonyms, &settings));
+                *compiled = Some(Compiled { documents, settings: settings.clone(), rules: rules.clone() });
+                rules
+            }
+        };
+        Configuration { settings, rules }
     }
     /// Ends the shard's thread without keeping what is not durable: what a crash does. For tests of recovery.
     pub fn abandon_writer(&self) {

@@ -10,7 +10,7 @@ use quorate_model::{FacetHits, Filter, SearchParams, SearchResults, limits};
 use std::cell::OnceCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::oneshot;
 
 /// What the caller's key lets a read show.
@@ -130,6 +130,7 @@ impl SearchPool {
 fn search_limits(rights: ReadRights) -> SearchLimits {
     SearchLimits {
         deadline: Instant::now() + Duration::from_millis(limits::SEARCH_MS),
+        now_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         sees_unretrievable: rights.sees_unretrievable,
         max_hits_per_query: rights.max_hits_per_query,
     }

@@ -131,7 +131,6 @@ impl Presentation {
             cursor: place.cursor,
             response_fields: self.response_fields.as_deref(),
             rendering_content: rendering_content.as_deref().map(str::as_bytes),
-            user_data: None,
         };
         body.write(&mut out);
         out

@@ -3,8 +3,9 @@
 //! Hot path: one buffer, one pass; the hits are copied as the engine rendered them.
 
 use crate::json::{self, Object};
-use quorate_model::results::FacetCounts;
+use quorate_model::results::{FacetCounts, RuleResults};
 use quorate_model::{FacetHits, SearchResults};
+use serde_json::{Value, json};
 
 /// Everything a search response is made of.
 #[derive(Clone, Copy, Debug)]
@@ -27,8 +28,6 @@ pub struct SearchBody<'a> {
     pub response_fields: Option<&'a [String]>,
     /// `renderingContent` of settings or request as JSON; `None` = `{}`.
     pub rendering_content: Option<&'a [u8]>,
-    /// `userData` that rules collected, as a JSON array; `None` = absent.
-    pub user_data: Option<&'a [u8]>,
 }
 
 impl SearchBody<'_> {
@@ -69,7 +68,8 @@ impl SearchBody<'_> {
     }
 
     fn keeps(&self, name: &str) -> bool {
-        self.response_fields.is_none_or(|fields| fields.iter().any(|field| field == "*" || field == name))
+        let fields = self.results.rules.response_fields.as_deref().or(self.response_fields);
+        fields.is_none_or(|fields| fields.iter().any(|field| field == "*" || field == name))
     }
 
     fn write_page(&self, object: &mut Object<'_>) {
@@ -135,6 +135,9 @@ impl SearchBody<'_> {
             if let Some(typo) = results.exhaustive_typo {
                 inner.flag("typo", typo);
             }
+            if let Some(complete) = results.rules.complete {
+                inner.flag("rulesMatch", complete);
+            }
             if let Some(complete) = facets_complete {
                 inner.flag("facetsCount", results.exhaustive_nb_hits).flag("facetValues", complete);
             }
@@ -156,9 +159,7 @@ impl SearchBody<'_> {
         if let Some(query_id) = self.query_id.filter(|_| self.keeps("queryID")) {
             object.string("queryID", query_id);
         }
-        if let Some(user_data) = self.user_data.filter(|_| self.keeps("userData")) {
-            object.raw("userData", user_data);
-        }
+        self.write_rules(object);
         if let Some(message) = &results.message {
             object.string("message", message);
         }
@@ -166,10 +167,34 @@ impl SearchBody<'_> {
             object.string("cursor", cursor);
         }
         if self.keeps("renderingContent") {
-            object.raw("renderingContent", self.rendering_content.unwrap_or(b"{}"));
+            let ruled = results.rules.rendering_content.as_ref().map(Value::to_string);
+            let ruled = ruled.as_deref().map(str::as_bytes);
+            object.raw("renderingContent", ruled.or(self.rendering_content).unwrap_or(b"{}"));
         }
         if self.keeps("processingTimeMS") {
             object.integer("processingTimeMS", self.processing_time_ms);
+        }
+    }
+}
+
+impl SearchBody<'_> {
+    fn write_rules(&self, object: &mut Object<'_>) {
+        let RuleResults { applied, user_data, params, .. } = &self.results.rules;
+        if !user_data.is_empty() && self.keeps("userData") {
+            json::list(object.member("userData"), user_data, |out, value| {
+                out.extend_from_slice(value.to_string().as_bytes());
+            });
+        }
+        if !applied.is_empty() && self.keeps("appliedRules") {
+            json::list(object.member("appliedRules"), applied, |out, object_id| {
+                let mut rule = Object::open(out);
+                rule.string("objectID", object_id);
+                rule.close();
+            });
+        }
+        if let Some(params) = params.as_ref().filter(|_| self.keeps("explain")) {
+            let explained = json!({"params": {"rules": params}});
+            object.raw("explain", explained.to_string().as_bytes());
         }
     }
 }
@@ -234,7 +259,6 @@ mod tests {
     use super::*;
     use quorate_model::Hits;
     use quorate_model::results::FacetStats;
-    use serde_json::{Value, json};
 
     fn body(results: &SearchResults) -> SearchBody<'_> {
         SearchBody {
@@ -247,7 +271,6 @@ mod tests {
             cursor: None,
             response_fields: None,
             rendering_content: None,
-            user_data: None,
         }
     }
     fn written(body: SearchBody<'_>) -> (String, Value) {
@@ -291,6 +314,32 @@ mod tests {
         for absent in ["page", "nbPages", "hitsPerPage", "exhaustiveTypo"] {
             assert!(value.get(absent).is_none(), "{absent}");
         }
+    }
+
+    #[test]
+    fn what_rules_say_is_shown() {
+        let rules = RuleResults {
+            applied: vec!["r\"1".into(), "r2".into()],
+            user_data: vec![json!({"a": 1}), json!("b")],
+            rendering_content: Some(json!({"redirect": {"url": "u"}})),
+            response_fields: None,
+            complete: Some(false),
+            params: Some(json!({"query": "x"}).as_object().unwrap().clone()),
+        };
+        let results = SearchResults { rules, ..two_hits() };
+        let (_, value) = written(SearchBody { rendering_content: Some(b"{}"), ..body(&results) });
+        for (member, expected) in [
+            ("appliedRules", json!([{"objectID": "r\"1"}, {"objectID": "r2"}])),
+            ("userData", json!([{"a": 1}, "b"])),
+            ("renderingContent", json!({"redirect": {"url": "u"}})),
+            ("exhaustive", json!({"nbHits": true, "typo": true, "rulesMatch": false})),
+            ("explain", json!({"params": {"rules": {"query": "x"}}})),
+        ] {
+            assert_eq!(value[member], expected, "{member}");
+        }
+        let rules = RuleResults { response_fields: Some(vec!["nbHits".into()]), ..results.rules };
+        let results = SearchResults { rules, ..two_hits() };
+        assert_eq!(written(body(&results)).1, json!({"nbHits": 2}));
     }
 
     #[test]

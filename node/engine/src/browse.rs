@@ -12,6 +12,8 @@ use crate::query::plan::plan;
 use crate::query::words::words_of;
 use crate::query::{Plan, Word};
 use crate::response::hits::{Shown, render};
+use crate::rules;
+use crate::rules::promote::located;
 use crate::search::{SearchLimits, pairs};
 use quorate_model::limits::HITS_PER_PAGE_MAX;
 use quorate_model::params::{ForLanguages, QueryType, TypoTolerance};
@@ -67,7 +69,8 @@ pub fn browse(
     if more && let Some(last) = entries.last() {
         results.cursor = Some(view.segments()[last.segment].rank(last.doc).to_vec());
     }
-    let shown: Vec<Shown> = entries.into_iter().map(|entry| Shown { entry, sequence: None }).collect();
+    let shown: Vec<Shown> =
+        entries.into_iter().map(|entry| Shown { entry, sequence: None, promoted: false }).collect();
     let unranked = vec![vec![]; view.segments().len()];
     results.hits =
         render(view, settings, &params, limits, &analyzer, &plan, &prepared, &unranked, &shown, scratch);
@@ -156,9 +159,11 @@ pub fn search_facet(
             "Cannot search in `{facet}` attribute, you need to add `searchable({facet})` to attributesForFaceting."
         )));
     }
-    let params = settings.effective(request);
+    let rules::Ruled { params: request, effects } = rules::act(view, configuration, request, limits);
+    let params = settings.effective(&request);
     let analyzer = Analyzer::new(settings);
-    let (matched, cut) = matching_sets(view, settings, &params, &analyzer, limits.deadline, scratch)?;
+    let hidden = located(view, &effects.hidden);
+    let (matched, cut) = matching_sets(view, settings, &params, &analyzer, hidden, limits.deadline, scratch)?;
     let typed = Effective {
         advanced_syntax: false,
         optional_words: vec![],
@@ -185,11 +190,13 @@ fn matching_sets(
     settings: &Settings,
     params: &Effective,
     analyzer: &Analyzer,
+    hidden: Vec<(usize, u32)>,
     deadline: Instant,
     scratch: &mut Scratch,
 ) -> Result<(Vec<Vec<u64>>, bool)> {
     let words = words_of(analyzer, settings, params, &params.query);
-    let mut plan = Plan { wants_set: true, limit: 0, deep: true, ..plan(settings, params, words, deadline)? };
+    let plan = plan(settings, params, words, deadline)?;
+    let mut plan = Plan { wants_set: true, limit: 0, deep: true, hidden, ..plan };
     paths::lay(view, &mut plan);
     let fixed = plan.clone();
     let found = Prepared::new(view, settings, params, &fixed, scratch).run(&plan, TypoTolerance::On, scratch);
@@ -213,7 +220,7 @@ pub fn matching_ids(view: &ShardView, settings: &Settings, request: &SearchParam
     let deadline = Instant::now() + NO_DEADLINE;
     let mut scratch = Scratch::new();
     let analyzer = Analyzer::new(settings);
-    let (matched, _) = matching_sets(view, settings, &params, &analyzer, deadline, &mut scratch)?;
+    let (matched, _) = matching_sets(view, settings, &params, &analyzer, vec![], deadline, &mut scratch)?;
     let mut ids = vec![];
     for (segment, set) in pairs(view, &matched) {
         bits::each(set, |doc| {

@@ -1,5 +1,6 @@
 //! What does an index say about queries, beside its records?
 
+use crate::rules::RuleSet;
 use quorate_model::Settings;
 use std::sync::Arc;
 
@@ -8,4 +9,6 @@ use std::sync::Arc;
 pub struct Configuration {
     /// Settings in force (§2.5).
     pub settings: Arc<Settings>,
+    /// Its rules (§2.7), compiled with these settings.
+    pub rules: Arc<RuleSet>,
 }

@@ -11,10 +11,12 @@ pub mod page;
 pub mod query;
 pub mod ranking;
 pub mod response;
+pub mod rules;
 pub mod search;
 
 pub use browse::{browse, matching_ids, search_facet};
 pub use configuration::Configuration;
 pub use matching::scratch::Scratch;
 pub use response::render_record;
+pub use rules::RuleSet;
 pub use search::{SearchLimits, search};

@@ -7,6 +7,7 @@ use crate::analysis::Analyzer;
 use crate::configuration::Configuration;
 use crate::facet::{self, Listing, Matched};
 use crate::index::ShardView;
+use crate::matching::bits;
 use crate::matching::find::{Entry, Found, Prepared, sets_of};
 use crate::matching::paths;
 use crate::matching::scratch::Scratch;
@@ -16,6 +17,8 @@ use crate::query::words::words_of;
 use crate::query::{Plan, Word};
 use crate::ranking::distinct;
 use crate::response::hits::{Shown, render};
+use crate::rules;
+use crate::rules::promote::{Promotion, located};
 use quorate_model::limits::PAGINATION_LIMIT_MAX;
 use quorate_model::params::{RemoveWords, TypoTolerance};
 use quorate_model::results::FacetCounts;
@@ -28,6 +31,8 @@ use std::time::Instant;
 pub struct SearchLimits {
     /// When to stop and answer with what there is.
     pub deadline: Instant,
+    /// Unix seconds, for rules that act for a time.
+    pub now_s: u64,
     /// Whether unretrievable attributes are shown.
     pub sees_unretrievable: bool,
     /// Cap of the page length from the caller's key; 0 = none.
@@ -48,13 +53,16 @@ pub fn search(
     scratch: &mut Scratch,
 ) -> Result<SearchResults> {
     let settings: &Settings = &configuration.settings;
-    let params = settings.effective(request);
+    let rules::Ruled { params: request_after_rules, effects } =
+        rules::act(view, configuration, request, limits);
+    let params = settings.effective(&request_after_rules);
     let analyzer = Analyzer::new(settings);
     let words = words_of(&analyzer, settings, &params, &params.query);
     let mut plan = plan(settings, &params, words, limits.deadline)?;
     let page = Page::new(settings, &params, limits);
     let mut results = SearchResults { exhaustive_nb_hits: true, ..SearchResults::default() };
-    results.query = params.query.clone();
+    results.query = request.query.clone().unwrap_or_default();
+    results.rules = effects.results;
     if page.is_out_of_reach() {
         page.describe(0, &mut results);
         results.exhaustive_typo = (params.typo_tolerance != TypoTolerance::Off).then_some(true);
@@ -65,24 +73,33 @@ pub fn search(
     plan.wants_set = !facets.is_empty();
     plan.limit = needed(&page, &params, grouping.is_some());
     plan.budget = (plan.budget / view.segments().len().max(1) as u64).max(1);
+    plan.hidden = located(view, &effects.hidden);
     let geo_plan = plan.clone();
     paths::lay(view, &mut plan);
     let mut prepared = Prepared::new(view, settings, &params, &geo_plan, scratch);
+    let forced = request_after_rules.forced.as_deref();
+    let promotion = Promotion::new(view, settings, &effects.promoted, &prepared.contexts, forced);
+    plan.wants_set |= !promotion.is_empty();
+    plan.limit = plan.limit.saturating_add(promotion.len());
     let (mut found, removed) = find(&mut prepared, &mut plan, &params, page.length, scratch);
     let matched = std::mem::take(&mut found.matched);
     let mut after_distinct = None;
     let (shown, nb_hits) = match grouping {
+        None if promotion.is_empty() => (shown(page_of(&found.entries, &page), &promotion), found.count),
         None => {
-            let entries = page_of(&found.entries, &page);
-            (entries.iter().map(|&entry| Shown { entry, sequence: None }).collect(), found.count)
+            let entries = promotion.arrange(promotion.before(&found.entries), |entry| *entry);
+            (shown(page_of(&entries, &page), &promotion), found.count + promotion.beside(&matched))
         }
         Some((attribute, most)) => {
-            let groups = distinct::groups(view, &found.entries, attribute, most);
+            let groups = distinct::groups(view, &promotion.before(&found.entries), attribute, most);
             if faceting_after_distinct(settings, &params, &facets) {
                 let kept: Vec<Entry> = groups.iter().flat_map(|group| group.members.clone()).collect();
-                after_distinct = Some(sets_of(view, &kept));
+                let mut sets = sets_of(view, &kept);
+                sets.iter_mut().zip(&matched).for_each(|(set, matched)| bits::and(set, matched));
+                after_distinct = Some(sets);
             }
-            (grouped_page(&groups, &page), groups.len() as u64)
+            let groups = promotion.arrange(groups, |group| group.members[0]);
+            (grouped_page(&groups, &page, &promotion), groups.len() as u64)
         }
     };
     results.facets = (!params.facets.is_empty())
@@ -174,11 +191,16 @@ fn page_of<'a, T>(all: &'a [T], page: &Page) -> &'a [T] {
     let end = (page.end as usize).min(all.len());
     all.get(page.first as usize..end).unwrap_or_default()
 }
-fn grouped_page(groups: &[distinct::Group], page: &Page) -> Vec<Shown> {
+fn shown(entries: &[Entry], promotion: &Promotion) -> Vec<Shown> {
+    let shown = |&entry: &Entry| Shown { entry, sequence: None, promoted: promotion.contains(&entry) };
+    entries.iter().map(shown).collect()
+}
+fn grouped_page(groups: &[distinct::Group], page: &Page, promotion: &Promotion) -> Vec<Shown> {
     let mut shown = vec![];
     for group in page_of(groups, page) {
         for (number, &entry) in group.members.iter().enumerate() {
-            shown.push(Shown { entry, sequence: Some(number as u32) });
+            let promoted = promotion.contains(&entry);
+            shown.push(Shown { entry, sequence: Some(number as u32), promoted });
         }
     }
     shown

@@ -20,6 +20,7 @@ fn titles(titles: &[&str]) -> Vec<Value> {
 }
 fn ask(shard: &Shard, request: &Value) -> SearchResults {
     let limits = SearchLimits {
+        now_s: 0,
         deadline: Instant::now() + Duration::from_secs(60),
         sees_unretrievable: false,
         max_hits_per_query: 0,

@@ -1,5 +1,8 @@
 //! What a search found, before it becomes a response body (§2.2, C§8.7).
 
+use crate::ids::ObjectId;
+use serde_json::{Map, Value};
+
 /// Rendered hits: JSON objects one after another in one buffer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Hits {
@@ -50,6 +53,23 @@ pub struct FacetStats {
     pub sum: f64,
 }
 
+/// What rules add to an answer (C§8.7).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RuleResults {
+    /// Ids of the rules that applied, best first, when the request wants to see them.
+    pub applied: Vec<ObjectId>,
+    /// What they give as userData, best first.
+    pub user_data: Vec<Value>,
+    /// `renderingContent` of settings, request and rules together; `None` when no rule has any.
+    pub rendering_content: Option<Value>,
+    /// `responseFields`, when a rule gives them.
+    pub response_fields: Option<Vec<String>>,
+    /// Whether every rule was looked at; `None` when the index has no rules or they are off.
+    pub complete: Option<bool>,
+    /// The parameters that rules gave, when `explain` asks for them.
+    pub params: Option<Map<String, Value>>,
+}
+
 /// The result of one query on one index.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchResults {
@@ -81,6 +101,8 @@ pub struct SearchResults {
     pub around_lat_lng: Option<String>,
     /// Metres, when it was chosen automatically.
     pub automatic_radius: Option<u64>,
+    /// What rules add.
+    pub rules: RuleResults,
     /// Warning text.
     pub message: Option<String>,
     /// Position after the last hit of a browse; `None` at the end. Opaque bytes, made and read by the engine.

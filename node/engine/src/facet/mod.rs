@@ -1,4 +1,5 @@
 //! How many of the matching records have each value of a facet? (C§8.2)
+pub mod phrases;
 pub mod search;
 
 use crate::filter::is_declared;

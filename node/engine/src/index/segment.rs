@@ -8,6 +8,7 @@ use super::error::{IndexError, Result};
 use super::records::StoredRecords;
 use super::sections as s;
 use super::trie::{StoredTerms, Terms};
+use crate::facet::phrases::FacetPhrases;
 use crate::matching::expansions::Expansions;
 use rustc_hash::FxHashMap;
 use std::fmt;
@@ -116,6 +117,10 @@ impl Segment {
     pub(crate) fn expansions(&self) -> &Expansions {
         &self.file.expansions
     }
+    /// The values of facets by their words, as far as somebody asked.
+    pub(crate) fn facet_phrases(&self) -> &FacetPhrases {
+        &self.file.facet_phrases
+    }
     /// Number of terms.
     pub fn term_count(&self) -> u32 {
         self.file.term_count
@@ -207,6 +212,7 @@ pub(crate) struct SegmentFile {
     wide: FxHashMap<(u32, u32), Wide>,
     terms: StoredTerms,
     expansions: Expansions,
+    facet_phrases: FacetPhrases,
     records: StoredRecords,
     columns: StoredColumns,
 }
@@ -296,6 +302,7 @@ impl SegmentFile {
             wide,
             terms: stored_terms,
             expansions: Expansions::new(container.len()),
+            facet_phrases: FacetPhrases::default(),
             records: StoredRecords::open(&container, docs)?,
             columns: StoredColumns::open(&container, docs)?,
             container,

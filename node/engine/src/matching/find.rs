@@ -68,9 +68,13 @@ impl<'a> Prepared<'a> {
     ) -> Self {
         let summing = if params.sum_or_filters_scores { Summing::All } else { Summing::Highest };
         let mut prepared = Prepared { view, contexts: vec![], automatic_radius: None, is_late: false };
-        for segment in view.segments() {
+        for (number, segment) in view.segments().iter().enumerate() {
             prepared.contexts.push(SegmentContext {
-                allowed: allowed(segment, settings, &params.filter, plan, scratch),
+                allowed: without(
+                    allowed(segment, settings, &params.filter, plan, scratch),
+                    segment,
+                    plan.hidden.iter().filter(|(at, _)| *at == number).map(|&(_, doc)| doc),
+                ),
                 scores: Scores::new(
                     segment,
                     &settings.index,
@@ -227,17 +231,28 @@ fn allowed(
     if plan.excluded.is_empty() {
         return set;
     }
-    let mut set = set.unwrap_or_else(|| {
-        let mut all = vec![0; bits::words_for(segment.doc_count())];
-        bits::fill_all(&mut all, segment.doc_count());
-        all
-    });
+    let mut set = set.unwrap_or_else(|| all_of(segment));
     for phrase in &plan.excluded {
         let with = phrase_set(segment, phrase, scratch);
         bits::and_not(&mut set, &with);
         scratch.give(with);
     }
     Some(set)
+}
+/// The set without some documents; `None` = all.
+fn without(set: Option<Vec<u64>>, segment: &Segment, docs: impl Iterator<Item = u32>) -> Option<Vec<u64>> {
+    let mut docs = docs.peekable();
+    if docs.peek().is_none() {
+        return set;
+    }
+    let mut set = set.unwrap_or_else(|| all_of(segment));
+    docs.for_each(|doc| set[doc as usize >> 6] &= !(1 << (doc & 63)));
+    Some(set)
+}
+fn all_of(segment: &Segment) -> Vec<u64> {
+    let mut all = vec![0; bits::words_for(segment.doc_count())];
+    bits::fill_all(&mut all, segment.doc_count());
+    all
 }
 /// The documents that contain the words next to each other, in any attribute.
 fn phrase_set(segment: &Segment, words: &[Word], scratch: &mut Scratch) -> Vec<u64> {

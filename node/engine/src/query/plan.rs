@@ -22,6 +22,8 @@ pub struct Plan {
     pub paths: Vec<Path>,
     /// Words and phrases a record must not contain.
     pub excluded: Vec<Vec<Word>>,
+    /// Documents that are not shown, as segment and document.
+    pub hidden: Vec<(usize, u32)>,
     /// What positions mean.
     pub rules: PositionRules,
     /// How criteria compare.
@@ -67,6 +69,7 @@ pub fn plan(settings: &Settings, params: &Effective, words: Words, deadline: Ins
         paths: vec![Path::typed(words.wanted.len())],
         words: words.wanted,
         excluded: words.excluded,
+        hidden: vec![],
         limit: 0,
         wants_set: false,
         deep: false,

@@ -23,6 +23,8 @@ pub struct HitDetails {
     pub place: Option<(u32, u32, LatLng)>,
     /// Number within its group, with distinct.
     pub sequence: Option<u32>,
+    /// Whether a rule put it here.
+    pub promoted: bool,
 }
 /// Whether hits carry `_rankingInfo`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +95,9 @@ fn ranking_details(details: &HitDetails, words: usize, out: &mut Vec<u8>) {
             words - missing.min(words),
         ),
     );
+    if details.promoted {
+        out.extend_from_slice(b",\"promoted\":true");
+    }
     if let Some((metres, _, point)) = details.place {
         write_to(
             out,

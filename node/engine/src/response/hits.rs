@@ -27,6 +27,8 @@ pub struct Shown {
     pub entry: Entry,
     /// Its number within its group, with distinct.
     pub sequence: Option<u32>,
+    /// Whether a rule put it here.
+    pub promoted: bool,
 }
 /// Renders the hits of a page.
 #[allow(clippy::too_many_arguments)]
@@ -90,6 +92,7 @@ fn details(
             details.tuple.filters = context.scores.of(doc);
             details.user_score = doc;
             details.sequence = shown.sequence;
+            details.promoted = shown.promoted;
             details.place = plan.geo.centre.and_then(|centre| {
                 let (metres, point) = geo::nearest(segment.geo()?.points_of(doc), centre)?;
                 Some((metres, plan.geo.precision_at(metres), point))

@@ -70,6 +70,7 @@ fn engine_answer(shard: &Shard, query: &Query, thresholds: Thresholds) -> Search
     let params = SearchParams::from_json(&query.params).expect("the parameters are valid");
     let limits = SearchLimits {
         deadline: Instant::now() + Duration::from_secs(60),
+        now_s: 0,
         sees_unretrievable: false,
         max_hits_per_query: 0,
     };

@@ -33,7 +33,7 @@ impl Shard {
         }
         Shard {
             view: writer.publish().unwrap(),
-            configuration: Configuration { settings },
+            configuration: Configuration { settings, ..Configuration::default() },
             _writer: writer,
             _folder: folder,
         }

@@ -1,0 +1,210 @@
+//! What is searched instead of what was asked, and what happens to the results (C§10.3, C§10.4)?
+
+use super::asked::Asked;
+use super::edits::Rewrite;
+use super::matching::{Match, matches};
+use crate::analysis::Analyzer;
+use crate::configuration::Configuration;
+use crate::index::ShardView;
+use crate::search::SearchLimits;
+use quorate_model::filter::AnyOf;
+use quorate_model::limits::FILTERS_MAX;
+use quorate_model::results::RuleResults;
+use quorate_model::rule::AutomaticFilter;
+use quorate_model::{Atom, Filter, FilterAtom, ObjectId, Rule, SearchParams, Settings};
+use rustc_hash::FxHashSet;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::time::Instant;
+
+/// Records that all rules together promote; those of lower precedence beyond it are left out.
+const PROMOTED_MAX: usize = 1_000;
+/// Records that all rules together hide; likewise.
+const HIDDEN_MAX: usize = 1_000;
+
+/// A request after the rules.
+#[derive(Debug)]
+pub struct Ruled<'a> {
+    /// What is searched.
+    pub params: Cow<'a, SearchParams>,
+    /// What happens to the results.
+    pub effects: Effects,
+}
+/// What rules do to results.
+#[derive(Debug, Default)]
+pub struct Effects {
+    /// Records with a place, of better rules first; none of them is hidden, each is there once.
+    pub promoted: Vec<Promoted>,
+    /// Records that are not shown.
+    pub hidden: Vec<ObjectId>,
+    /// What the answer says.
+    pub results: RuleResults,
+}
+/// Records with a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Promoted {
+    /// The records; those that do not exist leave no gap.
+    pub object_ids: Vec<ObjectId>,
+    /// The place of the first, from zero, in the whole list; the others follow.
+    pub position: u64,
+    /// Whether it shows only when it passes the filters of the search.
+    pub filtered: bool,
+}
+
+/// Applies the rules of an index to a request.
+///
+/// Not for browsing and deletions, which know no rules. Cost: nothing where there are no rules.
+/// Source: C§8.6 step 3; C§10.
+pub fn act<'a>(
+    view: &ShardView,
+    configuration: &Configuration,
+    request: &'a SearchParams,
+    limits: &SearchLimits,
+) -> Ruled<'a> {
+    let mut ruled = Ruled { params: Cow::Borrowed(request), effects: Effects::default() };
+    let (set, settings) = (&*configuration.rules, &*configuration.settings);
+    let Some(analyzer) = &set.analyzer else { return ruled };
+    if !request.enable_rules.or(settings.params.enable_rules).unwrap_or(true) {
+        return ruled;
+    }
+    let asked = Asked::new(set, view, analyzer, settings, request);
+    // half of the time is for the search
+    let now = Instant::now();
+    let found = matches(&asked, limits.now_s, now + limits.deadline.saturating_duration_since(now) / 2);
+    let mut kept = Kept { complete: found.complete, ..Kept::default() };
+    for found in &found.all {
+        kept.add(&asked, analyzer, found);
+    }
+    if !kept.rules.is_empty() {
+        ruled.params = Cow::Owned(kept.params(&asked, settings, request));
+    }
+    ruled.effects = kept.effects(&ruled.params);
+    ruled
+}
+
+/// The rules that apply and do not conflict, best first, and what they do together.
+#[derive(Default)]
+struct Kept<'a> {
+    rules: Vec<&'a Rule>,
+    complete: bool,
+    rewrite: Rewrite,
+    filter: Filter,
+    optional_filter: Filter,
+    /// Filters of all kept rules.
+    filters: usize,
+    promoted: Vec<Promoted>,
+    promoted_ids: FxHashSet<&'a str>,
+    hidden: Vec<ObjectId>,
+}
+impl<'a> Kept<'a> {
+    fn add(&mut self, asked: &Asked<'a>, analyzer: &Analyzer, found: &Match) {
+        let rule: &'a Rule = &asked.set.rules[found.rule as usize];
+        let consequence = &rule.consequence;
+        let filter = automatic(asked, found, &consequence.automatic_facet_filters);
+        let optional = automatic(asked, found, &consequence.automatic_optional_facet_filters);
+        let own = [&filter, &optional, &consequence.params.filter, &consequence.params.optional_filter];
+        let filters = self.filters + own.into_iter().map(Filter::len).sum::<usize>();
+        if filters > FILTERS_MAX {
+            self.complete = false;
+            return;
+        }
+        if let Some(change) = &consequence.query
+            && self.rewrite.add(asked, analyzer, found, change).is_err()
+        {
+            return;
+        }
+        self.filters = filters;
+        self.filter = std::mem::take(&mut self.filter).and(filter);
+        self.optional_filter = std::mem::take(&mut self.optional_filter).and(optional);
+        for promotion in &consequence.promote {
+            let left = PROMOTED_MAX.saturating_sub(self.promoted_ids.len());
+            let ids = promotion.object_ids.iter().take(left);
+            self.promoted.push(Promoted {
+                object_ids: ids.filter(|&id| self.promoted_ids.insert(id)).cloned().collect(),
+                position: promotion.position,
+                filtered: consequence.filter_promotes,
+            });
+        }
+        let left = HIDDEN_MAX.saturating_sub(self.hidden.len());
+        self.hidden.extend(consequence.hide.iter().take(left).cloned());
+        self.rules.push(rule);
+    }
+    /// The request with what the rules say: over request and settings, under what the key forces.
+    fn params(&mut self, asked: &Asked<'_>, settings: &Settings, request: &SearchParams) -> SearchParams {
+        let mut params = request.clone();
+        if params.rendering_content.is_none() {
+            params.rendering_content.clone_from(&settings.params.rendering_content);
+        }
+        for rule in self.rules.iter().rev() {
+            params = params.overridden_by(&rule.consequence.params);
+        }
+        params.filter = params.filter.and(std::mem::take(&mut self.filter));
+        params.optional_filter = params.optional_filter.and(std::mem::take(&mut self.optional_filter));
+        if let Some(query) = std::mem::take(&mut self.rewrite).text(asked) {
+            params.query = Some(query);
+        }
+        params.under_key()
+    }
+    fn effects(self, params: &SearchParams) -> Effects {
+        let mut promoted = self.promoted;
+        for group in &mut promoted {
+            group.object_ids.retain(|object_id| !self.hidden.contains(object_id));
+        }
+        let consequences = || self.rules.iter().map(|rule| &rule.consequence);
+        let explained = params.explain.iter().flatten().any(|name| explains_rules(name));
+        let shows_applied = params.get_ranking_info == Some(true) || params.explain.is_some();
+        let content = consequences().any(|c| c.params.rendering_content.is_some());
+        let fields = consequences().any(|c| c.params.response_fields.is_some());
+        let results = RuleResults {
+            applied: match shows_applied {
+                true => self.rules.iter().map(|rule| rule.object_id.clone()).collect(),
+                false => vec![],
+            },
+            user_data: consequences().filter_map(|c| c.user_data.clone()).collect(),
+            rendering_content: params.rendering_content.clone().filter(|_| content),
+            response_fields: params.response_fields.clone().filter(|_| fields),
+            complete: Some(self.complete),
+            params: explained.then(|| given_params(&self.rules)),
+        };
+        Effects { promoted, hidden: self.hidden, results }
+    }
+}
+/// Whether a name of `explain` asks for the parameters that rules gave (C§8.9).
+fn explains_rules(name: &str) -> bool {
+    matches!(name, "*" | "params" | "params.*" | "params.rules")
+}
+/// The parameters as written in the rules; of several that give the same one the best shows.
+fn given_params(rules: &[&Rule]) -> Map<String, Value> {
+    let mut all = Map::new();
+    for rule in rules.iter().rev() {
+        let document: Value = serde_json::from_str(&rule.document).unwrap_or_default();
+        if let Some(Value::Object(params)) = document.pointer("/consequence/params") {
+            all.extend(params.clone());
+        }
+    }
+    all
+}
+/// The filters on what placeholders found: a group for each value, or one for all values of a disjunctive facet.
+fn automatic(asked: &Asked<'_>, found: &Match, automatic: &[AutomaticFilter]) -> Filter {
+    let mut filter = Filter::default();
+    for AutomaticFilter { facet, score, disjunctive, negative } in automatic {
+        let is_it = |captured: u16| *asked.set.facets[usize::from(captured)] == **facet;
+        let finds = found.captured.iter().filter(|(captured, _)| is_it(*captured)).map(|(_, find)| find);
+        let atom = |value: &String| FilterAtom {
+            atom: Atom::Facet { attribute: facet.clone(), value: value.clone() },
+            negated: *negative,
+            score: *score,
+        };
+        let values = finds.map(|find| find.values.iter().map(atom).collect::<Vec<_>>());
+        match (negative, disjunctive) {
+            // none of them: each excluded on its own
+            (true, _) => filter.all.extend(values.flatten().map(|atom| AnyOf { any: vec![atom] })),
+            (false, true) => {
+                let any: Vec<_> = values.flatten().collect();
+                filter.all.extend((!any.is_empty()).then_some(AnyOf { any }));
+            }
+            (false, false) => filter.all.extend(values.map(|any| AnyOf { any })),
+        }
+    }
+    filter
+}

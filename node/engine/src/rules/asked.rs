@@ -1,0 +1,188 @@
+//! What does a request look like to rules: its words, the facet values among them, its contexts and filters?
+
+use super::compile::{RuleSet, WordId, letters};
+use super::words::{PlacedWord, placed_words};
+use crate::analysis::Analyzer;
+use crate::facet::phrases::PHRASE_WORDS_MAX;
+use crate::index::{ShardView, fold};
+use crate::matching::typo::{Tolerance, typos_of};
+use quorate_model::params::TypoTolerance;
+use quorate_model::{Atom, SearchParams, Settings};
+use rustc_hash::FxHashSet;
+use std::cell::OnceCell;
+
+/// The context of queries that are spoken sentences (C§4.5 naturalLanguages).
+const NATURAL_LANGUAGE: &str = "natural_language";
+/// Values of a facet that the same words may stand for.
+const VALUES_MAX: usize = 10;
+
+/// A request as rules see it.
+pub(super) struct Asked<'a> {
+    pub set: &'a RuleSet,
+    view: &'a ShardView,
+    analyzer: &'a Analyzer,
+    /// The query.
+    pub query: &'a str,
+    /// Its words.
+    pub words: Vec<PlacedWord>,
+    /// What each of them is in patterns.
+    ids: Vec<WordIds>,
+    /// Its contexts.
+    pub contexts: Vec<&'a str>,
+    /// Attribute and folded value of every filter that is no exclusion.
+    pub filters: FxHashSet<(&'a str, String)>,
+    finds: Vec<OnceCell<Vec<Find>>>,
+}
+/// The words of patterns that one query word is.
+#[derive(Debug, Default)]
+struct WordIds {
+    equal: Option<WordId>,
+    misspelt: Vec<WordId>,
+}
+/// Values of a facet among the words of the query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Find {
+    /// First word.
+    pub first: usize,
+    /// How many words.
+    pub words: usize,
+    /// The values, as written in records; those that differ in their normalisation only.
+    pub values: Vec<String>,
+}
+
+impl<'a> Asked<'a> {
+    /// Reads a request. `analyzer` is the one that the rules were compiled with.
+    pub fn new(
+        set: &'a RuleSet,
+        view: &'a ShardView,
+        analyzer: &'a Analyzer,
+        settings: &'a Settings,
+        request: &'a SearchParams,
+    ) -> Asked<'a> {
+        let query = request.query.as_deref().unwrap_or_default();
+        let words = placed_words(analyzer, query);
+        let edits = Edits::new(settings, request);
+        let ids = words.iter().map(|word| WordIds {
+            equal: set.words.get(word.text.as_str()).copied(),
+            misspelt: misspelt(set, &edits, &word.text),
+        });
+        let mut contexts: Vec<&str> = request.rule_contexts.iter().flatten().map(String::as_str).collect();
+        if request.natural_languages.as_ref().is_some_and(|languages| !languages.is_empty()) {
+            contexts.push(NATURAL_LANGUAGE);
+        }
+        let atoms = request.filter.all.iter().flat_map(|group| &group.any).filter(|atom| !atom.negated);
+        let filters = atoms.filter_map(|atom| match &atom.atom {
+            Atom::Facet { attribute, value } => Some((attribute.as_str(), fold(value))),
+            Atom::Tag { value } => Some(("_tags", fold(value))),
+            Atom::Numeric { .. } | Atom::Range { .. } => None,
+        });
+        Asked {
+            ids: ids.collect(),
+            filters: filters.collect(),
+            finds: set.facets.iter().map(|_| OnceCell::new()).collect(),
+            set,
+            view,
+            analyzer,
+            query,
+            words,
+            contexts,
+        }
+    }
+    /// Whether the word at a place is one of the words.
+    pub fn is(&self, place: usize, words: &[WordId]) -> bool {
+        self.ids[place].equal.is_some_and(|id| words.contains(&id))
+    }
+    /// Whether the word at a place is `word` with typing errors.
+    pub fn is_misspelt(&self, place: usize, word: WordId) -> bool {
+        self.ids[place].misspelt.contains(&word)
+    }
+    /// Every word of patterns that some query word is.
+    pub fn pattern_words(&self) -> impl Iterator<Item = WordId> {
+        self.ids.iter().flat_map(|ids| ids.equal.iter().chain(&ids.misspelt).copied())
+    }
+    /// The values of a facet among the words, by their first word, longer ones first.
+    ///
+    /// Cost: the first time, one look-up in each segment for each stretch of words up to the longest value.
+    pub fn finds(&self, facet: u16) -> &[Find] {
+        self.finds[usize::from(facet)].get_or_init(|| self.find(&self.set.facets[usize::from(facet)]))
+    }
+    fn find(&self, path: &str) -> Vec<Find> {
+        let segments = self.view.segments().iter();
+        let phrases: Vec<_> = segments
+            .map(|segment| (segment, segment.facet_phrases().of(segment, path, self.analyzer)))
+            .collect();
+        let longest = phrases.iter().map(|(_, phrases)| phrases.longest).max().unwrap_or(0);
+        let texts: Vec<&str> = self.words.iter().map(|word| word.text.as_str()).collect();
+        let mut finds = vec![];
+        for first in 0..texts.len() {
+            for words in (1..=longest.min(PHRASE_WORDS_MAX).min(texts.len() - first)).rev() {
+                let mut values: Vec<String> = vec![];
+                for (segment, phrases) in &phrases {
+                    let wanted = &texts[first..first + words];
+                    phrases.each(segment, path, self.analyzer, wanted, |value| {
+                        if values.len() < VALUES_MAX && !values.iter().any(|known| known == value) {
+                            values.push(value.to_owned());
+                        }
+                    });
+                }
+                if !values.is_empty() {
+                    values.sort_unstable();
+                    finds.push(Find { first, words, values });
+                }
+            }
+        }
+        finds
+    }
+}
+
+/// How many edits a word of the query may have (C§4.5).
+struct Edits {
+    off: bool,
+    one: u64,
+    two: u64,
+}
+impl Edits {
+    fn new(settings: &Settings, request: &SearchParams) -> Edits {
+        let set = &settings.params;
+        let tolerance = request.typo_tolerance.or(set.typo_tolerance);
+        let least = |asked: Option<u64>, set: Option<u64>, default| asked.or(set).unwrap_or(default);
+        Edits {
+            off: tolerance == Some(TypoTolerance::Off),
+            one: least(request.min_word_size_for_1_typo, set.min_word_size_for_1_typo, 4),
+            two: least(request.min_word_size_for_2_typos, set.min_word_size_for_2_typos, 8),
+        }
+    }
+    fn of(&self, characters: usize) -> u8 {
+        match characters as u64 {
+            _ if self.off => 0,
+            length if length >= self.two => 2,
+            length => u8::from(length >= self.one),
+        }
+    }
+}
+/// The words of patterns that take alternatives of which `text` is a misspelling.
+///
+/// Cost: one comparison of two numbers for each such word of nearly the same length, a table for the few that pass it.
+fn misspelt(set: &RuleSet, edits: &Edits, text: &str) -> Vec<WordId> {
+    if set.misspellable.is_empty() {
+        return vec![];
+    }
+    let chars: Vec<char> = text.chars().collect();
+    let edits = edits.of(chars.len());
+    if edits == 0 {
+        return vec![];
+    }
+    let own = letters(&chars);
+    let tolerance = Tolerance { edits, prefix: false, deep: true };
+    let lengths = chars.len().saturating_sub(usize::from(edits))..=chars.len() + usize::from(edits);
+    let near = set.misspellable.iter().enumerate().filter(|(length, _)| lengths.contains(length));
+    let mut found = vec![];
+    for word in near.flat_map(|(_, words)| words) {
+        // an edit changes at most two letters
+        let differ = (word.letters ^ own).count_ones() > 2 * u32::from(edits);
+        if !differ && typos_of(&chars, &word.chars, tolerance).is_some() {
+            found.push(word.id);
+        }
+    }
+    found
+}

@@ -1,0 +1,83 @@
+//! What may be typed in place of the words of a pattern that takes alternatives (C§10.2)? Synonyms and plurals; typing
+//! errors are looked at when there is a query.
+
+use super::words::texts;
+use crate::analysis::Analyzer;
+use crate::language::{Dictionaries, Languages};
+use quorate_model::synonym::SynonymKind;
+use quorate_model::{Settings, Synonym};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Normalised words.
+pub(super) type Phrase = Vec<String>;
+
+/// The synonyms of an index, by what they lead to.
+#[derive(Debug, Default)]
+pub(super) struct Spoken {
+    /// What is typed, for each synonym.
+    typed: Vec<Vec<Phrase>>,
+    /// The synonyms that lead to a phrase, by their places in `typed`.
+    leading_to: FxHashMap<Phrase, Vec<u32>>,
+    /// Words of the longest phrase that a synonym leads to.
+    longest: usize,
+    /// Whose plurals count; `None` when nobody asks.
+    languages: Option<Languages>,
+    dictionaries: Dictionaries,
+}
+impl Spoken {
+    /// Cost: one analysis of every member of every synonym.
+    pub fn new<'a>(
+        analyzer: &Analyzer,
+        settings: &Settings,
+        synonyms: impl IntoIterator<Item = &'a Arc<Synonym>>,
+    ) -> Spoken {
+        let languages = Languages::of_query(settings.params.query_languages.as_deref().unwrap_or_default());
+        let mut spoken = Spoken { languages: Some(languages), ..Spoken::default() };
+        let phrases = |texts_of: &[String]| -> Vec<Phrase> {
+            let all = texts_of.iter().map(|text| texts(analyzer, text));
+            all.filter(|phrase| !phrase.is_empty()).collect()
+        };
+        for synonym in synonyms {
+            match &synonym.kind {
+                SynonymKind::Synonym { synonyms } => {
+                    let members = phrases(synonyms);
+                    spoken.add(members.clone(), members);
+                }
+                SynonymKind::OneWay { input, synonyms } => {
+                    spoken.add(phrases(std::slice::from_ref(input)), phrases(synonyms));
+                }
+                SynonymKind::AltCorrection { typos: _, word, corrections } => {
+                    spoken.add(phrases(std::slice::from_ref(word)), phrases(corrections));
+                }
+                // it leads to a token that no pattern is written with
+                SynonymKind::Placeholder { .. } => {}
+            }
+        }
+        spoken
+    }
+    fn add(&mut self, typed: Vec<Phrase>, targets: Vec<Phrase>) {
+        let place = self.typed.len() as u32;
+        for target in targets {
+            self.longest = self.longest.max(target.len());
+            self.leading_to.entry(target).or_default().push(place);
+        }
+        self.typed.push(typed);
+    }
+    /// The phrases that stand for `words` when they are typed, `words` itself left out.
+    pub fn typed_for<'a>(&'a self, words: &'a [String]) -> impl Iterator<Item = &'a Phrase> {
+        let places = self.leading_to.get(words).into_iter().flatten();
+        places.flat_map(|&place| &self.typed[place as usize]).filter(move |phrase| *phrase != words)
+    }
+    /// The single words that stand for `word` when they are typed: other numbers of it and synonyms.
+    pub fn forms(&self, word: &str) -> Vec<String> {
+        let words = [word.to_owned()];
+        let synonyms = self.typed_for(&words).filter(|typed| typed.len() == 1);
+        let numbers = self.languages.map(|languages| self.dictionaries.declensions(word, languages));
+        synonyms.map(|typed| typed[0].clone()).chain(numbers.into_iter().flatten()).collect()
+    }
+    /// Words of the longest phrase that something stands for.
+    pub fn longest(&self) -> usize {
+        self.longest
+    }
+}
