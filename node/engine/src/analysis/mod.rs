@@ -1,7 +1,12 @@
 //! Which words a text consists of: normalisation and tokens (C§6.1–6.3), the same for records and queries.
 
+mod chars;
 mod normalise;
+mod segment;
+mod simplified;
 mod tokenise;
+mod walk;
 
-pub use normalise::{fold_text, fold_word, is_ideographic};
+pub use chars::is_ideographic;
+pub use normalise::{fold_text, fold_word, letters};
 pub use tokenise::{Analyzer, TOKEN_CHARS_MAX, Token, TokenKind, TokenOptions};

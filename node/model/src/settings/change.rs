@@ -246,6 +246,8 @@ fn blank_index() -> IndexSettings {
         disable_prefix_on_attributes: Vec::new(),
         separators_to_index: String::new(),
         camel_case_attributes: Vec::new(),
+        index_languages: Vec::new(),
+        decompounded_attributes: Vec::new(),
         keep_diacritics_on_characters: String::new(),
         custom_normalization: Vec::new(),
         numeric_attributes_for_filtering: None,

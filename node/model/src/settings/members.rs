@@ -202,6 +202,31 @@ pub(crate) fn custom_normalization(index: &mut IndexSettings, name: &str, value:
     Ok(())
 }
 
+pub(crate) fn index_languages(index: &mut IndexSettings, _: &str, value: &Value) -> Result<()> {
+    index.index_languages = owned(value);
+    Ok(())
+}
+
+pub(crate) fn decompounded_attributes(index: &mut IndexSettings, name: &str, value: &Value) -> Result<()> {
+    let wrong =
+        || Error::parameter(name, "object of lists of attribute names under de, nl, fi, da, sv or no");
+    let mut found = Vec::new();
+    for (language, listed) in value.as_object().ok_or_else(wrong)? {
+        let attributes: Option<Vec<String>> =
+            listed.as_array().and_then(|list| list.iter().map(|one| one.as_str().map(str::to_owned)).collect());
+        match attributes {
+            Some(attributes) if COMPOUNDING.contains(&language.as_str()) => {
+                found.push((language.clone(), attributes));
+            }
+            Some(_) | None => return Err(wrong()),
+        }
+    }
+    index.decompounded_attributes = found;
+    Ok(())
+}
+/// Languages with compound words (C§12.1).
+const COMPOUNDING: [&str; 6] = ["de", "nl", "fi", "da", "sv", "no"];
+
 pub(crate) fn user_data(_: &mut IndexSettings, name: &str, value: &Value) -> Result<()> {
     if value.to_string().len() > USER_DATA_BYTES_MAX {
         return Err(Error::parameter(name, "JSON of at most 32768 bytes"));

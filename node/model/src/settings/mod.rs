@@ -82,6 +82,10 @@ pub struct IndexSettings {
     pub disable_prefix_on_attributes: Vec<String>,
     pub separators_to_index: String,
     pub camel_case_attributes: Vec<String>,
+    /// Codes as given; unknown ones have no effect.
+    pub index_languages: Vec<String>,
+    /// Language code and attributes whose compound words are indexed in parts, too.
+    pub decompounded_attributes: Vec<(String, Vec<String>)>,
     pub keep_diacritics_on_characters: String,
     pub custom_normalization: Vec<(char, String)>,
     /// `None` = every number; paths may be `equalOnly(…)`.

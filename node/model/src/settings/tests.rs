@@ -214,6 +214,21 @@ fn c4_1_modifiers_are_understood() {
 }
 
 #[test]
+fn language_settings_are_typed() {
+    let settings = set(json!({
+        "indexLanguages": ["de", "ja"], "decompoundedAttributes": {"de": ["name"], "nl": []}
+    }));
+    assert_eq!(settings.index.index_languages, ["de", "ja"]);
+    let by_language = [("de".to_owned(), vec!["name".to_owned()]), ("nl".to_owned(), vec![])];
+    assert_eq!(settings.index.decompounded_attributes, by_language);
+    for wrong in [json!({"fr": ["a"]}), json!({"de": "a"}), json!({"de": [1]}), json!(["a"]), json!("de")] {
+        let document = json!({"decompoundedAttributes": wrong});
+        let error = Settings::from_document(document.as_object().unwrap()).unwrap_err();
+        assert!(error.to_string().contains("decompoundedAttributes"), "{wrong}: {error}");
+    }
+}
+
+#[test]
 fn the_fingerprint_sees_what_shapes_the_index_and_nothing_else() {
     let plain = Settings::default().fingerprint();
     assert_eq!(plain, 0xcbf2_9ce4_8422_2325, "compared with stored ones: must never change");
