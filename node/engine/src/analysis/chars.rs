@@ -30,7 +30,12 @@ pub(super) fn class(c: char) -> Class {
         'a'..='z' | 'A'..='Z' | '0'..='9' => Class::Letter,
         '.' | '\'' | '’' | '‘' | 'ʼ' | '®' | '©' | '·' | '．' | '＇' => Class::Joint,
         '$' | '\u{a2}'..='\u{a5}' | '\u{20a0}'..='\u{20c0}' | '\u{e3f}' => Class::Currency,
-        '\0'..='\u{7f}' => Class::Gap,
+        '\0'..='\u{7f}' | '×' | '÷' => Class::Gap,
+        // the letters of Europe come first: most other texts consist of them
+        '\u{c0}'..='\u{24f}' => Class::Letter,
+        '\u{370}'..='\u{3ff}' | '\u{400}'..='\u{481}' | '\u{48a}'..='\u{52f}' if c.is_alphabetic() => {
+            Class::Letter
+        }
         '¼'..='¾' | '\u{2150}'..='\u{215f}' | '\u{2189}' => Class::Fraction,
         // signs that stand for letters: ㎏, ㌔, ℃, №
         '\u{3300}'..='\u{33ff}' | '\u{2103}' | '\u{2109}' | '\u{2116}' => Class::Letter,
@@ -38,8 +43,8 @@ pub(super) fn class(c: char) -> Class {
         '\u{640}' | '\u{ad}' | '\u{200c}' | '\u{200d}' | '\u{2060}' | '\u{feff}' => Class::Mark,
         '\u{ff9e}' | '\u{ff9f}' | '\u{309b}' | '\u{309c}' | '\u{e0020}'..='\u{e007f}' => Class::Mark,
         _ if is_ideographic(c) => Class::Ideograph,
-        _ if is_unspaced(c) && (c.is_alphanumeric() || is_combining_mark(c)) => Class::Unspaced,
         _ if is_combining_mark(c) => Class::Mark,
+        _ if is_unspaced(c) && c.is_alphanumeric() => Class::Unspaced,
         _ if is_picture(c) => Class::Picture,
         _ if c.is_alphanumeric() => Class::Letter,
         _ => Class::Gap,
@@ -47,7 +52,7 @@ pub(super) fn class(c: char) -> Class {
 }
 /// Whether a character is a word of its own: ideographs and kana. Typos do not apply to them (C§6.2).
 pub fn is_ideographic(c: char) -> bool {
-    matches!(c as u32, 0x3005..=0x3007 | 0x3041..=0x309A | 0x309D..=0x309F | 0x30A1..=0x30FA | 0x30FC..=0x30FF
+    matches!(c as u32, 0x3005..=0x3007 | 0x3041..=0x3096 | 0x309D..=0x309F | 0x30A1..=0x30FA | 0x30FC..=0x30FF
         | 0x31F0..=0x31FF | 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0xFF66..=0xFF9D | 0x20000..=0x323AF)
 }
 /// Whether a character is an ideograph proper, not kana.
@@ -68,7 +73,9 @@ pub(super) fn is_vowel_sign(c: char) -> bool {
     match c as u32 {
         // nuktas are dots under letters
         0x093C | 0x09BC | 0x0A3C | 0x0ABC | 0x0B3C | 0x0CBC => false,
-        0x0900..=0x109F | 0x1700..=0x17FF | 0x1920..=0x1AFF | 0x1B00..=0x1C4F | 0xA800..=0xAAFF => is_combining_mark(c),
+        0x0900..=0x109F | 0x1700..=0x17FF | 0x1920..=0x1AFF | 0x1B00..=0x1C4F | 0xA800..=0xAAFF => {
+            is_combining_mark(c)
+        }
         _ => false,
     }
 }
@@ -81,11 +88,23 @@ pub(super) fn after_marks(text: &str, at: usize) -> usize {
     let marks = text[at..].chars().take_while(|&c| continues(c));
     at + marks.map(char::len_utf8).sum::<usize>()
 }
+/// Appends what a picture is searched as: without skin tones and marks, with what joins it to others.
+pub(super) fn push_picture(picture: &str, out: &mut String) {
+    let from = out.len();
+    let counts =
+        |c: &char| !is_tone(*c) && (matches!(*c, JOINER | '\u{e0020}'..='\u{e007f}') || !continues(*c));
+    out.extend(picture.chars().filter(counts));
+    let joined = out[from..].trim_end_matches(JOINER).len();
+    out.truncate(from + joined);
+}
+/// Joins pictures to one.
+const JOINER: char = '\u{200d}';
+fn is_tone(c: char) -> bool {
+    matches!(c as u32, 0x1F3FB..=0x1F3FF)
+}
 /// Byte offset after the picture that starts at `at`: with its skin tone, and joined with others, or two letters of a flag.
 pub(super) fn picture_end(text: &str, at: usize) -> usize {
-    const JOINER: char = '\u{200d}';
     let is_flag_letter = |c: char| matches!(c as u32, 0x1F1E6..=0x1F1FF);
-    let is_tone = |c: char| matches!(c as u32, 0x1F3FB..=0x1F3FF);
     let mut chars = text[at..].char_indices().peekable();
     let Some((_, first)) = chars.next() else { return at };
     if is_flag_letter(first) {

@@ -1,5 +1,6 @@
 //! Which words a text consists of: normalisation and tokens (C§6.1–6.3), the same for records and queries.
 
+mod attributes;
 mod chars;
 mod normalise;
 mod segment;
@@ -7,6 +8,7 @@ mod simplified;
 mod tokenise;
 mod walk;
 
+pub use attributes::AttributeOptions;
 pub use chars::is_ideographic;
 pub use normalise::{fold_text, fold_word, letters};
 pub use tokenise::{Analyzer, TOKEN_CHARS_MAX, Token, TokenKind, TokenOptions};

@@ -1,8 +1,22 @@
 //! What one character becomes: lower case, without marks, with the special letters spelt out (C§6.1).
 
-use super::chars::{is_vowel_sign, class, Class};
+use super::chars::{Class, class, is_vowel_sign};
 use super::simplified::simplified;
+use std::sync::LazyLock;
 use unicode_normalization::char::{decompose_compatible, is_combining_mark};
+
+/// Where the letters of Europe begin and end.
+const EUROPE: std::ops::Range<u32> = 0xC0..0x530;
+/// What each of them is searched as, when that is one character; otherwise a zero character.
+static SHORT: LazyLock<Vec<char>> = LazyLock::new(|| {
+    let short = |code| {
+        let mut out = String::new();
+        char::from_u32(code).into_iter().for_each(|c| push_any(c, &mut out));
+        let mut chars = out.chars();
+        chars.next().filter(|_| chars.next().is_none()).unwrap_or('\0')
+    };
+    EUROPE.map(short).collect()
+});
 
 /// Appends what `c` is searched as; nothing for a character that is no part of words.
 pub(super) fn push_folded(c: char, out: &mut String) {
@@ -10,6 +24,15 @@ pub(super) fn push_folded(c: char, out: &mut String) {
         'a'..='z' | '0'..='9' => out.push(c),
         'A'..='Z' => out.push(c.to_ascii_lowercase()),
         '\u{3400}'..='\u{9FFF}' => out.push(simplified(c)),
+        '\u{C0}'..='\u{52F}' => match SHORT[(c as u32 - EUROPE.start) as usize] {
+            '\0' => push_any(c, out),
+            short => out.push(short),
+        },
+        _ => push_any(c, out),
+    }
+}
+fn push_any(c: char, out: &mut String) {
+    match c {
         'ß' | 'ẞ' => out.push_str("ss"),
         'æ' | 'Æ' | 'ǽ' | 'Ǽ' | 'ǣ' | 'Ǣ' => out.push_str("ae"),
         'œ' | 'Œ' => out.push_str("oe"),

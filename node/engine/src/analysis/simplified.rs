@@ -30,7 +30,9 @@ mod tests {
 
     #[test]
     fn traditional_characters_become_simplified() {
-        for (from, to) in [('東', '东'), ('國', '国'), ('體', '体'), ('東', '东'), ('学', '学'), ('a', 'a'), ('の', 'の')] {
+        for (from, to) in
+            [('東', '东'), ('國', '国'), ('體', '体'), ('東', '东'), ('学', '学'), ('a', 'a'), ('の', 'の')]
+        {
             assert_eq!(simplified(from), to);
         }
         assert_eq!(TABLE.len() as u32, LAST - FIRST + 1);

@@ -2,7 +2,7 @@
 //!
 //! Hot path: one pass over the text; ASCII words cost one table look-up a byte.
 
-use super::chars::{Class, after_marks, class, continues, picture_end};
+use super::chars::{Class, after_marks, class, continues, picture_end, push_picture};
 use super::normalise::{push_folded, push_fraction};
 use super::segment;
 use super::tokenise::{Rules, Token, TokenKind, TokenOptions, capped};
@@ -120,7 +120,7 @@ impl<'r, F: FnMut(Token<'_>)> Walk<'r, F> {
             Class::Ideograph | Class::Unspaced => return self.run(c, at, text),
             Class::Fraction => {
                 self.finish(text);
-                self.fraction(c, at, after);
+                return self.fraction(c, at, after_marks(text, after));
             }
             Class::Picture => {
                 self.finish(text);
@@ -141,7 +141,9 @@ impl<'r, F: FnMut(Token<'_>)> Walk<'r, F> {
 
     /// Whether the text after in-word punctuation goes on with a word.
     fn joins(&self, rest: &str) -> bool {
-        rest.chars().next().is_some_and(|next| class(next) == Class::Letter && !self.rules.separators.contains(&next))
+        rest.chars()
+            .next()
+            .is_some_and(|next| class(next) == Class::Letter && !self.rules.separators.contains(&next))
     }
 
     fn letter(&mut self, c: char, at: usize, text: &str) -> usize {
@@ -181,7 +183,11 @@ impl<'r, F: FnMut(Token<'_>)> Walk<'r, F> {
     /// Emits the text at `start..end` as one word, folded or, when nothing is left of it, as it is.
     fn single(&mut self, start: usize, end: usize, text: &str, kind: TokenKind) -> usize {
         let mut folded = std::mem::take(&mut self.chain);
-        self.fold(&text[start..end], &mut folded);
+        if text[start..].chars().next().is_some_and(|c| class(c) == Class::Picture) {
+            push_picture(&text[start..end], &mut folded);
+        } else {
+            self.fold(&text[start..end], &mut folded);
+        }
         if folded.is_empty() {
             folded.push_str(&text[start..end]);
         }
@@ -194,7 +200,8 @@ impl<'r, F: FnMut(Token<'_>)> Walk<'r, F> {
     fn fold(&self, text: &str, out: &mut String) {
         let mut chars = text.chars().peekable();
         while let Some(c) = chars.next() {
-            let composed = chars.peek().and_then(|&mark| compose(c, mark)).filter(|&whole| self.rules.keeps(whole));
+            let composed =
+                chars.peek().and_then(|&mark| compose(c, mark)).filter(|&whole| self.rules.keeps(whole));
             if composed.is_some() {
                 chars.next();
             }
@@ -202,13 +209,14 @@ impl<'r, F: FnMut(Token<'_>)> Walk<'r, F> {
         }
     }
     /// Emits the numbers of a fraction as two words in the same place.
-    fn fraction(&mut self, c: char, at: usize, after: usize) {
+    fn fraction(&mut self, c: char, at: usize, after: usize) -> usize {
         let mut numbers = String::new();
         push_fraction(c, &mut numbers);
         for number in numbers.split_ascii_whitespace() {
             self.emit(number, at, after, self.position, 1, TokenKind::Word);
             self.position += 1;
         }
+        after
     }
     /// Takes the characters of a script without spaces that start at `at`; returns where they end.
     fn run(&mut self, c: char, at: usize, text: &str) -> usize {
@@ -221,12 +229,12 @@ impl<'r, F: FnMut(Token<'_>)> Walk<'r, F> {
         let run = &text[at..end];
         let kind = if wanted == Class::Ideograph { TokenKind::Ideograph } else { TokenKind::Word };
         segment::words(run, &mut |from, to| {
-            let position = self.position;
             self.single(at + from, at + to, text, kind);
             if kind == TokenKind::Ideograph {
+                let next = self.position;
                 segment::insides(run, from, to, &mut |from, to| {
+                    self.position = next - 1;
                     self.single(at + from, at + to, text, TokenKind::Inside);
-                    self.position = position + 1;
                 });
             }
         });

@@ -5,7 +5,7 @@ use super::paths::{leaves, number_text, value_at, values_at};
 use super::position::{VALUE_GAP, WORD_MAX, pack};
 use super::rank::RankKeys;
 use super::wire::push_word;
-use crate::analysis::{Analyzer, Token, TokenOptions};
+use crate::analysis::{Analyzer, AttributeOptions, Token, TokenOptions};
 use bytes::Bytes;
 use quorate_model::Settings;
 use serde_json::{Map, Value};
@@ -39,7 +39,7 @@ struct Searchable {
 pub(crate) struct Extractor {
     analyzer: Analyzer,
     searchable: Vec<Searchable>,
-    camel_case: Vec<String>,
+    options: AttributeOptions,
     rank: RankKeys,
     facets: Vec<String>,
     numeric: Option<Vec<String>>,
@@ -50,15 +50,14 @@ impl Extractor {
     /// Compiles the settings.
     pub fn new(settings: &Settings) -> Extractor {
         let index = &settings.index;
-        let camel =
-            |path: &str| TokenOptions { camel_case: index.camel_case_attributes.iter().any(|c| c == path) };
+        let options = AttributeOptions::new(settings);
         let mut searchable: Vec<Searchable> = index
             .searchable_attributes
             .iter()
             .map(|a| Searchable {
                 path: a.path.clone(),
                 number: u32::from(a.priority).min(31),
-                options: camel(&a.path),
+                options: options.of(&a.path),
             })
             .collect();
         searchable.sort_by_key(|a| a.number);
@@ -77,7 +76,7 @@ impl Extractor {
         Extractor {
             analyzer: Analyzer::new(settings),
             searchable,
-            camel_case: index.camel_case_attributes.clone(),
+            options,
             rank: RankKeys::new(settings),
             facets,
             numeric,
@@ -117,7 +116,7 @@ impl Extractor {
         }
         if self.searchable.is_empty() {
             for (name, value) in record.iter().filter(|(name, _)| *name != "_geoloc") {
-                let options = TokenOptions { camel_case: self.camel_case.contains(name) };
+                let options = self.options.of(name);
                 leaves(value, &mut |leaf| wire.leaf(&self.analyzer, options, leaf));
             }
         }

@@ -17,7 +17,7 @@ const HEAD_MIN: usize = 4;
 const WORD_MAX: usize = 40;
 
 struct Compounding {
-    codes: &'static [&'static str],
+    languages: LazyLock<Languages>,
     /// What may stand between two parts; longer first.
     links: &'static [&'static str],
     listed: LazyLock<FxHashSet<&'static str>>,
@@ -25,7 +25,7 @@ struct Compounding {
 macro_rules! compounding {
     ($codes:expr, $parts:expr, $links:expr) => {
         Compounding {
-            codes: $codes,
+            languages: LazyLock::new(|| Languages::listed($codes)),
             links: $links,
             listed: LazyLock::new(|| $parts.split_ascii_whitespace().collect()),
         }
@@ -40,7 +40,7 @@ static COMPOUNDING: [Compounding; 6] = [
     compounding!(&["no", "nb"], heads::NORWEGIAN, &["s", "e", "er", ""]),
 ];
 fn of(languages: Languages) -> impl Iterator<Item = &'static Compounding> {
-    COMPOUNDING.iter().filter(move |one| one.codes.iter().any(|code| languages.has(code)))
+    COMPOUNDING.iter().filter(move |one| !one.languages.common(languages).is_empty())
 }
 /// Whether words of one of the languages are taken apart.
 pub(super) fn has_compounds(languages: Languages) -> bool {

@@ -1,6 +1,6 @@
 //! Which words does the query text consist of, and how may each of them match?
 
-use crate::analysis::{Analyzer, TokenKind, TokenOptions, is_ideographic};
+use crate::analysis::{Analyzer, TokenKind, TokenOptions, is_ideographic, letters};
 use quorate_model::Settings;
 use quorate_model::limits::QUERY_WORDS_MAX;
 use quorate_model::params::{QueryType, TypoTolerance};
@@ -128,7 +128,7 @@ fn free_word(analyzer: &Analyzer, settings: &Settings, params: &Effective, text:
         TypoTolerance::Off => false,
     };
     let numeric = chars.iter().all(char::is_ascii_digit);
-    let length = chars.len() as u64;
+    let length = letters(&text) as u64;
     let rigid = !tolerant
         || (numeric && !params.allow_typos_on_numeric_tokens)
         || settings.index.disable_typo_tolerance_on_words.iter().any(exactly);
@@ -140,7 +140,8 @@ fn free_word(analyzer: &Analyzer, settings: &Settings, params: &Effective, text:
     } else {
         u8::from(length >= params.min_word_size_for_1_typo)
     };
-    let splits = !rigid && !ideographic && length >= params.min_word_size_for_1_typo;
+    // a record may have been cut into words elsewhere than the query
+    let splits = !rigid && (ideographic || length >= params.min_word_size_for_1_typo);
     Word { text, chars, prefix: true, edits, joins: !rigid, splits, ..Word::default() }
 }
 /// Cuts the query at quotes and leading dashes (C§4.6 advancedSyntax). A quote that is never closed closes at the end.

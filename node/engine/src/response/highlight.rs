@@ -5,7 +5,7 @@
 use super::json;
 use super::marks::{Marker, Marks};
 use super::paths::{Part, descend, part_of, part_without};
-use crate::analysis::{Analyzer, TokenOptions};
+use crate::analysis::{Analyzer, AttributeOptions};
 use crate::query::plan::covers;
 use crate::query::{Plan, Word};
 use quorate_model::Settings;
@@ -23,7 +23,7 @@ pub struct Showing {
     snippet: Vec<(String, usize)>,
     hidden: Vec<String>,
     searchable: Vec<String>,
-    camel_case: Vec<String>,
+    options: AttributeOptions,
     names_object_id: bool,
     pre: Vec<u8>,
     post: Vec<u8>,
@@ -57,7 +57,7 @@ impl Showing {
             names_object_id: object_id(&highlight) || object_id(&searchable),
             snippet: snippet.collect(),
             hidden: if sees_unretrievable { vec![] } else { index.unretrievable_attributes.clone() },
-            camel_case: index.camel_case_attributes.clone(),
+            options: AttributeOptions::new(settings),
             pre: escaped(&params.highlight_pre_tag),
             post: escaped(&params.highlight_post_tag),
             ellipsis: escaped(&params.snippet_ellipsis_text),
@@ -203,8 +203,7 @@ impl<'a> Highlighter<'a> {
         let text =
             if is_text { json::text(raw, &mut buffer) } else { std::str::from_utf8(raw).unwrap_or_default() };
         if form == Form::Snippet || !self.marker.is_idle(typos) {
-            let camel_case = self.showing.camel_case.iter().any(|path| covers(path, &self.path));
-            self.marker.mark(text, TokenOptions { camel_case }, typos);
+            self.marker.mark(text, self.showing.options.of(&self.path), typos);
         }
         let marks = &self.marker.marks;
         let writer = Writer { showing: self.showing, verbatim, text, marks };

@@ -49,7 +49,7 @@ impl<'a> Marker<'a> {
     ) -> Marker<'a> {
         let index = &settings.index;
         let plain_only = index.separators_to_index.is_empty() && index.custom_normalization.is_empty();
-        let wanted = Wanted::new(words, alternatives, deep);
+        let wanted = Wanted::new(analyzer, words, alternatives, deep);
         Marker { analyzer, wanted, plain_only, lowered: String::new(), marks: Marks::default() }
     }
     /// Empties the marks when no word can match in any text of the record; `false` when some may.
@@ -102,7 +102,9 @@ impl<'a> Marker<'a> {
             if last_position == Some(token.position) {
                 if let Some(span) = marks.spans.last_mut() {
                     span.words |= found;
-                    span.end = span.end.max(token.end);
+                    if token.kind != TokenKind::Inside {
+                        span.end = span.end.max(token.end);
+                    }
                 }
             } else {
                 marks.spans.push(Span { start: token.start, end: token.end, words: found });

@@ -3,12 +3,14 @@
 //! Hot path: most tokens are passed over by their first letter; no allocation for each token.
 
 use super::marks::Marks;
+use crate::analysis::Analyzer;
 use crate::matching::typo::{Tolerance, typos_of};
 use crate::query::{Alternative, Word};
 use crate::ranking::evaluate::NO_MATCH;
 
 /// The words of one query and what stands for them.
 pub struct Wanted<'a> {
+    analyzer: &'a Analyzer,
     words: &'a [Word],
     alternatives: &'a [Alternative],
     deep: bool,
@@ -43,8 +45,13 @@ enum Match {
 }
 impl<'a> Wanted<'a> {
     /// `deep` says whether the query looked for wrong first letters with a second edit.
-    pub fn new(words: &'a [Word], alternatives: &'a [Alternative], deep: bool) -> Wanted<'a> {
-        Wanted { words, alternatives, deep, letters: 0, pieces: vec![], chars: vec![] }
+    pub fn new(
+        analyzer: &'a Analyzer,
+        words: &'a [Word],
+        alternatives: &'a [Alternative],
+        deep: bool,
+    ) -> Wanted<'a> {
+        Wanted { analyzer, words, alternatives, deep, letters: 0, pieces: vec![], chars: vec![] }
     }
     /// Prepares for a text of a record that each word, and then each alternative, matched with so many typos.
     pub fn start(&mut self, typos: &[u8]) {
@@ -79,9 +86,10 @@ impl<'a> Wanted<'a> {
         typos: &[u8],
     ) -> Found {
         let mut found = Found { words: 0, end: start };
+        let analyzer = self.analyzer;
         let end_of = |word: &Word, matched: Match| match matched {
             Match::Whole => token_end,
-            Match::Beginning => beginning_end(text, start, token_end, word.chars.len()),
+            Match::Beginning => analyzer.beginning_end(text, start, token_end, word.chars.len()),
         };
         for (i, word) in self.words.iter().enumerate() {
             let allowed = typos.get(i).copied().unwrap_or(NO_MATCH);
@@ -171,22 +179,4 @@ fn match_word(word: &Word, token: &str, allowed: u8, deep: bool, chars: &mut Vec
         && chars.len() > word.chars.len()
         && typos_of(&word.chars, chars, as_whole) != Some(typos);
     Some(if is_begun { Match::Beginning } else { Match::Whole })
-}
-/// Where the first `wanted` normalised characters of a word end in the original text.
-fn beginning_end(text: &str, start: usize, end: usize, wanted: usize) -> usize {
-    let mut seen = 0;
-    for (i, c) in text[start..end].char_indices() {
-        if unicode_normalization::char::is_combining_mark(c) || matches!(c, '.' | '\'' | '’' | '®' | '©')
-        {
-            continue;
-        }
-        if seen >= wanted {
-            return start + i;
-        }
-        seen += match c {
-            'ß' | 'æ' | 'Æ' | 'œ' | 'Œ' | 'þ' | 'Þ' => 2,
-            _ => 1,
-        };
-    }
-    end
 }

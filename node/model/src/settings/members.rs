@@ -212,8 +212,9 @@ pub(crate) fn decompounded_attributes(index: &mut IndexSettings, name: &str, val
         || Error::parameter(name, "object of lists of attribute names under de, nl, fi, da, sv or no");
     let mut found = Vec::new();
     for (language, listed) in value.as_object().ok_or_else(wrong)? {
-        let attributes: Option<Vec<String>> =
-            listed.as_array().and_then(|list| list.iter().map(|one| one.as_str().map(str::to_owned)).collect());
+        let attributes: Option<Vec<String>> = listed
+            .as_array()
+            .and_then(|list| list.iter().map(|one| one.as_str().map(str::to_owned)).collect());
         match attributes {
             Some(attributes) if COMPOUNDING.contains(&language.as_str()) => {
                 found.push((language.clone(), attributes));

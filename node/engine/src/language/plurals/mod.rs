@@ -14,6 +14,7 @@ mod various;
 
 use super::codes::{Language, Languages};
 use rule::Rules;
+use std::sync::LazyLock;
 
 /// The languages with rules, those whose forms come first when many are wanted first.
 static RULES: &[(&str, &Rules)] = &[
@@ -56,15 +57,21 @@ static RULES: &[(&str, &Rules)] = &[
     ("hi", &various::HINDI),
 ];
 
+static BY_LANGUAGE: LazyLock<Vec<(Language, &Rules)>> = LazyLock::new(|| {
+    let known = |(code, rules): &(&str, &'static Rules)| Some((Language::of(code)?, *rules));
+    RULES.iter().filter_map(known).collect()
+});
+
 /// Appends the forms of a normalised word, at most [`super::dictionaries::FORMS_MAX`] in all.
 pub(super) fn push_forms(word: &str, languages: Languages, forms: &mut Vec<String>) {
-    for (code, rules) in RULES {
-        if languages.has(code) && forms.len() < super::dictionaries::FORMS_MAX {
-            rules.push_forms(word, forms);
+    for (_, rules) in BY_LANGUAGE.iter().filter(|(language, _)| languages.contains(*language)) {
+        if forms.len() >= super::dictionaries::FORMS_MAX {
+            break;
         }
+        rules.push_forms(word, forms);
     }
 }
 /// Whether a language has rules.
 pub(super) fn has_rules(language: Language) -> bool {
-    RULES.iter().any(|(code, _)| *code == language.code())
+    BY_LANGUAGE.iter().any(|(known, _)| *known == language)
 }
