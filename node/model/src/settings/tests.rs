@@ -179,7 +179,10 @@ fn c19_wrong_values_name_the_setting() {
         ),
         (json!({"separatorsToIndex": ["+"]}), "string"),
         (json!({"replicas": ["*"]}), "array of index names or virtual(name)"),
-        (json!({"decompoundedAttributes": 1}), "object"),
+        (
+            json!({"decompoundedAttributes": 1}),
+            "object of lists of attribute names under de, nl, fi, da, sv or no",
+        ),
     ] {
         let name = object(value.clone()).keys().next().unwrap().clone();
         let error = Settings::default().merge(&object(value)).unwrap_err();
