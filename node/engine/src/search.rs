@@ -83,25 +83,9 @@ pub fn search(
     plan.limit = plan.limit.saturating_add(promotion.len());
     let (mut found, removed) = find(&mut prepared, &mut plan, &params, page.length, scratch);
     let matched = std::mem::take(&mut found.matched);
-    let mut after_distinct = None;
-    let (shown, nb_hits) = match grouping {
-        None if promotion.is_empty() => (shown(page_of(&found.entries, &page), &promotion), found.count),
-        None => {
-            let entries = promotion.arrange(promotion.before(&found.entries), |entry| *entry);
-            (shown(page_of(&entries, &page), &promotion), found.count + promotion.beside(&matched))
-        }
-        Some((attribute, most)) => {
-            let groups = distinct::groups(view, &promotion.before(&found.entries), attribute, most);
-            if faceting_after_distinct(settings, &params, &facets) {
-                let kept: Vec<Entry> = groups.iter().flat_map(|group| group.members.clone()).collect();
-                let mut sets = sets_of(view, &kept);
-                sets.iter_mut().zip(&matched).for_each(|(set, matched)| bits::and(set, matched));
-                after_distinct = Some(sets);
-            }
-            let groups = promotion.arrange(groups, |group| group.members[0]);
-            (grouped_page(&groups, &page, &promotion), groups.len() as u64)
-        }
-    };
+    let Listed { shown, nb_hits, groups } = listed(view, &found, &matched, &page, grouping, &promotion);
+    let late = groups.filter(|_| faceting_after_distinct(settings, &params, &facets));
+    let after_distinct = late.map(|groups| members_of(view, &groups, &matched));
     results.facets = (!params.facets.is_empty())
         .then(|| count_facets(view, settings, &params, &facets, &matched, after_distinct.as_deref()));
     matched.into_iter().for_each(|set| scratch.give(set));
@@ -190,6 +174,45 @@ fn run(
 fn page_of<'a, T>(all: &'a [T], page: &Page) -> &'a [T] {
     let end = (page.end as usize).min(all.len());
     all.get(page.first as usize..end).unwrap_or_default()
+}
+/// The hits of a page.
+struct Listed {
+    shown: Vec<Shown>,
+    nb_hits: u64,
+    /// All groups, with distinct.
+    groups: Option<Vec<distinct::Group>>,
+}
+/// Groups what was found, puts promoted records at their places and cuts the page out.
+fn listed(
+    view: &ShardView,
+    found: &Found,
+    matched: &[Vec<u64>],
+    page: &Page,
+    grouping: Option<(&str, usize)>,
+    promotion: &Promotion,
+) -> Listed {
+    let entries = promotion.before(&found.entries);
+    let Some((attribute, most)) = grouping else {
+        if promotion.is_empty() {
+            let shown = shown(page_of(&entries, page), promotion);
+            return Listed { shown, nb_hits: found.count, groups: None };
+        }
+        let entries = promotion.arrange(entries.into_owned(), |entry| *entry);
+        let nb_hits = found.count + promotion.beside(matched);
+        return Listed { shown: shown(page_of(&entries, page), promotion), nb_hits, groups: None };
+    };
+    let groups = distinct::groups(view, &entries, attribute, most);
+    let groups = promotion.arrange(groups, |group| group.members[0]);
+    let (shown, nb_hits) = (grouped_page(&groups, page, promotion), groups.len() as u64);
+    Listed { shown, nb_hits, groups: Some(groups) }
+}
+/// The matching documents that distinct leaves, one set for each segment.
+fn members_of(view: &ShardView, groups: &[distinct::Group], matched: &[Vec<u64>]) -> Vec<Vec<u64>> {
+    let kept: Vec<Entry> = groups.iter().flat_map(|group| group.members.clone()).collect();
+    let mut sets = sets_of(view, &kept);
+    // promoted records may be members without matching
+    sets.iter_mut().zip(matched).for_each(|(set, matched)| bits::and(set, matched));
+    sets
 }
 fn shown(entries: &[Entry], promotion: &Promotion) -> Vec<Shown> {
     let shown = |&entry: &Entry| Shown { entry, sequence: None, promoted: promotion.contains(&entry) };

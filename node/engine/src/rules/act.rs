@@ -95,6 +95,7 @@ struct Kept<'a> {
     promoted: Vec<Promoted>,
     promoted_ids: FxHashSet<&'a str>,
     hidden: Vec<ObjectId>,
+    hidden_ids: FxHashSet<&'a str>,
 }
 impl<'a> Kept<'a> {
     fn add(&mut self, asked: &Asked<'a>, analyzer: &Analyzer, found: &Match) {
@@ -126,7 +127,11 @@ impl<'a> Kept<'a> {
             });
         }
         let left = HIDDEN_MAX.saturating_sub(self.hidden.len());
-        self.hidden.extend(consequence.hide.iter().take(left).cloned());
+        for object_id in consequence.hide.iter().take(left) {
+            if self.hidden_ids.insert(object_id) {
+                self.hidden.push(object_id.clone());
+            }
+        }
         self.rules.push(rule);
     }
     /// The request with what the rules say: over request and settings, under what the key forces.
@@ -148,7 +153,7 @@ impl<'a> Kept<'a> {
     fn effects(self, params: &SearchParams) -> Effects {
         let mut promoted = self.promoted;
         for group in &mut promoted {
-            group.object_ids.retain(|object_id| !self.hidden.contains(object_id));
+            group.object_ids.retain(|object_id| !self.hidden_ids.contains(object_id.as_str()));
         }
         let consequences = || self.rules.iter().map(|rule| &rule.consequence);
         let explained = params.explain.iter().flatten().any(|name| explains_rules(name));

@@ -11,11 +11,15 @@ use crate::matching::find::Entry;
 use crate::ranking::context::SegmentContext;
 use quorate_model::params::Forced;
 use quorate_model::{ObjectId, Settings};
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 
 /// The promoted records of one search that exist and may be shown, in the order of their places.
 #[derive(Debug, Default)]
 pub struct Promotion {
     places: Vec<(u64, Entry)>,
+    /// Segment and document of each, with its number in `places`.
+    numbers: FxHashMap<(usize, u32), usize>,
 }
 
 /// Where records are in a view: segment and document; missing ones are left out.
@@ -37,10 +41,10 @@ impl Promotion {
         contexts: &[SegmentContext<'_>],
         forced: Option<&Forced>,
     ) -> Promotion {
-        let mut places: Vec<(u64, Entry)> = vec![];
         if promoted.is_empty() {
-            return Promotion { places };
+            return Promotion::default();
         }
+        let mut places: Vec<(u64, Entry)> = vec![];
         let forced = forced.map(|forced| &forced.filter);
         let of_segment = |segment| forced.and_then(|filter| filter_set(segment, &settings.index, filter));
         let visible: Vec<Option<Vec<u64>>> = view.segments().iter().map(of_segment).collect();
@@ -55,7 +59,8 @@ impl Promotion {
         }
         // stable: at the same place the record of the better rule comes first and the others shift
         places.sort_by_key(|&(position, _)| position);
-        Promotion { places }
+        let number = |(number, (_, entry)): (usize, &(u64, Entry))| ((entry.segment, entry.doc), number);
+        Promotion { numbers: places.iter().enumerate().map(number).collect(), places }
     }
     /// How many records have a place.
     pub fn len(&self) -> usize {
@@ -67,10 +72,13 @@ impl Promotion {
     }
     /// Whether this document has a place.
     pub fn contains(&self, entry: &Entry) -> bool {
-        self.places.iter().any(|(_, placed)| is_same(placed, entry))
+        !self.is_empty() && self.numbers.contains_key(&(entry.segment, entry.doc))
     }
     /// The promoted records, then the others as they are ranked; each once.
-    pub fn before(&self, ranked: &[Entry]) -> Vec<Entry> {
+    pub fn before<'a>(&self, ranked: &'a [Entry]) -> Cow<'a, [Entry]> {
+        if self.is_empty() {
+            return Cow::Borrowed(ranked);
+        }
         let promoted = self.places.iter().map(|&(_, entry)| entry);
         promoted.chain(ranked.iter().copied().filter(|entry| !self.contains(entry))).collect()
     }
@@ -85,15 +93,12 @@ impl Promotion {
         if self.is_empty() {
             return items;
         }
-        let place = |item: &T| {
-            let entry = entry(item);
-            self.places.iter().position(|(_, placed)| is_same(placed, &entry))
-        };
         let mut placed: Vec<(usize, T)> = vec![];
         let mut others: Vec<T> = Vec::with_capacity(items.len());
         for item in items {
-            match place(&item) {
-                Some(at) => placed.push((at, item)),
+            let Entry { segment, doc, key: _ } = entry(&item);
+            match self.numbers.get(&(segment, doc)) {
+                Some(&at) => placed.push((at, item)),
                 None => others.push(item),
             }
         }
@@ -111,7 +116,4 @@ impl Promotion {
         out.extend(placed.map(|(_, item)| item));
         out
     }
-}
-fn is_same(a: &Entry, b: &Entry) -> bool {
-    (a.segment, a.doc) == (b.segment, b.doc)
 }

@@ -69,12 +69,15 @@ impl Spoken {
         let places = self.leading_to.get(words).into_iter().flatten();
         places.flat_map(|&place| &self.typed[place as usize]).filter(move |phrase| *phrase != words)
     }
-    /// The single words that stand for `word` when they are typed: other numbers of it and synonyms.
-    pub fn forms(&self, word: &str) -> Vec<String> {
+    /// Singular and plural forms of the word.
+    pub fn other_numbers(&self, word: &str) -> Vec<String> {
+        self.languages.map_or_else(Vec::new, |languages| self.dictionaries.declensions(word, languages))
+    }
+    /// The single words that stand for `word` when they are typed.
+    pub fn synonyms_of(&self, word: &str) -> Vec<String> {
         let words = [word.to_owned()];
         let synonyms = self.typed_for(&words).filter(|typed| typed.len() == 1);
-        let numbers = self.languages.map(|languages| self.dictionaries.declensions(word, languages));
-        synonyms.map(|typed| typed[0].clone()).chain(numbers.into_iter().flatten()).collect()
+        synonyms.map(|typed| typed[0].clone()).collect()
     }
     /// Words of the longest phrase that something stands for.
     pub fn longest(&self) -> usize {
