@@ -68,7 +68,11 @@ const BRANDS: [&str; 5] = ["Apple", "Bosch", "apple pie", "Casio", "Dell"];
 pub fn random_case(chance: &mut Chance) -> Case {
     let words = vocabulary(chance);
     let count = 1 + chance.below(60) as usize;
-    let records: Vec<Value> = (0..count).map(|i| record(chance, &words, i, count)).collect();
+    let mut records: Vec<Value> = (0..count).map(|i| record(chance, &words, i, count)).collect();
+    let foreign = chance.once_in(3);
+    if foreign {
+        records.iter_mut().for_each(|record| disguise(chance, record));
+    }
     let mut batches = vec![];
     let mut left = count;
     for _ in 0..chance.below(3) {
@@ -77,7 +81,10 @@ pub fn random_case(chance: &mut Chance) -> Case {
         left -= size;
     }
     batches.push(left);
-    let settings = settings(chance);
+    let mut settings = settings(chance);
+    if foreign {
+        text_settings(chance, &mut settings);
+    }
     let queries = (0..8).map(|_| query(chance, &words, &settings)).collect();
     Case { settings, records, batches, queries }
 }
@@ -149,6 +156,42 @@ fn record(chance: &mut Chance, words: &[String], number: usize, count: usize) ->
         members.insert("_geoloc".into(), point);
     }
     record
+}
+/// Writes the texts of a record in other letters.
+fn disguise(chance: &mut Chance, value: &mut Value) {
+    match value {
+        Value::Array(list) => list.iter_mut().for_each(|value| disguise(chance, value)),
+        Value::Object(members) => {
+            let texts = members.iter_mut().filter(|(name, _)| TEXTS.contains(&name.as_str()));
+            texts.for_each(|(_, value)| disguise(chance, value));
+        }
+        Value::String(text) => *text = text.chars().map(|c| disguised(chance, c)).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+const TEXTS: [&str; 5] = ["title", "body", "list", "name", "first"];
+fn disguised(chance: &mut Chance, c: char) -> String {
+    let other: &[&str] = match c {
+        'a' => &["A", "á", "Á", "ａ", "a\u{301}"],
+        'b' => &["B", "ｂ", "ḃ", "b\u{307}"],
+        'c' => &["C", "ç", "Ç", "c\u{327}", "\u{216d}"],
+        'd' => &["đ", "Đ", "ď", "\u{ad}d", "d\u{ad}"],
+        ' ' => &["+", " + ", " - ", ", "],
+        _ => &[],
+    };
+    if other.is_empty() || !chance.once_in(5) { c.to_string() } else { (*chance.pick(other)).to_string() }
+}
+/// Settings that change what a letter and what a word is.
+fn text_settings(chance: &mut Chance, settings: &mut Map<String, Value>) {
+    if chance.once_in(2) {
+        settings.insert("separatorsToIndex".into(), json!("+"));
+    }
+    if chance.once_in(2) {
+        settings.insert("keepDiacriticsOnCharacters".into(), json!("ç"));
+    }
+    if chance.once_in(2) {
+        settings.insert("customNormalization".into(), json!({"default": {"đ": "dd"}}));
+    }
 }
 fn settings(chance: &mut Chance) -> Map<String, Value> {
     let mut settings = Map::new();

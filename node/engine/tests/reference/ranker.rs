@@ -2,7 +2,7 @@
 
 use super::case::{Atom, Part, Query, Test};
 use quorate_model::Settings;
-use quorate_model::settings::{Criterion, SortKey};
+use quorate_model::settings::{Criterion, IndexSettings, SortKey};
 use serde_json::{Map, Value, json};
 use std::cmp::Ordering;
 
@@ -533,14 +533,13 @@ impl<'a> Ranker<'a> {
                 Value::Number(number) => number.to_string(),
                 _ => return,
             };
-            let split = |c: char| !c.is_alphanumeric();
-            let words: Vec<&str> = text.split(split).filter(|word| !word.is_empty()).collect();
-            for (i, word) in words.iter().enumerate() {
-                let text = chars(&word.to_lowercase());
-                tokens.push(Token { text, attribute, word: *next + i as u32, whole: words.len() == 1 });
+            let words = words_of(&text, &self.settings.index);
+            let count = words.len() as u32;
+            for (i, text) in words.into_iter().enumerate() {
+                tokens.push(Token { text, attribute, word: *next + i as u32, whole: count == 1 });
             }
-            if !words.is_empty() {
-                *next += words.len() as u32 + 8;
+            if count > 0 {
+                *next += count + 8;
             }
         };
         let numbers: Vec<u32> = attributes.iter().map(|a| u32::from(a.priority)).collect();
@@ -635,6 +634,30 @@ fn split(word: &Wanted, texts: &[Vec<Token>]) -> Option<Vec<Wanted>> {
     let places: Vec<usize> = (1..word.text.len().min(13)).collect();
     let most = places.iter().map(count).max().filter(|most| *most > 0)?;
     places.iter().find(|at| count(at) == most).map(|at| cut(*at))
+}
+/// The words of a text, in the letters that the random texts are written with.
+fn words_of(text: &str, index: &IndexSettings) -> Vec<Vec<char>> {
+    let keeps = index.keep_diacritics_on_characters == "ç";
+    // kept letters may be written in two characters
+    let text = if keeps { text.replace("c\u{327}", "ç") } else { text.to_string() };
+    let mut words: Vec<Vec<char>> = vec![vec![]];
+    for c in text.chars() {
+        let word = words.last_mut().expect("there is always one");
+        match c {
+            '+' if index.separators_to_index == "+" => words.extend([vec!['+'], vec![]]),
+            'đ' | 'Đ' if !index.custom_normalization.is_empty() => word.extend(['d', 'd']),
+            'ç' | 'Ç' if keeps => word.push('ç'),
+            'á' | 'Á' | 'ａ' => word.push('a'),
+            'ｂ' | 'ḃ' => word.push('b'),
+            'ç' | 'Ç' | '\u{216d}' => word.push('c'),
+            'đ' | 'Đ' | 'ď' => word.push('d'),
+            '\u{301}' | '\u{307}' | '\u{327}' | '\u{ad}' => {}
+            c if c.is_ascii_alphanumeric() => word.push(c.to_ascii_lowercase()),
+            _ => words.push(vec![]),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
 }
 fn occurs(phrase: &[Vec<char>], tokens: &[Token]) -> bool {
     tokens.iter().filter(|token| token.text == phrase[0]).any(|first| {
