@@ -2,10 +2,12 @@
 
 use quorate_model::{DocumentKind, GroupId, RecordOp, SearchParams, SynonymKind};
 use quorate_node::{IndexCommand, LogPosition, Node, NodeOptions, PlacementMachine, RawDocument, ReadRights};
-use quorate_store::files::RealFiles;
+use quorate_store::files::{Files, RealFiles};
+use quorate_store::full_disk::FullDisk;
 use quorate_store::kv::Kv;
 use quorate_store::layout::Layout;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const GROUP: GroupId = GroupId(3);
@@ -19,10 +21,13 @@ struct Rig {
 impl Rig {
     /// Opens the folder and replays what the log holds and the node has not kept.
     fn open(folder: &Path, log: Vec<IndexCommand>) -> Rig {
+        Rig::open_on(folder, log, RealFiles::shared())
+    }
+    /// As [`Rig::open`], with shards on `files`.
+    fn open_on(folder: &Path, log: Vec<IndexCommand>, files: Arc<dyn Files>) -> Rig {
         let layout = Layout::new(folder);
-        let files = RealFiles::shared();
         layout.prepare(&*files).unwrap();
-        let (kv, _) = Kv::open(&layout.state(), files.clone(), 16 << 20).unwrap();
+        let (kv, _) = Kv::open(&layout.state(), RealFiles::shared(), 16 << 20).unwrap();
         let options = NodeOptions {
             layout,
             files,
@@ -431,5 +436,29 @@ fn an_index_may_be_copied_and_dropped_while_it_is_rebuilt() {
         assert_eq!(view.configuration.settings.document["attributesForFaceting"], serde_json::json!(["n"]));
         assert!(view.shard.segments()[0].facet("n").is_some());
         assert_eq!(rig.count(2), MANY);
+    });
+}
+
+#[test]
+fn a_rebuild_without_room_is_tried_again_while_the_old_view_serves() {
+    in_system(|| {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = FullDisk::new(RealFiles::shared(), u64::MAX);
+        let mut rig = Rig::open_on(dir.path(), vec![], Arc::new(disk.clone()));
+        rig.apply(many(0..MANY, 1));
+        rig.wait();
+        rig.wait_until("durable", || rig.machine.durable_through() == 1);
+        // enough for a manifest, not for the segments
+        disk.set_free_bytes(40_000);
+        let changed = rig.apply(facet_settings());
+        rig.wait_until("a failure", || rig.node.rebuilds().failures[0] > ("disk_full", 0));
+        assert!(!rig.node.is_visible(GROUP, changed));
+        assert_eq!(rig.node.view(1).unwrap().shard.record_count(), u64::from(MANY));
+        assert_eq!(rig.shown("attributesForFaceting"), None);
+        disk.set_free_bytes(u64::MAX);
+        rig.apply(records(1, vec![put("x", 1)]));
+        rig.wait_visible(changed);
+        assert_eq!(rig.count(1), MANY + 1);
+        assert_eq!(rig.shown("attributesForFaceting"), Some(serde_json::json!(["n"])));
     });
 }

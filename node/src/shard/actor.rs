@@ -258,9 +258,10 @@ impl ShardActor {
     fn advance(&mut self) {
         self.advanced = Instant::now();
         if !self.failing {
+            let queue = self.queue();
             let advanced = self.core().and_then(|core| {
                 core.advance_rebuild()?;
-                core.merge()
+                core.merge(queue)
             });
             self.note("work in the background", &advanced);
         }

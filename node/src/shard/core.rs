@@ -254,9 +254,13 @@ impl ShardCore {
     }
 
     /// Does one step of merging: few segments while writes go on, one when they have paused.
-    pub fn merge(&mut self) -> Result<()> {
+    pub fn merge(&mut self, queue: Queue) -> Result<()> {
         let paused = self.last_work.is_none_or(|at| at.elapsed() >= PAUSED_AFTER);
-        let goal = if paused && self.files_fit() { MergeGoal::One } else { MergeGoal::Few };
+        let goal = match queue {
+            Queue::Waiting => MergeGoal::Load,
+            Queue::Empty if paused && self.files_fit() => MergeGoal::One,
+            Queue::Empty => MergeGoal::Few,
+        };
         let state = self.writer.merge_step(goal);
         self.state.is_merging.store(matches!(state, Ok(MergeState::Running)), Ordering::Relaxed);
         match state.map_err(|e| self.engine(e))? {

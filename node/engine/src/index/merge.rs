@@ -4,12 +4,16 @@ use super::background::Background;
 use super::build::merge_segments;
 use super::error::{IndexError, Result};
 use super::heavy::HeavyPermit;
-use super::segment::{Segment, SegmentFile};
+use super::made::Made;
+use super::segment::Segment;
 use super::writer::{ShardWriter, kill};
-use std::sync::Arc;
 
-/// Segments that are left alone while writes go on.
+/// Small segments that are left alone while writes go on.
 const SEGMENTS_KEPT: usize = 8;
+/// The same while a load is under way.
+const SEGMENTS_KEPT_LOADING: usize = 35;
+/// Segments that a merge during a load takes at least.
+const LOAD_AT_ONCE: usize = 12;
 /// One of so many documents may be dead before a segment is rewritten.
 const DEAD_FRACTION: u32 = 5;
 /// Documents of a segment that is worth rewriting for its dead ones.
@@ -20,6 +24,8 @@ const BIG_FRACTION: u64 = 32;
 /// How far to merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MergeGoal {
+    /// While more writes wait than are carried out: up to three dozen segments, so that records are merged seldom.
+    Load,
     /// While writes go on: at most one big and about eight small segments.
     Few,
     /// When writes have paused: one segment, or a big one beside a small one that is not worth rewriting it for.
@@ -39,7 +45,7 @@ pub enum MergeState {
 /// A merge in the background.
 pub(crate) struct RunningMerge {
     sources: Vec<Segment>,
-    thread: Background<Result<Option<Arc<SegmentFile>>>>,
+    thread: Background<Result<Option<Made>>>,
 }
 impl RunningMerge {
     /// Waits for the end and ignores the result; the overlay must be closed, so that the end is near.
@@ -75,7 +81,8 @@ impl ShardWriter {
         let (overlay, extractor, inputs) = (self.overlay.clone(), self.extractor.clone(), sources.clone());
         let work = move || {
             let _until_the_end = permit;
-            merge_segments(&overlay, &extractor, &inputs).map_err(|e| overlay.explain(e))
+            let merged = merge_segments(&overlay, &extractor, &inputs).map_err(|e| overlay.explain(e))?;
+            merged.map(|file| Made::durable_if_large(&overlay, file)).transpose()
         };
         let thread = Background::start("merge", &self.options.waker, work)
             .map_err(|e| IndexError::io(self.overlay.dir(), e))?;
@@ -93,13 +100,16 @@ impl ShardWriter {
             .collect();
         if still.iter().all(Option::is_none) {
             // all were cleared or died meanwhile: whatever came out is not wanted
+            if let Ok(Some(made)) = result {
+                made.remove(&self.overlay);
+            }
             self.sweep();
             return self.remove_orphans();
         }
         if result.is_err() {
             self.sweep();
         }
-        let merged = result?.map(|file| Segment::new(file, None));
+        let merged = result?.map(|made| self.take_over(made));
         let mut died = Vec::new();
         for (source, place) in sources.iter().zip(&still) {
             let now = place.map(|i| &self.segments[i]);
@@ -117,6 +127,13 @@ impl ShardWriter {
         }
         self.sweep();
         self.remove_orphans()
+    }
+    /// A segment made beside the writer, to be part of the next durable commit.
+    pub(super) fn take_over(&mut self, made: Made) -> Segment {
+        if !made.files.is_empty() {
+            self.synced.insert(made.file.name.clone(), made.files);
+        }
+        Segment::new(made.file, None)
     }
 }
 
@@ -145,28 +162,62 @@ fn choose(segments: &[Segment], goal: MergeGoal) -> Vec<usize> {
             }
             order
         }
-        MergeGoal::Few => {
-            if segments.len() > SEGMENTS_KEPT + 1 {
-                return smallest(segments, &order);
-            }
+        MergeGoal::Load if segments.len() <= SEGMENTS_KEPT_LOADING => Vec::new(),
+        MergeGoal::Load => smallest(&sizes(segments, &order), LOAD_AT_ONCE, order),
+        MergeGoal::Few if segments.len() <= SEGMENTS_KEPT + 1 => {
             order.retain(|&i| decayed(&segments[i]));
             order
         }
+        MergeGoal::Few => smallest(&sizes(segments, &order), segments.len() - SEGMENTS_KEPT + 1, order),
     }
 }
+fn sizes(segments: &[Segment], order: &[usize]) -> Vec<u64> {
+    order.iter().map(|&i| u64::from(segments[i].alive_count())).collect()
+}
 
-/// The small segments, as long as the next one is not much larger than those before it together: each document is then
-/// merged about log2 n times.
-fn smallest(segments: &[Segment], order: &[usize]) -> Vec<usize> {
+/// The small segments, at least so many, and then as long as the next one is not much larger than those before it
+/// together. Each record is then merged about log n times, to a base that grows with how many are taken.
+fn smallest(sizes: &[u64], at_least: usize, mut order: Vec<usize>) -> Vec<usize> {
     let mut sum = 0u64;
     let mut count = 0;
-    for &i in order {
-        let size = u64::from(segments[i].alive_count());
-        if count > segments.len() - SEGMENTS_KEPT && size > sum {
+    for &size in sizes {
+        if count >= at_least && size > sum {
             break;
         }
         sum += size;
         count += 1;
     }
-    order[..count].to_vec()
+    order.truncate(count);
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Records merged for each record loaded, when so many equal segments come one after another.
+    fn cost(segments: usize, kept: usize, at_least: impl Fn(usize) -> usize) -> f64 {
+        let mut sizes: Vec<u64> = Vec::new();
+        let mut merged = 0;
+        for published in std::iter::repeat_n(10_000, segments) {
+            sizes.push(published);
+            if sizes.len() > kept {
+                sizes.sort_unstable();
+                let taken = smallest(&sizes, at_least(sizes.len()), (0..sizes.len()).collect()).len();
+                let sum = sizes.drain(..taken).sum();
+                merged += sum;
+                sizes.push(sum);
+            }
+        }
+        merged as f64 / (segments as f64 * 10_000.0)
+    }
+
+    #[test]
+    fn a_load_merges_each_record_seldom() {
+        for (segments, load_at_most) in [(30, 0.0), (300, 1.8), (3_000, 2.8)] {
+            let few = cost(segments, SEGMENTS_KEPT + 1, |count| count - SEGMENTS_KEPT + 1);
+            let load = cost(segments, SEGMENTS_KEPT_LOADING, |_| LOAD_AT_ONCE);
+            assert!(load <= load_at_most && load < few, "{segments} segments: few {few:.2}, load {load:.2}");
+        }
+    }
 }

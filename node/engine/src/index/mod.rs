@@ -11,6 +11,7 @@ mod error;
 mod extract;
 mod heavy;
 mod lists;
+mod made;
 mod manifest;
 mod merge;
 mod overlay;

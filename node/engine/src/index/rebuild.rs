@@ -11,10 +11,10 @@ use super::bulk::Bulk;
 use super::error::{IndexError, Result};
 use super::extract::Extractor;
 use super::heavy::HeavyPermit;
+use super::made::{Made, remove};
 use super::manifest::Built;
 use super::merge::died_since;
-use super::overlay::Overlay;
-use super::segment::{Segment, SegmentFile};
+use super::segment::Segment;
 use super::writer::{ShardWriter, kill};
 use quorate_model::Settings;
 use rustc_hash::FxHashSet;
@@ -61,11 +61,6 @@ struct Round {
     sources: Vec<Segment>,
     made: Option<Made>,
 }
-/// A segment whose files are durable, with their names and lengths; their folder is not synced yet.
-struct Made {
-    file: Arc<SegmentFile>,
-    files: Vec<(String, u64)>,
-}
 
 impl Rebuild {
     fn covers(&self, segment: &Segment) -> bool {
@@ -104,20 +99,12 @@ impl Rebuild {
         self.bulk.overlay.close();
         let last = self.running.take().and_then(|(_, running)| running.abandon());
         let made = self.rounds.into_iter().filter_map(|round| round.made);
-        let files = made.chain(last.and_then(Result::ok).flatten()).flat_map(|made| made.files);
-        remove(&self.bulk.overlay, files.map(|(name, _)| name));
+        made.chain(last.and_then(Result::ok).flatten()).for_each(|made| made.remove(&self.bulk.overlay));
         let pending = self.bulk.overlay.pending("");
         remove(&self.bulk.overlay, pending.into_iter().map(|(name, _)| name));
     }
 }
 
-fn remove(overlay: &Overlay, names: impl Iterator<Item = String>) {
-    for name in names {
-        if let Err(error) = overlay.remove(&name) {
-            tracing::warn!(%error, "a file of a rebuild stays until the next start");
-        }
-    }
-}
 fn alive(segments: &[Segment]) -> u64 {
     segments.iter().map(|segment| u64::from(segment.alive_count())).sum()
 }
@@ -142,13 +129,7 @@ fn round(bulk: &Bulk, sources: &[Segment], done: &AtomicU64) -> Result<Option<Ma
             }
         }
     };
-    let prefix = format!("{}.", file.name);
-    let files = overlay.pending(&prefix);
-    if let Err(error) = overlay.make_durable(&prefix) {
-        remove(overlay, files.into_iter().map(|(name, _)| name));
-        return Err(error);
-    }
-    Ok(Some(Made { file, files }))
+    Made::durable(overlay, file).map(Some)
 }
 
 impl ShardWriter {
@@ -254,9 +235,8 @@ impl ShardWriter {
         };
         let mut segments = Vec::new();
         for Round { sources, made } in rebuild.rounds {
-            let Some(Made { file, files }) = made else { continue };
-            self.synced.insert(file.name.clone(), files);
-            let mut segment = Segment::new(file, None);
+            let Some(made) = made else { continue };
+            let mut segment = self.take_over(made);
             let died = self.died_of(&sources, &segment);
             kill(&mut segment, &died);
             segments.push(segment);
