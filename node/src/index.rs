@@ -8,7 +8,7 @@ use crate::shard::ShardHandle;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
 use quorate_engine::index::{Built, IndexError, RebuildCounts, ShardFigures, ShardView};
-use quorate_engine::{Configuration, RuleSet};
+use quorate_engine::{Configuration, RuleSet, SynonymSet};
 use quorate_model::{GroupId, Settings};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -22,21 +22,6 @@ pub struct IndexView {
     pub configuration: Configuration,
     /// The shard's segments.
     pub shard: Arc<ShardView>,
-}
-
-/// The rules of an index in the form that queries use, and what they were made of.
-#[derive(Debug)]
-struct Compiled {
-    documents: Arc<Documents>,
-    settings: Arc<Settings>,
-    rules: Arc<RuleSet>,
-}
-impl Compiled {
-    fn is_of(&self, documents: &Documents, settings: &Arc<Settings>) -> bool {
-        Arc::ptr_eq(&self.documents.rules, &documents.rules)
-            && Arc::ptr_eq(&self.documents.synonyms, &documents.synonyms)
-            && Arc::ptr_eq(&self.settings, settings)
-    }
 }
 
 /// The durable row of an index in its group's small state.
@@ -64,6 +49,20 @@ pub struct IndexStats {
     pub updated_ms: u64,
     /// How long the last rebuild took; 0 = there was none.
     pub build_ms: u64,
+}
+
+/// What queries use of the documents of an index, and what it was made of.
+#[derive(Debug)]
+struct Compiled {
+    documents: Arc<Documents>,
+    configuration: Configuration,
+}
+impl Compiled {
+    fn is_of(&self, documents: &Documents, settings: &Arc<Settings>) -> bool {
+        Arc::ptr_eq(&self.documents.rules, &documents.rules)
+            && Arc::ptr_eq(&self.documents.synonyms, &documents.synonyms)
+            && Arc::ptr_eq(&self.configuration.settings, settings)
+    }
 }
 
 /// An index as this node holds it. Reads share it; only the machine of its group and its shard's actor change it.
@@ -206,20 +205,24 @@ impl IndexState {
             self.view.store(Some(Arc::new(IndexView { configuration, shard: view.shard.clone() })));
         }
     }
-    /// What is in force with these settings. Rules are compiled when they, the synonyms or the settings have changed.
+    /// What is in force with these settings. Documents are compiled when they or the settings have changed.
     fn configuration(&self, settings: Arc<Settings>) -> Configuration {
         let documents = self.documents.load_full();
         let mut compiled = self.compiled.lock();
-        let rules = match &*compiled {
-            Some(known) if known.is_of(&documents, &settings) => known.rules.clone(),
-            Some(_) | None => {
-                let (rules, synonyms) = (documents.rules.values(), documents.synonyms.values());
-                let rules = Arc::new(RuleSet::new(rules, synonyms, &settings));
-                *compiled = Some(Compiled { documents, settings: settings.clone(), rules: rules.clone() });
-                rules
-            }
+        if let Some(known) = &*compiled
+            && known.is_of(&documents, &settings)
+        {
+            return known.configuration.clone();
+        }
+        let synonyms = || documents.synonyms.values();
+        let configuration = Configuration {
+            rules: Arc::new(RuleSet::new(documents.rules.values(), synonyms(), &settings)),
+            synonyms: Arc::new(SynonymSet::new(&settings, synonyms().map(|synonym| &**synonym))),
+            dictionaries: Arc::default(),
+            settings,
         };
-        Configuration { settings, rules }
+        *compiled = Some(Compiled { documents, configuration: configuration.clone() });
+        configuration
     }
     /// Ends the shard's thread without keeping what is not durable: what a crash does. For tests of recovery.
     pub fn abandon_writer(&self) {

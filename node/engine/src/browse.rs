@@ -9,7 +9,7 @@ use crate::matching::find::{Entry, Prepared};
 use crate::matching::paths;
 use crate::matching::scratch::Scratch;
 use crate::query::plan::plan;
-use crate::query::words::words_of;
+use crate::query::words::{Words, words_of};
 use crate::query::{Plan, Word};
 use crate::response::hits::{Shown, render};
 use crate::rules;
@@ -40,7 +40,7 @@ pub fn browse(
     let settings: &Settings = &configuration.settings;
     let params = browsing(settings, request);
     let analyzer = Analyzer::new(settings);
-    let words = words_of(&analyzer, settings, &params, &params.query);
+    let words = words_of(&analyzer, configuration, &params, &params.query);
     let mut plan =
         Plan { wants_set: true, limit: 0, deep: true, ..plan(settings, &params, words, limits.deadline)? };
     paths::lay(view, &mut plan);
@@ -163,14 +163,18 @@ pub fn search_facet(
     let params = settings.effective(&request);
     let analyzer = Analyzer::new(settings);
     let hidden = located(view, &effects.hidden);
-    let (matched, cut) = matching_sets(view, settings, &params, &analyzer, hidden, limits.deadline, scratch)?;
+    let words = words_of(&analyzer, configuration, &params, &params.query);
+    let (matched, cut) = matching_sets(view, settings, &params, words, hidden, limits.deadline, scratch)?;
     let typed = Effective {
         advanced_syntax: false,
         optional_words: vec![],
         query_type: QueryType::PrefixLast,
+        ignore_plurals: ForLanguages::None,
+        remove_stop_words: ForLanguages::None,
+        synonyms: false,
         ..params.clone()
     };
-    let words: Vec<Word> = words_of(&analyzer, settings, &typed, facet_query).wanted;
+    let words: Vec<Word> = words_of(&analyzer, configuration, &typed, facet_query).wanted;
     let tags = Tags { pre: &params.highlight_pre_tag, post: &params.highlight_post_tag };
     let hits = matching_values(
         settings,
@@ -189,12 +193,11 @@ fn matching_sets(
     view: &ShardView,
     settings: &Settings,
     params: &Effective,
-    analyzer: &Analyzer,
+    words: Words,
     hidden: Vec<(usize, u32)>,
     deadline: Instant,
     scratch: &mut Scratch,
 ) -> Result<(Vec<Vec<u64>>, bool)> {
-    let words = words_of(analyzer, settings, params, &params.query);
     let plan = plan(settings, params, words, deadline)?;
     let mut plan = Plan { wants_set: true, limit: 0, deep: true, hidden, ..plan };
     paths::lay(view, &mut plan);
@@ -219,8 +222,8 @@ pub fn matching_ids(view: &ShardView, settings: &Settings, request: &SearchParam
     let params = settings.effective(&selecting);
     let deadline = Instant::now() + NO_DEADLINE;
     let mut scratch = Scratch::new();
-    let analyzer = Analyzer::new(settings);
-    let (matched, _) = matching_sets(view, settings, &params, &analyzer, vec![], deadline, &mut scratch)?;
+    let nothing = Words::default();
+    let (matched, _) = matching_sets(view, settings, &params, nothing, vec![], deadline, &mut scratch)?;
     let mut ids = vec![];
     for (segment, set) in pairs(view, &matched) {
         bits::each(set, |doc| {

@@ -1,5 +1,7 @@
 //! What does an index say about queries, beside its records?
 
+use crate::language::Dictionaries;
+use crate::query::synonyms::SynonymSet;
 use crate::rules::RuleSet;
 use quorate_model::Settings;
 use std::sync::Arc;
@@ -11,4 +13,8 @@ pub struct Configuration {
     pub settings: Arc<Settings>,
     /// Its rules (§2.7), compiled with these settings.
     pub rules: Arc<RuleSet>,
+    /// Its synonyms (§2.6), normalised as these settings say.
+    pub synonyms: Arc<SynonymSet>,
+    /// Stop words, plurals and compounds: the standard ones and those of the application (§2.9).
+    pub dictionaries: Arc<Dictionaries>,
 }

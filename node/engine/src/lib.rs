@@ -17,6 +17,7 @@ pub mod search;
 pub use browse::{browse, matching_ids, search_facet};
 pub use configuration::Configuration;
 pub use matching::scratch::Scratch;
+pub use query::synonyms::SynonymSet;
 pub use response::render_record;
 pub use rules::RuleSet;
 pub use search::{SearchLimits, search};

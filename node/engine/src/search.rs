@@ -57,7 +57,7 @@ pub fn search(
         rules::act(view, configuration, request, limits);
     let params = settings.effective(&request_after_rules);
     let analyzer = Analyzer::new(settings);
-    let words = words_of(&analyzer, settings, &params, &params.query);
+    let words = words_of(&analyzer, configuration, &params, &params.query);
     let mut plan = plan(settings, &params, words, limits.deadline)?;
     let page = Page::new(settings, &params, limits);
     let mut results = SearchResults { exhaustive_nb_hits: true, ..SearchResults::default() };

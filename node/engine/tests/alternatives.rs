@@ -5,7 +5,7 @@ mod reference;
 
 use quorate_engine::{Scratch, SearchLimits, search};
 use quorate_model::{SearchParams, SearchResults, Settings};
-use reference::shard::Shard;
+use reference::shard::{Shard, Spoken};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -123,6 +123,142 @@ fn words_are_joined_and_cut() {
     }
 }
 
+/// A shard of titles with synonyms; plurals and stop words are those given.
+fn spoken(titles_given: &[&str], synonyms: Value) -> Shard {
+    let settings = json!({"searchableAttributes": ["title"]});
+    let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
+    let spoken = Spoken {
+        synonyms: synonyms.as_array().unwrap().clone(),
+        plurals: vec![vec!["foot".into(), "feet".into()], vec!["shoe".into(), "shoes".into()]],
+        stop_words: ["the", "of", "in"].map(String::from).to_vec(),
+    };
+    let records = titles(titles_given);
+    Shard::with_words(settings, &records, &[records.len()], &spoken)
+}
+#[test]
+fn synonyms_stand_for_words() {
+    let pants = json!([{"type": "synonym", "synonyms": ["pants", "trousers", "slacks"]}]);
+    let one_way = json!([{"type": "onewaysynonym", "input": "tablet", "synonyms": ["ipad", "galaxy note"]}]);
+    let york = json!([{"type": "synonym", "synonyms": ["ny", "new york"]}]);
+    let corrections = json!([
+        {"type": "altcorrection1", "word": "shirt", "corrections": ["top"]},
+        {"type": "altcorrection2", "word": "shirt", "corrections": ["blouse"]},
+    ]);
+    let chain =
+        json!([{"type": "synonym", "synonyms": ["aa", "bb"]}, {"type": "synonym", "synonyms": ["bb", "cc"]}]);
+    let rings = json!([{"type": "synonym", "synonyms": ["lord of the rings", "lotr"]}]);
+    for (rule, titles, synonyms, request, expected) in [
+        (
+            "each for all others",
+            &["pants", "trousers", "slacks", "shirt"][..],
+            &pants,
+            json!({"query": "trousers"}),
+            "c:0011 b:0011 a:0011",
+        ),
+        ("none with typos", &["pants", "trousers"], &pants, json!({"query": "trouserz"}), "b:1001"),
+        ("while the word is typed", &["pants", "trousers"], &pants, json!({"query": "pan"}), "b:0001 a:0001"),
+        ("not before another word", &["trousers x"], &pants, json!({"query": "pan x"}), ""),
+        ("off", &["pants", "trousers"], &pants, json!({"query": "trousers", "synonyms": false}), "b:0011"),
+        (
+            "not exact",
+            &["pants", "trousers"],
+            &pants,
+            json!({"query": "pants", "alternativesAsExact": []}),
+            "a:0011 b:0001",
+        ),
+        ("the other way is none", &["tablet", "ipad"], &one_way, json!({"query": "ipad"}), "b:0011"),
+        ("one way", &["tablet", "ipad"], &one_way, json!({"query": "tablet"}), "b:0011 a:0011"),
+        (
+            "words next to each other",
+            &["galaxy note", "galaxy x note", "note galaxy"],
+            &one_way,
+            json!({"query": "tablet"}),
+            "a:0001",
+        ),
+        (
+            "a phrase of the query",
+            &["ny pizza", "new york pizza", "new x york pizza"],
+            &york,
+            json!({"query": "new york pizza"}),
+            "b:0233 a:0213 c:0333",
+        ),
+        (
+            "a phrase counts as asked",
+            &["ny pizza"],
+            &york,
+            json!({"query": "new york pizza", "alternativesAsExact": ["multiWordsSynonym"]}),
+            "a:0233",
+        ),
+        (
+            "a phrase of records",
+            &["new york city", "york new", "ny city"],
+            &york,
+            json!({"query": "ny city"}),
+            "c:0122 a:0112",
+        ),
+        ("a phrase that is typed", &["ny"], &york, json!({"query": "new yo"}), "a:0102"),
+        (
+            "corrections count as typos",
+            &["top", "blouse", "shirt"],
+            &corrections,
+            json!({"query": "shirt"}),
+            "c:0011 a:1001 b:2001",
+        ),
+        (
+            "not from one to the next",
+            &["aa", "bb", "cc"],
+            &chain,
+            json!({"query": "aa", "queryType": "prefixNone"}),
+            "b:0011 a:0011",
+        ),
+        (
+            "in quotes",
+            &["pants", "trousers"],
+            &pants,
+            json!({"query": "\"pants\"", "advancedSyntax": true}),
+            "a:0011",
+        ),
+        (
+            "stop words inside",
+            &["lotr x"],
+            &rings,
+            json!({"query": "lord of the rings x", "removeStopWords": true}),
+            "a:0213",
+        ),
+        (
+            "only stop words",
+            &["the of"],
+            &rings,
+            json!({"query": "the of ", "removeStopWords": true, "queryType": "prefixNone"}),
+            "a:0122",
+        ),
+        (
+            "stop words left out",
+            &["house hill", "hill"],
+            &rings,
+            json!({"query": "the house in the hill", "removeStopWords": ["en"]}),
+            "a:0122",
+        ),
+        (
+            "other forms",
+            &["foot", "feet", "fee"],
+            &rings,
+            json!({"query": "foot", "ignorePlurals": true, "queryType": "prefixNone"}),
+            "b:0011 a:0011",
+        ),
+        (
+            "other languages",
+            &["feet"],
+            &rings,
+            json!({"query": "foot", "ignorePlurals": ["fr"], "typoTolerance": false}),
+            "",
+        ),
+    ] {
+        let shard = spoken(titles, synonyms.clone());
+        assert_eq!(ranked(&ask(&shard, &with_info(request.clone()))), expected, "{rule} {request}");
+    }
+}
+
 #[test]
 fn what_matched_in_any_way_is_marked() {
     for (title, query, value, level, words) in [
@@ -136,9 +272,20 @@ fn what_matched_in_any_way_is_marked() {
             json!(["playlist"]),
         ),
         ("Élan vital", "elanvit", "<em>Élan</em> <em>vit</em>al", "full", json!(["elanvit"])),
+        ("Red TROUSERS", "pants red", "<em>Red</em> <em>TROUSERS</em>", "full", json!(["pants", "red"])),
+        ("leg wear, leg", "trousers", "<em>leg</em> <em>wear</em>, leg", "full", json!(["trousers"])),
+        ("trousers", "leg wear", "<em>trousers</em>", "full", json!(["leg", "wear"])),
+        ("shirt, top", "shirt", "<em>shirt</em>, top", "full", json!(["shirt"])),
+        ("my top", "shirt", "my <em>top</em>", "full", json!(["shirt"])),
         ("my wifi", "wi fi my", "<em>my</em> <em>wifi</em>", "full", json!(["wi", "fi", "my"])),
     ] {
-        let shard = shard(json!({}), &titles(&[title]));
+        let shard = spoken(
+            &[title],
+            json!([
+                {"type": "synonym", "synonyms": ["pants", "trousers", "leg wear"]},
+                {"type": "altcorrection2", "word": "shirt", "corrections": ["top"]},
+            ]),
+        );
         let hits = hits(&ask(&shard, &json!({"query": query})));
         let shown = &hits[0]["_highlightResult"]["title"];
         assert_eq!(

@@ -217,7 +217,7 @@ impl<'a> Run<'a> {
     /// The slot of a query of one word, read as typed.
     fn only_word(&self) -> Option<&'a Slot> {
         let [slot] = self.slots else { return None };
-        (self.frame.words == 1 && slot.may_be_exact && self.sets_decide()).then_some(slot)
+        (self.frame.words == 1 && slot.may_be_exact && !slot.is_widened && self.sets_decide()).then_some(slot)
     }
     fn is_plain_single_word(&self, context: &SegmentContext<'_>) -> bool {
         let Some(slot) = self.only_word() else { return false };
@@ -380,7 +380,7 @@ impl<'a> Run<'a> {
                 first.fill(self.segment, &self.lists, u8::MAX, &mut set);
                 let mut other = scratch.take(words);
                 for slot in rest {
-                    match self.segment.bitmap(slot.low, slot.high) {
+                    match slot.typo_free_bitmap(self.segment) {
                         Some(bitmap) if slot.typos_max == 0 => bits::and(&mut set, bitmap),
                         Some(_) | None => {
                             slot.fill(self.segment, &self.lists, u8::MAX, &mut other);
@@ -461,7 +461,8 @@ impl<'a> Run<'a> {
             }
             _ => self.slots.iter().map(|slot| place(slot.best)).min(),
         };
-        let never_exact = |slot: &&Slot| slot.exact.is_none() || !slot.may_be_exact;
+        let may_be = |slot: &Slot| slot.may_be_exact && (slot.exact.is_some() || !slot.exact_too.is_empty());
+        let never_exact = |slot: &&Slot| !may_be(slot);
         let inexact = match typos {
             0 => self.slots.iter().filter(never_exact).map(|slot| u32::from(slot.covers)).sum(),
             _ => 1,
@@ -494,7 +495,7 @@ impl<'a> Run<'a> {
         if self.slots.iter().all(Slot::has_typo_free) {
             let mut set = scratch.copy(candidates);
             for slot in self.slots.iter().filter(|slot| slot.typos_max > 0) {
-                match self.segment.bitmap(slot.low, slot.high) {
+                match slot.typo_free_bitmap(self.segment) {
                     Some(bitmap) => bits::and(&mut set, bitmap),
                     None => {
                         slot.fill(self.segment, &self.lists, 0, &mut other);

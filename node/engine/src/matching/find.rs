@@ -128,11 +128,9 @@ impl<'a> Prepared<'a> {
     }
     /// Whether the plan's words stand for the very terms that an earlier run of it found.
     pub fn has_the_terms_of(&self, plan: &Plan, found: &Found) -> bool {
-        // the paths share their words: only those as typed can have typos
-        let typed = |segment| plan.paths.first().map(|path| slots_of(segment, plan, path));
         let same = |segment, paths: &[Vec<Slot>]| {
-            let slots = typed(segment).unwrap_or_default();
-            slots.iter().zip(paths.first().into_iter().flatten()).all(|(a, b)| a.terms == b.terms)
+            let (now, earlier) = (slots_of(segment, plan), paths);
+            now.iter().flatten().zip(earlier.iter().flatten()).all(|(a, b)| a.terms == b.terms)
         };
         self.view.segments().iter().zip(&found.slots).all(|(segment, slots)| same(segment, slots))
     }

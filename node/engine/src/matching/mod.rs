@@ -10,3 +10,4 @@ pub mod scratch;
 pub mod slot;
 pub mod typo;
 pub mod union;
+mod widen;

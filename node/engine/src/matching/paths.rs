@@ -4,7 +4,7 @@ use super::cuts;
 use super::slot::{ExpandOptions, Join, Slot, expand};
 use crate::index::{Segment, ShardView};
 use crate::query::alternatives::{Alternative, Reason, Unit, paths};
-use crate::query::{Path, Plan, Word};
+use crate::query::{Plan, Word};
 
 /// Alternatives of one query at most.
 pub const ALTERNATIVES_MAX: usize = 32;
@@ -30,27 +30,35 @@ fn has(segment: &Segment, alternative: &Alternative) -> bool {
     let has = |word: &Word| terms.starting_with(&word.text).is_some_and(|(_, _, ends)| word.prefix || ends);
     alternative.words.iter().all(has)
 }
-/// The words on a path with their terms in the segment.
-pub fn slots_of(segment: &Segment, plan: &Plan, path: &Path) -> Vec<Slot> {
+/// The words on each path with their terms in the segment.
+pub fn slots_of(segment: &Segment, plan: &Plan) -> Vec<Vec<Slot>> {
     let options = ExpandOptions { deep: plan.deep, whole_words: plan.rules.prefixes != u32::MAX };
-    let mut slots = Vec::with_capacity(path.units.len() + 1);
-    for unit in &path.units {
-        match unit {
-            Unit::Word(i) => slots.push(expand(segment, &plan.words[*i], options)),
-            Unit::Alternative(i) => {
-                let alternative = &plan.alternatives[*i];
-                for (number, word) in alternative.words.iter().enumerate() {
-                    let covers = if number == 0 { (alternative.to - alternative.from) as u8 } else { 0 };
-                    slots.push(Slot {
-                        join: if number == 0 { Join::Apart } else { Join::Inside },
-                        covers,
-                        may_be_exact: alternative.exact,
-                        is_typo: alternative.is_typo(),
-                        ..expand(segment, word, options)
-                    });
-                }
+    let typed: Vec<Slot> = plan.words.iter().map(|word| expand(segment, word, options)).collect();
+    let alternatives: Vec<Vec<Slot>> =
+        plan.alternatives.iter().map(|alternative| slots_instead(segment, alternative, options)).collect();
+    let Some((_, others)) = plan.paths.split_first() else { return vec![] };
+    let mut paths = Vec::with_capacity(plan.paths.len());
+    for path in others {
+        let mut slots = Vec::with_capacity(path.units.len() + 1);
+        for unit in &path.units {
+            match unit {
+                Unit::Word(i) => slots.push(typed[*i].clone()),
+                Unit::Alternative(i) => slots.extend_from_slice(&alternatives[*i]),
             }
         }
+        paths.push(slots);
     }
-    slots
+    paths.insert(0, typed);
+    paths
+}
+fn slots_instead(segment: &Segment, alternative: &Alternative, options: ExpandOptions) -> Vec<Slot> {
+    let slot = |(number, word): (usize, &Word)| {
+        let (join, covers) = match number {
+            0 => (Join::Apart, (alternative.to - alternative.from) as u8),
+            _ => (Join::Inside, 0),
+        };
+        let (may_be_exact, is_typo) = (alternative.exact, alternative.is_typo());
+        Slot { join, covers, may_be_exact, is_typo, ..expand(segment, word, options) }
+    };
+    alternative.words.iter().enumerate().map(slot).collect()
 }

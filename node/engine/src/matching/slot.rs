@@ -2,6 +2,7 @@
 
 use super::bits;
 use super::typo::{Interval, Tolerance, typo_intervals};
+use super::widen;
 use crate::index::{Lists, Segment};
 use crate::query::Word;
 use std::ops::Deref;
@@ -53,6 +54,10 @@ pub struct Expansion {
     pub high: u32,
     /// Ordinal of the term that is the word itself.
     pub exact: Option<u32>,
+    /// Ordinals of other terms that count as the word itself, sorted.
+    pub exact_too: Vec<u32>,
+    /// Whether the terms are also those of other words, so that lists made for this word do not answer for it.
+    pub is_widened: bool,
     /// Documents on all lists, repetitions counted.
     pub postings: u64,
     /// Lowest position of any matched term: the bound of the attribute criterion.
@@ -75,9 +80,22 @@ pub struct Cut {
     pub docs: Box<[u32]>,
 }
 impl Expansion {
+    /// Computes what follows from the intervals.
+    pub(super) fn sum_up(&mut self, lists: &Lists<'_>) {
+        let least = |least: u16, interval: &Interval| {
+            let places = &lists.best[interval.low as usize..interval.high as usize];
+            places.iter().copied().fold(least, u16::min)
+        };
+        let free = self.intervals.iter().filter(|interval| interval.typos == 0);
+        self.best_typo_free = free.fold(u16::MAX, least);
+        self.best = self.intervals.iter().fold(u16::MAX, least);
+        self.typos_max = self.intervals.iter().map(|i| i.typos).max().unwrap_or(0);
+        self.postings = self.intervals.iter().map(|i| postings(lists, i.low, i.high)).sum();
+    }
     /// Bytes it takes in memory.
     pub fn bytes(&self) -> usize {
         let intervals = self.intervals.capacity() + self.whole_words.capacity();
+        debug_assert!(self.exact_too.is_empty(), "what stands for a word is not kept with it");
         let docs: usize = self.cuts.iter().map(|cut| cut.docs.len()).sum();
         size_of::<Expansion>()
             + intervals * size_of::<Interval>()
@@ -99,7 +117,12 @@ pub fn expand(segment: &Segment, word: &Word, options: ExpandOptions) -> Slot {
     // with fewer edits there is nothing deeper to find
     let options = ExpandOptions { deep: options.deep && word.edits > 1, ..options };
     let key = key(word, options);
-    let terms = segment.expansions().get_or(&key, || expansion(segment, word, options));
+    let mut terms = segment.expansions().get_or(&key, || expansion(segment, word, options));
+    if !word.others.is_empty()
+        && let Some(wider) = widen::with_others(segment, &terms, &word.others, options)
+    {
+        terms = Arc::new(wider);
+    }
     let join = if word.follows { Join::Follows } else { Join::Apart };
     Slot { terms, optional: word.optional, join, covers: 1, may_be_exact: true, is_typo: false }
 }
@@ -131,13 +154,7 @@ fn expansion(segment: &Segment, word: &Word, options: ExpandOptions) -> Expansio
         let exact = made.exact.map_or((0, 0), |ordinal| (ordinal, ordinal + 1));
         made.whole_words = with_typos(segment, word, exact, Tolerance { prefix: false, ..tolerance });
     }
-    made.typos_max = made.intervals.iter().map(|i| i.typos).max().unwrap_or(0);
-    made.postings = made.intervals.iter().map(|i| postings(&lists, i.low, i.high)).sum();
-    let best = |low: u32, high: u32| {
-        lists.best[low as usize..high as usize].iter().copied().min().unwrap_or(u16::MAX)
-    };
-    made.best_typo_free = best(made.low, made.high);
-    made.best = made.intervals.iter().map(|i| best(i.low, i.high)).min().unwrap_or(u16::MAX);
+    made.sum_up(&lists);
     made.intervals.shrink_to_fit();
     made.whole_words.shrink_to_fit();
     made
@@ -231,8 +248,9 @@ impl Slot {
         }
         let intervals = self.intervals.iter().filter(|interval| interval.typos == 0).copied().collect();
         let (whole_words, low, high, exact) = (self.whole_words.clone(), self.low, self.high, self.exact);
-        let cuts = vec![];
-        let terms = Arc::new(Expansion { intervals, whole_words, low, high, exact, cuts, ..(*self.terms) });
+        let (cuts, exact_too) = (vec![], self.exact_too.clone());
+        let terms = Expansion { intervals, whole_words, low, high, exact, exact_too, cuts, ..(*self.terms) };
+        let terms = Arc::new(terms);
         Slot { terms, ..*self }
     }
     /// Whether the segment has any term for the word.
@@ -241,7 +259,11 @@ impl Slot {
     }
     /// Whether the word has typo-free terms.
     pub fn has_typo_free(&self) -> bool {
-        self.low < self.high
+        self.low < self.high || self.intervals.iter().any(|interval| interval.typos == 0)
+    }
+    /// The ready bitmap of its typo-free terms, when there is one for all of them.
+    pub fn typo_free_bitmap<'s>(&self, segment: &'s Segment) -> Option<&'s [u64]> {
+        if self.is_widened { None } else { segment.bitmap(self.low, self.high) }
     }
 }
 

@@ -33,7 +33,7 @@ pub fn search_segment(
     if plan.words.is_empty() {
         return without_words(segment, plan, context, scratch);
     }
-    let slots: Vec<Vec<Slot>> = plan.paths.iter().map(|path| slots_of(segment, plan, path)).collect();
+    let slots = slots_of(segment, plan);
     let possible = slots.iter().filter(|slots| can_match(slots)).count();
     let matches = if plan.wants_set || possible > 1 { Matches::Listed } else { Matches::Counted };
     let mut all: Option<SegmentHits> = None;

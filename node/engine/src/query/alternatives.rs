@@ -3,8 +3,13 @@
 //! A single word that stands for a single word is one more term of its slot. Where the number of words changes, the query
 //! can be read in another way: every way is a path of units, and a record gets the better of what its paths say.
 
-use super::words::Word;
+use super::synonyms::{Kind, SynonymSet, Target};
+use super::words::{Other, OtherReason, Word, Words};
+use crate::configuration::Configuration;
+use crate::language::Languages;
 use quorate_model::limits::QUERY_WORDS_MAX;
+use quorate_model::params::ForLanguages;
+use quorate_model::settings::Effective;
 
 /// Ways to read one query at most; the words as typed are the first.
 pub const PATHS_MAX: usize = 16;
@@ -14,6 +19,8 @@ const JOINED_WORDS: usize = 5;
 /// Why something stands for words of the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
+    /// A synonym, or a placeholder of records.
+    Synonym,
     /// Several words written as one.
     Concat,
     /// One word written as two.
@@ -40,6 +47,7 @@ impl Alternative {
     pub fn is_typo(&self) -> bool {
         match self.reason {
             Reason::Concat | Reason::Split => true,
+            Reason::Synonym => false,
         }
     }
     fn is_apart_from(&self, other: &Alternative) -> bool {
@@ -75,6 +83,139 @@ impl Path {
     }
 }
 
+/// What synonyms stand for in one query at most.
+const TARGETS_MAX: usize = 256;
+
+/// Leaves stop words out and adds what stands for the words: other forms, synonyms, neighbours written as one.
+pub fn add(words: &mut Words, configuration: &Configuration, params: &Effective) {
+    let languages = |which: &ForLanguages| match which {
+        ForLanguages::None => Languages::NONE,
+        ForLanguages::Query => Languages::of_query(&params.query_languages),
+        ForLanguages::Listed(listed) => Languages::listed(listed),
+    };
+    let dictionaries = &configuration.dictionaries;
+    let plural_languages = languages(&params.ignore_plurals);
+    if !plural_languages.is_empty() {
+        for word in words.wanted.iter_mut().filter(|word| !word.quoted) {
+            let exact = params.alternatives_as_exact.plurals;
+            for text in dictionaries.declensions(&word.text, plural_languages) {
+                word.add(Other { text, reason: OtherReason::Plural, prefix: false, typos: 0, exact });
+            }
+        }
+    }
+    let stop_languages = languages(&params.remove_stop_words);
+    let is_stop =
+        |word: &Word| !word.prefix && !word.quoted && dictionaries.is_stop_word(&word.text, stop_languages);
+    let mut stop: Vec<bool> = match stop_languages.is_empty() {
+        true => vec![false; words.wanted.len()],
+        false => words.wanted.iter().map(is_stop).collect(),
+    };
+    // a query of nothing else is meant
+    if stop.iter().all(|stop| *stop) {
+        stop.fill(false);
+    }
+    if params.synonyms && !configuration.synonyms.is_empty() {
+        add_synonyms(words, &stop, &configuration.synonyms, params);
+    }
+    if stop.contains(&true) {
+        let all = std::mem::take(&mut words.wanted);
+        let (stopped, wanted): (Vec<_>, Vec<_>) = all.into_iter().partition(|word| stop[word.place]);
+        (words.wanted, words.stop_words) = (wanted, stopped);
+    }
+    words.alternatives.extend(concats(&words.wanted));
+}
+/// Looks every stretch of the query up, longest first. `stop` says which of the typed words are left out.
+fn add_synonyms(words: &mut Words, stop: &[bool], set: &SynonymSet, params: &Effective) {
+    let mut left = TARGETS_MAX;
+    let count = words.wanted.len();
+    for from in 0..count {
+        for length in (1..=set.words_max().min(count - from)).rev() {
+            let stretch = &words.wanted[from..from + length];
+            let kept = (from..from + length).filter(|i| !stop[*i]).count();
+            if stretch.iter().any(|word| word.quoted) || kept == 0 {
+                continue;
+            }
+            let last = &stretch[length - 1];
+            let prefix = last.prefix && from + length == count;
+            let text = stretch.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+            let before = stop[..from].iter().filter(|stop| !**stop).count();
+            let place = Stretch { from, length, covers: (before, before + kept), prefix };
+            let mut found: Vec<(Target<'_>, Lookup)> =
+                set.of(&text).take(left).map(|target| (target, Lookup::Whole)).collect();
+            if length == 1 {
+                let forms = last.others.iter().filter(|other| other.reason == OtherReason::Plural);
+                for form in forms {
+                    found.extend(set.of(&form.text).map(|target| (target, Lookup::Form)));
+                }
+            }
+            if prefix {
+                found.extend(set.starting_with(&text).take(left).map(|target| (target, Lookup::Begun)));
+            }
+            found.truncate(left);
+            left -= found.len();
+            for (target, lookup) in found {
+                place.add(words, target, lookup, params);
+            }
+        }
+    }
+}
+/// How the words of the query gave a key of the synonyms.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lookup {
+    /// They are the key.
+    Whole,
+    /// Another form of the word is the key.
+    Form,
+    /// The key goes on after them.
+    Begun,
+}
+/// Words of the query that were looked up.
+struct Stretch {
+    from: usize,
+    length: usize,
+    /// The same without stop words: first and one past the last.
+    covers: (usize, usize),
+    /// Whether the last word may be begun only.
+    prefix: bool,
+}
+impl Stretch {
+    fn add(&self, words: &mut Words, target: Target<'_>, lookup: Lookup, params: &Effective) {
+        let as_exact = params.alternatives_as_exact;
+        let single = self.length == 1 && !target.text.contains(' ');
+        let (typos, reason, may_be_exact) = match target.kind {
+            Kind::Synonym if single => (0, OtherReason::Synonym, as_exact.single_word_synonyms),
+            Kind::Synonym => (0, OtherReason::Synonym, as_exact.multi_word_synonyms),
+            Kind::Correction(typos) => (typos, OtherReason::Correction, false),
+            Kind::Placeholder => (0, OtherReason::Synonym, false),
+        };
+        let exact = may_be_exact
+            && match lookup {
+                Lookup::Whole => true,
+                Lookup::Form => as_exact.plurals,
+                Lookup::Begun => false,
+            };
+        let prefix = self.prefix && target.kind == Kind::Synonym;
+        if single {
+            let text = target.text.to_string();
+            words.wanted[self.from].add(Other { text, reason, prefix, typos, exact });
+            return;
+        }
+        let (from, to) = self.covers;
+        let mut found: Vec<Word> = target.text.split(' ').map(Word::written).collect();
+        if let Some(last) = found.last_mut() {
+            last.prefix = prefix;
+        }
+        let typos = u32::from(typos);
+        let same = |known: &&mut Alternative| (known.from, known.to, &known.words) == (from, to, &found);
+        match words.alternatives.iter_mut().find(same) {
+            Some(known) => known.exact |= exact,
+            None => {
+                let reason = Reason::Synonym;
+                words.alternatives.push(Alternative { reason, from, to, words: found, typos, exact });
+            }
+        }
+    }
+}
 /// The neighbours among the first words, and all words, written as one (C§6.4).
 pub fn concats(words: &[Word]) -> Vec<Alternative> {
     let mut found: Vec<Alternative> = vec![];

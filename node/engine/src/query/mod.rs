@@ -1,6 +1,7 @@
 //! What does a request ask for? Words, phrases, exclusions and everything the segments need to answer.
 pub mod alternatives;
 pub mod plan;
+pub mod synonyms;
 pub mod words;
 
 pub use alternatives::{Alternative, Path, Unit};

@@ -1,6 +1,6 @@
 //! What must every segment know to answer one query?
 
-use super::alternatives::{Alternative, Path, concats};
+use super::alternatives::{Alternative, Path};
 use super::words::{Word, Words};
 use crate::ranking::evaluate::{FAR, Frame, PositionRules};
 use crate::ranking::geo::GeoQuery;
@@ -65,7 +65,7 @@ pub fn plan(settings: &Settings, params: &Effective, words: Words, deadline: Ins
         layout: Layout::new(&order, grouping),
         grouping,
         typos_rank_first: order.first() == Some(&Criterion::Typo),
-        alternatives: concats(&words.wanted),
+        alternatives: words.alternatives,
         paths: vec![Path::typed(words.wanted.len())],
         words: words.wanted,
         excluded: words.excluded,

@@ -1,9 +1,11 @@
 //! Which words does the query text consist of, and how may each of them match?
 
+use super::alternatives::{self, Alternative};
 use crate::analysis::{Analyzer, TokenKind, TokenOptions, is_ideographic, letters};
+use crate::configuration::Configuration;
 use quorate_model::Settings;
 use quorate_model::limits::QUERY_WORDS_MAX;
-use quorate_model::params::{QueryType, TypoTolerance};
+use quorate_model::params::{QueryType, SyntaxFeatures, TypoTolerance};
 use quorate_model::settings::Effective;
 
 /// One query word.
@@ -21,12 +23,40 @@ pub struct Word {
     pub optional: bool,
     /// Whether it must stand directly after the previous word (inside a phrase).
     pub follows: bool,
+    /// Whether it stands in quotes: nothing else stands for it.
+    pub quoted: bool,
     /// Whether it may be joined with its neighbours (C§6.4 concat).
     pub joins: bool,
     /// Whether it may be two words of a record (C§6.4 split).
     pub splits: bool,
-    /// Its number among the typed words, those counted that no longer count as words of the query.
+    /// Its number among the typed words, stop words counted.
     pub place: usize,
+    /// Single words that stand for it.
+    pub others: Vec<Other>,
+}
+/// A single word that stands for a word of the query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Other {
+    /// Normalised text.
+    pub text: String,
+    /// Why it does.
+    pub reason: OtherReason,
+    /// Whether it may be the beginning of a longer word.
+    pub prefix: bool,
+    /// Typos it counts as.
+    pub typos: u8,
+    /// Whether the whole word counts as exact (C§7.8).
+    pub exact: bool,
+}
+/// Why a single word stands for another one, as explanations name it (C§8.9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OtherReason {
+    /// Another form of the word.
+    Plural,
+    /// A synonym, or a placeholder of records.
+    Synonym,
+    /// A correction that somebody wrote down.
+    Correction,
 }
 impl Word {
     /// A whole word that matches as it is written, without typos.
@@ -34,12 +64,31 @@ impl Word {
         let text = text.into();
         Word { chars: text.chars().collect(), text, ..Word::default() }
     }
+    /// Adds a word that stands for this one, unless it is this one; of two equal ones the better is kept.
+    pub fn add(&mut self, other: Other) {
+        if other.text == self.text {
+            return;
+        }
+        if let Some(known) = self.others.iter_mut().find(|known| known.text == other.text) {
+            known.prefix |= other.prefix;
+            known.exact |= other.exact;
+            known.typos = known.typos.min(other.typos);
+        } else if self.others.len() < OTHERS_MAX {
+            self.others.push(other);
+        }
+    }
 }
+/// Single words that stand for one word of a query at most.
+pub const OTHERS_MAX: usize = 128;
 /// The query text, taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words {
-    /// Words that must match, in order.
+    /// Words that must match, in order, with the single words that stand for each.
     pub wanted: Vec<Word>,
+    /// What else may stand for several of them, or be several words.
+    pub alternatives: Vec<Alternative>,
+    /// Stop words that were left out.
+    pub stop_words: Vec<Word>,
     /// Words and phrases that must not match.
     pub excluded: Vec<Vec<Word>>,
 }
@@ -51,10 +100,21 @@ struct Piece<'a> {
     excluded: bool,
 }
 
-/// Takes a query text apart as the parameters say.
-pub fn words_of(analyzer: &Analyzer, settings: &Settings, params: &Effective, query: &str) -> Words {
+/// Takes a query text apart as the parameters say, and adds what stands for its words.
+pub fn words_of(
+    analyzer: &Analyzer,
+    configuration: &Configuration,
+    params: &Effective,
+    query: &str,
+) -> Words {
+    let mut words = typed(analyzer, &configuration.settings, params, query);
+    alternatives::add(&mut words, configuration, params);
+    words
+}
+/// The words of a query text as typed.
+fn typed(analyzer: &Analyzer, settings: &Settings, params: &Effective, query: &str) -> Words {
     let pieces = if params.advanced_syntax {
-        pieces(query)
+        pieces(query, params.advanced_syntax_features)
     } else {
         vec![Piece { text: query, phrase: false, excluded: false }]
     };
@@ -98,6 +158,22 @@ pub fn words_of(analyzer: &Analyzer, settings: &Settings, params: &Effective, qu
     }
     words
 }
+/// Appends the words of a text with single spaces between them: those of [`normalised`], without a list.
+pub fn push_words(analyzer: &Analyzer, text: &str, out: &mut String) {
+    let start = out.len();
+    let mut last = None;
+    analyzer.tokens(text, TokenOptions::default(), |token| {
+        let only_parts_count = token.kind == TokenKind::Joined && token.span > 1;
+        if only_parts_count || last == Some(token.position) {
+            return;
+        }
+        if out.len() > start {
+            out.push(' ');
+        }
+        out.push_str(token.text);
+        last = Some(token.position);
+    });
+}
 /// The words of a text, one for each position. Joined forms give way to their parts when those are indexed, too.
 pub fn normalised(analyzer: &Analyzer, text: &str) -> Vec<String> {
     let mut words: Vec<String> = vec![];
@@ -117,7 +193,7 @@ pub fn normalised(analyzer: &Analyzer, text: &str) -> Vec<String> {
     words
 }
 fn fixed_words(texts: Vec<String>) -> Vec<Word> {
-    let fixed = |(i, text): (usize, String)| Word { follows: i > 0, ..Word::written(text) };
+    let fixed = |(i, text): (usize, String)| Word { follows: i > 0, quoted: true, ..Word::written(text) };
     texts.into_iter().enumerate().map(fixed).collect()
 }
 fn free_word(analyzer: &Analyzer, settings: &Settings, params: &Effective, text: String) -> Word {
@@ -144,14 +220,16 @@ fn free_word(analyzer: &Analyzer, settings: &Settings, params: &Effective, text:
     let splits = !rigid && (ideographic || length >= params.min_word_size_for_1_typo);
     Word { text, chars, prefix: true, edits, joins: !rigid, splits, ..Word::default() }
 }
-/// Cuts the query at quotes and leading dashes (C§4.6 advancedSyntax). A quote that is never closed closes at the end.
-fn pieces(query: &str) -> Vec<Piece<'_>> {
+/// Cuts the query at quotes and leading dashes, as far as they mean something (C§4.6 advancedSyntaxFeatures). A quote
+/// that is never closed closes at the end.
+fn pieces(query: &str, features: SyntaxFeatures) -> Vec<Piece<'_>> {
+    let SyntaxFeatures { exact_phrase, exclude_words } = features;
     let mut pieces = vec![];
     let mut rest = query;
     while !rest.is_empty() {
         let at_word_start = rest.len() == query.len()
             || query[..query.len() - rest.len()].ends_with(|c: char| c.is_whitespace() || c == '"');
-        let dashed = at_word_start && rest.starts_with('-');
+        let dashed = exclude_words && at_word_start && rest.starts_with('-');
         let body = if dashed { &rest[1..] } else { rest };
         let (text, phrase, after) = if let Some(quoted) = body.strip_prefix('"') {
             match quoted.find('"') {
@@ -164,7 +242,9 @@ fn pieces(query: &str) -> Vec<Piece<'_>> {
                 body.find(|c: char| c.is_whitespace() || c == '"').unwrap_or(body.len())
             } else {
                 let dash = body.match_indices('-').map(|(i, _)| i);
-                let dash = dash.filter(|&i| i > 0 && body[..i].ends_with(char::is_whitespace)).min();
+                let dash = dash
+                    .filter(|&i| exclude_words && i > 0 && body[..i].ends_with(char::is_whitespace))
+                    .min();
                 body.find('"').into_iter().chain(dash).min().unwrap_or(body.len())
             };
             (&body[..end], false, &body[end..])
@@ -172,7 +252,7 @@ fn pieces(query: &str) -> Vec<Piece<'_>> {
         if after.len() == rest.len() {
             break;
         }
-        pieces.push(Piece { text, phrase, excluded: dashed });
+        pieces.push(Piece { text, phrase: phrase && exact_phrase, excluded: dashed });
         rest = after;
     }
     pieces
@@ -195,7 +275,8 @@ mod tests {
             (r#"""#, vec![("", true, false)]),
             ("", vec![]),
         ] {
-            let found: Vec<_> = pieces(query).iter().map(|p| (p.text, p.phrase, p.excluded)).collect();
+            let both = SyntaxFeatures { exact_phrase: true, exclude_words: true };
+            let found: Vec<_> = pieces(query, both).iter().map(|p| (p.text, p.phrase, p.excluded)).collect();
             assert_eq!(found, expected, "{query}");
         }
     }

@@ -221,7 +221,7 @@ fn by_token(slot: &Slot, rules: &PositionRules, matching: &[(u32, u16)], out: &m
             exact = false;
             out.length = 0;
         }
-        exact |= slot.exact == Some(ordinal);
+        exact |= slot.exact == Some(ordinal) || counts_as_itself(slot, ordinal);
         out.push(p);
     }
     (best, exact)
@@ -235,7 +235,9 @@ fn counts_as_exact(
     ordinals: &[u32],
     positions: &[u16],
 ) -> bool {
-    let Some(exact) = slot.exact.filter(|_| found && slot.may_be_exact) else { return false };
+    if !found || !slot.may_be_exact {
+        return false;
+    }
     let whole = match (words, rules.exact_on_single_word) {
         (1, ExactOnSingleWord::None) => return false,
         (1, ExactOnSingleWord::Attribute) => true,
@@ -246,12 +248,14 @@ fn counts_as_exact(
     if !whole && allowed == u32::MAX {
         return true;
     }
-    let from = below(ordinals, exact);
-    ordinals[from..]
-        .iter()
-        .zip(&positions[from..])
-        .take_while(|(ordinal, _)| **ordinal == exact)
-        .any(|(_, &p)| allowed >> position::attribute(p) & 1 == 1 && (!whole || position::whole_value(p)))
+    let occurs = |exact: &u32| {
+        let from = below(ordinals, *exact);
+        let of_term = ordinals[from..].iter().zip(&positions[from..]);
+        of_term
+            .take_while(|(ordinal, _)| *ordinal == exact)
+            .any(|(_, &p)| allowed >> position::attribute(p) & 1 == 1 && (!whole || position::whole_value(p)))
+    };
+    slot.exact.iter().chain(&slot.exact_too).any(occurs)
 }
 /// Matches of a slot with few intervals: each is found in the sorted tokens by counting.
 #[inline]
@@ -276,10 +280,16 @@ fn by_interval(slot: &Slot, ordinals: &[u32], positions: &[u16], out: &mut Chain
             if ordinal >= interval.high {
                 break;
             }
+            exact |= interval.typos == 0 && counts_as_itself(slot, ordinal);
             out.push(p);
         }
     }
     (best, exact)
+}
+/// Whether the term is another word that counts as the slot's word.
+#[inline]
+fn counts_as_itself(slot: &Slot, ordinal: u32) -> bool {
+    !slot.exact_too.is_empty() && slot.exact_too.binary_search(&ordinal).is_ok()
 }
 /// How many of the sorted ordinals are smaller; by counting where that is faster than halving.
 #[inline]

@@ -177,18 +177,20 @@ fn join(marked: &mut Vec<(usize, usize)>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::configuration::Configuration;
     use crate::query::words::words_of;
     use quorate_model::SearchParams;
 
     #[test]
     fn a_word_as_near_as_its_beginning_is_marked_as_a_whole() {
+        let configuration = Configuration::default();
         let settings = Settings::default();
         let analyzer = Analyzer::new(&settings);
         for (query, text, end) in
             [("lantrn", "lantern", 7), ("lante", "lantern", 5), ("lamte", "lantern", 5), ("lampe", "lamp", 4)]
         {
             let params = settings.effective(&SearchParams::default());
-            let words = words_of(&analyzer, &settings, &params, query).wanted;
+            let words = words_of(&analyzer, &configuration, &params, query).wanted;
             let mut marker = Marker::new(&settings, &analyzer, &words, &[], false);
             marker.mark(text, TokenOptions::default(), &[2]);
             assert_eq!(marker.marks.marked, [(0, end)], "{query}");
@@ -197,10 +199,11 @@ mod tests {
 
     #[test]
     fn the_short_way_finds_what_the_analyzer_finds() {
+        let configuration = Configuration::default();
         let settings = Settings::default();
         let analyzer = Analyzer::new(&settings);
         let params = settings.effective(&SearchParams::default());
-        let words = words_of(&analyzer, &settings, &params, "dont libary 3 c x11").wanted;
+        let words = words_of(&analyzer, &configuration, &params, "dont libary 3 c x11").wanted;
         let typos = vec![2; words.len()];
         for text in [
             "",

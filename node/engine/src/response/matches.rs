@@ -5,6 +5,7 @@
 use super::marks::Marks;
 use crate::analysis::Analyzer;
 use crate::matching::typo::{Tolerance, typos_of};
+use crate::query::words::Other;
 use crate::query::{Alternative, Word};
 use crate::ranking::evaluate::NO_MATCH;
 
@@ -62,7 +63,7 @@ impl<'a> Wanted<'a> {
         };
         let of_word = |(word, &allowed): (&Word, &u8)| match allowed {
             NO_MATCH => 0,
-            0 => letter(&word.text),
+            0 => word.others.iter().fold(letter(&word.text), |all, other| all | letter(&other.text)),
             // a typo may be in the first letter
             _ => u128::MAX,
         };
@@ -99,6 +100,16 @@ impl<'a> Wanted<'a> {
             if let Some(matched) = match_word(word, token, allowed, self.deep, &mut self.chars) {
                 found.words |= 1 << i;
                 found.end = found.end.max(end_of(word, matched));
+            }
+            for other in word.others.iter().filter(|other| other.typos <= allowed) {
+                let Some(matched) = match_other(other, token) else { continue };
+                found.words |= 1 << i;
+                found.end = found.end.max(match matched {
+                    Match::Whole => token_end,
+                    Match::Beginning => {
+                        analyzer.beginning_end(text, start, token_end, other.text.chars().count())
+                    }
+                });
             }
         }
         if typos.len() <= self.words.len() {
@@ -153,6 +164,13 @@ fn matched<'a>(
 /// Bits of the query words that an alternative stands for.
 fn bits_of(alternative: &Alternative) -> u16 {
     (alternative.from..alternative.to).fold(0, |bits, word| bits | 1 << word)
+}
+fn match_other(other: &Other, token: &str) -> Option<Match> {
+    match token.strip_prefix(other.text.as_str()) {
+        Some("") => Some(Match::Whole),
+        Some(_) if other.prefix => Some(Match::Beginning),
+        Some(_) | None => None,
+    }
 }
 fn match_word(word: &Word, token: &str, allowed: u8, deep: bool, chars: &mut Vec<char>) -> Option<Match> {
     if token.starts_with(word.text.as_str()) {

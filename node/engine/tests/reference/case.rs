@@ -1,5 +1,6 @@
 //! Random settings, records and queries, small enough to be compared by hand when something differs.
 
+use super::shard::Spoken;
 use serde_json::{Map, Value, json};
 
 /// A small random number generator with a printable seed.
@@ -52,6 +53,7 @@ pub struct Case {
     /// Records of each publication; later ones replace earlier ones with the same id.
     pub batches: Vec<usize>,
     pub queries: Vec<Query>,
+    pub spoken: Spoken,
 }
 /// One query.
 #[derive(Clone, Debug)]
@@ -85,8 +87,41 @@ pub fn random_case(chance: &mut Chance) -> Case {
     if foreign {
         text_settings(chance, &mut settings);
     }
-    let queries = (0..8).map(|_| query(chance, &words, &settings)).collect();
-    Case { settings, records, batches, queries }
+    // what stands for foreign words is a matter of their own tests
+    let spoken = if foreign { Spoken::default() } else { spoken(chance, &words) };
+    let queries = (0..8).map(|_| query(chance, &words, &spoken, &settings)).collect();
+    Case { settings, records, batches, queries, spoken }
+}
+fn spoken(chance: &mut Chance, words: &[String]) -> Spoken {
+    let mut spoken = Spoken::default();
+    if chance.once_in(3) {
+        return spoken;
+    }
+    let member = |chance: &mut Chance| match chance.below(3) {
+        0 => format!("{} {}", chance.pick(words), chance.pick(words)),
+        _ => chance.pick(words).clone(),
+    };
+    for _ in 0..chance.below(5) {
+        let members: Vec<String> = (0..1 + chance.below(3)).map(|_| member(chance)).collect();
+        spoken.synonyms.push(match chance.below(6) {
+            0 | 1 => json!({"type": "onewaysynonym", "input": member(chance), "synonyms": members}),
+            2 => json!({
+                "type": format!("altcorrection{}", 1 + chance.below(2)),
+                "word": chance.pick(words),
+                "corrections": [chance.pick(words), chance.pick(words)],
+            }),
+            _ => json!({"type": "synonym", "synonyms": members}),
+        });
+    }
+    let mut rest = words.to_vec();
+    rest.sort();
+    rest.dedup();
+    for _ in 0..chance.below(4) {
+        let set = (0..2 + chance.below(2)).map(|_| rest.remove(chance.below(rest.len() as u64) as usize));
+        spoken.plurals.push(set.collect());
+    }
+    spoken.stop_words = (0..chance.below(6)).map(|_| chance.pick(words).clone()).collect();
+    spoken
 }
 fn vocabulary(chance: &mut Chance) -> Vec<String> {
     let mut words: Vec<String> = vec![];
@@ -234,7 +269,7 @@ fn settings(chance: &mut Chance) -> Map<String, Value> {
     }
     settings
 }
-fn query(chance: &mut Chance, words: &[String], settings: &Map<String, Value>) -> Query {
+fn query(chance: &mut Chance, words: &[String], spoken: &Spoken, settings: &Map<String, Value>) -> Query {
     let mut params = Map::new();
     let advanced = chance.once_in(4);
     let mut parts = vec![];
@@ -243,7 +278,10 @@ fn query(chance: &mut Chance, words: &[String], settings: &Map<String, Value>) -
             2 => Part::Phrase((0..1 + chance.below(2)).map(|_| chance.pick(words).clone()).collect()),
             3 => Part::Excluded((0..1 + chance.below(2)).map(|_| chance.pick(words).clone()).collect()),
             _ => {
-                let typed = query_word(chance, words);
+                let typed = match chance.once_in(4) && !spoken.synonyms.is_empty() {
+                    true => spoken_word(chance, spoken),
+                    false => query_word(chance, words),
+                };
                 parts.extend(typed.split(' ').map(|word| Part::Word(word.to_string())));
                 continue;
             }
@@ -270,6 +308,14 @@ fn query(chance: &mut Chance, words: &[String], settings: &Map<String, Value>) -
         ("removeWordsIfNoResults", 3, vec![json!("lastWords"), json!("firstWords"), json!("allOptional")]),
         ("sumOrFiltersScores", 2, vec![json!(true)]),
         ("allowTyposOnNumericTokens", 4, vec![json!(false)]),
+        ("ignorePlurals", 2, vec![json!(true), json!(["en"]), json!(["fr"])]),
+        ("removeStopWords", 2, vec![json!(true), json!(["en"])]),
+        ("synonyms", 8, vec![json!(false)]),
+        (
+            "alternativesAsExact",
+            3,
+            vec![json!([]), json!(["multiWordsSynonym"]), json!(["ignorePlurals", "multiWordsSynonym"])],
+        ),
     ] {
         if chance.once_in(often) {
             set(name, chance.pick(&values).clone());
@@ -312,6 +358,16 @@ fn geo(chance: &mut Chance, set: &mut impl FnMut(&str, Value) -> Option<Value>) 
         3 => drop(set("insidePolygon", json!([[0.1, 0.1, 0.1, 9.2, 9.3, 0.1]]))),
         _ => {}
     }
+}
+/// A word or phrase that stands for another one, now and then only its beginning.
+fn spoken_word(chance: &mut Chance, spoken: &Spoken) -> String {
+    let synonym = chance.pick(&spoken.synonyms);
+    let lists = ["synonyms", "corrections"].map(|name| synonym[name].as_array().cloned().unwrap_or_default());
+    let single = ["input", "word"].iter().map(|name| synonym[name].clone()).filter(|text| !text.is_null());
+    let all: Vec<Value> = lists.into_iter().flatten().chain(single).collect();
+    let text = chance.pick(&all).as_str().unwrap();
+    let cut = chance.once_in(4) && text.len() > 2 && !text[..text.len() - 1].ends_with(' ');
+    text[..text.len() - usize::from(cut)].to_string()
 }
 fn query_word(chance: &mut Chance, words: &[String]) -> String {
     let word = chance.pick(words).clone();

@@ -22,11 +22,11 @@ pub struct Tally {
 pub fn compare_seed(seed: u64, tally: &mut Tally) {
     let case = random_case(&mut Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1));
     let settings = Settings::from_document(&case.settings).expect("the settings are valid");
-    let shard = Shard::new(settings, &case.records, &case.batches);
+    let shard = Shard::with_words(settings, &case.records, &case.batches, &case.spoken);
     let records = surviving(&case);
     for (number, query) in case.queries.iter().enumerate() {
         let page_length = query.params.get("hitsPerPage").and_then(Value::as_u64).unwrap_or(20);
-        let ranker = Ranker::new(&shard.configuration.settings, query);
+        let ranker = Ranker::new(&shard.configuration.settings, query, &case.spoken);
         let Some(expected) = ranker.answer(&records, page_length) else { continue };
         for thresholds in [
             Thresholds::default(),
@@ -39,12 +39,13 @@ pub fn compare_seed(seed: u64, tally: &mut Tally) {
             let wanted = describe_expected(query, &expected, &records);
             assert!(
                 found == wanted,
-                "seed {seed}, query {number}, {thresholds:?}\nsettings {}\nparams {}\nrecords {}\nbatches {:?}\n\
+                "seed {seed}, query {number}, {thresholds:?}\nsettings {}\nparams {}\nrecords {}\nbatches {:?}\n{:?}\n\
                  engine\n{}\nexpected\n{}",
                 json!(case.settings),
                 json!(query.params),
                 json!(records),
                 case.batches,
+                case.spoken,
                 lines(&found),
                 lines(&wanted),
             );

@@ -1,6 +1,7 @@
 //! The ranking of C§7, done by looking at everything.
 
 use super::case::{Atom, Part, Query, Test};
+use super::shard::Spoken;
 use quorate_model::Settings;
 use quorate_model::settings::{Criterion, IndexSettings, SortKey};
 use serde_json::{Map, Value, json};
@@ -41,6 +42,19 @@ struct Wanted {
     follows: bool,
     /// Whether it may be joined with its neighbours and cut in two.
     loose: bool,
+    /// Whether it stands in quotes.
+    quoted: bool,
+    /// Its number among the typed words.
+    place: usize,
+    others: Vec<Other>,
+}
+/// A single word that stands for another one.
+#[derive(Clone, Debug)]
+struct Other {
+    text: Vec<char>,
+    prefix: bool,
+    typos: u32,
+    exact: bool,
 }
 /// Some words that are looked for in the place of some words of the query.
 #[derive(Clone, Debug)]
@@ -84,6 +98,8 @@ pub struct Ranker<'a> {
     settings: &'a Settings,
     query: &'a Query,
     words: Vec<Wanted>,
+    /// What synonyms put in the place of words.
+    synonyms: Vec<Step>,
     excluded: Vec<Vec<Vec<char>>>,
 }
 
@@ -94,7 +110,17 @@ fn chars(text: &str) -> Vec<char> {
     text.chars().collect()
 }
 fn fixed(text: Vec<char>) -> Wanted {
-    Wanted { text, prefix: false, edits: 0, optional: false, follows: false, loose: false }
+    Wanted {
+        text,
+        prefix: false,
+        edits: 0,
+        optional: false,
+        follows: false,
+        loose: false,
+        quoted: false,
+        place: 0,
+        others: vec![],
+    }
 }
 /// Edits between a word and a term, or the nearest beginning of it; insertions, deletions, substitutions and swaps.
 fn edits(word: &[char], term: &[char], prefix: bool) -> usize {
@@ -117,7 +143,7 @@ fn edits(word: &[char], term: &[char], prefix: bool) -> usize {
 }
 
 impl<'a> Ranker<'a> {
-    pub fn new(settings: &'a Settings, query: &'a Query) -> Ranker<'a> {
+    pub fn new(settings: &'a Settings, query: &'a Query, spoken: &Spoken) -> Ranker<'a> {
         let tolerant = query.params.get("typoTolerance") != Some(&json!(false));
         let numeric = query.params.get("allowTyposOnNumericTokens") != Some(&json!(false));
         let (mut words, mut excluded, mut open) = (vec![], vec![], false);
@@ -139,7 +165,7 @@ impl<'a> Ranker<'a> {
                 Part::Phrase(phrase) => {
                     for (i, word) in phrase.iter().enumerate() {
                         let text = chars(word);
-                        words.push(Wanted { follows: i > 0, ..fixed(text) });
+                        words.push(Wanted { follows: i > 0, quoted: true, ..fixed(text) });
                     }
                     open = false;
                 }
@@ -163,7 +189,8 @@ impl<'a> Ranker<'a> {
                     .for_each(|word| word.optional = true);
             }
         }
-        Ranker { settings, query, words, excluded }
+        let synonyms = speak(&mut words, spoken, &query.params);
+        Ranker { settings, query, words, synonyms, excluded }
     }
     /// Ranks all records; gives words up as removeWordsIfNoResults says.
     ///
@@ -324,14 +351,15 @@ impl<'a> Ranker<'a> {
     }
     /// Everything that stands for words of the query and occurs in some record.
     fn alternatives(&self, words: &[Wanted], texts: &[Vec<Token>]) -> Vec<Step> {
-        let mut steps = vec![];
+        let mut steps = self.synonyms.clone();
         let mut pairs: Vec<(usize, usize)> = (1..words.len().min(5)).map(|i| (i - 1, i + 1)).collect();
         if words.len() > 2 {
             pairs.push((0, words.len()));
         }
         for (from, to) in pairs {
             let joined = &words[from..to];
-            if joined.iter().all(|word| word.loose) {
+            let together = joined.windows(2).all(|pair| pair[0].place + 1 == pair[1].place);
+            if together && joined.iter().all(|word| word.loose) {
                 let text = joined.iter().flat_map(|word| word.text.clone()).collect();
                 let words = vec![Wanted { prefix: words[to - 1].prefix, ..fixed(text) }];
                 steps.push(Step { words, from, to, typos: 1, typed: false, is_typo: true, exact: false });
@@ -508,8 +536,29 @@ impl<'a> Ranker<'a> {
         if step.is_typo && rigid {
             return None;
         }
-        let prefix = word.prefix && !self.numbers_of("disablePrefixOnAttributes").contains(&token.attribute);
-        let typos = if token.text == word.text || (prefix && token.text.starts_with(&word.text)) {
+        let prefixes = !self.numbers_of("disablePrefixOnAttributes").contains(&token.attribute);
+        let stands_for = |other: &&Other| {
+            token.text == other.text || (other.prefix && prefixes && token.text.starts_with(&other.text))
+        };
+        let others = || word.others.iter().filter(stands_for);
+        let of_others = others().map(|other| other.typos).filter(|typos| *typos == 0 || !rigid).min();
+        let own = self.own_typos(word, token, deep, prefixes, rigid);
+        let typos = own.into_iter().chain(of_others).min()?;
+        let exact = token.text == word.text || others().any(|other| other.exact && token.text == other.text);
+        let Token { attribute, word: place, whole, .. } = *token;
+        Some(Match { typos, exact, attribute, word: place, whole })
+    }
+    /// Typos with which the token is the word itself.
+    fn own_typos(
+        &self,
+        word: &Wanted,
+        token: &Token,
+        deep: bool,
+        prefixes: bool,
+        rigid: bool,
+    ) -> Option<u32> {
+        let prefix = word.prefix && prefixes;
+        Some(if token.text == word.text || (prefix && token.text.starts_with(&word.text)) {
             0
         } else {
             let needed = edits(&word.text, &token.text, prefix);
@@ -519,9 +568,7 @@ impl<'a> Ranker<'a> {
                 return None;
             }
             needed as u32 + u32::from(!same_first)
-        };
-        let Token { attribute, word: place, whole, .. } = *token;
-        Some(Match { typos, exact: token.text == word.text, attribute, word: place, whole })
+        })
     }
     /// The words of a record with their places.
     fn tokens(&self, record: &Value) -> Vec<Token> {
@@ -602,6 +649,127 @@ impl<'a> Ranker<'a> {
         };
         self.query.filter.iter().chain(&self.query.optional).map(group).sum()
     }
+}
+/// Gives the words their other forms and synonyms, takes stop words out, and returns what stands for several words or is
+/// several words.
+fn speak(words: &mut Vec<Wanted>, spoken: &Spoken, params: &Map<String, Value>) -> Vec<Step> {
+    let english =
+        |name: &str| params.get(name) == Some(&json!(true)) || params.get(name) == Some(&json!(["en"]));
+    let as_exact = |name: &str| match params.get("alternativesAsExact").and_then(Value::as_array) {
+        Some(list) => list.contains(&json!(name)),
+        None => name != "multiWordsSynonym",
+    };
+    let text_of = |word: &Wanted| word.text.iter().collect::<String>();
+    for (place, word) in words.iter_mut().enumerate() {
+        word.place = place;
+        let text = text_of(word);
+        let sets = spoken.plurals.iter().filter(|set| set.contains(&text));
+        for form in sets.flatten().filter(|form| **form != text) {
+            if english("ignorePlurals") && !word.quoted {
+                let exact = as_exact("ignorePlurals");
+                word.others.push(Other { text: chars(form), prefix: false, typos: 0, exact });
+            }
+        }
+    }
+    let mut stop: Vec<bool> = words
+        .iter()
+        .map(|word| {
+            english("removeStopWords")
+                && !word.prefix
+                && !word.quoted
+                && spoken.stop_words.contains(&text_of(word))
+        })
+        .collect();
+    if !stop.contains(&false) {
+        stop.fill(false);
+    }
+    let before = |place: usize| stop[..place].iter().filter(|stop| !**stop).count();
+    let mut steps = vec![];
+    let typed = words.clone();
+    for from in 0..words.len() {
+        for to in (from + 1..=words.len()).rev() {
+            let stretch = &typed[from..to];
+            if stretch.iter().any(|word| word.quoted)
+                || params.get("synonyms") == Some(&json!(false))
+                || before(from) == before(to)
+            {
+                continue;
+            }
+            let text = stretch.iter().map(text_of).collect::<Vec<_>>().join(" ");
+            let begun = to == words.len() && words[to - 1].prefix;
+            let mut found: Vec<(Meaning, bool)> = vec![];
+            found.extend(meanings(spoken).into_iter().filter(|m| m.key == text).map(|m| (m, true)));
+            if to - from == 1 {
+                let form = |m: &Meaning| stretch[0].others.iter().any(|other| other.text == chars(&m.key));
+                let exact = as_exact("ignorePlurals");
+                found.extend(meanings(spoken).into_iter().filter(form).map(|m| (m, exact)));
+            }
+            if begun {
+                let longer = |m: &Meaning| {
+                    m.key.strip_prefix(&text).is_some_and(|rest| !rest.is_empty() && !rest.contains(' '))
+                };
+                let mut longer: Vec<Meaning> = meanings(spoken).into_iter().filter(longer).collect();
+                longer.sort_by(|a, b| a.key.cmp(&b.key));
+                found.extend(longer.into_iter().map(|m| (m, false)));
+            }
+            for (meaning, exact) in found {
+                let prefix = begun;
+                let single = to - from == 1 && !meaning.text.contains(' ');
+                let name = if single { "singleWordSynonym" } else { "multiWordsSynonym" };
+                let exact = exact && meaning.typos == 0 && as_exact(name);
+                let prefix = prefix && meaning.typos == 0;
+                if single {
+                    let text = chars(&meaning.text);
+                    words[from].others.push(Other { text, prefix, typos: meaning.typos, exact });
+                    continue;
+                }
+                let mut found: Vec<Wanted> = meaning.text.split(' ').map(|word| fixed(chars(word))).collect();
+                found.last_mut().unwrap().prefix = prefix;
+                steps.push(Step {
+                    words: found,
+                    from: before(from),
+                    to: before(to),
+                    typos: 0,
+                    typed: false,
+                    is_typo: false,
+                    exact,
+                });
+            }
+        }
+    }
+    let mut place = 0;
+    words.retain(|_| {
+        place += 1;
+        !stop[place - 1]
+    });
+    steps
+}
+/// That some words of a query stand for others.
+struct Meaning {
+    key: String,
+    text: String,
+    typos: u32,
+}
+fn meanings(spoken: &Spoken) -> Vec<Meaning> {
+    let mut all = vec![];
+    for synonym in &spoken.synonyms {
+        let list = |name: &str| -> Vec<String> {
+            let texts = synonym[name].as_array().into_iter().flatten();
+            texts.map(|text| text.as_str().unwrap().to_string()).collect()
+        };
+        let one = |name: &str| synonym[name].as_str().unwrap().to_string();
+        let (keys, texts, typos) = match synonym["type"].as_str().unwrap() {
+            "onewaysynonym" => (vec![one("input")], list("synonyms"), 0),
+            "altcorrection1" => (vec![one("word")], list("corrections"), 1),
+            "altcorrection2" => (vec![one("word")], list("corrections"), 2),
+            _ => (list("synonyms"), list("synonyms"), 0),
+        };
+        for key in &keys {
+            let others = texts.iter().filter(|text| *text != key);
+            all.extend(others.map(|text| Meaning { key: key.clone(), text: text.clone(), typos }));
+        }
+    }
+    all
 }
 /// Where a word stands, seen from the word before.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,11 +2,44 @@
 
 use quorate_engine::Configuration;
 use quorate_engine::index::{ShardView, ShardWriter, WriterOptions};
-use quorate_model::Settings;
+use quorate_engine::language::{Dictionaries, Language, Languages};
+use quorate_engine::query::synonyms::SynonymSet;
+use quorate_model::{Settings, Synonym};
 use quorate_store::files::RealFiles;
 use serde_json::Value;
 use std::sync::Arc;
 
+/// What stands for what, and what says little.
+#[derive(Clone, Debug, Default)]
+pub struct Spoken {
+    /// Documents without ids.
+    pub synonyms: Vec<Value>,
+    /// Sets of forms of one word.
+    pub plurals: Vec<Vec<String>>,
+    pub stop_words: Vec<String>,
+}
+impl Spoken {
+    fn configuration(&self, settings: Arc<Settings>) -> Configuration {
+        let synonym = |(i, document): (usize, &Value)| {
+            Synonym::parse_body(document.to_string().as_bytes(), &format!("{i}")).unwrap()
+        };
+        let synonyms: Vec<Synonym> = self.synonyms.iter().enumerate().map(synonym).collect();
+        let english = Language::of("en").unwrap();
+        let mut dictionaries =
+            Dictionaries { without_standard: [Languages::ALL; 3], ..Dictionaries::default() };
+        for set in &self.plurals {
+            for word in set {
+                let others = set.iter().filter(|other| *other != word).cloned().collect();
+                dictionaries.plurals.entry(word.clone()).or_default().push((english, others));
+            }
+        }
+        for word in &self.stop_words {
+            dictionaries.stop_words.insert(word.clone(), Languages::NONE.with(english));
+        }
+        let synonyms = Arc::new(SynonymSet::new(&settings, &synonyms));
+        Configuration { settings, synonyms, dictionaries: Arc::new(dictionaries), ..Configuration::default() }
+    }
+}
 /// A published shard; its folder lives as long as it does.
 pub struct Shard {
     pub view: Arc<ShardView>,
@@ -17,6 +50,10 @@ pub struct Shard {
 impl Shard {
     /// Puts the records and publishes after each batch.
     pub fn new(settings: Settings, records: &[Value], batches: &[usize]) -> Shard {
+        Shard::with_words(settings, records, batches, &Spoken::default())
+    }
+    /// The same with synonyms, plurals and stop words; there are no others.
+    pub fn with_words(settings: Settings, records: &[Value], batches: &[usize], spoken: &Spoken) -> Shard {
         let settings = Arc::new(settings);
         let folder = tempfile::tempdir().unwrap();
         let options = WriterOptions { memory_bytes: 16 << 20, threads: 1, ..WriterOptions::default() };
@@ -33,7 +70,7 @@ impl Shard {
         }
         Shard {
             view: writer.publish().unwrap(),
-            configuration: Configuration { settings, ..Configuration::default() },
+            configuration: spoken.configuration(settings),
             _writer: writer,
             _folder: folder,
         }
