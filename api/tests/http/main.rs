@@ -4,6 +4,7 @@ mod bodies;
 mod calls;
 mod edges;
 mod keys;
+mod languages;
 mod stop;
 
 use actix_web::body::{BoxBody, to_bytes};

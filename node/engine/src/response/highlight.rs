@@ -10,6 +10,7 @@ use crate::query::plan::covers;
 use crate::query::{Plan, Word};
 use quorate_model::Settings;
 use quorate_model::settings::Effective;
+use unicode_normalization::UnicodeNormalization;
 
 /// Words of a snippet when the request names no number.
 const SNIPPET_WORDS: usize = 10;
@@ -245,7 +246,12 @@ impl<'a> Highlighter<'a> {
                 out.push(b',');
             }
             separator = true;
-            json::string(&word.text, out);
+            if word.text.is_ascii() {
+                json::string(&word.text, out);
+            } else {
+                // syllables are searched by their letters, and shown whole
+                json::string(&word.text.nfc().collect::<String>(), out);
+            }
         }
     }
 }
