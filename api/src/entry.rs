@@ -8,7 +8,7 @@ use crate::metrics::Transferred;
 use crate::reply::Reply;
 use crate::routes::{Endpoint, Match, Need, Verb};
 use crate::state::ApiState;
-use crate::{body, indices, objects, operations, search, settings, tasks};
+use crate::{body, documents, indices, objects, operations, search, settings, tasks};
 use actix_web::dev::Payload;
 use actix_web::http::{Method, header};
 use actix_web::web::{self, Bytes};
@@ -133,6 +133,12 @@ async fn run(endpoint: Endpoint, call: Call<'_>) -> Result<Reply> {
         Endpoint::GetObject => objects::get::one(&call).await,
         Endpoint::GetSettings => settings::get(&call).await,
         Endpoint::SetSettings => settings::set(&call).await,
+        Endpoint::SaveDocument(kind) => documents::save_one(&call, kind).await,
+        Endpoint::SaveDocuments(kind) => documents::save_many(&call, kind).await,
+        Endpoint::GetDocument(kind) => documents::get(&call, kind).await,
+        Endpoint::DeleteDocument(kind) => documents::delete(&call, kind).await,
+        Endpoint::ClearDocuments(kind) => documents::clear(&call, kind).await,
+        Endpoint::SearchDocuments(kind) => documents::search(&call, kind).await,
         Endpoint::DeleteIndex => indices::delete(&call).await,
         Endpoint::Operation => indices::operation(&call).await,
         Endpoint::ListIndices => indices::list(&call).await,
@@ -155,6 +161,7 @@ fn body_bytes_max(endpoint: Endpoint, state: &ApiState) -> usize {
         | Endpoint::MultiBatch
         | Endpoint::AddObject
         | Endpoint::PutObject
+        | Endpoint::SaveDocuments(_)
         | Endpoint::Partial => configured,
         _ => configured.min(TREE_BYTES_MAX),
     }

@@ -7,6 +7,7 @@
 pub mod auth;
 pub mod body;
 pub mod call;
+pub mod documents;
 pub mod entry;
 pub mod error;
 pub mod indices;

@@ -6,6 +6,7 @@
 pub mod apply;
 pub mod command;
 pub mod disk;
+mod documents;
 mod installation;
 pub mod meta;
 mod metrics;
@@ -20,6 +21,8 @@ mod sweep;
 mod tasks;
 mod write;
 
+pub use documents::{DocumentChange, Forward};
+pub use quorate_node::RawDocument;
 pub use service::{
     CallerOp, Health, IndexInfo, IndexOperation, ObjectRequest, ReadRights, Receipt, Service, ServiceOptions,
     Started,

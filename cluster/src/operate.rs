@@ -2,6 +2,7 @@
 
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
+use crate::documents;
 use crate::meta::{IndexRow, group_of};
 use crate::metrics;
 use crate::read::settings_now;
@@ -9,7 +10,7 @@ use crate::replicas::{self, Prepared, announcement};
 use crate::router::{Accepted, Router, write_deadline};
 use crate::sweep::Sweeper;
 use crate::write::index_for_write;
-use quorate_model::{Error, GroupId, IndexName, Result, Settings};
+use quorate_model::{DocumentKind, Error, GroupId, IndexName, Result, Settings};
 use quorate_node::Node;
 use quorate_node::ops::{Incarnation, IndexCommand, ReplicaKind};
 use serde_json::{Map, Value};
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 
 /// Settings that belong to an index and not to its content: no copy carries them.
 const NOT_COPIED: [&str; 3] = ["replicas", "mode", "enableReRanking"];
-/// The part of an index that `scope` may name and that exists so far beside records.
+/// The part of an index that `scope` may name beside synonyms and rules.
 const SCOPE_SETTINGS: &str = "settings";
 /// How often the end of a copy is looked for.
 const VISIBLE_INTERVAL: Duration = Duration::from_millis(5);
@@ -175,7 +176,7 @@ async fn fill_copy(
     Ok(())
 }
 
-/// Copies only the named parts; records stay. Parts that do not exist yet are empty on both sides.
+/// Copies only the named parts, as they are when all writes answered before are applied; records stay.
 pub async fn copy_parts(
     router: &Router,
     node: &Node,
@@ -185,16 +186,32 @@ pub async fn copy_parts(
 ) -> Result<Accepted> {
     let deadline = write_deadline();
     let to = index_for_write(router, destination, deadline).await?;
-    let command = match scope.iter().any(|part| part == SCOPE_SETTINGS) && source != destination {
-        true => {
-            let theirs = match row_of(router, source) {
-                Some(row) => settings_now(router, node, &row, deadline).await?.document.clone(),
-                None => Map::new(),
-            };
+    let mut commands = Vec::new();
+    if source != destination {
+        // also waits until the writes answered before are applied, documents among them
+        let from = row_of(router, source);
+        let theirs = match &from {
+            Some(row) => settings_now(router, node, row, deadline).await?.document.clone(),
+            None => Map::new(),
+        };
+        if scope.iter().any(|part| part == SCOPE_SETTINGS) {
             let ours = settings_now(router, node, &to, deadline).await?;
-            settings_command(to.incarnation, &merged(theirs, &ours), Replace::Yes)
+            commands.push(settings_command(to.incarnation, &merged(theirs, &ours), Replace::Yes));
         }
-        false => IndexCommand::Records { index: to.incarnation, ops: vec![] },
+        let documents = documents::of(node, from.map_or(MISSING, |row| row.incarnation));
+        for kind in DocumentKind::ALL.into_iter().filter(|kind| scope.iter().any(|part| part == kind.name()))
+        {
+            commands.push(IndexCommand::SaveDocuments {
+                index: to.incarnation,
+                kind,
+                documents: documents.raw(kind),
+                replace: true,
+            });
+        }
+    }
+    let command = match commands.is_empty() {
+        true => IndexCommand::Records { index: to.incarnation, ops: vec![] },
+        false => IndexCommand::Sequence { commands },
     };
     let accepted = router.propose_index(to.group, command, Purpose::Add, deadline).await?;
     metrics::accepted("copy");

@@ -1,6 +1,7 @@
 //! What the interface calls: every write and read of the service, wherever it is carried out.
 
 use crate::disk::Purpose;
+use crate::documents::{self, DocumentChange, Forward};
 use crate::installation;
 use crate::mint;
 use crate::operate;
@@ -11,9 +12,10 @@ use crate::sweep::Sweeper;
 use crate::tasks;
 use crate::write;
 use parking_lot::Mutex;
+use quorate_model::document::DocumentQuery;
 use quorate_model::{
-    ApiKey, Error, FacetHits, Filter, IndexName, RecordOp, Result, SearchParams, SearchResults, Settings,
-    TaskId, limits,
+    ApiKey, DocumentHits, DocumentKind, Error, FacetHits, Filter, IndexName, RecordOp, Result, SearchParams,
+    SearchResults, Settings, TaskId, limits,
 };
 use quorate_node::Node;
 use quorate_raft::Role;
@@ -53,7 +55,7 @@ pub enum CallerOp {
 /// `operation` of §4.5.
 #[derive(Clone, Debug)]
 pub enum IndexOperation {
-    /// Copies records and settings, or with `scope` only the named parts.
+    /// Copies everything, or with `scope` only the named parts.
     Copy {
         /// Any of `settings`, `synonyms`, `rules`; `None` = everything.
         scope: Option<Vec<String>>,
@@ -276,6 +278,31 @@ impl Service {
     /// The settings of an index, with its replicas or its primary. Errors: `NotFound`.
     pub async fn settings(&self, index: &IndexName) -> Result<Arc<Settings>> {
         read::shown_settings(self.open_router()?, &self.inner.node, index)
+    }
+    /// Changes the synonyms or the rules of an index. Already validated by the model's types.
+    ///
+    /// Errors: `Invalid` when there would be too many of them.
+    pub async fn change_documents(
+        &self,
+        index: &IndexName,
+        kind: DocumentKind,
+        change: DocumentChange,
+        forward: Forward,
+    ) -> Result<Receipt> {
+        documents::change(self.open_router()?, &self.inner.node, index, kind, change, forward).await
+    }
+    /// A synonym or a rule as it was saved. Errors: `NotFound`.
+    pub async fn document(&self, index: &IndexName, kind: DocumentKind, object_id: &str) -> Result<Vec<u8>> {
+        documents::get(self.open_router()?, &self.inner.node, index, kind, object_id)
+    }
+    /// A page of the synonyms or rules that match, by objectID, the last one first. Errors: `NotFound`.
+    pub async fn search_documents(
+        &self,
+        index: &IndexName,
+        kind: DocumentKind,
+        asked: DocumentQuery,
+    ) -> Result<DocumentHits> {
+        documents::search(self.open_router()?, &self.inner.node, index, kind, asked).await
     }
     /// The names of all indices, in order. Cost: memory only.
     pub fn index_names(&self) -> Result<Vec<IndexName>> {

@@ -11,7 +11,7 @@ use crate::service::{CallerOp, Receipt};
 use crate::sweep::Sweeper;
 use futures_util::future::try_join_all;
 use quorate_model::record::with_object_id;
-use quorate_model::{Error, IndexName, RecordOp, Result, TaskId};
+use quorate_model::{DocumentKind, Error, IndexName, RecordOp, Result, TaskId};
 use quorate_node::Node;
 use quorate_node::ops::{Incarnation, IndexCommand};
 use serde_json::{Map, Value};
@@ -35,7 +35,7 @@ pub struct Plan {
 enum Reset {
     #[default]
     No,
-    /// Records and settings as they were are gone.
+    /// Records, settings, synonyms and rules as they were are gone.
     Everything,
 }
 
@@ -93,7 +93,15 @@ impl Plan {
                 ops.insert(0, RecordOp::Clear);
                 let records = IndexCommand::Records { index, ops };
                 let settings = IndexCommand::Settings { index, changes: b"{}".to_vec(), replace: true };
-                IndexCommand::Sequence { commands: vec![records, settings] }
+                let no_documents = DocumentKind::ALL.map(|kind| IndexCommand::SaveDocuments {
+                    index,
+                    kind,
+                    documents: Vec::new(),
+                    replace: true,
+                });
+                let mut commands = vec![records, settings];
+                commands.extend(no_documents);
+                IndexCommand::Sequence { commands }
             }
         }
     }
@@ -293,12 +301,15 @@ mod tests {
         let (plan, named) = plan_of(vec![put(Some("x")), CallerOp::DeleteIndex, delete_object("y")]);
         assert!(!plan.deletes_index() && named == ["x", "y"]);
         let IndexCommand::Sequence { commands } = plan.command(9) else { panic!("not a sequence") };
+        let none = |kind| IndexCommand::SaveDocuments { index: 9, kind, documents: vec![], replace: true };
         let expected = [
             IndexCommand::Records {
                 index: 9,
                 ops: vec![RecordOp::Clear, RecordOp::Delete { object_id: "y".into() }],
             },
             IndexCommand::Settings { index: 9, changes: b"{}".to_vec(), replace: true },
+            none(DocumentKind::Synonyms),
+            none(DocumentKind::Rules),
         ];
         assert_eq!(commands, expected);
 

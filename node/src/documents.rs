@@ -2,7 +2,9 @@
 
 use crate::error::Result;
 use crate::ops::RawDocument;
-use quorate_model::{DocumentKind, ObjectId, Rule, Synonym};
+use quorate_engine::documents::{find_rules, find_synonyms};
+use quorate_model::document::DocumentQuery;
+use quorate_model::{DocumentHits, DocumentKind, ObjectId, Rule, Settings, Synonym};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -51,6 +53,15 @@ impl Documents {
         match kind {
             DocumentKind::Synonyms => self.synonyms.contains_key(object_id),
             DocumentKind::Rules => self.rules.contains_key(object_id),
+        }
+    }
+    /// A page of those that match, by objectID from the last to the first.
+    pub fn search(&self, kind: DocumentKind, settings: &Settings, asked: &DocumentQuery) -> DocumentHits {
+        match kind {
+            DocumentKind::Synonyms => {
+                find_synonyms(self.synonyms.values().rev().map(|synonym| &**synonym), settings, asked)
+            }
+            DocumentKind::Rules => find_rules(self.rules.values().rev().map(|rule| &**rule), settings, asked),
         }
     }
     /// All of a kind as a command saves them.

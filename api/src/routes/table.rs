@@ -3,7 +3,7 @@
 //! One row per method and path of §4 and C§3.3. A row whose endpoint is `Missing` is part of the interface but not
 //! built yet; it answers 501 with the text.
 
-use quorate_model::Acl;
+use quorate_model::{Acl, DocumentKind};
 
 /// A method of the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -63,6 +63,12 @@ pub enum Endpoint {
     GetObject,
     GetSettings,
     SetSettings,
+    SaveDocument(DocumentKind),
+    SaveDocuments(DocumentKind),
+    GetDocument(DocumentKind),
+    DeleteDocument(DocumentKind),
+    ClearDocuments(DocumentKind),
+    SearchDocuments(DocumentKind),
     DeleteIndex,
     Operation,
     ListIndices,
@@ -117,8 +123,7 @@ const SETTINGS: Need = Need::Right(Acl::Settings);
 const EDIT: Need = Need::Right(Acl::EditSettings);
 const RECOMMENDATION: Need = Need::Right(Acl::Recommendation);
 const ADMIN: Need = Need::Admin;
-const SYNONYMS: Endpoint = Endpoint::Missing("Synonyms");
-const RULES: Endpoint = Endpoint::Missing("Rules");
+use quorate_model::DocumentKind::{Rules, Synonyms};
 const KEYS: Endpoint = Endpoint::Missing("Key management");
 const DICTIONARIES: Endpoint = Endpoint::Missing("Dictionaries");
 const CLUSTERS: Endpoint = Endpoint::Missing("Multi-cluster mapping");
@@ -158,12 +163,12 @@ static ROUTES: &[Route] = &[
     row(Post, "/1/indexes/{indexName}/operation", ADD, Endpoint::Operation),
     row(Get, "/1/indexes", Need::Right(Acl::ListIndexes), Endpoint::ListIndices),
     // §4.6 synonyms
-    row(Put, "/1/indexes/{indexName}/synonyms/{objectID}", EDIT, SYNONYMS),
-    row(Post, "/1/indexes/{indexName}/synonyms/batch", EDIT, SYNONYMS),
-    row(Get, "/1/indexes/{indexName}/synonyms/{objectID}", SETTINGS, SYNONYMS),
-    row(Post, "/1/indexes/{indexName}/synonyms/clear", EDIT, SYNONYMS),
-    row(Delete, "/1/indexes/{indexName}/synonyms/{objectID}", EDIT, SYNONYMS),
-    row(Post, "/1/indexes/{indexName}/synonyms/search", SETTINGS, SYNONYMS),
+    row(Put, "/1/indexes/{indexName}/synonyms/{objectID}", EDIT, Endpoint::SaveDocument(Synonyms)),
+    row(Post, "/1/indexes/{indexName}/synonyms/batch", EDIT, Endpoint::SaveDocuments(Synonyms)),
+    row(Get, "/1/indexes/{indexName}/synonyms/{objectID}", SETTINGS, Endpoint::GetDocument(Synonyms)),
+    row(Post, "/1/indexes/{indexName}/synonyms/clear", EDIT, Endpoint::ClearDocuments(Synonyms)),
+    row(Delete, "/1/indexes/{indexName}/synonyms/{objectID}", EDIT, Endpoint::DeleteDocument(Synonyms)),
+    row(Post, "/1/indexes/{indexName}/synonyms/search", SETTINGS, Endpoint::SearchDocuments(Synonyms)),
     // §4.7 keys
     row(Post, "/1/keys", ADMIN, KEYS),
     row(Put, "/1/keys/{key}", ADMIN, KEYS),
@@ -178,12 +183,12 @@ static ROUTES: &[Route] = &[
     row(Get, "/1/indexes/{indexName}/keys/{key}", ADMIN, KEYS),
     row(Delete, "/1/indexes/{indexName}/keys/{key}", ADMIN, KEYS),
     // §4.8 rules
-    row(Put, "/1/indexes/{indexName}/rules/{objectID}", EDIT, RULES),
-    row(Post, "/1/indexes/{indexName}/rules/batch", EDIT, RULES),
-    row(Get, "/1/indexes/{indexName}/rules/{objectID}", SETTINGS, RULES),
-    row(Delete, "/1/indexes/{indexName}/rules/{objectID}", EDIT, RULES),
-    row(Post, "/1/indexes/{indexName}/rules/clear", EDIT, RULES),
-    row(Post, "/1/indexes/{indexName}/rules/search", SETTINGS, RULES),
+    row(Put, "/1/indexes/{indexName}/rules/{objectID}", EDIT, Endpoint::SaveDocument(Rules)),
+    row(Post, "/1/indexes/{indexName}/rules/batch", EDIT, Endpoint::SaveDocuments(Rules)),
+    row(Get, "/1/indexes/{indexName}/rules/{objectID}", SETTINGS, Endpoint::GetDocument(Rules)),
+    row(Delete, "/1/indexes/{indexName}/rules/{objectID}", EDIT, Endpoint::DeleteDocument(Rules)),
+    row(Post, "/1/indexes/{indexName}/rules/clear", EDIT, Endpoint::ClearDocuments(Rules)),
+    row(Post, "/1/indexes/{indexName}/rules/search", SETTINGS, Endpoint::SearchDocuments(Rules)),
     // §4.9 dictionaries
     row(Post, "/1/dictionaries/{dictionaryName}/batch", EDIT, DICTIONARIES),
     row(Get, "/1/dictionaries/{dictionaryName}/search", SETTINGS, DICTIONARIES),

@@ -2,6 +2,7 @@
 
 mod bodies;
 mod calls;
+mod documents;
 mod edges;
 mod keys;
 mod languages;

@@ -2,6 +2,7 @@
 pub mod analysis;
 pub mod browse;
 pub mod configuration;
+pub mod documents;
 pub mod facet;
 pub mod filter;
 pub mod index;

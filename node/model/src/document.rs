@@ -1,11 +1,16 @@
 //! How are the documents users keep beside records (synonyms, rules) read, and what is wrong with one?
 
+mod query;
+
+pub use query::DocumentQuery;
+
 use crate::error::{Error, Result, shortened};
 use crate::json;
 use crate::limits::{BATCH_OPS_MAX, QUERY_BYTES_MAX, RULES_MAX, SYNONYMS_MAX};
 use crate::params::lenient;
 use crate::record::check_object_id;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// Which documents of an index. Commands carry it by its number: append, never reorder.
@@ -96,15 +101,16 @@ pub(crate) fn many<T>(body: &[u8], what: &str, typed: impl Fn(Given) -> Result<T
     if body.iter().all(u8::is_ascii_whitespace) {
         return Ok(Vec::new());
     }
-    json::scan(body)?;
-    let Value::Array(values) = parsed(body)? else {
-        return Err(Error::invalid(format!("expected a JSON array of {what}s near line:1 column:1")));
-    };
+    let found = json::scan(body)?;
+    // one tree at a time: a body may be large
+    let values: Vec<&RawValue> = serde_json::from_slice(&found.text)
+        .map_err(|_| Error::invalid(format!("expected a JSON array of {what}s near line:1 column:1")))?;
     if values.len() > BATCH_OPS_MAX {
         return Err(Error::invalid(format!("expected at most {BATCH_OPS_MAX} {what}s in one call")));
     }
     let mut documents = Vec::with_capacity(values.len());
     for (position, value) in values.into_iter().enumerate() {
+        let value = parsed(value.get().as_bytes())?;
         let id = value.get("objectID").and_then(Value::as_str).map(str::to_owned);
         let document = Given::new(value, what, None).and_then(&typed).map_err(|mut error| {
             let named = id.as_deref().map_or_else(String::new, |id| format!(" objectID={}", shortened(id)));

@@ -24,7 +24,7 @@ pub use ids::{GroupId, IndexName, ObjectId, TaskId};
 pub use key::{Acl, ApiKey};
 pub use params::SearchParams;
 pub use record::{BatchAction, BuiltIn, PartialOutcome, RecordOp};
-pub use results::{FacetHits, Hits, SearchResults};
+pub use results::{DocumentHits, FacetHits, Hits, SearchResults};
 pub use rule::Rule;
 pub use settings::{Effective, Settings};
 pub use synonym::{Synonym, SynonymKind};

@@ -88,6 +88,8 @@ pub const KV_VALUE_BYTES_MAX: usize = 16 << 10;
 pub const SYNONYMS_MAX: usize = 10_000;
 /// Rules of one index (C§20).
 pub const RULES_MAX: usize = 10_000;
+/// Synonyms or rules of one page of a search for them (C§10.6).
+pub const DOCUMENTS_PER_PAGE_MAX: u64 = 1_000;
 /// Words or phrases of one list of a synonym (C§11: at most 100 for a one-way synonym).
 pub const SYNONYM_ENTRIES_MAX: usize = 100;
 /// Conditions of a rule (C§20).

@@ -117,3 +117,16 @@ pub struct FacetHits {
     /// Whether counts are over everything.
     pub exhaustive: bool,
 }
+
+/// The result of a search for synonyms or rules (C§10.6, C§11).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DocumentHits {
+    /// Documents of the page with their `_highlightResult`, raw JSON objects.
+    pub hits: Vec<Vec<u8>>,
+    /// Documents that match.
+    pub nb_hits: u64,
+    /// Zero-based page that was answered.
+    pub page: u64,
+    /// Pages there are.
+    pub nb_pages: u64,
+}

@@ -1,0 +1,157 @@
+//! What does a search for synonyms or rules ask (§4.6, §4.8, C§10.6, C§11)?
+
+use super::{DocumentKind, text};
+use crate::error::{Error, Result, shortened};
+use crate::limits::DOCUMENTS_PER_PAGE_MAX;
+use crate::params::lenient;
+use crate::rule::Anchoring;
+use crate::synonym::{SYNONYM_TYPES, synonym_type};
+use serde_json::{Map, Value};
+
+/// A search for documents. What does not belong to the kind is left open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DocumentQuery {
+    /// Words to look for; empty = all documents.
+    pub query: String,
+    /// Zero-based page.
+    pub page: u64,
+    /// Documents of a page, 1 to 1,000.
+    pub hits_per_page: u64,
+    /// Types of synonyms to look among, as in [`SYNONYM_TYPES`]; empty = all.
+    pub types: Vec<&'static str>,
+    /// Rules with a pattern anchored so.
+    pub anchoring: Option<Anchoring>,
+    /// Rules with exactly this context.
+    pub context: Option<String>,
+    /// Rules that are enabled, or those that are not.
+    pub enabled: Option<bool>,
+}
+
+impl DocumentQuery {
+    /// The names of what a search of this kind may carry.
+    pub fn names(kind: DocumentKind) -> &'static [&'static str] {
+        match kind {
+            DocumentKind::Synonyms => &["query", "type", "page", "hitsPerPage"],
+            DocumentKind::Rules => &["query", "anchoring", "context", "enabled", "page", "hitsPerPage"],
+        }
+    }
+
+    /// Reads the members of a body. A `null` or an empty text is as good as none.
+    ///
+    /// Errors: `Invalid`, naming the member (C§19).
+    pub fn parse(kind: DocumentKind, members: &Map<String, Value>) -> Result<DocumentQuery> {
+        const SYNONYMS_PER_PAGE: u64 = 100;
+        const RULES_PER_PAGE: u64 = 20;
+        let mut found = DocumentQuery {
+            hits_per_page: match kind {
+                DocumentKind::Synonyms => SYNONYMS_PER_PAGE,
+                DocumentKind::Rules => RULES_PER_PAGE,
+            },
+            ..DocumentQuery::default()
+        };
+        for (name, value) in members {
+            if !Self::names(kind).contains(&name.as_str()) {
+                return Err(Error::invalid(format!("Unknown parameter: {}", shortened(name))));
+            }
+            if value.is_null() || value.as_str() == Some("") {
+                continue;
+            }
+            match name.as_str() {
+                "query" => found.query = lenient::text(name, value)?,
+                "page" => found.page = lenient::count(name, value, 0, u64::from(u32::MAX))?,
+                "hitsPerPage" => {
+                    found.hits_per_page = lenient::count(name, value, 1, DOCUMENTS_PER_PAGE_MAX)?;
+                }
+                "type" => found.types = types(value)?,
+                "anchoring" => found.anchoring = Some(lenient::choice(name, value, Anchoring::NAMES)?),
+                "context" => found.context = Some(text(name, value)?),
+                "enabled" => found.enabled = Some(lenient::flag(name, value)?),
+                other => return Err(Error::invalid(format!("Unknown parameter: {other}"))),
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// A comma-separated text or a list.
+fn types(value: &Value) -> Result<Vec<&'static str>> {
+    let named = lenient::list("type", value)?.into_iter();
+    let known = named.map(|name| synonym_type(name.trim())).collect::<Option<Vec<_>>>();
+    known.ok_or_else(|| {
+        let known: Vec<_> = SYNONYM_TYPES.iter().map(|name| format!("\"{name}\"")).collect();
+        Error::parameter("type", &format!("comma-separated list of {}", known.join(", ")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[track_caller]
+    fn parse(kind: DocumentKind, body: Value) -> Result<DocumentQuery, String> {
+        DocumentQuery::parse(kind, body.as_object().unwrap()).map_err(|error| error.message)
+    }
+
+    #[test]
+    fn defaults_differ_between_synonyms_and_rules() {
+        let plain = |hits_per_page| Ok(DocumentQuery { hits_per_page, ..DocumentQuery::default() });
+        let empty = json!({"query": "", "page": null});
+        assert_eq!(parse(DocumentKind::Synonyms, empty.clone()), plain(100));
+        assert_eq!(parse(DocumentKind::Rules, empty), plain(20));
+        let found = parse(
+            DocumentKind::Synonyms,
+            json!({"query": "a b", "type": "synonym,altCorrection1", "page": "2", "hitsPerPage": 7}),
+        );
+        let found = found.unwrap();
+        assert_eq!((found.query.as_str(), found.page, found.hits_per_page), ("a b", 2, 7));
+        assert_eq!(found.types, ["synonym", "altcorrection1"]);
+        let found =
+            parse(DocumentKind::Rules, json!({"anchoring": "is", "context": "c", "enabled": "false"}));
+        let found = found.unwrap();
+        assert_eq!((found.anchoring, found.context.as_deref()), (Some(Anchoring::Is), Some("c")));
+        assert_eq!(found.enabled, Some(false));
+    }
+
+    #[test]
+    fn c19_wrong_members_are_named() {
+        for (kind, body, expected) in [
+            (DocumentKind::Synonyms, json!({"enabled": true}), "Unknown parameter: enabled"),
+            (DocumentKind::Rules, json!({"type": "synonym"}), "Unknown parameter: type"),
+            (
+                DocumentKind::Synonyms,
+                json!({"type": "word"}),
+                "Invalid value for \"type\" parameter, expected comma-separated list of \"synonym\", \
+                 \"onewaysynonym\", \"altcorrection1\", \"altcorrection2\", \"placeholder\"",
+            ),
+            (
+                DocumentKind::Rules,
+                json!({"hitsPerPage": 0}),
+                "Invalid value for \"hitsPerPage\" parameter, expected integer between 1 and 1000",
+            ),
+            (
+                DocumentKind::Rules,
+                json!({"page": -1}),
+                "Invalid value for \"page\" parameter, expected integer between 0 and 4294967295",
+            ),
+            (
+                DocumentKind::Rules,
+                json!({"anchoring": "starts"}),
+                "Invalid value for \"anchoring\" parameter, expected one of \"is\", \"startsWith\", \
+                 \"endsWith\", \"contains\"",
+            ),
+            (
+                DocumentKind::Rules,
+                json!({"query": ["a"]}),
+                "Invalid value for \"query\" parameter, expected string",
+            ),
+            (
+                DocumentKind::Synonyms,
+                json!({"query": "x".repeat(513)}),
+                "Invalid value for \"query\" parameter, expected string shorter than 512 bytes",
+            ),
+        ] {
+            assert_eq!(parse(kind, body.clone()), Err(expected.to_owned()), "{body}");
+        }
+    }
+}
