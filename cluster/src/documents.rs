@@ -3,16 +3,15 @@
 use crate::disk::Purpose;
 use crate::metrics;
 use crate::read;
-use crate::router::{Accepted, Router, write_deadline};
+use crate::router::{Router, write_deadline};
 use crate::service::Receipt;
-use crate::write::{index_for_write, receipt};
+use crate::write::{Reach, index_for_write, receipt};
 use quorate_model::document::DocumentQuery;
 use quorate_model::{DocumentHits, DocumentKind, IndexName, Result};
 use quorate_node::ops::{Incarnation, IndexCommand, RawDocument};
 use quorate_node::{Documents, Node};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// A change of the synonyms or the rules of an index.
 #[derive(Clone, Debug)]
@@ -23,15 +22,6 @@ pub enum DocumentChange {
     Replace(Vec<RawDocument>),
     /// Removes one; a missing one is no error.
     Delete(String),
-}
-
-/// Whether a change goes to the replicas of the index, too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Forward {
-    /// This index only.
-    No,
-    /// Its replicas, too.
-    ToReplicas,
 }
 
 impl DocumentChange {
@@ -72,53 +62,25 @@ impl DocumentChange {
     }
 }
 
-/// Carries out a change on one index, making the index when it is missing.
+/// Carries out a change on one index, making the index when it is missing, and on its replicas when they are within reach.
+///
+/// Errors: `Invalid` when there would be too many documents. A replica that would have too many goes without the change.
 pub async fn change(
     router: &Router,
     node: &Node,
     name: &IndexName,
     kind: DocumentKind,
     change: DocumentChange,
-    forward: Forward,
+    reach: Reach,
 ) -> Result<Receipt> {
     let deadline = write_deadline();
     let row = index_for_write(router, name, deadline).await?;
-    let replicas = match forward {
-        Forward::No => Vec::new(),
-        Forward::ToReplicas => {
-            let settings = read::settings_now(router, node, &row, deadline).await?;
-            settings.index.replicas.iter().filter_map(|name| replica_name(name)).collect()
-        }
-    };
-    // the index itself last: in one group, its task is published when the replicas show the change as well
-    for replica in &replicas {
-        if read::row(router, replica).is_ok() {
-            propose(router, node, replica, kind, change.clone(), deadline).await?;
-        }
-    }
-    let accepted = propose(router, node, name, kind, change, deadline).await?;
-    metrics::accepted(kind.name());
-    Ok(receipt(accepted, vec![]))
-}
-
-/// The name of a replica from an entry of `replicas`: `virtual(name)` means `name`.
-fn replica_name(entry: &str) -> Option<IndexName> {
-    let inner = entry.strip_prefix("virtual(").and_then(|rest| rest.strip_suffix(')'));
-    IndexName::new(inner.unwrap_or(entry).trim()).ok()
-}
-
-async fn propose(
-    router: &Router,
-    node: &Node,
-    name: &IndexName,
-    kind: DocumentKind,
-    change: DocumentChange,
-    deadline: Instant,
-) -> Result<Accepted> {
-    let row = index_for_write(router, name, deadline).await?;
     change.check(kind, &of(node, row.incarnation))?;
     let purpose = change.purpose();
-    router.propose_index(row.group, change.command(row.incarnation, kind), purpose, deadline).await
+    let command = reach.of(change.command(row.incarnation, kind));
+    let accepted = router.propose_index(row.group, command, purpose, deadline).await?;
+    metrics::accepted(kind.name());
+    Ok(receipt(accepted, vec![]))
 }
 
 /// The documents of an index as applied here; none before anything was written to it.
@@ -159,19 +121,6 @@ pub async fn search(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn c4_1_replicas_are_named_with_and_without_their_kind() {
-        for (entry, expected) in [
-            ("a", Some("a")),
-            ("virtual(b c)", Some("b c")),
-            ("virtual(", Some("virtual(")),
-            ("virtual()", None),
-        ] {
-            let name = replica_name(entry);
-            assert_eq!(name.as_ref().map(IndexName::as_str), expected, "{entry}");
-        }
-    }
 
     #[test]
     fn c20_the_limit_counts_ids_once() {

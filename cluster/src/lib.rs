@@ -21,9 +21,10 @@ mod sweep;
 mod tasks;
 mod write;
 
-pub use documents::{DocumentChange, Forward};
+pub use documents::DocumentChange;
 pub use quorate_node::RawDocument;
 pub use service::{
     CallerOp, Health, IndexInfo, IndexOperation, ObjectRequest, ReadRights, Receipt, Service, ServiceOptions,
     Started,
 };
+pub use write::Reach;

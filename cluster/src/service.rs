@@ -1,7 +1,7 @@
 //! What the interface calls: every write and read of the service, wherever it is carried out.
 
 use crate::disk::Purpose;
-use crate::documents::{self, DocumentChange, Forward};
+use crate::documents::{self, DocumentChange};
 use crate::installation;
 use crate::mint;
 use crate::operate;
@@ -10,7 +10,7 @@ use crate::router::Router;
 use crate::start::{self, Running};
 use crate::sweep::Sweeper;
 use crate::tasks;
-use crate::write;
+use crate::write::{self, Reach};
 use parking_lot::Mutex;
 use quorate_model::document::DocumentQuery;
 use quorate_model::{
@@ -232,7 +232,7 @@ impl Service {
         changes: Map<String, Value>,
         forward_to_replicas: bool,
     ) -> Result<Receipt> {
-        let reach = write::Reach::forwarded(forward_to_replicas);
+        let reach = Reach::forwarded(forward_to_replicas);
         let router = self.open_router()?.clone();
         let (node, sweeper) = (self.inner.node.clone(), self.inner.sweeper.clone());
         let index = index.clone();
@@ -287,9 +287,9 @@ impl Service {
         index: &IndexName,
         kind: DocumentKind,
         change: DocumentChange,
-        forward: Forward,
+        reach: Reach,
     ) -> Result<Receipt> {
-        documents::change(self.open_router()?, &self.inner.node, index, kind, change, forward).await
+        documents::change(self.open_router()?, &self.inner.node, index, kind, change, reach).await
     }
     /// A synonym or a rule as it was saved. Errors: `NotFound`.
     pub async fn document(&self, index: &IndexName, kind: DocumentKind, object_id: &str) -> Result<Vec<u8>> {

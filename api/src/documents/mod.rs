@@ -4,7 +4,7 @@ use crate::call::Call;
 use crate::parse::{self, ON_ARBITER_BYTES_MAX};
 use crate::reply::Reply;
 use actix_web::web::{self, Bytes};
-use quorate_cluster::{DocumentChange, Forward, RawDocument, Receipt};
+use quorate_cluster::{DocumentChange, RawDocument, Reach, Receipt};
 use quorate_model::document::DocumentQuery;
 use quorate_model::record::check_object_id;
 use quorate_model::{DocumentKind, Error, Result, Rule, Synonym};
@@ -84,8 +84,8 @@ async fn change(call: &Call<'_>, kind: DocumentKind, change: DocumentChange) -> 
         Some(_) => call.query.flag("forwardToReplicas", false)?,
         None => call.query.flag("forwardToSlaves", false)?,
     };
-    let forward = if forward { Forward::ToReplicas } else { Forward::No };
-    call.service().change_documents(&call.index_name()?, kind, change, forward).await
+    let reach = Reach::forwarded(forward);
+    call.service().change_documents(&call.index_name()?, kind, change, reach).await
 }
 
 /// Reads the body of a batch; a large one off the arbiter.

@@ -235,10 +235,9 @@ async fn copies_moves_and_deletions_carry_synonyms_and_rules() {
 #[actix_web::test]
 async fn replicas_get_what_is_forwarded() {
     let node = Node::start().await;
-    node.write(Method::PUT, "/1/indexes/p/settings", json!({"replicas": ["q"]})).await;
-    node.write(Method::PUT, "/1/indexes/q/settings", json!({"hitsPerPage": 7})).await;
+    node.write(Method::PUT, "/1/indexes/p/settings", json!({"replicas": ["q", "virtual(v)"]})).await;
     node.write(Method::PUT, "/1/indexes/p/synonyms/s", synonym("s", &["a", "b"])).await;
-    assert_eq!(node.kept("q").await, "|");
+    assert_eq!((node.kept("q").await, node.kept("v").await), ("|".into(), "|".into()));
     let forward = "forwardToReplicas=true";
     node.write(Method::PUT, &format!("/1/indexes/p/rules/r?{forward}"), rule("r", "x")).await;
     node.write(
@@ -248,7 +247,9 @@ async fn replicas_get_what_is_forwarded() {
     )
     .await;
     assert_eq!((node.kept("p").await, node.kept("q").await), ("t s|r".into(), "t|r".into()));
+    assert_eq!(node.kept("v").await, "t|r");
     node.write(Method::DELETE, "/1/indexes/p/synonyms/t?forwardToSlaves=true", json!({})).await;
     node.write(Method::POST, &format!("/1/indexes/p/rules/clear?{forward}"), json!({})).await;
     assert_eq!((node.kept("p").await, node.kept("q").await), ("s|".into(), "|".into()));
+    assert_eq!(node.kept("v").await, "|");
 }
