@@ -268,26 +268,44 @@ fn cut_documents(
 pub fn join(parts: Vec<IndexCommand>) -> IndexCommand {
     let mut commands: Vec<IndexCommand> = Vec::with_capacity(parts.len());
     for part in parts {
-        match (commands.last_mut(), part) {
-            (
-                Some(IndexCommand::Records { index, ops }),
-                IndexCommand::Records { index: next_index, ops: next_ops },
-            ) if *index == next_index => ops.extend(next_ops),
-            (
-                Some(IndexCommand::SaveDocuments { index, kind, documents, replace: _ }),
-                IndexCommand::SaveDocuments {
-                    index: next_index,
-                    kind: next_kind,
-                    documents: next,
-                    replace: false,
-                },
-            ) if *index == next_index && *kind == next_kind => documents.extend(next),
-            (_, part) => commands.push(part),
-        }
+        let apart = match commands.last_mut() {
+            Some(last) => merge(last, part),
+            None => Some(part),
+        };
+        commands.extend(apart);
     }
     match commands.len() {
         1 => commands.remove(0),
         _ => IndexCommand::Sequence { commands },
+    }
+}
+
+/// Lets `command` also do what `next` does if that is more of the same; gives `next` back otherwise.
+fn merge(command: &mut IndexCommand, next: IndexCommand) -> Option<IndexCommand> {
+    match (command, next) {
+        (
+            IndexCommand::Records { index, ops },
+            IndexCommand::Records { index: next_index, ops: next_ops },
+        ) if *index == next_index => {
+            ops.extend(next_ops);
+            None
+        }
+        (
+            IndexCommand::SaveDocuments { index, kind, documents, replace: _ },
+            IndexCommand::SaveDocuments {
+                index: next_index,
+                kind: next_kind,
+                documents: next,
+                replace: false,
+            },
+        ) if *index == next_index && *kind == next_kind => {
+            documents.extend(next);
+            None
+        }
+        (IndexCommand::Forward { command }, IndexCommand::Forward { command: next }) => {
+            merge(command, *next).map(|next| IndexCommand::Forward { command: Box::new(next) })
+        }
+        (_, next) => Some(next),
     }
 }
 
@@ -519,6 +537,8 @@ mod tests {
                 assert_eq!(*drops, replace && at == 0);
             }
             assert_eq!(join(cut), whole);
+            let forwarded = IndexCommand::Forward { command: Box::new(whole) };
+            assert_eq!(join(super::cut(forwarded.clone())), forwarded);
         }
     }
 
