@@ -52,6 +52,7 @@ pub async fn move_index(
     destination: &IndexName,
 ) -> Result<Accepted> {
     let deadline = write_deadline();
+    let linking = sweeper.linking().await;
     for _ in 0..MOVE_ATTEMPTS {
         let (from, to) = (row_of(router, source), row_of(router, destination));
         check_independent(from.as_ref(), source, "move")?;
@@ -79,6 +80,7 @@ pub async fn move_index(
         if let Some(told) = told {
             accepted = router.propose_index(told.group, told.command, Purpose::Add, deadline).await?;
         }
+        drop(linking);
         sweeper.wake();
         metrics::accepted("move");
         return Ok(accepted);

@@ -6,7 +6,7 @@ use crate::replicas;
 use crate::router::{Router, within};
 use crate::service::{IndexInfo, ObjectRequest, ReadRights};
 use quorate_model::{Error, ErrorKind, Filter, IndexName, Result, Settings};
-use quorate_node::ops::ReplicaKind;
+use quorate_node::ops::{Incarnation, ReplicaKind};
 use quorate_node::search::ObjectReader;
 use quorate_node::{IndexView, Node};
 use serde_json::{Map, Value};
@@ -63,11 +63,11 @@ pub fn shown_settings(router: &Router, node: &Node, name: &IndexName) -> Result<
 /// What reads of the index that `name` stands for see now. Errors: `NotFound`.
 pub async fn view(router: &Router, node: &Node, name: &IndexName) -> Result<Arc<IndexView>> {
     let row = row(router, name)?;
-    match view_of(node, &row).await {
+    match view_of(router, node, &row).await {
         // moved or copied over between the two looks
         Err(error) if error.kind == ErrorKind::NotFound => match self::row(router, name)? {
             again if again.incarnation != row.incarnation => {
-                view_of(node, &again).await.map_err(|error| named(error, name))
+                view_of(router, node, &again).await.map_err(|error| named(error, name))
             }
             _ => Err(named(error, name)),
         },
@@ -88,8 +88,24 @@ pub fn row(router: &Router, name: &IndexName) -> Result<IndexRow> {
     meta.catalogue.get(name).cloned().ok_or_else(|| Error::no_index(name.as_str()))
 }
 
-/// The view of an index; one that is not open is opened by the pool, since that reads files.
-async fn view_of(node: &Node, row: &IndexRow) -> Result<Arc<IndexView>> {
+/// The view of an index; that of a virtual replica is its primary's with its own configuration.
+async fn view_of(router: &Router, node: &Node, row: &IndexRow) -> Result<Arc<IndexView>> {
+    match row.primary() {
+        Some(Link { name: primary, kind: ReplicaKind::Virtual }) => {
+            let primary = self::row(router, primary)?;
+            let of_primary = open_view(node, &primary).await?;
+            match node.index(row.incarnation) {
+                Some(replica) => Ok(Arc::new(replica.over(&of_primary)?)),
+                // linked, but its group has not heard of it yet
+                None => Ok(of_primary),
+            }
+        }
+        Some(_) | None => open_view(node, row).await,
+    }
+}
+
+/// The view of an index with records; one that is not open is opened by the pool, since that reads files.
+async fn open_view(node: &Node, row: &IndexRow) -> Result<Arc<IndexView>> {
     let incarnation = row.incarnation;
     if node.index(incarnation).is_some_and(|index| index.is_open()) {
         return Ok(node.view(incarnation)?);
@@ -143,15 +159,24 @@ pub fn names(router: &Router) -> Vec<IndexName> {
 /// The named indices with their figures, without those that are not there any more.
 pub async fn indices(router: &Router, node: &Node, names: &[IndexName]) -> Result<Vec<IndexInfo>> {
     let meta = router.meta();
-    let row = |name: &IndexName| Some((name.clone(), meta.catalogue.get(name)?.clone()));
-    let rows: Vec<(IndexName, IndexRow)> = names.iter().filter_map(row).collect();
+    let row = |name: &IndexName| {
+        let row = meta.catalogue.get(name)?.clone();
+        let primary = row.primary().filter(|link| link.kind == ReplicaKind::Virtual);
+        let shown = primary.and_then(|link| meta.catalogue.get(&link.name)).map(|it| it.incarnation);
+        Some((name.clone(), row, shown))
+    };
+    let rows: Vec<(IndexName, IndexRow, Option<Incarnation>)> = names.iter().filter_map(row).collect();
     let figures = node.clone();
     node.pool()
-        .run(move |_| rows.into_iter().map(|(name, row)| index_info(&figures, name, &row)).collect())
+        .run(move |_| {
+            let infos = rows.into_iter().map(|(name, row, shown)| index_info(&figures, name, &row, shown));
+            infos.collect()
+        })
         .await
 }
 
-fn index_info(node: &Node, name: IndexName, row: &IndexRow) -> Result<IndexInfo> {
+/// A row of the list; a virtual replica counts the records of `shown`, its primary, and holds no bytes.
+fn index_info(node: &Node, name: IndexName, row: &IndexRow, shown: Option<Incarnation>) -> Result<IndexInfo> {
     let stats = match node.stats(row.incarnation) {
         Ok(stats) => stats,
         Err(error) => {
@@ -160,11 +185,12 @@ fn index_info(node: &Node, name: IndexName, row: &IndexRow) -> Result<IndexInfo>
             Default::default()
         }
     };
+    let records = shown.map(|shown| node.stats(shown).map_or(0, |stats| stats.records));
     Ok(IndexInfo {
         name,
         created_at: rfc3339(row.created_ms),
         updated_at: rfc3339(stats.updated_ms.max(row.created_ms)),
-        entries: stats.records,
+        entries: records.unwrap_or(stats.records),
         data_size: stats.data_bytes,
         file_size: stats.file_bytes,
         last_build_time_s: stats.build_ms.div_ceil(1_000),

@@ -11,7 +11,7 @@ use quorate_node::Node;
 use quorate_node::ops::{Incarnation, IndexCommand};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, RwLock, RwLockReadGuard};
 
 /// How often idle shards are looked for and doomed indices are tried again.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -23,12 +23,17 @@ const DISK_ROUNDS: u64 = 12;
 #[derive(Clone, Debug, Default)]
 pub struct Sweeper {
     notify: Arc<Notify>,
+    linking: Arc<RwLock<()>>,
 }
 
 impl Sweeper {
     /// Something was doomed.
     pub fn wake(&self) {
         self.notify.notify_one();
+    }
+    /// While this is held, groups are told of their replicas by its holder and not by the sweep.
+    pub async fn linking(&self) -> RwLockReadGuard<'_, ()> {
+        self.linking.read().await
     }
 }
 
@@ -38,7 +43,10 @@ pub async fn run(router: Arc<Router>, node: Node, sweeper: Sweeper) {
         tracing::warn!(%error, "leftovers of the last process stay until the next start");
     }
     for round in 0_u64.. {
-        if let Err(error) = replicas::settle(&router).await {
+        // a list that a caller is about to announce, with settings before it, must not come first from here
+        if let Ok(_nobody_links) = sweeper.linking.try_write()
+            && let Err(error) = replicas::settle(&router).await
+        {
             tracing::debug!(%error, "lists of replicas wait");
         }
         if let Err(error) = drop_doomed(&router).await {

@@ -215,6 +215,7 @@ pub async fn settings(
     let row = index_for_write(router, name, deadline).await?;
     changes.remove("replicas");
     changes.remove("slaves");
+    let linking = sweeper.linking().await;
     let announced = match listed {
         Some(wanted) if wanted != row.replicas() => {
             Some(replicas::link(router, node, name, &wanted, deadline).await?)
@@ -235,6 +236,7 @@ pub async fn settings(
         }
     };
     let accepted = router.propose_index(group, command, Purpose::Add, deadline).await?;
+    drop(linking);
     sweeper.wake();
     metrics::accepted("settings");
     Ok(receipt(accepted, vec![]))

@@ -3,6 +3,7 @@
 use crate::documents::Documents;
 use crate::error::{Error, Result};
 use crate::ops::Incarnation;
+use crate::overlaid::Overlaid;
 use crate::progress::Progress;
 use crate::shard::ShardHandle;
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -95,6 +96,8 @@ pub struct IndexState {
     /// Coarse clock of the last use, for passivation.
     pub used: AtomicU64,
     view: ArcSwapOption<IndexView>,
+    /// Of a virtual replica: the settings last put over its primary's.
+    pub(crate) overlaid: ArcSwapOption<Overlaid>,
     activation: Mutex<()>,
     compiled: Mutex<Option<Compiled>>,
     durable: OnceLock<u64>,
@@ -126,6 +129,7 @@ impl IndexState {
             updated_ms: AtomicU64::new(updated_ms),
             used: AtomicU64::new(0),
             view: ArcSwapOption::empty(),
+            overlaid: ArcSwapOption::empty(),
             activation: Mutex::new(()),
             compiled: Mutex::new(None),
             durable: OnceLock::new(),
@@ -206,7 +210,7 @@ impl IndexState {
         }
     }
     /// What is in force with these settings. Documents are compiled when they or the settings have changed.
-    fn configuration(&self, settings: Arc<Settings>) -> Configuration {
+    pub(crate) fn configuration(&self, settings: Arc<Settings>) -> Configuration {
         let documents = self.documents.load_full();
         let mut compiled = self.compiled.lock();
         if let Some(known) = &*compiled
@@ -219,6 +223,7 @@ impl IndexState {
             rules: Arc::new(RuleSet::new(documents.rules.values(), synonyms(), &settings)),
             synonyms: Arc::new(SynonymSet::new(&settings, synonyms().map(|synonym| &**synonym))),
             dictionaries: Arc::default(),
+            relevant_sort: None,
             settings,
         };
         *compiled = Some(Compiled { documents, configuration: configuration.clone() });

@@ -9,6 +9,7 @@ pub mod index;
 pub mod machine;
 pub mod node;
 pub mod ops;
+mod overlaid;
 pub mod progress;
 pub mod search;
 pub mod shard;

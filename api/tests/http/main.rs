@@ -6,6 +6,7 @@ mod documents;
 mod edges;
 mod keys;
 mod languages;
+mod replicas;
 mod stop;
 
 use actix_web::body::{BoxBody, to_bytes};

@@ -43,6 +43,13 @@ impl SearchBody<'_> {
         if keeps("nbHits") {
             object.integer("nbHits", results.nb_hits);
         }
+        if let Some((sorted, strictness)) = results.relevant_sort {
+            for (name, value) in [("nbSortedHits", sorted), ("appliedRelevancyStrictness", strictness)] {
+                if keeps(name) {
+                    object.integer(name, value);
+                }
+            }
+        }
         self.write_page(&mut object);
         if let Some(facets) = &results.facets {
             self.write_facets(&mut object, facets);

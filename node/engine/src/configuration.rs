@@ -2,6 +2,7 @@
 
 use crate::language::Dictionaries;
 use crate::query::synonyms::SynonymSet;
+use crate::ranking::relevant::RelevantSort;
 use crate::rules::RuleSet;
 use quorate_model::Settings;
 use std::sync::Arc;
@@ -17,4 +18,6 @@ pub struct Configuration {
     pub synonyms: Arc<SynonymSet>,
     /// Stop words, plurals and compounds: the standard ones and those of the application (§2.9).
     pub dictionaries: Arc<Dictionaries>,
+    /// The order of a virtual replica; its settings are then those that shape its primary, with its own beside them.
+    pub relevant_sort: Option<Arc<RelevantSort>>,
 }

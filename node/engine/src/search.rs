@@ -71,7 +71,8 @@ pub fn search(
     let facets = facet::requested(&settings.index, &params.facets);
     let grouping = grouping(settings, &params);
     plan.wants_set = !facets.is_empty();
-    plan.limit = needed(&page, &params, grouping.is_some());
+    let second_order = configuration.relevant_sort.as_deref();
+    plan.limit = needed(&page, &params, grouping.is_some() || second_order.is_some());
     plan.budget = (plan.budget / view.segments().len().max(1) as u64).max(1);
     plan.hidden = located(view, &effects.hidden);
     let geo_plan = plan.clone();
@@ -83,6 +84,12 @@ pub fn search(
     plan.limit = plan.limit.saturating_add(promotion.len());
     let (mut found, removed) = find(&mut prepared, &mut plan, &params, page.length, scratch);
     let matched = std::mem::take(&mut found.matched);
+    let all_hits = second_order.map(|order| {
+        let all = count(view, &found, grouping);
+        order.apply(view, &plan.layout, &params, &mut found.entries, limits.deadline);
+        found.count = found.entries.len() as u64;
+        all
+    });
     let Listed { shown, nb_hits, groups } = listed(view, &found, &matched, &page, grouping, &promotion);
     let late = groups.filter(|_| faceting_after_distinct(settings, &params, &facets));
     let after_distinct = late.map(|groups| members_of(view, &groups, &matched));
@@ -90,6 +97,10 @@ pub fn search(
         .then(|| count_facets(view, settings, &params, &facets, &matched, after_distinct.as_deref()));
     matched.into_iter().for_each(|set| scratch.give(set));
     page.describe(nb_hits, &mut results);
+    if let Some(all) = all_hits {
+        results.nb_hits = all;
+        results.relevant_sort = Some((nb_hits, params.relevancy_strictness));
+    }
     results.exhaustive_nb_hits = !found.count_cut;
     let skipped = !plan.deep && plan.words.iter().any(|word| word.edits > 1);
     results.exhaustive_typo = (params.typo_tolerance != TypoTolerance::Off)
@@ -108,6 +119,12 @@ fn grouping<'a>(settings: &'a Settings, params: &Effective) -> Option<(&'a str, 
     let attribute = settings.index.attribute_for_distinct.as_deref()?;
     let most = params.distinct;
     (most > 0).then_some((attribute, usize::from(most)))
+}
+/// How many hits there are, with distinct how many groups.
+fn count(view: &ShardView, found: &Found, grouping: Option<(&str, usize)>) -> u64 {
+    grouping.map_or(found.count, |(attribute, most)| {
+        distinct::groups(view, &found.entries, attribute, most).len() as u64
+    })
 }
 /// How many of the best documents each segment must name.
 fn needed(page: &Page, params: &Effective, grouped: bool) -> usize {

@@ -103,6 +103,8 @@ pub struct SearchResults {
     pub automatic_radius: Option<u64>,
     /// What rules add.
     pub rules: RuleResults,
+    /// On a virtual replica: how many hits were relevant enough to be sorted, and the relevancyStrictness (C§7.11).
+    pub relevant_sort: Option<(u64, u64)>,
     /// Warning text.
     pub message: Option<String>,
     /// Position after the last hit of a browse; `None` at the end. Opaque bytes, made and read by the engine.

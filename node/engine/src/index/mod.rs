@@ -34,6 +34,7 @@ pub use error::{IndexError, Result};
 pub use heavy::HeavyTurn;
 pub use manifest::{Built, Payload, ShardFigures};
 pub use merge::{MergeGoal, MergeState};
+pub(crate) use rank::RankKeys;
 pub use rebuild::{RebuildCounts, RebuildState};
 pub use segment::{Lists, Segment};
 #[cfg(test)]

@@ -41,22 +41,43 @@ impl RankKeys {
         keys.extend(settings.index.custom_ranking.iter().cloned());
         RankKeys { keys }
     }
+    /// Appends what a record has for one key.
+    pub fn push(key: &SortKey, record: &Map<String, Value>, out: &mut Vec<u8>) {
+        push_present(key, out, |out| value_at(record, &key.path).is_some_and(|value| push_value(value, out)));
+    }
+    /// Appends a number for one key, as [`Self::push`] does for a record that has it.
+    pub fn push_number(key: &SortKey, number: Option<f64>, out: &mut Vec<u8>) {
+        push_present(key, out, |out| number.map(|number| push_ordered(number, out)).is_some());
+    }
     /// The key of a record.
     pub fn encode(&self, object_id: &str, record: &Map<String, Value>) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.keys.len() * 10 + object_id.len() + 1);
         for key in &self.keys {
-            let start = out.len() + 1;
-            out.push(0);
-            if !value_at(record, &key.path).is_some_and(|value| push_value(value, &mut out)) {
-                out[start - 1] = 1;
-            } else if key.descending {
-                out[start..].iter_mut().for_each(|b| *b = !*b);
-            }
+            RankKeys::push(key, record, &mut out);
         }
         out.extend(object_id.bytes().map(|b| !b));
         out.push(0xff);
         out
     }
+}
+
+/// Appends whether there is a value, and the value so that it compares in the direction of the key.
+fn push_present(key: &SortKey, out: &mut Vec<u8>, push: impl FnOnce(&mut Vec<u8>) -> bool) {
+    let start = out.len() + 1;
+    out.push(0);
+    if !push(out) {
+        out.truncate(start);
+        out[start - 1] = 1;
+    } else if key.descending {
+        out[start..].iter_mut().for_each(|b| *b = !*b);
+    }
+}
+
+fn push_ordered(number: f64, out: &mut Vec<u8>) {
+    let bits = (number + 0.0).to_bits();
+    let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
+    out.push(2);
+    out.extend(ordered.to_be_bytes());
 }
 
 /// Appends a value; `false` when its type has no order here.
@@ -65,10 +86,7 @@ fn push_value(value: &Value, out: &mut Vec<u8>) -> bool {
         Value::Bool(b) => out.extend([1, u8::from(*b)]),
         Value::Number(number) => {
             let Some(number) = number.as_f64() else { return false };
-            let bits = (number + 0.0).to_bits();
-            let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
-            out.push(2);
-            out.extend(ordered.to_be_bytes());
+            push_ordered(number, out);
         }
         Value::String(text) => {
             let mut folded = fold_text(text);

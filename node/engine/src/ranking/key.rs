@@ -103,6 +103,21 @@ impl Layout {
     pub fn attribute(&self, attribute: u32) -> u128 {
         u128::from(attribute.min(limit(5)) & self.masks[5]) << self.shifts[5]
     }
+    /// What a key shows of each criterion; those that do not act show as their best. The group is left out.
+    pub fn tuple(&self, key: u128) -> Tuple {
+        let shown = |member: usize| (key >> self.shifts[member]) as u32 & limit(member) & self.masks[member];
+        let filters = if self.masks[3] == 0 { 0 } else { limit(3) - shown(3) };
+        Tuple {
+            typos: shown(0),
+            geo: shown(1),
+            missing: shown(2),
+            filters,
+            proximity: shown(4),
+            attribute: shown(5),
+            inexact: shown(6),
+            group: 0,
+        }
+    }
     /// The number of typos a key shows.
     pub fn typos(&self, key: u128) -> u32 {
         (key >> self.shifts[0]) as u32 & limit(0) & self.masks[0]

@@ -5,4 +5,5 @@ pub mod evaluate;
 pub mod geo;
 pub mod key;
 pub mod nearby;
+pub mod relevant;
 pub mod top;

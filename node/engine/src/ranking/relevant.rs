@@ -1,0 +1,159 @@
+//! In which order does a virtual replica show what its primary ranks best (C§7.11)?
+//!
+//! Cost: every match is ranked, not only a page of them; each kept hit then takes one look into a column of numbers for
+//! each key, or the reading of its record where there is no such column, up to the deadline. Searches of other indices
+//! pay one comparison.
+
+use crate::index::{NumericColumn, RankKeys, ShardView};
+use crate::matching::find::Entry;
+use crate::ranking::key::{Layout, Tuple};
+use quorate_model::Settings;
+use quorate_model::settings::{Criterion, Effective, SortKey};
+use serde_json::{Map, Value};
+use std::time::Instant;
+
+/// The second order of a virtual replica.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RelevantSort {
+    /// The keys that order the kept hits: the primary's sort criteria, then the replica's customRanking.
+    keys: Vec<SortKey>,
+}
+
+/// What a relevance of the best hit counts.
+const BEST: u32 = 100;
+/// What each shortcoming takes off a hit's relevance.
+const PER_TYPO: u32 = 20;
+const PER_MISSING_WORD: u32 = 30;
+const PER_PROXIMITY_BUCKET: u32 = 5;
+const PER_ATTRIBUTE: u32 = 5;
+const PER_INEXACT_WORD: u32 = 5;
+/// Bits of the word position in the attribute criterion.
+const ATTRIBUTE_SHIFT: u32 = 10;
+/// Hits between two looks at the clock.
+const CLOCK_HITS: usize = 256;
+
+impl RelevantSort {
+    /// The order of a replica with this `custom_ranking` on an index with the settings of its primary.
+    pub fn new(primary: &Settings, custom_ranking: &[SortKey]) -> RelevantSort {
+        let sorts = primary.index.ranking.iter().filter_map(|criterion| match criterion {
+            Criterion::Sort(key) => Some(key.clone()),
+            Criterion::Typo
+            | Criterion::Geo
+            | Criterion::Words
+            | Criterion::Filters
+            | Criterion::Proximity
+            | Criterion::Attribute
+            | Criterion::Exact
+            | Criterion::Custom => None,
+        });
+        RelevantSort { keys: sorts.chain(custom_ranking.iter().cloned()).collect() }
+    }
+
+    /// Keeps the most relevant of `entries`, which are all matches in the primary's order, and puts them in this order;
+    /// equal ones stay in the primary's. Without a query nothing is cut.
+    pub fn apply(
+        &self,
+        view: &ShardView,
+        layout: &Layout,
+        params: &Effective,
+        entries: &mut Vec<Entry>,
+        deadline: Instant,
+    ) {
+        let strictness = params.relevancy_strictness;
+        if !params.query.trim().is_empty() && strictness > 0 {
+            let base = Base::of(layout, entries);
+            let relevance = |entry: &Entry| relevance(&layout.tuple(entry.key), base);
+            let best = entries.iter().map(relevance).max().unwrap_or(0);
+            entries.retain(|entry| u64::from(relevance(entry)) * 100 >= u64::from(best) * strictness);
+        }
+        let columns: Vec<Vec<Option<NumericColumn<'_>>>> = view
+            .segments()
+            .iter()
+            .map(|segment| self.keys.iter().map(|key| segment.numeric(&key.path)).collect())
+            .collect();
+        let mut is_late = false;
+        let mut keyed: Vec<(Vec<u8>, Entry)> = Vec::with_capacity(entries.len());
+        for (number, &entry) in entries.iter().enumerate() {
+            is_late |= number % CLOCK_HITS == 0 && Instant::now() >= deadline;
+            let mut out = Vec::with_capacity(self.keys.len() * 10);
+            let mut record: Option<Map<String, Value>> = None;
+            for (key, column) in self.keys.iter().zip(&columns[entry.segment]) {
+                match column {
+                    Some(column) => match column.values_of(entry.doc) {
+                        [number] => RankKeys::push_number(key, Some(*number), &mut out),
+                        _ => RankKeys::push_number(key, None, &mut out),
+                    },
+                    None if is_late => RankKeys::push_number(key, None, &mut out),
+                    None => {
+                        let read = || {
+                            let text = view.segments()[entry.segment].record(entry.doc);
+                            serde_json::from_slice(text).unwrap_or_default()
+                        };
+                        RankKeys::push(key, record.get_or_insert_with(read), &mut out);
+                    }
+                }
+            }
+            keyed.push((out, entry));
+        }
+        keyed.sort_by(|(a, _), (b, _)| a.cmp(b));
+        entries.clear();
+        entries.extend(keyed.into_iter().map(|(_, entry)| entry));
+    }
+}
+
+/// The best that any hit shows where the best possible depends on the query.
+#[derive(Clone, Copy, Debug, Default)]
+struct Base {
+    proximity: u32,
+    attribute: u32,
+}
+impl Base {
+    fn of(layout: &Layout, entries: &[Entry]) -> Base {
+        let shown = || entries.iter().map(|entry| layout.tuple(entry.key));
+        Base {
+            proximity: shown().map(|tuple| tuple.proximity).min().unwrap_or(0),
+            attribute: shown().map(|tuple| tuple.attribute >> ATTRIBUTE_SHIFT).min().unwrap_or(0),
+        }
+    }
+}
+
+/// How relevant a hit is, 0 to 100: what its typos, missing and inexact words, distances and attribute leave of the best.
+/// Criteria that the primary does not rank by take nothing off.
+fn relevance(tuple: &Tuple, base: Base) -> u32 {
+    // 1–2, 3–6, 7–14 … words farther apart than in the best hit
+    let bucket = (tuple.proximity.saturating_sub(base.proximity) + 1).ilog2();
+    let penalty = PER_TYPO * tuple.typos
+        + PER_MISSING_WORD * tuple.missing
+        + PER_PROXIMITY_BUCKET * bucket
+        + PER_ATTRIBUTE * (tuple.attribute >> ATTRIBUTE_SHIFT).saturating_sub(base.attribute)
+        + PER_INEXACT_WORD * tuple.inexact;
+    BEST.saturating_sub(penalty)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_shortcoming_takes_its_share() {
+        use Criterion::{Attribute, Exact, Proximity, Typo, Words};
+        let layout = Layout::new(&[Typo, Words, Proximity, Attribute, Exact], None);
+        let none = Tuple::default();
+        let base = Base { proximity: 1, attribute: 1 };
+        for (tuple, expected) in [
+            (none, 100),
+            (Tuple { typos: 1, ..none }, 80),
+            (Tuple { proximity: 1, attribute: 1 << 10 | 9, ..none }, 100),
+            (Tuple { proximity: 2, ..none }, 95),
+            (Tuple { proximity: 8, ..none }, 85),
+            (Tuple { missing: 1, inexact: 1, ..none }, 65),
+            (Tuple { attribute: 3 << 10 | 7, ..none }, 90),
+            (Tuple { missing: 3, typos: 4, ..none }, 0),
+        ] {
+            assert_eq!(relevance(&layout.tuple(layout.key(&tuple)), base), expected, "{tuple:?}");
+        }
+        let by_words = Layout::new(&[Words], None);
+        let typos = by_words.tuple(by_words.key(&Tuple { typos: 3, ..none }));
+        assert_eq!(relevance(&typos, Base::default()), 100);
+    }
+}
