@@ -175,6 +175,36 @@ step('replaceAllObjects', async () => {
   assert.equal((await search('v5_fresh', {})).nbHits, 4, 'the index did not exist before');
 });
 
+step('rules promote, hide, redirect, give user data and ask for contexts', async () => {
+  const name = 'v5_ruled';
+  await wait(name, client.setSettings({ indexName: name, indexSettings: { customRanking: ['desc(age)'] } }));
+  await client.saveObjects({ indexName: name, objects: people, waitForTasks: true });
+  const plain = (await search(name, {})).hits.map((hit) => hit.objectID);
+  const [first, second, third, last] = plain;
+  const when = (pattern) => [{ pattern, anchoring: 'is' }];
+  const rules = [
+    { objectID: 'top', conditions: when(''), consequence: { promote: [{ objectID: last, position: 0 }] } },
+    { objectID: 'gone', conditions: [{ context: 'safe' }], consequence: { hide: [{ objectID: second }] } },
+    {
+      objectID: 'help',
+      conditions: when('help'),
+      consequence: {
+        params: { renderingContent: { redirect: { url: 'https://help.example' } } },
+        userData: { banner: 'ask us' },
+      },
+    },
+  ];
+  await wait(name, client.saveRules({ indexName: name, rules }));
+  const order = async (searchParams) => (await search(name, searchParams)).hits.map((hit) => hit.objectID);
+  assert.deepEqual(await order({}), [last, first, second, third]);
+  assert.deepEqual(await order({ ruleContexts: ['safe'] }), [last, first, third]);
+  assert.deepEqual(await order({ enableRules: false }), plain);
+  const help = await search(name, { query: 'help', getRankingInfo: true });
+  assert.equal(help.renderingContent.redirect.url, 'https://help.example');
+  assert.deepEqual(help.userData, [{ banner: 'ask us' }]);
+  assert.deepEqual(help.appliedRules, [{ objectID: 'help' }]);
+});
+
 step('large bodies arrive compressed', async () => {
   const text = 'a long story '.repeat(300);
   const objects = Array.from({ length: 400 }, (_, n) => ({ objectID: `t${n}`, text: `${text}${n}` }));

@@ -7,6 +7,7 @@ mod edges;
 mod keys;
 mod languages;
 mod replicas;
+mod rules;
 mod stop;
 
 use actix_web::body::{BoxBody, to_bytes};

@@ -157,7 +157,8 @@ impl<'a> Kept<'a> {
         }
         let consequences = || self.rules.iter().map(|rule| &rule.consequence);
         let explained = params.explain.iter().flatten().any(|name| explains_rules(name));
-        let shows_applied = params.get_ranking_info == Some(true) || params.explain.is_some();
+        let explains = params.explain.as_ref().is_some_and(|names| !names.is_empty());
+        let shows_applied = explains || params.get_ranking_info == Some(true);
         let content = consequences().any(|c| c.params.rendering_content.is_some());
         let fields = consequences().any(|c| c.params.response_fields.is_some());
         let results = RuleResults {
