@@ -166,6 +166,57 @@ step('findObject and getObjectPosition', async () => {
   assert.equal(fresh.getObjectPosition(await fresh.search('kim'), '3'), 0);
 });
 
+const known = client.initIndex('v4_known');
+const knownCopy = client.initIndex('v4_known_copy');
+const synonyms = [
+  { objectID: 's1', type: 'synonym', synonyms: ['paint', 'colour'] },
+  { objectID: 's2', type: 'altCorrection1', word: 'presse', corrections: ['press'] },
+];
+const rules = ['r1', 'r2', 'r3'].map((objectID) => ({
+  objectID,
+  conditions: [{ pattern: `offer ${objectID}`, anchoring: 'contains' }],
+  consequence: { params: { filters: 'city:Oslo' } },
+}));
+const browsed = async (browse) => {
+  const found = [];
+  await browse({ batch: (hits) => found.push(...hits.map((hit) => hit.objectID)) });
+  return found;
+};
+
+step('synonyms: save, get, search, browse, copy, replace, clear', async () => {
+  await known.saveSynonyms(synonyms, { forwardToReplicas: true }).wait();
+  await known.saveSynonym({ objectID: 's3', type: 'placeholder', placeholder: '<street>', replacements: ['1', '2'] }).wait();
+  assert.deepEqual(await known.getSynonym('s2'), synonyms[1]);
+  const found = await known.searchSynonyms('paint', { type: 'synonym,altCorrection1' });
+  assert.deepEqual([found.nbHits, found.hits[0].objectID], [1, 's1']);
+  assert.deepEqual(await browsed((options) => known.browseSynonyms(options)), ['s3', 's2', 's1']);
+  await client.copySynonyms('v4_known', 'v4_known_copy').wait();
+  await known.deleteSynonym('s3').wait();
+  await known.replaceAllSynonyms([synonyms[0]]).wait();
+  assert.equal((await known.searchSynonyms('')).nbHits, 1);
+  assert.equal((await knownCopy.searchSynonyms('')).nbHits, 3);
+  await knownCopy.clearSynonyms().wait();
+  assert.equal((await knownCopy.searchSynonyms('')).nbHits, 0);
+  await assert.rejects(known.getSynonym('s3'), (error) => error.status === 404);
+});
+
+step('rules: save, get, search, browse, copy, replace, clear', async () => {
+  await known.saveRules(rules).wait();
+  await known.saveRule({ ...rules[0], objectID: 'r4' }).wait();
+  assert.deepEqual(await known.getRule('r2'), rules[1]);
+  const found = await known.searchRules('r2', { hitsPerPage: 5 });
+  assert.deepEqual([found.nbHits, found.hits[0].objectID], [1, 'r2']);
+  assert.deepEqual(await browsed((options) => known.browseRules(options)), ['r4', 'r3', 'r2', 'r1']);
+  await client.copyRules('v4_known', 'v4_known_copy').wait();
+  await known.deleteRule('r4').wait();
+  await known.replaceAllRules([rules[2]]).wait();
+  assert.equal((await known.searchRules('')).nbHits, 1);
+  assert.equal((await knownCopy.searchRules('')).nbHits, 4);
+  await knownCopy.clearRules().wait();
+  assert.equal((await knownCopy.searchRules('')).nbHits, 0);
+  await assert.rejects(known.saveRule({ objectID: 'x', consequence: { hide: 1 } }), (error) => error.status === 400);
+});
+
 step('listIndices, clearObjects and delete', async () => {
   const { items } = await client.listIndices();
   const names = items.map((item) => item.name);

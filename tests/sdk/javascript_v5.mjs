@@ -212,6 +212,62 @@ step('large bodies arrive compressed', async () => {
   assert.equal((await search('v5_large', { query: 'story' })).nbHits, 400);
 });
 
+const synonyms = [
+  { objectID: 's1', type: 'synonym', synonyms: ['paint', 'colour'] },
+  { objectID: 's2', type: 'oneWaySynonym', input: 'press', synonyms: ['print', 'news paper'] },
+];
+const rules = ['r1', 'r2', 'r3'].map((objectID) => ({
+  objectID,
+  conditions: [{ pattern: `offer ${objectID}`, anchoring: 'contains' }],
+  consequence: { params: { filters: 'city:Oslo' } },
+}));
+
+/** What the hits of a browse helper hold: `each` is called with every document or with every answer. */
+const browsed = async (browse) => {
+  const found = [];
+  await browse((answer) => found.push(...(answer.hits ?? [answer]).map((hit) => hit.objectID)));
+  return found;
+};
+
+step('synonyms: save, get, search, browse, delete, clear', async () => {
+  await wait('v5_known', client.saveSynonyms({ indexName: 'v5_known', synonymHit: synonyms, forwardToReplicas: false }));
+  const placeholder = { objectID: 's3', type: 'placeholder', placeholder: '<street>', replacements: ['1', '2'] };
+  const saved = await client.saveSynonym({ indexName: 'v5_known', objectID: 's3', synonymHit: placeholder });
+  assert.equal(saved.id, 's3');
+  await wait('v5_known', Promise.resolve(saved));
+  assert.deepEqual(await client.getSynonym({ indexName: 'v5_known', objectID: 's2' }), synonyms[1]);
+  const found = await client.searchSynonyms({ indexName: 'v5_known', searchSynonymsParams: { query: 'paint', type: 'synonym' } });
+  assert.deepEqual([found.nbHits, found.hits[0].objectID], [1, 's1']);
+  const all = await browsed((aggregator) => client.browseSynonyms({ indexName: 'v5_known', aggregator }));
+  assert.deepEqual(all, ['s3', 's2', 's1']);
+  await wait('v5_known', client.deleteSynonym({ indexName: 'v5_known', objectID: 's3' }));
+  await assert.rejects(client.getSynonym({ indexName: 'v5_known', objectID: 's3' }), (error) => error.status === 404);
+  await wait('v5_known', client.saveSynonyms({ indexName: 'v5_known', synonymHit: [synonyms[0]], replaceExistingSynonyms: true }));
+  assert.deepEqual(await browsed((aggregator) => client.browseSynonyms({ indexName: 'v5_known', aggregator })), ['s1']);
+});
+
+step('rules: save, get, search, browse, copy, clear', async () => {
+  await wait('v5_known', client.saveRules({ indexName: 'v5_known', rules }));
+  const saved = await client.saveRule({ indexName: 'v5_known', objectID: 'r4', rule: { ...rules[0], objectID: 'r4' } });
+  await wait('v5_known', Promise.resolve(saved));
+  assert.deepEqual(await client.getRule({ indexName: 'v5_known', objectID: 'r2' }), rules[1]);
+  const found = await client.searchRules({ indexName: 'v5_known', searchRulesParams: { query: 'r2' } });
+  assert.deepEqual([found.nbHits, found.hits[0].objectID, found.page, found.nbPages], [1, 'r2', 0, 1]);
+  assert.deepEqual(await browsed((aggregator) => client.browseRules({ indexName: 'v5_known', aggregator })), ['r4', 'r3', 'r2', 'r1']);
+  const operation = { operation: 'copy', destination: 'v5_known_copy', scope: ['rules', 'synonyms'] };
+  await wait('v5_known', client.operationIndex({ indexName: 'v5_known', operationIndexParams: operation }));
+  assert.equal((await client.searchRules({ indexName: 'v5_known_copy' })).nbHits, 4);
+  assert.equal((await client.searchSynonyms({ indexName: 'v5_known_copy' })).nbHits, 1);
+  await wait('v5_known', client.saveRules({ indexName: 'v5_known', rules: [rules[2]], clearExistingRules: true }));
+  assert.equal((await client.searchRules({ indexName: 'v5_known' })).nbHits, 1);
+  await wait('v5_known', client.deleteRule({ indexName: 'v5_known', objectID: 'r3' }));
+  await wait('v5_known_copy', client.clearRules({ indexName: 'v5_known_copy' }));
+  await wait('v5_known_copy', client.clearSynonyms({ indexName: 'v5_known_copy' }));
+  assert.equal((await client.searchRules({ indexName: 'v5_known_copy' })).nbHits, 0);
+  assert.equal((await client.searchSynonyms({ indexName: 'v5_known_copy' })).nbHits, 0);
+  await assert.rejects(client.saveRule({ indexName: 'v5_known', objectID: 'x', rule: { objectID: 'x', consequence: { hide: 1 } } }), (error) => error.status === 400);
+});
+
 step('listIndices, clearObjects and deleteIndex', async () => {
   const { items } = await client.listIndices();
   const names = items.map((item) => item.name).filter((name) => name.startsWith('v5'));
