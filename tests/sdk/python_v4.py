@@ -210,6 +210,56 @@ def replace_all_objects():
 
 
 @step
+def synonyms():
+    name = "py_known"
+    hits = [
+        {"objectID": "s1", "type": "synonym", "synonyms": ["paint", "colour"]},
+        {"objectID": "s2", "type": "onewaysynonym", "input": "press", "synonyms": ["print"]},
+    ]
+    wait(name, client.save_synonyms(name, hits))
+    one = {"objectID": "s3", "type": "placeholder", "placeholder": "<street>", "replacements": ["1", "2"]}
+    wait(name, client.save_synonym(name, "s3", one))
+    assert client.get_synonym(name, "s2").input == "press"
+    found = client.search_synonyms(name, search_synonyms_params={"query": "paint"})
+    assert (found.nb_hits, found.hits[0].object_id) == (1, "s1")
+    seen = []
+    client.browse_synonyms(name, aggregator=lambda answer: seen.extend(hit.object_id for hit in answer.hits))
+    assert seen == ["s3", "s2", "s1"], seen
+    wait(name, client.delete_synonym(name, "s3"))
+    refused(404, lambda: client.get_synonym(name, "s3"))
+    wait(name, client.save_synonyms(name, hits[:1], replace_existing_synonyms=True))
+    assert client.search_synonyms(name).nb_hits == 1
+    wait(name, client.clear_synonyms(name))
+    assert client.search_synonyms(name).nb_hits == 0
+
+
+@step
+def rules():
+    name = "py_known"
+    hits = [
+        {
+            "objectID": object_id,
+            "conditions": [{"pattern": f"offer {object_id}", "anchoring": "contains"}],
+            "consequence": {"params": {"filters": "city:Oslo"}},
+        }
+        for object_id in ("r1", "r2", "r3")
+    ]
+    wait(name, client.save_rules(name, hits))
+    wait(name, client.save_rule(name, "r4", {**hits[0], "objectID": "r4"}))
+    assert client.get_rule(name, "r2").object_id == "r2"
+    found = client.search_rules(name, search_rules_params={"query": "r2"})
+    assert (found.nb_hits, found.hits[0].object_id, found.nb_pages) == (1, "r2", 1)
+    seen = []
+    client.browse_rules(name, aggregator=lambda answer: seen.extend(hit.object_id for hit in answer.hits))
+    assert seen == ["r4", "r3", "r2", "r1"], seen
+    wait(name, client.save_rules(name, hits[2:], clear_existing_rules=True))
+    assert client.search_rules(name).nb_hits == 1
+    wait(name, client.delete_rule(name, "r3"))
+    wait(name, client.clear_rules(name))
+    assert client.search_rules(name).nb_hits == 0
+
+
+@step
 def list_clear_delete():
     items = {item.name: item for item in client.list_indices().items}
     assert items["py_fresh"].entries == 4
