@@ -3,9 +3,9 @@
 //! Hot path: one buffer, one pass; the hits are copied as the engine rendered them.
 
 use crate::json::{self, Object};
-use quorate_model::results::{FacetCounts, RuleResults};
+use quorate_model::results::{ExplainedAlternative, FacetCounts, RuleResults};
 use quorate_model::{FacetHits, SearchResults};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// Everything a search response is made of.
 #[derive(Clone, Copy, Debug)]
@@ -199,9 +199,20 @@ impl SearchBody<'_> {
                 rule.close();
             });
         }
-        if let Some(params) = params.as_ref().filter(|_| self.keeps("explain")) {
-            let explained = json!({"params": {"rules": params}});
-            object.raw("explain", explained.to_string().as_bytes());
+        let mut explained = Map::new();
+        if let Some(alternatives) = &self.results.alternatives {
+            let one = |alternative: &ExplainedAlternative| {
+                let ExplainedAlternative { types, words, typos, offset, length } = alternative;
+                json!({"types": types, "words": words, "typos": typos, "offset": offset, "length": length})
+            };
+            let alternatives: Vec<Value> = alternatives.iter().map(one).collect();
+            explained.insert("match".into(), json!({"alternatives": alternatives}));
+        }
+        if let Some(params) = params {
+            explained.insert("params".into(), json!({"rules": params}));
+        }
+        if !explained.is_empty() && self.keeps("explain") {
+            object.raw("explain", Value::Object(explained).to_string().as_bytes());
         }
     }
 }

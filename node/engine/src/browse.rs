@@ -9,6 +9,7 @@ use crate::matching::find::{Entry, Prepared};
 use crate::matching::paths;
 use crate::matching::scratch::Scratch;
 use crate::query::plan::plan;
+use crate::query::strategy;
 use crate::query::words::{Words, words_of};
 use crate::query::{Plan, Word};
 use crate::response::hits::{Shown, render};
@@ -160,7 +161,8 @@ pub fn search_facet(
         )));
     }
     let rules::Ruled { params: request, effects } = rules::act(view, configuration, request, limits);
-    let params = settings.effective(&request);
+    let mut params = settings.effective(&request);
+    strategy::apply(&mut params);
     let analyzer = Analyzer::new(settings);
     let hidden = located(view, &effects.hidden);
     let words = words_of(&analyzer, configuration, &params, &params.query);

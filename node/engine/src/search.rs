@@ -15,6 +15,7 @@ use crate::page::Page;
 use crate::query::plan::plan;
 use crate::query::words::words_of;
 use crate::query::{Plan, Word};
+use crate::query::{explain, strategy};
 use crate::ranking::distinct;
 use crate::response::hits::{Shown, render};
 use crate::rules;
@@ -55,7 +56,8 @@ pub fn search(
     let settings: &Settings = &configuration.settings;
     let rules::Ruled { params: request_after_rules, effects } =
         rules::act(view, configuration, request, limits);
-    let params = settings.effective(&request_after_rules);
+    let mut params = settings.effective(&request_after_rules);
+    strategy::apply(&mut params);
     let analyzer = Analyzer::new(settings);
     let words = words_of(&analyzer, configuration, &params, &params.query);
     let mut plan = plan(settings, &params, words, limits.deadline)?;
@@ -110,6 +112,7 @@ pub fn search(
     results.query_after_removal = removed;
     results.parsed_query =
         params.get_ranking_info.then(|| joined(plan.words.iter().map(|w| w.text.as_str())));
+    results.alternatives = explain::is_asked_for(&params.explain).then(|| explain::alternatives(&plan));
     results.hits =
         render(view, settings, &params, limits, &analyzer, &plan, &prepared, &found.slots, &shown, scratch);
     Ok(results)
@@ -179,6 +182,9 @@ fn run(
 ) -> Found {
     plan.deep = false;
     let found = prepared.run(plan, params.typo_tolerance, scratch);
+    if prepared.require_more_words(plan, &found, scratch) {
+        return prepared.run(plan, params.typo_tolerance, scratch);
+    }
     if found.count >= page_length.max(1) || plan.words.iter().all(|word| word.edits < 2) {
         return found;
     }

@@ -260,6 +260,130 @@ fn synonyms_stand_for_words() {
 }
 
 #[test]
+fn placeholders_are_found_by_their_replacements_alone() {
+    let street = json!([{"type": "placeholder", "placeholder": "<Street_Name>", "replacements": ["fleet", "abbey road"]}]);
+    for (title, query, expected) in [
+        ("12 <Street_Name>", "12 fleet", "<em>12</em> <em><Street_Name></em>"),
+        (
+            "12 <Street_Name>, London",
+            "london 12 abbey road",
+            "<em>12</em> <em><Street_Name></em>, <em>London</em>",
+        ),
+        ("<street_name>", "street", ""),
+        ("<street_name>", "fleet", "<em><street_name></em>"),
+        ("Vec<street_name>", "street", "Vec<<em>street</em>_name>"),
+        ("Vec<street_name>", "fleet", ""),
+        ("<b>bold</b> a < b > c", "bold b", "<<em>b</em>><em>bold</em></<em>b</em>> a < <em>b</em> > c"),
+    ] {
+        let shard = spoken(&[title], street.clone());
+        let hits = hits(&ask(&shard, &json!({"query": query})));
+        let shown = hits.first().map_or(json!(""), |hit| hit["_highlightResult"]["title"]["value"].clone());
+        assert_eq!(shown, json!(expected), "{query} in {title}");
+    }
+}
+#[test]
+fn compound_words_are_their_parts() {
+    for (title, request, expected) in [
+        ("stuhl im garten", json!({"query": "gartenstuhl", "queryLanguages": ["de"]}), "a:0001"),
+        ("stuhl im garten", json!({"query": "gartenstuhl"}), ""),
+        (
+            "stuhl im garten",
+            json!({"query": "gartenstuhl", "queryLanguages": ["de"], "decompoundQuery": false}),
+            "",
+        ),
+        ("stuhl im hof", json!({"query": "gartenstuhl", "queryLanguages": ["de"]}), ""),
+    ] {
+        let shard = shard(json!({"searchableAttributes": ["title"]}), &titles(&[title, "garten hof"]));
+        assert_eq!(ranked(&ask(&shard, &with_info(request.clone()))), expected, "{request}");
+    }
+}
+#[test]
+fn broad_queries_give_words_up() {
+    let none = json!([]);
+    for (titles, request, expected) in [
+        (
+            &["feet of the house", "house", "shoes house garden", "garden"][..],
+            json!({"similarQuery": "the house in the garden"}),
+            "c:0122 d:0011 b:0011 a:0011",
+        ),
+        (
+            &["feet of the house", "shoe", "foot"],
+            json!({"query": "the foot of house ", "naturalLanguages": ["en"], "queryType": "prefixNone"}),
+            "a:0322",
+        ),
+        (&["foot"], json!({"query": "foot x house ", "naturalLanguages": ["en"]}), "a:0011"),
+    ] {
+        let shard = spoken(titles, none.clone());
+        assert_eq!(ranked(&ask(&shard, &with_info(request.clone()))), expected, "{request}");
+    }
+}
+#[test]
+fn required_words_grow_with_the_results() {
+    let mut records = vec![];
+    for i in 0..2_200 {
+        let title = match i {
+            0..200 => "one two three four",
+            200..1_300 => "one two three",
+            1_300..1_600 => "four two",
+            _ => "one",
+        };
+        records.push(json!({"objectID": format!("{i}"), "title": title}));
+    }
+    let shard = shard(json!({}), &records);
+    for (query, optional, expected) in [
+        ("one two three four", "one two three four", 1_600),
+        ("one two three four", "one two three", 500),
+        ("one two three", "one two three", 2_200),
+    ] {
+        let request = json!({"query": query, "optionalWords": optional, "queryType": "prefixNone"});
+        assert_eq!(ask(&shard, &request).nb_hits, expected, "{query}: {optional}");
+    }
+}
+#[test]
+fn what_was_looked_for_is_explained() {
+    let synonyms = json!([
+        {"type": "synonym", "synonyms": ["shoe", "leg wear"]},
+        {"type": "altcorrection1", "word": "shoe", "corrections": ["boot"]},
+        {"type": "synonym", "synonyms": ["shoe", "clog"]},
+    ]);
+    let shard = spoken(&["leg wear shoehouse", "sh oe"], synonyms);
+    let request = json!({
+        "query": "the shoe house -garden", "ignorePlurals": true, "removeStopWords": true, "advancedSyntax": true,
+        "optionalWords": "house", "explain": ["match.alternatives"]
+    });
+    let all = ask(&shard, &request).alternatives.unwrap();
+    let shown: Vec<String> = all
+        .iter()
+        .map(|one| {
+            format!(
+                "{} {} {} {}+{}",
+                one.types.join(","),
+                one.words.join(" "),
+                one.typos,
+                one.offset,
+                one.length
+            )
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "original shoe 0 1+1",
+            "original,optional house 0 2+1",
+            "plural shoes 0 1+1",
+            "altCorrection boot 1 1+1",
+            "synonym clog 0 1+1",
+            "synonym leg wear 0 1+1",
+            "concat shoehouse 1 1+2",
+            "split sh oe 1 1+1",
+            "stopWord the 0 0+1",
+            "excluded garden 0 0+0",
+        ]
+    );
+    assert_eq!(ask(&shard, &json!({"query": "shoe"})).alternatives, None);
+}
+
+#[test]
 fn what_matched_in_any_way_is_marked() {
     for (title, query, value, level, words) in [
         ("my playlist", "play list", "my <em>playlist</em>", "full", json!(["play", "list"])),

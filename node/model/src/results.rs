@@ -70,6 +70,20 @@ pub struct RuleResults {
     pub params: Option<Map<String, Value>>,
 }
 
+/// Something that was looked for in the place of words of the query (C§8.9).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExplainedAlternative {
+    /// Why: `original`, `optional`, `plural`, `synonym`, `altCorrection`, `concat`, `split`, `compound`, `stopWord`, `excluded`.
+    pub types: Vec<&'static str>,
+    /// Normalised words, in order.
+    pub words: Vec<String>,
+    /// Typos it counts as.
+    pub typos: u32,
+    /// First typed word it stands for.
+    pub offset: usize,
+    /// Typed words it stands for.
+    pub length: usize,
+}
 /// The result of one query on one index.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchResults {
@@ -105,6 +119,8 @@ pub struct SearchResults {
     pub rules: RuleResults,
     /// On a virtual replica: how many hits were relevant enough to be sorted, and the relevancyStrictness (C§7.11).
     pub relevant_sort: Option<(u64, u64)>,
+    /// What was looked for, when `explain` asks for it.
+    pub alternatives: Option<Vec<ExplainedAlternative>>,
     /// Warning text.
     pub message: Option<String>,
     /// Position after the last hit of a browse; `None` at the end. Opaque bytes, made and read by the engine.

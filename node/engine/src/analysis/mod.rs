@@ -12,3 +12,4 @@ pub use attributes::AttributeOptions;
 pub use chars::is_ideographic;
 pub use normalise::{fold_text, fold_word, letters};
 pub use tokenise::{Analyzer, TOKEN_CHARS_MAX, Token, TokenKind, TokenOptions};
+pub use walk::{PLACEHOLDER_START, placeholder_end};

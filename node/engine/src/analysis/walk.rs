@@ -5,7 +5,7 @@
 use super::chars::{Class, after_marks, class, continues, picture_end, push_picture};
 use super::normalise::{push_folded, push_fraction};
 use super::segment;
-use super::tokenise::{Rules, Token, TokenKind, TokenOptions, capped};
+use super::tokenise::{Rules, TOKEN_CHARS_MAX, Token, TokenKind, TokenOptions, capped};
 use unicode_normalization::char::compose;
 
 /// A stretch of a chain between two places where it may be cut.
@@ -25,6 +25,21 @@ enum Cut {
     #[default]
     DropsShort,
     KeepsBoth,
+}
+
+/// How the term of a placeholder starts: further from any word than typos reach.
+pub const PLACEHOLDER_START: &str = "<<<";
+/// Where a placeholder like `<street>` ends that starts at `at` (C§11): a name in brackets that stands alone, so neither a
+/// tag around a word nor a parameter of a type.
+pub fn placeholder_end(text: &str, at: usize) -> Option<usize> {
+    let inside = text[at..].strip_prefix('<')?;
+    let length = inside.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-')))?;
+    let named = length > 0 && length + 2 <= TOKEN_CHARS_MAX && inside[length..].starts_with('>');
+    let opens = text[..at].chars().next_back().is_none_or(|c| c.is_whitespace() || matches!(c, '(' | '"'));
+    let after = inside.get(length + 1..).and_then(|rest| rest.chars().next());
+    let closes =
+        after.is_none_or(|c| c.is_whitespace() || (c.is_ascii_punctuation() && !matches!(c, '<' | '>')));
+    (named && opens && closes).then_some(at + length + 2)
 }
 
 /// The pass over one text.
@@ -107,6 +122,12 @@ impl<'r, F: FnMut(Token<'_>)> Walk<'r, F> {
             to.for_each(|r| self.rules.push_folded(r, &mut self.chain));
             self.end = after;
             return after;
+        }
+        if c == '<'
+            && let Some(end) = placeholder_end(text, at)
+        {
+            self.finish(text);
+            return self.placeholder(at, end, text);
         }
         match class(c) {
             Class::Letter => return self.letter(c, at, text),
@@ -192,6 +213,19 @@ impl<'r, F: FnMut(Token<'_>)> Walk<'r, F> {
             folded.push_str(&text[start..end]);
         }
         self.emit(&folded, start, end, self.position, 1, kind);
+        self.position += 1;
+        folded.clear();
+        self.chain = folded;
+        end
+    }
+    /// Emits a placeholder as one word with its brackets, which no ordinary word has.
+    fn placeholder(&mut self, start: usize, end: usize, text: &str) -> usize {
+        let mut folded = std::mem::take(&mut self.chain);
+        folded.push_str(PLACEHOLDER_START);
+        let name = text[start..end].chars().filter(|c| c.is_alphanumeric());
+        name.for_each(|c| self.rules.push(c, &mut folded));
+        folded.push('>');
+        self.emit(&folded, start, end, self.position, 1, TokenKind::Symbol);
         self.position += 1;
         folded.clear();
         self.chain = folded;

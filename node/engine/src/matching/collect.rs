@@ -5,7 +5,7 @@
 
 use super::bits;
 use super::scratch::{Scratch, Thresholds};
-use super::slot::{Join, Slot, add_documents, all_listed, each_document};
+use super::slot::{Slot, add_documents, all_listed, each_document};
 use super::union::Matches;
 use crate::index::{Lists, Segment, position};
 use crate::query::Plan;
@@ -212,7 +212,7 @@ impl<'a> Run<'a> {
     }
     /// Whether membership follows from sets of terms.
     fn sets_decide(&self) -> bool {
-        self.plan.rules.sets_decide() && !self.slots.iter().any(|slot| slot.join != Join::Apart)
+        self.plan.rules.sets_decide() && !self.slots.iter().any(|slot| slot.join.is_next())
     }
     /// The slot of a query of one word, read as typed.
     fn only_word(&self) -> Option<&'a Slot> {
@@ -452,7 +452,7 @@ impl<'a> Run<'a> {
     /// The best key a document with `typos` typos can have.
     fn bound(&self, typos: u32, context: &SegmentContext<'_>) -> u128 {
         let optional = self.slots.iter().any(|slot| slot.optional);
-        let counted = |slot: &&Slot| slot.join != Join::Inside;
+        let counted = |slot: &&Slot| slot.join.counts();
         let pairs = if optional { 0 } else { self.slots.iter().filter(counted).count() as u32 - 1 };
         let place = |best: u16| u32::from(position::place(best));
         let attribute = match typos {

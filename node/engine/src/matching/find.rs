@@ -2,6 +2,7 @@
 
 use super::bits;
 use super::collect::SegmentHits;
+use super::growth;
 use super::paths::slots_of;
 use super::scratch::Scratch;
 use super::slot::{ExpandOptions, Slot, expand};
@@ -14,6 +15,7 @@ use crate::ranking::context::{Groups, SegmentContext};
 use crate::ranking::evaluate::{Evaluator, Frame, PositionRules};
 use crate::ranking::geo::{self, AUTOMATIC_RECORDS, NOWHERE};
 use crate::ranking::nearby::{Histogram, Nearby};
+use quorate_model::limits::QUERY_WORDS_MAX;
 use quorate_model::params::{ExactOnSingleWord, TypoTolerance};
 use quorate_model::settings::Effective;
 use quorate_model::{Filter, Settings};
@@ -133,6 +135,39 @@ impl<'a> Prepared<'a> {
             now.iter().flatten().zip(earlier.iter().flatten()).all(|(a, b)| a.terms == b.terms)
         };
         self.view.segments().iter().zip(&found.slots).all(|(segment, slots)| same(segment, slots))
+    }
+    /// Leaves out what has too few of the words, when all of them are optional and many results have more (C§4.6);
+    /// answers whether there was anything.
+    pub fn require_more_words(&mut self, plan: &Plan, found: &Found, scratch: &mut Scratch) -> bool {
+        if !growth::applies(plan, found.count) {
+            return false;
+        }
+        let segments = self.view.segments().iter().zip(&found.slots);
+        let matched: Vec<Vec<u8>> =
+            segments.map(|(segment, slots)| growth::matched_words(segment, plan, slots, scratch)).collect();
+        let mut with = [0u64; QUERY_WORDS_MAX + 1];
+        for (context, matched) in self.contexts.iter().zip(&matched) {
+            for (doc, words) in matched.iter().enumerate() {
+                if context.is_allowed(doc as u32) {
+                    with[usize::from(*words).min(QUERY_WORDS_MAX)] += 1;
+                }
+            }
+        }
+        let required = growth::required(plan.words.len(), &with);
+        if required < 2 {
+            return false;
+        }
+        for (context, matched) in self.contexts.iter_mut().zip(&matched) {
+            let mut enough = vec![0; bits::words_for(matched.len() as u32)];
+            for (doc, words) in matched.iter().enumerate() {
+                if usize::from(*words) >= required {
+                    bits::insert(&mut enough, doc as u32);
+                }
+            }
+            context.restrict(&mut enough);
+            context.allowed = Some(enough);
+        }
+        true
     }
     /// Runs the plan. `min` and `strict` typo tolerance cut the result here (C§4.5).
     pub fn run(&mut self, plan: &Plan, tolerance: TypoTolerance, scratch: &mut Scratch) -> Found {

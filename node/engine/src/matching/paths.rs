@@ -4,6 +4,7 @@ use super::cuts;
 use super::slot::{ExpandOptions, Join, Slot, expand};
 use crate::index::{Segment, ShardView};
 use crate::query::alternatives::{Alternative, Reason, Unit, paths};
+use crate::query::words::Compounds;
 use crate::query::{Plan, Word};
 
 /// Alternatives of one query at most.
@@ -21,8 +22,28 @@ pub fn lay(view: &ShardView, plan: &mut Plan) {
             plan.alternatives.push(split);
         }
     }
+    plan.alternatives.extend(compounds(view, plan));
     plan.alternatives.truncate(ALTERNATIVES_MAX);
     plan.paths = paths(plan.words.len(), &plan.alternatives);
+}
+/// The parts of the query's compound words.
+fn compounds(view: &ShardView, plan: &Plan) -> Vec<Alternative> {
+    let Some(Compounds { dictionaries, languages }) = &plan.compounds else { return vec![] };
+    let mut is_term =
+        |word: &str| view.segments().iter().any(|segment| segment.terms().ordinal(word).is_some());
+    let mut found = vec![];
+    for (at, word) in plan.words.iter().enumerate().filter(|(_, word)| !word.quoted) {
+        let parts = match dictionaries.compound_of_terms(&word.text, *languages, &mut is_term) {
+            Some((first, second)) => vec![first, second],
+            None => dictionaries.compound_parts(&word.text, *languages),
+        };
+        if parts.len() > 1 {
+            let (from, to, words) = (at, at + 1, parts.into_iter().map(Word::written).collect());
+            found.push(Alternative { reason: Reason::Compound, from, to, words, typos: 0, exact: false });
+        }
+    }
+    found.retain(|alternative| view.segments().iter().any(|segment| has(segment, alternative)));
+    found
 }
 /// Whether the segment has terms for every word of the alternative.
 fn has(segment: &Segment, alternative: &Alternative) -> bool {
@@ -53,9 +74,10 @@ pub fn slots_of(segment: &Segment, plan: &Plan) -> Vec<Vec<Slot>> {
 }
 fn slots_instead(segment: &Segment, alternative: &Alternative, options: ExpandOptions) -> Vec<Slot> {
     let slot = |(number, word): (usize, &Word)| {
-        let (join, covers) = match number {
-            0 => (Join::Apart, (alternative.to - alternative.from) as u8),
-            _ => (Join::Inside, 0),
+        let (join, covers) = match (number, alternative.reason) {
+            (0, _) => (Join::Apart, (alternative.to - alternative.from) as u8),
+            (_, Reason::Compound) => (Join::Loose, 0),
+            (_, Reason::Concat | Reason::Split | Reason::Synonym) => (Join::Inside, 0),
         };
         let (may_be_exact, is_typo) = (alternative.exact, alternative.is_typo());
         Slot { join, covers, may_be_exact, is_typo, ..expand(segment, word, options) }

@@ -34,6 +34,24 @@ pub enum Join {
     Follows,
     /// Directly after it, both being an alternative of the query's words. The distance does not count.
     Inside,
+    /// Anywhere, both being parts of a word of the query. The distance does not count.
+    Loose,
+}
+impl Join {
+    /// Whether the word must stand directly after the one before.
+    pub fn is_next(self) -> bool {
+        match self {
+            Join::Follows | Join::Inside => true,
+            Join::Apart | Join::Loose => false,
+        }
+    }
+    /// Whether the distance to the word before ranks.
+    pub fn counts(self) -> bool {
+        match self {
+            Join::Apart | Join::Follows => true,
+            Join::Inside | Join::Loose => false,
+        }
+    }
 }
 impl Deref for Slot {
     type Target = Expansion;

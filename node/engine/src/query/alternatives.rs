@@ -4,7 +4,7 @@
 //! can be read in another way: every way is a path of units, and a record gets the better of what its paths say.
 
 use super::synonyms::{Kind, SynonymSet, Target};
-use super::words::{Other, OtherReason, Word, Words};
+use super::words::{Compounds, Other, OtherReason, Word, Words};
 use crate::configuration::Configuration;
 use crate::language::Languages;
 use quorate_model::limits::QUERY_WORDS_MAX;
@@ -25,6 +25,8 @@ pub enum Reason {
     Concat,
     /// One word written as two.
     Split,
+    /// The parts of a compound word, wherever they stand.
+    Compound,
 }
 /// Words that stand for a stretch of the query.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +37,7 @@ pub struct Alternative {
     pub from: usize,
     /// One past the last word it stands for.
     pub to: usize,
-    /// The words to find instead, each directly after the one before.
+    /// The words to find instead; but for the parts of a compound, each directly after the one before.
     pub words: Vec<Word>,
     /// Typos it costs.
     pub typos: u32,
@@ -47,7 +49,7 @@ impl Alternative {
     pub fn is_typo(&self) -> bool {
         match self.reason {
             Reason::Concat | Reason::Split => true,
-            Reason::Synonym => false,
+            Reason::Synonym | Reason::Compound => false,
         }
     }
     fn is_apart_from(&self, other: &Alternative) -> bool {
@@ -123,6 +125,11 @@ pub fn add(words: &mut Words, configuration: &Configuration, params: &Effective)
         (words.wanted, words.stop_words) = (wanted, stopped);
     }
     words.alternatives.extend(concats(&words.wanted));
+    // without languages every second word would be a compound of some
+    let languages = Languages::listed(&params.query_languages);
+    if params.decompound_query && !languages.is_empty() {
+        words.compounds = Some(Compounds { dictionaries: dictionaries.clone(), languages });
+    }
 }
 /// Looks every stretch of the query up, longest first. `stop` says which of the typed words are left out.
 fn add_synonyms(words: &mut Words, stop: &[bool], set: &SynonymSet, params: &Effective) {

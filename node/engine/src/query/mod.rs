@@ -1,6 +1,8 @@
 //! What does a request ask for? Words, phrases, exclusions and everything the segments need to answer.
 pub mod alternatives;
+pub mod explain;
 pub mod plan;
+pub mod strategy;
 pub mod synonyms;
 pub mod words;
 

@@ -1,7 +1,7 @@
 //! What must every segment know to answer one query?
 
 use super::alternatives::{Alternative, Path};
-use super::words::{Word, Words};
+use super::words::{Compounds, Word, Words};
 use crate::ranking::evaluate::{FAR, Frame, PositionRules};
 use crate::ranking::geo::GeoQuery;
 use crate::ranking::key::{Grouping, Layout, acting_order};
@@ -18,6 +18,10 @@ pub struct Plan {
     /// What else may stand for several words, or be several words; at first whatever the query allows, then what the
     /// records have.
     pub alternatives: Vec<Alternative>,
+    /// What knows the parts of compound words, when the query's may be taken apart.
+    pub compounds: Option<Compounds>,
+    /// Stop words that were left out.
+    pub stop_words: Vec<Word>,
     /// The ways to read the query; the first is the words as typed.
     pub paths: Vec<Path>,
     /// Words and phrases a record must not contain.
@@ -66,6 +70,8 @@ pub fn plan(settings: &Settings, params: &Effective, words: Words, deadline: Ins
         grouping,
         typos_rank_first: order.first() == Some(&Criterion::Typo),
         alternatives: words.alternatives,
+        compounds: words.compounds,
+        stop_words: words.stop_words,
         paths: vec![Path::typed(words.wanted.len())],
         words: words.wanted,
         excluded: words.excluded,
@@ -78,7 +84,7 @@ pub fn plan(settings: &Settings, params: &Effective, words: Words, deadline: Ins
         geo: GeoQuery::new(params),
     })
 }
-/// The criteria in acting order; `min` and `strict` put typos first (C§4.5).
+/// The criteria in acting order; `min` and `strict` put typos first (C§4.5), a similar query its words (C§4.6).
 fn ranking_order(ranking: &[Criterion], params: &Effective) -> Vec<Criterion> {
     use quorate_model::params::TypoTolerance::{Min, Off, On, Strict};
     let mut order = acting_order(ranking);
@@ -88,6 +94,10 @@ fn ranking_order(ranking: &[Criterion], params: &Effective) -> Vec<Criterion> {
             order.insert(0, Criterion::Typo);
         }
         On | Off => {}
+    }
+    if !params.similar_query.is_empty() {
+        order.retain(|criterion| *criterion != Criterion::Words);
+        order.insert(0, Criterion::Words);
     }
     order
 }

@@ -4,7 +4,7 @@
 //! text, then on the rest.
 
 use super::words::push_words;
-use crate::analysis::Analyzer;
+use crate::analysis::{Analyzer, PLACEHOLDER_START};
 use quorate_model::{Settings, Synonym, SynonymKind};
 use std::cmp::Ordering;
 
@@ -35,7 +35,7 @@ pub enum Kind {
     Synonym,
     /// A correction that counts as so many typos.
     Correction(u8),
-    /// A token of records, with its angle brackets.
+    /// A token of records, as its term is written.
     Placeholder,
 }
 #[derive(Clone, Copy, Debug)]
@@ -89,14 +89,18 @@ impl SynonymSet {
             }
             SynonymKind::Placeholder { placeholder, replacements } => {
                 let name = placeholder.trim().trim_start_matches('<').trim_end_matches('>');
-                self.bytes.push('<');
+                let start = self.bytes.len();
+                self.bytes.push_str(PLACEHOLDER_START);
                 let before = self.bytes.len();
                 push_words(analyzer, name, &mut self.bytes);
-                if self.bytes.len() > before {
+                // in records the name is one word, too
+                let name = self.bytes.split_off(before).replace(' ', "");
+                self.bytes.push_str(&name);
+                if !name.is_empty() {
                     self.bytes.push('>');
                     self.ends.push(self.bytes.len() as u32);
                 } else {
-                    self.bytes.pop();
+                    self.bytes.truncate(start);
                 }
                 (Kind::Placeholder, Some(replacements.as_slice()))
             }
@@ -226,8 +230,8 @@ mod tests {
             ("ipad", ""),
             ("shirt", "skirt~1, short~2"),
             ("skirt", ""),
-            ("road", "<street>!"),
-            ("main street", "<street>!"),
+            ("road", "<<<street>!"),
+            ("main street", "<<<street>!"),
             ("street", ""),
             ("pan", "pot"),
             ("", ""),

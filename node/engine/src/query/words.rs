@@ -3,10 +3,12 @@
 use super::alternatives::{self, Alternative};
 use crate::analysis::{Analyzer, TokenKind, TokenOptions, is_ideographic, letters};
 use crate::configuration::Configuration;
+use crate::language::{Dictionaries, Languages};
 use quorate_model::Settings;
 use quorate_model::limits::QUERY_WORDS_MAX;
 use quorate_model::params::{QueryType, SyntaxFeatures, TypoTolerance};
 use quorate_model::settings::Effective;
+use std::sync::Arc;
 
 /// One query word.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -80,8 +82,16 @@ impl Word {
 }
 /// Single words that stand for one word of a query at most.
 pub const OTHERS_MAX: usize = 128;
+/// What takes compound words of a query apart (C§4.5 decompoundQuery).
+#[derive(Clone, Debug)]
+pub struct Compounds {
+    /// The dictionaries.
+    pub dictionaries: Arc<Dictionaries>,
+    /// The languages of the query.
+    pub languages: Languages,
+}
 /// The query text, taken apart.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Words {
     /// Words that must match, in order, with the single words that stand for each.
     pub wanted: Vec<Word>,
@@ -89,6 +99,8 @@ pub struct Words {
     pub alternatives: Vec<Alternative>,
     /// Stop words that were left out.
     pub stop_words: Vec<Word>,
+    /// What knows the parts of compound words, when the query's may be taken apart.
+    pub compounds: Option<Compounds>,
     /// Words and phrases that must not match.
     pub excluded: Vec<Vec<Word>>,
 }
@@ -108,6 +120,9 @@ pub fn words_of(
     query: &str,
 ) -> Words {
     let mut words = typed(analyzer, &configuration.settings, params, query);
+    if !params.similar_query.is_empty() {
+        words.wanted.iter_mut().for_each(|word| word.optional = true);
+    }
     alternatives::add(&mut words, configuration, params);
     words
 }

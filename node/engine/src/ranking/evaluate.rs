@@ -318,10 +318,10 @@ fn typos_at(intervals: &[Interval], ordinal: u32) -> u8 {
 fn extend(rules: &PositionRules, previous: &[(u16, u32)], p: u16, rank: u32, join: Join) -> u32 {
     let mut best = UNREACHED;
     for &(q, way) in previous {
-        if way == UNREACHED || (join != Join::Apart && !directly_after(q, p)) {
+        if way == UNREACHED || (join.is_next() && !directly_after(q, p)) {
             continue;
         }
-        let own = if join == Join::Inside { 0 } else { rules.distance(q, p) };
+        let own = if join.counts() { rules.distance(q, p) } else { 0 };
         let distance = (way >> 16) + own;
         best = best.min(distance << 16 | (way & 0xffff).min(rank));
     }

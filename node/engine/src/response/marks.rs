@@ -1,7 +1,7 @@
 //! Which stretches of a text match the words of the query? (C§9.3)
 
 use super::matches::{Found, Wanted};
-use crate::analysis::{Analyzer, TokenKind, TokenOptions};
+use crate::analysis::{Analyzer, TokenKind, TokenOptions, placeholder_end};
 use crate::query::{Alternative, Word};
 use crate::ranking::evaluate::NO_MATCH;
 use quorate_model::Settings;
@@ -144,8 +144,9 @@ impl<'a> Marker<'a> {
             let Some(&byte) = bytes.get(at) else { break true };
             // these may join words, stand alone as words, or need the rules of normalisation
             let inside = |i: usize| bytes.get(i).is_some_and(u8::is_ascii_alphanumeric);
+            let placeholder = byte == b'<' && placeholder_end(text, at).is_some();
             let joins = matches!(byte, b'.' | b'\'') && at > start && inside(at + 1);
-            if !byte.is_ascii() || byte == b'$' || joins || at - start > PLAIN_BYTES_MAX {
+            if !byte.is_ascii() || byte == b'$' || joins || placeholder || at - start > PLAIN_BYTES_MAX {
                 break false;
             }
             at += 1;

@@ -5,6 +5,7 @@
 use super::marks::Marks;
 use crate::analysis::Analyzer;
 use crate::matching::typo::{Tolerance, typos_of};
+use crate::query::alternatives::Reason;
 use crate::query::words::Other;
 use crate::query::{Alternative, Word};
 use crate::ranking::evaluate::NO_MATCH;
@@ -119,7 +120,7 @@ impl<'a> Wanted<'a> {
             for (i, word) in alternative.words.iter().enumerate() {
                 let Some(matched) = match_word(word, token, 0, false, &mut self.chars) else { continue };
                 let end = end_of(word, matched);
-                if alternative.words.len() == 1 {
+                if alternative.words.len() == 1 || alternative.reason == Reason::Compound {
                     found.words |= bits_of(alternative);
                     found.end = found.end.max(end);
                 } else {
