@@ -6,6 +6,7 @@ mod documents;
 mod edges;
 mod keys;
 mod languages;
+mod parameters;
 mod replicas;
 mod rules;
 mod stop;

@@ -9,6 +9,7 @@ pub mod filter;
 pub mod ids;
 pub mod json;
 pub mod key;
+pub mod languages;
 pub mod limits;
 pub mod params;
 pub mod record;

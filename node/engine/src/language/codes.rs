@@ -1,12 +1,6 @@
 //! Which languages have a name, and which of them are meant? (C§12.2, C§12.3)
 
-/// Every accepted code, in alphabetical order (C§12.2).
-pub const CODES: [&str; 68] = [
-    "af", "ar", "az", "bg", "bn", "ca", "cs", "cy", "da", "de", "el", "en", "eo", "es", "et", "eu", "fa",
-    "fi", "fo", "fr", "ga", "gl", "he", "hi", "hu", "hy", "id", "is", "it", "ja", "ka", "kk", "ko", "ku",
-    "ky", "lt", "lv", "mi", "mn", "mr", "ms", "mt", "nb", "nl", "no", "ns", "pl", "ps", "pt", "pt-br", "qu",
-    "ro", "ru", "sk", "sq", "sv", "sw", "ta", "te", "th", "tl", "tn", "tr", "tt", "uk", "ur", "uz", "zh",
-];
+use quorate_model::languages::{self, CODES};
 
 /// One language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -14,8 +8,7 @@ pub struct Language(u8);
 impl Language {
     /// The language of a code, in any letter case.
     pub fn of(code: &str) -> Option<Language> {
-        let code = code.trim().to_ascii_lowercase();
-        CODES.iter().position(|known| *known == code).map(|at| Language(at as u8))
+        languages::number(code).map(|at| Language(at as u8))
     }
     /// Every language, in the order of the codes.
     pub fn all() -> impl Iterator<Item = Language> {

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 use crate::filter::{Filter, Items, parse_filters, parse_items};
+use crate::languages;
 use crate::limits::{CURSOR_BYTES_MAX, FACET_VALUES_MAX, POLYGON_POINTS_MAX, POLYGONS_POINTS_MAX};
 use serde_json::Value;
 
@@ -148,8 +149,11 @@ fn for_languages(name: &str, value: &Value) -> Result<ForLanguages> {
         Some(false) => ForLanguages::None,
         None => match lenient::list(name, value) {
             Ok(listed) if listed.is_empty() => ForLanguages::None,
-            Ok(listed) => ForLanguages::Listed(listed),
-            Err(_) => return Err(Error::parameter(name, "boolean or array of strings")),
+            Ok(listed) => {
+                languages::check(name, &listed)?;
+                ForLanguages::Listed(listed)
+            }
+            Err(_) => return Err(Error::parameter(name, "boolean or array of language codes")),
         },
     })
 }

@@ -2,6 +2,7 @@
 
 use super::{SearchParams, lenient};
 use crate::error::{Error, Result, shortened};
+use crate::languages;
 use crate::limits::{FILTERS_MAX, JSON_DEPTH_MAX, QUERY_BYTES_MAX};
 use crate::settings::table::{self, Form, Row, Target};
 use percent_encoding::percent_decode_str;
@@ -114,6 +115,12 @@ impl SearchParams {
             Target::Count(min, max, at) => *at(self) = Some(lenient::count(name, value, min, max)?),
             Target::Text(at) => *at(self) = Some(lenient::text(name, value)?),
             Target::List(at) => *at(self) = Some(lenient::list(name, value)?),
+            Target::Languages(at) => {
+                let listed = lenient::list(name, value);
+                let listed = listed.map_err(|_| Error::parameter(name, "array of language codes"))?;
+                languages::check(name, &listed)?;
+                *at(self) = Some(listed);
+            }
             Target::Query(_, set) => set(self, name, value)?,
             Target::Kept(form) => {
                 self.other.insert(row.name.to_owned(), kept(form, name, value)?);

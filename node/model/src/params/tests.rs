@@ -94,7 +94,7 @@ fn c19_wrong_values_name_the_parameter() {
         (json!({"filters": ["a"]}), "filters", "string"),
         (json!({"renderingContent": 1}), "renderingContent", "object"),
         (json!({"relevancyStrictness": 101}), "relevancyStrictness", "integer between 0 and 100"),
-        (json!({"ignorePlurals": 7}), "ignorePlurals", "boolean or array of strings"),
+        (json!({"ignorePlurals": 7}), "ignorePlurals", "boolean or array of language codes"),
     ] {
         refused(value, &format!("Invalid value for \"{name}\" parameter, expected {expected}"));
     }

@@ -161,7 +161,10 @@ fn translated(row: &Row, value: &Value) -> Value {
 
 /// Whether the value of a row must be a list of strings.
 fn is_list(row: &Row) -> bool {
-    matches!(row.target, Target::List(_) | Target::IndexList(..) | Target::Kept(Form::List))
+    matches!(
+        row.target,
+        Target::List(_) | Target::Languages(_) | Target::IndexList(..) | Target::Kept(Form::List)
+    )
 }
 
 /// The rules of C§4.9 about single strings and empty strings.
@@ -210,9 +213,12 @@ fn fill(settings: &mut Settings, row: &Row, name: &str, value: &Value) -> Result
             settings.params.other.insert(row.name.to_owned(), value);
             Ok(())
         }
-        Target::Flag(_) | Target::Count(..) | Target::Text(_) | Target::List(_) | Target::Query(..) => {
-            settings.params.set(row, name, value)
-        }
+        Target::Flag(_)
+        | Target::Count(..)
+        | Target::Text(_)
+        | Target::List(_)
+        | Target::Languages(_)
+        | Target::Query(..) => settings.params.set(row, name, value),
         Target::Dropped => Ok(()),
     }
 }
@@ -224,6 +230,7 @@ fn set_index(index: &mut IndexSettings, row: &Row, value: &Value) -> Result<()> 
         | Target::Count(..)
         | Target::Text(_)
         | Target::List(_)
+        | Target::Languages(_)
         | Target::Query(..)
         | Target::Kept(_)
         | Target::Dropped => Ok(()),

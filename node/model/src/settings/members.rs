@@ -1,7 +1,8 @@
 //! How do the members that only settings carry become typed (C§4)?
 
 use super::{Criterion, FacetAttribute, IndexSettings, SearchableAttribute, SortKey};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shortened};
+use crate::languages;
 use crate::limits::{NORMALIZATIONS_MAX, PAGINATION_LIMIT_MAX, USER_DATA_BYTES_MAX};
 use crate::params::lenient;
 use serde_json::Value;
@@ -17,7 +18,38 @@ fn owned(value: &Value) -> Vec<String> {
 
 /// What `word(inner)` holds, if the text is that.
 fn inside<'a>(text: &'a str, word: &str) -> Option<&'a str> {
-    Some(text.trim().strip_prefix(word)?.strip_prefix('(')?.strip_suffix(')')?.trim())
+    let inner = text.trim().strip_prefix(word)?.strip_prefix('(')?.strip_suffix(')')?;
+    // not `word(a),word(b)`
+    (depths(inner).all(|depth| depth >= 0)).then_some(inner.trim())
+}
+
+/// How many parentheses are open after each of the text's.
+fn depths(text: &str) -> impl Iterator<Item = i32> {
+    let steps = text.bytes().filter_map(|byte| match byte {
+        b'(' => Some(1),
+        b')' => Some(-1),
+        _ => None,
+    });
+    steps.scan(0, |depth, step| {
+        *depth += step;
+        Some(*depth)
+    })
+}
+
+/// The name of an attribute. Errors: it is empty, or has the form `word(…` that only modifiers have.
+fn attribute(name: &str, text: &str, expected: &str) -> Result<String> {
+    let text = text.trim();
+    let before = text.split_once('(').map(|(before, _)| before);
+    let is_modified = before.is_some_and(|word| word.bytes().all(|c| c.is_ascii_alphabetic()));
+    let is_open = depths(text).any(|depth| depth < 0) || depths(text).last().is_some_and(|depth| depth != 0);
+    if text.is_empty() {
+        return Err(Error::parameter(name, &format!("{expected}, not an empty name")));
+    }
+    if is_modified || is_open {
+        let text = shortened(text);
+        return Err(Error::parameter(name, &format!("{expected}, \"{text}\" is none of them")));
+    }
+    Ok(text.to_owned())
 }
 
 pub(crate) fn searchable_attributes(index: &mut IndexSettings, name: &str, value: &Value) -> Result<()> {
@@ -35,13 +67,11 @@ pub(crate) fn searchable_attributes(index: &mut IndexSettings, name: &str, value
             let (path, part_unordered) = match (inside(part, "unordered"), inside(part, "ordered")) {
                 (Some(path), _) => (path, true),
                 (None, Some(path)) => (path, false),
-                (None, None) => (part.trim(), false),
+                (None, None) => (part, false),
             };
-            if path.is_empty() {
-                return Err(Error::parameter(name, "non-empty attribute names"));
-            }
+            let path = attribute(name, path, "attribute names, ordered(name) or unordered(name)")?;
             let ordered = alone && !unordered && !part_unordered;
-            found.push(SearchableAttribute { path: path.to_owned(), priority, ordered });
+            found.push(SearchableAttribute { path, priority, ordered });
         }
     }
     index.searchable_attributes = found;
@@ -72,13 +102,11 @@ pub(crate) fn attributes_for_faceting(index: &mut IndexSettings, name: &str, val
                 break;
             }
         }
-        if rest.is_empty() {
-            return Err(Error::parameter(name, "non-empty attribute names"));
-        }
+        let expected = "attribute names, searchable(name), filterOnly(name) or afterDistinct(name)";
+        facet.path = attribute(name, rest, expected)?;
         if facet.searchable && facet.filter_only {
             return Err(Error::parameter(name, "either searchable(name) or filterOnly(name), not both"));
         }
-        facet.path = rest.to_owned();
         found.push(facet);
     }
     index.attributes_for_faceting = found;
@@ -91,8 +119,9 @@ pub(crate) fn unretrievable_attributes(index: &mut IndexSettings, _: &str, value
 }
 
 pub(crate) fn ranking(index: &mut IndexSettings, name: &str, value: &Value) -> Result<()> {
+    let expected = "typo, geo, words, filters, proximity, attribute, exact, custom, asc(name) or desc(name)";
     let criterion = |entry: &str| {
-        Some(match entry.trim() {
+        Ok(match entry.trim() {
             "typo" => Criterion::Typo,
             "geo" => Criterion::Geo,
             "words" => Criterion::Words,
@@ -101,28 +130,29 @@ pub(crate) fn ranking(index: &mut IndexSettings, name: &str, value: &Value) -> R
             "attribute" => Criterion::Attribute,
             "exact" => Criterion::Exact,
             "custom" => Criterion::Custom,
-            other => Criterion::Sort(sort_key(other)?),
+            other => Criterion::Sort(sort_key(name, other, expected)?),
         })
     };
-    let expected = "typo, geo, words, filters, proximity, attribute, exact, custom, asc(name) or desc(name)";
-    let criteria: Option<Vec<_>> = entries(value).map(criterion).collect();
-    index.ranking = criteria.ok_or_else(|| Error::parameter(name, expected))?;
+    index.ranking = entries(value).map(criterion).collect::<Result<_>>()?;
     Ok(())
 }
 
 pub(crate) fn custom_ranking(index: &mut IndexSettings, name: &str, value: &Value) -> Result<()> {
-    let keys: Option<Vec<_>> = entries(value).map(sort_key).collect();
-    index.custom_ranking = keys.ok_or_else(|| Error::parameter(name, "asc(name) or desc(name)"))?;
+    let key = |entry| sort_key(name, entry, "asc(name) or desc(name)");
+    index.custom_ranking = entries(value).map(key).collect::<Result<_>>()?;
     Ok(())
 }
 
-fn sort_key(entry: &str) -> Option<SortKey> {
+fn sort_key(name: &str, entry: &str, expected: &str) -> Result<SortKey> {
     let (path, descending) = match (inside(entry, "asc"), inside(entry, "desc")) {
         (Some(path), _) => (path, false),
         (None, Some(path)) => (path, true),
-        (None, None) => return None,
+        (None, None) => {
+            let entry = shortened(entry);
+            return Err(Error::parameter(name, &format!("{expected}, \"{entry}\" is none of them")));
+        }
     };
-    (!path.is_empty()).then(|| SortKey { path: path.to_owned(), descending })
+    Ok(SortKey { path: attribute(name, path, expected)?, descending })
 }
 
 pub(crate) fn replicas(index: &mut IndexSettings, name: &str, value: &Value) -> Result<()> {
@@ -202,8 +232,10 @@ pub(crate) fn custom_normalization(index: &mut IndexSettings, name: &str, value:
     Ok(())
 }
 
-pub(crate) fn index_languages(index: &mut IndexSettings, _: &str, value: &Value) -> Result<()> {
-    index.index_languages = owned(value);
+pub(crate) fn index_languages(index: &mut IndexSettings, name: &str, value: &Value) -> Result<()> {
+    let listed = owned(value);
+    languages::check(name, &listed)?;
+    index.index_languages = listed;
     Ok(())
 }
 
@@ -237,15 +269,17 @@ pub(crate) fn user_data(_: &mut IndexSettings, name: &str, value: &Value) -> Res
 
 pub(crate) fn numeric_attributes_for_filtering(
     index: &mut IndexSettings,
-    _: &str,
+    name: &str,
     value: &Value,
 ) -> Result<()> {
-    index.numeric_attributes_for_filtering = value.is_array().then(|| {
-        let paths = entries(value).map(|entry| match inside(entry, "equalOnly") {
-            Some(path) => (path.to_owned(), true),
-            None => (entry.trim().to_owned(), false),
-        });
-        paths.collect()
-    });
+    let path = |entry| {
+        let (path, equal_only) = match inside(entry, "equalOnly") {
+            Some(path) => (path, true),
+            None => (entry, false),
+        };
+        Ok((attribute(name, path, "attribute names or equalOnly(name)")?, equal_only))
+    };
+    index.numeric_attributes_for_filtering =
+        if value.is_array() { Some(entries(value).map(path).collect::<Result<_>>()?) } else { None };
     Ok(())
 }

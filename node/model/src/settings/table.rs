@@ -67,6 +67,8 @@ pub enum Target {
     Text(At<String>),
     /// A list of strings of the search parameters.
     List(At<Vec<String>>),
+    /// A list of language codes (C§12.2) of the search parameters.
+    Languages(At<Vec<String>>),
     /// Any other member of the search parameters, with the words for what is allowed.
     Query(&'static str, SetQuery),
     /// A list of strings that the index settings hold parsed.
@@ -137,6 +139,7 @@ impl Row {
             Target::Count(min, max, _) => lenient::range(min, max),
             Target::Text(_) => "string".to_owned(),
             Target::List(_) => "array of strings".to_owned(),
+            Target::Languages(_) => "array of language codes".to_owned(),
             Target::Query(words, _) | Target::IndexList(words, _) | Target::Index(words, _) => {
                 words.to_owned()
             }
@@ -198,7 +201,7 @@ pub fn markdown() -> String {
 
 use Form::{Any, Choice, Object};
 use Place::{Both, Query, Settings};
-use Target::{Count, Dropped, Flag, Index, IndexList, Kept, List, Text};
+use Target::{Count, Dropped, Flag, Index, IndexList, Kept, Languages, List, Text};
 
 const ANY_COUNT: u64 = u64::MAX;
 const DROPPED_DOC: &str = "Accepted for old clients, without effect.";
@@ -257,11 +260,11 @@ pub static ROWS: &[Row] = &[
     row("decompoundedAttributes", Settings, Index("object of lists of attribute names under de, nl, fi, da, sv or no", index::decompounded_attributes), "{}", "Attributes whose compound words are indexed in parts, by language.").shapes(),
     row("decompoundQuery", Both, Flag(|p| &mut p.decompound_query), "true", "Whether compound words of the query are split."),
     row("attributesToTransliterate", Settings, Kept(Form::List), "null", "Kept, without effect."),
-    row("indexLanguages", Settings, IndexList("array of strings", index::index_languages), "[]", "Languages for indexing; `zh` and `ja` have words found by dictionary.").shapes(),
-    row("queryLanguages", Both, List(|p| &mut p.query_languages), "[]", "Languages for queries."),
-    row("naturalLanguages", Query, List(|p| &mut p.natural_languages), "[]", "Languages of queries that are spoken sentences."),
-    row("ignorePlurals", Both, Target::Query("boolean or array of strings", query::ignore_plurals), "false", "Whether singular and plural are the same, or for which languages."),
-    row("removeStopWords", Both, Target::Query("boolean or array of strings", query::remove_stop_words), "false", "Whether frequent words are left out, or for which languages."),
+    row("indexLanguages", Settings, IndexList("array of language codes", index::index_languages), "[]", "Languages for indexing; `zh` and `ja` have words found by dictionary.").shapes(),
+    row("queryLanguages", Both, Languages(|p| &mut p.query_languages), "[]", "Languages for queries."),
+    row("naturalLanguages", Query, Languages(|p| &mut p.natural_languages), "[]", "Languages of queries that are spoken sentences."),
+    row("ignorePlurals", Both, Target::Query("boolean or array of language codes", query::ignore_plurals), "false", "Whether singular and plural are the same, or for which languages."),
+    row("removeStopWords", Both, Target::Query("boolean or array of language codes", query::remove_stop_words), "false", "Whether frequent words are left out, or for which languages."),
     // query strategy
     row("query", Query, Text(|p| &mut p.query), "\"\"", "What is searched; empty means every record."),
     row("similarQuery", Query, Text(|p| &mut p.similar_query), "\"\"", "A text whose words are all optional."),

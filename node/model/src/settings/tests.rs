@@ -154,16 +154,39 @@ fn c19_wrong_values_name_the_setting() {
         (json!({"paginationLimitedTo": 20001}), "integer between 0 and 20000"),
         (
             json!({"ranking": ["best"]}),
-            "typo, geo, words, filters, proximity, attribute, exact, custom, asc(name) or desc(name)",
+            "typo, geo, words, filters, proximity, attribute, exact, custom, asc(name) or desc(name), \"best\" is \
+             none of them",
         ),
-        (json!({"customRanking": ["price"]}), "asc(name) or desc(name)"),
-        (json!({"customRanking": ["asc()"]}), "asc(name) or desc(name)"),
+        (json!({"customRanking": ["price"]}), "asc(name) or desc(name), \"price\" is none of them"),
+        (json!({"customRanking": ["desc(price"]}), "asc(name) or desc(name), \"desc(price\" is none of them"),
+        (json!({"customRanking": ["asc(desc(a))"]}), "asc(name) or desc(name), \"desc(a)\" is none of them"),
+        (json!({"customRanking": ["asc()"]}), "asc(name) or desc(name), not an empty name"),
         (json!({"customRanking": [1]}), "array of asc(name) or desc(name)"),
         (
             json!({"attributesForFaceting": ["searchable(filterOnly(a))"]}),
             "either searchable(name) or filterOnly(name), not both",
         ),
-        (json!({"searchableAttributes": ["a,,b"]}), "non-empty attribute names"),
+        (
+            json!({"attributesForFaceting": ["bogus(c)"]}),
+            "attribute names, searchable(name), filterOnly(name) or afterDistinct(name), \"bogus(c)\" is none of them",
+        ),
+        (
+            json!({"searchableAttributes": ["a,,b"]}),
+            "attribute names, ordered(name) or unordered(name), not an empty name",
+        ),
+        (
+            json!({"searchableAttributes": ["unordered(a"]}),
+            "attribute names, ordered(name) or unordered(name), \"unordered(a\" is none of them",
+        ),
+        (
+            json!({"numericAttributesForFiltering": ["equalOnly(a"]}),
+            "attribute names or equalOnly(name), \"equalOnly(a\" is none of them",
+        ),
+        (json!({"queryLanguages": ["en", "xx"]}), "language codes such as \"en\", \"xx\" is not one"),
+        (json!({"indexLanguages": ["english"]}), "language codes such as \"en\", \"english\" is not one"),
+        (json!({"ignorePlurals": ["xx"]}), "language codes such as \"en\", \"xx\" is not one"),
+        (json!({"removeStopWords": "fr,xx"}), "language codes such as \"en\", \"xx\" is not one"),
+        (json!({"removeStopWords": 2}), "boolean or array of language codes"),
         (
             json!({"customNormalization": {"default": {"ab": "c"}}}),
             "object of at most 10 replacements of one character each",
@@ -193,7 +216,7 @@ fn c19_wrong_values_name_the_setting() {
 #[test]
 fn c4_1_modifiers_are_understood() {
     let settings = set(json!({
-        "searchableAttributes": ["title, alt", "unordered(body)", "ordered(tag)"],
+        "searchableAttributes": ["title, alt", "unordered(body)", "ordered(tag)", "unordered(x),ordered(price (EUR))"],
         "attributesForFaceting": ["afterDistinct(searchable(brand))", "filterOnly(id)", "x"],
         "ranking": ["desc(date)", "typo", "filters"], "customRanking": "asc(price)"
     }));
@@ -203,7 +226,9 @@ fn c4_1_modifiers_are_understood() {
         .iter()
         .map(|a| (a.path.as_str(), a.priority, a.ordered))
         .collect();
-    assert_eq!(attributes, [("title", 0, false), ("alt", 0, false), ("body", 1, false), ("tag", 2, true)]);
+    let (named, together) = attributes.split_at(4);
+    assert_eq!(named, [("title", 0, false), ("alt", 0, false), ("body", 1, false), ("tag", 2, true)]);
+    assert_eq!(together, [("x", 3, false), ("price (EUR)", 3, false)]);
     let facets = settings.index.attributes_for_faceting.iter();
     let facets: Vec<_> =
         facets.map(|f| (f.path.as_str(), f.searchable, f.filter_only, f.after_distinct)).collect();
