@@ -142,3 +142,27 @@ async fn what_a_key_forces_wins_over_rules() {
     let url = node.call_with(&key, Method::GET, "/1/indexes/shop?length=4&query=x", "").await.success();
     assert_eq!(ids(&url), "h1 s1");
 }
+
+#[actix_web::test]
+async fn replicas_have_rules_of_their_own() {
+    let node = Node::start().await;
+    shop(&node).await;
+    let promote = |id: &str| json!({"consequence": {"promote": [{"objectID": id, "position": 0}]}});
+    let replicas = json!({"replicas": ["shop_dear", "virtual(shop_dear_too)"]});
+    node.write(Method::PUT, "/1/indexes/shop/settings", replicas).await;
+    save(&node, "own", json!({"consequence": {"hide": [{"objectID": "s2"}]}})).await;
+    for (replica, settings) in [
+        ("shop_dear", json!({"ranking": ["desc(price)"]})),
+        ("shop_dear_too", json!({"customRanking": ["desc(price)"]})),
+    ] {
+        node.write(Method::PUT, &format!("/1/indexes/{replica}/settings"), settings).await;
+        let query = format!("/1/indexes/{replica}/query");
+        let request = json!({"query": "shoe", "filters": "brand:Acme", "relevancyStrictness": 0});
+        assert_eq!(ids(&node.post(&query, request.clone()).await), "s2 s1", "{replica}");
+        for (promoted, expected, count) in [("s1", "s1 s2", 2), ("h1", "h1 s2 s1", 3)] {
+            node.write(Method::PUT, &format!("/1/indexes/{replica}/rules/r"), promote(promoted)).await;
+            let answer = node.post(&query, request.clone()).await;
+            assert_eq!((ids(&answer).as_str(), &answer["nbHits"]), (expected, &json!(count)), "{replica}");
+        }
+    }
+}

@@ -90,9 +90,12 @@ pub fn search(
         let all = count(view, &found, grouping);
         order.apply(view, &plan.layout, &params, &mut found.entries, limits.deadline);
         found.count = found.entries.len() as u64;
-        all
+        all + if promotion.is_empty() { 0 } else { promotion.beside(&matched) }
     });
-    let Listed { shown, nb_hits, groups } = listed(view, &found, &matched, &page, grouping, &promotion);
+    // what a second order has cut away counts again when it is promoted
+    let sorted = (all_hits.is_some() && !promotion.is_empty()).then(|| sets_of(view, &found.entries));
+    let counted = sorted.as_deref().unwrap_or(&matched);
+    let Listed { shown, nb_hits, groups } = listed(view, &found, counted, &page, grouping, &promotion);
     let late = groups.filter(|_| faceting_after_distinct(settings, &params, &facets));
     let after_distinct = late.map(|groups| members_of(view, &groups, &matched));
     results.facets = (!params.facets.is_empty())
