@@ -270,8 +270,16 @@ pub fn typos_of(word: &[char], term: &[char], tolerance: Tolerance) -> Option<u8
         (false, false) => (1, 1),
     };
     let shown = &term[..term.len().min(word.len() + allowed)];
+    if letters_missing(word, shown) > allowed as u32 {
+        return None;
+    }
     let edits = distance(word, if tolerance.prefix { shown } else { term }, tolerance.prefix);
     (edits <= allowed).then_some(edits as u8 + penalty)
+}
+/// At least so many letters of `word` occur nowhere in `term`; each costs an edit. Most words are told apart by it.
+fn letters_missing(word: &[char], term: &[char]) -> u32 {
+    let letters = |chars: &[char]| chars.iter().fold(0u64, |all, &c| all | 1 << (c as u32 & 63));
+    (letters(word) & !letters(term)).count_ones()
 }
 
 #[cfg(test)]

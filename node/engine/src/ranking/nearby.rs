@@ -63,12 +63,8 @@ impl<'a> Nearby<'a> {
         let limits = Limits::of(f64::from(metres) + 1.0);
         let mut set = vec![0; bits::words_for(self.documents)];
         self.each_block(|first, chords| {
-            let (mut near, mut unsure) = (0u64, 0u64);
-            for (i, &chord) in chords.iter().enumerate() {
-                near |= u64::from(chord <= limits.sure) << i;
-                unsure |= u64::from(chord <= limits.possible) << i;
-            }
-            unsure &= !near;
+            let mut near = at_most(chords, limits.sure);
+            let mut unsure = at_most(chords, limits.possible) & !near;
             while unsure != 0 {
                 let i = unsure.trailing_zeros();
                 unsure &= unsure - 1;
@@ -125,6 +121,18 @@ impl<'a> Nearby<'a> {
             visit(first, &of_docs[..length]);
         }
     }
+}
+/// Bits of the chords that do not exceed `limit`; in steps that the compiler makes vector operations of.
+fn at_most(chords: &[f32], limit: f32) -> u64 {
+    let mut flags = [0u8; BLOCK];
+    for (flag, &chord) in flags.iter_mut().zip(chords) {
+        *flag = u8::from(chord <= limit);
+    }
+    let bytes = flags.as_chunks::<8>().0.iter().enumerate();
+    // the product moves the lowest bit of each byte into the highest byte, in order
+    bytes.fold(0, |bits, (i, eight)| {
+        bits | (u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * i)
+    })
 }
 /// How many documents lie in which ring around the centre, over all segments.
 pub struct Histogram {
@@ -199,6 +207,17 @@ mod tests {
             }
             if chord > limits.possible {
                 assert!(exact >= asked, "{centre:?} {point:?} {exact} {asked}");
+            }
+        }
+    }
+    #[test]
+    fn flags_become_bits_in_order() {
+        for length in [0, 1, 7, 8, 9, 63, 64] {
+            let chords: Vec<f32> = (0..length).map(|i| (i * 37 % 64) as f32).collect();
+            for limit in [-1.0, 0.0, 5.0, 31.0, 64.0] {
+                let expected = chords.iter().enumerate();
+                let expected = expected.fold(0u64, |bits, (i, &chord)| bits | u64::from(chord <= limit) << i);
+                assert_eq!(at_most(&chords, limit), expected, "{length} {limit}");
             }
         }
     }
