@@ -1,4 +1,8 @@
 //! How are sets of documents of one segment combined? As plain words of 64 documents.
+//!
+//! Whole sets are gone through with wide vectors where the machine has them.
+
+use multiversion::multiversion;
 
 /// Words that hold `documents` bits.
 pub fn words_for(documents: u32) -> usize {
@@ -23,18 +27,21 @@ pub fn clear_from(set: &mut [u64], documents: u32) {
     set.iter_mut().skip(full + 1).for_each(|word| *word = 0);
 }
 /// Keeps what is also in `other`.
+#[multiversion(targets("x86_64+avx2+bmi1+bmi2+popcnt+lzcnt"))]
 pub fn and(set: &mut [u64], other: &[u64]) {
     for (x, y) in set.iter_mut().zip(other) {
         *x &= *y;
     }
 }
 /// Adds what is in `other`.
+#[multiversion(targets("x86_64+avx2+bmi1+bmi2+popcnt+lzcnt"))]
 pub fn or(set: &mut [u64], other: &[u64]) {
     for (x, y) in set.iter_mut().zip(other) {
         *x |= *y;
     }
 }
 /// Removes what is in `other`.
+#[multiversion(targets("x86_64+avx2+bmi1+bmi2+popcnt+lzcnt"))]
 pub fn and_not(set: &mut [u64], other: &[u64]) {
     for (x, y) in set.iter_mut().zip(other) {
         *x &= !*y;
@@ -53,10 +60,12 @@ pub fn contains(set: &[u64], doc: u32) -> bool {
     set.get(doc as usize >> 6).is_some_and(|word| word >> (doc & 63) & 1 == 1)
 }
 /// How many documents are in the set.
+#[multiversion(targets("x86_64+avx2+bmi1+bmi2+popcnt+lzcnt"))]
 pub fn count(set: &[u64]) -> u64 {
     set.iter().map(|word| u64::from(word.count_ones())).sum()
 }
 /// How many documents are in both sets.
+#[multiversion(targets("x86_64+avx2+bmi1+bmi2+popcnt+lzcnt"))]
 pub fn count_both(a: &[u64], b: &[u64]) -> u64 {
     a.iter().zip(b).map(|(a, b)| u64::from((a & b).count_ones())).sum()
 }

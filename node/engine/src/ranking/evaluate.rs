@@ -7,6 +7,7 @@ use crate::index::{Lists, position};
 use crate::matching::bits;
 use crate::matching::slot::{Join, Slot};
 use crate::matching::typo::Interval;
+use multiversion::multiversion;
 use quorate_model::limits::QUERY_WORDS_MAX;
 use quorate_model::params::ExactOnSingleWord;
 
@@ -135,63 +136,9 @@ impl<'a> Evaluator<'a> {
         Evaluator { lists, slots, rules, frame, terms, by_interval, chains, matching: vec![], slot_typos }
     }
     /// The tuple of the document, without geo, filters and group; `None` when it does not match.
+    #[inline]
     pub fn evaluate(&mut self, doc: u32) -> Option<Tuple> {
-        let start = self.lists.doc_off[doc as usize] as usize;
-        let end = self.lists.doc_off[doc as usize + 1] as usize;
-        let (ordinals, positions) = (&self.lists.ords[start..end], &self.lists.pos[start..end]);
-        if !self.by_interval {
-            self.look_up(ordinals, positions);
-        }
-        let mut tuple = Tuple { typos: self.frame.typos, ..Tuple::default() };
-        let mut lowest = u32::MAX;
-        let mut reached = UNREACHED;
-        let mut linked = false;
-        // words of the query that the current unit stands for, unless it was found not to be exact
-        let mut exact_words = 0;
-        // swapped by reference: the buffers are large
-        let [first, second] = &mut self.chains;
-        let (mut previous, mut current) = (first, second);
-        for (i, slot) in self.slots.iter().enumerate() {
-            current.length = 0;
-            let (typos, exact) = if self.by_interval {
-                by_interval(slot, ordinals, positions, current)
-            } else {
-                by_token(slot, self.rules, &self.matching, current)
-            };
-            self.slot_typos[i] = typos;
-            if typos == NO_MATCH {
-                if !slot.optional {
-                    return None;
-                }
-                tuple.missing += 1;
-                tuple.inexact += 1;
-                continue;
-            }
-            tuple.typos += u32::from(typos);
-            exact_words = if slot.covers > 0 { u32::from(slot.covers) } else { exact_words };
-            if !counts_as_exact(slot, self.rules, self.frame.words, exact, ordinals, positions) {
-                tuple.inexact += std::mem::take(&mut exact_words);
-            }
-            reached = UNREACHED;
-            for link in &mut current.links[..current.length] {
-                let rank = self.rules.rank_of(link.0);
-                lowest = lowest.min(rank);
-                link.1 =
-                    if linked { extend(self.rules, previous.links(), link.0, rank, slot.join) } else { rank };
-                reached = reached.min(link.1);
-            }
-            if reached == UNREACHED {
-                return None;
-            }
-            linked = true;
-            std::mem::swap(&mut previous, &mut current);
-        }
-        if !linked {
-            return None;
-        }
-        tuple.proximity = self.frame.proximity + (reached >> 16);
-        tuple.attribute = if self.rules.attribute_of_all_matches { lowest } else { reached & 0xffff };
-        Some(tuple)
+        tuple_of(self, doc)
     }
     /// Keeps the tokens that some slot matches, so that each slot looks only at those.
     #[inline]
@@ -204,7 +151,71 @@ impl<'a> Evaluator<'a> {
         }
     }
 }
+/// One document's tuple. Compiled once for every processor and once for those with wide vectors, as the machine has them.
+#[multiversion(targets("x86_64+avx2+bmi1+bmi2+popcnt+lzcnt"))]
+fn tuple_of<'a>(evaluator: &mut Evaluator<'a>, doc: u32) -> Option<Tuple> {
+    let start = evaluator.lists.doc_off[doc as usize] as usize;
+    let end = evaluator.lists.doc_off[doc as usize + 1] as usize;
+    let (ordinals, positions) = (&evaluator.lists.ords[start..end], &evaluator.lists.pos[start..end]);
+    if !evaluator.by_interval {
+        evaluator.look_up(ordinals, positions);
+    }
+    let mut tuple = Tuple { typos: evaluator.frame.typos, ..Tuple::default() };
+    let mut lowest = u32::MAX;
+    let mut reached = UNREACHED;
+    let mut linked = false;
+    // words of the query that the current unit stands for, unless it was found not to be exact
+    let mut exact_words = 0;
+    // swapped by reference: the buffers are large
+    let [first, second] = &mut evaluator.chains;
+    let (mut previous, mut current) = (first, second);
+    for (i, slot) in evaluator.slots.iter().enumerate() {
+        current.length = 0;
+        let (typos, exact) = if evaluator.by_interval {
+            by_interval(slot, ordinals, positions, current)
+        } else {
+            by_token(slot, evaluator.rules, &evaluator.matching, current)
+        };
+        evaluator.slot_typos[i] = typos;
+        if typos == NO_MATCH {
+            if !slot.optional {
+                return None;
+            }
+            tuple.missing += 1;
+            tuple.inexact += 1;
+            continue;
+        }
+        tuple.typos += u32::from(typos);
+        exact_words = if slot.covers > 0 { u32::from(slot.covers) } else { exact_words };
+        if !counts_as_exact(slot, evaluator.rules, evaluator.frame.words, exact, ordinals, positions) {
+            tuple.inexact += std::mem::take(&mut exact_words);
+        }
+        reached = UNREACHED;
+        for link in &mut current.links[..current.length] {
+            let rank = evaluator.rules.rank_of(link.0);
+            lowest = lowest.min(rank);
+            link.1 = if linked {
+                extend(evaluator.rules, previous.links(), link.0, rank, slot.join)
+            } else {
+                rank
+            };
+            reached = reached.min(link.1);
+        }
+        if reached == UNREACHED {
+            return None;
+        }
+        linked = true;
+        std::mem::swap(&mut previous, &mut current);
+    }
+    if !linked {
+        return None;
+    }
+    tuple.proximity = evaluator.frame.proximity + (reached >> 16);
+    tuple.attribute = if evaluator.rules.attribute_of_all_matches { lowest } else { reached & 0xffff };
+    Some(tuple)
+}
 /// Matches of a slot among the tokens that some slot matches; obeys the rules about attributes.
+#[inline]
 fn by_token(slot: &Slot, rules: &PositionRules, matching: &[(u32, u16)], out: &mut Chain) -> (u8, bool) {
     let mut best = NO_MATCH;
     let mut exact = false;

@@ -6,6 +6,7 @@
 use super::geo::{EARTH_M, GeoQuery, NOWHERE, nearest};
 use crate::index::{GeoColumn, Segment, on_sphere};
 use crate::matching::bits;
+use multiversion::multiversion;
 use quorate_model::params::LatLng;
 
 /// Documents of one look: a word of a set.
@@ -92,14 +93,9 @@ impl<'a> Nearby<'a> {
         let Some(geo) = &self.geo else { return };
         let (mut of_points, mut of_docs) = ([0f32; BLOCK], [f32::INFINITY; BLOCK]);
         let [xs, ys, zs] = geo.on_sphere();
-        let [x, y, z] = self.at;
         let squared = |from: usize, out: &mut [f32]| {
             let to = from + out.len();
-            for (((out, px), py), pz) in
-                out.iter_mut().zip(&xs[from..to]).zip(&ys[from..to]).zip(&zs[from..to])
-            {
-                *out = (px - x) * (px - x) + (py - y) * (py - y) + (pz - z) * (pz - z);
-            }
+            squared_chords([&xs[from..to], &ys[from..to], &zs[from..to]], self.at, out);
         };
         for first in (0..self.documents).step_by(BLOCK) {
             let length = (self.documents - first).min(BLOCK as u32) as usize;
@@ -122,7 +118,15 @@ impl<'a> Nearby<'a> {
         }
     }
 }
+/// Squared distances of points from `at`.
+#[multiversion(targets("x86_64+avx2+bmi1+bmi2+popcnt+lzcnt"))]
+fn squared_chords([xs, ys, zs]: [&[f32]; 3], [x, y, z]: [f32; 3], out: &mut [f32]) {
+    for (((out, px), py), pz) in out.iter_mut().zip(xs).zip(ys).zip(zs) {
+        *out = (px - x) * (px - x) + (py - y) * (py - y) + (pz - z) * (pz - z);
+    }
+}
 /// Bits of the chords that do not exceed `limit`; in steps that the compiler makes vector operations of.
+#[multiversion(targets("x86_64+avx2+bmi1+bmi2+popcnt+lzcnt"))]
 fn at_most(chords: &[f32], limit: f32) -> u64 {
     let mut flags = [0u8; BLOCK];
     for (flag, &chord) in flags.iter_mut().zip(chords) {
