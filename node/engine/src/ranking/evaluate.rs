@@ -215,7 +215,7 @@ fn tuple_of<'a>(evaluator: &mut Evaluator<'a>, doc: u32) -> Option<Tuple> {
     Some(tuple)
 }
 /// Matches of a slot among the tokens that some slot matches; obeys the rules about attributes.
-#[inline]
+#[inline(always)]
 fn by_token(slot: &Slot, rules: &PositionRules, matching: &[(u32, u16)], out: &mut Chain) -> (u8, bool) {
     let mut best = NO_MATCH;
     let mut exact = false;
@@ -269,7 +269,7 @@ fn counts_as_exact(
     slot.exact.iter().chain(&slot.exact_too).any(occurs)
 }
 /// Matches of a slot with few intervals: each is found in the sorted tokens by counting.
-#[inline]
+#[inline(always)]
 fn by_interval(slot: &Slot, ordinals: &[u32], positions: &[u16], out: &mut Chain) -> (u8, bool) {
     let mut best = NO_MATCH;
     let mut exact = false;
@@ -303,7 +303,7 @@ fn counts_as_itself(slot: &Slot, ordinal: u32) -> bool {
     !slot.exact_too.is_empty() && slot.exact_too.binary_search(&ordinal).is_ok()
 }
 /// How many of the sorted ordinals are smaller; by counting where that is faster than halving.
-#[inline]
+#[inline(always)]
 fn below(ordinals: &[u32], x: u32) -> usize {
     if ordinals.len() > 192 {
         return ordinals.partition_point(|&ordinal| ordinal < x);
@@ -325,7 +325,7 @@ fn typos_at(intervals: &[Interval], ordinal: u32) -> u8 {
     }
 }
 /// The best way to a match at `p` from the matches of the previous word.
-#[inline]
+#[inline(always)]
 fn extend(rules: &PositionRules, previous: &[(u16, u32)], p: u16, rank: u32, join: Join) -> u32 {
     let mut best = UNREACHED;
     for &(q, way) in previous {
