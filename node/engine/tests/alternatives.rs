@@ -260,6 +260,22 @@ fn synonyms_stand_for_words() {
 }
 
 #[test]
+fn synonyms_are_shown_as_the_query_has_them() {
+    let synonyms = json!([{"type": "synonym", "synonyms": ["pants", "Trousers", "leg wear"]}]);
+    for (title, query, expected) in [
+        ("My TROUSERS, pants", "pants", "My <em>pants</em>, <em>pants</em>"),
+        ("pants", "trousers", "<em>trousers</em>"),
+        ("old leg wear, leg", "pants", "old <em>pants</em>, leg"),
+        ("pants", "leg wear", "<em>pants</em>"),
+        ("trousers", "trousers", "<em>trousers</em>"),
+        ("trousersuit", "trousers", "<em>trousers</em>uit"),
+    ] {
+        let shard = spoken(&[title], synonyms.clone());
+        let hits = hits(&ask(&shard, &json!({"query": query, "replaceSynonymsInHighlight": true})));
+        assert_eq!(hits[0]["_highlightResult"]["title"]["value"], json!(expected), "{query} in {title}");
+    }
+}
+#[test]
 fn placeholders_are_found_by_their_replacements_alone() {
     let street = json!([{"type": "placeholder", "placeholder": "<Street_Name>", "replacements": ["fleet", "abbey road"]}]);
     for (title, query, expected) in [

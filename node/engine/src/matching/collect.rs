@@ -23,6 +23,8 @@ const SINGLE_LIMIT_MAX: usize = 100;
 const WORDS_PER_DOCUMENT: u64 = 16;
 /// Documents that are always few.
 const FEW: u64 = 64;
+/// Part of the budget that a way to read the query may take which counts as a typo, when positions decide.
+const READ_OTHERWISE_PART: u64 = 10;
 /// Documents between two looks at the clock.
 const CLOCK_EVERY: u32 = 1_024;
 
@@ -432,7 +434,13 @@ impl<'a> Run<'a> {
     ) -> (u64, Option<Vec<u64>>) {
         let mut matched = scratch.take(candidates.len());
         let mut clock = Clock::new(self.plan.deadline);
+        let mut left = if self.frame.typos > 0 { self.plan.budget / READ_OTHERWISE_PART } else { u64::MAX };
         bits::each(&candidates, |doc| {
+            if left == 0 {
+                self.count_cut = true;
+                return false;
+            }
+            left -= 1;
             if let Some(tuple) = self.evaluator.evaluate(doc) {
                 bits::insert(&mut matched, doc);
                 self.top.push((self.plan.layout.key(&context.complete(doc, tuple)), doc));

@@ -4,6 +4,7 @@
 
 use super::json;
 use super::marks::{Marker, Marks};
+use super::matches::Synonyms;
 use super::paths::{Part, descend, part_of, part_without};
 use crate::analysis::{Analyzer, AttributeOptions};
 use crate::query::plan::covers;
@@ -30,6 +31,7 @@ pub struct Showing {
     post: Vec<u8>,
     ellipsis: Vec<u8>,
     only_matching_elements: bool,
+    synonyms: Synonyms,
 }
 /// Which of the two results is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +65,10 @@ impl Showing {
             post: escaped(&params.highlight_post_tag),
             ellipsis: escaped(&params.snippet_ellipsis_text),
             only_matching_elements: params.restrict_highlight_and_snippet_arrays,
+            synonyms: match params.replace_synonyms_in_highlight {
+                true => Synonyms::Replaced,
+                false => Synonyms::Kept,
+            },
             highlight,
             searchable,
         }
@@ -118,6 +124,7 @@ impl<'a> Highlighter<'a> {
     pub fn new(settings: &Settings, showing: &'a Showing, analyzer: &'a Analyzer, plan: &'a Plan) -> Self {
         let words = plan.words.as_slice();
         let marker = Marker::new(settings, analyzer, words, &plan.alternatives, plan.deep);
+        let marker = marker.replacing(showing.synonyms);
         Highlighter { showing, marker, words, path: String::new(), text: String::new() }
     }
     /// Appends `,"_highlightResult":…` and `,"_snippetResult":…` as far as there is something to show.
@@ -207,7 +214,7 @@ impl<'a> Highlighter<'a> {
             self.marker.mark(text, self.showing.options.of(&self.path), typos);
         }
         let marks = &self.marker.marks;
-        let writer = Writer { showing: self.showing, verbatim, text, marks };
+        let writer = Writer { showing: self.showing, words: self.words, verbatim, text, marks };
         out.extend_from_slice(b"{\"value\":\"");
         match form {
             Form::Highlight => writer.stretch(0, text.len(), out),
@@ -258,6 +265,7 @@ impl<'a> Highlighter<'a> {
 /// Writes one text with its marks.
 struct Writer<'a> {
     showing: &'a Showing,
+    words: &'a [Word],
     /// Whether the text needs no escapes.
     verbatim: bool,
     text: &'a str,
@@ -280,11 +288,22 @@ impl Writer<'_> {
             }
             self.plain(at, start, out);
             out.extend_from_slice(&self.showing.pre);
-            self.plain(start, end, out);
+            match self.instead_of((start, end)) {
+                Some(word) => json::escape(word, out),
+                None => self.plain(start, end, out),
+            }
             out.extend_from_slice(&self.showing.post);
             at = end;
         }
         self.plain(at, to, out);
+    }
+    /// The query word that is shown for a synonym.
+    fn instead_of(&self, stretch: (usize, usize)) -> Option<&str> {
+        if self.showing.synonyms == Synonyms::Kept {
+            return None;
+        }
+        let (_, words) = self.marks.synonyms.iter().find(|(synonym, _)| *synonym == stretch)?;
+        self.words.get(words.trailing_zeros() as usize).map(|word| word.text.as_str())
     }
     /// Writes `wanted` words around the best cluster of matches.
     fn snippet(&self, wanted: usize, out: &mut Vec<u8>) {

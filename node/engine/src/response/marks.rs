@@ -1,6 +1,6 @@
 //! Which stretches of a text match the words of the query? (C§9.3)
 
-use super::matches::{Found, Wanted};
+use super::matches::{Found, Synonyms, Wanted};
 use crate::analysis::{Analyzer, TokenKind, TokenOptions, placeholder_end};
 use crate::query::{Alternative, Word};
 use crate::ranking::evaluate::NO_MATCH;
@@ -21,6 +21,8 @@ pub struct Span {
 pub struct Marks {
     /// Marked stretches, in order, apart from each other.
     pub marked: Vec<(usize, usize)>,
+    /// Stretches that are a synonym of the query words with these bits, when they are to be replaced.
+    pub synonyms: Vec<((usize, usize), u16)>,
     /// The words of the text, one for each position.
     pub spans: Vec<Span>,
     /// Bits of the query words that match anywhere.
@@ -52,12 +54,18 @@ impl<'a> Marker<'a> {
         let wanted = Wanted::new(analyzer, words, alternatives, deep);
         Marker { analyzer, wanted, plain_only, lowered: String::new(), marks: Marks::default() }
     }
+    /// Also tells which stretches are synonyms.
+    pub fn replacing(mut self, synonyms: Synonyms) -> Marker<'a> {
+        self.wanted.synonyms = synonyms;
+        self
+    }
     /// Empties the marks when no word can match in any text of the record; `false` when some may.
     pub fn is_idle(&mut self, typos: &[u8]) -> bool {
         let idle = typos.iter().all(|&allowed| allowed == NO_MATCH);
         if idle {
             self.marks.marked.clear();
             self.marks.spans.clear();
+            self.marks.synonyms.clear();
             self.marks.words = 0;
             self.marks.covered = false;
         }
@@ -69,6 +77,7 @@ impl<'a> Marker<'a> {
         let mut marks = std::mem::take(&mut self.marks);
         marks.marked.clear();
         marks.spans.clear();
+        marks.synonyms.clear();
         marks.words = 0;
         if !(self.plain_only
             && options == TokenOptions::default()
@@ -85,16 +94,18 @@ impl<'a> Marker<'a> {
     fn mark_tokens(&mut self, text: &str, options: TokenOptions, typos: &[u8], marks: &mut Marks) {
         marks.marked.clear();
         marks.spans.clear();
+        marks.synonyms.clear();
         marks.words = 0;
         self.wanted.start(typos);
         let mut last_position = None;
         let wanted = &mut self.wanted;
         self.analyzer.tokens(text, options, |token| {
-            let Found { words: found, end } =
+            let Found { words: found, end, synonym_of } =
                 wanted.in_token(text, (token.start, token.end), token.text, token.position, typos);
             if found != 0 {
                 marks.marked.push((token.start, end));
                 marks.words |= found;
+                marks.note_synonym((token.start, end), synonym_of);
             }
             if token.kind == TokenKind::Joined && token.span > 1 {
                 return;
@@ -131,11 +142,12 @@ impl<'a> Marker<'a> {
                     lowered.make_ascii_lowercase();
                     let span = (start, at);
                     let position = marks.spans.len() as u32;
-                    let Found { words: found, end } =
+                    let Found { words: found, end, synonym_of } =
                         self.wanted.in_token(text, span, &lowered, position, typos);
                     if found != 0 {
                         marks.marked.push((start, end));
                         marks.words |= found;
+                        marks.note_synonym((start, end), synonym_of);
                     }
                     words = found;
                 }
@@ -156,6 +168,11 @@ impl<'a> Marker<'a> {
     }
 }
 impl Marks {
+    fn note_synonym(&mut self, stretch: (usize, usize), words: u16) {
+        if words != 0 {
+            self.synonyms.push((stretch, words));
+        }
+    }
     /// Whether every word of the text is marked as a whole.
     fn is_covered(&self) -> bool {
         let inside = |span: &Span| self.marked.iter().any(|m| m.0 <= span.start && span.end <= m.1);

@@ -6,7 +6,7 @@ use super::marks::Marks;
 use crate::analysis::Analyzer;
 use crate::matching::typo::{Tolerance, typos_of};
 use crate::query::alternatives::Reason;
-use crate::query::words::Other;
+use crate::query::words::{Other, OtherReason};
 use crate::query::{Alternative, Word};
 use crate::ranking::evaluate::NO_MATCH;
 
@@ -16,11 +16,21 @@ pub struct Wanted<'a> {
     words: &'a [Word],
     alternatives: &'a [Alternative],
     deep: bool,
+    /// Whether synonyms of several words are marked as one stretch, to be replaced.
+    pub synonyms: Synonyms,
     /// First letters of ASCII words that can match: one bit for each character.
     letters: u128,
     /// Words of alternatives that were found in the current text.
     pieces: Vec<Piece>,
     chars: Vec<char>,
+}
+/// How synonyms are shown (C§9.5 replaceSynonymsInHighlight).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Synonyms {
+    /// As the record has them.
+    Kept,
+    /// As the word of the query that they stand for.
+    Replaced,
 }
 /// What matches a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +39,8 @@ pub struct Found {
     pub words: u16,
     /// Where the matched part of the token ends.
     pub end: usize,
+    /// Bits of the query words that the token is a synonym of and nothing else.
+    pub synonym_of: u16,
 }
 /// A word of an alternative of several words in a text.
 #[derive(Clone, Copy)]
@@ -53,7 +65,16 @@ impl<'a> Wanted<'a> {
         alternatives: &'a [Alternative],
         deep: bool,
     ) -> Wanted<'a> {
-        Wanted { analyzer, words, alternatives, deep, letters: 0, pieces: vec![], chars: vec![] }
+        Wanted {
+            analyzer,
+            words,
+            alternatives,
+            deep,
+            letters: 0,
+            pieces: vec![],
+            chars: vec![],
+            synonyms: Synonyms::Kept,
+        }
     }
     /// Prepares for a text of a record that each word, and then each alternative, matched with so many typos.
     pub fn start(&mut self, typos: &[u8]) {
@@ -87,7 +108,7 @@ impl<'a> Wanted<'a> {
         position: u32,
         typos: &[u8],
     ) -> Found {
-        let mut found = Found { words: 0, end: start };
+        let mut found = Found { words: 0, end: start, synonym_of: 0 };
         let analyzer = self.analyzer;
         let end_of = |word: &Word, matched: Match| match matched {
             Match::Whole => token_end,
@@ -104,6 +125,9 @@ impl<'a> Wanted<'a> {
             }
             for other in word.others.iter().filter(|other| other.typos <= allowed) {
                 let Some(matched) = match_other(other, token) else { continue };
+                if other.reason == OtherReason::Synonym && matched == Match::Whole && found.words == 0 {
+                    found.synonym_of |= 1 << i;
+                }
                 found.words |= 1 << i;
                 found.end = found.end.max(match matched {
                     Match::Whole => token_end,
@@ -139,6 +163,16 @@ impl<'a> Wanted<'a> {
                 self.pieces.iter().find(|piece| (piece.alternative, piece.word, piece.position) == wanted)
             };
             let whole: Option<Vec<&Piece>> = (0..alternative.words.len()).map(at).collect();
+            let is_one_word = alternative.reason == Reason::Synonym && bits_of(alternative).count_ones() == 1;
+            if let Some(whole) = &whole
+                && let (Some(first), Some(last)) = (whole.first(), whole.last())
+                && is_one_word
+                && self.synonyms == Synonyms::Replaced
+            {
+                let stretch = (first.stretch.0, last.stretch.1);
+                marks.marked.push(stretch);
+                marks.synonyms.push((stretch, bits_of(alternative)));
+            }
             for piece in whole.into_iter().flatten() {
                 let bits = bits_of(alternative);
                 let (start, end) = piece.stretch;
