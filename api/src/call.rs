@@ -8,6 +8,7 @@ use quorate_cluster::Service;
 use quorate_model::{IndexName, Result};
 use quorate_wire::QueryString;
 use std::borrow::Cow;
+use std::net::IpAddr;
 use std::time::Instant;
 
 /// One authenticated request.
@@ -24,6 +25,8 @@ pub struct Call<'a> {
     pub headers: &'a HeaderMap,
     /// The body, decompressed.
     pub body: Bytes,
+    /// Where the request comes from: the first address of X-Forwarded-For, otherwise the peer.
+    pub address: Option<IpAddr>,
     /// When the head had been read.
     pub started: Instant,
 }

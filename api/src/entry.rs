@@ -15,6 +15,7 @@ use actix_web::web::{self, Bytes};
 use actix_web::{HttpRequest, HttpResponse};
 use quorate_model::{Error, ErrorKind, Result};
 use quorate_wire::QueryString;
+use std::net::IpAddr;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Bytes of a body that is read before its caller is known, to look for `apiKey` in it.
@@ -83,7 +84,14 @@ async fn take(
     };
     *received = body.len() as u64;
     let Match { route, names, .. } = found;
-    run(route.endpoint, Call { state, caller, names, query, headers, body, started }).await
+    let address = forwarded_for(headers).or_else(|| request.peer_addr().map(|peer| peer.ip()));
+    run(route.endpoint, Call { state, caller, names, query, headers, body, address, started }).await
+}
+
+/// The first address of X-Forwarded-For.
+fn forwarded_for(headers: &header::HeaderMap) -> Option<IpAddr> {
+    let addresses = headers.get(header::X_FORWARDED_FOR)?.to_str().ok()?;
+    addresses.split(',').next()?.trim().parse().ok()
 }
 
 /// The checks that need no body (C§13.2 steps 1 to 7).
@@ -95,9 +103,7 @@ fn allow(
 ) -> Result<Caller> {
     let text = |name: header::HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
     let forwarded = text(FORWARDED_API_KEY).map(|key| {
-        let addresses = text(header::X_FORWARDED_FOR).unwrap_or_default();
-        let first = addresses.split(',').next().unwrap_or_default();
-        Forwarded { key, address: first.trim().parse().ok() }
+        Forwarded { key, address: forwarded_for(request.headers()) }
     });
     let origin = Origin {
         referer: text(header::REFERER).or_else(|| text(header::ORIGIN)),

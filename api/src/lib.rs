@@ -11,6 +11,7 @@ pub mod documents;
 pub mod entry;
 pub mod error;
 pub mod indices;
+pub mod location;
 pub mod metrics;
 pub mod objects;
 pub mod operations;
@@ -23,5 +24,6 @@ pub mod settings;
 pub mod state;
 pub mod tasks;
 
+pub use location::Locations;
 pub use server::{ServerOptions, routes, server};
 pub use state::ApiState;

@@ -1,6 +1,7 @@
 //! How is the interface put on the network?
 
 use crate::entry;
+use crate::location::Locations;
 use crate::state::{ApiState, Limits};
 use actix_web::dev::Server;
 use actix_web::{App, HttpServer, web};
@@ -8,6 +9,7 @@ use quorate_cluster::Service;
 use quorate_model::limits;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What a listener is started with.
@@ -25,6 +27,8 @@ pub struct ServerOptions {
     pub record_bytes_max: usize,
     /// Connections a worker keeps open; further ones wait in the backlog.
     pub connections_per_worker_max: usize,
+    /// The places of callers, for aroundLatLngViaIP.
+    pub locations: Option<Arc<Locations>>,
     /// Seconds that requests under way get to finish when the server is stopped gracefully.
     pub drain_s: u64,
 }
@@ -50,13 +54,14 @@ impl ServerOptions {
             body_bytes_max: limits::BODY_BYTES_MAX,
             record_bytes_max: limits::RECORD_BYTES_MAX,
             connections_per_worker_max: CONNECTIONS_MAX,
+            locations: None,
             drain_s: DRAIN_S,
         }
     }
     /// What all requests of this listener share.
     pub fn state(&self) -> ApiState {
         let limits = Limits { body_bytes_max: self.body_bytes_max, record_bytes_max: self.record_bytes_max };
-        ApiState::new(self.service.clone(), limits)
+        ApiState::new(self.service.clone(), limits, self.locations.clone())
     }
 }
 

@@ -4,6 +4,7 @@ use crate::auth::Authenticator;
 use crate::body::Room;
 use crate::metrics::Metrics;
 use crate::routes::Router;
+use crate::location::Locations;
 use quorate_cluster::Service;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +20,7 @@ struct Shared {
     metrics: Metrics,
     limits: Limits,
     room: Room,
+    locations: Option<Arc<Locations>>,
     draining: AtomicBool,
 }
 
@@ -36,7 +38,7 @@ const BODIES_AT_A_TIME: usize = 8;
 
 impl ApiState {
     /// Wraps a service.
-    pub fn new(service: Service, limits: Limits) -> Self {
+    pub fn new(service: Service, limits: Limits, locations: Option<Arc<Locations>>) -> Self {
         ApiState(Arc::new(Shared {
             service,
             router: Router::new(),
@@ -44,6 +46,7 @@ impl ApiState {
             metrics: Metrics::new(),
             limits,
             room: Room::new(limits.body_bytes_max.saturating_mul(BODIES_AT_A_TIME)),
+            locations,
             draining: AtomicBool::new(false),
         }))
     }
@@ -66,6 +69,10 @@ impl ApiState {
     /// The bounds.
     pub fn limits(&self) -> Limits {
         self.0.limits
+    }
+    /// The places of callers, when the operator gave them.
+    pub fn locations(&self) -> Option<&Locations> {
+        self.0.locations.as_deref()
     }
     /// Memory for bodies.
     pub fn room(&self) -> &Room {

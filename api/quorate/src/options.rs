@@ -183,6 +183,13 @@ pub const OPTIONS: &[OptionRow] = &[
         "Free space below which writes answer 503; reads go on.",
     ),
     row(
+        "ip-locations",
+        Kind::Path,
+        None,
+        Audience::Server,
+        "Database of places of addresses (MaxMind format, cities) for aroundLatLngViaIP; without it the parameter has no centre.",
+    ),
+    row(
         "demo",
         Kind::Switch,
         Some("false"),

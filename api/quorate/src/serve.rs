@@ -5,13 +5,14 @@ use crate::config::Values;
 use crate::options::option;
 use crate::start_text::{Program, Start, render};
 use crate::{demo, logging};
-use anyhow::{Context, Result};
-use quorate_api::ServerOptions;
+use anyhow::{Context, Result, bail};
+use quorate_api::{Locations, ServerOptions};
 use quorate_cluster::{Service, ServiceOptions, Started};
 use std::io::IsTerminal;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Runs a node until SIGTERM or SIGINT.
@@ -53,7 +54,7 @@ async fn run_server(
     if values.is_on("demo") {
         demo::load(service).await?;
     }
-    let bound = quorate_api::server(server_options(values, listen, service.clone()))
+    let bound = quorate_api::server(server_options(values, listen, service.clone())?)
         .with_context(|| format!("cannot listen on {listen} (--listen chooses another address)"))?;
     let address = bound.address;
     let handle = bound.server.handle();
@@ -83,13 +84,18 @@ fn service_options(values: &Values) -> Result<ServiceOptions> {
     })
 }
 
-fn server_options(values: &Values, listen: SocketAddr, service: Service) -> ServerOptions {
-    ServerOptions {
+fn server_options(values: &Values, listen: SocketAddr, service: Service) -> Result<ServerOptions> {
+    let locations = |path: PathBuf| match Locations::open(&path) {
+        Ok(locations) => Ok(Arc::new(locations)),
+        Err(reason) => bail!("ip-locations: cannot use {}: {reason}", path.display()),
+    };
+    Ok(ServerOptions {
         workers: values.number("workers") as usize,
         body_bytes_max: values.number("body-bytes-max") as usize,
         record_bytes_max: values.number("record-bytes-max") as usize,
+        locations: values.path("ip-locations").map(locations).transpose()?,
         ..ServerOptions::new(listen, service)
-    }
+    })
 }
 
 fn address(values: &Values) -> Result<SocketAddr> {

@@ -23,6 +23,27 @@ pub struct Asked {
     pub params: SearchParams,
     /// What the caller sent, URL-encoded; nothing its key forces shows here.
     pub echo: String,
+    /// What the answer says about a parameter that cannot act.
+    pub message: Option<&'static str>,
+}
+
+/// What an answer says when aroundLatLngViaIP finds no centre.
+const NO_LOCATIONS: &str =
+    "aroundLatLngViaIP has no effect: this service has no places of addresses (option ip-locations)";
+const NO_LOCATION: &str = "aroundLatLngViaIP has no effect: the place of the caller's address is not known";
+
+/// Puts the caller's place in as the centre where it is asked for and none is given (C§4.7).
+fn locate(call: &Call<'_>, params: &mut SearchParams) -> Option<&'static str> {
+    let is_wanted = params.other.get("aroundLatLngViaIP") == Some(&Value::Bool(true));
+    let has_place = params.around_lat_lng.is_some()
+        || params.inside_bounding_box.is_some()
+        || params.inside_polygon.is_some();
+    if !is_wanted || has_place {
+        return None;
+    }
+    let Some(locations) = call.state.locations() else { return Some(NO_LOCATIONS) };
+    params.around_lat_lng = call.address.and_then(|address| locations.place_of(address));
+    params.around_lat_lng.is_none().then_some(NO_LOCATION)
 }
 
 impl Asked {
@@ -34,8 +55,7 @@ impl Asked {
                 members.insert(name.clone(), value.clone());
             }
         }
-        let params = SearchParams::from_json(&members)?;
-        Ok(Asked { params: forced(&call.caller, params, user_token(call))?, echo })
+        Asked::new(call, SearchParams::from_json(&members)?, echo)
     }
 
     /// From the pairs of a query string.
@@ -44,8 +64,12 @@ impl Asked {
         let overrides = call.caller.restrictions().iter().flat_map(|restrictions| &restrictions.overrides);
         let overrides = overrides.map(|(name, value)| (name.as_str(), value.as_str().unwrap_or_default()));
         let asked = pairs.iter().map(|(name, value)| (name.as_ref(), value.as_ref()));
-        let params = SearchParams::from_query_pairs(asked.chain(overrides))?;
-        Ok(Asked { params: forced(&call.caller, params, user_token(call))?, echo })
+        Asked::new(call, SearchParams::from_query_pairs(asked.chain(overrides))?, echo)
+    }
+
+    fn new(call: &Call<'_>, mut params: SearchParams, echo: String) -> Result<Self> {
+        let message = locate(call, &mut params);
+        Ok(Asked { params: forced(&call.caller, params, user_token(call))?, echo, message })
     }
 }
 
@@ -95,6 +119,7 @@ fn user_token<'a>(call: &Call<'a>) -> Option<&'a str> {
 #[derive(Clone, Debug)]
 pub struct Presentation {
     echo: String,
+    message: Option<&'static str>,
     response_fields: Option<Vec<String>>,
     rendering_content: Option<Value>,
     query_id: Option<String>,
@@ -107,6 +132,7 @@ impl Presentation {
         let inherited = &settings.params;
         Presentation {
             echo: std::mem::take(&mut asked.echo),
+            message: asked.message,
             response_fields: params.response_fields.clone().or_else(|| inherited.response_fields.clone()),
             rendering_content: params
                 .rendering_content
@@ -128,6 +154,7 @@ impl Presentation {
             index: place.index,
             processed: place.processed,
             query_id: self.query_id.as_deref(),
+            message: self.message,
             cursor: place.cursor,
             response_fields: self.response_fields.as_deref(),
             rendering_content: rendering_content.as_deref().map(str::as_bytes),

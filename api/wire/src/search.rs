@@ -22,6 +22,8 @@ pub struct SearchBody<'a> {
     pub processed: Option<bool>,
     /// 32 hex digits when clickAnalytics is on.
     pub query_id: Option<&'a str>,
+    /// What the answer says where the search itself says nothing.
+    pub message: Option<&'a str>,
     /// Position for the next browse call, as text.
     pub cursor: Option<&'a str>,
     /// The members to keep; `None` = all.
@@ -167,7 +169,7 @@ impl SearchBody<'_> {
             object.string("queryID", query_id);
         }
         self.write_rules(object);
-        if let Some(message) = &results.message {
+        if let Some(message) = results.message.as_deref().or(self.message) {
             object.string("message", message);
         }
         if let Some(cursor) = self.cursor {
@@ -286,6 +288,7 @@ mod tests {
             index: None,
             processed: None,
             query_id: None,
+            message: None,
             cursor: None,
             response_fields: None,
             rendering_content: None,

@@ -46,9 +46,91 @@ async fn calls_have_members_of_their_own() {
     assert_eq!((&both["results"][1]["facetHits"], both["results"][1].get("hits")), (&values, None));
 }
 
+/// A database that knows one network of 24 bits, in the MaxMind format.
+fn database(network: [u8; 3], lat: f64, lng: f64) -> Vec<u8> {
+    const NODES: u32 = 24;
+    let text = |out: &mut Vec<u8>, text: &str| {
+        out.push(0x40 | text.len() as u8);
+        out.extend_from_slice(text.as_bytes());
+    };
+    let mut out = vec![];
+    let bits = network.iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1));
+    for (number, bit) in bits.enumerate() {
+        let next = if number == 23 { NODES + 16 } else { number as u32 + 1 };
+        let records = if bit == 0 { [next, NODES] } else { [NODES, next] };
+        records.iter().for_each(|record| out.extend_from_slice(&record.to_be_bytes()[1..]));
+    }
+    out.extend_from_slice(&[0; 16]);
+    out.push(0xe1);
+    text(&mut out, "location");
+    out.push(0xe2);
+    for (name, number) in [("latitude", lat), ("longitude", lng)] {
+        text(&mut out, name);
+        out.push(0x68);
+        out.extend_from_slice(&number.to_be_bytes());
+    }
+    out.extend_from_slice(b"\xab\xcd\xefMaxMind.com");
+    out.push(0xe9);
+    let numbers =
+        [("node_count", NODES as u16), ("record_size", 24), ("ip_version", 4), ("binary_format_major_version", 2)];
+    for (name, number) in numbers.into_iter().chain([("binary_format_minor_version", 0)]) {
+        text(&mut out, name);
+        out.push(if name == "node_count" { 0xc2 } else { 0xa2 });
+        out.extend_from_slice(&number.to_be_bytes());
+    }
+    text(&mut out, "build_epoch");
+    out.extend_from_slice(&[1, 2, 1]);
+    text(&mut out, "database_type");
+    text(&mut out, "Test");
+    text(&mut out, "languages");
+    out.extend_from_slice(&[0, 4]);
+    text(&mut out, "description");
+    out.push(0xe0);
+    out
+}
+
+/// A search from an address, perhaps passed on by a proxy.
+async fn search_from(node: &Node, options: ServerOptions, query: &Value, from: [&str; 2]) -> Value {
+    let app = test::init_service(App::new().configure(|config| routes(config, options.state()))).await;
+    let [peer, forwarded] = from;
+    let mut request = test::TestRequest::post()
+        .uri("/1/indexes/i/query")
+        .insert_header(("X-Algolia-Application-Id", APP))
+        .insert_header(("X-Algolia-API-Key", node.search_key.as_str()))
+        .peer_addr(format!("{peer}:1").parse().unwrap())
+        .set_payload(query.to_string());
+    if !forwarded.is_empty() {
+        request = request.insert_header(("X-Forwarded-For", forwarded));
+    }
+    test::read_body_json(test::call_service(&app, request.to_request()).await).await
+}
+
 #[actix_web::test]
-async fn callers_have_no_place_without_a_file() {
+async fn callers_are_the_centre_where_their_place_is_known() {
     let node = Node::start().await;
     node.fill("i", &json!({}), &shop()).await;
-    assert_eq!(node.see("i", &json!({"aroundLatLngViaIP": true}), See::Hits).await, "e d c b a");
+    let places = quorate_api::Locations::from_bytes(database([203, 0, 113], 48.85, 2.35)).unwrap();
+    let places = std::sync::Arc::new(places);
+    let with_file = || ServerOptions { locations: Some(places.clone()), ..node.options() };
+    let asked = json!({"aroundLatLngViaIP": true, "aroundRadius": 5_000});
+    let (known, unknown) = ("203.0.113.7", "198.51.100.1");
+    for (from, hits, centre, message) in [
+        ([known, ""], 2, json!("48.85,2.35"), ""),
+        ([unknown, known], 2, json!("48.85,2.35"), ""),
+        ([unknown, "203.0.113.9, 198.51.100.1"], 2, json!("48.85,2.35"), ""),
+        ([known, unknown], 5, Value::Null, "aroundLatLngViaIP has no effect: the place of the caller's address"),
+        ([unknown, ""], 5, Value::Null, "aroundLatLngViaIP has no effect: the place of the caller's address"),
+    ] {
+        let body = search_from(&node, with_file(), &asked, from).await;
+        assert_eq!((&body["nbHits"], &body["aroundLatLng"]), (&json!(hits), &centre), "{from:?}: {body}");
+        assert!(body["message"].as_str().unwrap_or_default().starts_with(message), "{from:?}: {body}");
+        assert_eq!(body.get("message").is_some(), !message.is_empty(), "{from:?}");
+    }
+    let given = json!({"aroundLatLngViaIP": true, "aroundRadius": 5_000, "aroundLatLng": "45.76,4.84"});
+    let body = search_from(&node, with_file(), &given, [known, ""]).await;
+    assert_eq!((&body["nbHits"], &body["aroundLatLng"]), (&json!(1), &json!("45.76,4.84")));
+    let body = search_from(&node, node.options(), &asked, [known, ""]).await;
+    assert_eq!(body["nbHits"], 5);
+    assert!(body["message"].as_str().unwrap().contains("(option ip-locations)"), "{body}");
+    assert!(quorate_api::Locations::from_bytes(vec![0; 100]).is_err());
 }

@@ -44,7 +44,7 @@ struct Case {
 /// Rows whose effect is that of a place of its own, with the test that shows it.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("relevancyStrictness", "replicas::virtual_replicas_sort_what_the_primary_ranks_best"),
-    ("aroundLatLngViaIP", "elsewhere::callers_have_no_place_without_a_file"),
+    ("aroundLatLngViaIP", "elsewhere::callers_are_the_centre_where_their_place_is_known"),
     ("replicas", "elsewhere::replicas_are_made"),
     ("cursor", "elsewhere::calls_have_members_of_their_own"),
     ("type", "elsewhere::calls_have_members_of_their_own"),

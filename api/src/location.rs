@@ -1,0 +1,49 @@
+//! Where on Earth is an address? (C§4.7 aroundLatLngViaIP)
+//!
+//! A database in the MaxMind format, read whole at the start; the operator brings it. Cost of a look-up: about a
+//! microsecond, paid by requests that ask for it only.
+
+use maxminddb::Reader;
+use quorate_model::params::LatLng;
+use serde::Deserialize;
+use std::fmt;
+use std::net::IpAddr;
+use std::path::Path;
+
+/// The places of addresses.
+pub struct Locations(Reader<Vec<u8>>);
+
+/// The part of an entry that is looked at.
+#[derive(Deserialize)]
+struct Entry {
+    location: Option<Place>,
+}
+#[derive(Deserialize)]
+struct Place {
+    latitude: Option<f64>,
+    longitude: Option<f64>,
+}
+
+impl Locations {
+    /// Reads a database file. Errors: a text that says what is wrong with the file.
+    pub fn open(path: &Path) -> Result<Self, String> {
+        std::fs::read(path).map_err(|error| error.to_string()).and_then(Locations::from_bytes)
+    }
+    /// Takes the bytes of a database. Errors: a text that says what is wrong with them.
+    pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, String> {
+        Reader::from_source(bytes).map(Locations).map_err(|error| error.to_string())
+    }
+    /// The place of an address; `None` when the database has none for it.
+    pub fn place_of(&self, address: IpAddr) -> Option<LatLng> {
+        let entry: Entry = self.0.lookup(address.to_canonical()).ok()?.decode().ok()??;
+        let Place { latitude: Some(lat), longitude: Some(lng) } = entry.location? else { return None };
+        let on_earth = (-90.0..=90.0).contains(&lat) && (-180.0..=180.0).contains(&lng);
+        on_earth.then_some(LatLng { lat, lng })
+    }
+}
+
+impl fmt::Debug for Locations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Locations({})", self.0.metadata().database_type)
+    }
+}
