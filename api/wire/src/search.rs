@@ -128,6 +128,7 @@ impl SearchBody<'_> {
 
     fn write_exhaustive(&self, object: &mut Object<'_>) {
         let results = self.results;
+        let all_counted = results.exhaustive_nb_hits && !results.facets_cut;
         let facets_complete = results.facets.as_ref().map(|facets| facets.iter().all(|facet| facet.complete));
         if self.keeps("exhaustiveNbHits") {
             object.flag("exhaustiveNbHits", results.exhaustive_nb_hits);
@@ -136,7 +137,7 @@ impl SearchBody<'_> {
             object.flag("exhaustiveTypo", typo);
         }
         if facets_complete.is_some() && self.keeps("exhaustiveFacetsCount") {
-            object.flag("exhaustiveFacetsCount", results.exhaustive_nb_hits);
+            object.flag("exhaustiveFacetsCount", all_counted);
         }
         if self.keeps("exhaustive") {
             let mut inner = Object::open(object.member("exhaustive"));
@@ -148,7 +149,7 @@ impl SearchBody<'_> {
                 inner.flag("rulesMatch", complete);
             }
             if let Some(complete) = facets_complete {
-                inner.flag("facetsCount", results.exhaustive_nb_hits).flag("facetValues", complete);
+                inner.flag("facetsCount", all_counted).flag("facetValues", complete);
             }
             inner.close();
         }

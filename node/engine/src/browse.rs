@@ -1,6 +1,7 @@
 //! How are all records of a shard read page by page, and which values or ids does a filter select?
 
 use crate::analysis::Analyzer;
+use crate::clock::Clock;
 use crate::configuration::Configuration;
 use crate::facet::search::{Tags, matching_values};
 use crate::index::{Segment, ShardView};
@@ -47,7 +48,7 @@ pub fn browse(
     paths::lay(view, &mut plan);
     let mut prepared = Prepared::new(view, settings, &params, &plan, scratch);
     let found = prepared.run(&plan, params.typo_tolerance, scratch);
-    let (count, matched) = (found.count, found.matched);
+    let (count, matched, is_cut) = (found.count, found.matched, found.count_cut);
     let length = match limits.max_hits_per_query {
         0 => params.hits_per_page,
         cap => params.hits_per_page.min(cap),
@@ -63,8 +64,8 @@ pub fn browse(
         nb_pages: if length == 0 { 0 } else { count.div_ceil(length) },
         hits_per_page: length,
         query: params.query.clone(),
-        exhaustive_nb_hits: true,
-        exhaustive_typo: (params.typo_tolerance != TypoTolerance::Off).then_some(true),
+        exhaustive_nb_hits: !is_cut,
+        exhaustive_typo: (params.typo_tolerance != TypoTolerance::Off).then_some(!is_cut),
         ..SearchResults::default()
     };
     if more && let Some(last) = entries.last() {
@@ -178,6 +179,7 @@ pub fn search_facet(
     };
     let words: Vec<Word> = words_of(&analyzer, configuration, &typed, facet_query).wanted;
     let tags = Tags { pre: &params.highlight_pre_tag, post: &params.highlight_post_tag };
+    let mut clock = Clock::new(limits.deadline);
     let hits = matching_values(
         settings,
         &pairs(view, &matched),
@@ -187,8 +189,9 @@ pub fn search_facet(
         params.sort_facet_values_by,
         params.max_facet_hits as usize,
         &tags,
+        &mut clock,
     );
-    Ok(FacetHits { hits, exhaustive: !cut })
+    Ok(FacetHits { hits, exhaustive: !cut && !clock.rang() })
 }
 /// The documents of each segment that the parameters select, and whether time ran out.
 fn matching_sets(

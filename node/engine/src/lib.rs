@@ -1,6 +1,7 @@
 //! The search library: analysis, index files, matching, ranking, filters, facets, rendering. Synchronous and pure.
 pub mod analysis;
 pub mod browse;
+pub mod clock;
 pub mod configuration;
 pub mod documents;
 pub mod facet;

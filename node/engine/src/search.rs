@@ -4,6 +4,7 @@
 //! on 64,000 long records. Of it, showing long attributes costs more than finding the hits.
 
 use crate::analysis::Analyzer;
+use crate::clock::Clock;
 use crate::configuration::Configuration;
 use crate::facet::{self, Listing, Matched};
 use crate::index::ShardView;
@@ -39,6 +40,8 @@ pub struct SearchLimits {
     /// Cap of the page length from the caller's key; 0 = none.
     pub max_hits_per_query: u64,
 }
+/// Documents whose values of a facet are counted in the time of ranking one.
+const COUNTED_PER_UNIT: u32 = 16;
 /// Words that removeWordsIfNoResults makes optional at most (C§4.6).
 const REMOVED_WORDS_MAX: usize = 5;
 
@@ -98,8 +101,11 @@ pub fn search(
     let Listed { shown, nb_hits, groups } = listed(view, &found, counted, &page, grouping, &promotion);
     let late = groups.filter(|_| faceting_after_distinct(settings, &params, &facets));
     let after_distinct = late.map(|groups| members_of(view, &groups, &matched));
+    let mut clock = Clock::new(limits.deadline);
+    let after = after_distinct.as_deref();
     results.facets = (!params.facets.is_empty())
-        .then(|| count_facets(view, settings, &params, &facets, &matched, after_distinct.as_deref()));
+        .then(|| count_facets(view, settings, &params, &facets, &matched, after, &mut clock));
+    results.facets_cut = clock.rang();
     matched.into_iter().for_each(|set| scratch.give(set));
     page.describe(nb_hits, &mut results);
     if let Some(all) = all_hits {
@@ -160,7 +166,7 @@ fn find(
     };
     let mut removed = vec![];
     for word in order.into_iter().take(REMOVED_WORDS_MAX) {
-        if found.count > 0 {
+        if found.count > 0 || found.count_cut {
             break;
         }
         plan.words[word].optional = true;
@@ -185,6 +191,9 @@ fn run(
 ) -> Found {
     plan.deep = false;
     let found = prepared.run(plan, params.typo_tolerance, scratch);
+    if found.count_cut {
+        return found;
+    }
     if prepared.require_more_words(plan, &found, scratch) {
         return prepared.run(plan, params.typo_tolerance, scratch);
     }
@@ -272,12 +281,15 @@ fn count_facets(
     facets: &[String],
     matched: &[Vec<u64>],
     after_distinct: Option<&[Vec<u64>]>,
+    clock: &mut Clock,
 ) -> Vec<FacetCounts> {
     let listing = Listing { sort: params.sort_facet_values_by, limit: params.max_values_per_facet as usize };
     let pair = |sets| pairs(view, sets);
     let (before, after) = (pair(matched), after_distinct.map(pair));
     let all_after = all_after_distinct(params);
-    let counted = facets.iter().filter_map(|path| {
+    let documents: u32 = view.segments().iter().map(|segment| segment.doc_count()).sum();
+    let in_time = facets.iter().take_while(|_| !clock.spend(documents / COUNTED_PER_UNIT + 1));
+    let counted = in_time.filter_map(|path| {
         let listed = settings.index.attributes_for_faceting.iter().find(|facet| facet.path == *path);
         let late = all_after || listed.is_some_and(|facet| facet.after_distinct);
         let segments = match &after {

@@ -107,6 +107,8 @@ pub struct SearchResults {
     pub query_after_removal: Option<String>,
     /// Facets in request order; `None` when none were asked for.
     pub facets: Option<Vec<FacetCounts>>,
+    /// Whether time ran out before every facet was counted.
+    pub facets_cut: bool,
     /// Whether nbHits counts everything.
     pub exhaustive_nb_hits: bool,
     /// Whether every typo candidate was looked at; `None` when typo tolerance is off.

@@ -329,7 +329,7 @@ fn knowledge() -> Vec<Case> {
             highlighted,
         )
         .knowing()
-        .turns(json!("Red <em>lamp</em>"), json!("Red <em>luminaire</em>")),
+        .turns(json!("<em>Red</em> <em>lamp</em>"), json!("<em>Red</em> <em>luminaire</em>")),
     ]
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Matched, ordinal_counts};
 use crate::analysis::{Analyzer, TokenOptions};
+use crate::clock::Clock;
 use crate::query::Word;
 use crate::response::marks::Marker;
 use quorate_model::Settings;
@@ -18,7 +19,8 @@ pub struct Tags<'a> {
     /// After.
     pub post: &'a str,
 }
-/// The values that contain every word, in order; all values when there are no words.
+/// The values that contain every word, in order; all values when there are no words. Those not looked at when the clock
+/// rings are left out.
 #[allow(clippy::too_many_arguments)]
 pub fn matching_values(
     settings: &Settings,
@@ -29,6 +31,7 @@ pub fn matching_values(
     sort: FacetSort,
     limit: usize,
     tags: &Tags<'_>,
+    clock: &mut Clock,
 ) -> Vec<FacetHit> {
     let mut counts: FxHashMap<&str, u64> = FxHashMap::default();
     for (segment, set) in segments {
@@ -44,6 +47,9 @@ pub fn matching_values(
     let mut matching: Vec<(&str, u64)> = counts.into_iter().collect();
     if !words.is_empty() {
         matching.retain(|(value, _)| {
+            if clock.is_over() {
+                return false;
+            }
             marker.mark(value, TokenOptions::default(), &typos);
             u32::from(marker.marks.words) == all
         });

@@ -1,12 +1,18 @@
 //! Which documents of a segment pass a filter? (C§5)
 pub mod scores;
 
+use crate::clock::Clock;
 use crate::index::{FacetDocs, NumericColumn, Segment, fold};
 use crate::matching::bits;
 use quorate_model::filter::{AnyOf, NumericOp};
 use quorate_model::settings::IndexSettings;
 use quorate_model::{Atom, Filter, FilterAtom};
+use std::time::{Duration, Instant};
 
+/// A filter without a deadline is bounded by the records.
+const NO_DEADLINE: Duration = Duration::from_secs(24 * 3_600);
+/// Documents whose numbers are compared in the time of ranking one.
+const DOCS_PER_UNIT: u32 = 64;
 /// The attribute that every record may carry for tag filters.
 const TAGS: &str = "_tags";
 /// The attribute that identifies records; always filterable.
@@ -14,9 +20,19 @@ const OBJECT_ID: &str = "objectID";
 
 /// The documents that pass the filter, dead ones included; `None` when it restricts nothing.
 pub fn filter_set(segment: &Segment, settings: &IndexSettings, filter: &Filter) -> Option<Vec<u64>> {
+    let endless = Instant::now() + NO_DEADLINE;
+    filter_set_in_time(segment, settings, filter, &mut Clock::new(endless))
+}
+/// The same while there is time. Once the clock rings, no document passes.
+pub fn filter_set_in_time(
+    segment: &Segment,
+    settings: &IndexSettings,
+    filter: &Filter,
+    clock: &mut Clock,
+) -> Option<Vec<u64>> {
     let mut groups = filter.all.iter();
     let mut set = empty(segment);
-    add_group(segment, settings, groups.next()?, &mut set);
+    add_group(segment, settings, groups.next()?, &mut set, clock);
     let mut other = vec![];
     for group in groups {
         if set.iter().all(|&word| word == 0) {
@@ -24,22 +40,38 @@ pub fn filter_set(segment: &Segment, settings: &IndexSettings, filter: &Filter) 
         }
         other.clear();
         other.resize(set.len(), 0);
-        add_group(segment, settings, group, &mut other);
+        add_group(segment, settings, group, &mut other, clock);
         bits::and(&mut set, &other);
+    }
+    if clock.rang() {
+        set.fill(0);
     }
     Some(set)
 }
 fn empty(segment: &Segment) -> Vec<u64> {
     vec![0; bits::words_for(segment.doc_count())]
 }
-fn add_group(segment: &Segment, settings: &IndexSettings, group: &AnyOf, set: &mut [u64]) {
+fn add_group(
+    segment: &Segment,
+    settings: &IndexSettings,
+    group: &AnyOf,
+    set: &mut [u64],
+    clock: &mut Clock,
+) {
     for atom in &group.any {
+        if clock.spend(cost(segment)) {
+            return;
+        }
         if atom.negated {
             bits::or(set, &signed_set(segment, settings, atom));
         } else {
             add_atom(segment, settings, &atom.atom, set);
         }
     }
+}
+/// What evaluating one atom is worth in documents that are ranked.
+fn cost(segment: &Segment) -> u32 {
+    segment.doc_count() / DOCS_PER_UNIT + 1
 }
 /// The documents for which the atom holds, its sign included.
 pub fn signed_set(segment: &Segment, settings: &IndexSettings, atom: &FilterAtom) -> Vec<u64> {

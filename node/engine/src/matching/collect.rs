@@ -7,6 +7,7 @@ use super::bits;
 use super::scratch::{Scratch, Thresholds};
 use super::slot::{Slot, add_documents, all_listed, each_document};
 use super::union::Matches;
+use crate::clock::Clock;
 use crate::index::{Lists, Segment, position};
 use crate::query::Plan;
 use crate::ranking::context::SegmentContext;
@@ -15,7 +16,6 @@ use crate::ranking::key::Tuple;
 use crate::ranking::nearby::{Histogram, end_of_bucket};
 use crate::ranking::top::{Ranked, Top};
 use quorate_model::params::ExactOnSingleWord;
-use std::time::Instant;
 
 /// Hits up to which a single word is ranked from its lists: a document may come up again, which costs a look at all.
 const SINGLE_LIMIT_MAX: usize = 100;
@@ -25,8 +25,6 @@ const WORDS_PER_DOCUMENT: u64 = 16;
 const FEW: u64 = 64;
 /// Part of the budget that a way to read the query may take which counts as a typo, when positions decide.
 const READ_OTHERWISE_PART: u64 = 10;
-/// Documents between two looks at the clock.
-const CLOCK_EVERY: u32 = 1_024;
 
 /// What one segment contributes to a search.
 #[derive(Debug, Default)]
@@ -143,25 +141,6 @@ fn nearest_of(set: &[u64], count: u64, plan: &Plan, context: &SegmentContext<'_>
     Some(nearest)
 }
 
-/// Looks at the time now and then.
-struct Clock {
-    deadline: Instant,
-    left: u32,
-}
-impl Clock {
-    fn new(deadline: Instant) -> Clock {
-        Clock { deadline, left: CLOCK_EVERY }
-    }
-    #[inline]
-    fn is_over(&mut self) -> bool {
-        self.left -= 1;
-        if self.left > 0 {
-            return false;
-        }
-        self.left = CLOCK_EVERY;
-        Instant::now() >= self.deadline
-    }
-}
 struct Run<'a> {
     segment: &'a Segment,
     lists: Lists<'a>,

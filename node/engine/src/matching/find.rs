@@ -7,7 +7,8 @@ use super::paths::slots_of;
 use super::scratch::Scratch;
 use super::slot::{ExpandOptions, Slot, expand};
 use super::union::search_segment;
-use crate::filter::filter_set;
+use crate::clock::Clock;
+use crate::filter::filter_set_in_time;
 use crate::filter::scores::{Scores, Summing};
 use crate::index::{Segment, ShardView};
 use crate::query::{Plan, Word};
@@ -70,10 +71,11 @@ impl<'a> Prepared<'a> {
     ) -> Self {
         let summing = if params.sum_or_filters_scores { Summing::All } else { Summing::Highest };
         let mut prepared = Prepared { view, contexts: vec![], automatic_radius: None, is_late: false };
+        let mut clock = Clock::new(plan.deadline);
         for (number, segment) in view.segments().iter().enumerate() {
             prepared.contexts.push(SegmentContext {
                 allowed: without(
-                    allowed(segment, settings, &params.filter, plan, scratch),
+                    allowed(segment, settings, &params.filter, plan, &mut clock, scratch),
                     segment,
                     plan.hidden.iter().filter(|(at, _)| *at == number).map(|&(_, doc)| doc),
                 ),
@@ -83,13 +85,15 @@ impl<'a> Prepared<'a> {
                     &params.filter,
                     &params.optional_filter,
                     summing,
+                    &mut clock,
                 ),
                 nearby: plan.geo.centre.map(|centre| Nearby::new(segment, centre)),
                 geo: &plan.geo,
                 groups: None,
             });
         }
-        prepared.is_late = !plan.geo.polygons.is_empty() && Instant::now() >= plan.deadline;
+        let polygons = !plan.geo.polygons.is_empty();
+        prepared.is_late = clock.rang() || polygons && Instant::now() >= plan.deadline;
         if plan.geo.centre.is_some() {
             prepared.apply_radius(plan);
         }
@@ -248,9 +252,10 @@ fn allowed(
     settings: &Settings,
     filter: &Filter,
     plan: &Plan,
+    clock: &mut Clock,
     scratch: &mut Scratch,
 ) -> Option<Vec<u64>> {
-    let mut set = filter_set(segment, &settings.index, filter);
+    let mut set = filter_set_in_time(segment, &settings.index, filter, clock);
     let mut restrict = |other: &[u64]| match &mut set {
         Some(set) => bits::and(set, other),
         None => set = Some(other.to_vec()),
@@ -266,7 +271,7 @@ fn allowed(
     }
     let mut set = set.unwrap_or_else(|| all_of(segment));
     for phrase in &plan.excluded {
-        let with = phrase_set(segment, phrase, scratch);
+        let with = phrase_set(segment, phrase, clock, scratch);
         bits::and_not(&mut set, &with);
         scratch.give(with);
     }
@@ -287,8 +292,9 @@ fn all_of(segment: &Segment) -> Vec<u64> {
     bits::fill_all(&mut all, segment.doc_count());
     all
 }
-/// The documents that contain the words next to each other, in any attribute.
-fn phrase_set(segment: &Segment, words: &[Word], scratch: &mut Scratch) -> Vec<u64> {
+/// The documents that contain the words next to each other, in any attribute. Those not looked at when the clock rings
+/// count as if they did.
+fn phrase_set(segment: &Segment, words: &[Word], clock: &mut Clock, scratch: &mut Scratch) -> Vec<u64> {
     let lists = segment.lists();
     let slots: Vec<Slot> = words.iter().map(|word| expand(segment, word, ExpandOptions::default())).collect();
     let mut set = scratch.take(bits::words_for(segment.doc_count()));
@@ -319,7 +325,7 @@ fn phrase_set(segment: &Segment, words: &[Word], scratch: &mut Scratch) -> Vec<u
             if evaluator.evaluate(doc).is_none() {
                 set[doc as usize >> 6] &= !(1 << (doc & 63));
             }
-            true
+            !clock.is_over()
         });
         scratch.give(candidates);
     }

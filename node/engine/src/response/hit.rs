@@ -56,6 +56,10 @@ impl<'a> Renderer<'a> {
         let highlighter = (!showing.is_empty()).then(|| Highlighter::new(settings, showing, analyzer, plan));
         Renderer { selection, highlighter, ranking, words: plan.words.len(), hits: Hits::default() }
     }
+    /// Shows no matches in the hits that follow.
+    pub fn stop_highlighting(&mut self) {
+        self.highlighter = None;
+    }
     /// Appends one hit.
     pub fn push(&mut self, raw: &[u8], details: &HitDetails) {
         let out = &mut self.hits.json;

@@ -17,8 +17,15 @@ use crate::ranking::geo;
 use crate::ranking::key::Tuple;
 use crate::search::SearchLimits;
 use quorate_model::Settings;
+use quorate_model::limits::SEARCH_MS;
 use quorate_model::results::Hits;
 use quorate_model::settings::Effective;
+use std::time::{Duration, Instant};
+
+/// What showing hits may take beyond the deadline of finding them; then the others of the page come without highlights.
+const SHOWING: Duration = Duration::from_millis(SEARCH_MS);
+/// Bytes of hits that are shown in no time.
+const UNTIMED_BYTES: usize = 1 << 20;
 
 /// A hit of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +59,11 @@ pub fn render(
     };
     let details = details(view, plan, prepared, slots, shown, scratch);
     let mut renderer = Renderer::new(settings, &selection, &showing, analyzer, plan, ranking);
+    let late = limits.deadline + SHOWING;
     for (shown, details) in shown.iter().zip(&details) {
+        if renderer.hits.json.len() > UNTIMED_BYTES && Instant::now() >= late {
+            renderer.stop_highlighting();
+        }
         renderer.push(view.segments()[shown.entry.segment].record(shown.entry.doc), details);
     }
     renderer.hits

@@ -1,0 +1,131 @@
+//! Is a search that runs out of time cut wherever it can run long, with an answer that says so?
+
+mod reference;
+
+use quorate_engine::{Scratch, SearchLimits, browse, search, search_facet};
+use quorate_model::{SearchParams, SearchResults, Settings};
+use reference::shard::Shard;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// More than pass between two looks at the clock.
+const RECORDS: usize = 3_000;
+
+fn shard(settings: Value, records: Vec<Value>) -> Shard {
+    let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
+    let batches = [records.len()];
+    Shard::new(settings, &records, &batches)
+}
+fn limits(deadline: Instant) -> SearchLimits {
+    SearchLimits { deadline, now_s: 0, sees_unretrievable: false, max_hits_per_query: 0 }
+}
+fn long_ago() -> Instant {
+    Instant::now() - Duration::from_secs(10)
+}
+fn in_time() -> Instant {
+    Instant::now() + Duration::from_secs(60)
+}
+fn params(value: &Value) -> SearchParams {
+    SearchParams::from_json(value.as_object().unwrap()).unwrap()
+}
+fn ask(shard: &Shard, request: &Value, deadline: Instant) -> SearchResults {
+    let limits = limits(deadline);
+    search(&shard.view, &shard.configuration, &params(request), &limits, &mut Scratch::new()).unwrap()
+}
+
+fn lamps() -> Shard {
+    let record = |i: usize| {
+        let mut record = json!({
+            "objectID": format!("{i:05}"), "name": format!("lamp number {i}"), "text": "chair", "price": i,
+            "_geoloc": {"lat": (i % 90) as f64, "lng": (i % 180) as f64}
+        });
+        for facet in 0..8 {
+            record[format!("f{facet}")] = json!(format!("v{}", i % (facet + 2)));
+        }
+        record
+    };
+    let facets: Vec<String> = (0..8).map(|facet| format!("searchable(f{facet})")).chain(["searchable(name)".into()]).collect();
+    let settings = json!({
+        "searchableAttributes": ["name", "text"], "attributesForFaceting": facets, "advancedSyntax": true,
+        "attributeForDistinct": "f7"
+    });
+    shard(settings, (0..RECORDS).map(record).collect())
+}
+
+#[test]
+fn every_loop_that_can_run_long_looks_at_the_clock() {
+    let shard = lamps();
+    let any_price = (0..1_000).map(|n| format!("price={n}")).collect::<Vec<_>>().join(" OR ");
+    let scored: Vec<String> = (0..1_000).map(|n| format!("f0:v{}<score={n}>", n % 3)).collect();
+    let corners: Vec<f64> = (0..1_000).flat_map(|n| [f64::from(n % 80), f64::from(n % 170)]).collect();
+    for (what, request, says) in [
+        ("positions", json!({"query": "\"lamp number\""}), "hits"),
+        ("typos by attribute", json!({"query": "lamp", "disableTypoToleranceOnAttributes": ["text"]}), "hits"),
+        ("exclusions", json!({"query": "chair -\"lamp number\""}), "hits"),
+        ("filters", json!({"filters": any_price}), "hits"),
+        ("scores", json!({"optionalFilters": scored}), "hits"),
+        ("polygons", json!({"insidePolygon": [corners]}), "hits"),
+        ("order without words", json!({"optionalFilters": "f0:v1"}), "order"),
+        ("groups", json!({"query": "lamp chair", "distinct": 1, "optionalFilters": "f0:v1"}), "order"),
+        ("facets", json!({"facets": ["*"]}), "facets"),
+    ] {
+        let (cut, whole) = (ask(&shard, &request, long_ago()), ask(&shard, &request, in_time()));
+        let flags = |results: &SearchResults| {
+            [("hits", !results.exhaustive_nb_hits), ("order", results.exhaustive_typo == Some(false)), ("facets", results.facets_cut)]
+        };
+        assert!(flags(&cut).contains(&(says, true)), "{what}: {:?}", flags(&cut));
+        assert!(flags(&whole).iter().all(|(_, cut)| !cut), "{what}: {:?}", flags(&whole));
+        assert!(cut.nb_hits <= whole.nb_hits, "{what}: {} of {}", cut.nb_hits, whole.nb_hits);
+    }
+    let request = params(&json!({}));
+    let (view, configuration) = (&shard.view, &shard.configuration);
+    for (deadline, exhaustive) in [(long_ago(), false), (in_time(), true)] {
+        let limits = limits(deadline);
+        let mut scratch = Scratch::new();
+        let found = search_facet(view, configuration, "name", "lamp", &request, &limits, &mut scratch).unwrap();
+        assert_eq!(found.exhaustive, exhaustive, "facet search");
+        let filtered = params(&json!({"filters": any_price}));
+        let page = browse(view, configuration, &filtered, None, &limits, &mut scratch).unwrap();
+        assert_eq!((page.exhaustive_nb_hits, page.nb_hits == 1_000), (exhaustive, exhaustive), "browse");
+    }
+}
+
+#[test]
+fn nothing_that_a_filter_keeps_out_is_shown_for_want_of_time() {
+    let shard = lamps();
+    let filter = (0..1_000).map(|n| format!("NOT price={n}")).collect::<Vec<_>>().join(" AND ");
+    let cut = ask(&shard, &json!({"filters": filter}), long_ago());
+    assert_eq!((cut.nb_hits, cut.hits.len(), cut.exhaustive_nb_hits), (0, 0, false));
+    assert_eq!(ask(&shard, &json!({"filters": filter}), in_time()).nb_hits, 2_000);
+}
+
+#[test]
+fn many_scores_add_up_as_few_do() {
+    let shard = lamps();
+    let ranked = |count: usize| {
+        // more filters that no record passes change nothing
+        let mut optional = vec![json!(["f0:v1<score=2>", "f1:v0<score=3>"]), json!("f2:v1<score=4>")];
+        optional.extend((0..count).map(|n| json!(format!("f0:none{n}"))));
+        let request = json!({"optionalFilters": optional, "hitsPerPage": 50, "getRankingInfo": true});
+        let results = ask(&shard, &request, in_time());
+        String::from_utf8(results.hits.json).unwrap()
+    };
+    assert_eq!(ranked(0), ranked(100));
+    assert!(ranked(100).contains("\"filters\":7"));
+}
+
+#[test]
+fn large_pages_lose_highlights_rather_than_hold_a_thread() {
+    let text = "words of a long text ".repeat(100);
+    let record = |i: usize| json!({"objectID": i.to_string(), "name": "lamp", "text": text});
+    let shard = shard(json!({}), (0..1_000).map(record).collect());
+    let request = json!({"query": "lamp", "hitsPerPage": 1_000});
+    for (deadline, all) in [(long_ago(), false), (in_time(), true)] {
+        let results = ask(&shard, &request, deadline);
+        let hits: Vec<&[u8]> = results.hits.iter().collect();
+        let highlighted =
+            hits.iter().filter(|hit| hit.windows(16).any(|window| window == b"_highlightResult")).count();
+        assert_eq!(hits.len(), 1_000);
+        assert!(highlighted > 100 && (highlighted == 1_000) == all, "{highlighted}");
+    }
+}
