@@ -102,9 +102,8 @@ fn allow(
     credentials: &Credentials<'_>,
 ) -> Result<Caller> {
     let text = |name: header::HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
-    let forwarded = text(FORWARDED_API_KEY).map(|key| {
-        Forwarded { key, address: forwarded_for(request.headers()) }
-    });
+    let forwarded =
+        text(FORWARDED_API_KEY).map(|key| Forwarded { key, address: forwarded_for(request.headers()) });
     let origin = Origin {
         referer: text(header::REFERER).or_else(|| text(header::ORIGIN)),
         address: request.peer_addr().map(|address| address.ip()),

@@ -2,9 +2,9 @@
 
 use crate::auth::Authenticator;
 use crate::body::Room;
+use crate::location::Locations;
 use crate::metrics::Metrics;
 use crate::routes::Router;
-use crate::location::Locations;
 use quorate_cluster::Service;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

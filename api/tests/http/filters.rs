@@ -17,13 +17,22 @@ async fn library() -> Node {
         json!({"action": "addObject", "body": record})
     };
     let requests = json!([
-        book("a", json!({"author": {"name": "Ann Lee"}, "kind": "Book", "price": 10, "year": 1999, "open": true, "shelf": "s1",
+        book(
+            "a",
+            json!({"author": {"name": "Ann Lee"}, "kind": "Book", "price": 10, "year": 1999, "open": true, "shelf": "s1",
             "tags": ["new", "A B"], "_tags": ["x", "Y"], "date": 1_700_000_000, "sizes": [1, 5],
-            "categories": {"lvl0": "Art", "lvl1": ["Art > Oil", "Art > Ink"]}})),
-        book("b", json!({"author": {"name": "bob"}, "kind": "book", "price": 10.5, "year": 2020, "open": false, "shelf": "s1",
-            "tags": ["old"], "date": 1_710_000_000, "sizes": [7], "categories": {"lvl0": "Art", "lvl1": "Art > Oil"}})),
-        book("c", json!({"author": [{"name": "Ann Lee"}, {"name": "Cid"}], "kind": "Map", "price": -3, "year": 2020, "shelf": "s2",
-            "tags": "-odd", "secret": "yes", "categories": {"lvl0": "Maps"}})),
+            "categories": {"lvl0": "Art", "lvl1": ["Art > Oil", "Art > Ink"]}})
+        ),
+        book(
+            "b",
+            json!({"author": {"name": "bob"}, "kind": "book", "price": 10.5, "year": 2020, "open": false, "shelf": "s1",
+            "tags": ["old"], "date": 1_710_000_000, "sizes": [7], "categories": {"lvl0": "Art", "lvl1": "Art > Oil"}})
+        ),
+        book(
+            "c",
+            json!({"author": [{"name": "Ann Lee"}, {"name": "Cid"}], "kind": "Map", "price": -3, "year": 2020, "shelf": "s2",
+            "tags": "-odd", "secret": "yes", "categories": {"lvl0": "Maps"}})
+        ),
         book("d", json!({"kind": "x:y", "year": "2020", "open": "true", "note": "no price", "price": "12"}))
     ]);
     node.write(Method::POST, "/1/indexes/i/batch", json!({"requests": requests})).await;
@@ -32,7 +41,8 @@ async fn library() -> Node {
 
 impl Node {
     async fn selected(&self, query: Value) -> String {
-        let body = self.call_with(&self.search_key, Method::POST, "/1/indexes/i/query", &query.to_string()).await;
+        let body =
+            self.call_with(&self.search_key, Method::POST, "/1/indexes/i/query", &query.to_string()).await;
         let body = body.json();
         let Some(hits) = body["hits"].as_array() else { return body["message"].to_string() };
         let mut ids: Vec<&str> = hits.iter().map(|hit| hit["objectID"].as_str().unwrap()).collect();
@@ -82,9 +92,18 @@ async fn filters_select_as_their_grammar_says() {
         ("((kind:book) AND (year=1999 OR year=2020))", "ab"),
         ("kind:book AND year=1999 OR year=2020", "ab"),
         ("kind:and", ""),
-        ("kind:book and year:2020", "\"filters: Unexpected token string(and) expected end of filter at col 10\""),
-        ("(kind:book AND year=1) OR x", "\"filters: filter (X AND Y) OR Z is not allowed, only (X OR Y) AND Z is allowed\""),
-        ("x OR (kind:book AND year=1)", "\"filters: filter X OR (Y AND Z) is not allowed, only X AND (Y OR Z) is allowed\""),
+        (
+            "kind:book and year:2020",
+            "\"filters: Unexpected token string(and) expected end of filter at col 10\"",
+        ),
+        (
+            "(kind:book AND year=1) OR x",
+            "\"filters: filter (X AND Y) OR Z is not allowed, only (X OR Y) AND Z is allowed\"",
+        ),
+        (
+            "x OR (kind:book AND year=1)",
+            "\"filters: filter X OR (Y AND Z) is not allowed, only X AND (Y OR Z) is allowed\"",
+        ),
         ("NOT(a OR b)", "\"filters: Unexpected token '(' expected filter at col 3\""),
         ("price>1<score=2>", "\"filters: Unexpected token <score=2> expected end of filter at col 7\""),
     ] {
@@ -128,7 +147,10 @@ async fn lists_of_filters_nest() {
         ("tagFilters", json!({"a": 1})),
     ] {
         let found = node.selected(json!({ name: wrong })).await;
-        assert!(found.starts_with(&format!("\"Invalid value for \\\"{name}\\\" parameter, expected ")), "{found}");
+        assert!(
+            found.starts_with(&format!("\"Invalid value for \\\"{name}\\\" parameter, expected ")),
+            "{found}"
+        );
     }
 }
 
@@ -146,15 +168,23 @@ async fn facets_are_counted_under_any_filter() {
     assert_eq!(all["facets"]["categories.lvl1"], json!({"Art > Oil": 2, "Art > Ink": 1}));
     assert_eq!(all["facets"].get("secret"), None);
     assert_eq!(all["facets_stats"]["year"], json!({"min": 1999, "max": 2020, "avg": 2013, "sum": 6039}));
-    assert_eq!((&all["exhaustiveFacetsCount"], &all["exhaustive"]["facetValues"]), (&json!(true), &json!(true)));
-    let some = facets(json!({"facets": ["categories.lvl0", "categories.lvl1", "none"], "filters": "year:2020",
-        "facetFilters": [["categories.lvl0:Art"]]})).await;
+    assert_eq!(
+        (&all["exhaustiveFacetsCount"], &all["exhaustive"]["facetValues"]),
+        (&json!(true), &json!(true))
+    );
+    let some =
+        facets(json!({"facets": ["categories.lvl0", "categories.lvl1", "none"], "filters": "year:2020",
+        "facetFilters": [["categories.lvl0:Art"]]}))
+        .await;
     assert_eq!(some["facets"], json!({"categories.lvl0": {"Art": 1}, "categories.lvl1": {"Art > Oil": 1}}));
     assert_eq!(some.get("facets_stats"), None);
     let nothing = facets(json!({"facets": ["kind"], "query": "xyzzyq"})).await;
     assert_eq!(nothing["facets"], json!({}));
     let short = facets(json!({"facets": ["kind"], "maxValuesPerFacet": 1})).await;
-    assert_eq!((&short["facets"]["kind"], &short["exhaustive"]["facetValues"]), (&json!({"Book": 1}), &json!(false)));
+    assert_eq!(
+        (&short["facets"]["kind"], &short["exhaustive"]["facetValues"]),
+        (&json!({"Book": 1}), &json!(false))
+    );
     let zero = facets(json!({"facets": ["kind"], "maxValuesPerFacet": 0})).await;
     assert_eq!(zero["facets"], json!({}));
     let huge = facets(json!({"facets": ["kind"], "maxValuesPerFacet": 5_000})).await;
@@ -162,8 +192,13 @@ async fn facets_are_counted_under_any_filter() {
     let late = facets(json!({"facets": ["shelf", "kind"], "distinct": 1})).await;
     assert_eq!((&late["facets"]["shelf"], &late["nbHits"]), (&json!({"s1": 1, "s2": 1}), &json!(3)));
     assert_eq!(late["facets"]["kind"].as_object().unwrap().len(), 4);
-    let typed = node.post("/1/indexes/i/facets/author.name/query", json!({"facetQuery": "le", "filters": "year=1999"})).await;
-    assert_eq!(typed["facetHits"], json!([{"value": "Ann Lee", "highlighted": "Ann <em>Le</em>e", "count": 1}]));
+    let typed = node
+        .post("/1/indexes/i/facets/author.name/query", json!({"facetQuery": "le", "filters": "year=1999"}))
+        .await;
+    assert_eq!(
+        typed["facetHits"],
+        json!([{"value": "Ann Lee", "highlighted": "Ann <em>Le</em>e", "count": 1}])
+    );
 }
 
 /// One query for the hits, and one without each chosen facet for its counts.
@@ -177,7 +212,10 @@ async fn disjunctive_facets_come_from_several_queries() {
     ]);
     let body = node.post("/1/indexes/*/queries", json!({"requests": requests})).await;
     let results = &body["results"];
-    assert_eq!((&results[0]["nbHits"], &results[0]["facets"]["kind"]), (&json!(2), &json!({"Map": 1, "book": 1})));
+    assert_eq!(
+        (&results[0]["nbHits"], &results[0]["facets"]["kind"]),
+        (&json!(2), &json!({"Map": 1, "book": 1}))
+    );
     assert_eq!(results[1]["facets"], json!({"kind": {"Map": 1, "book": 1, "x:y": 1}}));
     assert_eq!((&results[1]["hits"], &results[1]["nbPages"]), (&json!([]), &json!(0)));
     assert_eq!(results[2]["facets"], json!({"year": {"1999": 1, "2020": 2}}));
@@ -186,7 +224,8 @@ async fn disjunctive_facets_come_from_several_queries() {
 #[actix_web::test]
 async fn groups_and_pages_are_counted_together() {
     let node = Node::start().await;
-    let settings = json!({"attributeForDistinct": "group", "paginationLimitedTo": 6, "customRanking": ["asc(n)"]});
+    let settings =
+        json!({"attributeForDistinct": "group", "paginationLimitedTo": 6, "customRanking": ["asc(n)"]});
     node.write(Method::PUT, "/1/indexes/i/settings", settings).await;
     let record = |n: usize| json!({"action": "addObject", "body": {"objectID": format!("{n}"), "n": n, "group": format!("g{}", n % 2)}});
     let requests: Vec<Value> = (0..10).map(record).collect();
@@ -208,9 +247,17 @@ async fn groups_and_pages_are_counted_together() {
     for (query, hits, members) in [
         (json!({"hitsPerPage": 4}), 4, json!({"nbHits": 10, "nbPages": 2, "page": 0})),
         (json!({"hitsPerPage": 4, "page": 1}), 2, json!({"nbHits": 10, "nbPages": 2, "page": 1})),
-        (json!({"hitsPerPage": 4, "page": 2}), 0, json!({"nbHits": 0, "nbPages": 0, "page": 2, "exhaustiveNbHits": true})),
+        (
+            json!({"hitsPerPage": 4, "page": 2}),
+            0,
+            json!({"nbHits": 0, "nbPages": 0, "page": 2, "exhaustiveNbHits": true}),
+        ),
         (json!({"hitsPerPage": 0}), 0, json!({"nbHits": 10, "nbPages": 0})),
-        (json!({"offset": 5, "length": 3}), 1, json!({"nbHits": 10, "offset": 5, "length": 3, "page": null, "nbPages": null})),
+        (
+            json!({"offset": 5, "length": 3}),
+            1,
+            json!({"nbHits": 10, "offset": 5, "length": 3, "page": null, "nbPages": null}),
+        ),
         (json!({"offset": 1}), 5, json!({"offset": 1, "length": 20, "hitsPerPage": null})),
         (json!({"length": 2, "page": 3}), 2, json!({"offset": 0, "length": 2})),
         (json!({"offset": 6, "length": 1}), 0, json!({"nbHits": 0, "offset": 6, "length": 1})),
@@ -222,5 +269,8 @@ async fn groups_and_pages_are_counted_together() {
         }
     }
     let beyond = node.post("/1/indexes/i/query", json!({"hitsPerPage": 4, "page": 2})).await;
-    assert!(beyond["message"].as_str().unwrap().starts_with("you can only fetch the 6 hits for this query."), "{beyond}");
+    assert!(
+        beyond["message"].as_str().unwrap().starts_with("you can only fetch the 6 hits for this query."),
+        "{beyond}"
+    );
 }

@@ -54,10 +54,18 @@ fn texts() -> Vec<Ask> {
         ("star", query("*".into()), all),
         ("words with typos only", query(wrong.into()), Some(0)),
         ("letters", query("a b ".repeat(100)), None),
-        ("letters as prefixes", json!({"query": "a b c d e f g h i j ".repeat(20), "queryType": "prefixAll"}), None),
+        (
+            "letters as prefixes",
+            json!({"query": "a b c d e f g h i j ".repeat(20), "queryType": "prefixAll"}),
+            None,
+        ),
         ("prefixes of everything", json!({"query": "l l l l l l l l l l", "queryType": "prefixAll"}), all),
-        ("letters, all optional", json!({"query": "l a m p n u m b e r", "queryType": "prefixAll",
-            "removeWordsIfNoResults": "allOptional", "optionalWords": "l a m p n u m b e r"}), None),
+        (
+            "letters, all optional",
+            json!({"query": "l a m p n u m b e r", "queryType": "prefixAll",
+            "removeWordsIfNoResults": "allOptional", "optionalWords": "l a m p n u m b e r"}),
+            None,
+        ),
         ("giving up words", json!({"query": wrong, "removeWordsIfNoResults": "lastWords"}), Some(0)),
         ("numbers", query("1 2 3 4 5 6 7 8 9 0".into()), None),
     ]
@@ -69,7 +77,8 @@ fn lists() -> Vec<Ask> {
     let each: Vec<String> = (0..1_000).map(|n| format!("code:-c{n}")).collect();
     let deep = format!("{}code:c1{}", "(".repeat(60), ")".repeat(60));
     let scored: Vec<String> = (0..1_000).map(|n| format!("code:c{n}<score={n}>")).collect();
-    let prices: Vec<Value> = (0..500).map(|n| json!([format!("n={n}"), format!("n>{}", n + 7_000)])).collect();
+    let prices: Vec<Value> =
+        (0..500).map(|n| json!([format!("n={n}"), format!("n>{}", n + 7_000)])).collect();
     vec![
         ("optional words", json!({"query": "lamp number word1 word2", "optionalWords": words}), None),
         ("1,000 alternatives", json!({"filters": any}), Some(1_000)),
@@ -78,8 +87,12 @@ fn lists() -> Vec<Ask> {
         ("1,000 scores", json!({"optionalFilters": scored, "sumOrFiltersScores": true}), Some(RECORDS)),
         ("500 pairs of numbers", json!({"numericFilters": prices}), None),
         ("every facet value", json!({"facets": ["*"], "maxValuesPerFacet": 1_000}), Some(RECORDS)),
-        ("a full page", json!({"query": "lamp", "hitsPerPage": 1_000, "attributesToHighlight": ["*"],
-            "attributesToSnippet": ["*:50"], "getRankingInfo": true}), Some(RECORDS)),
+        (
+            "a full page",
+            json!({"query": "lamp", "hitsPerPage": 1_000, "attributesToHighlight": ["*"],
+            "attributesToSnippet": ["*:50"], "getRankingInfo": true}),
+            Some(RECORDS),
+        ),
         ("groups of one", json!({"query": "lamp", "distinct": 4, "hitsPerPage": 1_000}), Some(RECORDS)),
         ("the strictest typos", json!({"query": "lamp numbre", "typoTolerance": "min"}), None),
     ]
@@ -127,7 +140,11 @@ async fn ten_thousand_synonyms_and_rules_are_answered() {
     for ask in [
         ("a synonym of everything", json!({"query": "torch"}), None),
         ("a word with one", json!({"query": "w9999"}), Some(0)),
-        ("ten such words", json!({"query": "torch torch torch torch torch torch torch torch torch torch"}), None),
+        (
+            "ten such words",
+            json!({"query": "torch torch torch torch torch torch torch torch torch torch"}),
+            None,
+        ),
         ("a word without", json!({"query": "lamp"}), Some(100)),
         ("ten words of rules", json!({"query": "w1 w2 w3 w4 w5 w6 w7 w8 w9 w10"}), Some(0)),
     ] {

@@ -44,7 +44,8 @@ fn lamps() -> Shard {
         }
         record
     };
-    let facets: Vec<String> = (0..8).map(|facet| format!("searchable(f{facet})")).chain(["searchable(name)".into()]).collect();
+    let facets: Vec<String> =
+        (0..8).map(|facet| format!("searchable(f{facet})")).chain(["searchable(name)".into()]).collect();
     let settings = json!({
         "searchableAttributes": ["name", "text"], "attributesForFaceting": facets, "advancedSyntax": true,
         "attributeForDistinct": "f7"
@@ -60,7 +61,11 @@ fn every_loop_that_can_run_long_looks_at_the_clock() {
     let corners: Vec<f64> = (0..1_000).flat_map(|n| [f64::from(n % 80), f64::from(n % 170)]).collect();
     for (what, request, says) in [
         ("positions", json!({"query": "\"lamp number\""}), "hits"),
-        ("typos by attribute", json!({"query": "lamp", "disableTypoToleranceOnAttributes": ["text"]}), "hits"),
+        (
+            "typos by attribute",
+            json!({"query": "lamp", "disableTypoToleranceOnAttributes": ["text"]}),
+            "hits",
+        ),
         ("exclusions", json!({"query": "chair -\"lamp number\""}), "hits"),
         ("filters", json!({"filters": any_price}), "hits"),
         ("scores", json!({"optionalFilters": scored}), "hits"),
@@ -71,7 +76,11 @@ fn every_loop_that_can_run_long_looks_at_the_clock() {
     ] {
         let (cut, whole) = (ask(&shard, &request, long_ago()), ask(&shard, &request, in_time()));
         let flags = |results: &SearchResults| {
-            [("hits", !results.exhaustive_nb_hits), ("order", results.exhaustive_typo == Some(false)), ("facets", results.facets_cut)]
+            [
+                ("hits", !results.exhaustive_nb_hits),
+                ("order", results.exhaustive_typo == Some(false)),
+                ("facets", results.facets_cut),
+            ]
         };
         assert!(flags(&cut).contains(&(says, true)), "{what}: {:?}", flags(&cut));
         assert!(flags(&whole).iter().all(|(_, cut)| !cut), "{what}: {:?}", flags(&whole));
@@ -82,7 +91,8 @@ fn every_loop_that_can_run_long_looks_at_the_clock() {
     for (deadline, exhaustive) in [(long_ago(), false), (in_time(), true)] {
         let limits = limits(deadline);
         let mut scratch = Scratch::new();
-        let found = search_facet(view, configuration, "name", "lamp", &request, &limits, &mut scratch).unwrap();
+        let found =
+            search_facet(view, configuration, "name", "lamp", &request, &limits, &mut scratch).unwrap();
         assert_eq!(found.exhaustive, exhaustive, "facet search");
         let filtered = params(&json!({"filters": any_price}));
         let page = browse(view, configuration, &filtered, None, &limits, &mut scratch).unwrap();

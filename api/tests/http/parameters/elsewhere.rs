@@ -71,8 +71,12 @@ fn database(network: [u8; 3], lat: f64, lng: f64) -> Vec<u8> {
     }
     out.extend_from_slice(b"\xab\xcd\xefMaxMind.com");
     out.push(0xe9);
-    let numbers =
-        [("node_count", NODES as u16), ("record_size", 24), ("ip_version", 4), ("binary_format_major_version", 2)];
+    let numbers = [
+        ("node_count", NODES as u16),
+        ("record_size", 24),
+        ("ip_version", 4),
+        ("binary_format_major_version", 2),
+    ];
     for (name, number) in numbers.into_iter().chain([("binary_format_minor_version", 0)]) {
         text(&mut out, name);
         out.push(if name == "node_count" { 0xc2 } else { 0xa2 });
@@ -118,7 +122,12 @@ async fn callers_are_the_centre_where_their_place_is_known() {
         ([known, ""], 2, json!("48.85,2.35"), ""),
         ([unknown, known], 2, json!("48.85,2.35"), ""),
         ([unknown, "203.0.113.9, 198.51.100.1"], 2, json!("48.85,2.35"), ""),
-        ([known, unknown], 5, Value::Null, "aroundLatLngViaIP has no effect: the place of the caller's address"),
+        (
+            [known, unknown],
+            5,
+            Value::Null,
+            "aroundLatLngViaIP has no effect: the place of the caller's address",
+        ),
         ([unknown, ""], 5, Value::Null, "aroundLatLngViaIP has no effect: the place of the caller's address"),
     ] {
         let body = search_from(&node, with_file(), &asked, from).await;

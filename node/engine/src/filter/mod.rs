@@ -51,13 +51,7 @@ pub fn filter_set_in_time(
 fn empty(segment: &Segment) -> Vec<u64> {
     vec![0; bits::words_for(segment.doc_count())]
 }
-fn add_group(
-    segment: &Segment,
-    settings: &IndexSettings,
-    group: &AnyOf,
-    set: &mut [u64],
-    clock: &mut Clock,
-) {
+fn add_group(segment: &Segment, settings: &IndexSettings, group: &AnyOf, set: &mut [u64], clock: &mut Clock) {
     for atom in &group.any {
         if clock.spend(cost(segment)) {
             return;
