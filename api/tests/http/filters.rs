@@ -273,4 +273,25 @@ async fn groups_and_pages_are_counted_together() {
         beyond["message"].as_str().unwrap().starts_with("you can only fetch the 6 hits for this query."),
         "{beyond}"
     );
+    let fields = json!({"hitsPerPage": 4, "page": 2, "responseFields": ["nbHits"]});
+    let beyond = node.post("/1/indexes/i/query", fields).await;
+    assert!(beyond["message"].is_string() && beyond["nbHits"] == 0, "{beyond}");
+    assert_eq!(beyond.as_object().unwrap().len(), 2, "{beyond}");
+}
+
+#[actix_web::test]
+async fn what_is_unretrievable_shows_nowhere() {
+    let node = library().await;
+    let query = json!({"query": "yes", "attributesToHighlight": ["*"], "attributesToSnippet": ["secret"],
+        "attributesToRetrieve": ["*", "secret"]});
+    let search = |key: &str| {
+        let (key, query, node) = (key.to_owned(), query.to_string(), &node);
+        async move { node.call_with(&key, Method::POST, "/1/indexes/i/query", &query).await.success() }
+    };
+    let hidden = search(&node.search_key).await;
+    assert_eq!(hidden["hits"][0]["objectID"], "c", "it is found all the same");
+    assert!(!hidden["hits"].to_string().contains("yes"), "{hidden}");
+    let admin = search(ADMIN).await;
+    assert_eq!(admin["hits"][0]["secret"], "yes");
+    assert_eq!(admin["hits"][0]["_highlightResult"]["secret"]["value"], "<em>yes</em>");
 }

@@ -160,6 +160,14 @@ fn filters() -> Vec<Case> {
             "e c b",
             "",
         ),
+        hits(
+            "numericAttributesForFiltering",
+            json!({}),
+            json!({"numericFilters": "price=20"}),
+            json!([]),
+            "e b",
+            "",
+        ),
     ]
 }
 
