@@ -106,8 +106,10 @@ fn synonym_texts(synonym: &Synonym) -> Vec<&str> {
         SynonymKind::AltCorrection { typos: _, word, corrections } => (Some(word), corrections),
         SynonymKind::Placeholder { placeholder, replacements } => (Some(placeholder), replacements),
     };
-    let texts = std::iter::once(&synonym.object_id).chain(single).chain(list);
-    texts.map(String::as_str).collect()
+    let texts = std::iter::once(&synonym.object_id).chain(single).chain(list).map(String::as_str);
+    // a placeholder in its brackets is one word, and is found by the words inside of them, too
+    let inside = single.and_then(|text| text.strip_prefix('<')?.strip_suffix('>'));
+    texts.chain(inside).collect()
 }
 
 fn rule_texts(rule: &Rule) -> Vec<&str> {
