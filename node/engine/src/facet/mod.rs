@@ -162,12 +162,18 @@ fn counted_by_the_others(column: &FacetColumn<'_>, set: &[u64]) -> Vec<(u32, u64
     counts
 }
 /// Counts by ordinal, from a walk of the set.
+///
+/// Where values are few, the same one comes again and again and would wait for its counter: several take turns.
 fn walk(column: &FacetColumn<'_>, set: &[u64]) -> Vec<u32> {
-    let mut counts = vec![0u32; column.value_count() as usize];
+    let values = column.value_count() as usize;
+    let turns = if values <= VALUES_WITH_TURNS { 4 } else { 1 };
+    let mut counts = vec![0u32; values * turns];
+    let mut turn = 0;
     let mut count = |ordinal: u32| {
         // the mark of no value is no ordinal
-        if let Some(count) = counts.get_mut(ordinal as usize) {
-            *count += 1;
+        if (ordinal as usize) < values {
+            counts[turn + ordinal as usize] += 1;
+            turn = if turn == 0 { values * (turns - 1) } else { turn - values };
         }
     };
     match column.ordinals() {
@@ -175,8 +181,16 @@ fn walk(column: &FacetColumn<'_>, set: &[u64]) -> Vec<u32> {
         FacetOrdinals::U16(ordinals) => each_ordinal(column, ordinals, set, |o| count(u32::from(o))),
         FacetOrdinals::U32(ordinals) => each_ordinal(column, ordinals, set, count),
     }
+    for table in 1..turns {
+        let (first, others) = counts.split_at_mut(values);
+        let other = &others[(table - 1) * values..table * values];
+        first.iter_mut().zip(other).for_each(|(count, more)| *count += more);
+    }
+    counts.truncate(values);
     counts
 }
+/// Values of a column up to which several counters of each fit the nearest cache.
+const VALUES_WITH_TURNS: usize = 1_024;
 /// How many times more values than documents make it worth to sort what is found instead of counting by ordinal.
 const SPARSE: usize = 16;
 

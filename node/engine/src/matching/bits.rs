@@ -47,6 +47,15 @@ pub fn and_not(set: &mut [u64], other: &[u64]) {
         *x &= !*y;
     }
 }
+/// One bit for each flag that is 1; the others are 0.
+#[inline(always)]
+pub fn packed(flags: &[u8; 64]) -> u64 {
+    let bytes = flags.as_chunks::<8>().0.iter().enumerate();
+    // the product moves the lowest bit of each byte into the highest byte, in order
+    bytes.fold(0, |bits, (i, eight)| {
+        bits | (u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * i)
+    })
+}
 /// Adds one document.
 #[inline]
 pub fn insert(set: &mut [u64], doc: u32) {

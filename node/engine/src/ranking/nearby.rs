@@ -132,11 +132,7 @@ fn at_most(chords: &[f32], limit: f32) -> u64 {
     for (flag, &chord) in flags.iter_mut().zip(chords) {
         *flag = u8::from(chord <= limit);
     }
-    let bytes = flags.as_chunks::<8>().0.iter().enumerate();
-    // the product moves the lowest bit of each byte into the highest byte, in order
-    bytes.fold(0, |bits, (i, eight)| {
-        bits | (u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * i)
-    })
+    bits::packed(&flags)
 }
 /// How many documents lie in which ring around the centre, over all segments.
 pub struct Histogram {
