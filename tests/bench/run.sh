@@ -1,40 +1,39 @@
 #!/usr/bin/env bash
-# Measures a node on this machine: run.sh [debian | files]
+# Measures a node on this machine and prints Markdown tables: run.sh [products | movies | debian | cities | files | small | all]…
 #
-# BENCH_DATA  folder of debian.jsonl and files.jsonl, made there when missing (default: bench-data in the target folder)
-# STEPS       what to do, separated by commas (default: import,write,query)
-# SECONDS_OF_QUERIES  length of the query load (default 10), CONNECTIONS (default 8)
+# No argument means `small`: all but files. README.md says what each figure is and which variables choose a part.
 #
-# Prints the figures as a Markdown table. README.md says what they mean.
+# BENCH_TOOLS   folder of the load driver with its schemas and queries (default: ../shared/bench)
+# BENCH_DATA    folder of products.jsonl and so on (default: $BENCH_TOOLS/data)
+# DRIVE         the load driver (default: $BENCH_TOOLS/driver/target/release/drive, built when missing)
+# QUORATE_BIN   the program to measure (default: built here); PROFILE=dev builds without optimisation, to try the script
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$here/../.."
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
-set_name=${1:-debian}
-case $set_name in
-  debian) fields=name,summary,description ;;
-  files) fields=name,package ;;
-  *) echo "unknown data set $set_name: debian or files" >&2; exit 2 ;;
-esac
-data_folder=${BENCH_DATA:-$CARGO_TARGET_DIR/bench-data}
-data=$data_folder/$set_name.jsonl
-[ -s "$data" ] || "$here/data.sh" "$data_folder" "$set_name"
+export BENCH_TOOLS=${BENCH_TOOLS:-$PWD/../shared/bench}
+export BENCH_DATA=${BENCH_DATA:-$BENCH_TOOLS/data}
+export DRIVE=${DRIVE:-$BENCH_TOOLS/driver/target/release/drive}
+export RESULTS=${RESULTS:-$CARGO_TARGET_DIR/bench-results}
+profile=${PROFILE:-release}
 
-cargo build --release -q -p quorate
-cargo bench -q -p quorate-engine --bench raw_import --no-run
-cargo bench -q -p quorate-tests --bench service --no-run
-export QUORATE_BIN=$CARGO_TARGET_DIR/release/quorate
+[ -d "$BENCH_TOOLS/schemas" ] || { echo "no schemas in BENCH_TOOLS=$BENCH_TOOLS; tests/bench/quick.sh needs none" >&2; exit 2; }
+if [ ! -x "$DRIVE" ]; then
+  cargo build --release -q --manifest-path "$BENCH_TOOLS/driver/Cargo.toml" --target-dir "$CARGO_TARGET_DIR/driver"
+  DRIVE=$CARGO_TARGET_DIR/driver/release/drive
+fi
 
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-raw() { cargo bench -q -p quorate-engine --bench raw_import -- "$data" "$fields"; }
-# Once before, so that both read the file from memory; the second run counts.
-raw >/dev/null
-raw_rate=$(raw)
+# One build for the program and the benches, so that both share their dependencies. The last line of each name counts.
+built=$(cargo build --workspace --locked -q --profile "$profile" --bin quorate --bench canned --bench one_word --bench raw_import \
+  --message-format=json-render-diagnostics | python3 "$here/built.py")
+while IFS='=' read -r name path; do
+  case $name in
+    quorate) export QUORATE_BIN=${QUORATE_BIN:-$path} ;;
+    canned) export CANNED_BIN=$path ;;
+    one_word) export ONE_WORD_BIN=$path ;;
+    raw_import) export RAW_IMPORT_BIN=$path ;;
+  esac
+done <<<"$built"
 
-echo "$set_name, $(nproc) cores, $(date -u +%Y-%m-%d), $(git rev-parse --short HEAD 2>/dev/null || echo 'no commit')"
-echo
-cargo bench -q -p quorate-tests --bench service -- \
-  --data "$data" --settings "$here/$set_name.settings.json" --title name --raw "$raw_rate" --folder "$folder" \
-  --steps "${STEPS:-import,write,query}" --seconds "${SECONDS_OF_QUERIES:-10}" --connections "${CONNECTIONS:-8}"
+exec python3 "$here/measure.py" "$@"
