@@ -82,6 +82,26 @@ def speed(one):
     return text
 
 
+def summary(sets):
+    """The short table: a row for each data set."""
+    rows = []
+    for one in sets:
+        names = one.classes()
+        shares = [one.search(name, 8)["server_cpu_ms_per_query"] / one.rival("cpu_ms", name) for name in names
+                  if one.search(name, 8) and one.rival("cpu_ms", name)]
+        tails = [one.search(name, 1)["p99"] for name in names if one.search(name, 1)]
+        first, colds = one.all("import"), one.all("cold")
+        rate = first[0]["docs_per_s"] if first else None
+        fastest = max(one.rivals.get("import_per_s", []), default=None)
+        rows.append([one.name, number(one.search("typing", 8).get("server_cpu_ms_per_query")),
+                     number(one.search("mixed", 8).get("server_cpu_ms_per_query")),
+                     number(statistics.median(shares)) if shares else "–", number(max(shares)) if shares else "–",
+                     number(max(tails)) if tails else "–", number(rate), ratio(rate, fastest),
+                     number(statistics.median(row["first_search_ms"] for row in colds)) if colds else "–"])
+    return table(["data set", "typing, CPU ms", "mixed, CPU ms", "by the better rival: median of classes", "highest",
+                  "highest p99 of a class, ms", "import, records/s", "by the better rival", "cold start ms"], rows)
+
+
 def storage(sets):
     """Import, memory, disk and cold start, a row for each data set."""
     rows = []
@@ -140,7 +160,7 @@ def page(paths):
         m = one.rows[0]
         text.append("- %s: %s, commit %s, %d cores of %s, memory %s, %g s a class" % (
             one.name, m["date"], m["commit"], m["cores"], m["processor"], m["memory"], m["seconds"]))
-    text = ["\n".join(text)]
+    text = ["\n".join(text), summary(sets)]
     for one in sets:
         part = speed(one)
         if part:
