@@ -124,6 +124,8 @@ class Run:
             row = self.drive("search", "--queries", sample, "--conns", 8, "--secs", max(0.2, SECONDS / 2), "--warmup", WARM,
                              url=canned.url, pid=canned.process.pid)
         os.remove(answers)
+        if row["errors"]:
+            raise RuntimeError("%d requests were not recorded: %s" % (row["errors"], row.get("first_error")))
         row["what"], row["class"] = "floor", query_class
         self.add(row)
 
