@@ -98,7 +98,7 @@ fn build(file: &str, attributes: &[&str], records: usize) -> Outcome<Indices> {
             let title = record[attributes[0]].as_str().unwrap_or_default().to_lowercase();
             let fits =
                 |word: &&str| word.len() >= LETTERS_MIN && word.bytes().all(|b| b.is_ascii_lowercase());
-            words.extend(title.split_whitespace().find(fits).map(str::to_owned));
+            words.extend(title.split(|c: char| !c.is_ascii_alphanumeric()).find(fits).map(str::to_owned));
         }
         writer.put(record["objectID"].as_str().unwrap_or_default(), line.into_bytes().into())?;
     }
