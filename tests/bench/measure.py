@@ -136,8 +136,12 @@ class Run:
             self.add(self.drive("cold", "--cmd", command, url=self.node.url))
 
     def program(self, what, variable, *arguments):
-        done = subprocess.run([os.environ[variable], self.data, ",".join(self.schema["searchable"]), *map(str, arguments)],
-                              capture_output=True, text=True, timeout=max(5, min(90, self.left())), check=True)
+        # Both sides of these programs take attributes of one text each, so those with lists are left to neither.
+        with open(self.data, encoding="utf-8") as lines:
+            first = json.loads(next(lines))
+        attributes = [name for name in self.schema["searchable"] if isinstance(first.get(name), str)]
+        done = subprocess.run([os.environ[variable], self.data, ",".join(attributes), *map(str, arguments)],
+                              capture_output=True, text=True, timeout=max(5, min(60, self.left())), check=True)
         self.add({"what": what, "text": done.stdout.strip()})
 
     def whole(self):
