@@ -217,6 +217,37 @@ step('rules: save, get, search, browse, copy, replace, clear', async () => {
   await assert.rejects(known.saveRule({ objectID: 'x', consequence: { hide: 1 } }), (error) => error.status === 400);
 });
 
+step('replicas: link, sort, forward, unlink, delete', async () => {
+  const [shop, young, fresh] = ['v4_shop', 'v4_shop_young', 'v4_shop_fresh'].map((name) => client.initIndex(name));
+  const replicas = ['v4_shop_young', 'virtual(v4_shop_fresh)'];
+  await shop.setSettings({ customRanking: ['desc(age)'], replicas }).wait();
+  await shop.saveObjects(people).wait();
+  await young.setSettings({ ranking: ['asc(age)', 'typo', 'words'] }).wait();
+  await fresh.setSettings({ customRanking: ['asc(age)'] }).wait();
+  assert.equal((await young.getSettings()).primary, 'v4_shop');
+  // what a menu that sorts sends: the same query to another name
+  const queries = [shop, young, fresh].map(({ indexName }) => ({ indexName, query: '', params: { hitsPerPage: 2 } }));
+  const { results } = await client.multipleQueries(queries);
+  assert.deepEqual(results.map(({ hits }) => hits.map((hit) => hit.age)), [[45, 45], [28, 31], [28, 31]]);
+
+  await shop.setSettings({ searchableAttributes: ['name', 'city'] }, { forwardToReplicas: true }).wait();
+  await shop.saveSynonyms([{ objectID: 'pair', type: 'synonym', synonyms: ['capital', 'oslo'] }], { forwardToReplicas: true }).wait();
+  const hide = { objectID: 'hide', conditions: [{ pattern: 'capital', anchoring: 'is' }], consequence: { hide: [{ objectID: '3' }] } };
+  await shop.saveRules([hide], { forwardToReplicas: true }).wait();
+  for (const one of [shop, young, fresh]) assert.deepEqual(ids((await one.search('capital')).hits), ['1'], one.indexName);
+  await shop.deleteObject('1').wait();
+  assert.deepEqual(ids((await young.search('')).hits), ['2', '3', '4']);
+  await shop.replaceAllObjects(people.slice(0, 2)).wait();
+  for (const one of [shop, young, fresh]) assert.deepEqual(ids((await one.search('')).hits), ['1', '2'], one.indexName);
+
+  await assert.rejects(young.saveObject({ objectID: 'x' }), (error) => error.status === 403);
+  await assert.rejects(fresh.delete(), (error) => error.status === 403);
+  await shop.setSettings({ replicas: [] }).wait();
+  assert.deepEqual([(await young.search('')).nbHits, (await fresh.search('')).nbHits], [2, 0]);
+  await young.delete().wait();
+  assert.equal(await young.exists(), false);
+});
+
 step('listIndices, clearObjects and delete', async () => {
   const { items } = await client.listIndices();
   const names = items.map((item) => item.name);

@@ -268,6 +268,47 @@ step('rules: save, get, search, browse, copy, clear', async () => {
   await assert.rejects(client.saveRule({ indexName: 'v5_known', objectID: 'x', rule: { objectID: 'x', consequence: { hide: 1 } } }), (error) => error.status === 400);
 });
 
+step('replicas: link, sort, forward, unlink, delete', async () => {
+  const [name, young, fresh] = ['v5_shop', 'v5_shop_young', 'v5_shop_fresh'];
+  const replicas = [young, `virtual(${fresh})`];
+  await wait(name, client.setSettings({ indexName: name, indexSettings: { customRanking: ['desc(age)'], replicas } }));
+  await client.saveObjects({ indexName: name, objects: people, waitForTasks: true });
+  await wait(young, client.setSettings({ indexName: young, indexSettings: { ranking: ['asc(age)', 'typo', 'words'] } }));
+  await wait(fresh, client.setSettings({ indexName: fresh, indexSettings: { customRanking: ['asc(age)'], relevancyStrictness: 90 } }));
+  assert.deepEqual((await client.getSettings({ indexName: name })).replicas, replicas);
+  assert.equal((await client.getSettings({ indexName: young })).primary, name);
+  // a menu that sorts asks for the primary or for a replica by its name, all in one call
+  const { results } = await client.search({ requests: [name, young, fresh].map((indexName) => ({ indexName, query: '' })) });
+  const ages = results.map(({ hits }) => hits.map((hit) => hit.age));
+  assert.deepEqual(ages, [[45, 45, 31, 28], [28, 31, 45, 45], [28, 31, 45, 45]]);
+  assert.deepEqual(results.map((answer) => answer.nbSortedHits), [undefined, undefined, 4]);
+  assert.equal(results[2].appliedRelevancyStrictness, 90);
+
+  await wait(name, client.setSettings({ indexName: name, indexSettings: { searchableAttributes: ['name', 'city'] }, forwardToReplicas: true }));
+  const pair = { objectID: 'pair', type: 'synonym', synonyms: ['capital', 'oslo'] };
+  await wait(name, client.saveSynonyms({ indexName: name, synonymHit: [pair], forwardToReplicas: true }));
+  const hide = { objectID: 'hide', conditions: [{ pattern: 'capital', anchoring: 'is' }], consequence: { hide: [{ objectID: '3' }] } };
+  await wait(name, client.saveRules({ indexName: name, rules: [hide], forwardToReplicas: true }));
+  for (const indexName of [name, young, fresh]) {
+    assert.deepEqual((await client.getSettings({ indexName })).searchableAttributes, ['name', 'city'], indexName);
+    assert.deepEqual(ids((await search(indexName, { query: 'capital' })).hits), ['1'], indexName);
+  }
+  await wait(name, client.partialUpdateObject({ indexName: name, objectID: '4', attributesToUpdate: { age: 99 } }));
+  assert.equal((await search(young, {})).hits.at(-1).objectID, '4');
+  await client.replaceAllObjects({ indexName: name, objects: people.slice(0, 2) });
+  for (const indexName of [name, young, fresh]) assert.deepEqual(ids((await search(indexName, {})).hits), ['1', '2'], indexName);
+  assert.deepEqual((await client.getSettings({ indexName: name })).replicas, replicas, 'replacing keeps the links');
+
+  await assert.rejects(client.saveObject({ indexName: young, body: { objectID: 'x' } }), (error) => error.status === 403);
+  await assert.rejects(client.deleteIndex({ indexName: young }), (error) => error.status === 403);
+  await wait(name, client.setSettings({ indexName: name, indexSettings: { replicas: [] } }));
+  assert.equal((await client.getSettings({ indexName: young })).primary, undefined);
+  assert.equal((await search(young, {})).nbHits, 2);
+  assert.equal((await search(fresh, {})).nbHits, 0);
+  await wait(young, client.deleteIndex({ indexName: young }));
+  assert.equal(await client.indexExists({ indexName: young }), false);
+});
+
 step('listIndices, clearObjects and deleteIndex', async () => {
   const { items } = await client.listIndices();
   const names = items.map((item) => item.name).filter((name) => name.startsWith('v5'));

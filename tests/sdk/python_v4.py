@@ -260,6 +260,40 @@ def rules():
 
 
 @step
+def replicas():
+    shop, young, fresh = "py_shop", "py_shop_young", "py_shop_fresh"
+    links = [young, f"virtual({fresh})"]
+    wait(shop, client.set_settings(shop, {"customRanking": ["desc(age)"], "replicas": links}))
+    client.save_objects(shop, PEOPLE, wait_for_tasks=True)
+    wait(young, client.set_settings(young, {"ranking": ["asc(age)", "typo", "words"]}))
+    wait(fresh, client.set_settings(fresh, {"customRanking": ["asc(age)"]}))
+    assert client.get_settings(shop).replicas == links
+    for name, expected in [(shop, [45, 45, 31, 28]), (young, [28, 31, 45, 45]), (fresh, [28, 31, 45, 45])]:
+        ages = [hit.to_dict()["age"] for hit in search(name).hits]
+        assert ages == expected, (name, ages)
+    wait(shop, client.set_settings(shop, {"searchableAttributes": ["name", "city"]}, forward_to_replicas=True))
+    pair = {"objectID": "pair", "type": "synonym", "synonyms": ["capital", "oslo"]}
+    wait(shop, client.save_synonyms(shop, [pair], forward_to_replicas=True))
+    hide = {
+        "objectID": "hide",
+        "conditions": [{"pattern": "capital", "anchoring": "is"}],
+        "consequence": {"hide": [{"objectID": "3"}]},
+    }
+    wait(shop, client.save_rules(shop, [hide], forward_to_replicas=True))
+    for name in (shop, young, fresh):
+        assert ids(search(name, query="capital")) == ["1"], name
+    client.replace_all_objects(shop, PEOPLE[:2])
+    for name in (shop, young, fresh):
+        assert ids(search(name)) == ["1", "2"], name
+    refused(403, lambda: client.save_object(young, {"objectID": "x"}))
+    refused(403, lambda: client.delete_index(young))
+    wait(shop, client.set_settings(shop, {"replicas": []}))
+    assert (search(young).nb_hits, search(fresh).nb_hits) == (2, 0)
+    wait(young, client.delete_index(young))
+    assert not client.index_exists(young)
+
+
+@step
 def list_clear_delete():
     items = {item.name: item for item in client.list_indices().items}
     assert items["py_fresh"].entries == 4
