@@ -5,14 +5,14 @@ use crate::disk::Purpose;
 use crate::documents;
 use crate::meta::{IndexRow, group_of};
 use crate::metrics;
-use crate::read::settings_now;
+use crate::read::{settings_now, shown_settings};
 use crate::replicas::{self, Prepared, announcement};
 use crate::router::{Accepted, Router, write_deadline};
 use crate::sweep::Sweeper;
 use crate::write::index_for_write;
 use quorate_model::{DocumentKind, Error, GroupId, IndexName, Result, Settings};
 use quorate_node::Node;
-use quorate_node::ops::{Incarnation, IndexCommand, ReplicaKind};
+use quorate_node::ops::{Incarnation, IndexCommand, RawDocument, ReplicaKind};
 use serde_json::{Map, Value};
 use std::time::{Duration, Instant};
 
@@ -58,6 +58,9 @@ pub async fn move_index(
         check_independent(from.as_ref(), source, "move")?;
         check_independent(to.as_ref(), destination, "move to")?;
         let kept = to.as_ref().filter(|_| source != destination).map_or(&[][..], IndexRow::replicas);
+        if let Some(from) = &from {
+            replicas::check_joined(destination, kept, from.replicas())?;
+        }
         let names: Vec<IndexName> = kept.iter().map(|link| link.name.clone()).collect();
         let prepared = match &from {
             Some(from) => replicas::prepare(router, node, from.group, &names, deadline).await?,
@@ -96,6 +99,38 @@ fn with_records(router: &Router, row: IndexRow) -> IndexRow {
     }
 }
 
+/// A part of an index that a copy of it gets apart from its records.
+enum Part {
+    Settings(Map<String, Value>),
+    Documents(DocumentKind, Vec<RawDocument>),
+}
+impl Part {
+    fn command(&self, index: Incarnation) -> IndexCommand {
+        match self {
+            Part::Settings(document) => settings_command(index, document, Replace::Yes),
+            Part::Documents(kind, documents) => {
+                let documents = documents.clone();
+                IndexCommand::SaveDocuments { index, kind: *kind, documents, replace: true }
+            }
+        }
+    }
+}
+
+/// What a virtual replica has of its own, as reads show it; as of every write that was answered before.
+async fn own_parts(
+    router: &Router,
+    node: &Node,
+    name: &IndexName,
+    replica: &IndexRow,
+    deadline: Instant,
+) -> Result<Vec<Part>> {
+    settings_now(router, node, replica, deadline).await?;
+    let mut parts = vec![Part::Settings(shown_settings(router, node, name)?.document.clone())];
+    let documents = documents::of(node, replica.incarnation);
+    parts.extend(DocumentKind::ALL.map(|kind| Part::Documents(kind, documents.raw(kind))));
+    Ok(parts)
+}
+
 /// Makes `destination` a copy of `source`; a missing source gives an empty index.
 pub async fn copy_index(
     router: &Router,
@@ -115,13 +150,18 @@ pub async fn copy_index(
     if old.is_some_and(|row| !row.replicas().is_empty()) {
         return Err(Error::invalid(format!("cannot copy to {destination}: it has replicas")));
     }
-    let (from, group) = match row_of(router, source).map(|row| with_records(router, row)) {
+    let shown = row_of(router, source);
+    let (from, group) = match shown.clone().map(|row| with_records(router, row)) {
         Some(row) => (row.incarnation, row.group),
         None => (MISSING, group_of(destination, router.placement_groups())),
     };
+    let own = match shown.filter(|row| row.incarnation != from) {
+        Some(replica) => own_parts(router, node, source, &replica, deadline).await?,
+        None => vec![],
+    };
     let begun = router.propose_meta(MetaCommand::BeginCopy { group }, Purpose::Add, deadline).await?;
     let to = begun.task_id.0;
-    match fill_copy(router, node, group, from, to, deadline).await {
+    match fill_copy(router, node, group, (from, to), &own, deadline).await {
         Ok(()) => {}
         Err(error) => {
             let abandon = MetaCommand::AbandonCopy { incarnation: to };
@@ -153,12 +193,14 @@ async fn fill_copy(
     router: &Router,
     node: &Node,
     group: GroupId,
-    from: Incarnation,
-    to: Incarnation,
+    (from, to): (Incarnation, Incarnation),
+    own: &[Part],
     deadline: Instant,
 ) -> Result<()> {
     let without = Map::from_iter(NOT_COPIED.map(|name| (name.to_owned(), Value::Null)));
-    let commands = vec![IndexCommand::Copy { from, to }, settings_command(to, &without, Replace::No)];
+    let mut commands = vec![IndexCommand::Copy { from, to }];
+    commands.extend(own.iter().map(|part| part.command(to)));
+    commands.push(settings_command(to, &without, Replace::No));
     let command = IndexCommand::Sequence { commands };
     let copied = router.propose_index(group, command, Purpose::Add, deadline).await?.task_id.log_index();
     if let Some(of_group) = router.group(group) {
@@ -193,7 +235,10 @@ pub async fn copy_parts(
         // also waits until the writes answered before are applied, documents among them
         let from = row_of(router, source);
         let theirs = match &from {
-            Some(row) => settings_now(router, node, row, deadline).await?.document.clone(),
+            Some(row) => {
+                settings_now(router, node, row, deadline).await?;
+                shown_settings(router, node, source)?.document.clone()
+            }
             None => Map::new(),
         };
         if scope.iter().any(|part| part == SCOPE_SETTINGS) {

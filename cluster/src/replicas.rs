@@ -7,11 +7,11 @@
 
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
-use crate::meta::{IndexRow, Link, MetaState, Moved, Wanted};
+use crate::meta::{IndexRow, Link, MetaState, Moved, Wanted, too_many};
 use crate::read::settings_now;
 use crate::router::{Router, write_deadline};
 use quorate_model::settings::replica;
-use quorate_model::{DocumentKind, Error, GroupId, IndexName, Result, limits};
+use quorate_model::{DocumentKind, Error, GroupId, IndexName, Result};
 use quorate_node::Node;
 use quorate_node::ops::{Follower, Incarnation, IndexCommand, ReplicaKind};
 use serde_json::{Map, Value};
@@ -72,13 +72,8 @@ pub fn check(meta: &MetaState, name: &IndexName, wanted: &[Link]) -> Result<()> 
         let primary = &primary.name;
         return Err(Error::invalid(format!("{name} is a replica of {primary}: it cannot have replicas")));
     }
-    if wanted.len() > limits::REPLICAS_MAX {
-        return Err(Error::parameter("replicas", &format!("at most {} replicas", limits::REPLICAS_MAX)));
-    }
-    let virtual_ones = wanted.iter().filter(|link| link.kind == ReplicaKind::Virtual).count();
-    if virtual_ones > limits::VIRTUAL_REPLICAS_MAX {
-        let most = limits::VIRTUAL_REPLICAS_MAX;
-        return Err(Error::parameter("replicas", &format!("at most {most} virtual replicas")));
+    if let Some(most) = too_many(wanted) {
+        return Err(Error::parameter("replicas", &most));
     }
     for (number, link) in wanted.iter().enumerate() {
         let Link { name: replica, kind: _ } = link;
@@ -98,6 +93,19 @@ pub fn check(meta: &MetaState, name: &IndexName, wanted: &[Link]) -> Result<()> 
         }
     }
     Ok(())
+}
+
+/// Checks that `destination` may keep its own replicas beside those that a move brings. Errors: `Invalid`.
+pub fn check_joined(destination: &IndexName, own: &[Link], brought: &[Link]) -> Result<()> {
+    let joined: Vec<Link> = brought.iter().chain(own).cloned().collect();
+    match too_many(&joined) {
+        Some(most) => Err(Error::invalid(format!(
+            "cannot move to {destination}: it would have {} replicas, {} of them brought along; an index has {most}",
+            joined.len(),
+            brought.len()
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Errors: `Forbidden` when the index is a replica, whose records come from its primary only.
@@ -251,3 +259,6 @@ pub async fn settle(router: &Router) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@ use crate::index::{IndexRow, IndexState};
 use crate::node::Shared;
 use crate::ops::{Incarnation, IndexCommand};
 use crate::shard::ShardHandle;
+use quorate_engine::index::ShardView;
 use quorate_model::{GroupId, RecordOp, Settings};
 use quorate_store::codec;
 use quorate_store::kv::{Batch, Tree};
@@ -259,16 +260,14 @@ impl PlacementMachine {
 
     fn copy(&mut self, at: LogPosition, from: Incarnation, to: Incarnation) -> Result<()> {
         let folder = self.node.layout.shard(to, 0);
-        let (settings, linked) = match self.node.index(from) {
-            // files that are there already were linked at this very command before a crash
-            Some(source) if source.has_files() && !folder.exists() => {
-                self.with_writer(&source, |writer| writer.link_into(folder.clone()))?;
-                (source.settings.load_full(), true)
+        let settings = match self.node.index(from) {
+            Some(source) => {
+                self.link_files(&source, to)?;
+                source.settings.load_full()
             }
-            Some(source) => (source.settings.load_full(), false),
-            None => (Arc::new(Settings::default()), false),
+            None => Arc::default(),
         };
-        tracing::debug!(from, to, linked, "copied an index");
+        tracing::debug!(from, to, "copied an index");
         let state =
             Arc::new(IndexState::new(to, self.group, folder, settings.clone(), at.time_ms, at.time_ms));
         self.copy_documents(from, &state);
@@ -279,6 +278,31 @@ impl PlacementMachine {
         }
         self.keep(&state);
         Ok(())
+    }
+
+    /// Gives an index that has no files the durable state of another, if that has any.
+    ///
+    /// A manifest says that this command has linked all files before a crash: it is the last of them. Files without one
+    /// are what a crash left of such an attempt.
+    fn link_files(&self, source: &Arc<IndexState>, to: Incarnation) -> Result<()> {
+        let folder = self.node.layout.shard(to, 0);
+        let engine = |source| Error::Engine { folder: folder.clone(), source };
+        if !source.has_files() || ShardView::durable(&folder).map_err(engine)?.is_some() {
+            return Ok(());
+        }
+        match self.node.index(to) {
+            Some(known) => self.empty_folder(&known)?,
+            None => self.remove_files(to)?,
+        }
+        self.with_writer(source, |writer| writer.link_into(folder.clone()))
+    }
+    fn remove_files(&self, index: Incarnation) -> Result<()> {
+        let folder = self.node.layout.index(index);
+        if !folder.exists() {
+            return Ok(());
+        }
+        let removed = self.node.files.remove_dir_all(&folder);
+        removed.map_err(|source| Error::Io { what: format!("removing {}", folder.display()), source })
     }
 
     fn drop_index(&mut self, at: LogPosition, index: Incarnation) -> Result<()> {

@@ -1,7 +1,7 @@
 //! How the catalogue keeps primaries and replicas in step: every link stands in both rows (C§3.2).
 
 use super::{At, IndexRow, Link, MetaState, Role, RowChange};
-use quorate_model::{GroupId, IndexName, TaskId};
+use quorate_model::{GroupId, IndexName, TaskId, limits};
 use quorate_node::ops::{Incarnation, ReplicaKind};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -24,6 +24,20 @@ pub struct Moved {
     pub name: IndexName,
     /// A reserved incarnation in the group of the move's source, with the replica's settings.
     pub incarnation: Incarnation,
+}
+
+/// The bound that a list of replicas breaks, in words; `None` when it keeps all of them.
+pub fn too_many(links: &[Link]) -> Option<String> {
+    let virtual_ones = links.iter().filter(|link| link.kind == ReplicaKind::Virtual).count();
+    match () {
+        () if links.len() > limits::REPLICAS_MAX => {
+            Some(format!("at most {} replicas", limits::REPLICAS_MAX))
+        }
+        () if virtual_ones > limits::VIRTUAL_REPLICAS_MAX => {
+            Some(format!("at most {} virtual replicas", limits::VIRTUAL_REPLICAS_MAX))
+        }
+        () => None,
+    }
 }
 
 impl MetaState {
@@ -93,7 +107,8 @@ impl MetaState {
         let is_ready =
             |link: &Link| place_of(link).is_some_and(|moved| self.reserved.contains_key(&moved.incarnation));
         let follows = row.primary().or_else(|| old.as_ref().and_then(IndexRow::primary));
-        if follows.is_some() || !theirs.iter().all(is_ready) {
+        let replicas: Vec<Link> = row.replicas().iter().chain(theirs).cloned().collect();
+        if follows.is_some() || !theirs.iter().all(is_ready) || too_many(&replicas).is_some() {
             return vec![];
         }
         let mut changes = vec![RowChange::no_index(from)];
@@ -107,7 +122,6 @@ impl MetaState {
             let role = Role::Replica(Link { name: to.clone(), kind: link.kind });
             changes.extend(self.change_role(&link.name, role));
         }
-        let replicas: Vec<Link> = row.replicas().iter().chain(theirs).cloned().collect();
         if !theirs.is_empty() {
             changes.push(self.unsettle(row.incarnation, at.log_index));
         }

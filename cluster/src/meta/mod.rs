@@ -7,7 +7,7 @@ mod links;
 mod rows;
 
 pub use catalogue::{Catalogue, IndexRow, Link, Role, group_of};
-pub use links::{Moved, Wanted};
+pub use links::{Moved, Wanted, too_many};
 pub use rows::{RowChange, RowError};
 
 use crate::command::MetaCommand;

@@ -257,3 +257,31 @@ fn links_outlive_moves_and_end_with_the_primary() {
         check(script, expected);
     }
 }
+
+#[test]
+fn a_move_joins_no_more_replicas_than_an_index_may_have() {
+    let names =
+        |from: usize, count: usize| -> String { (from..from + count).map(|n| format!(" ~v{n}")).collect() };
+    for (own, brought, is_moved) in [(1, 19, true), (1, 20, false), (20, 0, true)] {
+        let mut machine = Machine::default();
+        machine.step("create a 3");
+        machine.step(&format!("link a 1{}", names(0, own)));
+        machine.step("create t 5");
+        machine.step(&format!("link t 3{}", names(50, brought)));
+        for _ in 0..own {
+            machine.step("begin 5");
+        }
+        let ready = (0..own)
+            .map(|n| Moved { name: name(&format!("v{n}")), incarnation: incarnation(&(5 + n).to_string()) });
+        let before = machine.state.clone();
+        let command = MetaCommand::MoveIndex { from: name("t"), to: name("a"), replicas: ready.collect() };
+        let changes = machine.state.apply(At { log_index: 90, time_ms: 0 }, command);
+        assert_eq!(
+            (machine.state != before, !changes.is_empty()),
+            (is_moved, is_moved),
+            "{own} and {brought}"
+        );
+        let replicas = machine.state.catalogue.get(&name("a")).map_or(0, |row| row.replicas().len());
+        assert_eq!(replicas, if is_moved { own + brought } else { own });
+    }
+}

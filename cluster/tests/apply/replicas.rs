@@ -154,6 +154,59 @@ async fn what_cannot_be_linked_is_refused_and_changes_nothing() {
 }
 
 #[actix_rt::test]
+async fn a_move_that_would_join_too_many_replicas_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let node = Node::open(folder.path()).await;
+    let names = |prefix: &str| (0..11).map(|n| format!("virtual({prefix}{n})")).collect::<Vec<_>>();
+    node.set("p", json!({"replicas": names("v")})).await;
+    node.set("t", json!({"replicas": names("w")})).await;
+    let refused = node.service.operate(&name("t"), &name("p"), IndexOperation::Move).await;
+    let error = refused.expect_err("22 replicas");
+    let text = "cannot move to p: it would have 22 replicas, 11 of them brought along; an index has at most 20 virtual replicas";
+    assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Invalid, text));
+    assert_eq!(node.service.index_names().expect("names").len(), 24);
+    node.set("t", json!({"replicas": &names("w")[..9]})).await;
+    node.move_over("t", "p").await;
+    assert_eq!(node.links().await.matches("<p").count(), 20);
+    node.close().await;
+}
+
+/// More records than are rebuilt while writes wait.
+const MANY: i64 = 3_000;
+
+fn many(from: i64) -> Vec<CallerOp> {
+    (from..from + MANY).map(|n| put(&n.to_string(), json!({"n": n, "m": -n}))).collect()
+}
+
+#[actix_rt::test]
+async fn a_task_that_fills_replicas_is_published_when_they_serve_their_own_order() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let node = Node::open(folder.path()).await;
+    let first = async |index: &str| node.found(index).await.split(' ').next().unwrap_or_default().to_owned();
+    node.set("down", json!({"ranking": ["desc(n)"]})).await;
+    node.set("p", json!({"customRanking": ["asc(n)"]})).await;
+    node.write_through("p", many(0)).await;
+    node.set("p", json!({"replicas": ["down"]})).await;
+    assert_eq!((first("p").await, first("down").await), ("0".into(), "2999".into()));
+    node.set("t", json!({"customRanking": ["asc(n)"]})).await;
+    node.write_through("t", many(5_000)).await;
+    node.move_over("t", "p").await;
+    assert_eq!((first("p").await, first("down").await), ("5000".into(), "7999".into()));
+    // with the list in the same call, forwarded
+    let Value::Object(changes) = json!({"replicas": ["down", "late"], "attributesForFaceting": ["n"]}) else {
+        panic!("no object")
+    };
+    let receipt = node.service.set_settings(&name("p"), changes, true).await.expect("accepted");
+    node.published(receipt.task_id).await;
+    for index in ["p", "down", "late"] {
+        assert_eq!(node.setting(index, "attributesForFaceting").await, Some(json!(["n"])), "{index}");
+        assert_eq!(node.count(index).await, Some(3_000), "{index}");
+    }
+    assert_eq!(first("down").await, "7999");
+    node.close().await;
+}
+
+#[actix_rt::test]
 async fn settings_are_forwarded_in_one_task() {
     let folder = tempfile::tempdir().expect("a folder");
     let node = Node::open(folder.path()).await;
@@ -212,11 +265,20 @@ async fn a_copy_of_a_replica_is_an_index_of_its_own() {
     let node = Node::open(folder.path()).await;
     build(&node).await;
     node.set("p", json!({"replicas": ["up", "down", "virtual(v)"]})).await;
+    node.set("v", json!({"customRanking": ["asc(m)"]})).await;
     for (source, copy) in [("down", "a"), ("v", "b"), ("p", "c")] {
         let operation = IndexOperation::Copy { scope: None };
         let copied = node.service.operate(&name(source), &name(copy), operation).await.expect("a copy");
         node.published(copied.task_id).await;
     }
+    assert_eq!(node.setting("b", "customRanking").await, Some(json!(["asc(m)"])), "its own order");
+    assert_eq!(node.setting("b", "attributesForFaceting").await, Some(json!(["kind"])), "of its primary");
+    assert_eq!(node.found("b").await, "3 2 1");
+    let scope = Some(vec!["settings".to_owned()]);
+    let copied = node.service.operate(&name("v"), &name("d"), IndexOperation::Copy { scope }).await;
+    node.published(copied.expect("a copy").task_id).await;
+    assert_eq!(node.setting("d", "attributesForFaceting").await, Some(json!(["kind"])));
+    node.service.delete_index(&name("d")).await.expect("accepted");
     assert_eq!(node.links().await, "a[] b[] c[] down<p p[up down virtual(v)] up<p v<p");
     node.write_through("p", vec![CallerOp::Ready(RecordOp::Clear)]).await;
     assert_eq!(node.found("a").await, "3 2 1");

@@ -8,7 +8,7 @@
 //! made durable first, so it needs none of the commands that it will no longer be handed.
 
 use super::{Known, LogPosition, PlacementMachine};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::index::IndexState;
 use crate::ops::{Follower, Incarnation, IndexCommand, ReplicaKind};
 use quorate_model::settings::replica;
@@ -163,15 +163,11 @@ impl PlacementMachine {
     /// Makes an index a standard replica: it gets the primary's files, which are rebuilt for its own settings where those
     /// ask for others. Until then reads see the primary's records in the primary's order.
     fn fill(&mut self, at: LogPosition, primary: &Arc<IndexState>, incarnation: Incarnation) -> Result<()> {
-        let folder = self.node.layout.shard(incarnation, 0);
         let settings = match self.node.index(incarnation) {
             Some(known) => known.settings.load_full(),
             None => Arc::new(Settings::from_document(&primary.settings.load().inherited())?),
         };
-        // files that are there already were linked at this very command before a crash
-        if primary.has_files() && !folder.exists() {
-            self.with_writer(primary, |writer| writer.link_into(folder.clone()))?;
-        }
+        self.link_files(primary, incarnation)?;
         let state = self.renewed(at, primary.incarnation, incarnation, settings.clone());
         if state.files_differ(&settings)? {
             self.show(at, &state, settings)?;
@@ -223,14 +219,7 @@ impl PlacementMachine {
             writer.discard();
         }
         state.progress.abandon();
-        let folder = self.node.layout.index(state.incarnation);
-        if folder.exists() {
-            self.node
-                .files
-                .remove_dir_all(&folder)
-                .map_err(|source| Error::Io { what: format!("removing {}", folder.display()), source })?;
-        }
-        Ok(())
+        self.remove_files(state.incarnation)
     }
 
     /// Ends that an index follows; a standard replica keeps its records.

@@ -1,5 +1,7 @@
 //! Whether commands change a node as they say, and whether a restart at any point ends in the same state.
 
+mod replicas;
+
 use quorate_model::{DocumentKind, GroupId, RecordOp, SearchParams, SynonymKind};
 use quorate_node::{IndexCommand, LogPosition, Node, NodeOptions, PlacementMachine, RawDocument, ReadRights};
 use quorate_store::files::{Files, RealFiles};
