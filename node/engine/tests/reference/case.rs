@@ -1,7 +1,9 @@
 //! Random settings, records and queries, small enough to be compared by hand when something differs.
 
-use super::shard::Spoken;
+use super::places;
+use super::shard::{Event, Spoken};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// A small random number generator with a printable seed.
 #[derive(Clone)]
@@ -50,8 +52,10 @@ pub struct Atom {
 pub struct Case {
     pub settings: Map<String, Value>,
     pub records: Vec<Value>,
-    /// Records of each publication; later ones replace earlier ones with the same id.
-    pub batches: Vec<usize>,
+    /// How the records come to the shard; later ones replace earlier ones with the same id.
+    pub events: Vec<Event>,
+    /// The customRanking of a virtual replica through which the shard is searched.
+    pub second_order: Option<Value>,
     pub queries: Vec<Query>,
     pub spoken: Spoken,
 }
@@ -75,14 +79,7 @@ pub fn random_case(chance: &mut Chance) -> Case {
     if foreign {
         records.iter_mut().for_each(|record| disguise(chance, record));
     }
-    let mut batches = vec![];
-    let mut left = count;
-    for _ in 0..chance.below(3) {
-        let size = chance.below(left as u64 + 1) as usize;
-        batches.push(size);
-        left -= size;
-    }
-    batches.push(left);
+    let events = history(chance, count);
     let mut settings = settings(chance);
     if foreign {
         text_settings(chance, &mut settings);
@@ -90,7 +87,50 @@ pub fn random_case(chance: &mut Chance) -> Case {
     // what stands for foreign words is a matter of their own tests
     let spoken = if foreign { Spoken::default() } else { spoken(chance, &words) };
     let queries = (0..8).map(|_| query(chance, &words, &spoken, &settings)).collect();
-    Case { settings, records, batches, queries, spoken }
+    let orders = [json!(["desc(price)"]), json!(["asc(rare)", "desc(brand)"]), json!(["desc(flag)"])];
+    let second_order = chance.once_in(5).then(|| chance.pick(&orders).clone());
+    Case { settings, records, events, second_order, queries, spoken }
+}
+/// A few publications, with deletions, merges and now and then a rebuild between them.
+fn history(chance: &mut Chance, count: usize) -> Vec<Event> {
+    let (mut events, mut left) = (vec![], count);
+    for _ in 0..chance.below(3) {
+        let size = chance.below(left as u64 + 1) as usize;
+        left -= size;
+        events.push(Event::Put(size));
+        if chance.once_in(3) {
+            let some = (0..chance.below(5)).map(|_| chance.below(count as u64).to_string());
+            events.push(Event::Delete(some.collect()));
+        }
+        if chance.once_in(4) {
+            events.push(Event::Merge);
+        }
+    }
+    if chance.once_in(8) {
+        events.push(Event::Rebuild);
+    }
+    events.push(Event::Put(left));
+    if chance.once_in(4) {
+        events.push(Event::Delete(vec![chance.below(count as u64).to_string()]));
+    }
+    if chance.once_in(6) {
+        events.push(Event::Merge);
+    }
+    events
+}
+/// The records that are left of a history, by id.
+pub fn surviving(case: &Case) -> Vec<Value> {
+    let (mut by_id, mut rest) = (BTreeMap::new(), case.records.iter());
+    for event in &case.events {
+        match event {
+            Event::Put(size) => rest.by_ref().take(*size).for_each(|record| {
+                by_id.insert(record["objectID"].to_string(), record.clone());
+            }),
+            Event::Delete(ids) => ids.iter().for_each(|id| drop(by_id.remove(&json!(id).to_string()))),
+            Event::Merge | Event::Rebuild => {}
+        }
+    }
+    by_id.into_values().collect()
 }
 fn spoken(chance: &mut Chance, words: &[String]) -> Spoken {
     let mut spoken = Spoken::default();
@@ -187,8 +227,14 @@ fn record(chance: &mut Chance, words: &[String], number: usize, count: usize) ->
         members.insert("_tags".into(), tags.into());
     }
     if !chance.once_in(4) {
-        let point = json!({"lat": chance.below(40) as f64 / 4.0, "lng": chance.below(40) as f64 / 4.0});
-        members.insert("_geoloc".into(), point);
+        members.insert("_geoloc".into(), places::random_place(chance));
+    }
+    if chance.once_in(5) {
+        let values = [json!(1), json!(2.5), json!(-3), json!("x"), json!([4]), json!(true), json!(null)];
+        members.insert("rare".into(), chance.pick(&values).clone());
+    }
+    if chance.once_in(2) {
+        members.insert("flag".into(), chance.once_in(2).into());
     }
     record
 }
@@ -240,9 +286,13 @@ fn settings(chance: &mut Chance) -> Map<String, Value> {
         &[],
     ];
     set("searchableAttributes", json!(chance.pick(&searchable)));
-    set("attributesForFaceting", json!(["searchable(brand)", "price", "filterOnly(list)"]));
+    let price = if chance.once_in(4) { "afterDistinct(price)" } else { "price" };
+    set("attributesForFaceting", json!(["searchable(brand)", price, "filterOnly(list)"]));
+    if chance.once_in(6) {
+        set("paginationLimitedTo", json!(1 + chance.below(8)));
+    }
     set("attributeForDistinct", json!("brand"));
-    let rankings: [&[&str]; 7] = [
+    let rankings: [&[&str]; 11] = [
         &["typo", "geo", "words", "filters", "proximity", "attribute", "exact", "custom"],
         &["typo", "geo", "words", "proximity", "attribute", "exact", "custom"],
         &["attribute", "typo", "proximity", "exact", "custom"],
@@ -250,12 +300,22 @@ fn settings(chance: &mut Chance) -> Map<String, Value> {
         &["exact", "proximity", "custom"],
         &["asc(price)", "typo", "words", "proximity", "attribute", "exact", "custom"],
         &["desc(brand)", "asc(price)", "typo", "geo", "words", "proximity", "attribute", "exact", "custom"],
+        &["typo", "asc(rare)", "words", "desc(price)", "proximity", "attribute", "exact", "custom"],
+        &["words", "attribute", "desc(flag)", "exact", "asc(name.age)"],
+        &["custom", "typo", "proximity"],
+        &["geo", "asc(rare)", "attribute", "proximity", "typo", "custom"],
     ];
     if !chance.once_in(3) {
         set("ranking", json!(chance.pick(&rankings)));
     }
     if chance.once_in(2) {
-        let custom: [&[&str]; 3] = [&["desc(price)"], &["asc(brand)", "desc(price)"], &["asc(price)"]];
+        let custom: [&[&str]; 5] = [
+            &["desc(price)"],
+            &["asc(brand)", "desc(price)"],
+            &["asc(price)"],
+            &["desc(rare)", "asc(flag)"],
+            &["desc(flag)", "asc(name.age)", "desc(price)"],
+        ];
         set("customRanking", json!(chance.pick(&custom)));
     }
     if chance.once_in(5) {
@@ -295,6 +355,12 @@ fn query(chance: &mut Chance, words: &[String], spoken: &Spoken, settings: &Map<
         set("hitsPerPage", json!(1 + chance.below(6)));
         set("page", json!(chance.below(3)));
     }
+    if chance.once_in(6) {
+        set("offset", json!(chance.below(8)));
+    }
+    if chance.once_in(6) {
+        set("length", json!(chance.below(6)));
+    }
     if chance.once_in(2) {
         set("facets", json!(["*"]));
     }
@@ -302,6 +368,13 @@ fn query(chance: &mut Chance, words: &[String], spoken: &Spoken, settings: &Map<
         ("typoTolerance", 2, vec![json!(true), json!(false), json!("min"), json!("strict")]),
         ("queryType", 3, vec![json!("prefixAll"), json!("prefixNone")]),
         ("exactOnSingleWordQuery", 3, vec![json!("word"), json!("none")]),
+        ("facetingAfterDistinct", 4, vec![json!(true)]),
+        ("relevancyStrictness", 2, vec![json!(0), json!(50), json!(80), json!(90), json!(95)]),
+        ("sortFacetValuesBy", 4, vec![json!("alpha")]),
+        ("maxValuesPerFacet", 4, vec![json!(1), json!(3)]),
+        ("minWordSizefor1Typo", 8, vec![json!(3), json!(6)]),
+        ("disableExactOnAttributes", 8, vec![json!(["list"]), json!(["name"])]),
+        ("disableTypoToleranceOnAttributes", 8, vec![json!(["list", "title"])]),
         ("minProximity", 4, vec![json!(2), json!(7)]),
         ("attributeCriteriaComputedByMinProximity", 4, vec![json!(true)]),
         ("distinct", 4, vec![json!(1), json!(2)]),
@@ -330,7 +403,8 @@ fn query(chance: &mut Chance, words: &[String], spoken: &Spoken, settings: &Map<
             chance.pick(&[json!(["body"]), json!(["title", "name"])]).clone(),
         );
     }
-    geo(chance, &mut set);
+    places::random_parameters(chance, &mut params);
+    let mut set = |name: &str, value: Value| params.insert(name.to_string(), value);
     let filter = if chance.once_in(2) { groups(chance, Purpose::Filter) } else { vec![] };
     let optional = if chance.once_in(4) { groups(chance, Purpose::Optional) } else { vec![] };
     if !filter.is_empty() {
@@ -345,19 +419,6 @@ fn query(chance: &mut Chance, words: &[String], spoken: &Spoken, settings: &Map<
         set("optionalFilters", json!(lists));
     }
     Query { parts, filter, optional, params }
-}
-fn geo(chance: &mut Chance, set: &mut impl FnMut(&str, Value) -> Option<Value>) {
-    match chance.below(8) {
-        0 => {
-            set("aroundLatLng", "5.1,4.9".into());
-            set("aroundRadius", chance.pick(&[json!("all"), json!(200_000), json!(500_000)]).clone());
-            set("aroundPrecision", chance.pick(&[json!(10), json!(100_000)]).clone());
-        }
-        1 => drop(set("aroundLatLng", "5.1,4.9".into())),
-        2 => drop(set("insideBoundingBox", json!([[2.1, 2.1, 8.1, 7.1]]))),
-        3 => drop(set("insidePolygon", json!([[0.1, 0.1, 0.1, 9.2, 9.3, 0.1]]))),
-        _ => {}
-    }
 }
 /// A word or phrase that stands for another one, now and then only its beginning.
 fn spoken_word(chance: &mut Chance, spoken: &Spoken) -> String {

@@ -1,33 +1,47 @@
 //! Does the engine answer what the reference answers? One seed at a time.
 
-use super::case::{Case, Chance, Query, random_case};
+use super::case::{Case, Chance, Query, random_case, surviving};
+use super::places::Around;
 use super::ranker::{Answer, Ranked, Ranker};
 use super::shard::Shard;
 use quorate_engine::matching::scratch::Thresholds;
-use quorate_engine::{Scratch, SearchLimits, search};
+use quorate_engine::ranking::relevant::RelevantSort;
+use quorate_engine::{Scratch, SearchLimits, browse, search};
 use quorate_model::{SearchParams, SearchResults, Settings};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How many comparisons were made.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
-    /// (settings and records, query, way of evaluating) triples.
+    /// (settings, records, query) triples.
+    pub triples: u64,
+    /// Triples times ways of evaluating them.
     pub compared: u64,
     /// Of them, those that found something.
     pub with_hits: u64,
 }
 /// Compares the engine with the reference on the case of one seed. Panics with everything needed to repeat it.
 pub fn compare_seed(seed: u64, tally: &mut Tally) {
-    let case = random_case(&mut Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1));
+    let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let case = random_case(&mut chance);
     let settings = Settings::from_document(&case.settings).expect("the settings are valid");
-    let shard = Shard::with_words(settings, &case.records, &case.batches, &case.spoken);
+    let mut shard = Shard::after(settings, &case.records, &case.events, &case.spoken);
+    let keys = case.second_order.as_ref().map(|keys| {
+        let document = json!({"customRanking": keys});
+        let settings = Settings::from_document(document.as_object().unwrap()).expect("the keys are valid");
+        settings.index.custom_ranking
+    });
+    shard.configuration.relevant_sort =
+        keys.as_ref().map(|keys| Arc::new(RelevantSort::new(&shard.configuration.settings, keys)));
     let records = surviving(&case);
     for (number, query) in case.queries.iter().enumerate() {
-        let page_length = query.params.get("hitsPerPage").and_then(Value::as_u64).unwrap_or(20);
-        let ranker = Ranker::new(&shard.configuration.settings, query, &case.spoken);
-        let Some(expected) = ranker.answer(&records, page_length) else { continue };
+        let settings = shard.configuration.settings.clone();
+        let ranker = Ranker::new(&settings, query, &case.spoken).with_second_order(keys.as_deref());
+        let Some(expected) = ranker.answer(&records, page_of(query).1) else { continue };
+        let radius = ranker.automatic_radius(&records);
         for thresholds in [
             Thresholds::default(),
             Thresholds { list: 0, single: 0, tiers: 0 },
@@ -36,48 +50,100 @@ pub fn compare_seed(seed: u64, tally: &mut Tally) {
         ] {
             let results = engine_answer(&shard, query, thresholds);
             let found = describe(&results);
-            let wanted = describe_expected(query, &expected, &records);
-            assert!(
-                found == wanted,
-                "seed {seed}, query {number}, {thresholds:?}\nsettings {}\nparams {}\nrecords {}\nbatches {:?}\n{:?}\n\
-                 engine\n{}\nexpected\n{}",
-                json!(case.settings),
-                json!(query.params),
-                json!(records),
-                case.batches,
-                case.spoken,
-                lines(&found),
-                lines(&wanted),
-            );
+            let wanted = describe_expected(query, &case, &expected, radius, &records);
+            if found != wanted {
+                disagree(seed, number, &format!("{thresholds:?}"), &case, query, &found, &wanted);
+            }
             tally.compared += 1;
             tally.with_hits += u64::from(results.nb_hits > 0);
         }
+        tally.triples += 1;
+        if number == 0 && !query.params["advancedSyntax"].as_bool().unwrap_or_default() {
+            let (found, wanted) = browsed(&shard, &case, query, &records, 1 + chance.below(7));
+            if Some(&found) != wanted.as_ref().or(Some(&found)) {
+                let (found, wanted) = (json!(found), json!(wanted));
+                disagree(seed, number, "browse", &case, query, &found, &wanted);
+            }
+        }
     }
+}
+fn disagree(seed: u64, number: usize, way: &str, case: &Case, query: &Query, found: &Value, wanted: &Value) {
+    panic!(
+        "seed {seed}, query {number}, {way}\nsettings {}\nparams {}\nrecords {}\nevents {:?}\nsecond order {:?}\n{:?}\n\
+         engine\n{}\nexpected\n{}",
+        json!(case.settings),
+        json!(query.params),
+        json!(surviving(case)),
+        case.events,
+        case.second_order,
+        case.spoken,
+        lines(found),
+        lines(wanted),
+    );
+}
+/// All ids that a browse shows page by page, and those that it should.
+fn browsed(
+    shard: &Shard,
+    case: &Case,
+    query: &Query,
+    records: &[Value],
+    length: u64,
+) -> (Vec<String>, Option<Vec<String>>) {
+    let mut query = query.clone();
+    for ignored in ["page", "offset", "length", "ignorePlurals", "optionalFilters", "distinct"] {
+        query.params.remove(ignored);
+    }
+    query.optional.clear();
+    query.params.insert("hitsPerPage".into(), length.into());
+    let params = SearchParams::from_json(&query.params).expect("the parameters are valid");
+    let (mut ids, mut cursor) = (vec![], None::<Vec<u8>>);
+    loop {
+        let (view, configuration) = (&shard.view, &shard.configuration);
+        let mut scratch = Scratch::new();
+        let page = browse(view, configuration, &params, cursor.as_deref(), &limits(), &mut scratch)
+            .expect("the query is valid");
+        assert!(page.hits.len() as u64 <= length && ids.len() <= records.len(), "a browse that does not end");
+        let hits = page.hits.iter().map(|raw| serde_json::from_slice::<Value>(raw).expect("a hit is JSON"));
+        ids.extend(hits.map(|hit| hit["objectID"].as_str().unwrap().to_string()));
+        cursor = page.cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    if query.params.get("typoTolerance").is_some_and(Value::is_string) {
+        query.params.insert("typoTolerance".into(), true.into());
+    }
+    (ids, Ranker::new(&shard.configuration.settings, &query, &case.spoken).browse(records))
+}
+/// The first hit of the page and its length.
+fn page_of(query: &Query) -> (u64, u64) {
+    let number = |name: &str| query.params.get(name).and_then(Value::as_u64);
+    let per_page = number("hitsPerPage").unwrap_or(20);
+    if number("offset").or(number("length")).is_some() {
+        return (number("offset").unwrap_or(0), number("length").unwrap_or(per_page));
+    }
+    (number("page").unwrap_or(0) * per_page, per_page)
 }
 /// A described answer, a line for each hit.
 fn lines(described: &Value) -> String {
     let hits = described["hits"].as_array().into_iter().flatten().map(|hit| format!("  {hit}\n"));
-    format!("{} hits {}\n{}", described["nbHits"], described["facets"], hits.collect::<String>())
-}
-/// The records that are left when later ones replace earlier ones.
-fn surviving(case: &Case) -> Vec<Value> {
-    let mut by_id = BTreeMap::new();
-    for record in &case.records {
-        by_id.insert(record["objectID"].to_string(), record.clone());
-    }
-    by_id.into_values().collect()
+    let mut rest = described.clone();
+    rest.as_object_mut().and_then(|members| members.remove("hits"));
+    format!("{rest}\n{}", hits.collect::<String>())
 }
 fn engine_answer(shard: &Shard, query: &Query, thresholds: Thresholds) -> SearchResults {
     let params = SearchParams::from_json(&query.params).expect("the parameters are valid");
-    let limits = SearchLimits {
+    let mut scratch = Scratch::new();
+    scratch.thresholds = thresholds;
+    search(&shard.view, &shard.configuration, &params, &limits(), &mut scratch).expect("the query is valid")
+}
+fn limits() -> SearchLimits {
+    SearchLimits {
         deadline: Instant::now() + Duration::from_secs(60),
         now_s: 0,
         sees_unretrievable: false,
         max_hits_per_query: 0,
-    };
-    let mut scratch = Scratch::new();
-    scratch.thresholds = thresholds;
-    search(&shard.view, &shard.configuration, &params, &limits, &mut scratch).expect("the query is valid")
+    }
 }
 /// The parts of an answer that both sides know, as one value.
 fn describe(results: &SearchResults) -> Value {
@@ -96,6 +162,7 @@ fn describe(results: &SearchResults) -> Value {
                 "words": info["words"],
                 "filters": info["filters"],
                 "geo": info["geoDistance"],
+                "precision": info["geoPrecision"],
                 "sequence": hit["_distinctSeqID"],
             })
         })
@@ -103,21 +170,40 @@ fn describe(results: &SearchResults) -> Value {
     let facets = results.facets.as_ref().map(|facets| {
         let one = |facet: &quorate_model::results::FacetCounts| {
             let stats = facet.stats.map(|s| json!([s.min, s.max, s.avg, s.sum]));
-            (facet.attribute.clone(), json!({"values": facet.values, "stats": stats}))
+            let described = json!({"values": facet.values, "stats": stats, "complete": facet.complete});
+            (facet.attribute.clone(), described)
         };
         facets.iter().map(one).collect::<Map<String, Value>>()
     });
-    json!({"nbHits": results.nb_hits, "nbPages": results.nb_pages, "hits": hits, "facets": facets})
+    json!({
+        "nbHits": results.nb_hits,
+        "nbPages": results.nb_pages,
+        "sorted": results.relevant_sort.map(|(kept, _)| kept),
+        "radius": results.automatic_radius,
+        "hits": hits,
+        "facets": facets,
+    })
 }
-fn describe_expected(query: &Query, answer: &Answer, records: &[Value]) -> Value {
-    let length = query.params.get("hitsPerPage").and_then(Value::as_u64).unwrap_or(20);
-    let page = query.params.get("page").and_then(Value::as_u64).unwrap_or(0);
-    let precision = query.params.get("aroundPrecision").and_then(Value::as_u64).unwrap_or(10) as u32;
+fn describe_expected(
+    query: &Query,
+    case: &Case,
+    answer: &Answer,
+    radius: Option<u32>,
+    records: &[Value],
+) -> Value {
+    let (first, length) = page_of(query);
+    let limit = case.settings.get("paginationLimitedTo").and_then(Value::as_u64).unwrap_or(1_000);
+    if first > 0 && first >= limit {
+        return json!({
+            "nbHits": 0, "nbPages": 0, "sorted": null, "radius": null, "hits": [], "facets": null,
+        });
+    }
+    let around = Around::new(&query.params);
     let mut number = 0;
     let on_page = answer.ranked.iter().filter(|one| {
         // a page counts groups: their first members
         number += u64::from(one.sequence.unwrap_or(0) == 0);
-        number > page * length && number <= (page + 1) * length
+        number > first && number <= (first + length).min(limit)
     });
     let hit = |one: &Ranked| {
         json!({
@@ -128,29 +214,43 @@ fn describe_expected(query: &Query, answer: &Answer, records: &[Value]) -> Value
             "exact": one.exact,
             "words": one.words - one.missing,
             "filters": one.filters,
-            "geo": one.metres.map_or(0, |metres| metres / precision),
+            "geo": around.bucket(one.metres),
+            "precision": one.metres.map_or(1, |metres| around.precision_at(metres)),
             "sequence": one.sequence,
         })
     };
     let hits: Vec<Value> = on_page.map(hit).collect();
-    let facets = query.params.get("facets").map(|_| {
-        let matched: Vec<&Value> = records
-            .iter()
-            .filter(|record| answer.matched.iter().any(|id| record["objectID"] == json!(id)))
-            .collect();
-        let counted = ["brand", "price"].map(|name| (name.to_string(), count(&matched, name)));
-        let shown = counted.into_iter().filter(|(_, facet)| facet["values"] != json!([]));
-        shown.collect::<Map<String, Value>>()
-    });
     json!({
-        "nbHits": answer.count,
-        "nbPages": answer.count.min(1_000).div_ceil(length),
+        "nbHits": answer.uncut,
+        "nbPages": if length == 0 { 0 } else { answer.count.min(limit).div_ceil(length) },
+        "sorted": case.second_order.as_ref().map(|_| answer.count),
+        "radius": radius,
         "hits": hits,
-        "facets": facets,
+        "facets": query.params.get("facets").map(|_| facets(query, case, answer, records)),
     })
 }
+/// Both facets, counted before or after distinct.
+fn facets(query: &Query, case: &Case, answer: &Answer, records: &[Value]) -> Map<String, Value> {
+    let grouped = query.params.get("distinct").and_then(Value::as_u64).unwrap_or(0) > 0;
+    let cut_by_typos = query.params.get("typoTolerance").is_some_and(Value::is_string);
+    let all_late = query.params.contains_key("facetingAfterDistinct") && !cut_by_typos;
+    let declared = case.settings["attributesForFaceting"].as_array().unwrap();
+    let counted = ["brand", "price"].map(|name| {
+        let late = grouped && (all_late || declared.contains(&json!(format!("afterDistinct({name})"))));
+        let is_counted = |record: &&Value| {
+            let id = record["objectID"].as_str().unwrap();
+            match late {
+                true => answer.ranked.iter().any(|one| one.id == id),
+                false => answer.matched.iter().any(|matched| matched == id),
+            }
+        };
+        let counted: Vec<&Value> = records.iter().filter(is_counted).collect();
+        (name.to_string(), count(&counted, name, &query.params))
+    });
+    counted.into_iter().filter(|(_, facet)| facet["values"] != json!([])).collect()
+}
 /// Values with their counts, most frequent first, and statistics over all numbers.
-fn count(records: &[&Value], name: &str) -> Value {
+fn count(records: &[&Value], name: &str, params: &Map<String, Value>) -> Value {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     let mut numbers = vec![];
     for record in records {
@@ -173,12 +273,17 @@ fn count(records: &[&Value], name: &str) -> Value {
         values.into_iter().for_each(|value| *counts.entry(value).or_default() += 1);
     }
     let mut sorted: Vec<(String, u64)> = counts.into_iter().collect();
-    sorted.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    if !params.contains_key("sortFacetValuesBy") {
+        sorted.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    }
+    let most = params.get("maxValuesPerFacet").and_then(Value::as_u64).unwrap_or(100) as usize;
+    let complete = sorted.len() <= most;
+    sorted.truncate(most);
     let stats = (!numbers.is_empty()).then(|| {
         let (min, max) =
             numbers.iter().fold((f64::MAX, f64::MIN), |(low, high), &x| (low.min(x), high.max(x)));
         let sum: f64 = numbers.iter().sum();
         json!([min, max, sum / numbers.len() as f64, sum])
     });
-    json!({"values": sorted, "stats": stats})
+    json!({"values": sorted, "stats": stats, "complete": complete})
 }

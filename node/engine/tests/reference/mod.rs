@@ -7,5 +7,7 @@
 
 pub mod case;
 pub mod compare;
+pub mod places;
 pub mod ranker;
+pub mod relevant;
 pub mod shard;

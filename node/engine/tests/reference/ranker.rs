@@ -1,6 +1,8 @@
 //! The ranking of C§7, done by looking at everything.
 
 use super::case::{Atom, Part, Query, Test};
+use super::places::Around;
+use super::relevant;
 use super::shard::Spoken;
 use quorate_model::Settings;
 use quorate_model::settings::{Criterion, IndexSettings, SortKey};
@@ -30,6 +32,8 @@ pub struct Answer {
     pub ranked: Vec<Ranked>,
     /// Ids before distinct.
     pub matched: Vec<String>,
+    /// Hits, or groups of them, before a second order has cut some off.
+    pub uncut: u64,
 }
 /// A word of the query.
 #[derive(Clone, Debug)]
@@ -101,10 +105,16 @@ pub struct Ranker<'a> {
     /// What synonyms put in the place of words.
     synonyms: Vec<Step>,
     excluded: Vec<Vec<Vec<char>>>,
+    /// The keys of a virtual replica.
+    second_order: Option<&'a [SortKey]>,
 }
 
 fn flag(params: &Map<String, Value>, name: &str) -> bool {
     params.get(name).is_some_and(|value| value == &json!(true))
+}
+/// Characters from which a word may have a typo.
+fn one_typo_size(params: &Map<String, Value>) -> usize {
+    params.get("minWordSizefor1Typo").and_then(Value::as_u64).unwrap_or(4) as usize
 }
 fn chars(text: &str) -> Vec<char> {
     text.chars().collect()
@@ -146,6 +156,7 @@ impl<'a> Ranker<'a> {
     pub fn new(settings: &'a Settings, query: &'a Query, spoken: &Spoken) -> Ranker<'a> {
         let tolerant = query.params.get("typoTolerance") != Some(&json!(false));
         let numeric = query.params.get("allowTyposOnNumericTokens") != Some(&json!(false));
+        let one_typo = one_typo_size(&query.params);
         let (mut words, mut excluded, mut open) = (vec![], vec![], false);
         for part in &query.parts {
             match part {
@@ -153,8 +164,8 @@ impl<'a> Ranker<'a> {
                     let text = chars(word);
                     let edits = match text.len() {
                         _ if !tolerant || (!numeric && text.iter().all(char::is_ascii_digit)) => 0,
-                        0..=3 => 0,
-                        4..=7 => 1,
+                        n if n < one_typo => 0,
+                        0..=7 => 1,
                         _ => 2,
                     };
                     words.push(Wanted { prefix: true, edits, loose: tolerant, ..fixed(text) });
@@ -190,7 +201,40 @@ impl<'a> Ranker<'a> {
             }
         }
         let synonyms = speak(&mut words, spoken, &query.params);
-        Ranker { settings, query, words, synonyms, excluded }
+        Ranker { settings, query, words, synonyms, excluded, second_order: None }
+    }
+    /// The same for a virtual replica that sorts by these keys.
+    pub fn with_second_order(self, keys: Option<&'a [SortKey]>) -> Ranker<'a> {
+        Ranker { second_order: keys, ..self }
+    }
+    /// What a browse returns: everything that matches, in the order of sort criteria and custom ranking.
+    pub fn browse(&self, records: &[Value]) -> Option<Vec<String>> {
+        if self.readings(&self.words, records).len() > READINGS_MAX {
+            return None;
+        }
+        let mut found = self.matching(&self.words, records, true);
+        let sorts = self.settings.index.ranking.iter().filter_map(|criterion| match criterion {
+            Criterion::Sort(key) => Some(key),
+            _ => None,
+        });
+        let keys: Vec<&SortKey> = sorts.chain(&self.settings.index.custom_ranking).collect();
+        found.sort_by(|a, b| {
+            let by = keys.iter().map(|key| by_key(key, a.1, b.1)).find(|order| order.is_ne());
+            by.unwrap_or_else(|| b.0.id.cmp(&a.0.id))
+        });
+        Some(found.into_iter().map(|(one, _)| one.id).collect())
+    }
+    /// The radius that acts where none is asked for.
+    pub fn automatic_radius(&self, records: &[Value]) -> Option<u32> {
+        let excluded = |record: &Value| {
+            let tokens = self.tokens(record);
+            self.excluded.iter().any(|phrase| occurs(phrase, &tokens))
+        };
+        let shown = records.iter().filter(|record| self.is_filtered_in(record) && !excluded(record));
+        self.around().automatic_radius(shown)
+    }
+    fn around(&self) -> Around<'a> {
+        Around::new(&self.query.params)
     }
     /// Ranks all records; gives words up as removeWordsIfNoResults says.
     ///
@@ -224,18 +268,18 @@ impl<'a> Ranker<'a> {
     /// A short page is worth the wider search for typos.
     fn attempt(&self, words: &[Wanted], records: &[Value], page_length: u64) -> Answer {
         let answer = self.rank_all(words, records, false);
-        let wider =
-            words.iter().any(|word| word.edits == 2) && self.count_before_distinct(&answer) < page_length;
+        let wider = words.iter().any(|word| word.edits == 2)
+            && self.count_before_distinct(&answer) < page_length.max(1);
         if wider { self.rank_all(words, records, true) } else { answer }
     }
     fn count_before_distinct(&self, answer: &Answer) -> u64 {
         answer.matched.len() as u64
     }
-    fn rank_all(&self, words: &[Wanted], records: &[Value], deep: bool) -> Answer {
-        let radius = self.radius(records);
+    /// Every record that matches, ranked, in no order.
+    fn matching<'r>(&self, words: &[Wanted], records: &'r [Value], deep: bool) -> Vec<(Ranked, &'r Value)> {
         let readings = self.readings(words, records);
         let mut ranked: Vec<(Ranked, &Value)> = vec![];
-        for record in records.iter().filter(|record| self.passes(record, radius)) {
+        for record in records.iter().filter(|record| self.passes(record)) {
             let ways = readings.iter().filter_map(|reading| self.rank(reading, words.len(), record, deep));
             // of equal ways the first
             let best = ways
@@ -243,6 +287,10 @@ impl<'a> Ranker<'a> {
                 .reduce(|best, other| if self.compare_tuples(&other, &best).is_lt() { other } else { best });
             ranked.extend(best);
         }
+        ranked
+    }
+    fn rank_all(&self, words: &[Wanted], records: &[Value], deep: bool) -> Answer {
+        let mut ranked = self.matching(words, records, deep);
         ranked.sort_by(|a, b| self.compare(a, b));
         let tolerance = self.query.params.get("typoTolerance").and_then(Value::as_str);
         if let Some(kept) = tolerance.map(|name| if name == "min" { 1 } else { 2 }) {
@@ -253,10 +301,27 @@ impl<'a> Ranker<'a> {
             ranked.retain(|(one, _)| counts.contains(&one.typos));
         }
         let matched: Vec<String> = ranked.iter().map(|(one, _)| one.id.clone()).collect();
+        let uncut = self.grouped(ranked.clone(), vec![]).count;
+        if let Some(keys) = self.second_order {
+            let strictness =
+                self.query.params.get("relevancyStrictness").and_then(Value::as_u64).unwrap_or(100);
+            let is_placeholder = self.query.parts.is_empty();
+            relevant::cut_and_sort(
+                &mut ranked,
+                &self.settings.index.ranking,
+                keys,
+                strictness,
+                is_placeholder,
+            );
+        }
+        Answer { uncut, ..self.grouped(ranked, matched) }
+    }
+    fn grouped(&self, ranked: Vec<(Ranked, &Value)>, matched: Vec<String>) -> Answer {
         let most = self.query.params.get("distinct").and_then(Value::as_u64).unwrap_or(0);
         if most == 0 {
             let count = ranked.len() as u64;
-            return Answer { count, ranked: ranked.into_iter().map(|(one, _)| one).collect(), matched };
+            let ranked = ranked.into_iter().map(|(one, _)| one).collect();
+            return Answer { count, ranked, matched, uncut: count };
         }
         let mut groups: Vec<(Option<String>, Vec<Ranked>)> = vec![];
         for (mut one, record) in ranked {
@@ -276,7 +341,8 @@ impl<'a> Ranker<'a> {
         }
         let count = groups.len() as u64;
         // groups stay together: the caller cuts pages by members with sequence 0
-        Answer { count, ranked: groups.into_iter().flat_map(|(_, members)| members).collect(), matched }
+        let ranked = groups.into_iter().flat_map(|(_, members)| members).collect();
+        Answer { count, ranked, matched, uncut: count }
     }
     fn compare(&self, a: &(Ranked, &Value), b: &(Ranked, &Value)) -> Ordering {
         self.compare_tuples(a, b).then_with(|| b.0.id.cmp(&a.0.id))
@@ -295,7 +361,8 @@ impl<'a> Ranker<'a> {
             order.retain(|criterion| *criterion != Criterion::Typo);
             order.insert(0, Criterion::Typo);
         }
-        let bucket = |metres: Option<u32>| metres.map_or(0, |metres| metres / self.precision());
+        let around = self.around();
+        let bucket = |metres: Option<u32>| around.bucket(metres);
         for criterion in &order {
             let by = match criterion {
                 Criterion::Typo => a.0.typos.cmp(&b.0.typos),
@@ -367,7 +434,7 @@ impl<'a> Ranker<'a> {
         }
         for (i, word) in words.iter().enumerate() {
             if word.loose
-                && word.text.len() >= 4
+                && word.text.len() >= one_typo_size(&self.query.params)
                 && let Some(words) = split(word, texts)
             {
                 steps.push(Step {
@@ -386,9 +453,6 @@ impl<'a> Ranker<'a> {
         });
         steps
     }
-    fn precision(&self) -> u32 {
-        self.query.params.get("aroundPrecision").and_then(Value::as_u64).unwrap_or(10) as u32
-    }
     fn rank(&self, reading: &[Step], words: usize, record: &Value, deep: bool) -> Option<Ranked> {
         let tokens = self.tokens(record);
         for phrase in &self.excluded {
@@ -399,7 +463,7 @@ impl<'a> Ranker<'a> {
         let mut one = Ranked {
             id: record["objectID"].as_str()?.to_string(),
             typos: 0,
-            metres: self.metres(record),
+            metres: self.around().metres(record),
             missing: 0,
             filters: self.score(record),
             proximity: 0,
@@ -611,34 +675,10 @@ impl<'a> Ranker<'a> {
         }
         tokens
     }
-    fn metres(&self, record: &Value) -> Option<u32> {
-        self.query.params.get("aroundLatLng")?;
-        let point = (record["_geoloc"]["lat"].as_f64()?, record["_geoloc"]["lng"].as_f64()?);
-        Some(haversine((5.1, 4.9), point) as u32)
+    fn passes(&self, record: &Value) -> bool {
+        self.around().holds(record) && self.is_filtered_in(record)
     }
-    /// The radius that acts; automatic ones hold all of these few records.
-    fn radius(&self, _records: &[Value]) -> u32 {
-        self.query.params.get("aroundRadius").and_then(Value::as_u64).map_or(u32::MAX, |radius| radius as u32)
-    }
-    fn passes(&self, record: &Value, radius: u32) -> bool {
-        let params = &self.query.params;
-        let point = record["_geoloc"]["lat"].as_f64().zip(record["_geoloc"]["lng"].as_f64());
-        if params.contains_key("aroundLatLng") && self.metres(record).is_none_or(|metres| metres > radius) {
-            return false;
-        }
-        if params.contains_key("insideBoundingBox")
-            && !point.is_some_and(|(lat, lng)| (2.1..=8.1).contains(&lat) && (2.1..=7.1).contains(&lng))
-        {
-            return false;
-        }
-        // a triangle with two sides along the axes
-        if params.contains_key("insidePolygon")
-            && !point.is_some_and(|(lat, lng)| {
-                lat > 0.1 && lng > 0.1 && (lat - 0.1) / 9.2 + (lng - 0.1) / 9.1 < 1.0
-            })
-        {
-            return false;
-        }
+    fn is_filtered_in(&self, record: &Value) -> bool {
         self.query.filter.iter().all(|group| group.iter().any(|atom| holds(atom, record)))
     }
     fn score(&self, record: &Value) -> u32 {
@@ -843,12 +883,6 @@ fn collect<'v>(value: &'v Value, out: &mut Vec<&'v Value>) {
         leaf => out.push(leaf),
     }
 }
-fn haversine(a: (f64, f64), b: (f64, f64)) -> f64 {
-    let (lat_a, lat_b) = (a.0.to_radians(), b.0.to_radians());
-    let (d_lat, d_lng) = (lat_b - lat_a, (b.1 - a.1).to_radians());
-    let h = (d_lat / 2.0).sin().powi(2) + lat_a.cos() * lat_b.cos() * (d_lng / 2.0).sin().powi(2);
-    2.0 * 6_371_008.8 * h.sqrt().min(1.0).asin()
-}
 /// Whether a filter test holds for a record, its sign included.
 pub fn holds(atom: &Atom, record: &Value) -> bool {
     let prices: Vec<f64> = match &record["price"] {
@@ -870,12 +904,19 @@ pub fn holds(atom: &Atom, record: &Value) -> bool {
     };
     found != atom.negated
 }
-/// Missing, array and object values come last in both directions.
-fn by_key(key: &SortKey, a: &Value, b: &Value) -> Ordering {
-    let value = |record: &Value| match &record[&key.path] {
-        Value::Number(number) => Some((0, number.as_f64().unwrap(), String::new())),
-        Value::String(text) => Some((1, 0.0, text.to_lowercase())),
-        _ => None,
+/// Missing, array and object values come last in both directions. Kinds of values follow each other.
+pub fn by_key(key: &SortKey, a: &Value, b: &Value) -> Ordering {
+    let value = |record: &Value| {
+        let mut value = record;
+        for member in key.path.split('.') {
+            value = value.get(member)?;
+        }
+        match value {
+            Value::Bool(flag) => Some((0, f64::from(u8::from(*flag)), String::new())),
+            Value::Number(number) => Some((1, number.as_f64().unwrap(), String::new())),
+            Value::String(text) => Some((2, 0.0, text.to_lowercase())),
+            Value::Null | Value::Array(_) | Value::Object(_) => None,
+        }
     };
     match (value(a), value(b)) {
         (Some(a), Some(b)) => {

@@ -1,7 +1,7 @@
 //! A shard in a temporary folder, filled with records.
 
 use quorate_engine::Configuration;
-use quorate_engine::index::{ShardView, ShardWriter, WriterOptions};
+use quorate_engine::index::{MergeGoal, MergeState, ShardView, ShardWriter, WriterOptions};
 use quorate_engine::language::{Dictionaries, Language, Languages};
 use quorate_engine::query::synonyms::SynonymSet;
 use quorate_model::{Settings, Synonym};
@@ -40,6 +40,18 @@ impl Spoken {
         Configuration { settings, synonyms, dictionaries: Arc::new(dictionaries), ..Configuration::default() }
     }
 }
+/// What happens to a shard, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// The next so many records are put and published.
+    Put(usize),
+    /// Records are deleted; shown with the next publication.
+    Delete(Vec<String>),
+    /// Segments are merged.
+    Merge,
+    /// Everything is indexed again with the settings; before that there were none.
+    Rebuild,
+}
 /// A published shard; its folder lives as long as it does.
 pub struct Shard {
     pub view: Arc<ShardView>,
@@ -54,19 +66,40 @@ impl Shard {
     }
     /// The same with synonyms, plurals and stop words; there are no others.
     pub fn with_words(settings: Settings, records: &[Value], batches: &[usize], spoken: &Spoken) -> Shard {
+        let events: Vec<Event> = batches.iter().map(|size| Event::Put(*size)).collect();
+        Shard::after(settings, records, &events, spoken)
+    }
+    /// What is there after a history.
+    pub fn after(settings: Settings, records: &[Value], events: &[Event], spoken: &Spoken) -> Shard {
         let settings = Arc::new(settings);
         let folder = tempfile::tempdir().unwrap();
         let options = WriterOptions { memory_bytes: 16 << 20, threads: 1, ..WriterOptions::default() };
-        let mut writer = ShardWriter::open(folder.path(), &settings, Arc::new(RealFiles), options).unwrap();
+        let at_first = if events.contains(&Event::Rebuild) { Arc::default() } else { settings.clone() };
+        let mut writer = ShardWriter::open(folder.path(), &at_first, Arc::new(RealFiles), options).unwrap();
         let mut rest = records;
-        for &size in batches {
-            let (batch, later) = rest.split_at(size);
-            for record in batch {
-                let id = record["objectID"].as_str().unwrap();
-                writer.put(id, record.to_string().into_bytes().into()).unwrap();
+        for event in events {
+            match event {
+                Event::Put(size) => {
+                    let (batch, later) = rest.split_at(*size);
+                    for record in batch {
+                        let id = record["objectID"].as_str().unwrap();
+                        writer.put(id, record.to_string().into_bytes().into()).unwrap();
+                    }
+                    writer.publish().unwrap();
+                    rest = later;
+                }
+                Event::Delete(ids) => ids.iter().for_each(|id| writer.delete(id)),
+                Event::Merge => {
+                    writer.publish().unwrap();
+                    if writer.merge_step(MergeGoal::One).unwrap() == MergeState::Running {
+                        writer.wait_for_merge().unwrap();
+                    }
+                }
+                Event::Rebuild => {
+                    writer.publish().unwrap();
+                    writer.rebuild(&settings).unwrap();
+                }
             }
-            writer.publish().unwrap();
-            rest = later;
         }
         Shard {
             view: writer.publish().unwrap(),
