@@ -3,7 +3,6 @@
 //! Per key: 0 and the value, or 1 when it is missing; the value is a type byte and order-preserving bytes, all inverted
 //! when descending. Then the objectID, descending.
 
-use super::paths::value_at;
 use crate::analysis::fold_text;
 use quorate_model::Settings;
 use quorate_model::settings::{Criterion, SortKey};
@@ -12,10 +11,8 @@ use serde_json::{Map, Value};
 /// Bytes of a text value that take part in the order.
 const TEXT_BYTES_MAX: usize = 256;
 
-/// The keys that order documents: `asc`/`desc` criteria in the order of `ranking`, then customRanking.
-///
-/// customRanking takes part even when `ranking` leaves `custom` out, so that this depends on nothing but what the
-/// fingerprint of the settings covers.
+/// The keys that order documents: `asc`/`desc` criteria and, where `custom` stands, customRanking, in the order of
+/// `ranking`. The fingerprint of the settings covers all of it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RankKeys {
     keys: Vec<SortKey>,
@@ -28,22 +25,23 @@ impl RankKeys {
         for criterion in &settings.index.ranking {
             match criterion {
                 Criterion::Sort(key) => keys.push(key.clone()),
+                Criterion::Custom => keys.extend(settings.index.custom_ranking.iter().cloned()),
                 Criterion::Typo
                 | Criterion::Geo
                 | Criterion::Words
                 | Criterion::Filters
                 | Criterion::Proximity
                 | Criterion::Attribute
-                | Criterion::Exact
-                | Criterion::Custom => {}
+                | Criterion::Exact => {}
             }
         }
-        keys.extend(settings.index.custom_ranking.iter().cloned());
         RankKeys { keys }
     }
     /// Appends what a record has for one key.
     pub fn push(key: &SortKey, record: &Map<String, Value>, out: &mut Vec<u8>) {
-        push_present(key, out, |out| value_at(record, &key.path).is_some_and(|value| push_value(value, out)));
+        push_present(key, out, |out| {
+            only_value_at(record, &key.path).is_some_and(|value| push_value(value, out))
+        });
     }
     /// Appends a number for one key, as [`Self::push`] does for a record that has it.
     pub fn push_number(key: &SortKey, number: Option<f64>, out: &mut Vec<u8>) {
@@ -80,10 +78,30 @@ fn push_ordered(number: f64, out: &mut Vec<u8>) {
     out.extend(ordered.to_be_bytes());
 }
 
+/// The value at a dotted path; an array of one element stands for the element.
+fn only_value_at<'v>(record: &'v Map<String, Value>, path: &str) -> Option<&'v Value> {
+    if let Some(value) = record.get(path) {
+        return Some(only(value));
+    }
+    let (head, rest) = path.split_once('.')?;
+    only_value_at(only(record.get(head)?).as_object()?, rest)
+}
+fn only(value: &Value) -> &Value {
+    match value {
+        Value::Array(elements) if elements.len() == 1 => only(&elements[0]),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)
+        | Value::Object(_) => value,
+    }
+}
 /// Appends a value; `false` when its type has no order here.
 fn push_value(value: &Value, out: &mut Vec<u8>) -> bool {
     match value {
-        Value::Bool(b) => out.extend([1, u8::from(*b)]),
+        // as in columns of numbers
+        Value::Bool(flag) => push_ordered(f64::from(u8::from(*flag)), out),
         Value::Number(number) => {
             let Some(number) = number.as_f64() else { return false };
             push_ordered(number, out);
@@ -131,7 +149,7 @@ mod tests {
             [r("a", json!(-1.5)), r("b", json!(2)), r("c", json!(0)), r("d", json!(-30)), r("e", json!("x"))];
         assert_eq!(ranked(&[("v", false)], &numbers), ["d", "a", "c", "b", "e"]);
         assert_eq!(ranked(&[("v", true)], &numbers), ["e", "b", "c", "a", "d"]);
-        let gaps = [r("a", json!(null)), r("b", json!(1)), r("c", json!([5])), r("d", json!(2))];
+        let gaps = [r("a", json!(null)), r("b", json!(1)), r("c", json!([5, 6])), r("d", json!([2]))];
         assert_eq!(
             ranked(&[("v", false)], &gaps),
             ["b", "d", "c", "a"],

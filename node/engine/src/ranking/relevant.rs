@@ -71,6 +71,8 @@ impl RelevantSort {
             .iter()
             .map(|segment| self.keys.iter().map(|key| segment.numeric(&key.path)).collect())
             .collect();
+        let record_of = |entry: Entry| view.segments()[entry.segment].record(entry.doc);
+        let read = |entry| serde_json::from_slice(record_of(entry)).unwrap_or_default();
         let mut is_late = false;
         let mut keyed: Vec<(Vec<u8>, Entry)> = Vec::with_capacity(entries.len());
         for (number, &entry) in entries.iter().enumerate() {
@@ -81,16 +83,13 @@ impl RelevantSort {
                 match column {
                     Some(column) => match column.values_of(entry.doc) {
                         [number] => RankKeys::push_number(key, Some(*number), &mut out),
+                        [] if !is_late && names(record_of(entry), &key.path) => {
+                            RankKeys::push(key, record.get_or_insert_with(|| read(entry)), &mut out);
+                        }
                         _ => RankKeys::push_number(key, None, &mut out),
                     },
                     None if is_late => RankKeys::push_number(key, None, &mut out),
-                    None => {
-                        let read = || {
-                            let text = view.segments()[entry.segment].record(entry.doc);
-                            serde_json::from_slice(text).unwrap_or_default()
-                        };
-                        RankKeys::push(key, record.get_or_insert_with(read), &mut out);
-                    }
+                    None => RankKeys::push(key, record.get_or_insert_with(|| read(entry)), &mut out),
                 }
             }
             keyed.push((out, entry));
@@ -99,6 +98,12 @@ impl RelevantSort {
         entries.clear();
         entries.extend(keyed.into_iter().map(|(_, entry)| entry));
     }
+}
+
+/// Whether a record may have something at the path: its text holds the name of the last member.
+fn names(record: &[u8], path: &str) -> bool {
+    let name = path.rsplit('.').next().unwrap_or(path);
+    std::str::from_utf8(record).is_ok_and(|text| text.contains(name) || text.contains("\\u"))
 }
 
 /// The best that any hit shows where the best possible depends on the query.

@@ -300,9 +300,9 @@ fn settings(chance: &mut Chance) -> Map<String, Value> {
         &["exact", "proximity", "custom"],
         &["asc(price)", "typo", "words", "proximity", "attribute", "exact", "custom"],
         &["desc(brand)", "asc(price)", "typo", "geo", "words", "proximity", "attribute", "exact", "custom"],
-        &["typo", "asc(rare)", "words", "desc(price)", "proximity", "attribute", "exact", "custom"],
+        &["typo", "asc(rare)", "desc(price)", "words", "proximity", "attribute", "exact", "custom"],
         &["words", "attribute", "desc(flag)", "exact", "asc(name.age)"],
-        &["custom", "typo", "proximity"],
+        &["custom", "asc(rare)", "typo", "proximity"],
         &["geo", "asc(rare)", "attribute", "proximity", "typo", "custom"],
     ];
     if !chance.once_in(3) {

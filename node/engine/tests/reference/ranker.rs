@@ -213,11 +213,13 @@ impl<'a> Ranker<'a> {
             return None;
         }
         let mut found = self.matching(&self.words, records, true);
-        let sorts = self.settings.index.ranking.iter().filter_map(|criterion| match criterion {
-            Criterion::Sort(key) => Some(key),
-            _ => None,
-        });
-        let keys: Vec<&SortKey> = sorts.chain(&self.settings.index.custom_ranking).collect();
+        let index = &self.settings.index;
+        let keys_of = |criterion: &'a Criterion| match criterion {
+            Criterion::Sort(key) => std::slice::from_ref(key),
+            Criterion::Custom => index.custom_ranking.as_slice(),
+            _ => &[],
+        };
+        let keys: Vec<&SortKey> = index.ranking.iter().flat_map(keys_of).collect();
         found.sort_by(|a, b| {
             let by = keys.iter().map(|key| by_key(key, a.1, b.1)).find(|order| order.is_ne());
             by.unwrap_or_else(|| b.0.id.cmp(&a.0.id))
@@ -306,13 +308,12 @@ impl<'a> Ranker<'a> {
             let strictness =
                 self.query.params.get("relevancyStrictness").and_then(Value::as_u64).unwrap_or(100);
             let is_placeholder = self.query.parts.is_empty();
-            relevant::cut_and_sort(
-                &mut ranked,
-                &self.settings.index.ranking,
-                keys,
-                strictness,
-                is_placeholder,
-            );
+            let mut ranking = self.settings.index.ranking.clone();
+            if tolerance.is_some() {
+                // min and strict put typos first even where they did not rank
+                ranking.push(Criterion::Typo);
+            }
+            relevant::cut_and_sort(&mut ranked, &ranking, keys, strictness, is_placeholder);
         }
         Answer { uncut, ..self.grouped(ranked, matched) }
     }
@@ -904,15 +905,21 @@ pub fn holds(atom: &Atom, record: &Value) -> bool {
     };
     found != atom.negated
 }
-/// Missing, array and object values come last in both directions. Kinds of values follow each other.
+/// Missing, array and object values come last in both directions. An array of one value is that value; texts come
+/// after numbers.
 pub fn by_key(key: &SortKey, a: &Value, b: &Value) -> Ordering {
     let value = |record: &Value| {
         let mut value = record;
         for member in key.path.split('.') {
             value = value.get(member)?;
+            while let Value::Array(list) = value
+                && let [one] = list.as_slice()
+            {
+                value = one;
+            }
         }
         match value {
-            Value::Bool(flag) => Some((0, f64::from(u8::from(*flag)), String::new())),
+            Value::Bool(flag) => Some((1, f64::from(u8::from(*flag)), String::new())),
             Value::Number(number) => Some((1, number.as_f64().unwrap(), String::new())),
             Value::String(text) => Some((2, 0.0, text.to_lowercase())),
             Value::Null | Value::Array(_) | Value::Object(_) => None,

@@ -37,11 +37,19 @@ impl Settings {
     }
 
     fn hash_sort_keys(&self, hash: &mut Fnv) {
-        for criterion in &self.index.ranking {
+        let keys = self.index.custom_ranking.len();
+        let custom = self.index.ranking.iter().position(|criterion| *criterion == Criterion::Custom);
+        for (place, criterion) in self.index.ranking.iter().enumerate() {
             if let Criterion::Sort(SortKey { path, descending }) = criterion {
+                if keys > 0 && custom.is_some_and(|custom| custom < place) {
+                    hash.text("after custom");
+                }
                 hash.text(if *descending { "desc" } else { "asc" });
                 hash.text(path);
             }
+        }
+        if keys > 0 && custom.is_none() {
+            hash.text("without custom");
         }
     }
 }
