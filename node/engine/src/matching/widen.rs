@@ -35,9 +35,11 @@ pub fn with_others(
     }
     let mut wider = wider?;
     wider.exact_too.sort_unstable();
-    for intervals in [&mut wider.intervals, &mut wider.whole_words] {
+    // of whole words only the very word is its own: others that begin with it are not
+    let whole = wider.exact.map_or((0, 0), |exact| (exact, exact + 1));
+    let both = [(&mut wider.intervals, (wider.low, wider.high)), (&mut wider.whole_words, whole)];
+    for (intervals, own) in both {
         // the word's own terms stay in front, as in every expansion
-        let own = (wider.low, wider.high);
         intervals.sort_unstable_by_key(|interval| {
             let is_own = interval.typos == 0 && interval.low >= own.0 && interval.high <= own.1;
             (!is_own, interval.low)
