@@ -91,7 +91,7 @@ impl<'a> Around<'a> {
             None => 10,
             Some(Value::Array(list)) => {
                 let reached = |entry: &&Value| entry["from"].as_u64().unwrap() <= u64::from(metres);
-                list.iter().filter(reached).next_back().map_or(10, |entry| one(&entry["value"]))
+                list.iter().rfind(reached).map_or(10, |entry| one(&entry["value"]))
             }
             Some(value) => one(value),
         }
