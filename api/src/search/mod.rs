@@ -2,12 +2,14 @@
 
 pub mod browse;
 pub mod cursor;
+pub mod explain;
 pub mod facet;
 pub mod multi;
 pub mod query;
 
 use crate::auth::Caller;
 use crate::call::Call;
+use explain::Explained;
 use quorate_model::params::{Forced, echo, echo_pairs};
 use quorate_model::settings::table::lookup;
 use quorate_model::{Filter, IndexName, Result, SearchParams, SearchResults, Settings};
@@ -23,6 +25,8 @@ pub struct Asked {
     pub params: SearchParams,
     /// What the caller sent, URL-encoded; nothing its key forces shows here.
     pub echo: String,
+    /// Who gave which parameters, when the caller wants to know.
+    pub explained: Option<Explained>,
     /// What the answer says about a parameter that cannot act.
     pub message: Option<&'static str>,
 }
@@ -50,26 +54,35 @@ impl Asked {
     /// From the members of a body.
     pub fn from_members(call: &Call<'_>, mut members: Map<String, Value>) -> Result<Self> {
         let echo = echo(&members);
+        let explained = Explained::of_body(&members, &call.caller)?;
         for restrictions in call.caller.restrictions() {
             for (name, value) in &restrictions.overrides {
                 members.insert(name.clone(), value.clone());
             }
         }
-        Asked::new(call, SearchParams::from_json(&members)?, echo)
+        Asked::new(call, SearchParams::from_json(&members)?, echo, explained)
     }
 
     /// From the pairs of a query string.
     pub fn from_pairs(call: &Call<'_>, pairs: Vec<(Cow<'_, str>, Cow<'_, str>)>) -> Result<Self> {
         let echo = echo_pairs(pairs.iter().map(|(name, value)| (name, value)));
+        let sent = pairs.iter().map(|(name, value)| (name.as_ref(), value.as_ref()));
+        let explained = Explained::of_pairs(sent, &call.caller)?;
         let overrides = call.caller.restrictions().iter().flat_map(|restrictions| &restrictions.overrides);
         let overrides = overrides.map(|(name, value)| (name.as_str(), value.as_str().unwrap_or_default()));
         let asked = pairs.iter().map(|(name, value)| (name.as_ref(), value.as_ref()));
-        Asked::new(call, SearchParams::from_query_pairs(asked.chain(overrides))?, echo)
+        Asked::new(call, SearchParams::from_query_pairs(asked.chain(overrides))?, echo, explained)
     }
 
-    fn new(call: &Call<'_>, mut params: SearchParams, echo: String) -> Result<Self> {
+    fn new(
+        call: &Call<'_>,
+        mut params: SearchParams,
+        echo: String,
+        explained: Option<Explained>,
+    ) -> Result<Self> {
         let message = locate(call, &mut params);
-        Ok(Asked { params: forced(&call.caller, params, user_token(call))?, echo, message })
+        let params = forced(&call.caller, params, user_token(call))?;
+        Ok(Asked { params, echo, explained, message })
     }
 }
 
@@ -122,7 +135,9 @@ pub struct Presentation {
     message: Option<&'static str>,
     response_fields: Option<Vec<String>>,
     rendering_content: Option<Value>,
-    query_id: Option<String>,
+    click_analytics: bool,
+    explained: Option<Explained>,
+    explain: Vec<String>,
 }
 
 impl Presentation {
@@ -138,14 +153,20 @@ impl Presentation {
                 .rendering_content
                 .clone()
                 .or_else(|| inherited.rendering_content.clone()),
-            query_id: (params.click_analytics == Some(true))
-                .then(|| uuid::Uuid::new_v4().simple().to_string()),
+            click_analytics: params.click_analytics == Some(true),
+            explained: asked.explained.take(),
+            explain: params.explain.clone().unwrap_or_default(),
         }
     }
 
     /// Writes the answer.
     pub fn body(&self, call: &Call<'_>, results: &SearchResults, place: Place<'_>) -> Vec<u8> {
         let rendering_content = self.rendering_content.as_ref().map(Value::to_string);
+        let explained = self.explained.as_ref();
+        let explained_params =
+            explained.and_then(|explained| explained.params(&self.explain, &results.rules));
+        let click_analytics = results.rules.click_analytics.unwrap_or(self.click_analytics);
+        let query_id = click_analytics.then(|| uuid::Uuid::new_v4().simple().to_string());
         let mut out = Vec::with_capacity(results.hits.json.len() + 1_024);
         let body = SearchBody {
             results,
@@ -153,7 +174,8 @@ impl Presentation {
             processing_time_ms: call.elapsed_ms(),
             index: place.index,
             processed: place.processed,
-            query_id: self.query_id.as_deref(),
+            query_id: query_id.as_deref(),
+            explained_params: explained_params.as_ref(),
             message: self.message,
             cursor: place.cursor,
             response_fields: self.response_fields.as_deref(),

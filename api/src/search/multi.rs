@@ -188,7 +188,7 @@ async fn one_by_one(call: &Call<'_>, queries: Vec<(IndexName, Wanted)>) -> Resul
 fn left_out(index: &IndexName, wanted: &Wanted) -> Vec<u8> {
     let mut out = Vec::with_capacity(192);
     match wanted {
-        Wanted::Hits(Asked { params, echo, message: _ }) => {
+        Wanted::Hits(Asked { params, echo, .. }) => {
             let hits_per_page = params.length.or(params.hits_per_page).unwrap_or(HITS_PER_PAGE);
             let query = params.query.as_deref().unwrap_or("");
             write_unprocessed(&mut out, index.as_str(), query, echo, hits_per_page);

@@ -9,6 +9,7 @@ mod keys;
 mod languages;
 mod parameters;
 mod pathological;
+mod readings;
 mod replicas;
 mod rules;
 mod stop;

@@ -24,6 +24,8 @@ pub struct SearchBody<'a> {
     pub query_id: Option<&'a str>,
     /// What the answer says where the search itself says nothing.
     pub message: Option<&'a str>,
+    /// `explain.params`, when it was asked for (C§8.9).
+    pub explained_params: Option<&'a Map<String, Value>>,
     /// Position for the next browse call, as text.
     pub cursor: Option<&'a str>,
     /// The members to keep; `None` = all.
@@ -189,7 +191,7 @@ impl SearchBody<'_> {
 
 impl SearchBody<'_> {
     fn write_rules(&self, object: &mut Object<'_>) {
-        let RuleResults { applied, user_data, params, .. } = &self.results.rules;
+        let RuleResults { applied, user_data, .. } = &self.results.rules;
         if !user_data.is_empty() && self.keeps("userData") {
             json::list(object.member("userData"), user_data, |out, value| {
                 out.extend_from_slice(value.to_string().as_bytes());
@@ -211,8 +213,8 @@ impl SearchBody<'_> {
             let alternatives: Vec<Value> = alternatives.iter().map(one).collect();
             explained.insert("match".into(), json!({"alternatives": alternatives}));
         }
-        if let Some(params) = params {
-            explained.insert("params".into(), json!({"rules": params}));
+        if let Some(params) = self.explained_params {
+            explained.insert("params".into(), Value::Object(params.clone()));
         }
         if !explained.is_empty() && self.keeps("explain") {
             object.raw("explain", Value::Object(explained).to_string().as_bytes());
@@ -290,6 +292,7 @@ mod tests {
             processed: None,
             query_id: None,
             message: None,
+            explained_params: None,
             cursor: None,
             response_fields: None,
             rendering_content: None,
@@ -344,12 +347,16 @@ mod tests {
             applied: vec!["r\"1".into(), "r2".into()],
             user_data: vec![json!({"a": 1}), json!("b")],
             rendering_content: Some(json!({"redirect": {"url": "u"}})),
-            response_fields: None,
             complete: Some(false),
-            params: Some(json!({"query": "x"}).as_object().unwrap().clone()),
+            ..RuleResults::default()
         };
         let results = SearchResults { rules, ..two_hits() };
-        let (_, value) = written(SearchBody { rendering_content: Some(b"{}"), ..body(&results) });
+        let params = json!({"rules": {"query": "x"}}).as_object().unwrap().clone();
+        let (_, value) = written(SearchBody {
+            rendering_content: Some(b"{}"),
+            explained_params: Some(&params),
+            ..body(&results)
+        });
         for (member, expected) in [
             ("appliedRules", json!([{"objectID": "r\"1"}, {"objectID": "r2"}])),
             ("userData", json!([{"a": 1}, "b"])),

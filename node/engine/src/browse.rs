@@ -16,7 +16,7 @@ use crate::query::{Plan, Word};
 use crate::response::hits::{Shown, render};
 use crate::rules;
 use crate::rules::promote::located;
-use crate::search::{SearchLimits, pairs};
+use crate::search::{SearchLimits, find, is_cut_by_typos, pairs, run};
 use quorate_model::limits::HITS_PER_PAGE_MAX;
 use quorate_model::params::{ForLanguages, QueryType, TypoTolerance};
 use quorate_model::settings::Effective;
@@ -47,7 +47,9 @@ pub fn browse(
         Plan { wants_set: true, limit: 0, deep: true, ..plan(settings, &params, words, limits.deadline)? };
     paths::lay(view, &mut plan);
     let mut prepared = Prepared::new(view, settings, &params, &plan, scratch);
-    let found = prepared.run(&plan, params.typo_tolerance, scratch);
+    let mut reading = plan.clone();
+    let run = |plan: &mut Plan| prepared.run(plan, params.typo_tolerance, scratch);
+    let (found, _) = find(&mut reading, &params, run);
     let (count, matched, is_cut) = (found.count, found.matched, found.count_cut);
     let length = match limits.max_hits_per_query {
         0 => params.hits_per_page,
@@ -63,7 +65,7 @@ pub fn browse(
         page,
         nb_pages: if length == 0 { 0 } else { count.div_ceil(length) },
         hits_per_page: length,
-        query: params.query.clone(),
+        query: request.query.clone().unwrap_or_default(),
         exhaustive_nb_hits: !is_cut,
         exhaustive_typo: (params.typo_tolerance != TypoTolerance::Off).then_some(!is_cut),
         ..SearchResults::default()
@@ -81,6 +83,7 @@ pub fn browse(
 /// The parameters that a browse honours.
 fn browsing(settings: &Settings, request: &SearchParams) -> Effective {
     let mut params = settings.effective(request);
+    strategy::apply(&mut params);
     // the settings' page length is for searches
     params.hits_per_page = request.hits_per_page.unwrap_or(HITS_PER_PAGE_MAX);
     params.typo_tolerance = match params.typo_tolerance {
@@ -171,6 +174,7 @@ pub fn search_facet(
     let typed = Effective {
         advanced_syntax: false,
         optional_words: vec![],
+        similar_query: String::new(),
         query_type: QueryType::PrefixLast,
         ignore_plurals: ForLanguages::None,
         remove_stop_words: ForLanguages::None,
@@ -204,10 +208,14 @@ fn matching_sets(
     scratch: &mut Scratch,
 ) -> Result<(Vec<Vec<u64>>, bool)> {
     let plan = plan(settings, params, words, deadline)?;
-    let mut plan = Plan { wants_set: true, limit: 0, deep: true, hidden, ..plan };
+    // hits are counted as a search counts them, so that the values agree with its facets
+    let limit = if is_cut_by_typos(params) { usize::MAX } else { 0 };
+    let mut plan = Plan { wants_set: true, limit, hidden, ..plan };
     paths::lay(view, &mut plan);
     let fixed = plan.clone();
-    let found = Prepared::new(view, settings, params, &fixed, scratch).run(&plan, TypoTolerance::On, scratch);
+    let mut prepared = Prepared::new(view, settings, params, &fixed, scratch);
+    let (found, _) =
+        find(&mut plan, params, |plan| run(&mut prepared, plan, params, params.hits_per_page, scratch));
     Ok((found.matched, found.count_cut))
 }
 /// The ids of the records that filters and places select, in the order of the custom ranking of each segment.

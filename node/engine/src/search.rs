@@ -10,6 +10,7 @@ use crate::facet::{self, Listing, Matched};
 use crate::index::ShardView;
 use crate::matching::bits;
 use crate::matching::find::{Entry, Found, Prepared, sets_of};
+use crate::matching::growth::Growth;
 use crate::matching::paths;
 use crate::matching::scratch::Scratch;
 use crate::page::Page;
@@ -87,7 +88,8 @@ pub fn search(
     let promotion = Promotion::new(view, settings, &effects.promoted, &prepared.contexts, forced);
     plan.wants_set |= !promotion.is_empty();
     plan.limit = plan.limit.saturating_add(promotion.len());
-    let (mut found, removed) = find(&mut prepared, &mut plan, &params, page.length, scratch);
+    let (mut found, removed) =
+        find(&mut plan, &params, |plan| run(&mut prepared, plan, &params, page.length, scratch));
     let matched = std::mem::take(&mut found.matched);
     let all_hits = second_order.map(|order| {
         let all = count(view, &found, grouping);
@@ -121,7 +123,8 @@ pub fn search(
     results.query_after_removal = removed;
     results.parsed_query =
         params.get_ranking_info.then(|| joined(plan.words.iter().map(|w| w.text.as_str())));
-    results.alternatives = explain::is_asked_for(&params.explain).then(|| explain::alternatives(&plan));
+    results.alternatives =
+        explain::is_asked_for(&params.explain).then(|| explain::alternatives(view, &plan, &found.slots));
     results.hits =
         render(view, settings, &params, limits, &analyzer, &plan, &prepared, &found.slots, &shown, scratch);
     Ok(results)
@@ -138,20 +141,21 @@ fn count(view: &ShardView, found: &Found, grouping: Option<(&str, usize)>) -> u6
         distinct::groups(view, &found.entries, attribute, most).len() as u64
     })
 }
+/// Whether hits with more typos than the best are left out (C§4.5).
+pub(crate) fn is_cut_by_typos(params: &Effective) -> bool {
+    matches!(params.typo_tolerance, TypoTolerance::Min | TypoTolerance::Strict)
+}
 /// How many of the best documents each segment must name.
 fn needed(page: &Page, params: &Effective, grouped: bool) -> usize {
-    let cut_by_typos = matches!(params.typo_tolerance, TypoTolerance::Min | TypoTolerance::Strict);
-    if grouped || cut_by_typos { usize::MAX } else { page.end.min(PAGINATION_LIMIT_MAX) as usize }
+    if grouped || is_cut_by_typos(params) { usize::MAX } else { page.end.min(PAGINATION_LIMIT_MAX) as usize }
 }
 /// Runs the plan until it finds something or no more words can be given up (C§4.6 removeWordsIfNoResults).
-fn find(
-    prepared: &mut Prepared<'_>,
+pub(crate) fn find(
     plan: &mut Plan,
     params: &Effective,
-    page_length: u64,
-    scratch: &mut Scratch,
+    mut run: impl FnMut(&mut Plan) -> Found,
 ) -> (Found, Option<String>) {
-    let mut found = run(prepared, plan, params, page_length, scratch);
+    let mut found = run(plan);
     let words = plan.words.len();
     let mode = params.remove_words_if_no_results;
     let order: Vec<usize> = match mode {
@@ -160,7 +164,7 @@ fn find(
         RemoveWords::FirstWords => (0..words.saturating_sub(1)).collect(),
         RemoveWords::AllOptional if words > 1 && found.count == 0 => {
             plan.words.iter_mut().for_each(|word| word.optional = true);
-            return (run(prepared, plan, params, page_length, scratch), None);
+            return (run(plan), None);
         }
         RemoveWords::AllOptional => vec![],
     };
@@ -171,7 +175,7 @@ fn find(
         }
         plan.words[word].optional = true;
         removed.push(word);
-        found = run(prepared, plan, params, page_length, scratch);
+        found = run(plan);
     }
     let marked = |(i, word): (usize, &Word)| match removed.contains(&i) {
         true => format!("<em>{}</em>", word.text),
@@ -182,7 +186,7 @@ fn find(
     (found, text)
 }
 /// Runs the plan; a page that stays short is worth the wider walk for typos.
-fn run(
+pub(crate) fn run(
     prepared: &mut Prepared<'_>,
     plan: &mut Plan,
     params: &Effective,
@@ -194,8 +198,10 @@ fn run(
     if found.count_cut {
         return found;
     }
-    if prepared.require_more_words(plan, &found, scratch) {
-        return prepared.run(plan, params.typo_tolerance, scratch);
+    match prepared.require_more_words(plan, &found, scratch) {
+        Growth::None => {}
+        Growth::Some => return prepared.run(plan, params.typo_tolerance, scratch),
+        Growth::Late => return Found { count_cut: true, ..found },
     }
     if found.count >= page_length.max(1) || plan.words.iter().all(|word| word.edits < 2) {
         return found;
@@ -271,8 +277,7 @@ fn faceting_after_distinct(settings: &Settings, params: &Effective, facets: &[St
 }
 /// `facetingAfterDistinct`, which `min` and `strict` switch off (C§4.3).
 fn all_after_distinct(params: &Effective) -> bool {
-    let cut_by_typos = matches!(params.typo_tolerance, TypoTolerance::Min | TypoTolerance::Strict);
-    params.faceting_after_distinct && !cut_by_typos
+    params.faceting_after_distinct && !is_cut_by_typos(params)
 }
 fn count_facets(
     view: &ShardView,

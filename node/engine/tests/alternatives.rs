@@ -393,7 +393,7 @@ fn what_was_looked_for_is_explained() {
             "concat shoehouse 1 1+2",
             "split sh oe 1 1+1",
             "stopWord the 0 0+1",
-            "excluded garden 0 0+0",
+            "excluded garden 0 3+1",
         ]
     );
     assert_eq!(ask(&shard, &json!({"query": "shoe"})).alternatives, None);

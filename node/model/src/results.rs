@@ -64,16 +64,20 @@ pub struct RuleResults {
     pub rendering_content: Option<Value>,
     /// `responseFields`, when a rule gives them.
     pub response_fields: Option<Vec<String>>,
+    /// `clickAnalytics`, when a rule gives it.
+    pub click_analytics: Option<bool>,
     /// Whether every rule was looked at; `None` when the index has no rules or they are off.
     pub complete: Option<bool>,
-    /// The parameters that rules gave, when `explain` asks for them.
+    /// The parameters that rules gave, when `explain` asks for anything.
     pub params: Option<Map<String, Value>>,
+    /// The query that they left, when `explain` asks for anything.
+    pub query: Option<String>,
 }
 
 /// Something that was looked for in the place of words of the query (C§8.9).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExplainedAlternative {
-    /// Why: `original`, `optional`, `plural`, `synonym`, `altCorrection`, `concat`, `split`, `compound`, `stopWord`, `excluded`.
+    /// Why: `original`, `optional`, `typo`, `plural`, `synonym`, `altCorrection`, `concat`, `split`, `compound`, `stopWord`, `excluded`.
     pub types: Vec<&'static str>,
     /// Normalised words, in order.
     pub words: Vec<String>,

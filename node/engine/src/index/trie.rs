@@ -109,6 +109,26 @@ impl<'a> Terms<'a> {
         }
         Some((node.low, node.high, tail.0.is_empty()))
     }
+    /// The term with an ordinal below [`Self::count`]. Cost: a look at every child on the way.
+    pub fn text(&self, ordinal: u32) -> String {
+        let mut text = String::new();
+        let mut node = self.root();
+        loop {
+            let children = self.children(node);
+            if children.is_empty() {
+                text.extend(self.tail(node.low).filter_map(char::from_u32));
+                return text;
+            }
+            if ordinal == node.low && self.ends_at(node) {
+                return text;
+            }
+            let places = children.characters().enumerate();
+            let mut below = places.map(|(place, c)| (self.child(&children, place), c));
+            let Some((child, c)) = below.find(|(child, _)| ordinal < child.high) else { return text };
+            text.extend(char::from_u32(c));
+            node = child;
+        }
+    }
     /// The ordinal of a term.
     pub fn ordinal(&self, term: &str) -> Option<u32> {
         self.starting_with(term).and_then(|(low, _, is_term)| is_term.then_some(low))

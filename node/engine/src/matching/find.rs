@@ -2,7 +2,7 @@
 
 use super::bits;
 use super::collect::SegmentHits;
-use super::growth;
+use super::growth::{self, Growth};
 use super::paths::slots_of;
 use super::scratch::Scratch;
 use super::slot::{ExpandOptions, Slot, expand};
@@ -142,13 +142,14 @@ impl<'a> Prepared<'a> {
     }
     /// Leaves out what has too few of the words, when all of them are optional and many results have more (C§4.6);
     /// answers whether there was anything.
-    pub fn require_more_words(&mut self, plan: &Plan, found: &Found, scratch: &mut Scratch) -> bool {
+    pub fn require_more_words(&mut self, plan: &Plan, found: &Found, scratch: &mut Scratch) -> Growth {
         if !growth::applies(plan, found.count) {
-            return false;
+            return Growth::None;
         }
         let segments = self.view.segments().iter().zip(&found.slots);
-        let matched: Vec<Vec<u8>> =
+        let matched: Option<Vec<Vec<u8>>> =
             segments.map(|(segment, slots)| growth::matched_words(segment, plan, slots, scratch)).collect();
+        let Some(matched) = matched else { return Growth::Late };
         let mut with = [0u64; QUERY_WORDS_MAX + 1];
         for (context, matched) in self.contexts.iter().zip(&matched) {
             for (doc, words) in matched.iter().enumerate() {
@@ -159,7 +160,7 @@ impl<'a> Prepared<'a> {
         }
         let required = growth::required(plan.words.len(), &with);
         if required < 2 {
-            return false;
+            return Growth::None;
         }
         for (context, matched) in self.contexts.iter_mut().zip(&matched) {
             let mut enough = vec![0; bits::words_for(matched.len() as u32)];
@@ -171,11 +172,11 @@ impl<'a> Prepared<'a> {
             context.restrict(&mut enough);
             context.allowed = Some(enough);
         }
-        true
+        Growth::Some
     }
     /// Runs the plan. `min` and `strict` typo tolerance cut the result here (C§4.5).
     pub fn run(&mut self, plan: &Plan, tolerance: TypoTolerance, scratch: &mut Scratch) -> Found {
-        let mut found = Found { count_cut: self.is_late, ..Found::default() };
+        let mut found = Found { count_cut: self.is_late || plan.is_late, ..Found::default() };
         let view = self.view;
         for (number, (segment, context)) in view.segments().iter().zip(&mut self.contexts).enumerate() {
             context.groups = plan.grouping.map(|grouping| Groups::new(segment, grouping.keys));

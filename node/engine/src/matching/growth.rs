@@ -3,7 +3,8 @@
 //! With four words or more, required matches grow every 1,000 results: results are taken by their number of matched words,
 //! most first, and those with fewer words are left out once there are too many before them.
 //!
-//! Cost: for queries that it cuts, one pass over the documents of each word and one byte for each document.
+//! Cost: for queries that it cuts, one pass over the documents of each word and one byte for each document. Time is looked at
+//! before each word.
 
 use super::bits;
 use super::scratch::Scratch;
@@ -12,6 +13,7 @@ use super::union::can_match;
 use crate::index::Segment;
 use crate::query::Plan;
 use quorate_model::limits::QUERY_WORDS_MAX;
+use std::time::Instant;
 
 /// Words from which on it acts.
 const WORDS_MIN: usize = 4;
@@ -27,42 +29,65 @@ pub fn applies(plan: &Plan, count: u64) -> bool {
     let words = plan.words.len();
     words >= WORDS_MIN && count > RESULTS && plan.words.iter().all(|word| word.optional)
 }
+/// What became of the words that records must have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// Every result stays.
+    None,
+    /// Results with too few words are out.
+    Some,
+    /// Time ran out before it was known.
+    Late,
+}
 /// Words of the query that each document of the segment has, as far as sets of terms tell; the most over all paths.
-pub fn matched_words(segment: &Segment, plan: &Plan, paths: &[Vec<Slot>], scratch: &mut Scratch) -> Vec<u8> {
+/// `None` when time runs out.
+pub fn matched_words(
+    segment: &Segment,
+    plan: &Plan,
+    paths: &[Vec<Slot>],
+    scratch: &mut Scratch,
+) -> Option<Vec<u8>> {
+    let mut set = scratch.take(bits::words_for(segment.doc_count()));
+    let matched = count_words(segment, plan, paths, &mut set);
+    scratch.give(set);
+    matched
+}
+fn count_words(segment: &Segment, plan: &Plan, paths: &[Vec<Slot>], set: &mut [u64]) -> Option<Vec<u8>> {
     let lists = segment.lists();
     let documents = segment.doc_count() as usize;
     let mut most = vec![0u8; documents];
     let mut counts = vec![0u8; documents];
-    let mut set = scratch.take(bits::words_for(segment.doc_count()));
     for slots in plan.paths.iter().zip(paths).map(|(_, slots)| slots).filter(|slots| can_match(slots)) {
         counts.fill(0);
         let mut covers = 0;
         let mut missing: Vec<&Slot> = vec![];
         for slot in slots {
+            if Instant::now() >= plan.deadline {
+                return None;
+            }
             covers = if slot.covers > 0 { slot.covers } else { covers };
             if !slot.optional {
                 missing.push(slot);
             }
             let adds = if slot.covers > 0 { covers } else { 0 };
-            slot.fill(segment, &lists, u8::MAX, &mut set);
-            bits::each(&set, |doc| {
+            slot.fill(segment, &lists, u8::MAX, set);
+            bits::each(set, |doc| {
                 counts[doc as usize] += adds;
                 true
             });
         }
         // a document without a mandatory word is not on this path
         for slot in missing {
-            slot.fill(segment, &lists, u8::MAX, &mut set);
+            slot.fill(segment, &lists, u8::MAX, set);
             for (doc, count) in counts.iter_mut().enumerate() {
-                if !bits::contains(&set, doc as u32) {
+                if !bits::contains(set, doc as u32) {
                     *count = 0;
                 }
             }
         }
         most.iter_mut().zip(&counts).for_each(|(most, count)| *most = (*most).max(*count));
     }
-    scratch.give(set);
-    most
+    Some(most)
 }
 /// The words a record must have. `with` holds how many records have exactly so many words.
 pub fn required(words: usize, with: &[u64; QUERY_WORDS_MAX + 1]) -> usize {

@@ -5,7 +5,7 @@ pub mod collect;
 pub mod cuts;
 pub mod expansions;
 pub mod find;
-mod growth;
+pub mod growth;
 pub mod paths;
 pub mod scratch;
 pub mod slot;

@@ -6,16 +6,22 @@ use crate::index::{Segment, ShardView};
 use crate::query::alternatives::{Alternative, Reason, Unit, paths};
 use crate::query::words::Compounds;
 use crate::query::{Plan, Word};
+use std::time::Instant;
 
 /// Alternatives of one query at most.
 pub const ALTERNATIVES_MAX: usize = 32;
 
 /// Keeps the alternatives of the plan that occur in the records, adds the splits of its words and lays out the paths.
 ///
-/// Cost: a dictionary look-up for each alternative and segment; see [`cuts`] for the splits.
+/// Cost: a dictionary look-up for each alternative and segment; see [`cuts`] for the splits, before each of which it looks
+/// at the time.
 pub fn lay(view: &ShardView, plan: &mut Plan) {
     plan.alternatives.retain(|alternative| view.segments().iter().any(|segment| has(segment, alternative)));
     for (at, word) in plan.words.iter().enumerate().filter(|(_, word)| word.splits) {
+        if Instant::now() >= plan.deadline {
+            plan.is_late = true;
+            break;
+        }
         if let Some(parts) = cuts::parts(view, word) {
             let (from, to, words) = (at, at + 1, parts.to_vec());
             let split = Alternative { reason: Reason::Split, from, to, words, typos: 1, exact: false };

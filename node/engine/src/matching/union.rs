@@ -13,6 +13,7 @@ use crate::query::Plan;
 use crate::ranking::context::SegmentContext;
 use crate::ranking::top::Ranked;
 use rustc_hash::FxHashSet;
+use std::time::Instant;
 
 /// Whether the set of matching documents is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +39,12 @@ pub fn search_segment(
     let matches = if plan.wants_set || possible > 1 { Matches::Listed } else { Matches::Counted };
     let mut all: Option<SegmentHits> = None;
     for (path, slots) in plan.paths.iter().zip(&slots).filter(|(_, slots)| can_match(slots)) {
+        if let Some(others) = &mut all
+            && Instant::now() >= plan.deadline
+        {
+            (others.count_cut, others.order_cut) = (true, true);
+            break;
+        }
         let hits = search_path(segment, plan, plan.frame(path), slots, matches, context, scratch);
         all = Some(match all {
             None => hits,

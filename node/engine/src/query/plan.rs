@@ -46,6 +46,8 @@ pub struct Plan {
     pub budget: u64,
     /// When to stop.
     pub deadline: Instant,
+    /// Whether time ran out before all ways to read the query were known.
+    pub is_late: bool,
     /// Geographic restriction and order.
     pub geo: GeoQuery,
 }
@@ -81,6 +83,7 @@ pub fn plan(settings: &Settings, params: &Effective, words: Words, deadline: Ins
         deep: false,
         budget: BUDGET,
         deadline,
+        is_late: false,
         geo: GeoQuery::new(params),
     })
 }
@@ -144,9 +147,13 @@ fn position_rules(settings: &Settings, params: &Effective, order: &[Criterion]) 
         exact_on_single_word: params.exact_on_single_word_query,
     })
 }
-fn check_restriction(index: &IndexSettings, paths: &[String]) -> Result<()> {
+/// The first path that restrictSearchableAttributes must not name, because nothing below it is searchable.
+pub fn unsearchable<'p>(index: &IndexSettings, paths: &'p [String]) -> Option<&'p String> {
     let known = |path: &String| index.searchable_attributes.iter().any(|a| covers(path, &a.path));
-    match paths.iter().find(|path| !known(path)) {
+    paths.iter().find(|path| !known(path))
+}
+fn check_restriction(index: &IndexSettings, paths: &[String]) -> Result<()> {
+    match unsearchable(index, paths) {
         None => Ok(()),
         Some(path) => Err(Error::invalid(format!(
             "Invalid value for \"restrictSearchableAttributes\" parameter, expected attributes listed in \

@@ -31,7 +31,8 @@ pub struct Word {
     pub joins: bool,
     /// Whether it may be two words of a record (C§6.4 split).
     pub splits: bool,
-    /// Its number among the typed words, stop words counted.
+    /// Its number among the typed words, stop words counted and exclusions not; of an excluded word that of the next word
+    /// which is not.
     pub place: usize,
     /// Single words that stand for it.
     pub others: Vec<Other>,
@@ -138,7 +139,8 @@ fn typed(analyzer: &Analyzer, settings: &Settings, params: &Effective, query: &s
     for piece in pieces {
         let mut texts = normalised(analyzer, piece.text);
         if piece.excluded {
-            let phrase: Vec<Word> = fixed_words(texts);
+            let mut phrase: Vec<Word> = fixed_words(texts);
+            phrase.iter_mut().for_each(|word| word.place = words.wanted.len());
             if !phrase.is_empty() && words.excluded.len() < QUERY_WORDS_MAX {
                 words.excluded.push(phrase.into_iter().take(QUERY_WORDS_MAX).collect());
             }

@@ -6,6 +6,7 @@ use super::matching::{Match, matches};
 use crate::analysis::Analyzer;
 use crate::configuration::Configuration;
 use crate::index::ShardView;
+use crate::query::plan::unsearchable;
 use crate::search::SearchLimits;
 use quorate_model::filter::AnyOf;
 use quorate_model::limits::FILTERS_MAX;
@@ -103,8 +104,9 @@ impl<'a> Kept<'a> {
         let consequence = &rule.consequence;
         let filter = automatic(asked, found, &consequence.automatic_facet_filters);
         let optional = automatic(asked, found, &consequence.automatic_optional_facet_filters);
-        let own = [&filter, &optional, &consequence.params.filter, &consequence.params.optional_filter];
-        let filters = self.filters + own.into_iter().map(Filter::len).sum::<usize>();
+        let given = consequence.params.as_deref();
+        let given = given.map_or(0, |params| params.filter.len() + params.optional_filter.len());
+        let filters = self.filters + filter.len() + optional.len() + given;
         if filters > FILTERS_MAX {
             self.complete = false;
             return;
@@ -140,8 +142,14 @@ impl<'a> Kept<'a> {
         if params.rendering_content.is_none() {
             params.rendering_content.clone_from(&settings.params.rendering_content);
         }
-        for rule in self.rules.iter().rev() {
-            params = params.overridden_by(&rule.consequence.params);
+        for given in self.rules.iter().rev().filter_map(|rule| rule.consequence.params.as_deref()) {
+            let restriction = given.restrict_searchable_attributes.as_deref().unwrap_or_default();
+            let before = params.restrict_searchable_attributes.clone();
+            params = params.overridden_by(given);
+            // the settings may have changed since the rule was saved: that is not the searcher's mistake
+            if unsearchable(&settings.index, restriction).is_some() {
+                params.restrict_searchable_attributes = before;
+            }
         }
         params.filter = params.filter.and(std::mem::take(&mut self.filter));
         params.optional_filter = params.optional_filter.and(std::mem::take(&mut self.optional_filter));
@@ -156,11 +164,12 @@ impl<'a> Kept<'a> {
             group.object_ids.retain(|object_id| !self.hidden_ids.contains(object_id.as_str()));
         }
         let consequences = || self.rules.iter().map(|rule| &rule.consequence);
-        let explained = params.explain.iter().flatten().any(|name| explains_rules(name));
+        let given = || consequences().filter_map(|consequence| consequence.params.as_deref());
         let explains = params.explain.as_ref().is_some_and(|names| !names.is_empty());
         let shows_applied = explains || params.get_ranking_info == Some(true);
-        let content = consequences().any(|c| c.params.rendering_content.is_some());
-        let fields = consequences().any(|c| c.params.response_fields.is_some());
+        let content = given().any(|params| params.rendering_content.is_some());
+        let fields = given().any(|params| params.response_fields.is_some());
+        let clicks = given().any(|params| params.click_analytics.is_some());
         let results = RuleResults {
             applied: match shows_applied {
                 true => self.rules.iter().map(|rule| rule.object_id.clone()).collect(),
@@ -169,15 +178,13 @@ impl<'a> Kept<'a> {
             user_data: consequences().filter_map(|c| c.user_data.clone()).collect(),
             rendering_content: params.rendering_content.clone().filter(|_| content),
             response_fields: params.response_fields.clone().filter(|_| fields),
+            click_analytics: params.click_analytics.filter(|_| clicks),
             complete: Some(self.complete),
-            params: explained.then(|| given_params(&self.rules)),
+            params: explains.then(|| given_params(&self.rules)),
+            query: params.query.clone().filter(|_| explains),
         };
         Effects { promoted, hidden: self.hidden, results }
     }
-}
-/// Whether a name of `explain` asks for the parameters that rules gave (C§8.9).
-fn explains_rules(name: &str) -> bool {
-    matches!(name, "*" | "params" | "params.*" | "params.rules")
 }
 /// The parameters as written in the rules; of several that give the same one the best shows.
 fn given_params(rules: &[&Rule]) -> Map<String, Value> {

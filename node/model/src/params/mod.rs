@@ -10,6 +10,7 @@ mod tests;
 
 pub use echo::{echo, echo_pairs};
 pub use overlay::Forced;
+pub use parse::given;
 pub(crate) use parse::kept;
 
 use crate::filter::Filter;

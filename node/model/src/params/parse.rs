@@ -162,6 +162,12 @@ fn members_of_body(body: &Map<String, Value>) -> Result<Map<String, Value>> {
     Ok(members)
 }
 
+/// The parameters that the body of a search-like call gives, as written: those of its `params` text, overridden by direct
+/// members. Errors: `Invalid` when the text cannot be read.
+pub fn given(body: &Map<String, Value>) -> Result<Map<String, Value>> {
+    members_of_body(body)
+}
+
 /// Adds the pairs of a URL-encoded text.
 fn collect_pairs(members: &mut Map<String, Value>, text: &str) -> Result<()> {
     if percent_decode_str(text).decode_utf8().is_err() {

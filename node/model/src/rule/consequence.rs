@@ -68,10 +68,11 @@ fn params(consequence: &mut Consequence, members: &Members) -> Result<()> {
             search.insert(name.clone(), value.clone());
         }
     }
-    consequence.params = SearchParams::from_members(&search).map_err(|mut error| {
+    let params = SearchParams::from_members(&search).map_err(|mut error| {
         error.message = format!("{} in {}", error.message, members.path());
         error
     })?;
+    consequence.params = (!search.is_empty()).then(|| Box::new(params));
     if let Some(value) = members.value("query") {
         consequence.query = Some(query(value, members.at("query"))?);
     }

@@ -128,8 +128,9 @@ pub struct Consequence {
     pub automatic_facet_filters: Vec<AutomaticFilter>,
     /// Same, for filters that only rank.
     pub automatic_optional_facet_filters: Vec<AutomaticFilter>,
-    /// The other search parameters of `params`, `renderingContent` among them; what is not given is `None` or empty.
-    pub params: SearchParams,
+    /// The other search parameters of `params`, `renderingContent` among them; `None` when there are none. Few rules give
+    /// any, and they take about a kilobyte.
+    pub params: Option<Box<SearchParams>>,
     /// Records with a fixed place.
     pub promote: Vec<Promotion>,
     /// Records that do not show.

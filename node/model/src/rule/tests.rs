@@ -38,7 +38,8 @@ fn c10_1_a_rule_keeps_its_document_and_fills_nothing_in() {
         rule.consequence.promote,
         [Promotion { object_ids: vec!["a".into(), "7".into()], position: 0 }]
     );
-    assert_eq!(rule.consequence.params.ignore_plurals, Some(crate::params::ForLanguages::Query));
+    let params = rule.consequence.params.as_deref().unwrap();
+    assert_eq!(params.ignore_plurals, Some(crate::params::ForLanguages::Query));
     assert!(rule.consequence.filter_promotes && rule.enabled && rule.conditions[0].alternatives);
 
     let rule = read(
@@ -115,14 +116,17 @@ fn c10_4_consequences_are_typed() {
         [filter("brand", 1, false, false), filter("color", 1, false, true), filter("brand", 3, true, false)]
     );
     assert_eq!(found.automatic_optional_facet_filters, [filter("brand", 5, false, false)]);
-    assert_eq!((found.params.filter.len(), found.params.hits_per_page), (2, Some(3)));
-    assert_eq!(found.params.rendering_content, Some(json!({"redirect": {"url": "u"}})));
+    let params = found.params.unwrap();
+    assert_eq!((params.filter.len(), params.hits_per_page), (2, Some(3)));
+    assert_eq!(params.rendering_content, Some(json!({"redirect": {"url": "u"}})));
     let found = consequence(
         json!({"userData": {"banner": 1}, "redirect": {"indexName": "i"}, "hide": [{"objectID": 5}],
         "promote": [{"objectID": "a", "position": 2}]}),
     );
     assert_eq!((found.user_data, found.redirect.as_deref()), (Some(json!({"banner": 1})), Some("i")));
     assert_eq!((found.hide, found.promote[0].position), (vec!["5".to_owned()], 2));
+    assert_eq!(found.params, None);
+    assert!(size_of::<crate::Rule>() <= 512, "10,000 rules stay small: {}", size_of::<crate::Rule>());
 }
 
 #[test]

@@ -1,0 +1,93 @@
+//! Which parameters did client, key and rules give to a search? (C§8.9 `params`)
+//!
+//! Cost: nothing for requests without `explain`.
+
+use crate::auth::Caller;
+use quorate_model::Result;
+use quorate_model::params::given;
+use quorate_model::results::RuleResults;
+use quorate_model::settings::table::lookup;
+use serde_json::{Map, Value, json};
+
+/// Parameters that are joined with those of rules instead of replaced; all of them must hold.
+const JOINED: [&str; 4] = ["filters", "facetFilters", "numericFilters", "tagFilters"];
+/// The members of the answer.
+const MEMBERS: [&str; 5] = ["client", "apiKey", "abTest", "rules", "final"];
+
+/// What is known before the search.
+#[derive(Clone, Debug, Default)]
+pub struct Explained {
+    client: Map<String, Value>,
+    api_key: Map<String, Value>,
+}
+impl Explained {
+    /// Takes down the parameters of a body that mentions `explain`; `None` for other bodies.
+    pub fn of_body(body: &Map<String, Value>, caller: &Caller) -> Result<Option<Explained>> {
+        let in_text = body.get("params").and_then(Value::as_str).is_some_and(|text| text.contains("explain"));
+        if !in_text && !body.contains_key("explain") {
+            return Ok(None);
+        }
+        Ok(Some(Explained { client: given(body)?, api_key: forced_by(caller) }))
+    }
+    /// Same for the pairs of a query string.
+    pub fn of_pairs<'p>(
+        pairs: impl Iterator<Item = (&'p str, &'p str)>,
+        caller: &Caller,
+    ) -> Result<Option<Explained>> {
+        let known = |name: &str| name == "params" || lookup(name).is_some_and(|row| row.place.in_query());
+        let body = pairs.filter(|(name, _)| known(name)).map(|(name, value)| (name.to_owned(), value.into()));
+        Explained::of_body(&body.collect(), caller)
+    }
+    /// `explain.params` with the members that the request names; `None` when it names none.
+    pub fn params(&self, names: &[String], rules: &RuleResults) -> Option<Map<String, Value>> {
+        let wants = |member: &str| {
+            let is_it = |name: &String| name.strip_prefix("params.").is_some_and(|rest| rest == member);
+            names.iter().any(|name| matches!(name.as_str(), "*" | "params" | "params.*") || is_it(name))
+        };
+        let mut shown = Map::new();
+        for member in MEMBERS.into_iter().filter(|member| wants(member)) {
+            let value = match member {
+                "client" => self.client.clone(),
+                "apiKey" => self.api_key.clone(),
+                "rules" => rules.params.clone().unwrap_or_default(),
+                "final" => self.together(rules),
+                _ => Map::new(),
+            };
+            shown.insert(member.to_owned(), Value::Object(value));
+        }
+        (!shown.is_empty()).then_some(shown)
+    }
+    fn together(&self, rules: &RuleResults) -> Map<String, Value> {
+        let mut all = self.client.clone();
+        for (name, value) in rules.params.iter().flatten() {
+            let value = match all.remove(name) {
+                Some(asked) if JOINED.contains(&name.as_str()) => both(asked, value.clone()),
+                Some(_) | None => value.clone(),
+            };
+            all.insert(name.clone(), value);
+        }
+        if let Some(query) = &rules.query {
+            all.insert("query".into(), query.as_str().into());
+        }
+        all.extend(self.api_key.clone());
+        all
+    }
+}
+/// Two filters that must both hold.
+fn both(asked: Value, ruled: Value) -> Value {
+    match (asked, ruled) {
+        (Value::String(asked), Value::String(ruled)) => json!(format!("({asked}) AND ({ruled})")),
+        (asked, ruled) => {
+            let list = |value| if let Value::Array(list) = value { list } else { vec![value] };
+            let mut all = list(asked);
+            all.extend(list(ruled));
+            Value::Array(all)
+        }
+    }
+}
+/// The parameters that the key puts in place of the caller's; of several keys the last wins.
+fn forced_by(caller: &Caller) -> Map<String, Value> {
+    let overrides = caller.restrictions().iter().flat_map(|restrictions| &restrictions.overrides);
+    let known = overrides.filter(|(name, _)| lookup(name).is_some_and(|row| row.place.in_query()));
+    known.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
