@@ -28,7 +28,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("bincode", &["node/store/src/codec.rs"]),
     ("raft_engine", &["cluster/raft/"]),
     ("raft", &["cluster/raft/"]),
-    ("actix_web", &["api/src/", "api/tests/"]),
+    ("actix_web", &["api/src/", "api/tests/", "api/benches/"]),
     ("ureq", &["api/quorate/", "tests/"]),
 ];
 

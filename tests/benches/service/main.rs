@@ -1,6 +1,6 @@
 //! How fast is a node and what does it use? Import, single writes, queries while typing, memory and disk.
 //!
-//! `tests/bench/quick.sh` calls it; `docs/benchmarks.md` says how a node is measured.
+//! `tests/bench/quick.sh` calls it; `tests/bench/benchmarks.md` says how a node is measured.
 
 mod http;
 mod typing;
