@@ -212,7 +212,8 @@ impl<'a> Ranker<'a> {
         if self.readings(&self.words, records).len() > READINGS_MAX {
             return None;
         }
-        let mut found = self.matching(&self.words, records, true);
+        let attempt = |words: &[Wanted]| self.matching(words, records, true);
+        let mut found = self.giving_words_up(attempt, |found| found.len() as u64);
         let index = &self.settings.index;
         let keys_of = |criterion: &'a Criterion| match criterion {
             Criterion::Sort(key) => std::slice::from_ref(key),
@@ -245,27 +246,32 @@ impl<'a> Ranker<'a> {
         if self.readings(&self.words, records).len() > READINGS_MAX {
             return None;
         }
+        let attempt = |words: &[Wanted]| self.attempt(words, records, page_length);
+        Some(self.giving_words_up(attempt, |answer| answer.count))
+    }
+    /// The attempt that finds something, words being given up as removeWordsIfNoResults says.
+    fn giving_words_up<T>(&self, mut attempt: impl FnMut(&[Wanted]) -> T, count: impl Fn(&T) -> u64) -> T {
         let mut words = self.words.clone();
-        let mut answer = self.attempt(&words, records, page_length);
+        let mut found = attempt(&words);
         let n = words.len();
         let order: Vec<usize> = match self.query.params.get("removeWordsIfNoResults").and_then(Value::as_str)
         {
             Some("lastWords") => (1..n).rev().take(5).collect(),
             Some("firstWords") => (0..n.saturating_sub(1)).take(5).collect(),
-            Some("allOptional") if n > 1 && answer.count == 0 => {
+            Some("allOptional") if n > 1 && count(&found) == 0 => {
                 words.iter_mut().for_each(|word| word.optional = true);
-                return Some(self.attempt(&words, records, page_length));
+                return attempt(&words);
             }
             _ => vec![],
         };
         for i in order {
-            if answer.count > 0 {
+            if count(&found) > 0 {
                 break;
             }
             words[i].optional = true;
-            answer = self.attempt(&words, records, page_length);
+            found = attempt(&words);
         }
-        Some(answer)
+        found
     }
     /// A short page is worth the wider search for typos.
     fn attempt(&self, words: &[Wanted], records: &[Value], page_length: u64) -> Answer {
