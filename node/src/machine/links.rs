@@ -200,6 +200,10 @@ impl PlacementMachine {
         settings: Arc<Settings>,
     ) -> Arc<IndexState> {
         let before = self.node.index(incarnation);
+        if let Some(known) = &before {
+            // a replay may have opened its files before it came here; they have one owner at a time
+            end_writer(known);
+        }
         let created_ms = before.as_ref().map_or(at.time_ms, |known| known.created_ms);
         let folder = self.node.layout.shard(incarnation, 0);
         let state =
@@ -215,10 +219,7 @@ impl PlacementMachine {
 
     /// Ends the writer of an index and removes its files.
     pub(super) fn empty_folder(&self, state: &IndexState) -> Result<()> {
-        if let Some(writer) = state.writer.lock().take() {
-            writer.discard();
-        }
-        state.progress.abandon();
+        end_writer(state);
         self.remove_files(state.incarnation)
     }
 
@@ -290,6 +291,14 @@ impl PlacementMachine {
             self.keep(state);
         }
     }
+}
+
+/// Ends the writer of a state that is given up; nothing waits for it any more.
+fn end_writer(state: &IndexState) {
+    if let Some(writer) = state.writer.lock().take() {
+        writer.discard();
+    }
+    state.progress.abandon();
 }
 
 /// A command that [`PlacementMachine::forward`] takes, for another index.

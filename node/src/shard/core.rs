@@ -274,9 +274,8 @@ impl ShardCore {
 
     /// Reopens the writer from its durable state and carries out again what came after it.
     pub fn recover(&mut self) -> Result<()> {
-        self.writer.cancel_rebuild();
-        let (writer, durable) = open_writer(&self.state, &self.options, &self.settings)?;
-        self.writer = writer;
+        self.writer.reopen(&self.settings).map_err(|e| self.engine(e))?;
+        let durable = self.writer.durable().unwrap_or_default();
         self.shown = match self.files_fit() {
             true => self.settings.clone(),
             false => self.state.settings_for(self.writer.built())?,

@@ -136,6 +136,9 @@ fn forget(index: u64, kind: DocumentKind, id: &str) -> IndexCommand {
     IndexCommand::DeleteDocument { index, kind, object_id: id.into() }
 }
 
+/// The longest time that a test may take, on a machine with much else to do.
+const BODY: Duration = Duration::from_secs(240);
+
 /// Runs the test body on a thread that has an actix system, as apply threads have.
 fn in_system(body: impl FnOnce() + Send + 'static) {
     actix_rt::System::new().block_on(async move {
@@ -145,7 +148,9 @@ fn in_system(body: impl FnOnce() + Send + 'static) {
             let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
             let _ = done.send(result);
         });
-        if let Err(panic) = ended.await.unwrap() {
+        let ended =
+            tokio::time::timeout(BODY, ended).await.expect("the test hangs: its thread waits for a shard");
+        if let Err(panic) = ended.unwrap() {
             std::panic::resume_unwind(panic);
         }
     });

@@ -94,6 +94,30 @@ fn replicas_end_as_the_log_says_wherever_it_was_killed() {
     in_system(|| kill_after_each(&script(), assert_end));
 }
 
+/// Nothing of the small state was kept, so the replay gives the index settings while it already has the files that a later
+/// command of the log gave it: two writers must never have them open.
+#[test]
+fn a_replay_opens_the_files_of_a_replica_once() {
+    in_system(|| {
+        for _ in 0..8 {
+            let dir = tempfile::tempdir().unwrap();
+            let mut rig = Rig::open(dir.path(), vec![]);
+            rig.apply(records(1, vec![put("a", 1), put("b", 2)]));
+            rig.apply(settings(5, r#"{"ranking":["desc(n)"]}"#));
+            rig.apply(follow(1, 5, &[(5, STANDARD)]));
+            rig.wait();
+            let mut rig = Rig::open(dir.path(), rig.kill());
+            rig.apply(records(1, vec![RecordOp::Delete { object_id: "a".into() }]));
+            rig.wait();
+            assert_eq!(rig.order(5), ["b"]);
+            rig.machine.close().unwrap();
+            let log = rig.log.clone();
+            drop(rig);
+            assert_eq!(Rig::open(dir.path(), log).order(5), ["b"]);
+        }
+    });
+}
+
 /// Copies a folder with all it holds.
 fn copy_folder(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();

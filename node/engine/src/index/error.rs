@@ -42,6 +42,12 @@ pub enum IndexError {
         /// The newest one known here.
         known: u32,
     },
+    /// Another writer has the folder open.
+    #[error("{path:?} is open in another writer")]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
     /// There is no index in this folder.
     #[error("no index in {path:?}")]
     Absent {

@@ -81,6 +81,10 @@ impl Overlay {
         }
         error
     }
+    /// Bytes of a new file that are kept in memory.
+    pub fn spill(&self) -> usize {
+        self.spill
+    }
     /// The folder.
     pub fn dir(&self) -> &Path {
         &self.dir

@@ -19,6 +19,7 @@ use bytes::Bytes;
 use quorate_model::Settings;
 use quorate_store::files::Files;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -68,6 +69,8 @@ pub struct ShardWriter {
     pub(super) synced: FxHashMap<String, Vec<(String, u64)>>,
     /// Files of old commits that the running merge may still read.
     orphans: Vec<String>,
+    /// Held until the writer is dropped: two writers would remove each other's new files.
+    only_writer: File,
 }
 
 impl ShardWriter {
@@ -90,6 +93,16 @@ impl ShardWriter {
         spill_bytes: usize,
     ) -> Result<ShardWriter> {
         files.create_dir_durable(dir).map_err(|e| IndexError::io(dir, e))?;
+        Self::open_locked(dir, settings, files, options, spill_bytes, lock(dir)?)
+    }
+    fn open_locked(
+        dir: &Path,
+        settings: &Arc<Settings>,
+        files: Arc<dyn Files>,
+        options: WriterOptions,
+        spill_bytes: usize,
+        only_writer: File,
+    ) -> Result<ShardWriter> {
         let durable = Manifest::load(dir)?;
         remove_leftovers(dir, &*files, durable.as_ref())?;
         let segments = match &durable {
@@ -115,7 +128,24 @@ impl ShardWriter {
             rebuild: None,
             synced: FxHashMap::default(),
             orphans: Vec::new(),
+            only_writer,
         })
+    }
+    /// Goes back to the durable state, as after a crash: for the time after an error.
+    pub fn reopen(&mut self, settings: &Arc<Settings>) -> Result<()> {
+        self.end_background();
+        let dir = self.overlay.dir().to_path_buf();
+        let lock = self.only_writer.try_clone().map_err(|e| IndexError::io(&dir, e))?;
+        let (files, spill) = (self.overlay.files().clone(), self.overlay.spill());
+        *self = Self::open_locked(&dir, settings, files, self.options.clone(), spill, lock)?;
+        Ok(())
+    }
+    fn end_background(&mut self) {
+        self.overlay.close();
+        self.cancel_rebuild();
+        if let Some(merge) = self.merge.take() {
+            merge.abandon();
+        }
     }
     /// What the last durable commit says; `None` before the first.
     pub fn durable(&self) -> Option<Payload> {
@@ -350,11 +380,7 @@ impl ShardWriter {
 
 impl Drop for ShardWriter {
     fn drop(&mut self) {
-        self.overlay.close();
-        self.cancel_rebuild();
-        if let Some(merge) = self.merge.take() {
-            merge.abandon();
-        }
+        self.end_background();
     }
 }
 
@@ -383,6 +409,16 @@ fn check_object(object_id: &str, record: &[u8]) -> Result<()> {
 }
 
 /// Removes files of segments that the durable state does not have.
+/// Locks a folder for one writer, by a lock that ends with the process. Errors: `InUse`.
+fn lock(dir: &Path) -> Result<File> {
+    let folder = File::open(dir).map_err(|e| IndexError::io(dir, e))?;
+    match folder.try_lock() {
+        Ok(()) => Ok(folder),
+        Err(TryLockError::WouldBlock) => Err(IndexError::InUse { path: dir.into() }),
+        Err(TryLockError::Error(e)) => Err(IndexError::io(dir, e)),
+    }
+}
+
 fn remove_leftovers(dir: &Path, files: &dyn Files, durable: Option<&Manifest>) -> Result<()> {
     let kept: FxHashSet<&str> = durable.into_iter().flat_map(Manifest::file_names).collect();
     let entries = std::fs::read_dir(dir).map_err(|e| IndexError::io(dir, e))?;

@@ -375,3 +375,16 @@ fn a_rebuild_uses_the_new_settings_and_survives_only_with_a_flush() {
     let view = ShardView::open(dir.path()).unwrap();
     assert!(view.segments()[0].facet("name").is_some());
 }
+
+#[test]
+fn a_folder_has_one_writer_at_a_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = open(dir.path());
+    let again = || {
+        let settings = Arc::new(Settings::default());
+        ShardWriter::open(dir.path(), &settings, RealFiles::shared(), WriterOptions::default())
+    };
+    assert!(matches!(again().map(drop), Err(IndexError::InUse { .. })));
+    drop(first);
+    again().unwrap();
+}
