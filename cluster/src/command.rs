@@ -1,8 +1,8 @@
 //! What stands in a log entry: the envelope, the numbered commands, and how a large batch is cut into parts.
 
-use crate::meta::{Moved, Wanted};
+use crate::meta::{Joining, Moved, NodeState, Wanted};
 use quorate_model::DocumentKind;
-use quorate_model::{GroupId, IndexName, RecordOp, limits};
+use quorate_model::{GroupId, IndexName, NodeId, RecordOp, limits};
 use quorate_node::ops::{Follower, Incarnation, IndexCommand, RawDocument};
 use quorate_store::codec;
 use serde::{Deserialize, Serialize};
@@ -119,6 +119,27 @@ pub enum MetaCommand {
     DeleteKey {
         /// The key string.
         value: String,
+    },
+    /// Adds a node, or takes over what has changed of one since its last start.
+    AddNode {
+        /// Its number.
+        node: NodeId,
+        /// How it introduces itself.
+        joining: Joining,
+    },
+    /// Lets a node take part, drains it, or removes it for good.
+    SetNodeState {
+        /// Its number.
+        node: NodeId,
+        /// What it becomes.
+        state: NodeState,
+    },
+    /// Says where the replicas of a placement group are wanted.
+    Place {
+        /// The group.
+        group: GroupId,
+        /// The nodes; the first should lead.
+        nodes: Vec<NodeId>,
     },
 }
 
@@ -361,6 +382,8 @@ mod tests {
         let name = || IndexName::new("a").expect("valid");
         let meta = Command::Meta;
         let index = Command::Index;
+        let joining =
+            Joining { name: "n".into(), cluster: "c".into(), peer: "p".into(), http: "h".into(), level: 1 };
         // first the number of the kind of command, then that of the command, then its fields
         let cases = [
             (
@@ -454,6 +477,18 @@ mod tests {
             (
                 index(IndexCommand::Forward { command: Box::new(IndexCommand::Drop { index: 5 }) }),
                 "01 08 03 05".into(),
+            ),
+            (
+                meta(MetaCommand::AddNode { node: NodeId(9), joining }),
+                "00 0e 09 016e 0163 0170 0168 01".into(),
+            ),
+            (
+                meta(MetaCommand::SetNodeState { node: NodeId(9), state: NodeState::Removed }),
+                "00 0f 09 02".into(),
+            ),
+            (
+                meta(MetaCommand::Place { group: GroupId(5), nodes: vec![NodeId(9), NodeId(1)] }),
+                "00 10 05 02 09 01".into(),
             ),
         ];
         for (command, expected) in cases {

@@ -4,14 +4,16 @@
 
 mod catalogue;
 mod links;
+mod nodes;
 mod rows;
 
 pub use catalogue::{Catalogue, IndexRow, Link, Role, group_of};
 pub use links::{Moved, Wanted, too_many};
+pub use nodes::{CLUSTERS_MAX, Joining, META_VOTERS_MAX, NodeRow, NodeState, NotAdmitted};
 pub use rows::{RowChange, RowError};
 
 use crate::command::MetaCommand;
-use quorate_model::{ApiKey, GroupId, IndexName, TaskId};
+use quorate_model::{ApiKey, GroupId, IndexName, NodeId, TaskId};
 use quorate_node::ops::Incarnation;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,6 +33,12 @@ pub struct MetaState {
     pub doomed: Arc<BTreeMap<Incarnation, GroupId>>,
     /// Primaries whose group may not know their replicas yet, with the revision of the list.
     pub unsettled: Arc<BTreeMap<Incarnation, u64>>,
+    /// Every node that ever joined.
+    pub nodes: Arc<BTreeMap<NodeId, NodeRow>>,
+    /// Every cluster with its number, which says which groups it has.
+    pub clusters: Arc<BTreeMap<String, u16>>,
+    /// Where the replicas of each placement group are wanted.
+    pub placement: Arc<BTreeMap<GroupId, Vec<NodeId>>>,
 }
 
 /// What the first start fixed.
@@ -75,6 +83,9 @@ impl MetaState {
             MetaCommand::Settled { incarnation, revision } => self.settled(incarnation, revision),
             MetaCommand::PutKey { key } => self.put_key(&key),
             MetaCommand::DeleteKey { value } => self.delete_key(&value),
+            MetaCommand::AddNode { node, joining } => self.add_node(at.log_index, node, joining),
+            MetaCommand::SetNodeState { node, state } => self.set_node_state(node, state),
+            MetaCommand::Place { group, nodes } => self.place(group, nodes),
         }
     }
 

@@ -1,8 +1,8 @@
 //! How the meta state lies in its tree: one row for each index, key, reservation, doomed incarnation and list of replicas
 //! that is not settled.
 
-use super::{Catalogue, IndexRow, Installation, MetaState};
-use quorate_model::{ApiKey, GroupId, IndexName};
+use super::{Catalogue, IndexRow, Installation, MetaState, NodeRow};
+use quorate_model::{ApiKey, GroupId, IndexName, NodeId};
 use quorate_node::ops::Incarnation;
 use quorate_store::codec;
 use quorate_store::layout::rows::{INDEX, INSTALLATION, KEY};
@@ -12,6 +12,9 @@ use std::sync::Arc;
 const RESERVED: u8 = b'r';
 const DOOMED: u8 = b'd';
 const UNSETTLED: u8 = b'u';
+const NODE: u8 = b'N';
+const CLUSTER: u8 = b'C';
+const PLACED: u8 = b'P';
 /// Bytes of a row at most; far above a name of 256 characters or a key document.
 const ROW_BYTES_MAX: usize = 1 << 20;
 
@@ -68,6 +71,15 @@ impl RowChange {
     pub(super) fn unsettled(incarnation: Incarnation, revision: u64) -> Self {
         Self::put(UNSETTLED, &incarnation.to_be_bytes(), revision.to_be_bytes().to_vec())
     }
+    pub(super) fn node(node: NodeId, row: &NodeRow) -> Self {
+        Self::put(NODE, &node.0.to_be_bytes(), codec::encode(row))
+    }
+    pub(super) fn cluster(name: &str, number: u16) -> Self {
+        Self::put(CLUSTER, name.as_bytes(), number.to_be_bytes().to_vec())
+    }
+    pub(super) fn placed(group: GroupId, nodes: &[NodeId]) -> Self {
+        Self::put(PLACED, &group.0.to_be_bytes(), codec::encode(&nodes))
+    }
     pub(super) fn not_unsettled(incarnation: Incarnation) -> Self {
         Self::delete(UNSETTLED, &incarnation.to_be_bytes())
     }
@@ -108,6 +120,18 @@ impl MetaState {
             RESERVED => drop(Arc::make_mut(&mut self.reserved).insert(number(rest)?, group(value)?)),
             DOOMED => drop(Arc::make_mut(&mut self.doomed).insert(number(rest)?, group(value)?)),
             UNSETTLED => drop(Arc::make_mut(&mut self.unsettled).insert(number(rest)?, number(value)?)),
+            NODE => {
+                let row = codec::decode(value, ROW_BYTES_MAX).ok()?;
+                Arc::make_mut(&mut self.nodes).insert(NodeId(number(rest)?), row);
+            }
+            CLUSTER => {
+                let name = String::from_utf8(rest.to_vec()).ok()?;
+                Arc::make_mut(&mut self.clusters).insert(name, group(value)?.0);
+            }
+            PLACED => {
+                let nodes = codec::decode(value, ROW_BYTES_MAX).ok()?;
+                Arc::make_mut(&mut self.placement).insert(group(rest)?, nodes);
+            }
             _ => return None,
         }
         Some(())

@@ -54,6 +54,18 @@ impl fmt::Display for GroupId {
     }
 }
 
+/// A node of the installation: its number as a member of every Raft group. It follows from the identity in the data folder,
+/// never from an address, and never comes back once the node was removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct NodeId(pub u64);
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
 /// The public id of a write: `log_index << 12 | group`, below 2^53, routes itself (architecture §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -21,7 +21,7 @@ pub mod synonym;
 pub use document::DocumentKind;
 pub use error::{Error, ErrorKind, Result};
 pub use filter::{Atom, Filter, FilterAtom};
-pub use ids::{GroupId, IndexName, ObjectId, TaskId};
+pub use ids::{GroupId, IndexName, NodeId, ObjectId, TaskId};
 pub use key::{Acl, ApiKey};
 pub use params::SearchParams;
 pub use record::{BatchAction, BuiltIn, PartialOutcome, RecordOp};

@@ -58,8 +58,10 @@ pub const ENTRY_BYTES: usize = 1 << 20;
 pub const ENTRY_BYTES_MAX: usize = 16 << 20;
 /// Query words that are looked at; further ones are ignored (C§6.6).
 pub const QUERY_WORDS_MAX: usize = 10;
-/// Placement groups while the installation has up to three nodes (architecture §1).
+/// Placement groups of a cluster (architecture §1).
 pub const PLACEMENT_GROUPS: u16 = 16;
+/// Replicas of a placement group, as far as its cluster has nodes.
+pub const REPLICATION: usize = 3;
 /// Operations that make an index shard publish at once.
 pub const PUBLISH_OPS: usize = 256;
 /// Milliseconds after which a busy shard publishes what it has.

@@ -1,0 +1,242 @@
+//! Which nodes the installation has, in which clusters, and where each placement group's replicas are wanted.
+
+use super::{MetaState, RowChange};
+use quorate_model::{GroupId, NodeId, limits};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Clusters an installation may have: a group number is below 4,096, and each cluster takes its own.
+pub const CLUSTERS_MAX: usize = 64;
+
+/// Whether a node takes part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NodeState {
+    /// It may hold replicas and lead.
+    Active,
+    /// Its replicas move away; it still answers.
+    Draining,
+    /// It is gone for good: its number never comes back, and peers do not speak to it.
+    Removed,
+}
+
+/// What the installation knows of a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeRow {
+    /// The name its operator gave it; unique among the nodes that are not removed.
+    pub name: String,
+    /// The cluster it belongs to.
+    pub cluster: String,
+    /// Where its peers find it, HOST:PORT.
+    pub peer: String,
+    /// Where its clients find it, HOST:PORT; for operators and proxies.
+    pub http: String,
+    /// Whether it takes part.
+    pub state: NodeState,
+    /// The newest commands its program knows.
+    pub level: u16,
+    /// Meta log index of its joining: the order of the nodes.
+    pub since: u64,
+}
+
+impl NodeRow {
+    /// Whether it may be given replicas.
+    pub fn is_active(&self) -> bool {
+        self.state == NodeState::Active
+    }
+    /// Whether it belongs to the installation.
+    pub fn is_present(&self) -> bool {
+        self.state != NodeState::Removed
+    }
+}
+
+/// Why a node cannot join under its name or number.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotAdmitted {
+    /// The number was removed.
+    #[error("this node was removed from the installation; start it with an empty data folder to join anew")]
+    Removed,
+    /// Another node has the name.
+    #[error("another node is called {0}; choose another --node-name, or remove that node first")]
+    NameTaken(String),
+    /// It was in another cluster.
+    #[error("this node belongs to the cluster {0}; a node cannot change its cluster")]
+    OtherCluster(String),
+    /// Too many clusters.
+    #[error("the installation has {CLUSTERS_MAX} clusters; no more are possible")]
+    TooManyClusters,
+}
+
+impl MetaState {
+    /// The nodes that were not removed, in the order they joined.
+    pub fn present_nodes(&self) -> Vec<(NodeId, &NodeRow)> {
+        let mut nodes: Vec<_> =
+            self.nodes.iter().filter(|(_, row)| row.is_present()).map(|(id, row)| (*id, row)).collect();
+        nodes.sort_by_key(|(id, row)| (row.since, *id));
+        nodes
+    }
+    /// The groups of a cluster; none for one that is not known.
+    pub fn groups_of(&self, cluster: &str) -> Vec<GroupId> {
+        let Some(&number) = self.clusters.get(cluster) else { return vec![] };
+        let first = number * limits::PLACEMENT_GROUPS;
+        (first + 1..=first + limits::PLACEMENT_GROUPS).map(GroupId).collect()
+    }
+    /// The cluster whose groups include `group`; `None` for the meta group and for groups of no cluster.
+    pub fn cluster_of(&self, group: GroupId) -> Option<&str> {
+        let number = group.0.checked_sub(1)? / limits::PLACEMENT_GROUPS;
+        self.clusters.iter().find(|(_, known)| **known == number).map(|(name, _)| name.as_str())
+    }
+    /// The nodes that are to hold a replica of a group; the first is the one that should lead.
+    pub fn wanted(&self, group: GroupId) -> Vec<NodeId> {
+        if group != GroupId::META {
+            return self.placement.get(&group).cloned().unwrap_or_default();
+        }
+        self.present_nodes().into_iter().map(|(id, _)| id).collect()
+    }
+    /// How many of the wanted members of a group vote: an odd number, the first of them.
+    pub fn wanted_voters(&self, group: GroupId) -> usize {
+        let most = if group == GroupId::META { META_VOTERS_MAX } else { limits::REPLICATION };
+        let members = self.wanted(group).len().min(most);
+        if members.is_multiple_of(2) { members.saturating_sub(1) } else { members }
+    }
+
+    /// Whether a node may join as `row` says.
+    pub fn admits(&self, node: NodeId, name: &str, cluster: &str) -> Result<(), NotAdmitted> {
+        if let Some(known) = self.nodes.get(&node) {
+            if !known.is_present() {
+                return Err(NotAdmitted::Removed);
+            }
+            if known.cluster != cluster {
+                return Err(NotAdmitted::OtherCluster(known.cluster.clone()));
+            }
+        }
+        let has_name = |(id, row): (&NodeId, &NodeRow)| *id != node && row.is_present() && row.name == name;
+        if self.nodes.iter().any(has_name) {
+            return Err(NotAdmitted::NameTaken(name.to_owned()));
+        }
+        if !self.clusters.contains_key(cluster) && self.clusters.len() >= CLUSTERS_MAX {
+            return Err(NotAdmitted::TooManyClusters);
+        }
+        Ok(())
+    }
+
+    pub(super) fn add_node(&mut self, log_index: u64, node: NodeId, joining: Joining) -> Vec<RowChange> {
+        let Joining { name, cluster, peer, http, level } = joining;
+        if self.admits(node, &name, &cluster).is_err() {
+            return vec![];
+        }
+        let mut changes = vec![];
+        if !self.clusters.contains_key(&cluster) {
+            let number = self.clusters.len() as u16;
+            Arc::make_mut(&mut self.clusters).insert(cluster.clone(), number);
+            changes.push(RowChange::cluster(&cluster, number));
+            for group in self.groups_of(&cluster) {
+                changes.extend(self.place(group, vec![node]));
+            }
+        }
+        let known = self.nodes.get(&node);
+        let since = known.map_or(log_index, |known| known.since);
+        let state = known.map_or(NodeState::Active, |known| known.state);
+        let row = NodeRow { name, cluster, peer, http, state, level, since };
+        changes.push(self.put_node(node, row));
+        changes
+    }
+
+    pub(super) fn set_node_state(&mut self, node: NodeId, state: NodeState) -> Vec<RowChange> {
+        match self.nodes.get(&node) {
+            Some(row) if row.is_present() && row.state != state => {
+                let row = NodeRow { state, ..row.clone() };
+                vec![self.put_node(node, row)]
+            }
+            Some(_) | None => vec![],
+        }
+    }
+
+    pub(super) fn place(&mut self, group: GroupId, nodes: Vec<NodeId>) -> Vec<RowChange> {
+        if self.placement.get(&group) == Some(&nodes) {
+            return vec![];
+        }
+        let change = RowChange::placed(group, &nodes);
+        Arc::make_mut(&mut self.placement).insert(group, nodes);
+        vec![change]
+    }
+
+    fn put_node(&mut self, node: NodeId, row: NodeRow) -> RowChange {
+        let change = RowChange::node(node, &row);
+        Arc::make_mut(&mut self.nodes).insert(node, row);
+        change
+    }
+}
+
+/// Members of the meta group that vote, at most; every other node follows.
+pub const META_VOTERS_MAX: usize = 5;
+
+/// How a node introduces itself; also at later starts, when its addresses or its program may have changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Joining {
+    /// Its name.
+    pub name: String,
+    /// Its cluster.
+    pub cluster: String,
+    /// Where its peers find it.
+    pub peer: String,
+    /// Where its clients find it.
+    pub http: String,
+    /// The newest commands its program knows.
+    pub level: u16,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn joining(name: &str, cluster: &str) -> Joining {
+        let (name, cluster) = (name.to_owned(), cluster.to_owned());
+        Joining { peer: format!("{name}:1"), http: format!("{name}:2"), name, cluster, level: 1 }
+    }
+    fn ids(nodes: &[u64]) -> Vec<NodeId> {
+        nodes.iter().copied().map(NodeId).collect()
+    }
+
+    #[test]
+    fn the_first_node_of_a_cluster_brings_its_groups() {
+        let mut state = MetaState::default();
+        state.add_node(3, NodeId(7), joining("a", "main"));
+        state.add_node(4, NodeId(5), joining("b", "main"));
+        state.add_node(9, NodeId(6), joining("c", "west"));
+        assert_eq!(state.groups_of("main").first(), Some(&GroupId(1)));
+        assert_eq!(state.groups_of("west").last(), Some(&GroupId(32)));
+        assert!(state.groups_of("east").is_empty());
+        assert_eq!(
+            (state.cluster_of(GroupId(16)), state.cluster_of(GroupId(17))),
+            (Some("main"), Some("west"))
+        );
+        assert_eq!((state.cluster_of(GroupId::META), state.cluster_of(GroupId(33))), (None, None));
+        assert_eq!((state.wanted(GroupId(2)), state.wanted(GroupId(20))), (ids(&[7]), ids(&[6])));
+        assert_eq!((state.wanted(GroupId::META), state.wanted_voters(GroupId::META)), (ids(&[7, 5, 6]), 3));
+    }
+
+    #[test]
+    fn names_and_numbers_are_taken_once() {
+        let mut state = MetaState::default();
+        state.add_node(3, NodeId(7), joining("a", "main"));
+        assert_eq!(state.admits(NodeId(8), "a", "main"), Err(NotAdmitted::NameTaken("a".into())));
+        assert_eq!(state.admits(NodeId(7), "b", "west"), Err(NotAdmitted::OtherCluster("main".into())));
+        assert_eq!(state.admits(NodeId(7), "b", "main"), Ok(()));
+        assert!(state.add_node(4, NodeId(8), joining("a", "main")).is_empty());
+        state.set_node_state(NodeId(7), NodeState::Removed);
+        assert_eq!(state.admits(NodeId(7), "a", "main"), Err(NotAdmitted::Removed));
+        assert_eq!(state.admits(NodeId(8), "a", "main"), Ok(()));
+        assert!(state.set_node_state(NodeId(7), NodeState::Active).is_empty(), "removed for good");
+    }
+
+    #[test]
+    fn an_odd_number_votes() {
+        let mut state = MetaState::default();
+        for (count, voters) in [(1, 1), (2, 1), (3, 3), (4, 3), (5, 5), (6, 5), (7, 5)] {
+            state.add_node(count, NodeId(count), joining(&count.to_string(), "main"));
+            state.place(GroupId(1), (1..=count.min(3)).map(NodeId).collect());
+            assert_eq!(state.wanted_voters(GroupId::META), voters, "{count} nodes");
+            assert_eq!(state.wanted_voters(GroupId(1)), voters.min(3), "{count} nodes");
+        }
+    }
+}
