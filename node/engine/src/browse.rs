@@ -9,6 +9,7 @@ use crate::matching::bits;
 use crate::matching::find::{Entry, Prepared};
 use crate::matching::paths;
 use crate::matching::scratch::Scratch;
+use crate::page::Page;
 use crate::query::plan::plan;
 use crate::query::strategy;
 use crate::query::words::{Words, words_of};
@@ -170,7 +171,9 @@ pub fn search_facet(
     let analyzer = Analyzer::new(settings);
     let hidden = located(view, &effects.hidden);
     let words = words_of(&analyzer, configuration, &params, &params.query);
-    let (matched, cut) = matching_sets(view, settings, &params, words, hidden, limits.deadline, scratch)?;
+    // a short page decides whether words are looked for more widely, as it does for the search
+    let selected = Effective { hits_per_page: Page::new(settings, &params, limits).length, ..params.clone() };
+    let (matched, cut) = matching_sets(view, settings, &selected, words, hidden, limits.deadline, scratch)?;
     let typed = Effective {
         advanced_syntax: false,
         optional_words: vec![],

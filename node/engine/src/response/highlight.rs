@@ -283,7 +283,8 @@ impl Writer<'_> {
     fn stretch(&self, from: usize, to: usize, out: &mut Vec<u8>) {
         let mut at = from;
         for &(start, end) in &self.marks.marked {
-            if start < from || end > to {
+            let (start, end) = (start.max(from), end.min(to));
+            if start >= end {
                 continue;
             }
             self.plain(at, start, out);

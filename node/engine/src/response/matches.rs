@@ -39,7 +39,7 @@ pub struct Found {
     pub words: u16,
     /// Where the matched part of the token ends.
     pub end: usize,
-    /// Bits of the query words that the token is a synonym of and nothing else.
+    /// Bits of the query words that the token is a synonym of, when nobody typed it.
     pub synonym_of: u16,
 }
 /// A word of an alternative of several words in a text.
@@ -109,6 +109,7 @@ impl<'a> Wanted<'a> {
         typos: &[u8],
     ) -> Found {
         let mut found = Found { words: 0, end: start, synonym_of: 0 };
+        let mut is_typed = false;
         let analyzer = self.analyzer;
         let end_of = |word: &Word, matched: Match| match matched {
             Match::Whole => token_end,
@@ -120,12 +121,13 @@ impl<'a> Wanted<'a> {
                 continue;
             }
             if let Some(matched) = match_word(word, token, allowed, self.deep, &mut self.chars) {
+                is_typed = true;
                 found.words |= 1 << i;
                 found.end = found.end.max(end_of(word, matched));
             }
             for other in word.others.iter().filter(|other| other.typos <= allowed) {
                 let Some(matched) = match_other(other, token) else { continue };
-                if other.reason == OtherReason::Synonym && matched == Match::Whole && found.words == 0 {
+                if other.reason == OtherReason::Synonym && matched == Match::Whole {
                     found.synonym_of |= 1 << i;
                 }
                 found.words |= 1 << i;
@@ -136,6 +138,9 @@ impl<'a> Wanted<'a> {
                     }
                 });
             }
+        }
+        if is_typed {
+            found.synonym_of = 0;
         }
         if typos.len() <= self.words.len() {
             return found;

@@ -59,6 +59,12 @@ pub struct Case {
     pub queries: Vec<Query>,
     pub spoken: Spoken,
 }
+impl Case {
+    /// Every brand that a record may have.
+    pub fn brands(&self) -> [&'static str; 5] {
+        BRANDS
+    }
+}
 /// One query.
 #[derive(Clone, Debug)]
 pub struct Query {
@@ -404,6 +410,7 @@ fn query(chance: &mut Chance, words: &[String], spoken: &Spoken, settings: &Map<
         );
     }
     places::random_parameters(chance, &mut params);
+    showing(chance, &mut params);
     let mut set = |name: &str, value: Value| params.insert(name.to_string(), value);
     let filter = if chance.once_in(2) { groups(chance, Purpose::Filter) } else { vec![] };
     let optional = if chance.once_in(4) { groups(chance, Purpose::Optional) } else { vec![] };
@@ -419,6 +426,36 @@ fn query(chance: &mut Chance, words: &[String], spoken: &Spoken, settings: &Map<
         set("optionalFilters", json!(lists));
     }
     Query { parts, filter, optional, params }
+}
+/// What of the hits is shown, and how.
+fn showing(chance: &mut Chance, params: &mut Map<String, Value>) {
+    for (name, often, values) in [
+        (
+            "attributesToHighlight",
+            3,
+            vec![json!(["*"]), json!(["title", "list"]), json!(["name.first", "brand"]), json!([])],
+        ),
+        (
+            "attributesToSnippet",
+            2,
+            vec![
+                json!(["*:3"]),
+                json!(["body:2", "list:1"]),
+                json!(["title", "*:2"]),
+                json!(["body:0", "name:1"]),
+            ],
+        ),
+        ("highlightPreTag", 6, vec![json!("<b>"), json!("\"")]),
+        ("highlightPostTag", 6, vec![json!("</b>")]),
+        ("snippetEllipsisText", 6, vec![json!(""), json!("[..]")]),
+        ("restrictHighlightAndSnippetArrays", 4, vec![json!(true)]),
+        ("replaceSynonymsInHighlight", 4, vec![json!(true)]),
+        ("maxFacetHits", 4, vec![json!(1), json!(2)]),
+    ] {
+        if chance.once_in(often) {
+            params.insert(name.to_string(), chance.pick(&values).clone());
+        }
+    }
 }
 /// A word or phrase that stands for another one, now and then only its beginning.
 fn spoken_word(chance: &mut Chance, spoken: &Spoken) -> String {

@@ -1,6 +1,7 @@
 //! Does the engine answer what the reference answers? One seed at a time.
 
 use super::case::{Case, Chance, Query, random_case, surviving};
+use super::facet_search;
 use super::places::Around;
 use super::ranker::{Answer, Ranked, Ranker};
 use super::shard::Shard;
@@ -50,7 +51,7 @@ pub fn compare_seed(seed: u64, tally: &mut Tally) {
         ] {
             let results = engine_answer(&shard, query, thresholds);
             let found = describe(&results);
-            let wanted = describe_expected(query, &case, &expected, radius, &records);
+            let wanted = describe_expected(&ranker, &case, &expected, radius, &records);
             if found != wanted {
                 disagree(seed, number, &format!("{thresholds:?}"), &case, query, &found, &wanted);
             }
@@ -58,6 +59,12 @@ pub fn compare_seed(seed: u64, tally: &mut Tally) {
             tally.with_hits += u64::from(results.nb_hits > 0);
         }
         tally.triples += 1;
+        let typed = facet_search::random_text(&mut chance, &case);
+        let found = json!(facet_search::found(&shard, query, &typed));
+        let wanted = json!(facet_search::wanted(&settings, query, &typed, &records, &expected.matched));
+        if found != wanted {
+            disagree(seed, number, &format!("brands {typed:?}"), &case, query, &found, &wanted);
+        }
         if number == 0 && !query.params["advancedSyntax"].as_bool().unwrap_or_default() {
             let (found, wanted) = browsed(&shard, &case, query, &records, 1 + chance.below(7));
             if Some(&found) != wanted.as_ref().or(Some(&found)) {
@@ -137,7 +144,8 @@ fn engine_answer(shard: &Shard, query: &Query, thresholds: Thresholds) -> Search
     scratch.thresholds = thresholds;
     search(&shard.view, &shard.configuration, &params, &limits(), &mut scratch).expect("the query is valid")
 }
-fn limits() -> SearchLimits {
+/// Time enough for everything.
+pub fn limits() -> SearchLimits {
     SearchLimits {
         deadline: Instant::now() + Duration::from_secs(60),
         now_s: 0,
@@ -164,6 +172,8 @@ fn describe(results: &SearchResults) -> Value {
                 "geo": info["geoDistance"],
                 "precision": info["geoPrecision"],
                 "sequence": hit["_distinctSeqID"],
+                "highlight": hit["_highlightResult"],
+                "snippet": hit["_snippetResult"],
             })
         })
         .collect();
@@ -185,12 +195,13 @@ fn describe(results: &SearchResults) -> Value {
     })
 }
 fn describe_expected(
-    query: &Query,
+    ranker: &Ranker<'_>,
     case: &Case,
     answer: &Answer,
     radius: Option<u32>,
     records: &[Value],
 ) -> Value {
+    let query = ranker.query;
     let (first, length) = page_of(query);
     let limit = case.settings.get("paginationLimitedTo").and_then(Value::as_u64).unwrap_or(1_000);
     if first > 0 && first >= limit {
@@ -206,6 +217,7 @@ fn describe_expected(
         number > first && number <= (first + length).min(limit)
     });
     let hit = |one: &Ranked| {
+        let record = records.iter().find(|record| record["objectID"] == one.id.as_str()).unwrap();
         json!({
             "id": one.id,
             "typos": one.typos,
@@ -217,6 +229,8 @@ fn describe_expected(
             "geo": around.bucket(one.metres),
             "precision": one.metres.map_or(1, |metres| around.precision_at(metres)),
             "sequence": one.sequence,
+            "highlight": ranker.highlights(record, &one.seen),
+            "snippet": ranker.snippets(record, &one.seen),
         })
     };
     let hits: Vec<Value> = on_page.map(hit).collect();

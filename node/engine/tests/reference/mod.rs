@@ -7,6 +7,9 @@
 
 pub mod case;
 pub mod compare;
+pub mod facet_search;
+pub mod highlight;
+pub mod letters;
 pub mod places;
 pub mod ranker;
 pub mod relevant;

@@ -1,16 +1,17 @@
 //! The ranking of C§7, done by looking at everything.
 
 use super::case::{Atom, Part, Query, Test};
+use super::letters::written;
 use super::places::Around;
 use super::relevant;
 use super::shard::Spoken;
 use quorate_model::Settings;
-use quorate_model::settings::{Criterion, IndexSettings, SortKey};
+use quorate_model::settings::{Criterion, SortKey};
 use serde_json::{Map, Value, json};
 use std::cmp::Ordering;
 
 /// What one record gets.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Ranked {
     pub id: String,
     pub typos: u32,
@@ -24,6 +25,30 @@ pub struct Ranked {
     pub words: u32,
     /// Number within its group.
     pub sequence: Option<u32>,
+    pub seen: Seen,
+}
+/// How the query was found in a record, in any way to read it.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// Fewest typos of each word of the query.
+    pub typed: Vec<Option<u32>>,
+    /// What was found in the place of words.
+    pub steps: Vec<Step>,
+}
+impl Seen {
+    /// As if every word had been found with as many typos as it may have.
+    pub fn everything(words: &[Wanted]) -> Seen {
+        // a wrong first letter counts one more
+        let typos = |word: &Wanted| Some(word.edits as u32 + 1);
+        Seen { typed: words.iter().map(typos).collect(), steps: vec![] }
+    }
+    fn add(&mut self, other: &Seen) {
+        self.typed.resize(other.typed.len().max(self.typed.len()), None);
+        for (known, new) in self.typed.iter_mut().zip(&other.typed) {
+            *known = known.iter().chain(new).copied().min();
+        }
+        self.steps.extend(other.steps.clone());
+    }
 }
 /// A whole answer.
 #[derive(Debug, Default)]
@@ -37,44 +62,45 @@ pub struct Answer {
 }
 /// A word of the query.
 #[derive(Clone, Debug)]
-struct Wanted {
-    text: Vec<char>,
-    prefix: bool,
-    edits: usize,
-    optional: bool,
+pub struct Wanted {
+    pub text: Vec<char>,
+    pub prefix: bool,
+    pub edits: usize,
+    pub optional: bool,
     /// Directly after the word before, as in a phrase.
-    follows: bool,
+    pub follows: bool,
     /// Whether it may be joined with its neighbours and cut in two.
-    loose: bool,
+    pub loose: bool,
     /// Whether it stands in quotes.
-    quoted: bool,
+    pub quoted: bool,
     /// Its number among the typed words.
-    place: usize,
-    others: Vec<Other>,
+    pub place: usize,
+    pub others: Vec<Other>,
 }
 /// A single word that stands for another one.
 #[derive(Clone, Debug)]
-struct Other {
-    text: Vec<char>,
-    prefix: bool,
-    typos: u32,
-    exact: bool,
+pub struct Other {
+    pub text: Vec<char>,
+    pub prefix: bool,
+    pub typos: u32,
+    pub exact: bool,
+    pub is_synonym: bool,
 }
 /// Some words that are looked for in the place of some words of the query.
 #[derive(Clone, Debug)]
-struct Step {
+pub struct Step {
     /// Each directly after the one before.
-    words: Vec<Wanted>,
+    pub words: Vec<Wanted>,
     /// Words of the query it stands for.
-    from: usize,
-    to: usize,
-    typos: u32,
+    pub from: usize,
+    pub to: usize,
+    pub typos: u32,
     /// Whether these are words of the query as typed.
-    typed: bool,
+    pub typed: bool,
     /// Whether it is no match where typos are none.
-    is_typo: bool,
+    pub is_typo: bool,
     /// Whether it can count as exact.
-    exact: bool,
+    pub exact: bool,
 }
 /// One way to read the query.
 type Reading = Vec<Step>;
@@ -99,9 +125,9 @@ struct Match {
 }
 /// Everything about a query that does not depend on the record.
 pub struct Ranker<'a> {
-    settings: &'a Settings,
-    query: &'a Query,
-    words: Vec<Wanted>,
+    pub settings: &'a Settings,
+    pub query: &'a Query,
+    pub words: Vec<Wanted>,
     /// What synonyms put in the place of words.
     synonyms: Vec<Step>,
     excluded: Vec<Vec<Vec<char>>>,
@@ -288,10 +314,14 @@ impl<'a> Ranker<'a> {
         let readings = self.readings(words, records);
         let mut ranked: Vec<(Ranked, &Value)> = vec![];
         for record in records.iter().filter(|record| self.passes(record)) {
-            let ways = readings.iter().filter_map(|reading| self.rank(reading, words.len(), record, deep));
+            let way = |reading: &Reading| self.rank(reading, words.len(), record, deep);
+            let ways: Vec<Ranked> = readings.iter().filter_map(way).collect();
+            let mut seen = Seen::default();
+            ways.iter().for_each(|one| seen.add(&one.seen));
             // of equal ways the first
             let best = ways
-                .map(|one| (one, record))
+                .into_iter()
+                .map(|one| (Ranked { seen: seen.clone(), ..one }, record))
                 .reduce(|best, other| if self.compare_tuples(&other, &best).is_lt() { other } else { best });
             ranked.extend(best);
         }
@@ -478,6 +508,7 @@ impl<'a> Ranker<'a> {
             exact: 0,
             words: words as u32,
             sequence: None,
+            seen: Seen { typed: vec![None; words], steps: vec![] },
         };
         if words == 0 {
             return Some(one);
@@ -500,6 +531,9 @@ impl<'a> Ranker<'a> {
                 };
                 matches.retain(|m| m.typos == least);
                 one.typos += least;
+                if step.typed {
+                    one.seen.typed[step.from] = Some(least);
+                }
                 exact &= self.is_exact(word, words, &matches);
                 let join = match (i, word.follows) {
                     (0, false) => Join::Apart,
@@ -507,6 +541,9 @@ impl<'a> Ranker<'a> {
                     _ => Join::Inside,
                 };
                 lists.push((join, matches));
+            }
+            if !step.typed {
+                one.seen.steps.push(step.clone());
             }
             one.missing += u32::from(missing);
             one.exact += if exact && !missing { (step.to - step.from) as u32 } else { 0 };
@@ -613,27 +650,27 @@ impl<'a> Ranker<'a> {
         };
         let others = || word.others.iter().filter(stands_for);
         let of_others = others().map(|other| other.typos).filter(|typos| *typos == 0 || !rigid).min();
-        let own = self.own_typos(word, token, deep, prefixes, rigid);
+        let own = self.own_typos(word, &token.text, deep, prefixes, rigid);
         let typos = own.into_iter().chain(of_others).min()?;
         let exact = token.text == word.text || others().any(|other| other.exact && token.text == other.text);
         let Token { attribute, word: place, whole, .. } = *token;
         Some(Match { typos, exact, attribute, word: place, whole })
     }
     /// Typos with which the token is the word itself.
-    fn own_typos(
+    pub fn own_typos(
         &self,
         word: &Wanted,
-        token: &Token,
+        token: &[char],
         deep: bool,
         prefixes: bool,
         rigid: bool,
     ) -> Option<u32> {
         let prefix = word.prefix && prefixes;
-        Some(if token.text == word.text || (prefix && token.text.starts_with(&word.text)) {
+        Some(if token == word.text || (prefix && token.starts_with(&word.text)) {
             0
         } else {
-            let needed = edits(&word.text, &token.text, prefix);
-            let same_first = token.text[0] == word.text[0];
+            let needed = edits(&word.text, token, prefix);
+            let same_first = token[0] == word.text[0];
             let allowed = if same_first || deep { word.edits } else { word.edits.min(1) };
             if needed > allowed || rigid {
                 return None;
@@ -651,10 +688,10 @@ impl<'a> Ranker<'a> {
                 Value::Number(number) => number.to_string(),
                 _ => return,
             };
-            let words = words_of(&text, &self.settings.index);
+            let words = written(&text, &self.settings.index);
             let count = words.len() as u32;
-            for (i, text) in words.into_iter().enumerate() {
-                tokens.push(Token { text, attribute, word: *next + i as u32, whole: count == 1 });
+            for (i, word) in words.into_iter().enumerate() {
+                tokens.push(Token { text: word.text, attribute, word: *next + i as u32, whole: count == 1 });
             }
             if count > 0 {
                 *next += count + 8;
@@ -714,7 +751,13 @@ fn speak(words: &mut Vec<Wanted>, spoken: &Spoken, params: &Map<String, Value>) 
         for form in sets.flatten().filter(|form| **form != text) {
             if english("ignorePlurals") && !word.quoted {
                 let exact = as_exact("ignorePlurals");
-                word.others.push(Other { text: chars(form), prefix: false, typos: 0, exact });
+                word.others.push(Other {
+                    text: chars(form),
+                    prefix: false,
+                    typos: 0,
+                    exact,
+                    is_synonym: false,
+                });
             }
         }
     }
@@ -767,7 +810,13 @@ fn speak(words: &mut Vec<Wanted>, spoken: &Spoken, params: &Map<String, Value>) 
                 let prefix = prefix && meaning.typos == 0;
                 if single {
                     let text = chars(&meaning.text);
-                    words[from].others.push(Other { text, prefix, typos: meaning.typos, exact });
+                    words[from].others.push(Other {
+                        text,
+                        prefix,
+                        typos: meaning.typos,
+                        exact,
+                        is_synonym: meaning.typos == 0,
+                    });
                     continue;
                 }
                 let mut found: Vec<Wanted> = meaning.text.split(' ').map(|word| fixed(chars(word))).collect();
@@ -849,30 +898,6 @@ fn split(word: &Wanted, texts: &[Vec<Token>]) -> Option<Vec<Wanted>> {
     let places: Vec<usize> = (1..word.text.len().min(13)).collect();
     let most = places.iter().map(count).max().filter(|most| *most > 0)?;
     places.iter().find(|at| count(at) == most).map(|at| cut(*at))
-}
-/// The words of a text, in the letters that the random texts are written with.
-fn words_of(text: &str, index: &IndexSettings) -> Vec<Vec<char>> {
-    let keeps = index.keep_diacritics_on_characters == "ç";
-    // kept letters may be written in two characters
-    let text = if keeps { text.replace("c\u{327}", "ç") } else { text.to_string() };
-    let mut words: Vec<Vec<char>> = vec![vec![]];
-    for c in text.chars() {
-        let word = words.last_mut().expect("there is always one");
-        match c {
-            '+' if index.separators_to_index == "+" => words.extend([vec!['+'], vec![]]),
-            'đ' | 'Đ' if !index.custom_normalization.is_empty() => word.extend(['d', 'd']),
-            'ç' | 'Ç' if keeps => word.push('ç'),
-            'á' | 'Á' | 'ａ' => word.push('a'),
-            'ｂ' | 'ḃ' => word.push('b'),
-            'ç' | 'Ç' | '\u{216d}' => word.push('c'),
-            'đ' | 'Đ' | 'ď' => word.push('d'),
-            '\u{301}' | '\u{307}' | '\u{327}' | '\u{ad}' => {}
-            c if c.is_ascii_alphanumeric() => word.push(c.to_ascii_lowercase()),
-            _ => words.push(vec![]),
-        }
-    }
-    words.retain(|word| !word.is_empty());
-    words
 }
 fn occurs(phrase: &[Vec<char>], tokens: &[Token]) -> bool {
     tokens.iter().filter(|token| token.text == phrase[0]).any(|first| {
