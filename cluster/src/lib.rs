@@ -12,6 +12,7 @@ pub mod meta;
 mod metrics;
 pub mod mint;
 mod operate;
+pub mod peer;
 mod read;
 mod replicas;
 mod router;

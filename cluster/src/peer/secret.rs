@@ -1,0 +1,113 @@
+//! What all nodes of an installation share, and its text: the join token.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use quorate_model::{Error, Result};
+use sha2::{Digest, Sha256};
+use std::fmt;
+use std::str::FromStr;
+
+/// What every join token begins with; the number names the layout of the rest.
+const PREFIX: &str = "qj1-";
+/// Bytes of a secret.
+const SECRET_BYTES: usize = 32;
+/// Bytes of the checksum behind it: enough to notice a letter that was lost or mistyped.
+const CHECKSUM_BYTES: usize = 4;
+
+/// The secret that makes a node one of an installation: who has it can be a node and read everything.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ClusterSecret([u8; SECRET_BYTES]);
+
+impl ClusterSecret {
+    /// A new secret.
+    pub fn random() -> Self {
+        ClusterSecret(crate::mint::random())
+    }
+    /// The secret with these bytes.
+    pub fn from_bytes(bytes: [u8; SECRET_BYTES]) -> Self {
+        ClusterSecret(bytes)
+    }
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8; SECRET_BYTES] {
+        &self.0
+    }
+    /// The join token: the secret as a word for a command line. [`ClusterSecret::from_str`] reads it.
+    pub fn to_token(&self) -> String {
+        let mut bytes = self.0.to_vec();
+        bytes.extend_from_slice(&checksum(&self.0));
+        format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))
+    }
+}
+
+fn checksum(secret: &[u8]) -> [u8; CHECKSUM_BYTES] {
+    let digest = Sha256::new().chain_update(PREFIX).chain_update(secret).finalize();
+    *digest.first_chunk().expect("a digest has 32 bytes")
+}
+
+impl FromStr for ClusterSecret {
+    type Err = Error;
+    /// Errors: `Invalid` with a text that says what is wrong, never with the token.
+    fn from_str(token: &str) -> Result<Self> {
+        let wrong = |what: &str| Error::invalid(format!("the join token is not valid: {what}"));
+        let Some(text) = token.trim().strip_prefix(PREFIX) else {
+            return Err(wrong("expected a word that begins with \"qj1-\""));
+        };
+        let bytes = URL_SAFE_NO_PAD
+            .decode(text)
+            .map_err(|_| wrong("expected letters, digits, \"-\" and \"_\" behind \"qj1-\""))?;
+        let Some((secret, sum)) = bytes.split_first_chunk::<SECRET_BYTES>() else {
+            return Err(wrong("it is too short; a part of it may be missing"));
+        };
+        if sum != checksum(secret) {
+            return Err(wrong("its checksum is wrong; a letter may be missing or mistyped"));
+        }
+        Ok(ClusterSecret(*secret))
+    }
+}
+
+impl fmt::Debug for ClusterSecret {
+    /// Never the secret: it would end up in a log.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClusterSecret(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_the_secret_and_does_not_change() {
+        let secret = ClusterSecret::from_bytes(std::array::from_fn(|at| at as u8));
+        let token = secret.to_token();
+        assert_eq!(token, "qj1-AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh9T0W2M");
+        assert_eq!(token.parse::<ClusterSecret>().unwrap(), secret);
+        assert_eq!(format!(" {token}\n").parse::<ClusterSecret>().unwrap(), secret, "from a file");
+        assert_ne!(ClusterSecret::random(), ClusterSecret::random());
+        assert_eq!(format!("{secret:?}"), "ClusterSecret(…)");
+    }
+
+    #[test]
+    fn tokens_that_were_damaged_on_the_way_are_refused() {
+        let token = ClusterSecret::from_bytes([7; 32]).to_token();
+        let refused = |token: &str| token.parse::<ClusterSecret>().unwrap_err().message;
+        for (token, part) in [
+            (String::new(), "begins with \"qj1-\""),
+            ("qj2-AAAA".into(), "begins with \"qj1-\""),
+            ("qj1-".into(), "too short"),
+            (token[..20].into(), "too short"),
+            (format!("{token}A"), "expected letters"),
+            (format!("{token}AAAA"), "checksum"),
+            (token.replace("qj1-B", "qj1-C"), "checksum"),
+            (token.replace("qj1-B", "qj1-!"), "expected letters"),
+        ] {
+            let text = refused(&token);
+            assert!(text.contains(part), "{token}: {text}");
+        }
+        for at in 4..token.len() {
+            let mut letters = token.clone().into_bytes();
+            letters[at] = if letters[at] == b'A' { b'B' } else { b'A' };
+            refused(std::str::from_utf8(&letters).unwrap());
+        }
+    }
+}
