@@ -2,8 +2,8 @@
 
 use crate::core::Core;
 use crate::effects::{
-    BarrierError, Committed, CommittedEntry, Effect, Input, Leadership, MembersError, ProposeError,
-    RequestId, SnapshotImage,
+    BarrierError, Committed, CommittedEntry, Confirmed, Effect, Input, Leadership, MembersError,
+    ProposeError, RequestId, SnapshotImage,
 };
 use crate::host::{CommitSink, Outbox};
 use crate::log::{FatalHook, GroupReader, Report};
@@ -88,6 +88,7 @@ impl RaftActor {
                 Effect::Leadership(leadership) => self.lead(leadership),
                 Effect::Proposed(id, result) => self.answer(id, Answer::Proposal(result)),
                 Effect::Barrier(id, result) => self.answer(id, Answer::Barrier(result)),
+                Effect::LeaderConfirmed(id, result) => self.answer(id, Answer::Confirmation(result)),
                 Effect::MembersChanged(id, result) => self.answer(id, Answer::Members(result)),
                 Effect::Fatal(reason) => (self.on_fatal)(&reason),
             }
@@ -114,6 +115,7 @@ impl RaftActor {
         match (self.replies.remove(&id), answer) {
             (Some(Reply::Proposal(reply)), Answer::Proposal(result)) => drop(reply.send(result)),
             (Some(Reply::Barrier(reply)), Answer::Barrier(result)) => drop(reply.send(result)),
+            (Some(Reply::Confirmation(reply)), Answer::Confirmation(result)) => drop(reply.send(result)),
             (Some(Reply::Members(reply)), Answer::Members(result)) => drop(reply.send(result)),
             (Some(_), _) | (None, _) => {
                 debug_assert!(false, "request {id} was answered twice or with another's answer")
@@ -125,6 +127,7 @@ impl RaftActor {
 enum Answer {
     Proposal(Result<Committed, ProposeError>),
     Barrier(Result<u64, BarrierError>),
+    Confirmation(Result<Confirmed, BarrierError>),
     Members(Result<u64, MembersError>),
 }
 
@@ -155,7 +158,9 @@ impl Handler<Request> for RaftActor {
                 metrics().proposals.inc_by(data.len() as u64);
                 *id = self.next_id;
             }
-            Input::ReadBarrier { id, .. } | Input::ChangeMembers { id, .. } => *id = self.next_id,
+            Input::ReadBarrier { id, .. }
+            | Input::ConfirmLeader { id, .. }
+            | Input::ChangeMembers { id, .. } => *id = self.next_id,
             Input::Step(_)
             | Input::Tick
             | Input::Persisted(_)

@@ -210,6 +210,7 @@ impl<R: LogReader> Core<R> {
                 self.compact();
             }
             Input::ReadBarrier { id, within_ticks } => self.read_barrier(id, within_ticks),
+            Input::ConfirmLeader { id, within_ticks } => self.confirm_leader(id, within_ticks),
             Input::Campaign if self.is_installing() => {}
             Input::Campaign => {
                 // Not being allowed to is no error here: another election will come.
@@ -276,6 +277,9 @@ impl<R: LogReader> Core<R> {
     fn settle(&mut self) {
         self.set_election_timeout();
         self.pump();
+        // Before anything is delivered: what is shown under another leader must not be taken for the old one's.
+        self.note_leadership();
+        self.deliver();
         if let Some(reason) = self.node.store().take_read_error() {
             self.fatal(format!("group {}: cannot read the log: {reason}", self.group));
         }
@@ -284,10 +288,14 @@ impl<R: LogReader> Core<R> {
             self.snapshot_asked = Some(self.ticks);
             self.effects.push(Effect::SnapshotWanted);
         }
+    }
+
+    fn note_leadership(&mut self) {
         let leadership = self.current_leadership();
         if leadership != self.leadership {
             self.leadership = leadership;
             self.effects.push(Effect::Leadership(leadership));
+            self.fail_confirmations();
         }
     }
 
@@ -333,8 +341,8 @@ impl<R: LogReader> Core<R> {
     /// Fails all waiting requests with `Stopped`.
     pub fn stop(&mut self) {
         self.fail_waiters(&ProposeError::Stopped);
-        for (id, _) in std::mem::take(&mut self.barriers) {
-            self.effects.push(Effect::Barrier(id, Err(BarrierError::Stopped)));
+        for (id, barrier) in std::mem::take(&mut self.barriers) {
+            self.answer_barrier(id, &barrier, Err(BarrierError::Stopped));
         }
     }
 }

@@ -63,6 +63,13 @@ pub enum Input {
         /// Ticks until the answer is `Timeout`.
         within_ticks: u64,
     },
+    /// Have a majority confirm that this member leads now. Unlike a read barrier it is not passed on to another leader.
+    ConfirmLeader {
+        /// Comes back in [`Effect::LeaderConfirmed`].
+        id: RequestId,
+        /// Ticks until the answer is `Timeout`.
+        within_ticks: u64,
+    },
     /// Start an election now.
     Campaign,
 }
@@ -97,6 +104,8 @@ pub enum Effect {
     Proposed(RequestId, Result<Committed, ProposeError>),
     /// The answer to a read barrier.
     Barrier(RequestId, Result<u64, BarrierError>),
+    /// The answer to a question for confirmation.
+    LeaderConfirmed(RequestId, Result<Confirmed, BarrierError>),
     /// The answer to a change of members.
     MembersChanged(RequestId, Result<u64, MembersError>),
     /// Role, term or leader changed.
@@ -198,6 +207,15 @@ pub struct Committed {
     pub term: u64,
 }
 
+/// That a majority confirmed a leader, some time after it was asked to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Confirmed {
+    /// The term it leads in.
+    pub term: u64,
+    /// Everything that was committed before the question was asked lies within this index, the first entry of the term too.
+    pub log_index: u64,
+}
+
 /// Why a proposal was not, or not surely, committed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProposeError {
@@ -240,6 +258,12 @@ impl ProposeError {
 /// Why a read barrier was not found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BarrierError {
+    /// This member does not lead; only where its own leadership was to be confirmed.
+    #[error("not the leader")]
+    NotLeader {
+        /// Who does, when known.
+        leader: Option<u64>,
+    },
     /// No majority confirmed the leader in time.
     #[error("no leader confirmed the read within the deadline")]
     Timeout,

@@ -3,8 +3,8 @@
 use crate::actor::RaftActor;
 use crate::core::{Core, CoreOptions, TICK_MS};
 use crate::effects::{
-    BarrierError, Committed, CommittedEntry, Delivery, Input, Leadership, MemberChange, MembersError,
-    ProposeError, SnapshotImage,
+    BarrierError, Committed, CommittedEntry, Confirmed, Delivery, Input, Leadership, MemberChange,
+    MembersError, ProposeError, SnapshotImage,
 };
 use crate::error::RaftError;
 use crate::log::{FatalHook, Log, LogOptions, Report, abort_process};
@@ -294,6 +294,19 @@ impl GroupHandle {
         let (reply, answer) = oneshot::channel();
         let input = Input::ReadBarrier { id: 0, within_ticks: self.ticks(within) };
         match self.address.try_send(Request { input, reply: Reply::Barrier(reply) }) {
+            Ok(()) => answer.await.unwrap_or(Err(BarrierError::Stopped)),
+            Err(SendError::Full(_)) => Err(BarrierError::Full),
+            Err(SendError::Closed(_)) => Err(BarrierError::Stopped),
+        }
+    }
+
+    /// Has a majority confirm that this member leads, beginning now; what a read lease is granted on.
+    ///
+    /// Errors: `NotLeader` at once or when leadership is lost meanwhile; `Timeout` after `within`, rounded up to ticks.
+    pub async fn confirm_leader(&self, within: Duration) -> Result<Confirmed, BarrierError> {
+        let (reply, answer) = oneshot::channel();
+        let input = Input::ConfirmLeader { id: 0, within_ticks: self.ticks(within) };
+        match self.address.try_send(Request { input, reply: Reply::Confirmation(reply) }) {
             Ok(()) => answer.await.unwrap_or(Err(BarrierError::Stopped)),
             Err(SendError::Full(_)) => Err(BarrierError::Full),
             Err(SendError::Closed(_)) => Err(BarrierError::Stopped),

@@ -1,7 +1,7 @@
 //! How members agree on one order of opaque bytes: events in, effects out, one log for all groups of a node.
 //!
 //! [`core`] decides and does no input or output. [`log`] keeps what it decided on disk. [`actor`] and [`host`] run both.
-//! [`messages`] is what members say to each other.
+//! [`messages`] is what members say to each other. [`lease`] says who may answer reads without asking.
 #![allow(
     clippy::field_reassign_with_default,
     reason = "generated protobuf types carry private fields, so they are made empty and then filled"
@@ -13,6 +13,7 @@ pub mod effects;
 pub mod error;
 mod group_log;
 pub mod host;
+pub mod lease;
 pub mod log;
 mod log_files;
 mod log_writer;
@@ -23,8 +24,8 @@ mod metrics;
 mod status;
 
 pub use effects::{
-    BarrierError, Committed, CommittedEntry, Leadership, MemberChange, MembersError, ProposeError, Role,
-    SnapshotImage,
+    BarrierError, Committed, CommittedEntry, Confirmed, Leadership, MemberChange, MembersError, ProposeError,
+    Role, SnapshotImage,
 };
 pub use error::RaftError;
 pub use host::{CommitSink, GroupHandle, GroupOptions, MailboxFull, NoPeers, Outbox, RaftHost, RaftOptions};

@@ -1,6 +1,6 @@
 //! What a group's actor can be told, and where the answers go.
 
-use crate::effects::{BarrierError, Committed, Input, MembersError, ProposeError};
+use crate::effects::{BarrierError, Committed, Confirmed, Input, MembersError, ProposeError};
 use crate::log::Report;
 use actix::prelude::*;
 use tokio::sync::oneshot;
@@ -46,5 +46,6 @@ impl Message for Shutdown {
 pub(crate) enum Reply {
     Proposal(oneshot::Sender<Result<Committed, ProposeError>>),
     Barrier(oneshot::Sender<Result<u64, BarrierError>>),
+    Confirmation(oneshot::Sender<Result<Confirmed, BarrierError>>),
     Members(oneshot::Sender<Result<u64, MembersError>>),
 }

@@ -40,7 +40,6 @@ impl<R: LogReader> Core<R> {
             let ready = self.node.ready();
             self.handle_ready(ready);
         }
-        self.deliver();
     }
 
     fn handle_ready(&mut self, mut ready: Ready) {

@@ -1,7 +1,7 @@
 //! Proposals and reads that wait, and how each of them gets exactly one answer.
 
 use super::{BARRIERS_MAX, Core, LogReader};
-use crate::effects::{BarrierError, Committed, Effect, ProposeError, RequestId};
+use crate::effects::{BarrierError, Committed, Confirmed, Effect, ProposeError, RequestId};
 use bytes::Bytes;
 use raft::StateRole;
 use raft::eraftpb::{Entry, Message, MessageType};
@@ -20,6 +20,16 @@ pub(super) struct Waiter {
 pub(super) struct Barrier {
     deadline: u64,
     asked: u64,
+    confirms: Confirms,
+}
+
+/// What a read barrier is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Confirms {
+    /// A read; any leader will do.
+    Read,
+    /// That this member leads in this term.
+    Term(u64),
 }
 
 impl<R: LogReader> Core<R> {
@@ -90,20 +100,67 @@ impl<R: LogReader> Core<R> {
     }
 
     pub(super) fn read_barrier(&mut self, id: RequestId, within_ticks: u64) {
-        if self.barriers.len() >= BARRIERS_MAX {
-            self.effects.push(Effect::Barrier(id, Err(BarrierError::Full)));
+        self.begin_barrier(id, within_ticks, Confirms::Read);
+    }
+
+    pub(super) fn confirm_leader(&mut self, id: RequestId, within_ticks: u64) {
+        if self.node.raft.state != StateRole::Leader {
+            let error = BarrierError::NotLeader { leader: self.leader() };
+            self.effects.push(Effect::LeaderConfirmed(id, Err(error)));
             return;
         }
-        let deadline = self.deadline(within_ticks);
-        self.barriers.insert(id, Barrier { deadline, asked: self.ticks });
+        self.begin_barrier(id, within_ticks, Confirms::Term(self.node.raft.term));
+    }
+
+    fn begin_barrier(&mut self, id: RequestId, within_ticks: u64, confirms: Confirms) {
+        let barrier = Barrier { deadline: self.deadline(within_ticks), asked: self.ticks, confirms };
+        if self.barriers.len() >= BARRIERS_MAX {
+            return self.answer_barrier(id, &barrier, Err(BarrierError::Full));
+        }
+        self.barriers.insert(id, barrier);
         self.node.read_index(id.to_be_bytes().to_vec());
     }
 
     pub(super) fn barrier_found(&mut self, context: &[u8], index: u64) {
         let Ok(id) = context.try_into().map(RequestId::from_be_bytes) else { return };
-        if self.barriers.remove(&id).is_some() {
-            self.effects.push(Effect::Barrier(id, Ok(index)));
+        if let Some(barrier) = self.barriers.remove(&id) {
+            self.answer_barrier(id, &barrier, Ok(index));
         }
+    }
+
+    pub(super) fn answer_barrier(
+        &mut self,
+        id: RequestId,
+        barrier: &Barrier,
+        result: Result<u64, BarrierError>,
+    ) {
+        self.effects.push(match barrier.confirms {
+            Confirms::Read => Effect::Barrier(id, result),
+            // As a follower this member would be given an index by its successor.
+            Confirms::Term(term) if result.is_ok() && self.leads_in() != Some(term) => {
+                Effect::LeaderConfirmed(id, Err(BarrierError::NotLeader { leader: self.leader() }))
+            }
+            Confirms::Term(term) => {
+                Effect::LeaderConfirmed(id, result.map(|log_index| Confirmed { term, log_index }))
+            }
+        });
+    }
+
+    /// Fails the questions for confirmation of a leadership that is over.
+    pub(super) fn fail_confirmations(&mut self) {
+        let leads_in = self.leads_in();
+        let is_over = |barrier: &Barrier| match barrier.confirms {
+            Confirms::Read => false,
+            Confirms::Term(term) => leads_in != Some(term),
+        };
+        let over: Vec<_> = self.barriers.extract_if(.., |_, barrier| is_over(barrier)).collect();
+        for (id, barrier) in over {
+            self.answer_barrier(id, &barrier, Err(BarrierError::NotLeader { leader: self.leader() }));
+        }
+    }
+
+    fn leads_in(&self) -> Option<u64> {
+        (self.node.raft.state == StateRole::Leader).then_some(self.node.raft.term)
     }
 
     /// Fails what is past its deadline and asks again for reads without an answer.
@@ -114,8 +171,8 @@ impl<R: LogReader> Core<R> {
             self.answer(id, Err(ProposeError::Timeout));
         }
         let late: Vec<_> = self.barriers.extract_if(.., |_, barrier| barrier.deadline <= now).collect();
-        for (id, _) in late {
-            self.effects.push(Effect::Barrier(id, Err(BarrierError::Timeout)));
+        for (id, barrier) in late {
+            self.answer_barrier(id, &barrier, Err(BarrierError::Timeout));
         }
         let mut again = vec![];
         for (id, barrier) in &mut self.barriers {

@@ -262,6 +262,17 @@ impl World {
                     );
                 }
             }
+            Effect::LeaderConfirmed(id, result) => {
+                if let Some(Waiting::Read { at_least }) = self.waiting.remove(&(member, id))
+                    && let Ok(confirmed) = result
+                {
+                    assert!(
+                        confirmed.log_index >= at_least,
+                        "a confirmation misses what was answered before"
+                    );
+                    assert_eq!(self.leaders.get(&confirmed.term), Some(&member), "it leads in this term");
+                }
+            }
             Effect::MembersChanged(id, result) => {
                 self.waiting.remove(&(member, id));
                 self.changes.push((member, result));
@@ -396,7 +407,14 @@ impl World {
     fn read(&mut self, member: u64) {
         let at_least = self.acknowledged.keys().next_back().copied().unwrap_or(0);
         let id = self.request(member, Waiting::Read { at_least });
-        self.input(member, Input::ReadBarrier { id, within_ticks: 30 });
+        let confirms = self.chance.per_mille(300);
+        self.input(
+            member,
+            match confirms {
+                true => Input::ConfirmLeader { id, within_ticks: 30 },
+                false => Input::ReadBarrier { id, within_ticks: 30 },
+            },
+        );
     }
 
     pub fn change_members(&mut self, member: u64, changes: Vec<MemberChange>) {
