@@ -57,7 +57,7 @@ static REBUILD_FAILURES: LazyLock<IntGaugeVec> = LazyLock::new(|| {
     registered(IntGaugeVec::new(opts, &["reason"]).expect("a valid metric"))
 });
 
-fn registered<M: prometheus::core::Collector + Clone + 'static>(metric: M) -> M {
+pub(crate) fn registered<M: prometheus::core::Collector + Clone + 'static>(metric: M) -> M {
     if let Err(error) = prometheus::register(Box::new(metric.clone())) {
         tracing::warn!(%error, "a metric is not shown");
     }

@@ -3,8 +3,25 @@
 //! [`Peers`] dials a connection for each lane and peer when there is something to send, and serves what others dial.
 //! Everything is bounded; nothing here waits without a deadline, and nothing that arrives is trusted.
 
+mod complaints;
+mod connection;
+mod consensus_link;
+mod dialler;
+mod frame;
+mod hello;
+mod link;
+mod load;
+mod metrics;
+mod node;
+mod parts;
 mod peers;
+mod registry;
+mod request_link;
 mod secret;
+mod server;
+mod serving;
+mod tls;
+mod traffic;
 mod types;
 
 pub use peers::Peers;

@@ -1,0 +1,263 @@
+//! How a connection to a peer is made, and kept while there is something to send.
+
+use super::connection::{self, Connection, End, Side, Stream};
+use super::frame::{Frame, PART_FRAME_BYTES_MAX, SHORT_FRAME_BYTES_MAX};
+use super::hello::{PREAMBLE, Purpose};
+use super::link::{Link, Trouble};
+use super::node::Local;
+use super::registry::Peer;
+use super::tls;
+use super::traffic::{Metered, Traffic};
+use super::types::Lane;
+use crate::mint;
+use quorate_model::NodeId;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+/// How long an attempt may take, from looking up the address to the other's greeting.
+const CONNECT: Duration = Duration::from_secs(2);
+/// How long one of several addresses of a name may take.
+const CONNECT_ONE: Duration = Duration::from_millis(900);
+/// How long after a failure the next attempt begins: doubled with each up to the second.
+const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
+/// A clock that is so far off is worth a warning; nothing depends on clocks for safety.
+const CLOCK_AHEAD_MS: u64 = 2_000;
+
+/// Keeps the connection of a link: dials when something waits, again after failures, until the transport stops.
+pub async fn keep<L: Link>(local: Arc<Local>, peer: Arc<Peer>, link: impl Fn(&Peer) -> &L + Send) {
+    let link = link(&peer);
+    let stops = async {
+        let mut pauses = Pauses::default();
+        loop {
+            link.ready().await;
+            attend(&local, &peer, link, &mut pauses).await;
+        }
+    };
+    tokio::select! {
+        () = local.stopped.cancelled() => {}
+        () = stops => {}
+    }
+    link.failed(&Trouble::Stopped);
+}
+
+/// One attempt to connect, and the connection while it lasts.
+async fn attend<L: Link>(local: &Local, peer: &Peer, link: &L, pauses: &mut Pauses) {
+    let mut address = peer.address.subscribe();
+    let to = address.borrow_and_update().clone();
+    let dialled = match &to {
+        None => Err(Trouble::NoAddress),
+        Some(to) => dial(local, to, Some(peer.node), Purpose::Lane(link.lane())).await,
+    };
+    let trouble = match dialled {
+        Ok(connection) => {
+            meet(local, peer, &connection);
+            let traffic = connection.traffic.clone();
+            link.connected();
+            let mut sink = link.sink();
+            let end = tokio::select! {
+                end = connection::run(local, &peer.known, Side::Dialled, connection, link, &mut sink) => end,
+                _ = address.wait_for(Option::is_none) => End::Refused("its address is no longer known".into()),
+            };
+            link.lost();
+            complain(local, &peer.node.to_string(), &end);
+            if traffic.age() > PAUSES[1] {
+                *pauses = Pauses::default();
+                return;
+            }
+            Trouble::Unreachable(end.to_string())
+        }
+        Err(trouble) => {
+            peer.known.counters.failed.inc();
+            peer.known.reached(Some(trouble.to_string()));
+            if let Trouble::Refused(_) = &trouble {
+                local.complaints.warn(&peer.node.to_string(), &trouble.to_string());
+            }
+            trouble
+        }
+    };
+    link.failed(&trouble);
+    tokio::select! {
+        () = tokio::time::sleep(pauses.next()) => {}
+        _ = address.changed() => *pauses = Pauses::default(),
+    }
+    link.opened();
+}
+
+/// Notes a greeting that was exchanged.
+pub fn meet(local: &Local, peer: &Peer, connection: &Connection) {
+    peer.known.counters.connected.inc();
+    peer.known.reached(None);
+    peer.known.met(&connection.version, connection.clock_ahead_ms);
+    if connection.clock_ahead_ms.unsigned_abs() > CLOCK_AHEAD_MS {
+        local.complaints.warn(&peer.node.to_string(), "its clock and the one of this node are seconds apart");
+    }
+    local.handler.met(peer.node, &connection.version);
+}
+
+/// Logs an end that somebody should know of.
+pub fn complain(local: &Local, who: &str, end: &End) {
+    match end {
+        End::Nonsense(_) | End::Refused(_) | End::Stalled => local.complaints.warn(who, &end.to_string()),
+        End::Closed(_) | End::Silent | End::Replaced => {
+            tracing::debug!(node = who, %end, "a connection ended")
+        }
+    }
+}
+
+/// Dials and greets. `expected` is who must be there. Errors: [`Trouble`], within two seconds.
+pub async fn dial(
+    local: &Local,
+    address: &str,
+    expected: Option<NodeId>,
+    purpose: Purpose,
+) -> Result<Connection, Trouble> {
+    let greeted = async {
+        let stream = connect(address).await.map_err(|error| unreachable(address, error))?;
+        let (stream, traffic) =
+            encrypt(local, stream, purpose).await.map_err(|error| match tls::is_wrong_secret(&error) {
+                true => Trouble::Refused(format!("the node at {address} has another join token")),
+                false => unreachable(address, error),
+            })?;
+        greet(local, stream, traffic, expected, purpose).await.map_err(|end| match end {
+            End::Refused(text) => Trouble::Refused(text),
+            End::Closed(_) | End::Nonsense(_) | End::Silent | End::Stalled | End::Replaced => {
+                unreachable(address, end)
+            }
+        })
+    };
+    match tokio::time::timeout(CONNECT, greeted).await {
+        Ok(greeted) => greeted,
+        Err(_) => Err(unreachable(address, format!("no answer within {} seconds", CONNECT.as_secs()))),
+    }
+}
+
+fn unreachable(address: &str, why: impl std::fmt::Display) -> Trouble {
+    Trouble::Unreachable(format!("cannot connect to {address}: {why}"))
+}
+
+async fn connect(address: &str) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for to in tokio::net::lookup_host(address).await? {
+        match tokio::time::timeout(CONNECT_ONE, TcpStream::connect(to)).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => last = error,
+            Err(_) => last = io::Error::new(io::ErrorKind::TimedOut, "no answer"),
+        }
+    }
+    Err(last)
+}
+
+async fn encrypt(
+    local: &Local,
+    mut stream: TcpStream,
+    purpose: Purpose,
+) -> io::Result<(Stream, Arc<Traffic>)> {
+    prepare(&stream)?;
+    stream.write_all(&PREAMBLE).await?;
+    stream.write_u8(purpose.number()).await?;
+    let traffic = Arc::new(Traffic::new());
+    let metered = Metered::new(stream, traffic.clone());
+    let encrypted =
+        TlsConnector::from(local.identity.client.clone()).connect(tls::any_name(), metered).await?;
+    Ok((Stream::Client(encrypted), traffic))
+}
+
+/// Sets what all connections between nodes have in common.
+pub fn prepare(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let keepalive =
+        socket2::TcpKeepalive::new().with_time(Duration::from_secs(10)).with_interval(Duration::from_secs(5));
+    socket2::SockRef::from(stream).set_tcp_keepalive(&keepalive)
+}
+
+async fn greet(
+    local: &Local,
+    stream: Stream,
+    traffic: Arc<Traffic>,
+    expected: Option<NodeId>,
+    purpose: Purpose,
+) -> Result<Connection, End> {
+    let chain = stream.get_ref().1.peer_certificates().map(<[_]>::to_vec);
+    let (mut reader, mut writer) = connection::framed(stream);
+    let own = local.hello(purpose);
+    let asked = traffic.age();
+    connection::write_frame(&mut writer, &Frame::Hello(own.clone())).await?;
+    let theirs = match connection::next_frame(&mut reader).await? {
+        Frame::Hello(hello) => hello,
+        Frame::Refusal(text) => return Err(End::Refused(format!("the node there says: {text}"))),
+        other => return Err(End::Nonsense(format!("it answered the greeting with {other:.60?}"))),
+    };
+    let half_way = (traffic.age() - asked) / 2;
+    if !tls::is_of(chain.as_deref(), theirs.node) {
+        return Err(End::Refused(format!(
+            "it says that it is node {}; its certificate does not",
+            theirs.node
+        )));
+    }
+    if let Some(expected) = expected.filter(|&expected| expected != theirs.node) {
+        return Err(End::Refused(format!("node {} is there, not node {expected}", theirs.node)));
+    }
+    if let Some(objection) = own.objection(&theirs) {
+        return Err(End::Refused(objection));
+    }
+    reader.decoder_mut().set_max_frame_length(match purpose {
+        Purpose::Lane(Lane::Consensus) => SHORT_FRAME_BYTES_MAX,
+        Purpose::Lane(Lane::Requests | Lane::Bulk) | Purpose::Introduction => PART_FRAME_BYTES_MAX,
+    });
+    let clock_ahead_ms = clock_ahead_ms(theirs.unix_ms, half_way);
+    Ok(Connection { reader, writer, traffic, peer: theirs.node, version: theirs.version(), clock_ahead_ms })
+}
+
+/// How far the clock of a greeting that took `on_the_way` is ahead of this node's.
+pub fn clock_ahead_ms(theirs: u64, on_the_way: Duration) -> i64 {
+    let now = i128::from(mint::unix_ms());
+    let ahead = i128::from(theirs) + on_the_way.as_millis() as i128 - now;
+    ahead.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
+}
+
+/// The times between attempts.
+#[derive(Default)]
+struct Pauses {
+    failures: u32,
+}
+
+impl Pauses {
+    /// The next one, up to a quarter longer, so that nodes do not meet in step.
+    fn next(&mut self) -> Duration {
+        let pause = PAUSES[0].saturating_mul(1 << self.failures.min(8)).min(PAUSES[1]);
+        self.failures += 1;
+        let [chance] = mint::random();
+        pause + pause.mul_f32(f32::from(chance) / 1_024.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_up_to_about_a_second() {
+        let mut pauses = Pauses::default();
+        for expected_ms in [50, 100, 200, 400, 800, 1_000, 1_000, 1_000, 1_000, 1_000] {
+            let ms = pauses.next().as_millis() as u64;
+            assert!((expected_ms..=expected_ms * 5 / 4).contains(&ms), "{ms} instead of {expected_ms}");
+        }
+    }
+
+    #[test]
+    fn clocks_are_compared_with_the_time_on_the_way() {
+        let now = mint::unix_ms();
+        for (theirs, way_ms, expected) in [(now, 0, 0), (now + 5_000, 0, 5_000), (now - 5_000, 1_000, -4_000)]
+        {
+            let ahead = clock_ahead_ms(theirs, Duration::from_millis(way_ms));
+            assert!((expected - 1_000..=expected).contains(&ahead), "{ahead} instead of {expected}");
+        }
+        for theirs in [0, u64::MAX] {
+            clock_ahead_ms(theirs, Duration::MAX);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! What the dialler needs of the two kinds of queues to a peer.
+
+use super::connection::{Sink, Source};
+use super::types::{Lane, LaneStatus, PeerError};
+
+/// Why there is no connection.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Trouble {
+    /// No address is known.
+    #[error("no address is known")]
+    NoAddress,
+    /// Nobody answers, or the network fails.
+    #[error("{0}")]
+    Unreachable(String),
+    /// One of the two does not want to talk to the other.
+    #[error("{0}")]
+    Refused(String),
+    /// The transport stops.
+    #[error("the connections of this node have been closed")]
+    Stopped,
+}
+
+impl From<&Trouble> for PeerError {
+    fn from(trouble: &Trouble) -> Self {
+        match trouble {
+            Trouble::NoAddress => PeerError::Unknown,
+            Trouble::Unreachable(_) => PeerError::Unreachable,
+            Trouble::Refused(text) => PeerError::Refused(text.clone()),
+            Trouble::Stopped => PeerError::Stopped,
+        }
+    }
+}
+
+/// A queue of what goes to one peer on one lane, whether or not there is a connection.
+pub trait Link: Source {
+    /// Which lane.
+    fn lane(&self) -> Lane;
+    /// What waits.
+    fn status(&self) -> LaneStatus;
+    /// What is queued from now on starts an attempt to connect.
+    fn opened(&self);
+    /// There is a connection.
+    fn connected(&self);
+    /// The connection has ended; what has not been sent goes over the next one.
+    fn lost(&self);
+    /// There is no connection and will be none for a moment: nothing is kept.
+    fn failed(&self, trouble: &Trouble);
+    /// Takes what the peer sends back.
+    fn sink(&self) -> impl Sink;
+}
