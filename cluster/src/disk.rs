@@ -2,6 +2,7 @@
 
 use quorate_model::{Error, Result};
 use quorate_store::space;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 const REMOVAL_PART: u64 = 4;
 
 /// What a write does to the disk in the end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Purpose {
     /// It may add bytes.
     Add,

@@ -1,40 +1,37 @@
-//! Which group a command belongs to, and how it gets into that group's log.
+//! Which group a command belongs to, and how it gets into that group's log: here, or with one hop to its leader.
 
-use crate::apply::actor::{Close, Incarnations};
 use crate::apply::meta::SharedMeta;
 use crate::command::{self, Command, MetaCommand};
 use crate::disk::{DiskGuard, Purpose};
+use crate::groups::{Group, Groups};
 use crate::metrics;
 use crate::mint::Mint;
-use actix::Recipient;
+use crate::peer::{Lane, Peers};
+use crate::requests::{PeerAnswer, PeerRequest, decode, encode};
 use bytes::Bytes;
-use quorate_model::{Error, GroupId, Result, TaskId, limits};
+use parking_lot::Mutex;
+use quorate_model::{Error, ErrorKind, GroupId, IndexName, NodeId, Result, TaskId, limits};
 use quorate_node::ops::IndexCommand;
-use quorate_raft::{GroupHandle, ProposeError, Status};
-use std::sync::Arc;
+use quorate_raft::ProposeError;
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use tokio::sync::watch;
 
-/// One group of this node, as writes and tasks see it.
-pub struct Group {
-    /// Its number.
-    pub id: GroupId,
-    /// Its consensus.
-    pub raft: GroupHandle,
-    /// The last log index that was applied here.
-    pub applied: watch::Receiver<u64>,
-    /// Asks its actor for what it holds.
-    pub incarnations: Recipient<Incarnations>,
-    /// Tells its actor to stop.
-    pub close: Recipient<Close>,
-}
+/// How long a write waits for its group to have a leader: longer than an election takes, shorter than clients wait.
+const LEADER_WAIT: Duration = Duration::from_secs(8);
+/// Between two looks for a leader.
+const LEADER_LOOK: Duration = Duration::from_millis(25);
 
-/// The groups of this node and what a proposal needs.
+/// The groups of this node, the way to the others, and what a proposal needs.
 pub struct Router {
-    groups: Vec<Group>,
+    self_id: NodeId,
+    groups: Arc<Groups>,
     meta: SharedMeta,
     mint: Mint,
     disk: DiskGuard,
+    peers: OnceLock<Peers>,
+    /// Who led a group of other nodes when it was last asked for.
+    led_by: Mutex<FxHashMap<GroupId, NodeId>>,
 }
 
 /// A command that is on disk on a majority.
@@ -56,22 +53,56 @@ pub fn within(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now())
 }
 
+/// Why an attempt to propose did not succeed.
+#[derive(Debug)]
+pub enum Attempt {
+    /// Nothing was appended; this node may lead the group.
+    NotLeader(Option<NodeId>),
+    /// The caller hears this.
+    Failed(Error),
+}
+
 impl Router {
-    /// A router over the groups, the meta group first.
-    pub fn new(groups: Vec<Group>, meta: SharedMeta, mint: Mint, disk: DiskGuard) -> Self {
-        Router { groups, meta, mint, disk }
+    /// A router over the groups of this node.
+    pub fn new(
+        self_id: NodeId,
+        groups: Arc<Groups>,
+        meta: SharedMeta,
+        mint: Mint,
+        disk: DiskGuard,
+    ) -> Self {
+        let (peers, led_by) = (OnceLock::new(), Mutex::default());
+        Router { self_id, groups, meta, mint, disk, peers, led_by }
     }
-    /// The groups, the meta group first.
-    pub fn groups(&self) -> &[Group] {
+    /// Names the way to the other nodes, once.
+    pub fn set_peers(&self, peers: Peers) {
+        let named = self.peers.set(peers);
+        assert!(named.is_ok(), "a node has one way to its peers");
+    }
+    /// The way to the other nodes, if there are any.
+    pub fn peers(&self) -> Option<&Peers> {
+        self.peers.get()
+    }
+    /// This node.
+    pub fn self_id(&self) -> NodeId {
+        self.self_id
+    }
+    /// The groups of this node.
+    pub fn groups(&self) -> &Groups {
         &self.groups
     }
-    /// The group with this number.
-    pub fn group(&self, id: GroupId) -> Option<&Group> {
-        self.groups.get(usize::from(id.0))
+    /// The group with this number, if this node is a member. Errors: `Unavailable`.
+    pub fn group(&self, id: GroupId) -> Result<Arc<Group>> {
+        self.groups.get(id).ok_or_else(|| Error::unavailable(format!("this node has no replica of group {id}")))
     }
-    /// How many placement groups there are.
-    pub fn placement_groups(&self) -> u16 {
-        (self.groups.len() - 1) as u16
+    /// The group for a new index: one of this node's cluster.
+    pub fn group_for(&self, name: &IndexName) -> Result<GroupId> {
+        let meta = self.meta.load();
+        let cluster = meta.nodes.get(&self.self_id).map(|row| row.cluster.as_str());
+        let groups = cluster.map(|cluster| meta.groups_of(cluster)).unwrap_or_default();
+        let number = crate::meta::group_of(name, groups.len() as u16).0;
+        let group = groups.get(usize::from(number) - 1).copied();
+        group.ok_or_else(|| Error::unavailable("this node has not joined its cluster yet"))
     }
     /// The catalogue and the keys as of now.
     pub fn meta(&self) -> Arc<crate::meta::MetaState> {
@@ -97,9 +128,8 @@ impl Router {
         purpose: Purpose,
         deadline: Instant,
     ) -> Result<Accepted> {
-        let group = &self.groups[0];
-        let accepted = self.propose(group, Command::Meta(command), purpose, deadline).await?;
-        group.wait_applied(accepted.task_id.log_index(), deadline).await?;
+        let accepted = self.propose(GroupId::META, Command::Meta(command), purpose, deadline).await?;
+        self.groups.meta()?.wait_applied(accepted.task_id.log_index(), deadline).await?;
         Ok(accepted)
     }
     /// Puts a command on an index into its group's log; returns when it is on disk on a majority.
@@ -110,51 +140,167 @@ impl Router {
         purpose: Purpose,
         deadline: Instant,
     ) -> Result<Accepted> {
-        let group = self.group(group).ok_or_else(|| Error::internal(format!("there is no group {group}")))?;
         self.propose(group, Command::Index(command), purpose, deadline).await
     }
 
     async fn propose(
         &self,
-        group: &Group,
+        group: GroupId,
         command: Command,
         purpose: Purpose,
         deadline: Instant,
     ) -> Result<Accepted> {
-        self.disk.admit(purpose)?;
-        if group.status().unapplied_bytes > limits::UNAPPLIED_BYTES_MAX as u64 {
-            metrics::refused("backlog");
-            return Err(Error::unavailable("too many writes wait to be applied; try again later"));
-        }
         let time_ms = self.mint.time_ms();
         let entries = command::entries(time_ms, command);
         if let Some(large) = entries.iter().map(Vec::len).find(|&bytes| bytes > limits::ENTRY_BYTES_MAX) {
             return Err(Error::new(
-                quorate_model::ErrorKind::TooLarge,
+                ErrorKind::TooLarge,
                 format!("an operation takes {large} bytes, at most {} are allowed", limits::ENTRY_BYTES_MAX),
             ));
         }
-        let entries = entries.into_iter().map(Bytes::from).collect();
-        let committed = group.raft.propose(entries, within(deadline)).await.map_err(refusal)?;
-        Ok(Accepted { task_id: TaskId::new(group.id, committed.last), time_ms })
+        let entries: Vec<Bytes> = entries.into_iter().map(Bytes::from).collect();
+        let leader_by = deadline.min(Instant::now() + LEADER_WAIT);
+        for attempt in 0.. {
+            let tried = match self.leader(group, attempt) {
+                Some(leader) if leader == self.self_id => {
+                    self.propose_here(group, entries.clone(), purpose, deadline).await
+                }
+                Some(leader) => self.propose_at(leader, group, &entries, purpose, deadline).await,
+                None => Err(Attempt::NotLeader(None)),
+            };
+            match tried {
+                Ok(log_index) => return Ok(Accepted { task_id: TaskId::new(group, log_index), time_ms }),
+                Err(Attempt::Failed(error)) => return Err(error),
+                Err(Attempt::NotLeader(_)) if Instant::now() >= leader_by => break,
+                Err(Attempt::NotLeader(next)) => {
+                    let is_new = next.is_some_and(|next| self.note_leader(group, next));
+                    if !is_new {
+                        tokio::time::sleep(LEADER_LOOK).await;
+                    }
+                }
+            }
+        }
+        metrics::refused("no_leader");
+        Err(Error::unavailable(format!("the write was not accepted: group {group} has no leader at present")))
+    }
+
+    /// Who to propose to: what consensus says where this node is a member, otherwise who led the group last, otherwise
+    /// its nodes in turn.
+    fn leader(&self, group: GroupId, attempt: usize) -> Option<NodeId> {
+        if let Some(local) = self.groups.get(group) {
+            return if local.is_led_here() { Some(self.self_id) } else { local.leader() };
+        }
+        if let Some(known) = self.led_by.lock().get(&group) {
+            return Some(*known);
+        }
+        let wanted = self.meta.load().wanted(group);
+        wanted.get(attempt % wanted.len().max(1)).copied()
+    }
+    /// Notes who leads a group of others. Returns whether that is news.
+    fn note_leader(&self, group: GroupId, leader: NodeId) -> bool {
+        self.groups.get(group).is_none() && self.led_by.lock().insert(group, leader) != Some(leader)
+    }
+    fn forget_leader(&self, group: GroupId) {
+        self.led_by.lock().remove(&group);
+    }
+
+    /// Proposes to a group that this node leads; returns the place of the last entry.
+    pub async fn propose_here(
+        &self,
+        group: GroupId,
+        entries: Vec<Bytes>,
+        purpose: Purpose,
+        deadline: Instant,
+    ) -> Result<u64, Attempt> {
+        self.disk.admit(purpose).map_err(Attempt::Failed)?;
+        let Some(local) = self.groups.get(group) else { return Err(Attempt::NotLeader(None)) };
+        if local.status().unapplied_bytes > limits::UNAPPLIED_BYTES_MAX as u64 {
+            metrics::refused("backlog");
+            let error = Error::unavailable("too many writes wait to be applied; try again later");
+            return Err(Attempt::Failed(error));
+        }
+        match local.raft.propose(entries, within(deadline)).await {
+            Ok(committed) => Ok(committed.last),
+            Err(ProposeError::NotLeader { leader }) => Err(Attempt::NotLeader(leader.map(NodeId))),
+            // not committed and never will be: leadership is on its way to another node
+            Err(ProposeError::Dropped) => Err(Attempt::NotLeader(None)),
+            Err(error) => Err(Attempt::Failed(refusal(error))),
+        }
+    }
+
+    async fn propose_at(
+        &self,
+        leader: NodeId,
+        group: GroupId,
+        entries: &[Bytes],
+        purpose: Purpose,
+        deadline: Instant,
+    ) -> Result<u64, Attempt> {
+        let request = PeerRequest::Propose {
+            group,
+            purpose,
+            entries: entries.iter().map(|entry| entry.to_vec()).collect(),
+            within_ms: within(deadline).as_millis() as u64,
+        };
+        match self.ask(leader, &request, deadline).await {
+            Ok(PeerAnswer::Committed { log_index }) => Ok(log_index),
+            Ok(PeerAnswer::NotLeader { leader }) => {
+                self.forget_leader(group);
+                Err(Attempt::NotLeader(leader))
+            }
+            Ok(PeerAnswer::Failed { kind, message, .. }) => Err(Attempt::Failed(Error::new(kind, message))),
+            Ok(other) => Err(Attempt::Failed(unexpected(leader, &other))),
+            Err(Unasked::Never) => {
+                self.forget_leader(group);
+                Err(Attempt::NotLeader(None))
+            }
+            Err(Unasked::Perhaps(error)) => Err(Attempt::Failed(error)),
+        }
+    }
+
+    /// Asks another node.
+    pub async fn ask(
+        &self,
+        node: NodeId,
+        request: &PeerRequest,
+        deadline: Instant,
+    ) -> Result<PeerAnswer, Unasked> {
+        let Some(peers) = self.peers.get() else { return Err(Unasked::Never) };
+        let bytes = Bytes::from(encode(request));
+        match peers.ask(node, Lane::Requests, bytes, deadline).await {
+            Ok(answer) => decode(&answer).ok_or_else(|| {
+                Unasked::Perhaps(Error::unavailable(format!("node {node} answered in a way this one does not know")))
+            }),
+            Err(error) if error.outcome_is_unknown() => {
+                Err(Unasked::Perhaps(Error::unavailable(format!("node {node}: {error}; the outcome is not known"))))
+            }
+            Err(_) => Err(Unasked::Never),
+        }
     }
 }
 
-impl Group {
-    /// The group's positions.
-    pub fn status(&self) -> Status {
-        self.raft.status()
-    }
-    /// Waits until this node has applied the group's log through `log_index`. Errors: `Unavailable` at the deadline.
-    pub async fn wait_applied(&self, log_index: u64, deadline: Instant) -> Result<()> {
-        let mut applied = self.applied.clone();
-        let reached = applied.wait_for(|&applied| applied >= log_index);
-        match tokio::time::timeout_at(deadline.into(), reached).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(_)) => Err(Error::unavailable("the node is stopping")),
-            Err(_) => Err(Error::unavailable(format!("group {} is behind with its log", self.id))),
+/// Why another node gave no answer.
+#[derive(Debug)]
+pub enum Unasked {
+    /// It has not got the question.
+    Never,
+    /// It may have done what it was asked to.
+    Perhaps(Error),
+}
+
+impl From<Unasked> for Error {
+    fn from(unasked: Unasked) -> Error {
+        match unasked {
+            Unasked::Never => Error::unavailable("the node that has this index cannot be reached"),
+            Unasked::Perhaps(error) => error,
         }
     }
+}
+
+/// An answer to another question than the one that was asked.
+pub fn unexpected(node: NodeId, answer: &PeerAnswer) -> Error {
+    tracing::warn!(%node, ?answer, "an answer of another kind");
+    Error::unavailable(format!("node {node} answered in a way this one does not know"))
 }
 
 /// What a caller hears about a proposal that was not, or not surely, committed: all of it is 503 (C§1.4).

@@ -3,15 +3,17 @@
 use crate::apply::actor::{ApplyActor, Close};
 use crate::apply::group::{DumpFound, DumpPlace, GroupApply};
 use crate::apply::inbox::Inbox;
-use crate::apply::meta::MetaMachine;
+use crate::apply::meta::{MetaMachine, SharedMeta};
 use crate::apply::{Machine, stop_process};
 use crate::disk::DiskGuard;
 use crate::mint::Mint;
-use crate::router::{Group, Router};
+use crate::groups::{Group, Groups};
+use crate::router::Router;
 use crate::service::ServiceOptions;
 use crate::sweep::{self, Sweeper};
 use actix::{Actor, Arbiter, ArbiterHandle};
-use quorate_model::{Error, GroupId, Result, limits};
+use parking_lot::Mutex;
+use quorate_model::{Error, GroupId, NodeId, Result};
 use quorate_node::{Node, NodeOptions};
 use quorate_raft::{
     CommitSink, CommittedEntry, GroupOptions, Leadership, RaftHost, RaftOptions, SnapshotImage,
@@ -19,7 +21,7 @@ use quorate_raft::{
 use quorate_store::dump;
 use quorate_store::files::Files;
 use quorate_store::identity::DataFolder;
-use quorate_store::kv::{Kv, Start, Tree};
+use quorate_store::kv::{Kv, Start};
 use quorate_store::layout::{self, Layout};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -42,7 +44,7 @@ const VISIBLE_STALL: Duration = Duration::from_secs(30);
 /// How long a group may take to close.
 const CLOSE: Duration = Duration::from_secs(120);
 
-/// A node that has caught up with its log.
+/// A node whose groups run.
 pub struct Running {
     /// Ways into the groups.
     pub router: Arc<Router>,
@@ -52,55 +54,124 @@ pub struct Running {
     pub sweeper: Sweeper,
     /// The locked data folder.
     pub folder: DataFolder,
-    /// What the operator should know.
-    pub warnings: Vec<String>,
-    parts: Parts,
+    /// Starts and stops groups.
+    pub starter: Arc<Starter>,
+    tasks: Vec<tokio::task::JoinHandle<()>>,
 }
 
-/// What only stopping needs.
-struct Parts {
-    kv: Kv,
-    host: Option<RaftHost>,
-    arbiters: Vec<Arbiter>,
-    sweep: Option<tokio::task::JoinHandle<()>>,
-}
-
-/// Opens the data folder and starts every group; returns when all that was committed is applied.
+/// Opens the data folder and the meta group; the placement groups follow with [`Running::start_groups`].
 pub async fn start(options: &ServiceOptions) -> Result<Running> {
     let folder = DataFolder::open(&options.data_dir)?;
     let layout = folder.layout().clone();
-    let mut warnings = vec![];
-    let (kv, trees) = open_state(&layout, &options.files, &mut warnings)?;
-    let node = Node::open(node_options(options, &layout, kv.clone()))?;
-    let host =
-        RaftHost::open(RaftOptions::new(&layout.raft())).map_err(|e| Error::internal(e.to_string()))?;
-    // the first one is the meta group's own: a bulk load must not delay the making of an index
-    let arbiters: Vec<Arbiter> = (0..=apply_threads()).map(|_| Arbiter::new()).collect();
-
-    let self_id = member_id(&folder);
-    let mut groups = Vec::with_capacity(trees.len());
-    let meta = MetaMachine::open(trees[0].0.clone()).map_err(|e| unreadable(&kv, &e))?;
-    let shared_meta = meta.shared();
-    let mut meta = Some(meta);
-    for (number, (tree, found)) in trees.into_iter().enumerate() {
-        let id = GroupId(number as u16);
-        let path = layout.dump(id);
-        let place = DumpPlace { group: id, tree, path, files: options.files.clone(), found };
-        let arbiter = arbiters[arbiter_of(number, arbiters.len())].handle();
-        groups.push(match meta.take() {
-            Some(machine) => start_group(&host, machine, place, self_id, &arbiter)?,
-            None => {
-                let machine = node.machine(id).map_err(|e| unreadable(&kv, &e))?;
-                start_group(&host, machine, place, self_id, &arbiter)?
-            }
-        });
-    }
+    let starter = Starter::open(&folder, options)?;
+    let node = starter.node.clone();
     let disk = DiskGuard::new(layout.root(), options.disk_reserve_bytes);
-    let router = Arc::new(Router::new(groups, shared_meta, Mint::new(0), disk));
-    let parts = Parts { kv, host: Some(host), arbiters, sweep: None };
-    let running = Running { router, node, sweeper: Sweeper::default(), folder, warnings, parts };
-    running.catch_up().await?;
-    Ok(running)
+    let (groups, meta) = (starter.groups.clone(), starter.meta.clone());
+    let router = Arc::new(Router::new(starter.self_id, groups, meta, Mint::new(0), disk));
+    Ok(Running { router, node, sweeper: Sweeper::default(), folder, starter: Arc::new(starter), tasks: vec![] })
+}
+
+/// Whether a group that this node has no log of is made by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Founding {
+    /// This node is its first member.
+    Founder,
+    /// Others will add this node.
+    Joiner,
+}
+
+/// What starting a group needs. Groups start when the node starts, or when it becomes a member of them.
+pub struct Starter {
+    /// This node.
+    pub self_id: NodeId,
+    /// The groups that run.
+    pub groups: Arc<Groups>,
+    /// The meta state that requests read.
+    pub meta: SharedMeta,
+    /// What the operator should know.
+    pub warnings: Mutex<Vec<String>>,
+    node: Node,
+    kv: Kv,
+    layout: Layout,
+    files: Arc<dyn Files>,
+    host: Mutex<Option<RaftHost>>,
+    arbiters: Vec<Arbiter>,
+    /// Taken when the meta group starts.
+    meta_machine: Mutex<Option<(MetaMachine, DumpPlace)>>,
+}
+
+impl Starter {
+    fn open(folder: &DataFolder, options: &ServiceOptions) -> Result<Starter> {
+        let (layout, files) = (folder.layout().clone(), options.files.clone());
+        let mut warnings = vec![];
+        let kv = open_state(&layout, &files, &mut warnings)?;
+        let node = Node::open(node_options(options, &layout, kv.clone()))?;
+        let host = RaftHost::open(RaftOptions { outbox: options.outbox(), ..RaftOptions::new(&layout.raft()) })
+            .map_err(|e| Error::internal(e.to_string()))?;
+        let place = open_tree(&kv, &layout, &files, GroupId::META, &mut warnings)?;
+        let meta = MetaMachine::open(place.tree.clone()).map_err(|e| unreadable(&kv, &e))?;
+        Ok(Starter {
+            self_id: node_number(folder),
+            groups: Arc::default(),
+            meta: meta.shared(),
+            warnings: Mutex::new(warnings),
+            node,
+            kv,
+            layout,
+            files,
+            host: Mutex::new(Some(host)),
+            // the first one is the meta group's own: a bulk load must not delay the making of an index
+            arbiters: (0..=apply_threads()).map(|_| Arbiter::new()).collect(),
+            meta_machine: Mutex::new(Some((meta, place))),
+        })
+    }
+
+    /// Whether the log has anything of a group.
+    pub fn knows(&self, group: GroupId) -> Result<bool> {
+        match &*self.host.lock() {
+            Some(host) => host.knows(group).map_err(|e| Error::internal(e.to_string())),
+            None => Err(stopping()),
+        }
+    }
+    /// Starts a group that does not run yet. What its log holds wins over `founding`.
+    pub fn start_group(&self, id: GroupId, founding: Founding) -> Result<()> {
+        if self.groups.get(id).is_some() {
+            return Ok(());
+        }
+        let group = match id {
+            GroupId::META => {
+                let (machine, place) = self.meta_machine.lock().take().ok_or_else(stopping)?;
+                self.start_machine(machine, place, founding)?
+            }
+            _ => {
+                let place =
+                    open_tree(&self.kv, &self.layout, &self.files, id, &mut self.warnings.lock())?;
+                let machine = self.node.machine(id).map_err(|e| unreadable(&self.kv, &e))?;
+                self.start_machine(machine, place, founding)?
+            }
+        };
+        self.groups.put(group);
+        Ok(())
+    }
+    fn start_machine<M: Machine + Unpin>(
+        &self,
+        machine: M,
+        place: DumpPlace,
+        founding: Founding,
+    ) -> Result<Group> {
+        let host = self.host.lock();
+        let host = host.as_ref().ok_or_else(stopping)?;
+        let arbiter = self.arbiters[arbiter_of(usize::from(place.group.0), self.arbiters.len())].handle();
+        start_group(host, machine, place, self.self_id, founding, &arbiter)
+    }
+    /// Why the log cannot be written at present; `None`: it can.
+    pub fn log_stalled(&self) -> Option<String> {
+        self.host.lock().as_ref().and_then(RaftHost::log_stalled)
+    }
+}
+
+fn stopping() -> Error {
+    Error::unavailable("the node is stopping")
 }
 
 /// Spreads the placement groups over all arbiters but the first.
@@ -127,17 +198,14 @@ fn node_options(options: &ServiceOptions, layout: &Layout, kv: Kv) -> NodeOption
     }
 }
 
-/// A member's number among the voters of a group: its identity, never its address.
-fn member_id(folder: &DataFolder) -> u64 {
+/// A node's number: its identity, never its address.
+fn node_number(folder: &DataFolder) -> NodeId {
     let (high, low) = folder.node_id().as_u64_pair();
-    (high ^ low).max(1)
+    NodeId((high ^ low).max(1))
 }
 
-/// The tree of each group, by number.
-type Trees = Vec<(Tree, DumpFound)>;
-
-/// Opens the working store and brings every tree at least to its dump.
-fn open_state(layout: &Layout, files: &Arc<dyn Files>, warnings: &mut Vec<String>) -> Result<(Kv, Trees)> {
+/// Opens the working store.
+fn open_state(layout: &Layout, files: &Arc<dyn Files>, warnings: &mut Vec<String>) -> Result<Kv> {
     let had_log = std::fs::read_dir(layout.raft()).is_ok_and(|mut entries| entries.next().is_some());
     let (kv, found) = Kv::open(&layout.state(), files.clone(), KV_CACHE_BYTES)?;
     if let Start::Rebuild { reason } = &found
@@ -148,28 +216,34 @@ fn open_state(layout: &Layout, files: &Arc<dyn Files>, warnings: &mut Vec<String
     files
         .create_dir_all(&layout.dumps())
         .map_err(|e| Error::internal(format!("cannot create dumps: {e}")))?;
-    let mut trees = Vec::new();
-    for number in 0..=limits::PLACEMENT_GROUPS {
-        let group = GroupId(number);
-        let tree = kv.tree(&layout::tree(group))?;
-        let found = match dump::read_dump(&layout.dump(group)) {
-            Ok(Some(dump)) => {
-                if dump.head.applied_index > tree.applied() {
-                    dump.restore_into(&tree)?;
-                }
-                DumpFound::Whole
+    Ok(kv)
+}
+
+/// Opens the tree of a group and brings it at least to its dump.
+fn open_tree(
+    kv: &Kv,
+    layout: &Layout,
+    files: &Arc<dyn Files>,
+    group: GroupId,
+    warnings: &mut Vec<String>,
+) -> Result<DumpPlace> {
+    let tree = kv.tree(&layout::tree(group))?;
+    let found = match dump::read_dump(&layout.dump(group)) {
+        Ok(Some(dump)) => {
+            if dump.head.applied_index > tree.applied() {
+                dump.restore_into(&tree)?;
             }
-            Ok(None) if tree.applied() == 0 => DumpFound::Whole,
-            Ok(None) => DumpFound::Lost,
-            // the log may still reach back far enough; if it does not, consensus refuses to start
-            Err(error) => {
-                warnings.push(format!("a dump of the small state is not used: {error}"));
-                DumpFound::Lost
-            }
-        };
-        trees.push((tree, found));
-    }
-    Ok((kv, trees))
+            DumpFound::Whole
+        }
+        Ok(None) if tree.applied() == 0 => DumpFound::Whole,
+        Ok(None) => DumpFound::Lost,
+        // the log may still reach back far enough; if it does not, consensus refuses to start
+        Err(error) => {
+            warnings.push(format!("a dump of the small state is not used: {error}"));
+            DumpFound::Lost
+        }
+    };
+    Ok(DumpPlace { group, tree, path: layout.dump(group), files: files.clone(), found })
 }
 
 /// A tree that verified but cannot be read must not be used at the next start either.
@@ -207,7 +281,8 @@ fn start_group<M: Machine + Unpin>(
     host: &RaftHost,
     machine: M,
     place: DumpPlace,
-    self_id: u64,
+    self_id: NodeId,
+    founding: Founding,
     arbiter: &ArbiterHandle,
 ) -> Result<Group> {
     let id = place.group;
@@ -215,7 +290,11 @@ fn start_group<M: Machine + Unpin>(
     let inbox = Inbox::shared();
     let sink = Box::new(IntoInbox { group: id, inbox: inbox.clone() });
     let (position, applied) = watch::channel(apply.taken());
-    let options = GroupOptions { applied: apply.taken(), voters: vec![self_id], self_id, sink };
+    let voters = match founding {
+        Founding::Founder => vec![self_id.0],
+        Founding::Joiner => vec![],
+    };
+    let options = GroupOptions { applied: apply.taken(), voters, self_id: self_id.0, sink };
     let raft = host.start_group(id, options).map_err(|e| Error::internal(e.to_string()))?;
     let (for_actor, handle) = (inbox.clone(), raft.clone());
     let actor = ApplyActor::start_in_arbiter(arbiter, move |_| {
@@ -236,9 +315,27 @@ fn moved_on(group: GroupId, now: u64, seen: u64, since: Instant) -> Result<(u64,
 }
 
 impl Running {
-    /// Waits until reads see everything that was committed before this node started: it may have been published then.
-    async fn catch_up(&self) -> Result<()> {
-        for group in self.router.groups() {
+    /// Starts the placement groups that this node is a member of.
+    pub fn start_groups(&self) -> Result<()> {
+        let (meta, self_id) = (self.starter.meta.load_full(), self.starter.self_id);
+        for group in meta.clusters.keys().flat_map(|cluster| meta.groups_of(cluster)) {
+            let is_member = self.starter.knows(group)?;
+            let is_founder = meta.is_founder(self_id, group);
+            if is_member || is_founder || meta.wanted(group).contains(&self_id) {
+                let founding = if is_founder { Founding::Founder } else { Founding::Joiner };
+                self.starter.start_group(group, founding)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until reads see everything that was committed before this node started, of the groups it leads alone: it
+    /// may have been published then. Of the others it serves nothing before it holds a lease.
+    pub async fn catch_up(&self) -> Result<()> {
+        for group in self.router.groups().all() {
+            if group.raft.membership().voters != [self.starter.self_id.0] {
+                continue;
+            }
             let barrier = group.raft.read_barrier(LOOK).await;
             let target = barrier.map_err(|e| Error::unavailable(format!("group {}: {e}", group.id)))?;
             let (mut seen, mut since) = (0, Instant::now());
@@ -273,24 +370,25 @@ impl Running {
         }
     }
 
-    /// Why the log cannot be written at present; `None`: it can.
-    pub fn log_stalled(&self) -> Option<String> {
-        self.parts.host.as_ref().and_then(RaftHost::log_stalled)
-    }
-
     /// Starts the background work.
     pub fn start_sweep(&mut self) {
         let sweep = sweep::run(self.router.clone(), self.node.clone(), self.sweeper.clone());
-        self.parts.sweep = Some(tokio::spawn(sweep));
+        self.tasks.push(tokio::spawn(sweep));
+    }
+
+    /// Runs a task until the node stops.
+    pub fn run(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.push(tokio::spawn(task));
     }
 
     /// Makes everything durable and closes it. What cannot be closed in time is left to the log.
-    pub async fn stop(mut self) {
-        if let Some(sweep) = self.parts.sweep.take() {
-            sweep.abort();
+    pub async fn stop(self) {
+        for task in &self.tasks {
+            task.abort();
         }
+        let starter = &self.starter;
         let mut all_closed = true;
-        for group in self.router.groups() {
+        for group in starter.groups.all() {
             let closed = tokio::time::timeout(CLOSE, group.close.send(Close)).await;
             if !matches!(closed, Ok(Ok(()))) {
                 all_closed = false;
@@ -298,14 +396,14 @@ impl Running {
             }
         }
         // blocks until the writes that are queued are on disk
-        let host = self.parts.host.take();
+        let host = starter.host.lock().take();
         if tokio::task::spawn_blocking(move || drop(host)).await.is_err() {
             tracing::error!("closing the log panicked");
         }
-        for arbiter in &self.parts.arbiters {
+        for arbiter in &starter.arbiters {
             arbiter.stop();
         }
-        if all_closed && let Err(error) = self.parts.kv.close() {
+        if all_closed && let Err(error) = starter.kv.close() {
             tracing::warn!(%error, "the small state is rebuilt at the next start");
         }
     }

@@ -40,10 +40,12 @@ impl Actor for RaftActor {
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.set_mailbox_capacity(MAILBOX);
         self.carry_out();
+        self.show_members();
         ctx.run_interval(self.tick, |actor, _| {
             actor.take_positions();
             actor.handle_input(Input::Tick);
             actor.ticks += 1;
+            actor.show_members();
             if actor.ticks % 10 == 0 {
                 metrics().of_group(actor.group, &actor.status.load());
             }
@@ -94,6 +96,14 @@ impl RaftActor {
             }
         }
         self.status.store(self.core.status());
+    }
+
+    /// Shows the members as of now; readers may be one tick behind.
+    fn show_members(&self) {
+        let membership = self.core.membership();
+        if **self.status.membership.load() != membership {
+            self.status.membership.store(Arc::new(membership));
+        }
     }
 
     fn apply(&mut self, entries: Vec<CommittedEntry>) {

@@ -11,7 +11,7 @@ use crate::effects::{
 use crate::error::RaftError;
 use crate::group_log::GroupLog;
 pub use crate::group_log::{LogReader, Stored};
-use crate::status::Status;
+use crate::status::{Membership, Progress, Status};
 use bytes::Bytes;
 use members::PendingChange;
 use quorate_model::{GroupId, limits};
@@ -43,6 +43,8 @@ const APPENDS_IN_FLIGHT: usize = 64;
 const COMMITTED_BYTES: u64 = 4 << 20;
 /// Ticks after which a snapshot that is wanted and not offered is asked for again.
 const SNAPSHOT_ASK_TICKS: u64 = 50;
+/// Ticks of silence after which a follower does not count as live.
+const LIVE_TICKS: u64 = 2 * ELECTION_TICKS_END as u64;
 /// Read barriers that may wait at once.
 const BARRIERS_MAX: usize = 4_096;
 
@@ -244,6 +246,33 @@ impl<R: LogReader> Core<R> {
     /// The members as this member knows them.
     pub fn members(&self) -> &ConfState {
         &self.node.store().conf().1
+    }
+
+    /// The members and, on the leader, how far each has come.
+    pub fn membership(&self) -> Membership {
+        let conf = self.members();
+        let mut membership = Membership {
+            voters: conf.voters.iter().chain(&conf.voters_outgoing).copied().collect(),
+            learners: conf.learners.iter().chain(&conf.learners_next).copied().collect(),
+            is_joint: self.is_joint(),
+            followers: vec![],
+        };
+        for list in [&mut membership.voters, &mut membership.learners] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        if self.leadership.role == Role::Leader {
+            let is_live = |id: &u64| self.heard.get(id).is_some_and(|heard| heard + LIVE_TICKS > self.ticks);
+            let others = self.node.raft.prs().iter().filter(|(id, _)| **id != self.self_id);
+            let progress = |(id, progress): (&u64, &raft::Progress)| Progress {
+                member: *id,
+                matched: progress.matched,
+                is_live: is_live(id),
+            };
+            membership.followers = others.map(progress).collect();
+            membership.followers.sort_unstable_by_key(|follower| follower.member);
+        }
+        membership
     }
 
     /// The term and first index of the log, for tests and simulations of safety.

@@ -11,7 +11,7 @@ use crate::log::{FatalHook, Log, LogOptions, Report, abort_process};
 use crate::log_files::{LogFiles, RealLogFiles};
 use crate::mailbox::{Event, FromLog, Look, MAILBOX, Reply, Request, Shutdown};
 use crate::messages::{MessageError, PeerMessage};
-use crate::status::{Status, StatusCell};
+use crate::status::{Membership, Status, StatusCell};
 use actix::prelude::*;
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -150,6 +150,7 @@ impl RaftHost {
         let core = Core::new(core_options, stored, self.log.reader(group))?;
         let status = Arc::new(StatusCell::default());
         status.store(core.status());
+        status.membership.store(Arc::new(core.membership()));
         let actor = RaftActor {
             group,
             core,
@@ -186,6 +187,11 @@ impl RaftHost {
         }
         let address = receiver.recv().map_err(|_| stopped)?;
         Ok(GroupHandle { group, address, status, tick_ms: self.options.tick_ms })
+    }
+
+    /// Whether the log has anything of a group: this node is or was a member of it.
+    pub fn knows(&self, group: GroupId) -> Result<bool, RaftError> {
+        Ok(self.log.stored(group)?.identity.is_some())
     }
 
     /// Syncs of the log so far.
@@ -287,6 +293,11 @@ impl GroupHandle {
         let mut status = self.status.load();
         status.pending_bytes = self.status.pending_bytes.load(Ordering::Acquire);
         status
+    }
+
+    /// The members of the group, without waiting; at most a tick old.
+    pub fn membership(&self) -> Arc<Membership> {
+        self.status.membership.load_full()
     }
 
     /// The index that a linearizable read that starts now must wait for (confirmed by a majority).

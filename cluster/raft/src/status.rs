@@ -1,6 +1,7 @@
 //! What a group is doing right now, readable from any thread without a lock.
 
 use crate::effects::Role;
+use arc_swap::ArcSwap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A copy of a group's positions. The fields are read one after another, so they may be some entries apart.
@@ -26,8 +27,44 @@ pub struct Status {
     pub unapplied_bytes: u64,
 }
 
+/// The members of a group, and how far each has come as far as this member knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Membership {
+    /// Those that vote, ascending.
+    pub voters: Vec<u64>,
+    /// Those that only follow, ascending.
+    pub learners: Vec<u64>,
+    /// Whether a change of members is half through.
+    pub is_joint: bool,
+    /// On the leader: each other member with what it is known to have of the log. Empty elsewhere.
+    pub followers: Vec<Progress>,
+}
+
+/// How far a follower has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The follower.
+    pub member: u64,
+    /// It has the log up to here.
+    pub matched: u64,
+    /// Whether it was heard of during the last election timeouts.
+    pub is_live: bool,
+}
+
+impl Membership {
+    /// Whether this is a member, voting or not.
+    pub fn contains(&self, member: u64) -> bool {
+        self.voters.contains(&member) || self.learners.contains(&member)
+    }
+    /// The progress of a follower.
+    pub fn progress(&self, member: u64) -> Option<Progress> {
+        self.followers.iter().find(|follower| follower.member == member).copied()
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct StatusCell {
+    pub(crate) membership: ArcSwap<Membership>,
     role: AtomicU64,
     term: AtomicU64,
     leader: AtomicU64,

@@ -9,7 +9,7 @@ mod rows;
 
 pub use catalogue::{Catalogue, IndexRow, Link, Role, group_of};
 pub use links::{Moved, Wanted, too_many};
-pub use nodes::{CLUSTERS_MAX, Joining, META_VOTERS_MAX, NodeRow, NodeState, NotAdmitted};
+pub use nodes::{CLUSTERS_MAX, ClusterRow, Joining, META_VOTERS_MAX, NodeRow, NodeState, NotAdmitted};
 pub use rows::{RowChange, RowError};
 
 use crate::command::MetaCommand;
@@ -35,8 +35,8 @@ pub struct MetaState {
     pub unsettled: Arc<BTreeMap<Incarnation, u64>>,
     /// Every node that ever joined.
     pub nodes: Arc<BTreeMap<NodeId, NodeRow>>,
-    /// Every cluster with its number, which says which groups it has.
-    pub clusters: Arc<BTreeMap<String, u16>>,
+    /// Every cluster.
+    pub clusters: Arc<BTreeMap<String, ClusterRow>>,
     /// Where the replicas of each placement group are wanted.
     pub placement: Arc<BTreeMap<GroupId, Vec<NodeId>>>,
 }

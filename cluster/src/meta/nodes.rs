@@ -8,6 +8,15 @@ use std::sync::Arc;
 /// Clusters an installation may have: a group number is below 4,096, and each cluster takes its own.
 pub const CLUSTERS_MAX: usize = 64;
 
+/// A named set of nodes with groups of its own (§2.10).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterRow {
+    /// Says which groups it has.
+    pub number: u16,
+    /// Its first node, which makes its groups.
+    pub founder: NodeId,
+}
+
 /// Whether a node takes part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NodeState {
@@ -76,14 +85,18 @@ impl MetaState {
     }
     /// The groups of a cluster; none for one that is not known.
     pub fn groups_of(&self, cluster: &str) -> Vec<GroupId> {
-        let Some(&number) = self.clusters.get(cluster) else { return vec![] };
-        let first = number * limits::PLACEMENT_GROUPS;
+        let Some(row) = self.clusters.get(cluster) else { return vec![] };
+        let first = row.number * limits::PLACEMENT_GROUPS;
         (first + 1..=first + limits::PLACEMENT_GROUPS).map(GroupId).collect()
     }
     /// The cluster whose groups include `group`; `None` for the meta group and for groups of no cluster.
     pub fn cluster_of(&self, group: GroupId) -> Option<&str> {
         let number = group.0.checked_sub(1)? / limits::PLACEMENT_GROUPS;
-        self.clusters.iter().find(|(_, known)| **known == number).map(|(name, _)| name.as_str())
+        self.clusters.iter().find(|(_, row)| row.number == number).map(|(name, _)| name.as_str())
+    }
+    /// Whether `node` makes a group: it is the first of the group's cluster.
+    pub fn is_founder(&self, node: NodeId, group: GroupId) -> bool {
+        self.cluster_of(group).and_then(|name| self.clusters.get(name)).is_some_and(|row| row.founder == node)
     }
     /// The nodes that are to hold a replica of a group; the first is the one that should lead.
     pub fn wanted(&self, group: GroupId) -> Vec<NodeId> {
@@ -126,9 +139,9 @@ impl MetaState {
         }
         let mut changes = vec![];
         if !self.clusters.contains_key(&cluster) {
-            let number = self.clusters.len() as u16;
-            Arc::make_mut(&mut self.clusters).insert(cluster.clone(), number);
-            changes.push(RowChange::cluster(&cluster, number));
+            let row = ClusterRow { number: self.clusters.len() as u16, founder: node };
+            Arc::make_mut(&mut self.clusters).insert(cluster.clone(), row);
+            changes.push(RowChange::cluster(&cluster, row));
             for group in self.groups_of(&cluster) {
                 changes.extend(self.place(group, vec![node]));
             }

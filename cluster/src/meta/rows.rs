@@ -1,7 +1,7 @@
 //! How the meta state lies in its tree: one row for each index, key, reservation, doomed incarnation and list of replicas
 //! that is not settled.
 
-use super::{Catalogue, IndexRow, Installation, MetaState, NodeRow};
+use super::{Catalogue, ClusterRow, IndexRow, Installation, MetaState, NodeRow};
 use quorate_model::{ApiKey, GroupId, IndexName, NodeId};
 use quorate_node::ops::Incarnation;
 use quorate_store::codec;
@@ -74,8 +74,8 @@ impl RowChange {
     pub(super) fn node(node: NodeId, row: &NodeRow) -> Self {
         Self::put(NODE, &node.0.to_be_bytes(), codec::encode(row))
     }
-    pub(super) fn cluster(name: &str, number: u16) -> Self {
-        Self::put(CLUSTER, name.as_bytes(), number.to_be_bytes().to_vec())
+    pub(super) fn cluster(name: &str, row: ClusterRow) -> Self {
+        Self::put(CLUSTER, name.as_bytes(), codec::encode(&row))
     }
     pub(super) fn placed(group: GroupId, nodes: &[NodeId]) -> Self {
         Self::put(PLACED, &group.0.to_be_bytes(), codec::encode(&nodes))
@@ -126,7 +126,7 @@ impl MetaState {
             }
             CLUSTER => {
                 let name = String::from_utf8(rest.to_vec()).ok()?;
-                Arc::make_mut(&mut self.clusters).insert(name, group(value)?.0);
+                Arc::make_mut(&mut self.clusters).insert(name, codec::decode(value, ROW_BYTES_MAX).ok()?);
             }
             PLACED => {
                 let nodes = codec::decode(value, ROW_BYTES_MAX).ok()?;

@@ -1,10 +1,12 @@
 //! What can go wrong, in the words the caller reads (C§19).
 
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
 
-/// The class of an error; the HTTP status follows from it in `api` and nowhere else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// The class of an error; the HTTP status follows from it in `api` and nowhere else. Nodes send it to each other: append,
+/// never reorder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ErrorKind {
     /// The caller sent something invalid (400).
     Invalid,

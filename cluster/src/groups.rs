@@ -1,0 +1,93 @@
+//! Which groups this node is a member of: each is started once and looked up without a lock.
+
+use crate::apply::actor::{Close, Incarnations};
+use actix::Recipient;
+use arc_swap::ArcSwap;
+use quorate_model::{Error, GroupId, NodeId, Result};
+use quorate_raft::{GroupHandle, Role, Status};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::watch;
+
+/// One group of this node, as writes and tasks see it.
+pub struct Group {
+    /// Its number.
+    pub id: GroupId,
+    /// Its consensus.
+    pub raft: GroupHandle,
+    /// The last log index that was applied here.
+    pub applied: watch::Receiver<u64>,
+    /// Asks its actor for what it holds.
+    pub incarnations: Recipient<Incarnations>,
+    /// Tells its actor to stop.
+    pub close: Recipient<Close>,
+}
+
+impl Group {
+    /// The group's positions.
+    pub fn status(&self) -> Status {
+        self.raft.status()
+    }
+    /// Whether this node leads it.
+    pub fn is_led_here(&self) -> bool {
+        self.status().role == Role::Leader
+    }
+    /// The node that leads it, as far as this one knows.
+    pub fn leader(&self) -> Option<NodeId> {
+        self.status().leader.map(NodeId)
+    }
+    /// Waits until this node has applied the group's log through `log_index`. Errors: `Unavailable` at the deadline.
+    pub async fn wait_applied(&self, log_index: u64, deadline: Instant) -> Result<()> {
+        let mut applied = self.applied.clone();
+        let reached = applied.wait_for(|&applied| applied >= log_index);
+        match tokio::time::timeout_at(deadline.into(), reached).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(_)) => Err(Error::unavailable("the node is stopping")),
+            Err(_) => Err(Error::unavailable(format!("group {} is behind with its log", self.id))),
+        }
+    }
+}
+
+/// The groups this node is a member of. Reads take one atomic load.
+#[derive(Default)]
+pub struct Groups {
+    local: ArcSwap<BTreeMap<GroupId, Arc<Group>>>,
+}
+
+impl Groups {
+    /// The group with this number, if this node is a member.
+    pub fn get(&self, id: GroupId) -> Option<Arc<Group>> {
+        self.local.load().get(&id).cloned()
+    }
+    /// The meta group, of which every node is a member.
+    pub fn meta(&self) -> Result<Arc<Group>> {
+        self.get(GroupId::META).ok_or_else(|| Error::unavailable("the node is starting"))
+    }
+    /// All of them, the meta group first.
+    pub fn all(&self) -> Vec<Arc<Group>> {
+        self.local.load().values().cloned().collect()
+    }
+    /// All but the meta group.
+    pub fn placement(&self) -> Vec<Arc<Group>> {
+        self.all().into_iter().filter(|group| group.id != GroupId::META).collect()
+    }
+    /// Adds a group that was started.
+    pub fn put(&self, group: Group) {
+        let group = Arc::new(group);
+        self.local.rcu(|groups| {
+            let mut groups = BTreeMap::clone(groups);
+            groups.insert(group.id, group.clone());
+            groups
+        });
+    }
+    /// Takes a group out that is to be stopped.
+    pub fn take(&self, id: GroupId) -> Option<Arc<Group>> {
+        let before = self.local.rcu(|groups| {
+            let mut groups = BTreeMap::clone(groups);
+            groups.remove(&id);
+            groups
+        });
+        before.get(&id).cloned()
+    }
+}

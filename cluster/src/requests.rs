@@ -1,0 +1,148 @@
+//! What nodes ask each other, and what they answer. Variants are appended, never reused: nodes of two versions talk.
+
+use crate::disk::Purpose;
+use crate::meta::Joining;
+use quorate_model::{ErrorKind, GroupId, NodeId, TaskId};
+use quorate_store::codec;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// Bytes of an encoded request or answer at most; bounded by the lane already.
+const BYTES_MAX: usize = 256 << 20;
+
+/// A question to another node. The one who is asked never passes it on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum PeerRequest {
+    /// May this node join, or come back with other addresses?
+    Join {
+        /// Who asks.
+        node: NodeId,
+        /// How it introduces itself.
+        joining: Joining,
+        /// The smallest peer address it knows of among nodes that have no installation yet.
+        smallest: String,
+    },
+    /// Put these entries into the log of a group that you lead.
+    Propose {
+        /// The group.
+        group: GroupId,
+        /// What the write does to the disk.
+        purpose: Purpose,
+        /// The entries, in order, next to each other.
+        entries: Vec<Vec<u8>>,
+        /// Milliseconds until the asker gives up.
+        within_ms: u64,
+    },
+    /// Is this task published? For the leader of its group.
+    IsPublished {
+        /// The task.
+        task: TaskId,
+    },
+    /// Do reads of your replica see the command at this place?
+    IsVisible {
+        /// The group.
+        group: GroupId,
+        /// The place of the command in its log.
+        log_index: u64,
+    },
+    /// May I serve reads of these groups, which you lead? With the number of each question.
+    Leases {
+        /// The groups.
+        asks: Vec<(GroupId, u64)>,
+    },
+    /// A call of the service on an index, as JSON: see `remote`.
+    Call {
+        /// The call.
+        call: Vec<u8>,
+    },
+    /// The list of files of a snapshot.
+    SnapshotManifest {
+        /// Its id.
+        id: String,
+    },
+    /// A piece of a file of a snapshot.
+    SnapshotChunk {
+        /// Its id.
+        id: String,
+        /// The file.
+        file: String,
+        /// Where the piece begins.
+        offset: u64,
+        /// Bytes of the piece at most.
+        len: u32,
+    },
+    /// How the taking over of a snapshot ended.
+    SnapshotTaken {
+        /// The group.
+        group: GroupId,
+        /// Whether it is in place.
+        arrived: bool,
+    },
+    /// How far are the groups you are a member of?
+    Status,
+    /// Hand the leadership of a group over to this node.
+    TransferLeader {
+        /// The group.
+        group: GroupId,
+        /// The next leader.
+        to: NodeId,
+    },
+}
+
+/// The answer to a [`PeerRequest`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum PeerAnswer {
+    /// To `Join`: it is a node of this installation now.
+    Joined {
+        /// The application id.
+        app_id: String,
+        /// The peer addresses of all nodes.
+        addresses: Vec<(NodeId, String)>,
+    },
+    /// To `Join`: this node has no installation itself.
+    NotFounded {
+        /// The smallest peer address it knows of among such nodes.
+        smallest: String,
+    },
+    /// To `Propose`: in the log of a majority.
+    Committed {
+        /// Place of the last entry.
+        log_index: u64,
+    },
+    /// To what only a leader can do: this node does not lead the group, but this one may.
+    NotLeader {
+        /// Who leads, as far as it is known.
+        leader: Option<NodeId>,
+    },
+    /// To `IsPublished` and `IsVisible`.
+    Truth(bool),
+    /// To `Leases`: for each group that is granted the number of the question, the term and the log index to be shown.
+    Granted(Vec<(GroupId, u64, u64, u64)>),
+    /// To `Call`: the result as JSON.
+    Called(Vec<u8>),
+    /// To `SnapshotManifest` and `SnapshotChunk`.
+    Bytes(Vec<u8>),
+    /// To `Status`: JSON.
+    Status(Vec<u8>),
+    /// To what is done and has nothing to say.
+    Done,
+    /// It cannot be done.
+    Failed {
+        /// The kind of error.
+        kind: ErrorKind,
+        /// Its text.
+        message: String,
+        /// Whether it may have been done all the same.
+        outcome_is_unknown: bool,
+    },
+}
+
+/// Bytes of a request.
+pub fn encode<T: Serialize>(message: &T) -> Vec<u8> {
+    codec::encode(message)
+}
+
+/// A request from its bytes; `None` when they are none.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    codec::decode(bytes, BYTES_MAX).ok()
+}
