@@ -70,7 +70,11 @@ pub async fn enter(
                     smallest.note(&theirs);
                     unfounded += 1;
                 }
-                Ok(Some(PeerAnswer::Failed { kind: kind @ (ErrorKind::Forbidden | ErrorKind::Invalid), message, .. })) => {
+                Ok(Some(PeerAnswer::Failed {
+                    kind: kind @ (ErrorKind::Forbidden | ErrorKind::Invalid),
+                    message,
+                    ..
+                })) => {
                     return Err(Error::new(kind, message));
                 }
                 other => {

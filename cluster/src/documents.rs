@@ -96,7 +96,7 @@ pub fn get(
     kind: DocumentKind,
     object_id: &str,
 ) -> Result<Vec<u8>> {
-    let documents = of(node, read::row(router, name)?.incarnation);
+    let documents = of(node, read::readable_row(router, node, name)?.incarnation);
     let found = match kind {
         DocumentKind::Synonyms => documents.synonyms.get(object_id).map(|synonym| &synonym.document),
         DocumentKind::Rules => documents.rules.get(object_id).map(|rule| &rule.document),
@@ -112,7 +112,7 @@ pub async fn search(
     kind: DocumentKind,
     asked: DocumentQuery,
 ) -> Result<DocumentHits> {
-    let row = read::row(router, name)?;
+    let row = read::readable_row(router, node, name)?;
     let documents = of(node, row.incarnation);
     let settings = read::applied_settings(node, &row);
     node.pool().run(move |_| Ok(documents.search(kind, &settings, &asked))).await

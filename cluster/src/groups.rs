@@ -1,6 +1,7 @@
 //! Which groups this node is a member of: each is started once and looked up without a lock.
 
 use crate::apply::actor::{Close, Incarnations};
+use crate::leases::GroupLeases;
 use actix::Recipient;
 use arc_swap::ArcSwap;
 use quorate_model::{Error, GroupId, NodeId, Result};
@@ -18,6 +19,8 @@ pub struct Group {
     pub raft: GroupHandle,
     /// The last log index that was applied here.
     pub applied: watch::Receiver<u64>,
+    /// Leave to serve reads of it.
+    pub leases: Arc<GroupLeases>,
     /// Asks its actor for what it holds.
     pub incarnations: Recipient<Incarnations>,
     /// Tells its actor to stop.
@@ -80,14 +83,5 @@ impl Groups {
             groups.insert(group.id, group.clone());
             groups
         });
-    }
-    /// Takes a group out that is to be stopped.
-    pub fn take(&self, id: GroupId) -> Option<Arc<Group>> {
-        let before = self.local.rcu(|groups| {
-            let mut groups = BTreeMap::clone(groups);
-            groups.remove(&id);
-            groups
-        });
-        before.get(&id).cloned()
     }
 }

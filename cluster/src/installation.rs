@@ -37,7 +37,7 @@ pub fn check(options: &ServiceOptions) -> Result<()> {
 }
 
 /// Brings the folder, the meta state and the options into agreement and says what was found or made.
-pub async fn settle(running: &mut Running, options: &ServiceOptions) -> Result<Started> {
+pub async fn settle(running: &mut Running, options: &ServiceOptions, place: Place) -> Result<Started> {
     let first_start = running.router.meta().installation.is_none();
     if first_start {
         set_up(running, options).await?;
@@ -47,18 +47,7 @@ pub async fn settle(running: &mut Running, options: &ServiceOptions) -> Result<S
         meta.installation.clone().ok_or_else(|| Error::internal("the first start left nothing"))?;
     refuse_other_app(&running.folder, options, &installation.app_id)?;
     let replaced_admin_key =
-        !first_start && settle_admin_key(running, options, installation.admin_key).await?;
-    let started = MetaCommand::StartNode;
-    let start = running.router.propose_meta(started, Purpose::Remove, write_deadline()).await;
-    // an almost full disk must not keep a node from serving reads
-    match start {
-        Ok(accepted) => running.router.mint().set_start(accepted.task_id.log_index()),
-        Err(error) => {
-            let last = *running.router.groups()[0].applied.borrow();
-            running.router.mint().set_start(last);
-            running.warnings.push(format!("this start is not in the log: {error}"));
-        }
-    }
+        !first_start && settle_admin_key(running, options, installation.admin_key, place).await?;
     let searches_only = |key: &&std::sync::Arc<ApiKey>| key.acl == [Acl::Search] && key.validity == 0;
     Ok(Started {
         app_id: installation.app_id.clone(),
@@ -71,8 +60,17 @@ pub async fn settle(running: &mut Running, options: &ServiceOptions) -> Result<S
             .map(|key| key.value.clone()),
         replaced_admin_key,
         first_start,
-        warnings: std::mem::take(&mut running.warnings),
+        warnings: std::mem::take(&mut *running.starter.warnings.lock()),
     })
+}
+
+/// Whether other nodes have the installation as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// This node decides alone.
+    Alone,
+    /// It is one of several.
+    AmongOthers,
 }
 
 async fn set_up(running: &Running, options: &ServiceOptions) -> Result<()> {
@@ -123,13 +121,25 @@ fn refuse_other_app(folder: &DataFolder, options: &ServiceOptions, app_id: &str)
 }
 
 /// Returns whether the admin key was replaced by the one in the options or in the file.
-async fn settle_admin_key(running: &mut Running, options: &ServiceOptions, digest: [u8; 32]) -> Result<bool> {
+async fn settle_admin_key(
+    running: &mut Running,
+    options: &ServiceOptions,
+    digest: [u8; 32],
+    place: Place,
+) -> Result<bool> {
     let in_file = running.folder.admin_key()?;
-    let Some(wanted) = options.admin_key.clone().or_else(|| in_file.clone()) else {
-        running.warnings.push(
-            "the file with the admin key is gone; the key still works, and a new one can be given in QUORATE_ADMIN_KEY"
-                .into(),
-        );
+    let of_file = match place {
+        Place::Alone => in_file.clone(),
+        // the key may have been replaced on another node since this file was written
+        Place::AmongOthers => None,
+    };
+    let Some(wanted) = options.admin_key.clone().or(of_file) else {
+        if place == Place::Alone {
+            running.starter.warnings.lock().push(
+                "the file with the admin key is gone; the key still works, and a new one can be given in QUORATE_ADMIN_KEY"
+                    .into(),
+            );
+        }
         return Ok(false);
     };
     if in_file.as_ref() != Some(&wanted) {

@@ -3,26 +3,35 @@
 //! A write: [`service`] → [`write`] (ids from [`mint`], index from [`meta`]) → [`router`] → [`command`] → the group's
 //! log → [`apply`] on every member. A read: [`service`] → [`read`] → the node's view. [`start`] puts a node together.
 
+mod answer;
 pub mod apply;
+mod bootstrap;
 pub mod command;
 pub mod disk;
 mod documents;
+mod entrance;
+mod groups;
 mod installation;
+mod leases;
 pub mod meta;
 mod metrics;
 pub mod mint;
 mod operate;
 pub mod peer;
+pub mod placement;
 mod read;
 mod replicas;
+mod requests;
 mod router;
 pub mod service;
 mod start;
+mod steward;
 mod sweep;
 mod tasks;
 mod write;
 
 pub use documents::DocumentChange;
+pub use entrance::ClusterOptions;
 pub use quorate_node::RawDocument;
 pub use service::{
     CallerOp, Health, IndexInfo, IndexOperation, ObjectRequest, ReadRights, Receipt, Service, ServiceOptions,

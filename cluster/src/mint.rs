@@ -49,6 +49,11 @@ pub fn key_string() -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// A number by chance.
+pub fn chance() -> u64 {
+    u64::from_le_bytes(random())
+}
+
 /// A new application id: ten capital letters and digits, the first a letter.
 pub fn app_id() -> String {
     const LETTERS: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";

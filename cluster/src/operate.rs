@@ -3,7 +3,7 @@
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
 use crate::documents;
-use crate::meta::{IndexRow, group_of};
+use crate::meta::IndexRow;
 use crate::metrics;
 use crate::read::{settings_now, shown_settings};
 use crate::replicas::{self, Prepared, announcement};
@@ -153,7 +153,7 @@ pub async fn copy_index(
     let shown = row_of(router, source);
     let (from, group) = match shown.clone().map(|row| with_records(router, row)) {
         Some(row) => (row.incarnation, row.group),
-        None => (MISSING, group_of(destination, router.placement_groups())),
+        None => (MISSING, router.group_for(destination)?),
     };
     let own = match shown.filter(|row| row.incarnation != from) {
         Some(replica) => own_parts(router, node, source, &replica, deadline).await?,
@@ -203,9 +203,7 @@ async fn fill_copy(
     commands.push(settings_command(to, &without, Replace::No));
     let command = IndexCommand::Sequence { commands };
     let copied = router.propose_index(group, command, Purpose::Add, deadline).await?.task_id.log_index();
-    if let Some(of_group) = router.group(group) {
-        of_group.wait_applied(copied, deadline).await?;
-    }
+    router.group(group)?.wait_applied(copied, deadline).await?;
     let begun = Instant::now();
     while !node.is_visible(group, copied) {
         // settings that the source is being rebuilt for follow later, in the copy as in the source

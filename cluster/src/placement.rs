@@ -213,7 +213,8 @@ mod tests {
         }
         installation.settle();
         assert_eq!(installation.shares("west"), [(2, 16, 8), (4, 16, 8)]);
-        let held: Vec<_> = installation.shares("east").into_iter().map(|(node, held, _)| (node, held)).collect();
+        let held: Vec<_> =
+            installation.shares("east").into_iter().map(|(node, held, _)| (node, held)).collect();
         assert_eq!(held, [(1, 16), (3, 16), (5, 16)]);
         // the last node of a cluster cannot be drained: its groups have nowhere to go
         installation.set(2, NodeState::Draining);

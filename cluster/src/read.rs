@@ -5,7 +5,7 @@ use crate::mint::rfc3339;
 use crate::replicas;
 use crate::router::{Router, within};
 use crate::service::{IndexInfo, ObjectRequest, ReadRights};
-use quorate_model::{Error, ErrorKind, Filter, IndexName, Result, Settings};
+use quorate_model::{Error, ErrorKind, Filter, GroupId, IndexName, Result, Settings};
 use quorate_node::ops::{Incarnation, ReplicaKind};
 use quorate_node::search::ObjectReader;
 use quorate_node::{IndexView, Node};
@@ -21,8 +21,7 @@ pub async fn settings_now(
     row: &IndexRow,
     deadline: Instant,
 ) -> Result<Arc<Settings>> {
-    let group =
-        router.group(row.group).ok_or_else(|| Error::internal(format!("there is no group {}", row.group)))?;
+    let group = router.group(row.group)?;
     let barrier = group.raft.read_barrier(within(deadline)).await;
     let log_index = barrier.map_err(|error| Error::unavailable(error.to_string()))?;
     group.wait_applied(log_index, deadline).await?;
@@ -37,7 +36,7 @@ pub fn applied_settings(node: &Node, row: &IndexRow) -> Arc<Settings> {
 /// The settings of `name` as a caller sees them: a virtual replica has its primary's where they shape the index, and the
 /// links are those of the catalogue. Errors: `NotFound`.
 pub fn shown_settings(router: &Router, node: &Node, name: &IndexName) -> Result<Arc<Settings>> {
-    let row = row(router, name)?;
+    let row = readable_row(router, node, name)?;
     let settings = applied_settings(node, &row);
     match &row.role {
         Role::Alone => Ok(settings),
@@ -62,7 +61,7 @@ pub fn shown_settings(router: &Router, node: &Node, name: &IndexName) -> Result<
 
 /// What reads of the index that `name` stands for see now. Errors: `NotFound`.
 pub async fn view(router: &Router, node: &Node, name: &IndexName) -> Result<Arc<IndexView>> {
-    let row = row(router, name)?;
+    let row = readable_row(router, node, name)?;
     match view_of(router, node, &row).await {
         // moved or copied over between the two looks
         Err(error) if error.kind == ErrorKind::NotFound => match self::row(router, name)? {
@@ -86,6 +85,28 @@ fn named(error: Error, name: &IndexName) -> Error {
 pub fn row(router: &Router, name: &IndexName) -> Result<IndexRow> {
     let meta = router.shared_meta().load();
     meta.catalogue.get(name).cloned().ok_or_else(|| Error::no_index(name.as_str()))
+}
+
+/// Whether reads of a group may be served from this node's replica, if it has one. Cost: one lock that is hardly ever waited
+/// for; without a lease the group's positions as well.
+pub fn is_readable(router: &Router, node: &Node, group: GroupId) -> bool {
+    let local = router.groups().get(group);
+    local.is_some_and(|it| it.leases.may_read(|| node.shown_through(group)))
+}
+
+/// As [`row`], for a read that is served from this node's replica. Errors: `NotFound`, `Unavailable`.
+pub fn readable_row(router: &Router, node: &Node, name: &IndexName) -> Result<IndexRow> {
+    let row = row(router, name)?;
+    check_readable(router, node, row.group)?;
+    Ok(row)
+}
+
+/// Errors: `Unavailable` when reads of the group cannot be served from this node.
+fn check_readable(router: &Router, node: &Node, group: GroupId) -> Result<()> {
+    match is_readable(router, node, group) {
+        true => Ok(()),
+        false => Err(Error::unavailable("this node is not up to date with the others; ask another one")),
+    }
 }
 
 /// The view of an index; that of a virtual replica is its primary's with its own configuration.

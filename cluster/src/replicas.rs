@@ -247,17 +247,13 @@ pub fn announcement(meta: &MetaState, primary: Incarnation, revision: u64) -> Op
     Some(Announcement { group: row.group, primary, command })
 }
 
-/// Tells every group what it may not have heard yet.
-pub async fn settle(router: &Router) -> Result<()> {
-    let meta = router.meta();
-    for (&incarnation, &revision) in meta.unsettled.iter() {
-        if let Some(told) = announcement(&meta, incarnation, revision) {
-            router.propose_index(told.group, told.command, Purpose::Add, write_deadline()).await?;
-        }
-        let settled = MetaCommand::Settled { incarnation, revision };
-        router.propose_meta(settled, Purpose::Remove, write_deadline()).await?;
+/// Tells the group of a primary what it may not have heard yet.
+pub async fn settle(router: &Router, incarnation: Incarnation, revision: u64) -> Result<()> {
+    if let Some(told) = announcement(&router.meta(), incarnation, revision) {
+        router.propose_index(told.group, told.command, Purpose::Add, write_deadline()).await?;
     }
-    Ok(())
+    let settled = MetaCommand::Settled { incarnation, revision };
+    router.propose_meta(settled, Purpose::Remove, write_deadline()).await.map(drop)
 }
 
 #[cfg(test)]

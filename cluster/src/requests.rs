@@ -3,6 +3,7 @@
 use crate::disk::Purpose;
 use crate::meta::Joining;
 use quorate_model::{ErrorKind, GroupId, NodeId, TaskId};
+use quorate_raft::lease::{AskId, Grant};
 use quorate_store::codec;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -48,7 +49,7 @@ pub enum PeerRequest {
     /// May I serve reads of these groups, which you lead? With the number of each question.
     Leases {
         /// The groups.
-        asks: Vec<(GroupId, u64)>,
+        asks: Vec<(GroupId, AskId)>,
     },
     /// A call of the service on an index, as JSON: see `remote`.
     Call {
@@ -116,8 +117,8 @@ pub enum PeerAnswer {
     },
     /// To `IsPublished` and `IsVisible`.
     Truth(bool),
-    /// To `Leases`: for each group that is granted the number of the question, the term and the log index to be shown.
-    Granted(Vec<(GroupId, u64, u64, u64)>),
+    /// To `Leases`: those that are granted.
+    Granted(Vec<(GroupId, AskId, Grant)>),
     /// To `Call`: the result as JSON.
     Called(Vec<u8>),
     /// To `SnapshotManifest` and `SnapshotChunk`.

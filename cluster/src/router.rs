@@ -64,13 +64,7 @@ pub enum Attempt {
 
 impl Router {
     /// A router over the groups of this node.
-    pub fn new(
-        self_id: NodeId,
-        groups: Arc<Groups>,
-        meta: SharedMeta,
-        mint: Mint,
-        disk: DiskGuard,
-    ) -> Self {
+    pub fn new(self_id: NodeId, groups: Arc<Groups>, meta: SharedMeta, mint: Mint, disk: DiskGuard) -> Self {
         let (peers, led_by) = (OnceLock::new(), Mutex::default());
         Router { self_id, groups, meta, mint, disk, peers, led_by }
     }
@@ -93,7 +87,9 @@ impl Router {
     }
     /// The group with this number, if this node is a member. Errors: `Unavailable`.
     pub fn group(&self, id: GroupId) -> Result<Arc<Group>> {
-        self.groups.get(id).ok_or_else(|| Error::unavailable(format!("this node has no replica of group {id}")))
+        self.groups
+            .get(id)
+            .ok_or_else(|| Error::unavailable(format!("this node has no replica of group {id}")))
     }
     /// The group for a new index: one of this node's cluster.
     pub fn group_for(&self, name: &IndexName) -> Result<GroupId> {
@@ -269,11 +265,13 @@ impl Router {
         let bytes = Bytes::from(encode(request));
         match peers.ask(node, Lane::Requests, bytes, deadline).await {
             Ok(answer) => decode(&answer).ok_or_else(|| {
-                Unasked::Perhaps(Error::unavailable(format!("node {node} answered in a way this one does not know")))
+                Unasked::Perhaps(Error::unavailable(format!(
+                    "node {node} answered in a way this one does not know"
+                )))
             }),
-            Err(error) if error.outcome_is_unknown() => {
-                Err(Unasked::Perhaps(Error::unavailable(format!("node {node}: {error}; the outcome is not known"))))
-            }
+            Err(error) if error.outcome_is_unknown() => Err(Unasked::Perhaps(Error::unavailable(format!(
+                "node {node}: {error}; the outcome is not known"
+            )))),
             Err(_) => Err(Unasked::Never),
         }
     }

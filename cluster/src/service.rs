@@ -2,12 +2,14 @@
 
 use crate::disk::Purpose;
 use crate::documents::{self, DocumentChange};
+use crate::entrance::{self, ClusterOptions};
 use crate::installation;
 use crate::mint;
 use crate::operate;
 use crate::read;
 use crate::router::Router;
 use crate::start::{self, Running};
+use crate::steward;
 use crate::sweep::Sweeper;
 use crate::tasks;
 use crate::write::{self, Reach};
@@ -24,6 +26,7 @@ use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 use subtle::ConstantTimeEq;
 
 /// The answer to a write that is on disk on a majority.
@@ -122,6 +125,8 @@ pub struct ServiceOptions {
     pub search_threads: usize,
     /// The file layer, so that tests can cut the power.
     pub files: Arc<dyn Files>,
+    /// Its place among other nodes.
+    pub cluster: ClusterOptions,
 }
 impl ServiceOptions {
     /// The usual options for a data folder.
@@ -133,11 +138,15 @@ impl ServiceOptions {
             disk_reserve_bytes: DISK_RESERVE_BYTES,
             search_threads: 0,
             files: RealFiles::shared(),
+            cluster: ClusterOptions::default(),
         }
     }
 }
 /// Bytes of the disk that stay free by default: enough for the log and the segments of writes under way.
 pub const DISK_RESERVE_BYTES: u64 = 256 << 20;
+
+/// How long a node that stops looks for others to lead its groups.
+const HAND_OVER: Duration = Duration::from_secs(2);
 
 /// What a start found or made.
 #[derive(Clone, Debug)]
@@ -179,7 +188,7 @@ impl Service {
     pub async fn open(options: ServiceOptions) -> Result<(Service, Started)> {
         installation::check(&options)?;
         let mut running = start::start(&options).await?;
-        let started = match installation::settle(&mut running, &options).await {
+        let started = match entrance::enter(&mut running, &options).await {
             Ok(started) => started,
             Err(error) => {
                 running.stop().await;
@@ -202,8 +211,14 @@ impl Service {
         self.inner.stopping.store(true, Ordering::Release);
         let running = self.inner.running.lock().take();
         if let Some(running) = running {
+            self.hand_over().await;
             running.stop().await;
         }
+    }
+
+    /// Gives the groups that this node leads to other nodes, so that writes need not wait for an election when it stops.
+    pub async fn hand_over(&self) {
+        steward::hand_over(&self.inner.router, Instant::now() + HAND_OVER).await;
     }
 
     fn open_router(&self) -> Result<&Arc<Router>> {
@@ -360,7 +375,7 @@ impl Service {
     }
     /// Whether every reader sees the write (C§1.6: an id beyond the last issued one is not published).
     pub async fn is_published(&self, task: TaskId) -> Result<bool> {
-        Ok(tasks::is_published(self.open_router()?, &self.inner.node, task))
+        Ok(tasks::is_published(self.open_router()?, &self.inner.node, task).await)
     }
     /// The application id of the installation.
     pub fn app_id(&self) -> &str {
@@ -397,11 +412,11 @@ impl Service {
             health.writes.push(error.message);
         }
         if let Some(running) = &*self.inner.running.lock()
-            && let Some(reason) = running.log_stalled()
+            && let Some(reason) = running.starter.log_stalled()
         {
             health.writes.push(format!("the log cannot be written: {reason}"));
         }
-        for group in router.groups() {
+        for group in router.groups().all() {
             let status = group.status();
             if status.role != Role::Leader && status.leader.is_none() {
                 health.writes.push(format!("group {} has no leader", group.id));

@@ -6,8 +6,10 @@ use crate::apply::inbox::Inbox;
 use crate::apply::meta::{MetaMachine, SharedMeta};
 use crate::apply::{Machine, stop_process};
 use crate::disk::DiskGuard;
-use crate::mint::Mint;
 use crate::groups::{Group, Groups};
+use crate::leases::GroupLeases;
+use crate::mint::{self, Mint};
+use crate::peer::Peers;
 use crate::router::Router;
 use crate::service::ServiceOptions;
 use crate::sweep::{self, Sweeper};
@@ -16,14 +18,15 @@ use parking_lot::Mutex;
 use quorate_model::{Error, GroupId, NodeId, Result};
 use quorate_node::{Node, NodeOptions};
 use quorate_raft::{
-    CommitSink, CommittedEntry, GroupOptions, Leadership, RaftHost, RaftOptions, SnapshotImage,
+    CommitSink, CommittedEntry, GroupOptions, Leadership, Outbox, PeerMessage, RaftHost, RaftOptions,
+    SnapshotImage,
 };
 use quorate_store::dump;
 use quorate_store::files::Files;
 use quorate_store::identity::DataFolder;
 use quorate_store::kv::{Kv, Start};
 use quorate_store::layout::{self, Layout};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
@@ -68,7 +71,26 @@ pub async fn start(options: &ServiceOptions) -> Result<Running> {
     let disk = DiskGuard::new(layout.root(), options.disk_reserve_bytes);
     let (groups, meta) = (starter.groups.clone(), starter.meta.clone());
     let router = Arc::new(Router::new(starter.self_id, groups, meta, Mint::new(0), disk));
-    Ok(Running { router, node, sweeper: Sweeper::default(), folder, starter: Arc::new(starter), tasks: vec![] })
+    Ok(Running {
+        router,
+        node,
+        sweeper: Sweeper::default(),
+        folder,
+        starter: Arc::new(starter),
+        tasks: vec![],
+    })
+}
+
+/// The way to the other members, which is there only after consensus.
+#[derive(Default)]
+pub struct LatePeers(pub OnceLock<Peers>);
+
+impl Outbox for LatePeers {
+    fn send(&self, group: GroupId, messages: Vec<PeerMessage>) {
+        if let Some(peers) = self.0.get() {
+            peers.send(group, messages);
+        }
+    }
 }
 
 /// Whether a group that this node has no log of is made by it.
@@ -90,6 +112,10 @@ pub struct Starter {
     pub meta: SharedMeta,
     /// What the operator should know.
     pub warnings: Mutex<Vec<String>>,
+    /// Where consensus sends to, once that is known.
+    pub outbox: Arc<LatePeers>,
+    /// A number that no other start of the node has.
+    life: u64,
     node: Node,
     kv: Kv,
     layout: Layout,
@@ -106,8 +132,9 @@ impl Starter {
         let mut warnings = vec![];
         let kv = open_state(&layout, &files, &mut warnings)?;
         let node = Node::open(node_options(options, &layout, kv.clone()))?;
-        let host = RaftHost::open(RaftOptions { outbox: options.outbox(), ..RaftOptions::new(&layout.raft()) })
-            .map_err(|e| Error::internal(e.to_string()))?;
+        let outbox = Arc::new(LatePeers::default());
+        let raft = RaftOptions { outbox: outbox.clone(), ..RaftOptions::new(&layout.raft()) };
+        let host = RaftHost::open(raft).map_err(|e| Error::internal(e.to_string()))?;
         let place = open_tree(&kv, &layout, &files, GroupId::META, &mut warnings)?;
         let meta = MetaMachine::open(place.tree.clone()).map_err(|e| unreadable(&kv, &e))?;
         Ok(Starter {
@@ -115,6 +142,8 @@ impl Starter {
             groups: Arc::default(),
             meta: meta.shared(),
             warnings: Mutex::new(warnings),
+            outbox,
+            life: mint::chance(),
             node,
             kv,
             layout,
@@ -144,8 +173,7 @@ impl Starter {
                 self.start_machine(machine, place, founding)?
             }
             _ => {
-                let place =
-                    open_tree(&self.kv, &self.layout, &self.files, id, &mut self.warnings.lock())?;
+                let place = open_tree(&self.kv, &self.layout, &self.files, id, &mut self.warnings.lock())?;
                 let machine = self.node.machine(id).map_err(|e| unreadable(&self.kv, &e))?;
                 self.start_machine(machine, place, founding)?
             }
@@ -162,7 +190,11 @@ impl Starter {
         let host = self.host.lock();
         let host = host.as_ref().ok_or_else(stopping)?;
         let arbiter = self.arbiters[arbiter_of(usize::from(place.group.0), self.arbiters.len())].handle();
-        start_group(host, machine, place, self.self_id, founding, &arbiter)
+        start_group(host, machine, place, self.self_id, founding, self.life, &arbiter)
+    }
+    /// A number that no other start of the node has.
+    pub fn life(&self) -> u64 {
+        self.life
     }
     /// Why the log cannot be written at present; `None`: it can.
     pub fn log_stalled(&self) -> Option<String> {
@@ -259,13 +291,16 @@ fn unreadable(kv: &Kv, error: &dyn std::fmt::Display) -> Error {
 struct IntoInbox {
     group: GroupId,
     inbox: Arc<Inbox>,
+    leases: Arc<GroupLeases>,
 }
 
 impl CommitSink for IntoInbox {
     fn committed(&mut self, entries: Vec<CommittedEntry>) {
+        self.leases.look_at_members();
         self.inbox.push(entries);
     }
     fn leadership(&mut self, leadership: Leadership) {
+        self.leases.lead(leadership);
         tracing::debug!(group = self.group.0, ?leadership, "leadership");
     }
     fn restore(&mut self, _: SnapshotImage) {
@@ -283,12 +318,14 @@ fn start_group<M: Machine + Unpin>(
     place: DumpPlace,
     self_id: NodeId,
     founding: Founding,
+    life: u64,
     arbiter: &ArbiterHandle,
 ) -> Result<Group> {
     let id = place.group;
     let apply = GroupApply::open(machine, place).map_err(|e| Error::internal(e.to_string()))?;
     let inbox = Inbox::shared();
-    let sink = Box::new(IntoInbox { group: id, inbox: inbox.clone() });
+    let leases = Arc::new(GroupLeases::new(self_id, life));
+    let sink = Box::new(IntoInbox { group: id, inbox: inbox.clone(), leases: leases.clone() });
     let (position, applied) = watch::channel(apply.taken());
     let voters = match founding {
         Founding::Founder => vec![self_id.0],
@@ -296,13 +333,14 @@ fn start_group<M: Machine + Unpin>(
     };
     let options = GroupOptions { applied: apply.taken(), voters, self_id: self_id.0, sink };
     let raft = host.start_group(id, options).map_err(|e| Error::internal(e.to_string()))?;
+    leases.set_raft(raft.clone());
     let (for_actor, handle) = (inbox.clone(), raft.clone());
     let actor = ApplyActor::start_in_arbiter(arbiter, move |_| {
         ApplyActor::new(apply, for_actor, Arc::new(position), handle)
     });
     inbox.set_actor(actor.clone().recipient());
     inbox.wake();
-    Ok(Group { id, raft, applied, incarnations: actor.clone().recipient(), close: actor.recipient() })
+    Ok(Group { id, raft, applied, leases, incarnations: actor.clone().recipient(), close: actor.recipient() })
 }
 
 /// Notes that a group stands at `now`. Errors: it has stood there for too long.
@@ -403,7 +441,7 @@ impl Running {
         for arbiter in &starter.arbiters {
             arbiter.stop();
         }
-        if all_closed && let Err(error) = starter.kv.close() {
+        if all_closed && let Err(error) = starter.kv.clone().close() {
             tracing::warn!(%error, "the small state is rebuilt at the next start");
         }
     }

@@ -74,7 +74,8 @@ pub fn next_step(
         };
     }
     if !leaves_itself {
-        for voter in members.voters.iter().map(|&voter| NodeId(voter)).filter(|it| !should_vote.contains(it)) {
+        for voter in members.voters.iter().map(|&voter| NodeId(voter)).filter(|it| !should_vote.contains(it))
+        {
             changes.push(match wanted.contains(&voter) {
                 true => MemberChange::AddLearner(voter.0),
                 false => MemberChange::Remove(voter.0),
@@ -114,8 +115,9 @@ pub async fn run(router: Arc<Router>, starter: Arc<Starter>) {
 }
 
 /// Tells the transport where the other nodes are.
-fn introduce(router: &Router, meta: &MetaState) {
-    if let Some(peers) = router.peers() {
+pub fn introduce(router: &Router, meta: &MetaState) {
+    // one that was just added knows the others from those who added it
+    if let Some(peers) = router.peers().filter(|_| !meta.nodes.is_empty()) {
         let others = meta.nodes.iter().filter(|(id, row)| **id != router.self_id() && row.is_present());
         peers.set_addresses(others.map(|(id, row)| (*id, row.peer.clone())).collect());
     }
@@ -182,7 +184,8 @@ pub async fn hand_over(router: &Router, deadline: Instant) {
         let mut left = 0;
         for group in router.groups().all().iter().filter(|group| group.is_led_here()) {
             let members = group.raft.membership();
-            let ready = members.followers.iter().filter(|it| it.is_live && members.voters.contains(&it.member));
+            let ready =
+                members.followers.iter().filter(|it| it.is_live && members.voters.contains(&it.member));
             if let Some(next) = ready.max_by_key(|it| it.matched) {
                 left += 1;
                 let _tried_again_below = group.raft.transfer_leader(next.member);

@@ -3,14 +3,16 @@
 use crate::apply::actor::Incarnations;
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
+use crate::meta::MetaState;
 use crate::metrics;
 use crate::replicas;
 use crate::router::{Router, write_deadline};
-use quorate_model::{GroupId, Result};
+use quorate_model::{Error, GroupId, Result, limits};
 use quorate_node::Node;
 use quorate_node::ops::{Incarnation, IndexCommand};
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{Notify, RwLock, RwLockReadGuard};
 
 /// How often idle shards are looked for and doomed indices are tried again.
@@ -18,6 +20,13 @@ const INTERVAL: Duration = Duration::from_secs(5);
 
 /// Rounds between two looks at the size of every file.
 const DISK_ROUNDS: u64 = 12;
+
+/// Rounds between two looks for indices that no name stands for.
+const STRAY_ROUNDS: u64 = 12;
+/// After this time whoever began something has ended it or is gone: four times as long as a write may take.
+const CALLER_GONE: Duration = Duration::from_secs(4 * limits::WRITE_S);
+/// How long the meta group may take to say how far it is.
+const BARRIER: Duration = Duration::from_secs(5);
 
 /// Wakes the sweep when there is something for it.
 #[derive(Clone, Debug, Default)]
@@ -38,19 +47,20 @@ impl Sweeper {
 }
 
 /// Sweeps until the task is aborted. Every step can be repeated, so it may be cut off anywhere.
+///
+/// What concerns the whole installation is done by the node that leads the meta group.
 pub async fn run(router: Arc<Router>, node: Node, sweeper: Sweeper) {
-    if let Err(error) = after_start(&router).await {
-        tracing::warn!(%error, "leftovers of the last process stay until the next start");
-    }
+    let mut ages = Ages::default();
     for round in 0_u64.. {
-        // a list that a caller is about to announce, with settings before it, must not come first from here
-        if let Ok(_nobody_links) = sweeper.linking.try_write()
-            && let Err(error) = replicas::settle(&router).await
+        if is_first(&router)
+            && let Err(error) = of_installation(&router, &sweeper, &mut ages).await
         {
-            tracing::debug!(%error, "lists of replicas wait");
+            tracing::debug!(%error, "lists of replicas or doomed indices wait");
         }
-        if let Err(error) = drop_doomed(&router).await {
-            tracing::debug!(%error, "doomed indices wait");
+        if round % STRAY_ROUNDS == 0
+            && let Err(error) = drop_strays(&router).await
+        {
+            tracing::debug!(%error, "indices that no name stands for wait");
         }
         let node = node.clone();
         let upkeep = move || {
@@ -71,9 +81,74 @@ pub async fn run(router: Arc<Router>, node: Node, sweeper: Sweeper) {
     }
 }
 
+/// Whether this node leads the meta group.
+fn is_first(router: &Router) -> bool {
+    router.groups().meta().is_ok_and(|group| group.is_led_here())
+}
+/// Whether no other node can be carrying out anything.
+fn is_alone(router: &Router) -> bool {
+    router.meta().present_nodes().len() <= 1
+}
+
+async fn of_installation(router: &Router, sweeper: &Sweeper, ages: &mut Ages) -> Result<()> {
+    let meta = router.meta();
+    ages.look(&meta, is_alone(router));
+    for incarnation in ages.abandoned(&meta) {
+        let abandon = MetaCommand::AbandonCopy { incarnation };
+        router.propose_meta(abandon, Purpose::Remove, write_deadline()).await?;
+    }
+    // a list that a caller is about to announce, with settings before it, must not come first from here
+    if let Ok(_nobody_links) = sweeper.linking.try_write() {
+        for (incarnation, revision) in ages.unsettled(&meta) {
+            replicas::settle(router, incarnation, revision).await?;
+        }
+    }
+    drop_doomed(router).await
+}
+
+/// Since when unfinished work of callers has been seen: what they may still be doing on other nodes is left to them.
+#[derive(Debug, Default)]
+struct Ages {
+    began: Option<Instant>,
+    reserved: BTreeMap<Incarnation, Instant>,
+    unsettled: BTreeMap<(Incarnation, u64), Instant>,
+    is_alone: bool,
+}
+
+impl Ages {
+    fn look(&mut self, meta: &MetaState, is_alone: bool) {
+        let now = Instant::now();
+        self.is_alone = is_alone;
+        // what a node that is alone finds when it starts is the last process's
+        let since =
+            if is_alone && self.began.is_none() { now.checked_sub(CALLER_GONE).unwrap_or(now) } else { now };
+        self.began.get_or_insert(now);
+        self.reserved.retain(|it, _| meta.reserved.contains_key(it));
+        for &incarnation in meta.reserved.keys() {
+            self.reserved.entry(incarnation).or_insert(since);
+        }
+        self.unsettled.retain(|(it, revision), _| meta.unsettled.get(it) == Some(revision));
+        for (&incarnation, &revision) in meta.unsettled.iter() {
+            self.unsettled.entry((incarnation, revision)).or_insert(since);
+        }
+    }
+    /// Copies whose caller cannot be at work any more.
+    fn abandoned(&self, meta: &MetaState) -> Vec<Incarnation> {
+        let is_old = |it: &&Incarnation| self.reserved.get(it).is_some_and(|at| at.elapsed() >= CALLER_GONE);
+        meta.reserved.keys().filter(is_old).copied().collect()
+    }
+    /// Lists of replicas that nobody is announcing: on a node that is alone the lock says so.
+    fn unsettled(&self, meta: &MetaState) -> Vec<(Incarnation, u64)> {
+        let is_due = |key: &(Incarnation, u64)| {
+            self.is_alone || self.unsettled.get(key).is_some_and(|at| at.elapsed() >= CALLER_GONE)
+        };
+        meta.unsettled.iter().map(|(it, revision)| (*it, *revision)).filter(is_due).collect()
+    }
+}
+
 fn show(router: &Router) {
     metrics::gauges(router.disk().free_bytes(), router.shared_meta().load().catalogue.len());
-    for group in router.groups() {
+    for group in router.groups().all() {
         metrics::applied(group.id.0, *group.applied.borrow());
     }
 }
@@ -95,18 +170,18 @@ async fn drop_index(router: &Router, group: GroupId, index: Incarnation) -> Resu
     Ok(())
 }
 
-/// Ends copies that the last process did not end, and drops indices that writes brought back after their end.
-async fn after_start(router: &Router) -> Result<()> {
-    for &incarnation in router.meta().reserved.keys() {
-        let abandon = MetaCommand::AbandonCopy { incarnation };
-        router.propose_meta(abandon, Purpose::Remove, write_deadline()).await?;
-    }
-    for group in &router.groups()[1..] {
+/// Drops indices that writes brought back after their end, in the groups that this node leads.
+async fn drop_strays(router: &Router) -> Result<()> {
+    for group in router.groups().placement().into_iter().filter(|group| group.is_led_here()) {
         // listed before the catalogue is read: an index is in the catalogue before it is in its group
         let Ok(held) = group.incarnations.send(Incarnations).await else { continue };
         if held.is_empty() {
             continue;
         }
+        let meta_group = router.groups().meta()?;
+        let barrier = meta_group.raft.read_barrier(BARRIER).await;
+        let log_index = barrier.map_err(|error| Error::unavailable(error.to_string()))?;
+        meta_group.wait_applied(log_index, Instant::now() + BARRIER).await?;
         let meta = router.meta();
         let known: std::collections::BTreeSet<Incarnation> = meta
             .catalogue

@@ -1,17 +1,67 @@
-//! Whether a write is published: every reader sees it (C§1.6).
+//! Whether a write is published: every reader sees it (C§1.6). The leader of its group knows.
 
+use crate::groups::Group;
+use crate::leases::now_ms;
+use crate::requests::{PeerAnswer, PeerRequest};
 use crate::router::Router;
-use quorate_model::{GroupId, TaskId};
+use futures_util::future::join_all;
+use quorate_model::{GroupId, NodeId, TaskId};
 use quorate_node::Node;
+use quorate_raft::Role;
+use quorate_raft::lease::{Published, Shows};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
-/// Whether every reader of this node sees the write.
+/// How long a leader may take to answer; without an answer the task is not published, and the client asks again.
+const ANSWER: Duration = Duration::from_secs(3);
+/// How long a replica may take to say what it shows.
+const PROBE: Duration = Duration::from_secs(1);
+
+/// Whether every reader sees the write.
 ///
 /// An id beyond the last one issued is not published; one from before is, whatever became of its index.
-pub fn is_published(router: &Router, node: &Node, task: TaskId) -> bool {
+pub async fn is_published(router: &Router, node: &Node, task: TaskId) -> bool {
     let (id, log_index) = (task.group(), task.log_index());
-    let Some(group) = router.group(id) else { return false };
-    if log_index > *group.applied.borrow() {
+    let leader = match router.groups().get(id) {
+        Some(group) if group.is_led_here() => {
+            return is_published_here(router, node, &group, log_index).await;
+        }
+        Some(group) => group.leader(),
+        None => router.meta().wanted(id).first().copied(),
+    };
+    let Some(leader) = leader else { return false };
+    let request = PeerRequest::IsPublished { task };
+    matches!(router.ask(leader, &request, Instant::now() + ANSWER).await, Ok(PeerAnswer::Truth(true)))
+}
+
+/// The same, on the leader of the group; false on other nodes.
+pub async fn is_published_here(router: &Router, node: &Node, group: &Group, log_index: u64) -> bool {
+    if !is_visible(node, group, log_index) {
         return false;
     }
-    id == GroupId::META || node.is_visible(id, log_index)
+    let holders = group.leases.granter().lock().holders(now_ms());
+    let others = holders.into_iter().filter(|&holder| holder != router.self_id().0);
+    let probes = others.map(async |holder| {
+        let request = PeerRequest::IsVisible { group: group.id, log_index };
+        let answer = router.ask(NodeId(holder), &request, Instant::now() + PROBE).await;
+        let shows = match answer {
+            Ok(PeerAnswer::Truth(true)) => Shows::Yes,
+            Ok(PeerAnswer::Truth(false)) => Shows::No,
+            Ok(_) | Err(_) => Shows::Unknown,
+        };
+        (holder, shows)
+    });
+    let mut shown: BTreeMap<u64, Shows> = join_all(probes).await.into_iter().collect();
+    shown.insert(router.self_id().0, Shows::Yes);
+    // after all that was found out
+    let status = group.status();
+    let term = (status.role == Role::Leader).then_some(status.term);
+    let shows = |holder: u64| shown.get(&holder).copied().unwrap_or(Shows::Unknown);
+    group.leases.granter().lock().published(now_ms(), term, log_index, shows) == Published::Yes
+}
+
+/// Whether reads of this replica see the command.
+pub fn is_visible(node: &Node, group: &Group, log_index: u64) -> bool {
+    let is_applied = log_index <= *group.applied.borrow();
+    is_applied && (group.id == GroupId::META || node.is_visible(group.id, log_index))
 }

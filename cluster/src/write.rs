@@ -2,7 +2,7 @@
 
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
-use crate::meta::{IndexRow, group_of};
+use crate::meta::IndexRow;
 use crate::metrics;
 use crate::mint::{Mint, rfc3339};
 use crate::replicas;
@@ -113,7 +113,7 @@ pub async fn index_for_write(router: &Router, name: &IndexName, deadline: Instan
         if let Some(row) = router.shared_meta().load().catalogue.get(name) {
             return Ok(row.clone());
         }
-        let group = group_of(name, router.placement_groups());
+        let group = router.group_for(name)?;
         let create = MetaCommand::CreateIndex { name: name.clone(), group };
         router.propose_meta(create, Purpose::Add, deadline).await?;
     }

@@ -129,6 +129,12 @@ impl Node {
         let visible = self.shared.least_of_busy(group, |state| state.progress.visible_through());
         visible.map_or(applied, |through| through.min(applied))
     }
+    /// The largest log index through which reads see everything of the group, settings that wait for a rebuild included.
+    pub fn shown_through(&self, group: GroupId) -> u64 {
+        let applied = self.applied(group);
+        let shown = self.shared.least_of_busy(group, |state| state.progress.shown_through());
+        shown.map_or(applied, |through| through.min(applied))
+    }
     /// Whether reads see the command at this place.
     pub fn is_visible(&self, group: GroupId, log_index: u64) -> bool {
         log_index <= self.applied(group)

@@ -135,6 +135,10 @@ impl Progress {
         let first = state.unpublished.iter().find(|waiting| waiting.what != What::Held);
         first.map(|waiting| waiting.log_index - 1)
     }
+    /// As [`Self::visible_through`], with settings that are held.
+    pub fn shown_through(&self) -> Option<u64> {
+        self.state.lock().unpublished.iter().map(|waiting| waiting.log_index - 1).min()
+    }
     /// The largest log index through which everything of this shard is durable; `None` = nothing waits.
     pub fn durable_through(&self) -> Option<u64> {
         self.state.lock().unflushed.map(|(first, _)| first - 1)

@@ -102,6 +102,11 @@ impl Values {
         self.by_name.get(option(name).name).map(String::as_str)
     }
 
+    /// The texts of an option of kind `Addresses`.
+    pub fn list(&self, name: &str) -> Vec<String> {
+        self.text(name).into_iter().flat_map(|text| text.split(',')).map(|it| it.trim().to_owned()).collect()
+    }
+
     /// The path of an option, if it has a value.
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         self.text(name).map(PathBuf::from)
@@ -195,6 +200,10 @@ fn parse_file(text: &str) -> Result<Vec<(&'static OptionRow, String)>> {
             toml::Value::String(text) => text,
             toml::Value::Integer(number) => number.to_string(),
             toml::Value::Boolean(on) => on.to_string(),
+            toml::Value::Array(list) if row.kind == Kind::Addresses => {
+                let texts = list.iter().map(|it| it.as_str().unwrap_or_default());
+                texts.collect::<Vec<_>>().join(",")
+            }
             other => bail!("`{key}` is a {}, expected {}", other.type_str(), row.kind),
         };
         found.push((row, text));
@@ -209,6 +218,7 @@ fn allowed_in_file(row: &OptionRow) -> bool {
 fn fits(kind: Kind, value: &str) -> bool {
     match kind {
         Kind::Text | Kind::Path => !value.trim().is_empty(),
+        Kind::Addresses => value.split(',').all(|one| fits(Kind::Address, one.trim())),
         Kind::Address => value.rsplit_once(':').is_some_and(|(host, port)| {
             !host.is_empty() && port.parse::<u16>().is_ok() && !host.contains('/')
         }),

@@ -53,6 +53,12 @@ fn values(audience: Audience, given: &ArgMatches, environment: &Environment) -> 
             if given.get_flag(row.name) {
                 flags.push((row.name, "true".to_owned()));
             }
+        } else if row.kind == Kind::Addresses {
+            let values: Vec<&str> =
+                given.get_many::<String>(row.name).into_iter().flatten().map(String::as_str).collect();
+            if !values.is_empty() {
+                flags.push((row.name, values.join(",")));
+            }
         } else if let Some(value) = given.get_one::<String>(row.name) {
             flags.push((row.name, value.clone()));
         }
@@ -94,6 +100,7 @@ fn flags(audience: Audience) -> impl Iterator<Item = Arg> {
             Kind::Switch => arg.action(ArgAction::SetTrue),
             Kind::Path => arg.value_name("PATH"),
             Kind::Address => arg.value_name("HOST:PORT"),
+            Kind::Addresses => arg.value_name("HOST:PORT").action(ArgAction::Append),
             Kind::Url => arg.value_name("URL"),
             Kind::Bytes => arg.value_name("BYTES"),
             Kind::Text | Kind::Count | Kind::Word(_) => arg.value_name("VALUE"),

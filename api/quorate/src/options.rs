@@ -11,6 +11,8 @@ pub enum Kind {
     Path,
     /// `HOST:PORT`.
     Address,
+    /// `HOST:PORT`, several of them with commas between; as a flag it may also be given more than once.
+    Addresses,
     /// `http://…` or `https://…`.
     Url,
     /// A size: digits, or digits and one of k, M, G (thousands) or Ki, Mi, Gi (1,024s), with or without a B.
@@ -113,6 +115,47 @@ pub const OPTIONS: &[OptionRow] = &[
         Some("127.0.0.1:7700"),
         Audience::Server,
         "Address to listen on. Port 0 takes a free one; the address in use stands in DATA_DIR/address.",
+    ),
+    row(
+        "peer-listen",
+        Kind::Address,
+        None,
+        Audience::Server,
+        "Address to listen on for the other nodes of the installation; without it the node stays alone.",
+    ),
+    row(
+        "peer-address",
+        Kind::Address,
+        None,
+        Audience::Server,
+        "Where the other nodes find this one, when that is not the address it listens on.",
+    ),
+    row(
+        "http-address",
+        Kind::Address,
+        None,
+        Audience::Server,
+        "Where clients find this node, when that is not the address it listens on; shown to operators.",
+    ),
+    row(
+        "node-name",
+        Kind::Text,
+        None,
+        Audience::Server,
+        "Name of this node, unlike that of every other one. Made of its identity when absent.",
+    ),
+    row("cluster", Kind::Text, Some("main"), Audience::Server, "Name of the cluster this node belongs to."),
+    row(
+        "join",
+        Kind::Addresses,
+        None,
+        Audience::Server,
+        "Peer addresses of other nodes, whose installation this one joins. No harm once it has joined.",
+    ),
+    secret(
+        "join-token",
+        Audience::Server,
+        "What all nodes of the installation share: at least 16 characters. Made by the first node when absent; it stands in DATA_DIR/join-token.",
     ),
     row(
         "app-id",
@@ -246,6 +289,7 @@ impl fmt::Display for Kind {
             Kind::Text => out.write_str("a text that is not empty"),
             Kind::Path => out.write_str("a path"),
             Kind::Address => out.write_str("HOST:PORT, for example 127.0.0.1:7700"),
+            Kind::Addresses => out.write_str("HOST:PORT, or several with commas between them"),
             Kind::Url => out.write_str("http://HOST:PORT or https://HOST:PORT"),
             Kind::Bytes => out.write_str("a number of bytes, for example 100000, 64MiB or 1GB"),
             Kind::Count => out.write_str("a whole number from 0 to 1024"),

@@ -7,7 +7,7 @@ use crate::start_text::{Program, Start, render};
 use crate::{demo, logging};
 use anyhow::{Context, Result, bail};
 use quorate_api::{Locations, ServerOptions};
-use quorate_cluster::{Service, ServiceOptions, Started};
+use quorate_cluster::{ClusterOptions, Service, ServiceOptions, Started};
 use std::io::IsTerminal;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -65,6 +65,7 @@ async fn run_server(
         name = signals.next() => {
             tracing::info!(signal = name, "draining");
             bound.state.drain();
+            service.hand_over().await;
             handle.stop(true).await;
         }
         ended = &mut running => {
@@ -80,7 +81,22 @@ fn service_options(values: &Values) -> Result<ServiceOptions> {
         admin_key: values.admin_key()?,
         disk_reserve_bytes: values.number("disk-reserve-bytes"),
         search_threads: values.number("search-threads") as usize,
+        cluster: cluster_options(values)?,
         ..ServiceOptions::new(values.data_dir())
+    })
+}
+
+fn cluster_options(values: &Values) -> Result<ClusterOptions> {
+    let peer_listen = values.text("peer-listen").map(|listen| resolved("peer-listen", listen)).transpose()?;
+    let text = |name: &str| values.text(name).map(str::to_owned);
+    Ok(ClusterOptions {
+        node_name: text("node-name"),
+        cluster: text("cluster").expect("the table gives a default"),
+        peer_listen,
+        peer_address: text("peer-address"),
+        http_address: text("http-address").or_else(|| text("listen")).unwrap_or_default(),
+        join: values.list("join"),
+        join_token: text("join-token"),
     })
 }
 
@@ -99,12 +115,15 @@ fn server_options(values: &Values, listen: SocketAddr, service: Service) -> Resu
 }
 
 fn address(values: &Values) -> Result<SocketAddr> {
-    let listen = values.text("listen").expect("the table gives a default");
-    listen
+    resolved("listen", values.text("listen").expect("the table gives a default"))
+}
+
+fn resolved(option: &str, address: &str) -> Result<SocketAddr> {
+    address
         .to_socket_addrs()
-        .with_context(|| format!("listen: `{listen}` is not an address of this machine"))?
+        .with_context(|| format!("{option}: `{address}` is not an address of this machine"))?
         .next()
-        .with_context(|| format!("listen: `{listen}` stands for no address"))
+        .with_context(|| format!("{option}: `{address}` stands for no address"))
 }
 
 fn report(started: &Started) {

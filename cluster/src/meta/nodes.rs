@@ -52,6 +52,12 @@ impl NodeRow {
     pub fn is_active(&self) -> bool {
         self.state == NodeState::Active
     }
+    /// Whether this is what the node says of itself.
+    pub fn is(&self, joining: &Joining) -> bool {
+        let Joining { name, cluster, peer, http, level } = joining;
+        let own = (&self.name, &self.cluster, &self.peer, &self.http, &self.level);
+        own == (name, cluster, peer, http, level)
+    }
     /// Whether it belongs to the installation.
     pub fn is_present(&self) -> bool {
         self.state != NodeState::Removed

@@ -11,6 +11,8 @@ use std::str::FromStr;
 const PREFIX: &str = "qj1-";
 /// Bytes of a secret.
 const SECRET_BYTES: usize = 32;
+/// Characters of a token that an operator has chosen.
+const CHOSEN_CHARS_MIN: usize = 16;
 /// Bytes of the checksum behind it: enough to notice a letter that was lost or mistyped.
 const CHECKSUM_BYTES: usize = 4;
 
@@ -30,6 +32,24 @@ impl ClusterSecret {
     /// Its bytes.
     pub fn bytes(&self) -> &[u8; SECRET_BYTES] {
         &self.0
+    }
+    /// The secret of a join token: one that [`ClusterSecret::to_token`] made, or any other text of at least 16 characters
+    /// that the operator has chosen.
+    ///
+    /// Errors: `Invalid` with a text that says what is wrong, never with the token.
+    pub fn from_token(token: &str) -> Result<Self> {
+        let token = token.trim();
+        if token.starts_with(PREFIX) {
+            return token.parse();
+        }
+        if token.chars().count() < CHOSEN_CHARS_MIN {
+            return Err(Error::invalid(format!(
+                "the join token is not valid: expected at least {CHOSEN_CHARS_MIN} characters"
+            )));
+        }
+        Ok(ClusterSecret(
+            Sha256::new().chain_update("quorate join token ").chain_update(token).finalize().into(),
+        ))
     }
     /// The join token: the secret as a word for a command line. [`ClusterSecret::from_str`] reads it.
     pub fn to_token(&self) -> String {

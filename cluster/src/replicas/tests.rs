@@ -3,7 +3,7 @@
 use super::*;
 use crate::service::{CallerOp, ReadRights, Service, ServiceOptions};
 use crate::start::{self, Running};
-use crate::{installation, write};
+use crate::{entrance, write};
 use quorate_model::{RecordOp, SearchParams};
 use serde_json::json;
 use std::path::Path;
@@ -28,7 +28,7 @@ fn options(folder: &Path) -> ServiceOptions {
 async fn started(folder: &Path) -> Running {
     let options = options(folder);
     let mut running = start::start(&options).await.expect("a node that starts");
-    installation::settle(&mut running, &options).await.expect("an installation");
+    entrance::enter(&mut running, &options).await.expect("an installation");
     running
 }
 async fn put(running: &Running, index: &str, ids: &[&str]) {

@@ -86,6 +86,16 @@ impl DataFolder {
         let line = format!("{key}\n");
         self.files.write_atomic_private(&path, line.as_bytes()).map_err(|e| StoreError::io("write", &path, e))
     }
+    /// The join token in the folder.
+    pub fn join_token(&self) -> Result<Option<String>> {
+        read_line(&self.layout.join_token())
+    }
+    /// Puts the join token into its file, which only the owner may read.
+    pub fn set_join_token(&self, token: &str) -> Result<()> {
+        let path = self.layout.join_token();
+        let line = format!("{token}\n");
+        self.files.write_atomic_private(&path, line.as_bytes()).map_err(|e| StoreError::io("write", &path, e))
+    }
     /// Notes the bound address of the server, for tools and tests on this machine.
     pub fn set_address(&self, address: &str) -> Result<()> {
         write_line(&self.layout.address(), address, &*self.files)

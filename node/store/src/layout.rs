@@ -17,6 +17,7 @@ pub const FORMAT: u32 = 1;
 /// | `node-id` | UUID of this member |
 /// | `app-id` | application id of the installation |
 /// | `admin-key` | admin key, mode 0600 |
+/// | `join-token` | what all nodes of the installation share, mode 0600 |
 /// | `address` | the bound address of the running server, for tools on this machine |
 /// | `raft/` | the log of all groups |
 /// | `state/` | working store of the small state: `db/`, `session`, `aside/` |
@@ -57,6 +58,10 @@ impl Layout {
     /// The admin key.
     pub fn admin_key(&self) -> PathBuf {
         self.root.join("admin-key")
+    }
+    /// The join token.
+    pub fn join_token(&self) -> PathBuf {
+        self.root.join("join-token")
     }
     /// The address the running server is bound to.
     pub fn address(&self) -> PathBuf {

@@ -1,0 +1,150 @@
+//! What this node does with what other nodes send: consensus messages go to their group, requests are answered.
+
+use crate::bootstrap::Smallest;
+use crate::command::MetaCommand;
+use crate::disk::Purpose;
+use crate::leases;
+use crate::meta::{Joining, NodeRow};
+use crate::peer::{Lane, PeerHandler, PeerVersion};
+use crate::requests::{PeerAnswer, PeerRequest, decode, encode};
+use crate::router::{Attempt, Router, write_deadline};
+use crate::tasks;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use quorate_model::{Error, ErrorKind, GroupId, NodeId, limits};
+use quorate_node::Node;
+use quorate_raft::PeerMessage;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Answers the other nodes.
+#[derive(Clone)]
+pub struct Answerer {
+    router: Arc<Router>,
+    node: Node,
+    smallest: Smallest,
+}
+
+impl Answerer {
+    /// An answerer over the groups of this node. `smallest` is shared with the search for an installation.
+    pub fn new(router: Arc<Router>, node: Node, smallest: Smallest) -> Self {
+        Answerer { router, node, smallest }
+    }
+
+    async fn answer(&self, from: NodeId, request: PeerRequest) -> PeerAnswer {
+        match request {
+            PeerRequest::Join { node, joining, smallest } => self.join(from, node, joining, &smallest).await,
+            PeerRequest::Propose { group, purpose, entries, within_ms } => {
+                self.propose(group, purpose, entries, within_ms).await
+            }
+            PeerRequest::IsPublished { task } => match self.router.groups().get(task.group()) {
+                Some(group) => PeerAnswer::Truth(
+                    tasks::is_published_here(&self.router, &self.node, &group, task.log_index()).await,
+                ),
+                None => PeerAnswer::Truth(false),
+            },
+            PeerRequest::IsVisible { group, log_index } => {
+                let group = self.router.groups().get(group);
+                PeerAnswer::Truth(group.is_some_and(|it| tasks::is_visible(&self.node, &it, log_index)))
+            }
+            PeerRequest::Leases { asks } => {
+                PeerAnswer::Granted(leases::grant(self.router.groups(), from, asks).await)
+            }
+            PeerRequest::TransferLeader { group, to } => match self.router.groups().get(group) {
+                Some(group) if group.is_led_here() => match group.raft.transfer_leader(to.0) {
+                    Ok(()) => PeerAnswer::Done,
+                    Err(full) => failed(Error::unavailable(full.to_string())),
+                },
+                Some(group) => PeerAnswer::NotLeader { leader: group.leader() },
+                None => PeerAnswer::NotLeader { leader: None },
+            },
+            PeerRequest::Call { .. }
+            | PeerRequest::SnapshotManifest { .. }
+            | PeerRequest::SnapshotChunk { .. }
+            | PeerRequest::SnapshotTaken { .. }
+            | PeerRequest::Status => failed(Error::new(ErrorKind::NotImplemented, "not built yet")),
+        }
+    }
+
+    async fn join(&self, from: NodeId, node: NodeId, joining: Joining, smallest: &str) -> PeerAnswer {
+        if from != node {
+            return failed(Error::forbidden("a node can only join for itself"));
+        }
+        let meta = self.router.meta();
+        let Some(installation) = &meta.installation else {
+            self.smallest.note(&joining.peer);
+            return PeerAnswer::NotFounded { smallest: self.smallest.note(smallest) };
+        };
+        if let Err(reason) = meta.admits(node, &joining.name, &joining.cluster) {
+            return failed(Error::forbidden(reason.to_string()));
+        }
+        let add = MetaCommand::AddNode { node, joining };
+        if let Err(error) = self.router.propose_meta(add, Purpose::Remove, write_deadline()).await {
+            return failed(error);
+        }
+        let meta = self.router.meta();
+        if meta.nodes.get(&node).is_none_or(|row| !row.is_present()) {
+            return failed(Error::unavailable("another node has joined at the same moment; trying again"));
+        }
+        let address = |(id, row): (NodeId, &NodeRow)| (id, row.peer.clone());
+        let addresses = meta.present_nodes().into_iter().map(address).collect();
+        PeerAnswer::Joined { app_id: installation.app_id.clone(), addresses }
+    }
+
+    async fn propose(
+        &self,
+        group: GroupId,
+        purpose: Purpose,
+        entries: Vec<Vec<u8>>,
+        within_ms: u64,
+    ) -> PeerAnswer {
+        let within = Duration::from_millis(within_ms).min(Duration::from_secs(limits::WRITE_S));
+        let entries = entries.into_iter().map(Bytes::from).collect();
+        match self.router.propose_here(group, entries, purpose, Instant::now() + within).await {
+            Ok(log_index) => PeerAnswer::Committed { log_index },
+            Err(Attempt::NotLeader(leader)) => PeerAnswer::NotLeader { leader },
+            Err(Attempt::Failed(error)) => failed(error),
+        }
+    }
+}
+
+fn failed(error: Error) -> PeerAnswer {
+    let outcome_is_unknown = error.kind == ErrorKind::Unavailable;
+    PeerAnswer::Failed { kind: error.kind, message: error.message, outcome_is_unknown }
+}
+
+impl PeerHandler for Answerer {
+    fn consensus(&self, _from: NodeId, messages: Vec<(GroupId, PeerMessage)>) {
+        for (id, message) in messages {
+            // a group that does not run here yet, or no more: the sender will try again, or stop
+            if let Some(group) = self.router.groups().get(id)
+                && let Err(error) = group.raft.step(message)
+            {
+                tracing::warn!(group = id.0, %error, "a consensus message is refused");
+            }
+        }
+    }
+    fn request(&self, from: NodeId, _lane: Lane, request: Bytes) -> BoxFuture<'static, Bytes> {
+        let answerer = self.clone();
+        Box::pin(async move {
+            let answer = match decode::<PeerRequest>(&request) {
+                Some(request) => answerer.answer(from, request).await,
+                None => failed(Error::invalid("this node does not know such a request")),
+            };
+            Bytes::from(encode(&answer))
+        })
+    }
+    fn unreachable(&self, to: NodeId, groups: Vec<GroupId>) {
+        for id in groups {
+            if let Some(group) = self.router.groups().get(id) {
+                let _told_again_later = group.raft.report_unreachable(to.0);
+            }
+        }
+    }
+    fn may_speak(&self, from: NodeId) -> bool {
+        self.router.shared_meta().load().nodes.get(&from).is_none_or(NodeRow::is_present)
+    }
+    fn met(&self, peer: NodeId, version: &PeerVersion) {
+        tracing::debug!(%peer, program = version.program, level = version.feature_level, "met a node");
+    }
+}

@@ -1,0 +1,229 @@
+//! How a node that starts takes its place: it founds an installation, joins one, or comes back to it.
+
+use crate::answer::Answerer;
+use crate::bootstrap::{self, Entered, Smallest};
+use crate::command::{FEATURE_LEVEL, MetaCommand};
+use crate::disk::Purpose;
+use crate::installation::{self, Place};
+use crate::leases;
+use crate::meta::Joining;
+use crate::peer::{ClusterSecret, PeerLimits, PeerOptions, PeerVersion, Peers};
+use crate::router::{Router, write_deadline};
+use crate::service::{ServiceOptions, Started};
+use crate::start::{Founding, Running};
+use crate::steward;
+use quorate_model::{Error, GroupId, NodeId, Result};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Between two looks whether the meta state has come.
+const LOOK: Duration = Duration::from_millis(50);
+/// Between two lines in the log while nothing comes.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Before the next attempt to introduce this node to the others.
+const INTRODUCE_EVERY: Duration = Duration::from_secs(1);
+
+/// What makes a node one of several.
+#[derive(Clone, Debug)]
+pub struct ClusterOptions {
+    /// The name of the node; `None` = one made of its identity.
+    pub node_name: Option<String>,
+    /// The cluster it belongs to (§2.10).
+    pub cluster: String,
+    /// Where it listens for other nodes; `None` = it has none.
+    pub peer_listen: Option<SocketAddr>,
+    /// Where others find it, HOST:PORT; `None` = where it listens.
+    pub peer_address: Option<String>,
+    /// Where clients find it, HOST:PORT; for operators and proxies.
+    pub http_address: String,
+    /// Peer addresses of nodes of the installation to join; empty = found one.
+    pub join: Vec<String>,
+    /// What all nodes of the installation share; `None` = the one in the folder, or a new one.
+    pub join_token: Option<String>,
+}
+
+impl Default for ClusterOptions {
+    /// A node without others.
+    fn default() -> Self {
+        ClusterOptions {
+            node_name: None,
+            cluster: "main".into(),
+            peer_listen: None,
+            peer_address: None,
+            http_address: String::new(),
+            join: vec![],
+            join_token: None,
+        }
+    }
+}
+
+/// Brings a node whose folder is open to where it serves.
+pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<Started> {
+    let (router, starter) = (running.router.clone(), running.starter.clone());
+    let smallest = Smallest::default();
+    let (peers, joining) = meet(running, options, &smallest)?;
+    let founding = match starter.knows(GroupId::META)? {
+        // what its log holds wins
+        true => Founding::Joiner,
+        false => seek(peers.as_ref(), starter.self_id, &joining, &options.cluster.join, &smallest).await?,
+    };
+    starter.start_group(GroupId::META, founding)?;
+    let meta_group = router.groups().meta()?;
+    let place = match meta_group.raft.membership().voters == [starter.self_id.0] {
+        true => Place::Alone,
+        false => Place::AmongOthers,
+    };
+    // its number is never that of another start, even if no log entry can be made now
+    router.mint().set_start(mint_start(starter.life()));
+    match place {
+        Place::Alone => running.catch_up().await?,
+        Place::AmongOthers => wait_for_meta(&router).await,
+    }
+    let started = installation::settle(running, options, place).await?;
+    if let Some(peers) = &peers {
+        peers.set_installation(&started.app_id);
+    }
+    match place {
+        Place::Alone => introduce(&router, &joining).await?,
+        Place::AmongOthers => running.run(introduce_in_time(router.clone(), joining)),
+    }
+    running.start_groups()?;
+    running.catch_up().await?;
+    running.run(steward::run(router.clone(), starter));
+    running.run(leases::run(router));
+    Ok(started)
+}
+
+/// Ten digits of chance.
+fn mint_start(life: u64) -> u64 {
+    life % 10_000_000_000
+}
+
+/// Starts to listen for other nodes.
+fn meet(
+    running: &Running,
+    options: &ServiceOptions,
+    smallest: &Smallest,
+) -> Result<(Option<Peers>, Joining)> {
+    let of_cluster = &options.cluster;
+    let identity = running.folder.node_id().simple().to_string();
+    let mut joining = Joining {
+        name: of_cluster.node_name.clone().unwrap_or_else(|| format!("node-{}", &identity[..8])),
+        cluster: of_cluster.cluster.clone(),
+        peer: of_cluster.peer_address.clone().unwrap_or_default(),
+        http: of_cluster.http_address.clone(),
+        level: FEATURE_LEVEL,
+    };
+    let Some(listen) = of_cluster.peer_listen else {
+        if !of_cluster.join.is_empty() {
+            return Err(Error::invalid("join needs peer-listen: the other nodes must reach this one"));
+        }
+        return Ok((None, joining));
+    };
+    let cannot =
+        |error: std::io::Error| Error::invalid(format!("cannot listen for other nodes on {listen}: {error}"));
+    let listener = TcpListener::bind(listen).map_err(cannot)?;
+    let bound = listener.local_addr().map_err(cannot)?;
+    if joining.peer.is_empty() {
+        if bound.ip().is_unspecified() {
+            return Err(Error::invalid(format!(
+                "peer-listen {listen} is no address that other nodes can use; name one with peer-address"
+            )));
+        }
+        joining.peer = bound.to_string();
+    }
+    let peer_options = PeerOptions {
+        node: running.starter.self_id,
+        secret: secret(running, of_cluster)?,
+        listener,
+        version: PeerVersion::of_this_program(FEATURE_LEVEL),
+        installation: running.router.meta().installation.as_ref().map(|it| it.app_id.clone()),
+        limits: PeerLimits::default(),
+    };
+    let answerer = Answerer::new(running.router.clone(), running.node.clone(), smallest.clone());
+    let peers = Peers::start(peer_options, Arc::new(answerer)).map_err(|e| Error::internal(e.to_string()))?;
+    running.router.set_peers(peers.clone());
+    let set = running.starter.outbox.0.set(peers.clone());
+    assert!(set.is_ok(), "a node meets its peers once");
+    Ok((Some(peers), joining))
+}
+
+/// The secret of the options, otherwise that of the folder, otherwise a new one; the folder keeps it.
+fn secret(running: &Running, options: &ClusterOptions) -> Result<ClusterSecret> {
+    let kept = running.folder.join_token()?;
+    let secret = match (&options.join_token, &kept) {
+        (Some(given), _) => ClusterSecret::from_token(given)?,
+        (None, Some(kept)) => ClusterSecret::from_token(kept)?,
+        (None, None) if options.join.is_empty() => ClusterSecret::random(),
+        (None, None) => {
+            return Err(Error::invalid(
+                "join needs the join token of the installation in QUORATE_JOIN_TOKEN; it stands in DATA_DIR/join-token of every node",
+            ));
+        }
+    };
+    let token = secret.to_token();
+    if kept.as_ref() != Some(&token) {
+        running.folder.set_join_token(&token)?;
+    }
+    Ok(secret)
+}
+
+/// Finds out whether this node, which knows of no installation, founds one.
+async fn seek(
+    peers: Option<&Peers>,
+    node: NodeId,
+    joining: &Joining,
+    join: &[String],
+    smallest: &Smallest,
+) -> Result<Founding> {
+    let Some(peers) = peers.filter(|_| !join.is_empty()) else { return Ok(Founding::Founder) };
+    match bootstrap::enter(peers, node, joining, join, smallest).await? {
+        Entered::Founded => Ok(Founding::Founder),
+        Entered::Joined(addresses) => {
+            peers.set_addresses(addresses.into_iter().filter(|(id, _)| *id != node).collect());
+            Ok(Founding::Joiner)
+        }
+    }
+}
+
+/// Waits until the others have told this node of the installation and of itself.
+async fn wait_for_meta(router: &Router) {
+    let (mut since, self_id) = (Instant::now(), router.self_id());
+    loop {
+        let meta = router.meta();
+        if meta.installation.is_some() && meta.nodes.contains_key(&self_id) {
+            return;
+        }
+        steward::introduce(router, &meta);
+        if since.elapsed() >= PATIENCE {
+            tracing::info!("waiting for the other nodes to tell this one of the installation");
+            since = Instant::now();
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Tells the installation how this node is to be reached, and that it has started.
+async fn introduce(router: &Router, joining: &Joining) -> Result<()> {
+    let node = router.self_id();
+    let is_known = router.meta().nodes.get(&node).is_some_and(|row| row.is(joining));
+    if !is_known {
+        let add = MetaCommand::AddNode { node, joining: joining.clone() };
+        router.propose_meta(add, Purpose::Remove, write_deadline()).await?;
+    }
+    let start = MetaCommand::StartNode;
+    match router.propose_meta(start, Purpose::Remove, write_deadline()).await {
+        Ok(accepted) => router.mint().set_start(accepted.task_id.log_index()),
+        // an almost full disk must not keep a node from serving reads
+        Err(error) => tracing::warn!(%error, "this start is not in the log"),
+    }
+    Ok(())
+}
+
+async fn introduce_in_time(router: Arc<Router>, joining: Joining) {
+    while let Err(error) = introduce(&router, &joining).await {
+        tracing::debug!(%error, "the other nodes do not know yet that this one has started");
+        tokio::time::sleep(INTRODUCE_EVERY).await;
+    }
+}

@@ -1,0 +1,140 @@
+//! How this node gets leave to serve reads, and gives it to others for the groups it leads.
+//!
+//! The rules are those of [`quorate_raft::lease`]; here are the clock, the questions and the answers. A group whose only
+//! member is this node needs no leave.
+
+use crate::groups::{Group, Groups};
+use crate::requests::{PeerAnswer, PeerRequest};
+use crate::router::Router;
+use futures_util::future::join_all;
+use parking_lot::Mutex;
+use quorate_model::{GroupId, NodeId};
+use quorate_raft::lease::{ASK_EVERY_MS, AskId, Grant, LeaseGranter, LeaseHolder};
+use quorate_raft::{GroupHandle, Leadership, Membership, Role};
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock, OnceLock};
+use std::time::{Duration, Instant};
+
+/// How long a majority may take to confirm a leader.
+const CONFIRM: Duration = Duration::from_secs(2);
+/// How long an answer may take.
+const ANSWER: Duration = Duration::from_secs(3);
+
+/// Where the clock of this process begins.
+static START: LazyLock<boot_time::Instant> = LazyLock::new(boot_time::Instant::now);
+
+/// Milliseconds by a clock that goes on while the machine sleeps; of use within this process only.
+pub fn now_ms() -> u64 {
+    START.elapsed().as_millis() as u64
+}
+
+/// Both sides of the read leases of one group.
+pub struct GroupLeases {
+    self_id: u64,
+    raft: OnceLock<GroupHandle>,
+    holder: Mutex<LeaseHolder>,
+    granter: Mutex<LeaseGranter>,
+}
+
+impl GroupLeases {
+    /// Of a group that does not run yet. `life` differs between any two starts of the node.
+    pub fn new(self_id: NodeId, life: u64) -> Self {
+        GroupLeases {
+            self_id: self_id.0,
+            raft: OnceLock::new(),
+            holder: Mutex::new(LeaseHolder::new(life)),
+            granter: Mutex::new(LeaseGranter::new(self_id.0)),
+        }
+    }
+    /// Names the group, once, when it has been started.
+    pub fn set_raft(&self, raft: GroupHandle) {
+        let named = self.raft.set(raft);
+        assert!(named.is_ok(), "leases are of one group");
+    }
+    /// Role, term or leader have changed.
+    pub fn lead(&self, leadership: Leadership) {
+        let mut granter = self.granter.lock();
+        match leadership.role {
+            Role::Leader => granter.became_leader(now_ms(), leadership.term, self.members()),
+            Role::Follower | Role::Candidate => granter.lost_leadership(),
+        }
+    }
+    /// Takes over who the members are; before entries that may have changed them are applied.
+    pub fn look_at_members(&self) {
+        self.granter.lock().members_are(now_ms(), self.members());
+    }
+    fn members(&self) -> Vec<u64> {
+        let Some(raft) = self.raft.get() else { return vec![self.self_id] };
+        let membership = raft.membership();
+        membership.voters.iter().chain(&membership.learners).copied().collect()
+    }
+    fn is_alone(&self, membership: &Membership) -> bool {
+        membership.voters == [self.self_id] && membership.learners.is_empty()
+    }
+    /// Whether this replica may serve a read that begins now; `shows` says through where it shows everything.
+    pub fn may_read(&self, shows: impl FnOnce() -> u64) -> bool {
+        self.raft.get().is_some_and(|raft| self.is_alone(&raft.membership()))
+            || self.holder.lock().may_read(now_ms(), shows())
+    }
+    /// What a leader knows of who may be reading.
+    pub fn granter(&self) -> &Mutex<LeaseGranter> {
+        &self.granter
+    }
+    fn ask(&self) -> AskId {
+        self.holder.lock().ask(now_ms())
+    }
+    fn granted(&self, ask: AskId, grant: Grant) {
+        self.holder.lock().granted(now_ms(), ask, grant);
+    }
+}
+
+/// Asks for leases until the task is aborted.
+pub async fn run(router: Arc<Router>) {
+    loop {
+        let mut asks: BTreeMap<NodeId, Vec<(GroupId, AskId)>> = BTreeMap::new();
+        for group in router.groups().all() {
+            let leader = if group.is_led_here() { Some(router.self_id()) } else { group.leader() };
+            if let Some(leader) = leader {
+                asks.entry(leader).or_default().push((group.id, group.leases.ask()));
+            }
+        }
+        join_all(asks.into_iter().map(|(leader, asks)| ask(&router, leader, asks))).await;
+        tokio::time::sleep(Duration::from_millis(ASK_EVERY_MS)).await;
+    }
+}
+
+async fn ask(router: &Router, leader: NodeId, asks: Vec<(GroupId, AskId)>) {
+    let granted = match leader == router.self_id() {
+        true => grant(router.groups(), leader, asks).await,
+        false => {
+            let request = PeerRequest::Leases { asks };
+            match router.ask(leader, &request, Instant::now() + ANSWER).await {
+                Ok(PeerAnswer::Granted(granted)) => granted,
+                // the leader is gone, or it is one no more: ask again
+                Ok(_) | Err(_) => return,
+            }
+        }
+    };
+    for (id, ask, grant) in granted {
+        if let Some(group) = router.groups().get(id) {
+            group.leases.granted(ask, grant);
+        }
+    }
+}
+
+/// Answers a node that asks for leases: those that this node may grant.
+pub async fn grant(
+    groups: &Groups,
+    member: NodeId,
+    asks: Vec<(GroupId, AskId)>,
+) -> Vec<(GroupId, AskId, Grant)> {
+    let led = asks.into_iter().filter_map(|(id, ask)| Some((groups.get(id)?, ask)));
+    let granted = led.map(async |(group, ask): (Arc<Group>, AskId)| {
+        let confirmed = group.raft.confirm_leader(CONFIRM).await.ok()?;
+        let applied = *group.applied.borrow();
+        group.leases.look_at_members();
+        let grant = group.leases.granter.lock().grant(now_ms(), member.0, confirmed, applied);
+        Some((group.id, ask, grant.ok()?))
+    });
+    join_all(granted).await.into_iter().flatten().collect()
+}
