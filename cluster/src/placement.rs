@@ -89,15 +89,14 @@ fn levelled(groups: &BTreeMap<GroupId, Vec<NodeId>>, shares: &Shares) -> Option<
     Some((*group, moved))
 }
 
-/// Lets the node that should lead fewest lead one more.
+/// Lets one of a group's nodes lead it instead of another that leads two more groups.
 fn led_evenly(groups: &BTreeMap<GroupId, Vec<NodeId>>, shares: &Shares) -> Option<(GroupId, Vec<NodeId>)> {
-    let (most, _) = Shares::ends(&shares.led)?;
-    let fewer = |node: &NodeId| shares.led.get(node).is_some_and(|led| led + 2 <= shares.led[&most]);
-    groups.iter().filter(|(_, nodes)| nodes.first() == Some(&most)).find_map(|(&group, nodes)| {
-        let candidates = nodes.iter().filter(|node| fewer(node));
-        let next = *candidates.min_by_key(|node| shares.led[node])?;
+    let led = |node: &NodeId| shares.led.get(node).copied();
+    groups.iter().find_map(|(&group, nodes)| {
+        let leads = led(nodes.first()?)?;
+        let next = *nodes.iter().filter(|node| led(node).is_some()).min_by_key(|node| led(node))?;
         let rest = nodes.iter().copied().filter(|node| *node != next);
-        Some((group, std::iter::once(next).chain(rest).collect()))
+        (led(&next)? + 2 <= leads).then(|| (group, std::iter::once(next).chain(rest).collect()))
     })
 }
 
