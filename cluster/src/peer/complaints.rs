@@ -25,6 +25,12 @@ impl Complaints {
         }
     }
 
+    /// All that is remembered.
+    #[cfg(test)]
+    pub fn all(&self) -> Vec<String> {
+        self.made.lock().keys().map(|(who, what)| format!("{who}: {what}")).collect()
+    }
+
     fn is_new(&self, who: &str, what: &str, now: Instant) -> bool {
         let mut made = self.made.lock();
         if made.len() >= REMEMBERED_MAX {

@@ -18,10 +18,8 @@ use tokio::sync::Notify;
 use tokio_rustls::TlsStream;
 use tokio_util::codec::{FramedRead, LengthDelimitedCodec};
 
-/// How often both sides of a connection look after it, and the dialling side sends a ping.
-const LOOK: Duration = Duration::from_secs(1);
-/// Nothing arrives, or a write does not move, for so long: the connection ends. Elections begin much earlier.
-const SILENCE_MAX: Duration = Duration::from_secs(4);
+/// Nothing arrives, or a write does not move, for so many times the time between pings: the connection ends.
+const SILENT_PINGS_MAX: u32 = 4;
 /// A buffer that grew over this for one large message is given back.
 const BUFFER_BYTES: usize = 1 << 20;
 
@@ -40,10 +38,10 @@ pub enum End {
     #[error("it sent nonsense: {0}")]
     Nonsense(String),
     /// Nothing was heard.
-    #[error("nothing was heard of it for {} seconds", SILENCE_MAX.as_secs())]
+    #[error("nothing was heard of it for too long")]
     Silent,
     /// The other side takes nothing.
-    #[error("it took nothing for {} seconds", SILENCE_MAX.as_secs())]
+    #[error("it took nothing for too long")]
     Stalled,
     /// One of the two does not want to go on, for this reason.
     #[error("refused: {0}")]
@@ -181,17 +179,18 @@ pub async fn run(
         }
     };
     let look = async {
+        let every = local.limits.ping_every;
         let mut counted = (0, 0);
         loop {
             if side == Side::Dialled {
                 pings.ask(&traffic);
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(every).await;
             counted = known.count(&traffic, counted);
-            if traffic.silence() > SILENCE_MAX {
+            if traffic.silence() > SILENT_PINGS_MAX * every {
                 return End::Silent;
             }
-            if traffic.write_wait() > SILENCE_MAX {
+            if traffic.write_wait() > SILENT_PINGS_MAX * every {
                 return End::Stalled;
             }
             if !local.handler.may_speak(peer) {

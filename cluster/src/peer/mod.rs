@@ -20,6 +20,8 @@ mod request_link;
 mod secret;
 mod server;
 mod serving;
+#[cfg(test)]
+mod tests;
 mod tls;
 mod traffic;
 mod types;

@@ -95,15 +95,16 @@ impl Peers {
         request: Bytes,
         deadline: Instant,
     ) -> Result<Bytes, PeerError> {
-        if self.owner.local.stopped.is_cancelled() {
+        let stopped = &self.owner.local.stopped;
+        if stopped.is_cancelled() {
             return Err(PeerError::Stopped);
         }
         let peer = self.owner.registry.known(to).filter(|peer| peer.address.borrow().is_some());
         let Some(peer) = peer else { return Err(PeerError::Unknown) };
         match lane {
             Lane::Consensus => Err(PeerError::Refused("consensus has no answers".into())),
-            Lane::Requests => peer.requests.ask(request, deadline).await,
-            Lane::Bulk => peer.bulk.ask(request, deadline).await,
+            Lane::Requests => peer.requests.ask(request, deadline, stopped).await,
+            Lane::Bulk => peer.bulk.ask(request, deadline, stopped).await,
         }
     }
 
@@ -150,6 +151,18 @@ impl Peers {
     }
 }
 
+#[cfg(test)]
+impl Peers {
+    /// What it has complained about.
+    pub fn complaints(&self) -> Vec<String> {
+        self.owner.local.complaints.all()
+    }
+    /// Frames of consensus sent to a peer.
+    pub fn consensus_frames(&self, to: NodeId) -> u64 {
+        self.owner.registry.known(to).map_or(0, |peer| peer.known.counters.consensus_frames.get())
+    }
+}
+
 struct AbortOnDrop(tokio::task::AbortHandle);
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {
@@ -182,7 +195,7 @@ async fn introduce(
         std::future::pending::<()>().await
     };
     tokio::select! {
-        answered = link.ask(request, deadline) => Ok((node, answered?)),
+        answered = link.ask(request, deadline, &local.stopped) => Ok((node, answered?)),
         () = runs => Err(PeerError::Lost),
     }
 }

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::time::Instant;
 use tokio::sync::{Notify, oneshot};
+use tokio_util::sync::CancellationToken;
 
 type Answered = Result<Bytes, PeerError>;
 
@@ -57,18 +58,17 @@ impl RequestLink {
         RequestLink { lane, inner: Mutex::default(), wake: Notify::new(), limits, counters }
     }
 
-    /// Sends a request and waits for the answer. Errors: those of [`PeerError`]; returns at the deadline at the latest.
-    pub async fn ask(&self, request: Bytes, deadline: Instant) -> Answered {
+    /// Sends a request and waits for the answer. Errors: those of [`PeerError`]; returns at the deadline at the latest,
+    /// and at once when the transport stops.
+    pub async fn ask(&self, request: Bytes, deadline: Instant, stopped: &CancellationToken) -> Answered {
         let (id, answer) = self.begin(request, deadline)?;
         let forgets = Forgets { link: self, id };
-        match tokio::time::timeout_at(deadline.into(), answer).await {
-            Ok(Ok(answered)) => answered,
-            Ok(Err(_)) => Err(PeerError::Lost),
-            Err(_) => match forgets.is_sent() {
-                true => Err(PeerError::Timeout),
-                false => Err(PeerError::Unreachable),
-            },
-        }
+        let (known, unknown) = tokio::select! {
+            answered = answer => return answered.unwrap_or(Err(PeerError::Lost)),
+            () = tokio::time::sleep_until(deadline.into()) => (PeerError::Unreachable, PeerError::Timeout),
+            () = stopped.cancelled() => (PeerError::Stopped, PeerError::Lost),
+        };
+        Err(if forgets.is_sent() { unknown } else { known })
     }
 
     fn begin(

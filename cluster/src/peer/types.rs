@@ -78,6 +78,9 @@ pub struct PeerLimits {
     /// Bytes of requests that wait to be sent to one peer on one lane, of requests of one peer and lane that are
     /// worked on, and of answers to it that wait to be sent. One request alone may be larger.
     pub request_bytes_waiting_max: usize,
+    /// How often a ping is sent over every connection. After four of them without a sign of life it ends: elections
+    /// begin earlier than with the ordinary second.
+    pub ping_every: Duration,
 }
 
 impl Default for PeerLimits {
@@ -89,6 +92,7 @@ impl Default for PeerLimits {
             bulk_bytes_max: 16 << 20,
             requests_at_once_max: 512,
             request_bytes_waiting_max: 64 << 20,
+            ping_every: Duration::from_secs(1),
         }
     }
 }
@@ -119,7 +123,7 @@ pub trait PeerHandler: Send + Sync + 'static {
     /// Hears that messages of these groups to a peer were dropped. Called a few times a second at most.
     fn unreachable(&self, to: NodeId, groups: Vec<GroupId>);
     /// Whether a node may talk to this one: not when it was removed. One that is not known may: it may want to join.
-    /// Asked again every second while a connection lasts.
+    /// Asked again with every ping while a connection lasts.
     fn may_speak(&self, from: NodeId) -> bool;
     /// Hears what a peer announced, every time a connection with it begins.
     fn met(&self, peer: NodeId, version: &PeerVersion);
