@@ -24,6 +24,7 @@ mod replicas;
 mod requests;
 mod router;
 pub mod service;
+pub mod snapshot;
 mod start;
 mod steward;
 mod sweep;

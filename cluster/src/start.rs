@@ -1,10 +1,10 @@
 //! How a node starts and stops: lock, verify or rebuild the small state, start every group, catch up, first-start keys.
 
+use crate::apply::Machine;
 use crate::apply::actor::{ApplyActor, Close};
 use crate::apply::group::{DumpFound, DumpPlace, GroupApply};
 use crate::apply::inbox::Inbox;
 use crate::apply::meta::{MetaMachine, SharedMeta};
-use crate::apply::{Machine, stop_process};
 use crate::disk::DiskGuard;
 use crate::groups::{Group, Groups};
 use crate::leases::GroupLeases;
@@ -12,6 +12,7 @@ use crate::mint::{self, Mint};
 use crate::peer::Peers;
 use crate::router::Router;
 use crate::service::ServiceOptions;
+use crate::snapshot::{RoomOptions, SnapshotRoom};
 use crate::sweep::{self, Sweeper};
 use actix::{Actor, Arbiter, ArbiterHandle};
 use parking_lot::Mutex;
@@ -24,6 +25,7 @@ use quorate_raft::{
 use quorate_store::dump;
 use quorate_store::files::Files;
 use quorate_store::identity::DataFolder;
+use quorate_store::incoming;
 use quorate_store::kv::{Kv, Start};
 use quorate_store::layout::{self, Layout};
 use std::sync::{Arc, OnceLock};
@@ -114,6 +116,8 @@ pub struct Starter {
     pub warnings: Mutex<Vec<String>>,
     /// Where consensus sends to, once that is known.
     pub outbox: Arc<LatePeers>,
+    /// The snapshots that this node offers and fetches.
+    pub snapshots: Arc<SnapshotRoom>,
     /// A number that no other start of the node has.
     life: u64,
     node: Node,
@@ -137,8 +141,11 @@ impl Starter {
         let host = RaftHost::open(raft).map_err(|e| Error::internal(e.to_string()))?;
         let place = open_tree(&kv, &layout, &files, GroupId::META, &mut warnings)?;
         let meta = MetaMachine::open(place.tree.clone()).map_err(|e| unreadable(&kv, &e))?;
+        let self_id = node_number(folder);
+        let snapshots = SnapshotRoom::open(RoomOptions::new(&layout, files.clone(), self_id.0))?;
         Ok(Starter {
-            self_id: node_number(folder),
+            self_id,
+            snapshots,
             groups: Arc::default(),
             meta: meta.shared(),
             warnings: Mutex::new(warnings),
@@ -190,7 +197,7 @@ impl Starter {
         let host = self.host.lock();
         let host = host.as_ref().ok_or_else(stopping)?;
         let arbiter = self.arbiters[arbiter_of(usize::from(place.group.0), self.arbiters.len())].handle();
-        start_group(host, machine, place, self.self_id, founding, self.life, &arbiter)
+        start_group(host, machine, place, &self.snapshots, self.self_id, founding, self.life, &arbiter)
     }
     /// A number that no other start of the node has.
     pub fn life(&self) -> u64 {
@@ -260,6 +267,9 @@ fn open_tree(
     warnings: &mut Vec<String>,
 ) -> Result<DumpPlace> {
     let tree = kv.tree(&layout::tree(group))?;
+    if let Some(index) = incoming::resume(&**files, layout, group, &tree)? {
+        warnings.push(format!("group {group} continues from a snapshot at log index {index}"));
+    }
     let found = match dump::read_dump(&layout.dump(group)) {
         Ok(Some(dump)) => {
             if dump.head.applied_index > tree.applied() {
@@ -275,7 +285,8 @@ fn open_tree(
             DumpFound::Lost
         }
     };
-    Ok(DumpPlace { group, tree, path: layout.dump(group), files: files.clone(), found })
+    incoming::forget(&**files, layout, group, tree.applied())?;
+    Ok(DumpPlace { group, tree, data: layout.clone(), files: files.clone(), found })
 }
 
 /// A tree that verified but cannot be read must not be used at the next start either.
@@ -303,12 +314,12 @@ impl CommitSink for IntoInbox {
         self.leases.lead(leadership);
         tracing::debug!(group = self.group.0, ?leadership, "leadership");
     }
-    fn restore(&mut self, _: SnapshotImage) {
-        // only another member sends snapshots, and there is none yet
-        stop_process(self.group, &"a snapshot arrived on a node without peers");
+    fn restore(&mut self, image: SnapshotImage) {
+        self.leases.look_at_members();
+        self.inbox.restore(image);
     }
     fn snapshot_wanted(&mut self) {
-        tracing::warn!(group = self.group.0, "a snapshot is wanted on a node without peers");
+        self.inbox.want_snapshot();
     }
 }
 
@@ -316,6 +327,7 @@ fn start_group<M: Machine + Unpin>(
     host: &RaftHost,
     machine: M,
     place: DumpPlace,
+    snapshots: &Arc<SnapshotRoom>,
     self_id: NodeId,
     founding: Founding,
     life: u64,
@@ -334,9 +346,9 @@ fn start_group<M: Machine + Unpin>(
     let options = GroupOptions { applied: apply.taken(), voters, self_id: self_id.0, sink };
     let raft = host.start_group(id, options).map_err(|e| Error::internal(e.to_string()))?;
     leases.set_raft(raft.clone());
-    let (for_actor, handle) = (inbox.clone(), raft.clone());
+    let (for_actor, handle, room) = (inbox.clone(), raft.clone(), snapshots.clone());
     let actor = ApplyActor::start_in_arbiter(arbiter, move |_| {
-        ApplyActor::new(apply, for_actor, Arc::new(position), handle)
+        ApplyActor::new(apply, for_actor, Arc::new(position), handle, room)
     });
     inbox.set_actor(actor.clone().recipient());
     inbox.wake();

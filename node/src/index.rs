@@ -96,6 +96,8 @@ pub struct IndexState {
     /// Coarse clock of the last use, for passivation.
     pub used: AtomicU64,
     view: ArcSwapOption<IndexView>,
+    /// What has taken the place of this state and its files.
+    successor: OnceLock<Arc<IndexState>>,
     /// Of a virtual replica: the settings last put over its primary's.
     pub(crate) overlaid: ArcSwapOption<Overlaid>,
     activation: Mutex<()>,
@@ -129,6 +131,7 @@ impl IndexState {
             updated_ms: AtomicU64::new(updated_ms),
             used: AtomicU64::new(0),
             view: ArcSwapOption::empty(),
+            successor: OnceLock::new(),
             overlaid: ArcSwapOption::empty(),
             activation: Mutex::new(()),
             compiled: Mutex::new(None),
@@ -153,9 +156,13 @@ impl IndexState {
         if let Some(view) = self.view.load_full() {
             return Ok(view);
         }
-        let _one_at_a_time = self.activation.lock();
+        let one_at_a_time = self.activation.lock();
         if let Some(view) = self.view.load_full() {
             return Ok(view);
+        }
+        if let Some(successor) = self.successor.get() {
+            drop(one_at_a_time);
+            return successor.view();
         }
         let (shard, settings) = match ShardView::open_built(&self.folder) {
             Ok((shard, built)) => (shard, self.settings_for(&built)?),
@@ -259,6 +266,20 @@ impl IndexState {
         let payload = ShardView::durable(&self.folder)
             .map_err(|source| Error::Engine { folder: self.folder.clone(), source })?;
         Ok(*self.durable.get_or_init(|| payload.map_or(0, |payload| payload.applied)))
+    }
+    /// Lets `replace` put other files in the place of this state's, which are those of `successor` from then on. Reads that
+    /// hold this state see its view, or what takes its place.
+    pub(crate) fn give_way(
+        &self,
+        successor: Option<&Arc<IndexState>>,
+        replace: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let _one_at_a_time = self.activation.lock();
+        replace()?;
+        if let Some(successor) = successor {
+            let _at_most_once = self.successor.set(successor.clone());
+        }
+        Ok(())
     }
     /// Drops the view; the next read opens it again. Readers that hold it go on.
     pub(crate) fn close_view(&self) {

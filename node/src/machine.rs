@@ -5,10 +5,11 @@
 
 mod documents;
 mod links;
+mod snapshot;
 
 use self::links::Links;
 use crate::error::{Error, Result};
-use crate::index::{IndexRow, IndexState};
+use crate::index::IndexState;
 use crate::node::Shared;
 use crate::ops::{Incarnation, IndexCommand};
 use crate::shard::ShardHandle;
@@ -51,27 +52,10 @@ impl PlacementMachine {
     /// Loads the group's small state from its tree.
     pub(crate) fn open(node: Arc<Shared>, group: GroupId, tree: Tree) -> Result<Self> {
         let applied = tree.applied();
-        for (key, value) in tree.scan(&[rows::STATE])? {
-            let Some(incarnation) = rows::number(&key) else {
-                continue;
-            };
-            let row: IndexRow = codec::decode(&value, ROW_BYTES_MAX)?;
-            let settings = Settings::from_document(&parse_document(&row.settings)?)?;
-            let state = Arc::new(IndexState::new(
-                incarnation,
-                group,
-                node.layout.shard(incarnation, 0),
-                Arc::new(settings),
-                row.created_ms,
-                row.updated_ms,
-            ));
-            if !row.waiting.is_empty() && state.files_differ(&state.settings.load())? {
-                row.waiting.iter().for_each(|&log_index| state.progress.resume_held(log_index));
-                node.busy(&state);
-            }
-            node.insert(state);
+        for state in snapshot::load(&node, group, &tree)? {
+            snapshot::hold_waiting(&node, &state.index, &state.waiting)?;
+            node.insert(state.index);
         }
-        documents::load(&node, &tree)?;
         let links = Links::load(&tree)?;
         Ok(PlacementMachine {
             links,

@@ -236,6 +236,10 @@ impl Shared {
                 .retain(|state| state.progress.durable_through().is_some() || state.progress.pending() > 0);
         }
     }
+    /// Forgets all work of the group: its indices have been replaced.
+    pub(crate) fn forget_busy(&self, group: GroupId) {
+        self.busy.lock().remove(&group);
+    }
     pub(crate) fn applied(&self, group: GroupId, log_index: u64) {
         self.applied.write().insert(group, log_index);
     }

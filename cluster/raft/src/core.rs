@@ -16,7 +16,7 @@ use bytes::Bytes;
 use members::PendingChange;
 use quorate_model::{GroupId, limits};
 use raft::eraftpb::{ConfState, Entry};
-use raft::{Config, RawNode, SnapshotStatus, StateRole};
+use raft::{Config, ProgressState, RawNode, SnapshotStatus, StateRole};
 use ready::InFlight;
 use requests::{Barrier, Waiter};
 use std::collections::{BTreeMap, VecDeque};
@@ -45,6 +45,8 @@ const COMMITTED_BYTES: u64 = 4 << 20;
 const SNAPSHOT_ASK_TICKS: u64 = 50;
 /// Ticks of silence after which a follower does not count as live.
 const LIVE_TICKS: u64 = 2 * ELECTION_TICKS_END as u64;
+/// Ticks after which a snapshot that was sent and not confirmed counts as lost: its message is small.
+const SNAPSHOT_SENT_TICKS: u64 = 50;
 /// Read barriers that may wait at once.
 const BARRIERS_MAX: usize = 4_096;
 
@@ -101,6 +103,8 @@ pub struct Core<R: LogReader> {
     leadership: Leadership,
     /// The tick at which the state machine was asked for a snapshot that it has not offered yet.
     snapshot_asked: Option<u64>,
+    /// Members that a snapshot was sent to and that have not confirmed it, with its index and the tick it was noticed at.
+    snapshots_sent: BTreeMap<u64, (u64, u64)>,
     /// The tick at which each other member was last heard of.
     heard: BTreeMap<u64, u64>,
 }
@@ -154,6 +158,7 @@ impl<R: LogReader> Core<R> {
             stalled: None,
             leadership: Leadership { role: Role::Follower, term: stored.hard_state.term, leader: None },
             snapshot_asked: None,
+            snapshots_sent: BTreeMap::new(),
             heard: BTreeMap::new(),
         };
         core.set_election_timeout();
@@ -237,6 +242,7 @@ impl<R: LogReader> Core<R> {
             first_index: log.first(),
             last_index: self.node.raft.raft_log.last_index(),
             committed: self.node.raft.raft_log.committed,
+            durable: self.node.raft.raft_log.committed.min(self.node.raft.raft_log.persisted),
             applied: self.applied,
             pending_bytes: 0,
             unapplied_bytes: self.unapplied_bytes,
@@ -299,7 +305,26 @@ impl<R: LogReader> Core<R> {
         }
         self.expire_requests();
         self.watch_members();
+        self.watch_snapshots();
         self.compact();
+    }
+
+    /// Sends snapshots again that nobody confirmed. The library waits for a report for ever, and the member gets nothing
+    /// meanwhile. A member confirms what it was sent before its state machine has fetched any of it.
+    fn watch_snapshots(&mut self) {
+        let is_leader = self.node.raft.state == StateRole::Leader;
+        let progress = self.node.raft.prs().iter();
+        let waiting = progress.filter(|(_, progress)| is_leader && progress.state == ProgressState::Snapshot);
+        let waiting: BTreeMap<u64, u64> =
+            waiting.map(|(id, progress)| (*id, progress.pending_snapshot)).collect();
+        self.snapshots_sent.retain(|id, (index, _)| waiting.get(id) == Some(index));
+        for (id, index) in waiting {
+            let (_, since) = *self.snapshots_sent.entry(id).or_insert((index, self.ticks));
+            if since + SNAPSHOT_SENT_TICKS <= self.ticks {
+                self.snapshots_sent.remove(&id);
+                self.node.report_snapshot(id, SnapshotStatus::Failure);
+            }
+        }
     }
 
     /// Brings everything that follows from the last event into the effects.

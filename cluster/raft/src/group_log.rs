@@ -41,6 +41,8 @@ pub(crate) struct GroupLog<R> {
     /// Everything from `window_first` to the end of the log.
     window: VecDeque<Entry>,
     window_first: u64,
+    /// What the entries in memory count.
+    window_bytes: u64,
     offer: Option<Snapshot>,
     snapshot_wanted: Cell<bool>,
     read_error: Cell<Option<String>>,
@@ -55,6 +57,7 @@ impl<R: LogReader> GroupLog<R> {
             truncated: stored.truncated,
             window: VecDeque::new(),
             window_first: stored.last + 1,
+            window_bytes: 0,
             offer: None,
             snapshot_wanted: Cell::new(false),
             read_error: Cell::new(None),
@@ -88,23 +91,35 @@ impl<R: LogReader> GroupLog<R> {
     pub(crate) fn append(&mut self, entries: &[Entry]) {
         let Some(first) = entries.first().map(|e| e.index) else { return };
         debug_assert!(first <= self.last() + 1 && first > self.truncated.index);
-        if first < self.window_first {
-            self.window.clear();
-            self.window_first = first;
-        } else {
-            self.window.truncate((first - self.window_first) as usize);
-        }
+        let kept = first.saturating_sub(self.window_first) as usize;
+        self.window_bytes -= self.window.drain(kept..).map(|entry| entry_bytes(&entry)).sum::<u64>();
+        self.window_first = self.window_first.min(first);
+        self.window_bytes += entries.iter().map(entry_bytes).sum::<u64>();
         self.window.extend(entries.iter().cloned());
     }
 
     /// Forgets the entries in memory up to `through`; they are durable.
     pub(crate) fn trim_window(&mut self, through: u64) {
         let count = (through + 1).saturating_sub(self.window_first).min(self.window.len() as u64);
-        self.window.drain(..count as usize);
+        self.window_bytes -=
+            self.window.drain(..count as usize).map(|entry| entry_bytes(&entry)).sum::<u64>();
         self.window_first += count;
         if self.window.is_empty() && self.window.capacity() > 1_024 {
             self.window.shrink_to(64);
         }
+    }
+
+    /// As [`Self::trim_window`], but only while the entries in memory count more than `bytes_max`.
+    pub(crate) fn bound_window(&mut self, through: u64, bytes_max: u64) {
+        let (mut over, mut forgotten) = (self.window_bytes.saturating_sub(bytes_max), 0);
+        for entry in self.window.iter().take_while(|entry| entry.index <= through) {
+            if over == 0 {
+                break;
+            }
+            over = over.saturating_sub(entry_bytes(entry));
+            forgotten = entry.index;
+        }
+        self.trim_window(forgotten);
     }
 
     /// Cuts the log off; `None` when there is nothing to cut.
@@ -123,6 +138,7 @@ impl<R: LogReader> GroupLog<R> {
         let metadata = snapshot.get_metadata();
         self.truncated = Position { index: metadata.index, term: metadata.term };
         self.window.clear();
+        self.window_bytes = 0;
         self.window_first = metadata.index + 1;
         self.conf = vec![(metadata.index, metadata.get_conf_state().clone())];
         self.offer = None;
@@ -299,6 +315,23 @@ mod tests {
                 log.entries(1, 12, None, context()),
                 Err(raft::Error::Store(StorageError::Unavailable))
             ));
+        }
+    }
+
+    #[test]
+    fn entries_in_memory_are_bounded_by_what_is_on_disk() {
+        // durable through, bytes allowed (each entry counts 100) → entries left in memory
+        for (through, bytes_max, left) in
+            [(10, 1_000, 10), (10, 999, 9), (10, 950, 9), (10, 250, 2), (4, 250, 6), (0, 0, 10), (10, 0, 0)]
+        {
+            let mut log = log(0);
+            log.bound_window(through, bytes_max);
+            assert_eq!(log.window.len(), left, "{through} {bytes_max}");
+            assert_eq!(log.window_bytes, 100 * left as u64);
+            let all: Vec<_> = (1..=10).map(|index| entry(index, index / 3)).collect();
+            assert_eq!(log.entries(1, 11, None, context()).unwrap(), all, "{through} {bytes_max}");
+            log.append(&[entry(5, 9)]);
+            assert_eq!(log.window_bytes, log.window.iter().map(entry_bytes).sum::<u64>());
         }
     }
 

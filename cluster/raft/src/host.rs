@@ -31,7 +31,8 @@ pub trait CommitSink: Send {
     fn committed(&mut self, entries: Vec<CommittedEntry>);
     /// Role, term or leader changed. The first call comes before the first proposal can succeed.
     fn leadership(&mut self, leadership: Leadership);
-    /// The state must be replaced by this snapshot; the next entries follow it. Report it as applied when it is durable.
+    /// The state must be replaced by this snapshot, or by a later one whose index [`Status::durable`] has reached; the next
+    /// entries follow the snapshot. Report the state's index as applied when it is durable.
     fn restore(&mut self, image: SnapshotImage);
     /// A lagging member needs a snapshot: make one and call [`GroupHandle::offer_snapshot`].
     fn snapshot_wanted(&mut self);
@@ -357,7 +358,8 @@ impl GroupHandle {
         self.tell(Input::Unreachable(member))
     }
 
-    /// Tells the group how the sending of a snapshot ended; without it the member gets nothing any more.
+    /// Tells the group how the sending of a snapshot ended. Without it a snapshot that is not confirmed for five seconds is
+    /// sent again.
     pub fn report_snapshot(&self, to: u64, outcome: Delivery) -> Result<(), MailboxFull> {
         self.tell(Input::SnapshotSent { to, outcome })
     }

@@ -19,6 +19,8 @@ pub struct Status {
     pub last_index: u64,
     /// Everything up to here is committed.
     pub committed: u64,
+    /// Everything up to here is committed and on this member's disk.
+    pub durable: u64,
     /// Everything up to here is applied, as far as it was reported.
     pub applied: u64,
     /// Bytes of proposals that wait for their commit.
@@ -71,6 +73,7 @@ pub(crate) struct StatusCell {
     first_index: AtomicU64,
     last_index: AtomicU64,
     committed: AtomicU64,
+    durable: AtomicU64,
     applied: AtomicU64,
     /// Counted by the handle when it admits a proposal and when that is answered.
     pub(crate) pending_bytes: AtomicU64,
@@ -95,6 +98,7 @@ impl StatusCell {
             first_index: get(&self.first_index),
             last_index: get(&self.last_index),
             committed: get(&self.committed),
+            durable: get(&self.durable),
             applied: get(&self.applied),
             pending_bytes: get(&self.pending_bytes),
             unapplied_bytes: get(&self.unapplied_bytes),
@@ -109,6 +113,7 @@ impl StatusCell {
             first_index,
             last_index,
             committed,
+            durable,
             applied,
             pending_bytes: _,
             unapplied_bytes,
@@ -125,6 +130,7 @@ impl StatusCell {
         put(&self.first_index, first_index);
         put(&self.last_index, last_index);
         put(&self.committed, committed);
+        put(&self.durable, durable);
         put(&self.applied, applied);
         put(&self.unapplied_bytes, unapplied_bytes);
     }

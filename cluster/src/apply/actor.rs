@@ -1,11 +1,16 @@
 //! Runs one group's apply loop on an apply thread, where waiting for a disk or a full shard is allowed.
 
-use super::group::{DumpWhen, GroupApply};
+use super::group::{DumpWhen, Exported, GroupApply, Replaced};
 use super::inbox::Inbox;
 use super::{Failure, Machine, stop_process};
+use crate::command::FEATURE_LEVEL;
+use crate::snapshot::room::Fetch;
+use crate::snapshot::{Description, SnapshotRoom};
 use actix::{Actor, AsyncContext, Context, Handler, Message};
+use quorate_model::Error;
 use quorate_node::ops::Incarnation;
-use quorate_raft::GroupHandle;
+use quorate_raft::{GroupHandle, SnapshotImage};
+use quorate_store::incoming::Incoming;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,12 +43,32 @@ impl Message for Close {
     type Result = ();
 }
 
+/// A snapshot has arrived for the group, complete and durable.
+#[derive(Clone)]
+struct Arrived {
+    incoming: Incoming,
+    /// The fetch that brought it.
+    fetch: u64,
+}
+impl Message for Arrived {
+    type Result = ();
+}
+
+/// How often it is looked whether the log has reached a snapshot that has arrived, and how long a replacement that could
+/// not begin waits.
+const REPLACE_LOOK: Duration = Duration::from_millis(200);
+
 /// The actor of one group's state machine.
 pub struct ApplyActor<M: Machine> {
     apply: GroupApply<M>,
     inbox: Arc<Inbox>,
     applied: Arc<watch::Sender<u64>>,
     raft: GroupHandle,
+    room: Arc<SnapshotRoom>,
+    /// The snapshot that the group waits for; no entries come meanwhile.
+    fetch: Option<Fetch>,
+    /// Fetches so far.
+    fetches: u64,
     state: State,
     /// The last entry taken when a dump was last looked for.
     looked_at: u64,
@@ -62,8 +87,19 @@ impl<M: Machine> ApplyActor<M> {
         inbox: Arc<Inbox>,
         applied: Arc<watch::Sender<u64>>,
         raft: GroupHandle,
+        room: Arc<SnapshotRoom>,
     ) -> Self {
-        ApplyActor { apply, inbox, applied, raft, state: State::Open, looked_at: 0 }
+        ApplyActor {
+            apply,
+            inbox,
+            applied,
+            raft,
+            room,
+            fetch: None,
+            fetches: 0,
+            state: State::Open,
+            looked_at: 0,
+        }
     }
 
     /// Runs `step` and stops the process when it fails or panics.
@@ -86,12 +122,50 @@ impl<M: Machine> ApplyActor<M> {
             self.apply.take(entry)?;
         }
         self.apply.checkpoint()?;
-        let taken = self.apply.taken();
-        self.raft.report_applied(taken);
-        self.applied.send_replace(taken);
+        self.report();
         let bound = self.apply.dump(DumpWhen::Due)?;
         self.compact(bound);
         Ok(!self.inbox.is_empty())
+    }
+
+    fn report(&self) {
+        let taken = self.apply.taken();
+        self.raft.report_applied(taken);
+        self.applied.send_replace(taken);
+    }
+
+    /// Makes a snapshot of the group and offers it to lagging members. What it takes to read its files happens on another
+    /// thread.
+    fn export(&mut self) -> Result<(), Failure> {
+        let (group, store) = (self.apply.group(), self.room.store().clone());
+        if self.fetch.is_some() {
+            return Ok(());
+        }
+        let raft = self.raft.clone();
+        let offer = move |described: Result<Description, Error>| match described {
+            Ok(described) => {
+                let image = SnapshotImage { index: described.id.index, data: described.encode() };
+                // when it is lost it is asked for again
+                let _full = raft.offer_snapshot(image);
+            }
+            Err(error) => tracing::warn!(group = group.0, %error, "cannot make a snapshot of the group"),
+        };
+        if let Some(known) = store.newest(group, self.apply.machine().applied()) {
+            offer(Ok(known));
+            return Ok(());
+        }
+        let Some(draft) = store.begin(group) else { return Ok(()) };
+        match self.apply.export(draft.layout())? {
+            Exported::Whole(head) => {
+                let finish = move || offer(store.finish(draft, head.applied_index, FEATURE_LEVEL));
+                let begun = std::thread::Builder::new().name(format!("snapshot-{group}")).spawn(finish);
+                if let Err(error) = begun {
+                    tracing::warn!(group = group.0, %error, "cannot make a snapshot of the group");
+                }
+            }
+            Exported::Not(reason) => tracing::info!(group = group.0, reason, "no snapshot of the group yet"),
+        }
+        Ok(())
     }
 
     fn compact(&self, bound: Option<u64>) {
@@ -102,13 +176,81 @@ impl<M: Machine> ApplyActor<M> {
     }
 }
 
+impl<M: Machine + Unpin> ApplyActor<M> {
+    /// Begins what others asked of the group: a snapshot to continue from, or one to offer.
+    fn look_at_snapshots(&mut self, ctx: &mut Context<Self>) {
+        if let Some(image) = self.inbox.take_restore() {
+            self.restore(&image, ctx);
+        }
+        if self.inbox.take_wanted() {
+            self.or_stop(Self::export);
+        }
+    }
+
+    /// Lets a snapshot be fetched; the other groups of the thread go on meanwhile.
+    fn restore(&mut self, image: &SnapshotImage, ctx: &mut Context<Self>) {
+        let group = self.apply.group();
+        // a fetch of an older one ends first: both would write to the same folder
+        self.fetch = None;
+        if self.apply.machine().applied() >= image.index {
+            return self.report();
+        }
+        tracing::info!(group = group.0, log_index = image.index, "the group continues from a snapshot");
+        self.fetches += 1;
+        let (actor, fetch) = (ctx.address(), self.fetches);
+        let done = move |incoming| actor.do_send(Arrived { incoming, fetch });
+        match self.room.fetch(group, image, done) {
+            Ok(fetch) => self.fetch = Some(fetch),
+            Err(error) => {
+                tracing::warn!(group = group.0, %error, "cannot begin to fetch a snapshot");
+                let image = image.clone();
+                ctx.run_later(REPLACE_LOOK, move |actor, ctx| {
+                    if actor.fetch.is_none() && actor.state == State::Open {
+                        actor.restore(&image, ctx);
+                    }
+                });
+            }
+        }
+    }
+
+    /// Continues from what has arrived, as soon as the log holds everything up to it.
+    fn replace(&mut self, arrived: Arrived, ctx: &mut Context<Self>) {
+        if self.fetch.is_none() || self.fetches != arrived.fetch || self.state == State::Closed {
+            return;
+        }
+        let mut reason = "its log is not that far".to_owned();
+        if self.raft.status().durable >= arrived.incoming.index {
+            let incoming = arrived.incoming.clone();
+            match self.or_stop(|actor| actor.apply.replace(incoming)) {
+                Replaced::At(log_index) => {
+                    let group = self.apply.group().0;
+                    tracing::info!(group, log_index, "the group has continued from a snapshot");
+                    self.fetch = None;
+                    self.report();
+                    return ctx.notify(Wake);
+                }
+                Replaced::Not(why) => reason = why,
+            }
+        }
+        tracing::debug!(group = self.apply.group().0, reason, "a snapshot has arrived and waits");
+        ctx.run_later(REPLACE_LOOK, move |actor, ctx| actor.replace(arrived, ctx));
+    }
+}
+
 impl<M: Machine + Unpin> Actor for ApplyActor<M> {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.set_mailbox_capacity(MAILBOX);
         ctx.notify(Wake);
+        let inbox = Arc::downgrade(&self.inbox);
+        self.room.store().serve(self.apply.group(), move || {
+            if let Some(inbox) = inbox.upgrade() {
+                inbox.want_snapshot();
+            }
+        });
         ctx.run_interval(DUMP_INTERVAL, |actor, _| {
+            actor.room.store().expire();
             if actor.state == State::Open {
                 let taken = actor.apply.taken();
                 let when = if taken == actor.looked_at { DumpWhen::Idle } else { DumpWhen::Due };
@@ -127,9 +269,20 @@ impl<M: Machine + Unpin> Handler<Wake> for ApplyActor<M> {
     type Result = ();
 
     fn handle(&mut self, _: Wake, ctx: &mut Self::Context) {
-        if self.state == State::Open && self.or_stop(Self::turn) {
-            ctx.notify(Wake);
+        if self.state == State::Open {
+            self.look_at_snapshots(ctx);
+            if self.or_stop(Self::turn) {
+                ctx.notify(Wake);
+            }
         }
+    }
+}
+
+impl<M: Machine + Unpin> Handler<Arrived> for ApplyActor<M> {
+    type Result = ();
+
+    fn handle(&mut self, arrived: Arrived, ctx: &mut Self::Context) {
+        self.replace(arrived, ctx);
     }
 }
 
@@ -148,6 +301,7 @@ impl<M: Machine + Unpin> Handler<Close> for ApplyActor<M> {
         if self.state == State::Closed {
             return;
         }
+        self.fetch = None;
         while self.or_stop(Self::turn) {}
         let bound = self.or_stop(|actor| actor.apply.close());
         self.compact(bound);

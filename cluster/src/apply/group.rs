@@ -7,10 +7,11 @@ use quorate_model::GroupId;
 use quorate_node::LogPosition;
 use quorate_node::ops::Incarnation;
 use quorate_raft::CommittedEntry;
-use quorate_store::dump;
+use quorate_store::dump::{self, Head};
 use quorate_store::files::Files;
+use quorate_store::incoming::Incoming;
 use quorate_store::kv::Tree;
-use std::path::PathBuf;
+use quorate_store::layout::Layout;
 use std::sync::Arc;
 
 /// Entries since the last dump that ask for the next one: replaying them takes about a second.
@@ -21,15 +22,15 @@ const DUMP_BYTES: u64 = 64 << 20;
 /// Bytes of log that an idle group gives back.
 const IDLE_BYTES: u64 = 1 << 20;
 
-/// Where a group keeps its dump.
+/// Where a group keeps its small state.
 #[derive(Clone, Debug)]
 pub struct DumpPlace {
     /// The group.
     pub group: GroupId,
     /// Its tree.
     pub tree: Tree,
-    /// The dump file.
-    pub path: PathBuf,
+    /// The data folder.
+    pub data: Layout,
     /// The file layer.
     pub files: Arc<dyn Files>,
     /// Whether there is a dump already.
@@ -80,6 +81,24 @@ pub enum DumpWhen {
     Idle,
     /// In any case, if there is anything new.
     Now,
+}
+
+/// How an attempt to link the state of a group into a folder ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Exported {
+    /// The folder holds the state that this describes.
+    Whole(Head),
+    /// Not this time, for this reason; what is in the folder is of no use.
+    Not(String),
+}
+
+/// How an attempt to put another state in the place of a group's ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Replaced {
+    /// The group continues behind this log index.
+    At(u64),
+    /// Nothing has changed, for this reason.
+    Not(String),
 }
 
 impl<M: Machine> GroupApply<M> {
@@ -184,8 +203,8 @@ impl<M: Machine> GroupApply<M> {
         self.checkpoint()?;
         let (last_index, last_term) = self.last;
         let mut term_of = |log_index| if log_index == last_index { last_term } else { 0 };
-        let DumpPlace { group, tree, path, files, found: _ } = &self.place;
-        match dump::write_tree(&**files, path, group.0, tree, &mut term_of) {
+        let DumpPlace { group, tree, data, files, found: _ } = &self.place;
+        match dump::write_tree(&**files, &data.dump(*group), group.0, tree, &mut term_of) {
             Ok(head) => {
                 self.gathered = Gathered::default();
                 let staged = self.staging.first().map_or(u64::MAX, |first| first - 1);
@@ -199,6 +218,49 @@ impl<M: Machine> GroupApply<M> {
                 Ok(None)
             }
         }
+    }
+
+    /// Links the state as of the last whole command into `into`, laid out as a data folder. Only failures of the working
+    /// store are errors.
+    pub fn export(&mut self, into: &Layout) -> Result<Exported, Failure> {
+        if self.taken < self.known {
+            return Ok(Exported::Not("known commands are being replayed".into()));
+        }
+        if let Err(failure) = self.machine.export(into) {
+            return Ok(Exported::Not(failure.to_string()));
+        }
+        self.checkpoint()?;
+        let (last_index, last_term) = self.last;
+        if self.cut.whole(self.machine.replay_from()?) < self.machine.applied() {
+            return Ok(Exported::Not("not everything is durable".into()));
+        }
+        let mut term_of = |log_index| if log_index == last_index { last_term } else { 0 };
+        let DumpPlace { group, tree, files, .. } = &self.place;
+        let folder = files.create_dir_durable(&into.dumps());
+        let written = folder.map_err(|e| e.to_string()).and_then(|()| {
+            let path = into.dump(*group);
+            dump::write_tree(&**files, &path, group.0, tree, &mut term_of).map_err(|e| e.to_string())
+        });
+        Ok(written.map_or_else(Exported::Not, Exported::Whole))
+    }
+
+    /// Puts a state that has arrived in the place of this one. All of it must be durable.
+    ///
+    /// Errors: the state is half the old one and half the new one; the next start goes on with it.
+    pub fn replace(&mut self, with: Incoming) -> Result<Replaced, Failure> {
+        let DumpPlace { tree, data, files, .. } = &self.place;
+        let replacement = match with.commit(&**files, &self.machine.incarnations()) {
+            Ok(replacement) => replacement,
+            Err(error) => return Ok(Replaced::Not(error.to_string())),
+        };
+        let head = self.machine.replace(&replacement)?;
+        replacement.finish(&**files, data)?;
+        self.cut = CutBatches::load(tree)?;
+        self.staging = Staging::default();
+        (self.taken, self.known) = (head.applied_index, head.applied_index);
+        self.last = (head.applied_index, head.term);
+        self.gathered = Gathered::default();
+        Ok(Replaced::At(head.applied_index))
     }
 
     /// Makes everything durable, closes the machine and dumps a last time; returns through where the log may be cut.

@@ -7,14 +7,19 @@
 use super::actor::Wake;
 use actix::Recipient;
 use parking_lot::Mutex;
-use quorate_raft::CommittedEntry;
+use quorate_raft::{CommittedEntry, SnapshotImage};
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Entries between the consensus thread and one group's actor.
 #[derive(Default)]
 pub struct Inbox {
     entries: Mutex<VecDeque<CommittedEntry>>,
+    /// A snapshot to continue from; the entries that wait come after it.
+    restore: Mutex<Option<SnapshotImage>>,
+    /// Whether somebody needs a snapshot of this group.
+    wanted: AtomicBool,
     actor: OnceLock<Recipient<Wake>>,
 }
 
@@ -32,6 +37,28 @@ impl Inbox {
     pub fn push(&self, entries: Vec<CommittedEntry>) {
         self.entries.lock().extend(entries);
         self.wake();
+    }
+    /// Leaves a snapshot that the group has to continue from, and wakes the actor. The entries that wait are part of it.
+    pub fn restore(&self, image: SnapshotImage) {
+        {
+            let mut entries = self.entries.lock();
+            entries.clear();
+            *self.restore.lock() = Some(image);
+        }
+        self.wake();
+    }
+    /// Takes the snapshot to continue from, if there is a new one.
+    pub fn take_restore(&self) -> Option<SnapshotImage> {
+        self.restore.lock().take()
+    }
+    /// Asks for a snapshot of the group.
+    pub fn want_snapshot(&self) {
+        self.wanted.store(true, Ordering::Release);
+        self.wake();
+    }
+    /// Whether a snapshot was asked for since the last call.
+    pub fn take_wanted(&self) -> bool {
+        self.wanted.swap(false, Ordering::AcqRel)
     }
     /// Wakes the actor. A full mailbox means that a wake-up is waiting in it already.
     pub fn wake(&self) {
@@ -74,5 +101,22 @@ mod tests {
         assert_eq!(turn(10, 1), [5]);
         assert_eq!(turn(10, 1_000), [6]);
         assert!(inbox.is_empty() && turn(10, 10).is_empty());
+    }
+
+    #[test]
+    fn a_snapshot_takes_the_place_of_the_entries_before_it() {
+        let entry = |index| CommittedEntry { index, term: 1, data: Bytes::new() };
+        let image = |index| SnapshotImage { index, data: Bytes::new() };
+        let inbox = Inbox::shared();
+        inbox.push(vec![entry(1), entry(2)]);
+        inbox.restore(image(7));
+        inbox.restore(image(9));
+        inbox.push(vec![entry(10)]);
+        assert_eq!(inbox.take_restore(), Some(image(9)));
+        assert_eq!(inbox.take_restore(), None);
+        assert_eq!(inbox.take(9, 9), [entry(10)]);
+        assert!(!inbox.take_wanted());
+        inbox.want_snapshot();
+        assert!(inbox.take_wanted() && !inbox.take_wanted());
     }
 }

@@ -4,6 +4,9 @@ use super::{Failure, Machine};
 use crate::command::Command;
 use quorate_node::ops::Incarnation;
 use quorate_node::{LogPosition, PlacementMachine};
+use quorate_store::dump::Head;
+use quorate_store::incoming::Replacement;
+use quorate_store::layout::Layout;
 
 impl Machine for PlacementMachine {
     fn replay_from(&self) -> Result<u64, Failure> {
@@ -32,6 +35,12 @@ impl Machine for PlacementMachine {
     }
     fn upkeep(&mut self) -> Result<(), Failure> {
         Ok(PlacementMachine::resume_rebuilds(self)?)
+    }
+    fn export(&mut self, into: &Layout) -> Result<(), Failure> {
+        Ok(PlacementMachine::export(self, into)?)
+    }
+    fn replace(&mut self, with: &Replacement) -> Result<Head, Failure> {
+        Ok(PlacementMachine::replace(self, with)?)
     }
     fn close(&mut self) -> Result<(), Failure> {
         Ok(PlacementMachine::close(self)?)

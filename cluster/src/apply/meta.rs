@@ -6,7 +6,10 @@ use crate::meta::{At, MetaState, RowChange};
 use arc_swap::ArcSwap;
 use quorate_node::LogPosition;
 use quorate_node::ops::Incarnation;
+use quorate_store::dump::Head;
+use quorate_store::incoming::Replacement;
 use quorate_store::kv::{Batch, Tree};
+use quorate_store::layout::Layout;
 use std::sync::Arc;
 
 /// The meta state that requests read without a lock.
@@ -76,6 +79,17 @@ impl Machine for MetaMachine {
     }
     fn incarnations(&self) -> Vec<Incarnation> {
         vec![]
+    }
+    fn export(&mut self, _: &Layout) -> Result<(), Failure> {
+        Ok(())
+    }
+    fn replace(&mut self, with: &Replacement) -> Result<Head, Failure> {
+        let head = with.restore(&self.tree)?;
+        self.state = MetaState::from_rows(self.tree.scan(b"")?)?;
+        self.applied = head.applied_index;
+        self.changes = Batch::new(self.applied);
+        self.shared.store(Arc::new(self.state.clone()));
+        Ok(head)
     }
     fn close(&mut self) -> Result<(), Failure> {
         self.checkpoint()

@@ -15,6 +15,9 @@ use crate::command::{Command, EntryError};
 use quorate_model::GroupId;
 use quorate_node::LogPosition;
 use quorate_node::ops::Incarnation;
+use quorate_store::dump::Head;
+use quorate_store::incoming::Replacement;
+use quorate_store::layout::Layout;
 
 /// Why a group cannot go on: never the fault of a command, whose errors are outcomes.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +67,10 @@ pub trait Machine: Send + 'static {
     fn upkeep(&mut self) -> Result<(), Failure> {
         Ok(())
     }
+    /// Makes everything but the small state durable and links its files into `into`, laid out as a data folder.
+    fn export(&mut self, into: &Layout) -> Result<(), Failure>;
+    /// Puts another state in the place of the whole state, the tree included. An error stops the process.
+    fn replace(&mut self, with: &Replacement) -> Result<Head, Failure>;
     /// Makes everything durable and closes it.
     fn close(&mut self) -> Result<(), Failure>;
 }

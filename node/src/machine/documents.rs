@@ -4,7 +4,6 @@ use super::{LogPosition, PlacementMachine};
 use crate::documents::{Documents, Earlier};
 use crate::error::Result;
 use crate::index::IndexState;
-use crate::node::Shared;
 use crate::ops::{Incarnation, RawDocument};
 use quorate_model::DocumentKind;
 use quorate_store::kv::Tree;
@@ -20,8 +19,8 @@ fn kind_byte(kind: DocumentKind) -> u8 {
     }
 }
 
-/// Gives the indices of the node the documents that the tree holds.
-pub(super) fn load(node: &Shared, tree: &Tree) -> Result<()> {
+/// Gives indices the documents that the tree holds for them.
+pub(super) fn load(indices: &BTreeMap<Incarnation, Arc<IndexState>>, tree: &Tree) -> Result<()> {
     let mut found: BTreeMap<(Incarnation, DocumentKind), Vec<RawDocument>> = BTreeMap::new();
     for (key, document) in tree.scan(&[rows::DOCUMENT])? {
         let known = rows::document_of(&key).and_then(|(index, byte, object_id)| {
@@ -33,7 +32,7 @@ pub(super) fn load(node: &Shared, tree: &Tree) -> Result<()> {
         }
     }
     for ((index, kind), documents) in found {
-        if let Some(state) = node.index(index) {
+        if let Some(state) = indices.get(&index) {
             let all = state.documents.load().with(kind, &documents, Earlier::Dropped)?;
             state.documents.store(Arc::new(all));
         }

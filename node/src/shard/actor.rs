@@ -7,7 +7,7 @@ use super::core::{Queue, ShardCore, ShardOptions, WorkPosition};
 use crate::error::{Error, Result};
 use crate::index::IndexState;
 use actix::prelude::*;
-use crossbeam_channel::{Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded};
 use quorate_engine::index::Waker;
 use quorate_model::{RecordOp, Settings};
 use std::collections::VecDeque;
@@ -36,6 +36,8 @@ enum Work {
     Reconfigure { at: WorkPosition, settings: Arc<Settings> },
     /// A durable commit, then the files are linked into another folder.
     Link { folder: PathBuf, done: Sender<Result<()>> },
+    /// As `Link`, tried once.
+    Export { folder: PathBuf, done: Sender<Result<()>> },
     /// A durable commit.
     Flush { done: Sender<Result<()>> },
 }
@@ -132,6 +134,12 @@ impl ShardHandle {
     /// Links the shard's durable state into `folder`, after everything queued.
     pub fn link_into(&self, folder: PathBuf) -> Result<()> {
         self.ask(|done| Work::Link { folder, done })
+    }
+    /// As [`Self::link_into`], but neither waited for here nor tried again when it fails; the outcome is received.
+    pub fn export(&self, folder: PathBuf) -> Result<Receiver<Result<()>>> {
+        let (done, answer) = bounded(1);
+        self.send(Work::Export { folder, done })?;
+        Ok(answer)
     }
     /// Commits everything queued durably.
     pub fn flush(&self) -> Result<()> {
@@ -244,6 +252,11 @@ impl ShardActor {
                 if self.note("copying the shard", &result) {
                     return Some(Work::Link { folder, done });
                 }
+                let _asker_is_gone = done.send(result);
+            }
+            Work::Export { folder, done } => {
+                let result = self.core().and_then(|core| core.link_into(&folder));
+                self.note("linking the shard's files", &result);
                 let _asker_is_gone = done.send(result);
             }
             Work::Flush { done } => {

@@ -18,6 +18,8 @@ pub trait FileWriter: Write + Send {
 pub trait Files: Send + Sync + fmt::Debug {
     /// Creates a new file; errors when it exists.
     fn create(&self, path: &Path) -> io::Result<Box<dyn FileWriter>>;
+    /// Opens an existing file to write behind its end.
+    fn append(&self, path: &Path) -> io::Result<Box<dyn FileWriter>>;
     /// Renames within one file system, replacing the target.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Adds a second name for a file's content.
@@ -141,6 +143,9 @@ impl FileWriter for RealFile {
 impl Files for RealFiles {
     fn create(&self, path: &Path) -> io::Result<Box<dyn FileWriter>> {
         Ok(Box::new(RealFile(std::fs::OpenOptions::new().write(true).create_new(true).open(path)?)))
+    }
+    fn append(&self, path: &Path) -> io::Result<Box<dyn FileWriter>> {
+        Ok(Box::new(RealFile(std::fs::OpenOptions::new().append(true).open(path)?)))
     }
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         std::fs::rename(from, to)

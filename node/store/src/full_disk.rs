@@ -72,6 +72,9 @@ impl Files for FullDisk {
     fn create_private(&self, path: &Path) -> io::Result<Box<dyn FileWriter>> {
         self.create_with(|| self.inner.create_private(path))
     }
+    fn append(&self, path: &Path) -> io::Result<Box<dyn FileWriter>> {
+        self.create_with(|| self.inner.append(path))
+    }
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.inner.rename(from, to)
     }

@@ -24,7 +24,8 @@ pub const FORMAT: u32 = 1;
 /// | `dumps/G.dump` | last dump of group G's small state |
 /// | `indices/I/` | index with incarnation I (hexadecimal); `indices/I/S/` its shard S |
 /// | `parts/` | parts of staged batches |
-/// | `snapshots/` | images sent to or received from peers |
+/// | `snapshots/out/G-N/` | the state of group G as of log index N, for other members; gone at the next start |
+/// | `snapshots/in/G-N/` | such a state on its way from another member |
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     root: PathBuf,
@@ -102,6 +103,14 @@ impl Layout {
     /// Images sent to or received from peers.
     pub fn snapshots(&self) -> PathBuf {
         self.root.join("snapshots")
+    }
+    /// Images for other members.
+    pub fn snapshots_out(&self) -> PathBuf {
+        self.snapshots().join("out")
+    }
+    /// Images on their way from other members.
+    pub fn snapshots_in(&self) -> PathBuf {
+        self.snapshots().join("in")
     }
     /// The incarnations that have a folder here; other names are ignored.
     pub fn incarnations(&self) -> Result<Vec<u64>> {

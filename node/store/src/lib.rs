@@ -6,6 +6,7 @@ mod error;
 pub mod files;
 pub mod full_disk;
 pub mod identity;
+pub mod incoming;
 pub mod kv;
 pub mod layout;
 pub mod recorder;

@@ -192,6 +192,19 @@ impl Files for RecordingFiles {
     fn create_private(&self, path: &Path) -> io::Result<Box<dyn FileWriter>> {
         self.create_with(path, || RealFiles.create_private(path))
     }
+    fn append(&self, path: &Path) -> io::Result<Box<dyn FileWriter>> {
+        let mut log = self.log();
+        let inner = RealFiles.append(path)?;
+        let file = match log.names.get(path).copied() {
+            Some(file) => file,
+            None => {
+                let (file, bytes) = (log.new_file(path), std::fs::read(path)?);
+                log.steps.push(Step::Seen { file, path: path.to_path_buf(), bytes });
+                file
+            }
+        };
+        Ok(Box::new(RecordedFile { inner, file, recorder: self.clone() }))
+    }
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.noted(
             || RealFiles.rename(from, to),

@@ -11,6 +11,8 @@ use raft::{ProgressState, Ready, Storage};
 const WRITES_IN_FLIGHT: usize = 4;
 /// Bytes handed to the state machine and not applied before delivery pauses; the rest is read from the log later.
 const DELIVERED_BYTES_MAX: u64 = 64 << 20;
+/// Bytes of entries kept in memory for a state machine that does not take them: it may wait for a snapshot for minutes.
+const WINDOW_BYTES_MAX: u64 = 2 * DELIVERED_BYTES_MAX;
 /// Ticks after which a silent follower no longer keeps the log from being cut.
 const FOLLOWER_GONE_TICKS: u64 = 300;
 /// Entries a live follower may lag before the log is cut without it.
@@ -185,6 +187,7 @@ impl<R: LogReader> Core<R> {
         }
         let durable = self.node.raft.raft_log.persisted;
         self.node.mut_store().trim_window(durable.min(self.delivered));
+        self.node.mut_store().bound_window(durable, WINDOW_BYTES_MAX);
     }
 
     pub(super) fn applied(&mut self, index: u64) {

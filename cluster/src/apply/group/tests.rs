@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use quorate_model::RecordOp;
 use quorate_node::ops::IndexCommand;
 use quorate_store::files::RealFiles;
+use quorate_store::incoming::Replacement;
 use quorate_store::kv::{Batch, Kv};
 use quorate_store::layout;
 use std::collections::{BTreeMap, VecDeque};
@@ -91,6 +92,17 @@ impl Machine for Notes {
     fn incarnations(&self) -> Vec<Incarnation> {
         vec![]
     }
+    fn export(&mut self, _: &Layout) -> Result<(), Failure> {
+        while !self.pending.is_empty() {
+            self.flush_one();
+        }
+        Ok(())
+    }
+    fn replace(&mut self, with: &Replacement) -> Result<Head, Failure> {
+        let head = with.restore(&self.tree)?;
+        *self = Notes::open(self.tree.clone(), self.files.clone(), self.lag);
+        Ok(head)
+    }
     fn close(&mut self) -> Result<(), Failure> {
         while !self.pending.is_empty() {
             self.flush_one();
@@ -126,6 +138,7 @@ impl Disk {
     fn new() -> Disk {
         let folder = tempfile::tempdir().expect("a folder");
         let (kv, _) = Kv::open(&folder.path().join("state"), RealFiles::shared(), 1 << 20).expect("a store");
+        std::fs::create_dir(folder.path().join("dumps")).expect("a folder");
         Disk { kv, shard: ShardFiles::default(), folder }
     }
     fn path(&self) -> &Path {
@@ -136,7 +149,7 @@ impl Disk {
         let place = DumpPlace {
             group: GroupId(1),
             tree: tree.clone(),
-            path: self.path().join("1.dump"),
+            data: Layout::new(self.path()),
             files: RealFiles::shared(),
             found: DumpFound::Whole,
         };
@@ -245,9 +258,9 @@ fn a_dump_that_cannot_be_written_keeps_the_log_and_damage_is_a_failure() {
     for entry in log("a b") {
         group.take(&entry).expect("applied");
     }
-    std::fs::create_dir_all(disk.path().join("1.dump/in-the-way")).expect("a folder");
+    std::fs::create_dir_all(disk.path().join("dumps/1.dump/in-the-way")).expect("a folder");
     assert_eq!(group.dump(DumpWhen::Now).expect("no failure"), None);
-    std::fs::remove_dir_all(disk.path().join("1.dump")).expect("removed");
+    std::fs::remove_dir_all(disk.path().join("dumps/1.dump")).expect("removed");
     assert_eq!(group.dump(DumpWhen::Now).expect("written"), Some(2));
 
     let foreign = Entry { time_ms: 1, part: 0, parts: 1, command: Command::Meta(MetaCommand::StartNode) };

@@ -138,6 +138,19 @@ impl Manifest {
         let path = dir.join(MANIFEST);
         files.write_atomic(&path, &self.text()).map_err(|e| IndexError::io(&path, e))
     }
+    /// Makes this, the durable state of `from`, also that of `dir`, by hard links; the manifest is the last of them.
+    pub fn link_into(&self, from: &Path, dir: &Path, files: &dyn Files) -> Result<()> {
+        files.create_dir_durable(dir).map_err(|e| IndexError::io(dir, e))?;
+        for name in self.file_names() {
+            let to = dir.join(name);
+            match files.hard_link(&from.join(name), &to) {
+                Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(IndexError::io(&to, e)),
+                _ => {}
+            }
+        }
+        files.sync_dir(dir).map_err(|e| IndexError::io(dir, e))?;
+        self.store(dir, files)
+    }
     /// Names of all files of the state.
     pub fn file_names(&self) -> impl Iterator<Item = &str> {
         self.segments.iter().flat_map(|s| s.files.iter().map(|(name, _)| name.as_str()))

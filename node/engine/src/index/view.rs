@@ -5,6 +5,7 @@ use super::build::EXTENSION;
 use super::error::{IndexError, Result};
 use super::manifest::{Built, Manifest, Payload, SegmentRow, ShardFigures};
 use super::segment::{Origin, Place, Segment, SegmentFile, next_serial};
+use quorate_store::files::Files;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -55,6 +56,14 @@ impl ShardView {
     /// nothing is opened. `None` when there is no shard. Errors: `Damaged`.
     pub fn durable_figures(dir: &Path) -> Result<Option<(ShardFigures, Built)>> {
         Ok(Manifest::load(dir)?.map(|manifest| (manifest.figures(), manifest.built)))
+    }
+    /// Makes the durable state of a folder that no writer has open also that of `into`, by hard links. Nothing happens when
+    /// there is no shard.
+    pub fn link_durable(dir: &Path, into: &Path, files: &dyn Files) -> Result<()> {
+        match Manifest::load(dir)? {
+            Some(manifest) => manifest.link_into(dir, into, files),
+            None => Ok(()),
+        }
     }
     /// How much the view holds.
     pub fn figures(&self) -> ShardFigures {

@@ -361,17 +361,7 @@ impl ShardWriter {
     pub fn link_into(&self, dir: &Path) -> Result<()> {
         let from = self.overlay.dir();
         let Some(manifest) = &self.durable else { return Err(IndexError::Absent { path: from.into() }) };
-        let files = self.overlay.files();
-        files.create_dir_durable(dir).map_err(|e| IndexError::io(dir, e))?;
-        for name in manifest.file_names() {
-            let to = dir.join(name);
-            match files.hard_link(&from.join(name), &to) {
-                Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(IndexError::io(&to, e)),
-                _ => {}
-            }
-        }
-        files.sync_dir(dir).map_err(|e| IndexError::io(dir, e))?;
-        manifest.store(dir, &**files)
+        manifest.link_into(from, dir, &**self.overlay.files())
     }
 
     /// Ends the writer; what is not flushed is left to the log. A merge or rebuild in progress is given up.

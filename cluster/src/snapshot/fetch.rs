@@ -1,0 +1,390 @@
+//! How a snapshot gets onto this node: piece by piece, checked, going on where an earlier attempt ended.
+//!
+//! A fetch ends when everything is there and durable, or when it is stopped. Until then it asks: first the node that
+//! the consensus named, for the snapshot it named; when that is gone, or nobody answers for a while, all that have a
+//! replica of the group, for one that is at least as new.
+
+use super::manifest::{FileRow, Manifest};
+use super::source::SnapshotSource;
+use super::throttle::{Stop, Throttle, Turn, Turns};
+use super::{CHUNK_BYTES, Description, ManifestId, Wanted};
+use crate::command::FEATURE_LEVEL;
+use arc_swap::ArcSwap;
+use quorate_model::{Error, ErrorKind, GroupId};
+use quorate_store::StoreError;
+use quorate_store::files::{Files, folder_of};
+use quorate_store::incoming::Incoming;
+use quorate_store::layout::Layout;
+use quorate_store::space;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How files are fetched.
+#[derive(Clone, Debug)]
+pub struct FetchOptions {
+    /// Bytes per second, of all groups together.
+    pub bytes_per_s: u64,
+    /// Bytes that are asked for at once; at most [`CHUNK_BYTES`].
+    pub chunk_bytes: usize,
+    /// Bytes of the disk that a snapshot must leave free.
+    pub reserve_bytes: u64,
+    /// The pause after a first failure; it doubles with each one that follows.
+    pub retry_first: Duration,
+    /// The longest pause.
+    pub retry_max: Duration,
+    /// How long one node may go without giving anything before another one is asked.
+    pub patience: Duration,
+}
+
+impl Default for FetchOptions {
+    fn default() -> Self {
+        FetchOptions {
+            bytes_per_s: 50_000_000,
+            chunk_bytes: CHUNK_BYTES,
+            reserve_bytes: 256 << 20,
+            retry_first: Duration::from_millis(100),
+            retry_max: Duration::from_secs(5),
+            patience: Duration::from_secs(15),
+        }
+    }
+}
+
+/// Groups whose files are fetched at once; the meta group does not wait for a turn.
+pub const FETCHES_AT_ONCE: usize = 2;
+/// How often a file is fetched anew whose checksum is wrong, before the attempt counts as failed.
+const FILE_ATTEMPTS: usize = 3;
+/// How often it is looked whether it is this group's turn.
+const TURN_LOOK: Duration = Duration::from_millis(50);
+
+/// Why an attempt ended early.
+#[derive(Debug)]
+enum Trouble {
+    /// Somebody stopped it.
+    Stopped,
+    /// The node does not have it, or has something that is of no use here: another one may.
+    Useless(String),
+    /// It may go on after a while.
+    Passing(String),
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        match error.kind {
+            ErrorKind::NotFound => Trouble::Useless(error.message),
+            _ => Trouble::Passing(error.message),
+        }
+    }
+}
+impl From<StoreError> for Trouble {
+    fn from(error: StoreError) -> Self {
+        Trouble::Passing(error.to_string())
+    }
+}
+
+/// Where to ask, exchangeable.
+pub type SharedSource = Arc<ArcSwap<Arc<dyn SnapshotSource>>>;
+
+/// What a fetch is made of.
+pub struct Fetcher {
+    /// The data folder.
+    pub data: Layout,
+    /// The file layer.
+    pub files: Arc<dyn Files>,
+    /// Where to ask.
+    pub source: SharedSource,
+    /// This node.
+    pub node: u64,
+    /// How.
+    pub options: FetchOptions,
+    /// Shared by all fetches of the node.
+    pub throttle: Arc<Throttle>,
+    /// Shared by all fetches of the node.
+    pub turns: Arc<Turns>,
+    /// Ends the fetch.
+    pub stop: Arc<Stop>,
+    /// The group.
+    pub group: GroupId,
+    /// The log index that the state has to reflect at least.
+    pub index: u64,
+    /// What the consensus named; `None` when that cannot be read.
+    pub named: Option<Description>,
+}
+
+/// Who is asked for what.
+type Question = (u64, Wanted);
+
+impl Fetcher {
+    /// Returns what has arrived, complete and durable; `None` when it was stopped.
+    pub fn run(&self) -> Option<Incoming> {
+        let mut questions = self.first_question();
+        let mut pause = self.options.retry_first;
+        let mut since = Instant::now();
+        loop {
+            let Some(question) = questions.pop() else {
+                self.stop.wait(pause)?;
+                pause = (pause * 2).min(self.options.retry_max);
+                questions = self.further_questions();
+                continue;
+            };
+            let mut got = 0;
+            match self.attempt(&question, &mut got) {
+                Ok(incoming) => return Some(incoming),
+                Err(Trouble::Stopped) => return None,
+                Err(Trouble::Useless(reason)) => {
+                    self.note(&question, &reason);
+                    since = Instant::now();
+                }
+                Err(Trouble::Passing(reason)) => {
+                    self.note(&question, &reason);
+                    if got > 0 {
+                        (since, pause) = (Instant::now(), self.options.retry_first);
+                    }
+                    self.stop.wait(pause)?;
+                    pause = (pause * 2).min(self.options.retry_max);
+                    match since.elapsed() < self.options.patience {
+                        true => questions.push(question),
+                        false => since = Instant::now(),
+                    }
+                }
+            }
+        }
+    }
+    fn note(&self, (from, _): &Question, reason: &str) {
+        let group = self.group.0;
+        tracing::info!(group, index = self.index, from, reason, "a snapshot has not arrived yet");
+    }
+    fn first_question(&self) -> Vec<Question> {
+        let named = self.named.filter(|named| named.id.group == self.group && named.level <= FEATURE_LEVEL);
+        named.map(|named| (named.node, Wanted::This(named.id))).into_iter().collect()
+    }
+    /// All that may have it, the best one last.
+    fn further_questions(&self) -> Vec<Question> {
+        let wanted = Wanted::AtLeast { group: self.group, index: self.index };
+        let mut nodes = self.source.load().holders(self.group);
+        if let Some(named) = self.named
+            && !nodes.contains(&named.node)
+        {
+            nodes.push(named.node);
+        }
+        nodes.retain(|node| *node != self.node);
+        nodes.into_iter().rev().map(|node| (node, wanted)).collect()
+    }
+
+    /// Asks one node; `got` counts the bytes that came.
+    fn attempt(&self, (from, wanted): &Question, got: &mut u64) -> Result<Incoming, Trouble> {
+        let _turn = self.turn()?;
+        let bytes = self.source.load_full().manifest(*from, wanted)?;
+        let manifest = Manifest::decode(&bytes).map_err(|e| Trouble::Useless(e.message))?;
+        let ManifestId { group, index, .. } = manifest.id;
+        let is_wanted = match wanted {
+            Wanted::This(id) => manifest.id == *id,
+            Wanted::AtLeast { .. } => group == self.group && index >= self.index,
+        };
+        if !is_wanted || manifest.level > FEATURE_LEVEL {
+            return Err(Trouble::Useless("it is not one that can be used here".into()));
+        }
+        let incoming = Incoming::new(&self.data, self.group, index);
+        self.tidy(&incoming, &manifest)?;
+        self.check_space(&incoming, &manifest)?;
+        let mut folders =
+            BTreeSet::from([self.data.root().into(), self.data.snapshots(), self.data.snapshots_in()]);
+        for row in &manifest.files {
+            let path = incoming.folder().join(&row.path);
+            let folder = folder_of(&path);
+            if !folders.contains(folder) {
+                self.step(|| {
+                    self.files.create_dir_all(folder).map_err(|e| StoreError::io("create", folder, e))
+                })?;
+                let below = folder.ancestors().take_while(|above| *above != self.data.snapshots_in());
+                folders.extend(below.map(Path::to_path_buf));
+            }
+            self.file(*from, &manifest.id, row, &path, got)?;
+        }
+        for folder in folders {
+            self.step(|| self.files.sync_dir(&folder).map_err(|e| StoreError::io("sync", &folder, e)))?;
+        }
+        Ok(incoming)
+    }
+    fn turn(&self) -> Result<Option<Turn<'_>>, Trouble> {
+        if self.group == GroupId::META {
+            return Ok(None);
+        }
+        loop {
+            if let Some(turn) = self.turns.take() {
+                return Ok(Some(turn));
+            }
+            self.stop.wait(TURN_LOOK).ok_or(Trouble::Stopped)?;
+        }
+    }
+    /// Carries out a step on files, unless the fetch was stopped.
+    fn step<T>(&self, act: impl FnOnce() -> Result<T, StoreError>) -> Result<T, Trouble> {
+        Ok(self.stop.step(act).ok_or(Trouble::Stopped)??)
+    }
+
+    /// Removes files that the snapshot does not have: what is left of another one.
+    fn tidy(&self, incoming: &Incoming, manifest: &Manifest) -> Result<(), Trouble> {
+        let names: BTreeSet<PathBuf> =
+            manifest.files.iter().map(|row| incoming.folder().join(&row.path)).collect();
+        for path in files_below(incoming.folder())? {
+            if !names.contains(&path) {
+                self.remove(&path)?;
+            }
+        }
+        Ok(())
+    }
+    fn check_space(&self, incoming: &Incoming, manifest: &Manifest) -> Result<(), Trouble> {
+        let have = |row: &FileRow| length(&incoming.folder().join(&row.path)).unwrap_or(0).min(row.bytes);
+        let missing: u64 = manifest.files.iter().map(|row| row.bytes - have(row)).sum();
+        let free = space::of(self.data.root())?.free_bytes;
+        match missing.saturating_add(self.options.reserve_bytes) > free && missing > 0 {
+            true => Err(Trouble::Passing(format!(
+                "{} MB are free, a snapshot needs {} MB and leaves {} MB free",
+                free / 1_000_000,
+                missing.div_ceil(1_000_000),
+                self.options.reserve_bytes / 1_000_000
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    /// Brings one file to the state of its row, durably.
+    fn file(
+        &self,
+        from: u64,
+        id: &ManifestId,
+        row: &FileRow,
+        path: &Path,
+        got: &mut u64,
+    ) -> Result<(), Trouble> {
+        self.adopt(row, path)?;
+        for _ in 0..FILE_ATTEMPTS {
+            if length(path).is_some_and(|length| length > row.bytes) {
+                self.remove(path)?;
+            }
+            if self.complete(from, id, row, path, got)? == row.crc {
+                return self.step(|| self.files.sync_file(path).map_err(|e| StoreError::io("sync", path, e)));
+            }
+            tracing::warn!(
+                group = self.group.0,
+                file = row.path,
+                "a file of a snapshot is damaged; it is fetched again"
+            );
+            self.remove(path)?;
+        }
+        Err(Trouble::Useless(format!("{} arrives damaged", row.path)))
+    }
+    /// Links a file that this node has under the same name and length, in the index itself or in an earlier snapshot.
+    fn adopt(&self, row: &FileRow, path: &Path) -> Result<(), Trouble> {
+        if length(path).is_some_and(|length| length == row.bytes) {
+            return Ok(());
+        }
+        let mut places = vec![self.data.root().join(&row.path)];
+        let earlier = Incoming::of_group(&self.data, self.group)?;
+        places.extend(earlier.iter().map(|incoming| incoming.folder().join(&row.path)));
+        places.retain(|place| place != path && length(place) == Some(row.bytes));
+        let Some(place) = places.into_iter().find(|place| checksum(place).is_ok_and(|crc| crc == row.crc))
+        else {
+            return Ok(());
+        };
+        self.remove(path)?;
+        self.step(|| match self.files.hard_link(&place, path) {
+            // its owner has removed it meanwhile
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+            linked => linked.map_err(|e| StoreError::io("link", &place, e)),
+        })
+    }
+    /// Fetches what a file lacks and returns the checksum of all of it.
+    fn complete(
+        &self,
+        from: u64,
+        id: &ManifestId,
+        row: &FileRow,
+        path: &Path,
+        got: &mut u64,
+    ) -> Result<u32, Trouble> {
+        let mut crc = crc32fast::Hasher::new();
+        let mut offset = hash_into(&mut crc, path)?;
+        if offset < row.bytes || length(path).is_none() {
+            let mut file = self.step(|| {
+                let opened = match length(path) {
+                    Some(_) => self.files.append(path),
+                    None => self.files.create(path),
+                };
+                opened.map_err(|e| StoreError::io("write", path, e))
+            })?;
+            while offset < row.bytes {
+                let most = (row.bytes - offset).min(self.options.chunk_bytes.min(CHUNK_BYTES) as u64);
+                self.stop.wait(self.throttle.take(most)).ok_or(Trouble::Stopped)?;
+                let piece = self.source.load_full().chunk(from, id, &row.path, offset, most as u32)?;
+                if piece.is_empty() || piece.len() as u64 > most {
+                    return Err(Trouble::Useless(format!("{} ends early at its source", row.path)));
+                }
+                self.step(|| file.write_all(&piece).map_err(|e| StoreError::io("write", path, e)))?;
+                crc.update(&piece);
+                offset += piece.len() as u64;
+                *got += piece.len() as u64;
+            }
+            self.step(|| file.sync().map_err(|e| StoreError::io("sync", path, e)))?;
+        }
+        Ok(crc.finalize())
+    }
+    fn remove(&self, path: &Path) -> Result<(), Trouble> {
+        self.step(|| match self.files.remove(path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(StoreError::io("remove", path, e)),
+            _ => Ok(()),
+        })
+    }
+}
+
+fn length(path: &Path) -> Option<u64> {
+    std::fs::metadata(path).ok().filter(|found| found.is_file()).map(|found| found.len())
+}
+
+fn checksum(path: &Path) -> Result<u32, StoreError> {
+    let mut crc = crc32fast::Hasher::new();
+    hash_into(&mut crc, path)?;
+    Ok(crc.finalize())
+}
+
+/// Adds what a file holds; a missing one holds nothing. Returns its length.
+fn hash_into(crc: &mut crc32fast::Hasher, path: &Path) -> Result<u64, StoreError> {
+    let error = |e| StoreError::io("read", path, e);
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(0),
+        Err(e) => return Err(error(e)),
+    };
+    let (mut piece, mut total) = (vec![0; 256 << 10], 0);
+    loop {
+        match file.read(&mut piece).map_err(error)? {
+            0 => return Ok(total),
+            read => {
+                crc.update(&piece[..read]);
+                total += read as u64;
+            }
+        }
+    }
+}
+
+fn files_below(root: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let (mut found, mut folders) = (vec![], vec![root.to_path_buf()]);
+    while let Some(folder) = folders.pop() {
+        let entries = match std::fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+            Err(e) => return Err(StoreError::io("list", &folder, e)),
+        };
+        for entry in entries {
+            let path = entry.map_err(|e| StoreError::io("list", &folder, e))?.path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => found.push(path),
+            }
+        }
+    }
+    Ok(found)
+}

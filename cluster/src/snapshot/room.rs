@@ -1,0 +1,127 @@
+//! What the actors of the groups ask for snapshots: to offer one, to fetch one. One room for each node.
+
+use super::Description;
+use super::fetch::{FETCHES_AT_ONCE, FetchOptions, Fetcher, SharedSource};
+use super::source::{NoPeers, SnapshotSource};
+use super::store::{LIFETIME, SnapshotStore};
+use super::throttle::{Stop, Throttle, Turns};
+use arc_swap::ArcSwap;
+use quorate_model::{GroupId, Result};
+use quorate_raft::SnapshotImage;
+use quorate_store::files::Files;
+use quorate_store::incoming::Incoming;
+use quorate_store::layout::Layout;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How the room of a node is opened.
+#[derive(Clone, Debug)]
+pub struct RoomOptions {
+    /// The data folder.
+    pub data: Layout,
+    /// The file layer.
+    pub files: Arc<dyn Files>,
+    /// This node.
+    pub node: u64,
+    /// How files are fetched.
+    pub fetch: FetchOptions,
+    /// How long a snapshot is offered after it was last read.
+    pub lifetime: Duration,
+}
+
+impl RoomOptions {
+    /// The usual rates and times.
+    pub fn new(data: &Layout, files: Arc<dyn Files>, node: u64) -> Self {
+        RoomOptions { data: data.clone(), files, node, fetch: FetchOptions::default(), lifetime: LIFETIME }
+    }
+}
+
+/// The snapshots of a node: those it offers, and those on their way to it.
+pub struct SnapshotRoom {
+    options: RoomOptions,
+    store: Arc<SnapshotStore>,
+    source: SharedSource,
+    throttle: Arc<Throttle>,
+    turns: Arc<Turns>,
+}
+
+/// A snapshot on its way. Dropped, it does not change a file any more; waits for a step that is being carried out.
+pub struct Fetch {
+    stop: Arc<Stop>,
+}
+impl Drop for Fetch {
+    fn drop(&mut self) {
+        self.stop.stop();
+    }
+}
+
+impl SnapshotRoom {
+    /// A room that is not connected to other nodes yet.
+    pub fn open(options: RoomOptions) -> Result<Arc<SnapshotRoom>> {
+        let store =
+            SnapshotStore::open(&options.data, options.files.clone(), options.node, options.lifetime)?;
+        Ok(Arc::new(SnapshotRoom {
+            store,
+            source: Arc::new(ArcSwap::from_pointee(Arc::new(NoPeers))),
+            throttle: Arc::new(Throttle::new(options.fetch.bytes_per_s)),
+            turns: Arc::new(Turns::new(FETCHES_AT_ONCE)),
+            options,
+        }))
+    }
+    /// Names where files are fetched from; fetches that go on ask there the next time.
+    pub fn connect(&self, source: Arc<dyn SnapshotSource>) {
+        self.source.store(Arc::new(source));
+    }
+    /// What this node offers: answers other nodes ([`SnapshotStore::answer`]).
+    pub fn store(&self) -> &Arc<SnapshotStore> {
+        &self.store
+    }
+    /// Fetches what the consensus named, on a thread of its own, and calls `done` when everything is there and durable.
+    pub fn fetch(
+        &self,
+        group: GroupId,
+        image: &SnapshotImage,
+        done: impl FnOnce(Incoming) + Send + 'static,
+    ) -> io::Result<Fetch> {
+        let named = match Description::decode(&image.data) {
+            Ok(named) => Some(named),
+            Err(error) => {
+                tracing::error!(group = group.0, %error, "another snapshot is asked for");
+                None
+            }
+        };
+        let stop = Arc::new(Stop::default());
+        let fetcher = Fetcher {
+            data: self.options.data.clone(),
+            files: self.options.files.clone(),
+            source: self.source.clone(),
+            node: self.options.node,
+            options: self.options.fetch.clone(),
+            throttle: self.throttle.clone(),
+            turns: self.turns.clone(),
+            stop: stop.clone(),
+            group,
+            index: image.index,
+            named,
+        };
+        std::thread::Builder::new().name(format!("snapshot-{group}")).spawn(move || {
+            let arrived = loop {
+                match catch_unwind(AssertUnwindSafe(|| fetcher.run())) {
+                    Ok(ended) => break ended,
+                    Err(_) => {
+                        tracing::error!(group = group.0, "fetching a snapshot panicked; it is begun again")
+                    }
+                }
+                if fetcher.stop.wait(fetcher.options.retry_max).is_none() {
+                    break None;
+                }
+            };
+            if let Some(incoming) = arrived {
+                done(incoming);
+            }
+        })?;
+        Ok(Fetch { stop })
+    }
+}
