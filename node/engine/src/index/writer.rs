@@ -20,7 +20,6 @@ use quorate_model::Settings;
 use quorate_store::files::Files;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fs::{File, TryLockError};
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
