@@ -8,6 +8,7 @@ use crate::meta::{Joining, NodeRow};
 use crate::peer::{Lane, PeerHandler, PeerVersion};
 use crate::requests::{PeerAnswer, PeerRequest, decode, encode};
 use crate::router::{Attempt, Router, write_deadline};
+use crate::snapshot::{SnapshotRequest, SnapshotStore};
 use crate::tasks;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -22,13 +23,14 @@ use std::time::{Duration, Instant};
 pub struct Answerer {
     router: Arc<Router>,
     node: Node,
+    snapshots: Arc<SnapshotStore>,
     smallest: Smallest,
 }
 
 impl Answerer {
     /// An answerer over the groups of this node. `smallest` is shared with the search for an installation.
-    pub fn new(router: Arc<Router>, node: Node, smallest: Smallest) -> Self {
-        Answerer { router, node, smallest }
+    pub fn new(router: Arc<Router>, node: Node, snapshots: Arc<SnapshotStore>, smallest: Smallest) -> Self {
+        Answerer { router, node, snapshots, smallest }
     }
 
     async fn answer(&self, from: NodeId, request: PeerRequest) -> PeerAnswer {
@@ -58,11 +60,20 @@ impl Answerer {
                 Some(group) => PeerAnswer::NotLeader { leader: group.leader() },
                 None => PeerAnswer::NotLeader { leader: None },
             },
-            PeerRequest::Call { .. }
-            | PeerRequest::SnapshotManifest { .. }
-            | PeerRequest::SnapshotChunk { .. }
-            | PeerRequest::SnapshotTaken { .. }
-            | PeerRequest::Status => failed(Error::new(ErrorKind::NotImplemented, "not built yet")),
+            PeerRequest::Snapshot(request) => self.snapshot(request).await,
+            PeerRequest::Call { .. } | PeerRequest::Status => {
+                failed(Error::new(ErrorKind::NotImplemented, "not built yet"))
+            }
+        }
+    }
+
+    async fn snapshot(&self, request: SnapshotRequest) -> PeerAnswer {
+        let store = self.snapshots.clone();
+        // it reads files
+        match tokio::task::spawn_blocking(move || store.answer(&request)).await {
+            Ok(Ok(bytes)) => PeerAnswer::Bytes(bytes.to_vec()),
+            Ok(Err(error)) => failed(error),
+            Err(_) => failed(Error::internal("reading a snapshot failed")),
         }
     }
 
@@ -72,8 +83,11 @@ impl Answerer {
         }
         let meta = self.router.meta();
         let Some(installation) = &meta.installation else {
-            self.smallest.note(&joining.peer);
-            return PeerAnswer::NotFounded { smallest: self.smallest.note(smallest) };
+            let known = self.smallest.note(&joining.peer).and_then(|_| self.smallest.note(smallest));
+            return match known {
+                Some(smallest) => PeerAnswer::NotFounded { smallest },
+                None => failed(Error::unavailable("this node is about to enter its installation")),
+            };
         };
         if let Err(reason) = meta.admits(node, &joining.name, &joining.cluster) {
             return failed(Error::forbidden(reason.to_string()));

@@ -30,18 +30,28 @@ pub enum Entered {
     Joined(Vec<(NodeId, String)>),
 }
 
-/// The smallest peer address among the nodes without an installation that this one has heard of.
+/// The smallest peer address among the nodes without an installation that this one has heard of, while it has none itself
+/// and may join another's. A node that founds one, or comes back to one, says nothing about it.
 #[derive(Clone, Debug, Default)]
 pub struct Smallest(Arc<Mutex<Option<String>>>);
 
 impl Smallest {
-    /// Takes an address into account and returns the smallest one.
-    pub fn note(&self, address: &str) -> String {
+    /// From now on this node, which is at `own`, looks for an installation.
+    fn seek(&self, own: &str) {
+        *self.0.lock() = Some(own.to_owned());
+    }
+    /// It has found one, or founds one.
+    fn rest(&self) {
+        *self.0.lock() = None;
+    }
+    /// Takes an address into account and returns the smallest one; `None` on a node that does not look for others.
+    pub fn note(&self, address: &str) -> Option<String> {
         let mut smallest = self.0.lock();
-        match &*smallest {
-            Some(known) if known.as_str() <= address => known.clone(),
-            Some(_) | None => smallest.insert(address.to_owned()).clone(),
+        let known = smallest.as_mut()?;
+        if address < known.as_str() {
+            address.clone_into(known);
         }
+        Some(known.clone())
     }
 }
 
@@ -53,12 +63,25 @@ pub async fn enter(
     others: &[String],
     smallest: &Smallest,
 ) -> Result<Entered> {
+    smallest.seek(&joining.peer);
+    let entered = ask_around(peers, node, joining, others, smallest).await;
+    smallest.rest();
+    entered
+}
+
+async fn ask_around(
+    peers: &Peers,
+    node: NodeId,
+    joining: &Joining,
+    others: &[String],
+    smallest: &Smallest,
+) -> Result<Entered> {
+    let own = || smallest.note(&joining.peer).unwrap_or_default();
     let others: BTreeSet<&String> = others.iter().filter(|address| **address != joining.peer).collect();
     for round in 0_u64.. {
         let mut unfounded = 0;
         for address in &others {
-            let own = smallest.note(&joining.peer);
-            let request = PeerRequest::Join { node, joining: joining.clone(), smallest: own };
+            let request = PeerRequest::Join { node, joining: joining.clone(), smallest: own() };
             let bytes = Bytes::from(encode(&request));
             let answer = peers.ask_address(address, bytes, Instant::now() + ANSWER).await;
             match answer.map(|(_, bytes)| decode::<PeerAnswer>(&bytes)) {
@@ -89,7 +112,7 @@ pub async fn enter(
                 }
             }
         }
-        if unfounded == others.len() && smallest.note(&joining.peer) == joining.peer {
+        if unfounded == others.len() && own() == joining.peer {
             return Ok(Entered::Founded);
         }
         tokio::time::sleep(ROUND).await;
@@ -104,9 +127,12 @@ mod tests {
     #[test]
     fn the_smallest_address_is_kept() {
         let smallest = Smallest::default();
-        assert_eq!(smallest.note("b:1"), "b:1");
-        assert_eq!(smallest.note("c:1"), "b:1");
-        assert_eq!(smallest.clone().note("a:1"), "a:1");
-        assert_eq!(smallest.note("b:1"), "a:1");
+        assert_eq!(smallest.note("a:1"), None, "it looks for nobody");
+        smallest.seek("c:1");
+        assert_eq!(smallest.note("d:1").as_deref(), Some("c:1"));
+        assert_eq!(smallest.clone().note("a:1").as_deref(), Some("a:1"));
+        assert_eq!(smallest.note("b:1").as_deref(), Some("a:1"));
+        smallest.rest();
+        assert_eq!(smallest.note("a:1"), None);
     }
 }

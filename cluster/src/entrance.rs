@@ -10,6 +10,7 @@ use crate::meta::Joining;
 use crate::peer::{ClusterSecret, PeerLimits, PeerOptions, PeerVersion, Peers};
 use crate::router::{Router, write_deadline};
 use crate::service::{ServiceOptions, Started};
+use crate::snapshot::PeerSource;
 use crate::start::{Founding, Running};
 use crate::steward;
 use quorate_model::{Error, GroupId, NodeId, Result};
@@ -141,9 +142,11 @@ fn meet(
         installation: running.router.meta().installation.as_ref().map(|it| it.app_id.clone()),
         limits: PeerLimits::default(),
     };
-    let answerer = Answerer::new(running.router.clone(), running.node.clone(), smallest.clone());
+    let snapshots = running.starter.snapshots.store().clone();
+    let answerer = Answerer::new(running.router.clone(), running.node.clone(), snapshots, smallest.clone());
     let peers = Peers::start(peer_options, Arc::new(answerer)).map_err(|e| Error::internal(e.to_string()))?;
     running.router.set_peers(peers.clone());
+    running.starter.snapshots.connect(Arc::new(PeerSource::new(peers.clone(), &running.router)));
     let set = running.starter.outbox.0.set(peers.clone());
     assert!(set.is_ok(), "a node meets its peers once");
     Ok((Some(peers), joining))

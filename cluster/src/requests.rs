@@ -2,6 +2,7 @@
 
 use crate::disk::Purpose;
 use crate::meta::Joining;
+use crate::snapshot::SnapshotRequest;
 use quorate_model::{ErrorKind, GroupId, NodeId, TaskId};
 use quorate_raft::lease::{AskId, Grant};
 use quorate_store::codec;
@@ -56,29 +57,8 @@ pub enum PeerRequest {
         /// The call.
         call: Vec<u8>,
     },
-    /// The list of files of a snapshot.
-    SnapshotManifest {
-        /// Its id.
-        id: String,
-    },
-    /// A piece of a file of a snapshot.
-    SnapshotChunk {
-        /// Its id.
-        id: String,
-        /// The file.
-        file: String,
-        /// Where the piece begins.
-        offset: u64,
-        /// Bytes of the piece at most.
-        len: u32,
-    },
-    /// How the taking over of a snapshot ended.
-    SnapshotTaken {
-        /// The group.
-        group: GroupId,
-        /// Whether it is in place.
-        arrived: bool,
-    },
+    /// A piece of a snapshot, or the list of its files.
+    Snapshot(SnapshotRequest),
     /// How far are the groups you are a member of?
     Status,
     /// Hand the leadership of a group over to this node.
@@ -121,7 +101,7 @@ pub enum PeerAnswer {
     Granted(Vec<(GroupId, AskId, Grant)>),
     /// To `Call`: the result as JSON.
     Called(Vec<u8>),
-    /// To `SnapshotManifest` and `SnapshotChunk`.
+    /// To `Snapshot`.
     Bytes(Vec<u8>),
     /// To `Status`: JSON.
     Status(Vec<u8>),

@@ -14,7 +14,7 @@ use crate::router::Router;
 use crate::service::ServiceOptions;
 use crate::snapshot::{RoomOptions, SnapshotRoom};
 use crate::sweep::{self, Sweeper};
-use actix::{Actor, Arbiter, ArbiterHandle};
+use actix::{Actor, Arbiter};
 use parking_lot::Mutex;
 use quorate_model::{Error, GroupId, NodeId, Result};
 use quorate_node::{Node, NodeOptions};
@@ -194,10 +194,37 @@ impl Starter {
         place: DumpPlace,
         founding: Founding,
     ) -> Result<Group> {
-        let host = self.host.lock();
-        let host = host.as_ref().ok_or_else(stopping)?;
-        let arbiter = self.arbiters[arbiter_of(usize::from(place.group.0), self.arbiters.len())].handle();
-        start_group(host, machine, place, &self.snapshots, self.self_id, founding, self.life, &arbiter)
+        let (id, self_id) = (place.group, self.self_id.0);
+        let apply = GroupApply::open(machine, place).map_err(|e| Error::internal(e.to_string()))?;
+        let inbox = Inbox::shared();
+        let leases = Arc::new(GroupLeases::new(self.self_id, self.life));
+        let sink = Box::new(IntoInbox { group: id, inbox: inbox.clone(), leases: leases.clone() });
+        let (position, applied) = watch::channel(apply.taken());
+        let voters = match founding {
+            Founding::Founder => vec![self_id],
+            Founding::Joiner => vec![],
+        };
+        let options = GroupOptions { applied: apply.taken(), voters, self_id, sink };
+        let raft = match &*self.host.lock() {
+            Some(host) => host.start_group(id, options).map_err(|e| Error::internal(e.to_string()))?,
+            None => return Err(stopping()),
+        };
+        leases.set_raft(raft.clone());
+        let (for_actor, handle, room) = (inbox.clone(), raft.clone(), self.snapshots.clone());
+        let arbiter = self.arbiters[arbiter_of(usize::from(id.0), self.arbiters.len())].handle();
+        let actor = ApplyActor::start_in_arbiter(&arbiter, move |_| {
+            ApplyActor::new(apply, for_actor, Arc::new(position), handle, room)
+        });
+        inbox.set_actor(actor.clone().recipient());
+        inbox.wake();
+        Ok(Group {
+            id,
+            raft,
+            applied,
+            leases,
+            incarnations: actor.clone().recipient(),
+            close: actor.recipient(),
+        })
     }
     /// A number that no other start of the node has.
     pub fn life(&self) -> u64 {
@@ -321,38 +348,6 @@ impl CommitSink for IntoInbox {
     fn snapshot_wanted(&mut self) {
         self.inbox.want_snapshot();
     }
-}
-
-fn start_group<M: Machine + Unpin>(
-    host: &RaftHost,
-    machine: M,
-    place: DumpPlace,
-    snapshots: &Arc<SnapshotRoom>,
-    self_id: NodeId,
-    founding: Founding,
-    life: u64,
-    arbiter: &ArbiterHandle,
-) -> Result<Group> {
-    let id = place.group;
-    let apply = GroupApply::open(machine, place).map_err(|e| Error::internal(e.to_string()))?;
-    let inbox = Inbox::shared();
-    let leases = Arc::new(GroupLeases::new(self_id, life));
-    let sink = Box::new(IntoInbox { group: id, inbox: inbox.clone(), leases: leases.clone() });
-    let (position, applied) = watch::channel(apply.taken());
-    let voters = match founding {
-        Founding::Founder => vec![self_id.0],
-        Founding::Joiner => vec![],
-    };
-    let options = GroupOptions { applied: apply.taken(), voters, self_id: self_id.0, sink };
-    let raft = host.start_group(id, options).map_err(|e| Error::internal(e.to_string()))?;
-    leases.set_raft(raft.clone());
-    let (for_actor, handle, room) = (inbox.clone(), raft.clone(), snapshots.clone());
-    let actor = ApplyActor::start_in_arbiter(arbiter, move |_| {
-        ApplyActor::new(apply, for_actor, Arc::new(position), handle, room)
-    });
-    inbox.set_actor(actor.clone().recipient());
-    inbox.wake();
-    Ok(Group { id, raft, applied, leases, incarnations: actor.clone().recipient(), close: actor.recipient() })
 }
 
 /// Notes that a group stands at `now`. Errors: it has stood there for too long.

@@ -9,6 +9,7 @@
 
 pub mod fetch;
 pub mod manifest;
+mod peers;
 pub mod room;
 pub mod source;
 pub mod store;
@@ -20,6 +21,7 @@ use quorate_store::codec::{self, Mark};
 use serde::{Deserialize, Serialize};
 
 pub use fetch::FetchOptions;
+pub use peers::PeerSource;
 pub use room::{RoomOptions, SnapshotRoom};
 pub use source::{InProcess, SnapshotSource};
 pub use store::SnapshotStore;

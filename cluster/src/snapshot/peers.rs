@@ -1,0 +1,57 @@
+//! The files of snapshots from other nodes, over the connections for bulk.
+
+use super::source::SnapshotSource;
+use super::{ManifestId, SnapshotRequest, Wanted};
+use crate::apply::meta::SharedMeta;
+use crate::peer::{Lane, Peers};
+use crate::requests::{PeerAnswer, PeerRequest, decode, encode};
+use crate::router::{Router, unexpected};
+use bytes::Bytes;
+use quorate_model::{Error, GroupId, NodeId, Result};
+use std::time::{Duration, Instant};
+
+/// How long a node may take for one piece, or for making a snapshot.
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// Asks the other nodes of the installation.
+pub struct PeerSource {
+    peers: Peers,
+    meta: SharedMeta,
+    self_id: NodeId,
+}
+
+impl PeerSource {
+    /// A source over the connections of a node.
+    pub fn new(peers: Peers, router: &Router) -> Self {
+        PeerSource { peers, meta: router.shared_meta().clone(), self_id: router.self_id() }
+    }
+
+    /// Asks and waits; the calling thread does nothing else.
+    fn ask(&self, from: u64, request: SnapshotRequest) -> Result<Bytes> {
+        let bytes = Bytes::from(encode(&PeerRequest::Snapshot(request)));
+        let node = NodeId(from);
+        let waiter = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        let waiter = waiter.map_err(|e| Error::internal(format!("cannot wait for an answer: {e}")))?;
+        let answer = waiter.block_on(self.peers.ask(node, Lane::Bulk, bytes, Instant::now() + ANSWER));
+        let answer = answer.map_err(|e| Error::unavailable(format!("node {node}: {e}")))?;
+        match decode(&answer) {
+            Some(PeerAnswer::Bytes(bytes)) => Ok(bytes.into()),
+            Some(PeerAnswer::Failed { kind, message, .. }) => Err(Error::new(kind, message)),
+            Some(other) => Err(unexpected(node, &other)),
+            None => Err(Error::unavailable(format!("node {node} answered in a way this one does not know"))),
+        }
+    }
+}
+
+impl SnapshotSource for PeerSource {
+    fn manifest(&self, from: u64, wanted: &Wanted) -> Result<Bytes> {
+        self.ask(from, SnapshotRequest::Manifest(*wanted))
+    }
+    fn chunk(&self, from: u64, id: &ManifestId, file: &str, offset: u64, bytes: u32) -> Result<Bytes> {
+        self.ask(from, SnapshotRequest::Chunk { id: *id, file: file.into(), offset, bytes })
+    }
+    fn holders(&self, group: GroupId) -> Vec<u64> {
+        let wanted = self.meta.load().wanted(group);
+        wanted.into_iter().filter(|node| *node != self.self_id).map(|node| node.0).collect()
+    }
+}
