@@ -194,6 +194,9 @@ impl SnapshotStore {
         // only names that this node has listed itself: nothing outside can be named
         let row = manifest.file(file).ok_or_else(gone)?;
         let most = u64::from(bytes).min(CHUNK_BYTES as u64).min(row.bytes.saturating_sub(offset));
+        if most == 0 {
+            return Ok(Bytes::new());
+        }
         let path = folder.join(file);
         let read = || -> io::Result<Vec<u8>> {
             let mut opened = File::open(&path)?;

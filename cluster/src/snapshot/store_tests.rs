@@ -63,6 +63,7 @@ fn pieces_come_from_the_files_that_are_listed_and_no_others() {
         (0, 4, "0123"),
         (8, 4, "89"),
         (10, 4, ""),
+        (1 << 40, 4, ""),
         (u64::MAX, 4, ""),
         (0, u32::MAX, "0123456789"),
         (3, 0, ""),

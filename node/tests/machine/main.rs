@@ -1,12 +1,13 @@
 //! Whether commands change a node as they say, and whether a restart at any point ends in the same state.
 
 mod replicas;
+mod snapshots;
 
 use quorate_model::{DocumentKind, GroupId, RecordOp, SearchParams, SynonymKind};
 use quorate_node::{IndexCommand, LogPosition, Node, NodeOptions, PlacementMachine, RawDocument, ReadRights};
 use quorate_store::files::{Files, RealFiles};
 use quorate_store::full_disk::FullDisk;
-use quorate_store::kv::Kv;
+use quorate_store::kv::{Kv, Tree};
 use quorate_store::layout::Layout;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ const GROUP: GroupId = GroupId(3);
 struct Rig {
     node: Node,
     machine: PlacementMachine,
+    tree: Tree,
     log: Vec<IndexCommand>,
 }
 
@@ -30,6 +32,7 @@ impl Rig {
         let layout = Layout::new(folder);
         layout.prepare(&*files).unwrap();
         let (kv, _) = Kv::open(&layout.state(), RealFiles::shared(), 16 << 20).unwrap();
+        let tree = kv.tree(&quorate_store::layout::tree(GROUP)).unwrap();
         let options = NodeOptions {
             layout,
             files,
@@ -44,7 +47,7 @@ impl Rig {
         for (at, command) in log.iter().enumerate().skip(from as usize) {
             machine.apply(position(at as u64 + 1), command.clone()).unwrap();
         }
-        Rig { node, machine, log }
+        Rig { node, machine, tree, log }
     }
     fn apply(&mut self, command: IndexCommand) -> u64 {
         self.log.push(command.clone());

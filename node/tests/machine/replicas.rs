@@ -19,7 +19,7 @@ fn delete_by(index: u64, filters: &str) -> IndexCommand {
     records(index, vec![RecordOp::DeleteBy { params }])
 }
 
-fn script() -> Vec<IndexCommand> {
+pub fn script() -> Vec<IndexCommand> {
     vec![
         records(1, vec![put("a", 1), put("b", 2)]),
         settings(5, r#"{"ranking":["desc(n)"]}"#),
@@ -45,7 +45,7 @@ fn script() -> Vec<IndexCommand> {
         records(9, vec![RecordOp::Delete { object_id: "x".into() }]),
     ]
 }
-fn assert_end(rig: &Rig) {
+pub fn assert_end(rig: &Rig) {
     let all = |ids: &[(&str, u32)]| -> Vec<String> {
         let mut all: Vec<String> =
             ids.iter().map(|(id, n)| format!("{{\"n\":{n},\"objectID\":\"{id}\"}}")).collect();

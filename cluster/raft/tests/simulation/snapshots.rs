@@ -50,6 +50,35 @@ fn a_snapshot_that_is_lost_is_sent_again() {
 }
 
 #[test]
+fn a_snapshot_that_is_lost_without_a_word_is_sent_again() {
+    let (mut world, leader, away) = lagging();
+    world.reports_snapshots = false;
+    world.cut.clear();
+    world.cut.insert((leader, away));
+    world.run(2_000);
+    assert_eq!(world.restores, 0);
+    world.settle();
+    assert!(world.restores > 0);
+}
+
+#[test]
+fn a_member_continues_from_a_later_state_than_the_snapshot_it_was_sent() {
+    for seed in 0..40 {
+        let (mut world, _, away) = lagging();
+        world.chance = crate::chance::Chance::new(seed);
+        world.snapshots_are_gone = true;
+        world.cut.clear();
+        world.climate = Climate { crash: 3, lose: 50, delay_ms_max: 120, sync_ms_max: 60, ..Climate::CALM };
+        world.run_until("a renewed snapshot", 60_000, |world| world.renewals > 0);
+        if seed % 2 == 0 {
+            // it has not heard of the rest of its log as committed, perhaps
+            world.crash(away);
+        }
+        world.settle();
+    }
+}
+
+#[test]
 fn a_crash_while_the_snapshot_is_installed_starts_over_with_it() {
     for seed in 0..20 {
         let (mut world, _, away) = lagging();

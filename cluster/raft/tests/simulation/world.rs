@@ -55,8 +55,22 @@ impl Climate {
 enum Event {
     Tick(u64, u64),
     Deliver(Vec<u8>),
-    SnapshotSent { from: u64, to: u64, outcome: Delivery },
-    Synced { member: u64, life: u64, seq: u64 },
+    SnapshotSent {
+        from: u64,
+        to: u64,
+        outcome: Delivery,
+    },
+    Synced {
+        member: u64,
+        life: u64,
+        seq: u64,
+    },
+    /// A member looks for a state to continue from that is at least as new as the snapshot at `index`.
+    Renew {
+        member: u64,
+        life: u64,
+        index: u64,
+    },
     Start(u64),
     Client,
     Disturb,
@@ -81,7 +95,12 @@ pub struct World {
     leaders: BTreeMap<u64, u64>,
     pub changes: Vec<(u64, Result<u64, MembersError>)>,
     pub restores: u64,
+    pub renewals: u64,
     pub snapshots_wanted: u64,
+    /// Whether the network tells what became of a snapshot's message.
+    pub reports_snapshots: bool,
+    /// Snapshots are gone when they are fetched: members continue from the newest state of another one.
+    pub snapshots_are_gone: bool,
     pub answers: u64,
     pub is_busy: bool,
     /// A number over everything that happened, to compare two runs.
@@ -113,7 +132,10 @@ impl World {
             leaders: BTreeMap::new(),
             changes: vec![],
             restores: 0,
+            renewals: 0,
             snapshots_wanted: 0,
+            reports_snapshots: true,
+            snapshots_are_gone: false,
             answers: 0,
             is_busy: true,
             trace: 0,
@@ -169,6 +191,7 @@ impl World {
                 self.input(from, Input::SnapshotSent { to, outcome })
             }
             Event::Synced { member, life, seq } => self.synced(member, life, seq),
+            Event::Renew { member, life, index } => self.renew(member, life, index),
             Event::Start(member) => self.start(member),
             Event::Client => self.client(),
             Event::Disturb => self.disturb(),
@@ -241,6 +264,10 @@ impl World {
                 let state = State::from_image(&image);
                 let truth = self.history[state.index as usize - 1].1;
                 assert_eq!(state, truth, "a snapshot shows the common history");
+                if self.snapshots_are_gone {
+                    let life = self.machines[&member].life;
+                    return self.at(50, Event::Renew { member, life, index: state.index });
+                }
                 let machine = self.machines.get_mut(&member).expect("members are known");
                 machine.state = state;
                 machine.durable_state = state;
@@ -281,6 +308,22 @@ impl World {
         }
     }
 
+    /// Continues from another member's state, once this member's log holds everything up to it.
+    fn renew(&mut self, member: u64, life: u64, index: u64) {
+        let newest =
+            self.machines.values().filter(|machine| machine.id != member).map(|machine| machine.state);
+        let newest = newest.max_by_key(|state| state.index).expect("several members");
+        let machine = self.machines.get_mut(&member).expect("members are known");
+        let Some(core) = machine.core.as_ref().filter(|_| machine.life == life) else { return };
+        if newest.index < index || core.status().durable < newest.index {
+            return self.at(50, Event::Renew { member, life, index });
+        }
+        machine.state = newest;
+        machine.durable_state = newest;
+        self.renewals += 1;
+        self.input(member, Input::Applied(newest.index));
+    }
+
     fn synced(&mut self, member: u64, life: u64, seq: u64) {
         let machine = self.machines.get_mut(&member).expect("members are known");
         if machine.life != life {
@@ -304,7 +347,7 @@ impl World {
         let is_snapshot = message.kind == MessageKind::Snapshot;
         let is_lost = self.cut.contains(&(from, to)) || self.chance.per_mille(self.climate.lose);
         let delay = self.chance.between(1, self.climate.delay_ms_max);
-        if is_snapshot {
+        if is_snapshot && self.reports_snapshots {
             let outcome = if is_lost { Delivery::Failed } else { Delivery::Arrived };
             self.at(delay + 20, Event::SnapshotSent { from, to, outcome });
         }
@@ -449,6 +492,10 @@ impl World {
     fn apply(&mut self, member: u64, entries: &[CommittedEntry]) {
         let machine = self.machines.get_mut(&member).expect("members are known");
         for entry in entries {
+            if entry.index <= machine.state.index {
+                // it has continued from a later state than the snapshot's
+                continue;
+            }
             machine.state.apply(entry);
             match self.history.get(entry.index as usize - 1) {
                 Some((truth, state)) => {
