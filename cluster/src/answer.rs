@@ -89,6 +89,10 @@ impl Answerer {
                 None => failed(Error::unavailable("this node is about to enter its installation")),
             };
         };
+        if !meta.nodes.contains_key(&self.router.self_id()) {
+            // whoever founds a cluster is its first node
+            return failed(Error::unavailable("this node is about to enter its installation"));
+        }
         if let Err(reason) = meta.admits(node, &joining.name, &joining.cluster) {
             return failed(Error::forbidden(reason.to_string()));
         }
