@@ -23,7 +23,8 @@ const PLAN_CHANGES: usize = 64;
 const CAUGHT_UP: u64 = 1_000;
 /// How long a change of members may take.
 const CHANGE: Duration = Duration::from_secs(10);
-/// Between two attempts to give the leadership of a group to the node that should have it.
+/// How long a node leads a group before it gives it to the one that should lead, and between two attempts: one that has
+/// just handed over because it stops must not get it back.
 const TRANSFER_EVERY: Duration = Duration::from_secs(5);
 
 /// What has to happen next to the members of a group.
@@ -101,8 +102,9 @@ pub async fn run(router: Arc<Router>, starter: Arc<Starter>) {
             tracing::error!(%error, "cannot start a group");
         }
         for group in router.groups().all() {
-            if group.is_led_here() {
-                look_after(&router, &meta, &group, &mut transferred).await;
+            match group.is_led_here() {
+                true => look_after(&router, &meta, &group, &mut transferred).await,
+                false => drop(transferred.remove(&group.id)),
             }
         }
         if router.groups().meta().is_ok_and(|group| group.is_led_here())
@@ -157,7 +159,8 @@ async fn look_after(
         Step::Transfer(next) => {
             // the meta group is led by whoever was elected, as long as that is a voter
             let is_at_home = group.id == GroupId::META && wanted.contains(&router.self_id());
-            let is_early = transferred.get(&group.id).is_some_and(|at| at.elapsed() < TRANSFER_EVERY);
+            let is_early =
+                transferred.entry(group.id).or_insert_with(Instant::now).elapsed() < TRANSFER_EVERY;
             if !is_at_home && !is_early {
                 transferred.insert(group.id, Instant::now());
                 tracing::debug!(group = group.id.0, %next, "handing the leadership over");
