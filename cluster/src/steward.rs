@@ -4,12 +4,14 @@
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
 use crate::groups::Group;
+use crate::leases::now_ms;
 use crate::meta::MetaState;
 use crate::placement;
 use crate::router::{Router, write_deadline};
 use crate::start::{Founding, Starter};
 use bytes::Bytes;
 use quorate_model::{GroupId, NodeId, Result};
+use quorate_raft::lease::Removal;
 use quorate_raft::{MemberChange, Membership};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -150,6 +152,7 @@ async fn look_after(
     let (members, last) = (group.raft.membership(), group.status().last_index);
     match next_step(router.self_id(), &wanted, meta.wanted_voters(group.id), &members, last) {
         Step::Rest | Step::Wait(_) => {}
+        Step::Change(changes) if !may_leave(group, &changes) => {}
         Step::Change(changes) => {
             tracing::info!(group = group.id.0, ?changes, "changing the members of a group");
             if let Err(error) = group.raft.change_members(changes, Bytes::new(), CHANGE).await {
@@ -168,6 +171,15 @@ async fn look_after(
             }
         }
     }
+}
+
+/// Whether those that a change removes read no more; from this question on they get no leave to.
+fn may_leave(group: &Group, changes: &[MemberChange]) -> bool {
+    let mut granter = group.leases.granter().lock();
+    changes.iter().all(|change| match *change {
+        MemberChange::Remove(member) => granter.may_remove(now_ms(), member) == Removal::Now,
+        MemberChange::AddVoter(_) | MemberChange::AddLearner(_) => true,
+    })
 }
 
 /// Carries the plan on: where replicas are wanted follows from which nodes there are.

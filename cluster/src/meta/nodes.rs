@@ -118,19 +118,27 @@ impl MetaState {
         if members.is_multiple_of(2) { members.saturating_sub(1) } else { members }
     }
 
-    /// Whether a node may join as `row` says.
-    pub fn admits(&self, node: NodeId, name: &str, cluster: &str) -> Result<(), NotAdmitted> {
+    /// The other node that has a name.
+    fn namesake(&self, node: NodeId, name: &str) -> Option<(NodeId, &NodeRow)> {
+        let has_name = |(id, row): &(&NodeId, &NodeRow)| **id != node && row.is_present() && row.name == name;
+        self.nodes.iter().find(has_name).map(|(id, row)| (*id, row))
+    }
+
+    /// Whether a node may join as it introduces itself.
+    ///
+    /// One with the name and the address of another one takes its place: it is that one's machine with an empty folder.
+    pub fn admits(&self, node: NodeId, joining: &Joining) -> Result<(), NotAdmitted> {
+        let Joining { name, cluster, peer, http: _, level: _ } = joining;
         if let Some(known) = self.nodes.get(&node) {
             if !known.is_present() {
                 return Err(NotAdmitted::Removed);
             }
-            if known.cluster != cluster {
+            if known.cluster != *cluster {
                 return Err(NotAdmitted::OtherCluster(known.cluster.clone()));
             }
         }
-        let has_name = |(id, row): (&NodeId, &NodeRow)| *id != node && row.is_present() && row.name == name;
-        if self.nodes.iter().any(has_name) {
-            return Err(NotAdmitted::NameTaken(name.to_owned()));
+        if self.namesake(node, name).is_some_and(|(_, row)| row.peer != *peer || row.cluster != *cluster) {
+            return Err(NotAdmitted::NameTaken(name.clone()));
         }
         if !self.clusters.contains_key(cluster) && self.clusters.len() >= CLUSTERS_MAX {
             return Err(NotAdmitted::TooManyClusters);
@@ -139,11 +147,14 @@ impl MetaState {
     }
 
     pub(super) fn add_node(&mut self, log_index: u64, node: NodeId, joining: Joining) -> Vec<RowChange> {
-        let Joining { name, cluster, peer, http, level } = joining;
-        if self.admits(node, &name, &cluster).is_err() {
+        if self.admits(node, &joining).is_err() {
             return vec![];
         }
+        let Joining { name, cluster, peer, http, level } = joining;
         let mut changes = vec![];
+        if let Some((wiped, _)) = self.namesake(node, &name) {
+            changes.extend(self.set_node_state(wiped, NodeState::Removed));
+        }
         if !self.clusters.contains_key(&cluster) {
             let row = ClusterRow { number: self.clusters.len() as u16, founder: node };
             Arc::make_mut(&mut self.clusters).insert(cluster.clone(), row);
@@ -236,16 +247,30 @@ mod tests {
 
     #[test]
     fn names_and_numbers_are_taken_once() {
+        let elsewhere = |name: &str| Joining { peer: "other:1".into(), ..joining(name, "main") };
         let mut state = MetaState::default();
         state.add_node(3, NodeId(7), joining("a", "main"));
-        assert_eq!(state.admits(NodeId(8), "a", "main"), Err(NotAdmitted::NameTaken("a".into())));
-        assert_eq!(state.admits(NodeId(7), "b", "west"), Err(NotAdmitted::OtherCluster("main".into())));
-        assert_eq!(state.admits(NodeId(7), "b", "main"), Ok(()));
-        assert!(state.add_node(4, NodeId(8), joining("a", "main")).is_empty());
+        assert_eq!(state.admits(NodeId(8), &elsewhere("a")), Err(NotAdmitted::NameTaken("a".into())));
+        assert_eq!(
+            state.admits(NodeId(7), &joining("b", "west")),
+            Err(NotAdmitted::OtherCluster("main".into()))
+        );
+        assert_eq!(state.admits(NodeId(7), &elsewhere("b")), Ok(()));
+        assert!(state.add_node(4, NodeId(8), elsewhere("a")).is_empty());
         state.set_node_state(NodeId(7), NodeState::Removed);
-        assert_eq!(state.admits(NodeId(7), "a", "main"), Err(NotAdmitted::Removed));
-        assert_eq!(state.admits(NodeId(8), "a", "main"), Ok(()));
+        assert_eq!(state.admits(NodeId(7), &joining("a", "main")), Err(NotAdmitted::Removed));
+        assert_eq!(state.admits(NodeId(8), &elsewhere("a")), Ok(()));
         assert!(state.set_node_state(NodeId(7), NodeState::Active).is_empty(), "removed for good");
+    }
+
+    #[test]
+    fn a_node_whose_folder_was_lost_takes_its_own_place() {
+        let mut state = MetaState::default();
+        state.add_node(3, NodeId(7), joining("a", "main"));
+        state.add_node(4, NodeId(8), joining("b", "main"));
+        state.add_node(9, NodeId(5), joining("b", "main"));
+        assert_eq!(state.wanted(GroupId::META), ids(&[7, 5]));
+        assert_eq!(state.nodes[&NodeId(8)].state, NodeState::Removed);
     }
 
     #[test]
