@@ -6,6 +6,7 @@
 use crate::analysis::Analyzer;
 use crate::clock::Clock;
 use crate::configuration::Configuration;
+use crate::facet::selection::{Others, Selection};
 use crate::facet::{self, Listing, Matched};
 use crate::index::ShardView;
 use crate::matching::bits;
@@ -105,8 +106,9 @@ pub fn search(
     let after_distinct = late.map(|groups| members_of(view, &groups, &matched));
     let mut clock = Clock::new(limits.deadline);
     let after = after_distinct.as_deref();
+    let selection = Selection::new(&settings.index, &params.filter, others_of(&plan, &found));
     results.facets = (!params.facets.is_empty())
-        .then(|| count_facets(view, settings, &params, &facets, &matched, after, &mut clock));
+        .then(|| count_facets(view, settings, &params, &facets, &matched, &selection, after, &mut clock));
     results.facets_cut = clock.rang();
     matched.into_iter().for_each(|set| scratch.give(set));
     page.describe(nb_hits, &mut results);
@@ -279,12 +281,21 @@ fn faceting_after_distinct(settings: &Settings, params: &Effective, facets: &[St
 fn all_after_distinct(params: &Effective) -> bool {
     params.faceting_after_distinct && !is_cut_by_typos(params)
 }
+/// Whether anything but the filter selects what matches.
+fn others_of(plan: &Plan, found: &Found) -> Others {
+    let geo = &plan.geo;
+    let no_places = geo.centre.is_none() && geo.boxes.is_empty() && geo.polygons.is_empty();
+    let nothing = plan.words.is_empty() && plan.excluded.is_empty() && plan.hidden.is_empty() && no_places;
+    if nothing && !found.count_cut { Others::None } else { Others::Some }
+}
+#[allow(clippy::too_many_arguments)]
 fn count_facets(
     view: &ShardView,
     settings: &Settings,
     params: &Effective,
     facets: &[String],
     matched: &[Vec<u64>],
+    selection: &Selection<'_>,
     after_distinct: Option<&[Vec<u64>]>,
     clock: &mut Clock,
 ) -> Vec<FacetCounts> {
@@ -297,11 +308,10 @@ fn count_facets(
     let counted = in_time.filter_map(|path| {
         let listed = settings.index.attributes_for_faceting.iter().find(|facet| facet.path == *path);
         let late = all_after || listed.is_some_and(|facet| facet.after_distinct);
-        let segments = match &after {
-            Some(after) if late => after,
-            Some(_) | None => &before,
-        };
-        facet::count(segments, path, listing)
+        match &after {
+            Some(after) if late => facet::count(after, &Selection::unknown(), path, listing),
+            Some(_) | None => facet::count(&before, selection, path, listing),
+        }
     });
     counted.collect()
 }

@@ -1,14 +1,18 @@
 //! How many of the matching records have each value of a facet? (C§8.2)
+pub mod common;
 pub mod phrases;
 pub mod search;
+pub mod selection;
 
 use crate::filter::is_declared;
 use crate::index::{FacetColumn, FacetDocs, FacetOrdinals, Segment};
 use crate::matching::bits;
+use common::Facet;
 use quorate_model::params::FacetSort;
 use quorate_model::results::{FacetCounts, FacetStats};
 use quorate_model::settings::IndexSettings;
 use rustc_hash::FxHashMap;
+use selection::Selection;
 
 /// A segment with the documents of it that match.
 pub type Matched<'a> = (&'a Segment, &'a [u64]);
@@ -40,11 +44,17 @@ pub fn requested(settings: &IndexSettings, facets: &[String]) -> Vec<String> {
     }
     names
 }
-/// Counts one facet over all segments; `None` when no matching record has a value.
-pub fn count(segments: &[Matched<'_>], path: &str, listing: Listing) -> Option<FacetCounts> {
+/// Counts one facet over all segments; `None` when no matching record has a value. `selection` is what is known of how the
+/// matching records came to be.
+pub fn count(
+    segments: &[Matched<'_>],
+    selection: &Selection<'_>,
+    path: &str,
+    listing: Listing,
+) -> Option<FacetCounts> {
     let Values { values, complete, kind } = match segments {
-        [(segment, set)] => of_segment(segment, set, path, listing),
-        _ => of_segments(segments, path, listing),
+        [(segment, set)] => of_segment(segment, set, selection, path, listing),
+        _ => of_segments(segments, selection, path, listing),
     }?;
     // booleans can be compared as numbers, but they have no average
     let stats = match kind {
@@ -72,9 +82,15 @@ impl Kind {
     }
 }
 /// In one segment, the texts of values that cannot be listed are not looked at.
-fn of_segment<'a>(segment: &'a Segment, set: &[u64], path: &str, listing: Listing) -> Option<Values<'a>> {
+fn of_segment<'a>(
+    segment: &'a Segment,
+    set: &[u64],
+    selection: &Selection<'_>,
+    path: &str,
+    listing: Listing,
+) -> Option<Values<'a>> {
     let column = segment.facet(path)?;
-    let mut counts = ordinal_counts(&column, set);
+    let mut counts = selection.counts(Facet { path, column }, segment, set);
     if counts.is_empty() {
         return None;
     }
@@ -88,11 +104,16 @@ fn of_segment<'a>(segment: &'a Segment, set: &[u64], path: &str, listing: Listin
     let values = counts.into_iter().map(|(ordinal, count)| (column.value(ordinal), count)).collect();
     Some(Values { values: listed(values, listing), complete, kind })
 }
-fn of_segments<'a>(segments: &[Matched<'a>], path: &str, listing: Listing) -> Option<Values<'a>> {
+fn of_segments<'a>(
+    segments: &[Matched<'a>],
+    selection: &Selection<'_>,
+    path: &str,
+    listing: Listing,
+) -> Option<Values<'a>> {
     let mut merged: FxHashMap<&str, u64> = FxHashMap::default();
     for &(segment, set) in segments {
         let Some(column) = segment.facet(path) else { continue };
-        for (ordinal, count) in ordinal_counts(&column, set) {
+        for (ordinal, count) in selection.counts(Facet { path, column }, segment, set) {
             *merged.entry(column.value(ordinal)).or_default() += count;
         }
     }
@@ -136,7 +157,7 @@ pub fn ordinal_counts(column: &FacetColumn<'_>, set: &[u64]) -> Vec<(u32, u64)> 
     let by_values = column.dense_values().len() * set.len() * 2 + column.listed() * 2 + values * 2;
     let by_documents = walked * if column.offsets().is_none() { 3 } else { 12 } + values;
     if by_values < by_documents {
-        return counted(column, |docs| common(docs, set));
+        return counted(column, |docs| common_count(docs, set));
     }
     if walked < documents {
         return counted_by_the_others(column, set);
@@ -227,7 +248,7 @@ fn counted(column: &FacetColumn<'_>, count: impl Fn(FacetDocs<'_>) -> u64) -> Ve
     });
     counts
 }
-fn common(docs: FacetDocs<'_>, set: &[u64]) -> u64 {
+fn common_count(docs: FacetDocs<'_>, set: &[u64]) -> u64 {
     match docs {
         FacetDocs::List(docs) => docs.iter().filter(|&&doc| bits::contains(set, doc)).count() as u64,
         FacetDocs::Bitmap(bitmap, _) => bits::count_both(bitmap, set),

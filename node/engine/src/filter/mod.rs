@@ -2,7 +2,7 @@
 pub mod scores;
 
 use crate::clock::Clock;
-use crate::index::{FacetDocs, NumericColumn, Segment, fold};
+use crate::index::{EXTENT_DOCS, FacetDocs, NumericColumn, Segment, fold};
 use crate::matching::bits;
 use multiversion::multiversion;
 use quorate_model::filter::{AnyOf, NumericOp};
@@ -32,12 +32,26 @@ pub fn filter_set_in_time(
     clock: &mut Clock,
 ) -> Option<Vec<u64>> {
     let mut groups = filter.all.iter();
-    let mut set = empty(segment);
-    add_group(segment, settings, groups.next()?, &mut set, clock);
+    let first = groups.next()?;
+    let mut set = match only_bitmap(segment, settings, first) {
+        Some(bitmap) => bitmap.to_vec(),
+        None => {
+            let mut set = empty(segment);
+            add_group(segment, settings, first, &mut set, clock);
+            set
+        }
+    };
     let mut other = vec![];
     for group in groups {
         if set.iter().all(|&word| word == 0) {
             break;
+        }
+        if let Some(bitmap) = only_bitmap(segment, settings, group) {
+            if clock.spend(cost(segment)) {
+                break;
+            }
+            bits::and(&mut set, bitmap);
+            continue;
         }
         other.clear();
         other.resize(set.len(), 0);
@@ -51,6 +65,25 @@ pub fn filter_set_in_time(
 }
 fn empty(segment: &Segment) -> Vec<u64> {
     vec![0; bits::words_for(segment.doc_count())]
+}
+/// The documents of a group that is one frequent value: they need not be put together.
+fn only_bitmap<'a>(segment: &'a Segment, settings: &IndexSettings, group: &AnyOf) -> Option<&'a [u64]> {
+    let [FilterAtom { atom: Atom::Facet { attribute, value }, negated: false, .. }] = group.any.as_slice()
+    else {
+        return None;
+    };
+    if attribute == OBJECT_ID || !is_declared(settings, attribute) {
+        return None;
+    }
+    let column = segment.facet(attribute)?;
+    let ordinals = column.fold_range(&fold(value));
+    if ordinals.len() != 1 {
+        return None;
+    }
+    match column.docs_of(ordinals.start) {
+        FacetDocs::Bitmap(bitmap, _) => Some(bitmap),
+        FacetDocs::List(_) => None,
+    }
 }
 fn add_group(segment: &Segment, settings: &IndexSettings, group: &AnyOf, set: &mut [u64], clock: &mut Clock) {
     for atom in &group.any {
@@ -198,7 +231,7 @@ fn documents_of<'a>(segment: &Segment, column: &NumericColumn<'a>) -> impl Itera
 fn add_numbers(segment: &Segment, attribute: &str, set: &mut [u64], from: f64, to: f64) {
     let Some(column) = segment.numeric(attribute) else { return };
     match column.singles() {
-        Some(values) => add_singles(values, from, to, set),
+        Some(values) => add_by_extents(values, column.extents(), from, to, set),
         None => {
             for doc in documents_of(segment, &column) {
                 if column.values_of(doc).iter().any(|&x| between(x, from, to)) {
@@ -213,7 +246,22 @@ fn add_numbers(segment: &Segment, attribute: &str, set: &mut [u64], from: f64, t
 fn between(x: f64, from: f64, to: f64) -> bool {
     (x >= from) & (x <= to)
 }
-/// The same for the only numbers of the documents, in order. Cost: 0.2 ns a document where vectors are wide.
+/// The same for the only numbers of the documents, in order. Where documents that stand together have numbers near each
+/// other, as those have that rank by it, most are told by their extent: 1 ns for 1,024 of them.
+fn add_by_extents(values: &[f64], extents: &[[f64; 2]], from: f64, to: f64, set: &mut [u64]) {
+    let parts = set.chunks_mut(EXTENT_DOCS / 64).zip(values.chunks(EXTENT_DOCS));
+    for ((set, values), &[least, greatest]) in parts.zip(extents) {
+        if least > to || greatest < from {
+            continue;
+        }
+        if from <= least && greatest <= to {
+            bits::insert_range(set, 0, values.len() as u32);
+        } else {
+            add_singles(values, from, to, set);
+        }
+    }
+}
+/// The same by looking at each. Cost: 0.2 ns a document where vectors are wide.
 #[multiversion(targets("x86_64+avx2+bmi1+bmi2+popcnt+lzcnt"))]
 fn add_singles(values: &[f64], from: f64, to: f64, set: &mut [u64]) {
     for (word, values) in set.iter_mut().zip(values.chunks(64)) {
@@ -243,6 +291,29 @@ mod tests {
                     assert_eq!(rounded(x) < value, x <= low.next_down(), "{x} below {value}");
                     assert_eq!(rounded(x) > value, x >= high.next_up(), "{x} above {value}");
                 }
+            }
+        }
+    }
+    #[test]
+    fn extents_tell_what_looking_at_each_tells() {
+        let sorted: Vec<f64> = (0..3_000).map(|i| f64::from(i / 7)).collect();
+        let mixed: Vec<f64> = (0..2_500).map(|i| f64::from(i * 7_919 % 400)).collect();
+        let gaps: Vec<f64> =
+            (0..2_048).map(|i| if i % 1_500 == 3 { f64::NAN } else { f64::from(i) }).collect();
+        let none = vec![f64::NAN; 1_030];
+        for values in [sorted, mixed, gaps, none, vec![5.0; 1_024]] {
+            for (from, to) in
+                [(0.0, 100.0), (5.0, 5.0), (146.0, 300.0), (f64::NEG_INFINITY, f64::INFINITY), (9.0, 2.0)]
+            {
+                let mut set = vec![0u64; values.len().div_ceil(64)];
+                add_by_extents(&values, &crate::index::extents_of(&values), from, to, &mut set);
+                for (doc, &x) in values.iter().enumerate() {
+                    assert_eq!(bits::contains(&set, doc as u32), between(x, from, to), "{x} in {from}..{to}");
+                }
+                assert_eq!(
+                    bits::count(&set),
+                    values.iter().filter(|x| between(**x, from, to)).count() as u64
+                );
             }
         }
     }

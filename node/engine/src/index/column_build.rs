@@ -1,6 +1,6 @@
 //! How the columns of a new segment are put together, from records or from the columns of merged segments.
 
-use super::columns::{ColumnKind, ColumnRow, fold, on_sphere, ordinal_width};
+use super::columns::{ColumnKind, ColumnRow, extents_of, fold, on_sphere, ordinal_width};
 use super::container::ContainerWriter;
 use super::records::offset;
 use super::sections::{self as s, COLUMN_BASE, COLUMN_STEP};
@@ -282,6 +282,8 @@ impl NumericBuilder {
             for (&doc, &value) in self.docs.iter().zip(&self.values) {
                 values[doc as usize] = value;
             }
+            let extents = extents_of(&values);
+            out.section(base + s::numeric::EXTENTS, bytemuck::cast_slice(&extents))?;
             return out.section(base + s::numeric::VALUES, bytemuck::cast_slice(&values));
         }
         let mut off = vec![0u32; docs + 1];

@@ -45,6 +45,28 @@ struct FacetPlaces {
 struct NumericPlaces {
     values: Range<usize>,
     doc_off: Range<usize>,
+    extents: Range<usize>,
+}
+impl NumericPlaces {
+    fn fit(&self, c: &Container, docs: usize) -> bool {
+        let extents = if self.doc_off.is_empty() { docs.div_ceil(EXTENT_DOCS) } else { 0 };
+        self.extents.len() == extents * 16 && offsets_fit(c, &self.doc_off, docs, self.values.len() / 8)
+    }
+}
+/// Documents whose least and greatest number are kept together.
+pub const EXTENT_DOCS: usize = 1_024;
+/// The extents of the numbers of all documents.
+pub(crate) fn extents_of(values: &[f64]) -> Vec<[f64; 2]> {
+    values.chunks(EXTENT_DOCS).map(extent).collect()
+}
+/// The least and the greatest of some numbers. Where one is missing the greatest is not a number, so that no range holds
+/// them all.
+fn extent(values: &[f64]) -> [f64; 2] {
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let greatest = values.iter().copied().fold(f64::NEG_INFINITY, |greatest, x| {
+        if greatest.is_nan() || x.is_nan() { f64::NAN } else { greatest.max(x) }
+    });
+    [least, greatest]
 }
 
 #[derive(Clone, Debug)]
@@ -85,8 +107,9 @@ impl StoredColumns {
                     let places = NumericPlaces {
                         values: part(s::numeric::VALUES),
                         doc_off: part(s::numeric::DOC_OFF),
+                        extents: part(s::numeric::EXTENTS),
                     };
-                    let fits = offsets_fit(container, &places.doc_off, docs, places.values.len() / 8);
+                    let fits = places.fit(container, docs);
                     numerics.insert(row.path.clone(), places);
                     fits
                 }
@@ -135,7 +158,12 @@ impl StoredColumns {
     /// The numeric column of a path.
     pub fn numeric<'a>(&self, c: &'a Container, path: &str) -> Option<NumericColumn<'a>> {
         let Some(p) = self.numerics.get(path) else { return self.sparse.find(c, path) };
-        Some(NumericColumn { values: c.numbers(&p.values), doc_off: c.numbers(&p.doc_off), docs: &[] })
+        Some(NumericColumn {
+            values: c.numbers(&p.values),
+            doc_off: c.numbers(&p.doc_off),
+            docs: &[],
+            extents: c.numbers(&p.extents),
+        })
     }
     /// The points.
     pub fn geo<'a>(&self, c: &'a Container) -> Option<GeoColumn<'a>> {
@@ -376,11 +404,12 @@ pub struct NumericColumn<'a> {
     doc_off: &'a [u32],
     /// The document of each value; empty when the documents have their places.
     docs: &'a [u32],
+    extents: &'a [[f64; 2]],
 }
 impl<'a> NumericColumn<'a> {
     /// Values with their documents, ascending.
     pub(super) fn sparse(docs: &'a [u32], values: &'a [f64]) -> Self {
-        NumericColumn { values, doc_off: &[], docs }
+        NumericColumn { values, doc_off: &[], docs, extents: &[] }
     }
     /// The documents that have numbers, each once, ascending; `None` when the column has a place for every document.
     pub fn documents(&self) -> Option<impl Iterator<Item = u32> + 'a> {
@@ -405,6 +434,11 @@ impl<'a> NumericColumn<'a> {
     /// One number a document, not a number for none; `None` when some document has several.
     pub fn singles(&self) -> Option<&'a [f64]> {
         (self.doc_off.is_empty() && self.docs.is_empty()).then_some(self.values)
+    }
+    /// The least and the greatest number of each [`EXTENT_DOCS`] documents; the greatest is not a number where some
+    /// document has none. Empty without [`Self::singles`].
+    pub fn extents(&self) -> &'a [[f64; 2]] {
+        self.extents
     }
     /// All numbers, document after document.
     pub fn values(&self) -> &'a [f64] {

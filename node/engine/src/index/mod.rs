@@ -29,7 +29,11 @@ mod wire;
 mod writer;
 
 pub use background::Waker;
-pub use columns::{FacetColumn, FacetDocs, FacetOrdinals, GeoColumn, NumericColumn, fold, on_sphere};
+#[cfg(test)]
+pub(crate) use columns::extents_of;
+pub use columns::{
+    EXTENT_DOCS, FacetColumn, FacetDocs, FacetOrdinals, GeoColumn, NumericColumn, fold, on_sphere,
+};
 pub use error::{IndexError, Result};
 pub use heavy::HeavyTurn;
 pub use manifest::{Built, Payload, ShardFigures};

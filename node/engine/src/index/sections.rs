@@ -104,4 +104,6 @@ pub mod numeric {
     pub const VALUES: u32 = 0;
     /// u32 × (documents + 1): only when a document has several values.
     pub const DOC_OFF: u32 = 1;
+    /// f64 × 2 for each 1,024 documents, when every document has at most one value: the least and the greatest.
+    pub const EXTENTS: u32 = 2;
 }

@@ -8,6 +8,7 @@ use super::error::{IndexError, Result};
 use super::records::StoredRecords;
 use super::sections as s;
 use super::trie::{StoredTerms, Terms};
+use crate::facet::common::CommonValues;
 use crate::facet::phrases::FacetPhrases;
 use crate::matching::expansions::Expansions;
 use rustc_hash::FxHashMap;
@@ -121,6 +122,10 @@ impl Segment {
     pub(crate) fn facet_phrases(&self) -> &FacetPhrases {
         &self.file.facet_phrases
     }
+    /// What facet values have in common, as far as somebody asked.
+    pub(crate) fn common_values(&self) -> &CommonValues {
+        &self.file.common_values
+    }
     /// Number of terms.
     pub fn term_count(&self) -> u32 {
         self.file.term_count
@@ -213,6 +218,7 @@ pub(crate) struct SegmentFile {
     terms: StoredTerms,
     expansions: Expansions,
     facet_phrases: FacetPhrases,
+    common_values: CommonValues,
     records: StoredRecords,
     columns: StoredColumns,
 }
@@ -303,6 +309,7 @@ impl SegmentFile {
             terms: stored_terms,
             expansions: Expansions::new(container.len()),
             facet_phrases: FacetPhrases::default(),
+            common_values: CommonValues::new(container.len()),
             records: StoredRecords::open(&container, docs)?,
             columns: StoredColumns::open(&container, docs)?,
             container,

@@ -16,6 +16,7 @@ use crate::ranking::key::Tuple;
 use crate::ranking::nearby::{Histogram, end_of_bucket};
 use crate::ranking::top::{Ranked, Top};
 use quorate_model::params::ExactOnSingleWord;
+use std::cmp::Ordering;
 
 /// Hits up to which a single word is ranked from its lists: a document may come up again, which costs a look at all.
 const SINGLE_LIMIT_MAX: usize = 100;
@@ -96,11 +97,14 @@ pub fn without_words(
     context: &mut SegmentContext<'_>,
     scratch: &mut Scratch,
 ) -> SegmentHits {
-    let mut set = scratch.take(bits::words_for(segment.doc_count()));
-    match context.allowed.as_deref() {
-        Some(allowed) => set.copy_from_slice(allowed),
-        None => bits::fill_all(&mut set, segment.doc_count()),
-    }
+    let set = match context.allowed.as_deref() {
+        Some(allowed) => scratch.copy(allowed),
+        None => {
+            let mut all = scratch.take(bits::words_for(segment.doc_count()));
+            bits::fill_all(&mut all, segment.doc_count());
+            all
+        }
+    };
     let count = bits::count(&set);
     let mut top = Top::new(plan.limit);
     let order_is_known = !context.ranks(&plan.layout);
@@ -258,9 +262,13 @@ impl<'a> Run<'a> {
             }
             let range =
                 lists.csr_off[interval.low as usize] as usize..lists.csr_off[interval.high as usize] as usize;
+            let mut bound = self.place_bound(base);
             for i in range {
                 let (doc, place) = (lists.csr[i], lists.imp[i]);
                 let attribute = if self.plan.rules.attributes_rank { position::place(place) } else { 0 };
+                if (u32::from(attribute), doc) >= bound && !exact_range.contains(&i) {
+                    continue;
+                }
                 let mut entry = (base | layout.attribute(attribute.into()), doc);
                 if exact_range.contains(&i) && self.single_is_exact(place) {
                     // another word may give the document a better place: the whole document decides
@@ -273,10 +281,30 @@ impl<'a> Run<'a> {
                 }
                 if self.top.would_enter(entry) && context.is_allowed(doc) {
                     self.top.push_again(entry);
+                    bound = self.place_bound(base);
                 }
             }
         }
         self.count_single(slot, context, scratch)
+    }
+    /// The first place, and document there, that cannot enter any more with a key that is `base` but for the place.
+    fn place_bound(&self, base: u128) -> (u32, u32) {
+        let Some((worst, doc)) = self.top.worst() else { return (u32::MAX, u32::MAX) };
+        let key = |place: u32| base | self.plan.layout.attribute(place);
+        let (mut low, mut high) = (0, u32::from(u16::MAX));
+        while low < high {
+            let middle = (low + high).div_ceil(2);
+            if key(middle) <= worst {
+                low = middle;
+            } else {
+                high = middle - 1;
+            }
+        }
+        match key(low).cmp(&worst) {
+            Ordering::Less => (low + 1, 0),
+            Ordering::Equal => (low, doc),
+            Ordering::Greater => (0, 0),
+        }
     }
     /// Whether an occurrence of the word itself counts as exact; `place` carries the whole-value flag.
     fn single_is_exact(&self, place: u16) -> bool {
@@ -292,6 +320,16 @@ impl<'a> Run<'a> {
         context: &SegmentContext<'_>,
         scratch: &mut Scratch,
     ) -> (u64, Option<Vec<u64>>) {
+        if self.matches == Matches::Counted && context.allowed.is_none() {
+            let mut fill = || {
+                let mut set = scratch.take(bits::words_for(self.segment.doc_count()));
+                slot.fill(self.segment, &self.lists, u8::MAX, &mut set);
+                let count = bits::count(&set);
+                scratch.give(set);
+                count
+            };
+            return (slot.documents.get_or(&mut fill), None);
+        }
         if slot.postings > self.list_max() || self.matches == Matches::Listed {
             let mut set = scratch.take(bits::words_for(self.segment.doc_count()));
             slot.fill(self.segment, &self.lists, u8::MAX, &mut set);

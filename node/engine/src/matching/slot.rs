@@ -6,7 +6,7 @@ use super::widen;
 use crate::index::{Lists, Segment};
 use crate::query::Word;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A query word with everything it matches in one segment.
 #[derive(Clone, Debug, Default)]
@@ -88,7 +88,24 @@ pub struct Expansion {
     pub characters: usize,
     /// Where the word can be cut in two, when that was looked for instead of terms.
     pub cuts: Vec<Cut>,
+    /// Documents that have any of the terms, dead ones included, once somebody counted them.
+    pub documents: Counted,
 }
+/// A number that follows from everything beside it.
+#[derive(Clone, Debug, Default)]
+pub struct Counted(OnceLock<u64>);
+impl Counted {
+    /// The number; `count` makes it the first time.
+    pub fn get_or(&self, count: impl FnOnce() -> u64) -> u64 {
+        *self.0.get_or_init(count)
+    }
+}
+impl PartialEq for Counted {
+    fn eq(&self, _: &Counted) -> bool {
+        true
+    }
+}
+impl Eq for Counted {}
 /// A place where a word can be cut so that both parts stand next to each other in some documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cut {
@@ -267,7 +284,18 @@ impl Slot {
         let intervals = self.intervals.iter().filter(|interval| interval.typos == 0).copied().collect();
         let (whole_words, low, high, exact) = (self.whole_words.clone(), self.low, self.high, self.exact);
         let (cuts, exact_too) = (vec![], self.exact_too.clone());
-        let terms = Expansion { intervals, whole_words, low, high, exact, exact_too, cuts, ..(*self.terms) };
+        let documents = Counted::default();
+        let terms = Expansion {
+            intervals,
+            whole_words,
+            low,
+            high,
+            exact,
+            exact_too,
+            cuts,
+            documents,
+            ..(*self.terms)
+        };
         let terms = Arc::new(terms);
         Slot { terms, ..*self }
     }

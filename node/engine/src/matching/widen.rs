@@ -2,7 +2,7 @@
 //!
 //! Hot path: a dictionary look-up for each word that stands for the query word; the rest only when one of them is a term.
 
-use super::slot::{ExpandOptions, Expansion};
+use super::slot::{Counted, ExpandOptions, Expansion};
 use super::typo::Interval;
 use crate::index::Segment;
 use crate::query::words::Other;
@@ -21,7 +21,11 @@ pub fn with_others(
         if !is_term && !other.prefix {
             continue;
         }
-        let wider = wider.get_or_insert_with(|| Expansion { is_widened: true, ..own.clone() });
+        let wider = wider.get_or_insert_with(|| Expansion {
+            is_widened: true,
+            documents: Counted::default(),
+            ..own.clone()
+        });
         let high = if other.prefix { high } else { low + 1 };
         overlay(&mut wider.intervals, Interval { low, high, typos: other.typos });
         if is_term {

@@ -41,6 +41,11 @@ impl Top {
         }
         self.push(entry);
     }
+    /// The entry that the next better one replaces; `None` while there is room.
+    #[inline]
+    pub fn worst(&self) -> Option<Ranked> {
+        if self.is_full() { self.heap.peek().copied() } else { None }
+    }
     /// Whether the entry is better than the worst kept one.
     #[inline]
     pub fn would_enter(&self, entry: Ranked) -> bool {
