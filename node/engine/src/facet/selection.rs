@@ -77,7 +77,7 @@ impl<'a> Selection<'a> {
     /// The values of a facet that some document of the set has, by ordinal, with the number of such documents.
     pub fn counts(&self, facet: Facet<'_>, segment: &Segment, set: &[u64]) -> Vec<(u32, u64)> {
         let known = match self.others {
-            Others::None => self.from_pairs(facet, segment),
+            Others::None => self.of_pairs(facet, segment),
             Others::Some => None,
         };
         let counts = known.or_else(|| self.among_chosen(facet, segment, set));
@@ -93,7 +93,7 @@ impl<'a> Selection<'a> {
         Some(Chosen { facet: Facet { path, column }, ordinals })
     }
     /// Counts of documents that nothing but one or two groups select; `None` when pairs of values do not tell.
-    fn from_pairs(&self, counted: Facet<'_>, segment: &Segment) -> Option<Vec<(u32, u64)>> {
+    fn of_pairs(&self, counted: Facet<'_>, segment: &Segment) -> Option<Vec<(u32, u64)>> {
         let values = counted.column.value_count();
         if values > VALUES_MAX
             || (segment.doc_count() - segment.alive_count()) > segment.doc_count() / DEAD_PART
