@@ -16,9 +16,9 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How long a majority may take to confirm a leader.
-const CONFIRM: Duration = Duration::from_secs(2);
-/// How long an answer may take.
-const ANSWER: Duration = Duration::from_secs(3);
+const CONFIRM: Duration = Duration::from_millis(700);
+/// How long an answer may take: a node that is gone must not keep this one from asking the others in time.
+const ANSWER: Duration = Duration::from_millis(ASK_EVERY_MS - 100);
 
 /// Where the clock of this process begins.
 static START: LazyLock<boot_time::Instant> = LazyLock::new(boot_time::Instant::now);
@@ -90,7 +90,10 @@ impl GroupLeases {
 
 /// Asks for leases until the task is aborted.
 pub async fn run(router: Arc<Router>) {
+    let mut times = tokio::time::interval(Duration::from_millis(ASK_EVERY_MS));
+    times.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
+        times.tick().await;
         let mut asks: BTreeMap<NodeId, Vec<(GroupId, AskId)>> = BTreeMap::new();
         for group in router.groups().all() {
             let leader = if group.is_led_here() { Some(router.self_id()) } else { group.leader() };
@@ -99,7 +102,6 @@ pub async fn run(router: Arc<Router>) {
             }
         }
         join_all(asks.into_iter().map(|(leader, asks)| ask(&router, leader, asks))).await;
-        tokio::time::sleep(Duration::from_millis(ASK_EVERY_MS)).await;
     }
 }
 

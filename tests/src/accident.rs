@@ -8,6 +8,7 @@ use crate::client::Client;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 /// Records of one owner by id, as they must be.
 pub type Records = BTreeMap<String, Value>;
@@ -53,7 +54,13 @@ impl Owner {
 
     /// Writes until the server does not answer. Errors: an answer that is no success.
     pub fn write_until_unanswered(&mut self, client: &Client) -> Result<()> {
-        loop {
+        self.write_until_unanswered_for(client, Duration::MAX)
+    }
+
+    /// As [`Owner::write_until_unanswered`], for this time at most.
+    pub fn write_until_unanswered_for(&mut self, client: &Client, time: Duration) -> Result<()> {
+        let begun = Instant::now();
+        while begun.elapsed() < time {
             let operations = self.plan();
             let mut after = self.records.clone();
             for operation in &operations {
@@ -76,6 +83,7 @@ impl Owner {
                 }
             }
         }
+        Ok(())
     }
 
     /// Compares what the server has with what it may have, and goes on from what it has.

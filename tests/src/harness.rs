@@ -23,6 +23,8 @@ pub struct Setup {
     pub data_dir: PathBuf,
     /// More arguments of `serve`.
     pub arguments: Vec<String>,
+    /// More variables of its environment.
+    pub environment: Vec<(String, String)>,
     /// Where its log goes.
     log: PathBuf,
     /// Removed with the last of its users.
@@ -43,7 +45,8 @@ impl Setup {
     pub fn new(data_dir: impl Into<PathBuf>) -> Setup {
         let logs = Arc::new(tempfile::tempdir().expect("the system's temporary folder can be written"));
         let log = logs.path().join("server.log");
-        Setup { data_dir: data_dir.into(), arguments: Vec::new(), log, _logs: logs }
+        let (arguments, environment) = (Vec::new(), Vec::new());
+        Setup { data_dir: data_dir.into(), arguments, environment, log, _logs: logs }
     }
     /// With the log in another place than the system's temporary folder.
     pub fn log_to(mut self, log: impl Into<PathBuf>) -> Setup {
@@ -53,6 +56,11 @@ impl Setup {
     /// With one more option.
     pub fn option(mut self, name: &str, value: &str) -> Setup {
         self.arguments.extend([format!("--{name}"), value.to_string()]);
+        self
+    }
+    /// With one more variable of the environment.
+    pub fn variable(mut self, name: &str, value: &str) -> Setup {
+        self.environment.push((name.to_string(), value.to_string()));
         self
     }
     /// Starts the process and waits until it can serve.
@@ -68,7 +76,8 @@ impl Setup {
         Ok((status, server.log()))
     }
 
-    fn spawn(&self) -> Result<Server> {
+    /// Starts the process and does not wait for it.
+    pub fn spawn(&self) -> Result<Server> {
         // The address of an earlier process that was killed would be taken for this one's.
         match std::fs::remove_file(self.address_file()) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e.into()),
@@ -89,6 +98,7 @@ impl Setup {
             .args(["--listen", "127.0.0.1:0", "--app-id", APP_ID])
             .args(&self.arguments)
             .env("QUORATE_ADMIN_KEY", ADMIN_KEY)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output)
@@ -102,7 +112,8 @@ impl Setup {
 }
 
 impl Server {
-    fn wait_ready(&mut self) -> Result<()> {
+    /// Waits until it can serve.
+    pub fn wait_ready(&mut self) -> Result<()> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.child.try_wait()? {

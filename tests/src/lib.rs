@@ -4,4 +4,5 @@ pub mod accident;
 pub mod binary;
 pub mod chance;
 pub mod client;
+pub mod cluster;
 pub mod harness;

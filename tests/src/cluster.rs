@@ -1,0 +1,185 @@
+//! How are several nodes run as one installation, killed and started again?
+
+use crate::client::{Answer, Client};
+use crate::harness::{Server, Setup};
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
+use std::net::TcpListener;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// The secret of every test installation.
+pub const JOIN_TOKEN: &str = "a join token for tests only";
+/// How long nodes may take to agree on something: generous, for machines that do something else too.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Nodes of one installation, by number from 0. Killed and removed when dropped.
+#[derive(Debug)]
+pub struct Cluster {
+    setups: Vec<Setup>,
+    nodes: Vec<Option<Server>>,
+    _folder: TempDir,
+}
+
+impl Cluster {
+    /// Starts nodes that found an installation together, whatever the order in which they come up, and waits until it
+    /// has a replica of everything on each of them.
+    pub fn start(count: usize) -> Result<Cluster> {
+        let mut cluster = Cluster::prepare(count)?;
+        for node in 0..count {
+            cluster.nodes[node] = Some(cluster.setups[node].spawn()?);
+        }
+        for node in cluster.nodes.iter_mut().flatten() {
+            node.wait_ready()?;
+        }
+        Ok(cluster)
+    }
+    /// Nodes that are not started yet; each is told to join all others.
+    pub fn prepare(count: usize) -> Result<Cluster> {
+        let folder = tempfile::tempdir()?;
+        // held together until all are known, so that they differ
+        let ports: Vec<TcpListener> =
+            (0..count).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<std::io::Result<_>>()?;
+        let addresses: Vec<String> =
+            ports.iter().map(|port| Ok(port.local_addr()?.to_string())).collect::<std::io::Result<_>>()?;
+        let setup = |number: usize| {
+            let others = addresses.iter().filter(|address| **address != addresses[number]);
+            let mut setup = Setup::new(folder.path().join(format!("n{number}")))
+                .option("peer-listen", &addresses[number])
+                .option("node-name", &format!("n{number}"))
+                .variable("QUORATE_JOIN_TOKEN", JOIN_TOKEN);
+            for other in others {
+                setup = setup.option("join", other);
+            }
+            setup
+        };
+        let setups = (0..count).map(setup).collect();
+        Ok(Cluster { setups, nodes: (0..count).map(|_| None).collect(), _folder: folder })
+    }
+
+    /// How many nodes there are, running or not.
+    pub fn len(&self) -> usize {
+        self.setups.len()
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.setups.is_empty()
+    }
+    /// A node that runs.
+    pub fn node(&self, number: usize) -> Result<&Server> {
+        self.nodes[number].as_ref().with_context(|| format!("node {number} does not run"))
+    }
+    /// The numbers of the nodes that run.
+    pub fn running(&self) -> Vec<usize> {
+        (0..self.len()).filter(|&number| self.nodes[number].is_some()).collect()
+    }
+    /// The data folder of a node.
+    pub fn data_dir(&self, number: usize) -> &Path {
+        &self.setups[number].data_dir
+    }
+    /// A client of every node that runs.
+    pub fn clients(&self) -> Vec<Client> {
+        self.nodes.iter().flatten().map(Server::client).collect()
+    }
+    /// A client that tries the running nodes in turn, as official ones do.
+    pub fn any(&self) -> AnyNode {
+        AnyNode { clients: self.clients(), first: 0 }
+    }
+
+    /// Ends a node as kill -9 does.
+    pub fn kill(&mut self, number: usize) -> Result<()> {
+        if let Some(server) = self.nodes[number].take() {
+            server.kill()?;
+        }
+        Ok(())
+    }
+    /// Lets a node stop by itself.
+    pub fn stop(&mut self, number: usize) -> Result<()> {
+        if let Some(server) = self.nodes[number].take() {
+            server.stop()?;
+        }
+        Ok(())
+    }
+    /// Starts a node and waits until it can serve.
+    pub fn restart(&mut self, number: usize) -> Result<()> {
+        self.nodes[number] = Some(self.setups[number].start()?);
+        Ok(())
+    }
+    /// Starts a node and does not wait for it.
+    pub fn spawn(&mut self, number: usize) -> Result<()> {
+        self.nodes[number] = Some(self.setups[number].spawn()?);
+        Ok(())
+    }
+
+    /// Waits until a task is published, by whichever node.
+    pub fn wait_task(&self, index: &str, task: u64) -> Result<()> {
+        self.any().wait_task(index, task)
+    }
+    /// Waits until every running node finds exactly so many records.
+    pub fn wait_count(&self, index: &str, count: u64) -> Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let counts: Vec<Option<u64>> =
+                self.clients().iter().map(|client| count_of(client, index)).collect();
+            if counts.iter().all(|found| *found == Some(count)) {
+                return Ok(());
+            }
+            ensure!(Instant::now() < deadline, "{index} has {counts:?} records, expected {count}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// How many records an index has by one node; `None` when it does not say.
+pub fn count_of(client: &Client, index: &str) -> Option<u64> {
+    let path = format!("/1/indexes/{index}/query");
+    let answer = client.post(&path, &json!({"query": "", "hitsPerPage": 0})).ok()?;
+    answer.success().ok()?.body["nbHits"].as_u64()
+}
+
+/// Tries one node after the other, as official clients do: on 5xx, and when there is no answer.
+#[derive(Clone, Debug)]
+pub struct AnyNode {
+    clients: Vec<Client>,
+    first: usize,
+}
+
+impl AnyNode {
+    /// Begins with another node the next time.
+    pub fn turn(&mut self) {
+        self.first += 1;
+    }
+    /// Sends a request. Errors: no node answers it with less than 500.
+    pub fn send(&self, method: &str, path: &str, body: &Value) -> Result<Answer> {
+        let bytes = serde_json::to_vec(body)?;
+        let body = (!body.is_null()).then_some(bytes.as_slice());
+        let mut refusals = vec![];
+        for number in 0..self.clients.len() {
+            let client = &self.clients[(self.first + number) % self.clients.len()];
+            match client.send(method, path, body) {
+                Ok(answer) if answer.status < 500 => return Ok(answer),
+                Ok(answer) => refusals.push(format!("{}: {}", answer.status, answer.body)),
+                Err(error) => refusals.push(format!("{error:#}")),
+            }
+        }
+        bail!("no node answers {method} {path}: {refusals:?}")
+    }
+    /// POST with a JSON body.
+    pub fn post(&self, path: &str, body: &Value) -> Result<Answer> {
+        self.send("POST", path, body)
+    }
+    /// Waits until a task is published.
+    pub fn wait_task(&self, index: &str, task: u64) -> Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        let path = format!("/1/indexes/{index}/task/{task}");
+        loop {
+            let answer = self.send("GET", &path, &Value::Null)?.success()?;
+            if answer.body["status"] == "published" {
+                return Ok(());
+            }
+            ensure!(Instant::now() < deadline, "task {task} of {index} is not published in time");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
