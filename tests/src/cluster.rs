@@ -33,6 +33,7 @@ impl Cluster {
         for node in cluster.nodes.iter_mut().flatten() {
             node.wait_ready()?;
         }
+        cluster.wait_settled()?;
         Ok(cluster)
     }
     /// Nodes that are not started yet; each is told to join all others.
@@ -112,6 +113,21 @@ impl Cluster {
         Ok(())
     }
 
+    /// Waits until every replica is where it is wanted and caught up, as every running node sees it.
+    pub fn wait_settled(&self) -> Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        for client in self.clients() {
+            loop {
+                let answer = client.get("/admin/cluster")?;
+                if answer.body["isSettled"] == true {
+                    break;
+                }
+                ensure!(Instant::now() < deadline, "the nodes do not settle: {}", answer.body);
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
+        Ok(())
+    }
     /// Waits until a task is published, by whichever node.
     pub fn wait_task(&self, index: &str, task: u64) -> Result<()> {
         self.any().wait_task(index, task)

@@ -84,6 +84,7 @@ fn every_answered_write_survives_the_death_of_a_node_once() {
             owner.check(&survivor).unwrap_or_else(|e| panic!("round {round}: {e}"));
         }
         cluster.restart(victim).unwrap();
+        cluster.wait_settled().unwrap();
         settle(&cluster.clients()[chance.below(3) as usize], index).unwrap();
         for (number, client) in cluster.clients().iter().enumerate() {
             check_search(client, index, &owners, &mut chance)
@@ -132,6 +133,7 @@ fn nodes_restart_one_after_the_other_without_a_failed_call() {
         });
         assert!(written > 0, "nothing was written while node {number} stopped");
         cluster.restart(number).unwrap();
+        cluster.wait_settled().unwrap();
     }
     let task = cluster.clients()[1].batch("i", &[("deleteObject", json!({"objectID": "first"}))]).unwrap();
     cluster.wait_task("i", task).unwrap();
@@ -153,6 +155,7 @@ fn a_node_that_lost_its_folder_comes_back_by_itself() {
     let task = cluster.clients()[0].batch("i", &[("addObject", record("later", 1))]).unwrap();
     cluster.wait_task("i", task).unwrap();
     cluster.restart(2).unwrap();
+    cluster.wait_settled().unwrap();
     cluster.wait_count("i", 201).unwrap();
     // it is a full member again: another one may be lost now
     let deadline = Instant::now() + Duration::from_secs(60);
