@@ -1,6 +1,7 @@
 //! What does an endpoint know of the request it answers?
 
 use crate::auth::Caller;
+use crate::listener::Listener;
 use crate::state::ApiState;
 use actix_web::http::header::HeaderMap;
 use actix_web::web::Bytes;
@@ -27,6 +28,8 @@ pub struct Call<'a> {
     pub body: Bytes,
     /// Where the request comes from: the first address of X-Forwarded-For, otherwise the peer.
     pub address: Option<IpAddr>,
+    /// What the listener that took it is there for.
+    pub listener: Listener,
     /// When the head had been read.
     pub started: Instant,
 }

@@ -8,7 +8,7 @@ use crate::metrics::Transferred;
 use crate::reply::Reply;
 use crate::routes::{Endpoint, Match, Need, Verb};
 use crate::state::ApiState;
-use crate::{body, documents, indices, objects, operations, search, settings, tasks};
+use crate::{admin, body, documents, indices, objects, operations, search, settings, tasks};
 use actix_web::dev::Payload;
 use actix_web::http::{Method, header};
 use actix_web::web::{self, Bytes};
@@ -34,7 +34,11 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
     }
     let _in_flight = state.metrics().enter();
     let path = request.uri().path();
-    let found = state.router().find(verb(request.method()), path);
+    let listener = state.listener(request.app_config().local_addr());
+    let found = state.router().find(verb(request.method()), path).and_then(|found| {
+        listener.check(found.route, state.listeners())?;
+        Ok(found)
+    });
     let mut received = 0;
     let row = found.as_ref().ok().map(|found| (found.number, found.route));
     let reply = match found {
@@ -48,11 +52,19 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
     let status = reply.status.as_u16();
     let response = reply.into_response(request.headers()).await;
     let took = started.elapsed();
+    if row.is_some_and(|(_, route)| is_search(route.endpoint)) {
+        state.service().traffic().record(took);
+    }
     state.metrics().answered(row, status, Transferred { received, sent }, took);
     let path = row.map_or(path, |(_, route)| if route.is_secret() { route.path } else { path });
     let micros = took.as_micros() as u64;
     tracing::info!(target: "quorate::request", method = request.method().as_str(), path, status, received, sent, micros);
     response
+}
+
+/// Whether an endpoint finds records: what operators mean by queries.
+fn is_search(endpoint: Endpoint) -> bool {
+    matches!(endpoint, Endpoint::Query | Endpoint::QueryGet | Endpoint::Queries | Endpoint::FacetQuery)
 }
 
 /// Finds out who calls, reads the body and runs the endpoint.
@@ -85,7 +97,9 @@ async fn take(
     *received = body.len() as u64;
     let Match { route, names, .. } = found;
     let address = forwarded_for(headers).or_else(|| request.peer_addr().map(|peer| peer.ip()));
-    run(route.endpoint, Call { state, caller, names, query, headers, body, address, started }).await
+    let listener = state.listener(request.app_config().local_addr());
+    let call = Call { state, caller, names, query, headers, body, address, listener, started };
+    run(route.endpoint, call).await
 }
 
 /// The first address of X-Forwarded-For.
@@ -152,6 +166,13 @@ async fn run(endpoint: Endpoint, call: Call<'_>) -> Result<Reply> {
         Endpoint::IsAlive | Endpoint::Live => Ok(operations::live()),
         Endpoint::Ready => operations::ready(&call),
         Endpoint::Metrics => Ok(operations::metrics(call.state)),
+        Endpoint::Overview => admin::overview(&call).await,
+        Endpoint::DrainNode => admin::drain(&call).await,
+        Endpoint::UndrainNode => admin::undrain(&call).await,
+        Endpoint::RemoveNode => admin::remove(&call).await,
+        Endpoint::ReplaceNode => admin::replace(&call).await,
+        Endpoint::TransferLeader => admin::transfer(&call).await,
+        Endpoint::Recovery => admin::recovery(&call).await,
         Endpoint::Missing(what) => {
             let text = format!("{what}: this part of the interface is not available in this version");
             Err(Error::new(ErrorKind::NotImplemented, text))

@@ -4,6 +4,7 @@
 //! every request through cross-origin answers, routing, credentials, body, endpoint, log line and figures.
 #![warn(missing_docs)]
 
+pub mod admin;
 pub mod auth;
 pub mod body;
 pub mod call;
@@ -11,6 +12,7 @@ pub mod documents;
 pub mod entry;
 pub mod error;
 pub mod indices;
+pub mod listener;
 pub mod location;
 pub mod metrics;
 pub mod objects;
@@ -24,6 +26,7 @@ pub mod settings;
 pub mod state;
 pub mod tasks;
 
+pub use listener::Listener;
 pub use location::Locations;
 pub use server::{ServerOptions, routes, server};
 pub use state::ApiState;

@@ -1,6 +1,7 @@
 //! How is the interface put on the network?
 
 use crate::entry;
+use crate::listener::{Listener, Listeners};
 use crate::location::Locations;
 use crate::state::{ApiState, Limits};
 use actix_web::dev::Server;
@@ -17,6 +18,8 @@ use std::time::Duration;
 pub struct ServerOptions {
     /// Address and port; port 0 takes a free one.
     pub listen: SocketAddr,
+    /// Further addresses, each for one kind of work only.
+    pub split: Vec<(Listener, SocketAddr)>,
     /// The service to offer.
     pub service: Service,
     /// Threads that read requests and write answers; 0 = one for each processor.
@@ -49,6 +52,7 @@ impl ServerOptions {
     pub fn new(listen: SocketAddr, service: Service) -> Self {
         ServerOptions {
             listen,
+            split: vec![],
             service,
             workers: 0,
             body_bytes_max: limits::BODY_BYTES_MAX,
@@ -69,8 +73,10 @@ impl ServerOptions {
 pub struct Bound {
     /// Runs once awaited; `server.handle().stop(true)` lets requests under way finish.
     pub server: Server,
-    /// Where it listens.
+    /// Where it listens for everything.
     pub address: SocketAddr,
+    /// Where it listens for one kind of work.
+    pub split: Vec<(Listener, SocketAddr)>,
     /// Shared with its requests: `state.drain()` before stopping turns balancers away.
     pub state: ApiState,
 }
@@ -90,7 +96,7 @@ pub fn server(options: ServerOptions) -> io::Result<Bound> {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         workers => workers,
     };
-    let http =
+    let mut http =
         HttpServer::new(move || App::new().app_data(shared.clone()).default_service(web::to(entry::answer)))
             .workers(workers)
             .max_connections(options.connections_per_worker_max)
@@ -101,6 +107,15 @@ pub fn server(options: ServerOptions) -> io::Result<Bound> {
             .shutdown_timeout(options.drain_s)
             .disable_signals()
             .bind(options.listen)?;
-    let address = http.addrs().first().copied().ok_or_else(|| io::Error::other("no address was bound"))?;
-    Ok(Bound { server: http.run(), address, state })
+    for (listener, address) in &options.split {
+        let cannot = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", listener.option()));
+        http = http.bind(address).map_err(cannot)?;
+    }
+    let bound = http.addrs();
+    let no_address = || io::Error::other("no address was bound");
+    let (&address, others) = bound.split_first().ok_or_else(no_address)?;
+    let split: Vec<_> =
+        options.split.iter().map(|(listener, _)| *listener).zip(others.iter().copied()).collect();
+    state.set_listeners(Listeners::new(address, split.clone()));
+    Ok(Bound { server: http.run(), address, split, state })
 }

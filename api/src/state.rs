@@ -2,12 +2,14 @@
 
 use crate::auth::Authenticator;
 use crate::body::Room;
+use crate::listener::{Listener, Listeners};
 use crate::location::Locations;
 use crate::metrics::Metrics;
 use crate::routes::Router;
 use quorate_cluster::Service;
-use std::sync::Arc;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// The service with everything around it that takes requests. Cheap to clone.
 #[derive(Clone)]
@@ -22,6 +24,7 @@ struct Shared {
     room: Room,
     locations: Option<Arc<Locations>>,
     draining: AtomicBool,
+    listeners: OnceLock<Listeners>,
 }
 
 /// Bounds an operator may change.
@@ -48,6 +51,7 @@ impl ApiState {
             room: Room::new(limits.body_bytes_max.saturating_mul(BODIES_AT_A_TIME)),
             locations,
             draining: AtomicBool::new(false),
+            listeners: OnceLock::new(),
         }))
     }
     /// The service.
@@ -77,6 +81,19 @@ impl ApiState {
     /// Memory for bodies.
     pub fn room(&self) -> &Room {
         &self.0.room
+    }
+    /// Names the addresses that are kept to one kind of work, once, before the first request.
+    pub fn set_listeners(&self, listeners: Listeners) {
+        let set = self.0.listeners.set(listeners);
+        assert!(set.is_ok(), "a server is bound once");
+    }
+    /// The addresses that are kept to one kind of work; none when the server is not split.
+    pub fn listeners(&self) -> &Listeners {
+        self.0.listeners.get_or_init(Listeners::default)
+    }
+    /// What the listener on this address is there for.
+    pub fn listener(&self, address: SocketAddr) -> Listener {
+        self.listeners().at(address)
     }
     /// Makes `/readyz` answer 503 from now on, so that balancers turn away before the node stops.
     pub fn drain(&self) {

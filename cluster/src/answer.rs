@@ -4,6 +4,7 @@ use crate::bootstrap::Smallest;
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
 use crate::leases;
+use crate::membership;
 use crate::meta::{Joining, NodeRow};
 use crate::peer::{Lane, PeerHandler, PeerVersion};
 use crate::requests::{PeerAnswer, PeerRequest, decode, encode};
@@ -61,9 +62,11 @@ impl Answerer {
                 None => PeerAnswer::NotLeader { leader: None },
             },
             PeerRequest::Snapshot(request) => self.snapshot(request).await,
-            PeerRequest::Call { .. } | PeerRequest::Status => {
-                failed(Error::new(ErrorKind::NotImplemented, "not built yet"))
+            PeerRequest::Status => {
+                let report = membership::own(&self.router, &self.node).await;
+                PeerAnswer::Status(serde_json::to_vec(&report).expect("a report always serialises"))
             }
+            PeerRequest::Call { .. } => failed(Error::new(ErrorKind::NotImplemented, "not built yet")),
         }
     }
 

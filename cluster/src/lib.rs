@@ -11,8 +11,10 @@ pub mod disk;
 mod documents;
 mod entrance;
 mod groups;
+mod health;
 mod installation;
 mod leases;
+pub mod membership;
 pub mod meta;
 mod metrics;
 pub mod mint;
@@ -29,13 +31,15 @@ mod start;
 mod steward;
 mod sweep;
 mod tasks;
+mod traffic;
 mod write;
 
 pub use documents::DocumentChange;
 pub use entrance::ClusterOptions;
+pub use health::Health;
 pub use quorate_node::RawDocument;
 pub use service::{
-    CallerOp, Health, IndexInfo, IndexOperation, ObjectRequest, ReadRights, Receipt, Service, ServiceOptions,
-    Started,
+    CallerOp, IndexInfo, IndexOperation, ObjectRequest, ReadRights, Receipt, Service, ServiceOptions, Started,
 };
+pub use traffic::{QueryFigures, Traffic};
 pub use write::Reach;

@@ -120,7 +120,8 @@ pub fn disk(layout: &quorate_store::layout::Layout) {
         DISK.with_label_values(&[part]).set(bytes_below(&folder) as i64);
     }
 }
-fn bytes_below(folder: &std::path::Path) -> u64 {
+/// Bytes of the files in a folder and those below it.
+pub fn bytes_below(folder: &std::path::Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
     let each = entries.flatten().filter_map(|entry| {
         let kind = entry.file_type().ok()?;

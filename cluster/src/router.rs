@@ -8,12 +8,14 @@ use crate::metrics;
 use crate::mint::Mint;
 use crate::peer::{Lane, Peers};
 use crate::requests::{PeerAnswer, PeerRequest, decode, encode};
+use crate::traffic::Traffic;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use quorate_model::{Error, ErrorKind, GroupId, IndexName, NodeId, Result, TaskId, limits};
 use quorate_node::ops::IndexCommand;
 use quorate_raft::ProposeError;
 use rustc_hash::FxHashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -32,6 +34,11 @@ pub struct Router {
     peers: OnceLock<Peers>,
     /// Who led a group of other nodes when it was last asked for.
     led_by: Mutex<FxHashMap<GroupId, NodeId>>,
+    /// When it was made, which is when the node started.
+    started: Instant,
+    /// Whether this node has had leave to serve everything it should have.
+    caught_up: AtomicBool,
+    traffic: Traffic,
 }
 
 /// A command that is on disk on a majority.
@@ -65,8 +72,18 @@ pub enum Attempt {
 impl Router {
     /// A router over the groups of this node.
     pub fn new(self_id: NodeId, groups: Arc<Groups>, meta: SharedMeta, mint: Mint, disk: DiskGuard) -> Self {
-        let (peers, led_by) = (OnceLock::new(), Mutex::default());
-        Router { self_id, groups, meta, mint, disk, peers, led_by }
+        Router {
+            self_id,
+            groups,
+            meta,
+            mint,
+            disk,
+            peers: OnceLock::new(),
+            led_by: Mutex::default(),
+            started: Instant::now(),
+            caught_up: AtomicBool::new(false),
+            traffic: Traffic::default(),
+        }
     }
     /// Names the way to the other nodes, once.
     pub fn set_peers(&self, peers: Peers) {
@@ -111,6 +128,22 @@ impl Router {
     /// Ids and times.
     pub fn mint(&self) -> &Mint {
         &self.mint
+    }
+    /// Since when the node runs.
+    pub fn started(&self) -> Instant {
+        self.started
+    }
+    /// The searches this node was asked for.
+    pub fn traffic(&self) -> &Traffic {
+        &self.traffic
+    }
+    /// Whether this node has been able to serve everything it should have at some time since its start.
+    pub fn has_caught_up(&self) -> bool {
+        self.caught_up.load(Ordering::Acquire)
+    }
+    /// Notes that it is able to now.
+    pub fn note_caught_up(&self) {
+        self.caught_up.store(true, Ordering::Release);
     }
     /// The disk of the data folder.
     pub fn disk(&self) -> &DiskGuard {

@@ -1,9 +1,10 @@
 //! What the interface calls: every write and read of the service, wherever it is carried out.
 
-use crate::disk::Purpose;
 use crate::documents::{self, DocumentChange};
 use crate::entrance::{self, ClusterOptions};
+use crate::health::{self, Health};
 use crate::installation;
+use crate::membership::{self, Force, Overview};
 use crate::mint;
 use crate::operate;
 use crate::read;
@@ -12,15 +13,15 @@ use crate::start::{self, Running};
 use crate::steward;
 use crate::sweep::Sweeper;
 use crate::tasks;
+use crate::traffic::Traffic;
 use crate::write::{self, Reach};
 use parking_lot::Mutex;
 use quorate_model::document::DocumentQuery;
 use quorate_model::{
-    ApiKey, DocumentHits, DocumentKind, Error, FacetHits, Filter, IndexName, RecordOp, Result, SearchParams,
-    SearchResults, Settings, TaskId, limits,
+    ApiKey, DocumentHits, DocumentKind, Error, FacetHits, Filter, GroupId, IndexName, RecordOp, Result,
+    SearchParams, SearchResults, Settings, TaskId,
 };
 use quorate_node::Node;
-use quorate_raft::Role;
 use quorate_store::files::{Files, RealFiles};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
@@ -100,14 +101,6 @@ pub struct IndexInfo {
     pub replicas: Vec<String>,
     /// Whether it is a virtual replica.
     pub is_virtual: bool,
-}
-/// Whether this node can do its work, and why not.
-#[derive(Clone, Debug, Default)]
-pub struct Health {
-    /// Reasons against reads; empty = ready.
-    pub reads: Vec<String>,
-    /// Reasons against writes; empty = ready.
-    pub writes: Vec<String>,
 }
 
 /// What a node is started with.
@@ -377,6 +370,37 @@ impl Service {
     pub async fn is_published(&self, task: TaskId) -> Result<bool> {
         Ok(tasks::is_published(self.open_router()?, &self.inner.node, task).await)
     }
+    /// How the installation is: nodes, groups, replicas, as every node that can be reached says.
+    pub async fn overview(&self) -> Result<Overview> {
+        Ok(membership::overview(self.open_router()?, &self.inner.node).await)
+    }
+    /// Moves everything off a node, which goes on answering. See [`membership::drain`].
+    pub async fn drain_node(&self, node: &str) -> Result<()> {
+        membership::drain(self.open_router()?, node).await
+    }
+    /// Lets a drained node hold replicas again. See [`membership::undrain`].
+    pub async fn undrain_node(&self, node: &str) -> Result<()> {
+        membership::undrain(self.open_router()?, node).await
+    }
+    /// Takes a node out for good. See [`membership::remove`].
+    pub async fn remove_node(&self, node: &str, force: Force) -> Result<()> {
+        let seen = self.overview().await?;
+        membership::remove(self.open_router()?, &seen, node, force).await
+    }
+    /// Puts another node in the place of one that is taken out for good. See [`membership::replace`].
+    pub async fn replace_node(&self, old: &str, new: Option<&str>, force: Force) -> Result<String> {
+        let seen = self.overview().await?;
+        membership::replace(self.open_router()?, &seen, old, new, force).await
+    }
+    /// Gives a group to another leader. See [`membership::transfer`].
+    pub async fn transfer_leader(&self, group: GroupId, to: &str) -> Result<()> {
+        let seen = self.overview().await?;
+        membership::transfer(self.open_router()?, &seen, group, to).await
+    }
+    /// Counts of the searches this node was asked for.
+    pub fn traffic(&self) -> &Traffic {
+        self.inner.router.traffic()
+    }
     /// The application id of the installation.
     pub fn app_id(&self) -> &str {
         &self.inner.app_id
@@ -407,23 +431,11 @@ impl Service {
             health.writes.push("the node is stopping".into());
             return health;
         }
-        let router = &self.inner.router;
-        if let Err(error) = router.disk().admit(Purpose::Add) {
-            health.writes.push(error.message);
-        }
+        health = health::of(&self.inner.router, &self.inner.node);
         if let Some(running) = &*self.inner.running.lock()
             && let Some(reason) = running.starter.log_stalled()
         {
             health.writes.push(format!("the log cannot be written: {reason}"));
-        }
-        for group in router.groups().all() {
-            let status = group.status();
-            if status.role != Role::Leader && status.leader.is_none() {
-                health.writes.push(format!("group {} has no leader", group.id));
-            }
-            if status.unapplied_bytes > limits::UNAPPLIED_BYTES_MAX as u64 {
-                health.writes.push(format!("group {} is behind with its log", group.id));
-            }
         }
         health
     }

@@ -102,6 +102,16 @@ impl Client {
         self.answer(sent)
     }
 
+    /// `DELETE path`.
+    pub fn delete(&self, path: &str) -> Result<Answer> {
+        let request = self.agent.delete(format!("{}{path}", self.url));
+        let sent = request
+            .header("X-Service-Application-Id", &self.app_id)
+            .header("X-Service-API-Key", &self.api_key)
+            .call();
+        self.answer(sent)
+    }
+
     /// `POST path` with a JSON body that may be compressed already.
     pub fn post(&self, path: &str, body: &[u8], encoding: Encoding) -> Result<Answer> {
         let mut request = self

@@ -1,6 +1,7 @@
-//! Which command was asked for? `quorate serve`, `import`, `search`, `health` and `config`.
+//! Which command was asked for? `quorate serve`, `import`, `search`, `health`, `cluster` and `config`.
 
 mod client;
+mod cluster;
 mod config;
 mod demo;
 mod health;
@@ -38,6 +39,10 @@ fn run(matches: &ArgMatches) -> Result<ExitCode> {
         Some(("import", given)) => import::run(&values(Audience::Client, given, &environment)?, given),
         Some(("search", given)) => search::run(&values(Audience::Client, given, &environment)?, given),
         Some(("health", given)) => health::run(&values(Audience::Client, given, &environment)?),
+        Some(("cluster", given)) => {
+            let (name, given) = given.subcommand().expect("clap requires a command of cluster");
+            cluster::run(&values(Audience::Client, given, &environment)?, name, given)
+        }
         Some(("config", _)) => {
             print!("{}", config::sample());
             Ok(ExitCode::SUCCESS)
@@ -86,6 +91,7 @@ fn command() -> Command {
                 .args(flags(Audience::Client))
                 .after_help(secrets(Audience::Client)),
         )
+        .subcommand(cluster::command(|| flags(Audience::Client).collect(), &secrets(Audience::Client)))
         .subcommand(Command::new("config").about("Print an annotated configuration file with the defaults"))
 }
 

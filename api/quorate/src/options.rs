@@ -30,7 +30,7 @@ pub enum Kind {
 pub enum Audience {
     /// `serve` only.
     Server,
-    /// `import`, `search` and `health`.
+    /// `import`, `search`, `health` and `cluster`.
     Client,
     /// Both.
     Everyone,
@@ -115,6 +115,27 @@ pub const OPTIONS: &[OptionRow] = &[
         Some("127.0.0.1:7700"),
         Audience::Server,
         "Address to listen on. Port 0 takes a free one; the address in use stands in DATA_DIR/address.",
+    ),
+    row(
+        "read-listen",
+        Kind::Address,
+        None,
+        Audience::Server,
+        "Further address that takes reads only; anything else is answered 403.",
+    ),
+    row(
+        "write-listen",
+        Kind::Address,
+        None,
+        Audience::Server,
+        "Further address that takes writes only; anything else is answered 403.",
+    ),
+    row(
+        "admin-listen",
+        Kind::Address,
+        None,
+        Audience::Server,
+        "Further address that takes the calls of operators only (/admin, /metrics); anything else is answered 403.",
     ),
     row(
         "peer-listen",

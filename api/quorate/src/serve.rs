@@ -6,7 +6,7 @@ use crate::options::option;
 use crate::start_text::{Program, Start, render};
 use crate::{demo, logging};
 use anyhow::{Context, Result, bail};
-use quorate_api::{Locations, ServerOptions};
+use quorate_api::{Listener, Locations, ServerOptions};
 use quorate_cluster::{ClusterOptions, Service, ServiceOptions, Started};
 use std::io::IsTerminal;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -28,22 +28,36 @@ pub fn run(values: &Values) -> Result<ExitCode> {
 async fn serve(values: &Values) -> Result<()> {
     let mut signals = Signals::listen()?;
     let listen = address(values)?;
-    if !listen.ip().is_loopback() {
-        tracing::warn!(address = %listen, "reachable from other machines without TLS: put a proxy with TLS before it");
+    let split = split(values)?;
+    for address in std::iter::once(&listen).chain(split.iter().map(|(_, address)| address)) {
+        if !address.ip().is_loopback() {
+            warn_of(*address);
+        }
     }
     let (service, started) =
         Service::open(service_options(values)?).await.map_err(|error| anyhow::anyhow!(error.message))?;
     report(&started);
-    let outcome = run_server(values, listen, &service, &started, &mut signals).await;
+    let outcome = run_server(values, (listen, split), &service, &started, &mut signals).await;
     service.shutdown().await;
     tracing::info!("stopped");
     outcome
 }
 
+fn warn_of(address: SocketAddr) {
+    tracing::warn!(%address, "reachable from other machines without TLS: put a proxy with TLS before it");
+}
+
+/// The addresses that are kept to one kind of work.
+fn split(values: &Values) -> Result<Vec<(Listener, SocketAddr)>> {
+    let kinds = [Listener::Read, Listener::Write, Listener::Operate].into_iter();
+    let given = kinds.filter_map(|kind| Some((kind, values.text(kind.option())?)));
+    given.map(|(kind, address)| Ok((kind, resolved(kind.option(), address)?))).collect()
+}
+
 /// Listens until a signal comes; the service is still open afterwards.
 async fn run_server(
     values: &Values,
-    listen: SocketAddr,
+    (listen, split): (SocketAddr, Vec<(Listener, SocketAddr)>),
     service: &Service,
     started: &Started,
     signals: &mut Signals,
@@ -54,12 +68,16 @@ async fn run_server(
     if values.is_on("demo") {
         demo::load(service).await?;
     }
-    let bound = quorate_api::server(server_options(values, listen, service.clone())?)
+    let options = ServerOptions { split, ..server_options(values, listen, service.clone())? };
+    let bound = quorate_api::server(options)
         .with_context(|| format!("cannot listen on {listen} (--listen chooses another address)"))?;
     let address = bound.address;
     let handle = bound.server.handle();
     let mut running = actix_rt::spawn(bound.server);
     write_file(&address_file, &address.to_string())?;
+    for (listener, address) in &bound.split {
+        tracing::info!(%address, option = listener.option(), "listening for one kind of work");
+    }
     announce(values, address, started);
     tokio::select! {
         name = signals.next() => {

@@ -146,3 +146,34 @@ fn mistakes_on_the_command_line_are_named() {
     let output = command.args(["serve"]).env("QUORATE_LISTNE", "127.0.0.1:0").output().unwrap();
     assert!(String::from_utf8_lossy(&output.stderr).contains("did you mean QUORATE_LISTEN?"));
 }
+
+#[test]
+fn an_operator_sees_the_installation() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let node = Node::start(&data, &["--node-name", "n1", "--peer-listen", "127.0.0.1:0"]);
+
+    let status = ok(&data, &["cluster", "status"]);
+    assert!(status.contains("1 of 1 nodes reached, asked n1"), "{status}");
+    assert!(status.ends_with("Everything is where it is wanted.\n"), "{status}");
+    let too_long: Vec<&str> = status.lines().filter(|line| line.chars().count() > 100).collect();
+    assert!(too_long.is_empty(), "{too_long:?}");
+    assert!(ok(&data, &["cluster", "status", "--json"]).contains("\"answeredBy\": \"n1\""));
+    let top = ok(&data, &["cluster", "top", "--once"]);
+    assert!(top.contains("queries/s") && top.contains("leader"), "{top}");
+
+    let token = ok(&data, &["cluster", "token"]);
+    assert!(token.trim().len() >= 16, "{token}");
+    let add = ok(&data, &["cluster", "add"]);
+    assert!(add.contains("--node-name n2") && add.contains("--join 127.0.0.1:"), "{add}");
+    assert!(!add.contains(token.trim()), "the token is not shown in passing");
+
+    refused(&data, &["cluster", "drain", "n1"], "it is the last active node of the cluster main");
+    refused(&data, &["cluster", "remove", "n7"], "there is no node n7; the nodes are n1");
+    refused(&data, &["cluster", "transfer", "1", "n7"], "there is no node n7");
+    assert!(ok(&data, &["cluster", "transfer", "1", "n1"]).contains("group 1 is handed to n1"));
+    assert!(node.stop(), "SIGTERM is a clean end");
+
+    let alone = folder.path().join("alone");
+    refused(&alone, &["cluster", "token"], "was never started with --peer-listen");
+}

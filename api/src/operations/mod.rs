@@ -1,10 +1,11 @@
 //! How do an orchestrator, a balancer and a scraper see this node (no credentials needed)?
 
 use crate::call::Call;
+use crate::listener::Listener;
 use crate::reply::{Content, Reply, Retry};
 use crate::state::ApiState;
 use actix_web::http::StatusCode;
-use quorate_model::Result;
+use quorate_model::{Error, Result};
 use quorate_wire::json::Object;
 
 /// `GET /livez`, `GET /1/isalive`: the process answers.
@@ -15,15 +16,26 @@ pub fn live() -> Reply {
 /// `GET /readyz`, `GET /1/health`, `GET /health`: whether this node can do its work, and what stands against it.
 ///
 /// 503 when it cannot serve reads or is about to stop. Writes that are stopped (a full disk) show in the body, and
-/// make it 503 only with `?writes=true`: a node that can answer searches should go on getting them.
+/// make it 503 only with `?writes=true`: a node that can answer searches should go on getting them. `?for=read` and
+/// `?for=write` ask for one kind of work alone; a listener for one kind is asked for that.
 pub fn ready(call: &Call<'_>) -> Result<Reply> {
-    let needs_writes = call.query.flag("writes", false)?;
+    let (needs_reads, needs_writes) = match call.query.get("for").as_deref() {
+        Some("read") => (true, false),
+        Some("write") => (false, true),
+        Some(_) => return Err(Error::invalid("Parameter for must be read or write")),
+        None => match call.listener {
+            Listener::Write => (false, true),
+            Listener::Everything | Listener::Read | Listener::Operate => {
+                (true, call.query.flag("writes", false)?)
+            }
+        },
+    };
     let mut health = call.service().health();
     if call.state.is_draining() {
         health.reads.push("the node is stopping".to_owned());
         health.writes.push("the node is stopping".to_owned());
     }
-    let ready = health.reads.is_empty() && (!needs_writes || health.writes.is_empty());
+    let ready = (!needs_reads || health.reads.is_empty()) && (!needs_writes || health.writes.is_empty());
     let mut body = Vec::with_capacity(128);
     let mut object = Object::open(&mut body);
     if !ready {

@@ -5,7 +5,7 @@
 
 mod table;
 
-pub use table::{Endpoint, Need, Route, Verb, table};
+pub use table::{Endpoint, Need, Route, Verb, Work, table};
 
 use percent_encoding::percent_decode_str;
 use quorate_model::{Error, ErrorKind, Result};

@@ -1,5 +1,7 @@
 //! Which routes are there, what right does each need, and which endpoint answers?
 //!
+//! Each row also says what kind of work it is, so that a listener can be kept to one kind (§4.1).
+//!
 //! One row per method and path of §4 and C§3.3. A row whose endpoint is `Missing` is part of the interface but not
 //! built yet; it answers 501 with the text.
 
@@ -41,6 +43,21 @@ pub enum Need {
     Admin,
 }
 
+/// What kind of work a row is: clients send reads to one host and writes to another (§4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// It changes nothing.
+    Read,
+    /// It changes something.
+    Write,
+    /// Part of either: those who write wait for their tasks, and so do those who read.
+    Either,
+    /// It is about the installation, for operators.
+    Operate,
+    /// It says whether the node is fit, for balancers, on any listener.
+    Watch,
+}
+
 /// What answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -78,6 +95,13 @@ pub enum Endpoint {
     Live,
     Ready,
     Metrics,
+    Overview,
+    DrainNode,
+    UndrainNode,
+    RemoveNode,
+    ReplaceNode,
+    TransferLeader,
+    Recovery,
     /// Not built yet; the text says what.
     Missing(&'static str),
 }
@@ -93,8 +117,13 @@ pub struct Route {
     pub need: Need,
     /// What answers.
     pub endpoint: Endpoint,
+    /// What kind of work it is.
+    pub work: Work,
 }
 impl Route {
+    const fn is(self, work: Work) -> Route {
+        Route { work, ..self }
+    }
     /// Whether the first placeholder names an index, so that index restrictions of the key apply (C§13.2 step 7).
     pub fn names_index(&self) -> bool {
         self.path.starts_with("/1/indexes/{indexName}")
@@ -105,8 +134,13 @@ impl Route {
     }
 }
 
+/// A row; what gets is a read, everything else a write, unless the row says otherwise.
 const fn row(verb: Verb, path: &'static str, need: Need, endpoint: Endpoint) -> Route {
-    Route { verb, path, need, endpoint }
+    let work = match verb {
+        Verb::Get => Work::Read,
+        Verb::Post | Verb::Put | Verb::Delete => Work::Write,
+    };
+    Route { verb, path, need, endpoint, work }
 }
 
 /// Every row.
@@ -138,11 +172,11 @@ use Verb::{Delete, Get, Post, Put};
 #[rustfmt::skip]
 static ROUTES: &[Route] = &[
     // §4.2 search
-    row(Post, "/1/indexes/{indexName}/query", SEARCH, Endpoint::Query),
+    row(Post, "/1/indexes/{indexName}/query", SEARCH, Endpoint::Query).is(Work::Read),
     row(Get, "/1/indexes/{indexName}", SEARCH, Endpoint::QueryGet),
-    row(Post, "/1/indexes/*/queries", SEARCH, Endpoint::Queries),
-    row(Post, "/1/indexes/{indexName}/facets/{facetName}/query", SEARCH, Endpoint::FacetQuery),
-    row(Post, "/1/indexes/{indexName}/browse", BROWSE, Endpoint::Browse),
+    row(Post, "/1/indexes/*/queries", SEARCH, Endpoint::Queries).is(Work::Read),
+    row(Post, "/1/indexes/{indexName}/facets/{facetName}/query", SEARCH, Endpoint::FacetQuery).is(Work::Read),
+    row(Post, "/1/indexes/{indexName}/browse", BROWSE, Endpoint::Browse).is(Work::Read),
     row(Get, "/1/indexes/{indexName}/browse", BROWSE, Endpoint::BrowseGet),
     // §4.3 objects
     row(Post, "/1/indexes/{indexName}", ADD, Endpoint::AddObject),
@@ -153,7 +187,7 @@ static ROUTES: &[Route] = &[
     row(Post, "/1/indexes/{indexName}/{objectID}/partial", ADD, Endpoint::Partial),
     row(Post, "/1/indexes/{indexName}/batch", Need::PerOperation, Endpoint::Batch),
     row(Post, "/1/indexes/*/batch", Need::PerOperation, Endpoint::MultiBatch),
-    row(Post, "/1/indexes/*/objects", SEARCH, Endpoint::GetObjects),
+    row(Post, "/1/indexes/*/objects", SEARCH, Endpoint::GetObjects).is(Work::Read),
     row(Get, "/1/indexes/{indexName}/{objectID}", SEARCH, Endpoint::GetObject),
     // §4.4 settings
     row(Get, "/1/indexes/{indexName}/settings", SETTINGS, Endpoint::GetSettings),
@@ -168,7 +202,7 @@ static ROUTES: &[Route] = &[
     row(Get, "/1/indexes/{indexName}/synonyms/{objectID}", SETTINGS, Endpoint::GetDocument(Synonyms)),
     row(Post, "/1/indexes/{indexName}/synonyms/clear", EDIT, Endpoint::ClearDocuments(Synonyms)),
     row(Delete, "/1/indexes/{indexName}/synonyms/{objectID}", EDIT, Endpoint::DeleteDocument(Synonyms)),
-    row(Post, "/1/indexes/{indexName}/synonyms/search", SETTINGS, Endpoint::SearchDocuments(Synonyms)),
+    row(Post, "/1/indexes/{indexName}/synonyms/search", SETTINGS, Endpoint::SearchDocuments(Synonyms)).is(Work::Read),
     // §4.7 keys
     row(Post, "/1/keys", ADMIN, KEYS),
     row(Put, "/1/keys/{key}", ADMIN, KEYS),
@@ -188,11 +222,11 @@ static ROUTES: &[Route] = &[
     row(Get, "/1/indexes/{indexName}/rules/{objectID}", SETTINGS, Endpoint::GetDocument(Rules)),
     row(Delete, "/1/indexes/{indexName}/rules/{objectID}", EDIT, Endpoint::DeleteDocument(Rules)),
     row(Post, "/1/indexes/{indexName}/rules/clear", EDIT, Endpoint::ClearDocuments(Rules)),
-    row(Post, "/1/indexes/{indexName}/rules/search", SETTINGS, Endpoint::SearchDocuments(Rules)),
+    row(Post, "/1/indexes/{indexName}/rules/search", SETTINGS, Endpoint::SearchDocuments(Rules)).is(Work::Read),
     // §4.9 dictionaries
     row(Post, "/1/dictionaries/{dictionaryName}/batch", EDIT, DICTIONARIES),
     row(Get, "/1/dictionaries/{dictionaryName}/search", SETTINGS, DICTIONARIES),
-    row(Post, "/1/dictionaries/{dictionaryName}/search", SETTINGS, DICTIONARIES),
+    row(Post, "/1/dictionaries/{dictionaryName}/search", SETTINGS, DICTIONARIES).is(Work::Read),
     row(Put, "/1/dictionaries/*/settings", EDIT, DICTIONARIES),
     row(Get, "/1/dictionaries/*/settings", SETTINGS, DICTIONARIES),
     row(Get, "/1/dictionaries/*/languages", SETTINGS, DICTIONARIES),
@@ -205,7 +239,7 @@ static ROUTES: &[Route] = &[
     row(Get, "/1/clusters/mapping", ADMIN, CLUSTERS),
     row(Delete, "/1/clusters/mapping/{userID}", ADMIN, CLUSTERS),
     row(Delete, "/1/clusters/mapping", ADMIN, CLUSTERS),
-    row(Post, "/1/clusters/mapping/search", ADMIN, CLUSTERS),
+    row(Post, "/1/clusters/mapping/search", ADMIN, CLUSTERS).is(Work::Read),
     row(Get, "/1/clusters/mapping/pending", ADMIN, CLUSTERS),
     // §4.11 allowlist
     row(Get, "/1/security/sources", ADMIN, SOURCES),
@@ -214,8 +248,8 @@ static ROUTES: &[Route] = &[
     row(Delete, "/1/security/sources/{source}", ADMIN, SOURCES),
     // §4.12 logs and tasks
     row(Get, "/1/logs", Need::Right(Acl::Logs), LOGS),
-    row(Get, "/1/indexes/{indexName}/task/{taskID}", ADD, Endpoint::IndexTask),
-    row(Get, "/1/task/{taskID}", EDIT, Endpoint::Task),
+    row(Get, "/1/indexes/{indexName}/task/{taskID}", ADD, Endpoint::IndexTask).is(Work::Either),
+    row(Get, "/1/task/{taskID}", EDIT, Endpoint::Task).is(Work::Either),
     // §4.13 query suggestions
     row(Post, "/1/configs", SETTINGS, SUGGESTIONS),
     row(Put, "/1/configs/{indexName}", EDIT, SUGGESTIONS),
@@ -225,12 +259,12 @@ static ROUTES: &[Route] = &[
     row(Get, "/1/configs", SETTINGS, SUGGESTIONS),
     row(Get, "/1/logs/{indexName}", SETTINGS, SUGGESTIONS),
     // §4.14 recommend
-    row(Post, "/1/indexes/*/recommendations", SEARCH, RECOMMEND),
+    row(Post, "/1/indexes/*/recommendations", SEARCH, RECOMMEND).is(Work::Read),
     row(Post, "/1/indexes/{indexName}/{model}/recommend/rules/batch", EDIT, RECOMMEND),
     row(Get, "/1/indexes/{indexName}/{model}/recommend/rules/{objectID}", SETTINGS, RECOMMEND),
     row(Delete, "/1/indexes/{indexName}/{model}/recommend/rules/{objectID}", EDIT, RECOMMEND),
-    row(Post, "/1/indexes/{indexName}/{model}/recommend/rules/search", SETTINGS, RECOMMEND),
-    row(Get, "/1/indexes/{indexName}/{model}/task/{taskID}", EDIT, RECOMMEND),
+    row(Post, "/1/indexes/{indexName}/{model}/recommend/rules/search", SETTINGS, RECOMMEND).is(Work::Read),
+    row(Get, "/1/indexes/{indexName}/{model}/task/{taskID}", EDIT, RECOMMEND).is(Work::Either),
     // §4.15 insights
     row(Post, "/1/events", SEARCH, INSIGHTS),
     row(Delete, "/1/usertokens/{userToken}", DELETE_OBJECT, INSIGHTS),
@@ -239,11 +273,19 @@ static ROUTES: &[Route] = &[
     row(Post, "/1/recommendation/personalization/strategy", RECOMMENDATION, PERSONALIZATION),
     row(Get, "/1/strategies/personalization", RECOMMENDATION, PERSONALIZATION),
     row(Post, "/1/strategies/personalization", RECOMMENDATION, PERSONALIZATION),
-    row(Get, "/1/isalive", Need::Nothing, Endpoint::IsAlive),
-    row(Get, "/1/health", Need::Nothing, Endpoint::Ready),
-    row(Get, "/health", Need::Nothing, Endpoint::Ready),
+    row(Get, "/1/isalive", Need::Nothing, Endpoint::IsAlive).is(Work::Watch),
+    row(Get, "/1/health", Need::Nothing, Endpoint::Ready).is(Work::Watch),
+    row(Get, "/health", Need::Nothing, Endpoint::Ready).is(Work::Watch),
     // operation
-    row(Get, "/livez", Need::Nothing, Endpoint::Live),
-    row(Get, "/readyz", Need::Nothing, Endpoint::Ready),
-    row(Get, "/metrics", Need::Nothing, Endpoint::Metrics),
+    row(Get, "/livez", Need::Nothing, Endpoint::Live).is(Work::Watch),
+    row(Get, "/readyz", Need::Nothing, Endpoint::Ready).is(Work::Watch),
+    row(Get, "/metrics", Need::Nothing, Endpoint::Metrics).is(Work::Operate),
+    // the installation, for operators
+    row(Get, "/admin/cluster", ADMIN, Endpoint::Overview).is(Work::Operate),
+    row(Post, "/admin/nodes/{node}/drain", ADMIN, Endpoint::DrainNode).is(Work::Operate),
+    row(Post, "/admin/nodes/{node}/undrain", ADMIN, Endpoint::UndrainNode).is(Work::Operate),
+    row(Post, "/admin/nodes/{node}/replace", ADMIN, Endpoint::ReplaceNode).is(Work::Operate),
+    row(Delete, "/admin/nodes/{node}", ADMIN, Endpoint::RemoveNode).is(Work::Operate),
+    row(Post, "/admin/groups/{group}/leader", ADMIN, Endpoint::TransferLeader).is(Work::Operate),
+    row(Post, "/admin/recover", ADMIN, Endpoint::Recovery).is(Work::Operate),
 ];

@@ -2,6 +2,7 @@
 
 mod bodies;
 mod calls;
+mod cluster;
 mod documents;
 mod edges;
 mod filters;

@@ -1,0 +1,184 @@
+//! What does `quorate cluster status` print? A line about the whole, a table of nodes, one of groups, and what waits.
+
+use super::table::{Align, Table, bytes, duration};
+use quorate_cluster::membership::{GroupView, NodeView, Overview};
+
+/// Lines about what waits at most.
+const WAITS_SHOWN: usize = 20;
+
+/// The whole text.
+pub fn status(overview: &Overview) -> String {
+    let reached = overview.nodes.iter().filter(|node| node.is_reachable).count();
+    let mut text = format!(
+        "Installation {}: {reached} of {} nodes reached, asked {}\n\n",
+        overview.app_id,
+        overview.nodes.len(),
+        overview.answered_by
+    );
+    text.push_str(&nodes(&overview.nodes));
+    text.push('\n');
+    text.push_str(&groups(&overview.groups));
+    text.push('\n');
+    text.push_str(&waits(overview));
+    text
+}
+
+fn nodes(nodes: &[NodeView]) -> String {
+    use Align::{Left, Right};
+    let mut table = Table::new(&[
+        ("node", Left),
+        ("cluster", Left),
+        ("state", Left),
+        ("clients at", Left),
+        ("up", Right),
+        ("version", Left),
+        ("leads", Right),
+        ("log", Right),
+        ("disk free", Right),
+        ("clock", Right),
+    ]);
+    for node in nodes {
+        let of = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+        table.row(vec![
+            node.name.clone(),
+            node.cluster.clone(),
+            if node.is_reachable { node.state.clone() } else { "no answer".to_owned() },
+            node.http_address.clone(),
+            of(node.up_seconds.map(duration)),
+            of(node.version.clone()),
+            format!("{}/{}", node.leads, node.replicas),
+            of(node.log_bytes.map(bytes)),
+            of(node.disk_free_bytes.map(bytes)),
+            of(node.clock_ahead_ms.map(|ms| format!("{ms:+} ms"))),
+        ]);
+    }
+    table.render()
+}
+
+fn groups(groups: &[GroupView]) -> String {
+    use Align::{Left, Right};
+    let mut table = Table::new(&[
+        ("group", Left),
+        ("cluster", Left),
+        ("leader", Left),
+        ("term", Right),
+        ("voters", Left),
+        ("learners", Left),
+        ("log", Right),
+        ("committed", Right),
+        ("lag", Right),
+        ("leases", Right),
+    ]);
+    for group in groups {
+        let leader = group.replicas.iter().find(|it| Some(&it.node) == group.leader.as_ref());
+        let lag = group.replicas.iter().map(|it| it.lag).max().unwrap_or(0);
+        let leases = group.replicas.iter().filter(|it| it.has_lease).count();
+        table.row(vec![
+            label(group),
+            group.cluster.clone().unwrap_or_default(),
+            group.leader.clone().unwrap_or_else(|| "none".to_owned()),
+            group.term.to_string(),
+            group.voters.join(" "),
+            group.learners.join(" "),
+            leader.map_or_else(|| "-".to_owned(), |it| format!("{}..{}", it.log_first, it.log_last)),
+            leader.map_or_else(|| "-".to_owned(), |it| it.committed.to_string()),
+            lag.to_string(),
+            format!("{leases}/{}", group.voters.len() + group.learners.len()),
+        ]);
+    }
+    table.render()
+}
+
+/// The number of a group, or what it is.
+pub fn label(group: &GroupView) -> String {
+    match group.id {
+        0 => "meta".to_owned(),
+        id => id.to_string(),
+    }
+}
+
+fn waits(overview: &Overview) -> String {
+    if overview.is_settled {
+        return "Everything is where it is wanted.\n".to_owned();
+    }
+    let mut text = String::from("Not as it should be yet:\n");
+    for wait in overview.waits.iter().take(WAITS_SHOWN) {
+        text.push_str(&format!("  {wait}\n"));
+    }
+    if overview.waits.len() > WAITS_SHOWN {
+        text.push_str(&format!("  and {} more\n", overview.waits.len() - WAITS_SHOWN));
+    }
+    for node in &overview.nodes {
+        for reason in node.reads.iter().chain(&node.writes) {
+            text.push_str(&format!("  {}: {reason}\n", node.name));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::WIDTH;
+    use super::*;
+    use quorate_cluster::membership::ReplicaView;
+
+    fn overview() -> Overview {
+        let node = |name: &str, is_reachable: bool| NodeView {
+            name: name.to_owned(),
+            cluster: "main".into(),
+            state: "active".into(),
+            http_address: format!("search-{name}.internal.example.org:7700"),
+            is_reachable,
+            up_seconds: is_reachable.then_some(90_061),
+            log_bytes: is_reachable.then_some(123_456_789),
+            clock_ahead_ms: Some(-3),
+            ..NodeView::default()
+        };
+        let replica = ReplicaView {
+            node: "n1".into(),
+            log_first: 2_000_000,
+            log_last: 3_000_000,
+            committed: 3_000_000,
+            lag: 7,
+            has_lease: true,
+            ..ReplicaView::default()
+        };
+        let group = GroupView {
+            id: 3,
+            cluster: Some("main".into()),
+            leader: Some("n1".into()),
+            voters: vec!["n1".into(), "n2".into(), "n3".into()],
+            replicas: vec![replica],
+            ..GroupView::default()
+        };
+        Overview {
+            app_id: "APP".into(),
+            answered_by: "n1".into(),
+            is_settled: false,
+            waits: (0..30).map(|number| format!("group {number}: no leader")).collect(),
+            nodes: vec![node("n1", true), node("n2", false)],
+            groups: vec![GroupView::default(), group],
+        }
+    }
+
+    #[test]
+    fn the_status_fits_a_terminal_and_says_what_waits() {
+        let text = status(&overview());
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        let expected = [
+            "1 of 2 nodes reached",
+            "no answer",
+            "1d 1h",
+            "123 MB",
+            "2000000..3000000",
+            "1/3",
+            "meta",
+            "and 10 more",
+        ];
+        for part in expected {
+            assert!(text.contains(part), "{part} is missing:\n{text}");
+        }
+        let settled = Overview { is_settled: true, ..overview() };
+        assert!(status(&settled).ends_with("Everything is where it is wanted.\n"));
+    }
+}

@@ -1,0 +1,157 @@
+//! Do operators see their installation, and do listeners keep to their kind of work?
+
+use super::*;
+use quorate_api::Listener;
+use serde_json::json;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+#[actix_web::test]
+async fn one_node_is_an_installation_that_is_settled() {
+    let node = Node::start().await;
+    let seen = node.get("/admin/cluster").await;
+    assert_eq!((seen["appId"].as_str(), seen["isSettled"].as_bool()), (Some(APP), Some(true)), "{seen}");
+    let nodes = seen["nodes"].as_array().unwrap();
+    assert_eq!(nodes.len(), 1);
+    let own = &nodes[0];
+    assert_eq!(own["name"], seen["answeredBy"]);
+    assert_eq!((own["state"].as_str(), own["isReachable"].as_bool()), (Some("active"), Some(true)));
+    assert_eq!((own["leads"].as_u64(), own["replicas"].as_u64()), (Some(17), Some(17)));
+    assert!(own["diskTotalBytes"].as_u64() > own["diskFreeBytes"].as_u64(), "{own}");
+    let groups = seen["groups"].as_array().unwrap();
+    assert_eq!(groups.len(), 17);
+    for group in groups {
+        assert_eq!(group["leader"], own["name"], "{group}");
+        let replica = &group["replicas"][0];
+        assert_eq!((replica["role"].as_str(), replica["hasLease"].as_bool()), (Some("leader"), Some(true)));
+        assert!(replica["shown"].as_u64() <= replica["committed"].as_u64(), "{replica}");
+    }
+    node.call_with(&node.search_key, Method::GET, "/admin/cluster", "")
+        .await
+        .refused(403, "Method not allowed");
+    let plan = node.post("/admin/recover", json!({})).await;
+    assert_eq!(plan["message"], "every group has a leader: there is nothing to recover");
+}
+
+#[actix_web::test]
+async fn changes_that_make_no_sense_are_refused() {
+    let node = Node::start().await;
+    let name = node.get("/admin/cluster").await["answeredBy"].as_str().unwrap().to_owned();
+    let cases = [
+        (
+            Method::POST,
+            "/admin/nodes/n9/drain".to_owned(),
+            "",
+            404,
+            format!("there is no node n9; the nodes are {name}"),
+        ),
+        (
+            Method::POST,
+            format!("/admin/nodes/{name}/drain"),
+            "",
+            400,
+            format!("{name} cannot be drained: it is the last"),
+        ),
+        (
+            Method::DELETE,
+            format!("/admin/nodes/{name}"),
+            "",
+            400,
+            format!("{name} cannot be removed: it is the last"),
+        ),
+        (Method::DELETE, format!("/admin/nodes/{name}?force=yes"), "", 400, "Parameter force".into()),
+        (
+            Method::POST,
+            format!("/admin/nodes/{name}/replace"),
+            "",
+            400,
+            "no node has joined the cluster main after".into(),
+        ),
+        (
+            Method::POST,
+            format!("/admin/nodes/{name}/replace"),
+            r#"{"with":"n9"}"#,
+            404,
+            "there is no node n9".into(),
+        ),
+        (
+            Method::POST,
+            "/admin/groups/99/leader".into(),
+            &format!(r#"{{"node":"{name}"}}"#),
+            404,
+            "there is no group 99".into(),
+        ),
+        (Method::POST, "/admin/groups/x/leader".into(), "{}", 400, "Parameter group".into()),
+        (Method::POST, "/admin/groups/1/leader".into(), "{}", 400, "Parameter node is missing".into()),
+    ];
+    for (method, uri, body, status, start) in cases {
+        let answer = node.call(method, &uri, body).await;
+        assert_eq!(answer.status.as_u16(), status, "{uri}: {}", String::from_utf8_lossy(&answer.bytes));
+        answer.refused(status, &start);
+    }
+    node.post(&format!("/admin/nodes/{name}/undrain"), json!({})).await;
+    node.post("/admin/groups/1/leader", json!({ "node": name })).await;
+}
+
+#[actix_web::test]
+async fn readiness_is_asked_for_one_kind_of_work() {
+    let node = Node::start().await;
+    for uri in ["/readyz", "/readyz?for=read", "/readyz?for=write", "/readyz?writes=true", "/livez"] {
+        node.get(uri).await;
+    }
+    node.call(Method::GET, "/readyz?for=all", "").await.refused(400, "Parameter for must be read or write");
+}
+
+/// One request on a connection of its own; its status and body.
+fn exchange(address: SocketAddr, head: &str, body: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let credentials = format!("X-Algolia-Application-Id: {APP}\r\nX-Algolia-API-Key: {ADMIN}\r\n");
+    let length = body.len();
+    let request = format!(
+        "{head} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{credentials}Content-Length: {length}\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let status = text.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap();
+    (status, text.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap())
+}
+
+#[actix_web::test]
+async fn listeners_keep_to_their_kind_of_work() {
+    let node = Node::start().await;
+    let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+    let kinds = [Listener::Read, Listener::Write, Listener::Operate];
+    let options = ServerOptions { split: kinds.map(|kind| (kind, any)).to_vec(), ..node.options() };
+    let bound = quorate_api::server(options).unwrap();
+    let handle = bound.server.handle();
+    let [read, write, operate] = [0, 1, 2].map(|at: usize| bound.split[at].1);
+    let everything = bound.address;
+    let running = actix_rt::spawn(bound.server);
+    let calls = actix_rt::task::spawn_blocking(move || {
+        let put = |at| exchange(at, "PUT /1/indexes/i/o", r#"{"a":1}"#);
+        let (status, body) = put(read);
+        assert_eq!(status, 403, "{body}");
+        let right =
+            format!("belongs to writes, which {write} (--write-listen) and {everything} (--listen) take");
+        assert!(body.contains("This address takes reads only") && body.contains(&right), "{body}");
+        assert_eq!(put(operate).0, 403);
+        assert_eq!((put(write).0, put(everything).0), (201, 201));
+        let query = |at| exchange(at, "POST /1/indexes/i/query", "{}").0;
+        assert_eq!([read, write, operate, everything].map(query), [200, 403, 403, 200]);
+        let cluster = |at| exchange(at, "GET /admin/cluster", "").0;
+        assert_eq!([read, write, operate, everything].map(cluster), [403, 403, 200, 200]);
+        let task = |at| exchange(at, "GET /1/indexes/i/task/1", "").0;
+        assert_eq!([read, write, operate, everything].map(task), [200, 200, 403, 200]);
+        for path in ["/readyz", "/livez", "/readyz?for=write"] {
+            let ready = |at| exchange(at, &format!("GET {path}"), "").0;
+            assert_eq!([read, write, operate, everything].map(ready), [200; 4], "{path}");
+        }
+    });
+    let outcome = calls.await;
+    handle.stop(true).await;
+    running.await.unwrap().unwrap();
+    outcome.unwrap();
+}

@@ -1,0 +1,134 @@
+//! Whether this node can serve reads and take writes now, and what stands against it.
+
+use crate::disk::Purpose;
+use crate::groups::Group;
+use crate::meta::MetaState;
+use crate::read;
+use crate::router::Router;
+use quorate_model::{GroupId, NodeId, limits};
+use quorate_node::Node;
+use quorate_raft::Role;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// Whether this node can do its work, and why not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// Reasons against reads; empty = ready.
+    pub reads: Vec<String>,
+    /// Reasons against writes; empty = ready.
+    pub writes: Vec<String>,
+}
+
+/// A node that was silent for longer counts as out of reach; those that live are heard several times a second.
+const SILENCE: Duration = Duration::from_secs(3);
+/// Groups that a reason names; more are counted.
+const NAMED: usize = 4;
+
+/// How this node is. Cost: a look at each group.
+pub fn of(router: &Router, node: &Node) -> Health {
+    let mut health = Health::default();
+    let meta = router.meta();
+    let local = router.groups().all();
+    if meta.installation.is_none() {
+        let reason = "the node waits for the others to tell it of the installation";
+        health.reads.push(reason.into());
+        health.writes.push(reason.into());
+    }
+    if let Err(error) = router.disk().admit(Purpose::Add) {
+        health.writes.push(error.message);
+    }
+    let behind =
+        local.iter().filter(|group| group.status().unapplied_bytes > limits::UNAPPLIED_BYTES_MAX as u64);
+    health.writes.extend(named(behind.map(|group| group.id), "behind with the log"));
+    let reachable = reachable(router);
+    let groups = Groups { router, node, meta: &meta, reachable: &reachable };
+    health.reads.extend(groups.against_reads());
+    health.writes.extend(groups.against_writes(&local));
+    health
+}
+
+/// The other nodes that can be reached.
+fn reachable(router: &Router) -> BTreeSet<NodeId> {
+    let peers = router.peers().map(|peers| peers.status()).unwrap_or_default();
+    let is_heard = |heard: Option<Duration>| heard.is_some_and(|ago| ago <= SILENCE);
+    peers.into_iter().filter(|peer| is_heard(peer.last_heard)).map(|peer| peer.node).collect()
+}
+
+struct Groups<'a> {
+    router: &'a Router,
+    node: &'a Node,
+    meta: &'a MetaState,
+    reachable: &'a BTreeSet<NodeId>,
+}
+
+impl Groups<'_> {
+    fn placement(&self) -> impl Iterator<Item = GroupId> {
+        self.meta.placement.keys().copied()
+    }
+    fn is_readable(&self, group: GroupId) -> bool {
+        read::is_readable(self.router, self.node, group)
+    }
+    fn is_elsewhere(&self, group: GroupId) -> bool {
+        self.meta.wanted(group).iter().any(|node| self.reachable.contains(node))
+    }
+    /// A node that has just started serves when it has everything it should have, later also what others have for it.
+    fn against_reads(&self) -> Vec<String> {
+        let unreadable: Vec<GroupId> = self.placement().filter(|&group| !self.is_readable(group)).collect();
+        let mut reasons = vec![];
+        if !self.router.has_caught_up() {
+            let own = unreadable.iter().copied().filter(|&group| self.is_wanted_here(group));
+            match named(own, "not up to date here yet") {
+                Some(reason) => reasons.push(reason),
+                None => self.router.note_caught_up(),
+            }
+        }
+        let nowhere = unreadable.into_iter().filter(|&group| !self.is_elsewhere(group));
+        reasons.extend(named(nowhere, "out of reach for reads"));
+        reasons
+    }
+    fn is_wanted_here(&self, group: GroupId) -> bool {
+        self.meta.wanted(group).contains(&self.router.self_id())
+    }
+    fn against_writes(&self, local: &[std::sync::Arc<Group>]) -> Vec<String> {
+        let has_leader = |group: &Group| {
+            let status = group.status();
+            status.role == Role::Leader || status.leader.is_some()
+        };
+        let without = local.iter().filter(|group| !has_leader(group)).map(|group| group.id);
+        let mut reasons: Vec<String> = named(without, "without a leader").into_iter().collect();
+        let is_local = |id: GroupId| local.iter().any(|group| group.id == id);
+        let remote = self.placement().filter(|&group| !is_local(group) && !self.is_elsewhere(group));
+        reasons.extend(named(remote, "out of reach for writes"));
+        reasons
+    }
+}
+
+/// `groups 1, 2 and 5 more are so`; `None` without any.
+fn named(groups: impl Iterator<Item = GroupId>, are: &str) -> Option<String> {
+    let groups: Vec<String> = groups.map(|group| group.to_string()).collect();
+    let mut text = match groups.len() {
+        0 => return None,
+        1 => return Some(format!("group {} is {are}", groups[0])),
+        _ => format!("groups {}", groups[..groups.len().min(NAMED)].join(", ")),
+    };
+    if groups.len() > NAMED {
+        write!(text, " and {} more", groups.len() - NAMED).expect("writing to a string");
+    }
+    Some(format!("{text} are {are}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_named_up_to_a_few() {
+        let text = |count: u16| named((1..=count).map(GroupId), "without a leader");
+        assert_eq!(text(0), None);
+        assert_eq!(text(1).as_deref(), Some("group 1 is without a leader"));
+        assert_eq!(text(2).as_deref(), Some("groups 1, 2 are without a leader"));
+        assert_eq!(text(16).as_deref(), Some("groups 1, 2, 3, 4 and 12 more are without a leader"));
+    }
+}

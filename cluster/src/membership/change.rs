@@ -1,0 +1,336 @@
+//! How operators change the installation: nodes drain, leave and replace each other, groups get another leader.
+
+use super::find;
+use super::overview::{GroupView, NodeView, Overview};
+use crate::command::MetaCommand;
+use crate::disk::Purpose;
+use crate::meta::{MetaState, NodeRow, NodeState};
+use crate::requests::{PeerAnswer, PeerRequest};
+use crate::router::{Router, write_deadline};
+use quorate_model::{Error, GroupId, NodeId, Result};
+
+/// Whether a change is made although it may cost something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Force {
+    /// Refuse it, saying what it would cost.
+    No,
+    /// Make it.
+    Yes,
+}
+
+/// Moves everything off a node, which goes on answering. Errors: `NotFound`, `Invalid` for the last node of a cluster.
+pub async fn drain(router: &Router, node: &str) -> Result<()> {
+    let meta = router.meta();
+    let (id, row) = find(&meta, node)?;
+    check_not_last(&meta, id, row, "drained")?;
+    set_state(router, id, NodeState::Draining).await
+}
+
+/// Lets a drained node hold replicas again. Errors: `NotFound`, `Invalid` for a node that was removed.
+pub async fn undrain(router: &Router, node: &str) -> Result<()> {
+    let meta = router.meta();
+    let (id, row) = find(&meta, node)?;
+    check_present(row)?;
+    set_state(router, id, NodeState::Active).await
+}
+
+/// Takes a node out for good: its number never comes back. `seen` is how the installation was just before.
+///
+/// Errors: `NotFound`; `Invalid` when it is alive and not drained, or when groups would lose their majority, unless forced;
+/// `Invalid` for the last node of a cluster.
+pub async fn remove(router: &Router, seen: &Overview, node: &str, force: Force) -> Result<()> {
+    let meta = router.meta();
+    let (id, row) = find(&meta, node)?;
+    check_present(row)?;
+    check_not_last(&meta, id, row, "removed")?;
+    if force == Force::No {
+        check_dispensable(seen, &row.name)?;
+    }
+    set_state(router, id, NodeState::Removed).await
+}
+
+/// Puts `new` in the place of `old`, which is taken out for good. Without a name the node that joined last is the new one.
+/// Returns the name of the new one.
+///
+/// Errors: as [`remove`]; `Invalid` when there is no node that could take the place.
+pub async fn replace(
+    router: &Router,
+    seen: &Overview,
+    old: &str,
+    new: Option<&str>,
+    force: Force,
+) -> Result<String> {
+    let meta = router.meta();
+    let (old_id, old_row) = find(&meta, old)?;
+    check_present(old_row)?;
+    let (new_id, new_row) = match new {
+        Some(name) => find(&meta, name)?,
+        None => successor(&meta, seen, old_id, old_row)?,
+    };
+    check_successor(seen, (old_id, old_row), (new_id, new_row))?;
+    if force == Force::No {
+        check_dispensable(seen, &old_row.name)?;
+    }
+    for (group, nodes) in replaced(&meta, old_id, new_id) {
+        let place = MetaCommand::Place { group, nodes };
+        router.propose_meta(place, Purpose::Remove, write_deadline()).await?;
+    }
+    set_state(router, old_id, NodeState::Removed).await?;
+    Ok(new_row.name.clone())
+}
+
+/// Gives a group to another leader, now and, as long as every node leads its share, for later.
+///
+/// Errors: `NotFound`; `Invalid` when the node does not vote in the group; `Unavailable` when nobody leads it.
+pub async fn transfer(router: &Router, seen: &Overview, group: GroupId, to: &str) -> Result<()> {
+    let meta = router.meta();
+    let (id, row) = find(&meta, to)?;
+    let Some(view) = seen.groups.iter().find(|view| view.id == group.0) else {
+        return Err(Error::not_found(format!("there is no group {group}")));
+    };
+    if !view.voters.contains(&row.name) {
+        let voters = view.voters.join(", ");
+        return Err(Error::invalid(format!("{} has no vote in group {group}; {voters} have", row.name)));
+    }
+    let leader = view.leader.as_deref().ok_or_else(|| {
+        Error::unavailable(format!("group {group} has no leader at present, so nobody can hand it over"))
+    })?;
+    let wanted = meta.wanted(group);
+    if group != GroupId::META && wanted.contains(&id) && wanted.first() != Some(&id) {
+        let nodes = std::iter::once(id).chain(wanted.into_iter().filter(|node| *node != id)).collect();
+        let place = MetaCommand::Place { group, nodes };
+        router.propose_meta(place, Purpose::Remove, write_deadline()).await?;
+    }
+    if leader == row.name {
+        return Ok(());
+    }
+    hand_over(router, find(&meta, leader)?.0, group, id).await
+}
+
+async fn hand_over(router: &Router, leader: NodeId, group: GroupId, to: NodeId) -> Result<()> {
+    if leader == router.self_id() {
+        let local = router.group(group)?;
+        return local.raft.transfer_leader(to.0).map_err(|full| Error::unavailable(full.to_string()));
+    }
+    match router.ask(leader, &PeerRequest::TransferLeader { group, to }, write_deadline()).await? {
+        PeerAnswer::Done => Ok(()),
+        PeerAnswer::NotLeader { .. } => {
+            Err(Error::unavailable(format!("group {group} has just got another leader; try again")))
+        }
+        PeerAnswer::Failed { kind, message, .. } => Err(Error::new(kind, message)),
+        other => Err(crate::router::unexpected(leader, &other)),
+    }
+}
+
+async fn set_state(router: &Router, node: NodeId, state: NodeState) -> Result<()> {
+    let command = MetaCommand::SetNodeState { node, state };
+    router.propose_meta(command, Purpose::Remove, write_deadline()).await?;
+    tracing::info!(%node, ?state, "an operator changed the state of a node");
+    Ok(())
+}
+
+fn check_present(row: &NodeRow) -> Result<()> {
+    match row.is_present() {
+        true => Ok(()),
+        false => Err(Error::invalid(format!("{} was removed from the installation already", row.name))),
+    }
+}
+
+fn check_not_last(meta: &MetaState, id: NodeId, row: &NodeRow, done: &str) -> Result<()> {
+    check_present(row)?;
+    let others = meta.present_nodes().into_iter();
+    let mut others = others.filter(|(other, of)| *other != id && of.is_active() && of.cluster == row.cluster);
+    match others.next() {
+        Some(_) => Ok(()),
+        None => Err(Error::invalid(format!(
+            "{} cannot be {done}: it is the last active node of the cluster {}",
+            row.name, row.cluster
+        ))),
+    }
+}
+
+/// Whether the installation does without the node at once.
+fn check_dispensable(seen: &Overview, name: &str) -> Result<()> {
+    let Some(node) = seen.nodes.iter().find(|node| node.name == name) else { return Ok(()) };
+    let holds = |group: &&GroupView| group.voters.iter().chain(&group.learners).any(|member| member == name);
+    let held: Vec<&GroupView> = seen.groups.iter().filter(|group| group.id != 0).filter(holds).collect();
+    if node.is_reachable && node.state == super::overview::state_text(NodeState::Active) {
+        return Err(Error::invalid(format!(
+            "{name} is alive and holds {} replicas: drain it first, or force its removal",
+            held.len()
+        )));
+    }
+    if node.is_reachable && !held.is_empty() {
+        return Err(Error::invalid(format!(
+            "{name} still holds {} replicas: wait until they have moved, or force its removal",
+            held.len()
+        )));
+    }
+    let unled: Vec<String> =
+        held.iter().filter(|group| group.leader.is_none()).map(|group| group.id.to_string()).collect();
+    match unled.is_empty() {
+        true => Ok(()),
+        false => Err(Error::invalid(format!(
+            "{name} is a member of groups without a leader ({}): if it is lost for good with their majority, \
+             recover them first (quorate cluster recover)",
+            unled.join(", ")
+        ))),
+    }
+}
+
+/// The active node of the same cluster that joined last, if it can be reached.
+fn successor<'m>(
+    meta: &'m MetaState,
+    seen: &Overview,
+    old: NodeId,
+    row: &NodeRow,
+) -> Result<(NodeId, &'m NodeRow)> {
+    let is_candidate = |(id, of): &(NodeId, &NodeRow)| {
+        *id != old && of.is_active() && of.cluster == row.cluster && is_reachable(seen, &of.name)
+    };
+    let candidates = meta.present_nodes().into_iter().filter(is_candidate);
+    let newer = candidates.filter(|(_, of)| of.since > row.since);
+    newer.max_by_key(|(_, of)| of.since).ok_or_else(|| {
+        Error::invalid(format!(
+            "no node has joined the cluster {} after {}: start a new one first (quorate cluster add), \
+             or name the node that takes its place",
+            row.cluster, row.name
+        ))
+    })
+}
+
+fn is_reachable(seen: &Overview, name: &str) -> bool {
+    seen.nodes.iter().any(|node: &NodeView| node.name == name && node.is_reachable)
+}
+
+fn check_successor(seen: &Overview, old: (NodeId, &NodeRow), new: (NodeId, &NodeRow)) -> Result<()> {
+    let reason = if new.0 == old.0 {
+        "a node cannot replace itself".to_owned()
+    } else if new.1.cluster != old.1.cluster {
+        format!("{} belongs to the cluster {}, not to {}", new.1.name, new.1.cluster, old.1.cluster)
+    } else if !new.1.is_active() {
+        format!("{} is not active", new.1.name)
+    } else if !is_reachable(seen, &new.1.name) {
+        format!("{} cannot be reached", new.1.name)
+    } else {
+        return Ok(());
+    };
+    Err(Error::invalid(reason))
+}
+
+/// The groups of `old` that `new` does not have yet, each with `new` in its place.
+fn replaced(meta: &MetaState, old: NodeId, new: NodeId) -> Vec<(GroupId, Vec<NodeId>)> {
+    let groups = meta.placement.iter().filter(|(_, nodes)| nodes.contains(&old) && !nodes.contains(&new));
+    let swap = |node: &NodeId| if *node == old { new } else { *node };
+    groups.map(|(group, nodes)| (*group, nodes.iter().map(swap).collect())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::name_of;
+    use super::*;
+    use crate::meta::{At, Joining};
+
+    fn meta(nodes: &[(u64, &str)]) -> MetaState {
+        let mut meta = MetaState::default();
+        for &(node, cluster) in nodes {
+            let joining = Joining {
+                name: format!("n{node}"),
+                cluster: cluster.into(),
+                peer: String::new(),
+                http: String::new(),
+                level: 1,
+            };
+            let add = MetaCommand::AddNode { node: NodeId(node), joining };
+            meta.apply(At { log_index: node, time_ms: 0 }, add);
+        }
+        meta
+    }
+    fn seen(reachable: &[&str], groups: Vec<GroupView>) -> Overview {
+        let node = |name: &str| NodeView {
+            name: name.to_owned(),
+            state: "active".into(),
+            is_reachable: reachable.contains(&name),
+            ..NodeView::default()
+        };
+        let nodes = ["n1", "n2", "n3", "n4"].map(node).to_vec();
+        Overview { nodes, groups, ..Overview::default() }
+    }
+    fn group(id: u16, voters: &[&str], leader: Option<&str>) -> GroupView {
+        let voters = voters.iter().map(|&voter| voter.to_owned()).collect();
+        GroupView { id, voters, leader: leader.map(str::to_owned), ..GroupView::default() }
+    }
+
+    #[test]
+    fn a_node_that_is_needed_stays() {
+        let groups = vec![group(0, &["n1", "n2", "n3"], Some("n1")), group(1, &["n1", "n2"], Some("n1"))];
+        let text = |seen: &Overview, name: &str| check_dispensable(seen, name).err().map(|e| e.message);
+        let alive = text(&seen(&["n1", "n2"], groups.clone()), "n2").expect("it is alive");
+        assert_eq!(alive, "n2 is alive and holds 1 replicas: drain it first, or force its removal");
+        assert_eq!(
+            text(&seen(&["n1"], groups.clone()), "n2"),
+            None,
+            "it is dead, and others have a majority"
+        );
+        let mut draining = seen(&["n1", "n2", "n3"], groups);
+        draining.nodes[1].state = "draining".into();
+        let moving = text(&draining, "n2").expect("it is not drained yet");
+        assert!(moving.starts_with("n2 still holds 1 replicas: wait"), "{moving}");
+        draining.groups[1] = group(1, &["n1", "n3"], Some("n1"));
+        assert_eq!(text(&draining, "n2"), None, "nothing is left but its copy of what all nodes know");
+        let unled = seen(&["n1"], vec![group(7, &["n1", "n2", "n3"], None)]);
+        assert!(text(&unled, "n2").is_some_and(|text| text.contains("without a leader (7)")));
+    }
+
+    #[test]
+    fn the_last_active_node_of_a_cluster_stays() {
+        let mut meta = meta(&[(1, "main"), (2, "main"), (3, "west")]);
+        let check = |meta: &MetaState, node: u64| {
+            let id = NodeId(node);
+            check_not_last(meta, id, &meta.nodes[&id], "drained").err().map(|e| e.message)
+        };
+        assert_eq!((check(&meta, 1), check(&meta, 2)), (None, None));
+        let text = check(&meta, 3).expect("west has only one");
+        assert_eq!(text, "n3 cannot be drained: it is the last active node of the cluster west");
+        let drain = MetaCommand::SetNodeState { node: NodeId(1), state: NodeState::Draining };
+        meta.apply(At { log_index: 9, time_ms: 0 }, drain);
+        assert!(check(&meta, 2).is_some(), "the other one drains");
+    }
+
+    #[test]
+    fn the_node_that_joined_last_takes_the_place_of_a_dead_one() {
+        let meta = meta(&[(1, "main"), (2, "main"), (3, "west"), (4, "main")]);
+        let row = |node: u64| &meta.nodes[&NodeId(node)];
+        let chosen = |reachable: &[&str], old: u64| {
+            successor(&meta, &seen(reachable, vec![]), NodeId(old), row(old)).map(|(id, _)| id.0).ok()
+        };
+        assert_eq!(chosen(&["n1", "n3", "n4"], 2), Some(4));
+        assert_eq!(chosen(&["n1", "n3"], 2), None, "the new one is not there");
+        assert_eq!(chosen(&["n1", "n2"], 4), None, "nobody is newer");
+        let refused = |old: u64, new: u64| {
+            let seen = seen(&["n1", "n3", "n4"], vec![]);
+            check_successor(&seen, (NodeId(old), row(old)), (NodeId(new), row(new))).err().map(|e| e.message)
+        };
+        assert_eq!(refused(2, 4), None);
+        assert_eq!(refused(2, 2).as_deref(), Some("a node cannot replace itself"));
+        assert_eq!(refused(2, 3).as_deref(), Some("n3 belongs to the cluster west, not to main"));
+        assert_eq!(refused(1, 2).as_deref(), Some("n2 cannot be reached"));
+        assert_eq!(name_of(&meta, NodeId(9)), "0000000000000009");
+    }
+
+    #[test]
+    fn the_new_node_gets_every_place_of_the_old_one() {
+        let mut meta = meta(&[(1, "main"), (2, "main"), (3, "main"), (4, "main")]);
+        for (group, nodes) in [(1, [2, 1, 3]), (2, [1, 3, 4]), (3, [1, 4, 2])] {
+            let nodes = nodes.map(NodeId).to_vec();
+            meta.apply(At { log_index: 9, time_ms: 0 }, MetaCommand::Place { group: GroupId(group), nodes });
+        }
+        let ids = |nodes: [u64; 3]| nodes.map(NodeId).to_vec();
+        assert_eq!(replaced(&meta, NodeId(2), NodeId(4)), [(GroupId(1), ids([4, 1, 3]))]);
+        assert_eq!(
+            replaced(&meta, NodeId(3), NodeId(4)),
+            [(GroupId(1), ids([2, 1, 4]))],
+            "group 2 has the new one already, and gets another by the plan"
+        );
+    }
+}

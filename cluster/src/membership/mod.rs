@@ -1,0 +1,73 @@
+//! What operators see of an installation and change in it: its nodes, its groups, who leads.
+//!
+//! Changes are commands of the meta group; what follows from them is the steward's work.
+
+mod change;
+mod overview;
+mod report;
+
+pub use change::{Force, drain, remove, replace, transfer, undrain};
+pub use overview::{GroupView, NodeView, Overview, ReplicaView};
+pub use report::{NodeReport, ReplicaReport, own};
+
+use crate::meta::{MetaState, NodeRow};
+use crate::requests::{PeerAnswer, PeerRequest};
+use crate::router::{Router, Unasked};
+use futures_util::future::join_all;
+use quorate_model::{Error, NodeId, Result};
+use quorate_node::Node;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// How long a node may take to say how it is.
+const ANSWER: Duration = Duration::from_secs(2);
+
+/// How the installation is, as every node that can be reached says. Takes as long as the slowest, at most some 2 s.
+pub async fn overview(router: &Router, node: &Node) -> Overview {
+    let meta = router.meta();
+    let reports = reports(router, node, &meta).await;
+    let peers = router.peers().map(|peers| peers.status()).unwrap_or_default();
+    overview::assemble(&meta, router.self_id(), &reports, &peers)
+}
+
+/// What each node says of itself, or why it says nothing.
+async fn reports(
+    router: &Router,
+    node: &Node,
+    meta: &MetaState,
+) -> BTreeMap<NodeId, Result<NodeReport, String>> {
+    let others = meta.present_nodes().into_iter().map(|(id, _)| id).filter(|&id| id != router.self_id());
+    let asked = others.map(async |id| (id, ask(router, id).await));
+    let mut reports: BTreeMap<_, _> = join_all(asked).await.into_iter().collect();
+    reports.insert(router.self_id(), Ok(own(router, node).await));
+    reports
+}
+
+async fn ask(router: &Router, id: NodeId) -> Result<NodeReport, String> {
+    match router.ask(id, &PeerRequest::Status, Instant::now() + ANSWER).await {
+        Ok(PeerAnswer::Status(json)) => serde_json::from_slice(&json)
+            .map_err(|_| "it answers in a way this node does not know".to_owned()),
+        Ok(PeerAnswer::Failed { message, .. }) => Err(message),
+        Ok(_) => Err("it answers in a way this node does not know".to_owned()),
+        Err(Unasked::Never) => Err("it cannot be reached".to_owned()),
+        Err(Unasked::Perhaps(error)) => Err(error.message),
+    }
+}
+
+/// The node with this name, or with this number in hexadecimal digits. Errors: `NotFound`, naming those there are.
+pub fn find<'m>(meta: &'m MetaState, wanted: &str) -> Result<(NodeId, &'m NodeRow)> {
+    let by_name = meta.present_nodes().into_iter().find(|(_, row)| row.name == wanted);
+    let by_number = || {
+        let id = NodeId(u64::from_str_radix(wanted, 16).ok().filter(|_| wanted.len() == 16)?);
+        meta.nodes.get(&id).map(|row| (id, row))
+    };
+    by_name.or_else(by_number).ok_or_else(|| {
+        let names: Vec<&str> = meta.present_nodes().into_iter().map(|(_, row)| row.name.as_str()).collect();
+        Error::not_found(format!("there is no node {wanted}; the nodes are {}", names.join(", ")))
+    })
+}
+
+/// The name of a node, or its number when it is not known.
+pub fn name_of(meta: &MetaState, id: NodeId) -> String {
+    meta.nodes.get(&id).map_or_else(|| id.to_string(), |row| row.name.clone())
+}

@@ -1,0 +1,318 @@
+//! How the whole installation is: what the registry says of nodes and groups beside what the nodes say of themselves.
+
+use super::name_of;
+use super::report::{MemberRole, NodeReport, ReplicaReport};
+use crate::meta::{MetaState, NodeRow, NodeState};
+use crate::peer::PeerStatus;
+use crate::traffic::QueryFigures;
+use quorate_model::{GroupId, NodeId};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The installation as one node sees it. The answer of `GET /admin/cluster`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Overview {
+    /// The application id.
+    pub app_id: String,
+    /// The node that answers.
+    pub answered_by: String,
+    /// Whether every group is where it is wanted, led, and every node reached.
+    pub is_settled: bool,
+    /// What is not as it should be, one sentence each.
+    pub waits: Vec<String>,
+    /// The nodes, in the order they joined.
+    pub nodes: Vec<NodeView>,
+    /// The groups, the meta group first.
+    pub groups: Vec<GroupView>,
+}
+
+/// A node.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeView {
+    /// Its name.
+    pub name: String,
+    /// Its number, hexadecimal.
+    pub id: String,
+    /// Its cluster.
+    pub cluster: String,
+    /// `active`, `draining` or `removed`.
+    pub state: String,
+    /// Where other nodes find it.
+    pub peer_address: String,
+    /// Where clients find it.
+    pub http_address: String,
+    /// The meta log index of its joining.
+    pub since: u64,
+    /// Whether it answered.
+    pub is_reachable: bool,
+    /// Why it did not.
+    pub failure: Option<String>,
+    /// The version of its program.
+    pub version: Option<String>,
+    /// Seconds since its start.
+    pub up_seconds: Option<u64>,
+    /// How far its clock is ahead of that of the node that answers.
+    pub clock_ahead_ms: Option<i64>,
+    /// Milliseconds of the last round trip to it.
+    pub round_trip_ms: Option<f64>,
+    /// Bytes of its log.
+    pub log_bytes: Option<u64>,
+    /// Free bytes of its disk.
+    pub disk_free_bytes: Option<u64>,
+    /// All bytes of its disk.
+    pub disk_total_bytes: Option<u64>,
+    /// What keeps it from reads.
+    pub reads: Vec<String>,
+    /// What keeps it from writes.
+    pub writes: Vec<String>,
+    /// Searches since its start.
+    pub queries: QueryFigures,
+    /// Replicas it has.
+    pub replicas: usize,
+    /// Groups it leads.
+    pub leads: usize,
+}
+
+/// A group.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GroupView {
+    /// Its number; 0 is the meta group.
+    pub id: u16,
+    /// Its cluster; the meta group has none.
+    pub cluster: Option<String>,
+    /// The nodes that are to have it; the first of them should lead, except of the meta group.
+    pub wanted: Vec<String>,
+    /// The members that vote.
+    pub voters: Vec<String>,
+    /// The members that only follow.
+    pub learners: Vec<String>,
+    /// The leader.
+    pub leader: Option<String>,
+    /// The leader's term.
+    pub term: u64,
+    /// Its replicas on the nodes that answered.
+    pub replicas: Vec<ReplicaView>,
+    /// What it waits for; `None` when it is as it should be.
+    pub waits: Option<String>,
+}
+
+/// A replica of a group on a node.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReplicaView {
+    /// The node.
+    pub node: String,
+    /// `leader`, `follower`, `candidate` or `learner`.
+    pub role: String,
+    /// First and last index of its log.
+    pub log_first: u64,
+    /// Last index of its log.
+    pub log_last: u64,
+    /// Through where it knows entries to be committed.
+    pub committed: u64,
+    /// Through where it has applied.
+    pub applied: u64,
+    /// Through where its reads see everything.
+    pub shown: u64,
+    /// Entries that the leader has committed and its reads do not see yet.
+    pub lag: u64,
+    /// Whether it may serve reads.
+    pub has_lease: bool,
+}
+
+type Reports = BTreeMap<NodeId, Result<NodeReport, String>>;
+
+/// Puts together what is known.
+pub fn assemble(meta: &MetaState, self_id: NodeId, reports: &Reports, peers: &[PeerStatus]) -> Overview {
+    let groups: Vec<GroupView> = std::iter::once(GroupId::META)
+        .chain(meta.placement.keys().copied())
+        .map(|group| group_view(meta, group, reports))
+        .collect();
+    let present = meta.present_nodes();
+    let nodes: Vec<NodeView> = present
+        .iter()
+        .map(|(id, row)| NodeView {
+            leads: groups.iter().filter(|group| group.leader.as_ref() == Some(&row.name)).count(),
+            ..node_view(*id, row, reports.get(id), peers.iter().find(|peer| peer.node == *id))
+        })
+        .collect();
+    let mut waits: Vec<String> = vec![];
+    for node in &nodes {
+        if let Some(failure) = &node.failure {
+            waits.push(format!("{}: {failure}", node.name));
+        }
+        if node.state == state_text(NodeState::Draining) {
+            waits.push(match node.replicas {
+                0 | 1 => format!("{} is drained and can be removed", node.name),
+                replicas => format!("{} still holds {} replicas", node.name, replicas - 1),
+            });
+        }
+    }
+    waits.extend(
+        groups.iter().filter_map(|group| Some(format!("group {}: {}", group.id, group.waits.as_ref()?))),
+    );
+    Overview {
+        app_id: meta.installation.as_ref().map_or_else(String::new, |it| it.app_id.clone()),
+        answered_by: name_of(meta, self_id),
+        is_settled: waits.is_empty(),
+        waits,
+        nodes,
+        groups,
+    }
+}
+
+impl Overview {
+    /// Which groups cannot take writes because their majority is gone, and what to do about it; plain text.
+    pub fn recovery_plan(&self) -> String {
+        let unled: Vec<&GroupView> = self.groups.iter().filter(|group| group.leader.is_none()).collect();
+        if unled.is_empty() {
+            return "every group has a leader: there is nothing to recover".to_owned();
+        }
+        let mut text = String::from("these groups have no leader among the nodes that can be reached:\n");
+        for group in &unled {
+            let missing: Vec<&str> = group
+                .voters
+                .iter()
+                .filter(|voter| !group.replicas.iter().any(|replica| replica.node == **voter))
+                .map(String::as_str)
+                .collect();
+            let most = group.replicas.iter().max_by_key(|it| (it.log_last, it.committed));
+            let survivor = match most {
+                Some(it) => format!("{} has most of it (log through {})", it.node, it.log_last),
+                None => "no replica of it can be reached".to_owned(),
+            };
+            let missing = if missing.is_empty() { "none".to_owned() } else { missing.join(", ") };
+            text.push_str(&format!("  group {}: voters out of reach: {missing}; {survivor}\n", group.id));
+        }
+        text.push_str(RECOVERY_STEPS);
+        text
+    }
+}
+
+/// What an operator does when a majority is lost for good.
+const RECOVERY_STEPS: &str = "Start the missing nodes again if you can: nothing is lost then. If they are gone for good, \
+stop every node that is left and run `quorate cluster recover --data-dir DIR` on the one with most of the log: it prints what \
+it would do and what can be lost.";
+
+/// The word for a state.
+pub fn state_text(state: NodeState) -> &'static str {
+    match state {
+        NodeState::Active => "active",
+        NodeState::Draining => "draining",
+        NodeState::Removed => "removed",
+    }
+}
+
+fn node_view(
+    id: NodeId,
+    row: &NodeRow,
+    report: Option<&Result<NodeReport, String>>,
+    peer: Option<&PeerStatus>,
+) -> NodeView {
+    let NodeRow { name, cluster, peer: peer_address, http, state, level: _, since } = row.clone();
+    let (said, failure) = match report {
+        Some(Ok(report)) => (Some(report), None),
+        Some(Err(failure)) => (None, Some(failure.clone())),
+        None => (None, Some("it was not asked".to_owned())),
+    };
+    NodeView {
+        name,
+        id: id.to_string(),
+        cluster,
+        state: state_text(state).to_owned(),
+        peer_address,
+        http_address: http,
+        since,
+        is_reachable: said.is_some(),
+        failure,
+        version: said.map(|it| it.version.clone()),
+        up_seconds: said.map(|it| it.up_s),
+        clock_ahead_ms: peer.and_then(|it| it.clock_ahead_ms),
+        round_trip_ms: peer.and_then(|it| it.round_trip).map(|it| it.as_micros() as f64 / 1_000.0),
+        log_bytes: said.map(|it| it.log_bytes),
+        disk_free_bytes: said.map(|it| it.disk_free_bytes),
+        disk_total_bytes: said.map(|it| it.disk_total_bytes),
+        reads: said.map(|it| it.reads.clone()).unwrap_or_default(),
+        writes: said.map(|it| it.writes.clone()).unwrap_or_default(),
+        queries: said.map(|it| it.queries.clone()).unwrap_or_default(),
+        replicas: said.map_or(0, |it| it.replicas.len()),
+        leads: 0,
+    }
+}
+
+fn group_view(meta: &MetaState, group: GroupId, reports: &Reports) -> GroupView {
+    let of_group = |report: &NodeReport| report.replicas.iter().find(|it| it.group == group).cloned();
+    let replicas: Vec<(NodeId, ReplicaReport)> =
+        reports.iter().filter_map(|(id, report)| Some((*id, of_group(report.as_ref().ok()?)?))).collect();
+    let leader =
+        replicas.iter().filter(|(_, it)| it.role == MemberRole::Leader).max_by_key(|(_, it)| it.term);
+    // without a leader the one that has heard most of the group
+    let members = leader.or_else(|| replicas.iter().max_by_key(|(_, it)| (it.term, it.committed)));
+    let names = |ids: &[NodeId]| ids.iter().map(|&id| name_of(meta, id)).collect::<Vec<_>>();
+    let committed = leader.or(members).map_or(0, |(_, it)| it.committed);
+    let wanted = meta.wanted(group);
+    let view = |(id, it): &(NodeId, ReplicaReport)| ReplicaView {
+        node: name_of(meta, *id),
+        role: role_text(*id, it, members.map(|(_, it)| it)).to_owned(),
+        log_first: it.first,
+        log_last: it.last,
+        committed: it.committed,
+        applied: it.applied,
+        shown: it.shown,
+        lag: committed.saturating_sub(it.shown),
+        has_lease: it.has_lease,
+    };
+    GroupView {
+        id: group.0,
+        cluster: meta.cluster_of(group).map(str::to_owned),
+        wanted: names(&wanted),
+        voters: members.map(|(_, it)| names(&it.voters)).unwrap_or_default(),
+        learners: members.map(|(_, it)| names(&it.learners)).unwrap_or_default(),
+        leader: leader.map(|(id, _)| name_of(meta, *id)),
+        term: members.map_or(0, |(_, it)| it.term),
+        replicas: replicas.iter().map(view).collect(),
+        waits: waits(meta, group, &wanted, leader),
+    }
+}
+
+fn role_text(id: NodeId, replica: &ReplicaReport, members: Option<&ReplicaReport>) -> &'static str {
+    match replica.role {
+        MemberRole::Leader => "leader",
+        MemberRole::Candidate => "candidate",
+        MemberRole::Follower if members.is_some_and(|it| it.voters.contains(&id)) => "follower",
+        MemberRole::Follower => "learner",
+    }
+}
+
+/// What a group lacks to be as it is wanted.
+fn waits(
+    meta: &MetaState,
+    group: GroupId,
+    wanted: &[NodeId],
+    leader: Option<&(NodeId, ReplicaReport)>,
+) -> Option<String> {
+    let Some((id, it)) = leader else { return Some("no leader".to_owned()) };
+    if it.is_changing {
+        return Some("a change of its members is half through".to_owned());
+    }
+    let members: BTreeSet<NodeId> = it.voters.iter().chain(&it.learners).copied().collect();
+    if let Some(new) = wanted.iter().find(|node| !members.contains(node)) {
+        return Some(format!("{} is to become a member", name_of(meta, *new)));
+    }
+    if let Some(old) = members.iter().find(|node| !wanted.contains(node)) {
+        return Some(format!("{} is to leave", name_of(meta, *old)));
+    }
+    let voters = wanted.iter().take(meta.wanted_voters(group));
+    if let Some(voter) = voters.into_iter().find(|node| !it.voters.contains(node)) {
+        return Some(format!("{} is to vote, and is catching up", name_of(meta, *voter)));
+    }
+    let should_lead = wanted.first().filter(|first| group != GroupId::META && *first != id)?;
+    Some(format!("{} should lead", name_of(meta, *should_lead)))
+}
+
+#[cfg(test)]
+#[path = "overview_tests.rs"]
+mod tests;

@@ -1,0 +1,137 @@
+//! What a node says of itself: its health, its disk, its searches and how far its replicas are. Nodes send it to each other as
+//! JSON; members that one of two versions does not have are left out, or ignored.
+
+use crate::groups::Group;
+use crate::health;
+use crate::metrics;
+use crate::router::Router;
+use crate::traffic::QueryFigures;
+use quorate_model::{GroupId, NodeId};
+use quorate_node::Node;
+use quorate_raft::Role;
+use quorate_store::space;
+use serde::{Deserialize, Serialize};
+
+/// How a node is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NodeReport {
+    /// The version of its program.
+    pub version: String,
+    /// Seconds since it started.
+    pub up_s: u64,
+    /// Bytes of its log on disk.
+    pub log_bytes: u64,
+    /// Free bytes of the disk of its data folder.
+    pub disk_free_bytes: u64,
+    /// Bytes of that disk in all.
+    pub disk_total_bytes: u64,
+    /// What keeps it from serving reads.
+    pub reads: Vec<String>,
+    /// What keeps it from taking writes.
+    pub writes: Vec<String>,
+    /// The searches it was asked for.
+    pub queries: QueryFigures,
+    /// Its replicas, the meta group's first.
+    pub replicas: Vec<ReplicaReport>,
+}
+
+/// How far one replica is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplicaReport {
+    /// Its group.
+    pub group: GroupId,
+    /// Its part in consensus.
+    pub role: MemberRole,
+    /// The term.
+    pub term: u64,
+    /// Who leads, as far as it knows.
+    pub leader: Option<NodeId>,
+    /// First index that its log still has.
+    pub first: u64,
+    /// Last index of its log.
+    pub last: u64,
+    /// Through where it knows entries to be committed.
+    pub committed: u64,
+    /// Through where it has applied.
+    pub applied: u64,
+    /// Through where its reads see everything.
+    pub shown: u64,
+    /// Whether it may serve reads now.
+    pub has_lease: bool,
+    /// The members that vote.
+    pub voters: Vec<NodeId>,
+    /// The members that only follow.
+    pub learners: Vec<NodeId>,
+    /// Whether a change of members is half through.
+    pub is_changing: bool,
+}
+
+/// The part of a member in consensus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MemberRole {
+    /// It orders the writes.
+    Leader,
+    /// It follows one that does.
+    Follower,
+    /// It asks for votes.
+    Candidate,
+}
+
+/// How this node is. Cost: a look at the files of the log.
+pub async fn own(router: &Router, node: &Node) -> NodeReport {
+    let layout = node.layout().clone();
+    let on_disk = tokio::task::spawn_blocking(move || {
+        let total = space::of(layout.root()).map_or(0, |space| space.total_bytes);
+        (metrics::bytes_below(&layout.raft()), total)
+    });
+    // a look at the disk that fails is no reason to say nothing
+    let (log_bytes, disk_total_bytes) = on_disk.await.unwrap_or_default();
+    let health = health::of(router, node);
+    NodeReport {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        up_s: router.started().elapsed().as_secs(),
+        log_bytes,
+        disk_free_bytes: router.disk().free_bytes(),
+        disk_total_bytes,
+        reads: health.reads,
+        writes: health.writes,
+        queries: router.traffic().figures(),
+        replicas: router.groups().all().iter().map(|group| replica(node, group)).collect(),
+    }
+}
+
+fn replica(node: &Node, group: &Group) -> ReplicaReport {
+    let (status, membership) = (group.status(), group.raft.membership());
+    let applied = *group.applied.borrow();
+    let shown = shown_through(node, group);
+    let ids = |members: &[u64]| members.iter().copied().map(NodeId).collect();
+    ReplicaReport {
+        group: group.id,
+        role: match status.role {
+            Role::Leader => MemberRole::Leader,
+            Role::Follower => MemberRole::Follower,
+            Role::Candidate => MemberRole::Candidate,
+        },
+        term: status.term,
+        leader: status.leader.map(NodeId),
+        first: status.first_index,
+        last: status.last_index,
+        committed: status.committed,
+        applied,
+        shown,
+        has_lease: group.leases.may_read(|| shown),
+        voters: ids(&membership.voters),
+        learners: ids(&membership.learners),
+        is_changing: membership.is_joint,
+    }
+}
+
+/// Through where reads of this replica see everything.
+pub fn shown_through(node: &Node, group: &Group) -> u64 {
+    match group.id {
+        GroupId::META => *group.applied.borrow(),
+        id => node.shown_through(id),
+    }
+}
