@@ -22,7 +22,7 @@ pub fn ready(call: &Call<'_>) -> Result<Reply> {
     let (needs_reads, needs_writes) = match call.query.get("for").as_deref() {
         Some("read") => (true, false),
         Some("write") => (false, true),
-        Some(_) => return Err(Error::invalid("Parameter for must be read or write")),
+        Some(_) => return Err(Error::parameter("for", "read or write")),
         None => match call.listener {
             Listener::Write => (false, true),
             Listener::Everything | Listener::Read | Listener::Operate => {

@@ -60,7 +60,13 @@ async fn changes_that_make_no_sense_are_refused() {
             400,
             format!("{name} cannot be removed: it is the last"),
         ),
-        (Method::DELETE, format!("/admin/nodes/{name}?force=yes"), "", 400, "Parameter force".into()),
+        (
+            Method::DELETE,
+            format!("/admin/nodes/{name}?force=yes"),
+            "",
+            400,
+            "Invalid value for \"force\" parameter".into(),
+        ),
         (
             Method::POST,
             format!("/admin/nodes/{name}/replace"),
@@ -82,7 +88,13 @@ async fn changes_that_make_no_sense_are_refused() {
             404,
             "there is no group 99".into(),
         ),
-        (Method::POST, "/admin/groups/x/leader".into(), "{}", 400, "Parameter group".into()),
+        (
+            Method::POST,
+            "/admin/groups/x/leader".into(),
+            "{}",
+            400,
+            "Invalid value for \"group\" parameter".into(),
+        ),
         (Method::POST, "/admin/groups/1/leader".into(), "{}", 400, "Parameter node is missing".into()),
     ];
     for (method, uri, body, status, start) in cases {
@@ -100,7 +112,9 @@ async fn readiness_is_asked_for_one_kind_of_work() {
     for uri in ["/readyz", "/readyz?for=read", "/readyz?for=write", "/readyz?writes=true", "/livez"] {
         node.get(uri).await;
     }
-    node.call(Method::GET, "/readyz?for=all", "").await.refused(400, "Parameter for must be read or write");
+    node.call(Method::GET, "/readyz?for=all", "")
+        .await
+        .refused(400, "Invalid value for \"for\" parameter, expected read or write");
 }
 
 /// One request on a connection of its own; its status and body.
