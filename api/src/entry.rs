@@ -8,7 +8,7 @@ use crate::metrics::Transferred;
 use crate::reply::Reply;
 use crate::routes::{Endpoint, Match, Need, Verb};
 use crate::state::ApiState;
-use crate::{admin, body, documents, indices, objects, operations, search, settings, tasks};
+use crate::{admin, body, clusters, documents, indices, objects, operations, search, settings, tasks};
 use actix_web::dev::Payload;
 use actix_web::http::{Method, header};
 use actix_web::web::{self, Bytes};
@@ -161,6 +161,15 @@ async fn run(endpoint: Endpoint, call: Call<'_>) -> Result<Reply> {
         Endpoint::DeleteIndex => indices::delete(&call).await,
         Endpoint::Operation => indices::operation(&call).await,
         Endpoint::ListIndices => indices::list(&call).await,
+        Endpoint::AssignUser => clusters::assign(&call).await,
+        Endpoint::AssignUsers => clusters::assign_many(&call).await,
+        Endpoint::TopUsers => clusters::top(&call).await,
+        Endpoint::GetUser => clusters::get(&call).await,
+        Endpoint::ListUsers => clusters::list(&call).await,
+        Endpoint::ListClusters => clusters::clusters(&call).await,
+        Endpoint::RemoveUser => clusters::remove(&call).await,
+        Endpoint::SearchUsers => clusters::search(&call).await,
+        Endpoint::PendingUsers => clusters::pending(&call).await,
         Endpoint::IndexTask => tasks::of_index(&call).await,
         Endpoint::Task => tasks::any(&call).await,
         Endpoint::IsAlive | Endpoint::Live => Ok(operations::live()),

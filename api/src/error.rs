@@ -14,6 +14,7 @@ pub fn status(kind: ErrorKind) -> StatusCode {
         ErrorKind::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         ErrorKind::NotImplemented => StatusCode::NOT_IMPLEMENTED,
         ErrorKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorKind::NotEnabled => StatusCode::PAYMENT_REQUIRED,
         ErrorKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

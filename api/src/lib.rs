@@ -8,6 +8,7 @@ pub mod admin;
 pub mod auth;
 pub mod body;
 pub mod call;
+pub mod clusters;
 pub mod documents;
 pub mod entry;
 pub mod error;

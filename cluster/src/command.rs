@@ -1,8 +1,8 @@
 //! What stands in a log entry: the envelope, the numbered commands, and how a large batch is cut into parts.
 
-use crate::meta::{Joining, Moved, NodeState, Wanted};
+use crate::meta::{Joining, Moved, NodeState, UserStep, Wanted};
 use quorate_model::DocumentKind;
-use quorate_model::{GroupId, IndexName, NodeId, RecordOp, limits};
+use quorate_model::{GroupId, IndexName, NodeId, RecordOp, UserId, limits};
 use quorate_node::ops::{Follower, Incarnation, IndexCommand, RawDocument};
 use quorate_store::codec;
 use serde::{Deserialize, Serialize};
@@ -140,6 +140,36 @@ pub enum MetaCommand {
         group: GroupId,
         /// The nodes; the first should lead.
         nodes: Vec<NodeId>,
+    },
+    /// From now on records are placed by user.
+    EnableUsers,
+    /// Puts users that are in no cluster yet into one.
+    AssignUsers {
+        /// Its number.
+        cluster: u16,
+        /// The users, at most [`crate::meta::USERS_PER_COMMAND_MAX`].
+        users: Vec<UserId>,
+    },
+    /// Begins to move a user for whom nothing is under way.
+    MoveUser {
+        /// The user.
+        user: UserId,
+        /// Number of the cluster that is to serve the user.
+        to: u16,
+    },
+    /// Begins to remove a user for whom nothing is under way.
+    RemoveUser {
+        /// The user.
+        user: UserId,
+    },
+    /// Goes on with a move or a removal.
+    StepUser {
+        /// The user.
+        user: UserId,
+        /// The epoch that the step was decided on.
+        epoch: u64,
+        /// The step.
+        step: UserStep,
     },
 }
 
@@ -384,6 +414,7 @@ mod tests {
         let index = Command::Index;
         let joining =
             Joining { name: "n".into(), cluster: "c".into(), peer: "p".into(), http: "h".into(), level: 1 };
+        let user = || UserId::new("u").expect("valid");
         // first the number of the kind of command, then that of the command, then its fields
         let cases = [
             (
@@ -489,6 +520,14 @@ mod tests {
             (
                 meta(MetaCommand::Place { group: GroupId(5), nodes: vec![NodeId(9), NodeId(1)] }),
                 "00 10 05 02 09 01".into(),
+            ),
+            (meta(MetaCommand::EnableUsers), "00 11".into()),
+            (meta(MetaCommand::AssignUsers { cluster: 1, users: vec![user()] }), "00 12 01 01 0175".into()),
+            (meta(MetaCommand::MoveUser { user: user(), to: 2 }), "00 13 0175 02".into()),
+            (meta(MetaCommand::RemoveUser { user: user() }), "00 14 0175".into()),
+            (
+                meta(MetaCommand::StepUser { user: user(), epoch: 3, step: UserStep::GiveUp }),
+                "00 15 0175 03 03".into(),
             ),
         ];
         for (command, expected) in cases {

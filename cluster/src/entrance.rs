@@ -13,6 +13,7 @@ use crate::service::{ServiceOptions, Started};
 use crate::snapshot::PeerSource;
 use crate::start::{Founding, Running};
 use crate::steward;
+use crate::user_mapping;
 use quorate_model::{Error, GroupId, NodeId, Result};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -40,6 +41,8 @@ pub struct ClusterOptions {
     pub http_address: String,
     /// Peer addresses of nodes of the installation to join; empty = found one.
     pub join: Vec<String>,
+    /// Turns the mapping of users to clusters on, for the whole installation and for good (§4.10).
+    pub multi_cluster: bool,
     /// What all nodes of the installation share; `None` = the one in the folder, or a new one.
     pub join_token: Option<String>,
 }
@@ -54,6 +57,7 @@ impl Default for ClusterOptions {
             peer_address: None,
             http_address: String::new(),
             join: vec![],
+            multi_cluster: false,
             join_token: None,
         }
     }
@@ -85,9 +89,20 @@ pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<St
     if let Some(peers) = &peers {
         peers.set_installation(&started.app_id);
     }
+    let multi_cluster = options.cluster.multi_cluster;
     match place {
-        Place::Alone => introduce(&router, &joining).await?,
-        Place::AmongOthers => running.run(introduce_in_time(router.clone(), joining)),
+        Place::Alone => {
+            introduce(&router, &joining).await?;
+            if multi_cluster {
+                user_mapping::enable(&router).await?;
+            }
+        }
+        Place::AmongOthers => {
+            running.run(introduce_in_time(router.clone(), joining));
+            if multi_cluster {
+                running.run(enable_users_in_time(router.clone()));
+            }
+        }
     }
     running.start_groups()?;
     running.catch_up().await?;
@@ -222,6 +237,13 @@ async fn introduce(router: &Router, joining: &Joining) -> Result<()> {
         Err(error) => tracing::warn!(%error, "this start is not in the log"),
     }
     Ok(())
+}
+
+async fn enable_users_in_time(router: Arc<Router>) {
+    while let Err(error) = user_mapping::enable(&router).await {
+        tracing::debug!(%error, "the mapping of users is not enabled yet");
+        tokio::time::sleep(INTRODUCE_EVERY).await;
+    }
 }
 
 async fn introduce_in_time(router: Arc<Router>, joining: Joining) {

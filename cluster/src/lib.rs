@@ -32,6 +32,7 @@ mod steward;
 mod sweep;
 mod tasks;
 mod traffic;
+pub mod user_mapping;
 mod write;
 
 pub use documents::DocumentChange;

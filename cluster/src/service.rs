@@ -14,16 +14,18 @@ use crate::steward;
 use crate::sweep::Sweeper;
 use crate::tasks;
 use crate::traffic::Traffic;
+use crate::user_mapping::{self, ClusterRecord, UserDirectory, UserHits, UserRecord};
 use crate::write::{self, Reach};
 use parking_lot::Mutex;
 use quorate_model::document::DocumentQuery;
 use quorate_model::{
     ApiKey, DocumentHits, DocumentKind, Error, FacetHits, Filter, GroupId, IndexName, RecordOp, Result,
-    SearchParams, SearchResults, Settings, TaskId,
+    SearchParams, SearchResults, Settings, TaskId, UserId,
 };
 use quorate_node::Node;
 use quorate_store::files::{Files, RealFiles};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -168,6 +170,7 @@ struct Inner {
     router: Arc<Router>,
     node: Node,
     sweeper: Sweeper,
+    users: Arc<UserDirectory>,
     app_id: String,
     stopping: AtomicBool,
     running: Mutex<Option<Running>>,
@@ -193,6 +196,7 @@ impl Service {
             router: running.router.clone(),
             node: running.node.clone(),
             sweeper: running.sweeper.clone(),
+            users: running.users.clone(),
             app_id: started.app_id.clone(),
             stopping: AtomicBool::new(false),
             running: Mutex::new(Some(running)),
@@ -365,6 +369,52 @@ impl Service {
         filter: Filter,
     ) -> Result<Vec<Option<Vec<u8>>>> {
         read::objects(self.open_router()?, &self.inner.node, requests, rights, filter).await
+    }
+    /// Assigns a user to a cluster or begins to move it there; the time of it (§4.10). Errors: `NotEnabled`, `Invalid`.
+    pub async fn assign_user(&self, user: UserId, cluster: &str) -> Result<String> {
+        Ok(mint::rfc3339(user_mapping::assign(self.open_router()?, user, cluster).await?))
+    }
+    /// Assigns users that are in no cluster yet; the time of it. Errors: `NotEnabled`, `Invalid`.
+    pub async fn assign_users(&self, users: Vec<UserId>, cluster: &str) -> Result<String> {
+        Ok(mint::rfc3339(user_mapping::assign_many(self.open_router()?, users, cluster).await?))
+    }
+    /// Begins to remove a user with all records; the time of it. Errors: `NotEnabled`, `NotFound`, `Invalid`.
+    pub async fn remove_user(&self, user: UserId) -> Result<String> {
+        Ok(mint::rfc3339(user_mapping::remove(self.open_router()?, user).await?))
+    }
+    /// A user's record. Errors: `NotEnabled`, `NotFound`.
+    pub fn user(&self, user: &UserId) -> Result<UserRecord> {
+        self.inner.users.get(&self.open_router()?.meta(), user)
+    }
+    /// A page of the users' records, by user id. Errors: `NotEnabled`.
+    pub async fn users(&self, page: usize, rows: usize) -> Result<Vec<UserRecord>> {
+        self.inner.users.clone().list(self.open_router()?.meta(), page, rows).await
+    }
+    /// For each cluster the users with most records. Errors: `NotEnabled`.
+    pub async fn top_users(&self) -> Result<BTreeMap<String, Vec<UserRecord>>> {
+        self.inner.users.clone().top(self.open_router()?.meta()).await
+    }
+    /// A page of the users that match. Errors: `NotEnabled`, `Invalid` for an unknown cluster.
+    pub async fn search_users(
+        &self,
+        query: String,
+        cluster: Option<String>,
+        page: usize,
+        rows: usize,
+    ) -> Result<UserHits> {
+        self.inner.users.clone().search(self.open_router()?.meta(), query, cluster, page, rows).await
+    }
+    /// The users for whom something is under way, by cluster. Errors: `NotEnabled`.
+    pub fn pending_users(&self) -> Result<BTreeMap<String, Vec<UserId>>> {
+        self.inner.users.pending(&self.open_router()?.meta())
+    }
+    /// Every cluster with its figures.
+    pub fn clusters(&self) -> Result<Vec<ClusterRecord>> {
+        Ok(self.inner.users.clusters(&self.open_router()?.meta()))
+    }
+    /// Whether the installation places records by user.
+    pub fn places_by_user(&self) -> bool {
+        self.inner.router.shared_meta().load().users.is_enabled
     }
     /// Whether every reader sees the write (C§1.6: an id beyond the last issued one is not published).
     pub async fn is_published(&self, task: TaskId) -> Result<bool> {

@@ -14,6 +14,7 @@ use crate::router::Router;
 use crate::service::ServiceOptions;
 use crate::snapshot::{RoomOptions, SnapshotRoom};
 use crate::sweep::{self, Sweeper};
+use crate::user_mapping::{self, UserDirectory};
 use actix::{Actor, Arbiter};
 use parking_lot::Mutex;
 use quorate_model::{Error, GroupId, NodeId, Result};
@@ -61,6 +62,8 @@ pub struct Running {
     pub folder: DataFolder,
     /// Starts and stops groups.
     pub starter: Arc<Starter>,
+    /// What is known of users beside the mapping.
+    pub users: Arc<UserDirectory>,
     tasks: Vec<tokio::task::JoinHandle<()>>,
 }
 
@@ -79,6 +82,7 @@ pub async fn start(options: &ServiceOptions) -> Result<Running> {
         sweeper: Sweeper::default(),
         folder,
         starter: Arc::new(starter),
+        users: Arc::default(),
         tasks: vec![],
     })
 }
@@ -419,6 +423,7 @@ impl Running {
     pub fn start_sweep(&mut self) {
         let sweep = sweep::run(self.router.clone(), self.node.clone(), self.sweeper.clone());
         self.tasks.push(tokio::spawn(sweep));
+        self.tasks.push(tokio::spawn(user_mapping::actor::run(self.router.clone())));
     }
 
     /// Runs a task until the node stops.

@@ -167,6 +167,13 @@ pub const OPTIONS: &[OptionRow] = &[
     ),
     row("cluster", Kind::Text, Some("main"), Audience::Server, "Name of the cluster this node belongs to."),
     row(
+        "multi-cluster",
+        Kind::Switch,
+        Some("false"),
+        Audience::Server,
+        "Turns on the mapping of users to clusters, for the whole installation and for good: every record then belongs to a user.",
+    ),
+    row(
         "join",
         Kind::Addresses,
         None,

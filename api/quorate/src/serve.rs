@@ -114,6 +114,7 @@ fn cluster_options(values: &Values) -> Result<ClusterOptions> {
         peer_address: text("peer-address"),
         http_address: text("http-address").or_else(|| text("listen")).unwrap_or_default(),
         join: values.list("join"),
+        multi_cluster: values.is_on("multi-cluster"),
         join_token: text("join-token"),
     })
 }

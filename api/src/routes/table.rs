@@ -89,6 +89,15 @@ pub enum Endpoint {
     DeleteIndex,
     Operation,
     ListIndices,
+    AssignUser,
+    AssignUsers,
+    TopUsers,
+    GetUser,
+    ListUsers,
+    ListClusters,
+    RemoveUser,
+    SearchUsers,
+    PendingUsers,
     IndexTask,
     Task,
     IsAlive,
@@ -160,7 +169,6 @@ const ADMIN: Need = Need::Admin;
 use quorate_model::DocumentKind::{Rules, Synonyms};
 const KEYS: Endpoint = Endpoint::Missing("Key management");
 const DICTIONARIES: Endpoint = Endpoint::Missing("Dictionaries");
-const CLUSTERS: Endpoint = Endpoint::Missing("Multi-cluster mapping");
 const SOURCES: Endpoint = Endpoint::Missing("The network allowlist");
 const LOGS: Endpoint = Endpoint::Missing("The request log");
 const SUGGESTIONS: Endpoint = Endpoint::Missing("Query suggestions");
@@ -231,16 +239,16 @@ static ROUTES: &[Route] = &[
     row(Get, "/1/dictionaries/*/settings", SETTINGS, DICTIONARIES),
     row(Get, "/1/dictionaries/*/languages", SETTINGS, DICTIONARIES),
     // §4.10 multi-cluster
-    row(Post, "/1/clusters/mapping", ADMIN, CLUSTERS),
-    row(Post, "/1/clusters/mapping/batch", ADMIN, CLUSTERS),
-    row(Get, "/1/clusters/mapping/top", ADMIN, CLUSTERS),
-    row(Get, "/1/clusters/mapping/{userID}", ADMIN, CLUSTERS),
-    row(Get, "/1/clusters", ADMIN, CLUSTERS),
-    row(Get, "/1/clusters/mapping", ADMIN, CLUSTERS),
-    row(Delete, "/1/clusters/mapping/{userID}", ADMIN, CLUSTERS),
-    row(Delete, "/1/clusters/mapping", ADMIN, CLUSTERS),
-    row(Post, "/1/clusters/mapping/search", ADMIN, CLUSTERS).is(Work::Read),
-    row(Get, "/1/clusters/mapping/pending", ADMIN, CLUSTERS),
+    row(Post, "/1/clusters/mapping", ADMIN, Endpoint::AssignUser),
+    row(Post, "/1/clusters/mapping/batch", ADMIN, Endpoint::AssignUsers),
+    row(Get, "/1/clusters/mapping/top", ADMIN, Endpoint::TopUsers),
+    row(Get, "/1/clusters/mapping/{userID}", ADMIN, Endpoint::GetUser),
+    row(Get, "/1/clusters", ADMIN, Endpoint::ListClusters),
+    row(Get, "/1/clusters/mapping", ADMIN, Endpoint::ListUsers),
+    row(Delete, "/1/clusters/mapping/{userID}", ADMIN, Endpoint::RemoveUser),
+    row(Delete, "/1/clusters/mapping", ADMIN, Endpoint::RemoveUser),
+    row(Post, "/1/clusters/mapping/search", ADMIN, Endpoint::SearchUsers).is(Work::Read),
+    row(Get, "/1/clusters/mapping/pending", ADMIN, Endpoint::PendingUsers),
     // §4.11 allowlist
     row(Get, "/1/security/sources", ADMIN, SOURCES),
     row(Put, "/1/security/sources", ADMIN, SOURCES),

@@ -3,6 +3,7 @@
 mod bodies;
 mod calls;
 mod cluster;
+mod clusters;
 mod documents;
 mod edges;
 mod filters;
@@ -47,10 +48,15 @@ struct Answer {
 
 impl Node {
     async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+    /// A node whose options `change` has changed.
+    async fn start_with(change: impl FnOnce(&mut ServiceOptions)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut options = ServiceOptions::new(folder.path());
         options.app_id = Some(APP.into());
         options.admin_key = Some(ADMIN.into());
+        change(&mut options);
         let (service, started) = Service::open(options).await.unwrap();
         Node { service, search_key: started.search_key.unwrap(), _folder: folder }
     }

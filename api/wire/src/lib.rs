@@ -3,6 +3,7 @@
 //! Nothing here knows HTTP status codes or the network; `quorate-api` does.
 #![warn(missing_docs)]
 
+pub mod clusters;
 pub mod documents;
 pub mod error;
 pub mod indices;

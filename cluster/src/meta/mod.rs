@@ -6,11 +6,15 @@ mod catalogue;
 mod links;
 mod nodes;
 mod rows;
+mod user_map;
+mod users;
 
 pub use catalogue::{Catalogue, IndexRow, Link, Role, group_of};
 pub use links::{Moved, Wanted, too_many};
 pub use nodes::{CLUSTERS_MAX, ClusterRow, Joining, META_VOTERS_MAX, NodeRow, NodeState, NotAdmitted};
 pub use rows::{RowChange, RowError};
+pub use user_map::{UserMap, UserRow, UserState};
+pub use users::{USERS_PER_COMMAND_MAX, UserStep, Users};
 
 use crate::command::MetaCommand;
 use quorate_model::{ApiKey, GroupId, IndexName, NodeId, TaskId};
@@ -39,6 +43,8 @@ pub struct MetaState {
     pub clusters: Arc<BTreeMap<String, ClusterRow>>,
     /// Where the replicas of each placement group are wanted.
     pub placement: Arc<BTreeMap<GroupId, Vec<NodeId>>>,
+    /// Which cluster serves each user.
+    pub users: Users,
 }
 
 /// What the first start fixed.
@@ -86,6 +92,11 @@ impl MetaState {
             MetaCommand::AddNode { node, joining } => self.add_node(at.log_index, node, joining),
             MetaCommand::SetNodeState { node, state } => self.set_node_state(node, state),
             MetaCommand::Place { group, nodes } => self.place(group, nodes),
+            MetaCommand::EnableUsers => self.enable_users(),
+            MetaCommand::AssignUsers { cluster, users } => self.assign_users(cluster, users),
+            MetaCommand::MoveUser { user, to } => self.move_user(user, to),
+            MetaCommand::RemoveUser { user } => self.remove_user(user),
+            MetaCommand::StepUser { user, epoch, step } => self.step_user(user, epoch, step),
         }
     }
 

@@ -1,8 +1,8 @@
 //! How the meta state lies in its tree: one row for each index, key, reservation, doomed incarnation and list of replicas
 //! that is not settled.
 
-use super::{Catalogue, ClusterRow, IndexRow, Installation, MetaState, NodeRow};
-use quorate_model::{ApiKey, GroupId, IndexName, NodeId};
+use super::{Catalogue, ClusterRow, IndexRow, Installation, MetaState, NodeRow, UserRow};
+use quorate_model::{ApiKey, GroupId, IndexName, NodeId, UserId};
 use quorate_node::ops::Incarnation;
 use quorate_store::codec;
 use quorate_store::layout::rows::{INDEX, INSTALLATION, KEY};
@@ -15,6 +15,8 @@ const UNSETTLED: u8 = b'u';
 const NODE: u8 = b'N';
 const CLUSTER: u8 = b'C';
 const PLACED: u8 = b'P';
+const USER: u8 = b'U';
+const USERS_ENABLED: u8 = b'M';
 /// Bytes of a row at most; far above a name of 256 characters or a key document.
 const ROW_BYTES_MAX: usize = 1 << 20;
 
@@ -80,6 +82,15 @@ impl RowChange {
     pub(super) fn placed(group: GroupId, nodes: &[NodeId]) -> Self {
         Self::put(PLACED, &group.0.to_be_bytes(), codec::encode(&nodes))
     }
+    pub(super) fn user(user: &UserId, row: UserRow) -> Self {
+        Self::put(USER, user.as_str().as_bytes(), codec::encode(&row))
+    }
+    pub(super) fn no_user(user: &UserId) -> Self {
+        Self::delete(USER, user.as_str().as_bytes())
+    }
+    pub(super) fn users_enabled() -> Self {
+        Self::put(USERS_ENABLED, b"", vec![])
+    }
     pub(super) fn not_unsettled(incarnation: Incarnation) -> Self {
         Self::delete(UNSETTLED, &incarnation.to_be_bytes())
     }
@@ -132,6 +143,11 @@ impl MetaState {
                 let nodes = codec::decode(value, ROW_BYTES_MAX).ok()?;
                 Arc::make_mut(&mut self.placement).insert(group(rest)?, nodes);
             }
+            USER => {
+                let user = UserId::new(std::str::from_utf8(rest).ok()?).ok()?;
+                self.users.load(user, codec::decode(value, ROW_BYTES_MAX).ok()?);
+            }
+            USERS_ENABLED => self.users.is_enabled = true,
             _ => return None,
         }
         Some(())

@@ -26,6 +26,8 @@ pub enum ErrorKind {
     Unavailable,
     /// A defect or a failing disk (500).
     Internal,
+    /// The installation does not use this part of the interface (402).
+    NotEnabled,
 }
 
 /// An error with the text the caller sees and the members some answers carry beside it.

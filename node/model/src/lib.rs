@@ -17,6 +17,7 @@ pub mod results;
 pub mod rule;
 pub mod settings;
 pub mod synonym;
+pub mod user;
 
 pub use document::DocumentKind;
 pub use error::{Error, ErrorKind, Result};
@@ -29,3 +30,4 @@ pub use results::{DocumentHits, FacetHits, Hits, SearchResults};
 pub use rule::Rule;
 pub use settings::{Effective, Settings};
 pub use synonym::{Synonym, SynonymKind};
+pub use user::UserId;
