@@ -53,6 +53,13 @@ impl Answerer {
             PeerRequest::Leases { asks } => {
                 PeerAnswer::Granted(leases::grant(self.router.groups(), from, asks).await)
             }
+            PeerRequest::IsMember { group } => match self.router.groups().get(group) {
+                Some(group) if group.is_led_here() => {
+                    PeerAnswer::Truth(group.raft.membership().contains(from.0))
+                }
+                Some(group) => PeerAnswer::NotLeader { leader: group.leader() },
+                None => PeerAnswer::NotLeader { leader: None },
+            },
             PeerRequest::TransferLeader { group, to } => match self.router.groups().get(group) {
                 Some(group) if group.is_led_here() => match group.raft.transfer_leader(to.0) {
                     Ok(()) => PeerAnswer::Done,

@@ -1,6 +1,6 @@
 //! Which groups this node is a member of: each is started once and looked up without a lock.
 
-use crate::apply::actor::{Close, Incarnations};
+use crate::apply::actor::{Close, Incarnations, Leave};
 use crate::leases::GroupLeases;
 use actix::Recipient;
 use arc_swap::ArcSwap;
@@ -25,6 +25,8 @@ pub struct Group {
     pub incarnations: Recipient<Incarnations>,
     /// Tells its actor to stop.
     pub close: Recipient<Close>,
+    /// Tells its actor that this node has left the group.
+    pub leave: Recipient<Leave>,
 }
 
 impl Group {
@@ -83,5 +85,14 @@ impl Groups {
             groups.insert(group.id, group.clone());
             groups
         });
+    }
+    /// Takes a group out that this node has left.
+    pub fn take(&self, id: GroupId) -> Option<Arc<Group>> {
+        let before = self.local.rcu(|groups| {
+            let mut groups = BTreeMap::clone(groups);
+            groups.remove(&id);
+            groups
+        });
+        before.get(&id).cloned()
     }
 }

@@ -80,6 +80,10 @@ impl GroupLeases {
     pub fn granter(&self) -> &Mutex<LeaseGranter> {
         &self.granter
     }
+    /// This node has left the group: it serves no read of it any more.
+    pub fn give_up(&self) {
+        self.holder.lock().give_up();
+    }
     fn ask(&self) -> AskId {
         self.holder.lock().ask(now_ms())
     }

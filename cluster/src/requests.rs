@@ -61,6 +61,11 @@ pub enum PeerRequest {
     Snapshot(SnapshotRequest),
     /// How far are the groups you are a member of?
     Status,
+    /// Am I a member of this group, which you lead?
+    IsMember {
+        /// The group.
+        group: GroupId,
+    },
     /// Hand the leadership of a group over to this node.
     TransferLeader {
         /// The group.
@@ -95,7 +100,7 @@ pub enum PeerAnswer {
         /// Who leads, as far as it is known.
         leader: Option<NodeId>,
     },
-    /// To `IsPublished` and `IsVisible`.
+    /// To `IsPublished`, `IsVisible` and `IsMember`.
     Truth(bool),
     /// To `Leases`: those that are granted.
     Granted(Vec<(GroupId, AskId, Grant)>),

@@ -1,8 +1,8 @@
 //! How a node starts and stops: lock, verify or rebuild the small state, start every group, catch up, first-start keys.
 
 use crate::apply::Machine;
-use crate::apply::actor::{ApplyActor, Close};
-use crate::apply::group::{DumpFound, DumpPlace, GroupApply};
+use crate::apply::actor::{ApplyActor, Close, Leave};
+use crate::apply::group::{DumpFound, DumpPlace, GroupApply, remove};
 use crate::apply::inbox::Inbox;
 use crate::apply::meta::{MetaMachine, SharedMeta};
 use crate::disk::DiskGuard;
@@ -18,7 +18,7 @@ use crate::user_mapping::{self, UserDirectory};
 use actix::{Actor, Arbiter};
 use parking_lot::Mutex;
 use quorate_model::{Error, GroupId, NodeId, Result};
-use quorate_node::{Node, NodeOptions};
+use quorate_node::{Node, NodeOptions, PlacementMachine};
 use quorate_raft::{
     CommitSink, CommittedEntry, GroupOptions, Leadership, Outbox, PeerMessage, RaftHost, RaftOptions,
     SnapshotImage,
@@ -128,7 +128,7 @@ pub struct Starter {
     kv: Kv,
     layout: Layout,
     files: Arc<dyn Files>,
-    host: Mutex<Option<RaftHost>>,
+    host: Mutex<Option<Arc<RaftHost>>>,
     arbiters: Vec<Arbiter>,
     /// Taken when the meta group starts.
     meta_machine: Mutex<Option<(MetaMachine, DumpPlace)>>,
@@ -159,7 +159,7 @@ impl Starter {
             kv,
             layout,
             files,
-            host: Mutex::new(Some(host)),
+            host: Mutex::new(Some(Arc::new(host))),
             // the first one is the meta group's own: a bulk load must not delay the making of an index
             arbiters: (0..=apply_threads()).map(|_| Arbiter::new()).collect(),
             meta_machine: Mutex::new(Some((meta, place))),
@@ -184,13 +184,38 @@ impl Starter {
                 self.start_machine(machine, place, founding)?
             }
             _ => {
-                let place = open_tree(&self.kv, &self.layout, &self.files, id, &mut self.warnings.lock())?;
-                let machine = self.node.machine(id).map_err(|e| unreadable(&self.kv, &e))?;
+                self.remove_left(id)?;
+                let (machine, place) = self.open_machine(id)?;
                 self.start_machine(machine, place, founding)?
             }
         };
         self.groups.put(group);
         Ok(())
+    }
+    fn open_machine(&self, id: GroupId) -> Result<(PlacementMachine, DumpPlace)> {
+        let place = open_tree(&self.kv, &self.layout, &self.files, id, &mut self.warnings.lock())?;
+        let machine = self.node.machine(id).map_err(|e| unreadable(&self.kv, &e))?;
+        Ok((machine, place))
+    }
+    /// Removes what a group has left here that this node left, and died before everything was gone.
+    pub fn remove_left(&self, id: GroupId) -> Result<()> {
+        if self.knows(id)? || self.kv.tree(&layout::tree(id))?.applied() == 0 {
+            return Ok(());
+        }
+        let (mut machine, place) = self.open_machine(id)?;
+        tracing::info!(group = id.0, "removing what is left of a group that this node has left");
+        remove(&mut machine, &place).map_err(|e| Error::internal(e.to_string()))
+    }
+    /// Ends a group of which this node is no member any more, and removes what it has of it.
+    pub async fn leave_group(&self, id: GroupId) -> Result<()> {
+        let host = self.host.lock().clone().ok_or_else(stopping)?;
+        let Some(group) = self.groups.take(id) else { return Ok(()) };
+        group.leases.give_up();
+        let raft = group.raft.clone();
+        let left = tokio::task::spawn_blocking(move || host.leave_group(&raft)).await;
+        left.map_err(|_| Error::internal("leaving a group broke off"))?
+            .map_err(|e| Error::unavailable(e.to_string()))?;
+        group.leave.send(Leave).await.map_err(|e| Error::internal(e.to_string()))
     }
     fn start_machine<M: Machine + Unpin>(
         &self,
@@ -227,7 +252,8 @@ impl Starter {
             applied,
             leases,
             incarnations: actor.clone().recipient(),
-            close: actor.recipient(),
+            close: actor.clone().recipient(),
+            leave: actor.recipient(),
         })
     }
     /// A number that no other start of the node has.
@@ -236,7 +262,7 @@ impl Starter {
     }
     /// Why the log cannot be written at present; `None`: it can.
     pub fn log_stalled(&self) -> Option<String> {
-        self.host.lock().as_ref().and_then(RaftHost::log_stalled)
+        self.host.lock().as_ref().and_then(|host| host.log_stalled())
     }
 }
 
@@ -373,6 +399,8 @@ impl Running {
             if is_member || is_founder || meta.wanted(group).contains(&self_id) {
                 let founding = if is_founder { Founding::Founder } else { Founding::Joiner };
                 self.starter.start_group(group, founding)?;
+            } else {
+                self.starter.remove_left(group)?;
             }
         }
         Ok(())

@@ -7,6 +7,7 @@ use crate::groups::Group;
 use crate::leases::now_ms;
 use crate::meta::MetaState;
 use crate::placement;
+use crate::requests::{PeerAnswer, PeerRequest};
 use crate::router::{Router, write_deadline};
 use crate::start::{Founding, Starter};
 use bytes::Bytes;
@@ -23,6 +24,8 @@ const INTERVAL: Duration = Duration::from_millis(250);
 const PLAN_CHANGES: usize = 64;
 /// Entries that a member may lack and still count as caught up.
 const CAUGHT_UP: u64 = 1_000;
+/// How long a leader may take to say who is a member.
+const ASK: Duration = Duration::from_secs(1);
 /// How long a change of members may take.
 const CHANGE: Duration = Duration::from_secs(10);
 /// How long a node leads a group before it gives it to the one that should lead, and between two attempts: one that has
@@ -103,6 +106,7 @@ pub async fn run(router: Arc<Router>, starter: Arc<Starter>) {
         if let Err(error) = start_wanted(&starter, &meta) {
             tracing::error!(%error, "cannot start a group");
         }
+        leave_unwanted(&router, &starter, &meta).await;
         for group in router.groups().all() {
             match group.is_led_here() {
                 true => look_after(&router, &meta, &group, &mut transferred).await,
@@ -140,6 +144,26 @@ fn start_wanted(starter: &Starter, meta: &MetaState) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Leaves groups that are not wanted here, once their leaders say that this node is no member any more.
+async fn leave_unwanted(router: &Router, starter: &Starter, meta: &MetaState) {
+    for group in router.groups().placement() {
+        let wanted = meta.wanted(group.id);
+        if wanted.is_empty() || wanted.contains(&router.self_id()) || group.is_led_here() {
+            continue;
+        }
+        for node in wanted {
+            let request = PeerRequest::IsMember { group: group.id };
+            if let Ok(PeerAnswer::Truth(false)) = router.ask(node, &request, Instant::now() + ASK).await {
+                tracing::info!(group = group.id.0, "this node leaves a group");
+                if let Err(error) = starter.leave_group(group.id).await {
+                    tracing::warn!(group = group.id.0, %error, "not all of a group that was left is removed yet");
+                }
+                break;
+            }
+        }
+    }
 }
 
 async fn look_after(

@@ -132,6 +132,17 @@ impl PlacementMachine {
         }
         self.keep_changes()
     }
+    /// Removes every index of the group from this node: it holds no replica of it any more. Readers go on with the views
+    /// they have.
+    pub fn leave(&mut self) -> Result<()> {
+        for state in self.node.of_group(self.group) {
+            self.node.remove(state.incarnation);
+            self.empty_folder(&state)?;
+        }
+        self.changes = Batch::default();
+        self.node.forget_idle(self.group);
+        Ok(())
+    }
     /// The indices of the group; those that the catalogue does not know were left behind by a crash.
     pub fn incarnations(&self) -> Vec<Incarnation> {
         self.node.of_group(self.group).iter().map(|state| state.incarnation).collect()

@@ -30,13 +30,17 @@ impl Cluster {
         for node in 0..count {
             cluster.nodes[node] = Some(cluster.setups[node].spawn()?);
         }
-        for node in cluster.nodes.iter_mut().flatten() {
-            node.wait_ready()?;
-        }
-        cluster.wait_settled()?;
+        cluster.wait_ready()?;
         Ok(cluster)
     }
-    /// Nodes that are not started yet; each is told to join all others.
+    /// Waits until the nodes that were started can serve and every replica is in place.
+    pub fn wait_ready(&mut self) -> Result<()> {
+        for node in self.nodes.iter_mut().flatten() {
+            node.wait_ready()?;
+        }
+        self.wait_settled()
+    }
+    /// Nodes that are not started yet; each is told to join the others of the first three, which found the installation.
     pub fn prepare(count: usize) -> Result<Cluster> {
         let folder = tempfile::tempdir()?;
         // held together until all are known, so that they differ
@@ -45,7 +49,7 @@ impl Cluster {
         let addresses: Vec<String> =
             ports.iter().map(|port| Ok(port.local_addr()?.to_string())).collect::<std::io::Result<_>>()?;
         let setup = |number: usize| {
-            let others = addresses.iter().filter(|address| **address != addresses[number]);
+            let others = addresses.iter().take(3).filter(|address| **address != addresses[number]);
             let mut setup = Setup::new(folder.path().join(format!("n{number}")))
                 .option("peer-listen", &addresses[number])
                 .option("node-name", &format!("n{number}"))

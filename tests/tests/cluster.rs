@@ -206,3 +206,65 @@ fn without_a_majority_writes_are_refused_and_nothing_is_lost() {
         assert_eq!(found.status, 200, "{id}");
     }
 }
+
+/// How many indices a node has files of.
+fn held(cluster: &Cluster, node: usize) -> usize {
+    std::fs::read_dir(cluster.data_dir(node).join("indices")).map_or(0, Iterator::count)
+}
+
+#[test]
+fn replicas_move_as_nodes_come_and_go_and_leave_nothing_behind() {
+    const INDICES: usize = 24;
+    let mut cluster = Cluster::prepare(4).unwrap();
+    for node in 0..3 {
+        cluster.spawn(node).unwrap();
+    }
+    cluster.wait_ready().unwrap();
+    for n in 0..INDICES {
+        let index = format!("i{n}");
+        let task =
+            cluster.any().post(&format!("/1/indexes/{index}/batch"), &batch(&[record("x", n)])).unwrap();
+        cluster.wait_task(&index, task.task_id().unwrap()).unwrap();
+    }
+    let all_are_there = |cluster: &Cluster, records: u64| {
+        for n in 0..INDICES {
+            cluster.wait_count(&format!("i{n}"), records).unwrap();
+        }
+    };
+    assert_eq!((0..3).map(|node| held(&cluster, node)).collect::<Vec<_>>(), [INDICES; 3]);
+    cluster.restart(3).unwrap();
+    cluster.wait_settled().unwrap();
+    all_are_there(&cluster, 1);
+    let total = |cluster: &Cluster| -> usize { (0..4).map(|node| held(cluster, node)).sum() };
+    wait_until("files of replicas that moved are removed", || total(&cluster) == 3 * INDICES);
+    assert!((0..4).all(|node| held(&cluster, node) < INDICES), "shared by all four");
+
+    // one is drained and taken out for good
+    let drained = cluster.any().post("/admin/nodes/n0/drain", &json!({})).unwrap();
+    assert_eq!(drained.status, 200, "{drained:?}");
+    wait_until("the drained node holds nothing", || held(&cluster, 0) == 0);
+    cluster.wait_settled().unwrap();
+    let removed = cluster.any().send("DELETE", "/admin/nodes/n0", &Value::Null).unwrap();
+    assert_eq!(removed.status, 200, "{removed:?}");
+    cluster.stop(0).unwrap();
+    for n in 0..INDICES {
+        let index = format!("i{n}");
+        let task =
+            cluster.any().post(&format!("/1/indexes/{index}/batch"), &batch(&[record("y", n)])).unwrap();
+        cluster.wait_task(&index, task.task_id().unwrap()).unwrap();
+    }
+    all_are_there(&cluster, 2);
+}
+
+fn batch(records: &[Value]) -> Value {
+    let requests: Vec<Value> =
+        records.iter().map(|record| json!({"action": "addObject", "body": record})).collect();
+    json!({"requests": requests})
+}
+fn wait_until(what: &str, is_true: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(90);
+    while !is_true() {
+        assert!(Instant::now() < deadline, "{what}: not in time");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}

@@ -15,7 +15,7 @@ use crate::status::{Membership, Progress, Status};
 use bytes::Bytes;
 use members::PendingChange;
 use quorate_model::{GroupId, limits};
-use raft::eraftpb::{ConfState, Entry};
+use raft::eraftpb::{ConfState, Entry, HardState};
 use raft::{Config, ProgressState, RawNode, SnapshotStatus, StateRole};
 use ready::InFlight;
 use requests::{Barrier, Waiter};
@@ -116,7 +116,7 @@ impl<R: LogReader> Core<R> {
     pub fn new(options: CoreOptions, stored: Stored, reader: R) -> Result<Self, RaftError> {
         let CoreOptions { group, self_id, voters, applied, seed } = options;
         let is_new = stored.identity.is_none();
-        let mut stored = if is_new { found(voters) } else { stored };
+        let mut stored = if is_new { found(voters, stored.hard_state) } else { stored };
         let restore = check(group, self_id, applied, &stored)?;
         let (conf_index, conf) = stored.conf.clone().unwrap_or_default();
         let reported = applied;
@@ -402,11 +402,18 @@ impl<R: LogReader> Core<R> {
 }
 
 /// The log of a new group as its founding members have it. A member that is added later has no voters to start with.
-fn found(voters: Vec<u64>) -> Stored {
+///
+/// `before` is the hard state of a member that has left the group: it keeps its term and vote, which it may have promised to
+/// others, and founds nothing.
+fn found(voters: Vec<u64>, before: HardState) -> Stored {
     let mut stored = Stored::default();
     let mut conf = ConfState::default();
-    let is_founded = !voters.is_empty();
-    conf.voters = voters;
+    let is_founded = !voters.is_empty() && before.term == 0;
+    if is_founded {
+        conf.voters = voters;
+    }
+    stored.hard_state.term = before.term;
+    stored.hard_state.vote = before.vote;
     stored.conf = Some((0, conf));
     if is_founded {
         let Position { index, term } = FOUNDATION;

@@ -4,7 +4,7 @@ use crate::actor::RaftActor;
 use crate::core::{Core, CoreOptions, TICK_MS};
 use crate::effects::{
     BarrierError, Committed, CommittedEntry, Confirmed, Delivery, Input, Leadership, MemberChange,
-    MembersError, ProposeError, SnapshotImage,
+    MembersError, Persist, ProposeError, SnapshotChange, SnapshotImage,
 };
 use crate::error::RaftError;
 use crate::log::{FatalHook, Log, LogOptions, Report, abort_process};
@@ -20,8 +20,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
+
+/// How long leaving a group may take.
+const LEAVE: Duration = Duration::from_secs(20);
 
 /// Receives what a group decides. Called on the consensus thread, which all groups share: it must not block, and
 /// should only put things into queues.
@@ -193,6 +196,38 @@ impl RaftHost {
     /// Whether the log has anything of a group: this node is or was a member of it.
     pub fn knows(&self, group: GroupId) -> Result<bool, RaftError> {
         Ok(self.log.stored(group)?.identity.is_some())
+    }
+
+    /// Ends a group of which this member is none any more, and forgets its log but for the term and the vote. Blocks until
+    /// that is durable.
+    ///
+    /// Errors: the group does not end, or the log cannot be written, within [`LEAVE`].
+    pub fn leave_group(&self, handle: &GroupHandle) -> Result<(), RaftError> {
+        let group = handle.group;
+        let not_left = |message| RaftError::NotStarted { group, message };
+        let deadline = Instant::now() + LEAVE;
+        handle.shutdown();
+        while handle.address.connected() {
+            if Instant::now() >= deadline {
+                return Err(not_left("it does not end"));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let (written, wait) = std::sync::mpsc::channel();
+        self.log.listen(
+            group,
+            Arc::new(move |report| match report {
+                Report::Persisted(u64::MAX) => drop(written.send(())),
+                Report::Persisted(_) | Report::Stalled(_) | Report::Resumed => {}
+            }),
+        );
+        let mut leave = Persist::new(group, u64::MAX);
+        leave.snapshot = SnapshotChange::Leave;
+        self.log.submit(leave);
+        let left = wait.recv_timeout(deadline.saturating_duration_since(Instant::now()));
+        left.map_err(|_| not_left("its log is not forgotten in time"))?;
+        self.groups.lock().remove(&group);
+        Ok(())
     }
 
     /// Syncs of the log so far.

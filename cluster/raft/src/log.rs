@@ -130,7 +130,11 @@ impl Log {
     pub fn stored(&self, group: GroupId) -> Result<Stored, RaftError> {
         let engine = &self.shared.engine;
         let region = region(group);
-        let Some(identity) = engine.get(region, KEY_IDENTITY) else { return Ok(Stored::default()) };
+        let hard_state = engine.get_message::<HardState>(region, KEY_HARD_STATE).map_err(log_error)?;
+        let hard_state = hard_state.unwrap_or_default();
+        let Some(identity) = engine.get(region, KEY_IDENTITY) else {
+            return Ok(Stored { hard_state, ..Stored::default() });
+        };
         let identity = identity.try_into().map(u64::from_le_bytes);
         let identity =
             identity.map_err(|_| RaftError::Log(format!("group {group}: the identity is damaged")))?;
@@ -139,7 +143,6 @@ impl Log {
             Some(&[found, ..]) => return Err(RaftError::Format { group, found, known: FORMAT }),
             Some([]) | None => return Err(RaftError::Log(format!("group {group}: the format is missing"))),
         }
-        let hard_state = engine.get_message::<HardState>(region, KEY_HARD_STATE).map_err(log_error)?;
         let conf = engine.get_message::<SnapshotMetadata>(region, KEY_CONF).map_err(log_error)?;
         let truncated = engine.get_message::<SnapshotMetadata>(region, KEY_TRUNCATED).map_err(log_error)?;
         let truncated = truncated.map(|t| Position { index: t.index, term: t.term }).unwrap_or_default();
@@ -152,7 +155,7 @@ impl Log {
         }
         Ok(Stored {
             identity: Some(identity),
-            hard_state: hard_state.unwrap_or_default(),
+            hard_state,
             conf: conf.map(|mut conf| (conf.index, conf.take_conf_state())),
             truncated,
             last: engine.last_index(region).unwrap_or(0).max(truncated.index),
@@ -233,6 +236,12 @@ pub(crate) fn add_to_batch(batch: &mut LogBatch, persist: &Persist) -> Result<()
     if let SnapshotChange::Install(snapshot) = snapshot {
         add_snapshot(batch, region, snapshot)?;
     }
+    if let SnapshotChange::Leave = snapshot {
+        batch.add_command(region, Command::Compact { index: u64::MAX });
+        for key in [KEY_FORMAT, KEY_IDENTITY, KEY_CONF, KEY_TRUNCATED, KEY_SNAPSHOT] {
+            batch.delete(region, key.to_vec());
+        }
+    }
     if let Some(identity) = identity {
         batch.put(region, KEY_FORMAT.to_vec(), vec![FORMAT])?;
         batch.put(region, KEY_IDENTITY.to_vec(), identity.to_le_bytes().to_vec())?;
@@ -252,7 +261,7 @@ pub(crate) fn add_to_batch(batch: &mut LogBatch, persist: &Persist) -> Result<()
     }
     match snapshot {
         SnapshotChange::Done => batch.delete(region, KEY_SNAPSHOT.to_vec()),
-        SnapshotChange::Keep | SnapshotChange::Install(_) => {}
+        SnapshotChange::Keep | SnapshotChange::Install(_) | SnapshotChange::Leave => {}
     }
     Ok(())
 }

@@ -22,6 +22,10 @@ impl MemoryLog {
         match snapshot {
             SnapshotChange::Keep => {}
             SnapshotChange::Done => self.state.snapshot = None,
+            SnapshotChange::Leave => {
+                self.entries.clear();
+                self.state = Stored::default();
+            }
             SnapshotChange::Install(snapshot) => {
                 let at = snapshot.get_metadata();
                 self.entries.clear();

@@ -6,7 +6,7 @@ use super::{Failure, Machine, stop_process};
 use crate::command::FEATURE_LEVEL;
 use crate::snapshot::room::Fetch;
 use crate::snapshot::{Description, SnapshotRoom};
-use actix::{Actor, AsyncContext, Context, Handler, Message};
+use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Message};
 use quorate_model::Error;
 use quorate_node::ops::Incarnation;
 use quorate_raft::{GroupHandle, SnapshotImage};
@@ -57,6 +57,12 @@ impl Message for Arrived {
 /// How often it is looked whether the log has reached a snapshot that has arrived, and how long a replacement that could
 /// not begin waits.
 const REPLACE_LOOK: Duration = Duration::from_millis(200);
+
+/// Removes what this node has of the group and ends: it has left the group.
+pub struct Leave;
+impl Message for Leave {
+    type Result = ();
+}
 
 /// The actor of one group's state machine.
 pub struct ApplyActor<M: Machine> {
@@ -306,5 +312,19 @@ impl<M: Machine + Unpin> Handler<Close> for ApplyActor<M> {
         let bound = self.or_stop(|actor| actor.apply.close());
         self.compact(bound);
         self.state = State::Closed;
+    }
+}
+
+impl<M: Machine + Unpin> Handler<Leave> for ApplyActor<M> {
+    type Result = ();
+
+    fn handle(&mut self, _: Leave, ctx: &mut Self::Context) {
+        if self.state == State::Open {
+            self.fetch = None;
+            self.or_stop(|actor| actor.apply.leave());
+            self.state = State::Closed;
+        }
+        self.room.store().forget(self.apply.group());
+        ctx.stop();
     }
 }

@@ -7,6 +7,7 @@ use quorate_model::GroupId;
 use quorate_node::LogPosition;
 use quorate_node::ops::Incarnation;
 use quorate_raft::CommittedEntry;
+use quorate_store::StoreError;
 use quorate_store::dump::{self, Head};
 use quorate_store::files::Files;
 use quorate_store::incoming::Incoming;
@@ -263,6 +264,11 @@ impl<M: Machine> GroupApply<M> {
         Ok(Replaced::At(head.applied_index))
     }
 
+    /// Removes what this node has of the group, which it has left.
+    pub fn leave(&mut self) -> Result<(), Failure> {
+        remove(&mut self.machine, &self.place)
+    }
+
     /// Makes everything durable, closes the machine and dumps a last time; returns through where the log may be cut.
     pub fn close(&mut self) -> Result<Option<u64>, Failure> {
         if self.taken < self.known {
@@ -271,6 +277,22 @@ impl<M: Machine> GroupApply<M> {
         self.machine.close()?;
         self.dump(DumpWhen::Now)
     }
+}
+
+/// Removes what a node has of a group that it has left: files first, then the small state and its dump. Begun again by the
+/// next start when it is cut off.
+pub fn remove<M: Machine>(machine: &mut M, place: &DumpPlace) -> Result<(), Failure> {
+    machine.leave()?;
+    let DumpPlace { group, tree, data, files, found: _ } = place;
+    let path = data.dump(*group);
+    match files.remove(&path) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            return Err(StoreError::io("remove", &path, e).into());
+        }
+        _ => {}
+    }
+    // last: its position tells a start that something is left
+    Ok(tree.restore(0, &mut std::iter::empty())?)
 }
 
 #[cfg(test)]

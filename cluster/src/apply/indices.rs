@@ -42,6 +42,9 @@ impl Machine for PlacementMachine {
     fn replace(&mut self, with: &Replacement) -> Result<Head, Failure> {
         Ok(PlacementMachine::replace(self, with)?)
     }
+    fn leave(&mut self) -> Result<(), Failure> {
+        Ok(PlacementMachine::leave(self)?)
+    }
     fn close(&mut self) -> Result<(), Failure> {
         Ok(PlacementMachine::close(self)?)
     }

@@ -91,6 +91,10 @@ impl Machine for MetaMachine {
         self.shared.store(Arc::new(self.state.clone()));
         Ok(head)
     }
+    fn leave(&mut self) -> Result<(), Failure> {
+        // every node of the installation is a member of the meta group; one that was removed keeps what it knew
+        Ok(())
+    }
     fn close(&mut self) -> Result<(), Failure> {
         self.checkpoint()
     }

@@ -71,6 +71,8 @@ pub trait Machine: Send + 'static {
     fn export(&mut self, into: &Layout) -> Result<(), Failure>;
     /// Puts another state in the place of the whole state, the tree included. An error stops the process.
     fn replace(&mut self, with: &Replacement) -> Result<Head, Failure>;
+    /// Removes everything but the small state: this node has left the group.
+    fn leave(&mut self) -> Result<(), Failure>;
     /// Makes everything durable and closes it.
     fn close(&mut self) -> Result<(), Failure>;
 }

@@ -103,6 +103,9 @@ impl Machine for Notes {
         *self = Notes::open(self.tree.clone(), self.files.clone(), self.lag);
         Ok(head)
     }
+    fn leave(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
     fn close(&mut self) -> Result<(), Failure> {
         while !self.pending.is_empty() {
             self.flush_one();
