@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Which measurements are made, in which order and within which time? `run.sh` starts it; README.md says what they are.
 
-SETS as arguments. STEPS: import,classes,floor,use,cold,write,word,raw,growth (default: all). CLASSES: all. SECONDS_PER_CLASS:
+SETS as arguments. STEPS: import,merge,classes,floor,use,cold,write,word,raw,growth (default: all). CLASSES: all. SECONDS_PER_CLASS:
 2 (also fractions), GROWTH_SECONDS: 1, GROWTH: 10000,100000,1000000,3000000, LIMIT: records of a set at most, BUDGET: seconds
 for one set, after which its remaining steps are left out and named (default 130; files 300).
 """
@@ -21,7 +21,7 @@ from floor import Canned, Recorder, recorded_sample
 from node import ENVIRONMENT, Node
 
 SMALL = ["products", "movies", "debian", "cities"]
-STEPS = ["import", "growth", "use", "classes", "floor", "cold", "write", "word", "raw"]
+STEPS = ["import", "growth", "use", "merge", "classes", "floor", "cold", "write", "word", "raw"]
 CLASSES = ["typing", "words", "typo", "filtered", "browse", "short", "zero", "geo", "mixed"]
 BATCH = 10_000
 COLD_STARTS = 3
@@ -107,6 +107,10 @@ class Run:
         row["when"] = when
         self.add(row)
 
+    def merge(self):
+        """Lets merging end, so that the first class does not pay for it."""
+        self.add({"what": "merged", "after_s": self.node.wait_idle(min(growth.MERGE_S, max(2, self.left() - 20)))})
+
     def one_class(self, query_class):
         for connections, options in ((8, []), (8, ["--gzip"]), (1, []), (1, ["--gzip"])):
             seconds = SECONDS / 2 if connections == 1 and options else SECONDS
@@ -151,6 +155,7 @@ class Run:
         if self.name == "files":
             self.step("growth whole", growth.whole, self)
         self.step("use imported", self.use, "after the import")
+        self.step("merge", self.merge)
         for query_class in available:
             self.step("classes " + query_class, self.one_class, query_class)
             self.node.ensure()
