@@ -57,9 +57,10 @@ pub fn written(text: &str, index: &IndexSettings) -> Vec<Written> {
             'ç' | 'Ç' | '\u{216d}' => word.push('c', at, end),
             'đ' | 'Đ' | 'ď' => word.push('d', at, end),
             '\u{301}' | '\u{307}' | '\u{327}' | '\u{ad}' => {
-                // a mark belongs to the letter before it
-                if let Some(last) = word.ends.last_mut() {
-                    *last = end;
+                // a mark belongs to the character before it, which may be two letters
+                if !word.text.is_empty() {
+                    let before = word.end;
+                    word.ends.iter_mut().filter(|known| **known == before).for_each(|known| *known = end);
                     word.end = end;
                 }
             }
