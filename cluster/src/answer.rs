@@ -9,6 +9,7 @@ use crate::meta::{Joining, NodeRow};
 use crate::peer::{Lane, PeerHandler, PeerVersion};
 use crate::requests::{PeerAnswer, PeerRequest, decode, encode};
 use crate::router::{Attempt, Router, write_deadline};
+use crate::serve;
 use crate::snapshot::{SnapshotRequest, SnapshotStore};
 use crate::tasks;
 use bytes::Bytes;
@@ -73,7 +74,9 @@ impl Answerer {
                 let report = membership::own(&self.router, &self.node).await;
                 PeerAnswer::Status(serde_json::to_vec(&report).expect("a report always serialises"))
             }
-            PeerRequest::Call { .. } => failed(Error::new(ErrorKind::NotImplemented, "not built yet")),
+            PeerRequest::Call { call } => {
+                PeerAnswer::Called(serve::serve(&self.router, &self.node, &call).await)
+            }
         }
     }
 

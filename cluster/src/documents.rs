@@ -1,8 +1,11 @@
 //! Saving, removing, reading and searching the synonyms and rules of an index (§4.6, §4.8).
 
+use crate::calls::ServiceCall;
 use crate::disk::Purpose;
+use crate::meta::IndexRow;
 use crate::metrics;
 use crate::read;
+use crate::remote::{self, Way, read_deadline};
 use crate::router::{Router, write_deadline};
 use crate::service::Receipt;
 use crate::write::{Reach, index_for_write, receipt};
@@ -44,22 +47,55 @@ impl DocumentChange {
             DocumentChange::Delete(_) => Purpose::Remove,
         }
     }
-    /// Refuses what would leave more documents than there may be. Only looks at what is applied here: the command checks
-    /// again where it stands in the log.
-    fn check(&self, kind: DocumentKind, before: &Documents) -> Result<()> {
-        let ids = |documents: &[RawDocument]| -> BTreeSet<String> {
-            documents.iter().map(|document| document.object_id.clone()).collect()
-        };
-        let after = match self {
-            DocumentChange::Save(documents) => {
-                let new = ids(documents).into_iter().filter(|id| !before.contains(kind, id)).count();
-                before.count(kind) + new
+    /// The ids it names, each once.
+    fn ids(&self) -> Vec<String> {
+        let ids: BTreeSet<&String> = match self {
+            DocumentChange::Save(documents) | DocumentChange::Replace(documents) => {
+                documents.iter().map(|document| &document.object_id).collect()
             }
-            DocumentChange::Replace(documents) => ids(documents).len(),
-            DocumentChange::Delete(_) => 0,
+            DocumentChange::Delete(_) => BTreeSet::new(),
         };
-        if after > kind.count_max() { Err(kind.too_many()) } else { Ok(()) }
+        ids.into_iter().cloned().collect()
     }
+    /// Refuses what would leave more documents than there may be. Only looks at what is applied already: the command checks
+    /// again where it stands in the log.
+    async fn check(&self, router: &Router, node: &Node, row: &IndexRow, kind: DocumentKind) -> Result<()> {
+        let ids = self.ids();
+        let named = ids.len();
+        let counted = match self {
+            DocumentChange::Save(_) => count_of(router, node, row, kind, ids).await?,
+            DocumentChange::Replace(_) | DocumentChange::Delete(_) => (0, 0),
+        };
+        check_count(kind, named, counted)
+    }
+}
+
+/// Errors: `Invalid` when there are too many once `named` documents are saved beside `before`, `known` of them again.
+fn check_count(kind: DocumentKind, named: usize, (before, known): (usize, usize)) -> Result<()> {
+    let after = before + named.saturating_sub(known);
+    if after > kind.count_max() { Err(kind.too_many()) } else { Ok(()) }
+}
+
+/// How many documents an index has, and how many of `ids` are among them; from a node that has its group.
+async fn count_of(
+    router: &Router,
+    node: &Node,
+    row: &IndexRow,
+    kind: DocumentKind,
+    ids: Vec<String>,
+) -> Result<(usize, usize)> {
+    let (group, incarnation) = (row.group, row.incarnation);
+    if read::is_readable(router, node, group) {
+        return Ok(count(node, incarnation, kind, &ids));
+    }
+    let call = ServiceCall::Count { group, incarnation, kind, ids };
+    remote::ask(router, group, call, read_deadline()).await
+}
+
+/// How many documents an index has as applied here, and how many of `ids` are among them.
+pub fn count(node: &Node, index: Incarnation, kind: DocumentKind, ids: &[String]) -> (usize, usize) {
+    let documents = of(node, index);
+    (documents.count(kind), ids.iter().filter(|id| documents.contains(kind, id)).count())
 }
 
 /// Carries out a change on one index, making the index when it is missing, and on its replicas when they are within reach.
@@ -75,7 +111,7 @@ pub async fn change(
 ) -> Result<Receipt> {
     let deadline = write_deadline();
     let row = index_for_write(router, name, deadline).await?;
-    change.check(kind, &of(node, row.incarnation))?;
+    change.check(router, node, &row, kind).await?;
     let purpose = change.purpose();
     let command = reach.of(change.command(row.incarnation, kind));
     let accepted = router.propose_index(row.group, command, purpose, deadline).await?;
@@ -95,13 +131,18 @@ pub fn get(
     name: &IndexName,
     kind: DocumentKind,
     object_id: &str,
-) -> Result<Vec<u8>> {
-    let documents = of(node, read::readable_row(router, node, name)?.incarnation);
+) -> Result<Way<Vec<u8>>> {
+    let row = read::row(router, name)?;
+    if !read::is_readable(router, node, row.group) {
+        return Ok(Way::There(row.group));
+    }
+    let documents = of(node, row.incarnation);
     let found = match kind {
         DocumentKind::Synonyms => documents.synonyms.get(object_id).map(|synonym| &synonym.document),
         DocumentKind::Rules => documents.rules.get(object_id).map(|rule| &rule.document),
     };
-    found.map(|document| document.as_bytes().to_vec()).ok_or_else(|| kind.missing())
+    let found = found.ok_or_else(|| kind.missing())?;
+    Ok(Way::Here(found.as_bytes().to_vec()))
 }
 
 /// A page of the documents that match, by objectID from the last to the first. Errors: `NotFound` for a missing index.
@@ -110,12 +151,16 @@ pub async fn search(
     node: &Node,
     name: &IndexName,
     kind: DocumentKind,
-    asked: DocumentQuery,
-) -> Result<DocumentHits> {
-    let row = read::readable_row(router, node, name)?;
+    asked: &DocumentQuery,
+) -> Result<Way<DocumentHits>> {
+    let row = read::row(router, name)?;
+    if !read::is_readable(router, node, row.group) {
+        return Ok(Way::There(row.group));
+    }
     let documents = of(node, row.incarnation);
-    let settings = read::applied_settings(node, &row);
-    node.pool().run(move |_| Ok(documents.search(kind, &settings, &asked))).await
+    let settings = read::applied_settings(node, row.incarnation);
+    let asked = asked.clone();
+    node.pool().run(move |_| Ok(Way::Here(documents.search(kind, &settings, &asked)))).await
 }
 
 #[cfg(test)]
@@ -123,22 +168,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn c20_the_limit_counts_ids_once() {
-        let raw = |id: usize| RawDocument { object_id: id.to_string(), document: b"{}".to_vec() };
-        let (kind, none) = (DocumentKind::Rules, Documents::default());
-        let most: Vec<_> = (0..kind.count_max()).map(raw).collect();
-        let twice: Vec<_> = most.iter().cloned().chain([raw(7)]).collect();
-        let more: Vec<_> = (0..=kind.count_max()).map(raw).collect();
-        for (change, fits) in [
-            (DocumentChange::Save(most), true),
-            (DocumentChange::Save(twice.clone()), true),
-            (DocumentChange::Replace(twice), true),
-            (DocumentChange::Save(more.clone()), false),
-            (DocumentChange::Replace(more), false),
-            (DocumentChange::Delete("7".into()), true),
+    fn a_change_names_each_id_once() {
+        let raw = |id: &str| RawDocument { object_id: id.into(), document: b"{}".to_vec() };
+        let twice = vec![raw("b"), raw("a"), raw("b")];
+        for (change, ids) in [
+            (DocumentChange::Save(twice.clone()), vec!["a", "b"]),
+            (DocumentChange::Replace(twice), vec!["a", "b"]),
+            (DocumentChange::Save(vec![]), vec![]),
+            (DocumentChange::Delete("7".into()), vec![]),
         ] {
-            let checked = change.check(kind, &none);
-            assert_eq!(checked.is_ok(), fits, "{checked:?}");
+            assert_eq!(change.ids(), ids, "{change:?}");
+        }
+    }
+    #[test]
+    fn c20_the_limit_counts_what_is_new() {
+        let kind = DocumentKind::Rules;
+        let most = kind.count_max();
+        for (named, counted, fits) in [
+            (most, (0, 0), true),
+            (most + 1, (0, 0), false),
+            (most, (most, most), true),
+            (2, (most - 1, 1), true),
+            (2, (most - 1, 0), false),
+            (0, (most, 0), true),
+        ] {
+            assert_eq!(check_count(kind, named, counted).is_ok(), fits, "{named} {counted:?}");
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Many machines agreeing: commands, placement, the paths of a write and of a read.
 //!
 //! A write: [`service`] → [`write`] (ids from [`mint`], index from [`meta`]) → [`router`] → [`command`] → the group's
-//! log → [`apply`] on every member. A read: [`service`] → [`read`] → the node's view. [`start`] puts a node together.
+//! log → [`apply`] on every member. A read: [`service`] → [`read`] → the node's view, or with one hop ([`remote`] → [`serve`])
+//! that of a node with the group. [`start`] puts a node together.
 
 mod answer;
 pub mod apply;
 mod bootstrap;
+mod calls;
 pub mod command;
 pub mod disk;
 mod documents;
@@ -19,12 +21,15 @@ pub mod meta;
 mod metrics;
 pub mod mint;
 mod operate;
+mod parts;
 pub mod peer;
 pub mod placement;
 mod read;
+mod remote;
 mod replicas;
 mod requests;
 mod router;
+mod serve;
 pub mod service;
 pub mod snapshot;
 mod start;

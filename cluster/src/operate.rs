@@ -1,16 +1,19 @@
 //! Copying and moving whole indices (C§3.2).
 
+use crate::calls::ServiceCall;
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
-use crate::documents;
 use crate::meta::IndexRow;
 use crate::metrics;
-use crate::read::{settings_now, shown_settings};
+use crate::parts::{self, Parts};
+use crate::read;
+use crate::remote;
 use crate::replicas::{self, Prepared, announcement};
 use crate::router::{Accepted, Router, write_deadline};
 use crate::sweep::Sweeper;
+use crate::tasks;
 use crate::write::index_for_write;
-use quorate_model::{DocumentKind, Error, GroupId, IndexName, Result, Settings};
+use quorate_model::{DocumentKind, Error, GroupId, IndexName, Result, Settings, TaskId};
 use quorate_node::Node;
 use quorate_node::ops::{Incarnation, IndexCommand, RawDocument, ReplicaKind};
 use serde_json::{Map, Value};
@@ -20,8 +23,10 @@ use std::time::{Duration, Instant};
 const NOT_COPIED: [&str; 3] = ["replicas", "mode", "enableReRanking"];
 /// The part of an index that `scope` may name beside synonyms and rules.
 const SCOPE_SETTINGS: &str = "settings";
-/// How often the end of a copy is looked for.
-const VISIBLE_INTERVAL: Duration = Duration::from_millis(5);
+/// How soon the end of a copy is looked for again; each time after twice as long.
+const VISIBLE_INTERVAL: Duration = Duration::from_millis(2);
+/// At the end after so long.
+const VISIBLE_INTERVAL_MAX: Duration = Duration::from_millis(64);
 /// Tries to move while others change the links of the same names.
 const MOVE_ATTEMPTS: usize = 8;
 /// No index has this incarnation: the source of a copy that is missing.
@@ -116,19 +121,28 @@ impl Part {
     }
 }
 
-/// What a virtual replica has of its own, as reads show it; as of every write that was answered before.
-async fn own_parts(
+/// What `row` has beside its records, as reads show it; as of every write that was answered before.
+async fn shown_parts(
     router: &Router,
     node: &Node,
-    name: &IndexName,
-    replica: &IndexRow,
+    row: &IndexRow,
+    kinds: &[DocumentKind],
     deadline: Instant,
-) -> Result<Vec<Part>> {
-    settings_now(router, node, replica, deadline).await?;
-    let mut parts = vec![Part::Settings(shown_settings(router, node, name)?.document.clone())];
-    let documents = documents::of(node, replica.incarnation);
-    parts.extend(DocumentKind::ALL.map(|kind| Part::Documents(kind, documents.raw(kind))));
-    Ok(parts)
+) -> Result<Parts> {
+    let Parts { settings, documents } = parts::now(router, node, row, kinds, deadline).await?;
+    let of_primary = match read::virtual_primary(row).and_then(|primary| row_of(router, primary)) {
+        Some(primary) => Some(parts::now(router, node, &primary, &[], deadline).await?.settings),
+        None => None,
+    };
+    Ok(Parts { settings: read::shown(row, settings, of_primary.as_deref())?, documents })
+}
+
+/// What a virtual replica has of its own.
+async fn own_parts(router: &Router, node: &Node, replica: &IndexRow, deadline: Instant) -> Result<Vec<Part>> {
+    let Parts { settings, documents } =
+        shown_parts(router, node, replica, &DocumentKind::ALL, deadline).await?;
+    let documents = documents.into_iter().map(|(kind, raw)| Part::Documents(kind, raw));
+    Ok([Part::Settings(settings.document.clone())].into_iter().chain(documents).collect())
 }
 
 /// Makes `destination` a copy of `source`; a missing source gives an empty index.
@@ -156,7 +170,7 @@ pub async fn copy_index(
         None => (MISSING, router.group_for(destination)?),
     };
     let own = match shown.filter(|row| row.incarnation != from) {
-        Some(replica) => own_parts(router, node, source, &replica, deadline).await?,
+        Some(replica) => own_parts(router, node, &replica, deadline).await?,
         None => vec![],
     };
     let begun = router.propose_meta(MetaCommand::BeginCopy { group }, Purpose::Add, deadline).await?;
@@ -203,19 +217,31 @@ async fn fill_copy(
     commands.push(settings_command(to, &without, Replace::No));
     let command = IndexCommand::Sequence { commands };
     let copied = router.propose_index(group, command, Purpose::Add, deadline).await?.task_id.log_index();
-    router.group(group)?.wait_applied(copied, deadline).await?;
-    let begun = Instant::now();
-    while !node.is_visible(group, copied) {
+    let (begun, task) = (Instant::now(), TaskId::new(group, copied));
+    let mut pause = VISIBLE_INTERVAL;
+    while !tasks::is_published(router, node, task).await {
         // settings that the source is being rebuilt for follow later, in the copy as in the source
-        if begun.elapsed() >= COPY_REBUILD && node.records_are_visible(group, copied) {
+        if begun.elapsed() >= COPY_REBUILD && shows_records(router, node, task, deadline).await {
             break;
         }
         if Instant::now() >= deadline {
             return Err(Error::unavailable("the copy is not finished in time"));
         }
-        tokio::time::sleep(VISIBLE_INTERVAL).await;
+        tokio::time::sleep(pause).await;
+        pause = (2 * pause).min(VISIBLE_INTERVAL_MAX);
     }
     Ok(())
+}
+
+/// Whether reads of a replica see the records that a command wrote.
+async fn shows_records(router: &Router, node: &Node, task: TaskId, deadline: Instant) -> bool {
+    let (group, log_index) = (task.group(), task.log_index());
+    if read::is_readable(router, node, group) {
+        return node.records_are_visible(group, log_index);
+    }
+    let call = ServiceCall::ShowsRecords { group, log_index };
+    // without an answer it is looked for again
+    remote::ask(router, group, call, deadline).await.unwrap_or_default()
 }
 
 /// Copies only the named parts, as they are when all writes answered before are applied; records stay.
@@ -230,29 +256,24 @@ pub async fn copy_parts(
     let to = index_for_write(router, destination, deadline).await?;
     let mut commands = Vec::new();
     if source != destination {
-        // also waits until the writes answered before are applied, documents among them
-        let from = row_of(router, source);
-        let theirs = match &from {
-            Some(row) => {
-                settings_now(router, node, row, deadline).await?;
-                shown_settings(router, node, source)?.document.clone()
+        let kinds: Vec<DocumentKind> = DocumentKind::ALL
+            .into_iter()
+            .filter(|kind| scope.iter().any(|part| part == kind.name()))
+            .collect();
+        let (theirs, documents) = match row_of(router, source) {
+            Some(from) => {
+                let Parts { settings, documents } =
+                    shown_parts(router, node, &from, &kinds, deadline).await?;
+                (settings.document.clone(), documents)
             }
-            None => Map::new(),
+            None => (Map::new(), kinds.into_iter().map(|kind| (kind, vec![])).collect()),
         };
         if scope.iter().any(|part| part == SCOPE_SETTINGS) {
-            let ours = settings_now(router, node, &to, deadline).await?;
+            let ours = parts::now(router, node, &to, &[], deadline).await?.settings;
             commands.push(settings_command(to.incarnation, &merged(theirs, &ours), Replace::Yes));
         }
-        let documents = documents::of(node, from.map_or(MISSING, |row| row.incarnation));
-        for kind in DocumentKind::ALL.into_iter().filter(|kind| scope.iter().any(|part| part == kind.name()))
-        {
-            commands.push(IndexCommand::SaveDocuments {
-                index: to.incarnation,
-                kind,
-                documents: documents.raw(kind),
-                replace: true,
-            });
-        }
+        let documents = documents.into_iter().map(|(kind, raw)| Part::Documents(kind, raw));
+        commands.extend(documents.map(|part| part.command(to.incarnation)));
     }
     let command = match commands.is_empty() {
         true => IndexCommand::Records { index: to.incarnation, ops: vec![] },

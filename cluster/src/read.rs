@@ -1,57 +1,59 @@
-//! The path of a read: the name is looked up in memory, the node's view of the index answers.
+//! The path of a read: the name is looked up in memory, the node's view of the index answers, or another node does.
 
+use crate::calls::ServiceCall;
 use crate::meta::{IndexRow, Link, Role};
 use crate::mint::rfc3339;
+use crate::remote::{self, Way, read_deadline};
 use crate::replicas;
-use crate::router::{Router, within};
+use crate::router::Router;
 use crate::service::{IndexInfo, ObjectRequest, ReadRights};
+use futures_util::future::try_join_all;
+use quorate_model::wire::Text;
 use quorate_model::{Error, ErrorKind, Filter, GroupId, IndexName, Result, Settings};
 use quorate_node::ops::{Incarnation, ReplicaKind};
 use quorate_node::search::ObjectReader;
-use quorate_node::{IndexView, Node};
+use quorate_node::{IndexStats, IndexView, Node};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
-
-/// The settings of an index as of every write that was answered before.
-pub async fn settings_now(
-    router: &Router,
-    node: &Node,
-    row: &IndexRow,
-    deadline: Instant,
-) -> Result<Arc<Settings>> {
-    let group = router.group(row.group)?;
-    let barrier = group.raft.read_barrier(within(deadline)).await;
-    let log_index = barrier.map_err(|error| Error::unavailable(error.to_string()))?;
-    group.wait_applied(log_index, deadline).await?;
-    Ok(applied_settings(node, row))
-}
 
 /// The settings of an index as applied here; the defaults before anything was written to it.
-pub fn applied_settings(node: &Node, row: &IndexRow) -> Arc<Settings> {
-    node.index(row.incarnation).map_or_else(Arc::default, |index| index.settings.load_full())
+pub fn applied_settings(node: &Node, incarnation: Incarnation) -> Arc<Settings> {
+    node.index(incarnation).map_or_else(Arc::default, |index| index.settings.load_full())
 }
 
-/// The settings of `name` as a caller sees them: a virtual replica has its primary's where they shape the index, and the
-/// links are those of the catalogue. Errors: `NotFound`.
-pub fn shown_settings(router: &Router, node: &Node, name: &IndexName) -> Result<Arc<Settings>> {
-    let row = readable_row(router, node, name)?;
-    let settings = applied_settings(node, &row);
+/// The settings of `name` as a caller sees them. Errors: `NotFound`.
+pub fn shown_settings(router: &Router, node: &Node, name: &IndexName) -> Result<Way<Arc<Settings>>> {
+    let row = row(router, name)?;
+    if !is_readable(router, node, row.group) {
+        return Ok(Way::There(row.group));
+    }
+    let of_primary = match virtual_primary(&row) {
+        Some(primary) => Some(applied_settings(node, self::row(router, primary)?.incarnation)),
+        None => None,
+    };
+    shown(&row, applied_settings(node, row.incarnation), of_primary.as_deref()).map(Way::Here)
+}
+
+/// The primary that a virtual replica shows the records of.
+pub fn virtual_primary(row: &IndexRow) -> Option<&IndexName> {
+    row.primary().filter(|link| link.kind == ReplicaKind::Virtual).map(|link| &link.name)
+}
+
+/// The settings of an index as a caller sees them: a virtual replica has its primary's, which are `of_primary`, where they
+/// shape the index, and the links are those of the catalogue.
+pub fn shown(row: &IndexRow, own: Arc<Settings>, of_primary: Option<&Settings>) -> Result<Arc<Settings>> {
     match &row.role {
-        Role::Alone => Ok(settings),
+        Role::Alone => Ok(own),
         Role::Primary(links) => {
             let replicas: Vec<String> = links.iter().map(replicas::shown).collect();
             let changes = Map::from_iter([("replicas".to_owned(), Value::from(replicas))]);
-            Ok(Arc::new(settings.merge(&changes)?))
+            Ok(Arc::new(own.merge(&changes)?))
         }
-        Role::Replica(Link { name: primary, kind }) => {
-            let mut shown = match kind {
-                ReplicaKind::Standard => (*settings).clone(),
-                ReplicaKind::Virtual => {
-                    let of_primary = applied_settings(node, &self::row(router, primary)?);
-                    Settings::from_document(&of_primary.on_virtual(&settings.document))?
-                }
+        Role::Replica(Link { name: primary, kind: _ }) => {
+            let mut shown = match of_primary {
+                None => (*own).clone(),
+                Some(of_primary) => Settings::from_document(&of_primary.on_virtual(&own.document))?,
             };
             shown.index.primary = Some(primary.to_string());
             Ok(Arc::new(shown))
@@ -60,17 +62,39 @@ pub fn shown_settings(router: &Router, node: &Node, name: &IndexName) -> Result<
 }
 
 /// What reads of the index that `name` stands for see now. Errors: `NotFound`.
-pub async fn view(router: &Router, node: &Node, name: &IndexName) -> Result<Arc<IndexView>> {
-    let row = readable_row(router, node, name)?;
+pub async fn view(router: &Router, node: &Node, name: &IndexName) -> Result<Way<Arc<IndexView>>> {
+    let row = row(router, name)?;
+    if !is_readable(router, node, row.group) {
+        return Ok(Way::There(row.group));
+    }
     match view_of(router, node, &row).await {
-        // moved or copied over between the two looks
-        Err(error) if error.kind == ErrorKind::NotFound => match self::row(router, name)? {
-            again if again.incarnation != row.incarnation => {
-                view_of(router, node, &again).await.map_err(|error| named(error, name))
+        Err(error) if error.kind == ErrorKind::NotFound => {
+            let again = self::row(router, name)?;
+            if !is_readable(router, node, again.group) {
+                // this node gave its replica away between the two looks
+                return Ok(Way::There(again.group));
             }
-            _ => Err(named(error, name)),
-        },
-        other => other,
+            // moved or copied over between the two looks
+            let viewed = match again.incarnation == row.incarnation {
+                true => Err(error),
+                false => view_of(router, node, &again).await,
+            };
+            viewed.map(Way::Here).map_err(|error| named(error, name))
+        }
+        other => other.map(Way::Here),
+    }
+}
+
+/// Does `work` on what reads of the index see now, if that is here. Errors: `NotFound`.
+pub async fn on_view<T>(
+    router: &Router,
+    node: &Node,
+    name: &IndexName,
+    work: impl AsyncFnOnce(Arc<IndexView>) -> Result<T>,
+) -> Result<Way<T>> {
+    match view(router, node, name).await? {
+        Way::Here(view) => work(view).await.map(Way::Here),
+        Way::There(group) => Ok(Way::There(group)),
     }
 }
 
@@ -92,21 +116,6 @@ pub fn row(router: &Router, name: &IndexName) -> Result<IndexRow> {
 pub fn is_readable(router: &Router, node: &Node, group: GroupId) -> bool {
     let local = router.groups().get(group);
     local.is_some_and(|it| it.leases.may_read(|| node.shown_through(group)))
-}
-
-/// As [`row`], for a read that is served from this node's replica. Errors: `NotFound`, `Unavailable`.
-pub fn readable_row(router: &Router, node: &Node, name: &IndexName) -> Result<IndexRow> {
-    let row = row(router, name)?;
-    check_readable(router, node, row.group)?;
-    Ok(row)
-}
-
-/// Errors: `Unavailable` when reads of the group cannot be served from this node.
-fn check_readable(router: &Router, node: &Node, group: GroupId) -> Result<()> {
-    match is_readable(router, node, group) {
-        true => Ok(()),
-        false => Err(Error::unavailable("this node is not up to date with the others; ask another one")),
-    }
 }
 
 /// The view of an index; that of a virtual replica is its primary's with its own configuration.
@@ -135,7 +144,8 @@ async fn open_view(node: &Node, row: &IndexRow) -> Result<Arc<IndexView>> {
     node.pool().run(move |_| Ok(opener.view(incarnation)?)).await
 }
 
-/// Records by id, in request order; those that do not pass `filter` as if they were not there.
+/// Records by id, in request order; those that do not pass `filter` as if they were not there. Each comes from where its
+/// index is.
 pub async fn objects(
     router: &Router,
     node: &Node,
@@ -143,12 +153,89 @@ pub async fn objects(
     rights: ReadRights,
     filter: Filter,
 ) -> Result<Vec<Option<Vec<u8>>>> {
-    let mut views: BTreeMap<IndexName, Arc<IndexView>> = BTreeMap::new();
-    for request in &requests {
-        if !views.contains_key(&request.index) {
-            views.insert(request.index.clone(), view(router, node, &request.index).await?);
+    let (views, elsewhere) = views(router, node, &requests).await?;
+    if elsewhere.is_empty() {
+        return fetch(node, views, requests, rights, filter).await;
+    }
+    let mut records = vec![None; requests.len()];
+    let (mut here, mut there) = (vec![], BTreeMap::<GroupId, Vec<(usize, ObjectRequest)>>::new());
+    for (number, request) in requests.into_iter().enumerate() {
+        match elsewhere.get(&request.index) {
+            Some(group) => there.entry(*group).or_default().push((number, request)),
+            None => here.push((number, request)),
         }
     }
+    let fetched = async {
+        let (numbers, requests): (Vec<_>, Vec<_>) = here.into_iter().unzip();
+        Ok::<_, Error>((numbers, fetch(node, views, requests, rights, filter.clone()).await?))
+    };
+    let deadline = read_deadline();
+    let sent = there.into_iter().flat_map(|(group, requests)| {
+        let calls: Vec<_> = requests.chunks(OBJECTS_OF_CALL).map(<[_]>::to_vec).collect();
+        calls.into_iter().map(move |calls| (group, calls))
+    });
+    let asked = sent.map(async |(group, calls)| {
+        let (numbers, requests): (Vec<usize>, Vec<ObjectRequest>) = calls.into_iter().unzip();
+        let call = ServiceCall::Objects { requests, rights, filter: filter.clone() };
+        let texts: Vec<Option<Text>> = remote::ask(router, group, call, deadline).await?;
+        let found: Vec<Option<Vec<u8>>> = texts.into_iter().map(|text| text.map(|it| it.0)).collect();
+        Ok::<_, Error>((numbers, found))
+    });
+    let (fetched, asked) = tokio::try_join!(fetched, try_join_all(asked))?;
+    for (numbers, found) in asked.into_iter().chain([fetched]) {
+        for (number, record) in numbers.into_iter().zip(found) {
+            records[number] = record;
+        }
+    }
+    Ok(records)
+}
+
+/// Records that one call to another node asks for at most, so that their sum stays far below what a message may take.
+const OBJECTS_OF_CALL: usize = 250;
+
+/// The same, if all of the indices can be read here.
+pub async fn objects_here(
+    router: &Router,
+    node: &Node,
+    requests: Vec<ObjectRequest>,
+    rights: ReadRights,
+    filter: Filter,
+) -> Result<Way<Vec<Option<Vec<u8>>>>> {
+    let (views, elsewhere) = views(router, node, &requests).await?;
+    match elsewhere.into_values().next() {
+        Some(group) => Ok(Way::There(group)),
+        None => fetch(node, views, requests, rights, filter).await.map(Way::Here),
+    }
+}
+
+type Views = BTreeMap<IndexName, Arc<IndexView>>;
+
+/// The views of the indices that can be read here, and the groups of the others. Errors: `NotFound`.
+async fn views(
+    router: &Router,
+    node: &Node,
+    requests: &[ObjectRequest],
+) -> Result<(Views, BTreeMap<IndexName, GroupId>)> {
+    let (mut views, mut elsewhere) = (Views::new(), BTreeMap::new());
+    for ObjectRequest { index, .. } in requests {
+        if views.contains_key(index) || elsewhere.contains_key(index) {
+            continue;
+        }
+        match view(router, node, index).await? {
+            Way::Here(view) => drop(views.insert(index.clone(), view)),
+            Way::There(group) => drop(elsewhere.insert(index.clone(), group)),
+        }
+    }
+    Ok((views, elsewhere))
+}
+
+async fn fetch(
+    node: &Node,
+    views: Views,
+    requests: Vec<ObjectRequest>,
+    rights: ReadRights,
+    filter: Filter,
+) -> Result<Vec<Option<Vec<u8>>>> {
     let rights = rights_of(rights);
     node.pool()
         .run(move |_| {
@@ -177,37 +264,61 @@ pub fn names(router: &Router) -> Vec<IndexName> {
     names
 }
 
-/// The named indices with their figures, without those that are not there any more.
+/// The named indices with their figures, without those that are not there any more. Those of a group come from a node that
+/// has it.
 pub async fn indices(router: &Router, node: &Node, names: &[IndexName]) -> Result<Vec<IndexInfo>> {
     let meta = router.meta();
     let row = |name: &IndexName| {
         let row = meta.catalogue.get(name)?.clone();
-        let primary = row.primary().filter(|link| link.kind == ReplicaKind::Virtual);
-        let shown = primary.and_then(|link| meta.catalogue.get(&link.name)).map(|it| it.incarnation);
+        let shown =
+            virtual_primary(&row).and_then(|primary| meta.catalogue.get(primary)).map(|it| it.incarnation);
         Some((name.clone(), row, shown))
     };
     let rows: Vec<(IndexName, IndexRow, Option<Incarnation>)> = names.iter().filter_map(row).collect();
-    let figures = node.clone();
-    node.pool()
-        .run(move |_| {
-            let infos = rows.into_iter().map(|(name, row, shown)| index_info(&figures, name, &row, shown));
-            infos.collect()
+    let mut wanted = BTreeMap::<GroupId, Vec<Incarnation>>::new();
+    for (_, row, shown) in &rows {
+        wanted.entry(row.group).or_default().extend([row.incarnation].into_iter().chain(*shown));
+    }
+    let deadline = read_deadline();
+    let asked = wanted.into_iter().map(async |(group, incarnations)| {
+        let figures = match is_readable(router, node, group) {
+            true => figures(node, incarnations.clone()).await?,
+            false => {
+                let call = ServiceCall::Figures { group, incarnations: incarnations.clone() };
+                remote::ask(router, group, call, deadline).await?
+            }
+        };
+        Ok::<_, Error>(incarnations.into_iter().zip(figures))
+    });
+    let figures: BTreeMap<Incarnation, IndexStats> =
+        try_join_all(asked).await?.into_iter().flatten().collect();
+    let infos = rows.into_iter().map(|(name, row, shown)| index_info(&figures, name, &row, shown));
+    Ok(infos.collect())
+}
+
+/// The figures of indices of this node, in order.
+pub async fn figures(node: &Node, incarnations: Vec<Incarnation>) -> Result<Vec<IndexStats>> {
+    let known = node.clone();
+    let of = move |incarnation: &Incarnation| {
+        known.stats(*incarnation).unwrap_or_else(|error| {
+            // one damaged index must not hide the others
+            tracing::warn!(incarnation, %error, "cannot read the figures of an index");
+            IndexStats::default()
         })
-        .await
+    };
+    node.pool().run(move |_| Ok(incarnations.iter().map(of).collect())).await
 }
 
 /// A row of the list; a virtual replica counts the records of `shown`, its primary, and holds no bytes.
-fn index_info(node: &Node, name: IndexName, row: &IndexRow, shown: Option<Incarnation>) -> Result<IndexInfo> {
-    let stats = match node.stats(row.incarnation) {
-        Ok(stats) => stats,
-        Err(error) => {
-            // one damaged index must not hide the others
-            tracing::warn!(index = %name, %error, "cannot read the figures of an index");
-            Default::default()
-        }
-    };
-    let records = shown.map(|shown| node.stats(shown).map_or(0, |stats| stats.records));
-    Ok(IndexInfo {
+fn index_info(
+    figures: &BTreeMap<Incarnation, IndexStats>,
+    name: IndexName,
+    row: &IndexRow,
+    shown: Option<Incarnation>,
+) -> IndexInfo {
+    let stats = figures.get(&row.incarnation).copied().unwrap_or_default();
+    let records = shown.map(|shown| figures.get(&shown).map_or(0, |stats| stats.records));
+    IndexInfo {
         name,
         created_at: rfc3339(row.created_ms),
         updated_at: rfc3339(stats.updated_ms.max(row.created_ms)),
@@ -218,6 +329,6 @@ fn index_info(node: &Node, name: IndexName, row: &IndexRow, shown: Option<Incarn
         pending_tasks: stats.pending,
         primary: row.primary().map(|link| link.name.clone()),
         replicas: row.replicas().iter().map(replicas::shown).collect(),
-        is_virtual: row.primary().is_some_and(|link| link.kind == ReplicaKind::Virtual),
-    })
+        is_virtual: virtual_primary(row).is_some(),
+    }
 }

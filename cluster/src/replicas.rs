@@ -8,7 +8,7 @@
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
 use crate::meta::{IndexRow, Link, MetaState, Moved, Wanted, too_many};
-use crate::read::settings_now;
+use crate::parts::{self, Parts};
 use crate::router::{Router, write_deadline};
 use quorate_model::settings::replica;
 use quorate_model::{DocumentKind, Error, GroupId, IndexName, Result};
@@ -198,19 +198,19 @@ async fn prepare_one(
     prepared: &mut Prepared,
     deadline: Instant,
 ) -> Result<()> {
-    let settings = settings_now(router, node, row, deadline).await?;
+    let Parts { settings, documents } = parts::now(router, node, row, &DocumentKind::ALL, deadline).await?;
     let begin = MetaCommand::BeginCopy { group };
     let fresh = router.propose_meta(begin, Purpose::Add, deadline).await?.task_id.0;
     prepared.lives.insert(name.clone(), fresh);
     let changes = serde_json::to_vec(&settings.document).expect("a JSON object always serialises");
     let mut commands = vec![IndexCommand::Settings { index: fresh, changes, replace: true }];
-    if let Some(state) = node.index(row.incarnation) {
-        let saved = state.documents.load_full();
-        commands.extend(DocumentKind::ALL.into_iter().filter(|kind| saved.count(*kind) > 0).map(|kind| {
-            let documents = saved.raw(kind);
-            IndexCommand::SaveDocuments { index: fresh, kind, documents, replace: true }
-        }));
-    }
+    let saved = documents.into_iter().filter(|(_, documents)| !documents.is_empty());
+    commands.extend(saved.map(|(kind, documents)| IndexCommand::SaveDocuments {
+        index: fresh,
+        kind,
+        documents,
+        replace: true,
+    }));
     let command = IndexCommand::Sequence { commands };
     router.propose_index(group, command, Purpose::Add, deadline).await.map(drop)
 }

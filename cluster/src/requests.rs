@@ -52,9 +52,9 @@ pub enum PeerRequest {
         /// The groups.
         asks: Vec<(GroupId, AskId)>,
     },
-    /// A call of the service on an index, as JSON: see `remote`.
+    /// A read of a group that the asker cannot serve, as JSON: see `calls`.
     Call {
-        /// The call.
+        /// A `calls::Asked`.
         call: Vec<u8>,
     },
     /// A piece of a snapshot, or the list of its files.
@@ -104,7 +104,7 @@ pub enum PeerAnswer {
     Truth(bool),
     /// To `Leases`: those that are granted.
     Granted(Vec<(GroupId, AskId, Grant)>),
-    /// To `Call`: the result as JSON.
+    /// To `Call`: a `calls::Answered` as JSON.
     Called(Vec<u8>),
     /// To `Snapshot`.
     Bytes(Vec<u8>),

@@ -216,8 +216,11 @@ impl Router {
     /// Who to propose to: what consensus says where this node is a member, otherwise who led the group last, otherwise
     /// its nodes in turn.
     fn leader(&self, group: GroupId, attempt: usize) -> Option<NodeId> {
-        if let Some(local) = self.groups.get(group) {
-            return if local.is_led_here() { Some(self.self_id) } else { local.leader() };
+        match self.groups.get(group) {
+            Some(local) if local.is_led_here() => return Some(self.self_id),
+            Some(local) if self.is_member(&local) => return local.leader(),
+            // a replica that is not a member yet, or not any more, hears nothing of its group
+            Some(_) | None => {}
         }
         if let Some(known) = self.led_by.lock().get(&group) {
             return Some(*known);
@@ -225,9 +228,27 @@ impl Router {
         let wanted = self.meta.load().wanted(group);
         wanted.get(attempt % wanted.len().max(1)).copied()
     }
+    fn is_member(&self, local: &Group) -> bool {
+        local.raft.membership().contains(self.self_id.0)
+            && self.meta.load().wanted(local.id).contains(&self.self_id)
+    }
+    /// The other nodes that may have an up-to-date replica of a group: its leader if that is known, then those where a replica
+    /// is wanted.
+    pub fn holders(&self, group: GroupId) -> Vec<NodeId> {
+        let leader = match self.groups.get(group) {
+            Some(local) if self.is_member(&local) => local.leader(),
+            Some(_) | None => self.led_by.lock().get(&group).copied(),
+        };
+        let mut holders: Vec<NodeId> = leader.into_iter().collect();
+        let wanted = self.meta.load().wanted(group);
+        holders.extend(wanted.into_iter().filter(|node| Some(*node) != leader));
+        holders.retain(|node| *node != self.self_id);
+        holders
+    }
     /// Notes who leads a group of others. Returns whether that is news.
     fn note_leader(&self, group: GroupId, leader: NodeId) -> bool {
-        self.groups.get(group).is_none() && self.led_by.lock().insert(group, leader) != Some(leader)
+        let is_own = self.groups.get(group).is_some_and(|local| self.is_member(&local));
+        !is_own && self.led_by.lock().insert(group, leader) != Some(leader)
     }
     fn forget_leader(&self, group: GroupId) {
         self.led_by.lock().remove(&group);

@@ -1,5 +1,6 @@
 //! What the interface calls: every write and read of the service, wherever it is carried out.
 
+use crate::calls::{SentSettings, ServiceCall};
 use crate::documents::{self, DocumentChange};
 use crate::entrance::{self, ClusterOptions};
 use crate::health::{self, Health};
@@ -8,6 +9,7 @@ use crate::membership::{self, Force, Overview};
 use crate::mint;
 use crate::operate;
 use crate::read;
+use crate::remote::{self, Way, read_deadline};
 use crate::router::Router;
 use crate::start::{self, Running};
 use crate::steward;
@@ -18,12 +20,14 @@ use crate::user_mapping::{self, ClusterRecord, UserDirectory, UserHits, UserReco
 use crate::write::{self, Reach};
 use parking_lot::Mutex;
 use quorate_model::document::DocumentQuery;
+use quorate_model::wire::Text;
 use quorate_model::{
     ApiKey, DocumentHits, DocumentKind, Error, FacetHits, Filter, GroupId, IndexName, RecordOp, Result,
     SearchParams, SearchResults, Settings, TaskId, UserId,
 };
 use quorate_node::Node;
 use quorate_store::files::{Files, RealFiles};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -70,7 +74,7 @@ pub enum IndexOperation {
     Move,
 }
 /// One element of a multi-get (§4.3).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectRequest {
     /// Index.
     pub index: IndexName,
@@ -80,7 +84,7 @@ pub struct ObjectRequest {
     pub attributes_to_retrieve: Option<Vec<String>>,
 }
 /// What the caller's key lets a read show.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadRights {
     /// Admin key or the right seeUnretrievableAttributes.
     pub sees_unretrievable: bool,
@@ -289,7 +293,18 @@ impl Service {
     }
     /// The settings of an index, with its replicas or its primary. Errors: `NotFound`.
     pub async fn settings(&self, index: &IndexName) -> Result<Arc<Settings>> {
-        read::shown_settings(self.open_router()?, &self.inner.node, index)
+        let router = self.open_router()?;
+        match read::shown_settings(router, &self.inner.node, index)? {
+            Way::Here(settings) => Ok(settings),
+            Way::There(group) => {
+                let call = ServiceCall::Settings { index: index.clone() };
+                let SentSettings { document, primary } =
+                    remote::ask(router, group, call, read_deadline()).await?;
+                let mut settings = Settings::from_document(&document)?;
+                settings.index.primary = primary;
+                Ok(Arc::new(settings))
+            }
+        }
     }
     /// Changes the synonyms or the rules of an index. Already validated by the model's types.
     ///
@@ -305,7 +320,16 @@ impl Service {
     }
     /// A synonym or a rule as it was saved. Errors: `NotFound`.
     pub async fn document(&self, index: &IndexName, kind: DocumentKind, object_id: &str) -> Result<Vec<u8>> {
-        documents::get(self.open_router()?, &self.inner.node, index, kind, object_id)
+        let router = self.open_router()?;
+        match documents::get(router, &self.inner.node, index, kind, object_id)? {
+            Way::Here(document) => Ok(document),
+            Way::There(group) => {
+                let (index, object_id) = (index.clone(), object_id.to_owned());
+                let call = ServiceCall::Document { index, kind, object_id };
+                let Text(document) = remote::ask(router, group, call, read_deadline()).await?;
+                Ok(document)
+            }
+        }
     }
     /// A page of the synonyms or rules that match, by objectID, the last one first. Errors: `NotFound`.
     pub async fn search_documents(
@@ -314,7 +338,14 @@ impl Service {
         kind: DocumentKind,
         asked: DocumentQuery,
     ) -> Result<DocumentHits> {
-        documents::search(self.open_router()?, &self.inner.node, index, kind, asked).await
+        let router = self.open_router()?;
+        match documents::search(router, &self.inner.node, index, kind, &asked).await? {
+            Way::Here(hits) => Ok(hits),
+            Way::There(group) => {
+                let call = ServiceCall::SearchDocuments { index: index.clone(), kind, asked };
+                remote::ask(router, group, call, read_deadline()).await
+            }
+        }
     }
     /// The names of all indices, in order. Cost: memory only.
     pub fn index_names(&self) -> Result<Vec<IndexName>> {
@@ -331,9 +362,15 @@ impl Service {
         params: SearchParams,
         rights: ReadRights,
     ) -> Result<SearchResults> {
-        let node = &self.inner.node;
-        let view = read::view(self.open_router()?, node, index).await?;
-        node.pool().search(view, params, read::rights_of(rights)).await
+        let (router, node) = (self.open_router()?, &self.inner.node);
+        match read::view(router, node, index).await? {
+            Way::Here(view) => node.pool().search(view, params, read::rights_of(rights)).await,
+            Way::There(group) => {
+                let (index, params) = (index.clone(), Box::new(params));
+                let call = ServiceCall::Search { index, params, rights };
+                remote::ask(router, group, call, read_deadline()).await
+            }
+        }
     }
     /// One page of a browse; the next position is in `cursor` (§4.2 rules 5 and 6, C§8.8).
     pub async fn browse(
@@ -343,9 +380,15 @@ impl Service {
         after: Option<Vec<u8>>,
         rights: ReadRights,
     ) -> Result<SearchResults> {
-        let node = &self.inner.node;
-        let view = read::view(self.open_router()?, node, index).await?;
-        node.pool().browse(view, params, after, read::rights_of(rights)).await
+        let (router, node) = (self.open_router()?, &self.inner.node);
+        match read::view(router, node, index).await? {
+            Way::Here(view) => node.pool().browse(view, params, after, read::rights_of(rights)).await,
+            Way::There(group) => {
+                let (index, params) = (index.clone(), Box::new(params));
+                let call = ServiceCall::Browse { index, params, after, rights };
+                remote::ask(router, group, call, read_deadline()).await
+            }
+        }
     }
     /// Values of a facet that match `facet_query` among the records `params` selects.
     pub async fn search_facet(
@@ -355,9 +398,16 @@ impl Service {
         facet_query: &str,
         params: SearchParams,
     ) -> Result<FacetHits> {
-        let node = &self.inner.node;
-        let view = read::view(self.open_router()?, node, index).await?;
-        node.pool().search_facet(view, facet.to_owned(), facet_query.to_owned(), params).await
+        let (router, node) = (self.open_router()?, &self.inner.node);
+        let (facet, facet_query) = (facet.to_owned(), facet_query.to_owned());
+        match read::view(router, node, index).await? {
+            Way::Here(view) => node.pool().search_facet(view, facet, facet_query, params).await,
+            Way::There(group) => {
+                let (index, params) = (index.clone(), Box::new(params));
+                let call = ServiceCall::SearchFacet { index, facet, facet_query, params };
+                remote::ask(router, group, call, read_deadline()).await
+            }
+        }
     }
     /// Records by id, in request order, as raw JSON; `None` where there is none, or none that passes `filter`.
     ///

@@ -39,7 +39,8 @@ pub struct IndexRow {
 }
 
 /// Figures of an index for lists and metrics.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 #[allow(missing_docs)]
 pub struct IndexStats {
     pub records: u64,

@@ -18,6 +18,7 @@ pub mod rule;
 pub mod settings;
 pub mod synonym;
 pub mod user;
+pub mod wire;
 
 pub use document::DocumentKind;
 pub use error::{Error, ErrorKind, Result};

@@ -1,12 +1,16 @@
 //! What a search found, before it becomes a response body (§2.2, C§8.7).
 
 use crate::ids::ObjectId;
+use crate::wire;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// Rendered hits: JSON objects one after another in one buffer.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Hits {
     /// Bytes of all hits, without separators.
+    #[serde(with = "wire::text")]
     pub json: Vec<u8>,
     /// End offset of each hit in `json`.
     pub ends: Vec<u32>,
@@ -32,7 +36,8 @@ impl Hits {
 }
 
 /// Counts of one facet, in the order they are to be shown.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct FacetCounts {
     /// The attribute.
     pub attribute: String,
@@ -44,17 +49,22 @@ pub struct FacetCounts {
     pub stats: Option<FacetStats>,
 }
 /// Statistics of a numeric facet (C§8.2).
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct FacetStats {
+    #[serde(with = "wire::exact")]
     pub min: f64,
+    #[serde(with = "wire::exact")]
     pub max: f64,
+    #[serde(with = "wire::exact")]
     pub avg: f64,
+    #[serde(with = "wire::exact")]
     pub sum: f64,
 }
 
 /// What rules add to an answer (C§8.7).
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RuleResults {
     /// Ids of the rules that applied, best first, when the request wants to see them.
     pub applied: Vec<ObjectId>,
@@ -74,10 +84,34 @@ pub struct RuleResults {
     pub query: Option<String>,
 }
 
+/// Why something is looked for in the place of words of the query.
+pub const ALTERNATIVE_TYPES: [&str; 11] = [
+    "original",
+    "optional",
+    "typo",
+    "plural",
+    "synonym",
+    "altCorrection",
+    "concat",
+    "split",
+    "compound",
+    "stopWord",
+    "excluded",
+];
+
+/// Those of [`ALTERNATIVE_TYPES`]; what another version of the program has is left out.
+fn alternative_types<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<&'static str>, D::Error> {
+    let given = Vec::<String>::deserialize(from)?;
+    let known = |given: &String| ALTERNATIVE_TYPES.into_iter().find(|known| known == given);
+    Ok(given.iter().filter_map(known).collect())
+}
+
 /// Something that was looked for in the place of words of the query (C§8.9).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ExplainedAlternative {
-    /// Why: `original`, `optional`, `typo`, `plural`, `synonym`, `altCorrection`, `concat`, `split`, `compound`, `stopWord`, `excluded`.
+    /// Why: some of [`ALTERNATIVE_TYPES`].
+    #[serde(deserialize_with = "alternative_types")]
     pub types: Vec<&'static str>,
     /// Normalised words, in order.
     pub words: Vec<String>,
@@ -89,7 +123,8 @@ pub struct ExplainedAlternative {
     pub length: usize,
 }
 /// The result of one query on one index.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SearchResults {
     /// The page's hits, rendered.
     pub hits: Hits,
@@ -134,7 +169,8 @@ pub struct SearchResults {
 }
 
 /// The result of a facet value search (§4.2).
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct FacetHits {
     /// (value, highlighted, count) in order.
     pub hits: Vec<(String, String, u64)>,
@@ -143,9 +179,11 @@ pub struct FacetHits {
 }
 
 /// The result of a search for synonyms or rules (C§10.6, C§11).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DocumentHits {
     /// Documents of the page with their `_highlightResult`, raw JSON objects.
+    #[serde(with = "wire::texts")]
     pub hits: Vec<Vec<u8>>,
     /// Documents that match.
     pub nb_hits: u64,

@@ -6,10 +6,12 @@ use crate::limits::DOCUMENTS_PER_PAGE_MAX;
 use crate::params::lenient;
 use crate::rule::Anchoring;
 use crate::synonym::{SYNONYM_TYPES, synonym_type};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Map, Value};
 
 /// A search for documents. What does not belong to the kind is left open.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DocumentQuery {
     /// Words to look for; empty = all documents.
     pub query: String,
@@ -18,6 +20,7 @@ pub struct DocumentQuery {
     /// Documents of a page, 1 to 1,000.
     pub hits_per_page: u64,
     /// Types of synonyms to look among, as in [`SYNONYM_TYPES`]; empty = all.
+    #[serde(deserialize_with = "sent_types")]
     pub types: Vec<&'static str>,
     /// Rules with a pattern anchored so.
     pub anchoring: Option<Anchoring>,
@@ -71,6 +74,13 @@ impl DocumentQuery {
         }
         Ok(found)
     }
+}
+
+/// As another node sends them.
+fn sent_types<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<&'static str>, D::Error> {
+    let named = Vec::<String>::deserialize(from)?;
+    let known = named.iter().map(|name| synonym_type(name)).collect::<Option<_>>();
+    known.ok_or_else(|| de::Error::custom("a type of synonyms that is not known"))
 }
 
 /// A comma-separated text or a list.

@@ -10,20 +10,25 @@ mod tests;
 pub use items::{Items, parse_items};
 pub use parse::parse_filters;
 
+use crate::wire::exact;
+use serde::{Deserialize, Serialize};
+
 /// A conjunction of disjunctions: what every notation of C§5 reduces to.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Filter {
     /// All of these must hold.
     pub all: Vec<AnyOf>,
 }
 /// At least one of these must hold.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct AnyOf {
     /// The alternatives, all of one kind when they come from `filters`.
     pub any: Vec<FilterAtom>,
 }
 /// One test with its sign and score.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FilterAtom {
     /// The test.
     pub atom: Atom,
@@ -33,7 +38,7 @@ pub struct FilterAtom {
     pub score: u32,
 }
 /// A test of one attribute.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Atom {
     /// The attribute has this value (case-insensitive; C§5.3).
     Facet {
@@ -54,6 +59,7 @@ pub enum Atom {
         /// Comparison.
         op: NumericOp,
         /// Right-hand side.
+        #[serde(with = "exact")]
         value: f64,
     },
     /// Some number of the attribute lies in the closed range.
@@ -61,13 +67,15 @@ pub enum Atom {
         /// Attribute, dots for nesting.
         attribute: String,
         /// Lower bound.
+        #[serde(with = "exact")]
         from: f64,
         /// Upper bound.
+        #[serde(with = "exact")]
         to: f64,
     },
 }
 /// A comparison operator of C§5.1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum NumericOp {
     Eq,

@@ -14,11 +14,13 @@ pub use parse::given;
 pub(crate) use parse::kept;
 
 use crate::filter::Filter;
+use crate::wire::{exact, exact_boxes};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
 /// `typoTolerance` (C§4.5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum TypoTolerance {
     On,
@@ -27,7 +29,7 @@ pub enum TypoTolerance {
     Strict,
 }
 /// `queryType` (C§4.6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 #[expect(clippy::enum_variant_names, reason = "the values have these names in the interface")]
 pub enum QueryType {
@@ -36,7 +38,7 @@ pub enum QueryType {
     PrefixNone,
 }
 /// `removeWordsIfNoResults` (C§4.6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum RemoveWords {
     None,
@@ -45,7 +47,7 @@ pub enum RemoveWords {
     AllOptional,
 }
 /// `exactOnSingleWordQuery` (C§7.8).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum ExactOnSingleWord {
     Attribute,
@@ -53,14 +55,14 @@ pub enum ExactOnSingleWord {
     Word,
 }
 /// `sortFacetValuesBy` (C§4.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum FacetSort {
     Count,
     Alpha,
 }
 /// For which languages something is on: `ignorePlurals`, `removeStopWords` (C§4.5).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ForLanguages {
     /// Off.
     None,
@@ -70,14 +72,14 @@ pub enum ForLanguages {
     Listed(Vec<String>),
 }
 /// `advancedSyntaxFeatures` (C§4.6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct SyntaxFeatures {
     pub exact_phrase: bool,
     pub exclude_words: bool,
 }
 /// `alternativesAsExact` (C§4.6): which alternatives of a query word count as exact matches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct AlternativesAsExact {
     pub plurals: bool,
@@ -86,7 +88,7 @@ pub struct AlternativesAsExact {
     pub conjugations: bool,
 }
 /// `aroundRadius` (C§4.7).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AroundRadius {
     /// Metres.
     Metres(u64),
@@ -94,17 +96,20 @@ pub enum AroundRadius {
     All,
 }
 /// A point in degrees.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct LatLng {
+    #[serde(with = "exact")]
     pub lat: f64,
+    #[serde(with = "exact")]
     pub lng: f64,
 }
 /// What a request or the settings of an index say about one search.
 ///
 /// The same struct holds the query-time values of the settings, so the effective value of a member is
 /// `request.x.or(settings.params.x)` and then the default of the table: `Settings::effective` resolves them all.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 #[allow(missing_docs)]
 pub struct SearchParams {
     // attributes
@@ -173,6 +178,7 @@ pub struct SearchParams {
     /// (from metres, precision metres), ascending.
     pub around_precision: Option<Vec<(u64, u64)>>,
     /// Each box: two opposite corners.
+    #[serde(with = "exact_boxes")]
     pub inside_bounding_box: Option<Vec<[f64; 4]>>,
     /// Each polygon: at least three points.
     pub inside_polygon: Option<Vec<Vec<LatLng>>>,

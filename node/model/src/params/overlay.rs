@@ -3,10 +3,11 @@
 
 use super::SearchParams;
 use crate::filter::Filter;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// What the caller's key forces: nothing overrides it (C§13.3).
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Forced {
     /// The parameters. Their `filter` is empty: it is [`Forced::filter`].
     pub params: SearchParams,

@@ -76,7 +76,7 @@ pub enum PatternPart {
 }
 
 /// Where in the query a pattern has to be (C§10.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Anchoring {
     /// It is the whole query.
     Is,

@@ -1,0 +1,91 @@
+//! The way of a read to another node: who may have what this one lacks, in which order they are asked, when it is given up.
+//!
+//! One hop only: who is asked serves the call or says that it cannot. A read that this node can serve never comes here.
+
+use crate::calls::{Answered, Asked, ServiceCall, decode_answer, encode_call};
+use crate::requests::{PeerAnswer, PeerRequest};
+use crate::router::Router;
+use quorate_model::{Error, ErrorKind, GroupId, Result, limits};
+use serde::de::DeserializeOwned;
+use std::time::{Duration, Instant};
+
+/// Where something is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way<T> {
+    /// By this node, from this.
+    Here(T),
+    /// By another node with a replica of this group.
+    There(GroupId),
+}
+
+impl<T> Way<T> {
+    /// The same place of something made of it.
+    pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Way<U> {
+        match self {
+            Way::Here(it) => Way::Here(make(it)),
+            Way::There(group) => Way::There(group),
+        }
+    }
+}
+
+/// How long one node may take: a search of full length and a wait for a thread.
+const ANSWER: Duration = Duration::from_millis(2 * limits::SEARCH_MS);
+/// How long a read may be on its way, over all nodes that are asked.
+const READ: Duration = Duration::from_secs(10);
+/// How often all nodes are asked.
+const ROUNDS: u32 = 2;
+/// Between two rounds.
+const PAUSE: Duration = Duration::from_millis(150);
+
+/// When a read that starts now gives up.
+pub fn read_deadline() -> Instant {
+    Instant::now() + READ
+}
+
+/// Asks the nodes that may have a replica of `group`, one after another, until one serves the call.
+///
+/// Errors: what the call comes to there; `TooLarge` when it cannot be sent; `Unavailable` when none serves it in time.
+pub async fn ask<T: DeserializeOwned>(
+    router: &Router,
+    group: GroupId,
+    call: ServiceCall,
+    deadline: Instant,
+) -> Result<T> {
+    let meta = *router.groups().meta()?.applied.borrow();
+    let request = PeerRequest::Call { call: encode_call(&Asked { meta, call })? };
+    let mut reason = None;
+    for round in 0..ROUNDS {
+        if round > 0 {
+            tokio::time::sleep(PAUSE).await;
+        }
+        for node in router.holders(group) {
+            let by = deadline.min(Instant::now() + ANSWER);
+            let answered = match router.ask(node, &request, by).await {
+                Ok(PeerAnswer::Called(bytes)) => decode_answer::<T>(&bytes),
+                Ok(PeerAnswer::Failed { message, .. }) => {
+                    reason = Some(message);
+                    continue;
+                }
+                Ok(_) => None,
+                Err(unasked) => {
+                    reason = Some(Error::from(unasked).message);
+                    continue;
+                }
+            };
+            match answered {
+                Some(Answered::Done(answer)) => return Ok(answer),
+                Some(Answered::Failed(sent)) => match Error::from(sent) {
+                    busy if busy.kind == ErrorKind::Unavailable => reason = Some(busy.message),
+                    error => return Err(error),
+                },
+                // it knows less than this node, or is of another version
+                Some(Answered::NotHere) | None => {}
+            }
+        }
+        if Instant::now() + PAUSE >= deadline {
+            break;
+        }
+    }
+    let reason = reason.unwrap_or_else(|| "no node with an up-to-date replica is known".to_owned());
+    Err(Error::unavailable(format!("the nodes that have this index cannot answer at present: {reason}")))
+}
