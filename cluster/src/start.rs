@@ -464,6 +464,12 @@ impl Running {
         for task in &self.tasks {
             task.abort();
         }
+        if let Some(peers) = self.router.peers().cloned() {
+            // from now on other nodes get no answers from here: they ask elsewhere
+            if tokio::task::spawn_blocking(move || peers.stop()).await.is_err() {
+                tracing::error!("closing the connections to other nodes panicked");
+            }
+        }
         let starter = &self.starter;
         let mut all_closed = true;
         for group in starter.groups.all() {

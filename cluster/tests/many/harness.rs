@@ -1,0 +1,172 @@
+//! Starts installations of several nodes in temporary folders, and asks them with the patience of a client.
+
+use quorate_cluster::{
+    CallerOp, ClusterOptions, DocumentChange, ObjectRequest, RawDocument, Reach, ReadRights, Receipt,
+    Service, ServiceOptions,
+};
+use quorate_model::{DocumentKind, Error, ErrorKind, Filter, IndexName, SearchParams, SearchResults, TaskId};
+use serde_json::{Map, Value, json};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How long a client tries before a test fails.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a whole test may take.
+const WHOLE: Duration = Duration::from_secs(240);
+/// Between two tries.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Nodes that found or joined one installation.
+pub struct Installation {
+    nodes: Vec<Service>,
+    _folders: Vec<TempDir>,
+}
+
+pub fn name(text: &str) -> IndexName {
+    IndexName::new(text).expect("a valid name")
+}
+pub fn object(value: Value) -> Map<String, Value> {
+    let Value::Object(members) = value else { panic!("{value} is no object") };
+    members
+}
+pub fn params(value: Value) -> SearchParams {
+    SearchParams::from_json(&object(value)).expect("parameters")
+}
+pub fn put(id: &str, attributes: Value) -> CallerOp {
+    let mut record = attributes;
+    record["objectID"] = json!(id);
+    CallerOp::Put { object_id: Some(id.into()), record: record.to_string().into_bytes() }
+}
+pub fn raw(document: Value) -> RawDocument {
+    let object_id = document["objectID"].as_str().expect("an id").to_owned();
+    RawDocument { object_id, document: document.to_string().into_bytes() }
+}
+
+/// Runs a test that fails when it hangs.
+pub async fn in_time(test: impl Future<Output = ()>) {
+    tokio::time::timeout(WHOLE, test).await.expect("the test ends in time");
+}
+
+/// Asks until the answer is another one than 503, as clients do on the next host.
+#[track_caller]
+pub fn patiently<T, F: Future<Output = Result<T, Error>>>(
+    what: &str,
+    mut ask: impl FnMut() -> F,
+) -> impl Future<Output = Result<T, Error>> {
+    async move {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            match ask().await {
+                Err(error) if error.kind == ErrorKind::Unavailable => {
+                    assert!(Instant::now() < end, "{what}: {error}");
+                    tokio::time::sleep(PAUSE).await;
+                }
+                other => return other,
+            }
+        }
+    }
+}
+
+fn free_addresses(count: usize) -> Vec<SocketAddr> {
+    let bound: Vec<TcpListener> =
+        (0..count).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port")).collect();
+    bound.iter().map(|listener| listener.local_addr().expect("an address")).collect()
+}
+
+impl Installation {
+    /// Starts `count` nodes; all but the first join.
+    pub async fn start(count: usize) -> Installation {
+        let addresses = free_addresses(count);
+        let (mut nodes, mut folders) = (vec![], vec![]);
+        for (number, address) in addresses.iter().enumerate() {
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            let cluster = ClusterOptions {
+                node_name: Some(format!("n{number}")),
+                peer_listen: Some(*address),
+                join: if number == 0 { vec![] } else { vec![addresses[0].to_string()] },
+                join_token: Some("a token that all nodes of this test share".into()),
+                ..ClusterOptions::default()
+            };
+            let options = ServiceOptions {
+                disk_reserve_bytes: 0,
+                search_threads: 1,
+                cluster,
+                ..ServiceOptions::new(folder.path())
+            };
+            let opened = tokio::time::timeout(PATIENCE, Service::open(options)).await;
+            let opened = opened.unwrap_or_else(|_| panic!("node {number} does not start in time"));
+            nodes.push(opened.expect("a node that starts").0);
+            folders.push(folder);
+        }
+        Installation { nodes, _folders: folders }
+    }
+    pub async fn stop(self) {
+        for node in &self.nodes {
+            node.shutdown().await;
+        }
+    }
+    pub fn nodes(&self) -> impl Iterator<Item = &Service> {
+        self.nodes.iter()
+    }
+    /// A node; numbers go round.
+    pub fn node(&self, number: usize) -> &Service {
+        &self.nodes[number % self.nodes.len()]
+    }
+    /// Waits until a node says that every reader sees the write.
+    pub async fn published(&self, number: usize, task: TaskId) {
+        let end = Instant::now() + PATIENCE;
+        while !self.node(number).is_published(task).await.expect("an answer") {
+            assert!(Instant::now() < end, "task {task:?} is not published in time, says node {number}");
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+    /// Writes at one node and waits until another says that it is published.
+    pub async fn write(&self, number: usize, index: &str, ops: Vec<CallerOp>) -> Receipt {
+        let (node, index) = (self.node(number), name(index));
+        let receipt = patiently("a write", || node.write_records(&index, ops.clone())).await;
+        self.through(number, receipt).await
+    }
+    pub async fn set(&self, number: usize, index: &str, settings: Value) -> Receipt {
+        let (node, index, changes) = (self.node(number), name(index), object(settings));
+        let receipt = patiently("settings", || node.set_settings(&index, changes.clone(), false)).await;
+        self.through(number, receipt).await
+    }
+    pub async fn save(&self, number: usize, index: &str, kind: DocumentKind, documents: &[Value]) -> Receipt {
+        let (node, index) = (self.node(number), name(index));
+        let change = DocumentChange::Save(documents.iter().cloned().map(raw).collect());
+        let receipt =
+            patiently("documents", || node.change_documents(&index, kind, change.clone(), Reach::Index))
+                .await;
+        self.through(number, receipt).await
+    }
+    /// Waits, at the next node, until an accepted write is published.
+    pub async fn through(&self, number: usize, receipt: Result<Receipt, Error>) -> Receipt {
+        let receipt = receipt.expect("an accepted write");
+        self.published(number + 1, receipt.task_id).await;
+        receipt
+    }
+    pub async fn search(&self, number: usize, index: &str, asked: Value) -> Result<SearchResults, Error> {
+        let (node, index, asked) = (self.node(number), name(index), params(asked));
+        patiently("a search", || node.search(&index, asked.clone(), ReadRights::default())).await
+    }
+    /// The ids of the records that a search finds, in order.
+    pub async fn found(&self, number: usize, index: &str, query: &str) -> Vec<String> {
+        let results = self.search(number, index, json!({"query": query})).await.expect("an answer");
+        let hit = |hit: &[u8]| serde_json::from_slice::<Value>(hit).expect("JSON")["objectID"].clone();
+        results.hits.iter().map(hit).map(|id| id.as_str().expect("an id").to_owned()).collect()
+    }
+    pub async fn objects(&self, number: usize, ids: &[(&str, &str)]) -> Result<Vec<Option<Value>>, Error> {
+        let request = |(index, id): &(&str, &str)| ObjectRequest {
+            index: name(index),
+            object_id: (*id).into(),
+            attributes_to_retrieve: None,
+        };
+        let requests: Vec<ObjectRequest> = ids.iter().map(request).collect();
+        let (node, rights) = (self.node(number), ReadRights::default());
+        let found =
+            patiently("objects", || node.objects(requests.clone(), rights, Filter::default())).await?;
+        let parsed = |record: Vec<u8>| serde_json::from_slice(&record).expect("JSON");
+        Ok(found.into_iter().map(|record| record.map(parsed)).collect())
+    }
+}

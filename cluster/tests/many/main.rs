@@ -1,0 +1,5 @@
+//! Several nodes in this process that act as one: what a caller gets must not depend on the node that is asked.
+
+mod answers;
+mod harness;
+mod writes;

@@ -1,0 +1,97 @@
+//! Writes that look at what is there are taken by every node, whether it has a replica or not.
+
+use crate::harness::*;
+use quorate_cluster::{CallerOp, IndexOperation};
+use quorate_model::{DocumentKind, ErrorKind, RecordOp};
+use serde_json::json;
+
+const NODES: usize = 4;
+const SOURCES: usize = 2;
+
+/// Counts from `from` on, once, however often it is repeated.
+fn count_from(id: &str, from: usize) -> CallerOp {
+    let changes = json!({"n": {"_operation": "IncrementFrom", "value": from}}).to_string().into_bytes();
+    CallerOp::Ready(RecordOp::Partial { object_id: id.into(), changes, create: true })
+}
+
+#[actix_rt::test]
+async fn every_node_takes_every_write() {
+    in_time(async {
+        let installation = Installation::start(NODES).await;
+        for number in 0..SOURCES {
+            let (source, copy, moved) = (format!("s{number}"), format!("c{number}"), format!("m{number}"));
+            source_with_parts(&installation, number, &source).await;
+            for at in 0..NODES {
+                counted(&installation, at, &source, at + 1).await;
+                operate(&installation, at, &source, &copy, IndexOperation::Copy { scope: None }).await;
+                assert_copy(&installation, &copy, at + 1).await;
+                let scope = ["settings", "synonyms", "rules"].map(str::to_owned).to_vec();
+                let parts = format!("p{number}{at}");
+                operate(&installation, at, &source, &parts, IndexOperation::Copy { scope: Some(scope) })
+                    .await;
+                for reader in 0..NODES {
+                    let settings =
+                        patiently("settings", || installation.node(reader).settings(&name(&parts)));
+                    assert_eq!(settings.await.expect("an index").document["hitsPerPage"], json!(3));
+                    assert!(installation.found(reader, &parts, "").await.is_empty());
+                }
+                operate(&installation, at, &copy, &moved, IndexOperation::Move).await;
+                assert_copy(&installation, &moved, at + 1).await;
+            }
+            replicas(&installation, number, &source).await;
+        }
+        installation.stop().await;
+    })
+    .await;
+}
+
+async fn source_with_parts(installation: &Installation, number: usize, index: &str) {
+    installation.set(number, index, json!({"hitsPerPage": 3, "searchableAttributes": ["t"]})).await;
+    installation.write(number + 1, index, vec![put("1", json!({"t": "one", "n": 0}))]).await;
+    let synonym = json!({"objectID": "s", "type": "synonym", "synonyms": ["one", "uno"]});
+    installation.save(number + 2, index, DocumentKind::Synonyms, &[synonym]).await;
+}
+
+async fn counted(installation: &Installation, at: usize, index: &str, expected: usize) {
+    installation.write(at, index, vec![count_from("1", expected - 1)]).await;
+    for reader in 0..NODES {
+        let found = installation.objects(reader, &[(index, "1")]).await.expect("an index");
+        let n = found[0].as_ref().map(|record| record["n"].clone());
+        assert_eq!(n, Some(json!(expected)), "through node {reader}");
+    }
+}
+
+async fn operate(installation: &Installation, at: usize, from: &str, to: &str, operation: IndexOperation) {
+    let (node, from, to) = (installation.node(at), name(from), name(to));
+    let receipt = patiently("an operation", || node.operate(&from, &to, operation.clone())).await;
+    installation.through(at, receipt).await;
+}
+
+/// Records, synonyms and settings are there, through every node.
+async fn assert_copy(installation: &Installation, index: &str, n: usize) {
+    for reader in 0..NODES {
+        assert_eq!(installation.found(reader, index, "uno").await, ["1"], "{index} through node {reader}");
+        let found = installation.objects(reader, &[(index, "1")]).await.expect("an index");
+        assert_eq!(found[0].as_ref().map(|record| record["n"].clone()), Some(json!(n)));
+        let settings = patiently("settings", || installation.node(reader).settings(&name(index))).await;
+        assert_eq!(settings.expect("an index").document["hitsPerPage"], json!(3));
+    }
+}
+
+/// An index that has settings of its own, in another group, becomes a replica and keeps them.
+async fn replicas(installation: &Installation, number: usize, primary: &str) {
+    let replica = format!("r{number}");
+    installation.set(number, &replica, json!({"hitsPerPage": 7})).await;
+    installation.set(number + 1, primary, json!({"replicas": [replica]})).await;
+    installation.write(number + 2, primary, vec![put("2", json!({"t": "two"}))]).await;
+    for reader in 0..NODES {
+        assert_eq!(installation.found(reader, &replica, "two").await, ["2"], "through node {reader}");
+        let settings = patiently("settings", || installation.node(reader).settings(&name(&replica))).await;
+        let settings = settings.expect("an index");
+        assert_eq!(settings.document["hitsPerPage"], json!(7));
+        assert_eq!(settings.index.primary.as_deref(), Some(primary), "through node {reader}");
+        let refused =
+            installation.node(reader).write_records(&name(&replica), vec![count_from("1", 0)]).await;
+        assert_eq!(refused.expect_err("a replica").kind, ErrorKind::Forbidden);
+    }
+}
