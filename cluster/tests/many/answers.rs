@@ -68,7 +68,7 @@ async fn read(
     read.push(("no facet".into(), no_facet.map(|facets| json!(facets.hits))));
     let objects = installation.objects(number, &[(index, "1"), (index, "none"), (index, "2")]).await;
     read.push(("objects".into(), objects.map(|objects| json!(objects))));
-    let settings = patiently("settings", || node.settings(&index_name)).await;
+    let settings = installation.settings(number, index).await;
     read.push(("settings".into(), settings.map(|settings| json!(settings.document))));
     for (kind, id) in [(DocumentKind::Synonyms, "s"), (DocumentKind::Rules, "r"), (DocumentKind::Rules, "no")]
     {

@@ -4,9 +4,12 @@ use quorate_cluster::{
     CallerOp, ClusterOptions, DocumentChange, ObjectRequest, RawDocument, Reach, ReadRights, Receipt,
     Service, ServiceOptions,
 };
-use quorate_model::{DocumentKind, Error, ErrorKind, Filter, IndexName, SearchParams, SearchResults, TaskId};
+use quorate_model::{
+    DocumentKind, Error, ErrorKind, Filter, IndexName, SearchParams, SearchResults, Settings, TaskId,
+};
 use serde_json::{Map, Value, json};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -149,6 +152,10 @@ impl Installation {
     pub async fn search(&self, number: usize, index: &str, asked: Value) -> Result<SearchResults, Error> {
         let (node, index, asked) = (self.node(number), name(index), params(asked));
         patiently("a search", || node.search(&index, asked.clone(), ReadRights::default())).await
+    }
+    pub async fn settings(&self, number: usize, index: &str) -> Result<Arc<Settings>, Error> {
+        let (node, index) = (self.node(number), name(index));
+        patiently("settings", || node.settings(&index)).await
     }
     /// The ids of the records that a search finds, in order.
     pub async fn found(&self, number: usize, index: &str, query: &str) -> Vec<String> {

@@ -30,8 +30,7 @@ async fn every_node_takes_every_write() {
                 operate(&installation, at, &source, &parts, IndexOperation::Copy { scope: Some(scope) })
                     .await;
                 for reader in 0..NODES {
-                    let settings =
-                        patiently("settings", || installation.node(reader).settings(&name(&parts)));
+                    let settings = installation.settings(reader, &parts);
                     assert_eq!(settings.await.expect("an index").document["hitsPerPage"], json!(3));
                     assert!(installation.found(reader, &parts, "").await.is_empty());
                 }
@@ -73,7 +72,7 @@ async fn assert_copy(installation: &Installation, index: &str, n: usize) {
         assert_eq!(installation.found(reader, index, "uno").await, ["1"], "{index} through node {reader}");
         let found = installation.objects(reader, &[(index, "1")]).await.expect("an index");
         assert_eq!(found[0].as_ref().map(|record| record["n"].clone()), Some(json!(n)));
-        let settings = patiently("settings", || installation.node(reader).settings(&name(index))).await;
+        let settings = installation.settings(reader, index).await;
         assert_eq!(settings.expect("an index").document["hitsPerPage"], json!(3));
     }
 }
@@ -86,7 +85,7 @@ async fn replicas(installation: &Installation, number: usize, primary: &str) {
     installation.write(number + 2, primary, vec![put("2", json!({"t": "two"}))]).await;
     for reader in 0..NODES {
         assert_eq!(installation.found(reader, &replica, "two").await, ["2"], "through node {reader}");
-        let settings = patiently("settings", || installation.node(reader).settings(&name(&replica))).await;
+        let settings = installation.settings(reader, &replica).await;
         let settings = settings.expect("an index");
         assert_eq!(settings.document["hitsPerPage"], json!(7));
         assert_eq!(settings.index.primary.as_deref(), Some(primary), "through node {reader}");
