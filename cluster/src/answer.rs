@@ -42,10 +42,11 @@ impl Answerer {
                 self.propose(group, purpose, entries, within_ms).await
             }
             PeerRequest::IsPublished { task } => match self.router.groups().get(task.group()) {
-                Some(group) => PeerAnswer::Truth(
+                Some(group) if group.is_led_here() => PeerAnswer::Truth(
                     tasks::is_published_here(&self.router, &self.node, &group, task.log_index()).await,
                 ),
-                None => PeerAnswer::Truth(false),
+                Some(group) => PeerAnswer::NotLeader { leader: group.leader() },
+                None => PeerAnswer::NotLeader { leader: None },
             },
             PeerRequest::IsVisible { group, log_index } => {
                 let group = self.router.groups().get(group);

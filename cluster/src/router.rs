@@ -215,7 +215,7 @@ impl Router {
 
     /// Who to propose to: what consensus says where this node is a member, otherwise who led the group last, otherwise
     /// its nodes in turn.
-    fn leader(&self, group: GroupId, attempt: usize) -> Option<NodeId> {
+    pub fn leader(&self, group: GroupId, attempt: usize) -> Option<NodeId> {
         match self.groups.get(group) {
             Some(local) if local.is_led_here() => return Some(self.self_id),
             Some(local) if self.is_member(&local) => return local.leader(),
@@ -249,6 +249,13 @@ impl Router {
     fn note_leader(&self, group: GroupId, leader: NodeId) -> bool {
         let is_own = self.groups.get(group).is_some_and(|local| self.is_member(&local));
         !is_own && self.led_by.lock().insert(group, leader) != Some(leader)
+    }
+    /// The node that was asked does not lead the group, or does not answer; `next` may lead it.
+    pub fn led_by_another(&self, group: GroupId, next: Option<NodeId>) {
+        self.forget_leader(group);
+        if let Some(next) = next {
+            self.note_leader(group, next);
+        }
     }
     fn forget_leader(&self, group: GroupId) {
         self.led_by.lock().remove(&group);

@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 /// How long a leader may take to answer; without an answer the task is not published, and the client asks again.
 const ANSWER: Duration = Duration::from_secs(3);
+/// How many nodes are asked that may be the leader.
+const ATTEMPTS: usize = 3;
 /// How long a replica may take to say what it shows.
 const PROBE: Duration = Duration::from_secs(1);
 
@@ -22,16 +24,23 @@ const PROBE: Duration = Duration::from_secs(1);
 /// An id beyond the last one issued is not published; one from before is, whatever became of its index.
 pub async fn is_published(router: &Router, node: &Node, task: TaskId) -> bool {
     let (id, log_index) = (task.group(), task.log_index());
-    let leader = match router.groups().get(id) {
-        Some(group) if group.is_led_here() => {
-            return is_published_here(router, node, &group, log_index).await;
+    let deadline = Instant::now() + ANSWER;
+    for attempt in 0..ATTEMPTS {
+        let Some(leader) = router.leader(id, attempt) else { return false };
+        if leader == router.self_id() {
+            return match router.groups().get(id) {
+                Some(group) => is_published_here(router, node, &group, log_index).await,
+                None => false,
+            };
         }
-        Some(group) => group.leader(),
-        None => router.meta().wanted(id).first().copied(),
-    };
-    let Some(leader) = leader else { return false };
-    let request = PeerRequest::IsPublished { task };
-    matches!(router.ask(leader, &request, Instant::now() + ANSWER).await, Ok(PeerAnswer::Truth(true)))
+        match router.ask(leader, &PeerRequest::IsPublished { task }, deadline).await {
+            Ok(PeerAnswer::Truth(is_published)) => return is_published,
+            Ok(PeerAnswer::NotLeader { leader: next }) => router.led_by_another(id, next),
+            Ok(_) => return false,
+            Err(_) => router.led_by_another(id, None),
+        }
+    }
+    false
 }
 
 /// The same, on the leader of the group; false on other nodes.
