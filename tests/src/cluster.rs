@@ -2,6 +2,7 @@
 
 use crate::client::{Answer, Client};
 use crate::harness::{Server, Setup};
+use crate::network::Network;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use std::net::TcpListener;
@@ -61,6 +62,31 @@ impl Cluster {
         };
         let setups = (0..count).map(setup).collect();
         Ok(Cluster { setups, nodes: (0..count).map(|_| None).collect(), _folder: folder })
+    }
+    /// Starts a node on each host of a network of the test's own, and waits as [`Cluster::start`] does.
+    pub fn start_on(network: &Network) -> Result<Cluster> {
+        let folder = tempfile::tempdir()?;
+        let hosts = network.hosts();
+        let setup = |number: usize| {
+            let peer = |host: usize| format!("{}:7800", network.address(host));
+            let mut setup = Setup::new(folder.path().join(format!("n{number}")))
+                .option("peer-listen", &peer(number))
+                .option("node-name", &format!("n{number}"))
+                .variable("QUORATE_JOIN_TOKEN", JOIN_TOKEN);
+            setup.listen = format!("{}:0", network.address(number));
+            setup.within = network.within(number);
+            for other in (0..hosts).filter(|&other| other != number) {
+                setup = setup.option("join", &peer(other));
+            }
+            setup
+        };
+        let setups = (0..hosts).map(setup).collect();
+        let mut cluster = Cluster { setups, nodes: (0..hosts).map(|_| None).collect(), _folder: folder };
+        for node in 0..hosts {
+            cluster.spawn(node)?;
+        }
+        cluster.wait_ready()?;
+        Ok(cluster)
     }
 
     /// How many nodes there are, running or not.

@@ -25,6 +25,10 @@ pub struct Setup {
     pub arguments: Vec<String>,
     /// More variables of its environment.
     pub environment: Vec<(String, String)>,
+    /// Where it listens.
+    pub listen: String,
+    /// A command that starts the program, for example in another network namespace; empty = none.
+    pub within: Vec<String>,
     /// Where its log goes.
     log: PathBuf,
     /// Removed with the last of its users.
@@ -45,8 +49,15 @@ impl Setup {
     pub fn new(data_dir: impl Into<PathBuf>) -> Setup {
         let logs = Arc::new(tempfile::tempdir().expect("the system's temporary folder can be written"));
         let log = logs.path().join("server.log");
-        let (arguments, environment) = (Vec::new(), Vec::new());
-        Setup { data_dir: data_dir.into(), arguments, environment, log, _logs: logs }
+        Setup {
+            data_dir: data_dir.into(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            listen: "127.0.0.1:0".into(),
+            within: Vec::new(),
+            log,
+            _logs: logs,
+        }
     }
     /// With the log in another place than the system's temporary folder.
     pub fn log_to(mut self, log: impl Into<PathBuf>) -> Setup {
@@ -85,7 +96,15 @@ impl Setup {
         }
         let log = self.log.clone();
         let output = File::options().create(true).append(true).open(&log)?;
-        let mut command = Command::new(crate::binary::path()?);
+        let program = crate::binary::path()?.to_path_buf();
+        let mut command = match self.within.split_first() {
+            Some((first, rest)) => {
+                let mut command = Command::new(first);
+                command.args(rest).arg(program);
+                command
+            }
+            None => Command::new(program),
+        };
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("QUORATE_") {
                 command.env_remove(name);
@@ -95,7 +114,7 @@ impl Setup {
             .arg("serve")
             .arg("--data-dir")
             .arg(&self.data_dir)
-            .args(["--listen", "127.0.0.1:0", "--app-id", APP_ID])
+            .args(["--listen", &self.listen, "--app-id", APP_ID])
             .args(&self.arguments)
             .env("QUORATE_ADMIN_KEY", ADMIN_KEY)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
@@ -181,11 +200,16 @@ impl Server {
         self.child.wait()?;
         Ok(())
     }
+    /// Sends the process a signal by its name, such as STOP or CONT.
+    pub fn signal(&self, name: &str) -> Result<()> {
+        // The shell's own `kill` is there on every system with a shell; the standard library sends no such signal.
+        let sent = Command::new("sh").arg("-c").arg(format!("kill -{name} {}", self.child.id())).status()?;
+        ensure!(sent.success(), "SIG{name} cannot be sent");
+        Ok(())
+    }
     /// Asks the process to stop (SIGTERM) and waits for a clean end.
     pub fn stop(mut self) -> Result<Setup> {
-        // The shell's own `kill` is there on every system with a shell; the standard library sends no SIGTERM.
-        let asked = Command::new("sh").arg("-c").arg(format!("kill -TERM {}", self.child.id())).status()?;
-        ensure!(asked.success(), "SIGTERM cannot be sent");
+        self.signal("TERM")?;
         let status = self.wait_end()?;
         ensure!(status.success(), "the server stopped with {status}:\n{}", self.log_tail());
         Ok(self.setup.clone())

@@ -6,3 +6,4 @@ pub mod chance;
 pub mod client;
 pub mod cluster;
 pub mod harness;
+pub mod network;

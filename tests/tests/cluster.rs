@@ -207,6 +207,36 @@ fn without_a_majority_writes_are_refused_and_nothing_is_lost() {
     }
 }
 
+#[test]
+fn a_node_that_stood_still_shows_nothing_old() {
+    let cluster = Cluster::start(3).unwrap();
+    let clients = cluster.clients();
+    let task = clients[0].batch("i", &[("addObject", record("x", 1))]).unwrap();
+    clients[0].wait_task("i", task).unwrap();
+    for paused in 0..3 {
+        let others: Vec<_> =
+            (0..3).filter(|&node| node != paused).map(|node| clients[node].clone()).collect();
+        cluster.node(paused).unwrap().signal("STOP").unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let path = "/1/indexes/i/batch";
+        let id = format!("while {paused} stood still");
+        let task = loop {
+            match others[0].post(path, &batch(&[record(&id, 1)])) {
+                Ok(answer) if answer.status == 200 => break answer.task_id().unwrap(),
+                Ok(_) | Err(_) => assert!(Instant::now() < deadline, "the others do not go on"),
+            }
+        };
+        others[1].wait_task("i", task).unwrap();
+        cluster.node(paused).unwrap().signal("CONT").unwrap();
+        let (expected, begun) = (Some(paused as u64 + 2), Instant::now());
+        while begun.elapsed() < Duration::from_secs(2) {
+            let shown = count_of(&clients[paused], "i");
+            assert!(shown.is_none() || shown == expected, "{shown:?}, published was {expected:?}");
+        }
+        cluster.wait_count("i", paused as u64 + 2).unwrap();
+    }
+}
+
 /// How many indices a node has files of.
 fn held(cluster: &Cluster, node: usize) -> usize {
     std::fs::read_dir(cluster.data_dir(node).join("indices")).map_or(0, Iterator::count)
