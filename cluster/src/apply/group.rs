@@ -10,7 +10,7 @@ use quorate_raft::CommittedEntry;
 use quorate_store::StoreError;
 use quorate_store::dump::{self, Head};
 use quorate_store::files::Files;
-use quorate_store::incoming::Incoming;
+use quorate_store::incoming::{self, Incoming};
 use quorate_store::kv::Tree;
 use quorate_store::layout::Layout;
 use std::sync::Arc;
@@ -249,13 +249,14 @@ impl<M: Machine> GroupApply<M> {
     ///
     /// Errors: the state is half the old one and half the new one; the next start goes on with it.
     pub fn replace(&mut self, with: Incoming) -> Result<Replaced, Failure> {
-        let DumpPlace { tree, data, files, .. } = &self.place;
+        let DumpPlace { group, tree, data, files, .. } = &self.place;
         let replacement = match with.commit(&**files, &self.machine.incarnations()) {
             Ok(replacement) => replacement,
             Err(error) => return Ok(Replaced::Not(error.to_string())),
         };
         let head = self.machine.replace(&replacement)?;
         replacement.finish(&**files, data)?;
+        incoming::forget(&**files, data, *group, head.applied_index)?;
         self.cut = CutBatches::load(tree)?;
         self.staging = Staging::default();
         (self.taken, self.known) = (head.applied_index, head.applied_index);

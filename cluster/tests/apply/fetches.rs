@@ -1,0 +1,385 @@
+//! Whether the files of a snapshot arrive whole, whatever happens on the way, and no byte more than needed is asked for.
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use quorate_cluster::snapshot::room::Fetch;
+use quorate_cluster::snapshot::{
+    Description, FetchOptions, InProcess, ManifestId, RoomOptions, SnapshotRoom, SnapshotSource, Wanted,
+};
+use quorate_model::{Error, GroupId, Result};
+use quorate_raft::SnapshotImage;
+use quorate_store::files::{Files, RealFiles};
+use quorate_store::full_disk::FullDisk;
+use quorate_store::incoming::Incoming;
+use quorate_store::layout::Layout;
+use quorate_store::recorder::{CrashMode, RecordingFiles};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+const GROUP: GroupId = GroupId(3);
+const DUMP: &str = "dumps/3.dump";
+const SEGMENT: &str = "indices/0000000000000a/0/0123456789abcdef0123456789abcdef.seg";
+const MANIFEST: &str = "indices/0000000000000a/0/shard.manifest";
+const OTHER: &str = "indices/0000000000000b/0/00000000000000000000000000000000.seg";
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Bytes of one piece.
+const PIECE: usize = 1_000;
+
+/// The text of a file of the snapshot at `index`.
+fn text(path: &str, index: u64) -> Vec<u8> {
+    let bytes = match path {
+        SEGMENT => 9_500,
+        OTHER => 3_000,
+        MANIFEST => 10,
+        _ => 2_345 + index as usize,
+    };
+    // segments are written once
+    let seed = if path.ends_with(".seg") { 1 } else { index };
+    (0..bytes).map(|n| (n as u64 * 31 + seed * 7 + path.len() as u64) as u8).collect()
+}
+const PATHS: [&str; 4] = [DUMP, SEGMENT, MANIFEST, OTHER];
+fn total(index: u64) -> u64 {
+    PATHS.iter().map(|path| text(path, index).len() as u64).sum()
+}
+
+/// What goes wrong on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// Nothing.
+    None,
+    /// So many bytes come, then nobody answers any more.
+    CutOff(u64),
+    /// The piece at this byte of everything arrives with a wrong bit, once.
+    WrongBit(u64),
+    /// Every piece of segments of this node arrives with a wrong bit.
+    Rotten(u64),
+    /// This node's segments end early.
+    Short(u64),
+}
+
+struct Way {
+    nodes: InProcess,
+    fault: Mutex<Fault>,
+    /// Bytes that were asked for and came.
+    got: Mutex<u64>,
+    asked: Mutex<Vec<(u64, String)>>,
+}
+
+impl SnapshotSource for Way {
+    fn manifest(&self, from: u64, wanted: &Wanted) -> Result<Bytes> {
+        self.asked.lock().push((from, "manifest".into()));
+        self.nodes.manifest(from, wanted)
+    }
+    fn chunk(&self, from: u64, id: &ManifestId, file: &str, offset: u64, bytes: u32) -> Result<Bytes> {
+        self.asked.lock().push((from, file.into()));
+        let mut piece = self.nodes.chunk(from, id, file, offset, bytes)?.to_vec();
+        let mut got = self.got.lock();
+        let mut fault = self.fault.lock();
+        match *fault {
+            Fault::CutOff(after) if *got >= after => return Err(Error::unavailable("cut off")),
+            Fault::WrongBit(at) if *got >= at => {
+                piece[0] ^= 1;
+                *fault = Fault::None;
+            }
+            Fault::Rotten(node) if node == from && file.ends_with(".seg") => piece[0] ^= 1,
+            Fault::Short(node) if node == from && file.ends_with(".seg") && offset > 0 => piece.clear(),
+            Fault::None | Fault::CutOff(_) | Fault::WrongBit(_) | Fault::Rotten(_) | Fault::Short(_) => {}
+        }
+        *got += piece.len() as u64;
+        Ok(piece.into())
+    }
+    fn holders(&self, group: GroupId) -> Vec<u64> {
+        self.nodes.holders(group)
+    }
+}
+
+/// Nodes 1 and 2 have the group; the one in `here` needs it.
+struct Rig {
+    folder: tempfile::TempDir,
+    way: Arc<Way>,
+    rooms: Vec<Arc<SnapshotRoom>>,
+    named: Description,
+}
+
+fn write_files(root: &Path, index: u64) {
+    for path in PATHS {
+        let at = root.join(path);
+        std::fs::create_dir_all(at.parent().expect("a folder")).expect("made");
+        std::fs::write(at, text(path, index)).expect("written");
+    }
+}
+fn offer(room: &SnapshotRoom, index: u64) -> Description {
+    let draft = room.store().begin(GROUP).expect("no other is being made");
+    write_files(draft.layout().root(), index);
+    room.store().finish(draft, index, 1).expect("offered")
+}
+
+impl Rig {
+    fn new() -> Rig {
+        let folder = tempfile::tempdir().expect("a folder");
+        let way = Way {
+            nodes: InProcess::default(),
+            fault: Mutex::new(Fault::None),
+            got: Mutex::new(0),
+            asked: Mutex::default(),
+        };
+        let mut rooms = vec![];
+        for node in [1, 2] {
+            let data = Layout::new(folder.path().join(node.to_string()));
+            let room =
+                SnapshotRoom::open(RoomOptions::new(&data, RealFiles::shared(), node)).expect("a room");
+            way.nodes.join(node, room.store().clone());
+            rooms.push(room);
+        }
+        let named = offer(&rooms[0], 7);
+        Rig { folder, way: Arc::new(way), rooms, named }
+    }
+    fn here(&self) -> Layout {
+        Layout::new(self.folder.path().join("here"))
+    }
+    fn fetch(&self) -> (Fetch, Receiver<Incoming>) {
+        self.fetch_with(&self.here(), RealFiles::shared(), |_| {})
+    }
+    fn fetch_with(
+        &self,
+        data: &Layout,
+        files: Arc<dyn Files>,
+        change: impl FnOnce(&mut FetchOptions),
+    ) -> (Fetch, Receiver<Incoming>) {
+        let mut options = RoomOptions::new(data, files, 9);
+        options.fetch = FetchOptions {
+            chunk_bytes: PIECE,
+            reserve_bytes: 0,
+            retry_first: Duration::from_millis(1),
+            retry_max: Duration::from_millis(20),
+            patience: Duration::from_millis(300),
+            ..FetchOptions::default()
+        };
+        change(&mut options.fetch);
+        let room = SnapshotRoom::open(options).expect("a room");
+        room.connect(self.way.clone());
+        let image = SnapshotImage { index: self.named.id.index, data: self.named.encode() };
+        let (sender, receiver) = channel();
+        let fetch = room.fetch(GROUP, &image, move |incoming| drop(sender.send(incoming)));
+        (fetch.expect("a thread"), receiver)
+    }
+    fn fault(&self, fault: Fault) {
+        *self.way.fault.lock() = fault;
+    }
+    fn got(&self) -> u64 {
+        std::mem::take(&mut *self.way.got.lock())
+    }
+    fn wait_for_bytes(&self, bytes: u64) {
+        let end = Instant::now() + PATIENCE;
+        while *self.way.got.lock() < bytes {
+            assert!(Instant::now() < end, "{bytes} bytes did not come");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+fn arrived(receiver: &Receiver<Incoming>) -> Incoming {
+    receiver.recv_timeout(PATIENCE).expect("a snapshot that arrives")
+}
+fn assert_whole(incoming: &Incoming) {
+    for path in PATHS {
+        let found = std::fs::read(incoming.folder().join(path)).expect(path);
+        assert!(found == text(path, incoming.index), "{path}: {} bytes", found.len());
+    }
+    assert_eq!(count_files(incoming.folder()), PATHS.len());
+}
+fn count_files(folder: &Path) -> usize {
+    let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    entries.map(|path| if path.is_dir() { count_files(&path) } else { 1 }).sum()
+}
+
+#[test]
+fn what_is_named_arrives_once() {
+    let rig = Rig::new();
+    let (_fetch, receiver) = rig.fetch();
+    let incoming = arrived(&receiver);
+    assert_eq!((incoming.index, rig.got()), (7, total(7)));
+    assert_whole(&incoming);
+    let (_fetch, receiver) = rig.fetch();
+    assert_whole(&arrived(&receiver));
+    assert_eq!(rig.got(), 0, "everything is there already");
+}
+
+#[test]
+fn a_fetch_goes_on_where_it_was_cut_off() {
+    for cut_off in (0..total(7)).step_by(PIECE) {
+        let rig = Rig::new();
+        rig.fault(Fault::CutOff(cut_off));
+        {
+            let (_stopped, _) = rig.fetch();
+            rig.wait_for_bytes(cut_off);
+        }
+        rig.fault(Fault::None);
+        let (_fetch, receiver) = rig.fetch();
+        assert_whole(&arrived(&receiver));
+        // a piece that came while the fetch was being stopped comes again
+        assert!(rig.got() <= total(7) + PIECE as u64, "cut off after {cut_off}");
+    }
+}
+
+#[test]
+fn a_connection_that_comes_back_is_used_again() {
+    let rig = Rig::new();
+    rig.fault(Fault::CutOff(5_000));
+    let (_fetch, receiver) = rig.fetch();
+    rig.wait_for_bytes(5_000);
+    std::thread::sleep(Duration::from_millis(400));
+    rig.fault(Fault::None);
+    assert_whole(&arrived(&receiver));
+    assert_eq!(rig.got(), total(7));
+}
+
+#[test]
+fn a_damaged_piece_is_fetched_again() {
+    for at in (0..total(7)).step_by(2_500) {
+        let rig = Rig::new();
+        rig.fault(Fault::WrongBit(at));
+        let (_fetch, receiver) = rig.fetch();
+        assert_whole(&arrived(&receiver));
+        assert!(rig.got() > total(7), "{at}");
+    }
+}
+
+#[test]
+fn a_source_that_is_damaged_cut_short_or_gone_gives_way_to_another() {
+    for (fault, is_gone) in [(Fault::Rotten(1), false), (Fault::Short(1), false), (Fault::None, true)] {
+        for newer in [7, 11] {
+            let rig = Rig::new();
+            rig.fault(fault);
+            offer(&rig.rooms[1], newer);
+            if is_gone {
+                rig.rooms[0].store().forget(GROUP);
+            }
+            let (_fetch, receiver) = rig.fetch();
+            let incoming = arrived(&receiver);
+            assert_eq!(incoming.index, newer, "{fault:?}");
+            assert_whole(&incoming);
+        }
+    }
+}
+
+#[test]
+fn a_node_that_does_not_answer_is_not_waited_for() {
+    let rig = Rig::new();
+    rig.way.nodes.leave(1);
+    offer(&rig.rooms[1], 9);
+    let (_fetch, receiver) = rig.fetch();
+    assert_eq!(arrived(&receiver).index, 9);
+}
+
+#[test]
+fn one_that_is_gone_is_asked_for_anew_and_an_older_one_is_not_taken() {
+    let rig = Rig::new();
+    rig.way.nodes.leave(2);
+    rig.rooms[0].store().forget(GROUP);
+    offer(&rig.rooms[0], 5);
+    let (asks, asked) = channel();
+    rig.rooms[0].store().serve(GROUP, move || drop(asks.send(())));
+    let (_fetch, receiver) = rig.fetch();
+    asked.recv_timeout(PATIENCE).expect("the group is asked for a new one");
+    assert!(receiver.try_recv().is_err());
+    offer(&rig.rooms[0], 8);
+    assert_eq!(arrived(&receiver).index, 8);
+}
+
+#[test]
+fn files_that_are_there_are_linked_and_others_are_not_trusted() {
+    let rig = Rig::new();
+    let here = rig.here();
+    write_files(here.root(), 3);
+    let mut damaged = text(OTHER, 3);
+    damaged[1_234] ^= 1;
+    std::fs::write(here.root().join(OTHER), &damaged).expect("written");
+    let (_fetch, receiver) = rig.fetch();
+    assert_whole(&arrived(&receiver));
+    assert_eq!(rig.got(), total(7) - text(SEGMENT, 7).len() as u64);
+    assert_eq!(std::fs::read(here.root().join(OTHER)).expect("a file"), damaged, "it is another file");
+
+    // what an earlier snapshot left counts too
+    let named = offer(&rig.rooms[0], 12);
+    let rig = Rig { named, ..rig };
+    let (_fetch, receiver) = rig.fetch();
+    assert_whole(&arrived(&receiver));
+    assert_eq!(rig.got(), (text(DUMP, 12).len() + text(MANIFEST, 12).len()) as u64);
+}
+
+#[test]
+fn a_full_disk_is_waited_for() {
+    for free in [0, 1, 5_000, 14_000] {
+        let rig = Rig::new();
+        let disk = FullDisk::new(RealFiles::shared(), free);
+        let (_fetch, receiver) = rig.fetch_with(&rig.here(), Arc::new(disk.clone()), |_| {});
+        let waits = receiver.recv_timeout(Duration::from_millis(50));
+        assert_eq!(waits, Err(RecvTimeoutError::Timeout), "{free}");
+        disk.set_free_bytes(u64::MAX);
+        assert_whole(&arrived(&receiver));
+    }
+}
+
+#[test]
+fn nothing_is_fetched_that_the_disk_has_no_room_for() {
+    let rig = Rig::new();
+    let (_fetch, receiver) =
+        rig.fetch_with(&rig.here(), RealFiles::shared(), |options| options.reserve_bytes = u64::MAX / 2);
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(receiver.try_recv().is_err());
+    let asked = rig.way.asked.lock().clone();
+    assert!(!asked.is_empty() && asked.iter().all(|(_, what)| what == "manifest"), "{asked:?}");
+}
+
+#[test]
+fn a_fetch_that_is_slowed_down_keeps_its_rate_and_stops_at_once() {
+    let rig = Rig::new();
+    let begun = Instant::now();
+    let (_fetch, receiver) =
+        rig.fetch_with(&rig.here(), RealFiles::shared(), |options| options.bytes_per_s = 50_000);
+    arrived(&receiver);
+    let (took, least) = (begun.elapsed(), (total(7) - PIECE as u64) as f64 / 50_000.0);
+    assert!(took.as_secs_f64() > 0.9 * least, "{took:?}");
+
+    let rig = Rig::new();
+    let (fetch, receiver) =
+        rig.fetch_with(&rig.here(), RealFiles::shared(), |options| options.bytes_per_s = 1);
+    rig.wait_for_bytes(1);
+    let begun = Instant::now();
+    drop(fetch);
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    let ended = receiver.recv_timeout(PATIENCE);
+    assert_eq!(ended, Err(RecvTimeoutError::Disconnected), "it ends without a result");
+}
+
+#[test]
+fn a_power_cut_while_files_arrive_costs_only_time() {
+    let rig = Rig::new();
+    let here = rig.here();
+    std::fs::create_dir_all(here.root()).expect("made");
+    let recorder = RecordingFiles::new(here.root()).expect("a recorder");
+    let (_fetch, receiver) = rig.fetch_with(&here, Arc::new(recorder.clone()), |_| {});
+    assert_whole(&arrived(&receiver));
+    let modes = [CrashMode::Dropped, CrashMode::Prefix, CrashMode::Torn(1), CrashMode::Torn(2)];
+    let last = recorder.points();
+    // one mode at each point, all of them at the end
+    let cuts = (0..last).map(|point| (point, modes[point % 4])).chain(modes.map(|mode| (last, mode)));
+    let mut images = 0;
+    for (point, mode) in cuts {
+        let image = tempfile::tempdir().expect("a folder");
+        recorder.crash_image(point, mode, image.path()).expect("an image");
+        let data = Layout::new(image.path());
+        rig.got();
+        let (_fetch, receiver) = rig.fetch_with(&data, RealFiles::shared(), |_| {});
+        assert_whole(&arrived(&receiver));
+        images += 1;
+        if point == last {
+            assert_eq!(rig.got(), 0, "what was reported is durable ({mode:?})");
+        }
+    }
+    assert!(images > 40, "{images}");
+}
