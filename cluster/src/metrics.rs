@@ -1,6 +1,6 @@
 //! What the cluster counts for `/metrics`.
 
-use prometheus::{IntCounterVec, IntGauge, IntGaugeVec, Opts};
+use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts};
 use std::sync::LazyLock;
 
 static REFUSED: LazyLock<IntCounterVec> = LazyLock::new(|| {
@@ -44,6 +44,16 @@ static DISK: LazyLock<IntGaugeVec> = LazyLock::new(|| {
     registered(IntGaugeVec::new(opts, &["part"]).expect("a valid metric"))
 });
 
+static SNAPSHOTS: LazyLock<IntCounterVec> = LazyLock::new(|| {
+    let opts =
+        Opts::new("quorate_snapshots_total", "Snapshots of groups: offered to others, continued from here.");
+    registered(IntCounterVec::new(opts, &["what"]).expect("a valid metric"))
+});
+static SNAPSHOT_BYTES: LazyLock<IntCounter> = LazyLock::new(|| {
+    let text = "Bytes of snapshots fetched from other nodes.";
+    registered(IntCounter::new("quorate_snapshot_bytes_total", text).expect("a valid metric"))
+});
+
 static REBUILDS: LazyLock<IntGauge> = LazyLock::new(|| {
     let text = "Indices whose newest settings wait until their files have been rebuilt.";
     registered(IntGauge::new("quorate_rebuilds", text).expect("a valid metric"))
@@ -71,6 +81,18 @@ pub fn refused(reason: &str) {
 /// Counts a write that was accepted.
 pub fn accepted(kind: &str) {
     WRITES.with_label_values(&[kind]).inc();
+}
+/// Counts a snapshot that this node has offered to others.
+pub fn snapshot_offered() {
+    SNAPSHOTS.with_label_values(&["offered"]).inc();
+}
+/// Counts a snapshot that a group of this node has continued from.
+pub fn snapshot_continued() {
+    SNAPSHOTS.with_label_values(&["continued"]).inc();
+}
+/// Counts bytes of snapshots that have come from other nodes.
+pub fn snapshot_bytes(bytes: usize) {
+    SNAPSHOT_BYTES.inc_by(bytes as u64);
 }
 /// Shows how far a group is applied.
 pub fn applied(group: u16, log_index: u64) {

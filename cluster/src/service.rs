@@ -120,6 +120,8 @@ pub struct ServiceOptions {
     pub admin_key: Option<String>,
     /// Writes stop with 503 while less than this is free on the disk of the data folder.
     pub disk_reserve_bytes: u64,
+    /// Bytes per second at which files of snapshots are fetched from other nodes, all groups together.
+    pub snapshot_bytes_per_s: u64,
     /// Threads that run searches; 0 = one for each processor.
     pub search_threads: usize,
     /// The file layer, so that tests can cut the power.
@@ -135,6 +137,7 @@ impl ServiceOptions {
             app_id: None,
             admin_key: None,
             disk_reserve_bytes: DISK_RESERVE_BYTES,
+            snapshot_bytes_per_s: crate::snapshot::fetch::BYTES_PER_S,
             search_threads: 0,
             files: RealFiles::shared(),
             cluster: ClusterOptions::default(),

@@ -146,7 +146,10 @@ impl Starter {
         let place = open_tree(&kv, &layout, &files, GroupId::META, &mut warnings)?;
         let meta = MetaMachine::open(place.tree.clone()).map_err(|e| unreadable(&kv, &e))?;
         let self_id = node_number(folder);
-        let snapshots = SnapshotRoom::open(RoomOptions::new(&layout, files.clone(), self_id.0))?;
+        let mut room = RoomOptions::new(&layout, files.clone(), self_id.0);
+        room.fetch.bytes_per_s = options.snapshot_bytes_per_s;
+        room.fetch.reserve_bytes = options.disk_reserve_bytes;
+        let snapshots = SnapshotRoom::open(room)?;
         Ok(Starter {
             self_id,
             snapshots,

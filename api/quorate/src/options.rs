@@ -254,6 +254,13 @@ pub const OPTIONS: &[OptionRow] = &[
         "Free space below which writes answer 503; reads go on.",
     ),
     row(
+        "snapshot-bytes-per-s",
+        Kind::Bytes,
+        Some("50MB"),
+        Audience::Server,
+        "Bytes per second at which files of snapshots are fetched from other nodes, all together.",
+    ),
+    row(
         "ip-locations",
         Kind::Path,
         None,

@@ -98,6 +98,7 @@ fn service_options(values: &Values) -> Result<ServiceOptions> {
         app_id: values.text("app-id").map(str::to_owned),
         admin_key: values.admin_key()?,
         disk_reserve_bytes: values.number("disk-reserve-bytes"),
+        snapshot_bytes_per_s: values.number("snapshot-bytes-per-s"),
         search_threads: values.number("search-threads") as usize,
         cluster: cluster_options(values)?,
         ..ServiceOptions::new(values.data_dir())

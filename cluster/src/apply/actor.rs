@@ -4,6 +4,7 @@ use super::group::{DumpWhen, Exported, GroupApply, Replaced};
 use super::inbox::Inbox;
 use super::{Failure, Machine, stop_process};
 use crate::command::FEATURE_LEVEL;
+use crate::metrics;
 use crate::snapshot::room::Fetch;
 use crate::snapshot::{Description, SnapshotRoom};
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Message};
@@ -231,6 +232,7 @@ impl<M: Machine + Unpin> ApplyActor<M> {
                 Replaced::At(log_index) => {
                     let group = self.apply.group().0;
                     tracing::info!(group, log_index, "the group has continued from a snapshot");
+                    metrics::snapshot_continued();
                     self.fetch = None;
                     self.report();
                     return ctx.notify(Wake);

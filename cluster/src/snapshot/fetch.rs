@@ -9,6 +9,7 @@ use super::source::SnapshotSource;
 use super::throttle::{Stop, Throttle, Turn, Turns};
 use super::{CHUNK_BYTES, Description, ManifestId, Wanted};
 use crate::command::FEATURE_LEVEL;
+use crate::metrics;
 use arc_swap::ArcSwap;
 use quorate_model::{Error, ErrorKind, GroupId};
 use quorate_store::StoreError;
@@ -40,10 +41,13 @@ pub struct FetchOptions {
     pub patience: Duration,
 }
 
+/// The usual rate: well below what a disk and a network give, so that the work of the node goes on beside it.
+pub const BYTES_PER_S: u64 = 50_000_000;
+
 impl Default for FetchOptions {
     fn default() -> Self {
         FetchOptions {
-            bytes_per_s: 50_000_000,
+            bytes_per_s: BYTES_PER_S,
             chunk_bytes: CHUNK_BYTES,
             reserve_bytes: 256 << 20,
             retry_first: Duration::from_millis(100),
@@ -327,6 +331,7 @@ impl Fetcher {
                 crc.update(&piece);
                 offset += piece.len() as u64;
                 *got += piece.len() as u64;
+                metrics::snapshot_bytes(piece.len());
             }
             self.step(|| file.sync().map_err(|e| StoreError::io("sync", path, e)))?;
         }

@@ -2,6 +2,7 @@
 
 use super::manifest::{FileRow, Manifest, is_written_once, path_text};
 use super::{CHUNK_BYTES, Description, ManifestId, SnapshotRequest, Wanted};
+use crate::metrics;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use quorate_model::{Error, GroupId, Result};
@@ -135,6 +136,7 @@ impl SnapshotStore {
         let old: Vec<Offer> = of_group.offers.drain(..old).collect();
         drop(groups);
         old.iter().for_each(|offer| remove_folder(&*self.files, &offer.folder));
+        metrics::snapshot_offered();
         Ok(Description { id, node: self.node, level })
     }
     /// The newest snapshot of a group, if it reflects at least this log index.
