@@ -9,8 +9,8 @@ use crate::router::Router;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use quorate_model::{GroupId, NodeId};
-use quorate_raft::lease::{ASK_EVERY_MS, AskId, Grant, LeaseGranter, LeaseHolder};
-use quorate_raft::{GroupHandle, Leadership, Membership, Role};
+use quorate_raft::lease::{ASK_EVERY_MS, AskId, Grant, LeaseGranter, LeaseHolder, Removal};
+use quorate_raft::{GroupHandle, Leadership, MemberChange, MembersError, Membership, Role};
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::{Duration, Instant};
@@ -55,18 +55,17 @@ impl GroupLeases {
     pub fn lead(&self, leadership: Leadership) {
         let mut granter = self.granter.lock();
         match leadership.role {
-            Role::Leader => granter.became_leader(now_ms(), leadership.term, self.members()),
+            Role::Leader => granter.became_leader(now_ms(), leadership.term, &self.membership()),
             Role::Follower | Role::Candidate => granter.lost_leadership(),
         }
     }
     /// Takes over who the members are; before entries that may have changed them are applied.
     pub fn look_at_members(&self) {
-        self.granter.lock().members_are(now_ms(), self.members());
+        self.granter.lock().members_are(now_ms(), &self.membership());
     }
-    fn members(&self) -> Vec<u64> {
-        let Some(raft) = self.raft.get() else { return vec![self.self_id] };
-        let membership = raft.membership();
-        membership.voters.iter().chain(&membership.learners).copied().collect()
+    fn membership(&self) -> Arc<Membership> {
+        // before the group has started it knows nobody but this node, which always counts
+        self.raft.get().map_or_else(Arc::default, GroupHandle::membership)
     }
     fn is_alone(&self, membership: &Membership) -> bool {
         membership.voters == [self.self_id] && membership.learners.is_empty()
@@ -75,6 +74,33 @@ impl GroupLeases {
     pub fn may_read(&self, shows: impl FnOnce() -> u64) -> bool {
         self.raft.get().is_some_and(|raft| self.is_alone(&raft.membership()))
             || self.holder.lock().may_read(now_ms(), shows())
+    }
+    /// Whether a change of members may be proposed: nobody it removes may be reading. From this call on they get no leases.
+    pub fn may_change(&self, changes: &[MemberChange]) -> bool {
+        let mut granter = self.granter.lock();
+        let now = now_ms();
+        let may: Vec<_> = removed(changes).map(|member| granter.may_remove(now, member)).collect();
+        if may.iter().any(|may| *may != Removal::Now) {
+            return false;
+        }
+        removed(changes).for_each(|member| granter.removal_proposed(member));
+        true
+    }
+    /// How a change ended that was proposed.
+    pub fn changed(&self, changes: &[MemberChange], result: &Result<u64, MembersError>) {
+        match result {
+            Err(MembersError::NotLeader { .. } | MembersError::Busy | MembersError::Refused(_)) => {
+                let mut granter = self.granter.lock();
+                removed(changes).for_each(|member| granter.removal_refused(member));
+            }
+            // in force, or perhaps in the log
+            Ok(_) | Err(MembersError::Timeout | MembersError::Stopped) => {}
+        }
+    }
+    /// These members are to stay: they get leases.
+    pub fn keep(&self, members: &[NodeId]) {
+        let mut granter = self.granter.lock();
+        members.iter().for_each(|member| granter.keep(member.0));
     }
     /// What a leader knows of who may be reading.
     pub fn granter(&self) -> &Mutex<LeaseGranter> {
@@ -90,6 +116,13 @@ impl GroupLeases {
     fn granted(&self, ask: AskId, grant: Grant) {
         self.holder.lock().granted(now_ms(), ask, grant);
     }
+}
+
+fn removed(changes: &[MemberChange]) -> impl Iterator<Item = u64> {
+    changes.iter().filter_map(|change| match change {
+        MemberChange::Remove(member) => Some(*member),
+        MemberChange::AddVoter(_) | MemberChange::AddLearner(_) => None,
+    })
 }
 
 /// Asks for leases until the task is aborted.

@@ -174,12 +174,19 @@ async fn look_after(
 ) {
     let wanted = meta.wanted(group.id);
     let (members, last) = (group.raft.membership(), group.status().last_index);
+    group.leases.keep(&wanted);
     match next_step(router.self_id(), &wanted, meta.wanted_voters(group.id), &members, last) {
         Step::Rest | Step::Wait(_) => {}
         Step::Change(changes) if !may_leave(group, &changes) => {}
         Step::Change(changes) => {
+            // the next look tries again
+            if !group.leases.may_change(&changes) {
+                return;
+            }
             tracing::info!(group = group.id.0, ?changes, "changing the members of a group");
-            if let Err(error) = group.raft.change_members(changes, Bytes::new(), CHANGE).await {
+            let changed = group.raft.change_members(changes.clone(), Bytes::new(), CHANGE).await;
+            group.leases.changed(&changes, &changed);
+            if let Err(error) = changed {
                 tracing::info!(group = group.id.0, %error, "the members are not changed yet");
             }
         }
@@ -252,6 +259,8 @@ mod tests {
         Membership {
             voters: voters.to_vec(),
             learners: learners.to_vec(),
+            leaving: vec![],
+            leaving: vec![],
             is_joint: false,
             followers: others.map(progress).collect(),
         }

@@ -32,6 +32,8 @@ pub(crate) struct RaftActor {
     pub(crate) replies: FxHashMap<RequestId, Reply>,
     pub(crate) next_id: RequestId,
     pub(crate) ticks: u64,
+    /// The change of members that is shown.
+    pub(crate) shown_members: u64,
 }
 
 impl Actor for RaftActor {
@@ -80,6 +82,10 @@ impl RaftActor {
     }
 
     fn carry_out(&mut self) {
+        // Whoever is given entries behind a change of members finds the new ones.
+        if self.core.members_since() != self.shown_members {
+            self.show_members();
+        }
         for effect in self.core.take_effects() {
             match effect {
                 Effect::Persist(persist) => self.log.submit(persist),
@@ -98,8 +104,9 @@ impl RaftActor {
         self.status.store(self.core.status());
     }
 
-    /// Shows the members as of now; readers may be one tick behind.
-    fn show_members(&self) {
+    /// Shows the members as of now, and how far they are, of which readers may be one tick behind.
+    fn show_members(&mut self) {
+        self.shown_members = self.core.members_since();
         let membership = self.core.membership();
         if **self.status.membership.load() != membership {
             self.status.membership.store(Arc::new(membership));

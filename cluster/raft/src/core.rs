@@ -11,11 +11,12 @@ use crate::effects::{
 use crate::error::RaftError;
 use crate::group_log::GroupLog;
 pub use crate::group_log::{LogReader, Stored};
+use crate::leaving::lags_behind;
 use crate::status::{Membership, Progress, Status};
 use bytes::Bytes;
 use members::PendingChange;
 use quorate_model::{GroupId, limits};
-use raft::eraftpb::{ConfState, Entry, HardState};
+use raft::eraftpb::{ConfState, Entry};
 use raft::{Config, ProgressState, RawNode, SnapshotStatus, StateRole};
 use ready::InFlight;
 use requests::{Barrier, Waiter};
@@ -99,6 +100,8 @@ pub struct Core<R: LogReader> {
     change: Option<PendingChange>,
     joint_since: Option<u64>,
     compact_to: u64,
+    /// Where the log ended that this member had when it left the group before.
+    left: Position,
     stalled: Option<String>,
     leadership: Leadership,
     /// The tick at which the state machine was asked for a snapshot that it has not offered yet.
@@ -116,7 +119,7 @@ impl<R: LogReader> Core<R> {
     pub fn new(options: CoreOptions, stored: Stored, reader: R) -> Result<Self, RaftError> {
         let CoreOptions { group, self_id, voters, applied, seed } = options;
         let is_new = stored.identity.is_none();
-        let mut stored = if is_new { found(voters, stored.hard_state) } else { stored };
+        let mut stored = if is_new { found(voters) } else { stored };
         let restore = check(group, self_id, applied, &stored)?;
         let (conf_index, conf) = stored.conf.clone().unwrap_or_default();
         let reported = applied;
@@ -155,6 +158,7 @@ impl<R: LogReader> Core<R> {
             change: None,
             joint_since: None,
             compact_to: 0,
+            left: stored.left,
             stalled: None,
             leadership: Leadership { role: Role::Follower, term: stored.hard_state.term, leader: None },
             snapshot_asked: None,
@@ -254,15 +258,25 @@ impl<R: LogReader> Core<R> {
         &self.node.store().conf().1
     }
 
+    /// The index of the change that made the members what they are.
+    pub fn members_since(&self) -> u64 {
+        self.node.store().conf().0
+    }
+
     /// The members and, on the leader, how far each has come.
     pub fn membership(&self) -> Membership {
         let conf = self.members();
         let mut membership = Membership {
             voters: conf.voters.iter().chain(&conf.voters_outgoing).copied().collect(),
             learners: conf.learners.iter().chain(&conf.learners_next).copied().collect(),
+            leaving: vec![],
             is_joint: self.is_joint(),
             followers: vec![],
         };
+        let stays = |id: &u64| {
+            [&conf.voters, &conf.learners, &conf.learners_next].iter().any(|list| list.contains(id))
+        };
+        membership.leaving.extend(conf.voters_outgoing.iter().filter(|id| !stays(id)));
         for list in [&mut membership.voters, &mut membership.learners] {
             list.sort_unstable();
             list.dedup();
@@ -291,11 +305,18 @@ impl<R: LogReader> Core<R> {
             return;
         }
         self.heard.insert(message.from, self.ticks);
-        if self.is_installing() {
+        if self.is_installing() || self.is_of_an_earlier_life(&message) || lags_behind(self.left, &message) {
             return;
         }
         // Refused messages are those of unknown members or of past terms; the sender will try again.
         let _ = self.node.step(message);
+    }
+
+    /// A member that was removed and comes back begins with an empty log. What a leader says about the log it had before
+    /// would make the library panic.
+    fn is_of_an_earlier_life(&self, message: &raft::eraftpb::Message) -> bool {
+        message.msg_type == raft::eraftpb::MessageType::MsgHeartbeat
+            && message.commit > self.node.raft.raft_log.last_index()
     }
 
     fn tick(&mut self) {
@@ -402,18 +423,11 @@ impl<R: LogReader> Core<R> {
 }
 
 /// The log of a new group as its founding members have it. A member that is added later has no voters to start with.
-///
-/// `before` is the hard state of a member that has left the group: it keeps its term and vote, which it may have promised to
-/// others, and founds nothing.
-fn found(voters: Vec<u64>, before: HardState) -> Stored {
+fn found(voters: Vec<u64>) -> Stored {
     let mut stored = Stored::default();
     let mut conf = ConfState::default();
-    let is_founded = !voters.is_empty() && before.term == 0;
-    if is_founded {
-        conf.voters = voters;
-    }
-    stored.hard_state.term = before.term;
-    stored.hard_state.vote = before.vote;
+    let is_founded = !voters.is_empty();
+    conf.voters = voters;
     stored.conf = Some((0, conf));
     if is_founded {
         let Position { index, term } = FOUNDATION;

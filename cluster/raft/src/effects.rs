@@ -174,8 +174,8 @@ pub enum SnapshotChange {
     Install(Box<Snapshot>),
     /// The state machine holds it; its data may go.
     Done,
-    /// Everything of the group goes but the term and the vote: this member has left the group and may come back.
-    Leave,
+    /// The member has left the group, with a log that ended here: everything but identity, term and vote goes.
+    Leave(Position),
 }
 
 /// A committed entry as the state machine sees it.

@@ -31,6 +31,8 @@ pub struct Stored {
     pub last: u64,
     /// A snapshot that the state machine had not confirmed.
     pub snapshot: Option<Snapshot>,
+    /// Where the log ended that this member had when it left the group before.
+    pub left: Position,
 }
 
 pub(crate) struct GroupLog<R> {

@@ -4,7 +4,7 @@ use crate::actor::RaftActor;
 use crate::core::{Core, CoreOptions, TICK_MS};
 use crate::effects::{
     BarrierError, Committed, CommittedEntry, Confirmed, Delivery, Input, Leadership, MemberChange,
-    MembersError, Persist, ProposeError, SnapshotChange, SnapshotImage,
+    MembersError, ProposeError, SnapshotImage,
 };
 use crate::error::RaftError;
 use crate::log::{FatalHook, Log, LogOptions, Report, abort_process};
@@ -25,6 +25,8 @@ use tokio::sync::{mpsc, oneshot};
 
 /// How long leaving a group may take.
 const LEAVE: Duration = Duration::from_secs(20);
+/// Pause between two looks at whether a group has stopped.
+const STOP_LOOK: Duration = Duration::from_millis(5);
 
 /// Receives what a group decides. Called on the consensus thread, which all groups share: it must not block, and
 /// should only put things into queues.
@@ -167,6 +169,7 @@ impl RaftHost {
             replies: FxHashMap::default(),
             next_id: 0,
             ticks: 0,
+            shown_members: 0,
         };
         // Reports of one group: at most one for each of its few writes under way, and the changes of stalling.
         let (reports, mut from_log) = mpsc::unbounded_channel::<Report>();
@@ -193,39 +196,26 @@ impl RaftHost {
         Ok(GroupHandle { group, address, status, tick_ms: self.options.tick_ms })
     }
 
-    /// Whether the log has anything of a group: this node is or was a member of it.
+    /// Whether the log has anything of a group that this node has not left: it is a member, or was one.
     pub fn knows(&self, group: GroupId) -> Result<bool, RaftError> {
-        Ok(self.log.stored(group)?.identity.is_some())
+        Ok(self.log.stored(group)?.conf.is_some())
     }
 
-    /// Ends a group of which this member is none any more, and forgets its log but for the term and the vote. Blocks until
-    /// that is durable.
+    /// Stops a group that this member has left for good, and gives up its log but for what [`crate::leaving`] names.
+    /// Returns when that is durable; from then on the group can be started again with an empty state machine. Blocks.
     ///
-    /// Errors: the group does not end, or the log cannot be written, within [`LEAVE`].
+    /// Errors: `NotStarted` when the group has not stopped within [`LEAVE`]; `Log` when nothing is durable for as long.
     pub fn leave_group(&self, handle: &GroupHandle) -> Result<(), RaftError> {
         let group = handle.group;
-        let not_left = |message| RaftError::NotStarted { group, message };
         let deadline = Instant::now() + LEAVE;
         handle.shutdown();
         while handle.address.connected() {
-            if Instant::now() >= deadline {
-                return Err(not_left("it does not end"));
+            if Instant::now() > deadline {
+                return Err(RaftError::NotStarted { group, message: "it does not stop" });
             }
-            std::thread::sleep(Duration::from_millis(5));
+            std::thread::sleep(STOP_LOOK);
         }
-        let (written, wait) = std::sync::mpsc::channel();
-        self.log.listen(
-            group,
-            Arc::new(move |report| match report {
-                Report::Persisted(u64::MAX) => drop(written.send(())),
-                Report::Persisted(_) | Report::Stalled(_) | Report::Resumed => {}
-            }),
-        );
-        let mut leave = Persist::new(group, u64::MAX);
-        leave.snapshot = SnapshotChange::Leave;
-        self.log.submit(leave);
-        let left = wait.recv_timeout(deadline.saturating_duration_since(Instant::now()));
-        left.map_err(|_| not_left("its log is not forgotten in time"))?;
+        self.log.leave(group, LEAVE)?;
         self.groups.lock().remove(&group);
         Ok(())
     }
@@ -331,7 +321,7 @@ impl GroupHandle {
         status
     }
 
-    /// The members of the group, without waiting; at most a tick old.
+    /// The members of the group, without waiting; how far they are is at most a tick old.
     pub fn membership(&self) -> Arc<Membership> {
         self.status.membership.load_full()
     }

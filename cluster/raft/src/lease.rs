@@ -26,7 +26,7 @@
 //!
 //! Why a removed member reads nothing old: its removal is proposed only after its lease has run out and while it gets
 //! no other ([`LeaseGranter::may_remove`]). A new leader grants nothing before it has applied what its predecessors left
-//! in the log, removals included.
+//! in the log, removals included, and nothing to who is half removed.
 //!
 //! A deposed leader that has not noticed may still answer `published`: what it shows was committed in its own term,
 //! before the election, and every lease of its successors begins above that. So it must not take its successor's

@@ -14,6 +14,7 @@ pub mod error;
 mod group_log;
 pub mod host;
 pub mod lease;
+pub mod leaving;
 pub mod log;
 mod log_files;
 mod log_writer;

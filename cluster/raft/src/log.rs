@@ -3,6 +3,7 @@
 use crate::core::{LogReader, Stored};
 use crate::effects::{Persist, Position, SnapshotChange};
 use crate::error::RaftError;
+use crate::leaving::leave;
 use crate::log_files::{EngineFiles, LogFiles, RealLogFiles};
 use crate::log_writer::{Shared, run};
 use protobuf::Message;
@@ -30,6 +31,7 @@ const KEY_HARD_STATE: &[u8] = b"hard_state";
 const KEY_CONF: &[u8] = b"conf";
 const KEY_TRUNCATED: &[u8] = b"truncated";
 const KEY_SNAPSHOT: &[u8] = b"snapshot";
+const KEY_LEFT: &[u8] = b"left";
 
 pub(crate) type RaftEngine = Engine<EngineFiles>;
 
@@ -130,11 +132,7 @@ impl Log {
     pub fn stored(&self, group: GroupId) -> Result<Stored, RaftError> {
         let engine = &self.shared.engine;
         let region = region(group);
-        let hard_state = engine.get_message::<HardState>(region, KEY_HARD_STATE).map_err(log_error)?;
-        let hard_state = hard_state.unwrap_or_default();
-        let Some(identity) = engine.get(region, KEY_IDENTITY) else {
-            return Ok(Stored { hard_state, ..Stored::default() });
-        };
+        let Some(identity) = engine.get(region, KEY_IDENTITY) else { return Ok(Stored::default()) };
         let identity = identity.try_into().map(u64::from_le_bytes);
         let identity =
             identity.map_err(|_| RaftError::Log(format!("group {group}: the identity is damaged")))?;
@@ -143,9 +141,13 @@ impl Log {
             Some(&[found, ..]) => return Err(RaftError::Format { group, found, known: FORMAT }),
             Some([]) | None => return Err(RaftError::Log(format!("group {group}: the format is missing"))),
         }
+        let hard_state = engine.get_message::<HardState>(region, KEY_HARD_STATE).map_err(log_error)?;
         let conf = engine.get_message::<SnapshotMetadata>(region, KEY_CONF).map_err(log_error)?;
         let truncated = engine.get_message::<SnapshotMetadata>(region, KEY_TRUNCATED).map_err(log_error)?;
-        let truncated = truncated.map(|t| Position { index: t.index, term: t.term }).unwrap_or_default();
+        let position = |found: Option<SnapshotMetadata>| {
+            found.map(|at| Position { index: at.index, term: at.term }).unwrap_or_default()
+        };
+        let truncated = position(truncated);
         let first = engine.first_index(region);
         if first.is_some_and(|first| first > truncated.index + 1) {
             return Err(RaftError::Log(format!(
@@ -155,11 +157,12 @@ impl Log {
         }
         Ok(Stored {
             identity: Some(identity),
-            hard_state,
+            hard_state: hard_state.unwrap_or_default(),
             conf: conf.map(|mut conf| (conf.index, conf.take_conf_state())),
             truncated,
             last: engine.last_index(region).unwrap_or(0).max(truncated.index),
             snapshot: engine.get_message::<Snapshot>(region, KEY_SNAPSHOT).map_err(log_error)?,
+            left: position(engine.get_message::<SnapshotMetadata>(region, KEY_LEFT).map_err(log_error)?),
         })
     }
 
@@ -177,6 +180,39 @@ impl Log {
     /// each holds back its entries while a few of its writes are under way.
     pub fn submit(&self, persist: Persist) {
         self.shared.submit(persist);
+    }
+
+    /// Gives up what the log holds of a group that this member has left; only what [`crate::leaving`] names stays. Returns
+    /// when that is durable. Nothing else may write to the group any more.
+    ///
+    /// Errors: `Log` when the end of the log cannot be read, or nothing is durable within `within`.
+    pub fn leave(&self, group: GroupId, within: Duration) -> Result<(), RaftError> {
+        // What was queued before must be on disk before it is read.
+        self.write_alone(Persist::new(group, u64::MAX - 1), within)?;
+        let stored = self.stored(group)?;
+        if stored.identity.is_none() {
+            return Ok(());
+        }
+        let persist = leave(group, &stored, &self.reader(group))?;
+        self.write_alone(Persist { seq: u64::MAX, ..persist }, within)
+    }
+
+    fn write_alone(&self, persist: Persist, within: Duration) -> Result<(), RaftError> {
+        let (group, seq) = (persist.group, persist.seq);
+        let (done, is_done) = crossbeam_channel::bounded(1);
+        self.listen(
+            group,
+            Arc::new(move |report| {
+                if report == Report::Persisted(seq) {
+                    // Somebody who waits no more needs no answer.
+                    let _ = done.try_send(());
+                }
+            }),
+        );
+        self.submit(persist);
+        is_done
+            .recv_timeout(within)
+            .map_err(|_| RaftError::Log(format!("group {group}: leaving is not durable within {within:?}")))
     }
 
     /// A way to queue writes from elsewhere.
@@ -233,14 +269,17 @@ impl LogReader for GroupReader {
 pub(crate) fn add_to_batch(batch: &mut LogBatch, persist: &Persist) -> Result<(), raft_engine::Error> {
     let Persist { group, seq: _, hard_state, entries, conf, truncated, snapshot, identity } = persist;
     let region = region(*group);
-    if let SnapshotChange::Install(snapshot) = snapshot {
-        add_snapshot(batch, region, snapshot)?;
-    }
-    if let SnapshotChange::Leave = snapshot {
-        batch.add_command(region, Command::Compact { index: u64::MAX });
-        for key in [KEY_FORMAT, KEY_IDENTITY, KEY_CONF, KEY_TRUNCATED, KEY_SNAPSHOT] {
-            batch.delete(region, key.to_vec());
+    match snapshot {
+        SnapshotChange::Install(snapshot) => add_snapshot(batch, region, snapshot)?,
+        SnapshotChange::Done => batch.delete(region, KEY_SNAPSHOT.to_vec()),
+        SnapshotChange::Leave(left) => {
+            batch.add_command(region, Command::Compact { index: u64::MAX });
+            for key in [KEY_CONF, KEY_TRUNCATED, KEY_SNAPSHOT] {
+                batch.delete(region, key.to_vec());
+            }
+            put_message(batch, region, KEY_LEFT, &metadata(*left, None))?;
         }
+        SnapshotChange::Keep => {}
     }
     if let Some(identity) = identity {
         batch.put(region, KEY_FORMAT.to_vec(), vec![FORMAT])?;
@@ -258,10 +297,6 @@ pub(crate) fn add_to_batch(batch: &mut LogBatch, persist: &Persist) -> Result<()
     if let Some(truncated) = truncated {
         put_message(batch, region, KEY_TRUNCATED, &metadata(*truncated, None))?;
         batch.add_command(region, Command::Compact { index: truncated.index + 1 });
-    }
-    match snapshot {
-        SnapshotChange::Done => batch.delete(region, KEY_SNAPSHOT.to_vec()),
-        SnapshotChange::Keep | SnapshotChange::Install(_) | SnapshotChange::Leave => {}
     }
     Ok(())
 }

@@ -22,9 +22,10 @@ impl MemoryLog {
         match snapshot {
             SnapshotChange::Keep => {}
             SnapshotChange::Done => self.state.snapshot = None,
-            SnapshotChange::Leave => {
+            SnapshotChange::Leave(left) => {
                 self.entries.clear();
-                self.state = Stored::default();
+                let Stored { identity, hard_state, .. } = std::mem::take(&mut self.state);
+                self.state = Stored { identity, hard_state, left: *left, ..Stored::default() };
             }
             SnapshotChange::Install(snapshot) => {
                 let at = snapshot.get_metadata();

@@ -36,6 +36,8 @@ pub struct Membership {
     pub voters: Vec<u64>,
     /// Those that only follow, ascending.
     pub learners: Vec<u64>,
+    /// Those of them that are gone when the change is through which is half through now.
+    pub leaving: Vec<u64>,
     /// Whether a change of members is half through.
     pub is_joint: bool,
     /// On the leader: each other member with what it is known to have of the log. Empty elsewhere.

@@ -15,14 +15,17 @@ use power::{Kept, PowerDisk};
 use quorate_model::GroupId;
 use quorate_raft::core::LogReader;
 use quorate_raft::effects::{Persist, Position, SnapshotChange};
+use quorate_raft::leaving::leave;
 use quorate_raft::log::{Log, LogOptions, Report};
-use quorate_raft::memory::MemoryLog;
+use quorate_raft::memory::{MemoryLog, SharedMemoryLog};
 use raft::eraftpb::{ConfState, Entry, HardState, Snapshot};
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 const GROUP: GroupId = GroupId(5);
+/// How long a write may take.
+const WITHIN: Duration = Duration::from_secs(20);
 
 /// A log with one group, beside a log in memory that was told the same.
 struct Pair {
@@ -52,7 +55,8 @@ impl Pair {
         let persist = self.persist(fill);
         self.model.write(&persist);
         self.log.submit(persist);
-        assert_eq!(self.reports.recv().unwrap(), Report::Persisted(self.seq));
+        let report = self.reports.recv_timeout(WITHIN).expect("a report in time");
+        assert_eq!(report, Report::Persisted(self.seq));
         self.check();
     }
     fn found(&mut self) {
@@ -205,7 +209,7 @@ fn a_power_cut_at_any_point_loses_nothing_confirmed() {
         pair.model.write(&persist);
         pair.log.submit(persist);
         cut(&before, &pair.model, &format!("during round {round}"));
-        assert_eq!(pair.reports.recv().unwrap(), Report::Persisted(pair.seq));
+        assert_eq!(pair.reports.recv_timeout(WITHIN).unwrap(), Report::Persisted(pair.seq));
         cut(&pair.model, &pair.model, &format!("after round {round}"));
     }
     assert!(cuts >= 200, "{cuts} cuts");
@@ -257,7 +261,7 @@ fn groups_do_not_see_each_other() {
         persist.entries = entries(1..=u64::from(group) + 1, 1);
         log.submit(persist);
     }
-    let mut done: Vec<_> = (0..20).map(|_| reports.recv().unwrap()).collect();
+    let mut done: Vec<_> = (0..20).map(|_| reports.recv_timeout(WITHIN).unwrap()).collect();
     done.sort_by_key(|(group, _)| *group);
     assert!(done.iter().enumerate().all(|(at, report)| *report == (at as u16, Report::Persisted(1))));
     drop(log);
@@ -274,4 +278,32 @@ fn a_second_process_on_the_same_folder_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let _first = Log::open(options(dir.path())).unwrap();
     assert!(Log::open(options(dir.path())).is_err());
+}
+
+#[test]
+fn leaving_keeps_identity_term_and_vote_over_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut pair = Pair::open(LogOptions::new(dir.path()), MemoryLog::default());
+    pair.found();
+    pair.write(|p| {
+        p.entries = vec![entry(2, 3, 9), entry(3, 3, 9)];
+        p.hard_state = Some(hard_state(4, 2));
+    });
+    let model = SharedMemoryLog(Arc::new(Mutex::new(pair.model.clone())));
+    let stored = pair.model.stored();
+    let persist = leave(GROUP, &stored, &model).unwrap();
+    pair.model.write(&persist);
+    pair.log.leave(GROUP, Duration::from_secs(20)).unwrap();
+    same(&pair.log, &pair.model, "after leaving");
+    let left = pair.log.stored(GROUP).unwrap();
+    assert_eq!((left.identity, left.left, left.last), (Some(1), Position { index: 3, term: 3 }, 0));
+    let Pair { log, model, .. } = pair;
+    drop(log);
+    let mut pair = Pair::open(LogOptions::new(dir.path()), model);
+    // Later it is added again and goes on behind a snapshot.
+    let mut snapshot = Snapshot::default();
+    snapshot.mut_metadata().index = 9;
+    snapshot.mut_metadata().term = 5;
+    pair.write(|p| p.snapshot = SnapshotChange::Install(Box::new(snapshot)));
+    pair.write(|p| p.entries = vec![entry(10, 5, 9)]);
 }

@@ -334,3 +334,43 @@ fn a_deadline_without_a_decision_says_so() {
     files.release_syncs();
     until("committed all the same", || recorder.texts() == ["slow"]);
 }
+
+#[test]
+fn a_leader_is_confirmed_and_only_a_leader() {
+    let dir = tempfile::tempdir().unwrap();
+    let host = open(dir.path());
+    let (group, _) = start(&host, 1, 0);
+    let last = run(group.propose(vec![text("one")], WITHIN)).unwrap();
+    let confirmed = run(group.confirm_leader(WITHIN)).unwrap();
+    assert_eq!(confirmed, Confirmed { term: last.term, log_index: last.last });
+    let options =
+        |voters| GroupOptions { applied: 0, voters, self_id: 1, sink: Box::new(Recorder::default()) };
+    let waiting = host.start_group(GroupId(2), options(vec![])).unwrap();
+    assert_eq!(run(waiting.confirm_leader(WITHIN)), Err(BarrierError::NotLeader { leader: None }));
+}
+
+#[test]
+fn a_group_that_was_left_begins_anew_and_remembers_its_term() {
+    let dir = tempfile::tempdir().unwrap();
+    let (host, before) = {
+        let host = open(dir.path());
+        let (group, _) = start(&host, 1, 0);
+        let before = run(group.propose(vec![text("old")], WITHIN)).unwrap();
+        host.leave_group(&group).unwrap();
+        (host, before)
+    };
+    let again = |host: &RaftHost| {
+        let recorder = Recorder::default();
+        // Founders are not asked for a second time: whoever comes back waits to be added.
+        let options =
+            GroupOptions { applied: 0, voters: vec![1], self_id: 1, sink: Box::new(recorder.clone()) };
+        let group = host.start_group(GroupId(1), options).unwrap();
+        (group.status(), recorder.texts())
+    };
+    for host in [host, open(dir.path())] {
+        let (status, texts) = again(&host);
+        assert_eq!((status.role, status.last_index, status.term), (Role::Follower, 0, before.term));
+        assert!(texts.is_empty());
+        drop(host);
+    }
+}

@@ -2,6 +2,7 @@
 
 use super::{Grant, HELD_MS};
 use crate::effects::Confirmed;
+use crate::status::Membership;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why a question is not answered with a lease; the replica asks again.
@@ -66,14 +67,24 @@ struct Leading {
     term: u64,
     /// Leases of leaders before this one have run out after this time.
     inherited_until: u64,
+    /// Those that may be granted a lease.
     members: BTreeSet<u64>,
-    retired: BTreeSet<u64>,
+    retired: BTreeMap<u64, Retired>,
     /// Until when each replica may be reading. Bounded by the members and those that left within a lease.
     held_until: BTreeMap<u64, u64>,
     /// The largest index that was answered as published.
     published: u64,
     log: OldLog,
     is_handing_over: bool,
+}
+
+/// How far the removal of a member has got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Retired {
+    /// It is waited for the end of its lease.
+    Waits,
+    /// It may be in the log.
+    Proposed,
 }
 
 /// Whether everything that earlier leaders left in the log is applied here.
@@ -90,9 +101,9 @@ impl LeaseGranter {
         LeaseGranter { self_id, leading: None }
     }
 
-    /// This member leads since `now` at the latest. `members` are all members it knows of, voters and learners, of both
-    /// halves of a joint configuration; each of them, and this one, may hold a lease of an earlier leader.
-    pub fn became_leader(&mut self, now: u64, term: u64, members: impl IntoIterator<Item = u64>) {
+    /// This member leads since `now` at the latest. Each member it knows of, and it itself, may hold a lease of an earlier
+    /// leader.
+    pub fn became_leader(&mut self, now: u64, term: u64, membership: &Membership) {
         if self.leading.as_ref().is_some_and(|leading| leading.term >= term) {
             return;
         }
@@ -100,13 +111,13 @@ impl LeaseGranter {
             term,
             inherited_until: now + HELD_MS,
             members: BTreeSet::new(),
-            retired: BTreeSet::new(),
+            retired: BTreeMap::new(),
             held_until: BTreeMap::new(),
             published: 0,
             log: OldLog::Unknown,
             is_handing_over: false,
         });
-        self.members_are(now, members);
+        self.members_are(now, membership);
     }
 
     /// This member does not lead any more; everything is forgotten.
@@ -115,16 +126,20 @@ impl LeaseGranter {
     }
 
     /// The members have changed. Must be called before the change shows in this member's applied index.
-    pub fn members_are(&mut self, now: u64, members: impl IntoIterator<Item = u64>) {
+    ///
+    /// Who leaves with a change that is half through counts as long as its lease may run, and gets no other: a later leader
+    /// may not know it as a member any more.
+    pub fn members_are(&mut self, now: u64, membership: &Membership) {
         let Some(leading) = &mut self.leading else { return };
-        leading.members = members.into_iter().chain([self.self_id]).collect();
-        for member in &leading.members {
+        let Membership { voters, learners, leaving, is_joint: _, followers: _ } = membership;
+        let known: BTreeSet<u64> = voters.iter().chain(learners).copied().chain([self.self_id]).collect();
+        for member in &known {
             // Whoever appears only now was added by an earlier leader, or has not had a lease yet.
             leading.held_until.entry(*member).or_insert(leading.inherited_until);
         }
-        let Leading { members, retired, held_until, .. } = leading;
-        retired.retain(|member| members.contains(member));
-        held_until.retain(|member, until| members.contains(member) || *until >= now);
+        leading.retired.retain(|member, _| known.contains(member));
+        leading.held_until.retain(|member, until| known.contains(member) || *until >= now);
+        leading.members = known.into_iter().filter(|member| !leaving.contains(member)).collect();
     }
 
     /// Grants a lease at `now` to a member that asked before the confirmation *began*. `applied` is what this member's
@@ -141,7 +156,7 @@ impl LeaseGranter {
         if leading.is_handing_over {
             return Err(NotGranted::HandingOver);
         }
-        if !leading.members.contains(&member) || leading.retired.contains(&member) {
+        if !leading.members.contains(&member) || leading.retired.contains_key(&member) {
             return Err(NotGranted::NotMember);
         }
         if !leading.has_applied_old_log(confirmed.log_index, applied) {
@@ -185,16 +200,34 @@ impl LeaseGranter {
     /// Whether the removal of a member may be proposed. From this call on it gets no lease, until [`LeaseGranter::keep`].
     pub fn may_remove(&mut self, now: u64, member: u64) -> Removal {
         let Some(leading) = &mut self.leading else { return Removal::NotLeader };
-        leading.retired.insert(member);
+        leading.retired.entry(member).or_insert(Retired::Waits);
         match leading.held_until.get(&member) {
             Some(until) if *until >= now => Removal::After(*until + 1),
             Some(_) | None => Removal::Now,
         }
     }
 
-    /// A member stays after all: its removal was given up and surely will not be committed any more.
-    pub fn keep(&mut self, member: u64) {
+    /// The removal of a member is about to be proposed: until it is refused, it may come into force at any time.
+    pub fn removal_proposed(&mut self, member: u64) {
         if let Some(leading) = &mut self.leading {
+            leading.retired.insert(member, Retired::Proposed);
+        }
+    }
+
+    /// The removal of a member is not in the log and never will be by what was proposed.
+    pub fn removal_refused(&mut self, member: u64) {
+        if let Some(leading) = &mut self.leading
+            && let Some(retired) = leading.retired.get_mut(&member)
+        {
+            *retired = Retired::Waits;
+        }
+    }
+
+    /// A member is wanted, after all or as ever: it gets leases again, unless its removal may be in the log.
+    pub fn keep(&mut self, member: u64) {
+        if let Some(leading) = &mut self.leading
+            && leading.retired.get(&member) == Some(&Retired::Waits)
+        {
             leading.retired.remove(&member);
         }
     }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::effects::Confirmed;
+use crate::status::Membership;
 
 const TERM: u64 = 3;
 
@@ -143,6 +144,9 @@ fn leases_of_many_terms_keep_those_that_last_longest() {
 fn confirmed(log_index: u64) -> Confirmed {
     Confirmed { term: TERM, log_index }
 }
+fn members(voters: &[u64]) -> Membership {
+    Membership { voters: voters.to_vec(), ..Membership::default() }
+}
 fn all_but(missing: &'static [u64]) -> impl Fn(u64) -> Shows {
     |member| if missing.contains(&member) { Shows::No } else { Shows::Yes }
 }
@@ -150,7 +154,7 @@ fn all_but(missing: &'static [u64]) -> impl Fn(u64) -> Shows {
 /// Member 1 leads 1, 2 and 3 in term 3 since 10,000; the leases of its predecessor have run out.
 fn leading() -> LeaseGranter {
     let mut granter = LeaseGranter::new(1);
-    granter.became_leader(10_000, TERM, [1, 2, 3]);
+    granter.became_leader(10_000, TERM, &members(&[1, 2, 3]));
     granter
 }
 const LATER: u64 = 10_000 + HELD_MS + 1;
@@ -223,9 +227,9 @@ fn published_is_only_answered_in_the_term_that_is_asked_for() {
     for term in [None, Some(TERM - 1), Some(TERM + 1)] {
         assert_eq!(granter.published(LATER, term, 5, all_but(&[])), Published::NotLeader);
     }
-    granter.became_leader(LATER, TERM, [1]);
+    granter.became_leader(LATER, TERM, &members(&[1]));
     assert_eq!(granter.holders(LATER), [1], "told twice, it does not begin anew");
-    granter.became_leader(LATER, TERM + 2, [1, 2]);
+    granter.became_leader(LATER, TERM + 2, &members(&[1, 2]));
     assert_eq!(granter.holders(LATER), [1, 2]);
     assert_eq!(granter.published(LATER, Some(TERM), 5, all_but(&[])), Published::NotLeader);
 }
@@ -233,12 +237,12 @@ fn published_is_only_answered_in_the_term_that_is_asked_for() {
 #[test]
 fn members_that_appear_or_leave_count_as_long_as_they_may_read() {
     let mut granter = leading();
-    granter.members_are(10_100, [1, 2, 4]);
+    granter.members_are(10_100, &members(&[1, 2, 4]));
     // 4 may hold a lease of a leader that added it; 3 was still counted when it left.
     assert_eq!(granter.holders(10_100), [1, 2, 3, 4]);
     assert_eq!(granter.holders(LATER), [1]);
     assert_eq!(granter.grant(LATER, 3, confirmed(10), 10), Err(NotGranted::NotMember));
-    granter.members_are(LATER, [1, 2, 4, 5]);
+    granter.members_are(LATER, &members(&[1, 2, 4, 5]));
     assert_eq!(granter.holders(LATER), [1], "5 was added by this leader and has had no lease");
 }
 
@@ -251,9 +255,34 @@ fn a_member_is_removed_when_its_lease_is_over_and_gets_no_other() {
     assert_eq!(granter.may_remove(LATER + HELD_MS + 1, 2), Removal::Now);
     granter.keep(2);
     assert!(granter.grant(LATER + 300, 2, confirmed(10), 10).is_ok());
+    assert_eq!(granter.may_remove(LATER + 5_000, 2), Removal::After(LATER + 300 + HELD_MS + 1));
+    granter.removal_proposed(2);
+    granter.keep(2);
+    assert!(granter.grant(LATER + 5_000, 2, confirmed(10), 10).is_err(), "it may be in the log");
+    granter.removal_refused(2);
+    granter.keep(2);
+    assert!(granter.grant(LATER + 5_000, 2, confirmed(10), 10).is_ok());
     // A member that left and comes back begins like any other.
     assert_eq!(granter.may_remove(LATER + 400, 3), Removal::Now);
-    granter.members_are(LATER + 500, [1, 2]);
-    granter.members_are(LATER + 600, [1, 2, 3]);
+    granter.members_are(LATER + 500, &members(&[1, 2]));
+    granter.members_are(LATER + 600, &members(&[1, 2, 3]));
     assert!(granter.grant(LATER + 700, 3, confirmed(10), 10).is_ok());
+}
+
+#[test]
+fn who_is_half_removed_counts_and_gets_no_lease_from_anyone() {
+    let mut granter = leading();
+    let mut half_removed = Membership { learners: vec![4], is_joint: true, ..members(&[1, 2, 3]) };
+    half_removed.leaving = vec![3];
+    granter.became_leader(20_000, TERM + 1, &half_removed);
+    assert_eq!(granter.holders(20_000), [1, 2, 3, 4]);
+    let confirmed = Confirmed { term: TERM + 1, log_index: 10 };
+    assert_eq!(granter.grant(20_000, 3, confirmed, 10), Err(NotGranted::NotMember));
+    assert!(granter.grant(20_000, 4, confirmed, 10).is_ok());
+    // The leader itself may be the one that leaves.
+    half_removed.leaving = vec![1];
+    granter.became_leader(30_000, TERM + 2, &half_removed);
+    let confirmed = Confirmed { term: TERM + 2, log_index: 10 };
+    assert_eq!(granter.grant(30_000, 1, confirmed, 10), Err(NotGranted::NotMember));
+    assert_eq!(granter.holders(30_000), [1, 2, 3, 4]);
 }

@@ -33,7 +33,7 @@ fn a_lagging_member_gets_a_snapshot_and_follows() {
     let first = world.machines[&leader].core.as_ref().expect("runs").status().first_index;
     assert!(first > world.machines[&away].state.index + 1, "its next entry is gone");
     world.settle();
-    assert!(world.restores > 0);
+    assert!(world.counts.restores > 0);
     assert!(world.machines[&away].state.index >= first);
 }
 
@@ -44,9 +44,9 @@ fn a_snapshot_that_is_lost_is_sent_again() {
     // Requests reach the leader, nothing large comes through.
     world.cut.insert((leader, away));
     world.run(2_000);
-    assert_eq!(world.restores, 0);
+    assert_eq!(world.counts.restores, 0);
     world.settle();
-    assert!(world.restores > 0);
+    assert!(world.counts.restores > 0);
 }
 
 #[test]
@@ -56,9 +56,9 @@ fn a_snapshot_that_is_lost_without_a_word_is_sent_again() {
     world.cut.clear();
     world.cut.insert((leader, away));
     world.run(2_000);
-    assert_eq!(world.restores, 0);
+    assert_eq!(world.counts.restores, 0);
     world.settle();
-    assert!(world.restores > 0);
+    assert!(world.counts.restores > 0);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_member_continues_from_a_later_state_than_the_snapshot_it_was_sent() {
         world.snapshots_are_gone = true;
         world.cut.clear();
         world.climate = Climate { crash: 3, lose: 50, delay_ms_max: 120, sync_ms_max: 60, ..Climate::CALM };
-        world.run_until("a renewed snapshot", 60_000, |world| world.renewals > 0);
+        world.run_until("a renewed snapshot", 60_000, |world| world.counts.renewals > 0);
         if seed % 2 == 0 {
             // it has not heard of the rest of its log as committed, perhaps
             world.crash(away);
@@ -116,7 +116,7 @@ fn an_election_that_is_due_while_a_snapshot_is_written_waits() {
     }
     assert!(is_installing(&world));
     world.settle();
-    assert!(world.restores > 0);
+    assert!(world.counts.restores > 0);
 }
 
 #[test]
@@ -134,5 +134,5 @@ fn the_log_is_kept_while_a_follower_or_a_snapshot_on_its_way_needs_it() {
     let status = world.machines[&leader].core.as_ref().expect("runs").status();
     assert!(status.first_index <= reached + 1, "{status:?}, follower at {reached}");
     world.settle();
-    assert_eq!(world.restores, 0, "entries sufficed");
+    assert_eq!(world.counts.restores, 0, "entries sufficed");
 }
