@@ -13,12 +13,11 @@ mod mutants;
 mod snapshots;
 mod world;
 
+use mutant::Mutant;
 use world::{Climate, Counts, World};
 
 /// Virtual milliseconds of disturbance in one run.
 const ROUGH_MS: u64 = 15_000;
-/// The same where leases have to run out several times.
-const LEASES_MS: u64 = 40_000;
 
 /// Prints how to run a seed again when it fails.
 struct Seed(u64);
@@ -50,6 +49,15 @@ fn rough(seed: u64, voters: &[u64], spare: &[u64], climate: Climate) -> World {
     let _seed = Seed(seed);
     let mut world = World::new(seed, voters, spare, climate);
     world.run(ROUGH_MS);
+    world.settle();
+    world
+}
+
+/// A world of leases, perhaps with a planted bug.
+fn leases(seed: u64, mutant: Option<Mutant>) -> World {
+    let (climate, ms) = Climate::of_leases(seed);
+    let mut world = World::with_mutant(seed, &[1, 2, 3], &[4, 5], climate, mutant);
+    world.run(ms);
     world.settle();
     world
 }
@@ -88,9 +96,7 @@ fn reads_under_a_lease_show_what_is_published() {
     let mut counts = Counts::default();
     for seed in seeds(200) {
         let _seed = Seed(seed);
-        let mut world = World::new(seed, &[1, 2, 3], &[4, 5], Climate::LEASES);
-        world.run(LEASES_MS);
-        world.settle();
+        let world = leases(seed, None);
         counts += world.counts;
     }
     let Counts { published, reads, stops, transfers, removed, restores, .. } = counts;

@@ -15,8 +15,8 @@ pub enum Mutant {
     ForgetsVote,
     /// The log is cut behind what the state machine has made durable.
     CutsTooMuch,
-    /// A member that comes back after its removal has forgotten in which terms it voted.
-    ForgetsTermWhenRemoved,
+    /// A member that comes back after its removal has forgotten its terms, its votes and how far it had got.
+    ForgetsLeaving,
     /// A lease is granted by whoever believes to lead.
     GrantsUnconfirmed,
     /// A lease is granted on a confirmation from before the question.
@@ -46,14 +46,16 @@ pub enum Mutant {
 }
 
 impl Mutant {
-    pub const ALL: [Mutant; 20] = [
+    pub const CONSENSUS: [Mutant; 7] = [
         Mutant::SkipsSync,
         Mutant::AnswersBeforeCommit,
         Mutant::DropsConfiguration,
         Mutant::AppliesTwice,
         Mutant::ForgetsVote,
         Mutant::CutsTooMuch,
-        Mutant::ForgetsTermWhenRemoved,
+        Mutant::ForgetsLeaving,
+    ];
+    pub const LEASES: [Mutant; 13] = [
         Mutant::GrantsUnconfirmed,
         Mutant::GrantsOnOldConfirmation,
         Mutant::CountsFromAnswer,

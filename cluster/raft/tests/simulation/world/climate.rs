@@ -72,4 +72,28 @@ impl Climate {
         transfer: 10,
         polls: 600,
     };
+    /// Leases run out all the time beside many writes that are published fast.
+    pub const BUSY: Climate = Climate {
+        lose: 150,
+        delay_ms_max: 80,
+        client_ms_max: 100,
+        show_ms_max: 5,
+        partition: 200,
+        crash: 0,
+        stop: 30,
+        change_members: 0,
+        polls: 900,
+        ..Climate::LEASES
+    };
+    /// Members come and go, and leaders sleep meanwhile.
+    pub const RESTLESS: Climate = Climate { change_members: 250, stop: 60, transfer: 60, ..Climate::LEASES };
+
+    /// What a seed lives through where leases are looked at, and for how many virtual milliseconds.
+    pub fn of_leases(seed: u64) -> (Climate, u64) {
+        match seed % 4 {
+            0 => (Climate::BUSY, 20_000),
+            1 => (Climate::RESTLESS, 40_000),
+            _ => (Climate::LEASES, 40_000),
+        }
+    }
 }

@@ -107,7 +107,7 @@ impl World {
         self.tell(|| format!("{member} leaves"));
         self.counts.removed += 1;
         self.crash(member);
-        let forgets = self.is(Mutant::ForgetsTermWhenRemoved);
+        let forgets = self.is(Mutant::ForgetsLeaving);
         let machine = self.machine(member);
         let stored = machine.disk.0.lock().stored();
         let persist = leave(GROUP, &stored, &machine.disk).expect("the log can be read");

@@ -184,8 +184,8 @@ impl World {
             }
             Some(Mutant::RenewsLate) => {
                 // As if it had arrived just before the end.
-                let end = machine.holder.leases().end().unwrap_or(now);
-                if now >= end && now < end + LEASE_MS {
+                let end = machine.holder.leases().end();
+                if end.is_some_and(|end| now >= end && now < end + LEASE_MS) {
                     grant.through = 0;
                 }
                 machine.holder.granted(now, ask, grant);
