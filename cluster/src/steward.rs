@@ -260,7 +260,6 @@ mod tests {
             voters: voters.to_vec(),
             learners: learners.to_vec(),
             leaving: vec![],
-            leaving: vec![],
             is_joint: false,
             followers: others.map(progress).collect(),
         }

@@ -15,8 +15,6 @@ pub enum Mutant {
     ForgetsVote,
     /// The log is cut behind what the state machine has made durable.
     CutsTooMuch,
-    /// A member that comes back after its removal has forgotten its terms, its votes and how far it had got.
-    ForgetsLeaving,
     /// A lease is granted by whoever believes to lead.
     GrantsUnconfirmed,
     /// A lease is granted on a confirmation from before the question.
@@ -37,8 +35,6 @@ pub enum Mutant {
     ForgetsHolders,
     /// A leader does not notice that it was deposed.
     IgnoresDeposition,
-    /// A lease does not begin with what was published before.
-    GrantsBelowPublished,
     /// A member is removed while it may read.
     RemovesReaders,
     /// A holder says that it shows what it has only applied.
@@ -46,16 +42,15 @@ pub enum Mutant {
 }
 
 impl Mutant {
-    pub const CONSENSUS: [Mutant; 7] = [
+    pub const CONSENSUS: [Mutant; 6] = [
         Mutant::SkipsSync,
         Mutant::AnswersBeforeCommit,
         Mutant::DropsConfiguration,
         Mutant::AppliesTwice,
         Mutant::ForgetsVote,
         Mutant::CutsTooMuch,
-        Mutant::ForgetsLeaving,
     ];
-    pub const LEASES: [Mutant; 13] = [
+    pub const LEASES: [Mutant; 12] = [
         Mutant::GrantsUnconfirmed,
         Mutant::GrantsOnOldConfirmation,
         Mutant::CountsFromAnswer,
@@ -66,7 +61,6 @@ impl Mutant {
         Mutant::LeadsAtOnce,
         Mutant::ForgetsHolders,
         Mutant::IgnoresDeposition,
-        Mutant::GrantsBelowPublished,
         Mutant::RemovesReaders,
         Mutant::ShowsTooMuch,
     ];

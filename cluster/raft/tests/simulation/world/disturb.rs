@@ -8,7 +8,6 @@ use crate::mutant::Mutant;
 use quorate_raft::MemberChange;
 use quorate_raft::effects::Input;
 use quorate_raft::leaving::leave;
-use quorate_raft::memory::MemoryLog;
 
 impl World {
     pub(super) fn disturb(&mut self) {
@@ -107,15 +106,10 @@ impl World {
         self.tell(|| format!("{member} leaves"));
         self.counts.removed += 1;
         self.crash(member);
-        let forgets = self.is(Mutant::ForgetsLeaving);
         let machine = self.machine(member);
         let stored = machine.disk.0.lock().stored();
         let persist = leave(GROUP, &stored, &machine.disk).expect("the log can be read");
         machine.disk.0.lock().write(&persist);
-        if forgets {
-            machine.told_term = 0;
-            *machine.disk.0.lock() = MemoryLog::default();
-        }
         machine.voters.clear();
         machine.state = State::default();
         machine.durable_state = State::default();

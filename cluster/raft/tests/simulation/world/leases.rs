@@ -157,16 +157,12 @@ impl World {
     pub(super) fn grant(&mut self, leader: u64, member: u64, ask: AskId, confirmed: Confirmed) {
         let now = self.time_of(leader);
         let forgets = self.is(Mutant::ForgetsHolders);
-        let is_below = self.is(Mutant::GrantsBelowPublished);
         let machine = self.machine(leader);
         machine.last_confirmed = Some(confirmed);
         let applied = machine.state.index;
         // Granted in the past, a lease is over at once for the leader.
         let noted = if forgets { now - HELD_MS.min(now) } else { now };
-        let Ok(mut grant) = machine.granter.grant(noted, member, confirmed, applied) else { return };
-        if is_below {
-            grant.through = confirmed.log_index;
-        }
+        let Ok(grant) = machine.granter.grant(noted, member, confirmed, applied) else { return };
         self.tell(|| format!("{leader} at {now} grants to {member}: {ask:?} {grant:?} {confirmed:?}"));
         self.say(leader, member, LeaseMessage::Granted(ask, grant));
     }
