@@ -125,14 +125,14 @@ pub fn of(node: &Node, index: Incarnation) -> Arc<Documents> {
 }
 
 /// One document as it was saved. Errors: `NotFound`.
-pub fn get(
+pub async fn get(
     router: &Router,
     node: &Node,
     name: &IndexName,
     kind: DocumentKind,
     object_id: &str,
 ) -> Result<Way<Vec<u8>>> {
-    let row = read::row(router, name)?;
+    let row = read::known_row(router, name).await?;
     if !read::is_readable(router, node, row.group) {
         return Ok(Way::There(row.group));
     }
@@ -153,7 +153,7 @@ pub async fn search(
     kind: DocumentKind,
     asked: &DocumentQuery,
 ) -> Result<Way<DocumentHits>> {
-    let row = read::row(router, name)?;
+    let row = read::known_row(router, name).await?;
     if !read::is_readable(router, node, row.group) {
         return Ok(Way::There(row.group));
     }

@@ -36,6 +36,12 @@ fn row_of(router: &Router, name: &IndexName) -> Option<IndexRow> {
     router.shared_meta().load().catalogue.get(name).cloned()
 }
 
+/// An index that another node has just made must not pass for a missing one.
+async fn look_again(router: &Router, source: &IndexName, destination: &IndexName) {
+    read::look_again(router, source).await;
+    read::look_again(router, destination).await;
+}
+
 /// Errors: `Forbidden` when `name` is a replica, which is only its primary's to replace or to move.
 fn check_independent(row: Option<&IndexRow>, name: &IndexName, operation: &str) -> Result<()> {
     match row.and_then(IndexRow::primary) {
@@ -57,6 +63,7 @@ pub async fn move_index(
     destination: &IndexName,
 ) -> Result<Accepted> {
     let deadline = write_deadline();
+    look_again(router, source, destination).await;
     let linking = sweeper.linking().await;
     for _ in 0..MOVE_ATTEMPTS {
         let (from, to) = (row_of(router, source), row_of(router, destination));
@@ -159,6 +166,7 @@ pub async fn copy_index(
         let nothing = IndexCommand::Records { index: row.incarnation, ops: vec![] };
         return router.propose_index(row.group, nothing, Purpose::Add, deadline).await;
     }
+    look_again(router, source, destination).await;
     let old = row_of(router, destination);
     check_independent(old.as_ref(), destination, "copy to")?;
     if old.is_some_and(|row| !row.replicas().is_empty()) {
@@ -256,6 +264,7 @@ pub async fn copy_parts(
     let to = index_for_write(router, destination, deadline).await?;
     let mut commands = Vec::new();
     if source != destination {
+        read::look_again(router, source).await;
         let kinds: Vec<DocumentKind> = DocumentKind::ALL
             .into_iter()
             .filter(|kind| scope.iter().any(|part| part == kind.name()))

@@ -16,6 +16,7 @@ use quorate_node::{IndexStats, IndexView, Node};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// The settings of an index as applied here; the defaults before anything was written to it.
 pub fn applied_settings(node: &Node, incarnation: Incarnation) -> Arc<Settings> {
@@ -23,8 +24,8 @@ pub fn applied_settings(node: &Node, incarnation: Incarnation) -> Arc<Settings> 
 }
 
 /// The settings of `name` as a caller sees them. Errors: `NotFound`.
-pub fn shown_settings(router: &Router, node: &Node, name: &IndexName) -> Result<Way<Arc<Settings>>> {
-    let row = row(router, name)?;
+pub async fn shown_settings(router: &Router, node: &Node, name: &IndexName) -> Result<Way<Arc<Settings>>> {
+    let row = known_row(router, name).await?;
     if !is_readable(router, node, row.group) {
         return Ok(Way::There(row.group));
     }
@@ -63,7 +64,7 @@ pub fn shown(row: &IndexRow, own: Arc<Settings>, of_primary: Option<&Settings>) 
 
 /// What reads of the index that `name` stands for see now. Errors: `NotFound`.
 pub async fn view(router: &Router, node: &Node, name: &IndexName) -> Result<Way<Arc<IndexView>>> {
-    let row = row(router, name)?;
+    let row = known_row(router, name).await?;
     if !is_readable(router, node, row.group) {
         return Ok(Way::There(row.group));
     }
@@ -109,6 +110,40 @@ fn named(error: Error, name: &IndexName) -> Error {
 pub fn row(router: &Router, name: &IndexName) -> Result<IndexRow> {
     let meta = router.shared_meta().load();
     meta.catalogue.get(name).cloned().ok_or_else(|| Error::no_index(name.as_str()))
+}
+
+/// As [`row`]; a name that is missing here is looked for once more when this node knows what the others know.
+pub async fn known_row(router: &Router, name: &IndexName) -> Result<IndexRow> {
+    match row(router, name) {
+        Ok(row) => Ok(row),
+        Err(_) => {
+            look_again(router, name).await;
+            row(router, name)
+        }
+    }
+}
+
+/// How long the meta group may take to say how far it is.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// For a name that this node does not know: waits until it knows every index that was made before, as far as the meta group
+/// can be asked. Costs nothing for a name that is known, and on a node without others.
+pub async fn look_again(router: &Router, name: &IndexName) {
+    let is_known = {
+        let meta = router.shared_meta().load();
+        meta.nodes.len() <= 1 || meta.catalogue.get(name).is_some()
+    };
+    if is_known {
+        return;
+    }
+    let Ok(group) = router.groups().meta() else { return };
+    let Ok(log_index) = group.raft.read_barrier(LOOK_AGAIN).await else {
+        tracing::debug!(index = %name, "the meta group does not say whether there is such an index");
+        return;
+    };
+    if let Err(error) = group.wait_applied(log_index, Instant::now() + LOOK_AGAIN).await {
+        tracing::debug!(index = %name, %error, "this node may not know of an index yet");
+    }
 }
 
 /// Whether reads of a group may be served from this node's replica, if it has one. Cost: one lock that is hardly ever waited

@@ -58,7 +58,7 @@ async fn answer(router: &Router, node: &Node, call: ServiceCall) -> Vec<u8> {
             encoded(found.map(|found| found.map(texts))).await
         }
         ServiceCall::Settings { index } => {
-            let shown = read::shown_settings(router, node, &index);
+            let shown = read::shown_settings(router, node, &index).await;
             let sent = shown.map(|shown| {
                 shown.map(|settings| SentSettings {
                     document: settings.document.clone(),
@@ -68,7 +68,7 @@ async fn answer(router: &Router, node: &Node, call: ServiceCall) -> Vec<u8> {
             encoded(sent).await
         }
         ServiceCall::Document { index, kind, object_id } => {
-            let found = documents::get(router, node, &index, kind, &object_id);
+            let found = documents::get(router, node, &index, kind, &object_id).await;
             encoded(found.map(|found| found.map(Text))).await
         }
         ServiceCall::SearchDocuments { index, kind, asked } => {

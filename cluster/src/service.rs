@@ -297,7 +297,7 @@ impl Service {
     /// The settings of an index, with its replicas or its primary. Errors: `NotFound`.
     pub async fn settings(&self, index: &IndexName) -> Result<Arc<Settings>> {
         let router = self.open_router()?;
-        match read::shown_settings(router, &self.inner.node, index)? {
+        match read::shown_settings(router, &self.inner.node, index).await? {
             Way::Here(settings) => Ok(settings),
             Way::There(group) => {
                 let call = ServiceCall::Settings { index: index.clone() };
@@ -324,7 +324,7 @@ impl Service {
     /// A synonym or a rule as it was saved. Errors: `NotFound`.
     pub async fn document(&self, index: &IndexName, kind: DocumentKind, object_id: &str) -> Result<Vec<u8>> {
         let router = self.open_router()?;
-        match documents::get(router, &self.inner.node, index, kind, object_id)? {
+        match documents::get(router, &self.inner.node, index, kind, object_id).await? {
             Way::Here(document) => Ok(document),
             Way::There(group) => {
                 let (index, object_id) = (index.clone(), object_id.to_owned());

@@ -5,6 +5,7 @@ use crate::disk::Purpose;
 use crate::meta::IndexRow;
 use crate::metrics;
 use crate::mint::{Mint, rfc3339};
+use crate::read;
 use crate::replicas;
 use crate::router::{Accepted, Router, write_deadline};
 use crate::service::{CallerOp, Receipt};
@@ -244,6 +245,7 @@ pub async fn settings(
 
 /// Removes an index; for a missing one there is a task all the same. Errors: `Forbidden` for a linked replica.
 pub async fn delete(router: &Router, sweeper: &Sweeper, name: &IndexName) -> Result<Accepted> {
+    read::look_again(router, name).await;
     let row = router.shared_meta().load().catalogue.get(name).cloned();
     if row.as_ref().is_some_and(|row| row.primary().is_some()) {
         return Err(Error::forbidden("cannot delete a replica index; unlink it from its primary first"));

@@ -20,6 +20,7 @@ async fn every_node_takes_every_write() {
         let installation = Installation::start(NODES).await;
         for number in 0..SOURCES {
             let (source, copy, moved) = (format!("s{number}"), format!("c{number}"), format!("m{number}"));
+            known_at_once(&installation, number).await;
             source_with_parts(&installation, number, &source).await;
             for at in 0..NODES {
                 counted(&installation, at, &source, at + 1).await;
@@ -42,6 +43,23 @@ async fn every_node_takes_every_write() {
         installation.stop().await;
     })
     .await;
+}
+
+/// An index exists for every node as soon as the write that made it is answered, and can be deleted anywhere.
+async fn known_at_once(installation: &Installation, number: usize) {
+    for reader in 0..NODES {
+        let index = format!("n{number}{reader}");
+        let (made, ops) = (name(&index), vec![put("1", json!({}))]);
+        let node = installation.node(number);
+        let written = patiently("a write", || node.write_records(&made, ops.clone())).await;
+        assert!(installation.settings(reader, &index).await.is_ok(), "{index} through node {reader}");
+        let node = installation.node(reader);
+        let deleted = patiently("a deletion", || node.delete_index(&made)).await;
+        installation.through(number, written).await;
+        installation.through(number, deleted).await;
+        let gone = installation.settings(reader, &index).await;
+        assert_eq!(gone.expect_err("no index").kind, ErrorKind::NotFound, "{index} through node {reader}");
+    }
 }
 
 async fn source_with_parts(installation: &Installation, number: usize, index: &str) {
