@@ -320,25 +320,26 @@ impl<'a> Run<'a> {
         context: &SegmentContext<'_>,
         scratch: &mut Scratch,
     ) -> (u64, Option<Vec<u64>>) {
-        if self.matches == Matches::Counted && context.allowed.is_none() {
-            let mut fill = || {
+        if slot.postings > self.list_max() || self.matches == Matches::Listed {
+            let filled = |scratch: &mut Scratch| {
                 let mut set = scratch.take(bits::words_for(self.segment.doc_count()));
                 slot.fill(self.segment, &self.lists, u8::MAX, &mut set);
-                let count = bits::count(&set);
+                context.restrict(&mut set);
+                (bits::count(&set), set)
+            };
+            if self.matches == Matches::Listed {
+                let (count, set) = filled(scratch);
+                return (count, Some(set));
+            }
+            let mut counted = || {
+                let (count, set) = filled(scratch);
                 scratch.give(set);
                 count
             };
-            return (slot.documents.get_or(&mut fill), None);
-        }
-        if slot.postings > self.list_max() || self.matches == Matches::Listed {
-            let mut set = scratch.take(bits::words_for(self.segment.doc_count()));
-            slot.fill(self.segment, &self.lists, u8::MAX, &mut set);
-            context.restrict(&mut set);
-            let count = bits::count(&set);
-            if self.matches == Matches::Listed {
-                return (count, Some(set));
-            }
-            scratch.give(set);
+            let count = match &context.allowed {
+                None => slot.documents.get_or(counted),
+                Some(_) => counted(),
+            };
             return (count, None);
         }
         let docs = &mut scratch.docs;
