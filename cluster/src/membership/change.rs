@@ -171,8 +171,8 @@ fn check_dispensable(seen: &Overview, name: &str) -> Result<()> {
     match unled.is_empty() {
         true => Ok(()),
         false => Err(Error::invalid(format!(
-            "{name} is a member of groups without a leader ({}): if it is lost for good with their majority, \
-             recover them first (quorate cluster recover)",
+            "{name} is a member of groups without a leader ({}): start what is missing of them \
+             first, or force the removal",
             unled.join(", ")
         ))),
     }

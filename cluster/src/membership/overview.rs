@@ -193,9 +193,8 @@ impl Overview {
 }
 
 /// What an operator does when a majority is lost for good.
-const RECOVERY_STEPS: &str = "Start the missing nodes again if you can: nothing is lost then. If they are gone for good, \
-stop every node that is left and run `quorate cluster recover --data-dir DIR` on the one with most of the log: it prints what \
-it would do and what can be lost.";
+const RECOVERY_STEPS: &str = "Start the missing nodes again if you can: nothing is lost then. If they are gone for good, keep \
+the folders of the nodes that are left: going on without a majority is not possible in this version.";
 
 /// The word for a state.
 pub fn state_text(state: NodeState) -> &'static str {
