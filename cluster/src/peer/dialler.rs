@@ -14,16 +14,16 @@ use quorate_model::NodeId;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-/// How long an attempt may take, from looking up the address to the other's greeting.
-const CONNECT: Duration = Duration::from_secs(2);
-/// How long one of several addresses of a name may take.
-const CONNECT_ONE: Duration = Duration::from_millis(900);
 /// How long after a failure the next attempt begins: doubled with each up to the second.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
+/// How long the other side may take to read why it is refused.
+const DRAIN: Duration = Duration::from_millis(200);
+/// Bytes that are passed over meanwhile: more than any handshake has.
+const DRAIN_BYTES_MAX: u64 = 64 << 10;
 /// A clock that is so far off is worth a warning; nothing depends on clocks for safety.
 const CLOCK_AHEAD_MS: u64 = 2_000;
 
@@ -108,15 +108,17 @@ pub fn complain(local: &Local, who: &str, end: &End) {
     }
 }
 
-/// Dials and greets. `expected` is who must be there. Errors: [`Trouble`], within two seconds.
+/// Dials and greets. `expected` is who must be there. Errors: [`Trouble`], within
+/// [`PeerLimits::connect_within`](super::types::PeerLimits::connect_within).
 pub async fn dial(
     local: &Local,
     address: &str,
     expected: Option<NodeId>,
     purpose: Purpose,
 ) -> Result<Connection, Trouble> {
+    let within = local.limits.connect_within;
     let greeted = async {
-        let stream = connect(address).await.map_err(|error| unreachable(address, error))?;
+        let stream = connect(address, within / 2).await.map_err(|error| unreachable(address, error))?;
         let (stream, traffic) =
             encrypt(local, stream, purpose).await.map_err(|error| match tls::is_wrong_secret(&error) {
                 true => Trouble::Refused(format!("the node at {address} has another join token")),
@@ -129,9 +131,9 @@ pub async fn dial(
             }
         })
     };
-    match tokio::time::timeout(CONNECT, greeted).await {
+    match tokio::time::timeout(within, greeted).await {
         Ok(greeted) => greeted,
-        Err(_) => Err(unreachable(address, format!("no answer within {} seconds", CONNECT.as_secs()))),
+        Err(_) => Err(unreachable(address, format!("no answer within {} ms", within.as_millis()))),
     }
 }
 
@@ -139,10 +141,11 @@ fn unreachable(address: &str, why: impl std::fmt::Display) -> Trouble {
     Trouble::Unreachable(format!("cannot connect to {address}: {why}"))
 }
 
-async fn connect(address: &str) -> io::Result<TcpStream> {
+/// Tries the addresses of a name in turn, each for `within_one` at most.
+async fn connect(address: &str, within_one: Duration) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for to in tokio::net::lookup_host(address).await? {
-        match tokio::time::timeout(CONNECT_ONE, TcpStream::connect(to)).await {
+        match tokio::time::timeout(within_one, TcpStream::connect(to)).await {
             Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) => last = error,
             Err(_) => last = io::Error::new(io::ErrorKind::TimedOut, "no answer"),
@@ -161,9 +164,19 @@ async fn encrypt(
     stream.write_u8(purpose.number()).await?;
     let traffic = Arc::new(Traffic::new());
     let metered = Metered::new(stream, traffic.clone());
-    let encrypted =
-        TlsConnector::from(local.identity.client.clone()).connect(tls::any_name(), metered).await?;
-    Ok((Stream::Client(encrypted), traffic))
+    let connector = TlsConnector::from(local.identity.client.clone());
+    match connector.connect(tls::any_name(), metered).into_fallible().await {
+        Ok(encrypted) => Ok((Stream::Client(encrypted), traffic)),
+        Err((error, mut metered)) => {
+            // closed at once, what the other side has sent would turn the alert that tells it why into a reset
+            let drained = async {
+                metered.shutdown().await?;
+                tokio::io::copy(&mut metered.take(DRAIN_BYTES_MAX), &mut tokio::io::sink()).await
+            };
+            drop(tokio::time::timeout(DRAIN, drained).await);
+            Err(error)
+        }
+    }
 }
 
 /// Sets what all connections between nodes have in common.

@@ -23,8 +23,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-/// How long a connection may take from its beginning to the other's greeting.
-const GREETING: Duration = Duration::from_secs(3);
 /// Connections that have not greeted yet; further ones are closed at once.
 const GREETINGS_MAX: usize = 64;
 /// Introductions at once; further ones are closed at once.
@@ -81,7 +79,8 @@ impl Server {
     /// Reads what the connection is for and gives it to the threads of its lane.
     async fn sort(self: Arc<Self>, mut stream: TcpStream, from: SocketAddr, permit: OwnedSemaphorePermit) {
         let mut preamble = [0; PREAMBLE_BYTES];
-        let read = tokio::time::timeout(GREETING, stream.read_exact(&mut preamble));
+        let within = self.local.limits.connect_within;
+        let read = tokio::time::timeout(within, stream.read_exact(&mut preamble));
         if !matches!(read.await, Ok(Ok(_))) {
             // a check whether the port is open
             return;
@@ -116,9 +115,10 @@ impl Server {
         purpose: Purpose,
         permit: OwnedSemaphorePermit,
     ) {
+        let within = self.local.limits.connect_within;
         let greeted = tokio::select! {
             () = self.local.stopped.cancelled() => return,
-            greeted = tokio::time::timeout(GREETING, self.greet(stream, purpose)) => greeted,
+            greeted = tokio::time::timeout(within, self.greet(stream, purpose)) => greeted,
         };
         drop(permit);
         match greeted {

@@ -81,6 +81,8 @@ pub struct PeerLimits {
     /// How often a ping is sent over every connection. After four of them without a sign of life it ends: elections
     /// begin earlier than with the ordinary second.
     pub ping_every: Duration,
+    /// How long an attempt to connect may take, from looking up the address to the other's greeting.
+    pub connect_within: Duration,
 }
 
 impl Default for PeerLimits {
@@ -93,6 +95,7 @@ impl Default for PeerLimits {
             requests_at_once_max: 512,
             request_bytes_waiting_max: 64 << 20,
             ping_every: Duration::from_secs(1),
+            connect_within: Duration::from_secs(2),
         }
     }
 }

@@ -100,9 +100,13 @@ impl Drop for Node {
     }
 }
 
-/// The ordinary bounds.
+/// The ordinary bounds, with patience for a machine that does much else.
 fn limits() -> PeerLimits {
-    PeerLimits::default()
+    PeerLimits {
+        ping_every: Duration::from_secs(4),
+        connect_within: Duration::from_secs(10),
+        ..PeerLimits::default()
+    }
 }
 
 /// Bounds that notice silence soon; too soon for a busy machine, when nothing may be lost.

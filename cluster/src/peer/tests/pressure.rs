@@ -5,7 +5,8 @@ use super::*;
 
 #[tokio::test]
 async fn overflow_drops_and_reports() {
-    let bounds = PeerLimits { consensus_messages_max: 10, ..limits() };
+    let bounds =
+        PeerLimits { consensus_messages_max: 10, connect_within: Duration::from_secs(2), ..limits() };
     let node = start(PeerOptions { limits: bounds, ..options(node_id()) });
     // it takes connections and says nothing
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -137,5 +138,5 @@ async fn bulk_does_not_delay_consensus() {
     eventually("all messages arrived", || nodes[1].heard.messages.lock().len() == sent.len() + 1).await;
     let heard = nodes[1].heard.messages.lock();
     let late = sent.iter().zip(&heard[1..]).map(|(sent, (.., at))| at.saturating_duration_since(*sent)).max();
-    assert!(late < Some(Duration::from_millis(700)), "{late:?} of {}", sent.len());
+    assert!(late < Some(Duration::from_secs(1)), "{late:?} of {}", sent.len());
 }
