@@ -30,6 +30,8 @@ const DOORS: &[(&str, &[&str])] = &[
     ("raft", &["cluster/raft/"]),
     ("actix_web", &["api/src/", "api/tests/", "api/benches/"]),
     ("ureq", &["api/quorate/", "tests/"]),
+    ("tokio_rustls", &["cluster/src/peer/"]),
+    ("rcgen", &["cluster/src/peer/"]),
 ];
 
 const TOP_FOLDERS: [&str; 5] = ["api", "cluster", "deploy", "node", "tests"];

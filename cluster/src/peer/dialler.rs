@@ -1,5 +1,6 @@
 //! How a connection to a peer is made, and kept while there is something to send.
 
+use super::complaints::About;
 use super::connection::{self, Connection, End, Side, Stream};
 use super::frame::{Frame, PART_FRAME_BYTES_MAX, SHORT_FRAME_BYTES_MAX};
 use super::hello::{PREAMBLE, Purpose};
@@ -60,7 +61,7 @@ async fn attend<L: Link>(local: &Local, peer: &Peer, link: &L, pauses: &mut Paus
             let mut sink = link.sink();
             let end = tokio::select! {
                 end = connection::run(local, &peer.known, Side::Dialled, connection, link, &mut sink) => end,
-                _ = address.wait_for(Option::is_none) => End::Refused("its address is no longer known".into()),
+                _ = address.wait_for(Option::is_none) => End::Replaced,
             };
             link.lost();
             complain(local, &peer.node.to_string(), &end);
@@ -74,7 +75,7 @@ async fn attend<L: Link>(local: &Local, peer: &Peer, link: &L, pauses: &mut Paus
             peer.known.counters.failed.inc();
             peer.known.reached(Some(trouble.to_string()));
             if let Trouble::Refused(_) = &trouble {
-                local.complaints.warn(&peer.node.to_string(), &trouble.to_string());
+                local.complaints.warn(&peer.node.to_string(), About::Refusal, &trouble.to_string());
             }
             trouble
         }
@@ -93,19 +94,23 @@ pub fn meet(local: &Local, peer: &Peer, connection: &Connection) {
     peer.known.reached(None);
     peer.known.met(&connection.version, connection.clock_ahead_ms);
     if connection.clock_ahead_ms.unsigned_abs() > CLOCK_AHEAD_MS {
-        local.complaints.warn(&peer.node.to_string(), "its clock and the one of this node are seconds apart");
+        let who = peer.node.to_string();
+        local.complaints.warn(&who, About::Clock, "its clock and the one of this node are seconds apart");
     }
     local.handler.met(peer.node, &connection.version);
 }
 
 /// Logs an end that somebody should know of.
 pub fn complain(local: &Local, who: &str, end: &End) {
-    match end {
-        End::Nonsense(_) | End::Refused(_) | End::Stalled => local.complaints.warn(who, &end.to_string()),
+    let about = match end {
+        End::Nonsense(_) => About::Nonsense,
+        End::Refused(_) => About::Refusal,
+        End::Stalled => About::Stall,
         End::Closed(_) | End::Silent | End::Replaced => {
-            tracing::debug!(node = who, %end, "a connection ended")
+            return tracing::debug!(node = who, %end, "a connection ended");
         }
-    }
+    };
+    local.complaints.warn(who, about, &end.to_string());
 }
 
 /// Dials and greets. `expected` is who must be there. Errors: [`Trouble`], within
@@ -202,7 +207,14 @@ async fn greet(
     let theirs = match connection::next_frame(&mut reader).await? {
         Frame::Hello(hello) => hello,
         Frame::Refusal(text) => return Err(End::Refused(format!("the node there says: {text}"))),
-        other => return Err(End::Nonsense(format!("it answered the greeting with {other:.60?}"))),
+        Frame::Ping(_)
+        | Frame::Pong(_)
+        | Frame::Consensus(_)
+        | Frame::Request { .. }
+        | Frame::RequestPart { .. }
+        | Frame::Answer { .. }
+        | Frame::AnswerPart { .. }
+        | Frame::Failure { .. } => return Err(End::Nonsense("it did not answer the greeting".into())),
     };
     let half_way = (traffic.age() - asked) / 2;
     if !tls::is_of(chain.as_deref(), theirs.node) {

@@ -1,5 +1,6 @@
 //! How connections that others dial are let in, and which of them are kept.
 
+use super::complaints::About;
 use super::connection::{self, Connection, End, Side, Stream};
 use super::dialler::{self, clock_ahead_ms};
 use super::frame::{CONSENSUS_FRAME_BYTES_MAX, Frame, PART_FRAME_BYTES_MAX};
@@ -69,7 +70,8 @@ impl Server {
                     }
                 }
                 Err(error) => {
-                    self.local.complaints.warn("any", &format!("connections cannot be accepted: {error}"));
+                    let text = format!("connections cannot be accepted: {error}");
+                    self.local.complaints.warn("any", About::Accepting, &text);
                     tokio::time::sleep(REST).await;
                 }
             }
@@ -89,7 +91,7 @@ impl Server {
         let Some(purpose) = purpose else {
             let text =
                 "something that is not a node, or one of another version, connected to the port for nodes";
-            return self.local.complaints.warn(&from.ip().to_string(), text);
+            return self.local.complaints.warn(&from.ip().to_string(), About::Stranger, text);
         };
         match purpose {
             Purpose::Lane(Lane::Consensus) => {
