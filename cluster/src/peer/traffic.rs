@@ -57,6 +57,14 @@ impl Traffic {
     pub fn age(&self) -> Duration {
         self.began.elapsed()
     }
+    fn wrote(&self, polled: &Poll<io::Result<usize>>) {
+        if let Poll::Ready(Ok(count)) = polled {
+            self.sent.fetch_add(*count as u64, Ordering::Relaxed);
+            if self.writing_at.load(Ordering::Relaxed) != 0 {
+                self.write_begins();
+            }
+        }
+    }
     fn now(&self) -> u64 {
         (self.began.elapsed().as_micros() as u64).max(1)
     }
@@ -99,13 +107,21 @@ impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
 impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.inner).poll_write(cx, bytes);
-        if let Poll::Ready(Ok(count)) = polled {
-            self.traffic.sent.fetch_add(count as u64, Ordering::Relaxed);
-            if self.traffic.writing_at.load(Ordering::Relaxed) != 0 {
-                self.traffic.write_begins();
-            }
-        }
+        self.traffic.wrote(&polled);
         polled
+    }
+    // without it only the first of several records leaves in one call: an alert at the end of a handshake would be lost
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.inner).poll_write_vectored(cx, slices);
+        self.traffic.wrote(&polled);
+        polled
+    }
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
     }
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.inner).poll_flush(cx)

@@ -8,8 +8,9 @@ async fn consensus_messages_arrive_in_order_from_and_to_everyone() {
     const COUNT: u64 = 1_000;
     for number in 1..=COUNT {
         for (from, to) in [(0, 1), (0, 2), (1, 0), (2, 1)] {
-            // some are larger than a batch
-            let bytes = if number == 500 { 3 << 20 } else { (number % 7 * 100) as usize };
+            // one is larger than a batch
+            let is_large = (number, from) == (500, 1);
+            let bytes = if is_large { 1_200_000 } else { (number % 7 * 100) as usize };
             nodes[from].say(nodes[to].id, (number % 5) as u16, message(number, bytes));
         }
         // below what may wait
