@@ -273,10 +273,10 @@ fn replicas_move_as_nodes_come_and_go_and_leave_nothing_behind() {
     let drained = cluster.any().post("/admin/nodes/n0/drain", &json!({})).unwrap();
     assert_eq!(drained.status, 200, "{drained:?}");
     wait_until("the drained node holds nothing", || held(&cluster, 0) == 0);
-    cluster.wait_settled().unwrap();
     let removed = cluster.any().send("DELETE", "/admin/nodes/n0", &Value::Null).unwrap();
     assert_eq!(removed.status, 200, "{removed:?}");
     cluster.stop(0).unwrap();
+    cluster.wait_settled().unwrap();
     for n in 0..INDICES {
         let index = format!("i{n}");
         let task =
