@@ -97,6 +97,8 @@ pub struct Core<R: LogReader> {
     restoring: Option<u64>,
     waiters: BTreeMap<(u64, RequestId), Waiter>,
     barriers: BTreeMap<RequestId, Barrier>,
+    /// The last term of its own in which this member had an entry committed.
+    confirms_in: u64,
     change: Option<PendingChange>,
     joint_since: Option<u64>,
     compact_to: u64,
@@ -155,6 +157,7 @@ impl<R: LogReader> Core<R> {
             restoring: None,
             waiters: BTreeMap::new(),
             barriers: BTreeMap::new(),
+            confirms_in: 0,
             change: None,
             joint_since: None,
             compact_to: 0,

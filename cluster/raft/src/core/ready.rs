@@ -151,6 +151,7 @@ impl<R: LogReader> Core<R> {
             self.handed = entry.index;
             self.node.advance_apply_to(entry.index);
             self.answer_committed(&entry);
+            self.confirms_from(&entry);
         }
     }
 

@@ -174,15 +174,31 @@ impl<R: LogReader> Core<R> {
         for (id, barrier) in late {
             self.answer_barrier(id, &barrier, Err(BarrierError::Timeout));
         }
+        self.ask_again(BARRIER_RETRY_TICKS);
+    }
+
+    /// Asks again for the reads that have waited for so long.
+    fn ask_again(&mut self, waited_ticks: u64) {
+        let now = self.ticks;
         let mut again = vec![];
         for (id, barrier) in &mut self.barriers {
-            if now >= barrier.asked + BARRIER_RETRY_TICKS {
+            if now >= barrier.asked + waited_ticks {
                 barrier.asked = now;
                 again.push(*id);
             }
         }
         for id in again {
             self.node.read_index(id.to_be_bytes().to_vec());
+        }
+    }
+
+    /// A leader has nothing to confirm before the first entry of its own term is committed; reads that were asked for
+    /// before that are asked for at once when it is.
+    pub(super) fn confirms_from(&mut self, entry: &Entry) {
+        let is_own = self.node.raft.state == StateRole::Leader && entry.term == self.node.raft.term;
+        if is_own && self.confirms_in != entry.term {
+            self.confirms_in = entry.term;
+            self.ask_again(0);
         }
     }
 }
