@@ -255,7 +255,7 @@ fn a_member_is_removed_when_its_lease_is_over_and_gets_no_other() {
     assert_eq!(granter.may_remove(LATER + HELD_MS + 1, 2), Removal::Now);
     granter.keep(2);
     assert!(granter.grant(LATER + 300, 2, confirmed(10), 10).is_ok());
-    assert_eq!(granter.may_remove(LATER + 5_000, 2), Removal::After(LATER + 300 + HELD_MS + 1));
+    assert_eq!(granter.may_remove(LATER + 400, 2), Removal::After(LATER + 300 + HELD_MS + 1));
     granter.removal_proposed(2);
     granter.keep(2);
     assert!(granter.grant(LATER + 5_000, 2, confirmed(10), 10).is_err(), "it may be in the log");
