@@ -167,6 +167,6 @@ async fn missing(installation: &Installation) {
                 (ErrorKind::NotFound, "Index none does not exist")
             );
         }
-        assert!(node.indices(&[none.clone()]).await.expect("no figures").is_empty());
+        assert!(node.indices(std::slice::from_ref(&none)).await.expect("no figures").is_empty());
     }
 }

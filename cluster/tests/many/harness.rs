@@ -52,21 +52,18 @@ pub async fn in_time(test: impl Future<Output = ()>) {
 }
 
 /// Asks until the answer is another one than 503, as clients do on the next host.
-#[track_caller]
-pub fn patiently<T, F: Future<Output = Result<T, Error>>>(
+pub async fn patiently<T, F: Future<Output = Result<T, Error>>>(
     what: &str,
     mut ask: impl FnMut() -> F,
-) -> impl Future<Output = Result<T, Error>> {
-    async move {
-        let end = Instant::now() + PATIENCE;
-        loop {
-            match ask().await {
-                Err(error) if error.kind == ErrorKind::Unavailable => {
-                    assert!(Instant::now() < end, "{what}: {error}");
-                    tokio::time::sleep(PAUSE).await;
-                }
-                other => return other,
+) -> Result<T, Error> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match ask().await {
+            Err(error) if error.kind == ErrorKind::Unavailable => {
+                assert!(Instant::now() < end, "{what}: {error}");
+                tokio::time::sleep(PAUSE).await;
             }
+            other => return other,
         }
     }
 }
