@@ -82,6 +82,8 @@ pub struct Core<R: LogReader> {
     to_hand: VecDeque<Entry>,
     /// Everything up to here is durably known as committed, at least.
     durable_commit: u64,
+    /// The term that is durable here, at least.
+    durable_term: u64,
     /// The write that raises `durable_commit`, and to what.
     commit_saved_by: Option<(u64, u64)>,
     /// Everything up to here went through consensus: configuration changes applied, waiting proposals answered.
@@ -127,6 +129,7 @@ impl<R: LogReader> Core<R> {
         let reported = applied;
         let applied = applied.max(stored.truncated.index);
         let durable_commit = stored.hard_state.commit;
+        let durable_term = if is_new { 0 } else { stored.hard_state.term };
         // The commit index is saved together with later writes only, so that it costs no write of its own. What was
         // applied was committed and durable here, and `check` has seen that the log still reaches that far.
         stored.hard_state.commit = stored.hard_state.commit.max(applied);
@@ -147,6 +150,7 @@ impl<R: LogReader> Core<R> {
             hard_state_unsaved: has_commit,
             to_hand: VecDeque::new(),
             durable_commit,
+            durable_term,
             commit_saved_by: None,
             handed: applied,
             delivered: applied,

@@ -27,6 +27,8 @@ pub(super) struct InFlight {
     number: Option<u64>,
     /// May leave only now: they promise what was written.
     messages: Vec<Message>,
+    /// The term that is durable then.
+    term: u64,
     snapshot: Option<Snapshot>,
 }
 
@@ -45,7 +47,11 @@ impl<R: LogReader> Core<R> {
     }
 
     fn handle_ready(&mut self, mut ready: Ready) {
-        self.send(ready.take_messages());
+        // A leader's messages need not wait for its own writes: it asked for votes with a durable term. One that needs no
+        // votes but its own did not, and a learner that heard of its term could hear of another history under it later.
+        let (held, at_once): (Vec<_>, Vec<_>) =
+            ready.take_messages().into_iter().partition(|message| message.term > self.durable_term);
+        self.send(at_once);
         for state in ready.take_read_states() {
             self.barrier_found(&state.request_ctx, state.index);
         }
@@ -62,7 +68,8 @@ impl<R: LogReader> Core<R> {
         let mut waits = InFlight {
             seq: 0,
             number: Some(ready.number()),
-            messages: ready.take_persisted_messages(),
+            messages: held.into_iter().chain(ready.take_persisted_messages()).collect(),
+            term: 0,
             snapshot: snapshot.clone(),
         };
         if ready.must_sync() {
@@ -87,7 +94,9 @@ impl<R: LogReader> Core<R> {
     /// Hands a write out; `waits` happens when it is durable.
     pub(super) fn push_persist(&mut self, mut persist: Persist, mut waits: InFlight) {
         if std::mem::take(&mut self.hard_state_unsaved) {
-            persist.hard_state = Some(self.node.store().hard_state().clone());
+            let hard_state = self.node.store().hard_state().clone();
+            waits.term = hard_state.term;
+            persist.hard_state = Some(hard_state);
         }
         waits.seq = persist.seq;
         self.in_flight.push_back(waits);
@@ -111,9 +120,11 @@ impl<R: LogReader> Core<R> {
     /// Does what no longer waits for a write, in order.
     fn release(&mut self) {
         while self.in_flight.front().is_some_and(|f| f.seq == 0) {
-            let Some(InFlight { seq: _, number, messages, snapshot }) = self.in_flight.pop_front() else {
+            let Some(InFlight { seq: _, number, messages, term, snapshot }) = self.in_flight.pop_front()
+            else {
                 break;
             };
+            self.durable_term = self.durable_term.max(term);
             if let Some(number) = number {
                 self.node.on_persist_ready(number);
             }
