@@ -368,8 +368,11 @@ fn a_power_cut_while_files_arrive_costs_only_time() {
     assert_whole(&arrived(&receiver));
     let modes = [CrashMode::Dropped, CrashMode::Prefix, CrashMode::Torn(1), CrashMode::Torn(2)];
     let last = recorder.points();
-    // one mode at each point, all of them at the end
-    let cuts = (0..last).map(|point| (point, modes[point % 4])).chain(modes.map(|mode| (last, mode)));
+    // one mode at each point (`QUORATE_POWER_CUTS=all`: every mode), all of them at the end
+    let every = std::env::var_os("QUORATE_POWER_CUTS").is_some();
+    let at = |point: usize| modes.into_iter().filter(move |mode| every || *mode == modes[point % 4]);
+    let cuts = (0..last).flat_map(|point| at(point).map(move |mode| (point, mode)));
+    let cuts = cuts.chain(modes.map(|mode| (last, mode)));
     let mut images = 0;
     for (point, mode) in cuts {
         let image = tempfile::tempdir().expect("a folder");

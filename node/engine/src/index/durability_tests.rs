@@ -1,4 +1,6 @@
 //! A shard whose power is cut at any operation, or whose disk fills up.
+//!
+//! `QUORATE_POWER_CUTS=all` cuts at every operation in every way instead of one way at each.
 
 use super::tests::{Model, check, options, other_settings, put, record, settings};
 use super::*;
@@ -53,6 +55,17 @@ fn six_commits(writer: &mut ShardWriter, points: &dyn Fn() -> usize) -> Vec<(usi
     commits
 }
 
+/// Where and how the power is cut, up to the operation `last`.
+fn cuts(last: usize, spill_bytes: usize) -> Vec<(usize, CrashMode)> {
+    let ways = |point: usize| [CrashMode::Dropped, CrashMode::Prefix, CrashMode::Torn(point as u64)];
+    if std::env::var_os("QUORATE_POWER_CUTS").is_some() {
+        return (0..=last).flat_map(|point| ways(point).map(|mode| (point, mode))).collect();
+    }
+    // with everything on disk at once there are many points that differ little
+    let step = if spill_bytes == 0 { 3 } else { 1 };
+    (0..=last).step_by(step).map(|point| (point, ways(point)[point / step % 3])).collect()
+}
+
 #[test]
 fn a_power_cut_at_any_point_leaves_the_commit_before_or_after_it() {
     for spill_bytes in [0, SPILL_BYTES] {
@@ -61,14 +74,7 @@ fn a_power_cut_at_any_point_leaves_the_commit_before_or_after_it() {
         let mut writer = open(&root.path().join("s"), Arc::new(recorder.clone()), spill_bytes).unwrap();
         let commits = six_commits(&mut writer, &|| recorder.points());
         drop(writer);
-        // with everything on disk at once there are many points that differ little
-        let step = if spill_bytes == 0 { 3 } else { 1 };
-        for point in (0..=recorder.points()).step_by(step) {
-            let mode = match point / step % 3 {
-                0 => CrashMode::Dropped,
-                1 => CrashMode::Prefix,
-                _ => CrashMode::Torn(point as u64),
-            };
+        for (point, mode) in cuts(recorder.points(), spill_bytes) {
             let image = tempfile::tempdir().unwrap();
             recorder.crash_image(point, mode, image.path()).unwrap();
             let mut writer = open(&image.path().join("s"), RealFiles::shared(), spill_bytes)
