@@ -25,6 +25,7 @@ mod parts;
 pub mod peer;
 pub mod placement;
 mod read;
+mod recovery;
 mod remote;
 mod replicas;
 mod requests;
@@ -44,6 +45,7 @@ pub use documents::DocumentChange;
 pub use entrance::ClusterOptions;
 pub use health::Health;
 pub use quorate_node::RawDocument;
+pub use recovery::{Recovery, RecoveryPlan};
 pub use service::{
     CallerOp, IndexInfo, IndexOperation, ObjectRequest, ReadRights, Receipt, Service, ServiceOptions, Started,
 };

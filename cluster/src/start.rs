@@ -8,6 +8,7 @@ use crate::apply::meta::{MetaMachine, SharedMeta};
 use crate::disk::DiskGuard;
 use crate::groups::{Group, Groups};
 use crate::leases::GroupLeases;
+use crate::meta::MetaState;
 use crate::mint::{self, Mint};
 use crate::peer::Peers;
 use crate::router::Router;
@@ -298,9 +299,22 @@ fn node_options(options: &ServiceOptions, layout: &Layout, kv: Kv) -> NodeOption
 }
 
 /// A node's number: its identity, never its address.
-fn node_number(folder: &DataFolder) -> NodeId {
+pub fn node_number(folder: &DataFolder) -> NodeId {
     let (high, low) = folder.node_id().as_u64_pair();
     NodeId((high ^ low).max(1))
+}
+
+/// The meta state of a node that does not run, as of the last entry that was applied and kept.
+pub fn read_meta(folder: &DataFolder) -> Result<Arc<MetaState>> {
+    let (layout, files) = (folder.layout(), folder.files());
+    let mut warnings = vec![];
+    let kv = open_state(layout, files, &mut warnings)?;
+    let place = open_tree(&kv, layout, files, GroupId::META, &mut warnings)?;
+    let meta = MetaMachine::open(place.tree.clone()).map_err(|e| unreadable(&kv, &e))?;
+    let state = meta.shared().load_full();
+    drop((meta, place));
+    kv.close()?;
+    Ok(state)
 }
 
 /// Opens the working store.

@@ -22,6 +22,7 @@ mod mailbox;
 pub mod memory;
 pub mod messages;
 mod metrics;
+pub mod recovery;
 mod status;
 
 pub use effects::{

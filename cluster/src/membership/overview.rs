@@ -251,6 +251,11 @@ fn group_view(meta: &MetaState, group: GroupId, reports: &Reports) -> GroupView 
     // without a leader the one that has heard most of the group
     let members = leader.or_else(|| replicas.iter().max_by_key(|(_, it)| (it.term, it.committed)));
     let names = |ids: &[NodeId]| ids.iter().map(|&id| name_of(meta, id)).collect::<Vec<_>>();
+    let sorted = |ids: &[NodeId]| {
+        let mut names = names(ids);
+        names.sort();
+        names
+    };
     let committed = leader.or(members).map_or(0, |(_, it)| it.committed);
     let wanted = meta.wanted(group);
     let view = |(id, it): &(NodeId, ReplicaReport)| ReplicaView {
@@ -268,12 +273,13 @@ fn group_view(meta: &MetaState, group: GroupId, reports: &Reports) -> GroupView 
         id: group.0,
         cluster: meta.cluster_of(group).map(str::to_owned),
         wanted: names(&wanted),
-        voters: members.map(|(_, it)| names(&it.voters)).unwrap_or_default(),
-        learners: members.map(|(_, it)| names(&it.learners)).unwrap_or_default(),
+        voters: members.map(|(_, it)| sorted(&it.voters)).unwrap_or_default(),
+        learners: members.map(|(_, it)| sorted(&it.learners)).unwrap_or_default(),
         leader: leader.map(|(id, _)| name_of(meta, *id)),
         term: members.map_or(0, |(_, it)| it.term),
         replicas: replicas.iter().map(view).collect(),
-        waits: waits(meta, group, &wanted, leader),
+        waits: waits(meta, group, &wanted, leader)
+            .or_else(|| waits_for_replica(meta, group, &wanted, reports)),
     }
 }
 
@@ -310,6 +316,23 @@ fn waits(
     }
     let should_lead = wanted.first().filter(|first| group != GroupId::META && *first != id)?;
     Some(format!("{} should lead", name_of(meta, *should_lead)))
+}
+
+/// The node that answers and whose replica cannot be read yet.
+fn waits_for_replica(
+    meta: &MetaState,
+    group: GroupId,
+    wanted: &[NodeId],
+    reports: &Reports,
+) -> Option<String> {
+    wanted.iter().find_map(|id| {
+        let report = reports.get(id)?.as_ref().ok()?;
+        match report.replicas.iter().find(|it| it.group == group) {
+            Some(replica) if replica.has_lease => None,
+            Some(_) => Some(format!("{} cannot be read at present", name_of(meta, *id))),
+            None => Some(format!("{} is to get a replica", name_of(meta, *id))),
+        }
+    })
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use crate::client::{Client, Credentials, Encoding, segment};
 use crate::config::{Values, read_key};
 use anyhow::{Context, Result, bail};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use quorate_cluster::Recovery;
 use quorate_cluster::membership::Overview;
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -64,6 +65,18 @@ pub fn command(flags: impl Fn() -> Vec<Arg>, after_help: &str) -> Command {
                 .arg(force("Also when the old one is alive and not drained")),
         )
         .subcommand(
+            sub(
+                "recover",
+                "Go on with the stopped node of the data folder alone when the majority is lost for good",
+            )
+            .arg(
+                Arg::new("confirm")
+                    .long("confirm")
+                    .value_name("APP_ID")
+                    .help("Carry the plan out; without it the plan is only printed"),
+            ),
+        )
+        .subcommand(
             sub("transfer", "Hand a group to another leader")
                 .arg(
                     Arg::new("group")
@@ -78,8 +91,10 @@ pub fn command(flags: impl Fn() -> Vec<Arg>, after_help: &str) -> Command {
 
 /// Carries out one of the commands.
 pub fn run(values: &Values, name: &str, given: &ArgMatches) -> Result<ExitCode> {
-    if name == "token" {
-        return token(values);
+    match name {
+        "token" => return token(values),
+        "recover" => return recover(values, given.get_one::<String>("confirm").map(String::as_str)),
+        _ => {}
     }
     let client = Client::find(values, Credentials::Required)?;
     let node = || segment(given.get_one::<String>("node").expect("clap requires it"));
@@ -149,5 +164,29 @@ fn token(values: &Values) -> Result<ExitCode> {
         );
     }
     println!("{}", read_key(&path)?);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the plan, or carries it out.
+fn recover(values: &Values, confirm: Option<&str>) -> Result<ExitCode> {
+    let data_dir = values.data_dir();
+    let refused = |error: quorate_model::Error| anyhow::anyhow!(error.message);
+    let recovery = Recovery::open(&data_dir).map_err(refused)?;
+    let plan = recovery.plan().clone();
+    let Some(confirm) = confirm else {
+        print!("{}", plan.text());
+        if plan.obstacles.is_empty() {
+            let folder = data_dir.display();
+            println!("\nTo do it: quorate cluster recover --data-dir {folder} --confirm {}", plan.app_id);
+        }
+        return Ok(ExitCode::SUCCESS);
+    };
+    recovery.carry_out(confirm).map_err(refused)?;
+    println!(
+        "{} is the only node of {} now: start it as before. Delete the folders of {}, then let them join anew.",
+        plan.node,
+        plan.app_id,
+        plan.others.join(", ")
+    );
     Ok(ExitCode::SUCCESS)
 }
