@@ -11,6 +11,7 @@ use crate::requests::{PeerAnswer, PeerRequest, decode, encode};
 use crate::router::{Attempt, Router, write_deadline};
 use crate::serve;
 use crate::snapshot::{SnapshotRequest, SnapshotStore};
+use crate::steward;
 use crate::tasks;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -70,6 +71,10 @@ impl Answerer {
                 Some(group) => PeerAnswer::NotLeader { leader: group.leader() },
                 None => PeerAnswer::NotLeader { leader: None },
             },
+            PeerRequest::MayLead { group } => {
+                let group = self.router.groups().get(group);
+                PeerAnswer::Truth(group.is_some_and(|it| steward::may_lead(&self.router, &it)))
+            }
             PeerRequest::Snapshot(request) => self.snapshot(request).await,
             PeerRequest::Status => {
                 let report = membership::own(&self.router, &self.node).await;

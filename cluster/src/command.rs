@@ -9,8 +9,11 @@ use serde::{Deserialize, Serialize};
 
 /// First byte of every entry; another value means another layout of what follows.
 pub const FORMAT: u8 = 1;
-/// The newest commands this program knows. It rises when a variant is appended to any command.
-pub const FEATURE_LEVEL: u16 = 1;
+/// The newest commands this program knows. It rises when a variant is appended to any command, which [`Command::level`] then
+/// gives the new level.
+pub const FEATURE_LEVEL: u16 = 2;
+/// The level that every program knows.
+pub const FIRST_LEVEL: u16 = 1;
 /// Bytes of the envelope before the command.
 const HEADER_BYTES: usize = 1 + 2 + 8 + 4 + 4;
 
@@ -173,6 +176,59 @@ pub enum MetaCommand {
     },
 }
 
+impl Command {
+    /// The lowest level of programs that know the command. It is proposed when every node is at that level.
+    pub fn level(&self) -> u16 {
+        match self {
+            Command::Meta(command) => command.level(),
+            Command::Index(command) => index_level(command),
+        }
+    }
+}
+
+impl MetaCommand {
+    fn level(&self) -> u16 {
+        match self {
+            MetaCommand::SetUp { .. }
+            | MetaCommand::StartNode
+            | MetaCommand::SetAdminKey { .. }
+            | MetaCommand::CreateIndex { .. }
+            | MetaCommand::DeleteIndex { .. }
+            | MetaCommand::MoveIndex { .. }
+            | MetaCommand::BeginCopy { .. }
+            | MetaCommand::PointIndex { .. }
+            | MetaCommand::AbandonCopy { .. }
+            | MetaCommand::Dropped { .. }
+            | MetaCommand::SetReplicas { .. }
+            | MetaCommand::Settled { .. }
+            | MetaCommand::PutKey { .. }
+            | MetaCommand::DeleteKey { .. }
+            | MetaCommand::AddNode { .. }
+            | MetaCommand::SetNodeState { .. }
+            | MetaCommand::Place { .. } => FIRST_LEVEL,
+            MetaCommand::EnableUsers
+            | MetaCommand::AssignUsers { .. }
+            | MetaCommand::MoveUser { .. }
+            | MetaCommand::RemoveUser { .. }
+            | MetaCommand::StepUser { .. } => 2,
+        }
+    }
+}
+
+fn index_level(command: &IndexCommand) -> u16 {
+    match command {
+        IndexCommand::Records { .. }
+        | IndexCommand::Settings { .. }
+        | IndexCommand::Copy { .. }
+        | IndexCommand::Drop { .. }
+        | IndexCommand::SaveDocuments { .. }
+        | IndexCommand::DeleteDocument { .. }
+        | IndexCommand::Replicas { .. } => FIRST_LEVEL,
+        IndexCommand::Forward { command } => index_level(command),
+        IndexCommand::Sequence { commands } => commands.iter().map(index_level).max().unwrap_or(FIRST_LEVEL),
+    }
+}
+
 /// One log entry, opened: a whole command or a part of one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
@@ -196,8 +252,15 @@ pub enum EntryError {
     #[error("log entry has format {0}, this program reads {FORMAT}")]
     Format(u8),
     /// With commands this program does not know.
-    #[error("log entry needs feature level {0}, this program has {FEATURE_LEVEL}: start a newer version")]
-    Newer(u16),
+    #[error(
+        "log entry has a command of level {level}, this node knows commands up to {known}: start a newer version"
+    )]
+    Newer {
+        /// The level it needs.
+        level: u16,
+        /// The level this node has.
+        known: u16,
+    },
     /// The command's bytes do not decode.
     #[error("log entry cannot be decoded: {0}")]
     Body(String),
@@ -206,17 +269,20 @@ pub enum EntryError {
 impl Entry {
     /// The bytes that the log carries.
     pub fn encode(&self) -> Vec<u8> {
+        self.encode_at(self.command.level())
+    }
+    fn encode_at(&self, level: u16) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER_BYTES);
         bytes.push(FORMAT);
-        bytes.extend_from_slice(&FEATURE_LEVEL.to_le_bytes());
+        bytes.extend_from_slice(&level.to_le_bytes());
         bytes.extend_from_slice(&self.time_ms.to_le_bytes());
         bytes.extend_from_slice(&self.part.to_le_bytes());
         bytes.extend_from_slice(&self.parts.to_le_bytes());
         bytes.extend_from_slice(&codec::encode(&self.command));
         bytes
     }
-    /// Opens an entry of the log.
-    pub fn decode(bytes: &[u8]) -> Result<Entry, EntryError> {
+    /// Opens an entry of the log on a node that knows commands up to `known`.
+    pub fn decode(bytes: &[u8], known: u16) -> Result<Entry, EntryError> {
         let Some((header, body)) = bytes.split_at_checked(HEADER_BYTES) else {
             return Err(EntryError::Short(bytes.len()));
         };
@@ -224,8 +290,8 @@ impl Entry {
             return Err(EntryError::Format(header[0]));
         }
         let level = u16::from_le_bytes([header[1], header[2]]);
-        if level > FEATURE_LEVEL {
-            return Err(EntryError::Newer(level));
+        if level > known {
+            return Err(EntryError::Newer { level, known });
         }
         let word =
             |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
@@ -237,12 +303,14 @@ impl Entry {
 
 /// Encodes a command as the entries that are to stand next to each other in the log.
 pub fn entries(time_ms: u64, command: Command) -> Vec<Vec<u8>> {
+    // a node that does not know one part must not begin with another
+    let level = command.level();
     let commands = match command {
         Command::Index(command) => cut(command).into_iter().map(Command::Index).collect(),
         command @ Command::Meta(_) => vec![command],
     };
     let parts = commands.len() as u32;
-    let entry = |(part, command)| Entry { time_ms, part: part as u32, parts, command }.encode();
+    let entry = |(part, command)| Entry { time_ms, part: part as u32, parts, command }.encode_at(level);
     commands.into_iter().enumerate().map(entry).collect()
 }
 
@@ -533,10 +601,38 @@ mod tests {
         for (command, expected) in cases {
             let entry = Entry { time_ms: 0x0102_0304_0506, part: 1, parts: 2, command };
             let bytes = entry.encode();
-            let envelope = "01 0100 0605040302010000 01000000 02000000";
+            let level = if is_of_users(&entry.command) { "0200" } else { "0100" };
+            let envelope = format!("01 {level} 0605040302010000 01000000 02000000");
             assert_eq!(hex(&bytes), format!("{envelope}{expected}").replace(' ', ""), "{entry:?}");
-            assert_eq!(Entry::decode(&bytes).expect("own bytes"), entry);
+            assert_eq!(Entry::decode(&bytes, FEATURE_LEVEL).expect("own bytes"), entry);
         }
+    }
+
+    /// Whether it came with the mapping of users, which is level 2.
+    fn is_of_users(command: &Command) -> bool {
+        matches!(
+            command,
+            Command::Meta(
+                MetaCommand::EnableUsers
+                    | MetaCommand::AssignUsers { .. }
+                    | MetaCommand::MoveUser { .. }
+                    | MetaCommand::RemoveUser { .. }
+                    | MetaCommand::StepUser { .. }
+            )
+        )
+    }
+
+    #[test]
+    fn a_node_reads_what_its_level_knows_whoever_wrote_it() {
+        let entry = |command| Entry { time_ms: 1, part: 0, parts: 1, command }.encode();
+        let (old, new) =
+            (entry(Command::Meta(MetaCommand::StartNode)), entry(Command::Meta(MetaCommand::EnableUsers)));
+        assert!(Entry::decode(&old, 1).is_ok() && Entry::decode(&old, 2).is_ok());
+        assert!(Entry::decode(&new, 2).is_ok());
+        let refused = Entry::decode(&new, 1).expect_err("a level that this node does not know");
+        assert!(matches!(refused, EntryError::Newer { level: 2, known: 1 }), "{refused}");
+        let inner = IndexCommand::Forward { command: Box::new(IndexCommand::Drop { index: 1 }) };
+        assert_eq!(Command::Index(IndexCommand::Sequence { commands: vec![inner] }).level(), 1);
     }
 
     #[test]
@@ -551,12 +647,12 @@ mod tests {
         let cases = [
             (good[..5].to_vec(), "log entry of 5 bytes is shorter"),
             (changed(0, 2), "format 2"),
-            (changed(1, 9), "feature level 9"),
+            (changed(1, 9), "a command of level 9"),
             (good[..good.len() - 1].to_vec(), "cannot be decoded"),
             (changed(HEADER_BYTES, 77), "cannot be decoded"),
         ];
         for (bytes, expected) in cases {
-            let message = Entry::decode(&bytes).expect_err("unreadable").to_string();
+            let message = Entry::decode(&bytes, FEATURE_LEVEL).expect_err("unreadable").to_string();
             assert!(message.contains(expected), "{message}");
         }
     }
@@ -578,7 +674,8 @@ mod tests {
             let whole = IndexCommand::Records { index: 7, ops };
             let parts = entries(3, Command::Index(whole.clone()));
             assert_eq!(parts.len(), expected, "{sizes:?}");
-            let opened: Vec<_> = parts.iter().map(|bytes| Entry::decode(bytes).expect("own bytes")).collect();
+            let opened: Vec<_> =
+                parts.iter().map(|bytes| Entry::decode(bytes, FEATURE_LEVEL).expect("own bytes")).collect();
             for (i, entry) in opened.iter().enumerate() {
                 assert_eq!((entry.part as usize, entry.parts as usize, entry.time_ms), (i, expected, 3));
             }

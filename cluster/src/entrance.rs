@@ -2,11 +2,11 @@
 
 use crate::answer::Answerer;
 use crate::bootstrap::{self, Entered, Smallest};
-use crate::command::{FEATURE_LEVEL, MetaCommand};
+use crate::command::{FEATURE_LEVEL, FIRST_LEVEL, MetaCommand};
 use crate::disk::Purpose;
 use crate::installation::{self, Place};
 use crate::leases;
-use crate::meta::Joining;
+use crate::meta::{Joining, MetaState};
 use crate::peer::{ClusterSecret, PeerLimits, PeerOptions, PeerVersion, Peers};
 use crate::router::{Router, write_deadline};
 use crate::service::{ServiceOptions, Started};
@@ -66,6 +66,7 @@ impl Default for ClusterOptions {
 /// Brings a node whose folder is open to where it serves.
 pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<Started> {
     let (router, starter) = (running.router.clone(), running.starter.clone());
+    check_level(options.command_level, &router.meta())?;
     let smallest = Smallest::default();
     let (peers, joining) = meet(running, options, &smallest)?;
     let founding = match starter.knows(GroupId::META)? {
@@ -93,8 +94,9 @@ pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<St
     match place {
         Place::Alone => {
             introduce(&router, &joining).await?;
-            if multi_cluster {
-                user_mapping::enable(&router).await?;
+            // not at once while others run an older program
+            if multi_cluster && user_mapping::enable(&router).await.is_err() {
+                running.run(enable_users_in_time(router.clone()));
             }
         }
         Place::AmongOthers => {
@@ -109,6 +111,21 @@ pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<St
     running.run(steward::run(router.clone(), starter));
     running.run(leases::run(router));
     Ok(started)
+}
+
+/// Errors: the node would not know all commands that the installation uses.
+fn check_level(own: u16, meta: &MetaState) -> Result<()> {
+    if !(FIRST_LEVEL..=FEATURE_LEVEL).contains(&own) {
+        return Err(Error::invalid(format!(
+            "command-level must be from {FIRST_LEVEL} to {FEATURE_LEVEL}, the newest that this program knows"
+        )));
+    }
+    match meta.level() {
+        used if used > own => Err(Error::invalid(format!(
+            "this installation uses commands of level {used}, and this node takes part in those up to {own}: start a newer version, without command-level"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Ten digits of chance.
@@ -129,7 +146,7 @@ fn meet(
         cluster: of_cluster.cluster.clone(),
         peer: of_cluster.peer_address.clone().unwrap_or_default(),
         http: of_cluster.http_address.clone(),
-        level: FEATURE_LEVEL,
+        level: options.command_level,
     };
     let Some(listen) = of_cluster.peer_listen else {
         if !of_cluster.join.is_empty() {
@@ -153,7 +170,7 @@ fn meet(
         node: running.starter.self_id,
         secret: secret(running, of_cluster)?,
         listener,
-        version: PeerVersion::of_this_program(FEATURE_LEVEL),
+        version: PeerVersion::of_this_program(options.command_level),
         installation: running.router.meta().installation.as_ref().map(|it| it.app_id.clone()),
         limits: PeerLimits::default(),
     };

@@ -1,5 +1,6 @@
 //! Which groups this node is a member of: each is started once and looked up without a lock.
 
+use crate::apply::Halt;
 use crate::apply::actor::{Close, Incarnations, Leave};
 use crate::leases::GroupLeases;
 use actix::Recipient;
@@ -19,6 +20,8 @@ pub struct Group {
     pub raft: GroupHandle,
     /// The last log index that was applied here.
     pub applied: watch::Receiver<u64>,
+    /// Whether this replica stands still.
+    pub halt: Halt,
     /// Leave to serve reads of it.
     pub leases: Arc<GroupLeases>,
     /// Asks its actor for what it holds.

@@ -39,6 +39,13 @@ pub fn of(router: &Router, node: &Node) -> Health {
     if let Err(error) = router.disk().admit(Purpose::Add) {
         health.writes.push(error.message);
     }
+    for group in &local {
+        if let Some(reason) = group.halt.reason() {
+            let reason = format!("group {} stands still: {reason}", group.id);
+            health.reads.push(reason.clone());
+            health.writes.push(reason);
+        }
+    }
     let behind =
         local.iter().filter(|group| group.status().unapplied_bytes > limits::UNAPPLIED_BYTES_MAX as u64);
     health.writes.extend(named(behind.map(|group| group.id), "behind with the log"));

@@ -112,12 +112,13 @@ pub fn row(router: &Router, name: &IndexName) -> Result<IndexRow> {
     meta.catalogue.get(name).cloned().ok_or_else(|| Error::no_index(name.as_str()))
 }
 
-/// As [`row`]; a name that is missing here is looked for once more when this node knows what the others know.
+/// As [`row`]; a name that is missing here is looked for once more when this node knows what the others know. Errors also:
+/// `Unavailable` when it cannot find that out, for a caller who hears that there is no such index asks nobody else.
 pub async fn known_row(router: &Router, name: &IndexName) -> Result<IndexRow> {
     match row(router, name) {
         Ok(row) => Ok(row),
         Err(_) => {
-            look_again(router, name).await;
+            catch_up_for(router, name).await?;
             row(router, name)
         }
     }
@@ -129,21 +130,27 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// For a name that this node does not know: waits until it knows every index that was made before, as far as the meta group
 /// can be asked. Costs nothing for a name that is known, and on a node without others.
 pub async fn look_again(router: &Router, name: &IndexName) {
+    if let Err(error) = catch_up_for(router, name).await {
+        tracing::debug!(index = %name, %error, "this node may not know of an index yet");
+    }
+}
+
+async fn catch_up_for(router: &Router, name: &IndexName) -> Result<()> {
     let is_known = {
         let meta = router.shared_meta().load();
         meta.nodes.len() <= 1 || meta.catalogue.get(name).is_some()
     };
     if is_known {
-        return;
+        return Ok(());
     }
-    let Ok(group) = router.groups().meta() else { return };
-    let Ok(log_index) = group.raft.read_barrier(LOOK_AGAIN).await else {
-        tracing::debug!(index = %name, "the meta group does not say whether there is such an index");
-        return;
-    };
-    if let Err(error) = group.wait_applied(log_index, Instant::now() + LOOK_AGAIN).await {
-        tracing::debug!(index = %name, %error, "this node may not know of an index yet");
-    }
+    let group = router.groups().meta()?;
+    let barrier = group.raft.read_barrier(LOOK_AGAIN).await;
+    let log_index = barrier.map_err(|_| {
+        Error::unavailable(format!(
+            "this node does not know the index {name}, and cannot ask the others about it at present"
+        ))
+    })?;
+    group.wait_applied(log_index, Instant::now() + LOOK_AGAIN).await
 }
 
 /// Whether reads of a group may be served from this node's replica, if it has one. Cost: one lock that is hardly ever waited

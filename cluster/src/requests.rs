@@ -73,6 +73,11 @@ pub enum PeerRequest {
         /// The next leader.
         to: NodeId,
     },
+    /// Can you lead this group: apply its log and take its writes?
+    MayLead {
+        /// The group.
+        group: GroupId,
+    },
 }
 
 /// The answer to a [`PeerRequest`].
@@ -100,7 +105,7 @@ pub enum PeerAnswer {
         /// Who leads, as far as it is known.
         leader: Option<NodeId>,
     },
-    /// To `IsPublished`, `IsVisible` and `IsMember`.
+    /// To `IsPublished`, `IsVisible`, `IsMember` and `MayLead`.
     Truth(bool),
     /// To `Leases`: those that are granted.
     Granted(Vec<(GroupId, AskId, Grant)>),

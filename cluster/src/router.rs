@@ -179,6 +179,7 @@ impl Router {
         purpose: Purpose,
         deadline: Instant,
     ) -> Result<Accepted> {
+        self.check_level(&command)?;
         let time_ms = self.mint.time_ms();
         let entries = command::entries(time_ms, command);
         if let Some(large) = entries.iter().map(Vec::len).find(|&bytes| bytes > limits::ENTRY_BYTES_MAX) {
@@ -211,6 +212,23 @@ impl Router {
         }
         metrics::refused("no_leader");
         Err(Error::unavailable(format!("the write was not accepted: group {group} has no leader at present")))
+    }
+
+    /// Errors: `Unavailable` while not every node knows the command. What this node knows of that may be old, which only
+    /// makes it more careful: the level never falls.
+    fn check_level(&self, command: &Command) -> Result<()> {
+        let (needed, meta) = (command.level(), self.meta.load());
+        if needed <= meta.level() {
+            return Ok(());
+        }
+        metrics::refused("level");
+        let nodes = meta.present_nodes();
+        let older = nodes.iter().filter(|(_, row)| row.level < needed).map(|(_, row)| row.name.as_str());
+        let older: Vec<&str> = older.collect();
+        Err(Error::unavailable(format!(
+            "this needs a newer version on every node; {} must be upgraded first",
+            if older.is_empty() { "the others".to_owned() } else { older.join(", ") }
+        )))
     }
 
     /// Who to propose to: what consensus says where this node is a member, otherwise who led the group last, otherwise

@@ -1,6 +1,7 @@
 //! What the interface calls: every write and read of the service, wherever it is carried out.
 
 use crate::calls::{SentSettings, ServiceCall};
+use crate::command::FEATURE_LEVEL;
 use crate::documents::{self, DocumentChange};
 use crate::entrance::{self, ClusterOptions};
 use crate::health::{self, Health};
@@ -122,6 +123,9 @@ pub struct ServiceOptions {
     pub disk_reserve_bytes: u64,
     /// Bytes per second at which files of snapshots are fetched from other nodes, all groups together.
     pub snapshot_bytes_per_s: u64,
+    /// The newest commands that this node takes part in, at most [`FEATURE_LEVEL`]. A lower one keeps the installation from
+    /// using newer ones, so that an older program can still be started in the place of this one.
+    pub command_level: u16,
     /// Threads that run searches; 0 = one for each processor.
     pub search_threads: usize,
     /// The file layer, so that tests can cut the power.
@@ -138,6 +142,7 @@ impl ServiceOptions {
             admin_key: None,
             disk_reserve_bytes: DISK_RESERVE_BYTES,
             snapshot_bytes_per_s: crate::snapshot::fetch::BYTES_PER_S,
+            command_level: FEATURE_LEVEL,
             search_threads: 0,
             files: RealFiles::shared(),
             cluster: ClusterOptions::default(),

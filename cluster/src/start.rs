@@ -123,6 +123,8 @@ pub struct Starter {
     pub outbox: Arc<LatePeers>,
     /// The snapshots that this node offers and fetches.
     pub snapshots: Arc<SnapshotRoom>,
+    /// The newest commands that this node takes part in.
+    pub level: u16,
     /// A number that no other start of the node has.
     life: u64,
     node: Node,
@@ -150,6 +152,7 @@ impl Starter {
         let mut room = RoomOptions::new(&layout, files.clone(), self_id.0);
         room.fetch.bytes_per_s = options.snapshot_bytes_per_s;
         room.fetch.reserve_bytes = options.disk_reserve_bytes;
+        room.fetch.level = options.command_level;
         let snapshots = SnapshotRoom::open(room)?;
         Ok(Starter {
             self_id,
@@ -158,6 +161,7 @@ impl Starter {
             meta: meta.shared(),
             warnings: Mutex::new(warnings),
             outbox,
+            level: options.command_level,
             life: mint::chance(),
             node,
             kv,
@@ -229,6 +233,8 @@ impl Starter {
     ) -> Result<Group> {
         let (id, self_id) = (place.group, self.self_id.0);
         let apply = GroupApply::open(machine, place).map_err(|e| Error::internal(e.to_string()))?;
+        let apply = apply.knowing(self.level);
+        let halt = apply.halt();
         let inbox = Inbox::shared();
         let leases = Arc::new(GroupLeases::new(self.self_id, self.life));
         let sink = Box::new(IntoInbox { group: id, inbox: inbox.clone(), leases: leases.clone() });
@@ -244,9 +250,11 @@ impl Starter {
         };
         leases.set_raft(raft.clone());
         let (for_actor, handle, room) = (inbox.clone(), raft.clone(), self.snapshots.clone());
+        let meta = self.meta.clone();
         let arbiter = self.arbiters[arbiter_of(usize::from(id.0), self.arbiters.len())].handle();
         let actor = ApplyActor::start_in_arbiter(&arbiter, move |_| {
-            ApplyActor::new(apply, for_actor, Arc::new(position), handle, room)
+            let in_force = Arc::new(move || meta.load().level());
+            ApplyActor::new(apply, for_actor, Arc::new(position), handle, room).with_level(in_force)
         });
         inbox.set_actor(actor.clone().recipient());
         inbox.wake();
@@ -254,6 +262,7 @@ impl Starter {
             id,
             raft,
             applied,
+            halt,
             leases,
             incarnations: actor.clone().recipient(),
             close: actor.clone().recipient(),

@@ -13,7 +13,7 @@ use crate::start::{Founding, Starter};
 use bytes::Bytes;
 use quorate_model::{GroupId, NodeId, Result};
 use quorate_raft::lease::Removal;
-use quorate_raft::{MemberChange, Membership};
+use quorate_raft::{MemberChange, Membership, Progress};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -166,6 +166,28 @@ async fn leave_unwanted(router: &Router, starter: &Starter, meta: &MetaState) {
     }
 }
 
+/// Whether this node can do what a leader has to: apply what is in the log, and take writes.
+pub fn may_lead(router: &Router, group: &Group) -> bool {
+    group.halt.reason().is_none() && router.disk().admit(Purpose::Add).is_ok()
+}
+
+/// Whether another node says that of itself. Errors count as no.
+async fn is_able(router: &Router, group: &Group, node: NodeId) -> bool {
+    let request = PeerRequest::MayLead { group: group.id };
+    matches!(router.ask(node, &request, Instant::now() + ASK).await, Ok(PeerAnswer::Truth(true)))
+}
+
+/// Hands a group that this node cannot lead to one that can, if there is one.
+async fn give_to_able(router: &Router, group: &Group) {
+    for next in heirs(group) {
+        if is_able(router, group, NodeId(next)).await {
+            tracing::info!(group = group.id.0, %next, "this node cannot lead at present: handing the leadership over");
+            let _tried_again_later = group.raft.transfer_leader(next);
+            return;
+        }
+    }
+}
+
 async fn look_after(
     router: &Router,
     meta: &MetaState,
@@ -175,6 +197,10 @@ async fn look_after(
     let wanted = meta.wanted(group.id);
     let (members, last) = (group.raft.membership(), group.status().last_index);
     group.leases.keep(&wanted);
+    if !may_lead(router, group) {
+        give_to_able(router, group).await;
+        return;
+    }
     match next_step(router.self_id(), &wanted, meta.wanted_voters(group.id), &members, last) {
         Step::Rest | Step::Wait(_) => {}
         Step::Change(changes) if !may_leave(group, &changes) => {}
@@ -197,8 +223,10 @@ async fn look_after(
                 transferred.entry(group.id).or_insert_with(Instant::now).elapsed() < TRANSFER_EVERY;
             if !is_at_home && !is_early {
                 transferred.insert(group.id, Instant::now());
-                tracing::debug!(group = group.id.0, %next, "handing the leadership over");
-                let _tried_again_later = group.raft.transfer_leader(next.0);
+                if is_able(router, group, next).await {
+                    tracing::debug!(group = group.id.0, %next, "handing the leadership over");
+                    let _tried_again_later = group.raft.transfer_leader(next.0);
+                }
             }
         }
     }
@@ -229,12 +257,9 @@ pub async fn hand_over(router: &Router, deadline: Instant) {
     loop {
         let mut left = 0;
         for group in router.groups().all().iter().filter(|group| group.is_led_here()) {
-            let members = group.raft.membership();
-            let ready =
-                members.followers.iter().filter(|it| it.is_live && members.voters.contains(&it.member));
-            if let Some(next) = ready.max_by_key(|it| it.matched) {
+            if let Some(next) = heirs(group).first() {
                 left += 1;
-                let _tried_again_below = group.raft.transfer_leader(next.member);
+                let _tried_again_below = group.raft.transfer_leader(*next);
             }
         }
         if left == 0 || Instant::now() >= deadline {
@@ -244,10 +269,18 @@ pub async fn hand_over(router: &Router, deadline: Instant) {
     }
 }
 
+/// Who may lead a group next, the one that is nearest to the end of the log first.
+fn heirs(group: &Group) -> Vec<u64> {
+    let members = group.raft.membership();
+    let is_heir = |it: &&Progress| it.is_live && members.voters.contains(&it.member);
+    let mut heirs: Vec<&Progress> = members.followers.iter().filter(is_heir).collect();
+    heirs.sort_by_key(|it| std::cmp::Reverse(it.matched));
+    heirs.into_iter().map(|it| it.member).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quorate_raft::Progress;
 
     fn members(voters: &[u64], learners: &[u64], behind: &[u64]) -> Membership {
         let others = voters.iter().chain(learners).filter(|&&member| member != 1);

@@ -47,16 +47,21 @@ impl Answer {
     }
 }
 
+/// Connections that are given up after `connect`, calls after `whole`.
+fn agent(connect: Duration, whole: Duration) -> ureq::Agent {
+    let config = ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .timeout_connect(Some(connect))
+        .timeout_global(Some(whole))
+        .allow_non_standard_methods(true)
+        .build();
+    config.into()
+}
+
 impl Client {
     /// A client of the server at `address` with these credentials.
     pub fn new(address: &str, family: Family, app_id: &str, key: &str) -> Client {
-        let config = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .timeout_connect(Some(Duration::from_secs(10)))
-            .timeout_global(Some(Duration::from_secs(60)))
-            .allow_non_standard_methods(true)
-            .build();
         let prefix = match family {
             Family::Service => "X-Service",
             Family::Algolia => "X-Algolia",
@@ -65,9 +70,17 @@ impl Client {
             (format!("{prefix}-Application-Id"), app_id.to_string()),
             (format!("{prefix}-API-Key"), key.to_string()),
         ];
-        Client { agent: config.into(), base: format!("http://{address}"), headers }
+        Client {
+            agent: agent(Duration::from_secs(10), Duration::from_secs(60)),
+            base: format!("http://{address}"),
+            headers,
+        }
     }
 
+    /// The same client that gives up what takes longer than this.
+    pub fn within(&self, time: Duration) -> Client {
+        Client { agent: agent(time, time), ..self.clone() }
+    }
     /// The same client without credentials.
     pub fn anonymous(&self) -> Client {
         Client { headers: Vec::new(), ..self.clone() }

@@ -101,6 +101,14 @@ impl Cluster {
     pub fn node(&self, number: usize) -> Result<&Server> {
         self.nodes[number].as_ref().with_context(|| format!("node {number} does not run"))
     }
+    /// How a node is started from now on.
+    pub fn setup_mut(&mut self, number: usize) -> &mut Setup {
+        &mut self.setups[number]
+    }
+    /// Waits until a node that was started can serve.
+    pub fn wait_up(&mut self, number: usize) -> Result<()> {
+        self.nodes[number].as_mut().with_context(|| format!("node {number} does not run"))?.wait_ready()
+    }
     /// The numbers of the nodes that run.
     pub fn running(&self) -> Vec<usize> {
         (0..self.len()).filter(|&number| self.nodes[number].is_some()).collect()

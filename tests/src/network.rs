@@ -5,12 +5,15 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Tells the test, started again inside the hub, the prefix of its namespaces.
 const INSIDE: &str = "QT_NETWORK";
 /// How long a test inside may take.
 const PATIENCE: Duration = Duration::from_secs(300);
+/// Networks that this process has made.
+static MADE: AtomicUsize = AtomicUsize::new(0);
 
 /// Hosts with a network between them.
 #[derive(Debug)]
@@ -34,6 +37,15 @@ impl Network {
     /// Runs a test body inside a network of so many hosts. The body runs in a process of its own, the same test started
     /// again in the hub. Returns false, having run nothing, where namespaces cannot be made; it says why.
     pub fn run(test: &str, hosts: usize, body: impl FnOnce(&Network) -> Result<()>) -> Result<bool> {
+        Network::run_for(test, hosts, Duration::ZERO, body)
+    }
+    /// The same for a body that takes so much longer than others.
+    pub fn run_for(
+        test: &str,
+        hosts: usize,
+        longer: Duration,
+        body: impl FnOnce(&Network) -> Result<()>,
+    ) -> Result<bool> {
         if let Ok(prefix) = std::env::var(INSIDE) {
             let network = Network { prefix, hosts };
             body(&network)?;
@@ -43,7 +55,7 @@ impl Network {
             eprintln!("skipped: network namespaces need root, ip and nft: {reason:#}");
             return Ok(false);
         }
-        let prefix = format!("q{}", std::process::id());
+        let prefix = format!("q{}x{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
         let made = Made { prefix: prefix.clone(), hosts };
         made.build()?;
         let hub = made.hub();
@@ -57,7 +69,7 @@ impl Network {
             .stdout(Stdio::null())
             .spawn()
             .context("cannot start the test in the hub")?;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + PATIENCE + longer;
         let status = loop {
             if let Some(status) = child.try_wait()? {
                 break status;

@@ -2,49 +2,12 @@
 
 use quorate_tests::accident::settle;
 use quorate_tests::client::Client;
+use quorate_tests::disk::SmallDisk;
 use quorate_tests::harness::Setup;
 use serde_json::{Value, json};
-use std::fs::File;
-use std::io::Write;
-use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 const MOUNT_MB: u64 = 256;
-
-/// A small file system in memory; unmounted at the end.
-struct Mount(tempfile::TempDir);
-
-impl Mount {
-    fn new() -> Option<Mount> {
-        let dir = tempfile::tempdir().unwrap();
-        let size = format!("size={MOUNT_MB}m");
-        let mounted =
-            Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(dir.path()).output();
-        mounted.is_ok_and(|output| output.status.success()).then_some(Mount(dir))
-    }
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        // Lazily: the server may still be ending.
-        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
-    }
-}
-
-/// Fills the file system with one file until `left_bytes` are free.
-fn fill(path: &Path, left_bytes: u64) {
-    let mut file = File::create(path).unwrap();
-    for piece in [1 << 20, 4 << 10, 1] {
-        let bytes = vec![0u8; piece];
-        while file.write_all(&bytes).is_ok() {}
-    }
-    let length = file.metadata().unwrap().len();
-    file.set_len(length.saturating_sub(left_bytes)).unwrap();
-}
 
 fn record(n: u64) -> Value {
     json!({"objectID": format!("r{n}"), "title": "lamp", "n": n})
@@ -52,13 +15,14 @@ fn record(n: u64) -> Value {
 
 /// Fills the disk under a running server, sees writes stop and reads go on, makes room, and sees everything there.
 fn check_full_disk(left_bytes: u64) {
-    let Some(mount) = Mount::new() else {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(disk) = SmallDisk::mount(folder.path(), MOUNT_MB).unwrap() else {
         println!("skipped: mounting a small file system needs root");
         return;
     };
     // The log is on the same disk, as it often is.
-    let setup = Setup::new(mount.path().join("data"))
-        .log_to(mount.path().join("server.log"))
+    let setup = Setup::new(disk.path().join("data"))
+        .log_to(disk.path().join("server.log"))
         .option("disk-reserve-bytes", "8MiB");
     let server = setup.start().unwrap();
     let client = server.client();
@@ -67,8 +31,7 @@ fn check_full_disk(left_bytes: u64) {
     }
     settle(&client, "full").unwrap();
 
-    let ballast = mount.path().join("ballast");
-    fill(&ballast, left_bytes);
+    disk.fill(left_bytes).unwrap();
     let mut answered = 20;
     let refused = loop {
         let answer = client.post("/1/indexes/full", &record(answered)).unwrap();
@@ -88,7 +51,7 @@ fn check_full_disk(left_bytes: u64) {
         assert_eq!(client.post("/1/indexes/full", &record(answered)).unwrap().status, 503);
     }
 
-    std::fs::remove_file(&ballast).unwrap();
+    disk.empty().unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
     while client.post("/1/indexes/full", &record(answered)).unwrap().status == 503 {
         assert!(Instant::now() < deadline, "writes do not come back");

@@ -5,6 +5,7 @@ use quorate_tests::cluster::{Cluster, count_of};
 use serde_json::json;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 const RECORDS: u64 = 40;
 
@@ -60,12 +61,32 @@ fn one_node_goes_on_when_the_others_are_lost_for_good() {
     let nodes = client.get("/admin/cluster").unwrap().body["nodes"].as_array().unwrap().len();
     assert_eq!(nodes, 1, "the others are gone");
 
-    std::fs::remove_dir_all(cluster.data_dir(1)).unwrap();
-    cluster.restart(1).unwrap();
-    cluster.wait_settled().unwrap();
+    // two new nodes in the places of the lost ones, one after the other
+    for (node, others) in [(1, 1), (2, 2)] {
+        std::fs::remove_dir_all(cluster.data_dir(node)).unwrap();
+        cluster.restart(node).unwrap();
+        cluster.wait_settled().unwrap();
+        let nodes = client.get("/admin/cluster").unwrap().body["nodes"].as_array().unwrap().len();
+        assert_eq!(nodes, others + 1);
+    }
     for client in cluster.clients() {
         for index in indices {
-            assert_eq!(count_of(&client, index), Some(RECORDS + 1), "{index} on both nodes");
+            assert_eq!(count_of(&client, index), Some(RECORDS + 1), "{index} on every node");
         }
+    }
+    // they count: the one that was left may be lost now
+    cluster.kill(0).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    for index in indices {
+        let path = format!("/1/indexes/{index}/batch");
+        let add = json!({"requests": [{"action": "addObject", "body": {"objectID": "last"}}]});
+        let task = loop {
+            match cluster.any().post(&path, &add) {
+                Ok(answer) => break answer.success().unwrap().task_id().unwrap(),
+                Err(error) => assert!(Instant::now() < deadline, "the new nodes do not go on: {error:#}"),
+            }
+        };
+        cluster.wait_task(index, task).unwrap();
+        cluster.wait_count(index, RECORDS + 2).unwrap();
     }
 }

@@ -240,6 +240,13 @@ pub const OPTIONS: &[OptionRow] = &[
         "Threads that answer HTTP; 0 = one for each core.",
     ),
     row(
+        "command-level",
+        Kind::Count,
+        Some("0"),
+        Audience::Server,
+        "Level of the newest commands this node takes part in; 0 = all it knows. A lower one keeps the way back to an older version open while an upgrade is tried out.",
+    ),
+    row(
         "search-threads",
         Kind::Count,
         Some("0"),

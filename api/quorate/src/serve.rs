@@ -7,6 +7,7 @@ use crate::start_text::{Program, Start, render};
 use crate::{demo, logging};
 use anyhow::{Context, Result, bail};
 use quorate_api::{Listener, Locations, ServerOptions};
+use quorate_cluster::command::FEATURE_LEVEL;
 use quorate_cluster::{ClusterOptions, Service, ServiceOptions, Started};
 use std::io::IsTerminal;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -94,11 +95,16 @@ async fn run_server(
 }
 
 fn service_options(values: &Values) -> Result<ServiceOptions> {
+    let command_level = match values.number("command-level") {
+        0 => FEATURE_LEVEL,
+        level => u16::try_from(level).context("command-level is too large")?,
+    };
     Ok(ServiceOptions {
         app_id: values.text("app-id").map(str::to_owned),
         admin_key: values.admin_key()?,
         disk_reserve_bytes: values.number("disk-reserve-bytes"),
         snapshot_bytes_per_s: values.number("snapshot-bytes-per-s"),
+        command_level,
         search_threads: values.number("search-threads") as usize,
         cluster: cluster_options(values)?,
         ..ServiceOptions::new(values.data_dir())

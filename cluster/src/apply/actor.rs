@@ -3,7 +3,7 @@
 use super::group::{DumpWhen, Exported, GroupApply, Replaced};
 use super::inbox::Inbox;
 use super::{Failure, Machine, stop_process};
-use crate::command::FEATURE_LEVEL;
+use crate::command::FIRST_LEVEL;
 use crate::metrics;
 use crate::snapshot::room::Fetch;
 use crate::snapshot::{Description, SnapshotRoom};
@@ -79,11 +79,18 @@ pub struct ApplyActor<M: Machine> {
     state: State,
     /// The last entry taken when a dump was last looked for.
     looked_at: u64,
+    /// The level of the commands that a state made here may depend on.
+    level: LevelInForce,
 }
+
+/// The level of commands that every node of the installation knows, as far as this node knows.
+pub type LevelInForce = Arc<dyn Fn() -> u16 + Send + Sync>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Open,
+    /// An entry came that a newer program has to apply.
+    Halted,
     Closed,
 }
 
@@ -106,7 +113,12 @@ impl<M: Machine> ApplyActor<M> {
             fetches: 0,
             state: State::Open,
             looked_at: 0,
+            level: Arc::new(|| FIRST_LEVEL),
         }
+    }
+    /// The same, with what says how new the commands are that may be in the log.
+    pub fn with_level(self, level: LevelInForce) -> Self {
+        ApplyActor { level, ..self }
     }
 
     /// Runs `step` and stops the process when it fails or panics.
@@ -125,11 +137,15 @@ impl<M: Machine> ApplyActor<M> {
         if entries.is_empty() {
             return Ok(false);
         }
-        for entry in &entries {
-            self.apply.take(entry)?;
-        }
+        let is_halted = !self.apply.take_all(&entries)?;
         self.apply.checkpoint()?;
         self.report();
+        if is_halted {
+            self.state = State::Halted;
+            let (group, halt) = (self.apply.group(), self.apply.halt());
+            tracing::error!(group = group.0, reason = halt.reason(), "the group stands still on this node");
+            return Ok(false);
+        }
         let bound = self.apply.dump(DumpWhen::Due)?;
         self.compact(bound);
         Ok(!self.inbox.is_empty())
@@ -148,7 +164,7 @@ impl<M: Machine> ApplyActor<M> {
         if self.fetch.is_some() {
             return Ok(());
         }
-        let raft = self.raft.clone();
+        let (raft, level) = (self.raft.clone(), (self.level)());
         let offer = move |described: Result<Description, Error>| match described {
             Ok(described) => {
                 let image = SnapshotImage { index: described.id.index, data: described.encode() };
@@ -164,7 +180,7 @@ impl<M: Machine> ApplyActor<M> {
         let Some(draft) = store.begin(group) else { return Ok(()) };
         match self.apply.export(draft.layout())? {
             Exported::Whole(head) => {
-                let finish = move || offer(store.finish(draft, head.applied_index, FEATURE_LEVEL));
+                let finish = move || offer(store.finish(draft, head.applied_index, level));
                 let begun = std::thread::Builder::new().name(format!("snapshot-{group}")).spawn(finish);
                 if let Err(error) = begun {
                     tracing::warn!(group = group.0, %error, "cannot make a snapshot of the group");
@@ -310,7 +326,7 @@ impl<M: Machine + Unpin> Handler<Close> for ApplyActor<M> {
             return;
         }
         self.fetch = None;
-        while self.or_stop(Self::turn) {}
+        while self.state == State::Open && self.or_stop(Self::turn) {}
         let bound = self.or_stop(|actor| actor.apply.close());
         self.compact(bound);
         self.state = State::Closed;
@@ -321,7 +337,7 @@ impl<M: Machine + Unpin> Handler<Leave> for ApplyActor<M> {
     type Result = ();
 
     fn handle(&mut self, _: Leave, ctx: &mut Self::Context) {
-        if self.state == State::Open {
+        if self.state != State::Closed {
             self.fetch = None;
             self.or_stop(|actor| actor.apply.leave());
             self.state = State::Closed;

@@ -2,7 +2,7 @@
 
 use super::cut::CutBatches;
 use super::staging::Staging;
-use super::{Failure, Machine};
+use super::{Failure, Halt, Machine};
 use quorate_model::GroupId;
 use quorate_node::LogPosition;
 use quorate_node::ops::Incarnation;
@@ -52,6 +52,7 @@ pub struct GroupApply<M> {
     machine: M,
     place: DumpPlace,
     staging: Staging,
+    halt: Halt,
     /// The last entry that was taken.
     taken: u64,
     /// The small state reflected everything through here when the group was opened.
@@ -116,12 +117,22 @@ impl<M: Machine> GroupApply<M> {
             machine,
             place,
             staging: Staging::default(),
+            halt: Halt::default(),
             taken: replay_from,
             last: (replay_from, 0),
             cut,
             gathered,
             compactable: 0,
         })
+    }
+    /// The same on a node that knows commands up to a level only.
+    pub fn knowing(mut self, level: u16) -> Self {
+        self.staging = Staging::knowing(level);
+        self
+    }
+    /// Whether it stands still, for those who ask from other threads.
+    pub fn halt(&self) -> Halt {
+        self.halt.clone()
     }
     /// The state machine.
     pub fn machine(&self) -> &M {
@@ -138,6 +149,22 @@ impl<M: Machine> GroupApply<M> {
     /// The incarnations that hold files in this group.
     pub fn incarnations(&self) -> Vec<Incarnation> {
         self.machine.incarnations()
+    }
+
+    /// Takes committed entries until one cannot be read because it is of a newer program. Returns whether all were taken:
+    /// from that entry on the group stands still, as of the last whole command before it.
+    pub fn take_all(&mut self, entries: &[CommittedEntry]) -> Result<bool, Failure> {
+        for entry in entries {
+            match self.take(entry) {
+                Ok(()) => {}
+                Err(failure) if failure.is_of_newer_program() => {
+                    self.halt.set(failure.to_string());
+                    return Ok(false);
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(true)
     }
 
     /// Takes the next committed entry. An entry that was taken before changes nothing.
@@ -258,7 +285,7 @@ impl<M: Machine> GroupApply<M> {
         replacement.finish(&**files, data)?;
         incoming::forget(&**files, data, *group, head.applied_index)?;
         self.cut = CutBatches::load(tree)?;
-        self.staging = Staging::default();
+        self.staging = Staging::knowing(self.staging.known());
         (self.taken, self.known) = (head.applied_index, head.applied_index);
         self.last = (head.applied_index, head.term);
         self.gathered = Gathered::default();

@@ -18,6 +18,7 @@ use quorate_node::ops::Incarnation;
 use quorate_store::dump::Head;
 use quorate_store::incoming::Replacement;
 use quorate_store::layout::Layout;
+use std::sync::{Arc, OnceLock};
 
 /// Why a group cannot go on: never the fault of a command, whose errors are outcomes.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +46,35 @@ pub enum Failure {
     /// A row of the small state is not what was written.
     #[error("{0}")]
     Row(#[from] crate::meta::RowError),
+}
+
+impl Failure {
+    /// Whether a newer program would go on: the group stands still until there is one, and the rest of the node goes on.
+    pub fn is_of_newer_program(&self) -> bool {
+        match self {
+            Failure::Entry { source: EntryError::Newer { .. }, .. } => true,
+            Failure::Entry { .. }
+            | Failure::Foreign { .. }
+            | Failure::Node(_)
+            | Failure::Store(_)
+            | Failure::Row(_) => false,
+        }
+    }
+}
+
+/// Why a replica stands still, once it does: for good, as far as this process is concerned.
+#[derive(Clone, Debug, Default)]
+pub struct Halt(Arc<OnceLock<String>>);
+
+impl Halt {
+    /// The reason; `None` while the replica applies what comes.
+    pub fn reason(&self) -> Option<&str> {
+        self.0.get().map(String::as_str)
+    }
+    fn set(&self, reason: String) {
+        // the first reason stays
+        let _ = self.0.set(reason);
+    }
 }
 
 /// The state machine of one group.

@@ -1,6 +1,6 @@
 //! Which whole commands come out of a group's entries: parts are held until the last one is there.
 
-use crate::command::{Command, Entry, EntryError, join};
+use crate::command::{Command, Entry, EntryError, FEATURE_LEVEL, join};
 use quorate_node::ops::IndexCommand;
 
 /// A command as it is applied: at the place of its last part.
@@ -18,9 +18,17 @@ pub struct Whole {
 ///
 /// Parts of a batch are proposed together and stand next to each other. If anything else follows a part, its leader
 /// was deposed before the rest was appended: the batch was never answered and is forgotten.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Staging {
+    /// The newest commands that this node knows.
+    known: u16,
     staged: Option<Staged>,
+}
+
+impl Default for Staging {
+    fn default() -> Self {
+        Staging::knowing(FEATURE_LEVEL)
+    }
 }
 
 #[derive(Debug)]
@@ -33,13 +41,23 @@ struct Staged {
 }
 
 impl Staging {
+    /// On a node that knows commands up to a level.
+    pub fn knowing(known: u16) -> Self {
+        Staging { known, staged: None }
+    }
+    /// The newest commands that this node knows.
+    pub fn known(&self) -> u16 {
+        self.known
+    }
     /// Takes the entry at `log_index` and returns the command that is complete with it, if one is.
     pub fn take(&mut self, log_index: u64, data: &[u8]) -> Result<Option<Whole>, EntryError> {
-        let staged = self.staged.take();
         if data.is_empty() {
+            self.staged = None;
             return Ok(None);
         }
-        let Entry { time_ms, part, parts, command } = Entry::decode(data)?;
+        // an entry that cannot be read changes nothing: the parts before it are still needed
+        let Entry { time_ms, part, parts, command } = Entry::decode(data, self.known)?;
+        let staged = self.staged.take();
         if parts <= 1 {
             return Ok(Some(Whole { first: log_index, time_ms, command }));
         }

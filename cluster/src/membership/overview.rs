@@ -17,6 +17,8 @@ pub struct Overview {
     pub app_id: String,
     /// The node that answers.
     pub answered_by: String,
+    /// Level of the newest commands that are used: every node knows them.
+    pub level: u16,
     /// Whether every group is where it is wanted, led, and every node reached.
     pub is_settled: bool,
     /// What is not as it should be, one sentence each.
@@ -45,6 +47,8 @@ pub struct NodeView {
     pub http_address: String,
     /// The meta log index of its joining.
     pub since: u64,
+    /// Level of the newest commands that it knows.
+    pub level: u16,
     /// Whether it answered.
     pub is_reachable: bool,
     /// Why it did not.
@@ -155,6 +159,7 @@ pub fn assemble(meta: &MetaState, self_id: NodeId, reports: &Reports, peers: &[P
         groups.iter().filter_map(|group| Some(format!("group {}: {}", group.id, group.waits.as_ref()?))),
     );
     Overview {
+        level: meta.level(),
         app_id: meta.installation.as_ref().map_or_else(String::new, |it| it.app_id.clone()),
         answered_by: name_of(meta, self_id),
         is_settled: waits.is_empty(),
@@ -193,8 +198,9 @@ impl Overview {
 }
 
 /// What an operator does when a majority is lost for good.
-const RECOVERY_STEPS: &str = "Start the missing nodes again if you can: nothing is lost then. If they are gone for good, keep \
-the folders of the nodes that are left: going on without a majority is not possible in this version.";
+const RECOVERY_STEPS: &str = "Start the missing nodes again if you can: nothing is lost then. If they are gone for good, \
+stop the node that has most of these groups and run `quorate cluster recover --data-dir DATA_DIR` on it: it prints what can be \
+lost, and how to go on with that node alone";
 
 /// The word for a state.
 pub fn state_text(state: NodeState) -> &'static str {
@@ -211,7 +217,7 @@ fn node_view(
     report: Option<&Result<NodeReport, String>>,
     peer: Option<&PeerStatus>,
 ) -> NodeView {
-    let NodeRow { name, cluster, peer: peer_address, http, state, level: _, since } = row.clone();
+    let NodeRow { name, cluster, peer: peer_address, http, state, level, since } = row.clone();
     let (said, failure) = match report {
         Some(Ok(report)) => (Some(report), None),
         Some(Err(failure)) => (None, Some(failure.clone())),
@@ -225,6 +231,7 @@ fn node_view(
         peer_address,
         http_address: http,
         since,
+        level,
         is_reachable: said.is_some(),
         failure,
         version: said.map(|it| it.version.clone()),

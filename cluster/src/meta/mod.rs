@@ -16,7 +16,7 @@ pub use rows::{RowChange, RowError};
 pub use user_map::{UserMap, UserRow, UserState};
 pub use users::{USERS_PER_COMMAND_MAX, UserStep, Users};
 
-use crate::command::MetaCommand;
+use crate::command::{FIRST_LEVEL, MetaCommand};
 use quorate_model::{ApiKey, GroupId, IndexName, NodeId, TaskId};
 use quorate_node::ops::Incarnation;
 use std::collections::BTreeMap;
@@ -45,6 +45,8 @@ pub struct MetaState {
     pub placement: Arc<BTreeMap<GroupId, Vec<NodeId>>>,
     /// Which cluster serves each user.
     pub users: Users,
+    /// The highest level that every node has announced at some time; see [`MetaState::level`].
+    in_force: u16,
 }
 
 /// What the first start fixed.
@@ -66,6 +68,10 @@ pub struct At {
 }
 
 impl MetaState {
+    /// The newest commands that may be proposed: every node knows them. It never falls, so a node that knows less cannot join.
+    pub fn level(&self) -> u16 {
+        self.in_force.max(FIRST_LEVEL)
+    }
     /// Carries a command out and returns the rows that changed. A command that does not fit changes nothing.
     pub fn apply(&mut self, at: At, command: MetaCommand) -> Vec<RowChange> {
         match command {

@@ -76,6 +76,16 @@ pub enum NotAdmitted {
     /// It was in another cluster.
     #[error("this node belongs to the cluster {0}; a node cannot change its cluster")]
     OtherCluster(String),
+    /// It does not know all commands that are in use.
+    #[error(
+        "the installation uses commands of level {used}, and this node knows those up to {known}; start a newer version"
+    )]
+    TooOld {
+        /// The level that is in force.
+        used: u16,
+        /// The node's.
+        known: u16,
+    },
     /// Too many clusters.
     #[error("the installation has {CLUSTERS_MAX} clusters; no more are possible")]
     TooManyClusters,
@@ -128,7 +138,7 @@ impl MetaState {
     ///
     /// One with the name and the address of another one takes its place: it is that one's machine with an empty folder.
     pub fn admits(&self, node: NodeId, joining: &Joining) -> Result<(), NotAdmitted> {
-        let Joining { name, cluster, peer, http: _, level: _ } = joining;
+        let Joining { name, cluster, peer, http: _, level } = joining;
         if let Some(known) = self.nodes.get(&node) {
             if !known.is_present() {
                 return Err(NotAdmitted::Removed);
@@ -139,6 +149,9 @@ impl MetaState {
         }
         if self.namesake(node, name).is_some_and(|(_, row)| row.peer != *peer || row.cluster != *cluster) {
             return Err(NotAdmitted::NameTaken(name.clone()));
+        }
+        if *level < self.level() {
+            return Err(NotAdmitted::TooOld { used: self.level(), known: *level });
         }
         if !self.clusters.contains_key(cluster) && self.clusters.len() >= CLUSTERS_MAX {
             return Err(NotAdmitted::TooManyClusters);
@@ -168,14 +181,25 @@ impl MetaState {
         let state = known.map_or(NodeState::Active, |known| known.state);
         let row = NodeRow { name, cluster, peer, http, state, level, since };
         changes.push(self.put_node(node, row));
+        changes.extend(self.raise_level());
         changes
+    }
+
+    /// Puts the commands in force that every present node has announced to know.
+    fn raise_level(&mut self) -> Option<RowChange> {
+        let known = self.nodes.values().filter(|row| row.is_present()).map(|row| row.level).min()?;
+        (known > self.level()).then(|| {
+            self.in_force = known;
+            RowChange::level(known)
+        })
     }
 
     pub(super) fn set_node_state(&mut self, node: NodeId, state: NodeState) -> Vec<RowChange> {
         match self.nodes.get(&node) {
             Some(row) if row.is_present() && row.state != state => {
                 let row = NodeRow { state, ..row.clone() };
-                vec![self.put_node(node, row)]
+                let change = self.put_node(node, row);
+                std::iter::once(change).chain(self.raise_level()).collect()
             }
             Some(_) | None => vec![],
         }
@@ -261,6 +285,33 @@ mod tests {
         assert_eq!(state.admits(NodeId(7), &joining("a", "main")), Err(NotAdmitted::Removed));
         assert_eq!(state.admits(NodeId(8), &elsewhere("a")), Ok(()));
         assert!(state.set_node_state(NodeId(7), NodeState::Active).is_empty(), "removed for good");
+    }
+
+    #[test]
+    fn newer_commands_are_in_force_when_every_node_knows_them() {
+        let at = |level| move |name: &str| Joining { level, ..joining(name, "main") };
+        let (old, new) = (at(1), at(3));
+        let mut state = MetaState::default();
+        assert_eq!(state.level(), 1, "before anybody joined");
+        state.add_node(3, NodeId(7), new("a"));
+        assert_eq!(state.level(), 3, "a node alone");
+        assert_eq!(state.admits(NodeId(8), &old("b")), Err(NotAdmitted::TooOld { used: 3, known: 1 }));
+        assert!(state.add_node(4, NodeId(8), old("b")).is_empty());
+
+        let mut state = MetaState::default();
+        for (id, name) in [(7, "a"), (8, "b"), (9, "c")] {
+            state.add_node(id, NodeId(id), old(name));
+        }
+        state.add_node(11, NodeId(7), new("a"));
+        state.add_node(12, NodeId(8), at(2)("b"));
+        assert_eq!(state.level(), 1, "one of them is old");
+        assert_eq!(state.admits(NodeId(7), &old("a")), Ok(()), "the way back is open");
+        let changes = state.set_node_state(NodeId(9), NodeState::Removed);
+        assert_eq!((state.level(), changes.len()), (2, 2), "the old one is gone");
+        state.add_node(13, NodeId(8), at(3)("b"));
+        assert_eq!(state.level(), 3);
+        assert!(state.add_node(14, NodeId(7), at(2)("a")).is_empty(), "no way back");
+        assert_eq!(state.nodes[&NodeId(7)].level, 3);
     }
 
     #[test]

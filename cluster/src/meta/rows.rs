@@ -17,6 +17,7 @@ const CLUSTER: u8 = b'C';
 const PLACED: u8 = b'P';
 const USER: u8 = b'U';
 const USERS_ENABLED: u8 = b'M';
+const LEVEL: u8 = b'L';
 /// Bytes of a row at most; far above a name of 256 characters or a key document.
 const ROW_BYTES_MAX: usize = 1 << 20;
 
@@ -91,6 +92,9 @@ impl RowChange {
     pub(super) fn users_enabled() -> Self {
         Self::put(USERS_ENABLED, b"", vec![])
     }
+    pub(super) fn level(level: u16) -> Self {
+        Self::put(LEVEL, b"", level.to_be_bytes().to_vec())
+    }
     pub(super) fn not_unsettled(incarnation: Incarnation) -> Self {
         Self::delete(UNSETTLED, &incarnation.to_be_bytes())
     }
@@ -148,6 +152,7 @@ impl MetaState {
                 self.users.load(user, codec::decode(value, ROW_BYTES_MAX).ok()?);
             }
             USERS_ENABLED => self.users.is_enabled = true,
+            LEVEL => self.in_force = u16::from_be_bytes(value.try_into().ok()?),
             _ => return None,
         }
         Some(())

@@ -39,6 +39,8 @@ pub struct FetchOptions {
     pub retry_max: Duration,
     /// How long one node may go without giving anything before another one is asked.
     pub patience: Duration,
+    /// The newest commands that this node knows: a state that depends on newer ones is of no use here.
+    pub level: u16,
 }
 
 /// The usual rate: well below what a disk and a network give, so that the work of the node goes on beside it.
@@ -53,6 +55,7 @@ impl Default for FetchOptions {
             retry_first: Duration::from_millis(100),
             retry_max: Duration::from_secs(5),
             patience: Duration::from_secs(15),
+            level: FEATURE_LEVEL,
         }
     }
 }
@@ -162,7 +165,8 @@ impl Fetcher {
         tracing::info!(group, index = self.index, from, reason, "a snapshot has not arrived yet");
     }
     fn first_question(&self) -> Vec<Question> {
-        let named = self.named.filter(|named| named.id.group == self.group && named.level <= FEATURE_LEVEL);
+        let named =
+            self.named.filter(|named| named.id.group == self.group && named.level <= self.options.level);
         named.map(|named| (named.node, Wanted::This(named.id))).into_iter().collect()
     }
     /// All that may have it, the best one last.
@@ -188,7 +192,7 @@ impl Fetcher {
             Wanted::This(id) => manifest.id == *id,
             Wanted::AtLeast { .. } => group == self.group && index >= self.index,
         };
-        if !is_wanted || manifest.level > FEATURE_LEVEL {
+        if !is_wanted || manifest.level > self.options.level {
             return Err(Trouble::Useless("it is not one that can be used here".into()));
         }
         let incoming = Incoming::new(&self.data, self.group, index);

@@ -10,17 +10,34 @@ const WAITS_SHOWN: usize = 20;
 pub fn status(overview: &Overview) -> String {
     let reached = overview.nodes.iter().filter(|node| node.is_reachable).count();
     let mut text = format!(
-        "Installation {}: {reached} of {} nodes reached, asked {}\n\n",
+        "Installation {}: {reached} of {} nodes reached, asked {}\n",
         overview.app_id,
         overview.nodes.len(),
         overview.answered_by
     );
+    text.push_str(&levels(overview));
+    text.push('\n');
     text.push_str(&nodes(&overview.nodes));
     text.push('\n');
     text.push_str(&groups(&overview.groups));
     text.push('\n');
     text.push_str(&waits(overview));
     text
+}
+
+/// A line while some nodes know newer commands than are used; nothing otherwise.
+fn levels(overview: &Overview) -> String {
+    let held_back = overview.nodes.iter().any(|node| node.level > overview.level);
+    let old = overview.nodes.iter().filter(|node| node.level <= overview.level);
+    let old: Vec<&str> = old.map(|node| node.name.as_str()).collect();
+    match held_back {
+        true => format!(
+            "Commands up to level {} are used: {} must be upgraded before newer ones\n",
+            overview.level,
+            old.join(", ")
+        ),
+        false => String::new(),
+    }
 }
 
 fn nodes(nodes: &[NodeView]) -> String {
@@ -154,6 +171,7 @@ mod tests {
         Overview {
             app_id: "APP".into(),
             answered_by: "n1".into(),
+            level: 1,
             is_settled: false,
             waits: (0..30).map(|number| format!("group {number}: no leader")).collect(),
             nodes: vec![node("n1", true), node("n2", false)],

@@ -273,3 +273,47 @@ fn a_dump_that_cannot_be_written_keeps_the_log_and_damage_is_a_failure() {
         assert!(failure.contains("log index 3") && failure.contains(expected), "{failure}");
     }
 }
+
+#[test]
+fn a_group_stands_still_before_a_command_of_a_newer_program_and_goes_on_with_one() {
+    let disk = Disk::new();
+    let mut entries = log("a b/2 c/3 d");
+    let newer = |entry: &mut CommittedEntry| {
+        let mut data = entry.data.to_vec();
+        data[1] = 2;
+        entry.data = data.into();
+    };
+    // all three parts of c are of level 2: none of them is begun with
+    entries[3..6].iter_mut().for_each(newer);
+    let mut old = disk.open(0).knowing(1);
+    let halt = old.halt();
+    assert!(old.take_all(&entries[..3]).expect("applied") && halt.reason().is_none());
+    assert!(!old.take_all(&entries[3..]).expect("no failure"));
+    let reason = halt.reason().expect("a reason");
+    assert!(reason.contains("log index 4") && reason.contains("level 2"), "{reason}");
+    assert_eq!((old.taken(), old.machine().letters.as_str()), (3, "abb"));
+    old.close().expect("closed");
+    drop(old);
+
+    let mut new = disk.open(0).knowing(2);
+    let from = new.taken() as usize;
+    assert!(new.take_all(&entries[from..]).expect("applied"));
+    assert_eq!(new.machine().letters, "abbcccd");
+}
+
+#[test]
+fn a_newer_command_after_parts_leaves_them_to_a_newer_program() {
+    let disk = Disk::new();
+    let mut entries = log("a c/3");
+    let mut data = entries[2].data.to_vec();
+    data[1] = 2;
+    entries[2].data = data.into();
+    let mut old = disk.open(0).knowing(1);
+    assert!(!old.take_all(&entries).expect("no failure"));
+    assert_eq!(old.dump(DumpWhen::Now).expect("written"), Some(1), "the part before it is kept");
+    drop(old);
+    let mut new = disk.open(0);
+    let from = new.taken() as usize;
+    assert!(new.take_all(&entries[from..]).expect("applied"));
+    assert_eq!(new.machine().letters, "accc");
+}

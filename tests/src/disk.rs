@@ -1,0 +1,50 @@
+//! How is a disk filled in a test? A small file system in memory, which root can mount.
+
+use anyhow::Result;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A small file system in memory; unmounted when dropped.
+#[derive(Debug)]
+pub struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// Mounts one of so many MiB at `path`, which is made. `None` where that is not allowed.
+    pub fn mount(path: &Path, mib: u64) -> Result<Option<SmallDisk>> {
+        std::fs::create_dir_all(path)?;
+        let size = format!("size={mib}m");
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(path).output();
+        let is_mounted = mounted.is_ok_and(|output| output.status.success());
+        Ok(is_mounted.then(|| SmallDisk(path.to_path_buf())))
+    }
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+    /// Fills it with one file until `left_bytes` are free.
+    pub fn fill(&self, left_bytes: u64) -> Result<()> {
+        let mut file = File::create(self.ballast())?;
+        for piece in [1 << 20, 4 << 10, 1] {
+            let bytes = vec![0u8; piece];
+            while file.write_all(&bytes).is_ok() {}
+        }
+        let length = file.metadata()?.len();
+        Ok(file.set_len(length.saturating_sub(left_bytes))?)
+    }
+    /// Removes that file.
+    pub fn empty(&self) -> Result<()> {
+        Ok(std::fs::remove_file(self.ballast())?)
+    }
+    fn ballast(&self) -> PathBuf {
+        self.0.join("ballast")
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily: a server may still be ending.
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}

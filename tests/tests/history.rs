@@ -1,0 +1,151 @@
+//! Can everything that clients see be explained, whatever happens to nodes, network, clocks and disks?
+//!
+//! Each test takes some 15 s beside its starts; `QUORATE_HISTORY_SECONDS` makes them longer, `QUORATE_SEED` repeats the
+//! choices of one (not its timing).
+
+use anyhow::{Context, Result, ensure};
+use quorate_tests::chance::Chance;
+use quorate_tests::cluster::Cluster;
+use quorate_tests::disk::SmallDisk;
+use quorate_tests::disturb::{Clocks, Disturber};
+use quorate_tests::history::{self, Counts};
+use quorate_tests::network::Network;
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+/// One run: what it saw is explained at its end, so long tests are made of many.
+const RUN: Duration = Duration::from_secs(60);
+
+fn seconds() -> u64 {
+    let given = std::env::var("QUORATE_HISTORY_SECONDS").ok();
+    given.map_or(15, |text| text.parse().expect("a number of seconds"))
+}
+/// How long the test takes beyond its usual time.
+fn longer() -> Duration {
+    Duration::from_secs(4 * seconds())
+}
+
+/// Runs clients and accidents for as long as was asked for.
+fn disturbed(cluster: &mut Cluster, chance: &mut Chance, disturber: Disturber) -> Result<()> {
+    let (begun, time) = (Instant::now(), Duration::from_secs(seconds()));
+    while begun.elapsed() < time {
+        let left = time.saturating_sub(begun.elapsed()).min(RUN);
+        let counts = history::run(cluster, chance, left, |cluster, nodes, chance| {
+            disturber.strike(cluster, nodes, chance)
+        })?;
+        eprintln!("{} s: {counts:?}", begun.elapsed().as_secs());
+        enough(counts)?;
+    }
+    Ok(())
+}
+
+/// A history of nothing is explained by anything.
+fn enough(counts: Counts) -> Result<()> {
+    let Counts { answered, unanswered: _, published, reads } = counts;
+    ensure!(
+        answered > 10 && published > 10 && reads > 20,
+        "too little was done to show anything: {counts:?}"
+    );
+    Ok(())
+}
+
+fn with_broken_network(test: &str, hosts: usize) {
+    let mut chance = Chance::from_environment(test);
+    let body = |network: &Network| {
+        let mut cluster = Cluster::start_on(network)?;
+        disturbed(&mut cluster, &mut chance, Disturber { network: Some(network), clocks: None })
+    };
+    Network::run_for(test, hosts, longer(), body).unwrap();
+}
+
+#[test]
+fn three_nodes_that_die_stand_still_and_are_cut_off_keep_their_promises() {
+    with_broken_network("three_nodes_that_die_stand_still_and_are_cut_off_keep_their_promises", 3);
+}
+
+#[test]
+fn five_nodes_that_die_stand_still_and_are_cut_off_keep_their_promises() {
+    with_broken_network("five_nodes_that_die_stand_still_and_are_cut_off_keep_their_promises", 5);
+}
+
+#[test]
+fn clocks_that_jump_and_drift_break_no_promise() {
+    let Some(clocks) = Clocks::find().unwrap() else {
+        eprintln!("skipped: clocks are set by libfaketime, which is not installed (Debian: libfaketime)");
+        return;
+    };
+    let mut chance = Chance::from_environment("clocks");
+    let mut cluster = Cluster::prepare(3).unwrap();
+    for node in 0..3 {
+        clocks.give(&mut cluster, node).unwrap();
+        cluster.spawn(node).unwrap();
+    }
+    cluster.wait_ready().unwrap();
+    disturbed(&mut cluster, &mut chance, Disturber { network: None, clocks: Some(&clocks) }).unwrap();
+}
+
+#[test]
+fn a_full_disk_of_one_node_stops_no_write_and_it_comes_back_with_room() {
+    let mut chance = Chance::from_environment("full disk");
+    let mut cluster = Cluster::prepare(3).unwrap();
+    let full = chance.below(3) as usize;
+    let Some(disk) = SmallDisk::mount(&cluster.data_dir(full).with_extension("disk"), 320).unwrap() else {
+        eprintln!("skipped: mounting a small file system needs root");
+        return;
+    };
+    let setup = cluster.setup_mut(full);
+    setup.data_dir = disk.path().join("data");
+    for node in 0..3 {
+        let setup = cluster.setup_mut(node);
+        *setup = setup.clone().option("disk-reserve-bytes", "8MiB");
+        cluster.spawn(node).unwrap();
+    }
+    cluster.wait_ready().unwrap();
+    let counts =
+        history::run(&mut cluster, &mut chance, Duration::from_secs(seconds()), |cluster, _, chance| {
+            // below the reserve, or to the last byte
+            disk.fill([4 << 20, 0][chance.below(2) as usize])?;
+            let outcome = others_go_on(cluster, full);
+            disk.empty()?;
+            outcome?;
+            cluster.wait_settled()?;
+            takes_writes(cluster, full)
+        });
+    enough(counts.unwrap()).unwrap();
+}
+
+/// Every index takes writes through the nodes with room, soon and then for a while, whoever led its group before.
+fn others_go_on(cluster: &Cluster, full: usize) -> Result<()> {
+    let others: Vec<_> = (0..cluster.len()).filter(|&node| node != full).collect();
+    let begun = Instant::now();
+    for number in 0..24 {
+        let body = json!({"requests": [{"action": "addObject", "body": {"objectID": "x"}}]});
+        let path = format!("/1/indexes/other{}/batch", number % 12);
+        let client = cluster.node(others[number % others.len()])?.client();
+        loop {
+            let answer = client.post(&path, &body)?;
+            if answer.status == 200 {
+                break;
+            }
+            ensure!(answer.status == 503, "{answer:?}");
+            let said = format!("{path} is refused {:?} after the disk is full: {answer:?}", begun.elapsed());
+            ensure!(begun.elapsed() < Duration::from_secs(30), said);
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    Ok(())
+}
+
+/// The node itself takes writes again.
+fn takes_writes(cluster: &Cluster, node: usize) -> Result<()> {
+    let (client, begun) = (cluster.node(node)?.client(), Instant::now());
+    loop {
+        let answer = client.get("/readyz?for=write").context("the node with the small disk")?;
+        if answer.status == 200 {
+            return Ok(());
+        }
+        ensure!(begun.elapsed() < Duration::from_secs(60), "there is room again, and no write: {answer:?}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
