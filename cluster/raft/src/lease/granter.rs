@@ -69,22 +69,14 @@ struct Leading {
     inherited_until: u64,
     /// Those that may be granted a lease.
     members: BTreeSet<u64>,
-    retired: BTreeMap<u64, Retired>,
+    /// Those that are to be removed and get no lease, with the proposals of their removal that may be in the log.
+    retired: BTreeMap<u64, u32>,
     /// Until when each replica may be reading. Bounded by the members and those that left within a lease.
     held_until: BTreeMap<u64, u64>,
     /// The largest index that was answered as published.
     published: u64,
     log: OldLog,
     is_handing_over: bool,
-}
-
-/// How far the removal of a member has got.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Retired {
-    /// It is waited for the end of its lease.
-    Waits,
-    /// It may be in the log.
-    Proposed,
 }
 
 /// Whether everything that earlier leaders left in the log is applied here.
@@ -200,7 +192,7 @@ impl LeaseGranter {
     /// Whether the removal of a member may be proposed. From this call on it gets no lease, until [`LeaseGranter::keep`].
     pub fn may_remove(&mut self, now: u64, member: u64) -> Removal {
         let Some(leading) = &mut self.leading else { return Removal::NotLeader };
-        leading.retired.entry(member).or_insert(Retired::Waits);
+        leading.retired.entry(member).or_insert(0);
         match leading.held_until.get(&member) {
             Some(until) if *until >= now => Removal::After(*until + 1),
             Some(_) | None => Removal::Now,
@@ -210,23 +202,23 @@ impl LeaseGranter {
     /// The removal of a member is about to be proposed: until it is refused, it may come into force at any time.
     pub fn removal_proposed(&mut self, member: u64) {
         if let Some(leading) = &mut self.leading {
-            leading.retired.insert(member, Retired::Proposed);
+            *leading.retired.entry(member).or_insert(0) += 1;
         }
     }
 
-    /// The removal of a member is not in the log and never will be by what was proposed.
+    /// One proposal of a member's removal was refused. Another one, whose outcome nobody has heard, may be in the log.
     pub fn removal_refused(&mut self, member: u64) {
         if let Some(leading) = &mut self.leading
-            && let Some(retired) = leading.retired.get_mut(&member)
+            && let Some(proposals) = leading.retired.get_mut(&member)
         {
-            *retired = Retired::Waits;
+            *proposals = proposals.saturating_sub(1);
         }
     }
 
     /// A member is wanted, after all or as ever: it gets leases again, unless its removal may be in the log.
     pub fn keep(&mut self, member: u64) {
         if let Some(leading) = &mut self.leading
-            && leading.retired.get(&member) == Some(&Retired::Waits)
+            && leading.retired.get(&member) == Some(&0)
         {
             leading.retired.remove(&member);
         }

@@ -259,6 +259,13 @@ fn a_member_is_removed_when_its_lease_is_over_and_gets_no_other() {
     granter.removal_proposed(2);
     granter.keep(2);
     assert!(granter.grant(LATER + 5_000, 2, confirmed(10), 10).is_err(), "it may be in the log");
+    granter.removal_proposed(2);
+    granter.removal_refused(2);
+    granter.keep(2);
+    assert!(
+        granter.grant(LATER + 5_000, 2, confirmed(10), 10).is_err(),
+        "the first proposal may be in the log"
+    );
     granter.removal_refused(2);
     granter.keep(2);
     assert!(granter.grant(LATER + 5_000, 2, confirmed(10), 10).is_ok());
