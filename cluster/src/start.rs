@@ -38,6 +38,8 @@ use tokio::sync::watch;
 const KV_CACHE_BYTES: u64 = 64 << 20;
 /// Memory of one index writer.
 const WRITER_MEMORY_BYTES: usize = 64 << 20;
+/// Threads that index a large batch of one index together; each makes a segment of its part.
+const WRITER_THREADS_MAX: usize = 4;
 /// Threads that apply: more would not help, fewer let one group's rebuild hold up the others.
 const APPLY_THREADS_MAX: usize = 4;
 /// How long a group may stand still while it catches up before the start is given up.
@@ -302,7 +304,7 @@ fn node_options(options: &ServiceOptions, layout: &Layout, kv: Kv) -> NodeOption
         files: options.files.clone(),
         kv,
         search_threads: if options.search_threads == 0 { processors } else { options.search_threads },
-        writer_threads: 1,
+        writer_threads: processors.min(WRITER_THREADS_MAX),
         writer_memory_bytes: WRITER_MEMORY_BYTES,
     }
 }

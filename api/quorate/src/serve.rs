@@ -18,6 +18,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Runs a node until SIGTERM or SIGINT.
 pub fn run(values: &Values) -> Result<ExitCode> {
+    use_small_pages();
     logging::install(values)?;
     for warning in &values.warnings {
         tracing::warn!("{warning}");
@@ -25,6 +26,15 @@ pub fn run(values: &Values) -> Result<ExitCode> {
     actix_rt::System::new().block_on(serve(values))?;
     Ok(ExitCode::SUCCESS)
 }
+
+/// Keeps the kernel from rounding what the allocator touches up to 2 MiB: for some twenty threads that made 60 MiB of an
+/// idle node's 5, and no query was quicker for it. Where it cannot be done, memory is all it costs.
+#[cfg(target_os = "linux")]
+fn use_small_pages() {
+    let _kernel_refuses = rustix::thread::disable_transparent_huge_pages(true);
+}
+#[cfg(not(target_os = "linux"))]
+fn use_small_pages() {}
 
 async fn serve(values: &Values) -> Result<()> {
     let mut signals = Signals::listen()?;
