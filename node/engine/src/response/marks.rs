@@ -79,33 +79,37 @@ impl<'a> Marker<'a> {
         marks.spans.clear();
         marks.synonyms.clear();
         marks.words = 0;
-        if !(self.plain_only
-            && options == TokenOptions::default()
-            && self.mark_plain(text, typos, &mut marks))
-        {
-            self.mark_tokens(text, options, typos, &mut marks);
+        self.wanted.start(typos);
+        if self.plain_only && options == TokenOptions::default() {
+            self.mark_plain(text, typos, &mut marks);
+        } else {
+            self.mark_tokens(text, (0, text.len()), options, typos, &mut marks);
         }
         self.wanted.whole_sequences(&mut marks);
         join(&mut marks.marked);
         marks.covered = marks.is_covered();
         self.marks = marks;
     }
-    /// Marks any text, token by token.
-    fn mark_tokens(&mut self, text: &str, options: TokenOptions, typos: &[u8], marks: &mut Marks) {
-        marks.marked.clear();
-        marks.spans.clear();
-        marks.synonyms.clear();
-        marks.words = 0;
-        self.wanted.start(typos);
+    /// Marks a stretch of a text token by token; the words before it have their places already.
+    fn mark_tokens(
+        &mut self,
+        text: &str,
+        (from, to): (usize, usize),
+        options: TokenOptions,
+        typos: &[u8],
+        marks: &mut Marks,
+    ) {
+        let first = marks.spans.len() as u32;
         let mut last_position = None;
         let wanted = &mut self.wanted;
-        self.analyzer.tokens(text, options, |token| {
+        self.analyzer.tokens(&text[from..to], options, |token| {
+            let (start, token_end) = (from + token.start, from + token.end);
             let Found { words: found, end, synonym_of } =
-                wanted.in_token(text, (token.start, token.end), token.text, token.position, typos);
+                wanted.in_token(text, (start, token_end), token.text, first + token.position, typos);
             if found != 0 {
-                marks.marked.push((token.start, end));
+                marks.marked.push((start, end));
                 marks.words |= found;
-                marks.note_synonym((token.start, end), synonym_of);
+                marks.note_synonym((start, end), synonym_of);
             }
             if token.kind == TokenKind::Joined && token.span > 1 {
                 return;
@@ -114,60 +118,104 @@ impl<'a> Marker<'a> {
                 if let Some(span) = marks.spans.last_mut() {
                     span.words |= found;
                     if token.kind != TokenKind::Inside {
-                        span.end = span.end.max(token.end);
+                        span.end = span.end.max(token_end);
                     }
                 }
             } else {
-                marks.spans.push(Span { start: token.start, end: token.end, words: found });
+                marks.spans.push(Span { start, end: token_end, words: found });
                 last_position = Some(token.position);
             }
         });
     }
-    /// Marks ASCII text whose words are simply its runs of letters and digits; `false` when the text is not that plain.
-    fn mark_plain(&mut self, text: &str, typos: &[u8], marks: &mut Marks) -> bool {
+    /// Marks a text whose words are mostly runs of ASCII letters and digits. Nothing joins words across white space, so
+    /// that only stretches between it which are not that plain are looked at token by token.
+    fn mark_plain(&mut self, text: &str, typos: &[u8], marks: &mut Marks) {
         let bytes = text.as_bytes();
-        let mut lowered = std::mem::take(&mut self.lowered);
-        self.wanted.start(typos);
         let mut at = 0;
-        let plain = loop {
+        while at < bytes.len() {
+            let before = marks.length();
+            let end = self.mark_plain_stretch(text, at, typos, marks);
+            at = match end {
+                Ok(end) => end,
+                Err(end) => {
+                    marks.cut(before);
+                    self.wanted.forget_pieces_from(marks.spans.len() as u32);
+                    self.mark_tokens(text, (at, end), TokenOptions::default(), typos, marks);
+                    end
+                }
+            };
+        }
+    }
+    /// Marks the words up to the next white space, and that; `Err` with its place when they are not plain.
+    fn mark_plain_stretch(
+        &mut self,
+        text: &str,
+        from: usize,
+        typos: &[u8],
+        marks: &mut Marks,
+    ) -> Result<usize, usize> {
+        let bytes = text.as_bytes();
+        let mut at = from;
+        loop {
             let start = at;
             while bytes.get(at).is_some_and(u8::is_ascii_alphanumeric) {
                 at += 1;
             }
             if at > start {
                 let mut words = 0;
-                if self.wanted.may_start_with(bytes[start]) {
+                if self.wanted.may_be(&bytes[start..at]) {
+                    let mut lowered = std::mem::take(&mut self.lowered);
                     lowered.clear();
                     lowered.push_str(&text[start..at]);
                     lowered.make_ascii_lowercase();
-                    let span = (start, at);
                     let position = marks.spans.len() as u32;
                     let Found { words: found, end, synonym_of } =
-                        self.wanted.in_token(text, span, &lowered, position, typos);
+                        self.wanted.in_token(text, (start, at), &lowered, position, typos);
                     if found != 0 {
                         marks.marked.push((start, end));
                         marks.words |= found;
                         marks.note_synonym((start, end), synonym_of);
                     }
                     words = found;
+                    self.lowered = lowered;
                 }
                 marks.spans.push(Span { start, end: at, words });
             }
-            let Some(&byte) = bytes.get(at) else { break true };
+            let Some(&byte) = bytes.get(at) else { return Ok(at) };
+            if matches!(byte, b' ' | b'\n' | b'\t' | b'\r') {
+                return Ok(at + 1);
+            }
             // these may join words, stand alone as words, or need the rules of normalisation
             let inside = |i: usize| bytes.get(i).is_some_and(u8::is_ascii_alphanumeric);
             let placeholder = byte == b'<' && placeholder_end(text, at).is_some();
             let joins = matches!(byte, b'.' | b'\'') && at > start && inside(at + 1);
             if !byte.is_ascii() || byte == b'$' || joins || placeholder || at - start > PLAIN_BYTES_MAX {
-                break false;
+                let rest = bytes[at..].iter().position(|b| matches!(b, b' ' | b'\n' | b'\t' | b'\r'));
+                return Err(rest.map_or(bytes.len(), |length| at + length));
             }
             at += 1;
-        };
-        self.lowered = lowered;
-        plain
+        }
     }
 }
+/// How much of everything there is in some marks.
+struct Length {
+    marked: usize,
+    synonyms: usize,
+    spans: usize,
+    words: u16,
+}
 impl Marks {
+    fn length(&self) -> Length {
+        let Marks { marked, synonyms, spans, words, covered: _ } = self;
+        Length { marked: marked.len(), synonyms: synonyms.len(), spans: spans.len(), words: *words }
+    }
+    /// Takes back what was added since.
+    fn cut(&mut self, length: Length) {
+        self.marked.truncate(length.marked);
+        self.synonyms.truncate(length.synonyms);
+        self.spans.truncate(length.spans);
+        self.words = length.words;
+    }
     fn note_synonym(&mut self, stretch: (usize, usize), words: u16) {
         if words != 0 {
             self.synonyms.push((stretch, words));

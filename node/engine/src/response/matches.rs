@@ -1,8 +1,9 @@
 //! Which words of the query, or what stands for them, match a token of a shown text?
 //!
-//! Hot path: most tokens are passed over by their first letter; no allocation for each token.
+//! Hot path: most tokens are passed over by their first letter or by which letters they have; no allocation for each token.
 
 use super::marks::Marks;
+use super::sieve::Sieve;
 use crate::analysis::Analyzer;
 use crate::matching::typo::{Tolerance, typos_of};
 use crate::query::alternatives::Reason;
@@ -20,6 +21,10 @@ pub struct Wanted<'a> {
     pub synonyms: Synonyms,
     /// First letters of ASCII words that can match: one bit for each character.
     letters: u128,
+    /// What tokens have to be like.
+    sieve: Sieve,
+    /// The typos that both are for; at first those of no word.
+    prepared_for: Vec<u8>,
     /// Words of alternatives that were found in the current text.
     pieces: Vec<Piece>,
     chars: Vec<char>,
@@ -71,6 +76,8 @@ impl<'a> Wanted<'a> {
             alternatives,
             deep,
             letters: 0,
+            sieve: Sieve::default(),
+            prepared_for: vec![],
             pieces: vec![],
             chars: vec![],
             synonyms: Synonyms::Kept,
@@ -79,25 +86,43 @@ impl<'a> Wanted<'a> {
     /// Prepares for a text of a record that each word, and then each alternative, matched with so many typos.
     pub fn start(&mut self, typos: &[u8]) {
         self.pieces.clear();
+        if self.prepared_for == typos {
+            return;
+        }
+        self.prepared_for.clear();
+        self.prepared_for.extend_from_slice(typos);
+        self.sieve.clear();
         let letter = |text: &str| match text.bytes().next() {
             None | Some(128..) => 0,
             Some(first) => 1 << first,
         };
-        let of_word = |(word, &allowed): (&Word, &u8)| match allowed {
-            NO_MATCH => 0,
-            0 => word.others.iter().fold(letter(&word.text), |all, other| all | letter(&other.text)),
+        let mut letters = 0u128;
+        for (word, &allowed) in self.words.iter().zip(typos).filter(|&(_, &allowed)| allowed != NO_MATCH) {
             // a typo may be in the first letter
-            _ => u128::MAX,
-        };
-        let typed = self.words.iter().zip(typos).map(of_word);
-        let others = matched(self.alternatives, self.words.len(), typos)
-            .flat_map(|(_, alternative)| &alternative.words);
-        self.letters = typed.chain(others.map(|word| letter(&word.text))).fold(0, |all, one| all | one);
+            letters |= if allowed == 0 { letter(&word.text) } else { u128::MAX };
+            self.sieve.admit(word.chars.iter().copied(), word.prefix, word.edits.min(allowed));
+            for other in word.others.iter().filter(|other| other.typos <= allowed) {
+                letters |= letter(&other.text);
+                self.sieve.admit(other.text.chars(), other.prefix, 0);
+            }
+        }
+        for (_, alternative) in matched(self.alternatives, self.words.len(), typos) {
+            for word in &alternative.words {
+                letters |= letter(&word.text);
+                self.sieve.admit(word.chars.iter().copied(), word.prefix, 0);
+            }
+        }
+        self.letters = letters;
     }
-    /// Whether a plain ASCII word that starts with this letter may match.
+    /// Whether a plain ASCII word, in capitals or not, may match.
     #[inline]
-    pub fn may_start_with(&self, first: u8) -> bool {
-        self.letters >> (first.to_ascii_lowercase() & 0x7f) & 1 == 1
+    pub fn may_be(&self, word: &[u8]) -> bool {
+        let first = word.first().map_or(0, |byte| byte.to_ascii_lowercase() & 0x7f);
+        self.letters >> first & 1 == 1 && self.sieve.passes_ascii(word)
+    }
+    /// Takes back what was found from a word of the text on.
+    pub fn forget_pieces_from(&mut self, position: u32) {
+        self.pieces.retain(|piece| piece.position < position);
     }
     /// What matches a token of `text`.
     pub fn in_token(
@@ -109,6 +134,9 @@ impl<'a> Wanted<'a> {
         typos: &[u8],
     ) -> Found {
         let mut found = Found { words: 0, end: start, synonym_of: 0 };
+        if !self.sieve.passes_token(token) {
+            return found;
+        }
         let mut is_typed = false;
         let analyzer = self.analyzer;
         let end_of = |word: &Word, matched: Match| match matched {

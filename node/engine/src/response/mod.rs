@@ -7,5 +7,6 @@ pub mod marks;
 mod matches;
 pub mod paths;
 pub mod record;
+mod sieve;
 
 pub use record::render_record;
