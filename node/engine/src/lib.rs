@@ -10,6 +10,7 @@ pub mod index;
 pub mod language;
 pub mod matching;
 pub mod page;
+mod prefetch;
 pub mod query;
 pub mod ranking;
 pub mod response;

@@ -26,6 +26,14 @@ pub fn clear_from(set: &mut [u64], documents: u32) {
     }
     set.iter_mut().skip(full + 1).for_each(|word| *word = 0);
 }
+/// Clears every document before `documents`.
+pub fn clear_before(set: &mut [u64], documents: u32) {
+    let (full, rest) = (documents as usize >> 6, documents & 63);
+    set.iter_mut().take(full).for_each(|word| *word = 0);
+    if let Some(word) = set.get_mut(full) {
+        *word &= u64::MAX << rest;
+    }
+}
 /// Keeps what is also in `other`.
 #[multiversion(targets("x86_64+avx2+bmi1+bmi2+popcnt+lzcnt"))]
 pub fn and(set: &mut [u64], other: &[u64]) {
@@ -92,6 +100,21 @@ pub fn each(set: &[u64], mut visit: impl FnMut(u32) -> bool) {
         }
     }
 }
+/// Every document, in order.
+#[inline]
+pub fn documents(set: &[u64]) -> impl Iterator<Item = u32> + '_ {
+    let (mut next, mut base, mut rest) = (0, 0u32, 0u64);
+    std::iter::from_fn(move || {
+        while rest == 0 {
+            rest = *set.get(next)?;
+            base = (next as u32) << 6;
+            next += 1;
+        }
+        let doc = base | rest.trailing_zeros();
+        rest &= rest - 1;
+        Some(doc)
+    })
+}
 /// Adds every ordinal of the half-open range.
 pub fn insert_range(set: &mut [u64], low: u32, high: u32) {
     if low >= high {
@@ -130,8 +153,19 @@ mod tests {
                 true
             });
             assert_eq!(found, (low..high).collect::<Vec<_>>());
+            assert_eq!(documents(&set).collect::<Vec<_>>(), found);
             clear_range(&mut set, low, high);
             assert_eq!(count(&set), 0);
+        }
+    }
+    #[test]
+    fn a_set_is_cut_at_any_document() {
+        for documents in [0, 1, 63, 64, 65, 127, 128, 500] {
+            let (mut before, mut from) = (vec![u64::MAX; 2], vec![u64::MAX; 2]);
+            clear_from(&mut before, documents);
+            clear_before(&mut from, documents);
+            assert_eq!(count(&before), u64::from(documents.min(128)));
+            assert!(before.iter().zip(&from).all(|(a, b)| a ^ b == u64::MAX), "{documents}");
         }
     }
     #[test]

@@ -3,6 +3,7 @@
 //! Hot path: sets decide membership and the count; the tuple is computed only for documents of the best tier (documents
 //! with the same number of typos) that can still enter the page. No allocation per document.
 
+use super::ahead::each_ahead;
 use super::bits;
 use super::scratch::{Scratch, Thresholds};
 use super::slot::{Slot, add_documents, all_listed, each_document};
@@ -16,7 +17,6 @@ use crate::ranking::key::Tuple;
 use crate::ranking::nearby::{Histogram, end_of_bucket};
 use crate::ranking::top::{Ranked, Top};
 use quorate_model::params::ExactOnSingleWord;
-use std::cmp::Ordering;
 
 /// Hits up to which a single word is ranked from its lists: a document may come up again, which costs a look at all.
 const SINGLE_LIMIT_MAX: usize = 100;
@@ -24,6 +24,8 @@ const SINGLE_LIMIT_MAX: usize = 100;
 const WORDS_PER_DOCUMENT: u64 = 16;
 /// Documents that are always few.
 const FEW: u64 = 64;
+/// Documents of the first tier that are looked at before those with every word exactly are told from the others.
+const LOOKED_AT_FIRST: u64 = 256;
 /// Part of the budget that a way to read the query may take which counts as a typo, when positions decide.
 const READ_OTHERWISE_PART: u64 = 10;
 
@@ -160,11 +162,25 @@ struct Run<'a> {
     order_cut: bool,
     thresholds: Thresholds,
 }
-/// The state of one tier's scan.
+/// Documents of which the best are wanted.
 struct Tier<'a> {
     set: &'a [u64],
-    /// The best key a document of the tier can have.
-    bound: u128,
+    /// The best that one of them can have.
+    bound: Tuple,
+}
+/// How many documents of a tier were looked at.
+enum LookedAt {
+    /// All that can enter the page.
+    All,
+    /// The budget or the time ran out.
+    Cut,
+    /// Those before this one.
+    Before(u32),
+}
+impl LookedAt {
+    fn is_cut(&self) -> bool {
+        matches!(self, LookedAt::Cut)
+    }
 }
 impl<'a> Run<'a> {
     fn search(mut self, context: &mut SegmentContext<'_>, scratch: &mut Scratch) -> SegmentHits {
@@ -174,9 +190,11 @@ impl<'a> Run<'a> {
         } else if self.is_plain_single_word(context) {
             self.single(context, scratch)
         } else {
-            let driver = self.slots.iter().filter(|slot| !slot.optional).min_by_key(|slot| slot.postings);
+            let driver = self.slots.iter().filter(|slot| !slot.optional).min_by_key(|slot| slot.candidates());
             match driver {
-                Some(driver) if driver.postings <= self.list_max() => self.by_list(driver, context, scratch),
+                Some(driver) if driver.only.is_some() || driver.postings <= self.list_max() => {
+                    self.by_list(driver, context, scratch)
+                }
                 Some(_) | None => self.by_sets(context, scratch),
             }
         };
@@ -262,7 +280,7 @@ impl<'a> Run<'a> {
             }
             let range =
                 lists.csr_off[interval.low as usize] as usize..lists.csr_off[interval.high as usize] as usize;
-            let mut bound = self.place_bound(base);
+            let mut bound = self.top.end_of_places(&layout, base);
             for i in range {
                 let (doc, place) = (lists.csr[i], lists.imp[i]);
                 let attribute = if self.plan.rules.attributes_rank { position::place(place) } else { 0 };
@@ -281,30 +299,11 @@ impl<'a> Run<'a> {
                 }
                 if self.top.would_enter(entry) && context.is_allowed(doc) {
                     self.top.push_again(entry);
-                    bound = self.place_bound(base);
+                    bound = self.top.end_of_places(&layout, base);
                 }
             }
         }
         self.count_single(slot, context, scratch)
-    }
-    /// The first place, and document there, that cannot enter any more with a key that is `base` but for the place.
-    fn place_bound(&self, base: u128) -> (u32, u32) {
-        let Some((worst, doc)) = self.top.worst() else { return (u32::MAX, u32::MAX) };
-        let key = |place: u32| base | self.plan.layout.attribute(place);
-        let (mut low, mut high) = (0, u32::from(u16::MAX));
-        while low < high {
-            let middle = (low + high).div_ceil(2);
-            if key(middle) <= worst {
-                low = middle;
-            } else {
-                high = middle - 1;
-            }
-        }
-        match key(low).cmp(&worst) {
-            Ordering::Less => (low + 1, 0),
-            Ordering::Equal => (low, doc),
-            Ordering::Greater => (0, 0),
-        }
     }
     /// Whether an occurrence of the word itself counts as exact; `place` carries the whole-value flag.
     fn single_is_exact(&self, place: u16) -> bool {
@@ -342,14 +341,21 @@ impl<'a> Run<'a> {
             };
             return (count, None);
         }
-        let docs = &mut scratch.docs;
-        docs.clear();
-        for interval in &slot.intervals {
-            each_document(self.segment, &self.lists, interval.low, interval.high, |doc| docs.push(doc));
-        }
-        docs.sort_unstable();
-        docs.dedup();
-        (docs.iter().filter(|&&doc| context.is_allowed(doc)).count() as u64, None)
+        let mut listed = || {
+            let docs = &mut scratch.docs;
+            docs.clear();
+            for interval in &slot.intervals {
+                each_document(self.segment, &self.lists, interval.low, interval.high, |doc| docs.push(doc));
+            }
+            docs.sort_unstable();
+            docs.dedup();
+            docs.iter().filter(|&&doc| context.is_allowed(doc)).count() as u64
+        };
+        let count = match &context.allowed {
+            None => slot.documents.get_or(listed),
+            Some(_) => listed(),
+        };
+        (count, None)
     }
     /// Few candidates: every one is evaluated, which also decides whether it matches.
     fn by_list(
@@ -360,19 +366,21 @@ impl<'a> Run<'a> {
     ) -> (u64, Option<Vec<u64>>) {
         let mut docs = std::mem::take(&mut scratch.docs);
         docs.clear();
-        for interval in &driver.intervals {
-            each_document(self.segment, &self.lists, interval.low, interval.high, |doc| docs.push(doc));
+        if let Some(only) = &driver.only {
+            docs.extend_from_slice(only);
+        } else {
+            for interval in &driver.intervals {
+                each_document(self.segment, &self.lists, interval.low, interval.high, |doc| docs.push(doc));
+            }
+            docs.sort_unstable();
+            docs.dedup();
         }
-        docs.sort_unstable();
-        docs.dedup();
+        docs.retain(|&doc| context.is_allowed(doc));
         let mut set = (self.matches == Matches::Listed)
             .then(|| scratch.take(bits::words_for(self.segment.doc_count())));
         let mut count = 0;
         let mut clock = Clock::new(self.plan.deadline);
-        for &doc in &docs {
-            if !context.is_allowed(doc) {
-                continue;
-            }
+        each_ahead(&self.lists, docs.iter().copied(), |doc| {
             if let Some(tuple) = self.evaluator.evaluate(doc) {
                 count += 1;
                 let key = self.plan.layout.key(&context.complete(doc, tuple));
@@ -381,11 +389,9 @@ impl<'a> Run<'a> {
                     bits::insert(set, doc);
                 }
             }
-            if clock.is_over() {
-                self.count_cut = true;
-                break;
-            }
-        }
+            self.count_cut |= clock.is_over();
+            !self.count_cut
+        });
         scratch.docs = docs;
         (count, set)
     }
@@ -432,8 +438,13 @@ impl<'a> Run<'a> {
         let any_typo = self.slots.iter().any(|slot| slot.typos_max > 0);
         let tiered = self.plan.typos_rank_first && any_typo && !self.slots.iter().any(|slot| slot.optional);
         if !tiered {
-            let bound = self.bound(0, context);
-            self.scan(Tier { set: &candidates, bound }, context);
+            let any_optional = self.slots.iter().any(|slot| slot.optional);
+            if any_typo || any_optional {
+                let bound = self.bound(0, context);
+                self.scan(Tier { set: &candidates, bound }, context);
+            } else {
+                self.scan_typo_free(&candidates, context, scratch);
+            }
         } else {
             self.by_tiers(&candidates, context, scratch);
         }
@@ -453,7 +464,7 @@ impl<'a> Run<'a> {
         let mut matched = scratch.take(candidates.len());
         let mut clock = Clock::new(self.plan.deadline);
         let mut left = if self.frame.typos > 0 { self.plan.budget / READ_OTHERWISE_PART } else { u64::MAX };
-        bits::each(&candidates, |doc| {
+        each_ahead(&self.lists, bits::documents(&candidates), |doc| {
             if left == 0 {
                 self.count_cut = true;
                 return false;
@@ -475,8 +486,8 @@ impl<'a> Run<'a> {
         scratch.give(candidates);
         (count, None)
     }
-    /// The best key a document with `typos` typos can have.
-    fn bound(&self, typos: u32, context: &SegmentContext<'_>) -> u128 {
+    /// The best that a document with `typos` typos can have.
+    fn bound(&self, typos: u32, context: &SegmentContext<'_>) -> Tuple {
         let optional = self.slots.iter().any(|slot| slot.optional);
         let counted = |slot: &&Slot| slot.join.counts();
         let pairs = if optional { 0 } else { self.slots.iter().filter(counted).count() as u32 - 1 };
@@ -487,13 +498,12 @@ impl<'a> Run<'a> {
             }
             _ => self.slots.iter().map(|slot| place(slot.best)).min(),
         };
-        let may_be = |slot: &Slot| slot.may_be_exact && (slot.exact.is_some() || !slot.exact_too.is_empty());
-        let never_exact = |slot: &&Slot| !may_be(slot);
+        let never_exact = |slot: &&Slot| !slot.has_exact_terms();
         let inexact = match typos {
             0 => self.slots.iter().filter(never_exact).map(|slot| u32::from(slot.covers)).sum(),
             _ => 1,
         };
-        self.plan.layout.key(&Tuple {
+        Tuple {
             typos: self.frame.typos + typos,
             geo: 0,
             missing: 0,
@@ -502,17 +512,49 @@ impl<'a> Run<'a> {
             attribute: if self.plan.rules.attributes_rank { attribute.unwrap_or(0) } else { 0 },
             inexact,
             group: 0,
-        })
+        }
     }
-    /// Evaluates documents in order until none that follows can enter the page.
+    /// Evaluates documents until none that follows can enter the page.
     fn scan(&mut self, tier: Tier<'_>, context: &mut SegmentContext<'_>) {
-        self.order_cut |= scan(self.plan, &mut self.evaluator, &mut self.top, tier, context);
+        let looked_at = scan(self.plan, &mut self.evaluator, &mut self.top, tier, u64::MAX, context);
+        self.order_cut |= looked_at.is_cut();
     }
     /// The same for documents that have every word without typos: nothing else is looked for in them.
-    fn scan_typo_free(&mut self, tier: Tier<'_>, context: &mut SegmentContext<'_>) {
+    fn scan_typo_free(&mut self, set: &[u64], context: &mut SegmentContext<'_>, scratch: &mut Scratch) {
         let slots: Vec<Slot> = self.slots.iter().map(Slot::typo_free).collect();
         let mut evaluator = Evaluator::new(self.lists, &slots, &self.plan.rules, self.frame, self.terms);
-        self.order_cut |= scan(self.plan, &mut evaluator, &mut self.top, tier, context);
+        let bound = self.bound(0, context);
+        let most = if slots.iter().any(Slot::has_exact_terms) { LOOKED_AT_FIRST } else { u64::MAX };
+        let mut scan = |tier: Tier<'_>, most, context: &mut SegmentContext<'_>| {
+            scan(self.plan, &mut evaluator, &mut self.top, tier, most, context)
+        };
+        let doc = match scan(Tier { set, bound }, most, context) {
+            LookedAt::All => return,
+            LookedAt::Cut => {
+                self.order_cut = true;
+                return;
+            }
+            LookedAt::Before(doc) => doc,
+        };
+        // what has every word exactly may still come; without it the page is full much sooner
+        let mut rest = scratch.copy(set);
+        bits::clear_before(&mut rest, doc);
+        let mut exact = scratch.copy(set);
+        let mut other = scratch.take(set.len());
+        for slot in slots.iter().filter(|slot| slot.has_exact_terms()) {
+            other.fill(0);
+            for &term in slot.exact.iter().chain(&slot.exact_too) {
+                add_documents(self.segment, &self.lists, term, term + 1, &mut other);
+            }
+            bits::and(&mut exact, &other);
+        }
+        let inexact = Tuple { inexact: bound.inexact + 1, ..bound };
+        bits::and(&mut exact, &rest);
+        bits::and_not(&mut rest, &exact);
+        let both = [Tier { set: &exact, bound }, Tier { set: &rest, bound: inexact }];
+        let cut = both.map(|tier| scan(tier, u64::MAX, context).is_cut());
+        self.order_cut |= cut.contains(&true);
+        [rest, exact, other].into_iter().for_each(|set| scratch.give(set));
     }
     /// Documents by the number of their typos, fewest first, until the page is full.
     fn by_tiers(&mut self, candidates: &[u64], context: &mut SegmentContext<'_>, scratch: &mut Scratch) {
@@ -529,8 +571,7 @@ impl<'a> Run<'a> {
                     }
                 }
             }
-            let bound = self.bound(0, context);
-            self.scan_typo_free(Tier { set: &set, bound }, context);
+            self.scan_typo_free(&set, context, scratch);
             bits::and_not(&mut rest, &set);
             scratch.give(set);
         }
@@ -584,27 +625,43 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Evaluates the documents of a tier in order; answers whether time or the budget ran out before the end.
+/// Evaluates the documents of a tier in order, at most so many.
 fn scan(
     plan: &Plan,
     evaluator: &mut Evaluator<'_>,
     top: &mut Top,
     tier: Tier<'_>,
+    most: u64,
     context: &mut SegmentContext<'_>,
-) -> bool {
+) -> LookedAt {
+    let bound = plan.layout.key(&tier.bound);
+    let base = plan.layout.key(&Tuple { attribute: 0, ..tier.bound });
+    let mut end = top.end_of_places(&plan.layout, base);
     let mut evaluated = 0u64;
     let mut clock = Clock::new(plan.deadline);
-    let mut cut = false;
-    bits::each(tier.set, |doc| {
-        if let Some(tuple) = evaluator.evaluate(doc) {
-            top.push((plan.layout.key(&context.complete(doc, tuple)), doc));
-        }
-        evaluated += 1;
-        if top.closed_to(tier.bound) {
+    let mut looked_at = LookedAt::All;
+    let lists = evaluator.lists();
+    each_ahead(&lists, bits::documents(tier.set), |doc| {
+        if evaluated >= most {
+            looked_at = LookedAt::Before(doc);
             return false;
         }
-        cut = evaluated >= plan.budget && top.is_full() || clock.is_over();
+        if let Some(tuple) = evaluator.evaluate_before(doc, end) {
+            let entry = (plan.layout.key(&context.complete(doc, tuple)), doc);
+            if top.would_enter(entry) {
+                top.push(entry);
+                end = top.end_of_places(&plan.layout, base);
+            }
+        }
+        evaluated += 1;
+        if top.closed_to((bound, doc)) {
+            return false;
+        }
+        let cut = evaluated >= plan.budget && top.is_full() || clock.is_over();
+        if cut {
+            looked_at = LookedAt::Cut;
+        }
         !cut
     });
-    cut
+    looked_at
 }

@@ -4,6 +4,7 @@
 //! not looked up before costs a dictionary look-up for each of its places, and some 60 ns for each document that has the
 //! rarer of the two parts.
 
+use super::ahead::each_ahead;
 use super::bits;
 use super::slot::{Cut, Expansion, each_document, postings};
 use crate::index::{Lists, Segment, ShardView};
@@ -31,6 +32,15 @@ pub fn parts(view: &ShardView, word: &Word) -> Option<[Word; 2]> {
         (word.chars[..at].iter().collect::<String>(), word.chars[at..].iter().collect::<String>());
     Some([Word::written(first), Word { prefix: word.prefix, ..Word::written(second) }])
 }
+/// The documents in which the parts of the word, cut after so many characters, stand next to each other, alive or not;
+/// `None` when not all are known.
+pub fn documents_of(segment: &Segment, word: &Word, at: usize) -> Option<Arc<[u32]>> {
+    let cuts = cuts(segment, word);
+    match cuts.cuts.iter().find(|cut| cut.at == at) {
+        Some(cut) => cut.complete.then(|| cut.docs.clone()),
+        None => Some(Arc::default()),
+    }
+}
 fn cuts(segment: &Segment, word: &Word) -> Arc<Expansion> {
     // apart from the keys of expansions, whose first character is below
     let key = format!("{}{}", if word.prefix { '^' } else { '|' }, word.text);
@@ -53,33 +63,35 @@ fn find(segment: &Segment, word: &Word) -> Vec<Cut> {
             (false, true) => (from, from + 1),
             (false, false) => continue,
         };
-        neighbours(segment, &lists, (low, low + 1), second, &mut docs);
-        if !docs.is_empty() {
-            found.push(Cut { at, docs: docs.as_slice().into() });
+        let complete = neighbours(segment, &lists, (low, low + 1), second, &mut docs);
+        if !docs.is_empty() || !complete {
+            found.push(Cut { at, docs: docs.as_slice().into(), complete });
         }
     }
     found
 }
 /// Makes `docs` the documents in which a term of the second range stands directly after one of the first; of many
-/// documents only the first are looked at.
+/// documents only the first are looked at. Answers whether these are all.
 fn neighbours(
     segment: &Segment,
     lists: &Lists<'_>,
     first: (u32, u32),
     second: (u32, u32),
     docs: &mut Vec<u32>,
-) {
+) -> bool {
     docs.clear();
     let count = |range: (u32, u32)| postings(lists, range.0, range.1);
     let rarer = if count(first) <= count(second) { first } else { second };
-    if count(rarer) <= LOOKED_AT_MAX as u64 {
-        each_document(segment, lists, rarer.0, rarer.1, |doc| docs.push(doc));
-        docs.sort_unstable();
-        docs.dedup();
+    let mut candidates = vec![];
+    let complete = count(rarer) <= LOOKED_AT_MAX as u64;
+    if complete {
+        each_document(segment, lists, rarer.0, rarer.1, |doc| candidates.push(doc));
+        candidates.sort_unstable();
+        candidates.dedup();
     } else {
-        first_documents(segment, lists, rarer, docs);
+        first_documents(segment, lists, rarer, &mut candidates);
     }
-    docs.retain(|&doc| {
+    each_ahead(lists, candidates.into_iter(), |doc| {
         let line = lists.doc_off[doc as usize] as usize..lists.doc_off[doc as usize + 1] as usize;
         let (ordinals, positions) = (&lists.ords[line.clone()], &lists.pos[line]);
         let of = |range: (u32, u32)| {
@@ -88,15 +100,20 @@ fn neighbours(
             &positions[from..to]
         };
         let after = of(second);
-        of(first).iter().any(|&p| after.iter().any(|&q| directly_after(p, q)))
+        if of(first).iter().any(|&p| after.iter().any(|&q| directly_after(p, q))) {
+            docs.push(doc);
+        }
+        true
     });
+    complete
 }
 /// The first documents that have a term of a range with many.
 fn first_documents(segment: &Segment, lists: &Lists<'_>, range: (u32, u32), docs: &mut Vec<u32>) {
-    let mut set = vec![0; bits::words_for(segment.doc_count())];
-    super::slot::add_documents(segment, lists, range.0, range.1, &mut set);
-    bits::each(&set, |doc| {
-        docs.push(doc);
-        docs.len() < LOOKED_AT_MAX
+    let mut made = vec![];
+    let set = segment.bitmap(range.0, range.1).unwrap_or_else(|| {
+        made.resize(bits::words_for(segment.doc_count()), 0);
+        super::slot::add_documents(segment, lists, range.0, range.1, &mut made);
+        &made
     });
+    docs.extend(bits::documents(set).take(LOOKED_AT_MAX));
 }

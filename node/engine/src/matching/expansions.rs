@@ -11,9 +11,9 @@ use std::sync::Arc;
 /// Parts with a lock of their own.
 const PARTS: usize = 8;
 /// Most bytes kept for a segment.
-const BYTES_MAX: usize = 4 << 20;
+const BYTES_MAX: usize = 8 << 20;
 /// A segment's file may have one byte kept for so many of its own.
-const FILE_FRACTION: usize = 8;
+const FILE_FRACTION: usize = 2;
 /// A cache smaller than this is not worth its tables: such a segment's terms are walked in no time.
 const BYTES_MIN: usize = 16 << 10;
 /// Of a part, what a single expansion may take.
@@ -120,7 +120,7 @@ mod tests {
     }
     #[test]
     fn small_segments_keep_nothing() {
-        let cache = Expansions::new(100_000);
+        let cache = Expansions::new(30_000);
         assert_eq!(cache.get_or("a", || expansion(1)).intervals.len(), 1);
         assert_eq!(cache.get_or("a", || expansion(2)).intervals.len(), 2);
     }

@@ -1,4 +1,5 @@
 //! Which documents of a segment contain the words of a query?
+mod ahead;
 pub mod automaton;
 pub mod bits;
 pub mod collect;

@@ -61,8 +61,11 @@ fn has(segment: &Segment, alternative: &Alternative) -> bool {
 pub fn slots_of(segment: &Segment, plan: &Plan) -> Vec<Vec<Slot>> {
     let options = ExpandOptions { deep: plan.deep, whole_words: plan.rules.prefixes != u32::MAX };
     let typed: Vec<Slot> = plan.words.iter().map(|word| expand(segment, word, options)).collect();
-    let alternatives: Vec<Vec<Slot>> =
-        plan.alternatives.iter().map(|alternative| slots_instead(segment, alternative, options)).collect();
+    let alternatives: Vec<Vec<Slot>> = plan
+        .alternatives
+        .iter()
+        .map(|alternative| slots_instead(segment, plan, alternative, options))
+        .collect();
     let Some((_, others)) = plan.paths.split_first() else { return vec![] };
     let mut paths = Vec::with_capacity(plan.paths.len());
     for path in others {
@@ -78,15 +81,29 @@ pub fn slots_of(segment: &Segment, plan: &Plan) -> Vec<Vec<Slot>> {
     paths.insert(0, typed);
     paths
 }
-fn slots_instead(segment: &Segment, alternative: &Alternative, options: ExpandOptions) -> Vec<Slot> {
-    let slot = |(number, word): (usize, &Word)| {
+fn slots_instead(
+    segment: &Segment,
+    plan: &Plan,
+    alternative: &Alternative,
+    options: ExpandOptions,
+) -> Vec<Slot> {
+    // the parts of a word stand next to each other in few documents, and which these are is known
+    let mut only = match alternative.reason {
+        Reason::Split => {
+            let first = alternative.words.first().map_or(0, |word| word.chars.len());
+            cuts::documents_of(segment, &plan.words[alternative.from], first)
+        }
+        Reason::Concat | Reason::Synonym | Reason::Compound => None,
+    };
+    let mut slot = |(number, word): (usize, &Word)| {
+        let only = only.take();
         let (join, covers) = match (number, alternative.reason) {
             (0, _) => (Join::Apart, (alternative.to - alternative.from) as u8),
             (_, Reason::Compound) => (Join::Loose, 0),
             (_, Reason::Concat | Reason::Split | Reason::Synonym) => (Join::Inside, 0),
         };
         let (may_be_exact, is_typo) = (alternative.exact, alternative.is_typo());
-        Slot { join, covers, may_be_exact, is_typo, ..expand(segment, word, options) }
+        Slot { join, covers, may_be_exact, is_typo, only, ..expand(segment, word, options) }
     };
-    alternative.words.iter().enumerate().map(slot).collect()
+    alternative.words.iter().enumerate().map(&mut slot).collect()
 }

@@ -23,6 +23,8 @@ pub struct Slot {
     pub may_be_exact: bool,
     /// Whether it counts as a typo, so that attributes without typos do not match.
     pub is_typo: bool,
+    /// The only documents in which it can match, when they are known beside its terms; ascending.
+    pub only: Option<Arc<[u32]>>,
 }
 /// Where a word stands, seen from the word before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,8 +113,10 @@ impl Eq for Counted {}
 pub struct Cut {
     /// Characters of the first part.
     pub at: usize,
-    /// The documents, alive or not.
-    pub docs: Box<[u32]>,
+    /// The documents, alive or not, ascending.
+    pub docs: Arc<[u32]>,
+    /// Whether they are all there are.
+    pub complete: bool,
 }
 impl Expansion {
     /// Computes what follows from the intervals.
@@ -159,7 +163,7 @@ pub fn expand(segment: &Segment, word: &Word, options: ExpandOptions) -> Slot {
         terms = Arc::new(wider);
     }
     let join = if word.follows { Join::Follows } else { Join::Apart };
-    Slot { terms, optional: word.optional, join, covers: 1, may_be_exact: true, is_typo: false }
+    Slot { terms, optional: word.optional, join, covers: 1, may_be_exact: true, is_typo: false, only: None }
 }
 /// Everything that decides about the terms of a word, as text.
 fn key(word: &Word, options: ExpandOptions) -> String {
@@ -297,11 +301,19 @@ impl Slot {
             ..(*self.terms)
         };
         let terms = Arc::new(terms);
-        Slot { terms, ..*self }
+        Slot { terms, only: self.only.clone(), ..*self }
+    }
+    /// Documents to look at to find the matches, repetitions counted.
+    pub fn candidates(&self) -> u64 {
+        self.only.as_ref().map_or(self.postings, |docs| docs.len() as u64)
     }
     /// Whether the segment has any term for the word.
     pub fn is_empty(&self) -> bool {
         self.intervals.is_empty()
+    }
+    /// Whether some term of the segment makes a match exact.
+    pub fn has_exact_terms(&self) -> bool {
+        self.may_be_exact && (self.exact.is_some() || !self.exact_too.is_empty())
     }
     /// Whether the word has typo-free terms.
     pub fn has_typo_free(&self) -> bool {

@@ -1,5 +1,7 @@
 //! Which are the best `limit` documents of a segment so far?
 
+use super::key::Layout;
+use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 /// A ranked document: smaller is better, document order breaks ties.
@@ -51,14 +53,33 @@ impl Top {
     pub fn would_enter(&self, entry: Ranked) -> bool {
         self.heap.len() < self.limit || self.heap.peek().is_some_and(|worst| entry < *worst)
     }
-    /// Whether no entry with `key` or a worse one, of a later document, can enter.
+    /// Whether no entry with the key of `entry` or a worse one, of a later document, can enter.
     #[inline]
-    pub fn closed_to(&self, key: u128) -> bool {
-        self.is_full() && self.heap.peek().is_none_or(|worst| worst.0 <= key)
+    pub fn closed_to(&self, entry: Ranked) -> bool {
+        self.is_full() && self.heap.peek().is_none_or(|worst| *worst <= entry)
     }
     /// Whether no entry with `key` or a worse one can enter, whatever its document.
     pub fn beats(&self, key: u128) -> bool {
         self.is_full() && self.heap.peek().is_none_or(|worst| worst.0 < key)
+    }
+    /// The first place, and document there, that cannot enter any more with a key that is `base` but for the place.
+    pub fn end_of_places(&self, layout: &Layout, base: u128) -> (u32, u32) {
+        let Some((worst, doc)) = self.worst() else { return (u32::MAX, u32::MAX) };
+        let key = |place: u32| base | layout.attribute(place);
+        let (mut low, mut high) = (0, u32::from(u16::MAX));
+        while low < high {
+            let middle = (low + high).div_ceil(2);
+            if key(middle) <= worst {
+                low = middle;
+            } else {
+                high = middle - 1;
+            }
+        }
+        match key(low).cmp(&worst) {
+            Ordering::Less => (low + 1, 0),
+            Ordering::Equal => (low, doc),
+            Ordering::Greater => (0, 0),
+        }
     }
     /// Whether `limit` entries are kept.
     #[inline]
@@ -81,7 +102,12 @@ mod tests {
         for key in [9u128, 4, 7, 1, 8, 2] {
             top.push((key, key as u32));
         }
-        assert!(top.closed_to(4) && !top.closed_to(3));
+        assert!(
+            top.closed_to((4, 4))
+                && top.closed_to((5, 0))
+                && !top.closed_to((4, 3))
+                && !top.closed_to((3, 9))
+        );
         assert_eq!(top.into_sorted().iter().map(|x| x.0).collect::<Vec<_>>(), [1, 2, 4]);
     }
     #[test]
