@@ -24,8 +24,6 @@ const SINGLE_LIMIT_MAX: usize = 100;
 const WORDS_PER_DOCUMENT: u64 = 16;
 /// Documents that are always few.
 const FEW: u64 = 64;
-/// Documents of the first tier that are looked at before those with every word exactly are told from the others.
-const LOOKED_AT_FIRST: u64 = 256;
 /// Part of the budget that a way to read the query may take which counts as a typo, when positions decide.
 const READ_OTHERWISE_PART: u64 = 10;
 
@@ -524,7 +522,8 @@ impl<'a> Run<'a> {
         let slots: Vec<Slot> = self.slots.iter().map(Slot::typo_free).collect();
         let mut evaluator = Evaluator::new(self.lists, &slots, &self.plan.rules, self.frame, self.terms);
         let bound = self.bound(0, context);
-        let most = if slots.iter().any(Slot::has_exact_terms) { LOOKED_AT_FIRST } else { u64::MAX };
+        let first_look = self.thresholds.first_look;
+        let most = if slots.iter().any(Slot::has_exact_terms) { first_look } else { u64::MAX };
         let mut scan = |tier: Tier<'_>, most, context: &mut SegmentContext<'_>| {
             scan(self.plan, &mut evaluator, &mut self.top, tier, most, context)
         };

@@ -21,10 +21,12 @@ pub struct Thresholds {
     pub single: u64,
     /// Documents left after the first tier from which on tiers are computed as sets.
     pub tiers: u64,
+    /// Documents of the first tier that are looked at before those with every word exactly are told from the others.
+    pub first_look: u64,
 }
 impl Default for Thresholds {
     fn default() -> Thresholds {
-        Thresholds { list: 4_096, single: 400_000, tiers: 2_000 }
+        Thresholds { list: 4_096, single: 400_000, tiers: 2_000, first_look: 256 }
     }
 }
 /// Sets that are kept for the next query.

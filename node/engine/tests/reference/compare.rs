@@ -45,9 +45,9 @@ pub fn compare_seed(seed: u64, tally: &mut Tally) {
         let radius = ranker.automatic_radius(&records);
         for thresholds in [
             Thresholds::default(),
-            Thresholds { list: 0, single: 0, tiers: 0 },
-            Thresholds { list: 0, single: 0, tiers: u64::MAX },
-            Thresholds { list: 0, single: u64::MAX, tiers: 0 },
+            Thresholds { list: 0, single: 0, tiers: 0, first_look: 3 },
+            Thresholds { list: 0, single: 0, tiers: u64::MAX, first_look: 0 },
+            Thresholds { list: 0, single: u64::MAX, tiers: 0, first_look: 1 },
         ] {
             let results = engine_answer(&shard, query, thresholds);
             let found = describe(&results);
