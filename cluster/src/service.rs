@@ -355,6 +355,11 @@ impl Service {
             }
         }
     }
+    /// The name of this node, as operators see it.
+    pub fn node_name(&self) -> String {
+        let router = &self.inner.router;
+        membership::name_of(&router.meta(), router.self_id())
+    }
     /// The names of all indices, in order. Cost: memory only.
     pub fn index_names(&self) -> Result<Vec<IndexName>> {
         Ok(read::names(self.open_router()?))

@@ -167,6 +167,7 @@ impl Presentation {
             explained.and_then(|explained| explained.params(&self.explain, &results.rules));
         let click_analytics = results.rules.click_analytics.unwrap_or(self.click_analytics);
         let query_id = click_analytics.then(|| uuid::Uuid::new_v4().simple().to_string());
+        let server = results.parsed_query.is_some().then(|| call.service().node_name());
         let mut out = Vec::with_capacity(results.hits.json.len() + 1_024);
         let body = SearchBody {
             results,
@@ -176,6 +177,7 @@ impl Presentation {
             processed: place.processed,
             query_id: query_id.as_deref(),
             explained_params: explained_params.as_ref(),
+            server: server.as_deref(),
             message: self.message,
             cursor: place.cursor,
             response_fields: self.response_fields.as_deref(),

@@ -22,6 +22,8 @@ pub struct SearchBody<'a> {
     pub processed: Option<bool>,
     /// 32 hex digits when clickAnalytics is on.
     pub query_id: Option<&'a str>,
+    /// Who searched; shown with getRankingInfo (C§7.12).
+    pub server: Option<&'a str>,
     /// What the answer says where the search itself says nothing.
     pub message: Option<&'a str>,
     /// `explain.params`, when it was asked for (C§8.9).
@@ -67,6 +69,11 @@ impl SearchBody<'_> {
         }
         if let Some(parsed) = &results.parsed_query {
             object.string("parsedQuery", parsed);
+            if let Some(server) = self.server {
+                object.string("serverUsed", server);
+            }
+            let is_cut = !results.exhaustive_nb_hits;
+            object.flag("timeoutCounts", is_cut || results.facets_cut).flag("timeoutHits", is_cut);
         }
         if keeps("params") {
             object.string("params", self.params);
@@ -291,6 +298,7 @@ mod tests {
             index: None,
             processed: None,
             query_id: None,
+            server: Some("node"),
             message: None,
             explained_params: None,
             cursor: None,
@@ -400,7 +408,9 @@ mod tests {
         let fields = vec!["nbHits".to_owned(), "nonsense".to_owned()];
         let (_, value) =
             written(SearchBody { response_fields: Some(&fields), cursor: Some("c"), ..body(&results) });
-        assert_eq!(value, json!({"nbHits":2,"message":"m","parsedQuery":"p","cursor":"c"}));
+        let expected = json!({"nbHits":2,"message":"m","parsedQuery":"p","serverUsed":"node","timeoutCounts":false,
+            "timeoutHits":false,"cursor":"c"});
+        assert_eq!(value, expected);
         let all = vec!["*".to_owned()];
         let (_, value) = written(SearchBody { response_fields: Some(&all), ..body(&results) });
         assert!(value.get("hits").is_some());

@@ -91,6 +91,14 @@ fn attributes() -> Vec<Case> {
             "b a",
             "",
         ),
+        hits(
+            "restrictSearchableAttributes",
+            json!({"searchableAttributes": ["name,brand"]}),
+            json!({"query": "acme"}),
+            json!(["name"]),
+            "b a",
+            "",
+        ),
     ]
 }
 
@@ -347,6 +355,15 @@ fn exactness() -> Vec<Case> {
     vec![
         hits("exactOnSingleWordQuery", json!({}), json!({"query": "lamp"}), json!("none"), "a b", "b a")
             .over(&lamps),
+        case(
+            "exactOnSingleWordQuery",
+            json!({}),
+            json!({"query": "lam"}),
+            json!("word"),
+            See::At("/hits/0/_highlightResult/name/value"),
+        )
+        .over(&lamps)
+        .turns(json!("<em>lam</em>p shade"), json!("lamp shade")),
         hits(
             "alternativesAsExact",
             json!({SPELLED: false, "ignorePlurals": ["en"]}),
@@ -450,6 +467,14 @@ fn answers() -> Vec<Case> {
             See::At("/hits/0/_rankingInfo/nbTypos"),
         )
         .turns(Value::Null, json!(0)),
+        case(
+            "getRankingInfo",
+            json!({}),
+            json!({"query": "lamp", "responseFields": ["nbHits"]}),
+            json!(true),
+            See::Names(""),
+        )
+        .turns(json!("nbHits"), json!("nbHits parsedQuery serverUsed timeoutCounts timeoutHits")),
         case(
             "responseFields",
             json!({}),

@@ -227,7 +227,7 @@ fn finish_segment(
     }
     let buffered = std::io::BufWriter::with_capacity(256 << 10, overlay.create(&name));
     let mut out = ContainerWriter::new(buffered).map_err(broken)?;
-    write_lists(&mut out, &segment, made as u32, extractor.unordered())?;
+    write_lists(&mut out, &segment, made as u32, extractor.attributes())?;
     write_records(&mut out, records).map_err(broken)?;
     columns.write(&mut out).map_err(broken)?;
     let mut buffered = out.finish().map_err(broken)?;

@@ -2,7 +2,7 @@
 
 use super::error::{IndexError, Result};
 use super::paths::{leaves, number_text, value_at, values_at};
-use super::position::{VALUE_GAP, WORD_MAX, pack};
+use super::position::{AttributeNumbers, VALUE_GAP, WORD_MAX, attribute_numbers, pack};
 use super::rank::RankKeys;
 use super::wire::push_word;
 use crate::analysis::{Analyzer, AttributeOptions, Token, TokenOptions};
@@ -43,7 +43,7 @@ pub(crate) struct Extractor {
     rank: RankKeys,
     facets: Vec<String>,
     numeric: Option<Vec<String>>,
-    unordered: u32,
+    attributes: AttributeNumbers,
 }
 
 impl Extractor {
@@ -51,20 +51,11 @@ impl Extractor {
     pub fn new(settings: &Settings) -> Extractor {
         let index = &settings.index;
         let options = AttributeOptions::new(settings);
-        let mut searchable: Vec<Searchable> = index
-            .searchable_attributes
-            .iter()
-            .map(|a| Searchable {
-                path: a.path.clone(),
-                number: u32::from(a.priority).min(31),
-                options: options.of(&a.path),
-            })
+        let numbered = index.searchable_attributes.iter().zip(attribute_numbers(index));
+        let mut searchable: Vec<Searchable> = numbered
+            .map(|(a, number)| Searchable { path: a.path.clone(), number, options: options.of(&a.path) })
             .collect();
         searchable.sort_by_key(|a| a.number);
-        let mut unordered = u32::from(searchable.is_empty());
-        for a in index.searchable_attributes.iter().filter(|a| !a.ordered) {
-            unordered |= 1 << a.priority.min(31);
-        }
         let mut facets: Vec<String> = index.attributes_for_faceting.iter().map(|f| f.path.clone()).collect();
         facets.push("_tags".into());
         facets.extend(index.attribute_for_distinct.clone());
@@ -80,16 +71,16 @@ impl Extractor {
             rank: RankKeys::new(settings),
             facets,
             numeric,
-            unordered,
+            attributes: AttributeNumbers::new(index),
         }
     }
     /// Paths of the facet columns.
     pub fn facet_paths(&self) -> &[String] {
         &self.facets
     }
-    /// One bit per attribute number whose word positions do not count.
-    pub fn unordered(&self) -> u32 {
-        self.unordered
+    /// What the numbers of attributes mean.
+    pub fn attributes(&self) -> &AttributeNumbers {
+        &self.attributes
     }
     /// Takes a record apart. Errors: `Record` when it is not a JSON object.
     pub fn extract(&self, object_id: &str, record: Bytes) -> Result<Extracted> {

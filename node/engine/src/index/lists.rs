@@ -4,7 +4,7 @@
 
 use super::container::ContainerWriter;
 use super::error::{IndexError, Result};
-use super::position::{attribute, pack, place};
+use super::position::{AttributeNumbers, place};
 use super::sections as s;
 use super::trie::TrieBuilder;
 use super::wire::TEXT_FIELD;
@@ -49,19 +49,19 @@ struct Inverted {
     terms: TrieBuilder,
 }
 
-/// Writes the word sections of a segment of `docs` documents that tantivy has just finished. `unordered` has one bit per
-/// attribute number whose word positions do not count.
+/// Writes the word sections of a segment of `docs` documents that tantivy has just finished. `attributes` says what
+/// the numbers of attributes count.
 pub(crate) fn write_lists<W: Write>(
     out: &mut ContainerWriter<W>,
     segment: &Segment,
     docs: u32,
-    unordered: u32,
+    attributes: &AttributeNumbers,
 ) -> Result<()> {
     let reader = SegmentReader::open(segment)?;
     let words = reader.inverted_index(TEXT_FIELD)?;
     let mut lists = Inverted { docs: docs as usize, ..Inverted::default() };
     lists.postings(&words)?;
-    lists.positions(&words, unordered)?;
+    lists.positions(&words, attributes)?;
     let terms = std::mem::take(&mut lists.terms).finish();
     terms.write(out).and_then(|()| lists.write(out)).map_err(|e| IndexError::io(Path::new("segment"), e))
 }
@@ -93,7 +93,7 @@ impl Inverted {
     }
 
     /// Second pass: terms come in ordinal order, so the tokens of each document end up sorted by ordinal.
-    fn positions(&mut self, words: &InvertedIndexReader, unordered: u32) -> Result<()> {
+    fn positions(&mut self, words: &InvertedIndexReader, attributes: &AttributeNumbers) -> Result<()> {
         let tokens = self.doc_off[self.docs] as usize;
         self.ords = vec![0; tokens];
         self.pos = vec![0; tokens];
@@ -120,7 +120,7 @@ impl Inverted {
                     self.pos[*at as usize] = position as u16;
                     *at += 1;
                 }
-                let imp = best_position(&found, unordered);
+                let imp = best_position(&found, attributes);
                 best = best.min(imp & !1);
                 self.imp.push(imp);
                 doc = postings.advance();
@@ -246,18 +246,11 @@ fn keep_best(keys: &mut Vec<u64>) {
     let mut seen = FxHashSet::default();
     keys.retain(|&key| seen.len() < TOP && seen.insert(key as u32));
 }
-/// The least place, word 0 in unordered attributes; the flag of any occurrence.
-fn best_position(positions: &[u32], unordered: u32) -> u16 {
-    let mut best = !1;
-    let mut flag = 0;
-    for &position in positions {
-        let packed = position as u16;
-        let number = u32::from(attribute(packed));
-        let placed = if unordered >> number & 1 == 1 { pack(number, 0, 0) } else { packed & !1 };
-        best = best.min(placed);
-        flag |= packed & 1;
-    }
-    best | flag
+/// The least place as the attribute criterion counts it; the flag of any occurrence.
+fn best_position(positions: &[u32], attributes: &AttributeNumbers) -> u16 {
+    let best = positions.iter().map(|&position| attributes.rank(position as u16)).min();
+    let flag = positions.iter().fold(0, |flag, &position| flag | position as u16 & 1);
+    best.unwrap_or(u16::MAX >> 1) << 1 | flag
 }
 fn stream_error(e: io::Error) -> IndexError {
     IndexError::io(Path::new("segment"), e)

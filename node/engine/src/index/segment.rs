@@ -41,8 +41,8 @@ pub struct Lists<'a> {
     pub csr_off: &'a [u32],
     /// Documents, ascending in each term.
     pub csr: &'a [u32],
-    /// Best place of the term in the document, word 0 for unordered attributes; the flag is set when any occurrence is a
-    /// whole value.
+    /// Best place of the term in the document as the attribute criterion counts it: priority instead of the attribute's
+    /// number, word 0 where positions do not rank; the flag is set when any occurrence is a whole value.
     pub imp: &'a [u16],
     /// Per term the least `imp` with its flag cleared: a bound for early stops.
     pub best: &'a [u16],

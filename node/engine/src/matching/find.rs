@@ -10,6 +10,7 @@ use super::union::search_segment;
 use crate::clock::Clock;
 use crate::filter::filter_set_in_time;
 use crate::filter::scores::{Scores, Summing};
+use crate::index::position::AttributeNumbers;
 use crate::index::{Segment, ShardView};
 use crate::query::{Plan, Word};
 use crate::ranking::context::{Groups, SegmentContext};
@@ -143,7 +144,8 @@ impl<'a> Prepared<'a> {
     /// Leaves out what has too few of the words, when all of them are optional and many results have more (C§4.6);
     /// answers whether there was anything.
     pub fn require_more_words(&mut self, plan: &Plan, found: &Found, scratch: &mut Scratch) -> Growth {
-        if !growth::applies(plan, found.count) {
+        let results = scratch.thresholds.growth;
+        if !growth::applies(plan, found.count, results) {
             return Growth::None;
         }
         let segments = self.view.segments().iter().zip(&found.slots);
@@ -158,7 +160,7 @@ impl<'a> Prepared<'a> {
                 }
             }
         }
-        let required = growth::required(plan.words.len(), &with);
+        let required = growth::required(plan.words.len(), &with, results);
         if required < 2 {
             return Growth::None;
         }
@@ -312,7 +314,7 @@ fn phrase_set(segment: &Segment, words: &[Word], clock: &mut Clock, scratch: &mu
             typos: u32::MAX,
             prefixes: u32::MAX,
             exact: u32::MAX,
-            unordered: 0,
+            numbers: AttributeNumbers::UNRANKED,
             attributes_rank: false,
             attribute_of_all_matches: false,
             min_proximity: 1,

@@ -17,17 +17,15 @@ use std::time::Instant;
 
 /// Words from which on it acts.
 const WORDS_MIN: usize = 4;
-/// Results for which required matches stay the same.
-const RESULTS: u64 = 1_000;
 /// Words from which on required matches grow faster.
 const MANY_WORDS: usize = 10;
 /// With many words required matches grow by one for so many of them.
 const WORDS_PER_STEP: usize = 5;
 
-/// Whether required matches may grow for a query with so many results.
-pub fn applies(plan: &Plan, count: u64) -> bool {
+/// Whether required matches may grow for a query with `count` results, when they stay the same for `results`.
+pub fn applies(plan: &Plan, count: u64, results: u64) -> bool {
     let words = plan.words.len();
-    words >= WORDS_MIN && count > RESULTS && plan.words.iter().all(|word| word.optional)
+    words >= WORDS_MIN && count > results && plan.words.iter().all(|word| word.optional)
 }
 /// What became of the words that records must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,12 +87,13 @@ fn count_words(segment: &Segment, plan: &Plan, paths: &[Vec<Slot>], set: &mut [u
     }
     Some(most)
 }
-/// The words a record must have. `with` holds how many records have exactly so many words.
-pub fn required(words: usize, with: &[u64; QUERY_WORDS_MAX + 1]) -> usize {
+/// The words a record must have. `with` holds how many records have exactly so many words; required matches stay the same
+/// for `results` of them.
+pub fn required(words: usize, with: &[u64; QUERY_WORDS_MAX + 1], results: u64) -> usize {
     let step = if words < MANY_WORDS { 1 } else { words / WORDS_PER_STEP };
     let mut before = 0;
     for matched in (1..=words).rev() {
-        let room = RESULTS * ((matched - 1) / step + 1) as u64;
+        let room = results * ((matched - 1) / step + 1) as u64;
         if before >= room {
             return matched + 1;
         }
@@ -122,7 +121,7 @@ mod tests {
         ] {
             let mut counts = [0; QUERY_WORDS_MAX + 1];
             counts[..with.len()].copy_from_slice(&with);
-            assert_eq!(required(words, &counts), expected, "{words} {with:?}");
+            assert_eq!(required(words, &counts, 1_000), expected, "{words} {with:?}");
         }
     }
 }

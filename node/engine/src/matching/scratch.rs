@@ -11,8 +11,8 @@ pub struct Scratch {
     /// A list of documents; any content between queries.
     pub docs: Vec<u32>,
 }
-/// Sizes at which one way of evaluating gives way to another. Results do not depend on them; tests set them low so that
-/// small indices take every way.
+/// Sizes at which one way of evaluating gives way to another; tests set them low so that small indices take every way.
+/// Results depend on `growth` alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thresholds {
     /// Postings up to which candidates are a list instead of a set.
@@ -23,10 +23,12 @@ pub struct Thresholds {
     pub tiers: u64,
     /// Documents of the first tier that are looked at before those with every word exactly are told from the others.
     pub first_look: u64,
+    /// Results of a long optional query for which the words that a record must have stay the same (C§4.6).
+    pub growth: u64,
 }
 impl Default for Thresholds {
     fn default() -> Thresholds {
-        Thresholds { list: 4_096, single: 400_000, tiers: 2_000, first_look: 256 }
+        Thresholds { list: 4_096, single: 400_000, tiers: 2_000, first_look: 256, growth: 1_000 }
     }
 }
 /// Sets that are kept for the next query.

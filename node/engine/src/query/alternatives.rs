@@ -8,7 +8,7 @@ use super::words::{Compounds, Other, OtherReason, Word, Words};
 use crate::configuration::Configuration;
 use crate::language::Languages;
 use quorate_model::limits::QUERY_WORDS_MAX;
-use quorate_model::params::ForLanguages;
+use quorate_model::params::{ExactOnSingleWord, ForLanguages};
 use quorate_model::settings::Effective;
 
 /// Ways to read one query at most; the words as typed are the first.
@@ -123,6 +123,12 @@ pub fn add(words: &mut Words, configuration: &Configuration, params: &Effective)
         let all = std::mem::take(&mut words.wanted);
         let (stopped, wanted): (Vec<_>, Vec<_>) = all.into_iter().partition(|word| stop[word.place]);
         (words.wanted, words.stop_words) = (wanted, stopped);
+    }
+    if let [word] = words.wanted.as_mut_slice()
+        && params.exact_on_single_word_query == ExactOnSingleWord::Word
+    {
+        word.says_little =
+            dictionaries.is_stop_word(&word.text, Languages::of_query(&params.query_languages));
     }
     words.alternatives.extend(concats(&words.wanted));
     // without languages every second word would be a compound of some

@@ -2,10 +2,12 @@
 
 use super::alternatives::{Alternative, Path};
 use super::words::{Compounds, Word, Words};
+use crate::index::position::{AttributeNumbers, attribute_numbers};
 use crate::ranking::evaluate::{FAR, Frame, PositionRules};
 use crate::ranking::geo::GeoQuery;
 use crate::ranking::key::{Grouping, Layout, acting_order};
 use quorate_model::limits::QUERY_WORDS_MAX;
+use quorate_model::params::ExactOnSingleWord;
 use quorate_model::settings::{Criterion, Effective, IndexSettings};
 use quorate_model::{Error, Result, Settings};
 use std::time::Instant;
@@ -67,7 +69,7 @@ pub fn plan(settings: &Settings, params: &Effective, words: Words, deadline: Ins
     let order = ranking_order(&settings.index.ranking, params);
     let grouping = Grouping::of(&order, settings.index.custom_ranking.len());
     Ok(Plan {
-        rules: position_rules(settings, params, &order)?,
+        rules: position_rules(settings, params, &order, &words.wanted)?,
         layout: Layout::new(&order, grouping),
         grouping,
         typos_rank_first: order.first() == Some(&Criterion::Typo),
@@ -91,30 +93,36 @@ pub fn plan(settings: &Settings, params: &Effective, words: Words, deadline: Ins
 fn ranking_order(ranking: &[Criterion], params: &Effective) -> Vec<Criterion> {
     use quorate_model::params::TypoTolerance::{Min, Off, On, Strict};
     let mut order = acting_order(ranking);
+    if !params.similar_query.is_empty() {
+        order.retain(|criterion| *criterion != Criterion::Words);
+        order.insert(0, Criterion::Words);
+    }
     match params.typo_tolerance {
+        // before the words of a similar query, too: what is left out is cut off behind what stays
         Min | Strict => {
             order.retain(|criterion| *criterion != Criterion::Typo);
             order.insert(0, Criterion::Typo);
         }
         On | Off => {}
     }
-    if !params.similar_query.is_empty() {
-        order.retain(|criterion| *criterion != Criterion::Words);
-        order.insert(0, Criterion::Words);
-    }
     order
 }
 /// Attribute numbers of the listed paths; a parent stands for its children.
 fn attribute_bits(settings: &IndexSettings, paths: &[String]) -> u32 {
     let listed = |path: &str| paths.iter().any(|listed| covers(listed, path));
-    let attributes = settings.searchable_attributes.iter().filter(|a| listed(&a.path));
-    attributes.fold(0, |bits, attribute| bits | 1 << attribute.priority.min(31))
+    let numbered = settings.searchable_attributes.iter().zip(attribute_numbers(settings));
+    numbered.filter(|(a, _)| listed(&a.path)).fold(0, |bits, (_, number)| bits | 1 << number)
 }
 /// Whether `parent` is `path` or an object above it.
 pub fn covers(parent: &str, path: &str) -> bool {
     path.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
-fn position_rules(settings: &Settings, params: &Effective, order: &[Criterion]) -> Result<PositionRules> {
+fn position_rules(
+    settings: &Settings,
+    params: &Effective,
+    order: &[Criterion],
+    words: &[Word],
+) -> Result<PositionRules> {
     let index = &settings.index;
     let all_but = |paths: &[String]| !attribute_bits(index, paths);
     let searched = match params.restrict_searchable_attributes.as_slice() {
@@ -136,15 +144,14 @@ fn position_rules(settings: &Settings, params: &Effective, order: &[Criterion]) 
         typos: all_but(&params.disable_typo_tolerance_on_attributes),
         prefixes: all_but(&index.disable_prefix_on_attributes),
         exact: all_but(&params.disable_exact_on_attributes),
-        unordered: index
-            .searchable_attributes
-            .iter()
-            .filter(|attribute| !attribute.ordered)
-            .fold(0, |bits, attribute| bits | 1 << attribute.priority.min(31)),
+        numbers: AttributeNumbers::new(index),
         attributes_rank: !index.searchable_attributes.is_empty(),
         attribute_of_all_matches: attribute_first && !by_proximity,
         min_proximity: u32::from(params.min_proximity),
-        exact_on_single_word: params.exact_on_single_word_query,
+        exact_on_single_word: match words {
+            [word] if word.says_little => ExactOnSingleWord::None,
+            _ => params.exact_on_single_word_query,
+        },
     })
 }
 /// The first path that restrictSearchableAttributes must not name, because nothing below it is searchable.

@@ -27,6 +27,8 @@ pub struct Word {
     pub follows: bool,
     /// Whether it stands in quotes: nothing else stands for it.
     pub quoted: bool,
+    /// Whether it is a stop word that is the whole query, so that it cannot be exact by itself (C§7.8 `word`).
+    pub says_little: bool,
     /// Whether it may be joined with its neighbours (C§6.4 concat).
     pub joins: bool,
     /// Whether it may be two words of a record (C§6.4 split).

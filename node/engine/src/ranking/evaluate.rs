@@ -4,6 +4,7 @@
 //! late; no allocation.
 
 use super::key::Tuple;
+use crate::index::position::AttributeNumbers;
 use crate::index::{Lists, position};
 use crate::matching::bits;
 use crate::matching::slot::{Join, Slot};
@@ -30,8 +31,8 @@ pub struct PositionRules {
     pub prefixes: u32,
     /// Attributes whose matches can be exact.
     pub exact: u32,
-    /// Attributes whose word positions do not rank.
-    pub unordered: u32,
+    /// What the numbers of attributes count.
+    pub numbers: AttributeNumbers,
     /// Whether attributes rank at all (C§7.7: not when searchableAttributes is unset).
     pub attributes_rank: bool,
     /// Whether the attribute is the best of all matches, not of the nearest ones.
@@ -53,9 +54,7 @@ impl PositionRules {
         if !self.attributes_rank {
             return 0;
         }
-        let attribute = u32::from(position::attribute(p));
-        let word = if self.unordered >> attribute & 1 == 1 { 0 } else { u32::from(position::word(p)) };
-        attribute << 10 | word
+        u32::from(self.numbers.rank(p))
     }
     #[inline]
     fn distance(&self, before: u16, after: u16) -> u32 {

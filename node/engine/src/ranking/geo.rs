@@ -56,9 +56,17 @@ impl GeoQuery {
         let entry = self.precision.iter().take_while(|(from, _)| *from <= u64::from(metres)).last();
         entry.map_or(10, |(_, value)| (*value).clamp(10, u64::from(u32::MAX)) as u32)
     }
-    /// The bucket of a distance: what the geo criterion compares.
+    /// The bucket of a distance: what the geo criterion compares. Each precision counts on from the buckets before its first
+    /// metre, so that what is farther never ranks as nearer; with one precision it is the distance divided by it.
     pub fn bucket(&self, metres: u32) -> u32 {
-        metres / self.precision_at(metres)
+        let mut before = 0;
+        let (mut first, mut precision) = (0, self.precision_at(0));
+        for &(from, _) in self.precision.iter().filter(|(from, _)| (1..=u64::from(metres)).contains(from)) {
+            let from = from as u32;
+            before += (from - first).div_ceil(precision);
+            (first, precision) = (from, self.precision_at(from));
+        }
+        before + (metres - first) / precision
     }
     /// `around` are the boxes around the polygons: most points are outside of them, at little cost.
     fn contains(&self, around: &[[f64; 4]], point: LatLng) -> bool {
@@ -199,9 +207,13 @@ mod tests {
     #[test]
     fn precision_changes_with_distance() {
         let query = GeoQuery { precision: vec![(0, 25), (1_000, 2_000)], ..GeoQuery::default() };
-        for (metres, bucket) in [(0, 0), (24, 0), (25, 1), (999, 39), (1_000, 0), (4_100, 2)] {
+        for (metres, bucket) in [(0, 0), (24, 0), (25, 1), (999, 39), (1_000, 40), (2_999, 40), (4_100, 41)] {
             assert_eq!(query.bucket(metres), bucket, "{metres}");
         }
+        let odd =
+            GeoQuery { precision: vec![(0, 10), (25, 100), (25, 50), (130, 10)], ..GeoQuery::default() };
+        let buckets = [0, 10, 24, 25, 74, 75, 129, 130, 140].map(|metres| odd.bucket(metres));
+        assert_eq!(buckets, [0, 1, 2, 3, 3, 4, 5, 6, 7], "equal starts: the last one counts");
         assert_eq!(GeoQuery::default().bucket(99), 9);
     }
 }

@@ -118,6 +118,8 @@ pub struct Highlighter<'a> {
     words: &'a [Word],
     path: String,
     text: String,
+    /// Leaves with a match so far.
+    matching: usize,
 }
 impl<'a> Highlighter<'a> {
     /// Shows the matches of the plan's words and alternatives.
@@ -125,7 +127,7 @@ impl<'a> Highlighter<'a> {
         let words = plan.words.as_slice();
         let marker = Marker::new(settings, analyzer, words, &plan.alternatives, plan.deep);
         let marker = marker.replacing(showing.synonyms);
-        Highlighter { showing, marker, words, path: String::new(), text: String::new() }
+        Highlighter { showing, marker, words, path: String::new(), text: String::new(), matching: 0 }
     }
     /// Appends `,"_highlightResult":…` and `,"_snippetResult":…` as far as there is something to show.
     pub fn write(&mut self, raw: &[u8], typos: &[u8], out: &mut Vec<u8>) {
@@ -182,9 +184,9 @@ impl<'a> Highlighter<'a> {
                     if before > empty {
                         out.push(b',');
                     }
+                    let matching = self.matching;
                     let written = self.value(form, element, part, typos, out);
-                    let leaf = !matches!(element.first(), Some(b'{' | b'['));
-                    let dropped = leaf && self.showing.only_matching_elements && self.marker.marks.words == 0;
+                    let dropped = self.showing.only_matching_elements && self.matching == matching;
                     if !written || dropped {
                         out.truncate(before);
                     }
@@ -214,6 +216,7 @@ impl<'a> Highlighter<'a> {
             self.marker.mark(text, self.showing.options.of(&self.path), typos);
         }
         let marks = &self.marker.marks;
+        self.matching += usize::from(marks.words != 0);
         let writer = Writer { showing: self.showing, words: self.words, verbatim, text, marks };
         out.extend_from_slice(b"{\"value\":\"");
         match form {

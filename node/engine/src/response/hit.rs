@@ -83,16 +83,15 @@ fn write_to(out: &mut Vec<u8>, arguments: std::fmt::Arguments<'_>) {
     out.write_fmt(arguments).expect("a vector takes every write");
 }
 fn ranking_details(details: &HitDetails, words: usize, out: &mut Vec<u8>) {
-    let Tuple { typos, geo: _, missing, filters, proximity, attribute, inexact, group: _ } = details.tuple;
+    let Tuple { typos, geo, missing, filters, proximity, attribute, inexact, group: _ } = details.tuple;
     let first_matched = (attribute >> 10) * 1_000 + (attribute & 0x3ff);
-    let (distance, precision) =
-        details.place.map_or((0, 1), |(metres, precision, _)| (metres / precision, precision));
+    let precision = details.place.map_or(1, |(_, precision, _)| precision);
     let words = words as u32;
     write_to(
         out,
         format_args!(
             ",\"_rankingInfo\":{{\"nbTypos\":{typos},\"firstMatchedWord\":{first_matched},\
-             \"proximityDistance\":{proximity},\"userScore\":{},\"geoDistance\":{distance},\
+             \"proximityDistance\":{proximity},\"userScore\":{},\"geoDistance\":{geo},\
              \"geoPrecision\":{precision},\"nbExactWords\":{},\"words\":{},\"filters\":{filters}",
             details.user_score,
             words - inexact.min(words),

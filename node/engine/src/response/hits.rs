@@ -11,15 +11,18 @@ use crate::matching::find::{Entry, Prepared};
 use crate::matching::scratch::Scratch;
 use crate::matching::slot::Slot;
 use crate::matching::union::can_match;
-use crate::query::{Path, Plan, Unit};
+use crate::query::words::Other;
+use crate::query::{Path, Plan, Unit, Word};
 use crate::ranking::evaluate::{Evaluator, NO_MATCH};
 use crate::ranking::geo;
 use crate::ranking::key::Tuple;
 use crate::search::SearchLimits;
 use quorate_model::Settings;
 use quorate_model::limits::SEARCH_MS;
+use quorate_model::params::ExactOnSingleWord;
 use quorate_model::results::Hits;
 use quorate_model::settings::Effective;
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 /// What showing hits may take beyond the deadline of finding them; then the others of the page come without highlights.
@@ -58,7 +61,8 @@ pub fn render(
         false => RankingDetails::Hidden,
     };
     let details = details(view, plan, prepared, slots, shown, scratch);
-    let mut renderer = Renderer::new(settings, &selection, &showing, analyzer, plan, ranking);
+    let marked = marked(plan, params);
+    let mut renderer = Renderer::new(settings, &selection, &showing, analyzer, &marked, ranking);
     let late = limits.deadline + SHOWING;
     for (shown, details) in shown.iter().zip(&details) {
         if renderer.hits.json.len() > UNTIMED_BYTES && Instant::now() >= late {
@@ -67,6 +71,17 @@ pub fn render(
         renderer.push(view.segments()[shown.entry.segment].record(shown.entry.doc), details);
     }
     renderer.hits
+}
+/// The plan whose words are marked: a query of one word marks what counts as exact and nothing else where
+/// exactOnSingleWordQuery is `word` (C§7.8).
+fn marked<'p>(plan: &'p Plan, params: &Effective) -> Cow<'p, Plan> {
+    let ([word], ExactOnSingleWord::Word) = (plan.words.as_slice(), params.exact_on_single_word_query) else {
+        return Cow::Borrowed(plan);
+    };
+    let exact = word.others.iter().filter(|other| other.exact);
+    let others = exact.map(|other| Other { prefix: false, ..other.clone() }).collect();
+    let word = Word { prefix: false, edits: 0, others, ..word.clone() };
+    Cow::Owned(Plan { words: vec![word], alternatives: vec![], ..plan.clone() })
 }
 /// Evaluates the shown documents once more, keeping what ranked them.
 fn details(
@@ -106,6 +121,7 @@ fn details(
             details.promoted = shown.promoted;
             details.place = plan.geo.centre.and_then(|centre| {
                 let (metres, point) = geo::nearest(segment.geo()?.points_of(doc), centre)?;
+                details.tuple.geo = plan.geo.bucket(metres);
                 Some((metres, plan.geo.precision_at(metres), point))
             });
         }

@@ -1,10 +1,11 @@
 //! Does the engine answer what the reference answers? One seed at a time.
 
-use super::case::{Case, Chance, Query, random_case, surviving};
+use super::case::{Case, Chance, Query, random_case};
 use super::facet_search;
 use super::places::Around;
 use super::ranker::{Answer, Ranked, Ranker};
 use super::shard::Shard;
+use quorate_engine::index::ShardView;
 use quorate_engine::matching::scratch::Thresholds;
 use quorate_engine::ranking::relevant::RelevantSort;
 use quorate_engine::{Scratch, SearchLimits, browse, search};
@@ -29,7 +30,8 @@ pub fn compare_seed(seed: u64, tally: &mut Tally) {
     let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let case = random_case(&mut chance);
     let settings = Settings::from_document(&case.settings).expect("the settings are valid");
-    let mut shard = Shard::after(settings, &case.records, &case.events, &case.spoken);
+    let mut incoming = case.records.iter();
+    let mut shard = Shard::after(settings, &mut incoming, &case.events, &case.spoken);
     let keys = case.second_order.as_ref().map(|keys| {
         let document = json!({"customRanking": keys});
         let settings = Settings::from_document(document.as_object().unwrap()).expect("the keys are valid");
@@ -37,21 +39,39 @@ pub fn compare_seed(seed: u64, tally: &mut Tally) {
     });
     shard.configuration.relevant_sort =
         keys.as_ref().map(|keys| Arc::new(RelevantSort::new(&shard.configuration.settings, keys)));
-    let records = surviving(&case);
+    let mut before: Option<(Arc<ShardView>, &Query, Value)> = None;
     for (number, query) in case.queries.iter().enumerate() {
         let settings = shard.configuration.settings.clone();
-        let ranker = Ranker::new(&settings, query, &case.spoken).with_second_order(keys.as_deref());
+        let records = case.surviving(number);
+        shard.go_on(&mut incoming, &case.before[number]);
+        if let Some((view, query, answered)) = before.take() {
+            // who holds a view sees nothing of what has happened since
+            let growth = case.results_per_level;
+            let found = describe(&engine_answer(
+                &view,
+                &shard,
+                query,
+                Thresholds { growth, ..Thresholds::default() },
+            ));
+            if found != answered {
+                disagree(seed, number, "the view before", &case, query, &found, &answered);
+            }
+        }
+        let ranker = Ranker::new(&settings, query, &case.spoken)
+            .with_second_order(keys.as_deref())
+            .with_results_per_level(case.results_per_level);
         let Some(expected) = ranker.answer(&records, page_of(query).1) else { continue };
         let radius = ranker.automatic_radius(&records);
+        let wanted = describe_expected(&ranker, &case, &expected, radius, &records);
+        let growth = case.results_per_level;
         for thresholds in [
-            Thresholds::default(),
-            Thresholds { list: 0, single: 0, tiers: 0, first_look: 3 },
-            Thresholds { list: 0, single: 0, tiers: u64::MAX, first_look: 0 },
-            Thresholds { list: 0, single: u64::MAX, tiers: 0, first_look: 1 },
+            Thresholds { growth, ..Thresholds::default() },
+            Thresholds { list: 0, single: 0, tiers: 0, first_look: 3, growth },
+            Thresholds { list: 0, single: 0, tiers: u64::MAX, first_look: 0, growth },
+            Thresholds { list: 0, single: u64::MAX, tiers: 0, first_look: 1, growth },
         ] {
-            let results = engine_answer(&shard, query, thresholds);
+            let results = engine_answer(&shard.view, &shard, query, thresholds);
             let found = describe(&results);
-            let wanted = describe_expected(&ranker, &case, &expected, radius, &records);
             if found != wanted {
                 disagree(seed, number, &format!("{thresholds:?}"), &case, query, &found, &wanted);
             }
@@ -59,8 +79,9 @@ pub fn compare_seed(seed: u64, tally: &mut Tally) {
             tally.with_hits += u64::from(results.nb_hits > 0);
         }
         tally.triples += 1;
+        before = Some((shard.view.clone(), query, wanted));
         let typed = facet_search::random_text(&mut chance, &case);
-        let found = json!(facet_search::found(&shard, query, &typed));
+        let found = json!(facet_search::found(&shard, query, &typed, growth));
         let wanted = json!(facet_search::wanted(&settings, query, &typed, &records, &expected.matched));
         if found != wanted {
             disagree(seed, number, &format!("brands {typed:?}"), &case, query, &found, &wanted);
@@ -80,7 +101,7 @@ fn disagree(seed: u64, number: usize, way: &str, case: &Case, query: &Query, fou
          engine\n{}\nexpected\n{}",
         json!(case.settings),
         json!(query.params),
-        json!(surviving(case)),
+        json!(case.surviving(number)),
         case.events,
         case.second_order,
         case.spoken,
@@ -138,11 +159,11 @@ fn lines(described: &Value) -> String {
     rest.as_object_mut().and_then(|members| members.remove("hits"));
     format!("{rest}\n{}", hits.collect::<String>())
 }
-fn engine_answer(shard: &Shard, query: &Query, thresholds: Thresholds) -> SearchResults {
+fn engine_answer(view: &ShardView, shard: &Shard, query: &Query, thresholds: Thresholds) -> SearchResults {
     let params = SearchParams::from_json(&query.params).expect("the parameters are valid");
     let mut scratch = Scratch::new();
     scratch.thresholds = thresholds;
-    search(&shard.view, &shard.configuration, &params, &limits(), &mut scratch).expect("the query is valid")
+    search(view, &shard.configuration, &params, &limits(), &mut scratch).expect("the query is valid")
 }
 /// Time enough for everything.
 pub fn limits() -> SearchLimits {

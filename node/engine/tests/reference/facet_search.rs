@@ -13,9 +13,10 @@ use std::collections::BTreeMap;
 type Hit = (String, String, u64);
 
 /// What the engine finds in the brands of the records that a query selects.
-pub fn found(shard: &Shard, query: &Query, typed: &str) -> Vec<Hit> {
+pub fn found(shard: &Shard, query: &Query, typed: &str, growth: u64) -> Vec<Hit> {
     let params = SearchParams::from_json(&query.params).expect("the parameters are valid");
     let (view, configuration, mut scratch) = (&shard.view, &shard.configuration, Scratch::new());
+    scratch.thresholds.growth = growth;
     let hits = search_facet(view, configuration, "brand", typed, &params, &limits(), &mut scratch);
     hits.expect("the query is valid").hits
 }
@@ -28,13 +29,20 @@ pub fn wanted(
     matched: &[String],
 ) -> Vec<Hit> {
     let mut params = query.params.clone();
-    for ignored in
-        ["advancedSyntax", "optionalWords", "queryType", "ignorePlurals", "removeStopWords", "synonyms"]
-    {
+    for ignored in [
+        "advancedSyntax",
+        "exactOnSingleWordQuery",
+        "ignorePlurals",
+        "optionalWords",
+        "queryType",
+        "removeStopWords",
+        "similarQuery",
+        "synonyms",
+    ] {
         params.remove(ignored);
     }
     let parts = typed.split(' ').filter(|word| !word.is_empty()).map(|word| Part::Word(word.to_string()));
-    let typed = Query { parts: parts.collect(), filter: vec![], optional: vec![], params };
+    let typed = Query { parts: parts.collect(), filter: vec![], optional: vec![], params, is_similar: false };
     let ranker = Ranker::new(settings, &typed, &NOTHING_SPOKEN);
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for record in records.iter().filter(|record| matched.iter().any(|id| record["objectID"] == id.as_str())) {

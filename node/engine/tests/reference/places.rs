@@ -96,9 +96,16 @@ impl<'a> Around<'a> {
             Some(value) => one(value),
         }
     }
-    /// The number of the bucket of a distance.
+    /// The number of the bucket of a distance: as many as are nearer, the last one of each precision being shorter.
     pub fn bucket(&self, metres: Option<u32>) -> u32 {
-        metres.map_or(0, |metres| metres / self.precision_at(metres))
+        let Some(metres) = metres else { return 0 };
+        let list = self.params.get("aroundPrecision").and_then(Value::as_array);
+        let starts = list.into_iter().flatten().map(|entry| entry["from"].as_u64().unwrap() as u32);
+        let mut starts: Vec<u32> = starts.filter(|from| *from > 0 && *from <= metres).collect();
+        starts.insert(0, 0);
+        let whole = |pair: &[u32]| (pair[1] - pair[0]).div_ceil(self.precision_at(pair[0]));
+        let last = starts[starts.len() - 1];
+        starts.windows(2).map(whole).sum::<u32>() + (metres - last) / self.precision_at(last)
     }
     /// Whether the record is near enough, or in one of the areas.
     pub fn holds(&self, record: &Value) -> bool {

@@ -2,7 +2,8 @@
 //!
 //! The contract leaves the measure of relevance open; its weights are the decided ones.
 
-use super::ranker::{Ranked, by_key};
+use super::order::by_key;
+use super::ranker::Ranked;
 use quorate_model::settings::{Criterion, SortKey};
 use serde_json::Value;
 

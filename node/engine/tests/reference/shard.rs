@@ -7,6 +7,7 @@ use quorate_engine::query::synonyms::SynonymSet;
 use quorate_model::{Settings, Synonym};
 use quorate_store::files::RealFiles;
 use serde_json::Value;
+use std::slice::Iter;
 use std::sync::Arc;
 
 /// What stands for what, and what says little.
@@ -25,8 +26,9 @@ impl Spoken {
         };
         let synonyms: Vec<Synonym> = self.synonyms.iter().enumerate().map(synonym).collect();
         let english = Language::of("en").unwrap();
-        let mut dictionaries =
-            Dictionaries { without_standard: [Languages::ALL; 3], ..Dictionaries::default() };
+        // compounds are the standard ones
+        let without_standard = [Languages::ALL, Languages::ALL, Languages::NONE];
+        let mut dictionaries = Dictionaries { without_standard, ..Dictionaries::default() };
         for set in &self.plurals {
             for word in set {
                 let others = set.iter().filter(|other| *other != word).cloned().collect();
@@ -56,7 +58,7 @@ pub enum Event {
 pub struct Shard {
     pub view: Arc<ShardView>,
     pub configuration: Configuration,
-    _writer: ShardWriter,
+    writer: ShardWriter,
     _folder: tempfile::TempDir,
 }
 impl Shard {
@@ -67,26 +69,37 @@ impl Shard {
     /// The same with synonyms, plurals and stop words; there are no others.
     pub fn with_words(settings: Settings, records: &[Value], batches: &[usize], spoken: &Spoken) -> Shard {
         let events: Vec<Event> = batches.iter().map(|size| Event::Put(*size)).collect();
-        Shard::after(settings, records, &events, spoken)
+        Shard::after(settings, &mut records.iter(), &events, spoken)
     }
-    /// What is there after a history.
-    pub fn after(settings: Settings, records: &[Value], events: &[Event], spoken: &Spoken) -> Shard {
+    /// What is there after a history, which takes records as it needs them.
+    pub fn after(
+        settings: Settings,
+        records: &mut Iter<'_, Value>,
+        events: &[Event],
+        spoken: &Spoken,
+    ) -> Shard {
         let settings = Arc::new(settings);
         let folder = tempfile::tempdir().unwrap();
         let options = WriterOptions { memory_bytes: 16 << 20, threads: 1, ..WriterOptions::default() };
         let at_first = if events.contains(&Event::Rebuild) { Arc::default() } else { settings.clone() };
         let mut writer = ShardWriter::open(folder.path(), &at_first, Arc::new(RealFiles), options).unwrap();
-        let mut rest = records;
+        let view = writer.publish().unwrap();
+        let configuration = spoken.configuration(settings);
+        let mut shard = Shard { view, configuration, writer, _folder: folder };
+        shard.go_on(records, events);
+        shard
+    }
+    /// Lets more happen.
+    pub fn go_on(&mut self, records: &mut Iter<'_, Value>, events: &[Event]) {
+        let writer = &mut self.writer;
         for event in events {
             match event {
                 Event::Put(size) => {
-                    let (batch, later) = rest.split_at(*size);
-                    for record in batch {
+                    for record in records.by_ref().take(*size) {
                         let id = record["objectID"].as_str().unwrap();
                         writer.put(id, record.to_string().into_bytes().into()).unwrap();
                     }
                     writer.publish().unwrap();
-                    rest = later;
                 }
                 Event::Delete(ids) => ids.iter().for_each(|id| writer.delete(id)),
                 Event::Merge => {
@@ -97,15 +110,10 @@ impl Shard {
                 }
                 Event::Rebuild => {
                     writer.publish().unwrap();
-                    writer.rebuild(&settings).unwrap();
+                    writer.rebuild(&self.configuration.settings).unwrap();
                 }
             }
         }
-        Shard {
-            view: writer.publish().unwrap(),
-            configuration: spoken.configuration(settings),
-            _writer: writer,
-            _folder: folder,
-        }
+        self.view = writer.publish().unwrap();
     }
 }
