@@ -43,6 +43,6 @@ pub use rebuild::{RebuildCounts, RebuildState};
 pub use segment::{Lists, Segment};
 #[cfg(test)]
 pub(crate) use trie::trie_of;
-pub use trie::{TermNode, Terms};
+pub use trie::{TermNode, Terms, letter_bit};
 pub use view::ShardView;
 pub use writer::{ShardWriter, WriterOptions};

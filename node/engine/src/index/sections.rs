@@ -36,6 +36,8 @@ pub const TERM_LOWS: u32 = 16;
 pub const TAIL_OFF: u32 = 17;
 /// UTF-8: what follows in a term after its last node.
 pub const TAILS: u32 = 18;
+/// u64 × nodes: a bit (character modulo 64) for each child of the node, or for the first character of its tail.
+pub const TERM_LETTERS: u32 = 19;
 
 /// u64 × (documents + 1): where a record starts.
 pub const REC_OFF: u32 = 20;

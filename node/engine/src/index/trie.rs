@@ -1,6 +1,7 @@
 //! Which terms does a segment have, and which ordinals? A trie of characters that searches walk in place.
 //!
-//! Hot path: a look at a child costs one number of a sequential scan, a visit two more.
+//! Hot path: a look at a child costs one number of a sequential scan, a visit two more; whether any of some characters goes
+//! on after a node is told by one number.
 //!
 //! Nodes are numbered breadth first, so the children of a node are neighbours in ascending order of their characters
 //! and the terms below a node are an interval of ordinals. A node with a single term below it has no children: the rest
@@ -33,6 +34,12 @@ pub struct Terms<'a> {
     lows: &'a [u32],
     tail_off: &'a [u32],
     tails: &'a [u8],
+    letters: &'a [u64],
+}
+/// The bit of a character among [`Terms::letters`]; several characters share one.
+#[inline]
+pub fn letter_bit(c: u32) -> u64 {
+    1 << (c & 63)
 }
 /// The children of a node, in ascending order of their characters.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +76,11 @@ impl<'a> Terms<'a> {
     #[inline]
     pub fn ends_at(&self, node: TermNode) -> bool {
         self.labels[node.number as usize] & ENDS != 0
+    }
+    /// The bits of the characters with which terms go on after the node; 0 when none does.
+    #[inline]
+    pub fn letters(&self, node: TermNode) -> u64 {
+        self.letters[node.number as usize]
     }
     /// The characters between the node without children and the end of its term.
     #[inline]
@@ -181,13 +193,14 @@ pub(crate) struct TrieBuilder {
     ends: Vec<usize>,
 }
 /// A finished trie in memory.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Trie {
     children: Vec<u32>,
     labels: Vec<u32>,
     lows: Vec<u32>,
     tail_off: Vec<u32>,
     tails: Vec<u8>,
+    letters: Vec<u64>,
 }
 /// A node whose children are still to be made: its terms and how many of their bytes lead to it.
 struct Open {
@@ -208,20 +221,21 @@ impl TrieBuilder {
     /// Cost: each term is looked at once for each of its characters that other terms share.
     pub fn finish(self) -> Trie {
         let terms = self.ends.len() as u32;
-        let mut trie =
-            Trie { children: vec![], labels: vec![0], lows: vec![0], tail_off: vec![], tails: vec![] };
+        let mut trie = Trie { labels: vec![0], lows: vec![0], ..Trie::default() };
         // bytes of each term that the nodes above its tail hold
         let mut held = vec![0u32; self.ends.len()];
         let mut queue = std::collections::VecDeque::from([Open { terms: 0..terms, depth: 0 }]);
         let mut number = 0;
         while let Some(Open { mut terms, depth }) = queue.pop_front() {
             trie.children.push(trie.labels.len() as u32);
+            let mut letters = 0;
             if !terms.is_empty() && self.term(terms.start).len() == depth as usize {
                 trie.labels[number] |= ENDS;
                 held[terms.start as usize] = depth;
                 terms.start += 1;
             } else if number > 0 && terms.len() == 1 {
                 held[terms.start as usize] = depth;
+                letters = letter_bit(character_at(self.term(terms.start), depth as usize).0);
                 terms.start = terms.end;
             }
             while !terms.is_empty() {
@@ -230,10 +244,12 @@ impl TrieBuilder {
                 let same = |&t: &u32| self.term(t)[depth as usize..].starts_with(shared);
                 let end = terms.clone().skip(1).find(|t| !same(t)).unwrap_or(terms.end);
                 trie.labels.push(label);
+                letters |= letter_bit(label);
                 trie.lows.push(terms.start);
                 queue.push_back(Open { terms: terms.start..end, depth: depth + bytes as u32 });
                 terms.start = end;
             }
+            trie.letters.push(letters);
             number += 1;
         }
         trie.children.push(trie.labels.len() as u32);
@@ -261,6 +277,7 @@ impl Trie {
             lows: &self.lows,
             tail_off: &self.tail_off,
             tails: &self.tails,
+            letters: &self.letters,
         }
     }
     /// Writes the sections. Errors: more bytes than an offset can name.
@@ -270,7 +287,8 @@ impl Trie {
         out.section(s::TERM_LABELS, bytemuck::cast_slice(&self.labels))?;
         out.section(s::TERM_LOWS, bytemuck::cast_slice(&self.lows))?;
         out.section(s::TAIL_OFF, bytemuck::cast_slice(&self.tail_off))?;
-        out.section(s::TAILS, &self.tails)
+        out.section(s::TAILS, &self.tails)?;
+        out.section(s::TERM_LETTERS, bytemuck::cast_slice(&self.letters))
     }
 }
 
@@ -281,6 +299,7 @@ pub(crate) struct StoredTerms {
     lows: Range<usize>,
     tail_off: Range<usize>,
     tails: Range<usize>,
+    letters: Range<usize>,
 }
 impl StoredTerms {
     /// Finds the sections; `None` when their lengths disagree.
@@ -291,12 +310,14 @@ impl StoredTerms {
             lows: container.range(s::TERM_LOWS),
             tail_off: container.range(s::TAIL_OFF),
             tails: container.range(s::TAILS),
+            letters: container.range(s::TERM_LETTERS),
         };
         let sound = stored.tail_off.len() == (terms + 1) * 4
             && !stored.labels.is_empty()
             && stored.labels.len().is_multiple_of(4)
             && stored.lows.len() == stored.labels.len()
             && stored.children.len() == stored.labels.len() + 4
+            && stored.letters.len() == stored.labels.len() * 2
             && container.numbers::<u32>(&stored.tail_off)[terms] as usize == stored.tails.len();
         sound.then_some(stored)
     }
@@ -308,6 +329,7 @@ impl StoredTerms {
             lows: container.numbers(&self.lows),
             tail_off: container.numbers(&self.tail_off),
             tails: container.slice(&self.tails),
+            letters: container.numbers(&self.letters),
         }
     }
 }
@@ -345,6 +367,8 @@ mod tests {
         assert_eq!(trie.lows, [0, 0, 3, 4, 1, 1, 2]);
         assert_eq!(trie.tail_off, [0, 0, 0, 0, 0, 3]);
         assert_eq!(trie.tails, "té".as_bytes());
+        let letters = |chars: &str| chars.chars().fold(0, |all, c| all | letter_bit(c.into()));
+        assert_eq!(trie.letters, ["abé", "b", "", "t", "cd", "", ""].map(letters));
         let none = trie_of([]);
         assert_eq!((none.children, none.labels, none.tail_off), (vec![1, 1], vec![0], vec![0]));
     }

@@ -20,6 +20,8 @@ pub static TWO: LazyLock<Automaton<5>> = LazyLock::new(Automaton::new);
 pub struct Automaton<const W: usize> {
     next: Vec<State>,
     rows: Vec<Row<W>>,
+    /// For each state the places of the window whose character alone leads on.
+    leading: Vec<u8>,
 }
 /// Cell `b` of the row of depth `d` belongs to the word's first `d - edits + b` characters. More edits than allowed are all
 /// the same: `edits + 1`.
@@ -44,7 +46,7 @@ impl<const W: usize> Automaton<W> {
         let cells = std::array::from_fn(|b| b.checked_sub(Self::EDITS).map_or(Self::OUT, |j| j as u8));
         let start = Row { cells, least: 0, ..dead };
         let mut numbers = FxHashMap::from_iter([(dead, 0), (start, 1)]);
-        let mut automaton = Automaton { next: vec![], rows: vec![dead, start] };
+        let mut automaton = Automaton { next: vec![], rows: vec![dead, start], leading: vec![] };
         let mut state = 0;
         while let Some(&row) = automaton.rows.get(state) {
             for matches in 0..Self::STEPS {
@@ -57,7 +59,16 @@ impl<const W: usize> Automaton<W> {
             }
             state += 1;
         }
+        let leads = |state, b: usize| automaton.next(state, 1 << b) != Self::DEAD;
+        let leading = |state| (0..W).filter(|&b| leads(state, b)).fold(0, |all, b| all | 1 << b);
+        automaton.leading = (0..automaton.rows.len() as State).map(leading).collect();
         automaton
+    }
+    /// Bits of the places of the window whose characters lead on where a stranger does not: cells are the least of what
+    /// single characters allow, so no two characters lead on together unless one does alone.
+    #[inline]
+    pub fn leading(&self, state: State) -> u8 {
+        self.leading[usize::from(state)]
     }
     /// The state before the first character.
     pub fn start(&self) -> State {
@@ -120,6 +131,13 @@ mod tests {
         }
         for state in 1..TWO.rows.len() as State {
             assert!(TWO.least(state) <= 2 || TWO.rows[usize::from(state)].swaps.iter().any(|&s| s <= 2));
+        }
+        for state in 0..TWO.rows.len() as State {
+            for matches in 0..32 {
+                let leads = TWO.next(state, matches) != Automaton::<5>::DEAD;
+                let alone = TWO.next(state, 0) != Automaton::<5>::DEAD;
+                assert_eq!(leads, alone || matches & usize::from(TWO.leading(state)) != 0);
+            }
         }
         println!("{} and {} states", ONE.rows.len(), TWO.rows.len());
     }

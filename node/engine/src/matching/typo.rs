@@ -4,7 +4,7 @@
 //! Hot path: a few ns for each child looked at; one typo in 100,000 terms looks at some thousands of them.
 
 use super::automaton::{Automaton, ONE, State, TWO};
-use crate::index::{TermNode, Terms};
+use crate::index::{TermNode, Terms, letter_bit};
 
 /// Terms `low..high` (ordinals) that match a word with `typos` typos.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,14 @@ impl<const W: usize> Window<W> {
     /// Whether the character may be one of them; never `false` for one that is.
     #[inline]
     fn may_have(&self, c: u32) -> bool {
-        self.bloom >> (c & 63) & 1 == 1
+        self.bloom & letter_bit(c) != 0
+    }
+    /// The bits of the characters at some places.
+    #[inline]
+    fn letters(&self, places: u8) -> u64 {
+        let at =
+            |(b, &c): (usize, &u32)| if places >> b & 1 == 1 && c != NOTHING { letter_bit(c) } else { 0 };
+        self.characters.iter().enumerate().map(at).fold(0, |all, bit| all | bit)
     }
 }
 struct Walk<'a, const W: usize> {
@@ -104,7 +111,7 @@ fn windows<const W: usize>(word: &[char]) -> Vec<Window<W>> {
     let window = |depth: usize| {
         let characters = std::array::from_fn(|b| at(depth + b));
         let known = characters.iter().filter(|&&c| c != NOTHING);
-        Window { characters, bloom: known.fold(0, |bloom, c| bloom | 1 << (c & 63)) }
+        Window { characters, bloom: known.fold(0, |bloom, &c| bloom | letter_bit(c)) }
     };
     (1..=word.len() + edits + 1).map(window).collect()
 }
@@ -189,6 +196,9 @@ impl<const W: usize> Walk<'_, W> {
     }
     fn visit(&mut self, node: TermNode, place: Place) {
         let terms = self.terms;
+        if place.best > (W / 2) as u8 && self.automaton.next(place.state, 0) == Automaton::<W>::DEAD {
+            return self.visit_exhausted(node, place);
+        }
         let children = terms.children(node);
         if children.is_empty() {
             return self.tail(node, place);
@@ -209,6 +219,36 @@ impl<const W: usize> Walk<'_, W> {
             }
             let state = self.follow(place.state, window, c);
             if state != Automaton::<W>::DEAD || strangers_count {
+                self.enter(terms.child(&children, i), place, state);
+            }
+        }
+    }
+    /// The same where no edit is left: few characters lead on, and most nodes have none of them.
+    fn visit_exhausted(&mut self, node: TermNode, place: Place) {
+        let terms = self.terms;
+        let after = terms.letters(node);
+        let window = self.windows.get(place.depth);
+        let wanted = window.map_or(0, |window| window.letters(self.automaton.leading(place.state)));
+        if after & wanted == 0 {
+            if terms.ends_at(node) {
+                self.emit(node.low, node.low + 1, self.edits_at(place));
+            }
+            return;
+        }
+        let children = terms.children(node);
+        if children.is_empty() {
+            return self.tail(node, place);
+        }
+        if terms.ends_at(node) {
+            self.emit(node.low, node.low + 1, self.edits_at(place));
+        }
+        let Some(window) = window else { return };
+        for (i, c) in children.characters().enumerate() {
+            if wanted & letter_bit(c) == 0 {
+                continue;
+            }
+            let state = self.follow(place.state, window, c);
+            if state != Automaton::<W>::DEAD {
                 self.enter(terms.child(&children, i), place, state);
             }
         }
