@@ -38,7 +38,7 @@ fn attributes_and_positions() {
         (
             json!({"searchableAttributes": ["b,a", "c"]}),
             json!({"a": "x", "b": "y z", "c": 7}),
-            "y@0:0 z@0:1 x@0:10! 7@1:0!",
+            "y@0:0 z@0:1 x@1:0! 7@2:0!",
         ),
         (
             json!({"searchableAttributes": ["a"]}),
