@@ -1,12 +1,13 @@
 //! What does an endpoint know of the request it answers?
 
 use crate::auth::Caller;
+use crate::clusters::named_user;
 use crate::listener::Listener;
 use crate::state::ApiState;
 use actix_web::http::header::HeaderMap;
 use actix_web::web::Bytes;
-use quorate_cluster::Service;
-use quorate_model::{IndexName, Result};
+use quorate_cluster::{CallerOp, Receipt, Service};
+use quorate_model::{Error, IndexName, Result, UserId};
 use quorate_wire::QueryString;
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -42,6 +43,34 @@ impl<'a> Call<'a> {
     /// The index the path names.
     pub fn index_name(&self) -> Result<IndexName> {
         IndexName::new(&self.names[0])
+    }
+    /// The user whose records the request is for, where the installation places records by user (C§15).
+    ///
+    /// Errors: `Invalid` when the request names none there, or one whose id is not valid. Cost: one load when it does not.
+    pub fn user(&self) -> Result<Option<UserId>> {
+        if !self.service().places_by_user() {
+            return Ok(None);
+        }
+        match named_user(self)? {
+            Some(user) => Ok(Some(user)),
+            None => Err(Error::invalid(
+                "a user ID is required in the header X-Service-User-ID: this application keeps records by user",
+            )),
+        }
+    }
+    /// The index that reads of `index` go to.
+    pub fn part_of<'n>(&self, index: &'n IndexName) -> Result<Cow<'n, IndexName>> {
+        match self.user()? {
+            Some(user) => self.service().part_for(&user, index).map(Cow::Owned),
+            None => Ok(Cow::Borrowed(index)),
+        }
+    }
+    /// Writes records of one index.
+    pub async fn write(&self, index: &IndexName, ops: Vec<CallerOp>) -> Result<Receipt> {
+        match self.user()? {
+            Some(user) => self.service().write_records_for(&user, index, ops).await,
+            None => self.service().write_records(index, ops).await,
+        }
     }
     /// Milliseconds since the request was read.
     pub fn elapsed_ms(&self) -> u64 {

@@ -3,7 +3,7 @@
 
 use crate::service::{ObjectRequest, ReadRights};
 use quorate_model::document::DocumentQuery;
-use quorate_model::{DocumentKind, Error, ErrorKind, Filter, GroupId, IndexName, SearchParams};
+use quorate_model::{DocumentKind, Error, ErrorKind, Filter, GroupId, IndexName, SearchParams, UserId};
 use quorate_node::RawDocument;
 use quorate_node::ops::Incarnation;
 use serde::de::DeserializeOwned;
@@ -123,6 +123,33 @@ pub enum ServiceCall {
         group: GroupId,
         /// The place of the command in its log.
         log_index: u64,
+    },
+    /// The records of an owner as of every write that was answered before; answered with `owned::Digest`.
+    Owned {
+        /// The group.
+        group: GroupId,
+        /// The index.
+        incarnation: Incarnation,
+        /// Whose records.
+        owner: UserId,
+        /// Milliseconds until the asker gives up.
+        within_ms: u64,
+    },
+    /// Records by their stored ids, whoever may see them; answered with `Vec<Option<Text>>`, in order.
+    Stored {
+        /// The group.
+        group: GroupId,
+        /// The index.
+        incarnation: Incarnation,
+        /// The ids.
+        ids: Vec<String>,
+    },
+    /// What every owner has in an index; answered with `owned::Owners`.
+    Owners {
+        /// The group.
+        group: GroupId,
+        /// The index.
+        incarnation: Incarnation,
     },
 }
 

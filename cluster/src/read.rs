@@ -7,6 +7,7 @@ use crate::remote::{self, Way, read_deadline};
 use crate::replicas;
 use crate::router::Router;
 use crate::service::{IndexInfo, ObjectRequest, ReadRights};
+use crate::user_mapping;
 use futures_util::future::try_join_all;
 use quorate_model::wire::Text;
 use quorate_model::{Error, ErrorKind, Filter, GroupId, IndexName, Result, Settings};
@@ -301,7 +302,7 @@ pub fn rights_of(rights: ReadRights) -> quorate_node::ReadRights {
 
 /// The names of all indices, in order.
 pub fn names(router: &Router) -> Vec<IndexName> {
-    let mut names: Vec<IndexName> = router.meta().catalogue.iter().map(|(name, _)| name.clone()).collect();
+    let mut names: Vec<IndexName> = user_mapping::records::indices(&router.meta());
     names.sort();
     names
 }
@@ -314,12 +315,17 @@ pub async fn indices(router: &Router, node: &Node, names: &[IndexName]) -> Resul
         let row = meta.catalogue.get(name)?.clone();
         let shown =
             virtual_primary(&row).and_then(|primary| meta.catalogue.get(primary)).map(|it| it.incarnation);
-        Some((name.clone(), row, shown))
+        let others = meta.other_parts(name).into_iter().filter_map(|part| meta.catalogue.get(&part).cloned());
+        Some((name.clone(), row, shown, others.collect()))
     };
-    let rows: Vec<(IndexName, IndexRow, Option<Incarnation>)> = names.iter().filter_map(row).collect();
+    type Row = (IndexName, IndexRow, Option<Incarnation>, Vec<IndexRow>);
+    let rows: Vec<Row> = names.iter().filter_map(row).collect();
     let mut wanted = BTreeMap::<GroupId, Vec<Incarnation>>::new();
-    for (_, row, shown) in &rows {
+    for (_, row, shown, others) in &rows {
         wanted.entry(row.group).or_default().extend([row.incarnation].into_iter().chain(*shown));
+        for other in others {
+            wanted.entry(other.group).or_default().push(other.incarnation);
+        }
     }
     let deadline = read_deadline();
     let asked = wanted.into_iter().map(async |(group, incarnations)| {
@@ -334,8 +340,16 @@ pub async fn indices(router: &Router, node: &Node, names: &[IndexName]) -> Resul
     });
     let figures: BTreeMap<Incarnation, IndexStats> =
         try_join_all(asked).await?.into_iter().flatten().collect();
-    let infos = rows.into_iter().map(|(name, row, shown)| index_info(&figures, name, &row, shown));
-    Ok(infos.collect())
+    let info = |(name, row, shown, others): Row| {
+        let mut info = index_info(&figures, name, &row, shown);
+        for stats in others.iter().filter_map(|other| figures.get(&other.incarnation)) {
+            info.entries += stats.records;
+            info.data_size += stats.data_bytes;
+            info.file_size += stats.file_bytes;
+        }
+        info
+    };
+    Ok(rows.into_iter().map(info).collect())
 }
 
 /// The figures of indices of this node, in order.

@@ -108,10 +108,13 @@ impl Router {
             .get(id)
             .ok_or_else(|| Error::unavailable(format!("this node has no replica of group {id}")))
     }
-    /// The group for a new index: one of this node's cluster.
+    /// The group for a new index: one of this node's cluster, or of the cluster whose part of an index it is.
     pub fn group_for(&self, name: &IndexName) -> Result<GroupId> {
         let meta = self.meta.load();
-        let cluster = meta.nodes.get(&self.self_id).map(|row| row.cluster.as_str());
+        let cluster = match name.part().1 {
+            Some(number) => meta.cluster_name(number),
+            None => meta.nodes.get(&self.self_id).map(|row| row.cluster.as_str()),
+        };
         let groups = cluster.map(|cluster| meta.groups_of(cluster)).unwrap_or_default();
         let number = crate::meta::group_of(name, groups.len() as u16).0;
         let group = groups.get(usize::from(number) - 1).copied();

@@ -6,6 +6,7 @@ use crate::parts;
 use crate::read;
 use crate::remote::Way;
 use crate::router::Router;
+use crate::user_mapping::owned;
 use quorate_model::wire::Text;
 use quorate_model::{Error, GroupId, Result, limits};
 use quorate_node::Node;
@@ -94,6 +95,20 @@ async fn answer(router: &Router, node: &Node, call: ServiceCall) -> Vec<u8> {
         ServiceCall::ShowsRecords { group, log_index } => {
             let shows = async || Ok(node.records_are_visible(group, log_index));
             encoded(in_group(router, node, group, shows).await).await
+        }
+        ServiceCall::Owned { group, incarnation, owner, within_ms } => {
+            let by =
+                Instant::now() + Duration::from_millis(within_ms).min(Duration::from_secs(limits::WRITE_S));
+            let digest = async || owned::digest_here(router, node, (group, incarnation), &owner, by).await;
+            encoded(in_group(router, node, group, digest).await).await
+        }
+        ServiceCall::Stored { group, incarnation, ids } => {
+            let records = async || owned::records_here(node, incarnation, ids).await;
+            encoded(in_group(router, node, group, records).await).await
+        }
+        ServiceCall::Owners { group, incarnation } => {
+            let owners = async || owned::owners_here(node, incarnation).await;
+            encoded(in_group(router, node, group, owners).await).await
         }
     }
 }

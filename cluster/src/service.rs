@@ -11,13 +11,13 @@ use crate::mint;
 use crate::operate;
 use crate::read;
 use crate::remote::{self, Way, read_deadline};
-use crate::router::Router;
+use crate::router::{Router, write_deadline};
 use crate::start::{self, Running};
 use crate::steward;
 use crate::sweep::Sweeper;
 use crate::tasks;
 use crate::traffic::Traffic;
-use crate::user_mapping::{self, ClusterRecord, UserDirectory, UserHits, UserRecord};
+use crate::user_mapping::{self, ClusterRecord, UserDirectory, UserHits, UserRecord, parts};
 use crate::write::{self, Reach};
 use parking_lot::Mutex;
 use quorate_model::document::DocumentQuery;
@@ -246,6 +246,33 @@ impl Service {
     pub async fn write_many(&self, ops: Vec<(IndexName, CallerOp)>) -> Result<write::ManyReceipt> {
         write::many(self.open_router()?, &self.inner.sweeper, ops).await
     }
+    /// As [`Self::write_records`], on the records of a user (§4.10, C§15). Errors: also `Invalid` for a user that is in no
+    /// cluster.
+    pub async fn write_records_for(
+        &self,
+        user: &UserId,
+        index: &IndexName,
+        ops: Vec<CallerOp>,
+    ) -> Result<Receipt> {
+        user_mapping::write::records(self.ways()?, user, index, ops).await
+    }
+    /// As [`Self::write_many`], on the records of a user.
+    pub async fn write_many_for(
+        &self,
+        user: &UserId,
+        ops: Vec<(IndexName, CallerOp)>,
+    ) -> Result<write::ManyReceipt> {
+        user_mapping::write::many(self.ways()?, user, ops).await
+    }
+    fn ways(&self) -> Result<user_mapping::write::Ways<'_>> {
+        let (node, sweeper) = (&self.inner.node, &self.inner.sweeper);
+        Ok(user_mapping::write::Ways { router: self.open_router()?, node, sweeper })
+    }
+    /// The index that a user's reads go to: the part that the user's cluster has. Errors: `Invalid` for a user that is in
+    /// no cluster.
+    pub fn part_for(&self, user: &UserId, index: &IndexName) -> Result<IndexName> {
+        self.inner.users.read_part(self.open_router()?, user, index)
+    }
     /// Changes settings: members of `changes` replace, `null` resets. Already validated by `Settings::merge`.
     ///
     /// With `forward_to_replicas` its replicas get the same changes, but for `replicas` itself. Errors: `Invalid` when
@@ -261,15 +288,21 @@ impl Service {
         let (node, sweeper) = (self.inner.node.clone(), self.inner.sweeper.clone());
         let index = index.clone();
         // on its own: a caller that goes away must not leave replicas half linked
-        let work =
-            tokio::spawn(
-                async move { write::settings(&router, &node, &sweeper, &index, changes, reach).await },
-            );
+        let work = tokio::spawn(async move {
+            parts::check_replicas(&router.meta(), &changes)?;
+            let receipt = write::settings(&router, &node, &sweeper, &index, changes, reach).await?;
+            parts::spread(&router, &node, &index, write_deadline()).await?;
+            Ok(receipt)
+        });
         work.await.map_err(|_| Error::internal("the change of settings ended unexpectedly"))?
     }
     /// Removes an index; a missing one is no error. Errors: `Forbidden` for a linked replica.
     pub async fn delete_index(&self, index: &IndexName) -> Result<Receipt> {
-        let accepted = write::delete(self.open_router()?, &self.inner.sweeper, index).await?;
+        let router = self.open_router()?;
+        for part in router.meta().other_parts(index) {
+            write::delete(router, &self.inner.sweeper, &part).await?;
+        }
+        let accepted = write::delete(router, &self.inner.sweeper, index).await?;
         Ok(write::receipt(accepted, vec![]))
     }
     /// Copies or moves (C§3.2).
@@ -284,6 +317,8 @@ impl Service {
         let (source, destination) = (source.clone(), destination.clone());
         // on its own: a caller that goes away must not leave a copy half done
         let work = tokio::spawn(async move {
+            let ways = user_mapping::write::Ways { router: &router, node: &node, sweeper: &sweeper };
+            parts::operate_others(ways, &source, &destination, &operation).await?;
             match operation {
                 IndexOperation::Move => {
                     operate::move_index(&router, &node, &sweeper, &source, &destination).await
@@ -292,7 +327,9 @@ impl Service {
                     operate::copy_index(&router, &node, &sweeper, &source, &destination).await
                 }
                 IndexOperation::Copy { scope: Some(scope) } => {
-                    operate::copy_parts(&router, &node, &source, &destination, &scope).await
+                    let copied = operate::copy_parts(&router, &node, &source, &destination, &scope).await?;
+                    parts::spread(&router, &node, &destination, write_deadline()).await?;
+                    Ok(copied)
                 }
             }
         });
@@ -324,7 +361,10 @@ impl Service {
         change: DocumentChange,
         reach: Reach,
     ) -> Result<Receipt> {
-        documents::change(self.open_router()?, &self.inner.node, index, kind, change, reach).await
+        let (router, node) = (self.open_router()?, &self.inner.node);
+        let receipt = documents::change(router, node, index, kind, change, reach).await?;
+        parts::spread(router, node, index, write_deadline()).await?;
+        Ok(receipt)
     }
     /// A synonym or a rule as it was saved. Errors: `NotFound`.
     pub async fn document(&self, index: &IndexName, kind: DocumentKind, object_id: &str) -> Result<Vec<u8>> {

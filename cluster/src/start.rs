@@ -479,7 +479,12 @@ impl Running {
     pub fn start_sweep(&mut self) {
         let sweep = sweep::run(self.router.clone(), self.node.clone(), self.sweeper.clone());
         self.tasks.push(tokio::spawn(sweep));
-        self.tasks.push(tokio::spawn(user_mapping::actor::run(self.router.clone())));
+        self.tasks.push(tokio::spawn(user_mapping::actor::run(self.router.clone(), self.node.clone())));
+        self.tasks.push(tokio::spawn(user_mapping::actor::keep_count(
+            self.router.clone(),
+            self.node.clone(),
+            self.users.clone(),
+        )));
     }
 
     /// Runs a task until the node stops.

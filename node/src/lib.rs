@@ -10,6 +10,7 @@ pub mod machine;
 pub mod node;
 pub mod ops;
 mod overlaid;
+mod owned;
 pub mod progress;
 pub mod search;
 pub mod shard;

@@ -22,7 +22,7 @@ pub async fn one_index(call: Call<'_>) -> Result<Reply> {
     let index = call.index_name()?;
     let ops = read(&call, Scope::PathIndex).await?;
     let ops = ops.into_iter().map(|(_, op)| op).collect();
-    let receipt = call.service().write_records(&index, ops).await?;
+    let receipt = call.write(&index, ops).await?;
     Ok(Reply::ok(batch_body(receipt.task_id, &receipt.object_ids)))
 }
 
@@ -30,7 +30,10 @@ pub async fn one_index(call: Call<'_>) -> Result<Reply> {
 pub async fn many_indices(call: Call<'_>) -> Result<Reply> {
     let ops = read(&call, Scope::EachNamesIndex).await?;
     let named = ops.into_iter().map(|(index, op)| (index.expect("each operation names its index"), op));
-    let (tasks, object_ids, at) = call.service().write_many(named.collect()).await?;
+    let (tasks, object_ids, at) = match call.user()? {
+        Some(user) => call.service().write_many_for(&user, named.collect()).await?,
+        None => call.service().write_many(named.collect()).await?,
+    };
     Ok(Reply::ok(multi_batch_body(&tasks, &object_ids, &at)))
 }
 

@@ -7,6 +7,7 @@ use crate::parse;
 use crate::reply::Reply;
 use crate::search::forced_filter;
 use quorate_cluster::ObjectRequest;
+use quorate_model::user::{owned_id, public_id};
 use quorate_model::{Error, IndexName, Result, SearchParams, limits};
 use quorate_wire::writes::objects_body;
 use serde::Deserialize;
@@ -24,8 +25,7 @@ pub async fn one(call: &Call<'_>) -> Result<Reply> {
         object_id: call.names[1].to_string(),
         attributes_to_retrieve: forced_attributes(call)?.unwrap_or(attributes),
     };
-    let filter = forced_filter(&call.caller)?;
-    let records = call.service().objects(vec![request], call.caller.read_rights(), filter).await?;
+    let records = read(call, vec![request]).await?;
     let record = records.into_iter().next().flatten().ok_or_else(Error::no_object)?;
     Ok(Reply::ok(record))
 }
@@ -40,9 +40,29 @@ pub async fn many(call: &Call<'_>) -> Result<Reply> {
             request.attributes_to_retrieve = forced.clone();
         }
     }
-    let filter = forced_filter(&call.caller)?;
-    let records = call.service().objects(requests, call.caller.read_rights(), filter).await?;
+    let records = read(call, requests).await?;
     Ok(Reply::ok(objects_body(&records)))
+}
+
+/// The records that the caller may see; a user's own one comes before a public one of the same id (C§15).
+async fn read(call: &Call<'_>, mut requests: Vec<ObjectRequest>) -> Result<Vec<Option<Vec<u8>>>> {
+    let (filter, rights) = (forced_filter(&call.caller)?, call.caller.read_rights());
+    let Some(user) = call.user()? else { return call.service().objects(requests, rights, filter).await };
+    let public = requests
+        .iter()
+        .map(|request| ObjectRequest { object_id: public_id(&request.object_id), ..request.clone() });
+    let public: Vec<ObjectRequest> = public.collect();
+    for request in &mut requests {
+        request.object_id = owned_id(&user, &request.object_id);
+    }
+    let count = requests.len();
+    requests.extend(public);
+    for request in &mut requests {
+        request.index = call.service().part_for(&user, &request.index)?;
+    }
+    let mut own = call.service().objects(requests, rights, filter.meant_by(&user)).await?;
+    let public = own.split_off(count);
+    Ok(own.into_iter().zip(public).map(|(own, public)| own.or(public)).collect())
 }
 
 /// The attributes that the caller's key lets through, whatever the request asks for (C§13.3).

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 pub async fn delete_by(call: &Call<'_>) -> Result<Reply> {
     let params = selection(parse::object(&call.body)?)?;
     let op = CallerOp::Ready(RecordOp::DeleteBy { params });
-    let receipt = call.service().write_records(&call.index_name()?, vec![op]).await?;
+    let receipt = call.write(&call.index_name()?, vec![op]).await?;
     Ok(Reply::ok(receipt_body(receipt.task_id, &receipt.updated_at, Stamps::DeletedAndUpdated, None)))
 }
 
@@ -27,7 +27,7 @@ fn selection(mut members: Map<String, Value>) -> Result<Vec<u8>> {
 /// `POST /1/indexes/{indexName}/clear`: every record; settings stay.
 pub async fn clear(call: &Call<'_>) -> Result<Reply> {
     let op = CallerOp::Ready(RecordOp::Clear);
-    let receipt = call.service().write_records(&call.index_name()?, vec![op]).await?;
+    let receipt = call.write(&call.index_name()?, vec![op]).await?;
     Ok(Reply::ok(receipt_body(receipt.task_id, &receipt.updated_at, Stamps::Updated, None)))
 }
 

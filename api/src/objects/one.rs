@@ -51,5 +51,5 @@ pub async fn partial(call: &Call<'_>) -> Result<Reply> {
 }
 
 async fn write(call: &Call<'_>, op: CallerOp) -> Result<Receipt> {
-    call.service().write_records(&call.index_name()?, vec![op]).await
+    call.write(&call.index_name()?, vec![op]).await
 }

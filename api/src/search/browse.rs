@@ -62,7 +62,8 @@ async fn page(
     presentation: &Presentation,
     after: Option<Vec<u8>>,
 ) -> Result<Reply> {
-    let results = call.service().browse(index, asked.params, after, call.caller.read_rights()).await?;
+    let results =
+        call.service().browse(&*call.part_of(index)?, asked.params, after, call.caller.read_rights()).await?;
     let next = results
         .cursor
         .as_ref()

@@ -52,7 +52,9 @@ impl FacetAsked {
     }
     /// Asks the service.
     pub async fn run(self, call: &Call<'_>, index: &IndexName) -> Result<FacetHits> {
-        call.service().search_facet(index, &self.facet, &self.facet_query, self.asked.params).await
+        call.service()
+            .search_facet(&*call.part_of(index)?, &self.facet, &self.facet_query, self.asked.params)
+            .await
     }
 }
 

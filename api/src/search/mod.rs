@@ -12,7 +12,7 @@ use crate::call::Call;
 use explain::Explained;
 use quorate_model::params::{Forced, echo, echo_pairs};
 use quorate_model::settings::table::lookup;
-use quorate_model::{Filter, IndexName, Result, SearchParams, SearchResults, Settings};
+use quorate_model::{Filter, IndexName, Result, SearchParams, SearchResults, Settings, UserId};
 use quorate_wire::SearchBody;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -81,9 +81,21 @@ impl Asked {
         explained: Option<Explained>,
     ) -> Result<Self> {
         let message = locate(call, &mut params);
-        let params = forced(&call.caller, params, user_token(call))?;
+        let mut params = forced(&call.caller, params, user_token(call))?;
+        if let Some(user) = call.user()? {
+            show_to(&user, &mut params);
+        }
         Ok(Asked { params, echo, explained, message })
     }
+}
+
+/// Lets a user see the own records and the public ones (C§15). No rule changes that.
+fn show_to(user: &UserId, params: &mut SearchParams) {
+    let mut forced = params.forced.take().map_or_else(Forced::default, |forced| (*forced).clone());
+    let seen = Filter::seen_by(user);
+    params.filter = std::mem::take(&mut params.filter).meant_by(user).and(seen.clone());
+    forced.filter = forced.filter.meant_by(user).and(seen);
+    params.forced = Some(Arc::new(forced));
 }
 
 /// Adds the filters and the user a key forces; the other forced parameters are in `params` already (C§13.3). All of them
@@ -201,5 +213,5 @@ pub struct Place<'a> {
 
 /// Settings of the index. Errors: `NotFound`.
 pub async fn settings_of(call: &Call<'_>, index: &IndexName) -> Result<Arc<Settings>> {
-    call.service().settings(index).await
+    call.service().settings(&*call.part_of(index)?).await
 }

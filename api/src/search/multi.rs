@@ -147,7 +147,10 @@ async fn run(call: &Call<'_>, index: IndexName, wanted: Wanted, processed: Optio
         Wanted::Hits(mut asked) => {
             let settings = settings_of(call, &index).await?;
             let presentation = Presentation::new(&mut asked, &settings);
-            let results = call.service().search(&index, asked.params, call.caller.read_rights()).await?;
+            let results = call
+                .service()
+                .search(&*call.part_of(&index)?, asked.params, call.caller.read_rights())
+                .await?;
             let wanted = results.window.map_or(results.hits_per_page, |(_, length)| length);
             let place = Place { index: Some(index.as_str()), processed, cursor: None };
             let body = presentation.body(call, &results, place);

@@ -22,6 +22,7 @@ async fn answer(call: &Call<'_>, mut asked: Asked) -> Result<Reply> {
     let index = call.index_name()?;
     let settings = settings_of(call, &index).await?;
     let presentation = Presentation::new(&mut asked, &settings);
-    let results = call.service().search(&index, asked.params, call.caller.read_rights()).await?;
+    let results =
+        call.service().search(&*call.part_of(&index)?, asked.params, call.caller.read_rights()).await?;
     Ok(Reply::ok(presentation.body(call, &results, Place::default())))
 }

@@ -125,7 +125,7 @@ impl MetaState {
                 self.installation = Some(Arc::new(Installation { app_id, admin_key }));
             }
             INDEX => {
-                let name = IndexName::new(std::str::from_utf8(rest).ok()?).ok()?;
+                let name = IndexName::stored(std::str::from_utf8(rest).ok()?).ok()?;
                 self.catalogue.put(name, codec::decode(value, ROW_BYTES_MAX).ok()?);
             }
             KEY => {

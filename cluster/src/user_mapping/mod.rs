@@ -1,12 +1,16 @@
 //! Which cluster serves which user (§2.10, §4.10, C§15): what the interface asks about users and has done to them.
 //!
-//! The mapping itself lies in the meta state, in the memory of every node. [`actor`] moves and removes users as [`core`] says, [`usage`] is what they have, [`search`]
+//! The mapping itself lies in the meta state, in the memory of every node. [`parts`] says where records lie, [`mod@write`] and [`records`] put them there, [`actor`] moves and removes users as [`core`] says, [`usage`] is what they have, [`search`]
 //! finds them.
 
 pub mod actor;
 pub mod core;
+pub mod owned;
+pub mod parts;
+pub mod records;
 pub mod search;
 pub mod usage;
+pub mod write;
 
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
@@ -343,3 +347,6 @@ impl UserDirectory {
 async fn off_arbiter<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(|_| Error::unavailable("the node is stopping"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,6 +9,7 @@ pub mod filter;
 pub mod index;
 pub mod language;
 pub mod matching;
+pub mod owners;
 pub mod page;
 mod prefetch;
 pub mod query;

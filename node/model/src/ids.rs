@@ -25,11 +25,40 @@ impl IndexName {
         }
         Ok(IndexName(name.into()))
     }
+    /// A name as the service keeps it: of a caller, or of the part of an index that another cluster has.
+    pub fn stored(text: &str) -> Result<Self> {
+        match text.split_once(BETWEEN) {
+            Some((name, cluster)) => IndexName::new(name)?.part_in(
+                cluster
+                    .parse()
+                    .map_err(|_| Error::internal(format!("{cluster} is no number of a cluster")))?,
+            ),
+            None => IndexName::new(text),
+        }
+    }
+    /// The name of the part of this index that the cluster of a number has, when records are placed by user. It is no
+    /// name of a caller.
+    pub fn part_in(&self, cluster: u16) -> Result<Self> {
+        match self.part() {
+            (_, None) => Ok(IndexName(format!("{}{BETWEEN}{cluster}", self.0).into())),
+            (_, Some(_)) => Err(Error::internal("a part of an index has no parts")),
+        }
+    }
+    /// The index, and the number of the cluster when this is the name of the part that a cluster has.
+    pub fn part(&self) -> (&str, Option<u16>) {
+        match self.0.split_once(BETWEEN) {
+            Some((name, cluster)) => (name, cluster.parse().ok()),
+            None => (&self.0, None),
+        }
+    }
     /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
+/// Between the name of an index and the number of a cluster; names of callers have no control characters.
+const BETWEEN: char = '\u{1f}';
+
 impl fmt::Display for IndexName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

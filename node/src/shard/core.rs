@@ -6,7 +6,8 @@ use crate::index::IndexState;
 use bytes::Bytes;
 use quorate_engine::index::{MergeGoal, MergeState, Payload, ShardWriter, WriterOptions};
 use quorate_model::record::{PartialOutcome, apply_partial};
-use quorate_model::{RecordOp, SearchParams, Settings};
+use quorate_model::user::OWNER;
+use quorate_model::{Filter, RecordOp, SearchParams, Settings, UserId};
 use quorate_store::files::Files;
 use std::path::Path;
 use std::sync::Arc;
@@ -168,7 +169,17 @@ impl ShardCore {
     fn delete_by(&mut self, params: &[u8]) -> Result<Vec<String>> {
         let parsed = serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(params)
             .map_err(|e| quorate_model::Error::invalid(e.to_string()))
-            .and_then(|params| SearchParams::from_json(&params));
+            .and_then(|mut params| {
+                let owner = params.remove(OWNER);
+                let parsed = SearchParams::from_json(&params)?;
+                match owner.as_ref().and_then(serde_json::Value::as_str).map(UserId::new).transpose()? {
+                    Some(owner) => Ok(SearchParams {
+                        filter: parsed.filter.meant_by(&owner).and(Filter::owned_by(&owner)),
+                        ..parsed
+                    }),
+                    None => Ok(parsed),
+                }
+            });
         let view = self.writer.publish().map_err(|e| self.engine(e))?;
         let matching = parsed.and_then(|params| quorate_engine::matching_ids(&view, &self.shown, &params));
         match matching {

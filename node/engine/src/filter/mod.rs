@@ -7,7 +7,9 @@ use crate::matching::bits;
 use multiversion::multiversion;
 use quorate_model::filter::{AnyOf, NumericOp};
 use quorate_model::settings::IndexSettings;
+use quorate_model::user::{OWNER, PUBLIC, owner_of};
 use quorate_model::{Atom, Filter, FilterAtom};
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 /// A filter without a deadline is bounded by the records.
@@ -141,8 +143,16 @@ fn add_value(docs: FacetDocs<'_>, set: &mut [u64]) {
 }
 fn add_facet(segment: &Segment, settings: &IndexSettings, attribute: &str, value: &str, set: &mut [u64]) {
     if attribute == OBJECT_ID {
-        let found = segment.doc_of(value);
-        found.into_iter().for_each(|doc| bits::insert(set, doc));
+        ids_meant(value).filter_map(|id| segment.doc_of(&id)).for_each(|doc| bits::insert(set, doc));
+    }
+    if attribute == OWNER {
+        // users are told apart by case
+        if let Some(column) = segment.facet(OWNER)
+            && let Some(ordinal) = column.find(value)
+        {
+            add_value(column.docs_of(ordinal), set);
+        }
+        return;
     }
     if attribute != TAGS && !is_declared(settings, attribute) {
         return;
@@ -151,6 +161,14 @@ fn add_facet(segment: &Segment, settings: &IndexSettings, attribute: &str, value
     for ordinal in column.fold_range(&fold(value)) {
         add_value(column.docs_of(ordinal), set);
     }
+}
+/// The stored ids that an objectID in a filter may mean: with an owner, also the public record of that id.
+fn ids_meant(value: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    let public = match owner_of(value) {
+        (Some(owner), _) if owner != PUBLIC => Some(format!("{PUBLIC}{}", &value[owner.len()..])),
+        (Some(_) | None, _) => None,
+    };
+    std::iter::once(Cow::Borrowed(value)).chain(public.map(Cow::Owned))
 }
 /// Whether the attribute is in attributesForFaceting.
 pub fn is_declared(settings: &IndexSettings, attribute: &str) -> bool {

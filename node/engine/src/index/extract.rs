@@ -8,6 +8,7 @@ use super::wire::push_word;
 use crate::analysis::{Analyzer, AttributeOptions, Token, TokenOptions};
 use bytes::Bytes;
 use quorate_model::Settings;
+use quorate_model::user::{OWNER, owner_of};
 use serde_json::{Map, Value};
 
 /// A record ready to be indexed.
@@ -59,6 +60,7 @@ impl Extractor {
         let mut facets: Vec<String> = index.attributes_for_faceting.iter().map(|f| f.path.clone()).collect();
         facets.push("_tags".into());
         facets.extend(index.attribute_for_distinct.clone());
+        facets.push(OWNER.into());
         let mut seen = rustc_hash::FxHashSet::default();
         facets.retain(|path| seen.insert(path.clone()));
         let numeric = index.numeric_attributes_for_filtering.as_ref().map(|listed| {
@@ -89,7 +91,7 @@ impl Extractor {
         Ok(Extracted {
             rank: self.rank.encode(object_id, &parsed),
             wire: self.words(&parsed),
-            facets: self.facet_values(&parsed),
+            facets: self.facet_values(object_id, &parsed),
             numbers: self.numbers(&parsed),
             points: points(&parsed),
             object_id: object_id.into(),
@@ -114,9 +116,13 @@ impl Extractor {
         wire.finish()
     }
 
-    fn facet_values(&self, record: &Map<String, Value>) -> Vec<(u16, String)> {
+    fn facet_values(&self, object_id: &str, record: &Map<String, Value>) -> Vec<(u16, String)> {
         let mut out = Vec::new();
         for (column, path) in self.facets.iter().enumerate() {
+            if path == OWNER {
+                out.extend(owner_of(object_id).0.map(|owner| (column as u16, owner.to_owned())));
+                continue;
+            }
             values_at(record, path, &mut |value| {
                 each_scalar(value, &mut |scalar| match scalar {
                     Value::String(text) => out.push((column as u16, text.clone())),

@@ -10,6 +10,7 @@ use crate::matching::bits;
 use crate::matching::find::Entry;
 use crate::ranking::context::SegmentContext;
 use quorate_model::params::Forced;
+use quorate_model::user::public_id;
 use quorate_model::{ObjectId, Settings};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -28,7 +29,8 @@ pub fn located(view: &ShardView, object_ids: &[ObjectId]) -> Vec<(usize, u32)> {
     let locate = |object_id: &ObjectId| {
         segments().find_map(|(number, segment)| Some((number, segment.doc_of(object_id)?)))
     };
-    object_ids.iter().filter_map(locate).collect()
+    // where records belong to users, rules are about the public ones
+    object_ids.iter().filter_map(|id| locate(id).or_else(|| locate(&public_id(id)))).collect()
 }
 
 impl Promotion {

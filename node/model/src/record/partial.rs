@@ -8,6 +8,7 @@ use super::BuiltIn;
 use super::parse::{operation, with_object_id};
 use crate::error::{Error, Result};
 use crate::json::{self, Member, Minified};
+use crate::user::owner_of;
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -46,7 +47,7 @@ pub fn apply_partial(
     let current = match current {
         Some(text) => text,
         None => {
-            fresh = with_object_id(b"{}", object_id);
+            fresh = with_object_id(b"{}", owner_of(object_id).1);
             &fresh
         }
     };

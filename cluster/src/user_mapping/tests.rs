@@ -1,0 +1,230 @@
+//! Do a user's records follow the user between two clusters, whatever dies meanwhile, none lost and none doubled?
+//!
+//! Both clusters are on one node: its groups are started for the second one as well.
+
+use super::core::{Core, What, Work};
+use super::records::copy_all;
+use super::write::{Ways, records};
+use super::*;
+use crate::command::MetaCommand;
+use crate::entrance;
+use crate::meta::{Joining, NodeState, UserStep};
+use crate::service::{CallerOp, ServiceOptions};
+use crate::start::{self, Founding, Running};
+use quorate_model::{IndexName, NodeId, RecordOp};
+use quorate_node::Node;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+fn index() -> IndexName {
+    IndexName::new("i").expect("valid")
+}
+fn user(text: &str) -> UserId {
+    UserId::new(text).expect("valid")
+}
+fn options(folder: &Path) -> ServiceOptions {
+    let mut options =
+        ServiceOptions { disk_reserve_bytes: 0, search_threads: 2, ..ServiceOptions::new(folder) };
+    options.cluster.multi_cluster = true;
+    options
+}
+/// A node of the cluster `main` that has the groups of `west`, too; nothing moves users yet.
+async fn started(folder: &Path) -> Running {
+    let options = options(folder);
+    let mut running = start::start(&options).await.expect("a node that starts");
+    entrance::enter(&mut running, &options).await.expect("an installation");
+    let router = &running.router;
+    if !router.meta().clusters.contains_key("west") {
+        let west = || "west".to_owned();
+        let joining = Joining { name: west(), cluster: west(), peer: west(), http: west(), level: 1 };
+        let node = NodeId(7);
+        for command in [
+            MetaCommand::AddNode { node, joining },
+            MetaCommand::SetNodeState { node, state: NodeState::Removed },
+        ] {
+            router.propose_meta(command, Purpose::Add, write_deadline()).await.expect("accepted");
+        }
+    }
+    for group in router.meta().groups_of("west") {
+        running.starter.start_group(group, Founding::Founder).expect("a group that starts");
+    }
+    running.catch_up().await.expect("groups with leaders");
+    running
+}
+fn ways(running: &Running) -> Ways<'_> {
+    Ways { router: &running.router, node: &running.node, sweeper: &running.sweeper }
+}
+async fn put(running: &Running, who: &str, ids: &[String]) -> Result<crate::service::Receipt> {
+    let op = |id: &String| {
+        let record = format!(r#"{{"objectID":"{id}"}}"#).into_bytes();
+        CallerOp::Ready(RecordOp::Put { object_id: id.clone(), record })
+    };
+    records(ways(running), &user(who), &index(), ids.iter().map(op).collect()).await
+}
+fn numbered(from: usize, to: usize) -> Vec<String> {
+    (from..to).map(|number| number.to_string()).collect()
+}
+/// The ids that a part shows of a user.
+fn held(router: &Router, node: &Node, part: &IndexName, who: &str) -> BTreeSet<String> {
+    let meta = router.meta();
+    let Some(row) = meta.catalogue.get(part) else { return BTreeSet::new() };
+    let view = node.view(row.incarnation).expect("a part that opens");
+    let seen = |id: String| quorate_model::user::owner_of(&id).1.to_owned();
+    view.owned(who).into_keys().map(seen).collect()
+}
+fn parts(running: &Running) -> [IndexName; 2] {
+    let meta = running.router.meta();
+    [0, 1].map(|cluster| meta.part_of(&index(), cluster).expect("a name"))
+}
+async fn begin_move(running: &Running, who: &str, to: &str) -> Result<u64> {
+    assign(&running.router, user(who), to).await
+}
+async fn settled(running: &Running, who: &str) {
+    for _ in 0..2_000 {
+        if running.router.meta().users.map.get(&user(who)).is_none_or(|row| row.is_settled()) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("the move of {who} did not end: {:?}", running.router.meta().users.map.get(&user(who)));
+}
+fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a new folder");
+    for entry in std::fs::read_dir(from).expect("a folder") {
+        let entry = entry.expect("an entry");
+        let target = to.join(entry.file_name());
+        match entry.file_type().expect("a type").is_dir() {
+            true => copy_folder(&entry.path(), &target),
+            false => drop(std::fs::copy(entry.path(), target).expect("a copy")),
+        }
+    }
+}
+
+/// Carries out the work of a move up to and without the given number of steps, as a leader that dies then.
+async fn go_to(running: &Running, steps: usize, copies_more: bool) {
+    let (router, node) = (&running.router, &running.node);
+    let mut core = Core::default();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    for number in 0..=steps {
+        let Some(Work { user, epoch, what }) = core.next(&router.meta(), Duration::ZERO).pop() else {
+            return;
+        };
+        if number == steps && !copies_more {
+            return;
+        }
+        match what {
+            What::Copy { from, to } | What::CopyRest { from, to } => {
+                copy_all(router, node, &user, from, to, deadline).await.expect("copied");
+            }
+            What::Clean { cluster } => {
+                super::records::delete_in(router, node, &user, cluster, deadline).await.expect("deleted");
+            }
+            What::Delete | What::Step(_) => panic!("not a move"),
+        }
+        if number == steps {
+            return;
+        }
+        let step = MetaCommand::StepUser { user: user.clone(), epoch, step: what.leads_to() };
+        router.propose_meta(step, Purpose::Add, write_deadline()).await.expect("accepted");
+        core = Core::default();
+    }
+}
+
+#[actix_rt::test]
+async fn a_move_ends_although_the_node_died_in_any_step() {
+    for steps in 0..3 {
+        for copies_more in [false, true] {
+            let dir = tempfile::tempdir().expect("a folder");
+            let (before, after) = (dir.path().join("before"), dir.path().join("after"));
+            let running = started(&before).await;
+            assign_many(&running.router, vec![user("jane"), user("roe")], "main").await.expect("assigned");
+            put(&running, "jane", &numbered(0, 20)).await.expect("written");
+            put(&running, "roe", &numbered(0, 3)).await.expect("written");
+            begin_move(&running, "jane", "west").await.expect("a move");
+            go_to(&running, steps, copies_more).await;
+            copy_folder(&before, &after);
+            running.stop().await;
+
+            let mut running = started(&after).await;
+            running.start_sweep();
+            settled(&running, "jane").await;
+            let [main, west] = parts(&running);
+            let held = |part: &IndexName, who: &str| held(&running.router, &running.node, part, who).len();
+            let found = [held(&main, "jane"), held(&west, "jane"), held(&main, "roe"), held(&west, "roe")];
+            assert_eq!(found, [0, 20, 3, 0], "died after {steps} steps, {copies_more}");
+            running.stop().await;
+        }
+    }
+}
+
+#[actix_rt::test]
+async fn no_record_is_absent_or_doubled_while_a_user_moves() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut running = started(dir.path()).await;
+    running.start_sweep();
+    assign_many(&running.router, vec![user("jane")], "main").await.expect("assigned");
+    put(&running, "*", &["p".to_owned()]).await.expect("written");
+    let first = put(&running, "jane", &numbered(0, 50)).await.expect("written");
+    let first = Accepted { task_id: first.task_id, time_ms: 0 };
+    super::parts::seen(&running.router, &running.node, &first, write_deadline()).await.expect("seen");
+    let running = Arc::new(running);
+    let (ended, directory) = (Arc::new(AtomicBool::new(false)), running.users.clone());
+    let writer = {
+        let (running, ended) = (running.clone(), ended.clone());
+        tokio::spawn(async move {
+            let mut written = 50;
+            while !ended.load(Ordering::Relaxed) {
+                put(&running, "jane", &numbered(written, written + 3)).await.expect("written");
+                written += 3;
+                tokio::time::sleep(Duration::from_millis(3)).await;
+            }
+            written
+        })
+    };
+    let reader = {
+        let (running, ended) = (running.clone(), ended.clone());
+        tokio::spawn(async move {
+            let (mut reads, mut most) = (0, 50);
+            while !ended.load(Ordering::Relaxed) {
+                let part = directory.read_part(&running.router, &user("jane"), &index()).expect("assigned");
+                let seen = held(&running.router, &running.node, &part, "jane").len();
+                // a look at a part that a move has just emptied is one from before the look at the mapping
+                let again = directory.read_part(&running.router, &user("jane"), &index()).expect("assigned");
+                if again == part {
+                    assert!(seen >= most, "{seen} of at least {most} records");
+                    most = seen;
+                }
+                reads += 1;
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            reads
+        })
+    };
+    for to in ["west", "main", "west"] {
+        begin_move(&running, "jane", to).await.expect("a move");
+        let second = begin_move(&running, "jane", if to == "west" { "main" } else { "west" }).await;
+        assert!(second.is_err() || running.router.meta().users.pending.is_empty(), "one move at a time");
+        settled(&running, "jane").await;
+    }
+    ended.store(true, Ordering::Relaxed);
+    let (written, reads) = (writer.await.expect("no panic"), reader.await.expect("no panic"));
+    assert!(reads > 0);
+    let accepted = put(&running, "jane", &["last".to_owned()]).await.expect("written");
+    let accepted = Accepted { task_id: accepted.task_id, time_ms: 0 };
+    super::parts::seen(&running.router, &running.node, &accepted, write_deadline()).await.expect("seen");
+    let [main, west] = parts(&running);
+    let held = |part: &IndexName, who: &str| held(&running.router, &running.node, part, who);
+    assert_eq!((held(&main, "jane").len(), held(&west, "jane").len()), (0, written + 1));
+    assert_eq!((held(&main, "*").len(), held(&west, "*").len()), (1, 1), "public records are in both");
+    let row = running.router.meta().users.map.get(&user("jane")).copied().expect("assigned");
+    assert_eq!((row.cluster, row.state), (1, UserState::Assigned));
+    let late = MetaCommand::StepUser { user: user("jane"), epoch: 2, step: UserStep::Freeze };
+    running.router.propose_meta(late, Purpose::Add, write_deadline()).await.expect("accepted");
+    assert_eq!(
+        running.router.meta().users.map.get(&user("jane")),
+        Some(&row),
+        "an old leader changes nothing"
+    );
+    Arc::into_inner(running).expect("nobody else").stop().await;
+}

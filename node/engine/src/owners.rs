@@ -1,0 +1,57 @@
+//! Which records of a shard belong to whom, and how many bytes are they? One look at every record that is asked about.
+
+use crate::index::{FacetDocs, Segment, ShardView};
+use crate::matching::bits;
+use quorate_model::user::OWNER;
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hasher};
+
+/// For each owner the live records and their bytes.
+pub fn owners(view: &ShardView) -> BTreeMap<String, (u64, u64)> {
+    let mut found: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for segment in view.segments() {
+        let Some(column) = segment.facet(OWNER) else { continue };
+        column.each_value(|ordinal, docs| {
+            let (mut records, mut bytes) = (0, 0);
+            each_live(segment, &docs, |doc| {
+                records += 1;
+                bytes += segment.record(doc).len() as u64;
+            });
+            if records > 0 {
+                let sums = found.entry(column.value(ordinal).to_owned()).or_default();
+                *sums = (sums.0 + records, sums.1 + bytes);
+            }
+        });
+    }
+    found
+}
+
+/// The stored ids of an owner's records, each with a number that differs when the records do.
+pub fn owned(view: &ShardView, owner: &str) -> BTreeMap<String, u64> {
+    let mut found = BTreeMap::new();
+    for segment in view.segments() {
+        let Some(column) = segment.facet(OWNER) else { continue };
+        let Some(ordinal) = column.find(owner) else { continue };
+        each_live(segment, &column.docs_of(ordinal), |doc| {
+            let mut hasher = DefaultHasher::new();
+            hasher.write(segment.record(doc));
+            found.insert(segment.object_id(doc).to_owned(), hasher.finish());
+        });
+    }
+    found
+}
+
+fn each_live(segment: &Segment, docs: &FacetDocs<'_>, mut visit: impl FnMut(u32)) {
+    let mut visit = |doc: u32| {
+        if segment.is_alive(doc) {
+            visit(doc);
+        }
+    };
+    match docs {
+        FacetDocs::List(docs) => docs.iter().copied().for_each(visit),
+        FacetDocs::Bitmap(set, _) => bits::each(set, |doc| {
+            visit(doc);
+            true
+        }),
+    }
+}
