@@ -58,11 +58,22 @@ impl<'a> Call<'a> {
             )),
         }
     }
-    /// The index that reads of `index` go to.
-    pub fn part_of<'n>(&self, index: &'n IndexName) -> Result<Cow<'n, IndexName>> {
+    /// Reads one index: `ask` is given the index that has the records of the request's user, and `asked`.
+    ///
+    /// Errors: those of `ask`; `Invalid` as of [`Self::user`] and for a user that is in no cluster.
+    pub async fn read<A: Clone, T>(
+        &self,
+        index: &IndexName,
+        asked: A,
+        mut ask: impl AsyncFnMut(&IndexName, A) -> Result<T>,
+    ) -> Result<T> {
         match self.user()? {
-            Some(user) => self.service().part_for(&user, index).map(Cow::Owned),
-            None => Ok(Cow::Borrowed(index)),
+            Some(user) => {
+                // asked again when the user was moved meanwhile
+                let again = async |part: &IndexName| ask(part, asked.clone()).await;
+                self.service().read_for(&user, index, again).await
+            }
+            None => ask(index, asked).await,
         }
     }
     /// Writes records of one index.

@@ -51,7 +51,9 @@ impl Answerer {
             },
             PeerRequest::IsVisible { group, log_index } => {
                 let group = self.router.groups().get(group);
-                PeerAnswer::Truth(group.is_some_and(|it| tasks::is_visible(&self.node, &it, log_index)))
+                PeerAnswer::Truth(
+                    group.is_some_and(|it| tasks::is_visible(&self.router, &self.node, &it, log_index)),
+                )
             }
             PeerRequest::Leases { asks } => {
                 PeerAnswer::Granted(leases::grant(self.router.groups(), from, asks).await)

@@ -2,8 +2,9 @@
 //! talk, and parameters describe themselves.
 
 use crate::service::{ObjectRequest, ReadRights};
+use crate::user_mapping::owned::Whose;
 use quorate_model::document::DocumentQuery;
-use quorate_model::{DocumentKind, Error, ErrorKind, Filter, GroupId, IndexName, SearchParams, UserId};
+use quorate_model::{DocumentKind, Error, ErrorKind, Filter, GroupId, IndexName, SearchParams};
 use quorate_node::RawDocument;
 use quorate_node::ops::Incarnation;
 use serde::de::DeserializeOwned;
@@ -130,12 +131,13 @@ pub enum ServiceCall {
         group: GroupId,
         /// The index.
         incarnation: Incarnation,
-        /// Whose records.
-        owner: UserId,
+        /// Which records.
+        whose: Whose,
         /// Milliseconds until the asker gives up.
         within_ms: u64,
     },
-    /// Records by their stored ids, whoever may see them; answered with `Vec<Option<Text>>`, in order.
+    /// Records by their stored ids as of every write that was answered before, whoever may see them; answered with
+    /// `Vec<Option<Text>>`, in order.
     Stored {
         /// The group.
         group: GroupId,
@@ -143,6 +145,8 @@ pub enum ServiceCall {
         incarnation: Incarnation,
         /// The ids.
         ids: Vec<String>,
+        /// Milliseconds until the asker gives up.
+        within_ms: u64,
     },
     /// What every owner has in an index; answered with `owned::Owners`.
     Owners {

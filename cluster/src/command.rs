@@ -174,6 +174,11 @@ pub enum MetaCommand {
         /// The step.
         step: UserStep,
     },
+    /// Lets every cluster have its part of an index: for clusters that came after it.
+    MakeParts {
+        /// The index.
+        name: IndexName,
+    },
 }
 
 impl Command {
@@ -210,7 +215,8 @@ impl MetaCommand {
             | MetaCommand::AssignUsers { .. }
             | MetaCommand::MoveUser { .. }
             | MetaCommand::RemoveUser { .. }
-            | MetaCommand::StepUser { .. } => 2,
+            | MetaCommand::StepUser { .. }
+            | MetaCommand::MakeParts { .. } => 2,
         }
     }
 }
@@ -224,6 +230,7 @@ fn index_level(command: &IndexCommand) -> u16 {
         | IndexCommand::SaveDocuments { .. }
         | IndexCommand::DeleteDocument { .. }
         | IndexCommand::Replicas { .. } => FIRST_LEVEL,
+        IndexCommand::ForUser { .. } => 2,
         IndexCommand::Forward { command } => index_level(command),
         IndexCommand::Sequence { commands } => commands.iter().map(index_level).max().unwrap_or(FIRST_LEVEL),
     }
@@ -336,6 +343,8 @@ fn cut(command: IndexCommand) -> Vec<IndexCommand> {
         | IndexCommand::DeleteDocument { .. }
         | IndexCommand::Copy { .. }
         | IndexCommand::Drop { .. }
+        // whoever makes one keeps it below the limit
+        | IndexCommand::ForUser { .. }
         | IndexCommand::Replicas { .. }) => vec![whole],
     }
 }
@@ -451,6 +460,7 @@ fn command_bytes(command: &IndexCommand) -> usize {
         IndexCommand::Records { index: _, ops } => ops.iter().map(op_bytes).sum(),
         IndexCommand::Settings { index: _, changes, replace: _ } => changes.len(),
         IndexCommand::Forward { command } => command_bytes(command),
+        IndexCommand::ForUser { user, epoch: _, command } => user.as_str().len() + command_bytes(command),
         IndexCommand::Sequence { commands } => commands.iter().map(command_bytes).sum(),
         IndexCommand::SaveDocuments { index: _, kind: _, documents, replace: _ } => {
             documents.iter().map(raw_bytes).sum()
@@ -578,6 +588,14 @@ mod tests {
                 "01 08 03 05".into(),
             ),
             (
+                index(IndexCommand::ForUser {
+                    user: user(),
+                    epoch: 3,
+                    command: Box::new(IndexCommand::Drop { index: 5 }),
+                }),
+                "01 09 0175 03 03 05".into(),
+            ),
+            (
                 meta(MetaCommand::AddNode { node: NodeId(9), joining }),
                 "00 0e 09 016e 0163 0170 0168 01".into(),
             ),
@@ -597,6 +615,7 @@ mod tests {
                 meta(MetaCommand::StepUser { user: user(), epoch: 3, step: UserStep::GiveUp }),
                 "00 15 0175 03 03".into(),
             ),
+            (meta(MetaCommand::MakeParts { name: name() }), "00 16 0161".into()),
         ];
         for (command, expected) in cases {
             let entry = Entry { time_ms: 0x0102_0304_0506, part: 1, parts: 2, command };

@@ -9,7 +9,7 @@ use crate::router::Router;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use quorate_model::{GroupId, NodeId};
-use quorate_raft::lease::{ASK_EVERY_MS, AskId, Grant, LeaseGranter, LeaseHolder, Removal};
+use quorate_raft::lease::{ASK_EVERY_MS, AskId, Grant, LeaseGranter, LeaseHolder, LeaseId, Removal};
 use quorate_raft::{GroupHandle, Leadership, MemberChange, MembersError, Membership, Role};
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -26,6 +26,15 @@ static START: LazyLock<boot_time::Instant> = LazyLock::new(boot_time::Instant::n
 /// Milliseconds by a clock that goes on while the machine sleeps; of use within this process only.
 pub fn now_ms() -> u64 {
     START.elapsed().as_millis() as u64
+}
+
+/// Why a replica may serve reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// The group has no other member.
+    Alone,
+    /// It was given leave.
+    Lease(LeaseId),
 }
 
 /// Both sides of the read leases of one group.
@@ -74,6 +83,20 @@ impl GroupLeases {
     pub fn may_read(&self, shows: impl FnOnce() -> u64) -> bool {
         self.raft.get().is_some_and(|raft| self.is_alone(&raft.membership()))
             || self.holder.lock().may_read(now_ms(), shows())
+    }
+    /// The leave that this replica has to serve reads now, if it has one.
+    pub fn hold(&self, shows: u64) -> Option<Hold> {
+        match self.raft.get().is_some_and(|raft| self.is_alone(&raft.membership())) {
+            true => Some(Hold::Alone),
+            false => self.holder.lock().lease(now_ms(), shows).map(Hold::Lease),
+        }
+    }
+    /// Whether this replica has had that leave ever since: nobody has gone on without its knowing.
+    pub fn is_unbroken(&self, hold: Hold) -> bool {
+        match hold {
+            Hold::Alone => self.raft.get().is_some_and(|raft| self.is_alone(&raft.membership())),
+            Hold::Lease(lease) => self.holder.lock().is_unbroken(now_ms(), lease),
+        }
     }
     /// Whether a change of members may be proposed: nobody it removes may be reading. From this call on they get no leases.
     pub fn may_change(&self, changes: &[MemberChange]) -> bool {

@@ -9,6 +9,7 @@ use crate::mint::Mint;
 use crate::peer::{Lane, Peers};
 use crate::requests::{PeerAnswer, PeerRequest, decode, encode};
 use crate::traffic::Traffic;
+use crate::user_mapping::place::UserWrites;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use quorate_model::{Error, ErrorKind, GroupId, IndexName, NodeId, Result, TaskId, limits};
@@ -39,6 +40,7 @@ pub struct Router {
     /// Whether this node has had leave to serve everything it should have.
     caught_up: AtomicBool,
     traffic: Traffic,
+    user_writes: UserWrites,
 }
 
 /// A command that is on disk on a majority.
@@ -83,6 +85,7 @@ impl Router {
             started: Instant::now(),
             caught_up: AtomicBool::new(false),
             traffic: Traffic::default(),
+            user_writes: UserWrites::default(),
         }
     }
     /// Names the way to the other nodes, once.
@@ -108,16 +111,11 @@ impl Router {
             .get(id)
             .ok_or_else(|| Error::unavailable(format!("this node has no replica of group {id}")))
     }
-    /// The group for a new index: one of this node's cluster, or of the cluster whose part of an index it is.
+    /// The group for a new index: one of this node's cluster.
     pub fn group_for(&self, name: &IndexName) -> Result<GroupId> {
         let meta = self.meta.load();
-        let cluster = match name.part().1 {
-            Some(number) => meta.cluster_name(number),
-            None => meta.nodes.get(&self.self_id).map(|row| row.cluster.as_str()),
-        };
-        let groups = cluster.map(|cluster| meta.groups_of(cluster)).unwrap_or_default();
-        let number = crate::meta::group_of(name, groups.len() as u16).0;
-        let group = groups.get(usize::from(number) - 1).copied();
+        let cluster = meta.nodes.get(&self.self_id).and_then(|row| meta.clusters.get(&row.cluster));
+        let group = cluster.map(|cluster| meta.group_in(cluster.number, name));
         group.ok_or_else(|| Error::unavailable("this node has not joined its cluster yet"))
     }
     /// The catalogue and the keys as of now.
@@ -139,6 +137,10 @@ impl Router {
     /// The searches this node was asked for.
     pub fn traffic(&self) -> &Traffic {
         &self.traffic
+    }
+    /// The writes of users that are under way on this node.
+    pub fn user_writes(&self) -> &UserWrites {
+        &self.user_writes
     }
     /// Whether this node has been able to serve everything it should have at some time since its start.
     pub fn has_caught_up(&self) -> bool {

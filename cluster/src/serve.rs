@@ -96,14 +96,14 @@ async fn answer(router: &Router, node: &Node, call: ServiceCall) -> Vec<u8> {
             let shows = async || Ok(node.records_are_visible(group, log_index));
             encoded(in_group(router, node, group, shows).await).await
         }
-        ServiceCall::Owned { group, incarnation, owner, within_ms } => {
-            let by =
-                Instant::now() + Duration::from_millis(within_ms).min(Duration::from_secs(limits::WRITE_S));
-            let digest = async || owned::digest_here(router, node, (group, incarnation), &owner, by).await;
+        ServiceCall::Owned { group, incarnation, whose, within_ms } => {
+            let (place, by) = ((group, incarnation), given_up(within_ms));
+            let digest = async || owned::digest_here(router, node, place, whose, by).await;
             encoded(in_group(router, node, group, digest).await).await
         }
-        ServiceCall::Stored { group, incarnation, ids } => {
-            let records = async || owned::records_here(node, incarnation, ids).await;
+        ServiceCall::Stored { group, incarnation, ids, within_ms } => {
+            let (place, by) = ((group, incarnation), given_up(within_ms));
+            let records = async || owned::records_here(router, node, place, ids, by).await;
             encoded(in_group(router, node, group, records).await).await
         }
         ServiceCall::Owners { group, incarnation } => {
@@ -111,6 +111,11 @@ async fn answer(router: &Router, node: &Node, call: ServiceCall) -> Vec<u8> {
             encoded(in_group(router, node, group, owners).await).await
         }
     }
+}
+
+/// When a caller has given up that waits for so long.
+fn given_up(within_ms: u64) -> Instant {
+    Instant::now() + Duration::from_millis(within_ms).min(Duration::from_secs(limits::WRITE_S))
 }
 
 async fn in_group<T>(

@@ -17,7 +17,7 @@ use crate::steward;
 use crate::sweep::Sweeper;
 use crate::tasks;
 use crate::traffic::Traffic;
-use crate::user_mapping::{self, ClusterRecord, UserDirectory, UserHits, UserRecord, parts};
+use crate::user_mapping::{self, ClusterRecord, UserDirectory, UserHits, UserRecord, parts, place};
 use crate::write::{self, Reach};
 use parking_lot::Mutex;
 use quorate_model::document::DocumentQuery;
@@ -268,10 +268,41 @@ impl Service {
         let (node, sweeper) = (&self.inner.node, &self.inner.sweeper);
         Ok(user_mapping::write::Ways { router: self.open_router()?, node, sweeper })
     }
-    /// The index that a user's reads go to: the part that the user's cluster has. Errors: `Invalid` for a user that is in
-    /// no cluster.
-    pub fn part_for(&self, user: &UserId, index: &IndexName) -> Result<IndexName> {
-        self.inner.users.read_part(self.open_router()?, user, index)
+    /// Reads of an index for a user: `ask` is given the name of the part that the user's cluster has, again when the user was
+    /// moved meanwhile.
+    ///
+    /// Errors: those of `ask`; `Invalid` for a user that is in no cluster.
+    pub async fn read_for<T>(
+        &self,
+        user: &UserId,
+        index: &IndexName,
+        mut ask: impl AsyncFnMut(&IndexName) -> Result<T>,
+    ) -> Result<T> {
+        let found = self.read_all_for(user, std::slice::from_ref(index), async |names: &[IndexName]| {
+            let name = names.first().ok_or_else(|| Error::internal("one name has one part"))?;
+            ask(name).await
+        });
+        found.await
+    }
+    /// The same for several indices at a time: a part for each of them.
+    pub async fn read_all_for<T>(
+        &self,
+        user: &UserId,
+        indices: &[IndexName],
+        mut ask: impl AsyncFnMut(&[IndexName]) -> Result<T>,
+    ) -> Result<T> {
+        let router = self.open_router()?;
+        if user.is_public() {
+            return ask(indices).await;
+        }
+        place::read(router, user, async |cluster| {
+            let mut parts = Vec::with_capacity(indices.len());
+            for name in indices {
+                parts.push(place::part_for_read(router, name, cluster).await?);
+            }
+            ask(&parts).await
+        })
+        .await
     }
     /// Changes settings: members of `changes` replace, `null` resets. Already validated by `Settings::merge`.
     ///
@@ -299,9 +330,6 @@ impl Service {
     /// Removes an index; a missing one is no error. Errors: `Forbidden` for a linked replica.
     pub async fn delete_index(&self, index: &IndexName) -> Result<Receipt> {
         let router = self.open_router()?;
-        for part in router.meta().other_parts(index) {
-            write::delete(router, &self.inner.sweeper, &part).await?;
-        }
         let accepted = write::delete(router, &self.inner.sweeper, index).await?;
         Ok(write::receipt(accepted, vec![]))
     }
@@ -318,7 +346,7 @@ impl Service {
         // on its own: a caller that goes away must not leave a copy half done
         let work = tokio::spawn(async move {
             let ways = user_mapping::write::Ways { router: &router, node: &node, sweeper: &sweeper };
-            parts::operate_others(ways, &source, &destination, &operation).await?;
+            parts::copy_others(ways, &source, &destination, &operation).await?;
             match operation {
                 IndexOperation::Move => {
                     operate::move_index(&router, &node, &sweeper, &source, &destination).await

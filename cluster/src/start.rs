@@ -480,6 +480,8 @@ impl Running {
         let sweep = sweep::run(self.router.clone(), self.node.clone(), self.sweeper.clone());
         self.tasks.push(tokio::spawn(sweep));
         self.tasks.push(tokio::spawn(user_mapping::actor::run(self.router.clone(), self.node.clone())));
+        let alike = user_mapping::parts::keep_alike(self.router.clone(), self.node.clone());
+        self.tasks.push(tokio::spawn(alike));
         self.tasks.push(tokio::spawn(user_mapping::actor::keep_count(
             self.router.clone(),
             self.node.clone(),

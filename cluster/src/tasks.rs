@@ -45,7 +45,7 @@ pub async fn is_published(router: &Router, node: &Node, task: TaskId) -> bool {
 
 /// The same, on the leader of the group; false on other nodes.
 pub async fn is_published_here(router: &Router, node: &Node, group: &Group, log_index: u64) -> bool {
-    if !is_visible(node, group, log_index) {
+    if !is_visible(router, node, group, log_index) {
         return false;
     }
     let holders = group.leases.granter().lock().holders(now_ms());
@@ -69,8 +69,13 @@ pub async fn is_published_here(router: &Router, node: &Node, group: &Group, log_
     group.leases.granter().lock().published(now_ms(), term, log_index, shows) == Published::Yes
 }
 
-/// Whether reads of this replica see the command.
-pub fn is_visible(node: &Node, group: &Group, log_index: u64) -> bool {
-    let is_applied = log_index <= *group.applied.borrow();
-    is_applied && (group.id == GroupId::META || node.is_visible(group.id, log_index))
+/// Whether reads of this replica see the command. Of the meta group: whether everything that is under way here goes by it.
+pub fn is_visible(router: &Router, node: &Node, group: &Group, log_index: u64) -> bool {
+    if log_index > *group.applied.borrow() {
+        return false;
+    }
+    match group.id {
+        GroupId::META => !router.user_writes().hold_up(&router.shared_meta().load()),
+        id => node.is_visible(id, log_index),
+    }
 }

@@ -80,11 +80,7 @@ impl Plan {
         self.reset == Reset::Everything && self.ops.is_empty()
     }
     fn purpose(&self) -> Purpose {
-        let adds = |op: &RecordOp| match op {
-            RecordOp::Put { .. } | RecordOp::Partial { .. } => true,
-            RecordOp::Delete { .. } | RecordOp::DeleteBy { .. } | RecordOp::Clear => false,
-        };
-        if self.ops.iter().any(adds) || self.ops.is_empty() { Purpose::Add } else { Purpose::Remove }
+        purpose(&self.ops)
     }
     fn command(self, index: Incarnation) -> IndexCommand {
         let mut ops = self.ops;
@@ -106,6 +102,15 @@ impl Plan {
             }
         }
     }
+}
+
+/// What operations do to the disk.
+pub fn purpose(ops: &[RecordOp]) -> Purpose {
+    let adds = |op: &RecordOp| match op {
+        RecordOp::Put { .. } | RecordOp::Partial { .. } => true,
+        RecordOp::Delete { .. } | RecordOp::DeleteBy { .. } | RecordOp::Clear => false,
+    };
+    if ops.iter().any(adds) || ops.is_empty() { Purpose::Add } else { Purpose::Remove }
 }
 
 /// Finds the index that `name` stands for, making it when there is none.

@@ -4,9 +4,11 @@
 //! handed only to shards whose files have not: that is how a restart catches up.
 
 mod documents;
+mod fences;
 mod links;
 mod snapshot;
 
+use self::fences::Fences;
 use self::links::Links;
 use crate::error::{Error, Result};
 use crate::index::IndexState;
@@ -43,6 +45,7 @@ pub struct PlacementMachine {
     replayed_until: u64,
     changes: Batch,
     links: Links,
+    fences: Fences,
 }
 
 /// Bytes of an index row at most: a settings document is far below.
@@ -57,8 +60,10 @@ impl PlacementMachine {
             node.insert(state.index);
         }
         let links = Links::load(&tree)?;
+        let fences = Fences::load(&tree)?;
         Ok(PlacementMachine {
             links,
+            fences,
             node,
             group,
             tree,
@@ -199,6 +204,15 @@ impl PlacementMachine {
                 } else {
                     self.forward(at, *command)
                 }
+            }
+            IndexCommand::ForUser { user, epoch, command } => {
+                if !self.fences.let_pass(&user, epoch, at.index) {
+                    return Ok(());
+                }
+                if !known.0 {
+                    self.fences.raise(user, epoch, at.index, &mut self.changes);
+                }
+                self.step(at, *command, known)
             }
             IndexCommand::Sequence { commands } => {
                 for command in commands {

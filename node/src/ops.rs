@@ -1,6 +1,6 @@
 //! What a placement group's log says about indices: the commands that node machines apply.
 
-use quorate_model::{DocumentKind, RecordOp};
+use quorate_model::{DocumentKind, RecordOp, UserId};
 use serde::{Deserialize, Serialize};
 
 /// Identifies one life of an index: a name that is deleted and made again, or moved over, has another one.
@@ -107,6 +107,16 @@ pub enum IndexCommand {
     /// the settings that they may have.
     Forward {
         /// What is done to the index.
+        command: Box<IndexCommand>,
+    },
+    /// Carries a command out for whoever moves or removes a user, and refuses all later ones of an earlier epoch: what
+    /// somebody decided who has been overtaken since has no effect. It may name several indices of the group.
+    ForUser {
+        /// The user.
+        user: UserId,
+        /// The epoch of the user that it was decided on.
+        epoch: u64,
+        /// What is done.
         command: Box<IndexCommand>,
     },
 }

@@ -9,9 +9,9 @@ impl IndexView {
     pub fn owners(&self) -> BTreeMap<String, (u64, u64)> {
         owners::owners(&self.shard)
     }
-    /// The stored ids of an owner's records, each with a number that differs when the records do.
-    pub fn owned(&self, owner: &str) -> BTreeMap<String, u64> {
-        owners::owned(&self.shard, owner)
+    /// The stored ids of an owner's records, of all or of `ids`, each with a number that differs when the records do.
+    pub fn owned(&self, owner: &str, ids: Option<&[String]>) -> BTreeMap<String, u64> {
+        owners::owned(&self.shard, owner, ids)
     }
     /// The raw JSON of the record with a stored id.
     pub fn record(&self, stored_id: &str) -> Option<&[u8]> {

@@ -34,6 +34,19 @@ impl Cluster {
         cluster.wait_ready()?;
         Ok(cluster)
     }
+    /// As [`Cluster::start`], a node for each of `clusters` (§2.10) and in that cluster; they place records by user. The first
+    /// three found the installation, so they are to be of one cluster.
+    pub fn start_in(clusters: &[&str]) -> Result<Cluster> {
+        let mut cluster = Cluster::prepare(clusters.len())?;
+        for (setup, name) in cluster.setups.iter_mut().zip(clusters) {
+            *setup = setup.clone().option("cluster", name).variable("QUORATE_MULTI_CLUSTER", "true");
+        }
+        for node in 0..clusters.len() {
+            cluster.spawn(node)?;
+        }
+        cluster.wait_ready()?;
+        Ok(cluster)
+    }
     /// Waits until the nodes that were started can serve and every replica is in place.
     pub fn wait_ready(&mut self) -> Result<()> {
         for node in self.nodes.iter_mut().flatten() {
@@ -200,6 +213,11 @@ pub struct AnyNode {
 }
 
 impl AnyNode {
+    /// The same with one more header on every request.
+    pub fn with_header(&self, name: &str, value: &str) -> AnyNode {
+        let clients = self.clients.iter().map(|client| client.with_header(name, value));
+        AnyNode { clients: clients.collect(), first: self.first }
+    }
     /// Begins with another node the next time.
     pub fn turn(&mut self) {
         self.first += 1;

@@ -57,10 +57,17 @@ async fn read(call: &Call<'_>, mut requests: Vec<ObjectRequest>) -> Result<Vec<O
     }
     let count = requests.len();
     requests.extend(public);
-    for request in &mut requests {
-        request.index = call.service().part_for(&user, &request.index)?;
-    }
-    let mut own = call.service().objects(requests, rights, filter.meant_by(&user)).await?;
+    let indices: Vec<IndexName> = requests.iter().map(|request| request.index.clone()).collect();
+    let filter = filter.meant_by(&user);
+    let ask = async |parts: &[IndexName]| {
+        let in_part = |(request, part): (&ObjectRequest, &IndexName)| ObjectRequest {
+            index: part.clone(),
+            ..request.clone()
+        };
+        let requests = requests.iter().zip(parts).map(in_part).collect();
+        call.service().objects(requests, rights, filter.clone()).await
+    };
+    let mut own = call.service().read_all_for(&user, &indices, ask).await?;
     let public = own.split_off(count);
     Ok(own.into_iter().zip(public).map(|(own, public)| own.or(public)).collect())
 }

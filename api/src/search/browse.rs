@@ -62,8 +62,10 @@ async fn page(
     presentation: &Presentation,
     after: Option<Vec<u8>>,
 ) -> Result<Reply> {
-    let results =
-        call.service().browse(&*call.part_of(index)?, asked.params, after, call.caller.read_rights()).await?;
+    let rights = call.caller.read_rights();
+    let browse =
+        async |index: &IndexName, (params, after)| call.service().browse(index, params, after, rights).await;
+    let results = call.read(index, (asked.params, after), browse).await?;
     let next = results
         .cursor
         .as_ref()

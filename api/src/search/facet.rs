@@ -52,9 +52,11 @@ impl FacetAsked {
     }
     /// Asks the service.
     pub async fn run(self, call: &Call<'_>, index: &IndexName) -> Result<FacetHits> {
-        call.service()
-            .search_facet(&*call.part_of(index)?, &self.facet, &self.facet_query, self.asked.params)
-            .await
+        let (facet, facet_query) = (self.facet, self.facet_query);
+        let search = async |index: &IndexName, params| {
+            call.service().search_facet(index, &facet, &facet_query, params).await
+        };
+        call.read(index, self.asked.params, search).await
     }
 }
 

@@ -213,5 +213,12 @@ pub struct Place<'a> {
 
 /// Settings of the index. Errors: `NotFound`.
 pub async fn settings_of(call: &Call<'_>, index: &IndexName) -> Result<Arc<Settings>> {
-    call.service().settings(&*call.part_of(index)?).await
+    call.read(index, (), async |index: &IndexName, ()| call.service().settings(index).await).await
+}
+
+/// Runs one query. Errors: those of the service's search.
+async fn search(call: &Call<'_>, index: &IndexName, params: SearchParams) -> Result<SearchResults> {
+    let rights = call.caller.read_rights();
+    let search = async |index: &IndexName, params| call.service().search(index, params, rights).await;
+    call.read(index, params, search).await
 }

@@ -1,7 +1,7 @@
 //! How are several queries answered in one call (§4.2 rules 1 to 3, C§3.3, C§3.4)?
 
 use super::facet::FacetAsked;
-use super::{Asked, Place, Presentation, settings_of};
+use super::{Asked, Place, Presentation, search, settings_of};
 use crate::call::Call;
 use crate::parse;
 use crate::reply::Reply;
@@ -147,10 +147,7 @@ async fn run(call: &Call<'_>, index: IndexName, wanted: Wanted, processed: Optio
         Wanted::Hits(mut asked) => {
             let settings = settings_of(call, &index).await?;
             let presentation = Presentation::new(&mut asked, &settings);
-            let results = call
-                .service()
-                .search(&*call.part_of(&index)?, asked.params, call.caller.read_rights())
-                .await?;
+            let results = search(call, &index, asked.params).await?;
             let wanted = results.window.map_or(results.hits_per_page, |(_, length)| length);
             let place = Place { index: Some(index.as_str()), processed, cursor: None };
             let body = presentation.body(call, &results, place);

@@ -1,6 +1,6 @@
 //! How is one index searched (§4.2, query POST and GET)?
 
-use super::{Asked, Place, Presentation, settings_of};
+use super::{Asked, Place, Presentation, search, settings_of};
 use crate::call::Call;
 use crate::parse;
 use crate::reply::Reply;
@@ -22,7 +22,6 @@ async fn answer(call: &Call<'_>, mut asked: Asked) -> Result<Reply> {
     let index = call.index_name()?;
     let settings = settings_of(call, &index).await?;
     let presentation = Presentation::new(&mut asked, &settings);
-    let results =
-        call.service().search(&*call.part_of(&index)?, asked.params, call.caller.read_rights()).await?;
+    let results = search(call, &index, asked.params).await?;
     Ok(Reply::ok(presentation.body(call, &results, Place::default())))
 }

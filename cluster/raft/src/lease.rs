@@ -38,7 +38,7 @@ mod holder;
 mod tests;
 
 pub use granter::{LeaseGranter, NotGranted, Published, Removal, Shows};
-pub use holder::{AskId, LeaseHolder, Leases};
+pub use holder::{AskId, LeaseHolder, LeaseId, Leases};
 
 /// How long a replica may read after it asked, in milliseconds of its own clock.
 pub const LEASE_MS: u64 = 4_000;

@@ -132,6 +132,7 @@ impl MetaState {
             changes.push(self.doom(old.incarnation, old.group));
             changes.extend(self.settle(old.incarnation));
         }
+        changes.extend(self.move_parts(at, from, to));
         changes
     }
 

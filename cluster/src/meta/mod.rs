@@ -5,6 +5,7 @@
 mod catalogue;
 mod links;
 mod nodes;
+mod parts;
 mod rows;
 mod user_map;
 mod users;
@@ -99,10 +100,11 @@ impl MetaState {
             MetaCommand::SetNodeState { node, state } => self.set_node_state(node, state),
             MetaCommand::Place { group, nodes } => self.place(group, nodes),
             MetaCommand::EnableUsers => self.enable_users(),
-            MetaCommand::AssignUsers { cluster, users } => self.assign_users(cluster, users),
+            MetaCommand::AssignUsers { cluster, users } => self.assign_users(at, cluster, users),
             MetaCommand::MoveUser { user, to } => self.move_user(user, to),
             MetaCommand::RemoveUser { user } => self.remove_user(user),
             MetaCommand::StepUser { user, epoch, step } => self.step_user(user, epoch, step),
+            MetaCommand::MakeParts { name } => self.complete_parts(at, &name),
         }
     }
 
@@ -130,9 +132,10 @@ impl MetaState {
         }
         let incarnation = TaskId::new(GroupId::META, at.log_index).0;
         let row = IndexRow { incarnation, group, created_ms: at.time_ms, role: Role::Alone };
-        let change = RowChange::index(&name, &row);
-        self.catalogue.put(name, row);
-        vec![change]
+        let mut changes = vec![RowChange::index(&name, &row)];
+        self.catalogue.put(name.clone(), row);
+        changes.extend(self.complete_parts(at, &name));
+        changes
     }
 
     fn delete_index(&mut self, name: &IndexName, incarnation: Incarnation) -> Vec<RowChange> {
@@ -142,6 +145,7 @@ impl MetaState {
                 self.catalogue.remove(name);
                 let mut changes = vec![RowChange::no_index(name), self.doom(row.incarnation, row.group)];
                 changes.extend(self.forget_links(&row));
+                changes.extend(self.remove_parts(name));
                 changes
             }
             Some(_) | None => vec![],
@@ -171,9 +175,10 @@ impl MetaState {
         }
         let row = IndexRow { incarnation, group, created_ms, role: Role::Alone };
         let mut changes = vec![RowChange::not_reserved(incarnation), RowChange::index(&name, &row)];
-        if let Some(old) = self.catalogue.put(name, row) {
+        if let Some(old) = self.catalogue.put(name.clone(), row) {
             changes.push(self.doom(old.incarnation, old.group));
         }
+        changes.extend(self.complete_parts(at, &name));
         changes
     }
 

@@ -43,6 +43,11 @@ pub enum UserState {
     },
     /// The records are being deleted, then the user is no more.
     Removing,
+    /// The new cluster serves the user; writes wait until every node that serves reads knows it.
+    Landing {
+        /// Number of the cluster that served the user before.
+        from: u16,
+    },
 }
 
 impl UserRow {

@@ -4,7 +4,7 @@
 //! drives a move may crash, be repeated or be overtaken.
 
 use super::user_map::{UserMap, UserRow, UserState};
-use super::{MetaState, RowChange};
+use super::{At, MetaState, RowChange};
 use quorate_model::UserId;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +31,7 @@ pub struct Users {
 pub enum UserStep {
     /// Most records are copied: writes wait from now on.
     Freeze,
-    /// Everything is copied: the new cluster serves the user.
+    /// Everything is copied: reads go to the new cluster.
     Flip,
     /// The old cluster has nothing of the user any more.
     Settle,
@@ -39,6 +39,8 @@ pub enum UserStep {
     GiveUp,
     /// Nothing of a removed user is left.
     Forget,
+    /// Every node reads in the new cluster: writes go on there.
+    Land,
 }
 
 impl UserRow {
@@ -46,7 +48,8 @@ impl UserRow {
     fn after(self, step: UserStep) -> Option<UserRow> {
         let (cluster, state) = match (self.state, step) {
             (UserState::Copying { to }, UserStep::Freeze) => (self.cluster, UserState::Frozen { to }),
-            (UserState::Frozen { to }, UserStep::Flip) => (to, UserState::Cleaning { from: self.cluster }),
+            (UserState::Frozen { to }, UserStep::Flip) => (to, UserState::Landing { from: self.cluster }),
+            (UserState::Landing { from }, UserStep::Land) => (self.cluster, UserState::Cleaning { from }),
             (UserState::Cleaning { .. }, UserStep::Settle)
             | (UserState::Copying { .. } | UserState::Frozen { .. }, UserStep::GiveUp) => {
                 (self.cluster, UserState::Assigned)
@@ -55,9 +58,15 @@ impl UserRow {
                 UserState::Assigned
                 | UserState::Copying { .. }
                 | UserState::Frozen { .. }
+                | UserState::Landing { .. }
                 | UserState::Cleaning { .. }
                 | UserState::Removing,
-                UserStep::Freeze | UserStep::Flip | UserStep::Settle | UserStep::GiveUp | UserStep::Forget,
+                UserStep::Freeze
+                | UserStep::Flip
+                | UserStep::Land
+                | UserStep::Settle
+                | UserStep::GiveUp
+                | UserStep::Forget,
             ) => return None,
         };
         Some(UserRow { cluster, epoch: self.epoch + 1, state })
@@ -117,13 +126,16 @@ impl MetaState {
     }
 
     /// Assigns the users that are in no cluster yet; the others stay where they are.
-    pub(super) fn assign_users(&mut self, cluster: u16, users: Vec<UserId>) -> Vec<RowChange> {
+    ///
+    /// Their epoch is above every earlier one of a user who was removed: it is the place in the log, and no user has had
+    /// more steps than the log has entries.
+    pub(super) fn assign_users(&mut self, at: At, cluster: u16, users: Vec<UserId>) -> Vec<RowChange> {
         let fits = |user: &UserId| !user.is_public() && self.users.map.get(user).is_none();
         let new: BTreeSet<UserId> = users.into_iter().filter(fits).collect();
         if self.cluster_name(cluster).is_none() {
             return vec![];
         }
-        let row = UserRow { cluster, epoch: 1, state: UserState::Assigned };
+        let row = UserRow { cluster, epoch: at.log_index, state: UserState::Assigned };
         new.into_iter().map(|user| self.users.put(user, row)).collect()
     }
 
@@ -165,7 +177,7 @@ impl MetaState {
 mod tests {
     use super::*;
     use crate::command::MetaCommand;
-    use crate::meta::{At, ClusterRow};
+    use crate::meta::ClusterRow;
     use quorate_model::NodeId;
     use std::collections::BTreeMap;
 
@@ -196,6 +208,7 @@ mod tests {
                     let step = match step {
                         "freeze" => UserStep::Freeze,
                         "flip" => UserStep::Flip,
+                        "land" => UserStep::Land,
                         "settle" => UserStep::Settle,
                         "give-up" => UserStep::GiveUp,
                         "forget" => UserStep::Forget,
@@ -205,7 +218,7 @@ mod tests {
                 }
                 _ => panic!("{line}"),
             };
-            for change in state.apply(At { log_index: number as u64, time_ms: 0 }, command) {
+            for change in state.apply(At { log_index: number as u64 + 1, time_ms: 0 }, command) {
                 match change.value {
                     Some(value) => drop(rows.insert(change.key, value)),
                     None => drop(rows.remove(&change.key)),
@@ -223,6 +236,7 @@ mod tests {
                     UserState::Assigned => String::new(),
                     UserState::Copying { to } => format!(">{to}"),
                     UserState::Frozen { to } => format!("|{to}"),
+                    UserState::Landing { from } => format!("!{from}"),
                     UserState::Cleaning { from } => format!("<{from}"),
                     UserState::Removing => "x".into(),
                 };
@@ -241,7 +255,7 @@ mod tests {
     fn users_are_assigned_once() {
         for (script, expected) in [
             ("assign 0 a b", "a=0.1 b=0.1"),
-            ("assign 0 a, assign 1 a b", "a=0.1 b=1.1"),
+            ("assign 0 a, assign 1 a b", "a=0.1 b=1.2"),
             ("assign 9 a", ""),
             ("assign 0 a a *", "a=0.1"),
         ] {
@@ -259,10 +273,13 @@ mod tests {
             ("assign 0 a, move a 1, freeze a 2", "a=0|1.3"),
             ("assign 0 a, move a 1, freeze a 1", "a=0>1.2"),
             ("assign 0 a, move a 1, flip a 2", "a=0>1.2"),
-            ("assign 0 a, move a 1, freeze a 2, flip a 3", "a=1<0.4"),
-            ("assign 0 a, move a 1, freeze a 2, flip a 3, flip a 3", "a=1<0.4"),
-            ("assign 0 a, move a 1, freeze a 2, flip a 3, give-up a 4", "a=1<0.4"),
-            ("assign 0 a, move a 1, freeze a 2, flip a 3, settle a 4", "a=1.5"),
+            ("assign 0 a, move a 1, freeze a 2, flip a 3", "a=1!0.4"),
+            ("assign 0 a, move a 1, freeze a 2, flip a 3, flip a 3", "a=1!0.4"),
+            ("assign 0 a, move a 1, freeze a 2, flip a 3, give-up a 4", "a=1!0.4"),
+            ("assign 0 a, move a 1, freeze a 2, flip a 3, settle a 4", "a=1!0.4"),
+            ("assign 0 a, move a 1, freeze a 2, flip a 3, land a 4", "a=1<0.5"),
+            ("assign 0 a, move a 1, freeze a 2, flip a 3, land a 4, give-up a 5", "a=1<0.5"),
+            ("assign 0 a, move a 1, freeze a 2, flip a 3, land a 4, settle a 5", "a=1.6"),
             ("assign 0 a, move a 1, freeze a 2, give-up a 3", "a=0.4"),
             ("assign 0 a, move a 1, give-up a 2, flip a 3", "a=0.3"),
         ] {
@@ -278,7 +295,7 @@ mod tests {
             ("assign 0 a, forget a 1", "a=0.1"),
             ("assign 0 a, move a 1, remove a", "a=0>1.2"),
             ("assign 0 a, remove a, move a 1, assign 1 a", "a=0x.2"),
-            ("assign 0 a, remove a, forget a 2, assign 1 a", "a=1.1"),
+            ("assign 0 a, remove a, forget a 2, assign 1 a", "a=1.4"),
             ("remove a", ""),
         ] {
             check(script, expected);

@@ -2,12 +2,12 @@
 
 use super::UserDirectory;
 use super::core::{Core, What, Work};
-use super::records::{copy_all, count, delete_in};
+use super::parts::seen;
+use super::records::{copy_all, count, delete_in, fence};
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
-use crate::requests::{PeerAnswer, PeerRequest};
 use crate::router::{Router, write_deadline};
-use quorate_model::{Error, GroupId, Result, UserId};
+use quorate_model::{GroupId, Result, TaskId};
 use quorate_node::Node;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,12 +19,8 @@ const INTERVAL: Duration = Duration::from_millis(250);
 const WORK: Duration = Duration::from_secs(600);
 /// How long the rest of a move may take while writes wait for it.
 const REST: Duration = Duration::from_secs(3);
-/// A node that has not heard of a move after this time has no lease to read with.
-const UNHEARD: Duration = Duration::from_secs(30);
-/// Between two looks whether all nodes have heard.
-const LOOK: Duration = Duration::from_millis(50);
-/// How long a node may take to say what it knows.
-const PROBE: Duration = Duration::from_secs(1);
+/// How long it may take until all nodes know of a step: longer than leases last.
+const HEARD: Duration = Duration::from_secs(10);
 /// Between two counts, at least; a count that takes long is followed by a rest of many times as long.
 const COUNT_EVERY: Duration = Duration::from_secs(2);
 const REST_AFTER_COUNT: u32 = 20;
@@ -60,55 +56,40 @@ fn leads(router: &Router) -> bool {
 
 async fn carry_out(router: &Router, node: &Node, work: &Work) -> Result<()> {
     let Work { user, epoch, what } = work;
-    let deadline = Instant::now() + WORK;
+    let (whom, deadline) = ((user, *epoch), Instant::now() + WORK);
     match *what {
-        What::Copy { from, to } => copy_all(router, node, user, from, to, deadline).await?,
+        What::Copy { from, to } => {
+            copy_all(router, node, whom, (from, to), deadline).await?;
+            // who has just died must not keep writes waiting in the next step
+            all_heard(router, node).await?;
+        }
         What::CopyRest { from, to } => {
-            copy_all(router, node, user, from, to, Instant::now() + REST).await?;
+            all_heard(router, node).await?;
+            copy_all(router, node, whom, (from, to), Instant::now() + REST).await?;
         }
-        What::Clean { cluster } => {
-            all_heard(router).await?;
-            delete_in(router, node, user, cluster, deadline).await?;
+        What::Land { to } => {
+            fence(router, user, *epoch, to, deadline).await?;
+            all_heard(router, node).await?;
         }
-        What::Delete => delete_everywhere(router, node, user, deadline).await?,
+        What::Clean { cluster } => delete_in(router, node, whom, cluster, deadline).await?,
+        What::Delete => {
+            all_heard(router, node).await?;
+            for row in router.meta().clusters.values() {
+                delete_in(router, node, whom, row.number, deadline).await?;
+            }
+        }
         What::Step(_) => {}
     }
     let command = MetaCommand::StepUser { user: user.clone(), epoch: *epoch, step: what.leads_to() };
     router.propose_meta(command, Purpose::Remove, write_deadline()).await.map(drop)
 }
 
-async fn delete_everywhere(router: &Router, node: &Node, user: &UserId, deadline: Instant) -> Result<()> {
-    let meta = router.meta();
-    for row in meta.clusters.values() {
-        delete_in(router, node, user, row.number, deadline).await?;
-    }
-    Ok(())
-}
-
-/// Waits until every node that can serve reads knows what this one knows of the users: none reads where they were.
-async fn all_heard(router: &Router) -> Result<()> {
-    let group = router.groups().meta()?;
-    let log_index = *group.applied.borrow();
-    let until = Instant::now() + UNHEARD;
-    for (other, _) in router.meta().present_nodes() {
-        if other == router.self_id() {
-            continue;
-        }
-        let request = PeerRequest::IsVisible { group: GroupId::META, log_index };
-        while !matches!(
-            router.ask(other, &request, Instant::now() + PROBE).await,
-            Ok(PeerAnswer::Truth(true))
-        ) {
-            if Instant::now() >= until {
-                break;
-            }
-            tokio::time::sleep(LOOK).await;
-        }
-    }
-    match leads(router) {
-        true => Ok(()),
-        false => Err(Error::unavailable("another node leads now")),
-    }
+/// Waits until every node that may serve users knows what this one knows of them, and has no write under way that it began
+/// before. A node that cannot be asked has no lease to serve with after some seconds.
+async fn all_heard(router: &Router, node: &Node) -> Result<()> {
+    let log_index = *router.groups().meta()?.applied.borrow();
+    let task = TaskId::new(GroupId::META, log_index);
+    seen(router, node, task, Instant::now() + HEARD).await
 }
 
 /// Counts what users have, until the task is aborted.

@@ -43,7 +43,12 @@ pub enum What {
         /// Where they will be.
         to: u16,
     },
-    /// Delete the user's records in a cluster once no node reads there any more.
+    /// Let every node know where the user is now; nobody may write there before.
+    Land {
+        /// Where the user is.
+        to: u16,
+    },
+    /// Delete the user's records in a cluster that no node reads in any more.
     Clean {
         /// The cluster.
         cluster: u16,
@@ -61,6 +66,7 @@ impl What {
             UserState::Assigned => None,
             UserState::Copying { to } => Some(What::Copy { from: row.cluster, to }),
             UserState::Frozen { to } => Some(What::CopyRest { from: row.cluster, to }),
+            UserState::Landing { .. } => Some(What::Land { to: row.cluster }),
             UserState::Cleaning { from } => Some(What::Clean { cluster: from }),
             UserState::Removing => Some(What::Delete),
         }
@@ -70,6 +76,7 @@ impl What {
         match self {
             What::Copy { .. } => UserStep::Freeze,
             What::CopyRest { .. } => UserStep::Flip,
+            What::Land { .. } => UserStep::Land,
             What::Clean { .. } => UserStep::Settle,
             What::Delete => UserStep::Forget,
             What::Step(step) => step,
@@ -163,13 +170,16 @@ mod tests {
     }
 
     #[test]
-    fn a_move_is_copy_freeze_copy_flip_clean() {
+    fn a_move_is_copy_freeze_copy_flip_land_clean() {
         let (mut state, mut core) = (two_clusters(1), Core::default());
         assert_eq!(core.next(&state, s(0)), []);
         state.apply(AT, MetaCommand::MoveUser { user: user(0), to: 1 });
-        for expected in
-            [What::Copy { from: 0, to: 1 }, What::CopyRest { from: 0, to: 1 }, What::Clean { cluster: 0 }]
-        {
+        for expected in [
+            What::Copy { from: 0, to: 1 },
+            What::CopyRest { from: 0, to: 1 },
+            What::Land { to: 1 },
+            What::Clean { cluster: 0 },
+        ] {
             let work = core.next(&state, s(1));
             assert_eq!(work.iter().map(|work| work.what).collect::<Vec<_>>(), [expected]);
             assert_eq!(core.next(&state, s(1)), [], "it is being done");

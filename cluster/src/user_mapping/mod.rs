@@ -1,12 +1,14 @@
 //! Which cluster serves which user (§2.10, §4.10, C§15): what the interface asks about users and has done to them.
 //!
-//! The mapping itself lies in the meta state, in the memory of every node. [`parts`] says where records lie, [`mod@write`] and [`records`] put them there, [`actor`] moves and removes users as [`core`] says, [`usage`] is what they have, [`search`]
-//! finds them.
+//! The mapping itself lies in the meta state, in the memory of every node. [`place`] says where a user is,
+//! [`mod@write`] and [`records`] put records there, [`parts`] keeps the parts of an index alike, [`actor`] moves and removes
+//! users as [`core`] says, [`usage`] is what they have, [`search`] finds them.
 
 pub mod actor;
 pub mod core;
 pub mod owned;
 pub mod parts;
+pub mod place;
 pub mod records;
 pub mod search;
 pub mod usage;
@@ -128,7 +130,10 @@ fn check_is_user(user: &UserId) -> Result<()> {
 fn busy(user: &UserId, row: &UserRow) -> Error {
     let what = match row.state {
         UserState::Assigned => "changed by another call",
-        UserState::Copying { .. } | UserState::Frozen { .. } | UserState::Cleaning { .. } => "moved",
+        UserState::Copying { .. }
+        | UserState::Frozen { .. }
+        | UserState::Landing { .. }
+        | UserState::Cleaning { .. } => "moved",
         UserState::Removing => "removed",
     };
     Error::invalid(format!("userID {user} is being {what}; try again when that has ended"))

@@ -9,6 +9,7 @@ use quorate_model::wire::Text;
 use quorate_model::{Error, GroupId, Result, UserId};
 use quorate_node::ops::Incarnation;
 use quorate_node::{IndexView, Node};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,20 +22,29 @@ pub type Digest = BTreeMap<String, u64>;
 /// For each owner the records and their bytes.
 pub type Owners = BTreeMap<String, (u64, u64)>;
 
+/// Which records are asked about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Whose {
+    /// Their owner.
+    pub owner: UserId,
+    /// Only those with these stored ids.
+    pub ids: Option<Vec<String>>,
+}
+
 /// The owner's records as of every write that was answered before.
 pub async fn digest(
     router: &Router,
     node: &Node,
     row: &IndexRow,
-    owner: &UserId,
+    whose: &Whose,
     deadline: Instant,
 ) -> Result<Digest> {
     let (group, incarnation) = (row.group, row.incarnation);
     if read::is_readable(router, node, group) {
-        return digest_here(router, node, (group, incarnation), owner, deadline).await;
+        return digest_here(router, node, (group, incarnation), whose.clone(), deadline).await;
     }
     let within_ms = within(deadline).as_millis() as u64;
-    let call = ServiceCall::Owned { group, incarnation, owner: owner.clone(), within_ms };
+    let call = ServiceCall::Owned { group, incarnation, whose: whose.clone(), within_ms };
     remote::ask(router, group, call, deadline).await
 }
 
@@ -42,26 +52,15 @@ pub async fn digest(
 pub async fn digest_here(
     router: &Router,
     node: &Node,
-    (id, incarnation): (GroupId, Incarnation),
-    owner: &UserId,
+    place: (GroupId, Incarnation),
+    whose: Whose,
     deadline: Instant,
 ) -> Result<Digest> {
-    let group = router.group(id)?;
-    let barrier = group.raft.read_barrier(within(deadline)).await;
-    let log_index = barrier.map_err(|error| Error::unavailable(error.to_string()))?;
-    group.wait_applied(log_index, deadline).await?;
-    while !node.is_visible(id, log_index) {
-        if Instant::now() >= deadline {
-            return Err(Error::unavailable(format!("group {id} does not show yet what is written")));
-        }
-        tokio::time::sleep(LOOK).await;
-    }
-    let Some(view) = view_of(node, incarnation).await? else { return Ok(Digest::new()) };
-    let owner = owner.clone();
-    node.pool().run(move |_| Ok(view.owned(owner.as_str()))).await
+    let Some(view) = view_now(router, node, place, deadline).await? else { return Ok(Digest::new()) };
+    node.pool().run(move |_| Ok(view.owned(whose.owner.as_str(), whose.ids.as_deref()))).await
 }
 
-/// The raw JSON of records by their stored ids, in order.
+/// The raw JSON of records by their stored ids, in order, as of every write that was answered before.
 pub async fn records(
     router: &Router,
     node: &Node,
@@ -70,25 +69,51 @@ pub async fn records(
     deadline: Instant,
 ) -> Result<Vec<Option<Vec<u8>>>> {
     let (group, incarnation) = (row.group, row.incarnation);
-    let texts = match read::is_readable(router, node, group) {
-        true => records_here(node, incarnation, ids.to_vec()).await?,
+    let texts: Vec<Option<Text>> = match read::is_readable(router, node, group) {
+        true => records_here(router, node, (group, incarnation), ids.to_vec(), deadline).await?,
         false => {
-            let call = ServiceCall::Stored { group, incarnation, ids: ids.to_vec() };
+            let within_ms = within(deadline).as_millis() as u64;
+            let call = ServiceCall::Stored { group, incarnation, ids: ids.to_vec(), within_ms };
             remote::ask(router, group, call, deadline).await?
         }
     };
-    Ok(texts.into_iter().map(|text: Option<Text>| text.map(|it| it.0)).collect())
+    Ok(texts.into_iter().map(|text| text.map(|it| it.0)).collect())
 }
 
 /// The same from this node's replica.
 pub async fn records_here(
+    router: &Router,
     node: &Node,
-    incarnation: Incarnation,
+    place: (GroupId, Incarnation),
     ids: Vec<String>,
+    deadline: Instant,
 ) -> Result<Vec<Option<Text>>> {
-    let Some(view) = view_of(node, incarnation).await? else { return Ok(ids.iter().map(|_| None).collect()) };
+    let Some(view) = view_now(router, node, place, deadline).await? else {
+        return Ok(ids.iter().map(|_| None).collect());
+    };
     let record = move |id: &String| view.record(id).map(|record| Text(record.to_vec()));
     node.pool().run(move |_| Ok(ids.iter().map(record).collect())).await
+}
+
+/// What this node's replica shows once it shows everything that was answered before; `None` before anything was written
+/// to the index.
+async fn view_now(
+    router: &Router,
+    node: &Node,
+    (id, incarnation): (GroupId, Incarnation),
+    deadline: Instant,
+) -> Result<Option<Arc<IndexView>>> {
+    let group = router.group(id)?;
+    let barrier = group.raft.read_barrier(within(deadline)).await;
+    let log_index = barrier.map_err(|error| Error::unavailable(error.to_string()))?;
+    group.wait_applied(log_index, deadline).await?;
+    while !node.records_are_visible(id, log_index) {
+        if Instant::now() >= deadline {
+            return Err(Error::unavailable(format!("group {id} does not show yet what is written")));
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    view_of(node, incarnation).await
 }
 
 /// What every owner has in an index.

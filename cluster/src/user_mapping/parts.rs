@@ -1,122 +1,128 @@
-//! Where do the records of an index lie when they are placed by user? In one part for each cluster that has some.
+//! How do the parts of an index stay alike in what belongs to all users: settings, synonyms, rules, public records?
 //!
-//! A part is an index of its own in a group of its cluster, under a name that no caller can give. The index that callers
-//! name is the part of the cluster it was first written in, and the home of the configuration: the others get a copy of
-//! it. Parts are made at the first need.
+//! The index that callers name is the home of all that; the others are made like it. Whoever changes something there
+//! compares and writes until a look finds no difference, so several may do it at the same time: the last one that writes
+//! looks once more. What somebody left undone who died is found by the leader of the meta group ([`keep_alike`]).
 
-use super::records;
+use super::records::{Copying, copy, differences};
 use super::write::Ways;
+use crate::command::MetaCommand;
 use crate::disk::Purpose;
-use crate::meta::MetaState;
+use crate::meta::{IndexRow, MetaState};
 use crate::operate;
 use crate::parts::{Parts, now};
 use crate::replicas::listed;
-use crate::router::{Accepted, Router};
+use crate::router::{Accepted, Router, write_deadline};
 use crate::service::IndexOperation;
 use crate::tasks;
-use crate::write::{self, index_for_write};
-use quorate_model::{DocumentKind, Error, IndexName, Result, UserId, limits};
+use quorate_model::{DocumentKind, Error, GroupId, IndexName, Result, TaskId, UserId};
 use quorate_node::Node;
 use quorate_node::ops::IndexCommand;
 use serde_json::{Map, Value};
-use std::sync::LazyLock;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::Mutex;
 
 /// Between two looks whether a write is seen.
 const LOOK: Duration = Duration::from_millis(5);
-/// One configuration is spread at a time, so that what is spread last is what was read last.
-static SPREADING: LazyLock<Mutex<()>> = LazyLock::new(Mutex::default);
+/// How often a difference is written before it is left to others.
+const ROUNDS: usize = 8;
+/// How long a change of configuration may take until all show it, before its caller is answered all the same.
+const SHOWN: Duration = Duration::from_secs(10);
+/// Between two looks for differences, at least; a look that takes long is followed by a rest of many times as long.
+const COMPARE_EVERY: Duration = Duration::from_secs(5);
+const REST_AFTER_COMPARISON: u32 = 50;
 
-impl MetaState {
-    /// Number of the cluster that has an index's own records.
-    fn cluster_with(&self, name: &IndexName) -> Option<u16> {
-        let group = self.catalogue.get(name)?.group;
-        Some(group.0.checked_sub(1)? / limits::PLACEMENT_GROUPS)
-    }
-    /// The name of the part of an index that a cluster has, or will have.
-    pub fn part_of(&self, name: &IndexName, cluster: u16) -> Result<IndexName> {
-        match self.cluster_with(name) {
-            Some(own) if own != cluster => name.part_in(cluster),
-            Some(_) | None => Ok(name.clone()),
-        }
-    }
-    /// The part that reads in a cluster use: the index itself while the cluster has none of it.
-    pub fn read_part(&self, name: &IndexName, cluster: u16) -> Result<IndexName> {
-        let part = self.part_of(name, cluster)?;
-        Ok(if self.catalogue.get(&part).is_some() { part } else { name.clone() })
-    }
-    /// The parts that other clusters have of an index.
-    pub fn other_parts(&self, name: &IndexName) -> Vec<IndexName> {
-        if !self.users.is_enabled {
-            return vec![];
-        }
-        let part = |row: &crate::meta::ClusterRow| name.part_in(row.number).ok();
-        let parts = self.clusters.values().filter_map(part);
-        parts.filter(|part| self.catalogue.get(part).is_some()).collect()
-    }
-}
-
-/// The part of an index that a cluster has, made with its configuration and the public records when it has none.
-pub async fn part_for_write(
-    router: &Router,
-    node: &Node,
-    name: &IndexName,
-    cluster: u16,
-    deadline: Instant,
-) -> Result<IndexName> {
-    if router.meta().catalogue.get(name).is_none() {
-        index_for_write(router, name, deadline).await?;
-    }
-    let part = router.meta().part_of(name, cluster)?;
-    if router.meta().catalogue.get(&part).is_none() {
-        index_for_write(router, &part, deadline).await?;
-        spread_to(router, node, name, &part, deadline).await?;
-        let public = UserId::new(quorate_model::user::PUBLIC)?;
-        records::copy(router, node, name, &part, &public, deadline).await?;
-    }
-    Ok(part)
-}
-
-/// Gives every other part the configuration that the index has now; returns when all readers see it.
+/// Gives every other part the configuration that the index has now; returns when all readers see it, or when that takes long.
 pub async fn spread(router: &Router, node: &Node, name: &IndexName, deadline: Instant) -> Result<()> {
-    let parts = router.meta().other_parts(name);
-    if parts.is_empty() {
-        return Ok(());
-    }
-    let _one_at_a_time = SPREADING.lock().await;
-    for part in parts {
-        let accepted = spread_to(router, node, name, &part, deadline).await?;
-        seen(router, node, &accepted, deadline).await?;
+    for part in router.meta().other_parts(name) {
+        if let Some(last) = configure(router, node, name, &part, deadline).await? {
+            let shown = seen(router, node, last, deadline.min(Instant::now() + SHOWN)).await;
+            if let Err(error) = shown {
+                tracing::info!(index = %name, %error, "a configuration is shown later on some nodes");
+            }
+        }
     }
     Ok(())
 }
 
-async fn spread_to(
+/// Makes the configuration of a part like that of its index. Returns a task after which readers see it; `None` for one that
+/// is gone.
+async fn configure(
     router: &Router,
     node: &Node,
     name: &IndexName,
     part: &IndexName,
     deadline: Instant,
-) -> Result<Accepted> {
-    let meta = router.meta();
-    let (Some(from), Some(to)) = (meta.catalogue.get(name), meta.catalogue.get(part)) else {
-        return Err(Error::unavailable(format!("index {name} is being changed by another call; try again")));
-    };
-    let Parts { settings, documents } = now(router, node, from, &DocumentKind::ALL, deadline).await?;
-    let (index, group) = (to.incarnation, to.group);
-    let mut document = settings.document.clone();
+) -> Result<Option<TaskId>> {
+    for _ in 0..ROUNDS {
+        let meta = router.meta();
+        let (Some(from), Some(to)) = (meta.catalogue.get(name), meta.catalogue.get(part)) else {
+            return Ok(None);
+        };
+        let (wanted, found) = configurations(router, node, (from, to), deadline).await?;
+        if is_same(&wanted, &found) {
+            return nothing(router, to.group, deadline).await.map(Some);
+        }
+        let index = to.incarnation;
+        let changes = serde_json::to_vec(&own_settings(&wanted)).expect("a JSON object always serialises");
+        let mut commands = vec![IndexCommand::Settings { index, changes, replace: true }];
+        commands.extend(wanted.documents.into_iter().map(|(kind, documents)| IndexCommand::SaveDocuments {
+            index,
+            kind,
+            documents,
+            replace: true,
+        }));
+        router.propose_index(to.group, IndexCommand::Sequence { commands }, Purpose::Add, deadline).await?;
+    }
+    Err(Error::unavailable(format!("index {name} is being configured by others; try again")))
+}
+
+async fn configurations(
+    router: &Router,
+    node: &Node,
+    (from, to): (&IndexRow, &IndexRow),
+    deadline: Instant,
+) -> Result<(Parts, Parts)> {
+    let wanted = now(router, node, from, &DocumentKind::ALL, deadline).await?;
+    Ok((wanted, now(router, node, to, &DocumentKind::ALL, deadline).await?))
+}
+fn is_same(wanted: &Parts, found: &Parts) -> bool {
+    own_settings(wanted) == own_settings(found) && wanted.documents == found.documents
+}
+fn own_settings(parts: &Parts) -> Map<String, Value> {
+    let mut document = parts.settings.document.clone();
     document.remove("replicas");
-    let changes = serde_json::to_vec(&document).expect("a JSON object always serialises");
-    let mut commands = vec![IndexCommand::Settings { index, changes, replace: true }];
-    commands.extend(documents.into_iter().map(|(kind, documents)| IndexCommand::SaveDocuments {
-        index,
-        kind,
-        documents,
-        replace: true,
-    }));
-    let command = IndexCommand::Sequence { commands };
-    router.propose_index(group, command, Purpose::Add, deadline).await
+    document
+}
+
+/// A place in the log of a group after everything that is there.
+pub async fn nothing(router: &Router, group: GroupId, deadline: Instant) -> Result<TaskId> {
+    let command = IndexCommand::Sequence { commands: vec![] };
+    Ok(router.propose_index(group, command, Purpose::Remove, deadline).await?.task_id)
+}
+
+/// Gives every other part the public records that the index has now, of all or those that are named by stored ids; returns
+/// when all readers see them.
+pub async fn follow(
+    router: &Router,
+    node: &Node,
+    name: &IndexName,
+    ids: Option<&[String]>,
+    deadline: Instant,
+) -> Result<()> {
+    let public = UserId::new(quorate_model::user::PUBLIC)?;
+    for part in router.meta().other_parts(name) {
+        let copying = Copying { user: &public, epoch: None, from: name, to: &part, ids };
+        let mut rounds = 0..ROUNDS;
+        while copy(router, node, &copying, deadline).await? > 0 {
+            if rounds.next().is_none() {
+                return Err(Error::unavailable(format!(
+                    "index {name} is being written by others; try again"
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Errors: `Invalid` when `changes` names replicas and there is more than one cluster: replicas follow one part only.
@@ -130,8 +136,9 @@ pub fn check_replicas(meta: &MetaState, changes: &Map<String, Value>) -> Result<
     Ok(())
 }
 
-/// Copies or moves the parts that other clusters have of `source` over those that they have of `destination`.
-pub async fn operate_others(
+/// Copies the parts that other clusters have of `source` over those that they have of `destination`. A move takes them
+/// along by itself.
+pub async fn copy_others(
     ways: Ways<'_>,
     source: &IndexName,
     destination: &IndexName,
@@ -139,37 +146,69 @@ pub async fn operate_others(
 ) -> Result<()> {
     let Ways { router, node, sweeper } = ways;
     let meta = router.meta();
-    if !meta.users.is_enabled || matches!(operation, IndexOperation::Copy { scope: Some(_) }) {
-        return Ok(());
+    match operation {
+        IndexOperation::Copy { scope: None } if source != destination => {}
+        IndexOperation::Copy { .. } | IndexOperation::Move => return Ok(()),
     }
-    if meta.catalogue.get(source).is_none() && matches!(operation, IndexOperation::Move) {
-        return Ok(());
-    }
-    for row in meta.clusters.values() {
-        let (from, to) = (source.part_in(row.number)?, destination.part_in(row.number)?);
-        match (meta.catalogue.get(&from), operation) {
-            (Some(_), IndexOperation::Move) => {
-                operate::move_index(router, node, sweeper, &from, &to).await?;
-            }
-            (Some(_), IndexOperation::Copy { .. }) => {
-                operate::copy_index(router, node, sweeper, &from, &to).await?;
-            }
-            (None, _) if meta.catalogue.get(&to).is_some() => {
-                write::delete(router, sweeper, &to).await?;
-            }
-            (None, _) => {}
-        }
+    for part in meta.other_parts(source) {
+        let Some(number) = part.part().1 else { continue };
+        operate::copy_index(router, node, sweeper, &part, &destination.part_in(number)?).await?;
     }
     Ok(())
 }
 
 /// Waits until every reader sees a write.
-pub async fn seen(router: &Router, node: &Node, accepted: &Accepted, deadline: Instant) -> Result<()> {
-    while !tasks::is_published(router, node, accepted.task_id).await {
+pub async fn seen(router: &Router, node: &Node, task: TaskId, deadline: Instant) -> Result<()> {
+    while !tasks::is_published(router, node, task).await {
         if Instant::now() >= deadline {
             return Err(Error::unavailable("not every node shows the change yet; try again"));
         }
         tokio::time::sleep(LOOK).await;
+    }
+    Ok(())
+}
+
+/// The parts that are missing because their cluster came after their index are made by this.
+pub async fn make(router: &Router, name: &IndexName, deadline: Instant) -> Result<Accepted> {
+    router.propose_meta(MetaCommand::MakeParts { name: name.clone() }, Purpose::Add, deadline).await
+}
+
+/// Finds and mends differences while this node leads the meta group, until the task is aborted.
+pub async fn keep_alike(router: Arc<Router>, node: Node) {
+    loop {
+        let began = Instant::now();
+        let meta = router.meta();
+        if meta.users.is_enabled
+            && meta.clusters.len() > 1
+            && router.groups().meta().is_ok_and(|group| group.is_led_here())
+        {
+            for name in super::records::indices(&meta) {
+                if let Err(error) = mend(&router, &node, &name).await {
+                    tracing::debug!(index = %name, %error, "the parts of an index are not compared");
+                }
+            }
+        }
+        tokio::time::sleep(COMPARE_EVERY.max(began.elapsed() * REST_AFTER_COMPARISON)).await;
+    }
+}
+
+async fn mend(router: &Router, node: &Node, name: &IndexName) -> Result<()> {
+    let deadline = write_deadline();
+    if router.meta().lacks_parts(name) {
+        make(router, name, deadline).await?;
+    }
+    let public = UserId::new(quorate_model::user::PUBLIC)?;
+    for part in router.meta().other_parts(name) {
+        let meta = router.meta();
+        let (Some(from), Some(to)) = (meta.catalogue.get(name), meta.catalogue.get(&part)) else { continue };
+        let (wanted, found) = configurations(router, node, (from, to), deadline).await?;
+        if !is_same(&wanted, &found) {
+            configure(router, node, name, &part, deadline).await?;
+        }
+        let copying = Copying { user: &public, epoch: None, from: name, to: &part, ids: None };
+        if !differences(router, node, &copying, deadline).await?.is_empty() {
+            follow(router, node, name, None, deadline).await?;
+        }
     }
     Ok(())
 }

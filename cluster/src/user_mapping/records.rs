@@ -1,23 +1,26 @@
 //! How do a user's records get from one part of an index into another, and how are they deleted and counted?
 //!
 //! Copying compares the two parts and writes the difference, so it may be done again, and a second time only takes what
-//! changed since.
+//! changed since. Every command of a move or a removal names the user's epoch: see `quorate_node::ops`.
 
-use super::owned;
-use super::parts::seen;
+use super::owned::{self, Whose};
+use super::parts::{nothing, seen};
 use super::usage::{Figures, Usage};
 use crate::disk::Purpose;
 use crate::meta::{IndexRow, MetaState};
 use crate::read;
-use crate::router::{Accepted, Router};
-use quorate_model::{Error, GroupId, IndexName, RecordOp, Result, UserId, limits};
+use crate::router::Router;
+use futures_util::future::try_join_all;
+use quorate_model::{Error, GroupId, IndexName, RecordOp, Result, TaskId, UserId, limits};
 use quorate_node::Node;
 use quorate_node::ops::IndexCommand;
 use serde_json::{Value, json};
 use std::time::Instant;
 
-/// Records of one command and of one call to another node at most.
+/// Records of one call to another node at most.
 const RECORDS_AT_A_TIME: usize = 250;
+/// Bytes of the records of one command, about.
+const COMMAND_BYTES: usize = limits::ENTRY_BYTES / 2;
 
 /// The parameters of a deletion with the owner whose records it is for.
 pub fn deletion_of(user: &UserId, params: &[u8]) -> Result<Vec<u8>> {
@@ -27,52 +30,124 @@ pub fn deletion_of(user: &UserId, params: &[u8]) -> Result<Vec<u8>> {
     Ok(params.to_string().into_bytes())
 }
 
-/// Makes the user's records in the part `to` those of the part `from` as of every write answered before. Reads see them
-/// when this returns.
-pub async fn copy(
+/// Which records are made alike.
+#[derive(Clone, Copy, Debug)]
+pub struct Copying<'a> {
+    /// Their owner.
+    pub user: &'a UserId,
+    /// The epoch of the owner that this was decided on; public records have none.
+    pub epoch: Option<u64>,
+    /// The part that has them.
+    pub from: &'a IndexName,
+    /// The part that gets them.
+    pub to: &'a IndexName,
+    /// Only those with these stored ids.
+    pub ids: Option<&'a [String]>,
+}
+
+/// What one part has in another way than another one.
+#[derive(Debug, Default)]
+pub struct Differences {
+    /// Stored ids of records that are missing or others.
+    puts: Vec<String>,
+    /// Stored ids of records that should not be there.
+    deletes: Vec<String>,
+}
+impl Differences {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.puts.is_empty() && self.deletes.is_empty()
+    }
+}
+
+/// Compares two parts as of every write answered before.
+pub async fn differences(
     router: &Router,
     node: &Node,
-    from: &IndexName,
-    to: &IndexName,
-    user: &UserId,
+    copying: &Copying<'_>,
     deadline: Instant,
-) -> Result<()> {
-    let (source, row) = (read::row(router, from)?, read::row(router, to)?);
-    let wanted = owned::digest(router, node, &source, user, deadline).await?;
-    let mut found = owned::digest(router, node, &row, user, deadline).await?;
+) -> Result<Differences> {
+    let Copying { user, epoch: _, from, to, ids } = *copying;
+    let (source, target) = (read::row(router, from)?, read::row(router, to)?);
+    let whose = Whose { owner: user.clone(), ids: ids.map(<[String]>::to_vec) };
+    let wanted = owned::digest(router, node, &source, &whose, deadline).await?;
+    let mut found = owned::digest(router, node, &target, &whose, deadline).await?;
     let differs = |(id, number): (String, u64)| (found.remove(&id) != Some(number)).then_some(id);
-    let puts: Vec<String> = wanted.into_iter().filter_map(differs).collect();
-    let deletes: Vec<String> = found.into_keys().collect();
-    let mut last = None;
+    let puts = wanted.into_iter().filter_map(differs).collect();
+    Ok(Differences { puts, deletes: found.into_keys().collect() })
+}
+
+/// Makes the owner's records in one part those of another as of every write answered before. Reads see them when this
+/// returns. Returns how many were not.
+pub async fn copy(router: &Router, node: &Node, copying: &Copying<'_>, deadline: Instant) -> Result<usize> {
+    let Copying { user, epoch, from, to, ids: _ } = *copying;
+    let (source, row) = (read::row(router, from)?, read::row(router, to)?);
+    let Differences { puts, deletes } = differences(router, node, copying, deadline).await?;
+    let target = Target { router, row: &row, user, epoch, deadline };
     for ids in puts.chunks(RECORDS_AT_A_TIME) {
         let records = owned::records(router, node, &source, ids, deadline).await?;
-        let put = |(id, record): (&String, Option<Vec<u8>>)| {
-            Some(RecordOp::Put { object_id: id.clone(), record: record? })
-        };
-        let ops = ids.iter().zip(records).filter_map(put).collect();
-        last = Some(propose(router, &row, ops, Purpose::Add, deadline).await?);
+        let (mut ops, mut bytes) = (vec![], 0);
+        for (id, record) in ids.iter().zip(records) {
+            // deleted since the two parts were compared
+            let Some(record) = record else { continue };
+            if bytes + record.len() > COMMAND_BYTES && !ops.is_empty() {
+                target.propose(std::mem::take(&mut ops), Purpose::Add).await?;
+                bytes = 0;
+            }
+            bytes += record.len();
+            ops.push(RecordOp::Put { object_id: id.clone(), record });
+        }
+        target.propose(ops, Purpose::Add).await?;
     }
     for ids in deletes.chunks(RECORDS_AT_A_TIME) {
         let ops = ids.iter().map(|id| RecordOp::Delete { object_id: id.clone() }).collect();
-        last = Some(propose(router, &row, ops, Purpose::Remove, deadline).await?);
+        target.propose(ops, Purpose::Remove).await?;
     }
-    let last = match last {
-        Some(accepted) => accepted,
-        // an attempt before may have written everything, and not every reader shows it yet
-        None => propose(router, &row, vec![], Purpose::Remove, deadline).await?,
-    };
-    seen(router, node, &last, deadline).await
+    // also what an attempt before has written, and not every reader shows yet
+    seen(router, node, nothing(router, row.group, deadline).await?, deadline).await?;
+    Ok(puts.len() + deletes.len())
 }
 
-async fn propose(
-    router: &Router,
-    row: &IndexRow,
-    ops: Vec<RecordOp>,
-    purpose: Purpose,
+/// A part that a user's records are written to.
+#[derive(Clone, Copy)]
+struct Target<'a> {
+    router: &'a Router,
+    row: &'a IndexRow,
+    user: &'a UserId,
+    epoch: Option<u64>,
     deadline: Instant,
-) -> Result<Accepted> {
-    let command = IndexCommand::Records { index: row.incarnation, ops };
-    router.propose_index(row.group, command, purpose, deadline).await
+}
+impl Target<'_> {
+    async fn propose(self, ops: Vec<RecordOp>, purpose: Purpose) -> Result<TaskId> {
+        let records = IndexCommand::Records { index: self.row.incarnation, ops };
+        let command = match self.epoch {
+            Some(epoch) => for_user(self.user, epoch, records),
+            None => records,
+        };
+        let proposed = self.router.propose_index(self.row.group, command, purpose, self.deadline).await?;
+        Ok(proposed.task_id)
+    }
+}
+
+fn for_user(user: &UserId, epoch: u64, command: IndexCommand) -> IndexCommand {
+    IndexCommand::ForUser { user: user.clone(), epoch, command: Box::new(command) }
+}
+
+/// Lets a cluster refuse what was decided for a user before `epoch`.
+pub async fn fence(
+    router: &Router,
+    user: &UserId,
+    epoch: u64,
+    cluster: u16,
+    deadline: Instant,
+) -> Result<()> {
+    let meta = router.meta();
+    let groups = meta.cluster_name(cluster).map(|name| meta.groups_of(name)).unwrap_or_default();
+    let told = groups.into_iter().map(async |group| {
+        let command = for_user(user, epoch, IndexCommand::Sequence { commands: vec![] });
+        router.propose_index(group, command, Purpose::Remove, deadline).await
+    });
+    try_join_all(told).await.map(drop)
 }
 
 /// The indices that callers name.
@@ -80,34 +155,44 @@ pub fn indices(meta: &MetaState) -> Vec<IndexName> {
     meta.catalogue.iter().map(|(name, _)| name.clone()).filter(|name| name.part().1.is_none()).collect()
 }
 
-/// Moves what is new of a user's records between two clusters.
+/// The rows of all parts that a cluster has, with the names of their indices.
+fn parts_in(meta: &MetaState, cluster: u16) -> Vec<(IndexName, IndexRow)> {
+    let part = |name: IndexName| {
+        let row = meta.catalogue.get(&meta.part_of(&name, cluster).ok()?)?;
+        // a replica has what its primary has
+        row.primary().is_none().then(|| (name, row.clone()))
+    };
+    indices(meta).into_iter().filter_map(part).collect()
+}
+
+/// Makes what a user has in a cluster what it has in another one.
 pub async fn copy_all(
     router: &Router,
     node: &Node,
-    user: &UserId,
-    from: u16,
-    to: u16,
+    (user, epoch): (&UserId, u64),
+    (from, to): (u16, u16),
     deadline: Instant,
 ) -> Result<()> {
-    for name in indices(&router.meta()) {
-        let meta = router.meta();
-        let Some(row) = meta.catalogue.get(&name) else { continue };
-        if row.primary().is_some() {
-            continue;
-        }
-        let source = meta.part_of(&name, from)?;
-        if meta.catalogue.get(&source).is_none() {
-            continue;
-        }
-        let target = meta.part_of(&name, to)?;
-        if meta.catalogue.get(&target).is_none() {
-            let row = read::row(router, &source)?;
-            if owned::digest(router, node, &row, user, deadline).await?.is_empty() {
+    for (name, source) in parts_in(&router.meta(), from) {
+        let whose = Whose { owner: user.clone(), ids: None };
+        let is_missing = || {
+            let meta = router.meta();
+            meta.part_of(&name, to).is_ok_and(|part| meta.catalogue.get(&part).is_none())
+        };
+        if is_missing() {
+            if owned::digest(router, node, &source, &whose, deadline).await?.is_empty() {
                 continue;
             }
+            super::parts::make(router, &name, deadline).await?;
         }
-        let target = super::parts::part_for_write(router, node, &name, to, deadline).await?;
-        copy(router, node, &source, &target, user, deadline).await?;
+        let meta = router.meta();
+        let (source, target) = (meta.part_of(&name, from)?, meta.part_of(&name, to)?);
+        let copying = Copying { user, epoch: Some(epoch), from: &source, to: &target, ids: None };
+        match copy(router, node, &copying, deadline).await {
+            // the index was deleted or moved meanwhile
+            Err(error) if error.kind == quorate_model::ErrorKind::NotFound => {}
+            other => drop(other?),
+        }
     }
     Ok(())
 }
@@ -116,20 +201,23 @@ pub async fn copy_all(
 pub async fn delete_in(
     router: &Router,
     node: &Node,
-    user: &UserId,
+    (user, epoch): (&UserId, u64),
     cluster: u16,
     deadline: Instant,
 ) -> Result<()> {
+    fence(router, user, epoch, cluster, deadline).await?;
+    let whose = Whose { owner: user.clone(), ids: None };
     let mut accepted = vec![];
-    for name in indices(&router.meta()) {
-        let meta = router.meta();
-        let Ok(part) = meta.part_of(&name, cluster) else { continue };
-        let Some(row) = meta.catalogue.get(&part).filter(|row| row.primary().is_none()) else { continue };
+    for (_, row) in parts_in(&router.meta(), cluster) {
+        if owned::digest(router, node, &row, &whose, deadline).await?.is_empty() {
+            continue;
+        }
         let ops = vec![RecordOp::DeleteBy { params: deletion_of(user, b"{}")? }];
-        accepted.push(propose(router, row, ops, Purpose::Remove, deadline).await?);
+        let target = Target { router, row: &row, user, epoch: Some(epoch), deadline };
+        accepted.push(target.propose(ops, Purpose::Remove).await?);
     }
-    for accepted in &accepted {
-        seen(router, node, accepted, deadline).await?;
+    for task in accepted {
+        seen(router, node, task, deadline).await?;
     }
     Ok(())
 }

@@ -1,14 +1,17 @@
 //! How does a user's write find its cluster, and stay with the user when that is being moved?
 //!
-//! A write is answered when the mapping, read after the write was accepted, still says what it said before. Otherwise it
-//! may have come too late to be moved, and is done again where the user is now: ids are minted once, so that changes
-//! nothing that is there already.
+//! A write of a user is answered when it is sure to be in the cluster that the user's records are copied from, or in the
+//! one that serves the user ([`place::Write`]). Otherwise it is done again where the user is now: ids are minted once, so
+//! that changes nothing that is there already. A write of public records goes to the index itself and then to its other
+//! parts, before it is answered.
 
-use super::parts::{part_for_write, seen};
-use super::{UserDirectory, assigned, records};
-use crate::meta::{UserRow, UserState};
+use super::parts::{follow, make};
+use super::{place, records};
+use crate::meta::IndexRow;
+use crate::metrics;
 use crate::mint::{Mint, rfc3339};
-use crate::router::{Accepted, Router, within, write_deadline};
+use crate::replicas;
+use crate::router::{Accepted, Router, write_deadline};
 use crate::service::{CallerOp, Receipt};
 use crate::sweep::Sweeper;
 use crate::write::{self, ManyReceipt};
@@ -16,13 +19,13 @@ use quorate_model::record::with_object_id;
 use quorate_model::user::owned_id;
 use quorate_model::{Error, IndexName, RecordOp, Result, UserId};
 use quorate_node::Node;
+use quorate_node::ops::IndexCommand;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// How long a write waits while its user is being moved: shorter than clients wait for an answer.
-const FROZEN_WAIT: Duration = Duration::from_secs(4);
-/// Between two looks at the mapping.
-const LOOK: Duration = Duration::from_millis(5);
+/// How long a write waits while its user is being moved: longer than it takes to choose another node to go on with a move
+/// and to wait for leases, shorter than clients wait for an answer.
+const FROZEN_WAIT: Duration = Duration::from_secs(12);
 /// Moves that a write follows.
 const MOVES_FOLLOWED: usize = 4;
 
@@ -70,107 +73,106 @@ pub async fn records(ways: Ways<'_>, user: &UserId, name: &IndexName, ops: Vec<C
     let (mut owned_ops, mut object_ids) = (Vec::with_capacity(ops.len()), Vec::with_capacity(ops.len()));
     for op in ops {
         let (op, named) = owned(op, user, ways.router.mint())?;
-        owned_ops.push(CallerOp::Ready(op));
+        owned_ops.push(op);
         object_ids.extend(named);
     }
-    let receipt = carry_out(ways, user, name, owned_ops).await?;
-    Ok(Receipt { object_ids, ..receipt })
+    let accepted = carry_out(ways, user, name, owned_ops).await?;
+    Ok(write::receipt(accepted, object_ids))
 }
 
 /// The same for several indices: in order and as one for each, one after the other.
 pub async fn many(ways: Ways<'_>, user: &UserId, ops: Vec<(IndexName, CallerOp)>) -> Result<ManyReceipt> {
     let (mut by_index, mut object_ids) =
-        (BTreeMap::<IndexName, Vec<CallerOp>>::new(), Vec::with_capacity(ops.len()));
+        (BTreeMap::<IndexName, Vec<RecordOp>>::new(), Vec::with_capacity(ops.len()));
     for (name, op) in ops {
         let (op, named) = owned(op, user, ways.router.mint())?;
-        by_index.entry(name).or_default().push(CallerOp::Ready(op));
+        by_index.entry(name).or_default().push(op);
         object_ids.extend(named);
     }
-    let (mut tasks, mut updated_at) = (BTreeMap::new(), None);
+    let (mut tasks, mut last_ms) = (BTreeMap::new(), None);
     for (name, ops) in by_index {
-        let receipt = carry_out(ways, user, &name, ops).await?;
-        updated_at = Some(receipt.updated_at);
-        tasks.insert(name, receipt.task_id);
+        let accepted = carry_out(ways, user, &name, ops).await?;
+        last_ms = last_ms.max(Some(accepted.time_ms));
+        tasks.insert(name, accepted.task_id);
     }
-    let updated_at = updated_at.unwrap_or_else(|| rfc3339(ways.router.mint().time_ms()));
+    let updated_at = rfc3339(last_ms.unwrap_or_else(|| ways.router.mint().time_ms()));
     Ok((tasks, object_ids, updated_at))
 }
 
-async fn carry_out(ways: Ways<'_>, user: &UserId, name: &IndexName, ops: Vec<CallerOp>) -> Result<Receipt> {
-    match user.is_public() {
-        true => everywhere(ways, name, ops).await,
-        false => with_user(ways, user, name, ops).await,
-    }
+async fn carry_out(ways: Ways<'_>, user: &UserId, name: &IndexName, ops: Vec<RecordOp>) -> Result<Accepted> {
+    let accepted = match user.is_public() {
+        true => everywhere(ways, name, ops).await?,
+        false => with_user(ways, user, name, ops).await?,
+    };
+    metrics::accepted("records");
+    Ok(accepted)
 }
 
-async fn put(ways: Ways<'_>, name: &IndexName, cluster: u16, ops: Vec<CallerOp>) -> Result<Receipt> {
-    let Ways { router, node, sweeper } = ways;
-    let part = part_for_write(router, node, name, cluster, write_deadline()).await?;
-    write::records(router, sweeper, &part, ops).await
+async fn propose(router: &Router, row: &IndexRow, ops: Vec<RecordOp>, deadline: Instant) -> Result<Accepted> {
+    let purpose = write::purpose(&ops);
+    let command = IndexCommand::Records { index: row.incarnation, ops };
+    router.propose_index(row.group, command, purpose, deadline).await
 }
 
-async fn with_user(ways: Ways<'_>, user: &UserId, name: &IndexName, ops: Vec<CallerOp>) -> Result<Receipt> {
+async fn with_user(ways: Ways<'_>, user: &UserId, name: &IndexName, ops: Vec<RecordOp>) -> Result<Accepted> {
+    let until = Instant::now() + FROZEN_WAIT;
     for _ in 0..MOVES_FOLLOWED {
-        let before = writable(ways.router, user, Instant::now() + FROZEN_WAIT).await?;
-        let receipt = put(ways, name, before.cluster, ops.clone()).await?;
-        let after = mapped_now(ways.router, user).await?;
-        let may_be_frozen = matches!(after.state, UserState::Frozen { .. });
-        if after.epoch == before.epoch || (after.cluster == before.cluster && !may_be_frozen) {
-            return Ok(receipt);
+        let deadline = write_deadline();
+        // a user who is in no cluster makes no index
+        let write = place::Write::begin(ways.router, user, until).await?;
+        let row = part_for_write(ways.router, name, write.cluster(), deadline).await?;
+        let accepted = propose(ways.router, &row, ops.clone(), deadline).await?;
+        if write.counts().await? {
+            return Ok(accepted);
         }
     }
     Err(Error::unavailable(format!("userID {user} is being moved; try again")))
 }
 
-/// The mapping of a user, once writes need not wait.
-async fn writable(router: &Router, user: &UserId, until: Instant) -> Result<UserRow> {
-    loop {
-        let row = assigned(&router.meta(), user)?;
-        if !matches!(row.state, UserState::Frozen { .. }) {
-            return Ok(row);
-        }
-        if Instant::now() >= until {
-            return Err(Error::unavailable(format!("userID {user} is being moved; try again in a moment")));
-        }
-        tokio::time::sleep(LOOK).await;
+/// The part of an index that a cluster has; the index is made when there is none.
+async fn part_for_write(
+    router: &Router,
+    name: &IndexName,
+    cluster: u16,
+    deadline: Instant,
+) -> Result<IndexRow> {
+    let row = write::index_for_write(router, name, deadline).await?;
+    replicas::check_writable(&row, name)?;
+    let known = || {
+        let meta = router.meta();
+        Ok::<_, Error>(meta.catalogue.get(&meta.part_of(name, cluster)?).cloned())
+    };
+    if let Some(row) = known()? {
+        return Ok(row);
     }
+    // the cluster came after the index
+    make(router, name, deadline).await?;
+    known()?.ok_or_else(|| Error::unavailable(format!("index {name} is being changed by others; try again")))
 }
 
-/// The mapping of a user as of now, whoever changed it.
-async fn mapped_now(router: &Router, user: &UserId) -> Result<UserRow> {
-    let (group, deadline) = (router.groups().meta()?, write_deadline());
-    let barrier = group.raft.read_barrier(within(deadline)).await;
-    let log_index = barrier.map_err(|error| Error::unavailable(error.to_string()))?;
-    group.wait_applied(log_index, deadline).await?;
-    assigned(&router.meta(), user)
-}
-
-/// Public records go to all clusters; the last one is the index itself, whose task is the answer.
-async fn everywhere(ways: Ways<'_>, name: &IndexName, ops: Vec<CallerOp>) -> Result<Receipt> {
+/// Public records go to all clusters: to the index itself, whose task is the answer, and from there to the other parts.
+async fn everywhere(ways: Ways<'_>, name: &IndexName, ops: Vec<RecordOp>) -> Result<Accepted> {
+    let Ways { router, node, sweeper: _ } = ways;
     let deadline = write_deadline();
-    write::index_for_write(ways.router, name, deadline).await?;
-    let meta = ways.router.meta();
-    let mut home = None;
-    for row in meta.clusters.values() {
-        if meta.part_of(name, row.number)? == *name {
-            home = Some(row.number);
-            continue;
-        }
-        let receipt = put(ways, name, row.number, ops.clone()).await?;
-        let accepted = Accepted { task_id: receipt.task_id, time_ms: 0 };
-        seen(ways.router, ways.node, &accepted, deadline).await?;
+    let row = write::index_for_write(router, name, deadline).await?;
+    replicas::check_writable(&row, name)?;
+    let touched = named(&ops);
+    let accepted = propose(router, &row, ops, deadline).await?;
+    if router.meta().clusters.len() > 1 {
+        // parts that somebody made a moment ago
+        place::learn(router).await?;
+        follow(router, node, name, touched.as_deref(), deadline).await?;
     }
-    let home = home.ok_or_else(|| Error::unavailable(format!("index {name} is being moved; try again")))?;
-    put(ways, name, home, ops).await
+    Ok(accepted)
 }
 
-impl UserDirectory {
-    /// The index that a user's reads of `name` go to. Errors: `Invalid` for a user that is in no cluster.
-    pub fn read_part(&self, router: &Router, user: &UserId, name: &IndexName) -> Result<IndexName> {
-        let meta = router.shared_meta().load();
-        match user.is_public() {
-            true => Ok(name.clone()),
-            false => meta.read_part(name, assigned(&meta, user)?.cluster),
-        }
-    }
+/// The stored ids that operations name; `None` when some of them select records in another way.
+fn named(ops: &[RecordOp]) -> Option<Vec<String>> {
+    let id = |op: &RecordOp| match op {
+        RecordOp::Put { object_id, .. }
+        | RecordOp::Partial { object_id, .. }
+        | RecordOp::Delete { object_id } => Some(object_id.clone()),
+        RecordOp::DeleteBy { .. } | RecordOp::Clear => None,
+    };
+    ops.iter().map(id).collect()
 }

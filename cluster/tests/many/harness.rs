@@ -77,7 +77,19 @@ fn free_addresses(count: usize) -> Vec<SocketAddr> {
 impl Installation {
     /// Starts `count` nodes; all but the first join.
     pub async fn start(count: usize) -> Installation {
-        let addresses = free_addresses(count);
+        Installation::start_with(&vec![ClusterOptions::default(); count]).await
+    }
+    /// Starts a node for each of `clusters`, in that cluster, which place records by user.
+    pub async fn start_in(clusters: &[&str]) -> Installation {
+        let options = |name: &&str| ClusterOptions {
+            cluster: (*name).into(),
+            multi_cluster: true,
+            ..ClusterOptions::default()
+        };
+        Installation::start_with(&clusters.iter().map(options).collect::<Vec<_>>()).await
+    }
+    async fn start_with(options: &[ClusterOptions]) -> Installation {
+        let addresses = free_addresses(options.len());
         let (mut nodes, mut folders) = (vec![], vec![]);
         for (number, address) in addresses.iter().enumerate() {
             let folder = tempfile::tempdir().expect("a temporary folder");
@@ -86,7 +98,7 @@ impl Installation {
                 peer_listen: Some(*address),
                 join: if number == 0 { vec![] } else { vec![addresses[0].to_string()] },
                 join_token: Some("a token that all nodes of this test share".into()),
-                ..ClusterOptions::default()
+                ..options[number].clone()
             };
             let options = ServiceOptions {
                 disk_reserve_bytes: 0,

@@ -2,4 +2,5 @@
 
 mod answers;
 mod harness;
+mod users;
 mod writes;

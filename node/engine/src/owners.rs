@@ -2,7 +2,7 @@
 
 use crate::index::{FacetDocs, Segment, ShardView};
 use crate::matching::bits;
-use quorate_model::user::OWNER;
+use quorate_model::user::{OWNER, owner_of};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher};
 
@@ -26,16 +26,25 @@ pub fn owners(view: &ShardView) -> BTreeMap<String, (u64, u64)> {
     found
 }
 
-/// The stored ids of an owner's records, each with a number that differs when the records do.
-pub fn owned(view: &ShardView, owner: &str) -> BTreeMap<String, u64> {
+/// A number that differs when records do.
+fn number(record: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(record);
+    hasher.finish()
+}
+
+/// The stored ids of an owner's records, of all or of `ids`, each with a number that differs when the records do.
+pub fn owned(view: &ShardView, owner: &str, ids: Option<&[String]>) -> BTreeMap<String, u64> {
+    if let Some(ids) = ids {
+        let of_owner = ids.iter().filter(|id| owner_of(id).0 == Some(owner));
+        return of_owner.filter_map(|id| Some((id.clone(), number(view.get(id)?)))).collect();
+    }
     let mut found = BTreeMap::new();
     for segment in view.segments() {
         let Some(column) = segment.facet(OWNER) else { continue };
         let Some(ordinal) = column.find(owner) else { continue };
         each_live(segment, &column.docs_of(ordinal), |doc| {
-            let mut hasher = DefaultHasher::new();
-            hasher.write(segment.record(doc));
-            found.insert(segment.object_id(doc).to_owned(), hasher.finish());
+            found.insert(segment.object_id(doc).to_owned(), number(segment.record(doc)));
         });
     }
     found

@@ -265,6 +265,7 @@ impl PlacementMachine {
             | IndexCommand::Drop { .. }
             | IndexCommand::Sequence { .. }
             | IndexCommand::Replicas { .. }
+            | IndexCommand::ForUser { .. }
             | IndexCommand::Forward { .. } => return Ok(()),
         };
         self.step(at, command.clone(), Known(false))?;
@@ -316,6 +317,7 @@ fn on(command: IndexCommand, index: Incarnation) -> IndexCommand {
         | IndexCommand::Drop { .. }
         | IndexCommand::Sequence { .. }
         | IndexCommand::Replicas { .. }
+        | IndexCommand::ForUser { .. }
         | IndexCommand::Forward { .. }) => other,
     }
 }

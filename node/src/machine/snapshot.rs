@@ -3,7 +3,7 @@
 //! Reads see of each index the old state or the new one: who holds the old one goes on with the view it shows, or is
 //! led to the new one when it shows none.
 
-use super::{PlacementMachine, ROW_BYTES_MAX, documents, links::Links, parse_document};
+use super::{PlacementMachine, ROW_BYTES_MAX, documents, fences::Fences, links::Links, parse_document};
 use crate::error::{Error, Result};
 use crate::index::{IndexRow, IndexState};
 use crate::node::Shared;
@@ -99,6 +99,7 @@ impl PlacementMachine {
             state.progress.abandon();
         }
         self.links = Links::load(&self.tree)?;
+        self.fences = Fences::load(&self.tree)?;
         self.changes = Batch::default();
         self.applied = head.applied_index;
         self.replayed_until = self.applied;

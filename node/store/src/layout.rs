@@ -222,6 +222,8 @@ pub mod rows {
     pub const STATE: u8 = b't';
     /// Placement group: which indices follow one, by its incarnation.
     pub const FOLLOWERS: u8 = b'f';
+    /// Placement group: the epochs up to which work for a user is refused, by user.
+    pub const FENCE: u8 = b'u';
     /// Placement group: the log index after which a restart replays.
     pub const REPLAY: u8 = b'p';
     /// Placement group: a synonym or rule, by incarnation, kind and objectID.

@@ -15,6 +15,13 @@ pub struct AskId {
     number: u64,
 }
 
+/// One lease with its renewals: the leader counts its holder all along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeaseId {
+    term: u64,
+    from: u64,
+}
+
 /// The unbroken leases of one term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Chain {
@@ -120,6 +127,19 @@ impl LeaseHolder {
         now >= self.latest && self.leases.allow(now, shows)
     }
 
+    /// The lease that [`Self::may_read`] goes by, the one that runs longest if there are several.
+    pub fn lease(&self, now: u64, shows: u64) -> Option<LeaseId> {
+        let Leases(chains) = &self.leases;
+        let allowing = |chain: &&Chain| now >= self.latest && chain.runs(now) && shows >= chain.through;
+        let longest = chains.iter().flatten().filter(allowing).max_by_key(|chain| chain.until)?;
+        Some(LeaseId { term: longest.term, from: longest.from })
+    }
+    /// Whether a lease has run from when it was asked for by [`Self::lease`] until now.
+    pub fn is_unbroken(&self, now: u64, lease: LeaseId) -> bool {
+        let Leases(chains) = &self.leases;
+        let is_it = |chain: &Chain| (chain.term, chain.from) == (lease.term, lease.from) && chain.runs(now);
+        now >= self.latest && chains.iter().flatten().any(is_it)
+    }
     /// The leases as they are, for readers on other threads.
     pub fn leases(&self) -> Leases {
         self.leases

@@ -19,6 +19,28 @@ fn holding() -> LeaseHolder {
 }
 
 #[test]
+fn a_lease_is_unbroken_while_its_renewals_come_in_time() {
+    let mut holder = holding();
+    assert_eq!(holder.lease(1_100, 9), None, "nothing is read under it yet");
+    let lease = holder.lease(1_100, 10).expect("a lease");
+    let ask = holder.ask(2_000);
+    holder.granted(2_010, ask, grant(TERM, 20));
+    assert!(holder.is_unbroken(5_500, lease) && !holder.is_unbroken(6_000, lease));
+    let late = holder.ask(6_100);
+    holder.granted(6_110, late, grant(TERM, 20));
+    assert!(
+        holder.may_read(6_200, 20) && !holder.is_unbroken(6_200, lease),
+        "another one begins after a gap"
+    );
+    let mut holder = holding();
+    let lease = holder.lease(1_100, 10).expect("a lease");
+    let ask = holder.ask(2_000);
+    holder.granted(2_010, ask, grant(TERM + 1, 10));
+    assert_ne!(holder.lease(2_100, 10), Some(lease), "the lease of the next term runs longer");
+    assert!(holder.is_unbroken(2_100, lease));
+}
+
+#[test]
 fn a_lease_counts_from_the_question_and_begins_when_enough_is_shown() {
     let holder = holding();
     for (now, shows, may) in [

@@ -1,0 +1,231 @@
+//! Where is a user, and does what was read or written there count, although the user may have been moved meanwhile?
+//!
+//! Every node knows the mapping from the meta group's log, some milliseconds late. Whoever moves a user waits, before the
+//! rest is copied and before the user is let go on, until every node that holds a read lease of the meta group has heard
+//! ([`crate::tasks::is_published`]); a node says so only when it has no older write of a user whose writes wait
+//! ([`UserWrites::hold_up`]). So a node that has held its lease without a break may believe what it knows: nobody went on
+//! behind its back. One that has not asks the meta group.
+//!
+//! Cost: two looks at a lock that is hardly ever waited for, and for a write an entry in a small map.
+
+use super::assigned;
+use crate::groups::Group;
+use crate::leases::Hold;
+use crate::meta::{MetaState, UserRow, UserState};
+use crate::router::{Router, within};
+use parking_lot::Mutex;
+use quorate_model::{Error, IndexName, Result, UserId};
+use rustc_hash::FxHashMap;
+use std::time::{Duration, Instant};
+
+/// How long the meta group may take to say how far it is.
+const ASK: Duration = Duration::from_secs(1);
+/// Between two looks at the mapping of a user whose writes wait.
+const LOOK: Duration = Duration::from_millis(5);
+/// A user who is moved away and back has at least so many changes.
+const EPOCHS_OF_A_RETURN: u64 = 6;
+
+/// The users for whom writes are under way on this node.
+#[derive(Debug, Default)]
+pub struct UserWrites {
+    count: Mutex<FxHashMap<UserId, usize>>,
+}
+
+impl UserWrites {
+    fn begin(&self, user: &UserId) -> UnderWay<'_> {
+        *self.count.lock().entry(user.clone()).or_default() += 1;
+        UnderWay { writes: self, user: user.clone() }
+    }
+    /// Whether a write is under way that may have begun before its user's writes had to wait.
+    pub fn hold_up(&self, meta: &MetaState) -> bool {
+        let waits = |user: &UserId| match meta.users.map.get(user).map(|row| row.state) {
+            Some(UserState::Frozen { .. } | UserState::Removing) => true,
+            Some(
+                UserState::Assigned
+                | UserState::Copying { .. }
+                | UserState::Landing { .. }
+                | UserState::Cleaning { .. },
+            )
+            | None => false,
+        };
+        self.count.lock().keys().any(waits)
+    }
+}
+
+/// A write of a user, until it is dropped.
+#[derive(Debug)]
+struct UnderWay<'a> {
+    writes: &'a UserWrites,
+    user: UserId,
+}
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        let mut count = self.writes.count.lock();
+        if let Some(left) = count.get_mut(&self.user) {
+            *left -= 1;
+            if *left == 0 {
+                count.remove(&self.user);
+            }
+        }
+    }
+}
+
+/// What this node knew of a user at some moment, and whether it could be sure.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    row: UserRow,
+    hold: Option<Hold>,
+}
+
+impl Known {
+    /// Number of the cluster that serves the user.
+    pub fn cluster(&self) -> u16 {
+        self.row.cluster
+    }
+    /// Whether nobody else can have served the user between this moment and that of `now`.
+    fn stayed(&self, now: &UserRow) -> bool {
+        now.cluster == self.row.cluster && now.epoch < self.row.epoch + EPOCHS_OF_A_RETURN
+    }
+}
+
+fn hold(router: &Router) -> Option<Hold> {
+    let group = router.groups().meta().ok()?;
+    let shows = *group.applied.borrow();
+    group.leases.hold(shows)
+}
+fn is_unbroken(router: &Router, hold: Option<Hold>) -> bool {
+    let group = router.groups().meta().ok();
+    group.zip(hold).is_some_and(|(group, hold)| group.leases.is_unbroken(hold))
+}
+
+/// Waits until this node knows everything that the meta group had decided when it was asked.
+pub async fn learn(router: &Router) -> Result<()> {
+    let (group, deadline) = (router.groups().meta()?, Instant::now() + ASK);
+    learn_of(&group, deadline).await
+}
+async fn learn_of(group: &Group, deadline: Instant) -> Result<()> {
+    let barrier = group.raft.read_barrier(within(deadline)).await;
+    let log_index = barrier.map_err(|error| Error::unavailable(error.to_string()))?;
+    group.wait_applied(log_index, deadline).await
+}
+
+/// What is known of a user, who may have been assigned through another node a moment ago.
+///
+/// Errors: `Invalid` for a user that is in no cluster; `Unavailable` when that cannot be known.
+async fn known(router: &Router, user: &UserId) -> Result<Known> {
+    let hold = hold(router);
+    if let Ok(row) = assigned(&router.shared_meta().load(), user) {
+        return Ok(Known { row, hold });
+    }
+    learn(router).await?;
+    let row = assigned(&router.shared_meta().load(), user)?;
+    Ok(Known { row, hold })
+}
+
+/// Reads something of a user: `ask` is given the name of the index with the user's records, again when the user was moved
+/// meanwhile.
+///
+/// Errors: those of `ask`; `Invalid` for a user that is in no cluster.
+pub async fn read<T>(
+    router: &Router,
+    user: &UserId,
+    mut ask: impl AsyncFnMut(u16) -> Result<T>,
+) -> Result<T> {
+    loop {
+        let before = known(router, user).await?;
+        let answer = ask(before.cluster()).await;
+        if !is_unbroken(router, before.hold) && learn(router).await.is_err() {
+            // cut off from the others: what this node knows has to do, as for every read
+            return answer;
+        }
+        match router.shared_meta().load().users.map.get(user) {
+            Some(now) if !before.stayed(now) => {}
+            Some(_) | None => return answer,
+        }
+    }
+}
+
+/// A user's write that has found its cluster.
+pub struct Write<'a> {
+    router: &'a Router,
+    user: &'a UserId,
+    known: Known,
+    _under_way: UnderWay<'a>,
+}
+
+impl<'a> Write<'a> {
+    /// Waits while the user's writes have to.
+    ///
+    /// Errors: `Invalid` for a user that is in no cluster; `Unavailable` when that lasts until `until`.
+    pub async fn begin(router: &'a Router, user: &'a UserId, until: Instant) -> Result<Write<'a>> {
+        loop {
+            if !waits(known(router, user).await?.row.state) {
+                // before the mapping is looked at again: who wants to go on sees this write, or this write the change
+                let under_way = router.user_writes().begin(user);
+                let known = known(router, user).await?;
+                if !waits(known.row.state) {
+                    return Ok(Write { router, user, known, _under_way: under_way });
+                }
+            }
+            if Instant::now() >= until {
+                return Err(Error::unavailable(format!(
+                    "userID {user} is being moved; try again in a moment"
+                )));
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+    /// Number of the cluster to write in.
+    pub fn cluster(&self) -> u16 {
+        self.known.cluster()
+    }
+    /// Whether a write that was accepted since the beginning belongs to the user's records, wherever these are now.
+    ///
+    /// Errors: `Unavailable` when that cannot be known.
+    pub async fn counts(self) -> Result<bool> {
+        let Write { router, user, known, _under_way: under_way } = self;
+        if is_unbroken(router, known.hold) {
+            return Ok(true);
+        }
+        drop(under_way);
+        let until = Instant::now() + ASK;
+        loop {
+            learn(router).await?;
+            match router.shared_meta().load().users.map.get(user) {
+                Some(now) if !known.stayed(now) => return Ok(false),
+                Some(now) if !waits(now.state) => return Ok(true),
+                // the rest may be copied already or not
+                Some(_) if Instant::now() < until => {}
+                Some(_) | None => {
+                    return Err(Error::unavailable(format!(
+                        "userID {user} is being moved or removed; try again"
+                    )));
+                }
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+fn waits(state: UserState) -> bool {
+    match state {
+        UserState::Frozen { .. } | UserState::Landing { .. } => true,
+        UserState::Assigned
+        | UserState::Copying { .. }
+        | UserState::Cleaning { .. }
+        | UserState::Removing => false,
+    }
+}
+
+/// The index that reads of `name` in a cluster go to: that cluster's part. A name that no cluster has goes on as it is.
+pub async fn part_for_read(router: &Router, name: &IndexName, cluster: u16) -> Result<IndexName> {
+    let part = router.shared_meta().load().part_of(name, cluster)?;
+    if part != *name {
+        // the cluster may have come after the index
+        crate::read::look_again(router, &part).await;
+        if router.shared_meta().load().catalogue.get(&part).is_none() {
+            return Ok(name.clone());
+        }
+    }
+    Ok(part)
+}

@@ -1,0 +1,121 @@
+//! Is work for a user who is moved or removed still wanted, or has a later step overtaken it?
+//!
+//! Whoever drives a move may be held up between a decision and its command, for as long as another node needs to end the
+//! move. The command then arrives in a part that serves the user again, and must not touch it. So each such command
+//! names the epoch of the user that it was decided on, and a group refuses those that come after one of a later epoch.
+//!
+//! A restart hands commands again to shards whose files lack them, under the fences of a later moment: what is asked is
+//! which fences stood at the command's place in the log.
+
+use crate::error::Result;
+use quorate_model::UserId;
+use quorate_store::codec;
+use quorate_store::kv::{Batch, Tree};
+use quorate_store::layout::rows;
+use std::collections::BTreeMap;
+
+/// Fences of one user that are kept: more than the steps that a restart replays.
+const KEPT: usize = 16;
+/// Log entries after which a fence does not count any more: nobody is held up for so long.
+const COUNTS_FOR: u64 = 1 << 20;
+/// Users above which fences are looked through for some that do not count any more.
+const MANY: usize = 10_000;
+/// Bytes of a row at most.
+const ROW_BYTES_MAX: usize = 4 << 10;
+
+/// An epoch, and the log index from which on earlier ones are refused.
+type Fence = (u64, u64);
+
+/// The fences of a group.
+#[derive(Debug, Default)]
+pub(super) struct Fences {
+    by_user: BTreeMap<UserId, Vec<Fence>>,
+}
+
+impl Fences {
+    /// The fences as of the last checkpoint.
+    pub fn load(tree: &Tree) -> Result<Fences> {
+        let mut by_user = BTreeMap::new();
+        for (key, value) in tree.scan(&[rows::FENCE])? {
+            let text = key.get(1..).and_then(|rest| std::str::from_utf8(rest).ok());
+            if let Some(user) = text.and_then(|text| UserId::new(text).ok()) {
+                by_user.insert(user, codec::decode(&value, ROW_BYTES_MAX)?);
+            }
+        }
+        Ok(Fences { by_user })
+    }
+    /// Whether no later epoch stood before the place `at` of the log.
+    pub fn let_pass(&self, user: &UserId, epoch: u64, at: u64) -> bool {
+        let stood = |(_, from): &&Fence| *from < at && at - *from < COUNTS_FOR;
+        let fences = self.by_user.get(user).map_or(&[][..], Vec::as_slice);
+        fences.iter().filter(stood).all(|(fence, _)| *fence <= epoch)
+    }
+    /// Refuses earlier epochs from `at` on.
+    pub fn raise(&mut self, user: UserId, epoch: u64, at: u64, changes: &mut Batch) {
+        if self.by_user.len() >= MANY && !self.by_user.contains_key(&user) {
+            self.forget(at, changes);
+        }
+        let fences = self.by_user.entry(user.clone()).or_default();
+        if fences.last().is_some_and(|(fence, _)| *fence >= epoch) {
+            return;
+        }
+        fences.push((epoch, at));
+        if fences.len() > KEPT {
+            fences.remove(0);
+        }
+        changes.put(rows::by_name(rows::FENCE, user.as_str()), codec::encode(fences));
+    }
+    /// Forgets what does not count any more: no answer of [`Self::let_pass`] changes by that.
+    fn forget(&mut self, at: u64, changes: &mut Batch) {
+        self.by_user.retain(|user, fences| {
+            let counts = fences.last().is_some_and(|(_, from)| at.saturating_sub(*from) < COUNTS_FOR);
+            if !counts {
+                changes.delete(rows::by_name(rows::FENCE, user.as_str()));
+            }
+            counts
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn user(text: &str) -> UserId {
+        UserId::new(text).expect("valid")
+    }
+
+    #[test]
+    fn earlier_epochs_are_refused_after_a_later_one() {
+        let (mut fences, mut changes) = (Fences::default(), Batch::default());
+        for (epoch, at) in [(3, 10), (3, 11), (2, 12), (7, 20)] {
+            fences.raise(user("u"), epoch, at, &mut changes);
+        }
+        for (epoch, at, passes) in [
+            (1, 9, true),
+            (1, 10, true),
+            (2, 11, false),
+            (3, 11, true),
+            (4, 20, true),
+            (6, 21, false),
+            (7, 21, true),
+            (9, 21, true),
+            (1, 20 + COUNTS_FOR, true),
+        ] {
+            assert_eq!(fences.let_pass(&user("u"), epoch, at), passes, "epoch {epoch} at {at}");
+        }
+        assert!(fences.let_pass(&user("other"), 0, 99));
+    }
+
+    #[test]
+    fn few_fences_are_kept() {
+        let (mut fences, mut changes) = (Fences::default(), Batch::default());
+        for epoch in 0..100 {
+            fences.raise(user("u"), epoch, epoch, &mut changes);
+        }
+        assert_eq!(fences.by_user[&user("u")].len(), KEPT);
+        assert!(!fences.let_pass(&user("u"), 98, 100));
+        fences.forget(99 + COUNTS_FOR, &mut changes);
+        assert!(fences.by_user.is_empty());
+    }
+}
