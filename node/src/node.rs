@@ -115,6 +115,16 @@ impl Node {
         self.shared.touch(&state);
         state.view()
     }
+    /// As [`Self::view`], of an index that there is although nothing was written to it yet.
+    pub fn view_or_empty(&self, incarnation: Incarnation, group: GroupId) -> Result<Arc<IndexView>> {
+        match self.shared.index(incarnation) {
+            Some(_) => self.view(incarnation),
+            None => {
+                let folder = self.shared.layout.shard(incarnation, 0);
+                IndexState::new(incarnation, group, folder, Arc::default(), 0, 0).view()
+            }
+        }
+    }
     /// Figures of an index; zeroes for one that nothing was written to yet.
     pub fn stats(&self, incarnation: Incarnation) -> Result<IndexStats> {
         self.shared.index(incarnation).map_or_else(|| Ok(IndexStats::default()), |state| state.stats())

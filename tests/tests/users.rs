@@ -108,9 +108,8 @@ fn driver(cluster: &Cluster) -> Result<usize> {
 /// Rounds: 4, or `QUORATE_USER_ROUNDS` for the long run.
 #[test]
 fn c15_no_record_is_lost_or_doubled_when_the_driver_of_a_move_is_killed() {
-    let rounds: u64 = std::env::var("QUORATE_USER_ROUNDS")
-        .ok()
-        .map_or(4, |text| text.parse().expect("a number of rounds"));
+    let rounds: u64 =
+        std::env::var("QUORATE_USER_ROUNDS").ok().map_or(4, |text| text.parse().expect("a number of rounds"));
     let mut chance = Chance::from_environment("users");
     let mut cluster = Cluster::start_in(&["main", "main", "main", "west"]).unwrap();
     let users = [User::new("jane"), User::new("roe")];

@@ -15,7 +15,7 @@ use crate::replicas::listed;
 use crate::router::{Accepted, Router, write_deadline};
 use crate::service::IndexOperation;
 use crate::tasks;
-use quorate_model::{DocumentKind, Error, GroupId, IndexName, Result, TaskId, UserId};
+use quorate_model::{DocumentKind, Error, IndexName, Result, TaskId, UserId};
 use quorate_node::Node;
 use quorate_node::ops::IndexCommand;
 use serde_json::{Map, Value};
@@ -60,10 +60,13 @@ async fn configure(
             return Ok(None);
         };
         let (wanted, found) = configurations(router, node, (from, to), deadline).await?;
-        if is_same(&wanted, &found) {
-            return nothing(router, to.group, deadline).await.map(Some);
-        }
         let index = to.incarnation;
+        if is_same(&wanted, &found) {
+            // shown after everything that others may have changed a moment ago
+            let nothing = IndexCommand::Settings { index, changes: b"{}".to_vec(), replace: false };
+            let proposed = router.propose_index(to.group, nothing, Purpose::Remove, deadline).await?;
+            return Ok(Some(proposed.task_id));
+        }
         let changes = serde_json::to_vec(&own_settings(&wanted)).expect("a JSON object always serialises");
         let mut commands = vec![IndexCommand::Settings { index, changes, replace: true }];
         commands.extend(wanted.documents.into_iter().map(|(kind, documents)| IndexCommand::SaveDocuments {
@@ -93,12 +96,6 @@ fn own_settings(parts: &Parts) -> Map<String, Value> {
     let mut document = parts.settings.document.clone();
     document.remove("replicas");
     document
-}
-
-/// A place in the log of a group after everything that is there.
-pub async fn nothing(router: &Router, group: GroupId, deadline: Instant) -> Result<TaskId> {
-    let command = IndexCommand::Sequence { commands: vec![] };
-    Ok(router.propose_index(group, command, Purpose::Remove, deadline).await?.task_id)
 }
 
 /// Gives every other part the public records that the index has now, of all or those that are named by stored ids; returns

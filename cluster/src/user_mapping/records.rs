@@ -4,7 +4,7 @@
 //! changed since. Every command of a move or a removal names the user's epoch: see `quorate_node::ops`.
 
 use super::owned::{self, Whose};
-use super::parts::{nothing, seen};
+use super::parts::seen;
 use super::usage::{Figures, Usage};
 use crate::disk::Purpose;
 use crate::meta::{IndexRow, MetaState};
@@ -52,6 +52,8 @@ pub struct Differences {
     puts: Vec<String>,
     /// Stored ids of records that should not be there.
     deletes: Vec<String>,
+    /// How many records do not differ.
+    alike: usize,
 }
 impl Differences {
     /// Whether there are none.
@@ -73,8 +75,10 @@ pub async fn differences(
     let wanted = owned::digest(router, node, &source, &whose, deadline).await?;
     let mut found = owned::digest(router, node, &target, &whose, deadline).await?;
     let differs = |(id, number): (String, u64)| (found.remove(&id) != Some(number)).then_some(id);
-    let puts = wanted.into_iter().filter_map(differs).collect();
-    Ok(Differences { puts, deletes: found.into_keys().collect() })
+    let all = wanted.len();
+    let puts: Vec<String> = wanted.into_iter().filter_map(differs).collect();
+    let alike = all - puts.len();
+    Ok(Differences { puts, deletes: found.into_keys().collect(), alike })
 }
 
 /// Makes the owner's records in one part those of another as of every write answered before. Reads see them when this
@@ -82,7 +86,7 @@ pub async fn differences(
 pub async fn copy(router: &Router, node: &Node, copying: &Copying<'_>, deadline: Instant) -> Result<usize> {
     let Copying { user, epoch, from, to, ids: _ } = *copying;
     let (source, row) = (read::row(router, from)?, read::row(router, to)?);
-    let Differences { puts, deletes } = differences(router, node, copying, deadline).await?;
+    let Differences { puts, deletes, alike } = differences(router, node, copying, deadline).await?;
     let target = Target { router, row: &row, user, epoch, deadline };
     for ids in puts.chunks(RECORDS_AT_A_TIME) {
         let records = owned::records(router, node, &source, ids, deadline).await?;
@@ -103,9 +107,12 @@ pub async fn copy(router: &Router, node: &Node, copying: &Copying<'_>, deadline:
         let ops = ids.iter().map(|id| RecordOp::Delete { object_id: id.clone() }).collect();
         target.propose(ops, Purpose::Remove).await?;
     }
-    // also what an attempt before has written, and not every reader shows yet
-    seen(router, node, nothing(router, row.group, deadline).await?, deadline).await?;
-    Ok(puts.len() + deletes.len())
+    let differed = puts.len() + deletes.len();
+    if differed + alike > 0 {
+        // after everything that an attempt before may have written and not every reader shows yet
+        seen(router, node, target.propose(vec![], Purpose::Remove).await?, deadline).await?;
+    }
+    Ok(differed)
 }
 
 /// A part that a user's records are written to.

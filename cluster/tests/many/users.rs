@@ -67,7 +67,9 @@ async fn c15_every_node_serves_every_user() {
     in_time(async {
         let installation = Installation::start_in(&CLUSTERS).await;
         let count = CLUSTERS.len();
-        for (number, (who, cluster)) in [("jane", "main"), ("roe", "west"), ("doe", "west")].iter().enumerate() {
+        for (number, (who, cluster)) in
+            [("jane", "main"), ("roe", "west"), ("doe", "west")].iter().enumerate()
+        {
             assign(installation.node(number), who, cluster).await;
             // at once, through another node than the one that assigned
             for (at, n) in (0..count).zip(10 * number as u64..) {
@@ -118,7 +120,8 @@ async fn configuration_reaches_all(installation: &Installation) {
         installation
             .set(number, INDEX, json!({"searchableAttributes": ["word"], "customRanking": ["desc(n)"]}))
             .await;
-        let synonym = json!({"objectID": "s", "type": "synonym", "synonyms": ["shoe", format!("boot{number}")]});
+        let synonym =
+            json!({"objectID": "s", "type": "synonym", "synonyms": ["shoe", format!("boot{number}")]});
         installation.save(number, INDEX, DocumentKind::Synonyms, &[synonym]).await;
         let rule = json!({
             "objectID": "r", "conditions": [{"pattern": "hidden", "anchoring": "is"}],
@@ -132,8 +135,9 @@ async fn configuration_reaches_all(installation: &Installation) {
             }
         }
     }
-    let refused = installation.node(0).set_settings(&name(INDEX), object(json!({"replicas": ["r"]})), false);
-    assert_eq!(refused.await.expect_err("two clusters").kind, ErrorKind::Invalid);
+    let replicas = object(json!({"replicas": ["r"]}));
+    let refused = installation.node(0).set_settings(&name(INDEX), replicas, false).await;
+    assert_eq!(refused.expect_err("two clusters").kind, ErrorKind::Invalid);
 }
 
 /// Listing, copying, moving and deleting mean all parts.
@@ -245,7 +249,7 @@ async fn c15_a_move_is_not_noticed_by_who_reads_and_writes() {
     in_time(async {
         let installation = Installation::start_in(&CLUSTERS).await;
         assign(installation.node(0), "jane", "main").await;
-        let settings = json!({"attributesForFaceting": ["n"], "paginationLimitedTo": 0});
+        let settings = json!({"attributesForFaceting": ["n"]});
         installation.set(0, INDEX, settings).await;
         let writer = Rc::new(Writer {
             next: Cell::new(0),
