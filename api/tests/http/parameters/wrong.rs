@@ -113,6 +113,10 @@ fn own(name: &str) -> Vec<Attempt> {
             let many: Vec<String> = (0..11).map(|n| n.to_string()).collect();
             [list("array of strings", "web"), refused([json!(many)], "array of at most 10 strings")].concat()
         }
+        "analyticsTags" => {
+            let long = refused([json!(["é".repeat(101)])], "array of strings of at most 100 characters");
+            [list("array of strings", "web"), long, read([json!(["é".repeat(100)])])].concat()
+        }
         "aroundLatLng" => [
             refused(
                 [

@@ -13,6 +13,8 @@ use serde_json::Value;
 
 /// Contexts of one query (C§4.6).
 const RULE_CONTEXTS_MAX: usize = 10;
+/// Characters of an analytics tag (C§20).
+const ANALYTICS_TAG_CHARS_MAX: usize = 100;
 /// Distances within which records count as equally far at the finest (C§7.3).
 const PRECISION_METRES_MIN: u64 = 10;
 
@@ -191,6 +193,15 @@ pub(crate) fn rule_contexts(params: &mut SearchParams, name: &str, value: &Value
         return Err(Error::parameter(name, "array of at most 10 strings"));
     }
     params.rule_contexts = Some(contexts);
+    Ok(())
+}
+
+pub(crate) fn analytics_tags(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
+    let tags = lenient::list(name, value)?;
+    if tags.iter().any(|tag| tag.chars().count() > ANALYTICS_TAG_CHARS_MAX) {
+        return Err(Error::parameter(name, "array of strings of at most 100 characters"));
+    }
+    params.other.insert("analyticsTags".to_owned(), Value::from(tags));
     Ok(())
 }
 

@@ -301,7 +301,7 @@ pub static ROWS: &[Row] = &[
     row("responseFields", Both, List(|p| &mut p.response_fields), r#"["*"]"#, "Members that the answer shows."),
     row("clickAnalytics", Query, Flag(|p| &mut p.click_analytics), "false", "Adds an id that clicks can name."),
     row("analytics", Query, Kept(Form::Flag), "true", "Whether the search is counted."),
-    row("analyticsTags", Query, Kept(Form::List), "[]", "Tags under which the search is counted."),
+    row("analyticsTags", Query, Target::Query("array of strings of at most 100 characters", query::analytics_tags), "[]", "Tags under which the search is counted."),
     row("percentileComputation", Query, Kept(Form::Flag), "true", "Whether its time is counted."),
     row("enableABTest", Query, Kept(Form::Flag), "true", "Whether it may take part in a test."),
     row("userToken", Query, Text(|p| &mut p.user_token), "null", "Who searches."),
