@@ -155,8 +155,8 @@ impl Clocks {
             .variable("NO_FAKE_STAT", "1");
         Ok(())
     }
-    /// Sets the clock of a node.
-    fn set(&self, node: usize, time: &str) -> Result<()> {
+    /// Sets the clock of a node: `+10d`, `-3h`, `+0 x1.1` for one that goes a tenth too fast, `+0` for the right time.
+    pub fn set(&self, node: usize, time: &str) -> Result<()> {
         // whole at every moment: the library reads it with every look at the clock
         let new = self.folder.path().join("new");
         std::fs::write(&new, format!("{time}\n"))?;

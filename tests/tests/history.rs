@@ -81,7 +81,26 @@ fn clocks_that_jump_and_drift_break_no_promise() {
         cluster.spawn(node).unwrap();
     }
     cluster.wait_ready().unwrap();
+    is_set(&cluster, &clocks).unwrap();
     disturbed(&mut cluster, &mut chance, Disturber { network: None, clocks: Some(&clocks) }).unwrap();
+}
+
+/// Whether setting a clock does what it should, without which the test would show nothing.
+fn is_set(cluster: &Cluster, clocks: &Clocks) -> Result<()> {
+    let day = |node: usize| -> Result<String> {
+        let answer = cluster.node(node)?.client().put("/1/indexes/clock/settings", &json!({}))?.success()?;
+        let time = answer.body["updatedAt"].as_str().context("updatedAt")?;
+        Ok(time.chars().take(10).collect())
+    };
+    let before = day(1)?;
+    clocks.set(0, "+10d")?;
+    let (ahead, right) = (day(0)?, day(1)?);
+    clocks.set(0, "+0")?;
+    ensure!(
+        ahead > before && right <= ahead,
+        "the clock is not set: {before}, then {ahead}, elsewhere {right}"
+    );
+    Ok(())
 }
 
 #[test]
@@ -104,7 +123,9 @@ fn a_full_disk_of_one_node_stops_no_write_and_it_comes_back_with_room() {
     let counts =
         history::run(&mut cluster, &mut chance, Duration::from_secs(seconds()), |cluster, _, chance| {
             // below the reserve, or to the last byte
-            disk.fill([4 << 20, 0][chance.below(2) as usize])?;
+            let left = [4 << 20, 0][chance.below(2) as usize];
+            eprintln!("accident: {left} bytes are left on the disk of node {full}");
+            disk.fill(left)?;
             let outcome = others_go_on(cluster, full);
             disk.empty()?;
             outcome?;

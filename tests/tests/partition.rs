@@ -58,6 +58,9 @@ fn cut_the_leader(network: &Network, cluster: &Cluster, how: Cut, id: &str, coun
         }
         std::thread::sleep(Duration::from_millis(20));
     }
+    // a name that it does not know may be one that it has not heard of: the client is to ask elsewhere
+    let unknown = clients[leader].post("/1/indexes/unheard/query", &json!({"query": ""}))?;
+    ensure!(how != Cut::Both || unknown.status == 503, "{how:?}: {unknown:?}");
     network.heal(leader)?;
     cluster.wait_settled()?;
     cluster.wait_count(INDEX, count)

@@ -99,15 +99,24 @@ impl Node {
 }
 
 /// Copies a folder with all it holds: what a process leaves that is killed now.
+///
+/// The process goes on meanwhile, so what relies on other files is copied before them: the small state says which files are
+/// there, and the log has what both lack.
 pub fn copy_folder(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("a new folder");
-    for entry in std::fs::read_dir(from).expect("a folder") {
-        let entry = entry.expect("an entry");
-        let target = to.join(entry.file_name());
-        if entry.file_type().expect("a type").is_dir() {
-            copy_folder(&entry.path(), &target);
+    let entries = std::fs::read_dir(from).expect("a folder");
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    paths.sort_by_key(|path| match path.file_name().and_then(|name| name.to_str()) {
+        Some("state") => 0,
+        Some("raft") => 2,
+        Some(_) | None => 1,
+    });
+    for path in paths {
+        let target = to.join(path.file_name().expect("an entry has a name"));
+        if path.is_dir() {
+            copy_folder(&path, &target);
         } else {
-            std::fs::copy(entry.path(), target).expect("a copy");
+            std::fs::copy(&path, target).expect("a copy");
         }
     }
 }
