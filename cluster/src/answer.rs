@@ -142,6 +142,9 @@ impl Answerer {
         match self.router.propose_here(group, entries, purpose, Instant::now() + within).await {
             Ok(log_index) => PeerAnswer::Committed { log_index },
             Err(Attempt::NotLeader(leader)) => PeerAnswer::NotLeader { leader },
+            Err(Attempt::NoRoom(Error { kind, message, .. })) => {
+                PeerAnswer::Failed { kind, message, outcome_is_unknown: false }
+            }
             Err(Attempt::Failed(error)) => failed(error),
         }
     }

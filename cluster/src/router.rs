@@ -24,6 +24,8 @@ use std::time::{Duration, Instant};
 const LEADER_WAIT: Duration = Duration::from_secs(8);
 /// Between two looks for a leader.
 const LEADER_LOOK: Duration = Duration::from_millis(25);
+/// How long a write waits for a leader without room on its disk to hand its group to a node that has some.
+const ROOM_WAIT: Duration = Duration::from_secs(2);
 
 /// The groups of this node, the way to the others, and what a proposal needs.
 pub struct Router {
@@ -67,6 +69,8 @@ pub fn within(deadline: Instant) -> Duration {
 pub enum Attempt {
     /// Nothing was appended; this node may lead the group.
     NotLeader(Option<NodeId>),
+    /// Nothing was appended: the leader has no room on its disk, and another node may lead the group soon.
+    NoRoom(Error),
     /// The caller hears this.
     Failed(Error),
 }
@@ -195,6 +199,7 @@ impl Router {
         }
         let entries: Vec<Bytes> = entries.into_iter().map(Bytes::from).collect();
         let leader_by = deadline.min(Instant::now() + LEADER_WAIT);
+        let room_by = deadline.min(Instant::now() + ROOM_WAIT);
         for attempt in 0.. {
             let tried = match self.leader(group, attempt) {
                 Some(leader) if leader == self.self_id => {
@@ -206,6 +211,13 @@ impl Router {
             match tried {
                 Ok(log_index) => return Ok(Accepted { task_id: TaskId::new(group, log_index), time_ms }),
                 Err(Attempt::Failed(error)) => return Err(error),
+                Err(Attempt::NoRoom(error)) if self.is_alone() || Instant::now() >= room_by => {
+                    return Err(error);
+                }
+                Err(Attempt::NoRoom(_)) => {
+                    self.forget_leader(group);
+                    tokio::time::sleep(LEADER_LOOK).await;
+                }
                 Err(Attempt::NotLeader(_)) if Instant::now() >= leader_by => break,
                 Err(Attempt::NotLeader(next)) => {
                     let is_new = next.is_some_and(|next| self.note_leader(group, next));
@@ -234,6 +246,11 @@ impl Router {
             "this needs a newer version on every node; {} must be upgraded first",
             if older.is_empty() { "the others".to_owned() } else { older.join(", ") }
         )))
+    }
+
+    /// Whether there is no other node.
+    fn is_alone(&self) -> bool {
+        self.meta.load().present_nodes().len() <= 1
     }
 
     /// Who to propose to: what consensus says where this node is a member, otherwise who led the group last, otherwise
@@ -292,7 +309,7 @@ impl Router {
         purpose: Purpose,
         deadline: Instant,
     ) -> Result<u64, Attempt> {
-        self.disk.admit(purpose).map_err(Attempt::Failed)?;
+        self.disk.admit(purpose).map_err(Attempt::NoRoom)?;
         let Some(local) = self.groups.get(group) else { return Err(Attempt::NotLeader(None)) };
         if local.status().unapplied_bytes > limits::UNAPPLIED_BYTES_MAX as u64 {
             metrics::refused("backlog");
@@ -327,6 +344,9 @@ impl Router {
             Ok(PeerAnswer::NotLeader { leader }) => {
                 self.forget_leader(group);
                 Err(Attempt::NotLeader(leader))
+            }
+            Ok(PeerAnswer::Failed { kind: ErrorKind::Unavailable, message, outcome_is_unknown: false }) => {
+                Err(Attempt::NoRoom(Error::unavailable(message)))
             }
             Ok(PeerAnswer::Failed { kind, message, .. }) => Err(Attempt::Failed(Error::new(kind, message))),
             Ok(other) => Err(Attempt::Failed(unexpected(leader, &other))),

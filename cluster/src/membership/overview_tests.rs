@@ -116,3 +116,28 @@ fn what_operators_read_survives_json() {
     let report: NodeReport = serde_json::from_str(r#"{"version":"9","news":[1]}"#).expect("it is read");
     assert_eq!((report.version.as_str(), report.replicas.len()), ("9", 0));
 }
+
+#[test]
+fn a_group_waits_for_replicas_that_cannot_be_read() {
+    use MemberRole::{Follower, Leader};
+    let mut meta = meta(3);
+    place(&mut meta, 1, &[1, 2, 3]);
+    let held = |role, has_lease| ReplicaReport { has_lease, ..replica(1, role, &[1, 2, 3], &[]) };
+    let waits = |second: Option<ReplicaReport>| {
+        let reports = Reports::from([
+            (NodeId(1), report(vec![held(Leader, true)])),
+            (NodeId(2), report(second.into_iter().collect())),
+            // one that does not answer is named elsewhere
+            (NodeId(3), Err("no answer".to_owned())),
+        ]);
+        group_view(&meta, GroupId(1), &reports).waits
+    };
+    let cases = [
+        (Some(held(Follower, true)), None),
+        (Some(held(Follower, false)), Some("n2 cannot be read at present")),
+        (None, Some("n2 is to get a replica")),
+    ];
+    for (second, expected) in cases {
+        assert_eq!(waits(second.clone()).as_deref(), expected, "{second:?}");
+    }
+}

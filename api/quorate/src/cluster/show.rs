@@ -196,6 +196,12 @@ mod tests {
         for part in expected {
             assert!(text.contains(part), "{part} is missing:\n{text}");
         }
+        assert!(!text.contains("must be upgraded"), "{text}");
+        let mut mixed = overview();
+        mixed.nodes[1].level = 2;
+        let name = mixed.nodes[0].name.clone();
+        let text = status(&mixed);
+        assert!(text.contains("Commands up to level 1 are used") && text.contains(&name), "{text}");
         let settled = Overview { is_settled: true, ..overview() };
         assert!(status(&settled).ends_with("Everything is where it is wanted.\n"));
     }
