@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 /// Steps of a search at most; a history that needs more has too much at once in it.
-const STEPS_MAX: u64 = 3_000_000;
+const STEPS_MAX: u64 = 1_000_000;
 
 /// A record, as far as the histories look at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
