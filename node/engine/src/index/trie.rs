@@ -45,6 +45,7 @@ pub fn letter_bit(c: u32) -> u64 {
 #[derive(Clone, Copy, Debug)]
 pub struct Children<'a> {
     labels: &'a [u32],
+    letters: &'a [u64],
     first: u32,
     high: u32,
 }
@@ -62,7 +63,13 @@ impl<'a> Terms<'a> {
     pub fn children(&self, node: TermNode) -> Children<'a> {
         let number = node.number as usize;
         let (first, end) = (self.children[number], self.children[number + 1]);
-        Children { labels: &self.labels[first as usize..end as usize], first, high: node.high }
+        let range = first as usize..end as usize;
+        Children {
+            labels: &self.labels[range.clone()],
+            letters: &self.letters[range],
+            first,
+            high: node.high,
+        }
     }
     /// The child at a place of [`Self::children`].
     #[inline]
@@ -156,6 +163,16 @@ impl Children<'_> {
     #[inline]
     pub fn characters(&self) -> impl Iterator<Item = u32> {
         self.labels.iter().map(|label| label & CHARACTER)
+    }
+    /// [`Terms::letters`] of the child at a place.
+    #[inline]
+    pub fn letters(&self, place: usize) -> u64 {
+        self.letters[place]
+    }
+    /// Whether a term ends at the child at a place, with no tail.
+    #[inline]
+    pub fn ends_at(&self, place: usize) -> bool {
+        self.labels[place] & ENDS != 0
     }
     /// The place of the child with this character.
     pub fn find(&self, c: char) -> Option<usize> {

@@ -46,10 +46,20 @@ struct Place {
     /// Fewest edits with which the whole word was matched on the way here (prefix words).
     best: u8,
 }
+/// What can come of a node where no edit is left.
+#[derive(Clone, Copy)]
+struct Exhausted {
+    /// The bits of the characters that lead on.
+    wanted: u64,
+    /// Whether a term that ends at the node matches.
+    ends: bool,
+}
 /// The characters of the word that matter at one depth.
 #[derive(Clone, Copy)]
 struct Window<const W: usize> {
     characters: [u32; W],
+    /// Their bits; none for no character.
+    bits: [u64; W],
     /// A bit for each of their last six bits: most characters of a dictionary match none of them.
     bloom: u64,
 }
@@ -62,9 +72,8 @@ impl<const W: usize> Window<W> {
     /// The bits of the characters at some places.
     #[inline]
     fn letters(&self, places: u8) -> u64 {
-        let at =
-            |(b, &c): (usize, &u32)| if places >> b & 1 == 1 && c != NOTHING { letter_bit(c) } else { 0 };
-        self.characters.iter().enumerate().map(at).fold(0, |all, bit| all | bit)
+        let at = |(b, &bit): (usize, &u64)| bit & 0u64.wrapping_sub(u64::from(places >> b & 1));
+        self.bits.iter().enumerate().map(at).fold(0, |all, bit| all | bit)
     }
 }
 struct Walk<'a, const W: usize> {
@@ -109,9 +118,9 @@ fn windows<const W: usize>(word: &[char]) -> Vec<Window<W>> {
         None => NOTHING,
     };
     let window = |depth: usize| {
-        let characters = std::array::from_fn(|b| at(depth + b));
-        let known = characters.iter().filter(|&&c| c != NOTHING);
-        Window { characters, bloom: known.fold(0, |bloom, &c| bloom | letter_bit(c)) }
+        let characters: [u32; W] = std::array::from_fn(|b| at(depth + b));
+        let bits = characters.map(|c| if c == NOTHING { 0 } else { letter_bit(c) });
+        Window { characters, bits, bloom: bits.into_iter().fold(0, |all, bit| all | bit) }
     };
     (1..=word.len() + edits + 1).map(window).collect()
 }
@@ -194,10 +203,21 @@ impl<const W: usize> Walk<'_, W> {
             Err(edits) => self.emit(node.low, node.high, edits),
         }
     }
+    /// What can come of nodes at a place, when only few characters lead on there.
+    #[inline]
+    fn exhausted(&self, place: Place) -> Option<Exhausted> {
+        let edits = (W / 2) as u8;
+        if place.best <= edits || self.automaton.next(place.state, 0) != Automaton::<W>::DEAD {
+            return None;
+        }
+        let window = self.windows.get(place.depth);
+        let wanted = window.map_or(0, |window| window.letters(self.automaton.leading(place.state)));
+        Some(Exhausted { wanted, ends: self.edits_at(place) <= edits })
+    }
     fn visit(&mut self, node: TermNode, place: Place) {
         let terms = self.terms;
-        if place.best > (W / 2) as u8 && self.automaton.next(place.state, 0) == Automaton::<W>::DEAD {
-            return self.visit_exhausted(node, place);
+        if let Some(exhausted) = self.exhausted(place) {
+            return self.visit_exhausted(node, place, exhausted);
         }
         let children = terms.children(node);
         if children.is_empty() {
@@ -210,9 +230,17 @@ impl<const W: usize> Walk<'_, W> {
         let Some(window) = self.windows.get(place.depth) else { return };
         let stranger = self.automaton.next(place.state, 0);
         let strangers_count = stranger != Automaton::<W>::DEAD || usize::from(place.best) <= W / 2;
+        // children that strangers lead to are many and alike: those of which nothing comes are passed over at once
+        let after_stranger = match self.arrive(place, stranger) {
+            Ok(after) => self.exhausted(after),
+            Err(_) => None,
+        };
         for (i, c) in children.characters().enumerate() {
             if !window.may_have(c) {
-                if strangers_count {
+                let leads = |exhausted: Exhausted| {
+                    exhausted.ends && children.ends_at(i) || children.letters(i) & exhausted.wanted != 0
+                };
+                if strangers_count && after_stranger.is_none_or(leads) {
                     self.enter(terms.child(&children, i), place, stranger);
                 }
                 continue;
@@ -224,13 +252,11 @@ impl<const W: usize> Walk<'_, W> {
         }
     }
     /// The same where no edit is left: few characters lead on, and most nodes have none of them.
-    fn visit_exhausted(&mut self, node: TermNode, place: Place) {
+    fn visit_exhausted(&mut self, node: TermNode, place: Place, exhausted: Exhausted) {
+        let Exhausted { wanted, ends } = exhausted;
         let terms = self.terms;
-        let after = terms.letters(node);
-        let window = self.windows.get(place.depth);
-        let wanted = window.map_or(0, |window| window.letters(self.automaton.leading(place.state)));
-        if after & wanted == 0 {
-            if terms.ends_at(node) {
+        if terms.letters(node) & wanted == 0 {
+            if ends && terms.ends_at(node) {
                 self.emit(node.low, node.low + 1, self.edits_at(place));
             }
             return;
@@ -242,7 +268,7 @@ impl<const W: usize> Walk<'_, W> {
         if terms.ends_at(node) {
             self.emit(node.low, node.low + 1, self.edits_at(place));
         }
-        let Some(window) = window else { return };
+        let Some(window) = self.windows.get(place.depth) else { return };
         for (i, c) in children.characters().enumerate() {
             if wanted & letter_bit(c) == 0 {
                 continue;
