@@ -5,9 +5,9 @@ use super::{Event, World};
 use crate::chance::Chance;
 use crate::machine::{GROUP, State};
 use crate::mutant::Mutant;
-use quorate_raft::MemberChange;
 use quorate_raft::effects::Input;
 use quorate_raft::leaving::leave;
+use quorate_raft::{MemberChange, Role};
 
 impl World {
     pub(super) fn disturb(&mut self) {
@@ -94,13 +94,18 @@ impl World {
         }
     }
 
-    /// A node that sees that it was removed gives its replica up; if it is added again, it begins from nothing but the
-    /// term and vote it had.
+    /// A node that sees that it was removed, and hears the same from a leader, gives its replica up; if it is added again,
+    /// it begins from nothing but the term and vote it had. Its own log is not enough: those that stay may need its vote to
+    /// learn of the removal.
     fn destroy_if_removed(&mut self, member: u64) {
         let machine = &self.machines[&member];
         let members = all_members(machine);
         let is_removed = !members.is_empty() && !members.contains(&member);
-        if !machine.is_up() || !is_removed {
+        let is_confirmed = self.machines.iter().any(|(other, machine)| {
+            let leads = machine.is_up() && machine.core().status().role == Role::Leader;
+            *other != member && leads && !all_members(machine).contains(&member)
+        });
+        if !machine.is_up() || !is_removed || !is_confirmed {
             return;
         }
         self.tell(|| format!("{member} leaves"));
