@@ -167,10 +167,10 @@ impl<'a> Evaluator<'a> {
     pub fn evaluate_before(&mut self, doc: u32, end: (u32, u32)) -> Option<Tuple> {
         tuple_of(self, doc, end)
     }
-    /// Finds where the tokens of each interval begin; answers the best place of any of them.
+    /// Finds where the tokens of each interval begin; answers the best that the attribute criterion says of any of them.
     #[inline(always)]
-    fn find_starts(&mut self, ordinals: &[u32], positions: &[u16]) -> u16 {
-        let mut least = u16::MAX;
+    fn find_starts(&mut self, ordinals: &[u32], positions: &[u16]) -> u32 {
+        let mut least = u32::MAX;
         let intervals = self.slots.iter().flat_map(|slot| &slot.intervals);
         for (start, interval) in self.starts.iter_mut().zip(intervals) {
             let from = below(ordinals, interval.low);
@@ -178,20 +178,20 @@ impl<'a> Evaluator<'a> {
             // a document has few words of one interval: the end is near
             let tokens = ordinals[from..].iter().zip(&positions[from..]);
             for (_, &p) in tokens.take_while(|&(&ordinal, _)| ordinal < interval.high) {
-                least = least.min(p);
+                least = least.min(self.rules.rank_of(p));
             }
         }
         least
     }
-    /// Keeps the tokens that some slot matches, so that each slot looks only at those; answers the best place of any.
+    /// Keeps the tokens that some slot matches, so that each slot looks only at those; answers the same.
     #[inline]
-    fn look_up(&mut self, ordinals: &[u32], positions: &[u16]) -> u16 {
-        let mut least = u16::MAX;
+    fn look_up(&mut self, ordinals: &[u32], positions: &[u16]) -> u32 {
+        let mut least = u32::MAX;
         self.matching.clear();
         for (&ordinal, &p) in ordinals.iter().zip(positions) {
             if bits::contains(self.terms, ordinal) && self.rules.searched >> position::attribute(p) & 1 == 1 {
                 self.matching.push((ordinal, p));
-                least = least.min(p);
+                least = least.min(self.rules.rank_of(p));
             }
         }
         least
@@ -208,7 +208,7 @@ fn tuple_of<'a>(evaluator: &mut Evaluator<'a>, doc: u32, before: (u32, u32)) -> 
     } else {
         evaluator.look_up(ordinals, positions)
     };
-    if before != ANY && (evaluator.rules.rank_of(least), doc) >= before {
+    if before != ANY && (least, doc) >= before {
         return None;
     }
     let mut at = 0;
