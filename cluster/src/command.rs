@@ -637,7 +637,8 @@ mod tests {
                     | MetaCommand::MoveUser { .. }
                     | MetaCommand::RemoveUser { .. }
                     | MetaCommand::StepUser { .. }
-            )
+                    | MetaCommand::MakeParts { .. }
+            ) | Command::Index(IndexCommand::ForUser { .. })
         )
     }
 

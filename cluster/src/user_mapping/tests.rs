@@ -6,7 +6,7 @@ use super::core::{Core, What, Work};
 use super::records::{copy_all, delete_in, fence};
 use super::write::{Ways, records};
 use super::*;
-use crate::command::MetaCommand;
+use crate::command::{FEATURE_LEVEL, MetaCommand};
 use crate::entrance;
 use crate::meta::{Joining, NodeState, UserStep};
 use crate::service::{CallerOp, ServiceOptions};
@@ -37,7 +37,8 @@ async fn started(folder: &Path) -> Running {
     let router = &running.router;
     if !router.meta().clusters.contains_key("west") {
         let west = || "west".to_owned();
-        let joining = Joining { name: west(), cluster: west(), peer: west(), http: west(), level: 1 };
+        let level = FEATURE_LEVEL;
+        let joining = Joining { name: west(), cluster: west(), peer: west(), http: west(), level };
         let node = NodeId(7);
         for command in [
             MetaCommand::AddNode { node, joining },
