@@ -139,12 +139,19 @@ fn busy(user: &UserId, row: &UserRow) -> Error {
     Error::invalid(format!("userID {user} is being {what}; try again when that has ended"))
 }
 
+/// What is decided about users, including what other nodes have answered before. Errors: users are not mapped here; `Unavailable`
+/// when the others cannot be asked.
+async fn up_to_date(router: &Router) -> Result<Arc<MetaState>> {
+    check_enabled(&router.meta())?;
+    place::learn(router).await?;
+    Ok(router.meta())
+}
+
 /// Assigns a user to a cluster, or begins to move it there. Returns when it was accepted, Unix milliseconds.
 ///
 /// Errors: `Invalid` for an unknown cluster and while something is under way for the user.
 pub async fn assign(router: &Router, user: UserId, cluster: &str) -> Result<u64> {
-    let meta = router.meta();
-    check_enabled(&meta)?;
+    let meta = up_to_date(router).await?;
     check_is_user(&user)?;
     let to = cluster_number(&meta, cluster)?;
     let command = match meta.users.map.get(&user) {
@@ -166,8 +173,7 @@ pub async fn assign(router: &Router, user: UserId, cluster: &str) -> Result<u64>
 ///
 /// Errors: `Invalid` for an unknown cluster, and when one of them is in another cluster or being moved: then none is assigned.
 pub async fn assign_many(router: &Router, mut users: Vec<UserId>, cluster: &str) -> Result<u64> {
-    let meta = router.meta();
-    check_enabled(&meta)?;
+    let meta = up_to_date(router).await?;
     let to = cluster_number(&meta, cluster)?;
     if users.len() > USERS_PER_CALL_MAX {
         return Err(Error::parameter("users", &format!("list of at most {USERS_PER_CALL_MAX} user IDs")));
@@ -198,8 +204,7 @@ pub async fn assign_many(router: &Router, mut users: Vec<UserId>, cluster: &str)
 ///
 /// Errors: `NotFound` for an unknown user, `Invalid` while something is under way for it.
 pub async fn remove(router: &Router, user: UserId) -> Result<u64> {
-    let meta = router.meta();
-    check_enabled(&meta)?;
+    let meta = up_to_date(router).await?;
     let row = meta.users.map.get(&user).ok_or_else(|| unknown(&user))?;
     if !row.is_settled() {
         return Err(busy(&user, row));
