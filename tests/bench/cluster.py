@@ -32,6 +32,7 @@ BATCH = 5_000
 READ_S = 4
 SETTLE_S = 90
 CATCH_S = 300
+IDLE_S = 30
 ENVIRONMENT["QUORATE_JOIN_TOKEN"] = "bench-join-token-0123456789abcdef"
 
 
@@ -67,6 +68,7 @@ class Cluster:
         for node in self.nodes:
             node.start()
         self.settle()
+        self.idle()
         return self
 
     def __exit__(self, *_):
@@ -80,7 +82,7 @@ class Cluster:
         return [node for node in self.nodes if node.process and node is not but]
 
     def settle(self):
-        """Waits until every node says that all is where it is wanted, and until all are idle."""
+        """Waits until every node says that all is where it is wanted."""
         until = time.monotonic() + SETTLE_S
         for node in self.nodes:
             while True:
@@ -92,11 +94,11 @@ class Cluster:
                 if time.monotonic() > until:
                     raise RuntimeError("%s does not see everything settled after %d s" % (node.folder, SETTLE_S))
                 time.sleep(0.05)
-        self.idle()
 
     def idle(self):
+        until = time.monotonic() + IDLE_S
         for node in self.alive():
-            node.wait_idle(60)
+            node.wait_idle(max(2, until - time.monotonic()))
 
     def cpu_s(self):
         return sum(node.cpu_s() for node in self.alive())
@@ -306,8 +308,7 @@ def catch(folder):
     """A member whose folder was removed, until it serves again what the others have, and a plain copy of such a folder."""
     with Cluster(os.path.join(folder, "catch"), 3) as cluster:
         write_batches(cluster, "files", RECORDS)
-        for node in cluster.nodes:
-            node.wait_idle(60)
+        cluster.idle()
         empty = cluster.nodes[2]
         empty.kill()
         shutil.rmtree(empty.folder)

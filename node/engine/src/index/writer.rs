@@ -72,6 +72,9 @@ pub struct ShardWriter {
     only_writer: File,
 }
 
+/// Segments below which a large batch is indexed on several threads.
+const SEGMENTS_FEW: usize = 8;
+
 impl ShardWriter {
     /// Opens the durable state of a folder, or a new shard when there is none. Leftovers of a crash are removed.
     ///
@@ -235,10 +238,12 @@ impl ShardWriter {
         }
         let puts: Vec<(String, Bytes)> =
             buffer.into_iter().filter_map(|(id, record)| Some((id, record?))).collect();
+        // With many segments merging is behind, and the other processors are its own.
+        let threads = if self.segments.len() < SEGMENTS_FEW { self.options.threads } else { 1 };
         let bulk = Bulk {
             overlay: self.overlay.clone(),
             extractor: self.extractor.clone(),
-            threads: self.options.threads,
+            threads,
             part_bytes: self.part_bytes(),
         };
         let made = bulk.build(puts)?;
