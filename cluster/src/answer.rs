@@ -18,6 +18,7 @@ use futures_util::future::BoxFuture;
 use quorate_model::{Error, ErrorKind, GroupId, NodeId, limits};
 use quorate_node::Node;
 use quorate_raft::PeerMessage;
+use serde_bytes::ByteBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -134,11 +135,11 @@ impl Answerer {
         &self,
         group: GroupId,
         purpose: Purpose,
-        entries: Vec<Vec<u8>>,
+        entries: Vec<ByteBuf>,
         within_ms: u64,
     ) -> PeerAnswer {
         let within = Duration::from_millis(within_ms).min(Duration::from_secs(limits::WRITE_S));
-        let entries = entries.into_iter().map(Bytes::from).collect();
+        let entries = entries.into_iter().map(|entry| Bytes::from(entry.into_vec())).collect();
         match self.router.propose_here(group, entries, purpose, Instant::now() + within).await {
             Ok(log_index) => PeerAnswer::Committed { log_index },
             Err(Attempt::NotLeader(leader)) => PeerAnswer::NotLeader { leader },

@@ -39,6 +39,7 @@ pub enum MetaCommand {
         /// SHA-256 of the admin key.
         admin_key: [u8; 32],
         /// The first search-only key, as a JSON document.
+        #[serde(with = "serde_bytes")]
         search_key: Vec<u8>,
     },
     /// A process start. Its log index makes the ids that this process mints unlike those of every other one.
@@ -116,6 +117,7 @@ pub enum MetaCommand {
     /// Adds a key or replaces the one with its value.
     PutKey {
         /// The key as a JSON document.
+        #[serde(with = "serde_bytes")]
         key: Vec<u8>,
     },
     /// Removes a key.

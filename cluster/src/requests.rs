@@ -8,6 +8,7 @@ use quorate_raft::lease::{AskId, Grant};
 use quorate_store::codec;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
 
 /// Bytes of an encoded request or answer at most; bounded by the lane already.
 const BYTES_MAX: usize = 256 << 20;
@@ -31,7 +32,7 @@ pub enum PeerRequest {
         /// What the write does to the disk.
         purpose: Purpose,
         /// The entries, in order, next to each other.
-        entries: Vec<Vec<u8>>,
+        entries: Vec<ByteBuf>,
         /// Milliseconds until the asker gives up.
         within_ms: u64,
     },
@@ -55,6 +56,7 @@ pub enum PeerRequest {
     /// A read of a group that the asker cannot serve, as JSON: see `calls`.
     Call {
         /// A `calls::Asked`.
+        #[serde(with = "serde_bytes")]
         call: Vec<u8>,
     },
     /// A piece of a snapshot, or the list of its files.
@@ -110,11 +112,11 @@ pub enum PeerAnswer {
     /// To `Leases`: those that are granted.
     Granted(Vec<(GroupId, AskId, Grant)>),
     /// To `Call`: a `calls::Answered` as JSON.
-    Called(Vec<u8>),
+    Called(#[serde(with = "serde_bytes")] Vec<u8>),
     /// To `Snapshot`.
-    Bytes(Vec<u8>),
+    Bytes(#[serde(with = "serde_bytes")] Vec<u8>),
     /// To `Status`: JSON.
-    Status(Vec<u8>),
+    Status(#[serde(with = "serde_bytes")] Vec<u8>),
     /// To what is done and has nothing to say.
     Done,
     /// It cannot be done.

@@ -16,6 +16,7 @@ use quorate_model::{Error, ErrorKind, GroupId, IndexName, NodeId, Result, TaskId
 use quorate_node::ops::IndexCommand;
 use quorate_raft::ProposeError;
 use rustc_hash::FxHashMap;
+use serde_bytes::ByteBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -336,7 +337,7 @@ impl Router {
         let request = PeerRequest::Propose {
             group,
             purpose,
-            entries: entries.iter().map(|entry| entry.to_vec()).collect(),
+            entries: entries.iter().map(|entry| ByteBuf::from(&entry[..])).collect(),
             within_ms: within(deadline).as_millis() as u64,
         };
         match self.ask(leader, &request, deadline).await {

@@ -29,6 +29,7 @@ pub struct IndexView {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct IndexRow {
     /// The settings document as raw JSON.
+    #[serde(with = "serde_bytes")]
     pub settings: Vec<u8>,
     /// Unix milliseconds.
     pub created_ms: u64,

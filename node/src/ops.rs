@@ -14,6 +14,7 @@ pub struct RawDocument {
     /// Its id.
     pub object_id: String,
     /// A raw JSON object with that id.
+    #[serde(with = "serde_bytes")]
     pub document: Vec<u8>,
 }
 
@@ -50,6 +51,7 @@ pub enum IndexCommand {
         /// The index.
         index: Incarnation,
         /// A raw JSON object.
+        #[serde(with = "serde_bytes")]
         changes: Vec<u8>,
         /// Drops every earlier setting first.
         replace: bool,

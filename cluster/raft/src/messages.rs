@@ -58,7 +58,9 @@ pub struct PeerEntry {
     pub kind: EntryKind,
     pub term: u64,
     pub log_index: u64,
+    #[serde(with = "serde_bytes")]
     pub data: Vec<u8>,
+    #[serde(with = "serde_bytes")]
     pub context: Vec<u8>,
 }
 
@@ -80,6 +82,7 @@ pub struct PeerSnapshot {
     pub log_index: u64,
     pub term: u64,
     pub members: PeerMembers,
+    #[serde(with = "serde_bytes")]
     pub data: Vec<u8>,
 }
 
@@ -99,6 +102,7 @@ pub struct PeerMessage {
     pub reject: bool,
     pub reject_hint: u64,
     pub priority: i64,
+    #[serde(with = "serde_bytes")]
     pub context: Vec<u8>,
     pub entries: Vec<PeerEntry>,
     pub snapshot: Option<PeerSnapshot>,

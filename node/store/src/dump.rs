@@ -8,6 +8,7 @@ use crate::error::{Result, StoreError};
 use crate::files::Files;
 use crate::kv::{Row, Tree};
 use serde::{Deserialize, Serialize};
+use serde_bytes::{ByteBuf, Bytes};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -40,7 +41,7 @@ pub struct DumpWriter<'w> {
 impl DumpWriter<'_> {
     /// Adds a row.
     pub fn row(&mut self, key: &[u8], value: &[u8]) -> io::Result<()> {
-        let bytes = codec::encode(&(key, value));
+        let bytes = codec::encode(&(Bytes::new(key), Bytes::new(value)));
         if bytes.len() > ROW_BYTES_MAX {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -213,7 +214,8 @@ impl Rows {
         }
         self.all.update(&bytes);
         self.seen += 1;
-        Ok(Some(codec::decode(&bytes, ROW_BYTES_MAX)?))
+        let (key, value) = codec::decode::<(ByteBuf, ByteBuf)>(&bytes, ROW_BYTES_MAX)?;
+        Ok(Some((key.into_vec(), value.into_vec())))
     }
 
     fn read(&mut self, bytes: &mut [u8]) -> Result<()> {

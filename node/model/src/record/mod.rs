@@ -25,6 +25,7 @@ pub enum RecordOp {
         /// The record's id.
         object_id: String,
         /// The whole record as raw JSON text.
+        #[serde(with = "serde_bytes")]
         record: Vec<u8>,
     },
     /// Changes some attributes (§4.3 rules 3 and 4).
@@ -32,6 +33,7 @@ pub enum RecordOp {
         /// The record's id.
         object_id: String,
         /// Raw JSON object of attributes or built-in operations, without objectID.
+        #[serde(with = "serde_bytes")]
         changes: Vec<u8>,
         /// Creates the record when it is missing.
         create: bool,
@@ -44,6 +46,7 @@ pub enum RecordOp {
     /// Removes every record that passes a filter; evaluated at apply.
     DeleteBy {
         /// The search parameters as a raw JSON object, already checked (filters and geo only).
+        #[serde(with = "serde_bytes")]
         params: Vec<u8>,
     },
     /// Removes every record; settings stay.
