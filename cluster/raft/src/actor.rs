@@ -1,6 +1,6 @@
 //! The mailbox of a group: messages in, the core's effects out. All groups of a node share one thread.
 
-use crate::core::Core;
+use crate::core::{Core, TELL_AFTER_MS};
 use crate::effects::{
     BarrierError, Committed, CommittedEntry, Confirmed, Effect, Input, Leadership, MembersError,
     ProposeError, RequestId, SnapshotImage,
@@ -18,6 +18,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+
+const TELL_AFTER: Duration = Duration::from_millis(TELL_AFTER_MS);
 
 /// One group on the consensus thread.
 pub(crate) struct RaftActor {
@@ -41,11 +43,11 @@ impl Actor for RaftActor {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.set_mailbox_capacity(MAILBOX);
-        self.carry_out();
+        self.carry_out(ctx);
         self.show_members();
-        ctx.run_interval(self.tick, |actor, _| {
-            actor.take_positions();
-            actor.handle_input(Input::Tick);
+        ctx.run_interval(self.tick, |actor, ctx| {
+            actor.take_positions(ctx);
+            actor.handle_input(Input::Tick, ctx);
             actor.ticks += 1;
             actor.show_members();
             if actor.ticks % 10 == 0 {
@@ -53,35 +55,35 @@ impl Actor for RaftActor {
             }
         });
     }
-    fn stopped(&mut self, _: &mut Self::Context) {
+    fn stopped(&mut self, ctx: &mut Self::Context) {
         self.core.stop();
-        self.carry_out();
+        self.carry_out(ctx);
     }
 }
 
 impl RaftActor {
     /// Takes the positions in that the state machine has left for the group; no message can be lost over them.
-    fn take_positions(&mut self) {
+    fn take_positions(&mut self, ctx: &mut Context<Self>) {
         let applied = self.status.reported_applied.load(Ordering::Acquire);
         if applied > self.core.status().applied {
-            self.handle_input(Input::Applied(applied));
+            self.handle_input(Input::Applied(applied), ctx);
         }
         let compact = self.status.wanted_compact.swap(0, Ordering::AcqRel);
         if compact > 0 {
-            self.handle_input(Input::Compact(compact));
+            self.handle_input(Input::Compact(compact), ctx);
         }
     }
 
-    fn handle_input(&mut self, input: Input) {
+    fn handle_input(&mut self, input: Input, ctx: &mut Context<Self>) {
         // The library panics where its own rules are broken: nothing it holds in memory may be used after that.
         let handled = catch_unwind(AssertUnwindSafe(|| self.core.handle(input)));
         match handled {
-            Ok(()) => self.carry_out(),
+            Ok(()) => self.carry_out(ctx),
             Err(_) => (self.on_fatal)(&format!("group {}: the consensus core panicked", self.group)),
         }
     }
 
-    fn carry_out(&mut self) {
+    fn carry_out(&mut self, ctx: &mut Context<Self>) {
         // Whoever is given entries behind a change of members finds the new ones.
         if self.core.members_since() != self.shown_members {
             self.show_members();
@@ -90,6 +92,9 @@ impl RaftActor {
             match effect {
                 Effect::Persist(persist) => self.log.submit(persist),
                 Effect::Send(messages) => self.outbox.send(self.group, messages),
+                Effect::TellLater => {
+                    ctx.run_later(TELL_AFTER, |actor, ctx| actor.handle_input(Input::TellCommit, ctx));
+                }
                 Effect::Apply(entries) => self.apply(entries),
                 Effect::Restore(image) => self.restore(image),
                 Effect::SnapshotWanted => self.sink.snapshot_wanted(),
@@ -150,25 +155,26 @@ enum Answer {
 
 impl Handler<Event> for RaftActor {
     type Result = ();
-    fn handle(&mut self, Event(input): Event, _: &mut Self::Context) {
-        self.handle_input(input);
+    fn handle(&mut self, Event(input): Event, ctx: &mut Self::Context) {
+        self.handle_input(input, ctx);
     }
 }
 
 impl Handler<FromLog> for RaftActor {
     type Result = ();
-    fn handle(&mut self, FromLog(report): FromLog, _: &mut Self::Context) {
-        self.handle_input(match report {
+    fn handle(&mut self, FromLog(report): FromLog, ctx: &mut Self::Context) {
+        let input = match report {
             Report::Persisted(seq) => Input::Persisted(seq),
             Report::Stalled(reason) => Input::Stalled(Some(reason)),
             Report::Resumed => Input::Stalled(None),
-        });
+        };
+        self.handle_input(input, ctx);
     }
 }
 
 impl Handler<Request> for RaftActor {
     type Result = ();
-    fn handle(&mut self, Request { mut input, reply }: Request, _: &mut Self::Context) {
+    fn handle(&mut self, Request { mut input, reply }: Request, ctx: &mut Self::Context) {
         self.next_id += 1;
         match &mut input {
             Input::Propose { id, data, .. } => {
@@ -188,17 +194,18 @@ impl Handler<Request> for RaftActor {
             | Input::SnapshotSent { .. }
             | Input::OfferSnapshot(_)
             | Input::Compact(_)
+            | Input::TellCommit
             | Input::Campaign => return,
         }
         self.replies.insert(self.next_id, reply);
-        self.handle_input(input);
+        self.handle_input(input, ctx);
     }
 }
 
 impl Handler<Look> for RaftActor {
     type Result = ();
-    fn handle(&mut self, Look: Look, _: &mut Self::Context) {
-        self.take_positions();
+    fn handle(&mut self, Look: Look, ctx: &mut Self::Context) {
+        self.take_positions(ctx);
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a member of a group does about each event: proposals, messages, time, finished writes. No input or output here.
 
+mod commit;
 mod members;
 mod ready;
 mod requests;
@@ -14,6 +15,8 @@ pub use crate::group_log::{LogReader, Stored};
 use crate::leaving::lags_behind;
 use crate::status::{Membership, Progress, Status};
 use bytes::Bytes;
+pub use commit::TELL_AFTER_MS;
+use commit::Told;
 use members::PendingChange;
 use quorate_model::{GroupId, limits};
 use raft::eraftpb::{ConfState, Entry};
@@ -114,6 +117,7 @@ pub struct Core<R: LogReader> {
     snapshots_sent: BTreeMap<u64, (u64, u64)>,
     /// The tick at which each other member was last heard of.
     heard: BTreeMap<u64, u64>,
+    told: Told,
 }
 
 impl<R: LogReader> Core<R> {
@@ -171,6 +175,7 @@ impl<R: LogReader> Core<R> {
             snapshot_asked: None,
             snapshots_sent: BTreeMap::new(),
             heard: BTreeMap::new(),
+            told: Told::default(),
         };
         core.set_election_timeout();
         if is_new {
@@ -227,6 +232,7 @@ impl<R: LogReader> Core<R> {
                 self.compact_to = self.compact_to.max(through.min(self.applied));
                 self.compact();
             }
+            Input::TellCommit => self.tell_commit(),
             Input::ReadBarrier { id, within_ticks } => self.read_barrier(id, within_ticks),
             Input::ConfirmLeader { id, within_ticks } => self.confirm_leader(id, within_ticks),
             Input::Campaign if self.is_installing() => {}
@@ -361,6 +367,7 @@ impl<R: LogReader> Core<R> {
         self.pump();
         // Before anything is delivered: what is shown under another leader must not be taken for the old one's.
         self.note_leadership();
+        self.tell_later();
         self.deliver();
         if let Some(reason) = self.node.store().take_read_error() {
             self.fatal(format!("group {}: cannot read the log: {reason}", self.group));
@@ -376,6 +383,7 @@ impl<R: LogReader> Core<R> {
         let leadership = self.current_leadership();
         if leadership != self.leadership {
             self.leadership = leadership;
+            self.told.forget();
             self.effects.push(Effect::Leadership(leadership));
             self.fail_confirmations();
         }
@@ -485,7 +493,8 @@ fn config(self_id: u64, applied: u64) -> Config {
         check_quorum: true,
         pre_vote: true,
         read_only_option: raft::ReadOnlyOption::Safe,
-        skip_bcast_commit: false,
+        // `commit` tells them, more sparingly.
+        skip_bcast_commit: true,
         batch_append: true,
         priority: 0,
         // The handle bounds what waits (`PROPOSAL_BYTES_MAX`); twice that never refuses half of a proposal.

@@ -56,6 +56,8 @@ pub enum Input {
     OfferSnapshot(SnapshotImage),
     /// The log up to this index is no longer needed here.
     Compact(u64),
+    /// The time is up that [`Effect::TellLater`] asked for.
+    TellCommit,
     /// Ask which index a read must wait for to be linearizable.
     ReadBarrier {
         /// Comes back in [`Effect::Barrier`].
@@ -94,6 +96,8 @@ pub enum Effect {
     Persist(Persist),
     /// Send these to other members.
     Send(Vec<PeerMessage>),
+    /// Report [`Input::TellCommit`] after [`crate::core::TELL_AFTER_MS`].
+    TellLater,
     /// Hand these to the state machine, in order.
     Apply(Vec<CommittedEntry>),
     /// Replace the state machine's state by this snapshot.

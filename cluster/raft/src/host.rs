@@ -7,7 +7,7 @@ use crate::effects::{
     MembersError, ProposeError, SnapshotImage,
 };
 use crate::error::RaftError;
-use crate::log::{FatalHook, Log, LogOptions, Report, abort_process};
+use crate::log::{FatalHook, Log, LogOptions, abort_process};
 use crate::log_files::{LogFiles, RealLogFiles};
 use crate::mailbox::{Event, FromLog, Look, MAILBOX, Reply, Request, Shutdown};
 use crate::messages::{MessageError, PeerMessage};
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 /// How long leaving a group may take.
 const LEAVE: Duration = Duration::from_secs(20);
@@ -171,20 +171,15 @@ impl RaftHost {
             ticks: 0,
             shown_members: 0,
         };
-        // Reports of one group: at most one for each of its few writes under way, and the changes of stalling.
-        let (reports, mut from_log) = mpsc::unbounded_channel::<Report>();
-        self.log.listen(group, Arc::new(move |report| drop(reports.send(report))));
+        let log = self.log.shared();
         let (sender, receiver) = std::sync::mpsc::channel();
         let spawned = self.arbiter.spawn_fn(move || {
-            let address = actor.start();
-            let for_reports = address.clone();
-            actix_rt::spawn(async move {
-                while let Some(report) = from_log.recv().await {
-                    // Waits for room in the mailbox: a lost report would stop the group.
-                    if for_reports.send(FromLog(report)).await.is_err() {
-                        break;
-                    }
-                }
+            let address = RaftActor::create(|ctx| {
+                let address = ctx.address();
+                // Past the limit of the mailbox: a lost report would stop the group. There is at most one for each of
+                // its few writes under way, and the changes of stalling.
+                log.listen(group, Arc::new(move |report| address.do_send(FromLog(report))));
+                actor
             });
             drop(sender.send(address));
         });

@@ -136,6 +136,7 @@ impl<R: LogReader> Core<R> {
     }
 
     fn send(&mut self, messages: Vec<Message>) {
+        messages.iter().for_each(|message| self.told.note(message));
         let messages: Vec<_> = messages.into_iter().filter_map(PeerMessage::from_raft).collect();
         if !messages.is_empty() {
             self.effects.push(Effect::Send(messages));

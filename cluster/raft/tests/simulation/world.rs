@@ -18,6 +18,7 @@ use bytes::Bytes;
 use clients::Waiting;
 pub use climate::Climate;
 use network::Packet;
+use quorate_raft::core::TELL_AFTER_MS;
 use quorate_raft::effects::{Delivery, Effect, Input, Persist};
 use quorate_raft::{CommittedEntry, MembersError};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -44,6 +45,10 @@ pub enum Event {
         member: u64,
         life: u64,
         seq: u64,
+    },
+    TellCommit {
+        member: u64,
+        life: u64,
     },
     Show {
         member: u64,
@@ -235,6 +240,7 @@ impl World {
         let member = match &event {
             Event::Tick { member, life }
             | Event::Synced { member, life, .. }
+            | Event::TellCommit { member, life }
             | Event::Show { member, life }
             | Event::Renew { member, life, .. }
             | Event::AskLease { member, life }
@@ -273,6 +279,7 @@ impl World {
                 self.input(from, Input::SnapshotSent { to, outcome })
             }
             Event::Synced { member, life, seq } => self.synced(member, life, seq),
+            Event::TellCommit { member, .. } => self.input(member, Input::TellCommit),
             Event::Show { member, .. } => {
                 let machine = self.machine(member);
                 machine.shown = machine.state.index;
@@ -369,6 +376,10 @@ impl World {
         match effect {
             Effect::Persist(persist) => self.write(member, persist),
             Effect::Send(messages) => messages.into_iter().for_each(|message| self.send(member, message)),
+            Effect::TellLater => {
+                let life = self.machine(member).life;
+                self.at(TELL_AFTER_MS, Event::TellCommit { member, life });
+            }
             Effect::Apply(entries) => self.apply(member, &entries),
             Effect::Restore(image) => self.restore(member, &image),
             Effect::SnapshotWanted => {
