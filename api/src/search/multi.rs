@@ -6,7 +6,7 @@ use crate::call::Call;
 use crate::parse;
 use crate::reply::Reply;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use quorate_model::{Error, IndexName, Result, limits};
+use quorate_model::{Error, ErrorKind, IndexName, Result, SearchParams, limits};
 use quorate_wire::search::write_unprocessed;
 use quorate_wire::{FacetBody, json};
 use serde_json::{Map, Value};
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Queries of one call that run at a time.
 const AT_A_TIME: usize = 8;
-/// Hits a page has when neither request nor settings say; shown for queries that were left out.
+/// What the answer to a query that was left out says of an index that is not there.
 const HITS_PER_PAGE: u64 = 20;
 
 /// Which queries are run.
@@ -175,7 +175,7 @@ async fn one_by_one(call: &Call<'_>, queries: Vec<(IndexName, Wanted)>) -> Resul
     let mut enough = false;
     for (index, wanted) in queries {
         if enough {
-            bodies.push(left_out(&index, &wanted))?;
+            bodies.push(left_out(call, &index, &wanted).await?)?;
             continue;
         }
         let answered = run(call, index, wanted, Some(true)).await?;
@@ -185,11 +185,15 @@ async fn one_by_one(call: &Call<'_>, queries: Vec<(IndexName, Wanted)>) -> Resul
     Ok(bodies.all)
 }
 
-fn left_out(index: &IndexName, wanted: &Wanted) -> Vec<u8> {
+/// What stands for the answer to a query that was not run.
+async fn left_out(call: &Call<'_>, index: &IndexName, wanted: &Wanted) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(192);
     match wanted {
         Wanted::Hits(Asked { params, echo, .. }) => {
-            let hits_per_page = params.length.or(params.hits_per_page).unwrap_or(HITS_PER_PAGE);
+            let hits_per_page = match params.length.or(params.hits_per_page) {
+                Some(asked) => asked,
+                None => hits_per_page_of(call, index).await?,
+            };
             let query = params.query.as_deref().unwrap_or("");
             write_unprocessed(&mut out, index.as_str(), query, echo, hits_per_page);
         }
@@ -200,7 +204,16 @@ fn left_out(index: &IndexName, wanted: &Wanted) -> Vec<u8> {
                 .write(&mut out);
         }
     }
-    out
+    Ok(out)
+}
+
+/// Hits a page of the index has when the request does not say.
+async fn hits_per_page_of(call: &Call<'_>, index: &IndexName) -> Result<u64> {
+    match settings_of(call, index).await {
+        Ok(settings) => Ok(settings.effective(&SearchParams::default()).hits_per_page),
+        Err(missing) if missing.kind == ErrorKind::NotFound => Ok(HITS_PER_PAGE),
+        Err(other) => Err(other),
+    }
 }
 
 #[cfg(test)]

@@ -136,6 +136,14 @@ async fn multi_queries_run_in_order_and_stop_when_told() {
     );
     assert_eq!((&one["results"][1]["processed"], &one["results"][1]["hits"]), (&json!(false), &json!([])));
     assert_eq!(one["results"][1]["hitsPerPage"], 2);
+    // a query that was left out shows the page its index would have had; a missing index is not noticed
+    node.write(Method::PUT, "/1/indexes/b/settings", json!({"hitsPerPage": 7})).await;
+    let requests =
+        json!([{"indexName": "a", "hitsPerPage": 2}, {"indexName": "b"}, {"indexName": "missing"}]);
+    let left_out = json!({"requests": requests, "strategy": "stopIfEnoughMatches"});
+    let shown = node.post("/1/indexes/*/queries", left_out).await;
+    let pages: Vec<&Value> = shown["results"].as_array().unwrap().iter().map(|r| &r["hitsPerPage"]).collect();
+    assert_eq!(json!(pages), json!([2, 7, 20]));
     let failing = json!({"requests": [{"indexName": "a"}, {"indexName": "missing"}]}).to_string();
     node.call(Method::POST, "/1/indexes/*/queries", &failing)
         .await

@@ -67,6 +67,19 @@ fn texts() -> Vec<Ask> {
             None,
         ),
         ("giving up words", json!({"query": wrong, "removeWordsIfNoResults": "lastWords"}), Some(0)),
+        ("250 words", query(full("1 2 3 4 ")), None),
+        ("170 words of nothing", query(full("zz ")), Some(0)),
+        (
+            "giving up some of 128 words",
+            json!({"query": full("zzz "), "removeWordsIfNoResults": "lastWords"}),
+            Some(0),
+        ),
+        ("128 exclusions", json!({"query": full("-zz "), "advancedSyntax": true}), all),
+        (
+            "a phrase of 256 words",
+            json!({"query": format!("\"{}", full("1 ").trim_end()), "advancedSyntax": true}),
+            Some(0),
+        ),
         ("numbers", query("1 2 3 4 5 6 7 8 9 0".into()), None),
     ]
 }

@@ -36,9 +36,9 @@ impl Page {
         let limit = settings.index.pagination_limited_to;
         Page { first, end: first.saturating_add(length).min(limit), number, length, is_window, limit }
     }
-    /// Whether the first hit lies beyond what pages may reach.
+    /// Whether the first hit lies beyond what pages may reach; every one does when they may reach none.
     pub fn is_out_of_reach(&self) -> bool {
-        self.first >= self.limit && self.first > 0
+        self.first >= self.limit
     }
     /// Fills the members that describe the page.
     pub fn describe(&self, nb_hits: u64, results: &mut SearchResults) {

@@ -123,8 +123,8 @@ pub fn search(
     results.automatic_radius = prepared.automatic_radius;
     results.around_lat_lng = plan.geo.centre.map(|centre| format!("{},{}", centre.lat, centre.lng));
     results.query_after_removal = removed;
-    results.parsed_query =
-        params.get_ranking_info.then(|| joined(plan.words.iter().map(|w| w.text.as_str())));
+    let words = plan.words.iter().chain(plan.beyond.iter().flatten());
+    results.parsed_query = params.get_ranking_info.then(|| joined(words.map(|word| word.text.as_str())));
     results.alternatives =
         explain::is_asked_for(&params.explain).then(|| explain::alternatives(view, &plan, &found.slots));
     results.hits =
@@ -166,12 +166,23 @@ pub(crate) fn find(
         RemoveWords::FirstWords => (0..words.saturating_sub(1)).collect(),
         RemoveWords::AllOptional if words > 1 && found.count == 0 => {
             plan.words.iter_mut().for_each(|word| word.optional = true);
+            plan.beyond.clear();
             return (run(plan), None);
         }
         RemoveWords::AllOptional => vec![],
     };
+    let mut last = vec![];
+    while mode == RemoveWords::LastWords && last.len() < REMOVED_WORDS_MAX {
+        if found.count > 0 || found.count_cut {
+            break;
+        }
+        let Some(word) = plan.beyond.last_mut().and_then(Vec::pop) else { break };
+        plan.beyond.retain(|phrase| !phrase.is_empty());
+        last.push(word.text);
+        found = run(plan);
+    }
     let mut removed = vec![];
-    for word in order.into_iter().take(REMOVED_WORDS_MAX) {
+    for word in order.into_iter().take(REMOVED_WORDS_MAX - last.len()) {
         if found.count > 0 || found.count_cut {
             break;
         }
@@ -183,8 +194,12 @@ pub(crate) fn find(
         true => format!("<em>{}</em>", word.text),
         false => word.text.clone(),
     };
-    let text = (!removed.is_empty() && found.count > 0)
-        .then(|| plan.words.iter().enumerate().map(marked).collect::<Vec<_>>().join(" "));
+    let text = (removed.len() + last.len() > 0 && found.count > 0).then(|| {
+        let beyond = plan.beyond.iter().flatten().map(|word| word.text.clone());
+        let last = last.iter().rev().map(|text| format!("<em>{text}</em>"));
+        let words = plan.words.iter().enumerate().map(marked).chain(beyond).chain(last);
+        words.collect::<Vec<_>>().join(" ")
+    });
     (found, text)
 }
 /// Runs the plan; a page that stays short is worth the wider walk for typos.
@@ -285,7 +300,8 @@ fn all_after_distinct(params: &Effective) -> bool {
 fn others_of(plan: &Plan, found: &Found) -> Others {
     let geo = &plan.geo;
     let no_places = geo.centre.is_none() && geo.boxes.is_empty() && geo.polygons.is_empty();
-    let nothing = plan.words.is_empty() && plan.excluded.is_empty() && plan.hidden.is_empty() && no_places;
+    let no_words = plan.words.is_empty() && plan.beyond.is_empty() && plan.excluded.is_empty();
+    let nothing = no_words && plan.hidden.is_empty() && no_places;
     if nothing && !found.count_cut { Others::None } else { Others::Some }
 }
 #[allow(clippy::too_many_arguments)]

@@ -240,6 +240,13 @@ fn synonyms_stand_for_words() {
             "a:0122",
         ),
         (
+            "stop words make room for words beyond the tenth",
+            &["house hill", "hill"],
+            &rings,
+            json!({"query": "the of and a to in is it for on house hill", "removeStopWords": ["en"]}),
+            "a:0122",
+        ),
+        (
             "other forms",
             &["foot", "feet", "fee"],
             &rings,

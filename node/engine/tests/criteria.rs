@@ -261,6 +261,13 @@ fn pages_follow_the_rules() {
         assert_eq!(found, (expected.to_string(), nb_hits, nb_pages), "{request}");
         assert_eq!(results.message.is_some(), nb_hits == 0, "{request}");
     }
+    // pages that reach no hit at all
+    let closed = self::shard(json!({"paginationLimitedTo": 0}), &records);
+    for request in [json!({}), json!({"hitsPerPage": 0}), json!({"offset": 0, "length": 2})] {
+        let results = ask(&closed, request.clone());
+        let found = (ids(&results), results.nb_hits, results.nb_pages, results.message.is_some());
+        assert_eq!(found, (String::new(), 0, 0, true), "{request}");
+    }
 }
 #[test]
 fn distinct_shows_each_value_so_often() {

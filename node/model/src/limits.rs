@@ -56,8 +56,11 @@ pub const BATCH_OPS_MAX: usize = 100_000;
 pub const ENTRY_BYTES: usize = 1 << 20;
 /// Bytes of one Raft entry at most: one record more than [`ENTRY_BYTES`].
 pub const ENTRY_BYTES_MAX: usize = 16 << 20;
-/// Query words that are looked at; further ones are ignored (C§6.6).
+/// Query words that rank and may match with typos, synonyms and the like; further ones must be there as they are written
+/// (C§6.6).
 pub const QUERY_WORDS_MAX: usize = 10;
+/// Further query words that must be there, and excluded ones; the longest query (C§6.6) has fewer.
+pub const QUERY_WORDS_BEYOND_MAX: usize = 256;
 /// Placement groups of a cluster (architecture §1).
 pub const PLACEMENT_GROUPS: u16 = 16;
 /// Replicas of a placement group, as far as its cluster has nodes.

@@ -4,21 +4,20 @@ use super::bits;
 use super::collect::SegmentHits;
 use super::growth::{self, Growth};
 use super::paths::slots_of;
+use super::phrases;
 use super::scratch::Scratch;
-use super::slot::{ExpandOptions, Slot, expand};
+use super::slot::Slot;
 use super::union::search_segment;
 use crate::clock::Clock;
 use crate::filter::filter_set_in_time;
 use crate::filter::scores::{Scores, Summing};
-use crate::index::position::AttributeNumbers;
 use crate::index::{Segment, ShardView};
-use crate::query::{Plan, Word};
+use crate::query::Plan;
 use crate::ranking::context::{Groups, SegmentContext};
-use crate::ranking::evaluate::{Evaluator, Frame, PositionRules};
 use crate::ranking::geo::{self, AUTOMATIC_RECORDS, NOWHERE};
 use crate::ranking::nearby::{Histogram, Nearby};
 use quorate_model::limits::QUERY_WORDS_MAX;
-use quorate_model::params::{ExactOnSingleWord, TypoTolerance};
+use quorate_model::params::TypoTolerance;
 use quorate_model::settings::Effective;
 use quorate_model::{Filter, Settings};
 use std::cmp::Ordering;
@@ -59,6 +58,10 @@ pub struct Prepared<'a> {
     pub automatic_radius: Option<u64>,
     /// Whether places took all the time, so that some documents were left out unseen.
     is_late: bool,
+    /// Words beyond those that rank, as far as they restrict the contexts by now.
+    beyond: usize,
+    /// What the contexts allowed before any of them did.
+    without_beyond: Vec<Option<Vec<u64>>>,
 }
 
 impl<'a> Prepared<'a> {
@@ -71,7 +74,14 @@ impl<'a> Prepared<'a> {
         scratch: &mut Scratch,
     ) -> Self {
         let summing = if params.sum_or_filters_scores { Summing::All } else { Summing::Highest };
-        let mut prepared = Prepared { view, contexts: vec![], automatic_radius: None, is_late: false };
+        let mut prepared = Prepared {
+            view,
+            contexts: vec![],
+            automatic_radius: None,
+            is_late: false,
+            beyond: 0,
+            without_beyond: vec![],
+        };
         let mut clock = Clock::new(plan.deadline);
         for (number, segment) in view.segments().iter().enumerate() {
             prepared.contexts.push(SegmentContext {
@@ -133,6 +143,33 @@ impl<'a> Prepared<'a> {
         self.automatic_radius = Some(u64::from(radius));
         radius
     }
+    /// Leaves out what lacks a word beyond those that rank; some of them may have been given up since the last time.
+    fn require_beyond(&mut self, plan: &Plan, scratch: &mut Scratch) {
+        let words = plan.beyond.iter().map(Vec::len).sum();
+        if words == self.beyond {
+            return;
+        }
+        if self.beyond == 0 {
+            self.without_beyond = self.contexts.iter().map(|context| context.allowed.clone()).collect();
+        }
+        self.beyond = words;
+        let mut clock = Clock::new(plan.deadline);
+        let allowed = self.contexts.iter_mut().zip(&self.without_beyond);
+        for (segment, (context, before)) in self.view.segments().iter().zip(allowed) {
+            let mut set = before.clone().unwrap_or_else(|| all_of(segment));
+            for phrase in &plan.beyond {
+                let with = phrases::having(segment, phrase, &plan.rules, &mut clock, scratch);
+                bits::and(&mut set, &with);
+                scratch.give(with);
+            }
+            // what was not looked at is not shown
+            if clock.rang() {
+                set.fill(0);
+            }
+            context.allowed = Some(set);
+        }
+        self.is_late |= clock.rang();
+    }
     /// Whether the plan's words stand for the very terms that an earlier run of it found.
     pub fn has_the_terms_of(&self, plan: &Plan, found: &Found) -> bool {
         let same = |segment, paths: &[Vec<Slot>]| {
@@ -178,6 +215,7 @@ impl<'a> Prepared<'a> {
     }
     /// Runs the plan. `min` and `strict` typo tolerance cut the result here (C§4.5).
     pub fn run(&mut self, plan: &Plan, tolerance: TypoTolerance, scratch: &mut Scratch) -> Found {
+        self.require_beyond(plan, scratch);
         let mut found = Found { count_cut: self.is_late || plan.is_late, ..Found::default() };
         let view = self.view;
         for (number, (segment, context)) in view.segments().iter().zip(&mut self.contexts).enumerate() {
@@ -274,7 +312,7 @@ fn allowed(
     }
     let mut set = set.unwrap_or_else(|| all_of(segment));
     for phrase in &plan.excluded {
-        let with = phrase_set(segment, phrase, clock, scratch);
+        let with = phrases::having(segment, phrase, &phrases::ANYWHERE, clock, scratch);
         bits::and_not(&mut set, &with);
         scratch.give(with);
     }
@@ -294,43 +332,4 @@ fn all_of(segment: &Segment) -> Vec<u64> {
     let mut all = vec![0; bits::words_for(segment.doc_count())];
     bits::fill_all(&mut all, segment.doc_count());
     all
-}
-/// The documents that contain the words next to each other, in any attribute. Those not looked at when the clock rings
-/// count as if they did.
-fn phrase_set(segment: &Segment, words: &[Word], clock: &mut Clock, scratch: &mut Scratch) -> Vec<u64> {
-    let lists = segment.lists();
-    let slots: Vec<Slot> = words.iter().map(|word| expand(segment, word, ExpandOptions::default())).collect();
-    let mut set = scratch.take(bits::words_for(segment.doc_count()));
-    bits::fill_all(&mut set, segment.doc_count());
-    let mut other = scratch.take(set.len());
-    for slot in &slots {
-        slot.fill(segment, &lists, u8::MAX, &mut other);
-        bits::and(&mut set, &other);
-    }
-    scratch.give(other);
-    if slots.len() > 1 {
-        let rules = PositionRules {
-            searched: u32::MAX,
-            typos: u32::MAX,
-            prefixes: u32::MAX,
-            exact: u32::MAX,
-            numbers: AttributeNumbers::UNRANKED,
-            attributes_rank: false,
-            attribute_of_all_matches: false,
-            min_proximity: 1,
-            exact_on_single_word: ExactOnSingleWord::None,
-        };
-        // every word has at most one interval, so the bits of terms are not looked at
-        let frame = Frame { words: slots.len(), typos: 0, proximity: 0 };
-        let mut evaluator = Evaluator::new(lists, &slots, &rules, frame, &[]);
-        let candidates = scratch.copy(&set);
-        bits::each(&candidates, |doc| {
-            if evaluator.evaluate(doc).is_none() {
-                set[doc as usize >> 6] &= !(1 << (doc & 63));
-            }
-            !clock.is_over()
-        });
-        scratch.give(candidates);
-    }
-    set
 }

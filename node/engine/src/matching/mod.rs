@@ -8,6 +8,7 @@ pub mod expansions;
 pub mod find;
 pub mod growth;
 pub mod paths;
+pub mod phrases;
 pub mod scratch;
 pub mod slot;
 pub mod typo;

@@ -113,8 +113,10 @@ pub fn add(words: &mut Words, configuration: &Configuration, params: &Effective)
         false => words.wanted.iter().map(is_stop).collect(),
     };
     // a query of nothing else is meant
-    if stop.iter().all(|stop| *stop) {
+    if stop.iter().all(|stop| *stop) && words.beyond.iter().flatten().all(is_stop) {
         stop.fill(false);
+    } else {
+        words.beyond.retain(|phrase| !phrase.iter().all(is_stop));
     }
     if params.synonyms && !configuration.synonyms.is_empty() {
         add_synonyms(words, &stop, &configuration.synonyms, params);
@@ -123,6 +125,11 @@ pub fn add(words: &mut Words, configuration: &Configuration, params: &Effective)
         let all = std::mem::take(&mut words.wanted);
         let (stopped, wanted): (Vec<_>, Vec<_>) = all.into_iter().partition(|word| stop[word.place]);
         (words.wanted, words.stop_words) = (wanted, stopped);
+        // whoever leaves makes room for the next
+        let single =
+            words.beyond.iter().take_while(|phrase| matches!(phrase.as_slice(), [word] if !word.quoted));
+        let room = single.count().min(QUERY_WORDS_MAX - words.wanted.len());
+        words.wanted.extend(words.beyond.drain(..room).flatten());
     }
     if let [word] = words.wanted.as_mut_slice()
         && params.exact_on_single_word_query == ExactOnSingleWord::Word

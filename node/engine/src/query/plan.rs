@@ -17,6 +17,8 @@ use std::time::Instant;
 pub struct Plan {
     /// Words in query order; at most [`QUERY_WORDS_MAX`].
     pub words: Vec<Word>,
+    /// Phrases that a record must contain besides, as they are written.
+    pub beyond: Vec<Vec<Word>>,
     /// What else may stand for several words, or be several words; at first whatever the query allows, then what the
     /// records have.
     pub alternatives: Vec<Alternative>,
@@ -73,6 +75,7 @@ pub fn plan(settings: &Settings, params: &Effective, words: Words, deadline: Ins
         layout: Layout::new(&order, grouping),
         grouping,
         typos_rank_first: order.first() == Some(&Criterion::Typo),
+        beyond: words.beyond,
         alternatives: words.alternatives,
         compounds: words.compounds,
         stop_words: words.stop_words,

@@ -5,7 +5,7 @@ use crate::analysis::{Analyzer, TokenKind, TokenOptions, is_ideographic, letters
 use crate::configuration::Configuration;
 use crate::language::{Dictionaries, Languages};
 use quorate_model::Settings;
-use quorate_model::limits::QUERY_WORDS_MAX;
+use quorate_model::limits::{QUERY_WORDS_BEYOND_MAX, QUERY_WORDS_MAX};
 use quorate_model::params::{QueryType, SyntaxFeatures, TypoTolerance};
 use quorate_model::settings::Effective;
 use std::sync::Arc;
@@ -98,6 +98,8 @@ pub struct Compounds {
 pub struct Words {
     /// Words that must match, in order, with the single words that stand for each.
     pub wanted: Vec<Word>,
+    /// Phrases, most of one word, beyond those: they must match as they are written and have no part in the ranking.
+    pub beyond: Vec<Vec<Word>>,
     /// What else may stand for several of them, or be several words.
     pub alternatives: Vec<Alternative>,
     /// Stop words that were left out.
@@ -125,6 +127,7 @@ pub fn words_of(
     let mut words = typed(analyzer, &configuration.settings, params, query);
     if !params.similar_query.is_empty() {
         words.wanted.iter_mut().for_each(|word| word.optional = true);
+        words.beyond.clear();
     }
     alternatives::add(&mut words, configuration, params);
     words
@@ -143,39 +146,50 @@ fn typed(analyzer: &Analyzer, settings: &Settings, params: &Effective, query: &s
         if piece.excluded {
             let mut phrase: Vec<Word> = fixed_words(texts);
             phrase.iter_mut().for_each(|word| word.place = words.wanted.len());
-            if !phrase.is_empty() && words.excluded.len() < QUERY_WORDS_MAX {
+            if !phrase.is_empty() && words.excluded.len() < QUERY_WORDS_BEYOND_MAX {
                 words.excluded.push(phrase.into_iter().take(QUERY_WORDS_MAX).collect());
             }
             continue;
         }
-        texts.truncate(QUERY_WORDS_MAX - words.wanted.len());
+        if !texts.is_empty() {
+            open_end = !piece.phrase;
+        }
+        let beyond = texts.split_off(texts.len().min(QUERY_WORDS_MAX - words.wanted.len()));
+        let free = |text| free_word(analyzer, settings, params, text);
         if piece.phrase {
-            open_end &= texts.is_empty();
             words.wanted.extend(fixed_words(texts));
+            words.beyond.extend(beyond.chunks(QUERY_WORDS_MAX).map(|texts| fixed_words(texts.to_vec())));
         } else {
-            open_end = !texts.is_empty() || open_end;
-            words.wanted.extend(texts.into_iter().map(|text| free_word(analyzer, settings, params, text)));
+            words.wanted.extend(texts.into_iter().map(free));
+            words.beyond.extend(beyond.into_iter().map(|text| vec![free(text)]));
         }
     }
-    let last = words.wanted.len();
-    for (i, word) in words.wanted.iter_mut().enumerate() {
-        let free = word.prefix;
-        word.place = i;
-        word.prefix = free
-            && match params.query_type {
-                QueryType::PrefixLast => i + 1 == last && open_end,
-                QueryType::PrefixAll => true,
-                QueryType::PrefixNone => false,
-            };
-    }
+    words.beyond.truncate(QUERY_WORDS_BEYOND_MAX);
+    number(&mut words, params, open_end);
     for optional in &params.optional_words {
         for text in normalised(analyzer, optional) {
             for word in words.wanted.iter_mut().filter(|word| word.text == text) {
                 word.optional = true;
             }
+            words.beyond.retain(|phrase| phrase.iter().any(|word| word.text != text));
         }
     }
     words
+}
+/// Numbers the words and says which of them may be begun only.
+fn number(words: &mut Words, params: &Effective, open_end: bool) {
+    let count = words.wanted.len() + words.beyond.iter().map(Vec::len).sum::<usize>();
+    let beyond = words.beyond.iter_mut().flatten();
+    for (i, word) in words.wanted.iter_mut().chain(beyond).enumerate() {
+        let free = word.prefix;
+        word.place = i;
+        word.prefix = free
+            && match params.query_type {
+                QueryType::PrefixLast => i + 1 == count && open_end,
+                QueryType::PrefixAll => true,
+                QueryType::PrefixNone => false,
+            };
+    }
 }
 /// Appends the words of a text with single spaces between them: those of [`normalised`], without a list.
 pub fn push_words(analyzer: &Analyzer, text: &str, out: &mut String) {

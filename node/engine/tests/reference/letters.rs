@@ -160,9 +160,9 @@ fn chains(text: &str, index: &IndexSettings, camel_case: bool) -> Vec<Vec<Writte
             'đ' | 'Đ' | 'ď' => word.push('d', at, end),
             '\u{301}' | '\u{307}' | '\u{327}' | '\u{ad}' => {
                 // a mark belongs to the character before it, which may be two letters
-                if !word.text.is_empty() {
-                    let before = word.end;
-                    word.ends.iter_mut().filter(|known| **known == before).for_each(|known| *known = end);
+                let marked = words.iter_mut().flatten().rev().find(|word| !word.text.is_empty());
+                if let Some(word) = marked.filter(|word| word.end == at) {
+                    word.ends.iter_mut().filter(|known| **known == at).for_each(|known| *known = end);
                     word.end = end;
                 }
                 small_before = before;

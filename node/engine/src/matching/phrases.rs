@@ -1,0 +1,70 @@
+//! Which documents contain some words next to each other, as they are written?
+//!
+//! Cost: the sets of the words; where words have to follow each other or attributes are left out, the positions of every
+//! document that has them all.
+
+use super::bits;
+use super::collect::mark_terms;
+use super::scratch::Scratch;
+use super::slot::{ExpandOptions, Slot, expand};
+use crate::clock::Clock;
+use crate::index::Segment;
+use crate::index::position::AttributeNumbers;
+use crate::query::Word;
+use crate::ranking::evaluate::{Evaluator, Frame, PositionRules};
+use quorate_model::params::ExactOnSingleWord;
+
+/// Words count wherever they stand.
+pub const ANYWHERE: PositionRules = PositionRules {
+    searched: u32::MAX,
+    typos: u32::MAX,
+    prefixes: u32::MAX,
+    exact: u32::MAX,
+    numbers: AttributeNumbers::UNRANKED,
+    attributes_rank: false,
+    attribute_of_all_matches: false,
+    min_proximity: 1,
+    exact_on_single_word: ExactOnSingleWord::None,
+};
+
+/// The documents that contain the words next to each other where the rules allow; at most as many words as may rank.
+/// Those not looked at when the clock rings count as if they did.
+pub fn having(
+    segment: &Segment,
+    words: &[Word],
+    rules: &PositionRules,
+    clock: &mut Clock,
+    scratch: &mut Scratch,
+) -> Vec<u64> {
+    let lists = segment.lists();
+    let options = ExpandOptions { whole_words: rules.prefixes != u32::MAX, ..ExpandOptions::default() };
+    let written = |word: &Word| Word { edits: 0, others: vec![], ..word.clone() };
+    let slots: Vec<Slot> = words.iter().map(|word| expand(segment, &written(word), options)).collect();
+    let mut set = scratch.take(bits::words_for(segment.doc_count()));
+    bits::fill_all(&mut set, segment.doc_count());
+    let mut other = scratch.take(set.len());
+    for slot in &slots {
+        clock.spend(segment.doc_count() / 64 + slot.postings as u32 / 64 + 1);
+        slot.fill(segment, &lists, u8::MAX, &mut other);
+        bits::and(&mut set, &other);
+    }
+    scratch.give(other);
+    if slots.len() > 1 || !rules.sets_decide() {
+        let mut terms = std::mem::take(&mut scratch.terms);
+        terms.resize(terms.len().max(segment.term_count() as usize / 64 + 1), 0);
+        mark_terms(&slots, |low, high| bits::insert_range(&mut terms, low, high));
+        let frame = Frame { words: slots.len(), typos: 0, proximity: 0 };
+        let mut evaluator = Evaluator::new(lists, &slots, rules, frame, &terms);
+        let candidates = scratch.copy(&set);
+        bits::each(&candidates, |doc| {
+            if evaluator.evaluate(doc).is_none() {
+                set[doc as usize >> 6] &= !(1 << (doc & 63));
+            }
+            !clock.is_over()
+        });
+        scratch.give(candidates);
+        mark_terms(&slots, |low, high| bits::clear_range(&mut terms, low, high));
+        scratch.terms = terms;
+    }
+    set
+}
