@@ -1,6 +1,6 @@
 //! What this node does with what other nodes send: consensus messages go to their group, requests are answered.
 
-use crate::bootstrap::Smallest;
+use crate::bootstrap::Seekers;
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
 use crate::leases;
@@ -19,6 +19,7 @@ use quorate_model::{Error, ErrorKind, GroupId, NodeId, limits};
 use quorate_node::Node;
 use quorate_raft::PeerMessage;
 use serde_bytes::ByteBuf;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -28,18 +29,18 @@ pub struct Answerer {
     router: Arc<Router>,
     node: Node,
     snapshots: Arc<SnapshotStore>,
-    smallest: Smallest,
+    seekers: Seekers,
 }
 
 impl Answerer {
-    /// An answerer over the groups of this node. `smallest` is shared with the search for an installation.
-    pub fn new(router: Arc<Router>, node: Node, snapshots: Arc<SnapshotStore>, smallest: Smallest) -> Self {
-        Answerer { router, node, snapshots, smallest }
+    /// An answerer over the groups of this node. `seekers` is shared with the search for an installation.
+    pub fn new(router: Arc<Router>, node: Node, snapshots: Arc<SnapshotStore>, seekers: Seekers) -> Self {
+        Answerer { router, node, snapshots, seekers }
     }
 
     async fn answer(&self, from: NodeId, request: PeerRequest) -> PeerAnswer {
         match request {
-            PeerRequest::Join { node, joining, smallest } => self.join(from, node, joining, &smallest).await,
+            PeerRequest::Join { node, joining, known } => self.join(from, node, joining, known).await,
             PeerRequest::Propose { group, purpose, entries, within_ms } => {
                 self.propose(group, purpose, entries, within_ms).await
             }
@@ -99,15 +100,20 @@ impl Answerer {
         }
     }
 
-    async fn join(&self, from: NodeId, node: NodeId, joining: Joining, smallest: &str) -> PeerAnswer {
+    async fn join(
+        &self,
+        from: NodeId,
+        node: NodeId,
+        joining: Joining,
+        known: BTreeSet<String>,
+    ) -> PeerAnswer {
         if from != node {
             return failed(Error::forbidden("a node can only join for itself"));
         }
         let meta = self.router.meta();
         let Some(installation) = &meta.installation else {
-            let known = self.smallest.note(&joining.peer).and_then(|_| self.smallest.note(smallest));
-            return match known {
-                Some(smallest) => PeerAnswer::NotFounded { smallest },
+            return match self.seekers.note(known.into_iter().chain([joining.peer])) {
+                Some(known) => PeerAnswer::NotFounded { known },
                 None => failed(Error::unavailable("this node is about to enter its installation")),
             };
         };

@@ -1,8 +1,10 @@
 //! How a node with an empty data folder finds its installation: it joins one, or it is the one that founds it.
 //!
 //! A node that is told to join nobody founds. One that is told to join others asks them until one of them is a member of an
-//! installation. When none is, the node with the smallest peer address founds, as soon as everyone it was told of has said
-//! that it has no installation either; the others go on asking. So the order in which nodes start does not matter.
+//! installation. With every question goes what the asker has heard of others who look for one, and with the answer what the
+//! asked one has: whoever is heard of is asked, too, even by those who were not told of it. Who has the smallest peer address
+//! of all founds when a whole round said that none has an installation, and nobody new was heard of meanwhile; the others go on
+//! asking. So the order in which nodes start does not matter, and two never found: one of them would have asked the other.
 
 use crate::meta::Joining;
 use crate::peer::Peers;
@@ -18,6 +20,8 @@ use std::time::{Duration, Instant};
 const ANSWER: Duration = Duration::from_secs(5);
 /// Between two rounds of asking.
 const ROUND: Duration = Duration::from_millis(300);
+/// Nodes that look for an installation at a time.
+const SEEKERS_MAX: usize = 1_000;
 /// Rounds between two lines in the log.
 const LOG_ROUNDS: u64 = 30;
 
@@ -30,28 +34,72 @@ pub enum Entered {
     Joined(Vec<(NodeId, String)>),
 }
 
-/// The smallest peer address among the nodes without an installation that this one has heard of, while it has none itself
-/// and may join another's. A node that founds one, or comes back to one, says nothing about it.
+/// The peer addresses of the nodes without an installation that this one has heard of, its own among them, while it looks for
+/// one itself. A node that founds one, has joined, or comes back to one, knows nothing.
 #[derive(Clone, Debug, Default)]
-pub struct Smallest(Arc<Mutex<Option<String>>>);
+pub struct Seekers(Arc<Mutex<Option<BTreeSet<String>>>>);
 
-impl Smallest {
+impl Seekers {
     /// From now on this node, which is at `own`, looks for an installation.
     fn seek(&self, own: &str) {
-        *self.0.lock() = Some(own.to_owned());
+        *self.0.lock() = Some(BTreeSet::from([own.to_owned()]));
     }
-    /// It has found one, or founds one.
+    /// It has found one.
     fn rest(&self) {
         *self.0.lock() = None;
     }
-    /// Takes an address into account and returns the smallest one; `None` on a node that does not look for others.
-    pub fn note(&self, address: &str) -> Option<String> {
-        let mut smallest = self.0.lock();
-        let known = smallest.as_mut()?;
-        if address < known.as_str() {
-            address.clone_into(known);
+    /// Takes addresses into account and returns all; `None` on a node that does not look for others, or hears of too many.
+    pub fn note(&self, addresses: impl IntoIterator<Item = String>) -> Option<BTreeSet<String>> {
+        let mut known = self.0.lock();
+        let known = known.as_mut()?;
+        for address in addresses {
+            if known.len() >= SEEKERS_MAX && !known.contains(&address) {
+                return None;
+            }
+            known.insert(address);
         }
         Some(known.clone())
+    }
+    /// Whether this node, which is at `own`, is the one to found when all of `asked` have no installation. Then it knows nothing
+    /// any more from this moment on: who asks it now waits for the installation.
+    fn found(&self, own: &str, asked: &BTreeSet<String>) -> bool {
+        let mut known = self.0.lock();
+        let is_chosen =
+            known.as_ref() == Some(asked) && asked.first().is_some_and(|smallest| smallest == own);
+        if is_chosen {
+            *known = None;
+        }
+        is_chosen
+    }
+}
+
+/// One round of asking everybody.
+#[derive(Debug)]
+struct Round {
+    /// Whom the node had heard of when it began.
+    known: BTreeSet<String>,
+    left: BTreeSet<String>,
+    all_unfounded: bool,
+}
+
+impl Round {
+    /// A round of the node at `own`, which was told of `others`. `None` when it does not look for an installation.
+    fn begin(own: &str, others: &BTreeSet<String>, seekers: &Seekers) -> Option<Round> {
+        let known = seekers.note([])?;
+        let left = others.union(&known).filter(|address| *address != own).cloned().collect();
+        Some(Round { known, left, all_unfounded: true })
+    }
+    /// Takes the answer of one of them: it has no installation, and has heard of these.
+    fn heard(&mut self, theirs: BTreeSet<String>, seekers: &Seekers) {
+        self.all_unfounded &= seekers.note(theirs).is_some();
+    }
+    /// One of them may have an installation.
+    fn in_doubt(&mut self) {
+        self.all_unfounded = false;
+    }
+    /// Whether the node founds after this round.
+    fn ends_in_founding(&self, own: &str, seekers: &Seekers) -> bool {
+        self.all_unfounded && self.left.is_empty() && seekers.found(own, &self.known)
     }
 }
 
@@ -61,11 +109,12 @@ pub async fn enter(
     node: NodeId,
     joining: &Joining,
     others: &[String],
-    smallest: &Smallest,
+    seekers: &Seekers,
 ) -> Result<Entered> {
-    smallest.seek(&joining.peer);
-    let entered = ask_around(peers, node, joining, others, smallest).await;
-    smallest.rest();
+    seekers.seek(&joining.peer);
+    let others = others.iter().cloned().collect();
+    let entered = ask_around(peers, node, joining, &others, seekers).await;
+    seekers.rest();
     entered
 }
 
@@ -73,26 +122,23 @@ async fn ask_around(
     peers: &Peers,
     node: NodeId,
     joining: &Joining,
-    others: &[String],
-    smallest: &Smallest,
+    others: &BTreeSet<String>,
+    seekers: &Seekers,
 ) -> Result<Entered> {
-    let own = || smallest.note(&joining.peer).unwrap_or_default();
-    let others: BTreeSet<&String> = others.iter().filter(|address| **address != joining.peer).collect();
-    for round in 0_u64.. {
-        let mut unfounded = 0;
-        for address in &others {
-            let request = PeerRequest::Join { node, joining: joining.clone(), smallest: own() };
+    let own = &joining.peer;
+    for number in 0_u64.. {
+        let Some(mut round) = Round::begin(own, others, seekers) else { break };
+        while let Some(address) = round.left.pop_first() {
+            let known = seekers.note([]).unwrap_or_default();
+            let request = PeerRequest::Join { node, joining: joining.clone(), known };
             let bytes = Bytes::from(encode(&request));
-            let answer = peers.ask_address(address, bytes, Instant::now() + ANSWER).await;
+            let answer = peers.ask_address(&address, bytes, Instant::now() + ANSWER).await;
             match answer.map(|(_, bytes)| decode::<PeerAnswer>(&bytes)) {
                 Ok(Some(PeerAnswer::Joined { app_id, addresses })) => {
                     tracing::info!(%address, app_id, "joined the installation");
                     return Ok(Entered::Joined(addresses));
                 }
-                Ok(Some(PeerAnswer::NotFounded { smallest: theirs })) => {
-                    smallest.note(&theirs);
-                    unfounded += 1;
-                }
+                Ok(Some(PeerAnswer::NotFounded { known })) => round.heard(known, seekers),
                 Ok(Some(PeerAnswer::Failed {
                     kind: kind @ (ErrorKind::Forbidden | ErrorKind::Invalid),
                     message,
@@ -101,7 +147,8 @@ async fn ask_around(
                     return Err(Error::new(kind, message));
                 }
                 other => {
-                    if round % LOG_ROUNDS == 0 {
+                    round.in_doubt();
+                    if number % LOG_ROUNDS == 0 {
                         let reason = match other {
                             Err(error) => error.to_string(),
                             Ok(Some(PeerAnswer::Failed { message, .. })) => message,
@@ -112,7 +159,7 @@ async fn ask_around(
                 }
             }
         }
-        if unfounded == others.len() && own() == joining.peer {
+        if round.ends_in_founding(own, seekers) {
             return Ok(Entered::Founded);
         }
         tokio::time::sleep(ROUND).await;
@@ -121,18 +168,4 @@ async fn ask_around(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_smallest_address_is_kept() {
-        let smallest = Smallest::default();
-        assert_eq!(smallest.note("a:1"), None, "it looks for nobody");
-        smallest.seek("c:1");
-        assert_eq!(smallest.note("d:1").as_deref(), Some("c:1"));
-        assert_eq!(smallest.clone().note("a:1").as_deref(), Some("a:1"));
-        assert_eq!(smallest.note("b:1").as_deref(), Some("a:1"));
-        smallest.rest();
-        assert_eq!(smallest.note("a:1"), None);
-    }
-}
+mod tests;

@@ -1,7 +1,7 @@
 //! How a node that starts takes its place: it founds an installation, joins one, or comes back to it.
 
 use crate::answer::Answerer;
-use crate::bootstrap::{self, Entered, Smallest};
+use crate::bootstrap::{self, Entered, Seekers};
 use crate::command::{FEATURE_LEVEL, FIRST_LEVEL, MetaCommand};
 use crate::disk::Purpose;
 use crate::installation::{self, Place};
@@ -67,12 +67,12 @@ impl Default for ClusterOptions {
 pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<Started> {
     let (router, starter) = (running.router.clone(), running.starter.clone());
     check_level(options.command_level, &router.meta())?;
-    let smallest = Smallest::default();
-    let (peers, joining) = meet(running, options, &smallest)?;
+    let seekers = Seekers::default();
+    let (peers, joining) = meet(running, options, &seekers)?;
     let founding = match starter.knows(GroupId::META)? {
         // what its log holds wins
         true => Founding::Joiner,
-        false => seek(peers.as_ref(), starter.self_id, &joining, &options.cluster.join, &smallest).await?,
+        false => seek(peers.as_ref(), starter.self_id, &joining, &options.cluster.join, &seekers).await?,
     };
     starter.start_group(GroupId::META, founding)?;
     let meta_group = router.groups().meta()?;
@@ -134,11 +134,7 @@ fn mint_start(life: u64) -> u64 {
 }
 
 /// Starts to listen for other nodes.
-fn meet(
-    running: &Running,
-    options: &ServiceOptions,
-    smallest: &Smallest,
-) -> Result<(Option<Peers>, Joining)> {
+fn meet(running: &Running, options: &ServiceOptions, seekers: &Seekers) -> Result<(Option<Peers>, Joining)> {
     let of_cluster = &options.cluster;
     let identity = running.folder.node_id().simple().to_string();
     let mut joining = Joining {
@@ -175,7 +171,7 @@ fn meet(
         limits: PeerLimits::default(),
     };
     let snapshots = running.starter.snapshots.store().clone();
-    let answerer = Answerer::new(running.router.clone(), running.node.clone(), snapshots, smallest.clone());
+    let answerer = Answerer::new(running.router.clone(), running.node.clone(), snapshots, seekers.clone());
     let peers = Peers::start(peer_options, Arc::new(answerer)).map_err(|e| Error::internal(e.to_string()))?;
     running.router.set_peers(peers.clone());
     running.starter.snapshots.connect(Arc::new(PeerSource::new(peers.clone(), &running.router)));
@@ -210,10 +206,10 @@ async fn seek(
     node: NodeId,
     joining: &Joining,
     join: &[String],
-    smallest: &Smallest,
+    seekers: &Seekers,
 ) -> Result<Founding> {
     let Some(peers) = peers.filter(|_| !join.is_empty()) else { return Ok(Founding::Founder) };
-    match bootstrap::enter(peers, node, joining, join, smallest).await? {
+    match bootstrap::enter(peers, node, joining, join, seekers).await? {
         Entered::Founded => Ok(Founding::Founder),
         Entered::Joined(addresses) => {
             peers.set_addresses(addresses.into_iter().filter(|(id, _)| *id != node).collect());

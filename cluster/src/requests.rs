@@ -9,6 +9,7 @@ use quorate_store::codec;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
+use std::collections::BTreeSet;
 
 /// Bytes of an encoded request or answer at most; bounded by the lane already.
 const BYTES_MAX: usize = 256 << 20;
@@ -22,8 +23,8 @@ pub enum PeerRequest {
         node: NodeId,
         /// How it introduces itself.
         joining: Joining,
-        /// The smallest peer address it knows of among nodes that have no installation yet.
-        smallest: String,
+        /// The peer addresses of the nodes without an installation that it has heard of.
+        known: BTreeSet<String>,
     },
     /// Put these entries into the log of a group that you lead.
     Propose {
@@ -94,8 +95,8 @@ pub enum PeerAnswer {
     },
     /// To `Join`: this node has no installation itself.
     NotFounded {
-        /// The smallest peer address it knows of among such nodes.
-        smallest: String,
+        /// The peer addresses of such nodes that it has heard of.
+        known: BTreeSet<String>,
     },
     /// To `Propose`: in the log of a majority.
     Committed {

@@ -34,8 +34,7 @@ impl Cluster {
         cluster.wait_ready()?;
         Ok(cluster)
     }
-    /// As [`Cluster::start`], a node for each of `clusters` (§2.10) and in that cluster; they place records by user. The first
-    /// three found the installation, so they are to be of one cluster.
+    /// As [`Cluster::start`], a node for each of `clusters` (§2.10) and in that cluster; they place records by user.
     pub fn start_in(clusters: &[&str]) -> Result<Cluster> {
         let mut cluster = Cluster::prepare(clusters.len())?;
         for (setup, name) in cluster.setups.iter_mut().zip(clusters) {
@@ -54,7 +53,7 @@ impl Cluster {
         }
         self.wait_settled()
     }
-    /// Nodes that are not started yet; each is told to join the others of the first three, which found the installation.
+    /// Nodes that are not started yet; each is told to join the others of the first three.
     pub fn prepare(count: usize) -> Result<Cluster> {
         let folder = tempfile::tempdir()?;
         // held together until all are known, so that they differ
