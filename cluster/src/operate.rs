@@ -183,8 +183,8 @@ pub async fn copy_index(
     };
     let begun = router.propose_meta(MetaCommand::BeginCopy { group }, Purpose::Add, deadline).await?;
     let to = begun.task_id.0;
-    match fill_copy(router, node, group, (from, to), &own, deadline).await {
-        Ok(()) => {}
+    let rebuilt = match fill_copy(router, node, group, (from, to), &own, deadline).await {
+        Ok(rebuilt) => rebuilt,
         Err(error) => {
             let abandon = MetaCommand::AbandonCopy { incarnation: to };
             if let Err(again) = router.propose_meta(abandon, Purpose::Remove, write_deadline()).await {
@@ -193,9 +193,9 @@ pub async fn copy_index(
             sweeper.wake();
             return Err(error);
         }
-    }
+    };
     let point = MetaCommand::PointIndex { name: destination.clone(), incarnation: to, group };
-    let accepted = router.propose_meta(point, Purpose::Add, deadline).await?;
+    let mut accepted = router.propose_meta(point, Purpose::Add, deadline).await?;
     let refused = router.shared_meta().load().reserved.contains_key(&to);
     if refused {
         router.propose_meta(MetaCommand::AbandonCopy { incarnation: to }, Purpose::Remove, deadline).await?;
@@ -203,14 +203,32 @@ pub async fn copy_index(
         return Err(Error::invalid(format!("cannot copy to {destination}: it was linked to another index")));
     }
     sweeper.wake();
+    if let Some(task_id) = rebuilt {
+        published(router, node, accepted.task_id, deadline).await?;
+        accepted.task_id = task_id;
+    }
     metrics::accepted("copy");
     Ok(accepted)
 }
 
-/// How long a copy waits for a rebuild of its source.
-const COPY_REBUILD: Duration = Duration::from_secs(1);
+/// Waits until every reader sees a write. Errors: `Unavailable` at the deadline.
+async fn published(router: &Router, node: &Node, task: TaskId, deadline: Instant) -> Result<()> {
+    let mut pause = VISIBLE_INTERVAL;
+    while !tasks::is_published(router, node, task).await {
+        if Instant::now() >= deadline {
+            return Err(Error::unavailable("the copy is not finished in time"));
+        }
+        tokio::time::sleep(pause).await;
+        pause = (2 * pause).min(VISIBLE_INTERVAL_MAX);
+    }
+    Ok(())
+}
 
-/// Copies the content and waits until reads would see it.
+/// How long a copy stays unnamed because its source is being rebuilt for other settings.
+const COPY_REBUILD: Duration = Duration::from_millis(200);
+
+/// Copies the content and waits until reads would see its records. The answer is the task of settings that are not in
+/// force yet.
 async fn fill_copy(
     router: &Router,
     node: &Node,
@@ -218,7 +236,7 @@ async fn fill_copy(
     (from, to): (Incarnation, Incarnation),
     own: &[Part],
     deadline: Instant,
-) -> Result<()> {
+) -> Result<Option<TaskId>> {
     let without = Map::from_iter(NOT_COPIED.map(|name| (name.to_owned(), Value::Null)));
     let mut commands = vec![IndexCommand::Copy { from, to }];
     commands.extend(own.iter().map(|part| part.command(to)));
@@ -230,7 +248,7 @@ async fn fill_copy(
     while !tasks::is_published(router, node, task).await {
         // settings that the source is being rebuilt for follow later, in the copy as in the source
         if begun.elapsed() >= COPY_REBUILD && shows_records(router, node, task, deadline).await {
-            break;
+            return Ok(Some(task));
         }
         if Instant::now() >= deadline {
             return Err(Error::unavailable("the copy is not finished in time"));
@@ -238,7 +256,7 @@ async fn fill_copy(
         tokio::time::sleep(pause).await;
         pause = (2 * pause).min(VISIBLE_INTERVAL_MAX);
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Whether reads of a replica see the records that a command wrote.

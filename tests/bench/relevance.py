@@ -6,7 +6,8 @@ record's title, with typos, cut short, or with a word from elsewhere. Prints the
 and among the first five, beside the better of the rivals in relevance.json. Exits 1 where one of them is not above both.
 
 BENCH_TOOLS, BENCH_DATA, DRIVE and QUORATE_BIN as in run.sh, which need not have run. RECORDS: 2000 drawn. SEED: 11. SHOW: 0
-misses of each kind to print. RESULTS: folder for the answers of known_item.py, a file for each set.
+misses of each kind to print. SETTINGS: a JSON object of settings beside those of the driver. RESULTS: folder for the answers of
+known_item.py, a file for each set.
 """
 import json
 import os
@@ -33,6 +34,8 @@ def measured(name, tools, folder, results):
     node.start()
     try:
         drive(node, tools, name, "setup")
+        if os.environ.get("SETTINGS"):
+            node.call("PUT", "/1/indexes/%s/settings" % name, json.loads(os.environ["SETTINGS"]))
         data = os.path.join(os.environ["BENCH_DATA"], name + ".jsonl")
         drive(node, tools, name, "import", "--data", data, "--batch", "10000")
         out = os.path.join(results, "relevance.%s.json" % name)

@@ -287,6 +287,22 @@ async fn a_copy_of_a_replica_is_an_index_of_its_own() {
 }
 
 #[actix_rt::test]
+async fn a_copy_is_published_when_its_settings_are_in_force() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let node = Node::open(folder.path()).await;
+    node.set("p", json!({"customRanking": ["asc(n)"]})).await;
+    node.write_through("p", many(0)).await;
+    let Value::Object(changes) = json!({"customRanking": ["desc(n)"]}) else { panic!("no object") };
+    node.service.set_settings(&name("p"), changes, false).await.expect("accepted");
+    // the source is being rebuilt
+    let operation = IndexOperation::Copy { scope: None };
+    let copied = node.service.operate(&name("p"), &name("c"), operation).await.expect("a copy");
+    node.published(copied.task_id).await;
+    assert_eq!(node.found("c").await.split(' ').next(), Some("2999"));
+    node.close().await;
+}
+
+#[actix_rt::test]
 async fn a_name_changes_its_kind_without_changing_its_settings() {
     let folder = tempfile::tempdir().expect("a folder");
     let node = Node::open(folder.path()).await;

@@ -1,6 +1,6 @@
 //! Does the engine rank as the obvious slow way does, on random settings, records and queries?
 //!
-//! `QUORATE_COMPARE_SEEDS=100000 cargo test --release -p quorate-engine --test comparison` makes a long run;
+//! `QUORATE_COMPARE_SEEDS=100000 cargo test --workspace --release --test comparison` makes a long run;
 //! `QUORATE_COMPARE_FROM` moves its first seed.
 
 mod reference;
