@@ -9,6 +9,9 @@ const TIME_MAX: Duration = Duration::from_secs(8);
 /// Records of an ordinary run; `QUORATE_WORST_RECORDS` says how many others have.
 const RECORDS: usize = 8_000;
 
+/// Records of one call, so that it is not too big.
+const BATCH: usize = 5_000;
+
 /// What is asked of the index, with the number of hits where it is known.
 type Ask = (&'static str, Value, Option<usize>);
 
@@ -24,8 +27,11 @@ impl Node {
             body["objectID"] = json!(n.to_string());
             json!({"action": "addObject", "body": body})
         };
-        let requests: Vec<Value> = (0..count).map(add).collect();
-        self.write(Method::POST, &format!("/1/indexes/{index}/batch"), json!({"requests": requests})).await;
+        let all: Vec<Value> = (0..count).map(add).collect();
+        for requests in all.chunks(BATCH) {
+            self.write(Method::POST, &format!("/1/indexes/{index}/batch"), json!({"requests": requests}))
+                .await;
+        }
     }
     async fn in_time(&self, index: &str, (what, query, hits): &Ask) {
         let begun = Instant::now();
