@@ -167,9 +167,9 @@ async fn ten_thousand_synonyms_and_rules_are_answered() {
             }
         };
         let rule = |n: usize| {
-            let pattern = if n % 3 == 0 { format!("{{facet:code}} w{n}") } else { format!("w{n}") };
+            let pattern = if n.is_multiple_of(3) { format!("{{facet:code}} w{n}") } else { format!("w{n}") };
             json!({"objectID": n.to_string(), "consequence": {"params": {"optionalFilters": [format!("code:c{n}")]}},
-                "conditions": [{"pattern": pattern, "anchoring": "contains", "alternatives": n % 5 == 0}]})
+                "conditions": [{"pattern": pattern, "anchoring": "contains", "alternatives": n.is_multiple_of(5)}]})
         };
         let synonyms: Vec<Value> = numbers().map(synonym).collect();
         node.write(Method::POST, "/1/indexes/i/synonyms/batch", json!(synonyms)).await;
