@@ -243,7 +243,7 @@ fn synonyms_stand_for_words() {
             "stop words make room for words beyond the tenth",
             &["house hill", "hill"],
             &rings,
-            json!({"query": "the of and a to in is it for on house hill", "removeStopWords": ["en"]}),
+            json!({"query": "the of in the of in the of in the house hill", "removeStopWords": ["en"]}),
             "a:0122",
         ),
         (
@@ -404,6 +404,11 @@ fn what_was_looked_for_is_explained() {
         ]
     );
     assert_eq!(ask(&shard, &json!({"query": "shoe"})).alternatives, None);
+    // words beyond the tenth are there, too
+    let long = json!({"query": "a b c d e f g h i j kk -l mm", "advancedSyntax": true, "explain": ["match.alternatives"]});
+    let all = ask(&shard, &long).alternatives.unwrap();
+    let places: Vec<(&str, usize)> = all.iter().map(|one| (one.words[0].as_str(), one.offset)).collect();
+    assert_eq!(places[9..], [("j", 9), ("kk", 10), ("mm", 12), ("l", 11)]);
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub fn alternatives(view: &ShardView, plan: &Plan, found: &[Vec<Vec<Slot>>]) -> 
         ExplainedAlternative { types, words, typos, offset, length }
     };
     let mut all = vec![];
-    for word in &plan.words {
+    for word in plan.words.iter().chain(plan.beyond.iter().flatten()) {
         let types = if word.optional { vec!["original", "optional"] } else { vec!["original"] };
         all.push(one(types, vec![word.text.clone()], 0, word.place, 1));
     }

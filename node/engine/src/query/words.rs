@@ -145,7 +145,8 @@ fn typed(analyzer: &Analyzer, settings: &Settings, params: &Effective, query: &s
         let mut texts = normalised(analyzer, piece.text);
         if piece.excluded {
             let mut phrase: Vec<Word> = fixed_words(texts);
-            phrase.iter_mut().for_each(|word| word.place = words.wanted.len());
+            let before = words.wanted.len() + words.beyond.iter().map(Vec::len).sum::<usize>();
+            phrase.iter_mut().for_each(|word| word.place = before);
             if !phrase.is_empty() && words.excluded.len() < QUERY_WORDS_BEYOND_MAX {
                 words.excluded.push(phrase.into_iter().take(QUERY_WORDS_MAX).collect());
             }
