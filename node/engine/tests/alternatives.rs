@@ -247,6 +247,13 @@ fn synonyms_stand_for_words() {
             "a:0122",
         ),
         (
+            "in a similar query, too",
+            &["house hill", "hill"],
+            &rings,
+            json!({"similarQuery": "the of in the of in the of in the house hill", "removeStopWords": ["en"]}),
+            "a:0122 b:0011",
+        ),
+        (
             "other forms",
             &["foot", "feet", "fee"],
             &rings,

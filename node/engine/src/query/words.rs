@@ -125,11 +125,11 @@ pub fn words_of(
     query: &str,
 ) -> Words {
     let mut words = typed(analyzer, &configuration.settings, params, query);
+    alternatives::add(&mut words, configuration, params);
     if !params.similar_query.is_empty() {
         words.wanted.iter_mut().for_each(|word| word.optional = true);
         words.beyond.clear();
     }
-    alternatives::add(&mut words, configuration, params);
     words
 }
 /// The words of a query text as typed.
