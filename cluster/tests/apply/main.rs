@@ -4,6 +4,7 @@ mod accidents;
 mod fetches;
 mod harness;
 mod indices;
+mod rebuilds;
 mod replicas;
 mod snapshots;
 mod start;
