@@ -263,7 +263,7 @@ pub const OPTIONS: &[OptionRow] = &[
     row(
         "snapshot-bytes-per-s",
         Kind::Bytes,
-        Some("50MB"),
+        Some("100MB"),
         Audience::Server,
         "Bytes per second at which files of snapshots are fetched from other nodes, all together.",
     ),

@@ -43,8 +43,8 @@ pub struct FetchOptions {
     pub level: u16,
 }
 
-/// The usual rate: well below what a disk and a network give, so that the work of the node goes on beside it.
-pub const BYTES_PER_S: u64 = 50_000_000;
+/// The usual rate: below what a disk and a network of ten gigabits give, so that the work of the nodes goes on beside it.
+pub const BYTES_PER_S: u64 = 100_000_000;
 
 impl Default for FetchOptions {
     fn default() -> Self {
