@@ -1,11 +1,12 @@
 //! How are several nodes run as one installation, killed and started again?
 
 use crate::client::{Answer, Client};
+use crate::delay::Delays;
 use crate::harness::{Server, Setup};
 use crate::network::Network;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -55,25 +56,31 @@ impl Cluster {
     }
     /// Nodes that are not started yet; each is told to join the others of the first three.
     pub fn prepare(count: usize) -> Result<Cluster> {
+        let addresses = free_addresses(count)?;
+        Cluster::prepare_at(&addresses, &addresses)
+    }
+    /// As [`Cluster::prepare`], with a proxy before each node that can make what is sent to it late.
+    pub fn prepare_behind_delays(count: usize) -> Result<(Cluster, Delays)> {
+        let listened = free_addresses(count)?;
+        let delays = Delays::before(&listened)?;
+        let found: Vec<SocketAddr> = (0..count).map(|node| delays.address(node)).collect();
+        Ok((Cluster::prepare_at(&listened, &found)?, delays))
+    }
+    /// Nodes that listen at the first addresses and are found at the second ones.
+    fn prepare_at(listened: &[SocketAddr], found: &[SocketAddr]) -> Result<Cluster> {
         let folder = tempfile::tempdir()?;
-        // held together until all are known, so that they differ
-        let ports: Vec<TcpListener> =
-            (0..count).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<std::io::Result<_>>()?;
-        let addresses: Vec<String> =
-            ports.iter().map(|port| Ok(port.local_addr()?.to_string())).collect::<std::io::Result<_>>()?;
         let setup = |number: usize| {
-            let others = addresses.iter().take(3).filter(|address| **address != addresses[number]);
-            let mut setup = Setup::new(folder.path().join(format!("n{number}")))
-                .option("peer-listen", &addresses[number])
+            let setup = Setup::new(folder.path().join(format!("n{number}")))
+                .option("peer-listen", &listened[number].to_string())
+                .option("peer-address", &found[number].to_string())
                 .option("node-name", &format!("n{number}"))
                 .variable("QUORATE_JOIN_TOKEN", JOIN_TOKEN);
-            for other in others {
-                setup = setup.option("join", other);
-            }
-            setup
+            let others = found.iter().take(3).filter(|address| **address != found[number]);
+            others.fold(setup, |setup, other| setup.option("join", &other.to_string()))
         };
-        let setups = (0..count).map(setup).collect();
-        Ok(Cluster { setups, nodes: (0..count).map(|_| None).collect(), _folder: folder })
+        let setups: Vec<Setup> = (0..listened.len()).map(setup).collect();
+        let nodes = setups.iter().map(|_| None).collect();
+        Ok(Cluster { setups, nodes, _folder: folder })
     }
     /// Starts a node on each host of a network of the test's own, and waits as [`Cluster::start`] does.
     pub fn start_on(network: &Network) -> Result<Cluster> {
@@ -195,6 +202,14 @@ impl Cluster {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
+}
+
+/// Addresses of this machine that nobody listens at.
+fn free_addresses(count: usize) -> Result<Vec<SocketAddr>> {
+    // held together until all are known, so that they differ
+    let ports: Vec<TcpListener> =
+        (0..count).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<std::io::Result<_>>()?;
+    Ok(ports.iter().map(TcpListener::local_addr).collect::<std::io::Result<_>>()?)
 }
 
 /// How many records an index has by one node; `None` when it does not say.

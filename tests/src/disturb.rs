@@ -2,6 +2,7 @@
 
 use crate::chance::Chance;
 use crate::cluster::Cluster;
+use crate::delay::Delays;
 use crate::history::Nodes;
 use crate::network::{Cut, Network};
 use anyhow::{Context, Result, bail};
@@ -21,6 +22,8 @@ pub struct Disturber<'a> {
     pub network: Option<&'a Network>,
     /// Their clocks, when those can be set.
     pub clocks: Option<&'a Clocks>,
+    /// The proxies before them, when there are some.
+    pub delays: Option<&'a Delays>,
 }
 
 /// One thing that happens.
@@ -36,6 +39,8 @@ enum Accident {
     Loss(u32),
     /// This one has another time.
     Clock(usize, &'static str),
+    /// What the others send to this one, and its answers, take so many milliseconds.
+    Late(usize, u64),
 }
 
 impl Disturber<'_> {
@@ -91,6 +96,12 @@ impl Disturber<'_> {
                     clocks.set(node, RIGHT)?;
                 }
             }
+            Accident::Late(node, delay_ms) => {
+                let delays = self.delays.context("proxies")?;
+                delays.set(node, Duration::from_millis(delay_ms));
+                std::thread::sleep(hold);
+                delays.set(node, Duration::ZERO);
+            }
         }
         std::thread::sleep(calm);
         Ok(())
@@ -104,7 +115,7 @@ impl Disturber<'_> {
             _ => vec![one],
         };
         loop {
-            match chance.below(7) {
+            match chance.below(9) {
                 0 => return Accident::Kill(minority),
                 1 => return Accident::Pause(one),
                 2 if self.network.is_some() => return Accident::Cut(minority, Cut::Both),
@@ -112,6 +123,10 @@ impl Disturber<'_> {
                 4 if self.network.is_some() => return Accident::Loss(5 + chance.below(20) as u32),
                 5 | 6 if self.clocks.is_some() => {
                     return Accident::Clock(one, CLOCKS[chance.below(CLOCKS.len() as u64) as usize]);
+                }
+                7 | 8 if self.delays.is_some() => {
+                    // from a far region's to longer than an election takes
+                    return Accident::Late(one, 20 << chance.below(8));
                 }
                 _ => {}
             }

@@ -5,6 +5,7 @@ pub mod binary;
 pub mod chance;
 pub mod client;
 pub mod cluster;
+pub mod delay;
 pub mod disk;
 pub mod disturb;
 pub mod harness;

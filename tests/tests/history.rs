@@ -53,7 +53,7 @@ fn with_broken_network(test: &str, hosts: usize) {
     let mut chance = Chance::from_environment(test);
     let body = |network: &Network| {
         let mut cluster = Cluster::start_on(network)?;
-        disturbed(&mut cluster, &mut chance, Disturber { network: Some(network), clocks: None })
+        disturbed(&mut cluster, &mut chance, Disturber { network: Some(network), ..Disturber::default() })
     };
     Network::run_for(test, hosts, longer(), body).unwrap();
 }
@@ -82,7 +82,18 @@ fn clocks_that_jump_and_drift_break_no_promise() {
     }
     cluster.wait_ready().unwrap();
     is_set(&cluster, &clocks).unwrap();
-    disturbed(&mut cluster, &mut chance, Disturber { network: None, clocks: Some(&clocks) }).unwrap();
+    disturbed(&mut cluster, &mut chance, Disturber { clocks: Some(&clocks), ..Disturber::default() })
+        .unwrap();
+}
+
+#[test]
+fn messages_that_come_late_break_no_promise() {
+    let mut chance = Chance::from_environment("late");
+    let (mut cluster, delays) = Cluster::prepare_behind_delays(3).unwrap();
+    (0..3).try_for_each(|node| cluster.spawn(node)).unwrap();
+    cluster.wait_ready().unwrap();
+    disturbed(&mut cluster, &mut chance, Disturber { delays: Some(&delays), ..Disturber::default() })
+        .unwrap();
 }
 
 /// Whether setting a clock does what it should, without which the test would show nothing.
