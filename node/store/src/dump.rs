@@ -97,6 +97,8 @@ pub fn write_tree(
     tree: &Tree,
     term_of: &mut dyn FnMut(u64) -> u64,
 ) -> Result<Head> {
+    // The log may be cut behind a dump, so the store must not be the only one that lacks what is in it.
+    tree.write_out()?;
     // The head comes first in the file, so the rows are taken as of the index read here; a writer in between is seen.
     loop {
         let applied_index = tree.applied();

@@ -28,6 +28,10 @@ use stored::{CHUNK, ROW, SEAL_KEY, Stored, chunk_key, pieces, row_key};
 
 /// Small segments: large values leave them for files that are never synced (distributed §3).
 const SEGMENT_BYTES: usize = 8 << 20;
+/// Batches and bytes of one tree that wait in memory for each other. The store wakes all of its threads for every batch it
+/// gets; what it does not have yet is read from the log again after a kill.
+const BATCHES_KEPT: usize = 64;
+const BYTES_KEPT: usize = 256 << 10;
 /// Changes of one tree kept in memory after a failure; more of them stop the node.
 const OVERLAY_BYTES_MAX: usize = 256 << 20;
 /// How long opening and verifying may take before the store counts as damaged: 4 GB at 50 MB/s, with room.
@@ -81,10 +85,29 @@ pub struct Tree {
 
 #[derive(Debug, Default)]
 struct State {
+    /// What the store holds.
     seal: Seal,
-    /// Changes since the store failed; they win over its rows.
+    /// The log index of the newest batch.
+    applied: u64,
+    /// Changes that the store does not have yet, or cannot take any more; they win over its rows.
     overlay: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
     overlay_bytes: usize,
+    /// Batches that made them.
+    batches: usize,
+}
+
+impl State {
+    fn keep(&mut self, batch: &Batch) {
+        let bytes = |key: &[u8], value: &Option<Vec<u8>>| key.len() + value.as_ref().map_or(0, Vec::len);
+        for (key, value) in &batch.changes {
+            self.overlay_bytes += bytes(key, value);
+            if let Some(before) = self.overlay.insert(key.clone(), value.clone()) {
+                self.overlay_bytes -= bytes(key, &before);
+            }
+        }
+        self.applied = batch.applied_index;
+        self.batches += 1;
+    }
 }
 
 impl Kv {
@@ -129,10 +152,12 @@ impl Kv {
     /// Writes everything out and marks the store as closed. Later use of its trees is an error of the caller: their
     /// changes would make the next start rebuild.
     pub fn close(self) -> Result<()> {
+        let mut open = self.inner.open();
+        open.trees.values().try_for_each(Tree::write_out)?;
         if self.has_failed() {
+            drop(open);
             return self.distrust();
         }
-        let mut open = self.inner.open();
         self.inner.db.flush().map_err(broken)?;
         sync_all(&self.inner.folder.join("db"), &*self.inner.files)?;
         let seals = open.trees.iter().map(|(name, tree)| (name.clone(), tree.read().seal)).collect();
@@ -215,20 +240,41 @@ impl Tree {
         for (key, value) in changed {
             changed_row(key, value)?;
         }
-        Ok(state.seal.applied)
+        Ok(state.applied)
     }
 
-    /// Applies all changes of a batch and its log index, or none of them.
+    /// Applies all changes of a batch and its log index, or none of them. They go to the store with those of further
+    /// batches: a process that dies before finds the store as an earlier batch left it.
     ///
     /// Errors: `Broken`; the tree must then not be used further.
     pub fn apply(&self, batch: &Batch) -> Result<()> {
         let mut state = self.write();
-        if self.has_failed.load(Ordering::Acquire) {
-            return self.apply_in_memory(&mut state, batch);
+        state.keep(batch);
+        match self.has_failed.load(Ordering::Acquire) {
+            true if state.overlay_bytes > OVERLAY_BYTES_MAX => {
+                Err(StoreError::Broken("too much has changed since it failed; make room and restart".into()))
+            }
+            true => Ok(()),
+            false if state.batches >= BATCHES_KEPT || state.overlay_bytes >= BYTES_KEPT => {
+                self.write_kept(&mut state)
+            }
+            false => Ok(()),
         }
-        let mut next = Seal { applied: batch.applied_index, ..state.seal };
+    }
+
+    /// Hands all changes to the store. Errors: as [`Tree::apply`].
+    pub fn write_out(&self) -> Result<()> {
+        let mut state = self.write();
+        match state.batches == 0 || self.has_failed.load(Ordering::Acquire) {
+            true => Ok(()),
+            false => self.write_kept(&mut state),
+        }
+    }
+
+    fn write_kept(&self, state: &mut State) -> Result<()> {
+        let mut next = Seal { applied: state.applied, ..state.seal };
         let mut changes = sled::Batch::default();
-        for (key, value) in &batch.changes {
+        for (key, value) in &state.overlay {
             if let Some(stored) = self.rows.get(row_key(key)).map_err(broken)? {
                 let old = Stored::parse(&stored).ok_or_else(|| self.damaged(key))?;
                 next.rows = next.rows.wrapping_sub(1);
@@ -252,16 +298,11 @@ impl Tree {
         }
         changes.insert(SEAL_KEY, crate::codec::encode(&next));
         match self.rows.apply_batch(changes) {
-            Ok(()) => {
-                state.seal = next;
-                Ok(())
-            }
-            Err(error) => {
-                self.fail(&error);
-                // What the store took of the batch in part is hidden: the same keys are all in the overlay.
-                self.apply_in_memory(&mut state, batch)
-            }
+            Ok(()) => *state = State { seal: next, applied: next.applied, ..State::default() },
+            // What the store took of the batch in part is hidden: the same keys are all in the overlay.
+            Err(error) => self.fail(&error),
         }
+        Ok(())
     }
 
     fn fail(&self, error: &dyn std::fmt::Display) {
@@ -271,26 +312,6 @@ impl Tree {
         tracing::error!(%error, "the working store of the small state failed; changes are kept in memory, the next start rebuilds it");
         // A failed store may wait for ever when it is dropped, so this part of it never is.
         std::mem::forget(self.rows.clone());
-    }
-
-    fn apply_in_memory(&self, state: &mut State, batch: &Batch) -> Result<()> {
-        for (key, value) in &batch.changes {
-            let had = match state.overlay.get(key) {
-                Some(changed) => changed.is_some(),
-                None => self.rows.contains_key(row_key(key)).map_err(broken)?,
-            };
-            state.seal.rows =
-                state.seal.rows.wrapping_add(u64::from(value.is_some())).wrapping_sub(u64::from(had));
-            state.overlay_bytes += key.len() + value.as_ref().map_or(0, Vec::len);
-            state.overlay.insert(key.clone(), value.clone());
-        }
-        state.seal.applied = batch.applied_index;
-        match state.overlay_bytes > OVERLAY_BYTES_MAX {
-            true => {
-                Err(StoreError::Broken("too much has changed since it failed; make room and restart".into()))
-            }
-            false => Ok(()),
-        }
     }
 
     /// Replaces all rows: empties the tree, puts `rows` and, last, sets the log index. A process that dies in between
@@ -316,17 +337,13 @@ impl Tree {
             }
         }
         batch.set_applied_index(applied_index);
-        self.apply(&batch)
+        self.apply(&batch)?;
+        self.write_out()
     }
 
     /// The log index the rows reflect; 0 when nothing was applied.
     pub fn applied(&self) -> u64 {
-        self.read().seal.applied
-    }
-
-    /// How many rows there are.
-    pub fn rows(&self) -> u64 {
-        self.read().seal.rows
+        self.read().applied
     }
 
     fn value(&self, key: &[u8], stored: &[u8]) -> Result<Vec<u8>> {
@@ -480,7 +497,7 @@ fn verify_all(
         if was_clean && seal != *sealed {
             return Err(StoreError::damaged(format!("tree {name}"), "it is not as it was closed"));
         }
-        tree.write().seal = seal;
+        *tree.write() = State { seal, applied: seal.applied, ..State::default() };
         trees.insert(name.clone(), tree);
     }
     Ok((db, trees, has_failed))

@@ -92,6 +92,7 @@ fn check(made: &Path, history: &[Rows], damage: impl FnOnce(&Path)) -> Start {
     let mut batch = Batch::new(50);
     batch.put("new", "row");
     tree.apply(&batch).unwrap();
+    tree.write_out().unwrap();
     drop((kv, tree));
     let (kv, again) = open(dir.path());
     assert_eq!(again, Start::Verified);

@@ -23,7 +23,7 @@ fn change(tree: &Tree, model: &mut Model, applied: u64, changes: &[(&str, Option
     tree.apply(&batch).unwrap();
     let rows: Model = tree.scan(b"").unwrap().into_iter().collect();
     assert_eq!(&rows, model);
-    assert_eq!((tree.rows(), tree.applied()), (model.len() as u64, applied));
+    assert_eq!(tree.applied(), applied);
     for (key, _) in changes {
         assert_eq!(tree.get(key.as_bytes()).unwrap().as_ref(), model.get(key.as_bytes()));
     }
