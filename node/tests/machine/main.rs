@@ -417,6 +417,8 @@ fn a_killed_rebuild_is_taken_up_again_without_any_write() {
             assert_eq!(rig.shown("attributesForFaceting"), Some(serde_json::json!(["n"])));
             assert_eq!(rig.count(1), MANY + 1);
             rig.machine.close().unwrap();
+            // as closing the store does
+            rig.tree.write_out().unwrap();
             let log = rig.log.clone();
             drop(rig);
             let rig = Rig::open(dir.path(), log);
