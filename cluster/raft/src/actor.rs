@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const TELL_AFTER: Duration = Duration::from_millis(TELL_AFTER_MS);
 
@@ -30,6 +30,8 @@ pub(crate) struct RaftActor {
     pub(crate) log: Arc<Shared>,
     pub(crate) status: Arc<StatusCell>,
     pub(crate) tick: Duration,
+    /// What the ticks of all groups are counted from.
+    pub(crate) begun: Instant,
     pub(crate) on_fatal: FatalHook,
     pub(crate) replies: FxHashMap<RequestId, Reply>,
     pub(crate) next_id: RequestId,
@@ -45,15 +47,7 @@ impl Actor for RaftActor {
         ctx.set_mailbox_capacity(MAILBOX);
         self.carry_out(ctx);
         self.show_members();
-        ctx.run_interval(self.tick, |actor, ctx| {
-            actor.take_positions(ctx);
-            actor.handle_input(Input::Tick, ctx);
-            actor.ticks += 1;
-            actor.show_members();
-            if actor.ticks % 10 == 0 {
-                metrics().of_group(actor.group, &actor.status.load());
-            }
-        });
+        self.wait_for_tick(ctx);
     }
     fn stopped(&mut self, ctx: &mut Self::Context) {
         self.core.stop();
@@ -62,6 +56,22 @@ impl Actor for RaftActor {
 }
 
 impl RaftActor {
+    /// All groups of a node tick together: one timer wakes the thread, and their heartbeats travel in one frame.
+    fn wait_for_tick(&self, ctx: &mut Context<Self>) {
+        let tick_ns = self.tick.as_nanos().max(1);
+        let since_last = (self.begun.elapsed().as_nanos() % tick_ns) as u64;
+        ctx.run_later(self.tick.saturating_sub(Duration::from_nanos(since_last)), |actor, ctx| {
+            actor.take_positions(ctx);
+            actor.handle_input(Input::Tick, ctx);
+            actor.ticks += 1;
+            actor.show_members();
+            if actor.ticks % 10 == 0 {
+                metrics().of_group(actor.group, &actor.status.load());
+            }
+            actor.wait_for_tick(ctx);
+        });
+    }
+
     /// Takes the positions in that the state machine has left for the group; no message can be lost over them.
     fn take_positions(&mut self, ctx: &mut Context<Self>) {
         let applied = self.status.reported_applied.load(Ordering::Acquire);

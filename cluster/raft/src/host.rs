@@ -107,6 +107,7 @@ pub struct RaftHost {
     thread: Option<std::thread::JoinHandle<()>>,
     options: RaftOptions,
     groups: Mutex<FxHashSet<GroupId>>,
+    begun: Instant,
 }
 
 impl RaftHost {
@@ -131,7 +132,8 @@ impl RaftHost {
             })
             .map_err(|e| RaftError::Log(e.to_string()))?;
         let (system, arbiter) = when_started.recv().map_err(|e| RaftError::Log(e.to_string()))?;
-        Ok(RaftHost { log, arbiter, system, thread: Some(thread), options, groups: Mutex::default() })
+        let begun = Instant::now();
+        Ok(RaftHost { log, arbiter, system, thread: Some(thread), options, groups: Mutex::default(), begun })
     }
 
     /// Starts a group. A group of this member alone leads when this returns; proposals may follow at once.
@@ -165,6 +167,7 @@ impl RaftHost {
             log: self.log.shared(),
             status: status.clone(),
             tick: Duration::from_millis(self.options.tick_ms),
+            begun: self.begun,
             on_fatal: self.options.on_fatal.clone(),
             replies: FxHashMap::default(),
             next_id: 0,
