@@ -102,6 +102,9 @@ impl Rules {
     /// See [`Analyzer::beginning_end`].
     pub fn beginning_end(&self, text: &str, start: usize, end: usize, wanted: usize) -> usize {
         let word = &text[start..end];
+        if self.is_plain() && word.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            return end.min(start + wanted.max(1));
+        }
         if word.chars().next().is_some_and(|c| class(c) == Class::Picture) {
             return end;
         }

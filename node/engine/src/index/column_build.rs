@@ -1,7 +1,8 @@
 //! How the columns of a new segment are put together, from records or from the columns of merged segments.
 
-use super::columns::{ColumnKind, ColumnRow, extents_of, fold, on_sphere, ordinal_width};
+use super::columns::{ColumnKind, ColumnRow, extents_of, fold, ordinal_width};
 use super::container::ContainerWriter;
+use super::geo_column::GeoBuilder;
 use super::records::offset;
 use super::sections::{self as s, COLUMN_BASE, COLUMN_STEP};
 use super::sparse_numbers;
@@ -22,8 +23,7 @@ pub(crate) struct ColumnsBuilder {
     facets: Vec<FacetBuilder>,
     numeric_of: FxHashMap<String, usize>,
     numerics: Vec<NumericBuilder>,
-    geo_off: Vec<u32>,
-    points: Vec<[f64; 2]>,
+    geo: GeoBuilder,
     docs: u32,
 }
 
@@ -61,8 +61,7 @@ impl ColumnsBuilder {
             facets,
             numeric_of: FxHashMap::default(),
             numerics: Vec::new(),
-            geo_off: vec![0],
-            points: Vec::new(),
+            geo: GeoBuilder::new(),
             docs: 0,
         }
     }
@@ -105,14 +104,14 @@ impl ColumnsBuilder {
     }
     /// Adds a point to the current document.
     pub fn point(&mut self, point: [f64; 2]) {
-        self.points.push(point);
+        self.geo.point(point);
     }
     /// Ends the current document.
     pub fn next_document(&mut self) {
         for facet in &mut self.facets {
             facet.ends.push(facet.entries.len() as u32);
         }
-        self.geo_off.push(self.points.len() as u32);
+        self.geo.next_document();
         self.docs += 1;
     }
     /// Writes the column sections.
@@ -132,13 +131,7 @@ impl ColumnsBuilder {
             numeric.write(out, base, docs)?;
         }
         sparse_numbers::write(sparse, out)?;
-        if !self.points.is_empty() {
-            out.section(s::GEO_OFF, bytemuck::cast_slice(&self.geo_off))?;
-            out.section(s::GEO, bytemuck::cast_slice(&self.points))?;
-            let sphere: Vec<[f32; 3]> = self.points.iter().map(|&point| on_sphere(point)).collect();
-            let by_axis: Vec<f32> = (0..3).flat_map(|axis| sphere.iter().map(move |p| p[axis])).collect();
-            out.section(s::GEO_ON_SPHERE, bytemuck::cast_slice(&by_axis))?;
-        }
+        self.geo.build().write(out)?;
         let directory = serde_json::to_vec(&rows).map_err(io::Error::other)?;
         out.section(s::COLUMNS, &directory)
     }

@@ -2,6 +2,7 @@
 
 use super::container::Container;
 use super::error::{IndexError, Result};
+use super::geo_column::{GeoColumn, GeoPlaces};
 use super::sections::{self as s, COLUMN_BASE, COLUMN_STEP};
 use super::sparse_numbers::SparseNumbers;
 use rustc_hash::FxHashMap;
@@ -69,15 +70,6 @@ fn extent(values: &[f64]) -> [f64; 2] {
     [least, greatest]
 }
 
-#[derive(Clone, Debug)]
-struct GeoPlaces {
-    off: Range<usize>,
-    points: Range<usize>,
-    sphere: Range<usize>,
-    /// Whether every document has exactly one point.
-    one_each: bool,
-}
-
 /// All columns of a segment.
 pub(crate) struct StoredColumns {
     facets: FxHashMap<String, FacetPlaces>,
@@ -118,16 +110,12 @@ impl StoredColumns {
                 return Err(damaged(format!("column {:?} does not fit together", row.path)));
             }
         }
-        let (off, points) = (container.range(s::GEO_OFF), container.range(s::GEO));
-        let sphere = container.range(s::GEO_ON_SPHERE);
-        let offsets: &[u32] = container.numbers(&off);
-        let one_each = offsets.iter().enumerate().all(|(i, &at)| i == at as usize);
-        let geo = (!points.is_empty()).then_some(GeoPlaces { off, points, sphere, one_each });
-        if let Some(GeoPlaces { off, points, sphere, one_each: _ }) = &geo
-            && (off.is_empty()
-                || !offsets_fit(container, off, docs, points.len() / 16)
-                || sphere.len() / 12 != points.len() / 16)
-        {
+        let geo = GeoPlaces::find(container);
+        let fits = |geo: &GeoPlaces| {
+            let (offsets, points) = geo.offsets();
+            !offsets.is_empty() && offsets_fit(container, offsets, docs, points) && geo.fit()
+        };
+        if !geo.as_ref().is_none_or(fits) {
             return Err(damaged("points do not fit together".into()));
         }
         let sparse = SparseNumbers::open(container)?;
@@ -167,13 +155,7 @@ impl StoredColumns {
     }
     /// The points.
     pub fn geo<'a>(&self, c: &'a Container) -> Option<GeoColumn<'a>> {
-        let GeoPlaces { off, points, sphere, one_each } = self.geo.as_ref()?;
-        Some(GeoColumn {
-            doc_off: c.numbers(off),
-            points: c.numbers(points),
-            on_sphere: c.numbers(sphere),
-            one_each: *one_each,
-        })
+        self.geo.as_ref().map(|places| places.column(c))
     }
     /// Paths of facet columns, in no order.
     pub fn facet_paths(&self) -> impl Iterator<Item = &str> {
@@ -444,37 +426,4 @@ impl<'a> NumericColumn<'a> {
     pub fn values(&self) -> &'a [f64] {
         self.values
     }
-}
-
-/// The points of the documents of one segment.
-#[derive(Clone, Copy)]
-pub struct GeoColumn<'a> {
-    doc_off: &'a [u32],
-    points: &'a [[f64; 2]],
-    on_sphere: &'a [f32],
-    one_each: bool,
-}
-impl<'a> GeoColumn<'a> {
-    /// `[latitude, longitude]` of each point of a document, in degrees.
-    pub fn points_of(&self, doc: u32) -> &'a [[f64; 2]] {
-        &self.points[self.doc_off[doc as usize] as usize..self.doc_off[doc as usize + 1] as usize]
-    }
-    /// Numbers of the points of a document.
-    pub fn range_of(&self, doc: u32) -> Range<usize> {
-        self.doc_off[doc as usize] as usize..self.doc_off[doc as usize + 1] as usize
-    }
-    /// Whether the numbers of points are those of the documents: every document has exactly one.
-    pub fn has_one_each(&self) -> bool {
-        self.one_each
-    }
-    /// The points on the unit sphere: all x, all y, all z.
-    pub fn on_sphere(&self) -> [&'a [f32]; 3] {
-        let n = self.points.len();
-        [&self.on_sphere[..n], &self.on_sphere[n..2 * n], &self.on_sphere[2 * n..]]
-    }
-}
-/// A point in degrees as a point on the unit sphere.
-pub fn on_sphere([lat, lng]: [f64; 2]) -> [f32; 3] {
-    let (lat, lng) = (lat.to_radians(), lng.to_radians());
-    [(lat.cos() * lng.cos()) as f32, (lat.cos() * lng.sin()) as f32, lat.sin() as f32]
 }

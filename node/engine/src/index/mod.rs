@@ -9,6 +9,7 @@ mod columns;
 mod container;
 mod error;
 mod extract;
+mod geo_column;
 mod heavy;
 mod lists;
 mod made;
@@ -31,10 +32,11 @@ mod writer;
 pub use background::Waker;
 #[cfg(test)]
 pub(crate) use columns::extents_of;
-pub use columns::{
-    EXTENT_DOCS, FacetColumn, FacetDocs, FacetOrdinals, GeoColumn, NumericColumn, fold, on_sphere,
-};
+pub use columns::{EXTENT_DOCS, FacetColumn, FacetDocs, FacetOrdinals, NumericColumn, fold};
 pub use error::{IndexError, Result};
+#[cfg(test)]
+pub(crate) use geo_column::GeoBuilder;
+pub use geo_column::{GeoColumn, on_sphere, squared_chords};
 pub use heavy::HeavyTurn;
 pub use manifest::{Built, Payload, ShardFigures};
 pub use merge::{MergeGoal, MergeState};

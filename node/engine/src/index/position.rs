@@ -43,24 +43,34 @@ pub struct AttributeNumbers {
     priorities: [u8; ATTRIBUTE_MAX as usize + 1],
     /// One bit for each number whose word positions do not rank.
     unordered: u32,
+    /// Whether every attribute ranks by its number and its words by theirs, as they do when each has a priority of its own.
+    by_place: bool,
 }
 impl AttributeNumbers {
     /// Where neither attributes nor positions rank.
-    pub const UNRANKED: AttributeNumbers =
-        AttributeNumbers { priorities: [0; ATTRIBUTE_MAX as usize + 1], unordered: u32::MAX };
+    pub const UNRANKED: AttributeNumbers = AttributeNumbers {
+        priorities: [0; ATTRIBUTE_MAX as usize + 1],
+        unordered: u32::MAX,
+        by_place: false,
+    };
     /// Of the attributes of an index. Without searchableAttributes all words are in number 0, and positions do not rank.
     pub fn new(settings: &IndexSettings) -> AttributeNumbers {
-        let mut numbers = AttributeNumbers { priorities: [0; ATTRIBUTE_MAX as usize + 1], unordered: 0 };
+        let mut numbers = AttributeNumbers { unordered: 0, ..Self::UNRANKED };
         numbers.unordered = u32::from(settings.searchable_attributes.is_empty());
+        numbers.by_place = numbers.unordered == 0;
         for (attribute, number) in settings.searchable_attributes.iter().zip(attribute_numbers(settings)) {
             numbers.priorities[number as usize] = attribute.priority.min(ATTRIBUTE_MAX as u16) as u8;
             numbers.unordered |= u32::from(!attribute.ordered) << number;
+            numbers.by_place &= attribute.ordered && u32::from(attribute.priority) == number;
         }
         numbers
     }
     /// What a position counts for the attribute criterion (C§7.7): priority and word, without the flag.
     #[inline]
     pub fn rank(&self, packed: u16) -> u16 {
+        if self.by_place {
+            return place(packed);
+        }
         let number = attribute(packed);
         let word = if self.unordered >> number & 1 == 1 { 0 } else { word(packed) };
         u16::from(self.priorities[usize::from(number)]) << 10 | word

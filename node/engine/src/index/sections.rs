@@ -62,8 +62,12 @@ pub const COLUMNS: u32 = 30;
 pub const GEO_OFF: u32 = 31;
 /// f64 × 2 per point: latitude, longitude.
 pub const GEO: u32 = 32;
-/// f32 × 3 per point: the points on the unit sphere, all x, all y, all z.
+/// f32 × 3 per point: the points on the unit sphere.
 pub const GEO_ON_SPHERE: u32 = 38;
+/// u32 per document with a point: the documents along a curve through the globe.
+pub const GEO_NEIGHBOURS: u32 = 39;
+/// f32 × 6 per 64 of those: the least and the greatest coordinates of their points on the sphere.
+pub const GEO_BOXES: u32 = 40;
 /// UTF-8: paths of the attributes in the table of numbers, ascending.
 pub const SPARSE_PATHS: u32 = 33;
 /// u32 × (paths + 1): where a path starts.

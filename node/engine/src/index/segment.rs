@@ -2,9 +2,10 @@
 //!
 //! Hot path: everything is read in place from one mapped file; no accessor allocates.
 
-use super::columns::{FacetColumn, GeoColumn, NumericColumn, StoredColumns};
+use super::columns::{FacetColumn, NumericColumn, StoredColumns};
 use super::container::Container;
 use super::error::{IndexError, Result};
+use super::geo_column::GeoColumn;
 use super::records::StoredRecords;
 use super::sections as s;
 use super::trie::{StoredTerms, Terms};

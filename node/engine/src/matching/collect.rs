@@ -14,7 +14,7 @@ use crate::query::Plan;
 use crate::ranking::context::SegmentContext;
 use crate::ranking::evaluate::{EXACT_WORD_CHARS_MIN, Evaluator, FAR, Frame};
 use crate::ranking::key::Tuple;
-use crate::ranking::nearby::{Histogram, end_of_bucket};
+use crate::ranking::nearby::{end_of_bucket, metres_of};
 use crate::ranking::top::{Ranked, Top};
 use quorate_model::params::ExactOnSingleWord;
 
@@ -133,16 +133,14 @@ pub fn without_words(
 /// The documents that can enter the page when nothing but the distance ranks before the custom order.
 fn nearest_of(set: &[u64], count: u64, plan: &Plan, context: &SegmentContext<'_>) -> Option<Vec<u64>> {
     let nearby = context.nearby.as_ref()?;
-    let wanted = plan.limit as u64;
-    if wanted >= count || !context.ranks_by_distance_alone(&plan.layout) {
+    let wanted = plan.limit.max(1);
+    if wanted as u64 >= count || !context.ranks_by_distance_alone(&plan.layout) {
         return None;
     }
-    let mut histogram = Histogram::new();
-    nearby.count(Some(set), &mut histogram);
-    let end = end_of_bucket(context.geo, histogram.metres_of(wanted))?;
-    let mut nearest = nearby.within(end);
-    bits::and(&mut nearest, set);
-    Some(nearest)
+    let mut chords = vec![];
+    nearby.nearest_chords(Some(set), wanted, &mut chords);
+    let end = end_of_bucket(context.geo, metres_of(&mut chords, wanted))?;
+    Some(nearby.within_of(set, end))
 }
 
 struct Run<'a> {

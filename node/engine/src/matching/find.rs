@@ -15,7 +15,7 @@ use crate::index::{Segment, ShardView};
 use crate::query::Plan;
 use crate::ranking::context::{Groups, SegmentContext};
 use crate::ranking::geo::{self, AUTOMATIC_RECORDS, NOWHERE};
-use crate::ranking::nearby::{Histogram, Nearby};
+use crate::ranking::nearby::{Nearby, metres_of};
 use quorate_model::limits::QUERY_WORDS_MAX;
 use quorate_model::params::TypoTolerance;
 use quorate_model::settings::Effective;
@@ -122,12 +122,13 @@ impl<'a> Prepared<'a> {
     }
     /// Chooses the radius from the nearest of the documents that may be shown.
     fn automatic_radius(&mut self, plan: &Plan) -> u32 {
-        let mut histogram = Histogram::new();
+        let mut chords = vec![];
         for context in &self.contexts {
             let nearby = context.nearby.iter();
-            nearby.for_each(|nearby| nearby.count(context.allowed.as_deref(), &mut histogram));
+            let allowed = context.allowed.as_deref();
+            nearby.for_each(|nearby| nearby.nearest_chords(allowed, AUTOMATIC_RECORDS, &mut chords));
         }
-        let reach = histogram.metres_of(AUTOMATIC_RECORDS as u64);
+        let reach = metres_of(&mut chords, AUTOMATIC_RECORDS);
         let mut metres: Vec<u32> = vec![];
         for context in &self.contexts {
             let Some(nearby) = &context.nearby else { continue };

@@ -1,24 +1,24 @@
 //! How far are the documents of a segment from the centre of a query? (C§7.3)
 //!
-//! Hot path: distances of all documents are looked at as squared chords of the unit sphere in f32, about 1 ns a document;
-//! the exact great circle, some 60 ns, is left for those that the chord cannot decide.
+//! Hot path: squared chords of the unit sphere in f32 decide, 2 to 5 ns a document; the exact great circle, some 60 ns, is left
+//! for those that the chord cannot decide. Boxes around neighbours tell where a circle's edge is, so that of all documents only
+//! those there are looked at.
 
 use super::geo::{EARTH_M, GeoQuery, NOWHERE, nearest};
-use crate::index::{GeoColumn, Segment, on_sphere};
+use crate::index::{GeoColumn, Segment, on_sphere, squared_chords};
 use crate::matching::bits;
-use multiversion::multiversion;
 use quorate_model::params::LatLng;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
-/// Documents of one look: a word of a set.
-const BLOCK: usize = 64;
+/// Of a set that holds less than this part of the documents each one is looked at, without the boxes.
+const FEW_PART: u64 = 64;
 /// Metres by which a chord in f32 may be wrong, beside its relative error.
 const MARGIN_M: f64 = 5.0;
 /// Relative error of a chord, with reserve.
 const MARGIN_RELATIVE: f64 = 2e-6;
 /// Beyond it chords hardly grow with the distance, so that they decide nothing.
 const CHORDS_UP_TO_M: f64 = 15_000_000.0;
-/// Bits of a chord that its place in the histogram leaves out.
-const HISTOGRAM_SHIFT: u32 = 17;
 
 /// The documents of a segment as seen from a centre.
 pub struct Nearby<'a> {
@@ -59,116 +59,78 @@ impl<'a> Nearby<'a> {
         let points = self.geo.as_ref().map(|geo| geo.points_of(doc)).unwrap_or_default();
         nearest(points, self.centre).map_or(NOWHERE, |(metres, _)| metres)
     }
+    /// Whether the document is within the distance that the limits are of.
+    fn is_within(&self, doc: u32, chord: f32, limits: Limits, metres: u32) -> bool {
+        chord <= limits.sure || (chord <= limits.possible && self.metres(doc) <= metres)
+    }
     /// The documents at most `metres` away, as a set.
     pub fn within(&self, metres: u32) -> Vec<u64> {
         let limits = Limits::of(f64::from(metres) + 1.0);
         let mut set = vec![0; bits::words_for(self.documents)];
-        self.each_block(|first, chords| {
-            let mut near = at_most(chords, limits.sure);
-            let mut unsure = at_most(chords, limits.possible) & !near;
-            while unsure != 0 {
-                let i = unsure.trailing_zeros();
-                unsure &= unsure - 1;
-                near |= u64::from(self.metres(first + i) <= metres) << i;
+        let Some(geo) = &self.geo else { return set };
+        for (around, docs) in geo.neighbourhoods() {
+            let (near, far) = squared_chords(around, self.at);
+            if far <= limits.sure {
+                docs.iter().for_each(|&doc| bits::insert(&mut set, doc));
+            } else if near <= limits.possible {
+                let within = |doc| self.is_within(doc, geo.squared_chord(doc, self.at), limits, metres);
+                docs.iter().filter(|&&doc| within(doc)).for_each(|&doc| bits::insert(&mut set, doc));
             }
-            if let Some(word) = set.get_mut(first as usize / BLOCK) {
-                *word = near;
-            }
-        });
+        }
         set
     }
-    /// Adds the documents of the set to a histogram of distances.
-    pub fn count(&self, set: Option<&[u64]>, histogram: &mut Histogram) {
-        self.each_block(|first, chords| {
-            let word = set.map_or(u64::MAX, |set| set[first as usize / BLOCK]);
-            for (i, chord) in chords.iter().enumerate() {
-                if word >> i & 1 == 1 && chord.is_finite() {
-                    histogram.counts[(chord.to_bits() >> HISTOGRAM_SHIFT) as usize] += 1;
-                }
+    /// The documents of a set that are at most `metres` away.
+    pub fn within_of(&self, set: &[u64], metres: u32) -> Vec<u64> {
+        let limits = Limits::of(f64::from(metres) + 1.0);
+        let mut near = vec![0; set.len()];
+        let Some(geo) = &self.geo else { return near };
+        for doc in bits::documents(set) {
+            if self.is_within(doc, geo.squared_chord(doc, self.at), limits, metres) {
+                bits::insert(&mut near, doc);
             }
-        });
+        }
+        near
     }
-    /// Calls `visit` with each document and its squared chord, 64 documents at a time; infinite without a point.
-    fn each_block(&self, mut visit: impl FnMut(u32, &[f32])) {
+    /// Adds the squared chords of the `wanted`, one or more, nearest documents of the set, or of all; fewer when fewer have a point.
+    pub fn nearest_chords(&self, set: Option<&[u64]>, wanted: usize, out: &mut Vec<f32>) {
         let Some(geo) = &self.geo else { return };
-        let (mut of_points, mut of_docs) = ([0f32; BLOCK], [f32::INFINITY; BLOCK]);
-        let [xs, ys, zs] = geo.on_sphere();
-        let squared = |from: usize, out: &mut [f32]| {
-            let to = from + out.len();
-            squared_chords([&xs[from..to], &ys[from..to], &zs[from..to]], self.at, out);
-        };
-        for first in (0..self.documents).step_by(BLOCK) {
-            let length = (self.documents - first).min(BLOCK as u32) as usize;
-            if geo.has_one_each() {
-                squared(first as usize, &mut of_points[..length]);
-                visit(first, &of_points[..length]);
-                continue;
-            }
-            for (i, best) in of_docs[..length].iter_mut().enumerate() {
-                *best = f32::INFINITY;
-                let mut points = geo.range_of(first + i as u32);
-                while !points.is_empty() {
-                    let part = points.len().min(BLOCK);
-                    squared(points.start, &mut of_points[..part]);
-                    *best = of_points[..part].iter().fold(*best, |best, &chord| best.min(chord));
-                    points.start += part;
-                }
-            }
-            visit(first, &of_docs[..length]);
+        let chord = |doc| geo.squared_chord(doc, self.at);
+        if let Some(set) = set
+            && bits::count(set) <= u64::from(self.documents) / FEW_PART
+        {
+            out.extend(bits::documents(set).map(chord).filter(|chord| chord.is_finite()));
+            return;
         }
-    }
-}
-/// Squared distances of points from `at`.
-#[multiversion(targets("x86_64+avx2+bmi1+bmi2+popcnt+lzcnt"))]
-fn squared_chords([xs, ys, zs]: [&[f32]; 3], [x, y, z]: [f32; 3], out: &mut [f32]) {
-    for (((out, px), py), pz) in out.iter_mut().zip(xs).zip(ys).zip(zs) {
-        *out = (px - x) * (px - x) + (py - y) * (py - y) + (pz - z) * (pz - z);
-    }
-}
-/// Bits of the chords that do not exceed `limit`; in steps that the compiler makes vector operations of.
-#[multiversion(targets("x86_64+avx2+bmi1+bmi2+popcnt+lzcnt"))]
-fn at_most(chords: &[f32], limit: f32) -> u64 {
-    let mut flags = [0u8; BLOCK];
-    for (flag, &chord) in flags.iter_mut().zip(chords) {
-        *flag = u8::from(chord <= limit);
-    }
-    bits::packed(&flags)
-}
-/// How many documents lie in which ring around the centre, over all segments.
-pub struct Histogram {
-    counts: Vec<u32>,
-}
-impl Histogram {
-    /// No documents yet.
-    pub fn new() -> Histogram {
-        // the squared chord of opposite points is 4; rounding may exceed it
-        Histogram { counts: vec![0; (4.001f32.to_bits() >> HISTOGRAM_SHIFT) as usize + 1] }
-    }
-    /// How many documents were counted.
-    pub fn total(&self) -> u64 {
-        self.counts.iter().map(|&count| u64::from(count)).sum()
-    }
-    /// Whole metres within which at least `wanted` of the documents lie; [`NOWHERE`] - 1 when there are fewer.
-    pub fn metres_of(&self, wanted: u64) -> u32 {
-        let mut before = 0;
-        for (i, &count) in self.counts.iter().enumerate() {
-            before += u64::from(count);
-            if before >= wanted {
-                let chord = f32::from_bits((i as u32 + 1) << HISTOGRAM_SHIFT).sqrt();
-                let metres = 2.0 * EARTH_M * (f64::from(chord) / 2.0).min(1.0).asin();
-                if metres > CHORDS_UP_TO_M {
-                    break;
-                }
-                return (metres + MARGIN_M + metres * MARGIN_RELATIVE) as u32 + 1;
+        // chords are never negative: their bits compare as they do
+        let near = |around| squared_chords(around, self.at).0.to_bits();
+        let boxes = geo.neighbourhoods().enumerate();
+        let mut boxes: BinaryHeap<_> = boxes.map(|(i, (around, _))| Reverse((near(around), i))).collect();
+        let (mut found, mut limit) = (vec![], f32::INFINITY);
+        while let Some(Reverse((near, number))) = boxes.pop()
+            && f32::from_bits(near) <= limit
+        {
+            let docs = geo.neighbours(number).iter().copied();
+            let shown = docs.filter(|&doc| set.is_none_or(|set| bits::contains(set, doc)));
+            found.extend(shown.map(chord).filter(|&chord| chord <= limit));
+            if found.len() >= 2 * wanted || limit == f32::INFINITY && found.len() >= wanted {
+                limit = *found.select_nth_unstable_by(wanted - 1, f32::total_cmp).1;
+                found.truncate(wanted);
             }
         }
-        NOWHERE - 1
+        out.append(&mut found);
     }
 }
-impl Default for Histogram {
-    fn default() -> Histogram {
-        Histogram::new()
+/// Whole metres within which at least `wanted` documents, one or more, with these chords lie; [`NOWHERE`] - 1 when there are fewer.
+pub fn metres_of(chords: &mut [f32], wanted: usize) -> u32 {
+    if chords.len() < wanted {
+        return NOWHERE - 1;
     }
+    let chord = chords.select_nth_unstable_by(wanted - 1, f32::total_cmp).1.sqrt();
+    let metres = 2.0 * EARTH_M * (f64::from(chord) / 2.0).min(1.0).asin();
+    if metres > CHORDS_UP_TO_M {
+        return NOWHERE - 1;
+    }
+    (metres + MARGIN_M + metres * MARGIN_RELATIVE) as u32 + 1
 }
 /// The last metre of the distance bucket that `metres` falls into, when buckets are of one width; a limit for the
 /// nearest documents by bucket.
@@ -183,7 +145,9 @@ pub fn end_of_bucket(query: &GeoQuery, metres: u32) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::GeoBuilder;
     use crate::ranking::geo::distance_m;
+    use proptest::prelude::*;
 
     #[test]
     fn chords_never_contradict_the_great_circle() {
@@ -210,14 +174,44 @@ mod tests {
             }
         }
     }
-    #[test]
-    fn flags_become_bits_in_order() {
-        for length in [0, 1, 7, 8, 9, 63, 64] {
-            let chords: Vec<f32> = (0..length).map(|i| (i * 37 % 64) as f32).collect();
-            for limit in [-1.0, 0.0, 5.0, 31.0, 64.0] {
-                let expected = chords.iter().enumerate();
-                let expected = expected.fold(0u64, |bits, (i, &chord)| bits | u64::from(chord <= limit) << i);
-                assert_eq!(at_most(&chords, limit), expected, "{length} {limit}");
+    proptest! {
+        #[test]
+        fn boxes_leave_out_nothing(
+            places in prop::collection::vec(prop::collection::vec((-90.0..90.0, -180.0..180.0), 0..3), 1..300),
+            centre in (-90.0..90.0, -180.0..180.0),
+            metres in prop_oneof![0u32..3_000_000, 0u32..21_000_000],
+            wanted in 1usize..200,
+            every in prop_oneof![Just(1u32), Just(2), Just(100)],
+        ) {
+            let mut builder = GeoBuilder::new();
+            for points in &places {
+                points.iter().for_each(|&(lat, lng)| builder.point([lat, lng]));
+                builder.next_document();
+            }
+            let points = builder.build();
+            let centre = LatLng { lat: centre.0, lng: centre.1 };
+            let documents = places.len() as u32;
+            let at = on_sphere([centre.lat, centre.lng]);
+            let nearby = Nearby { geo: Some(points.column()), documents, centre, at };
+            let expected: Vec<u32> = (0..documents).filter(|&doc| nearby.metres(doc) <= metres).collect();
+            let within = nearby.within(metres);
+            prop_assert_eq!(bits::documents(&within).collect::<Vec<_>>(), &expected[..]);
+
+            let mut set = vec![0; bits::words_for(documents)];
+            (0..documents).step_by(every as usize).for_each(|doc| bits::insert(&mut set, doc));
+            let kept: Vec<u32> = bits::documents(&nearby.within_of(&set, metres)).collect();
+            prop_assert_eq!(kept, expected.into_iter().filter(|doc| doc % every == 0).collect::<Vec<_>>());
+
+            let mut chords = vec![];
+            nearby.nearest_chords(Some(&set), wanted, &mut chords);
+            let reach = metres_of(&mut chords, wanted);
+            let mut distances: Vec<u32> = bits::documents(&set).map(|doc| nearby.metres(doc)).collect();
+            distances.sort_unstable();
+            if let Some(&last) = distances.get(wanted - 1).filter(|&&last| last != NOWHERE) {
+                prop_assert!(reach >= last, "{reach} {last}");
+                prop_assert!(reach == NOWHERE - 1 || reach <= last + 10 + last / 100_000, "{reach} {last}");
+            } else {
+                prop_assert_eq!(reach, NOWHERE - 1);
             }
         }
     }

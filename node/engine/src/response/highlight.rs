@@ -6,7 +6,7 @@ use super::json;
 use super::marks::{Marker, Marks};
 use super::matches::Synonyms;
 use super::paths::{Part, descend, part_of, part_without};
-use crate::analysis::{Analyzer, AttributeOptions};
+use crate::analysis::{Analyzer, AttributeOptions, TokenOptions};
 use crate::query::plan::covers;
 use crate::query::{Plan, Word};
 use quorate_model::Settings;
@@ -77,6 +77,10 @@ impl Showing {
     pub fn is_empty(&self) -> bool {
         self.highlight.is_empty() && self.snippet.is_empty()
     }
+    fn attribute(&self, form: Form, path: &str) -> Attribute {
+        let (part, is_searchable) = (self.part(form, path), self.is_searchable(path));
+        Attribute { part, is_searchable, options: self.options.of(path) }
+    }
     fn part(&self, form: Form, path: &str) -> Part {
         if path == "objectID" && !self.names_object_id || path == "_geoloc" {
             return Part::Nothing;
@@ -111,6 +115,13 @@ fn snippet_entry(entry: &str) -> (String, usize) {
     }
 }
 
+/// What is said about one attribute.
+#[derive(Clone, Copy, Debug)]
+struct Attribute {
+    part: Part,
+    is_searchable: bool,
+    options: TokenOptions,
+}
 /// Writes the results of one query's hits.
 pub struct Highlighter<'a> {
     showing: &'a Showing,
@@ -120,6 +131,8 @@ pub struct Highlighter<'a> {
     text: String,
     /// Leaves with a match so far.
     matching: usize,
+    /// The members of the last records in their order, for each form: most records have the same ones.
+    members: [Vec<(String, Attribute)>; 2],
 }
 impl<'a> Highlighter<'a> {
     /// Shows the matches of the plan's words and alternatives.
@@ -127,10 +140,11 @@ impl<'a> Highlighter<'a> {
         let words = plan.words.as_slice();
         let marker = Marker::new(settings, analyzer, words, &plan.alternatives, plan.deep);
         let marker = marker.replacing(showing.synonyms);
-        Highlighter { showing, marker, words, path: String::new(), text: String::new(), matching: 0 }
+        let (path, text, members) = Default::default();
+        Highlighter { showing, marker, words, path, text, matching: 0, members }
     }
     /// Appends `,"_highlightResult":…` and `,"_snippetResult":…` as far as there is something to show.
-    pub fn write(&mut self, raw: &[u8], typos: &[u8], out: &mut Vec<u8>) {
+    pub fn write(&mut self, raw: &str, typos: &[u8], out: &mut Vec<u8>) {
         let forms = [
             (Form::Highlight, !self.showing.highlight.is_empty(), ",\"_highlightResult\":"),
             (Form::Snippet, !self.showing.snippet.is_empty(), ",\"_snippetResult\":"),
@@ -142,30 +156,32 @@ impl<'a> Highlighter<'a> {
             let before = out.len();
             out.extend_from_slice(name.as_bytes());
             self.path.clear();
-            if !self.object(form, raw, Part::Inside, typos, out) {
+            if !self.object(form, raw, typos, out) {
                 out.truncate(before);
             }
         }
     }
     /// Appends the leaves of an object; `false` when there are none.
-    fn object(&mut self, form: Form, raw: &[u8], part: Part, typos: &[u8], out: &mut Vec<u8>) -> bool {
+    fn object(&mut self, form: Form, raw: &str, typos: &[u8], out: &mut Vec<u8>) -> bool {
         out.push(b'{');
         let empty = out.len();
-        let decide = part != Part::All || !self.showing.hidden.is_empty();
-        for (key, value) in json::members(raw) {
-            let depth = descend(&mut self.path, key);
-            let inner = if decide { self.showing.part(form, &self.path) } else { Part::All };
-            if inner != Part::Nothing {
-                let before = out.len();
-                if before > empty {
-                    out.push(b',');
-                }
-                out.push(b'"');
-                out.extend_from_slice(key);
-                out.extend_from_slice(b"\":");
-                if !self.value(form, value, inner, typos, out) {
-                    out.truncate(before);
-                }
+        let depth = self.path.len();
+        for (place, (key, value)) in json::members(raw).enumerate() {
+            let attribute =
+                if depth == 0 { self.of_record(form, place, key) } else { self.attribute(form, key) };
+            if attribute.part == Part::Nothing {
+                continue;
+            }
+            let before = out.len();
+            if before > empty {
+                out.push(b',');
+            }
+            out.push(b'"');
+            out.extend_from_slice(key.as_bytes());
+            out.extend_from_slice(b"\":");
+            descend(&mut self.path, key);
+            if !self.value(form, value, attribute, typos, out) {
+                out.truncate(before);
             }
             self.path.truncate(depth);
         }
@@ -173,9 +189,36 @@ impl<'a> Highlighter<'a> {
         out.push(b'}');
         any
     }
-    fn value(&mut self, form: Form, raw: &[u8], part: Part, typos: &[u8], out: &mut Vec<u8>) -> bool {
-        match raw.first() {
-            Some(b'{') => self.object(form, raw, part, typos, out),
+    /// What is said about a member of the object at the current path.
+    fn attribute(&mut self, form: Form, key: &str) -> Attribute {
+        let depth = descend(&mut self.path, key);
+        let attribute = self.showing.attribute(form, &self.path);
+        self.path.truncate(depth);
+        attribute
+    }
+    /// The same for a member of the record itself.
+    fn of_record(&mut self, form: Form, place: usize, key: &str) -> Attribute {
+        if let Some((known, attribute)) = self.members[form as usize].get(place)
+            && known == key
+        {
+            return *attribute;
+        }
+        let attribute = self.attribute(form, key);
+        let members = &mut self.members[form as usize];
+        members.truncate(place);
+        members.push((key.to_owned(), attribute));
+        attribute
+    }
+    fn value(
+        &mut self,
+        form: Form,
+        raw: &str,
+        attribute: Attribute,
+        typos: &[u8],
+        out: &mut Vec<u8>,
+    ) -> bool {
+        match raw.as_bytes().first() {
+            Some(b'{') => self.object(form, raw, typos, out),
             Some(b'[') => {
                 out.push(b'[');
                 let empty = out.len();
@@ -185,7 +228,7 @@ impl<'a> Highlighter<'a> {
                         out.push(b',');
                     }
                     let matching = self.matching;
-                    let written = self.value(form, element, part, typos, out);
+                    let written = self.value(form, element, attribute, typos, out);
                     let dropped = self.showing.only_matching_elements && self.matching == matching;
                     if !written || dropped {
                         out.truncate(before);
@@ -195,28 +238,27 @@ impl<'a> Highlighter<'a> {
                 out.push(b']');
                 any
             }
-            Some(b'"') if part == Part::All => {
-                self.leaf(form, raw, typos, out);
+            Some(b'"') if attribute.part == Part::All => {
+                self.leaf(form, raw, attribute.options, typos, out);
                 true
             }
-            Some(b'-' | b'0'..=b'9') if part == Part::All && self.showing.is_searchable(&self.path) => {
-                self.leaf(form, raw, typos, out);
+            Some(b'-' | b'0'..=b'9') if attribute.part == Part::All && attribute.is_searchable => {
+                self.leaf(form, raw, attribute.options, typos, out);
                 true
             }
             Some(_) | None => false,
         }
     }
-    fn leaf(&mut self, form: Form, raw: &[u8], typos: &[u8], out: &mut Vec<u8>) {
+    fn leaf(&mut self, form: Form, raw: &str, options: TokenOptions, typos: &[u8], out: &mut Vec<u8>) {
         let mut buffer = std::mem::take(&mut self.text);
-        let is_text = raw.first() == Some(&b'"');
-        let verbatim = !is_text || memchr::memchr(b'\\', raw).is_none();
-        let text =
-            if is_text { json::text(raw, &mut buffer) } else { std::str::from_utf8(raw).unwrap_or_default() };
+        let text = json::text(raw, &mut buffer);
         if form == Form::Snippet || !self.marker.is_idle(typos) {
-            self.marker.mark(text, self.showing.options.of(&self.path), typos);
+            self.marker.mark(text, options, typos);
         }
         let marks = &self.marker.marks;
         self.matching += usize::from(marks.words != 0);
+        // without escapes the text is longer than what is stored by its quotes at most
+        let verbatim = text.len() + 2 >= raw.len();
         let writer = Writer { showing: self.showing, words: self.words, verbatim, text, marks };
         out.extend_from_slice(b"{\"value\":\"");
         match form {

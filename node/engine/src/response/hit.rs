@@ -1,6 +1,7 @@
 //! What does one hit look like? The record, its highlights and, if asked for, why it ranked so (C§7.12).
 
 use super::highlight::{Highlighter, Showing};
+use super::json;
 use super::record::Selection;
 use crate::analysis::Analyzer;
 use crate::query::Plan;
@@ -62,6 +63,7 @@ impl<'a> Renderer<'a> {
     }
     /// Appends one hit.
     pub fn push(&mut self, raw: &[u8], details: &HitDetails) {
+        let raw = json::stored(raw);
         let out = &mut self.hits.json;
         self.selection.write(raw, out);
         // members are appended before the closing brace; a record always has its objectID

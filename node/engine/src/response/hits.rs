@@ -30,6 +30,9 @@ const SHOWING: Duration = Duration::from_millis(SEARCH_MS);
 /// Bytes of hits that are shown in no time.
 const UNTIMED_BYTES: usize = 1 << 20;
 
+/// Bytes that a hit takes, more or less, beside those of its record and of the shown texts.
+const BYTES_AROUND: usize = 512;
+
 /// A hit of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shown {
@@ -63,6 +66,9 @@ pub fn render(
     let details = details(view, plan, prepared, slots, shown, scratch);
     let marked = marked(plan, params);
     let mut renderer = Renderer::new(settings, &selection, &showing, analyzer, &marked, ranking);
+    let records =
+        shown.iter().map(|shown| view.segments()[shown.entry.segment].record(shown.entry.doc).len());
+    renderer.hits.json.reserve(2 * records.sum::<usize>() + BYTES_AROUND * shown.len());
     let late = limits.deadline + SHOWING;
     for (shown, details) in shown.iter().zip(&details) {
         if renderer.hits.json.len() > UNTIMED_BYTES && Instant::now() >= late {

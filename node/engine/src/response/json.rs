@@ -4,55 +4,62 @@
 
 /// Members of a JSON object as (raw key without quotes, raw value).
 pub struct Members<'a> {
-    bytes: &'a [u8],
+    text: &'a str,
     at: usize,
 }
 /// Elements of a JSON array as raw values.
 pub struct Elements<'a> {
-    bytes: &'a [u8],
+    text: &'a str,
     at: usize,
 }
 
+/// The text of a stored record. It was UTF-8 when it was stored; a damaged one shows as an empty object.
+pub fn stored(record: &[u8]) -> &str {
+    std::str::from_utf8(record).unwrap_or("{}")
+}
 /// Walks the members of the object in `raw`; nothing when it is no object.
-pub fn members(raw: &[u8]) -> Members<'_> {
-    let start = skip_space(raw, 0);
-    let at = if raw.get(start) == Some(&b'{') { start + 1 } else { raw.len() };
-    Members { bytes: raw, at }
+pub fn members(raw: &str) -> Members<'_> {
+    Members { text: raw, at: inside(raw, b'{') }
 }
 /// Walks the elements of the array in `raw`; nothing when it is no array.
-pub fn elements(raw: &[u8]) -> Elements<'_> {
-    let start = skip_space(raw, 0);
-    let at = if raw.get(start) == Some(&b'[') { start + 1 } else { raw.len() };
-    Elements { bytes: raw, at }
+pub fn elements(raw: &str) -> Elements<'_> {
+    Elements { text: raw, at: inside(raw, b'[') }
+}
+/// Where what begins with `open` goes on; the end when something else begins.
+fn inside(raw: &str, open: u8) -> usize {
+    let start = skip_space(raw.as_bytes(), 0);
+    if raw.as_bytes().get(start) == Some(&open) { start + 1 } else { raw.len() }
 }
 impl<'a> Iterator for Members<'a> {
-    type Item = (&'a [u8], &'a [u8]);
+    type Item = (&'a str, &'a str);
     fn next(&mut self) -> Option<Self::Item> {
-        let start = skip_separators(self.bytes, self.at);
-        if self.bytes.get(start) != Some(&b'"') {
-            self.at = self.bytes.len();
+        let bytes = self.text.as_bytes();
+        let start = skip_separators(bytes, self.at);
+        if bytes.get(start) != Some(&b'"') {
+            self.at = bytes.len();
             return None;
         }
-        let key_end = string_end(self.bytes, start);
-        let colon = skip_space(self.bytes, key_end);
-        let value_start = skip_space(self.bytes, colon + 1);
-        let value_end = value_end(self.bytes, value_start);
+        let key_end = string_end(bytes, start);
+        let colon = skip_space(bytes, key_end);
+        let value_start = skip_space(bytes, colon + 1);
+        let value_end = value_end(bytes, value_start);
         self.at = value_end;
-        let key = self.bytes.get(start + 1..key_end.saturating_sub(1))?;
-        Some((key, self.bytes.get(value_start..value_end)?))
+        let key = self.text.get(start + 1..key_end.saturating_sub(1))?;
+        Some((key, self.text.get(value_start..value_end)?))
     }
 }
 impl<'a> Iterator for Elements<'a> {
-    type Item = &'a [u8];
+    type Item = &'a str;
     fn next(&mut self) -> Option<Self::Item> {
-        let start = skip_separators(self.bytes, self.at);
-        if start >= self.bytes.len() || self.bytes[start] == b']' {
-            self.at = self.bytes.len();
+        let bytes = self.text.as_bytes();
+        let start = skip_separators(bytes, self.at);
+        if start >= bytes.len() || bytes[start] == b']' {
+            self.at = bytes.len();
             return None;
         }
-        let end = value_end(self.bytes, start);
+        let end = value_end(bytes, start);
         self.at = end;
-        self.bytes.get(start..end)
+        self.text.get(start..end)
     }
 }
 fn skip_space(bytes: &[u8], mut at: usize) -> usize {
@@ -111,28 +118,13 @@ fn value_end(bytes: &[u8], start: usize) -> usize {
         }
     }
 }
-/// The text of a raw JSON string, unescaped into `buffer` when it has escapes.
-pub fn text<'a>(raw: &'a [u8], buffer: &'a mut String) -> &'a str {
-    let inner = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
-    if memchr::memchr(b'\\', inner).is_none() {
-        return std::str::from_utf8(inner).unwrap_or_default();
+/// The text of a raw JSON string or number, unescaped into `buffer` when it has escapes.
+pub fn text<'a>(raw: &'a str, buffer: &'a mut String) -> &'a str {
+    if memchr::memchr(b'\\', raw.as_bytes()).is_none() {
+        return raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(raw);
     }
-    buffer.clear();
-    if let Ok(unescaped) = serde_json::from_slice::<String>(raw) {
-        buffer.push_str(&unescaped);
-    }
+    *buffer = serde_json::from_str(raw).unwrap_or_default();
     buffer
-}
-/// Whether a raw key is `name`.
-pub fn key_is(raw_key: &[u8], name: &str) -> bool {
-    if memchr::memchr(b'\\', raw_key).is_none() {
-        return raw_key == name.as_bytes();
-    }
-    let mut quoted = Vec::with_capacity(raw_key.len() + 2);
-    quoted.push(b'"');
-    quoted.extend_from_slice(raw_key);
-    quoted.push(b'"');
-    serde_json::from_slice::<String>(&quoted).is_ok_and(|key| key == name)
 }
 /// Appends `value` with the escapes JSON demands, without quotes.
 pub fn escape(value: &str, out: &mut Vec<u8>) {
@@ -174,10 +166,8 @@ mod tests {
 
     #[test]
     fn members_come_in_order_with_raw_values() {
-        let raw = br#"{"a":1,"b\"c":{"x":[1,"}"]},"d":"e\\","f":[],"g":null , "h" : true}"#;
-        let found: Vec<(String, String)> = members(raw)
-            .map(|(k, v)| (String::from_utf8_lossy(k).into(), String::from_utf8_lossy(v).into()))
-            .collect();
+        let raw = r#"{"a":1,"b\"c":{"x":[1,"}"]},"d":"e\\","f":[],"g":null , "h" : true}"#;
+        let found: Vec<(&str, &str)> = members(raw).collect();
         let expected = [
             ("a", "1"),
             ("b\\\"c", r#"{"x":[1,"}"]}"#),
@@ -186,15 +176,13 @@ mod tests {
             ("g", "null"),
             ("h", "true"),
         ];
-        assert_eq!(found, expected.map(|(k, v)| (k.to_string(), v.to_string())));
-        assert!(key_is(br#"b\"c"#, "b\"c"));
+        assert_eq!(found, expected);
     }
     #[test]
     fn elements_and_damage() {
-        let found: Vec<&[u8]> = elements(br#"[1, "a,b", [2], {}]"#).collect();
-        assert_eq!(found, [&b"1"[..], b"\"a,b\"", b"[2]", b"{}"]);
-        for raw in [&b"{\"a"[..], b"{\"a\":", b"{\"a\":\"x", b"{\"a\":[1", b"[", b"[1", b"", b"7", b"{\"a\\"]
-        {
+        let found: Vec<&str> = elements(r#"[1, "a,b", [2], {}]"#).collect();
+        assert_eq!(found, ["1", "\"a,b\"", "[2]", "{}"]);
+        for raw in ["{\"a", "{\"a\":", "{\"a\":\"x", "{\"a\":[1", "[", "[1", "", "7", "{\"a\\"] {
             assert!(members(raw).count() <= 1);
             assert!(elements(raw).count() <= 1);
         }
@@ -204,7 +192,8 @@ mod tests {
         for value in ["plain", "qu\"ote", "back\\slash", "line\nfeed\t\u{1}", "é東🙂"] {
             let mut raw = vec![];
             string(value, &mut raw);
-            assert_eq!(serde_json::from_slice::<String>(&raw).unwrap(), value);
+            let raw = String::from_utf8(raw).unwrap();
+            assert_eq!(serde_json::from_str::<String>(&raw).unwrap(), value);
             assert_eq!(text(&raw, &mut String::new()), value);
         }
     }

@@ -1,7 +1,8 @@
 //! Which stretches of a text match the words of the query? (C§9.3)
 
 use super::matches::{Found, Synonyms, Wanted};
-use crate::analysis::{Analyzer, TokenKind, TokenOptions, placeholder_end};
+use super::plain::PlainText;
+use crate::analysis::{Analyzer, TokenKind, TokenOptions};
 use crate::query::{Alternative, Word};
 use crate::ranking::evaluate::NO_MATCH;
 use quorate_model::Settings;
@@ -36,6 +37,7 @@ pub struct Marker<'a> {
     wanted: Wanted<'a>,
     /// Whether no setting changes how plain ASCII text falls into words.
     plain_only: bool,
+    plain: PlainText,
     lowered: String,
     /// The last text's marks.
     pub marks: Marks,
@@ -52,7 +54,14 @@ impl<'a> Marker<'a> {
         let index = &settings.index;
         let plain_only = index.separators_to_index.is_empty() && index.custom_normalization.is_empty();
         let wanted = Wanted::new(analyzer, words, alternatives, deep);
-        Marker { analyzer, wanted, plain_only, lowered: String::new(), marks: Marks::default() }
+        Marker {
+            analyzer,
+            wanted,
+            plain_only,
+            plain: PlainText::default(),
+            lowered: String::new(),
+            marks: Marks::default(),
+        }
     }
     /// Also tells which stretches are synonyms.
     pub fn replacing(mut self, synonyms: Synonyms) -> Marker<'a> {
@@ -104,12 +113,10 @@ impl<'a> Marker<'a> {
         let wanted = &mut self.wanted;
         self.analyzer.tokens(&text[from..to], options, |token| {
             let (start, token_end) = (from + token.start, from + token.end);
-            let Found { words: found, end, synonym_of } =
-                wanted.in_token(text, (start, token_end), token.text, first + token.position, typos);
-            if found != 0 {
-                marks.marked.push((start, end));
-                marks.words |= found;
-                marks.note_synonym((start, end), synonym_of);
+            let mut found = 0;
+            if wanted.may_be_token(token.text) {
+                let (stretch, position) = ((start, token_end), first + token.position);
+                found = marks.add(start, wanted.in_token(text, stretch, token.text, position, typos));
             }
             if token.kind == TokenKind::Joined && token.span > 1 {
                 return;
@@ -127,99 +134,53 @@ impl<'a> Marker<'a> {
             }
         });
     }
-    /// Marks a text whose words are mostly runs of ASCII letters and digits. Nothing joins words across white space, so
-    /// that only stretches between it which are not that plain are looked at token by token.
+    /// Marks a text whose words are mostly runs of ASCII letters and digits.
     fn mark_plain(&mut self, text: &str, typos: &[u8], marks: &mut Marks) {
-        let bytes = text.as_bytes();
+        let mut plain = std::mem::take(&mut self.plain);
+        plain.read(text);
         let mut at = 0;
-        while at < bytes.len() {
-            let before = marks.length();
-            let end = self.mark_plain_stretch(text, at, typos, marks);
-            at = match end {
-                Ok(end) => end,
-                Err(end) => {
-                    marks.cut(before);
-                    self.wanted.forget_pieces_from(marks.spans.len() as u32);
-                    self.mark_tokens(text, (at, end), TokenOptions::default(), typos, marks);
-                    end
-                }
-            };
+        for &(from, to) in plain.odd() {
+            plain.words(at, from, |start, end| self.mark_plain_word(text, (start, end), typos, marks));
+            self.mark_tokens(text, (from, to), TokenOptions::default(), typos, marks);
+            at = to;
         }
+        plain.words(at, text.len(), |start, end| self.mark_plain_word(text, (start, end), typos, marks));
+        self.plain = plain;
     }
-    /// Marks the words up to the next white space, and that; `Err` with its place when they are not plain.
-    fn mark_plain_stretch(
+    #[inline]
+    fn mark_plain_word(&mut self, text: &str, (start, end): (usize, usize), typos: &[u8], marks: &mut Marks) {
+        let word = &text.as_bytes()[start..end];
+        let words =
+            if self.wanted.may_be(word) { self.mark_candidate(text, (start, end), typos, marks) } else { 0 };
+        marks.spans.push(Span { start, end, words });
+    }
+    /// Marks a plain word that may match; bits of the query words that do.
+    fn mark_candidate(
         &mut self,
         text: &str,
-        from: usize,
+        (start, end): (usize, usize),
         typos: &[u8],
         marks: &mut Marks,
-    ) -> Result<usize, usize> {
-        let bytes = text.as_bytes();
-        let mut at = from;
-        loop {
-            let start = at;
-            while bytes.get(at).is_some_and(u8::is_ascii_alphanumeric) {
-                at += 1;
-            }
-            if at > start {
-                let mut words = 0;
-                if self.wanted.may_be(&bytes[start..at]) {
-                    let mut lowered = std::mem::take(&mut self.lowered);
-                    lowered.clear();
-                    lowered.push_str(&text[start..at]);
-                    lowered.make_ascii_lowercase();
-                    let position = marks.spans.len() as u32;
-                    let Found { words: found, end, synonym_of } =
-                        self.wanted.in_token(text, (start, at), &lowered, position, typos);
-                    if found != 0 {
-                        marks.marked.push((start, end));
-                        marks.words |= found;
-                        marks.note_synonym((start, end), synonym_of);
-                    }
-                    words = found;
-                    self.lowered = lowered;
-                }
-                marks.spans.push(Span { start, end: at, words });
-            }
-            let Some(&byte) = bytes.get(at) else { return Ok(at) };
-            if matches!(byte, b' ' | b'\n' | b'\t' | b'\r') {
-                return Ok(at + 1);
-            }
-            // these may join words, stand alone as words, or need the rules of normalisation
-            let inside = |i: usize| bytes.get(i).is_some_and(u8::is_ascii_alphanumeric);
-            let placeholder = byte == b'<' && placeholder_end(text, at).is_some();
-            let joins = matches!(byte, b'.' | b'\'') && at > start && inside(at + 1);
-            if !byte.is_ascii() || byte == b'$' || joins || placeholder || at - start > PLAIN_BYTES_MAX {
-                let rest = bytes[at..].iter().position(|b| matches!(b, b' ' | b'\n' | b'\t' | b'\r'));
-                return Err(rest.map_or(bytes.len(), |length| at + length));
-            }
-            at += 1;
-        }
+    ) -> u16 {
+        self.lowered.clear();
+        self.lowered.push_str(&text[start..end]);
+        self.lowered.make_ascii_lowercase();
+        let position = marks.spans.len() as u32;
+        marks.add(start, self.wanted.in_token(text, (start, end), &self.lowered, position, typos))
     }
-}
-/// How much of everything there is in some marks.
-struct Length {
-    marked: usize,
-    synonyms: usize,
-    spans: usize,
-    words: u16,
 }
 impl Marks {
-    fn length(&self) -> Length {
-        let Marks { marked, synonyms, spans, words, covered: _ } = self;
-        Length { marked: marked.len(), synonyms: synonyms.len(), spans: spans.len(), words: *words }
-    }
-    /// Takes back what was added since.
-    fn cut(&mut self, length: Length) {
-        self.marked.truncate(length.marked);
-        self.synonyms.truncate(length.synonyms);
-        self.spans.truncate(length.spans);
-        self.words = length.words;
-    }
-    fn note_synonym(&mut self, stretch: (usize, usize), words: u16) {
+    /// Marks what was found from `start` on; bits of the query words.
+    fn add(&mut self, start: usize, found: Found) -> u16 {
+        let Found { words, end, synonym_of } = found;
         if words != 0 {
-            self.synonyms.push((stretch, words));
+            self.marked.push((start, end));
+            self.words |= words;
+            if synonym_of != 0 {
+                self.synonyms.push(((start, end), synonym_of));
+            }
         }
+        words
     }
     /// Whether every word of the text is marked as a whole.
     fn is_covered(&self) -> bool {
@@ -227,8 +188,6 @@ impl Marks {
         !self.marked.is_empty() && self.spans.iter().all(inside)
     }
 }
-/// Bytes of a word that is surely not cut.
-const PLAIN_BYTES_MAX: usize = 60;
 /// Sorts the stretches and joins those that touch.
 fn join(marked: &mut Vec<(usize, usize)>) {
     marked.sort_unstable();

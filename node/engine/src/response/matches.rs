@@ -120,9 +120,10 @@ impl<'a> Wanted<'a> {
         let first = word.first().map_or(0, |byte| byte.to_ascii_lowercase() & 0x7f);
         self.letters >> first & 1 == 1 && self.sieve.passes_ascii(word)
     }
-    /// Takes back what was found from a word of the text on.
-    pub fn forget_pieces_from(&mut self, position: u32) {
-        self.pieces.retain(|piece| piece.position < position);
+    /// Whether a normalised token may match.
+    #[inline]
+    pub fn may_be_token(&self, token: &str) -> bool {
+        self.sieve.passes_token(token)
     }
     /// What matches a token of `text`.
     pub fn in_token(
@@ -134,9 +135,6 @@ impl<'a> Wanted<'a> {
         typos: &[u8],
     ) -> Found {
         let mut found = Found { words: 0, end: start, synonym_of: 0 };
-        if !self.sieve.passes_token(token) {
-            return found;
-        }
         let mut is_typed = false;
         let analyzer = self.analyzer;
         let end_of = |word: &Word, matched: Match| match matched {

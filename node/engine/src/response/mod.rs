@@ -6,6 +6,7 @@ pub mod json;
 pub mod marks;
 mod matches;
 pub mod paths;
+mod plain;
 pub mod record;
 mod sieve;
 

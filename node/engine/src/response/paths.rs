@@ -34,17 +34,16 @@ pub fn part_without<'a>(removed: impl Iterator<Item = &'a str>, path: &str) -> P
     }
 }
 /// Appends a member name to a dotted path and answers the length to cut it back to.
-pub fn descend(path: &mut String, raw_key: &[u8]) -> usize {
+pub fn descend(path: &mut String, raw_key: &str) -> usize {
     let before = path.len();
     if before > 0 {
         path.push('.');
     }
-    let key = std::str::from_utf8(raw_key).unwrap_or_default();
-    if key.contains('\\') {
-        let quoted = format!("\"{key}\"");
+    if raw_key.contains('\\') {
+        let quoted = format!("\"{raw_key}\"");
         path.push_str(&serde_json::from_str::<String>(&quoted).unwrap_or_default());
     } else {
-        path.push_str(key);
+        path.push_str(raw_key);
     }
     before
 }

@@ -45,15 +45,15 @@ impl Selection {
         }
     }
     /// Appends the selected members of `raw` as a JSON object.
-    pub fn write(&self, raw: &[u8], out: &mut Vec<u8>) {
+    pub fn write(&self, raw: &str, out: &mut Vec<u8>) {
         if self.is_everything() {
-            out.extend_from_slice(raw.trim_ascii());
+            out.extend_from_slice(raw.trim_ascii().as_bytes());
             return;
         }
         let mut path = String::new();
         self.write_object(raw, &mut path, out);
     }
-    fn write_object(&self, raw: &[u8], path: &mut String, out: &mut Vec<u8>) {
+    fn write_object(&self, raw: &str, path: &mut String, out: &mut Vec<u8>) {
         out.push(b'{');
         let empty = out.len();
         for (key, value) in json::members(raw) {
@@ -63,12 +63,12 @@ impl Selection {
                 out.push(b',');
             }
             out.push(b'"');
-            out.extend_from_slice(key);
+            out.extend_from_slice(key.as_bytes());
             out.extend_from_slice(b"\":");
             let written = match self.part(path) {
                 Part::Nothing => false,
                 Part::All => {
-                    out.extend_from_slice(value);
+                    out.extend_from_slice(value.as_bytes());
                     true
                 }
                 Part::Inside => self.write_inside(value, path, out),
@@ -81,8 +81,8 @@ impl Selection {
         out.push(b'}');
     }
     /// Appends what is selected below a value; `false` when that is nothing.
-    fn write_inside(&self, value: &[u8], path: &mut String, out: &mut Vec<u8>) -> bool {
-        match value.first() {
+    fn write_inside(&self, value: &str, path: &mut String, out: &mut Vec<u8>) -> bool {
+        match value.as_bytes().first() {
             Some(b'{') => {
                 let before = out.len();
                 self.write_object(value, path, out);
@@ -106,7 +106,7 @@ impl Selection {
             }
             // nothing lies below a plain value: it shows when only paths below it are hidden
             Some(_) if self.only.is_none() => {
-                out.extend_from_slice(value);
+                out.extend_from_slice(value.as_bytes());
                 true
             }
             Some(_) | None => false,
@@ -122,6 +122,6 @@ pub fn render_record(
     sees_unretrievable: bool,
 ) -> Vec<u8> {
     let mut out = Vec::with_capacity(raw.len());
-    Selection::new(settings, attributes_to_retrieve, sees_unretrievable).write(raw, &mut out);
+    Selection::new(settings, attributes_to_retrieve, sees_unretrievable).write(json::stored(raw), &mut out);
     out
 }
