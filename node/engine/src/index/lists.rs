@@ -21,10 +21,14 @@ const WIDE_FRACTION: u64 = 32;
 const WIDE_MIN: u64 = 1_024;
 /// Bytes of the longest prefix that can have a bitmap of its own.
 const WIDE_PREFIX_BYTES: usize = 12;
-/// Length of a top list: the default of paginationLimitedTo.
+/// More than 1 / this of the documents are too many to go through for the best of them.
+const RANKED_FRACTION: u64 = 256;
+/// Length of the top list of a wide range: the default of paginationLimitedTo.
 const TOP: usize = 1_000;
+/// Length of the others: several pages, or one of which a filter leaves out most.
+const SHORT_TOP: usize = 256;
 
-/// An ordinal interval with a bitmap; `exact` when its first term is its whole prefix.
+/// An ordinal interval with a bitmap and a top list, or with a top list alone; `exact` when its first term is its whole prefix.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Wide {
     lo: u32,
@@ -46,6 +50,8 @@ struct Inverted {
     dense: Vec<u32>,
     dense_df: Vec<u32>,
     wide: Vec<Wide>,
+    /// Those that are too narrow for a bitmap.
+    ranked: Vec<Wide>,
     terms: TrieBuilder,
 }
 
@@ -129,21 +135,31 @@ impl Inverted {
             ord += 1;
         }
         open.close(0, ord, self);
-        let limit = self.wide_limit();
         for t in 0..ord {
+            self.add_range(Wide { lo: t, hi: t + 1, exact: true });
             let df = self.csr_off[t as usize + 1] - self.csr_off[t as usize];
-            if u64::from(df) > limit {
+            if u64::from(df) > self.limit_of(WIDE_FRACTION) {
                 self.dense.push(t);
                 self.dense_df.push(df);
-                self.wide.push(Wide { lo: t, hi: t + 1, exact: true });
             }
         }
-        self.wide.sort_unstable_by_key(|w| (w.lo, w.hi, !w.exact));
-        self.wide.dedup_by_key(|w| (w.lo, w.hi));
+        for ranges in [&mut self.wide, &mut self.ranked] {
+            ranges.sort_unstable_by_key(|w| (w.lo, w.hi, !w.exact));
+            ranges.dedup_by_key(|w| (w.lo, w.hi));
+        }
         Ok(())
     }
-    fn wide_limit(&self) -> u64 {
-        (self.docs as u64 / WIDE_FRACTION).max(WIDE_MIN)
+    fn limit_of(&self, fraction: u64) -> u64 {
+        (self.docs as u64 / fraction).max(WIDE_MIN)
+    }
+    /// Remembers a range when it has enough postings.
+    fn add_range(&mut self, range: Wide) {
+        let postings = self.range(range.lo, range.hi).len() as u64;
+        if postings > self.limit_of(WIDE_FRACTION) {
+            self.wide.push(range);
+        } else if postings > self.limit_of(RANKED_FRACTION) {
+            self.ranked.push(range);
+        }
     }
 
     fn write<W: Write>(&mut self, out: &mut ContainerWriter<W>) -> io::Result<()> {
@@ -181,11 +197,15 @@ impl Inverted {
                 bitmap[doc as usize >> 6] |= 1 << (doc & 63);
             }
             out.append(bytemuck::cast_slice(&bitmap))?;
-            let top = self.top(*wide);
-            table.extend_from_slice(&[wide.lo, wide.hi, top.len() as u32]);
-            tops.extend(top);
         }
         out.end()?;
+        for (ranges, length) in [(&self.wide, TOP), (&self.ranked, SHORT_TOP)] {
+            for range in ranges {
+                let top = self.top(*range, length);
+                table.extend_from_slice(&[range.lo, range.hi, top.len() as u32]);
+                tops.extend(top);
+            }
+        }
         out.section(s::WIDE, bytemuck::cast_slice(&table))?;
         out.section(s::TOPS, bytemuck::cast_slice(&tops))
     }
@@ -194,9 +214,9 @@ impl Inverted {
     }
 
     /// The first documents of the one-word query in final order: place, exactness, document.
-    fn top(&self, wide: Wide) -> Vec<u32> {
+    fn top(&self, wide: Wide, length: usize) -> Vec<u32> {
         let exact_end = if wide.exact { self.csr_off[wide.lo as usize + 1] as usize } else { 0 };
-        let mut keys: Vec<u64> = Vec::with_capacity(4 * TOP);
+        let mut keys: Vec<u64> = Vec::with_capacity(4 * length);
         let mut worst = u64::MAX;
         // the exact word may be a whole value elsewhere than at the best place
         let mut exact = vec![0u64; if wide.exact { self.docs.div_ceil(64) } else { 0 }];
@@ -210,15 +230,15 @@ impl Inverted {
             let key = u64::from(place(imp)) << 40 | inexact << 36 | u64::from(self.csr[i]);
             if key < worst {
                 keys.push(key);
-                if keys.len() == 4 * TOP {
-                    keep_best(&mut keys);
-                    if keys.len() == TOP {
-                        worst = keys[TOP - 1];
+                if keys.len() == 4 * length {
+                    keep_best(&mut keys, length);
+                    if keys.len() == length {
+                        worst = keys[length - 1];
                     }
                 }
             }
         }
-        keep_best(&mut keys);
+        keep_best(&mut keys, length);
         keys.into_iter().map(|key| key as u32).collect()
     }
 
@@ -241,10 +261,10 @@ impl Inverted {
 }
 
 /// Sorts, keeps the best entry of each document, cuts to the length of a top list.
-fn keep_best(keys: &mut Vec<u64>) {
+fn keep_best(keys: &mut Vec<u64>, length: usize) {
     keys.sort_unstable();
     let mut seen = FxHashSet::default();
-    keys.retain(|&key| seen.len() < TOP && seen.insert(key as u32));
+    keys.retain(|&key| seen.len() < length && seen.insert(key as u32));
 }
 /// The least place as the attribute criterion counts it; the flag of any occurrence.
 fn best_position(positions: &[u32], attributes: &AttributeNumbers) -> u16 {
@@ -278,9 +298,7 @@ impl OpenPrefixes {
     fn close(&mut self, keep: usize, hi: u32, lists: &mut Inverted) {
         while self.starts.len() > keep {
             let Some((lo, exact)) = self.starts.pop() else { return };
-            if lists.range(lo, hi).len() as u64 > lists.wide_limit() {
-                lists.wide.push(Wide { lo, hi, exact });
-            }
+            lists.add_range(Wide { lo, hi, exact });
         }
     }
 }

@@ -20,9 +20,9 @@ pub const BEST: u32 = 8;
 pub const DENSE: u32 = 9;
 /// u32: their document counts.
 pub const DENSE_DF: u32 = 10;
-/// u32 × 3 per wide range: lo, hi, length of its top list.
+/// u32 × 3 per wide range, then per range that has a top list only: lo, hi, length of its top list.
 pub const WIDE: u32 = 11;
-/// u32: the top lists of the wide ranges, one after another.
+/// u32: the top lists of these ranges, one after another.
 pub const TOPS: u32 = 12;
 /// u64: the bitmaps of the wide ranges, one after another.
 pub const BITMAPS: u32 = 13;

@@ -99,9 +99,11 @@ impl Segment {
         let wide = self.file.wide.get(&(lo, hi))?;
         let words = self.file.words;
         let all: &[u64] = self.file.container.numbers(&self.file.bitmaps);
-        Some(&all[wide.bitmap as usize * words..(wide.bitmap as usize + 1) * words])
+        let bitmap = wide.bitmap? as usize;
+        Some(&all[bitmap * words..(bitmap + 1) * words])
     }
-    /// The best up to 1,000 documents of an interval that has a bitmap, for the one-word query without typos.
+    /// The best 1,000 documents of an interval that has a bitmap, or 256 of one that is too long to go through, for the
+    /// one-word query without typos; fewer when it has fewer.
     ///
     /// Shape: ordered by (least place of `imp`, whole-value flag first, document); the flag counts only on the term that
     /// is the whole prefix of the interval, the exact word. Dead documents are in it: when too few alive ones are left,
@@ -190,7 +192,7 @@ impl fmt::Debug for Segment {
 }
 
 struct Wide {
-    bitmap: u32,
+    bitmap: Option<u32>,
     top: Range<u32>,
 }
 
@@ -275,12 +277,16 @@ impl SegmentFile {
                 Err(damaged(&format!("section {id} has the wrong length")))
             }
         };
-        let wide_table = want(s::WIDE, wides * 12)?;
+        let wide_table = container.range(s::WIDE);
+        if wide_table.len() % 12 != 0 || wide_table.len() < wides * 12 {
+            return Err(damaged("the table of wide ranges has the wrong length"));
+        }
         let tops = container.range(s::TOPS);
         let mut wide = FxHashMap::default();
         let mut at = 0;
         for (i, row) in container.numbers::<u32>(&wide_table).chunks_exact(3).enumerate() {
-            wide.insert((row[0], row[1]), Wide { bitmap: i as u32, top: at..at + row[2] });
+            let bitmap = (i < wides).then_some(i as u32);
+            wide.insert((row[0], row[1]), Wide { bitmap, top: at..at + row[2] });
             at += row[2];
         }
         if at as usize * 4 != tops.len() {
