@@ -45,6 +45,8 @@ pub(crate) struct GroupLog<R> {
     window_first: u64,
     /// What the entries in memory count.
     window_bytes: u64,
+    /// An entry that is not in memory, the last one as a rule: every read barrier asks for its term, and entries are large.
+    known: Cell<Position>,
     offer: Option<Snapshot>,
     snapshot_wanted: Cell<bool>,
     read_error: Cell<Option<String>>,
@@ -60,6 +62,7 @@ impl<R: LogReader> GroupLog<R> {
             window: VecDeque::new(),
             window_first: stored.last + 1,
             window_bytes: 0,
+            known: Cell::default(),
             offer: None,
             snapshot_wanted: Cell::new(false),
             read_error: Cell::new(None),
@@ -93,6 +96,9 @@ impl<R: LogReader> GroupLog<R> {
     pub(crate) fn append(&mut self, entries: &[Entry]) {
         let Some(first) = entries.first().map(|e| e.index) else { return };
         debug_assert!(first <= self.last() + 1 && first > self.truncated.index);
+        if first <= self.known.get().index {
+            self.known.take();
+        }
         let kept = first.saturating_sub(self.window_first) as usize;
         self.window_bytes -= self.window.drain(kept..).map(|entry| entry_bytes(&entry)).sum::<u64>();
         self.window_first = self.window_first.min(first);
@@ -103,6 +109,9 @@ impl<R: LogReader> GroupLog<R> {
     /// Forgets the entries in memory up to `through`; they are durable.
     pub(crate) fn trim_window(&mut self, through: u64) {
         let count = (through + 1).saturating_sub(self.window_first).min(self.window.len() as u64);
+        if let Some(last) = count.checked_sub(1).and_then(|last| self.window.get(last as usize)) {
+            self.known.set(Position { index: last.index, term: last.term });
+        }
         self.window_bytes -=
             self.window.drain(..count as usize).map(|entry| entry_bytes(&entry)).sum::<u64>();
         self.window_first += count;
@@ -142,6 +151,7 @@ impl<R: LogReader> GroupLog<R> {
         self.window.clear();
         self.window_bytes = 0;
         self.window_first = metadata.index + 1;
+        self.known.take();
         self.conf = vec![(metadata.index, metadata.get_conf_state().clone())];
         self.offer = None;
     }
@@ -229,7 +239,13 @@ impl<R: LogReader> Storage for GroupLog<R> {
         if index >= self.window_first {
             return Ok(self.window[(index - self.window_first) as usize].term);
         }
-        Ok(self.read(index, index + 1, 1)?[0].term)
+        let known = self.known.get();
+        if known.index == index {
+            return Ok(known.term);
+        }
+        let term = self.read(index, index + 1, 1)?[0].term;
+        self.known.set(Position { index, term });
+        Ok(term)
     }
     fn first_index(&self) -> raft::Result<u64> {
         Ok(self.first())
@@ -368,8 +384,14 @@ mod tests {
     fn a_new_tail_replaces_the_old_one_in_memory_and_on_disk() {
         for on_disk in 0..=10 {
             let mut log = log(on_disk);
+            assert_eq!(log.term(10).unwrap(), 3);
             log.append(&[entry(5, 9)]);
-            assert_eq!(log.last_index().unwrap(), 5);
+            assert_eq!((log.last_index().unwrap(), log.term(5).unwrap()), (5, 9), "{on_disk}");
+            log.trim_window(5);
+            assert_eq!(log.term(5).unwrap(), 9, "{on_disk}");
+            log.append(&[entry(5, 11)]);
+            log.append(&[entry(5, 9)]);
+            assert_eq!(log.term(5).unwrap(), 9, "{on_disk}");
             assert_eq!(log.entries(4, 6, None, context()).unwrap(), [entry(4, 1), entry(5, 9)], "{on_disk}");
             assert!(log.term(6).is_err());
         }

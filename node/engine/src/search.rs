@@ -129,6 +129,7 @@ pub fn search(
         explain::is_asked_for(&params.explain).then(|| explain::alternatives(view, &plan, &found.slots));
     results.hits =
         render(view, settings, &params, limits, &analyzer, &plan, &prepared, &found.slots, &shown, scratch);
+    prepared.end(scratch);
     Ok(results)
 }
 /// The attribute whose values may appear only so often, and how often.

@@ -4,6 +4,7 @@ pub mod scores;
 use crate::clock::Clock;
 use crate::index::{EXTENT_DOCS, FacetDocs, NumericColumn, Segment, fold};
 use crate::matching::bits;
+use crate::matching::scratch::Scratch;
 use multiversion::multiversion;
 use quorate_model::filter::{AnyOf, NumericOp};
 use quorate_model::settings::IndexSettings;
@@ -24,7 +25,7 @@ const OBJECT_ID: &str = "objectID";
 /// The documents that pass the filter, dead ones included; `None` when it restricts nothing.
 pub fn filter_set(segment: &Segment, settings: &IndexSettings, filter: &Filter) -> Option<Vec<u64>> {
     let endless = Instant::now() + NO_DEADLINE;
-    filter_set_in_time(segment, settings, filter, &mut Clock::new(endless))
+    filter_set_in_time(segment, settings, filter, &mut Clock::new(endless), &mut Scratch::new())
 }
 /// The same while there is time. Once the clock rings, no document passes.
 pub fn filter_set_in_time(
@@ -32,18 +33,19 @@ pub fn filter_set_in_time(
     settings: &IndexSettings,
     filter: &Filter,
     clock: &mut Clock,
+    scratch: &mut Scratch,
 ) -> Option<Vec<u64>> {
     let mut groups = filter.all.iter();
     let first = groups.next()?;
+    let words = bits::words_for(segment.doc_count());
     let mut set = match only_bitmap(segment, settings, first) {
-        Some(bitmap) => bitmap.to_vec(),
+        Some(bitmap) => scratch.copy(bitmap),
         None => {
-            let mut set = empty(segment);
+            let mut set = scratch.take(words);
             add_group(segment, settings, first, &mut set, clock);
             set
         }
     };
-    let mut other = vec![];
     for group in groups {
         if set.iter().all(|&word| word == 0) {
             break;
@@ -55,10 +57,10 @@ pub fn filter_set_in_time(
             bits::and(&mut set, bitmap);
             continue;
         }
-        other.clear();
-        other.resize(set.len(), 0);
+        let mut other = scratch.take(words);
         add_group(segment, settings, group, &mut other, clock);
         bits::and(&mut set, &other);
+        scratch.give(other);
     }
     if clock.rang() {
         set.fill(0);

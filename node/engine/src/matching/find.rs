@@ -214,6 +214,10 @@ impl<'a> Prepared<'a> {
         }
         Growth::Some
     }
+    /// Ends the search: what was evaluated before it is working memory again.
+    pub fn end(self, scratch: &mut Scratch) {
+        self.contexts.into_iter().filter_map(|context| context.allowed).for_each(|set| scratch.give(set));
+    }
     /// Runs the plan. `min` and `strict` typo tolerance cut the result here (C§4.5).
     pub fn run(&mut self, plan: &Plan, tolerance: TypoTolerance, scratch: &mut Scratch) -> Found {
         self.require_beyond(plan, scratch);
@@ -297,7 +301,7 @@ fn allowed(
     clock: &mut Clock,
     scratch: &mut Scratch,
 ) -> Option<Vec<u64>> {
-    let mut set = filter_set_in_time(segment, &settings.index, filter, clock);
+    let mut set = filter_set_in_time(segment, &settings.index, filter, clock, scratch);
     let mut restrict = |other: &[u64]| match &mut set {
         Some(set) => bits::and(set, other),
         None => set = Some(other.to_vec()),

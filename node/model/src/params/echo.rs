@@ -3,8 +3,9 @@
 use super::parse::{is_call_member, is_transport_name};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 
-/// What `encodeURIComponent` leaves as it is, beside letters and digits. The space becomes `+` afterwards.
+/// What `encodeURIComponent` leaves as it is, beside letters and digits.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
@@ -13,8 +14,7 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~')
     .remove(b'*')
     .remove(b'(')
-    .remove(b')')
-    .remove(b' ');
+    .remove(b')');
 
 /// The text for a body: its own `params`, then its other members URL-encoded.
 pub fn echo(body: &Map<String, Value>) -> String {
@@ -22,8 +22,10 @@ pub fn echo(body: &Map<String, Value>) -> String {
     for (name, value) in body {
         let shown = match value {
             Value::Null => continue,
-            Value::String(text) => text.clone(),
-            Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+            Value::String(text) => Cow::Borrowed(text.as_str()),
+            Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+                Cow::Owned(value.to_string())
+            }
         };
         if !is_call_member(name) {
             push(&mut text, name, &shown);
@@ -47,11 +49,17 @@ fn push(text: &mut String, name: &str, value: &str) {
     if !text.is_empty() {
         text.push('&');
     }
-    text.push_str(&encoded(name));
+    push_encoded(text, name);
     text.push('=');
-    text.push_str(&encoded(value));
+    push_encoded(text, value);
 }
 
-fn encoded(text: &str) -> String {
-    utf8_percent_encode(text, ENCODED).to_string().replace(' ', "+")
+/// Appends a text with `+` for spaces.
+fn push_encoded(out: &mut String, text: &str) {
+    for (number, part) in text.split(' ').enumerate() {
+        if number > 0 {
+            out.push('+');
+        }
+        out.extend(utf8_percent_encode(part, ENCODED));
+    }
 }
