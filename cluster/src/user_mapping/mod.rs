@@ -2,14 +2,16 @@
 //!
 //! The mapping itself lies in the meta state, in the memory of every node. [`place`] says where a user is,
 //! [`mod@write`] and [`records`] put records there, [`parts`] keeps the parts of an index alike, [`actor`] moves and removes
-//! users as [`core`] says, [`usage`] is what they have, [`search`] finds them.
+//! users as [`core`] says and [`saga`] does it, [`usage`] is what they have, [`search`] finds them.
 
 pub mod actor;
 pub mod core;
+pub mod means;
 pub mod owned;
 pub mod parts;
 pub mod place;
 pub mod records;
+pub mod saga;
 pub mod search;
 pub mod usage;
 pub mod write;
@@ -143,7 +145,7 @@ fn busy(user: &UserId, row: &UserRow) -> Error {
 /// when the others cannot be asked.
 async fn up_to_date(router: &Router) -> Result<Arc<MetaState>> {
     check_enabled(&router.meta())?;
-    place::learn(router).await?;
+    means::learn(router).await?;
     Ok(router.meta())
 }
 

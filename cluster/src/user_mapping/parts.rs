@@ -4,6 +4,7 @@
 //! compares and writes until a look finds no difference, so several may do it at the same time: the last one that writes
 //! looks once more. What somebody left undone who died is found by the leader of the meta group ([`keep_alike`]).
 
+use super::means::{Here, Means, seen};
 use super::records::{Copying, copy, differences};
 use super::write::Ways;
 use crate::command::MetaCommand;
@@ -14,7 +15,6 @@ use crate::parts::{Parts, now};
 use crate::replicas::listed;
 use crate::router::{Accepted, Router, write_deadline};
 use crate::service::IndexOperation;
-use crate::tasks;
 use quorate_model::{DocumentKind, Error, IndexName, Result, TaskId, UserId};
 use quorate_node::Node;
 use quorate_node::ops::IndexCommand;
@@ -22,8 +22,6 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Between two looks whether a write is seen.
-const LOOK: Duration = Duration::from_millis(5);
 /// How often a difference is written before it is left to others.
 const ROUNDS: usize = 8;
 /// How long a change of configuration may take until all show it, before its caller is answered all the same.
@@ -36,7 +34,7 @@ const REST_AFTER_COMPARISON: u32 = 50;
 pub async fn spread(router: &Router, node: &Node, name: &IndexName, deadline: Instant) -> Result<()> {
     for part in router.meta().other_parts(name) {
         if let Some(last) = configure(router, node, name, &part, deadline).await? {
-            let shown = seen(router, node, last, deadline.min(Instant::now() + SHOWN)).await;
+            let shown = seen(&Here { router, node }, last, deadline.min(Instant::now() + SHOWN)).await;
             if let Err(error) = shown {
                 tracing::info!(index = %name, %error, "a configuration is shown later on some nodes");
             }
@@ -111,7 +109,7 @@ pub async fn follow(
     for part in router.meta().other_parts(name) {
         let copying = Copying { user: &public, epoch: None, from: name, to: &part, ids };
         let mut rounds = 0..ROUNDS;
-        while copy(router, node, &copying, deadline).await? > 0 {
+        while copy(&Here { router, node }, &copying, deadline).await? > 0 {
             if rounds.next().is_none() {
                 return Err(Error::unavailable(format!(
                     "index {name} is being written by others; try again"
@@ -154,20 +152,9 @@ pub async fn copy_others(
     Ok(())
 }
 
-/// Waits until every reader sees a write.
-pub async fn seen(router: &Router, node: &Node, task: TaskId, deadline: Instant) -> Result<()> {
-    while !tasks::is_published(router, node, task).await {
-        if Instant::now() >= deadline {
-            return Err(Error::unavailable("not every node shows the change yet; try again"));
-        }
-        tokio::time::sleep(LOOK).await;
-    }
-    Ok(())
-}
-
 /// The parts that are missing because their cluster came after their index are made by this.
-pub async fn make(router: &Router, name: &IndexName, deadline: Instant) -> Result<Accepted> {
-    router.propose_meta(MetaCommand::MakeParts { name: name.clone() }, Purpose::Add, deadline).await
+pub async fn make(means: &impl Means, name: &IndexName, deadline: Instant) -> Result<Accepted> {
+    means.decide(MetaCommand::MakeParts { name: name.clone() }, Purpose::Add, deadline).await
 }
 
 /// Finds and mends differences while this node leads the meta group, until the task is aborted.
@@ -192,7 +179,7 @@ pub async fn keep_alike(router: Arc<Router>, node: Node) {
 async fn mend(router: &Router, node: &Node, name: &IndexName) -> Result<()> {
     let deadline = write_deadline();
     if router.meta().lacks_parts(name) {
-        make(router, name, deadline).await?;
+        make(&Here { router, node }, name, deadline).await?;
     }
     let public = UserId::new(quorate_model::user::PUBLIC)?;
     for part in router.meta().other_parts(name) {
@@ -203,7 +190,7 @@ async fn mend(router: &Router, node: &Node, name: &IndexName) -> Result<()> {
             configure(router, node, name, &part, deadline).await?;
         }
         let copying = Copying { user: &public, epoch: None, from: name, to: &part, ids: None };
-        if !differences(router, node, &copying, deadline).await?.is_empty() {
+        if !differences(&Here { router, node }, &copying, deadline).await?.is_empty() {
             follow(router, node, name, None, deadline).await?;
         }
     }

@@ -9,17 +9,15 @@
 //! Cost: two looks at a lock that is hardly ever waited for, and for a write an entry in a small map.
 
 use super::assigned;
-use crate::groups::Group;
+use super::means::{ASK, Means};
 use crate::leases::Hold;
 use crate::meta::{MetaState, UserRow, UserState};
-use crate::router::{Router, within};
+use crate::router::Router;
 use parking_lot::Mutex;
 use quorate_model::{Error, IndexName, Result, UserId};
 use rustc_hash::FxHashMap;
 use std::time::{Duration, Instant};
 
-/// How long the meta group may take to say how far it is.
-const ASK: Duration = Duration::from_secs(1);
 /// Between two looks at the mapping of a user whose writes wait.
 const LOOK: Duration = Duration::from_millis(5);
 /// A user who is moved away and back has at least so many changes.
@@ -88,57 +86,36 @@ impl Known {
     }
 }
 
-fn hold(router: &Router) -> Option<Hold> {
-    let group = router.groups().meta().ok()?;
-    let shows = *group.applied.borrow();
-    group.leases.hold(shows)
-}
-fn is_unbroken(router: &Router, hold: Option<Hold>) -> bool {
-    let group = router.groups().meta().ok();
-    group.zip(hold).is_some_and(|(group, hold)| group.leases.is_unbroken(hold))
-}
-
-/// Waits until this node knows everything that the meta group had decided when it was asked.
-pub async fn learn(router: &Router) -> Result<()> {
-    let (group, deadline) = (router.groups().meta()?, Instant::now() + ASK);
-    learn_of(&group, deadline).await
-}
-async fn learn_of(group: &Group, deadline: Instant) -> Result<()> {
-    let barrier = group.raft.read_barrier(within(deadline)).await;
-    let log_index = barrier.map_err(|error| Error::unavailable(error.to_string()))?;
-    group.wait_applied(log_index, deadline).await
-}
-
 /// What is known of a user, who may have been assigned through another node a moment ago.
 ///
 /// Errors: `Invalid` for a user that is in no cluster; `Unavailable` when that cannot be known.
-async fn known(router: &Router, user: &UserId) -> Result<Known> {
-    let hold = hold(router);
-    if let Ok(row) = assigned(&router.shared_meta().load(), user) {
+async fn known(means: &impl Means, user: &UserId) -> Result<Known> {
+    let hold = means.hold();
+    if let Ok(row) = assigned(&means.meta(), user) {
         return Ok(Known { row, hold });
     }
-    learn(router).await?;
-    let row = assigned(&router.shared_meta().load(), user)?;
+    means.learn().await?;
+    let row = assigned(&means.meta(), user)?;
     Ok(Known { row, hold })
 }
 
-/// Reads something of a user: `ask` is given the name of the index with the user's records, again when the user was moved
+/// Reads something of a user: `ask` is given the number of the cluster with the user's records, again when the user was moved
 /// meanwhile.
 ///
 /// Errors: those of `ask`; `Invalid` for a user that is in no cluster.
 pub async fn read<T>(
-    router: &Router,
+    means: &impl Means,
     user: &UserId,
     mut ask: impl AsyncFnMut(u16) -> Result<T>,
 ) -> Result<T> {
     loop {
-        let before = known(router, user).await?;
+        let before = known(means, user).await?;
         let answer = ask(before.cluster()).await;
-        if !is_unbroken(router, before.hold) && learn(router).await.is_err() {
+        if !means.is_unbroken(before.hold) && means.learn().await.is_err() {
             // cut off from the others: what this node knows has to do, as for every read
             return answer;
         }
-        match router.shared_meta().load().users.map.get(user) {
+        match means.meta().users.map.get(user) {
             Some(now) if !before.stayed(now) => {}
             Some(_) | None => return answer,
         }
@@ -146,33 +123,33 @@ pub async fn read<T>(
 }
 
 /// A user's write that has found its cluster.
-pub struct Write<'a> {
-    router: &'a Router,
+pub struct Write<'a, M> {
+    means: &'a M,
     user: &'a UserId,
     known: Known,
     _under_way: UnderWay<'a>,
 }
 
-impl<'a> Write<'a> {
+impl<'a, M: Means> Write<'a, M> {
     /// Waits while the user's writes have to.
     ///
     /// Errors: `Invalid` for a user that is in no cluster; `Unavailable` when that lasts until `until`.
-    pub async fn begin(router: &'a Router, user: &'a UserId, until: Instant) -> Result<Write<'a>> {
+    pub async fn begin(means: &'a M, user: &'a UserId, until: Instant) -> Result<Write<'a, M>> {
         loop {
-            if !waits(known(router, user).await?.row.state) {
+            if !waits(known(means, user).await?.row.state) {
                 // before the mapping is looked at again: who wants to go on sees this write, or this write the change
-                let under_way = router.user_writes().begin(user);
-                let known = known(router, user).await?;
+                let under_way = means.writes().begin(user);
+                let known = known(means, user).await?;
                 if !waits(known.row.state) {
-                    return Ok(Write { router, user, known, _under_way: under_way });
+                    return Ok(Write { means, user, known, _under_way: under_way });
                 }
             }
-            if Instant::now() >= until {
+            if means.now() >= until {
                 return Err(Error::unavailable(format!(
                     "userID {user} is being moved; try again in a moment"
                 )));
             }
-            tokio::time::sleep(LOOK).await;
+            means.pause(LOOK).await;
         }
     }
     /// Number of the cluster to write in.
@@ -183,26 +160,26 @@ impl<'a> Write<'a> {
     ///
     /// Errors: `Unavailable` when that cannot be known.
     pub async fn counts(self) -> Result<bool> {
-        let Write { router, user, known, _under_way: under_way } = self;
-        if is_unbroken(router, known.hold) {
+        let Write { means, user, known, _under_way: under_way } = self;
+        if means.is_unbroken(known.hold) {
             return Ok(true);
         }
         drop(under_way);
-        let until = Instant::now() + ASK;
+        let until = means.now() + ASK;
         loop {
-            learn(router).await?;
-            match router.shared_meta().load().users.map.get(user) {
+            means.learn().await?;
+            match means.meta().users.map.get(user) {
                 Some(now) if !known.stayed(now) => return Ok(false),
                 Some(now) if !waits(now.state) => return Ok(true),
                 // the rest may be copied already or not
-                Some(_) if Instant::now() < until => {}
+                Some(_) if means.now() < until => {}
                 Some(_) | None => {
                     return Err(Error::unavailable(format!(
                         "userID {user} is being moved or removed; try again"
                     )));
                 }
             }
-            tokio::time::sleep(LOOK).await;
+            means.pause(LOOK).await;
         }
     }
 }

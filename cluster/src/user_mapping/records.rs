@@ -3,12 +3,11 @@
 //! Copying compares the two parts and writes the difference, so it may be done again, and a second time only takes what
 //! changed since. Every command of a move or a removal names the user's epoch: see `quorate_node::ops`.
 
+use super::means::{Means, seen};
 use super::owned::{self, Whose};
-use super::parts::seen;
 use super::usage::{Figures, Usage};
 use crate::disk::Purpose;
 use crate::meta::{IndexRow, MetaState};
-use crate::read;
 use crate::router::Router;
 use futures_util::future::try_join_all;
 use quorate_model::{Error, GroupId, IndexName, RecordOp, Result, TaskId, UserId, limits};
@@ -64,16 +63,15 @@ impl Differences {
 
 /// Compares two parts as of every write answered before.
 pub async fn differences(
-    router: &Router,
-    node: &Node,
+    means: &impl Means,
     copying: &Copying<'_>,
     deadline: Instant,
 ) -> Result<Differences> {
     let Copying { user, epoch: _, from, to, ids } = *copying;
-    let (source, target) = (read::row(router, from)?, read::row(router, to)?);
+    let (source, target) = (means.row(from)?, means.row(to)?);
     let whose = Whose { owner: user.clone(), ids: ids.map(<[String]>::to_vec) };
-    let wanted = owned::digest(router, node, &source, &whose, deadline).await?;
-    let mut found = owned::digest(router, node, &target, &whose, deadline).await?;
+    let wanted = means.digest(&source, &whose, deadline).await?;
+    let mut found = means.digest(&target, &whose, deadline).await?;
     let differs = |(id, number): (String, u64)| (found.remove(&id) != Some(number)).then_some(id);
     let all = wanted.len();
     let puts: Vec<String> = wanted.into_iter().filter_map(differs).collect();
@@ -83,13 +81,13 @@ pub async fn differences(
 
 /// Makes the owner's records in one part those of another as of every write answered before. Reads see them when this
 /// returns. Returns how many were not.
-pub async fn copy(router: &Router, node: &Node, copying: &Copying<'_>, deadline: Instant) -> Result<usize> {
+pub async fn copy(means: &impl Means, copying: &Copying<'_>, deadline: Instant) -> Result<usize> {
     let Copying { user, epoch, from, to, ids: _ } = *copying;
-    let (source, row) = (read::row(router, from)?, read::row(router, to)?);
-    let Differences { puts, deletes, alike } = differences(router, node, copying, deadline).await?;
-    let target = Target { router, row: &row, user, epoch, deadline };
+    let (source, row) = (means.row(from)?, means.row(to)?);
+    let Differences { puts, deletes, alike } = differences(means, copying, deadline).await?;
+    let target = Target { means, row: &row, user, epoch, deadline };
     for ids in puts.chunks(RECORDS_AT_A_TIME) {
-        let records = owned::records(router, node, &source, ids, deadline).await?;
+        let records = means.records(&source, ids, deadline).await?;
         let (mut ops, mut bytes) = (vec![], 0);
         for (id, record) in ids.iter().zip(records) {
             // deleted since the two parts were compared
@@ -110,28 +108,27 @@ pub async fn copy(router: &Router, node: &Node, copying: &Copying<'_>, deadline:
     let differed = puts.len() + deletes.len();
     if differed + alike > 0 {
         // after everything that an attempt before may have written and not every reader shows yet
-        seen(router, node, target.propose(vec![], Purpose::Remove).await?, deadline).await?;
+        seen(means, target.propose(vec![], Purpose::Remove).await?, deadline).await?;
     }
     Ok(differed)
 }
 
 /// A part that a user's records are written to.
-#[derive(Clone, Copy)]
-struct Target<'a> {
-    router: &'a Router,
+struct Target<'a, M> {
+    means: &'a M,
     row: &'a IndexRow,
     user: &'a UserId,
     epoch: Option<u64>,
     deadline: Instant,
 }
-impl Target<'_> {
-    async fn propose(self, ops: Vec<RecordOp>, purpose: Purpose) -> Result<TaskId> {
+impl<M: Means> Target<'_, M> {
+    async fn propose(&self, ops: Vec<RecordOp>, purpose: Purpose) -> Result<TaskId> {
         let records = IndexCommand::Records { index: self.row.incarnation, ops };
         let command = match self.epoch {
             Some(epoch) => for_user(self.user, epoch, records),
             None => records,
         };
-        let proposed = self.router.propose_index(self.row.group, command, purpose, self.deadline).await?;
+        let proposed = self.means.propose(self.row.group, command, purpose, self.deadline).await?;
         Ok(proposed.task_id)
     }
 }
@@ -142,17 +139,17 @@ fn for_user(user: &UserId, epoch: u64, command: IndexCommand) -> IndexCommand {
 
 /// Lets a cluster refuse what was decided for a user before `epoch`.
 pub async fn fence(
-    router: &Router,
+    means: &impl Means,
     user: &UserId,
     epoch: u64,
     cluster: u16,
     deadline: Instant,
 ) -> Result<()> {
-    let meta = router.meta();
+    let meta = means.meta();
     let groups = meta.cluster_name(cluster).map(|name| meta.groups_of(name)).unwrap_or_default();
     let told = groups.into_iter().map(async |group| {
         let command = for_user(user, epoch, IndexCommand::Sequence { commands: vec![] });
-        router.propose_index(group, command, Purpose::Remove, deadline).await
+        means.propose(group, command, Purpose::Remove, deadline).await
     });
     try_join_all(told).await.map(drop)
 }
@@ -174,28 +171,27 @@ fn parts_in(meta: &MetaState, cluster: u16) -> Vec<(IndexName, IndexRow)> {
 
 /// Makes what a user has in a cluster what it has in another one.
 pub async fn copy_all(
-    router: &Router,
-    node: &Node,
+    means: &impl Means,
     (user, epoch): (&UserId, u64),
     (from, to): (u16, u16),
     deadline: Instant,
 ) -> Result<()> {
-    for (name, source) in parts_in(&router.meta(), from) {
+    for (name, source) in parts_in(&means.meta(), from) {
         let whose = Whose { owner: user.clone(), ids: None };
         let is_missing = || {
-            let meta = router.meta();
+            let meta = means.meta();
             meta.part_of(&name, to).is_ok_and(|part| meta.catalogue.get(&part).is_none())
         };
         if is_missing() {
-            if owned::digest(router, node, &source, &whose, deadline).await?.is_empty() {
+            if means.digest(&source, &whose, deadline).await?.is_empty() {
                 continue;
             }
-            super::parts::make(router, &name, deadline).await?;
+            super::parts::make(means, &name, deadline).await?;
         }
-        let meta = router.meta();
+        let meta = means.meta();
         let (source, target) = (meta.part_of(&name, from)?, meta.part_of(&name, to)?);
         let copying = Copying { user, epoch: Some(epoch), from: &source, to: &target, ids: None };
-        match copy(router, node, &copying, deadline).await {
+        match copy(means, &copying, deadline).await {
             // the index was deleted or moved meanwhile
             Err(error) if error.kind == quorate_model::ErrorKind::NotFound => {}
             other => drop(other?),
@@ -206,25 +202,24 @@ pub async fn copy_all(
 
 /// Deletes a user's records in a cluster; returns when no reader sees them any more.
 pub async fn delete_in(
-    router: &Router,
-    node: &Node,
+    means: &impl Means,
     (user, epoch): (&UserId, u64),
     cluster: u16,
     deadline: Instant,
 ) -> Result<()> {
-    fence(router, user, epoch, cluster, deadline).await?;
+    fence(means, user, epoch, cluster, deadline).await?;
     let whose = Whose { owner: user.clone(), ids: None };
     let mut accepted = vec![];
-    for (_, row) in parts_in(&router.meta(), cluster) {
-        if owned::digest(router, node, &row, &whose, deadline).await?.is_empty() {
+    for (_, row) in parts_in(&means.meta(), cluster) {
+        if means.digest(&row, &whose, deadline).await?.is_empty() {
             continue;
         }
         let ops = vec![RecordOp::DeleteBy { params: deletion_of(user, b"{}")? }];
-        let target = Target { router, row: &row, user, epoch: Some(epoch), deadline };
+        let target = Target { means, row: &row, user, epoch: Some(epoch), deadline };
         accepted.push(target.propose(ops, Purpose::Remove).await?);
     }
     for task in accepted {
-        seen(router, node, task, deadline).await?;
+        seen(means, task, deadline).await?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! Both clusters are on one node: its groups are started for the second one as well.
 
 use super::core::{Core, What, Work};
+use super::means::{Here, seen};
 use super::records::{copy_all, delete_in, fence};
 use super::write::{Ways, records};
 use super::*;
@@ -114,6 +115,7 @@ fn copy_folder(from: &Path, to: &Path) {
 /// Carries out the work of a move up to and without the given number of steps, as a leader that dies then.
 async fn go_to(running: &Running, steps: usize, copies_more: bool) {
     let (router, node) = (&running.router, &running.node);
+    let here = Here { router, node };
     let mut core = Core::default();
     let deadline = Instant::now() + Duration::from_secs(20);
     for number in 0..=steps {
@@ -125,11 +127,11 @@ async fn go_to(running: &Running, steps: usize, copies_more: bool) {
         }
         match what {
             What::Copy { from, to } | What::CopyRest { from, to } => {
-                copy_all(router, node, (&user, epoch), (from, to), deadline).await.expect("copied");
+                copy_all(&here, (&user, epoch), (from, to), deadline).await.expect("copied");
             }
-            What::Land { to } => fence(router, &user, epoch, to, deadline).await.expect("told"),
+            What::Land { to } => fence(&here, &user, epoch, to, deadline).await.expect("told"),
             What::Clean { cluster } => {
-                delete_in(router, node, (&user, epoch), cluster, deadline).await.expect("deleted");
+                delete_in(&here, (&user, epoch), cluster, deadline).await.expect("deleted");
             }
             What::Delete | What::Step(_) => panic!("not a move"),
         }
@@ -177,7 +179,7 @@ async fn no_record_is_absent_or_doubled_while_a_user_moves() {
     assign_many(&running.router, vec![user("jane")], "main").await.expect("assigned");
     put(&running, "*", &["p".to_owned()]).await.expect("written");
     let first = put(&running, "jane", &numbered(0, 50)).await.expect("written");
-    super::parts::seen(&running.router, &running.node, first.task_id, write_deadline()).await.expect("seen");
+    seen(&ways(&running).here(), first.task_id, write_deadline()).await.expect("seen");
     let running = Arc::new(running);
     let ended = Arc::new(AtomicBool::new(false));
     let writer = {
@@ -202,7 +204,7 @@ async fn no_record_is_absent_or_doubled_while_a_user_moves() {
                     let part = place::part_for_read(&running.router, &index(), cluster).await?;
                     Ok(held(&running.router, &running.node, &part, "jane").len())
                 };
-                let seen = place::read(&running.router, &jane, look).await.expect("assigned");
+                let seen = place::read(&ways(&running).here(), &jane, look).await.expect("assigned");
                 assert!(seen >= most, "{seen} of at least {most} records");
                 most = seen;
                 reads += 1;
@@ -221,7 +223,7 @@ async fn no_record_is_absent_or_doubled_while_a_user_moves() {
     let (written, reads) = (writer.await.expect("no panic"), reader.await.expect("no panic"));
     assert!(reads > 0);
     let accepted = put(&running, "jane", &["last".to_owned()]).await.expect("written");
-    let shown = super::parts::seen(&running.router, &running.node, accepted.task_id, write_deadline()).await;
+    let shown = seen(&ways(&running).here(), accepted.task_id, write_deadline()).await;
     shown.expect("seen");
     let [main, west] = parts(&running);
     let held = |part: &IndexName, who: &str| held(&running.router, &running.node, part, who);

@@ -5,7 +5,8 @@
 //! that changes nothing that is there already. A write of public records goes to the index itself and then to its other
 //! parts, before it is answered.
 
-use super::parts::{follow, make};
+use super::means::{Here, Means, learn};
+use super::parts::follow;
 use super::{place, records};
 use crate::meta::IndexRow;
 use crate::metrics;
@@ -38,6 +39,12 @@ pub struct Ways<'a> {
     pub node: &'a Node,
     /// The background work.
     pub sweeper: &'a Sweeper,
+}
+impl<'a> Ways<'a> {
+    /// The part of it that a user's write needs.
+    pub fn here(&self) -> Here<'a> {
+        Here { router: self.router, node: self.node }
+    }
 }
 
 /// An operation on the records of a user, and the id it names.
@@ -102,52 +109,42 @@ pub async fn many(ways: Ways<'_>, user: &UserId, ops: Vec<(IndexName, CallerOp)>
 async fn carry_out(ways: Ways<'_>, user: &UserId, name: &IndexName, ops: Vec<RecordOp>) -> Result<Accepted> {
     let accepted = match user.is_public() {
         true => everywhere(ways, name, ops).await?,
-        false => with_user(ways, user, name, ops).await?,
+        false => with_user(&ways.here(), user, name, ops).await?,
     };
     metrics::accepted("records");
     Ok(accepted)
 }
 
-async fn propose(router: &Router, row: &IndexRow, ops: Vec<RecordOp>, deadline: Instant) -> Result<Accepted> {
+async fn propose(
+    means: &impl Means,
+    row: &IndexRow,
+    ops: Vec<RecordOp>,
+    deadline: Instant,
+) -> Result<Accepted> {
     let purpose = write::purpose(&ops);
     let command = IndexCommand::Records { index: row.incarnation, ops };
-    router.propose_index(row.group, command, purpose, deadline).await
+    means.propose(row.group, command, purpose, deadline).await
 }
 
-async fn with_user(ways: Ways<'_>, user: &UserId, name: &IndexName, ops: Vec<RecordOp>) -> Result<Accepted> {
-    let until = Instant::now() + FROZEN_WAIT;
+/// Writes records of a user to the part of an index that has them, wherever the user is by then.
+pub async fn with_user(
+    means: &impl Means,
+    user: &UserId,
+    name: &IndexName,
+    ops: Vec<RecordOp>,
+) -> Result<Accepted> {
+    let until = means.now() + FROZEN_WAIT;
     for _ in 0..MOVES_FOLLOWED {
-        let deadline = write_deadline();
+        let deadline = means.write_deadline();
         // a user who is in no cluster makes no index
-        let write = place::Write::begin(ways.router, user, until).await?;
-        let row = part_for_write(ways.router, name, write.cluster(), deadline).await?;
-        let accepted = propose(ways.router, &row, ops.clone(), deadline).await?;
+        let write = place::Write::begin(means, user, until).await?;
+        let row = means.part_for_write(name, write.cluster(), deadline).await?;
+        let accepted = propose(means, &row, ops.clone(), deadline).await?;
         if write.counts().await? {
             return Ok(accepted);
         }
     }
     Err(Error::unavailable(format!("userID {user} is being moved; try again")))
-}
-
-/// The part of an index that a cluster has; the index is made when there is none.
-async fn part_for_write(
-    router: &Router,
-    name: &IndexName,
-    cluster: u16,
-    deadline: Instant,
-) -> Result<IndexRow> {
-    let row = write::index_for_write(router, name, deadline).await?;
-    replicas::check_writable(&row, name)?;
-    let known = || {
-        let meta = router.meta();
-        Ok::<_, Error>(meta.catalogue.get(&meta.part_of(name, cluster)?).cloned())
-    };
-    if let Some(row) = known()? {
-        return Ok(row);
-    }
-    // the cluster came after the index
-    make(router, name, deadline).await?;
-    known()?.ok_or_else(|| Error::unavailable(format!("index {name} is being changed by others; try again")))
 }
 
 /// Public records go to all clusters: to the index itself, whose task is the answer, and from there to the other parts.
@@ -157,10 +154,10 @@ async fn everywhere(ways: Ways<'_>, name: &IndexName, ops: Vec<RecordOp>) -> Res
     let row = write::index_for_write(router, name, deadline).await?;
     replicas::check_writable(&row, name)?;
     let touched = named(&ops);
-    let accepted = propose(router, &row, ops, deadline).await?;
+    let accepted = propose(&ways.here(), &row, ops, deadline).await?;
     if router.meta().clusters.len() > 1 {
         // parts that somebody made a moment ago
-        place::learn(router).await?;
+        learn(router).await?;
         follow(router, node, name, touched.as_deref(), deadline).await?;
     }
     Ok(accepted)

@@ -1,0 +1,118 @@
+//! What the interface calls for users and clusters (§2.10, §4.10, C§15): their mapping, and their reads and writes.
+
+use super::{CallerOp, Receipt, Service};
+use crate::mint;
+use crate::user_mapping::means::Here;
+use crate::user_mapping::write::Ways;
+use crate::user_mapping::{self, ClusterRecord, UserHits, UserRecord, place};
+use crate::write;
+use quorate_model::{Error, IndexName, Result, UserId};
+use std::collections::BTreeMap;
+
+impl Service {
+    /// As [`Self::write_records`], on the records of a user (§4.10, C§15). Errors: also `Invalid` for a user that is in no
+    /// cluster.
+    pub async fn write_records_for(
+        &self,
+        user: &UserId,
+        index: &IndexName,
+        ops: Vec<CallerOp>,
+    ) -> Result<Receipt> {
+        user_mapping::write::records(self.ways()?, user, index, ops).await
+    }
+    /// As [`Self::write_many`], on the records of a user.
+    pub async fn write_many_for(
+        &self,
+        user: &UserId,
+        ops: Vec<(IndexName, CallerOp)>,
+    ) -> Result<write::ManyReceipt> {
+        user_mapping::write::many(self.ways()?, user, ops).await
+    }
+    fn ways(&self) -> Result<Ways<'_>> {
+        let (node, sweeper) = (&self.inner.node, &self.inner.sweeper);
+        Ok(Ways { router: self.open_router()?, node, sweeper })
+    }
+    /// Reads of an index for a user: `ask` is given the name of the part that the user's cluster has, again when the user was
+    /// moved meanwhile.
+    ///
+    /// Errors: those of `ask`; `Invalid` for a user that is in no cluster.
+    pub async fn read_for<T>(
+        &self,
+        user: &UserId,
+        index: &IndexName,
+        mut ask: impl AsyncFnMut(&IndexName) -> Result<T>,
+    ) -> Result<T> {
+        let found = self.read_all_for(user, std::slice::from_ref(index), async |names: &[IndexName]| {
+            let name = names.first().ok_or_else(|| Error::internal("one name has one part"))?;
+            ask(name).await
+        });
+        found.await
+    }
+    /// The same for several indices at a time: a part for each of them.
+    pub async fn read_all_for<T>(
+        &self,
+        user: &UserId,
+        indices: &[IndexName],
+        mut ask: impl AsyncFnMut(&[IndexName]) -> Result<T>,
+    ) -> Result<T> {
+        let router = self.open_router()?;
+        if user.is_public() {
+            return ask(indices).await;
+        }
+        let here = Here { router, node: &self.inner.node };
+        place::read(&here, user, async |cluster| {
+            let mut parts = Vec::with_capacity(indices.len());
+            for name in indices {
+                parts.push(place::part_for_read(router, name, cluster).await?);
+            }
+            ask(&parts).await
+        })
+        .await
+    }
+    /// Assigns a user to a cluster or begins to move it there; the time of it (§4.10). Errors: `NotEnabled`, `Invalid`.
+    pub async fn assign_user(&self, user: UserId, cluster: &str) -> Result<String> {
+        Ok(mint::rfc3339(user_mapping::assign(self.open_router()?, user, cluster).await?))
+    }
+    /// Assigns users that are in no cluster yet; the time of it. Errors: `NotEnabled`, `Invalid`.
+    pub async fn assign_users(&self, users: Vec<UserId>, cluster: &str) -> Result<String> {
+        Ok(mint::rfc3339(user_mapping::assign_many(self.open_router()?, users, cluster).await?))
+    }
+    /// Begins to remove a user with all records; the time of it. Errors: `NotEnabled`, `NotFound`, `Invalid`.
+    pub async fn remove_user(&self, user: UserId) -> Result<String> {
+        Ok(mint::rfc3339(user_mapping::remove(self.open_router()?, user).await?))
+    }
+    /// A user's record. Errors: `NotEnabled`, `NotFound`.
+    pub fn user(&self, user: &UserId) -> Result<UserRecord> {
+        self.inner.users.get(&self.open_router()?.meta(), user)
+    }
+    /// A page of the users' records, by user id. Errors: `NotEnabled`.
+    pub async fn users(&self, page: usize, rows: usize) -> Result<Vec<UserRecord>> {
+        self.inner.users.clone().list(self.open_router()?.meta(), page, rows).await
+    }
+    /// For each cluster the users with most records. Errors: `NotEnabled`.
+    pub async fn top_users(&self) -> Result<BTreeMap<String, Vec<UserRecord>>> {
+        self.inner.users.clone().top(self.open_router()?.meta()).await
+    }
+    /// A page of the users that match. Errors: `NotEnabled`, `Invalid` for an unknown cluster.
+    pub async fn search_users(
+        &self,
+        query: String,
+        cluster: Option<String>,
+        page: usize,
+        rows: usize,
+    ) -> Result<UserHits> {
+        self.inner.users.clone().search(self.open_router()?.meta(), query, cluster, page, rows).await
+    }
+    /// The users for whom something is under way, by cluster. Errors: `NotEnabled`.
+    pub fn pending_users(&self) -> Result<BTreeMap<String, Vec<UserId>>> {
+        self.inner.users.pending(&self.open_router()?.meta())
+    }
+    /// Every cluster with its figures.
+    pub fn clusters(&self) -> Result<Vec<ClusterRecord>> {
+        Ok(self.inner.users.clusters(&self.open_router()?.meta()))
+    }
+    /// Whether the installation places records by user.
+    pub fn places_by_user(&self) -> bool {
+        self.inner.router.shared_meta().load().users.is_enabled
+    }
+}

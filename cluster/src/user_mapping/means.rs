@@ -1,0 +1,194 @@
+//! What do the placing and the moving of users need of their node and of the others? All their input and output goes through
+//! here, so that a simulation can stand in for it.
+
+use super::owned::{self, Digest, Whose};
+use super::parts;
+use super::place::UserWrites;
+use crate::command::MetaCommand;
+use crate::disk::Purpose;
+use crate::groups::Group;
+use crate::leases::Hold;
+use crate::meta::{IndexRow, MetaState};
+use crate::replicas;
+use crate::router::{Accepted, Router, within};
+use crate::tasks;
+use crate::write;
+use quorate_model::{Error, GroupId, IndexName, Result, TaskId, limits};
+use quorate_node::Node;
+use quorate_node::ops::IndexCommand;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long the meta group may take to say how far it is.
+pub const ASK: Duration = Duration::from_secs(1);
+/// Between two looks whether a write is seen.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// The node that something is done on, and what it reaches.
+pub trait Means: Sync {
+    /// What this node knows of the installation.
+    fn meta(&self) -> Arc<MetaState>;
+    /// The last command of the meta group that is part of it.
+    fn known_through(&self) -> Result<u64>;
+    /// The users for whom writes are under way on this node.
+    fn writes(&self) -> &UserWrites;
+    /// The time.
+    fn now(&self) -> Instant;
+    /// Lets others work for so long.
+    fn pause(&self, time: Duration) -> impl Future<Output = ()> + Send;
+    /// Why this node may believe what it knows of the installation, if it may.
+    fn hold(&self) -> Option<Hold>;
+    /// Whether it could all the time since.
+    fn is_unbroken(&self, hold: Option<Hold>) -> bool;
+    /// Waits until this node knows everything that the meta group had decided when it was asked.
+    fn learn(&self) -> impl Future<Output = Result<()>> + Send;
+    /// Changes what the installation knows; returns when this node knows it too.
+    fn decide(
+        &self,
+        command: MetaCommand,
+        purpose: Purpose,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<Accepted>> + Send;
+    /// Puts a command into the log of a group; returns when it is on disk on a majority.
+    fn propose(
+        &self,
+        group: GroupId,
+        command: IndexCommand,
+        purpose: Purpose,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<Accepted>> + Send;
+    /// The part of an index that a cluster has; the index is made when there is none.
+    fn part_for_write(
+        &self,
+        name: &IndexName,
+        cluster: u16,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<IndexRow>> + Send;
+    /// Whether every reader sees a write.
+    fn is_published(&self, task: TaskId) -> impl Future<Output = bool> + Send;
+    /// What a part has of an owner, as of every write that was answered before.
+    fn digest(
+        &self,
+        row: &IndexRow,
+        whose: &Whose,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<Digest>> + Send;
+    /// The raw JSON of records by their stored ids, in order, as of every write that was answered before.
+    fn records(
+        &self,
+        row: &IndexRow,
+        ids: &[String],
+        deadline: Instant,
+    ) -> impl Future<Output = Result<Vec<Option<Vec<u8>>>>> + Send;
+
+    /// When a write that starts now gives up.
+    fn write_deadline(&self) -> Instant {
+        self.now() + Duration::from_secs(limits::WRITE_S)
+    }
+    /// What is known of an index. Errors: `NotFound`.
+    fn row(&self, name: &IndexName) -> Result<IndexRow> {
+        self.meta().catalogue.get(name).cloned().ok_or_else(|| Error::no_index(name.as_str()))
+    }
+}
+
+/// Waits until every reader sees a write.
+pub async fn seen(means: &impl Means, task: TaskId, deadline: Instant) -> Result<()> {
+    while !means.is_published(task).await {
+        if means.now() >= deadline {
+            return Err(Error::unavailable("not every node shows the change yet; try again"));
+        }
+        means.pause(LOOK).await;
+    }
+    Ok(())
+}
+
+/// This node as it is.
+#[derive(Clone, Copy)]
+pub struct Here<'a> {
+    /// Into the groups.
+    pub router: &'a Router,
+    /// The indices.
+    pub node: &'a Node,
+}
+
+/// Waits until this node knows everything that the meta group had decided when it was asked.
+pub async fn learn(router: &Router) -> Result<()> {
+    let (group, deadline) = (router.groups().meta()?, Instant::now() + ASK);
+    learn_of(&group, deadline).await
+}
+async fn learn_of(group: &Group, deadline: Instant) -> Result<()> {
+    let barrier = group.raft.read_barrier(within(deadline)).await;
+    let log_index = barrier.map_err(|error| Error::unavailable(error.to_string()))?;
+    group.wait_applied(log_index, deadline).await
+}
+
+impl Means for Here<'_> {
+    fn meta(&self) -> Arc<MetaState> {
+        self.router.meta()
+    }
+    fn known_through(&self) -> Result<u64> {
+        Ok(*self.router.groups().meta()?.applied.borrow())
+    }
+    fn writes(&self) -> &UserWrites {
+        self.router.user_writes()
+    }
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+    async fn pause(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+    fn hold(&self) -> Option<Hold> {
+        let group = self.router.groups().meta().ok()?;
+        let shows = *group.applied.borrow();
+        group.leases.hold(shows)
+    }
+    fn is_unbroken(&self, hold: Option<Hold>) -> bool {
+        let group = self.router.groups().meta().ok();
+        group.zip(hold).is_some_and(|(group, hold)| group.leases.is_unbroken(hold))
+    }
+    async fn learn(&self) -> Result<()> {
+        learn(self.router).await
+    }
+    async fn decide(&self, command: MetaCommand, purpose: Purpose, deadline: Instant) -> Result<Accepted> {
+        self.router.propose_meta(command, purpose, deadline).await
+    }
+    async fn propose(
+        &self,
+        group: GroupId,
+        command: IndexCommand,
+        purpose: Purpose,
+        deadline: Instant,
+    ) -> Result<Accepted> {
+        self.router.propose_index(group, command, purpose, deadline).await
+    }
+    async fn part_for_write(&self, name: &IndexName, cluster: u16, deadline: Instant) -> Result<IndexRow> {
+        let row = write::index_for_write(self.router, name, deadline).await?;
+        replicas::check_writable(&row, name)?;
+        let known = || {
+            let meta = self.meta();
+            Ok::<_, Error>(meta.catalogue.get(&meta.part_of(name, cluster)?).cloned())
+        };
+        if let Some(row) = known()? {
+            return Ok(row);
+        }
+        // the cluster came after the index
+        parts::make(self, name, deadline).await?;
+        let gone = || Error::unavailable(format!("index {name} is being changed by others; try again"));
+        known()?.ok_or_else(gone)
+    }
+    async fn is_published(&self, task: TaskId) -> bool {
+        tasks::is_published(self.router, self.node, task).await
+    }
+    async fn digest(&self, row: &IndexRow, whose: &Whose, deadline: Instant) -> Result<Digest> {
+        owned::digest(self.router, self.node, row, whose, deadline).await
+    }
+    async fn records(
+        &self,
+        row: &IndexRow,
+        ids: &[String],
+        deadline: Instant,
+    ) -> Result<Vec<Option<Vec<u8>>>> {
+        owned::records(self.router, self.node, row, ids, deadline).await
+    }
+}
