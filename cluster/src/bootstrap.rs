@@ -4,7 +4,8 @@
 //! installation. With every question goes what the asker has heard of others who look for one, and with the answer what the
 //! asked one has: whoever is heard of is asked, too, even by those who were not told of it. Who has the smallest peer address
 //! of all founds when a whole round said that none has an installation, and nobody new was heard of meanwhile; the others go on
-//! asking. So the order in which nodes start does not matter, and two never found: one of them would have asked the other.
+//! asking. So the order in which nodes start does not matter, and two do not found when of any two nodes one was told of the other
+//! or both of a third: one of them would have heard of the other, and asked it.
 
 use crate::meta::Joining;
 use crate::peer::Peers;

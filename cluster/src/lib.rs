@@ -8,6 +8,8 @@ mod answer;
 pub mod apply;
 mod bootstrap;
 mod calls;
+#[cfg(test)]
+mod chance;
 pub mod command;
 pub mod disk;
 mod documents;

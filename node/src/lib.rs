@@ -18,7 +18,7 @@ pub mod shard;
 pub use documents::Documents;
 pub use error::{Error, Result};
 pub use index::{IndexState, IndexStats, IndexView};
-pub use machine::{LogPosition, PlacementMachine};
+pub use machine::{Fences, LogPosition, PlacementMachine};
 pub use node::{Node, NodeOptions, RebuildFigures};
 pub use ops::{Follower, Incarnation, IndexCommand, RawDocument, ReplicaKind};
 pub use search::{ReadRights, SearchPool};

@@ -8,7 +8,7 @@ mod fences;
 mod links;
 mod snapshot;
 
-use self::fences::Fences;
+pub use self::fences::Fences;
 use self::links::Links;
 use crate::error::{Error, Result};
 use crate::index::IndexState;

@@ -36,7 +36,7 @@ pub enum UserState {
         /// Number of the cluster.
         to: u16,
     },
-    /// Moved; what this cluster still has of the user is being deleted.
+    /// Moved, or not; what this other cluster has of the user is being deleted.
     Cleaning {
         /// Number of the cluster.
         from: u16,

@@ -35,7 +35,7 @@ pub enum UserStep {
     Flip,
     /// The old cluster has nothing of the user any more.
     Settle,
-    /// The move ends where it began.
+    /// The move ends where it began; what was copied is deleted.
     GiveUp,
     /// Nothing of a removed user is left.
     Forget,
@@ -50,9 +50,10 @@ impl UserRow {
             (UserState::Copying { to }, UserStep::Freeze) => (self.cluster, UserState::Frozen { to }),
             (UserState::Frozen { to }, UserStep::Flip) => (to, UserState::Landing { from: self.cluster }),
             (UserState::Landing { from }, UserStep::Land) => (self.cluster, UserState::Cleaning { from }),
-            (UserState::Cleaning { .. }, UserStep::Settle)
-            | (UserState::Copying { .. } | UserState::Frozen { .. }, UserStep::GiveUp) => {
-                (self.cluster, UserState::Assigned)
+            (UserState::Cleaning { .. }, UserStep::Settle) => (self.cluster, UserState::Assigned),
+            // what was copied already must not stay there
+            (UserState::Copying { to } | UserState::Frozen { to }, UserStep::GiveUp) => {
+                (self.cluster, UserState::Cleaning { from: to })
             }
             (
                 UserState::Assigned
@@ -280,8 +281,9 @@ mod tests {
             ("assign 0 a, move a 1, freeze a 2, flip a 3, land a 4", "a=1<0.5"),
             ("assign 0 a, move a 1, freeze a 2, flip a 3, land a 4, give-up a 5", "a=1<0.5"),
             ("assign 0 a, move a 1, freeze a 2, flip a 3, land a 4, settle a 5", "a=1.6"),
-            ("assign 0 a, move a 1, freeze a 2, give-up a 3", "a=0.4"),
-            ("assign 0 a, move a 1, give-up a 2, flip a 3", "a=0.3"),
+            ("assign 0 a, move a 1, freeze a 2, give-up a 3", "a=0<1.4"),
+            ("assign 0 a, move a 1, freeze a 2, give-up a 3, settle a 4", "a=0.5"),
+            ("assign 0 a, move a 1, give-up a 2, flip a 3", "a=0<1.3"),
         ] {
             check(script, expected);
         }

@@ -10,8 +10,9 @@ use std::time::Duration;
 
 /// Users that are worked for at a time.
 const AT_A_TIME: usize = 4;
-/// Before work that failed is begun again; doubled each time up to the second.
-const AGAIN: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(10)];
+/// Before work that failed is begun again; doubled each time up to the second, or to the third while writes wait for it.
+const AGAIN: [Duration; 3] =
+    [Duration::from_millis(100), Duration::from_secs(10), Duration::from_millis(400)];
 /// Attempts to end a move while writes wait, before it is given up and writes go on.
 const FROZEN_ATTEMPTS: u32 = 3;
 
@@ -69,6 +70,13 @@ impl What {
             UserState::Landing { .. } => Some(What::Land { to: row.cluster }),
             UserState::Cleaning { from } => Some(What::Clean { cluster: from }),
             UserState::Removing => Some(What::Delete),
+        }
+    }
+    /// Whether the user's writes wait until it has succeeded.
+    fn keeps_writes_waiting(self) -> bool {
+        match self {
+            What::CopyRest { .. } | What::Land { .. } | What::Step(_) => true,
+            What::Copy { .. } | What::Clean { .. } | What::Delete => false,
         }
     }
     /// The step that its success allows.
@@ -134,7 +142,8 @@ impl Core {
         match outcome {
             Ok(()) => (doing.failed, doing.not_before) = (0, now),
             Err(()) => {
-                let wait = AGAIN[0].saturating_mul(1 << doing.failed.min(16)).min(AGAIN[1]);
+                let longest = if work.what.keeps_writes_waiting() { AGAIN[2] } else { AGAIN[1] };
+                let wait = AGAIN[0].saturating_mul(1 << doing.failed.min(16)).min(longest);
                 doing.failed += 1;
                 doing.not_before = now + wait;
             }
@@ -211,7 +220,24 @@ mod tests {
         assert_eq!(work.what, What::Step(UserStep::GiveUp));
         state.apply(AT, MetaCommand::StepUser { user: user(0), epoch: 3, step: UserStep::GiveUp });
         core.ended(&work, Ok(()), now);
+        let work = core.next(&state, now).remove(0);
+        assert_eq!(work.what, What::Clean { cluster: 1 });
+        state.apply(AT, MetaCommand::StepUser { user: user(0), epoch: 4, step: UserStep::Settle });
         assert_eq!(state.users.map.get(&user(0)).map(|row| (row.cluster, row.is_settled())), Some((0, true)));
+    }
+
+    #[test]
+    fn what_writes_wait_for_is_begun_again_soon() {
+        let (mut state, mut core) = (two_clusters(1), Core::default());
+        state.apply(AT, MetaCommand::MoveUser { user: user(0), to: 1 });
+        for (epoch, step) in [(2, UserStep::Freeze), (3, UserStep::Flip)] {
+            state.apply(AT, MetaCommand::StepUser { user: user(0), epoch, step });
+        }
+        for attempt in 0..20 {
+            let work = core.next(&state, s(attempt)).remove(0);
+            assert_eq!(work.what, What::Land { to: 1 });
+            core.ended(&work, Err(()), s(attempt));
+        }
     }
 
     #[test]

@@ -361,4 +361,6 @@ async fn off_arbiter<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stati
 }
 
 #[cfg(test)]
+mod simulation;
+#[cfg(test)]
 mod tests;

@@ -26,9 +26,9 @@ const ROW_BYTES_MAX: usize = 4 << 10;
 /// An epoch, and the log index from which on earlier ones are refused.
 type Fence = (u64, u64);
 
-/// The fences of a group.
+/// The fences of a group: which commands for users it refuses.
 #[derive(Debug, Default)]
-pub(super) struct Fences {
+pub struct Fences {
     by_user: BTreeMap<UserId, Vec<Fence>>,
 }
 

@@ -1,0 +1,72 @@
+//! What do the logs of the placement groups hold, and what does each replica make of them?
+//!
+//! Consensus is simulated elsewhere: here a log is one list that nobody loses, which replicas apply late.
+
+use super::mutant::Mutant;
+use quorate_model::user::{OWNER, owned_id, owner_of};
+use quorate_model::{RecordOp, UserId};
+use quorate_node::Fences;
+use quorate_node::ops::{Incarnation, IndexCommand};
+use quorate_store::kv::Batch;
+use serde_json::Value;
+use std::collections::{BTreeMap, VecDeque};
+
+/// The records of a replica by their stored ids.
+pub type Records = BTreeMap<(Incarnation, String), Vec<u8>>;
+
+/// One node's replica of a group.
+#[derive(Default)]
+pub struct Replica {
+    pub applied: u64,
+    /// When each further entry is applied.
+    pub due: VecDeque<u64>,
+    pub records: Records,
+    fences: Fences,
+}
+
+impl Replica {
+    /// Applies what is due.
+    pub fn go_on(&mut self, log: &[IndexCommand], now_ms: u64, mutant: Option<Mutant>) {
+        while self.due.front().is_some_and(|due| *due <= now_ms) {
+            self.due.pop_front();
+            self.applied += 1;
+            self.apply(log[self.applied as usize - 1].clone(), mutant);
+        }
+    }
+    fn apply(&mut self, command: IndexCommand, mutant: Option<Mutant>) {
+        match command {
+            IndexCommand::Records { index, ops } => ops.into_iter().for_each(|op| self.write(index, op)),
+            IndexCommand::ForUser { user, epoch, command } => {
+                if !self.fences.let_pass(&user, epoch, self.applied) && mutant != Some(Mutant::IgnoresFences)
+                {
+                    return;
+                }
+                self.fences.raise(user, epoch, self.applied, &mut Batch::default());
+                self.apply(*command, mutant);
+            }
+            IndexCommand::Sequence { commands } => {
+                commands.into_iter().for_each(|command| self.apply(command, mutant));
+            }
+            other => panic!("no part of a move: {other:?}"),
+        }
+    }
+    fn write(&mut self, index: Incarnation, op: RecordOp) {
+        match op {
+            RecordOp::Put { object_id, record } => drop(self.records.insert((index, object_id), record)),
+            RecordOp::Delete { object_id } => drop(self.records.remove(&(index, object_id))),
+            RecordOp::DeleteBy { params } => {
+                let params: Value = serde_json::from_slice(&params).expect("own parameters");
+                let owner = params[OWNER].as_str().expect("an owner").to_owned();
+                self.records.retain(|(of, id), _| *of != index || owner_of(id).0 != Some(owner.as_str()));
+            }
+            other @ (RecordOp::Partial { .. } | RecordOp::Clear) => panic!("nobody does that: {other:?}"),
+        }
+    }
+    /// The records of an owner by their stored ids.
+    pub fn of(&self, index: Incarnation, user: &UserId) -> BTreeMap<String, Vec<u8>> {
+        let begin = owned_id(user, "");
+        let own = self.records.range((index, begin.clone())..);
+        let own = own.take_while(|((of, id), _)| *of == index && id.starts_with(&begin));
+        own.map(|((_, id), record)| (id.clone(), record.clone())).collect()
+    }
+}

@@ -1,0 +1,44 @@
+//! Bugs that the simulation must find: each is planted where the world carries out what the real code decided.
+
+/// One planted bug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mutant {
+    /// The user is moved over before the rest of the records is copied.
+    FlipsBeforeTheRest,
+    /// Records are deleted in the old cluster before the user is moved over.
+    CleansBeforeFlip,
+    /// Writes do not wait while the rest is copied.
+    DoesNotFreeze,
+    /// A write that had begun before writes had to wait is forgotten.
+    ForgetsLateWrites,
+    /// Nobody waits until other nodes know of a step.
+    HearsNobody,
+    /// Writes go on in the new cluster while some nodes still read in the old one.
+    LandsAtOnce,
+    /// A node that has lost its lease believes what it knows.
+    BelievesForever,
+    /// Groups carry out what was decided for an earlier step.
+    IgnoresFences,
+    /// What is copied is what some replica shows, not what is written.
+    CopiesOldRecords,
+    /// The copy keeps what has been deleted meanwhile.
+    CopiesNoDeletions,
+    /// Reads move over before every replica of the new cluster shows the copy.
+    ShowsTooEarly,
+}
+
+impl Mutant {
+    pub const ALL: [Mutant; 11] = [
+        Mutant::FlipsBeforeTheRest,
+        Mutant::CleansBeforeFlip,
+        Mutant::DoesNotFreeze,
+        Mutant::ForgetsLateWrites,
+        Mutant::HearsNobody,
+        Mutant::LandsAtOnce,
+        Mutant::BelievesForever,
+        Mutant::IgnoresFences,
+        Mutant::CopiesOldRecords,
+        Mutant::CopiesNoDeletions,
+        Mutant::ShowsTooEarly,
+    ];
+}
