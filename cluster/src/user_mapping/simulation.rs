@@ -132,8 +132,7 @@ fn run(seed: u64, climate: Climate, mutant: Option<Mutant>) -> Counts {
         1 => return_all(&world, &mut executor, &truths),
         _ => {}
     }
-    let counts = world.state().counts;
-    counts
+    world.state().counts
 }
 
 /// Removes a user, of whom nothing must be left then.
