@@ -17,6 +17,8 @@ mod entrance;
 mod groups;
 mod health;
 mod installation;
+#[cfg(test)]
+mod killed;
 mod leases;
 pub mod membership;
 pub mod meta;

@@ -1,6 +1,7 @@
 //! Does a link hold when the node died between the catalogue's half of it and the group's?
 
 use super::*;
+use crate::killed::copy_folder;
 use crate::service::{CallerOp, ReadRights, Service, ServiceOptions};
 use crate::start::{self, Running};
 use crate::{entrance, write};
@@ -43,17 +44,6 @@ async fn put(running: &Running, index: &str, ids: &[&str]) {
 async fn die(running: Running, from: &Path, to: &Path) {
     copy_folder(from, to);
     running.stop().await;
-}
-fn copy_folder(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).expect("a new folder");
-    for entry in std::fs::read_dir(from).expect("a folder") {
-        let entry = entry.expect("an entry");
-        let target = to.join(entry.file_name());
-        match entry.file_type().expect("a type").is_dir() {
-            true => copy_folder(&entry.path(), &target),
-            false => drop(std::fs::copy(entry.path(), target).expect("a copy")),
-        }
-    }
 }
 /// Waits until the sweep has told the groups, writes once more and compares.
 async fn check(folder: &Path, primary: &str, replicas: &[&str], expected: usize, died: Died) {

@@ -9,6 +9,7 @@ use super::write::{Ways, records};
 use super::*;
 use crate::command::{FEATURE_LEVEL, MetaCommand};
 use crate::entrance;
+use crate::killed::copy_folder;
 use crate::meta::{Joining, NodeState, UserStep};
 use crate::service::{CallerOp, ServiceOptions};
 use crate::start::{self, Founding, Running};
@@ -99,17 +100,6 @@ async fn settled(running: &Running, who: &str) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     panic!("the move of {who} did not end: {:?}", running.router.meta().users.map.get(&user(who)));
-}
-fn copy_folder(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).expect("a new folder");
-    for entry in std::fs::read_dir(from).expect("a folder") {
-        let entry = entry.expect("an entry");
-        let target = to.join(entry.file_name());
-        match entry.file_type().expect("a type").is_dir() {
-            true => copy_folder(&entry.path(), &target),
-            false => drop(std::fs::copy(entry.path(), target).expect("a copy")),
-        }
-    }
 }
 
 /// Carries out the work of a move up to and without the given number of steps, as a leader that dies then.

@@ -1,6 +1,7 @@
 //! A node that died, or whose small state is gone: the log and the dumps bring everything back.
 
-use crate::harness::{Node, copy_folder, name, put};
+use crate::harness::{Node, name, put};
+use crate::killed::copy_folder;
 use quorate_cluster::IndexOperation;
 use serde_json::{Value, json};
 use std::path::Path;

@@ -4,6 +4,8 @@ mod accidents;
 mod fetches;
 mod harness;
 mod indices;
+#[path = "../../src/killed.rs"]
+mod killed;
 mod rebuilds;
 mod replicas;
 mod snapshots;
