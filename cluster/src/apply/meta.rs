@@ -72,7 +72,9 @@ impl Machine for MetaMachine {
         }
         let mut changes = std::mem::replace(&mut self.changes, Batch::new(self.applied));
         changes.set_applied_index(self.applied);
-        Ok(self.tree.apply(&changes)?)
+        self.tree.apply(&changes)?;
+        // A node that starts, and a recovery, read the members from the store before any log. Changes are rare here.
+        Ok(self.tree.write_out()?)
     }
     fn durable_through(&self) -> u64 {
         self.applied
