@@ -44,6 +44,9 @@ pub struct PlacementMachine {
     /// Everything through here was in the small state when the machine was opened: replayed for shards only.
     replayed_until: u64,
     changes: Batch,
+    /// Indices were made since the last checkpoint. The store must know all that have files: a group that is left gives up
+    /// the log that could tell of them.
+    has_new_indices: bool,
     links: Links,
     fences: Fences,
 }
@@ -70,6 +73,7 @@ impl PlacementMachine {
             applied,
             replayed_until: applied,
             changes: Batch::default(),
+            has_new_indices: false,
         })
     }
 
@@ -126,6 +130,9 @@ impl PlacementMachine {
         batch.put([rows::REPLAY], codec::encode(&self.durable_through()));
         batch.set_applied_index(self.applied);
         self.tree.apply(&batch)?;
+        if std::mem::take(&mut self.has_new_indices) {
+            self.tree.write_out()?;
+        }
         Ok(())
     }
     /// Commits every shard of the group durably and closes it.
@@ -279,6 +286,7 @@ impl PlacementMachine {
         tracing::debug!(from, to, "copied an index");
         let state =
             Arc::new(IndexState::new(to, self.group, folder, settings.clone(), at.time_ms, at.time_ms));
+        self.has_new_indices = true;
         self.copy_documents(from, &state);
         self.node.insert(state.clone());
         if state.files_differ(&settings)? {
@@ -330,6 +338,7 @@ impl PlacementMachine {
         let folder = self.node.layout.shard(index, 0);
         let settings = Arc::new(Settings::default());
         let state = Arc::new(IndexState::new(index, self.group, folder, settings, at.time_ms, at.time_ms));
+        self.has_new_indices = true;
         self.keep(&state);
         self.node.insert(state.clone());
         state

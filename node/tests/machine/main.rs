@@ -239,6 +239,23 @@ fn synonyms_and_rules_end_as_the_log_says_wherever_it_was_killed() {
     in_system(|| kill_after_each(&documents_script(), assert_documents));
 }
 
+#[test]
+fn the_store_alone_knows_every_index_that_has_files() {
+    in_system(|| {
+        let dir = tempfile::tempdir().unwrap();
+        let mut rig = Rig::open(dir.path(), vec![]);
+        for command in [records(1, vec![put("a", 1)]), IndexCommand::Copy { from: 1, to: 2 }] {
+            rig.apply(command);
+            rig.machine.checkpoint().unwrap();
+        }
+        rig.wait();
+        drop(rig.kill());
+        let mut known = Rig::open(dir.path(), vec![]).machine.incarnations();
+        known.sort_unstable();
+        assert_eq!(known, [1, 2]);
+    });
+}
+
 fn kill_after_each(script: &[IndexCommand], assert_end: fn(&Rig)) {
     for killed_after in 0..=script.len() {
         for checkpoint_at in [0, killed_after / 2, killed_after] {
