@@ -286,9 +286,8 @@ impl PlacementMachine {
         tracing::debug!(from, to, "copied an index");
         let state =
             Arc::new(IndexState::new(to, self.group, folder, settings.clone(), at.time_ms, at.time_ms));
-        self.has_new_indices = true;
         self.copy_documents(from, &state);
-        self.node.insert(state.clone());
+        self.insert_new(&state);
         if state.files_differ(&settings)? {
             // the source is being rebuilt
             self.show(at, &state, settings)?;
@@ -338,10 +337,13 @@ impl PlacementMachine {
         let folder = self.node.layout.shard(index, 0);
         let settings = Arc::new(Settings::default());
         let state = Arc::new(IndexState::new(index, self.group, folder, settings, at.time_ms, at.time_ms));
-        self.has_new_indices = true;
         self.keep(&state);
-        self.node.insert(state.clone());
+        self.insert_new(&state);
         state
+    }
+    fn insert_new(&mut self, state: &Arc<IndexState>) {
+        self.node.insert(state.clone());
+        self.has_new_indices = true;
     }
     fn keep(&mut self, state: &IndexState) {
         self.changes.put(rows::by_number(rows::STATE, state.incarnation), codec::encode(&state.row()));

@@ -213,7 +213,7 @@ impl PlacementMachine {
             Some(known) => state.documents.store(known.documents.load_full()),
             None => self.copy_documents(primary, &state),
         }
-        self.node.insert(state.clone());
+        self.insert_new(&state);
         state
     }
 
