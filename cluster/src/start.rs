@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use quorate_model::{Error, GroupId, NodeId, Result};
 use quorate_node::{Node, NodeOptions, PlacementMachine};
 use quorate_raft::{
-    CommitSink, CommittedEntry, GroupOptions, Leadership, Outbox, PeerMessage, RaftHost, RaftOptions,
+    CommitSink, CommittedEntry, GroupOptions, Leadership, Outbox, PeerMessage, RaftHost, RaftOptions, Role,
     SnapshotImage,
 };
 use quorate_store::dump;
@@ -239,7 +239,9 @@ impl Starter {
         let halt = apply.halt();
         let inbox = Inbox::shared();
         let leases = Arc::new(GroupLeases::new(self.self_id, self.life));
-        let sink = Box::new(IntoInbox { group: id, inbox: inbox.clone(), leases: leases.clone() });
+        let sink =
+            IntoInbox { group: id, inbox: inbox.clone(), leases: leases.clone(), node: self.node.clone() };
+        let sink = Box::new(sink);
         let (position, applied) = watch::channel(apply.taken());
         let voters = match founding {
             Founding::Founder => vec![self_id],
@@ -388,6 +390,7 @@ struct IntoInbox {
     group: GroupId,
     inbox: Arc<Inbox>,
     leases: Arc<GroupLeases>,
+    node: Node,
 }
 
 impl CommitSink for IntoInbox {
@@ -397,6 +400,7 @@ impl CommitSink for IntoInbox {
     }
     fn leadership(&mut self, leadership: Leadership) {
         self.leases.lead(leadership);
+        self.node.set_leads(self.group, leadership.role == Role::Leader);
         tracing::debug!(group = self.group.0, ?leadership, "leadership");
     }
     fn restore(&mut self, image: SnapshotImage) {

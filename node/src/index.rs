@@ -244,6 +244,16 @@ impl IndexState {
             writer.discard();
         }
     }
+    /// Lets what was written through `log_index` be shown without delay: somebody waits for it.
+    pub(crate) fn hurry(&self, log_index: u64) {
+        if !self.progress.wait_for(log_index) {
+            return;
+        }
+        // a writer that is being opened or closed publishes anyway
+        if let Some(Some(writer)) = self.writer.try_lock().as_deref() {
+            let _it_has_ended = writer.hurry();
+        }
+    }
     /// Whether closing the writer would undo work in the background.
     pub(crate) fn has_background_work(&self) -> bool {
         self.progress.has_held() || self.is_merging.load(Ordering::Relaxed)

@@ -363,8 +363,8 @@ impl PlacementMachine {
         }
         self.node.make_room_for_writer(state.incarnation)?;
         let mut writer = state.writer.lock();
-        let handle =
-            writer.get_or_insert_with(|| ShardHandle::start(state.clone(), self.node.shard_options.clone()));
+        let handle = writer
+            .get_or_insert_with(|| ShardHandle::start(state.clone(), self.node.shard_options(self.group)));
         act(handle)
     }
 }

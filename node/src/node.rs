@@ -15,7 +15,7 @@ use quorate_store::layout::{self, Layout};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// What a node is opened with.
@@ -40,11 +40,13 @@ pub struct NodeOptions {
 pub(crate) struct Shared {
     pub layout: Layout,
     pub files: Arc<dyn Files>,
-    pub shard_options: ShardOptions,
+    shard_options: ShardOptions,
     indices: RwLock<FxHashMap<Incarnation, Arc<IndexState>>>,
     applied: RwLock<BTreeMap<GroupId, u64>>,
     /// Indices with work that is not durable yet, by group.
     busy: Mutex<BTreeMap<GroupId, Vec<Arc<IndexState>>>>,
+    /// Which groups other nodes lead.
+    led_elsewhere: Mutex<BTreeMap<GroupId, Arc<AtomicBool>>>,
     /// Serialises the closing of writers that make room.
     room: Mutex<()>,
     clock: Instant,
@@ -70,6 +72,7 @@ impl Node {
                 threads: writer_threads,
                 ..WriterOptions::default()
             },
+            is_led_elsewhere: Arc::default(),
             rebuild_failures: Arc::default(),
             flush_bytes: limits::FLUSH_BYTES,
             flush_after: Duration::from_secs(limits::FLUSH_S),
@@ -81,6 +84,7 @@ impl Node {
             indices: RwLock::default(),
             applied: RwLock::default(),
             busy: Mutex::default(),
+            led_elsewhere: Mutex::default(),
             room: Mutex::default(),
             clock: Instant::now(),
             last_use: AtomicU64::new(0),
@@ -145,18 +149,36 @@ impl Node {
         let shown = self.shared.least_of_busy(group, |state| state.progress.shown_through());
         shown.map_or(applied, |through| through.min(applied))
     }
-    /// Whether reads see the command at this place.
+    /// Whether reads see the command at this place. When they do not, they do soon: who asks waits for it.
     pub fn is_visible(&self, group: GroupId, log_index: u64) -> bool {
-        log_index <= self.applied(group)
-            && self
-                .shared
-                .least_of_busy(group, |state| (!state.progress.is_visible(log_index)).then_some(()))
-                .is_none()
+        self.sees(group, log_index, |state| state.progress.is_visible(log_index))
     }
     /// As [`Self::is_visible`], for the records alone: settings may wait for a rebuild.
     pub fn records_are_visible(&self, group: GroupId, log_index: u64) -> bool {
-        let waits = |state: &IndexState| (!state.progress.is_visible_but_held(log_index)).then_some(());
-        log_index <= self.applied(group) && self.shared.least_of_busy(group, waits).is_none()
+        self.sees(group, log_index, |state| state.progress.is_visible_but_held(log_index))
+    }
+    fn sees(&self, group: GroupId, log_index: u64, shows: impl Fn(&IndexState) -> bool) -> bool {
+        if log_index > self.applied(group) {
+            return false;
+        }
+        let is_visible = self.shared.least_of_busy(group, |state| (!shows(state)).then_some(())).is_none();
+        if !is_visible {
+            self.hurry(group, log_index);
+        }
+        is_visible
+    }
+    /// Says whether this node leads a group, as every node does that nothing was said to. The others show writes in larger
+    /// groups, [`Self::hurry`] apart.
+    pub fn set_leads(&self, group: GroupId, leads: bool) {
+        self.shared.led_elsewhere(group).store(!leads, Ordering::Relaxed);
+        if leads {
+            self.hurry(group, self.applied(group));
+        }
+    }
+    /// Shows what was written to the group's indices through `log_index` without delay: somebody waits for it.
+    pub fn hurry(&self, group: GroupId, log_index: u64) {
+        let busy = self.shared.busy.lock().get(&group).cloned().unwrap_or_default();
+        busy.iter().for_each(|state| state.hurry(log_index));
     }
     /// How the rebuilds of the node stand.
     pub fn rebuilds(&self) -> RebuildFigures {
@@ -230,6 +252,13 @@ impl Shared {
         if !of_group.iter().any(|known| Arc::ptr_eq(known, state)) {
             of_group.push(state.clone());
         }
+    }
+    fn led_elsewhere(&self, group: GroupId) -> Arc<AtomicBool> {
+        self.led_elsewhere.lock().entry(group).or_default().clone()
+    }
+    /// How a shard of the group runs.
+    pub(crate) fn shard_options(&self, group: GroupId) -> ShardOptions {
+        ShardOptions { is_led_elsewhere: self.led_elsewhere(group), ..self.shard_options.clone() }
     }
     /// The least of what `position` says of the group's indices with work under way.
     pub(crate) fn least_of_busy<T: Ord>(

@@ -21,6 +21,8 @@ struct State {
     unflushed: Option<(u64, u64)>,
     last_ticket: u64,
     queued_bytes: usize,
+    /// Somebody waits until reads see everything through here.
+    awaited: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -143,6 +145,18 @@ impl Progress {
     pub fn durable_through(&self) -> Option<u64> {
         self.state.lock().unflushed.map(|(first, _)| first - 1)
     }
+    /// Notes that somebody waits until reads see everything through `log_index`. Returns whether that is news and they do
+    /// not see it yet.
+    pub fn wait_for(&self, log_index: u64) -> bool {
+        let mut state = self.state.lock();
+        let is_news = state.awaited < log_index;
+        state.awaited = state.awaited.max(log_index);
+        is_news && state.is_awaited()
+    }
+    /// Whether somebody waits for something that could be visible.
+    pub fn is_awaited(&self) -> bool {
+        self.state.lock().is_awaited()
+    }
     /// Commands that are not visible yet.
     pub fn pending(&self) -> usize {
         self.state.lock().unpublished.len()
@@ -150,6 +164,10 @@ impl Progress {
 }
 
 impl State {
+    fn is_awaited(&self) -> bool {
+        let first = self.unpublished.iter().find(|waiting| waiting.what != What::Held);
+        first.is_some_and(|waiting| waiting.log_index <= self.awaited)
+    }
     fn enqueue(&mut self, log_index: u64, what: What) -> u64 {
         self.last_ticket += 1;
         let ticket = self.last_ticket;

@@ -4,6 +4,7 @@
 //! the consensus named, for the snapshot it named; when that is gone, or nobody answers for a while, all that have a
 //! replica of the group, for one that is at least as new.
 
+use super::ahead;
 use super::manifest::{FileRow, Manifest};
 use super::source::SnapshotSource;
 use super::throttle::{Stop, Throttle, Turn, Turns};
@@ -11,15 +12,16 @@ use super::{CHUNK_BYTES, Description, ManifestId, Wanted};
 use crate::command::FEATURE_LEVEL;
 use crate::metrics;
 use arc_swap::ArcSwap;
+use bytes::Bytes;
 use quorate_model::{Error, ErrorKind, GroupId};
 use quorate_store::StoreError;
-use quorate_store::files::{Files, folder_of};
+use quorate_store::files::{FileWriter, Files, folder_of};
 use quorate_store::incoming::Incoming;
 use quorate_store::layout::Layout;
 use quorate_store::space;
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -64,6 +66,8 @@ impl Default for FetchOptions {
 pub const FETCHES_AT_ONCE: usize = 2;
 /// How often a file is fetched anew whose checksum is wrong, before the attempt counts as failed.
 const FILE_ATTEMPTS: usize = 3;
+/// Pieces that are asked for at once: while one is written others are read, sent and checked.
+const PIECES_AHEAD: usize = 3;
 /// How often it is looked whether it is this group's turn.
 const TURN_LOOK: Duration = Duration::from_millis(50);
 
@@ -119,6 +123,39 @@ pub struct Fetcher {
     pub index: u64,
     /// What the consensus named; `None` when that cannot be read.
     pub named: Option<Description>,
+}
+
+/// A file that is not whole.
+struct Gap<'r> {
+    row: &'r FileRow,
+    path: PathBuf,
+    /// Bytes that are there.
+    have: u64,
+    /// Of those.
+    crc: crc32fast::Hasher,
+    /// Open once the first piece has arrived.
+    file: Option<Box<dyn FileWriter>>,
+}
+
+/// What is asked for at once.
+struct Piece<'r> {
+    /// The number of its gap.
+    gap: usize,
+    row: &'r FileRow,
+    offset: u64,
+    bytes: u64,
+}
+
+impl<'r> Gap<'r> {
+    /// What is missing, in pieces of `most` bytes; one of none when the file is empty.
+    fn pieces(&self, gap: usize, most: u64) -> impl Iterator<Item = Piece<'r>> + use<'r> {
+        let (row, have) = (self.row, self.have);
+        let count = (row.bytes - have).div_ceil(most).max(1);
+        (0..count).map(move |n| {
+            let offset = have + n * most;
+            Piece { gap, row, offset, bytes: most.min(row.bytes - offset) }
+        })
+    }
 }
 
 /// Who is asked for what.
@@ -210,8 +247,8 @@ impl Fetcher {
                 let below = folder.ancestors().take_while(|above| *above != self.data.snapshots_in());
                 folders.extend(below.map(Path::to_path_buf));
             }
-            self.file(*from, &manifest.id, row, &path, got)?;
         }
+        self.complete(*from, &manifest, incoming.folder(), got)?;
         for folder in folders {
             self.step(|| self.files.sync_dir(&folder).map_err(|e| StoreError::io("sync", &folder, e)))?;
         }
@@ -259,31 +296,16 @@ impl Fetcher {
         }
     }
 
-    /// Brings one file to the state of its row, durably.
-    fn file(
-        &self,
-        from: u64,
-        id: &ManifestId,
-        row: &FileRow,
-        path: &Path,
-        got: &mut u64,
-    ) -> Result<(), Trouble> {
-        self.adopt(row, path)?;
+    /// Brings files to the state of their rows, durably.
+    fn complete(&self, from: u64, manifest: &Manifest, folder: &Path, got: &mut u64) -> Result<(), Trouble> {
+        let mut rows: Vec<&FileRow> = manifest.files.iter().collect();
         for _ in 0..FILE_ATTEMPTS {
-            if length(path).is_some_and(|length| length > row.bytes) {
-                self.remove(path)?;
+            rows = self.fill(from, &manifest.id, &rows, folder, got)?;
+            if rows.is_empty() {
+                return Ok(());
             }
-            if self.complete(from, id, row, path, got)? == row.crc {
-                return self.step(|| self.files.sync_file(path).map_err(|e| StoreError::io("sync", path, e)));
-            }
-            tracing::warn!(
-                group = self.group.0,
-                file = row.path,
-                "a file of a snapshot is damaged; it is fetched again"
-            );
-            self.remove(path)?;
         }
-        Err(Trouble::Useless(format!("{} arrives damaged", row.path)))
+        Err(Trouble::Useless(format!("{} arrives damaged", rows[0].path)))
     }
     /// Links a file that this node has under the same name and length, in the index itself or in an earlier snapshot.
     fn adopt(&self, row: &FileRow, path: &Path) -> Result<(), Trouble> {
@@ -305,41 +327,96 @@ impl Fetcher {
             linked => linked.map_err(|e| StoreError::io("link", &place, e)),
         })
     }
-    /// Fetches what a file lacks and returns the checksum of all of it.
-    fn complete(
+    /// What a file lacks; `None` when it is whole, and durable then. One that has all its bytes, but others, begins anew.
+    fn gap<'r>(&self, row: &'r FileRow, path: PathBuf) -> Result<Option<Gap<'r>>, Trouble> {
+        self.adopt(row, &path)?;
+        if length(&path).is_some_and(|length| length > row.bytes) {
+            self.remove(&path)?;
+        }
+        let mut crc = crc32fast::Hasher::new();
+        let mut have = hash_into(&mut crc, &path)?;
+        if have == row.bytes && length(&path).is_some() {
+            if crc.clone().finalize() == row.crc {
+                self.step(|| self.files.sync_file(&path).map_err(|e| StoreError::io("sync", &path, e)))?;
+                return Ok(None);
+            }
+            self.note_damage(row);
+            self.remove(&path)?;
+            (have, crc) = (0, crc32fast::Hasher::new());
+        }
+        Ok(Some(Gap { row, path, have, crc, file: None }))
+    }
+    /// Fetches what files lack, some pieces ahead of what is written; returns those that have arrived damaged.
+    fn fill<'r>(
         &self,
         from: u64,
         id: &ManifestId,
-        row: &FileRow,
-        path: &Path,
+        rows: &[&'r FileRow],
+        folder: &Path,
         got: &mut u64,
-    ) -> Result<u32, Trouble> {
-        let mut crc = crc32fast::Hasher::new();
-        let mut offset = hash_into(&mut crc, path)?;
-        if offset < row.bytes || length(path).is_none() {
-            let mut file = self.step(|| {
-                let opened = match length(path) {
-                    Some(_) => self.files.append(path),
-                    None => self.files.create(path),
-                };
-                opened.map_err(|e| StoreError::io("write", path, e))
-            })?;
-            while offset < row.bytes {
-                let most = (row.bytes - offset).min(self.options.chunk_bytes.min(CHUNK_BYTES) as u64);
-                self.stop.wait(self.throttle.take(most)).ok_or(Trouble::Stopped)?;
-                let piece = self.source.load_full().chunk(from, id, &row.path, offset, most as u32)?;
-                if piece.is_empty() || piece.len() as u64 > most {
-                    return Err(Trouble::Useless(format!("{} ends early at its source", row.path)));
-                }
-                self.step(|| file.write_all(&piece).map_err(|e| StoreError::io("write", path, e)))?;
-                crc.update(&piece);
-                offset += piece.len() as u64;
-                *got += piece.len() as u64;
-                metrics::snapshot_bytes(piece.len());
+    ) -> Result<Vec<&'r FileRow>, Trouble> {
+        let gaps = rows.iter().map(|row| self.gap(row, folder.join(&row.path)));
+        let mut gaps: Vec<Gap> = gaps.filter_map(Result::transpose).collect::<Result<_, _>>()?;
+        let most = self.options.chunk_bytes.min(CHUNK_BYTES) as u64;
+        let pieces: Vec<Piece> = gaps.iter().enumerate().flat_map(|(n, gap)| gap.pieces(n, most)).collect();
+        let ask = |piece: &Piece| -> Result<Bytes, Trouble> {
+            let pause = self.throttle.take(piece.bytes);
+            if !pause.is_zero() {
+                self.stop.wait(pause).ok_or(Trouble::Stopped)?;
             }
-            self.step(|| file.sync().map_err(|e| StoreError::io("sync", path, e)))?;
+            let file = &piece.row.path;
+            Ok(self.source.load_full().chunk(from, id, file, piece.offset, piece.bytes as u32)?)
+        };
+        let mut damaged = vec![];
+        ahead::in_order(&pieces, PIECES_AHEAD, ask, |piece, arrived| {
+            let arrived = arrived?;
+            let gap = &mut gaps[piece.gap];
+            if arrived.len() as u64 != piece.bytes {
+                return Err(Trouble::Useless(format!("{} ends early at its source", gap.row.path)));
+            }
+            self.write(gap, &arrived)?;
+            *got += piece.bytes;
+            metrics::snapshot_bytes(arrived.len());
+            if gap.have == gap.row.bytes && !self.is_whole(gap)? {
+                damaged.push(gap.row);
+            }
+            Ok(())
+        })?;
+        Ok(damaged)
+    }
+    fn write(&self, gap: &mut Gap, arrived: &[u8]) -> Result<(), Trouble> {
+        let path = &gap.path;
+        let error = |e| StoreError::io("write", path, e);
+        let file = match &mut gap.file {
+            Some(file) => file,
+            None => {
+                let opened = self.step(|| match length(path) {
+                    Some(_) => self.files.append(path).map_err(error),
+                    None => self.files.create(path).map_err(error),
+                })?;
+                gap.file.insert(opened)
+            }
+        };
+        self.step(|| file.write_all(arrived).map_err(error))?;
+        gap.crc.update(arrived);
+        gap.have += arrived.len() as u64;
+        Ok(())
+    }
+    /// Makes a file durable that has all its bytes; false when they are not those of its row.
+    fn is_whole(&self, gap: &mut Gap) -> Result<bool, Trouble> {
+        if let Some(mut file) = gap.file.take() {
+            self.step(|| file.sync().map_err(|e| StoreError::io("sync", &gap.path, e)))?;
         }
-        Ok(crc.finalize())
+        if gap.crc.clone().finalize() == gap.row.crc {
+            return Ok(true);
+        }
+        self.note_damage(gap.row);
+        self.remove(&gap.path)?;
+        Ok(false)
+    }
+    fn note_damage(&self, row: &FileRow) {
+        let (group, file) = (self.group.0, &row.path);
+        tracing::warn!(group, file, "a file of a snapshot is damaged; it is fetched again");
     }
     fn remove(&self, path: &Path) -> Result<(), Trouble> {
         self.step(|| match self.files.remove(path) {

@@ -7,6 +7,7 @@
 //! A snapshot that is gone needs no help of the consensus. The receiver asks any node that has the group for a newer one and
 //! continues from there, once its own log holds everything up to it.
 
+mod ahead;
 pub mod fetch;
 pub mod manifest;
 mod peers;

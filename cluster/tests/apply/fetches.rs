@@ -27,6 +27,8 @@ const OTHER: &str = "indices/0000000000000b/0/00000000000000000000000000000000.s
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes of one piece.
 const PIECE: usize = 1_000;
+/// Bytes that may come twice when a fetch is cut off: two pieces of each of the three that are asked for at once.
+const LOST: u64 = 6 * PIECE as u64;
 
 /// The text of a file of the snapshot at `index`.
 fn text(path: &str, index: u64) -> Vec<u8> {
@@ -220,8 +222,7 @@ fn a_fetch_goes_on_where_it_was_cut_off() {
         rig.fault(Fault::None);
         let (_fetch, receiver) = rig.fetch();
         assert_whole(&arrived(&receiver));
-        // a piece that came while the fetch was being stopped comes again
-        assert!(rig.got() <= total(7) + PIECE as u64, "cut off after {cut_off}");
+        assert!(rig.got() <= total(7) + LOST, "cut off after {cut_off}");
     }
 }
 
@@ -234,7 +235,8 @@ fn a_connection_that_comes_back_is_used_again() {
     std::thread::sleep(Duration::from_millis(400));
     rig.fault(Fault::None);
     assert_whole(&arrived(&receiver));
-    assert_eq!(rig.got(), total(7));
+    let got = rig.got();
+    assert!((total(7)..=total(7) + LOST).contains(&got), "{got}");
 }
 
 #[test]

@@ -40,6 +40,8 @@ enum Work {
     Export { folder: PathBuf, done: Sender<Result<()>> },
     /// A durable commit.
     Flush { done: Sender<Result<()>> },
+    /// Somebody waits for a publication.
+    Hurry,
 }
 
 impl Message for Work {
@@ -60,6 +62,8 @@ pub struct ShardActor {
     work: VecDeque<Work>,
     queued: Arc<AtomicUsize>,
     failing: bool,
+    /// Whether a timer runs for a publication that was put off.
+    has_timer: bool,
     /// When the background was last looked after: while commands come without a pause, timers wait.
     advanced: Instant,
 }
@@ -92,6 +96,7 @@ impl ShardHandle {
             work: VecDeque::new(),
             queued: queued.clone(),
             failing: false,
+            has_timer: false,
             advanced: Instant::now(),
         };
         let (is_set, wait) = bounded(1);
@@ -144,6 +149,10 @@ impl ShardHandle {
     /// Commits everything queued durably.
     pub fn flush(&self) -> Result<()> {
         self.ask(|done| Work::Flush { done })
+    }
+    /// Publishes what was put off.
+    pub fn hurry(&self) -> Result<()> {
+        self.send(Work::Hurry)
     }
     /// Commits everything queued durably and ends the shard's thread.
     pub fn close(self) -> Result<()> {
@@ -206,23 +215,39 @@ impl ShardActor {
         }
         Ok(core)
     }
-    /// Does what waits, in order, up to the first failure.
-    fn drain(&mut self) {
+    /// Does what waits, in order, up to the first failure; returns in what time a publication is due that was put off.
+    fn drain(&mut self) -> Option<Duration> {
         while let Some(work) = self.work.pop_front() {
             if let Some(unfinished) = self.carry_out(work) {
                 self.work.push_front(unfinished);
-                return;
+                return None;
             }
             self.queued.fetch_sub(1, Ordering::Relaxed);
         }
         let queue = self.queue();
         let upkeep = self.core().and_then(|core| {
-            if core.publication_is_due(queue) {
+            let due_in = core.publication_due_in(queue);
+            if due_in == Some(Duration::ZERO) {
                 core.publish()?;
             }
-            if core.flush_is_due() { core.flush() } else { Ok(()) }
+            if core.flush_is_due() {
+                core.flush()?;
+            }
+            Ok(due_in.filter(|due_in| !due_in.is_zero()))
         });
         self.note("publishing", &upkeep);
+        upkeep.ok().flatten()
+    }
+    /// Does what waits, and comes back for a publication that was put off.
+    fn turn(&mut self, context: &mut Context<Self>) {
+        let due_in = self.drain();
+        if let Some(due_in) = due_in.filter(|_| !self.has_timer) {
+            self.has_timer = true;
+            context.run_later(due_in, |actor, context| {
+                actor.has_timer = false;
+                actor.turn(context);
+            });
+        }
     }
     /// Returns the work that has to be tried again.
     fn carry_out(&mut self, work: Work) -> Option<Work> {
@@ -264,6 +289,8 @@ impl ShardActor {
                 self.note("the durable commit", &result);
                 let _asker_is_gone = done.send(result);
             }
+            // what follows every piece of work looks whether it is time
+            Work::Hurry => {}
         }
         None
     }
@@ -280,7 +307,7 @@ impl ShardActor {
         }
     }
     /// Notes how a step ended. Returns whether it failed; the first failure in a row is logged.
-    fn note(&mut self, what: &str, result: &Result<()>) -> bool {
+    fn note<T>(&mut self, what: &str, result: &Result<T>) -> bool {
         let Err(error) = result else {
             return false;
         };
@@ -301,10 +328,10 @@ impl Actor for ShardActor {
                 owner.do_send(Ended);
             }
         });
-        self.drain();
+        self.turn(context);
         self.advance();
-        context.run_interval(UPKEEP, |actor, _| {
-            actor.drain();
+        context.run_interval(UPKEEP, |actor, context| {
+            actor.turn(context);
             actor.advance();
         });
     }
@@ -317,9 +344,9 @@ impl Handler<Ended> for ShardActor {
 }
 impl Handler<Work> for ShardActor {
     type Result = ();
-    fn handle(&mut self, work: Work, _: &mut Self::Context) {
+    fn handle(&mut self, work: Work, context: &mut Self::Context) {
         self.work.push_back(work);
-        self.drain();
+        self.turn(context);
         if self.advanced.elapsed() >= UPKEEP {
             self.advance();
         }

@@ -11,7 +11,7 @@ use quorate_model::{Filter, RecordOp, SearchParams, Settings, UserId};
 use quorate_store::files::Files;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// What a shard needs beside its index.
@@ -25,12 +25,17 @@ pub struct ShardOptions {
     pub flush_bytes: usize,
     /// Age of the oldest unflushed operation that makes a durable commit due.
     pub flush_after: Duration,
+    /// Whether another node leads the index's group: the one that is asked whether a write is visible.
+    pub is_led_elsewhere: Arc<AtomicBool>,
     /// Counts the rebuilds that failed.
     pub rebuild_failures: Arc<Failures>,
 }
 
 /// The longest time that a stream of writes may hold back a publication.
 const PUBLISH_AT_LATEST: Duration = Duration::from_millis(250);
+/// How often a node publishes that does not lead the group, unless somebody waits for it: a stream of single records costs
+/// each node of a cluster less in this way, and nothing is promised to its readers before a write is published.
+const PUBLISH_FOLLOWING: Duration = Duration::from_millis(200);
 
 /// Time without writes after which all segments are merged into one.
 const PAUSED_AFTER: Duration = Duration::from_secs(2);
@@ -59,6 +64,7 @@ pub struct ShardCore {
     resolved: Option<Arc<Vec<RecordOp>>>,
     unflushed_since: Option<Instant>,
     unpublished_since: Option<Instant>,
+    published: Instant,
     /// When the last command was carried out.
     last_work: Option<Instant>,
 }
@@ -85,6 +91,7 @@ impl ShardCore {
             resolved: None,
             unflushed_since: None,
             unpublished_since: None,
+            published: Instant::now(),
             last_work: None,
         };
         core.publish()?;
@@ -197,13 +204,16 @@ impl ShardCore {
         }
     }
 
-    /// Whether reads should be shown the operations now; `queue_is_empty` = no further command waits.
-    pub fn publication_is_due(&self, queue: Queue) -> bool {
-        match (self.unpublished_since, queue) {
-            (None, _) => false,
-            (Some(_), Queue::Empty) => true,
-            (Some(since), Queue::Waiting) => since.elapsed() >= PUBLISH_AT_LATEST,
-        }
+    /// In what time reads should be shown the operations, if nothing else happens; `None` = there is nothing to show.
+    pub fn publication_due_in(&self, queue: Queue) -> Option<Duration> {
+        let since = self.unpublished_since?;
+        let has_time =
+            self.options.is_led_elsewhere.load(Ordering::Relaxed) && !self.state.progress.is_awaited();
+        Some(match queue {
+            Queue::Waiting => PUBLISH_AT_LATEST.saturating_sub(since.elapsed()),
+            Queue::Empty if has_time => PUBLISH_FOLLOWING.saturating_sub(self.published.elapsed()),
+            Queue::Empty => Duration::ZERO,
+        })
     }
 
     /// Shows reads everything carried out so far.
@@ -211,6 +221,7 @@ impl ShardCore {
         let shard = self.writer.publish().map_err(|e| self.engine(e))?;
         self.state.publish(self.shown.clone(), shard, self.writer.built());
         self.unpublished_since = None;
+        self.published = Instant::now();
         self.state.progress.published(self.ticket);
         Ok(())
     }

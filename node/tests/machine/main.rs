@@ -1,5 +1,6 @@
 //! Whether commands change a node as they say, and whether a restart at any point ends in the same state.
 
+mod following;
 mod replicas;
 mod snapshots;
 

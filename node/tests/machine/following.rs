@@ -1,0 +1,58 @@
+//! When writes are shown on a node that does not lead their group.
+
+use super::*;
+
+/// Looks through where reads see everything, which nobody is told of: asking for one write would hurry it.
+fn sees(rig: &Rig, log_index: u64) -> bool {
+    rig.node.visible_through(GROUP) >= log_index
+}
+
+#[test]
+fn a_stream_of_writes_is_shown_in_groups_unless_somebody_waits() {
+    in_system(|| {
+        let dir = tempfile::tempdir().unwrap();
+        let mut rig = Rig::open(dir.path(), vec![]);
+        rig.node.set_leads(GROUP, false);
+        let (mut put_off, mut hurried) = (0, 0);
+        for round in 0..20 {
+            let first = rig.apply(records(1, vec![put("first", round)]));
+            rig.wait_visible(first);
+            let second = rig.apply(records(1, vec![put("second", round)]));
+            std::thread::sleep(Duration::from_millis(40));
+            if sees(&rig, second) {
+                // the machine was busy for so long that it was time
+                continue;
+            }
+            put_off += 1;
+            if round % 2 == 0 {
+                let asked = Instant::now();
+                rig.wait_visible(second);
+                hurried += u32::from(asked.elapsed() < Duration::from_millis(60));
+            } else {
+                rig.wait_until("not shown by itself", || sees(&rig, second));
+            }
+        }
+        assert!(put_off >= 5 && hurried >= 1, "{put_off} put off, {hurried} shown when asked for");
+        assert_eq!(rig.records(1).len(), 2);
+    });
+}
+
+#[test]
+fn who_begins_to_lead_shows_at_once() {
+    in_system(|| {
+        let dir = tempfile::tempdir().unwrap();
+        let mut rig = Rig::open(dir.path(), vec![]);
+        let mut at_once = 0;
+        for round in 0..20 {
+            rig.node.set_leads(GROUP, false);
+            let first = rig.apply(records(1, vec![put("first", round)]));
+            rig.wait_visible(first);
+            let second = rig.apply(records(1, vec![put("second", round)]));
+            rig.node.set_leads(GROUP, true);
+            let since = Instant::now();
+            rig.wait_until("not shown", || sees(&rig, second));
+            at_once += u32::from(since.elapsed() < Duration::from_millis(100));
+        }
+        assert!(at_once >= 5, "{at_once} of 20");
+    });
+}
