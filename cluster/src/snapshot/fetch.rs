@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 /// How files are fetched.
@@ -67,7 +67,9 @@ pub const FETCHES_AT_ONCE: usize = 2;
 /// How often a file is fetched anew whose checksum is wrong, before the attempt counts as failed.
 const FILE_ATTEMPTS: usize = 3;
 /// Pieces that are asked for at once: while one is written others are read, sent and checked.
-const PIECES_AHEAD: usize = 3;
+const PIECES_AHEAD: usize = 6;
+/// Bytes of a file after which the disk is told to write: at its end there is little left to wait for.
+const SYNC_BYTES: u64 = 32 << 20;
 /// How often it is looked whether it is this group's turn.
 const TURN_LOOK: Duration = Duration::from_millis(50);
 
@@ -135,6 +137,8 @@ struct Gap<'r> {
     crc: crc32fast::Hasher,
     /// Open once the first piece has arrived.
     file: Option<Box<dyn FileWriter>>,
+    /// Of what is there, what the disk was told to write.
+    synced: u64,
 }
 
 /// What is asked for at once.
@@ -155,6 +159,29 @@ impl<'r> Gap<'r> {
             let offset = have + n * most;
             Piece { gap, row, offset, bytes: most.min(row.bytes - offset) }
         })
+    }
+}
+
+/// Lets the disk write files while more of them arrives.
+struct EarlySync {
+    paths: mpsc::SyncSender<PathBuf>,
+}
+
+impl EarlySync {
+    /// On a thread of its own, which ends by itself when this is dropped.
+    fn start(files: Arc<dyn Files>) -> Self {
+        let (paths, receiver) = mpsc::sync_channel::<PathBuf>(1);
+        // an error is found when the file is made durable: it is told once to everyone who has it open
+        let sync = move || receiver.iter().for_each(|path| drop(files.sync_file(&path)));
+        let begun = std::thread::Builder::new().name("snapshot-sync".into()).spawn(sync);
+        if let Err(error) = begun {
+            tracing::debug!(%error, "files of a snapshot are made durable at their ends only");
+        }
+        EarlySync { paths }
+    }
+    /// Soon, unless it is busy with what came before.
+    fn sync(&self, path: &Path) {
+        let _it_is_busy = self.paths.try_send(path.into());
     }
 }
 
@@ -344,7 +371,7 @@ impl Fetcher {
             self.remove(&path)?;
             (have, crc) = (0, crc32fast::Hasher::new());
         }
-        Ok(Some(Gap { row, path, have, crc, file: None }))
+        Ok(Some(Gap { row, path, synced: have, have, crc, file: None }))
     }
     /// Fetches what files lack, some pieces ahead of what is written; returns those that have arrived damaged.
     fn fill<'r>(
@@ -368,6 +395,7 @@ impl Fetcher {
             Ok(self.source.load_full().chunk(from, id, file, piece.offset, piece.bytes as u32)?)
         };
         let mut damaged = vec![];
+        let early = EarlySync::start(self.files.clone());
         ahead::in_order(&pieces, PIECES_AHEAD, ask, |piece, arrived| {
             let arrived = arrived?;
             let gap = &mut gaps[piece.gap];
@@ -375,6 +403,10 @@ impl Fetcher {
                 return Err(Trouble::Useless(format!("{} ends early at its source", gap.row.path)));
             }
             self.write(gap, &arrived)?;
+            if gap.have - gap.synced >= SYNC_BYTES {
+                gap.synced = gap.have;
+                early.sync(&gap.path);
+            }
             *got += piece.bytes;
             metrics::snapshot_bytes(arrived.len());
             if gap.have == gap.row.bytes && !self.is_whole(gap)? {

@@ -27,8 +27,8 @@ const OTHER: &str = "indices/0000000000000b/0/00000000000000000000000000000000.s
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes of one piece.
 const PIECE: usize = 1_000;
-/// Bytes that may come twice when a fetch is cut off: two pieces of each of the three that are asked for at once.
-const LOST: u64 = 6 * PIECE as u64;
+/// Bytes that may come twice when a fetch is cut off: two for each of the six that are asked for at once.
+const LOST: u64 = 12 * PIECE as u64;
 
 /// The text of a file of the snapshot at `index`.
 fn text(path: &str, index: u64) -> Vec<u8> {
