@@ -31,6 +31,8 @@ const CHANGE: Duration = Duration::from_secs(10);
 /// How long a node leads a group before it gives it to the one that should lead, and between two attempts: one that has
 /// just handed over because it stops must not get it back.
 const TRANSFER_EVERY: Duration = Duration::from_secs(5);
+/// How long a node that stops listens for others that could lead a group: they are heard of with the first heartbeat.
+const LISTEN: Duration = Duration::from_millis(500);
 
 /// What has to happen next to the members of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -252,14 +254,23 @@ async fn plan(router: &Router) -> Result<()> {
 }
 
 /// Gives every leadership away before this node stops, to whoever is nearest to the end of the log. Returns when none is
-/// left, or at the deadline.
+/// left, or at the deadline, sooner when nobody is heard of who could lead.
 pub async fn hand_over(router: &Router, deadline: Instant) {
+    let self_id = router.self_id().0;
+    let has_other_voters =
+        |group: &Group| group.raft.membership().voters.iter().any(|voter| *voter != self_id);
+    let listens_until = Instant::now() + LISTEN;
     loop {
         let mut left = 0;
         for group in router.groups().all().iter().filter(|group| group.is_led_here()) {
-            if let Some(next) = heirs(group).first() {
-                left += 1;
-                let _tried_again_below = group.raft.transfer_leader(*next);
+            match heirs(group).first() {
+                Some(next) => {
+                    left += 1;
+                    let _tried_again_below = group.raft.transfer_leader(*next);
+                }
+                // who has led for a moment only may not have heard of the others yet
+                None if has_other_voters(group) && Instant::now() < listens_until => left += 1,
+                None => {}
             }
         }
         if left == 0 || Instant::now() >= deadline {
