@@ -2,5 +2,6 @@
 
 mod answers;
 mod harness;
+mod stops;
 mod users;
 mod writes;
