@@ -18,7 +18,9 @@ async fn who_has_led_for_a_moment_only_hands_over_as_well() {
         for round in 0..9 {
             let next = installation.node(round % 3);
             let name = next.overview().await.expect("an overview").answered_by;
-            patiently("a new leader", || next.transfer_leader(GroupId::META, &name)).await.expect("handed over");
+            patiently("a new leader", || next.transfer_leader(GroupId::META, &name))
+                .await
+                .expect("handed over");
             let mut looks = 0;
             while !leads(next, &name).await {
                 looks += 1;
