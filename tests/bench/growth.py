@@ -40,7 +40,7 @@ def part(run, size):
 
 def states(run, node, size):
     each(run, node, size, "after the import")
-    merged = node.wait_idle(min(MERGE_S, max(2, run.left() - 20)))
+    merged = node.wait_merged(min(MERGE_S, max(2, run.left() - 20)))
     state = "merged" if merged is not None else "still merging"
     each(run, node, size, state)
     with Writer(run, node.port):

@@ -29,7 +29,7 @@ WORD_RECORDS = 100_000
 TOOLS = os.environ["BENCH_TOOLS"]
 WANTED = set(os.environ.get("STEPS", ",".join(STEPS)).replace(" ", ",").split(","))
 SECONDS = float(os.environ.get("SECONDS_PER_CLASS", "2"))
-WARM = min(0.3, SECONDS / 4)
+WARM = min(1, SECONDS / 2)
 
 
 class Run:
@@ -109,10 +109,10 @@ class Run:
 
     def merge(self):
         """Lets merging end, so that the first class does not pay for it."""
-        self.add({"what": "merged", "after_s": self.node.wait_idle(min(growth.MERGE_S, max(2, self.left() - 20)))})
+        self.add({"what": "merged", "after_s": self.node.wait_merged(min(growth.MERGE_S, max(2, self.left() - 20)))})
 
     def one_class(self, query_class):
-        for connections, options in ((8, []), (8, ["--gzip"]), (1, []), (1, ["--gzip"])):
+        for connections, options in ((1, []), (8, []), (8, ["--gzip"]), (1, ["--gzip"])):
             seconds = SECONDS / 2 if connections == 1 and options else SECONDS
             self.add(self.search(query_class, connections, *options, seconds=seconds))
 

@@ -88,6 +88,14 @@ class Node:
                 return time.monotonic() - begun
         return None
 
+    def wait_merged(self, most_s):
+        """Waits until the records are in one segment, which a pause in the writes begins, and the process is idle."""
+        begun = time.monotonic()
+        while self.segments() > 1 and time.monotonic() - begun < most_s:
+            time.sleep(0.1)
+        idle = self.wait_idle(max(2, begun + most_s - time.monotonic()))
+        return None if idle is None else time.monotonic() - begun
+
     def segments(self, suffix=".seg"):
         """Files of segments on disk."""
         return sum(name.endswith(suffix) for _, _, names in os.walk(os.path.join(self.folder, "indices")) for name in names)
