@@ -235,7 +235,7 @@ impl<R: LogReader> Core<R> {
             Input::TellCommit => self.tell_commit(),
             Input::ReadBarrier { id, within_ticks } => self.read_barrier(id, within_ticks),
             Input::ConfirmLeader { id, within_ticks } => self.confirm_leader(id, within_ticks),
-            Input::Campaign if self.is_installing() => {}
+            Input::Campaign if self.is_installing() || self.wins_too_early() => {}
             Input::Campaign => {
                 // Not being allowed to is no error here: another election will come.
                 let _ = self.node.campaign();
@@ -321,6 +321,9 @@ impl<R: LogReader> Core<R> {
         if self.is_installing() || self.is_of_an_earlier_life(&message) || lags_behind(self.left, &message) {
             return;
         }
+        if message.msg_type == raft::eraftpb::MessageType::MsgTimeoutNow && self.wins_too_early() {
+            return;
+        }
         // Refused messages are those of unknown members or of past terms; the sender will try again.
         let _ = self.node.step(message);
     }
@@ -332,9 +335,18 @@ impl<R: LogReader> Core<R> {
             && message.commit > self.node.raft.raft_log.last_index()
     }
 
+    /// Whether a campaign would end at once, for nobody else votes any more, while part of the log is not durable yet: the
+    /// library would panic, and an election that no other voter takes part in can wait for the disk.
+    fn wins_too_early(&self) -> bool {
+        let raft = &self.node.raft;
+        raft.state != StateRole::Leader
+            && raft.raft_log.persisted < raft.raft_log.last_index()
+            && raft.prs().is_singleton()
+    }
+
     fn tick(&mut self) {
         self.ticks += 1;
-        if !self.is_installing() {
+        if !self.is_installing() && !self.wins_too_early() {
             self.node.tick();
         }
         self.expire_requests();
