@@ -8,13 +8,18 @@ use crate::remote::Way;
 use crate::router::Router;
 use crate::user_mapping::owned;
 use quorate_model::wire::Text;
-use quorate_model::{Error, GroupId, Result, limits};
+use quorate_model::{Error, GroupId, IndexName, Result, limits};
 use quorate_node::Node;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// How long this node may lag behind what the asker knows of the catalogue.
 const CATALOGUE: Duration = Duration::from_secs(1);
+/// How long a call waits until what was put off is shown, at most: a publication takes some milliseconds.
+const SHOWN: Duration = Duration::from_millis(200);
+/// How often it is looked for.
+const SHOWN_LOOK: Duration = Duration::from_millis(1);
 
 /// Carries a call out. Returns the bytes of an `Answered`.
 pub async fn serve(router: &Router, node: &Node, call: &[u8]) -> Vec<u8> {
@@ -31,8 +36,31 @@ pub async fn serve(router: &Router, node: &Node, call: &[u8]) -> Vec<u8> {
         Err(error) => Err(error),
     };
     match known {
-        Ok(()) => answer(router, node, asked.call).await,
+        Ok(()) => {
+            show_put_off(router, node, &asked.call).await;
+            answer(router, node, asked.call).await
+        }
         Err(_) => encode_answer(&Answered::<()>::NotHere),
+    }
+}
+
+/// Lets this node show what it has of the records that a call reads. The asker's last read may have gone to a node that showed
+/// them already: what its clients see would go backwards.
+async fn show_put_off(router: &Router, node: &Node, call: &ServiceCall) {
+    let names: Vec<&IndexName> = match call {
+        ServiceCall::Search { index, .. }
+        | ServiceCall::Browse { index, .. }
+        | ServiceCall::SearchFacet { index, .. } => vec![index],
+        ServiceCall::Objects { requests, .. } => requests.iter().map(|request| &request.index).collect(),
+        _ => vec![],
+    };
+    let groups: BTreeSet<GroupId> =
+        names.into_iter().filter_map(|name| read::row(router, name).ok()).map(|row| row.group).collect();
+    let until = Instant::now() + SHOWN;
+    for group in groups {
+        while node.hurry_put_off(group) && Instant::now() < until {
+            tokio::time::sleep(SHOWN_LOOK).await;
+        }
     }
 }
 

@@ -87,6 +87,8 @@ pub struct IndexState {
     build_ms: AtomicU64,
     /// How far a rebuild has come, while one goes on.
     pub(crate) rebuild: Mutex<Option<RebuildCounts>>,
+    /// Whether something that was written waits to be shown although it could be.
+    pub(crate) is_put_off: AtomicBool,
     /// Whether segments are being merged, or wait for their turn.
     pub(crate) is_merging: AtomicBool,
     /// Queued, visible and durable positions of the shard.
@@ -127,6 +129,7 @@ impl IndexState {
             documents: ArcSwap::default(),
             build_ms: AtomicU64::new(0),
             rebuild: Mutex::default(),
+            is_put_off: AtomicBool::new(false),
             is_merging: AtomicBool::new(false),
             progress: Progress::default(),
             created_ms,
@@ -197,6 +200,7 @@ impl IndexState {
     pub(crate) fn publish(&self, settings: Arc<Settings>, shard: Arc<ShardView>, built: &Built) {
         let _one_at_a_time = self.activation.lock();
         self.build_ms.store(built.build_ms, Ordering::Relaxed);
+        self.is_put_off.store(false, Ordering::Relaxed);
         self.shown.store(settings.clone());
         self.view.store(Some(Arc::new(IndexView { configuration: self.configuration(settings), shard })));
     }

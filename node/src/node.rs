@@ -117,6 +117,10 @@ impl Node {
             .index(incarnation)
             .ok_or_else(|| Error::Model(quorate_model::Error::not_found("Index does not exist")))?;
         self.shared.touch(&state);
+        if state.is_put_off.load(Ordering::Relaxed) {
+            // for the next reader
+            state.hurry(self.applied(state.group));
+        }
         state.view()
     }
     /// As [`Self::view`], of an index that there is although nothing was written to it yet.
@@ -174,6 +178,12 @@ impl Node {
         if leads {
             self.hurry(group, self.applied(group));
         }
+    }
+    /// Hurries what was put off of the group; returns whether there is anything.
+    pub fn hurry_put_off(&self, group: GroupId) -> bool {
+        let busy = self.shared.busy.lock().get(&group).cloned().unwrap_or_default();
+        let put_off = busy.iter().filter(|state| state.is_put_off.load(Ordering::Relaxed));
+        put_off.map(|state| state.hurry(self.applied(group))).count() > 0
     }
     /// Shows what was written to the group's indices through `log_index` without delay: somebody waits for it.
     pub fn hurry(&self, group: GroupId, log_index: u64) {

@@ -107,15 +107,17 @@ fn run(seed: u64, climate: Climate, mutant: Option<Mutant>) -> Counts {
         world.clock.spawn(NOBODY, clients::read(world.clone(), truth.clone()));
         world.clock.spawn(NOBODY, clients::read(world.clone(), truth.clone()));
     }
-    clients::move_about(&world, &truths, is_over.clone());
+    let moved_about = clients::move_about(&world, &truths, is_over.clone());
     if climate.calm_ms > 0 {
         disturb(&world, &is_over);
     }
     executor.run_until("the rough time", END_MS, || world.clock.now_ms() >= ROUGH_MS);
     is_over.store(true, Ordering::Relaxed);
+    // whoever moves users tries until it is decided
     let settled = || {
         let state = world.state();
-        state.machines.values().all(|machine| machine.hears())
+        moved_about.load(Ordering::Relaxed) == 0
+            && state.machines.values().all(|machine| machine.hears())
             && state.machines.values().all(|machine| machine.meta.users.pending.is_empty())
     };
     executor.run_until("every move has ended", END_MS, settled);

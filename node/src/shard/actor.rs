@@ -241,6 +241,7 @@ impl ShardActor {
     /// Does what waits, and comes back for a publication that was put off.
     fn turn(&mut self, context: &mut Context<Self>) {
         let due_in = self.drain();
+        self.state.is_put_off.store(due_in.is_some(), Ordering::Relaxed);
         if let Some(due_in) = due_in.filter(|_| !self.has_timer) {
             self.has_timer = true;
             context.run_later(due_in, |actor, context| {

@@ -16,7 +16,7 @@ use quorate_model::user::{owned_id, owner_of};
 use quorate_model::{IndexName, RecordOp, Result, UserId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::sync::oneshot;
 
 /// Records of a user that are written at a time.
@@ -282,16 +282,20 @@ pub async fn decide(world: &Arc<World>, command: MetaCommand) {
     }
 }
 
-/// Moves users to and fro until the time is over.
-pub fn move_about(world: &Arc<World>, truths: &[Arc<Truth>], is_over: Arc<AtomicBool>) {
+/// Moves users to and fro until the time is over; returns how many are still being moved about.
+pub fn move_about(world: &Arc<World>, truths: &[Arc<Truth>], is_over: Arc<AtomicBool>) -> Arc<AtomicUsize> {
+    let left = Arc::new(AtomicUsize::new(truths.len()));
     for truth in truths {
         let (world, user, is_over) = (world.clone(), truth.user.clone(), is_over.clone());
+        let left = left.clone();
         world.clone().clock.spawn(NOBODY, async move {
             while !is_over.load(Ordering::Relaxed) {
                 world.clock.sleep(world.clock.between(10, 1_500)).await;
                 let to = world.clock.below(2) as u16;
                 decide(&world, MetaCommand::MoveUser { user: user.clone(), to }).await;
             }
+            left.fetch_sub(1, Ordering::Relaxed);
         });
     }
+    left
 }
