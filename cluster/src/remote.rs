@@ -73,7 +73,10 @@ pub async fn ask<T: DeserializeOwned>(
                 }
             };
             match answered {
-                Some(Answered::Done(answer)) => return Ok(answer),
+                Some(Answered::Done(answer)) => {
+                    router.was_served_by(group, node);
+                    return Ok(answer);
+                }
                 Some(Answered::Failed(sent)) => match Error::from(sent) {
                     busy if busy.kind == ErrorKind::Unavailable => reason = Some(busy.message),
                     error => return Err(error),

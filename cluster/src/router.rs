@@ -38,6 +38,8 @@ pub struct Router {
     peers: OnceLock<Peers>,
     /// Who led a group of other nodes when it was last asked for.
     led_by: Mutex<FxHashMap<GroupId, NodeId>>,
+    /// Who served the last read of a group that this node could not serve.
+    served_by: Mutex<FxHashMap<GroupId, NodeId>>,
     /// When it was made, which is when the node started.
     started: Instant,
     /// Whether this node has had leave to serve everything it should have.
@@ -87,6 +89,7 @@ impl Router {
             disk,
             peers: OnceLock::new(),
             led_by: Mutex::default(),
+            served_by: Mutex::default(),
             started: Instant::now(),
             caught_up: AtomicBool::new(false),
             traffic: Traffic::default(),
@@ -273,18 +276,23 @@ impl Router {
         local.raft.membership().contains(self.self_id.0)
             && self.meta.load().wanted(local.id).contains(&self.self_id)
     }
-    /// The other nodes that may have an up-to-date replica of a group: its leader if that is known, then those where a replica
-    /// is wanted.
+    /// Nodes other than this one that may have a replica of a group, the best ones to ask for a read first: whoever served
+    /// the last one, since another one may not show yet what that showed, then the leader.
     pub fn holders(&self, group: GroupId) -> Vec<NodeId> {
         let leader = match self.groups.get(group) {
             Some(local) if self.is_member(&local) => local.leader(),
             Some(_) | None => self.led_by.lock().get(&group).copied(),
         };
-        let mut holders: Vec<NodeId> = leader.into_iter().collect();
+        let last = self.served_by.lock().get(&group).copied();
+        let mut holders: Vec<NodeId> = last.into_iter().chain(leader.filter(|_| leader != last)).collect();
         let wanted = self.meta.load().wanted(group);
-        holders.extend(wanted.into_iter().filter(|node| Some(*node) != leader));
+        holders.extend(wanted.into_iter().filter(|node| Some(*node) != leader && Some(*node) != last));
         holders.retain(|node| *node != self.self_id);
         holders
+    }
+    /// Notes who has served a read of a group.
+    pub fn was_served_by(&self, group: GroupId, node: NodeId) {
+        self.served_by.lock().insert(group, node);
     }
     /// Notes who leads a group of others. Returns whether that is news.
     fn note_leader(&self, group: GroupId, leader: NodeId) -> bool {
