@@ -84,7 +84,8 @@ fn three_voters_agree_and_keep_what_they_answered() {
 fn members_come_and_go_and_agree() {
     let climate = Climate { change_members: 250, crash: 2, ..Climate::ROUGH };
     let mut through = 0;
-    for seed in seeds(60) {
+    // in the last one somebody who is left as the only voter wants to lead while its log is not durable
+    for seed in seeds(60).chain([1_396]) {
         let world = rough(seed, &[1, 2, 3], &[4, 5], climate);
         through += world.changes.iter().filter(|(_, result)| result.is_ok()).count();
     }
