@@ -32,7 +32,7 @@ const CHANGE: Duration = Duration::from_secs(10);
 /// just handed over because it stops must not get it back.
 const TRANSFER_EVERY: Duration = Duration::from_secs(5);
 /// How long a node that stops listens for others that could lead a group: they are heard of with the first heartbeat.
-const LISTEN: Duration = Duration::from_millis(500);
+const LISTEN: Duration = Duration::from_secs(1);
 
 /// What has to happen next to the members of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]

