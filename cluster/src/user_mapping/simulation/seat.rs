@@ -25,6 +25,9 @@ use tokio::sync::oneshot;
 /// How long a command waits for a leader.
 const LEADER_WAIT_MS: u64 = 8_000;
 
+/// How long somebody waits for the answer to a message that was lost: a connection that says nothing is given up.
+const LOST_MS: u64 = 10_000;
+
 /// How much later a command comes a second time, at most.
 pub const AGAIN_MS: u64 = 4_000;
 
@@ -100,7 +103,8 @@ impl Seat {
             // nobody waits for it any more, perhaps
             let _is_heard = tell.send(outcome);
         });
-        let until = self.world.clock.until(self.world.ms_of(deadline));
+        let given_up = self.world.ms_of(deadline).min(self.world.clock.now_ms() + LOST_MS);
+        let until = self.world.clock.until(given_up);
         match select(told, until).await {
             Either::Left((Ok(outcome), _)) => Ok(outcome),
             Either::Left((Err(_), _)) | Either::Right(_) => {
