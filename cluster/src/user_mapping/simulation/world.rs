@@ -240,9 +240,9 @@ impl World {
         note(&mut self.state.lock().counts);
     }
 
-    /// How long a message takes; `None` when it is lost.
+    /// How long a message takes; `None` when it is lost, as none is any more once the rough time is over.
     pub fn delay(&self) -> Option<u64> {
-        if self.clock.per_mille(self.climate.lost) {
+        if self.clock.per_mille(self.climate.lost) && self.clock.now_ms() < super::ROUGH_MS {
             return None;
         }
         match self.clock.per_mille(self.climate.late) {
