@@ -291,9 +291,13 @@ impl World {
         let up: Vec<u64> = holders.map(|(node, _)| node).filter(|node| state.machines[node].is_up).collect();
         up.into_iter().all(|node| state.replica(node, group, now_ms, self.mutant).applied >= log_index)
     }
-    /// The records of a replica once everything is applied.
+    /// The records of a replica once everything is applied, also on a node that is down.
     pub fn records_at_last(&self, node: u64, group: GroupId) -> Records {
-        self.state.lock().replica(node, group, u64::MAX, self.mutant).records.clone()
+        let state = &mut *self.state.lock();
+        let machine = state.machines.get_mut(&node).expect("a node");
+        let replica = machine.replicas.entry(group).or_default();
+        replica.go_on(state.logs.entry(group).or_default(), u64::MAX, self.mutant);
+        replica.records.clone()
     }
 
     /// Lets a leader of the meta group be chosen, if there is none.
