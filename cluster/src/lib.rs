@@ -49,7 +49,7 @@ pub use documents::DocumentChange;
 pub use entrance::ClusterOptions;
 pub use health::Health;
 pub use quorate_node::RawDocument;
-pub use recovery::{Recovery, RecoveryPlan};
+pub use recovery::{Loss, NodeSurvey, Recovery, RecoveryPlan};
 pub use service::{
     CallerOp, IndexInfo, IndexOperation, ObjectRequest, ReadRights, Receipt, Service, ServiceOptions, Started,
 };

@@ -1,161 +1,196 @@
-//! How an installation goes on with one node when the majority is lost for good: `quorate cluster recover`, on a stopped node.
+//! How an installation goes on with those nodes that are left when the majority is lost for good: `quorate cluster recover`,
+//! on stopped nodes.
 //!
-//! The node becomes the only member of every group it has a replica of, and all others are noted as removed in the meta
-//! log. They must never run again with the folders they have; with empty ones they may join anew.
+//! Each survivor says what it has; from all that follows one plan, and each survivor carries its own share of it out. Every
+//! group goes on with one member, whose log is the longest, and all nodes that are not among the survivors are noted as
+//! removed in the meta log. They must never run again with the folders they have; with empty ones they may join anew.
+
+mod plan;
+
+pub use plan::{NodeSurvey, RecoveryPlan};
 
 use crate::command::{self, Command, MetaCommand};
 use crate::meta::{MetaState, NodeState};
 use crate::mint;
 use crate::start;
 use bytes::Bytes;
+use plan::{Future, KnownNode};
 use quorate_model::{Error, GroupId, NodeId, Result};
 use quorate_raft::log::{Log, LogOptions};
 use quorate_raft::recovery::{self, Survey};
 use quorate_store::identity::DataFolder;
-use std::fmt::Write as _;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-
-/// What a recovery would do.
-#[derive(Clone, Debug)]
-pub struct RecoveryPlan {
-    /// The application id, which confirms the plan.
-    pub app_id: String,
-    /// The name of the node of the folder.
-    pub node: String,
-    /// The names of all others: they are removed for good.
-    pub others: Vec<String>,
-    /// Why it cannot be carried out; empty = it can.
-    pub obstacles: Vec<String>,
-    groups: Vec<(GroupId, Survey)>,
-}
 
 /// A stopped node, opened to be recovered.
 pub struct Recovery {
     log: Log,
-    self_id: NodeId,
-    others: Vec<NodeId>,
+    meta: Arc<MetaState>,
+    survey: NodeSurvey,
     plan: RecoveryPlan,
     _folder: DataFolder,
 }
 
+/// Whether what is in groups that no survivor has may be given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// It may.
+    Accepted,
+    /// Nothing is done if there are such groups.
+    Refused,
+}
+
 impl Recovery {
-    /// Opens a data folder and finds out what a recovery would do. Changes nothing.
+    /// Opens a data folder and finds out what a recovery would do with the nodes that `surveys` are of; without any, with
+    /// this node alone. Changes nothing.
     ///
-    /// Errors: the folder is in use, or cannot be read; the node alone makes up its installation.
-    pub fn open(data_dir: &Path) -> Result<Recovery> {
-        let identity = data_dir.join("raft");
-        if !identity.exists() {
-            return Err(Error::invalid(format!("{} is no data folder of a node", data_dir.display())));
-        }
-        let folder = DataFolder::open(data_dir)?;
-        let self_id = start::node_number(&folder);
-        let meta = start::read_meta(&folder)?;
-        let log = Log::open(LogOptions::new(&folder.layout().raft())).map_err(failed)?;
-        let others: Vec<NodeId> =
-            meta.present_nodes().into_iter().map(|(id, _)| id).filter(|&id| id != self_id).collect();
-        let plan = plan(&log, &meta, self_id, &others)?;
-        Ok(Recovery { log, self_id, others, plan, _folder: folder })
+    /// Errors: the folder is in use, or cannot be read; the surveys do not fit together, or with the folder; there is nothing
+    /// to recover.
+    pub fn open(data_dir: &Path, surveys: Vec<NodeSurvey>) -> Result<Recovery> {
+        let Opened { log, meta, survey, folder } = Opened::at(data_dir)?;
+        let surveys = match surveys.is_empty() {
+            true => vec![survey.clone()],
+            false => surveys,
+        };
+        let mut plan = RecoveryPlan::of(&surveys)?;
+        let Some(shown) = surveys.iter().find(|it| it.node == survey.node) else {
+            return Err(Error::invalid(
+                "no survey of this node is among those given: all survivors must be shown the same ones",
+            ));
+        };
+        is_unchanged(&plan, shown, &survey)?;
+        let emptied: BTreeSet<GroupId> = plan.emptied().map(|(group, _)| group).collect();
+        let lost = meta.catalogue.iter().filter(|(_, row)| emptied.contains(&row.group));
+        plan.lost_indices = lost.map(|(name, _)| name.to_string()).collect();
+        plan.lost_indices.sort();
+        Ok(Recovery { log, meta, survey, plan, _folder: folder })
+    }
+    /// What a stopped node has. Changes nothing. Errors: the folder is in use, or cannot be read.
+    pub fn survey(data_dir: &Path) -> Result<NodeSurvey> {
+        Ok(Opened::at(data_dir)?.survey)
     }
     /// What would be done.
     pub fn plan(&self) -> &RecoveryPlan {
         &self.plan
     }
-    /// Carries the plan out when `confirm` is the application id. Errors: it is not, there are obstacles, or the log cannot
-    /// be written; doing it again is possible then.
-    pub fn carry_out(self, confirm: &str) -> Result<()> {
+    /// Carries this node's share of the plan out when `confirm` is the application id. Errors: it is not, there are losses
+    /// that are not accepted, or the log cannot be written; doing it again is possible then.
+    pub fn carry_out(self, confirm: &str, loss: Loss) -> Result<()> {
         if confirm != self.plan.app_id {
             return Err(Error::invalid(format!(
                 "{confirm} is not the application id of this installation: nothing was changed"
             )));
         }
-        if let Some(obstacle) = self.plan.obstacles.first() {
-            return Err(Error::invalid(obstacle.clone()));
+        if loss == Loss::Refused && self.plan.emptied().next().is_some() {
+            return Err(Error::invalid(
+                "there are groups that no survivor has, and what is in them would be lost: nothing was changed. Let more \
+                 survivors take part with --survey, or accept the loss with --lose-groups",
+            ));
         }
-        let time_ms = mint::unix_ms();
-        let removals = self.others.iter().flat_map(|&node| {
-            let removed = MetaCommand::SetNodeState { node, state: NodeState::Removed };
-            command::entries(time_ms, Command::Meta(removed))
-        });
-        let removals: Vec<Bytes> = removals.map(Bytes::from).collect();
         // the meta group last: as long as it is not done, the node does not start to serve what is half done
-        for (group, _) in self.plan.groups.iter().rev() {
-            let entries = if *group == GroupId::META { removals.clone() } else { vec![] };
-            recovery::go_on_alone(&self.log, *group, self.self_id.0, entries).map_err(failed)?;
+        for (&group, future) in self.plan.groups.iter().rev() {
+            self.carry_on(group, future).map_err(failed)?;
         }
         Ok(())
+    }
+    fn carry_on(&self, group: GroupId, future: &Future) -> std::result::Result<(), quorate_raft::RaftError> {
+        let (log, own) = (&self.log, self.survey.node);
+        match future {
+            Future::With { leader, survey } if self.survey.replicas.contains_key(&group) => {
+                let entries = if group == GroupId::META { self.noted() } else { vec![] };
+                recovery::hand_to(log, group, own.0, (leader.0, survey.last), entries)
+            }
+            Future::Empty { founder } if *founder == own => recovery::found_anew(log, group, own.0),
+            Future::With { .. } | Future::Empty { .. } | Future::Lost => Ok(()),
+        }
+    }
+    /// What goes into the meta log: who is removed, which indices are lost, and where groups are made anew.
+    fn noted(&self) -> Vec<Bytes> {
+        let removed = self.plan.removed.keys();
+        let removed = removed.map(|&node| MetaCommand::SetNodeState { node, state: NodeState::Removed });
+        let emptied: BTreeSet<GroupId> = self.plan.emptied().map(|(group, _)| group).collect();
+        // one that has parts in other clusters goes on without what it lost
+        let lost = self.meta.catalogue.iter().filter(|(name, row)| {
+            emptied.contains(&row.group) && name.part().1.is_none() && self.meta.other_parts(name).is_empty()
+        });
+        let lost = lost
+            .map(|(name, row)| MetaCommand::DeleteIndex { name: name.clone(), incarnation: row.incarnation });
+        let made =
+            self.plan.emptied().map(|(group, founder)| MetaCommand::Place { group, nodes: vec![founder] });
+        let time_ms = mint::unix_ms();
+        let entries =
+            removed.chain(lost).chain(made).flat_map(|it| command::entries(time_ms, Command::Meta(it)));
+        entries.map(Bytes::from).collect()
+    }
+}
+
+/// A stopped node, as it is found.
+struct Opened {
+    log: Log,
+    meta: Arc<MetaState>,
+    survey: NodeSurvey,
+    folder: DataFolder,
+}
+
+impl Opened {
+    fn at(data_dir: &Path) -> Result<Opened> {
+        if !data_dir.join("raft").exists() {
+            return Err(Error::invalid(format!("{} is no data folder of a node", data_dir.display())));
+        }
+        let folder = DataFolder::open(data_dir)?;
+        let (meta, applied) = start::read_state(&folder)?;
+        let log = Log::open(LogOptions::new(&folder.layout().raft())).map_err(failed)?;
+        let Some(installation) = &meta.installation else {
+            return Err(Error::invalid("this node has never been part of an installation"));
+        };
+        let known = |(id, row): (NodeId, &crate::meta::NodeRow)| {
+            (id, KnownNode { name: row.name.clone(), cluster: row.cluster.clone() })
+        };
+        let clusters = meta.clusters.keys().map(|name| (name.clone(), meta.groups_of(name)));
+        let mut survey = NodeSurvey {
+            app_id: installation.app_id.clone(),
+            node: start::node_number(&folder),
+            nodes: meta.present_nodes().into_iter().map(known).collect(),
+            clusters: clusters.collect(),
+            replicas: [].into(),
+            leftovers: [].into(),
+        };
+        let groups: Vec<GroupId> = survey.clusters.values().flatten().copied().collect();
+        for group in std::iter::once(GroupId::META).chain(groups) {
+            match recovery::survey(&log, group).map_err(failed)? {
+                Some(replica) => drop(survey.replicas.insert(group, replica)),
+                None if applied.get(&group).is_some_and(|&index| index > 0) => {
+                    drop(survey.leftovers.insert(group))
+                }
+                None => {}
+            }
+        }
+        Ok(Opened { log, meta, survey, folder })
+    }
+}
+
+/// Whether a node is as it was when its survey was made, but for what this recovery has done to it already.
+fn is_unchanged(plan: &RecoveryPlan, shown: &NodeSurvey, found: &NodeSurvey) -> Result<()> {
+    let is_done = |group: &GroupId, survey: Option<&Survey>| match plan.groups.get(group) {
+        Some(Future::With { leader, .. } | Future::Empty { founder: leader }) => {
+            survey.is_none_or(|it| it.voters == [leader.0] && it.learners.is_empty())
+        }
+        Some(Future::Lost) | None => false,
+    };
+    let groups: BTreeSet<&GroupId> = shown.replicas.keys().chain(found.replicas.keys()).collect();
+    let has_changed = |group: &&GroupId| {
+        let now = found.replicas.get(*group);
+        shown.replicas.get(*group) != now && !is_done(group, now)
+    };
+    match groups.into_iter().find(has_changed) {
+        Some(group) => Err(Error::invalid(format!(
+            "this node has run since its survey was made (group {group}): make all surveys again"
+        ))),
+        None => Ok(()),
     }
 }
 
 fn failed(error: quorate_raft::RaftError) -> Error {
     Error::internal(error.to_string())
-}
-
-fn plan(log: &Log, meta: &Arc<MetaState>, self_id: NodeId, others: &[NodeId]) -> Result<RecoveryPlan> {
-    let name = |id: NodeId| meta.nodes.get(&id).map_or_else(|| id.to_string(), |row| row.name.clone());
-    let Some(installation) = &meta.installation else {
-        return Err(Error::invalid("this node has never been part of an installation"));
-    };
-    let (mut groups, mut obstacles) = (vec![], vec![]);
-    for group in std::iter::once(GroupId::META).chain(meta.placement.keys().copied()) {
-        match recovery::survey(log, group).map_err(failed)? {
-            Some(survey) if survey.is_restoring => {
-                obstacles.push(format!("group {group} was being copied here and is not whole: take another node"));
-            }
-            Some(survey) => groups.push((group, survey)),
-            None => obstacles.push(format!(
-                "this node has no replica of group {group}, so its indices would be lost: take a node that has one"
-            )),
-        }
-    }
-    let is_alone = |survey: &Survey| survey.voters == [self_id.0] && survey.learners.is_empty();
-    if others.is_empty() && groups.iter().all(|(_, survey)| is_alone(survey)) {
-        return Err(Error::invalid(
-            "this node is the only one of its installation: there is nothing to recover",
-        ));
-    }
-    Ok(RecoveryPlan {
-        app_id: installation.app_id.clone(),
-        node: name(self_id),
-        others: others.iter().map(|&id| name(id)).collect(),
-        obstacles,
-        groups,
-    })
-}
-
-impl RecoveryPlan {
-    /// The plan for people: what would be done, what can be lost, how to confirm it.
-    pub fn text(&self) -> String {
-        let others = self.others.join(", ");
-        let mut text = format!(
-            "{} would go on as the only node of {}; {others} would be removed for good.\n\n\
-             Do this only when the majority is lost for good. If the others can be started again, start them: nothing is\n\
-             lost then. If several nodes are left, look at the plan on each and take the one whose logs are longest (the\n\
-             highest term, then the highest last index); the rest join anew with empty folders.\n\n",
-            self.node, self.app_id
-        );
-        writeln!(
-            text,
-            "{:<6} {:>10} {:>12} {:>12} {:>8}",
-            "group", "term", "committed", "last index", "voters"
-        )
-        .expect("writing to a string");
-        for (group, survey) in &self.groups {
-            let name = if *group == GroupId::META { "meta".to_owned() } else { group.to_string() };
-            let Survey { voters, term, committed, last, .. } = survey;
-            writeln!(text, "{name:<6} {term:>10} {committed:>12} {last:>12} {:>8}", voters.len())
-                .expect("writing to a string");
-        }
-        text.push_str(
-            "\nWhat can be lost: every write that the others had and this node had not when it last heard of them. Such\n\
-             writes were answered, and may have been published: nothing here shows which they are. Clients that wait for\n\
-             their tasks may be told that they are published, or that they are not, for ever.\n\
-             What can appear: writes at the end of a log above that were never answered.\n\
-             What must never happen again: a start of one of the others with the folder it has.\n",
-        );
-        for obstacle in &self.obstacles {
-            writeln!(text, "\nIt cannot be done: {obstacle}.").expect("writing to a string");
-        }
-        text
-    }
 }

@@ -30,6 +30,7 @@ use quorate_store::identity::DataFolder;
 use quorate_store::incoming;
 use quorate_store::kv::{Kv, Start};
 use quorate_store::layout::{self, Layout};
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -317,8 +318,9 @@ pub fn node_number(folder: &DataFolder) -> NodeId {
     NodeId((high ^ low).max(1))
 }
 
-/// The meta state of a node that does not run, as of the last entry that was applied and kept.
-pub fn read_meta(folder: &DataFolder) -> Result<Arc<MetaState>> {
+/// What is kept of a node that does not run: the meta state, and how far each placement group was applied; 0 = there is
+/// nothing of it.
+pub fn read_state(folder: &DataFolder) -> Result<(Arc<MetaState>, BTreeMap<GroupId, u64>)> {
     let (layout, files) = (folder.layout(), folder.files());
     let mut warnings = vec![];
     let kv = open_state(layout, files, &mut warnings)?;
@@ -326,8 +328,11 @@ pub fn read_meta(folder: &DataFolder) -> Result<Arc<MetaState>> {
     let meta = MetaMachine::open(place.tree.clone()).map_err(|e| unreadable(&kv, &e))?;
     let state = meta.shared().load_full();
     drop((meta, place));
+    let groups = state.clusters.keys().flat_map(|cluster| state.groups_of(cluster));
+    let applied: Result<_> =
+        groups.map(|group| Ok((group, kv.tree(&layout::tree(group))?.applied()))).collect();
     kv.close()?;
-    Ok(state)
+    Ok((state, applied?))
 }
 
 /// Opens the working store.

@@ -1,13 +1,26 @@
-//! Does one node go on when the majority is lost for good, and do others join it anew?
+//! Do those that are left go on when the majority is lost for good, and do others join them anew?
 
+use quorate_model::{GroupId, TaskId};
 use quorate_tests::binary;
+use quorate_tests::client::Client;
 use quorate_tests::cluster::{Cluster, count_of};
 use serde_json::json;
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 const RECORDS: u64 = 40;
+
+/// Writes the records of an index; answers with the group that took them.
+fn fill(cluster: &Cluster, client: &Client, index: &str) -> GroupId {
+    let ids: Vec<String> = (0..RECORDS).map(|number| number.to_string()).collect();
+    let requests: Vec<_> =
+        ids.iter().map(|id| ("addObject", json!({"objectID": id, "name": "kept"}))).collect();
+    let task = client.batch(index, &requests).unwrap();
+    cluster.wait_task(index, task).unwrap();
+    TaskId(task).group()
+}
 
 fn recover(data_dir: &Path, confirm: &[&str]) -> Output {
     let mut command = Command::new(binary::path().unwrap());
@@ -23,11 +36,7 @@ fn one_node_goes_on_when_the_others_are_lost_for_good() {
     let client = cluster.clients().remove(0);
     let indices = ["a", "b", "c"];
     for index in indices {
-        let ids: Vec<String> = (0..RECORDS).map(|number| number.to_string()).collect();
-        let requests: Vec<_> =
-            ids.iter().map(|id| ("addObject", json!({"objectID": id, "name": "kept"}))).collect();
-        let task = client.batch(index, &requests).unwrap();
-        cluster.wait_task(index, task).unwrap();
+        fill(&cluster, &client, index);
     }
     let folder = cluster.data_dir(0).to_path_buf();
     let running = recover(&folder, &[]);
@@ -88,5 +97,119 @@ fn one_node_goes_on_when_the_others_are_lost_for_good() {
         };
         cluster.wait_task(index, task).unwrap();
         cluster.wait_count(index, RECORDS + 2).unwrap();
+    }
+}
+
+/// Three of five nodes are lost, all that have replicas of some groups among them.
+#[test]
+fn two_nodes_go_on_together_when_three_are_lost_for_good() {
+    let mut cluster = Cluster::start(5).unwrap();
+    let client = cluster.clients().remove(0);
+    let indices: Vec<String> = (0..24).map(|number| format!("index_{number}")).collect();
+    let groups: Vec<GroupId> = indices.iter().map(|index| fill(&cluster, &client, index)).collect();
+    let seen = client.get("/admin/cluster").unwrap().body;
+    let voters = |group: GroupId| -> BTreeSet<String> {
+        let rows = seen["groups"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["id"] == group.0).unwrap();
+        row["voters"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
+    };
+    let lost_nodes = voters(groups[0]);
+    assert_eq!(lost_nodes.len(), 3, "{seen}");
+    let survivors: Vec<usize> = (0..5).filter(|node| !lost_nodes.contains(&format!("n{node}"))).collect();
+    let (lost, kept): (Vec<_>, Vec<_>) =
+        indices.iter().zip(&groups).partition(|(_, group)| voters(**group).is_subset(&lost_nodes));
+    assert!(!lost.is_empty() && !kept.is_empty());
+    for node in 0..5 {
+        cluster.kill(node).unwrap();
+    }
+
+    let folder = |node: usize| cluster.data_dir(node).to_path_buf();
+    let files: Vec<PathBuf> =
+        survivors.iter().map(|&node| folder(node).with_extension("survey.json")).collect();
+    let said = |output: &Output| {
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+    };
+    for (&node, file) in survivors.iter().zip(&files) {
+        let written = recover(&folder(node), &["--write-survey", file.to_str().unwrap()]);
+        assert!(written.status.success(), "{}", said(&written));
+    }
+    let surveys: Vec<&str> = files.iter().flat_map(|file| ["--survey", file.to_str().unwrap()]).collect();
+    let plans: Vec<String> = survivors
+        .iter()
+        .map(|&node| {
+            let plan = recover(&folder(node), &surveys);
+            assert!(plan.status.success(), "{}", said(&plan));
+            said(&plan)
+        })
+        .collect();
+    let table = |plan: &str| -> Vec<String> {
+        let rows =
+            plan.lines().skip_while(|line| !line.starts_with("group ")).take_while(|line| !line.is_empty());
+        rows.map(str::to_owned).collect()
+    };
+    assert_eq!(table(&plans[0]).len(), 1 + 1 + 16, "{}", plans[0]);
+    assert_eq!(table(&plans[0]), table(&plans[1]), "one plan");
+    for part in lost.iter().map(|(index, _)| index.as_str()).chain(lost_nodes.iter().map(String::as_str)) {
+        assert!(plans[0].contains(part), "{part} is missing:\n{}", plans[0]);
+    }
+    let alone =
+        recover(&folder(survivors[0]), &["--survey", files[1].to_str().unwrap(), "--confirm", "TESTAPP"]);
+    assert!(!alone.status.success() && said(&alone).contains("no survey of this node"), "{}", said(&alone));
+    let confirmed = [surveys.as_slice(), &["--confirm", "TESTAPP"]].concat();
+    let refused = recover(&folder(survivors[0]), &confirmed);
+    assert!(!refused.status.success() && said(&refused).contains("--lose-groups"), "{}", said(&refused));
+    let accepted = [confirmed.as_slice(), &["--lose-groups"]].concat();
+    // twice: what broke off can be done again
+    for node in [survivors[0], survivors[1], survivors[0], survivors[1]] {
+        let done = recover(&folder(node), &accepted);
+        assert!(done.status.success(), "{}", said(&done));
+    }
+
+    for &node in &survivors {
+        cluster.spawn(node).unwrap();
+    }
+    for &node in &survivors {
+        cluster.wait_up(node).unwrap();
+    }
+    cluster.wait_settled().unwrap();
+    let clients = cluster.clients();
+    assert_eq!(clients[0].get("/admin/cluster").unwrap().body["nodes"].as_array().unwrap().len(), 2);
+    for client in &clients {
+        for (index, _) in &kept {
+            assert_eq!(count_of(client, index), Some(RECORDS), "{index}");
+        }
+        for (index, _) in &lost {
+            assert_eq!(client.get(&format!("/1/indexes/{index}?query=")).unwrap().status, 404, "{index}");
+        }
+    }
+    for index in &indices {
+        let task = clients[1].batch(index, &[("addObject", json!({"objectID": "new"}))]).unwrap();
+        cluster.wait_task(index, task).unwrap();
+    }
+    for client in &clients {
+        for (index, _) in &kept {
+            assert_eq!(count_of(client, index), Some(RECORDS + 1), "{index}");
+        }
+        for (index, _) in &lost {
+            assert_eq!(count_of(client, index), Some(1), "{index}");
+        }
+    }
+    // a new node in the place of a lost one, and every node may be lost again
+    let place: usize = lost_nodes.first().unwrap().trim_start_matches('n').parse().unwrap();
+    std::fs::remove_dir_all(cluster.data_dir(place)).unwrap();
+    cluster.restart(place).unwrap();
+    cluster.wait_settled().unwrap();
+    cluster.kill(survivors[0]).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    for (index, _) in kept.iter().chain(&lost) {
+        let path = format!("/1/indexes/{index}/batch");
+        let add = json!({"requests": [{"action": "addObject", "body": {"objectID": "last"}}]});
+        let task = loop {
+            match cluster.any().post(&path, &add) {
+                Ok(answer) => break answer.success().unwrap().task_id().unwrap(),
+                Err(error) => assert!(Instant::now() < deadline, "the others do not go on: {error:#}"),
+            }
+        };
+        cluster.wait_task(index, task).unwrap();
     }
 }

@@ -38,7 +38,7 @@ const JOINT_TICKS_MAX: u64 = 100;
 /// Where the log of every group begins: as if a first, empty entry had been applied and cut off. It stands for the
 /// founding members. A member that joins cannot get it as an entry, so it gets a snapshot, which names the members;
 /// from the entries alone it would never learn who founded the group.
-const FOUNDATION: Position = Position { index: 1, term: 1 };
+pub(crate) const FOUNDATION: Position = Position { index: 1, term: 1 };
 /// Bytes of entries in one append message.
 const APPEND_BYTES: u64 = limits::ENTRY_BYTES as u64;
 /// Append messages under way to one follower.

@@ -197,7 +197,8 @@ impl Log {
         self.write_alone(Persist { seq: u64::MAX, ..persist }, within)
     }
 
-    fn write_alone(&self, persist: Persist, within: Duration) -> Result<(), RaftError> {
+    /// Writes when nothing else writes to the group, and returns when that is durable. Errors: `Log`: it is not in time.
+    pub(crate) fn write_alone(&self, persist: Persist, within: Duration) -> Result<(), RaftError> {
         let (group, seq) = (persist.group, persist.seq);
         let (done, is_done) = crossbeam_channel::bounded(1);
         self.listen(
@@ -212,7 +213,7 @@ impl Log {
         self.submit(persist);
         is_done
             .recv_timeout(within)
-            .map_err(|_| RaftError::Log(format!("group {group}: leaving is not durable within {within:?}")))
+            .map_err(|_| RaftError::Log(format!("group {group}: nothing is durable within {within:?}")))
     }
 
     /// A way to queue writes from elsewhere.

@@ -1,16 +1,19 @@
-//! How a member goes on alone when the majority of its group is lost for good. On a stopped node, by hand.
+//! How a group goes on from what one member's log holds when its majority is lost for good. On stopped nodes, by hand.
 //!
-//! It is not safe, and cannot be: what the lost members agreed on after this one last heard of them is gone. What is
-//! kept is that the state is a function of a log: everything in this member's log counts as committed from now on, and
-//! its term is raised above all that lost members may have reached, so that none of them is listened to.
+//! It is not safe, and cannot be: what the lost members agreed on and no survivor heard of is gone. What is kept is that
+//! the state is a function of a log. One survivor, the one whose log is the most advanced, becomes the only member:
+//! everything in its log counts as committed from now on, and its term is raised above all that lost members may have
+//! reached, so that none of them is listened to. The other survivors note that they are no members, and keep their logs:
+//! whatever they know to be committed is in its log too, as every later leader would have it (Raft, 5.4.3).
 
+use crate::core::{FOUNDATION, LogReader};
 use crate::effects::Persist;
 use crate::error::RaftError;
-use crate::log::{Log, Report};
+use crate::log::Log;
 use bytes::Bytes;
 use quorate_model::GroupId;
-use raft::eraftpb::{ConfState, Entry};
-use std::sync::{Arc, mpsc};
+use raft::eraftpb::{ConfState, Entry, HardState};
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// How far the term is raised: more elections than the lost members can have held.
@@ -19,7 +22,7 @@ const TERMS_SKIPPED: u64 = 1_000_000;
 const WRITE: Duration = Duration::from_secs(60);
 
 /// What the log of a member says of its group.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Survey {
     /// The members that vote, those of both sides while a change was half through.
     pub voters: Vec<u64>,
@@ -31,14 +34,23 @@ pub struct Survey {
     pub committed: u64,
     /// The last index of the log.
     pub last: u64,
-    /// Whether it was taking over another member's state when it stopped.
+    /// The term of the entry there.
+    pub last_term: u64,
+    /// Whether it was taking over another member's state when it stopped: it has none of its own then.
     pub is_restoring: bool,
 }
 
-/// What the log says of a group; `None` when this member never had it.
+impl Survey {
+    /// How advanced the log is: of two survivors the one that has more goes on.
+    pub fn advance(&self) -> (u64, u64) {
+        (self.last_term, self.last)
+    }
+}
+
+/// What the log says of a group; `None` when this member never had it, or has left it.
 pub fn survey(log: &Log, group: GroupId) -> Result<Option<Survey>, RaftError> {
     let stored = log.stored(group)?;
-    if stored.identity.is_none() {
+    if stored.conf.is_none() {
         return Ok(None);
     }
     let (_, ConfState { mut voters, voters_outgoing, learners, learners_next, .. }) =
@@ -46,57 +58,105 @@ pub fn survey(log: &Log, group: GroupId) -> Result<Option<Survey>, RaftError> {
     voters.extend(voters_outgoing);
     voters.sort_unstable();
     voters.dedup();
+    let last_term = match stored.last > stored.truncated.index {
+        true => {
+            log.reader(group).entries(stored.last, stored.last + 1, u64::MAX)?.last().map_or(0, |it| it.term)
+        }
+        false => stored.truncated.term,
+    };
     Ok(Some(Survey {
         voters,
         learners: learners.into_iter().chain(learners_next).collect(),
         term: stored.hard_state.term,
         committed: stored.hard_state.commit,
         last: stored.last,
+        last_term,
         is_restoring: stored.snapshot.is_some(),
     }))
 }
 
-/// Makes `self_id` the only member of a group and appends `entries` to its log; durable when this returns.
+/// Makes `leader`, whose log ends at `last`, the only member of a group; durable when this returns. On the leader itself it
+/// appends `entries` as well. Doing it again changes nothing.
 ///
-/// Errors: `Identity` when the log is another member's; `Log` when there is none, when it was taking over a state, or when
-/// it cannot be written.
-pub fn go_on_alone(log: &Log, group: GroupId, self_id: u64, entries: Vec<Bytes>) -> Result<(), RaftError> {
+/// Errors: `Identity` when the log is another member's; `Log` when there is none, when it does not end as said, or when it
+/// cannot be written.
+pub fn hand_to(
+    log: &Log,
+    group: GroupId,
+    self_id: u64,
+    (leader, last): (u64, u64),
+    entries: Vec<Bytes>,
+) -> Result<(), RaftError> {
     let stored = log.stored(group)?;
     match stored.identity {
         Some(found) if found == self_id => {}
         Some(found) => return Err(RaftError::Identity { group, found, expected: self_id }),
         None => return Err(RaftError::Log(format!("group {group} was never here"))),
     }
+    // as of the end of the leader's log: changes of members below it are not made again
+    let conf = Some((last, alone(leader)));
+    if stored.conf == conf {
+        return Ok(());
+    }
     if stored.snapshot.is_some() {
-        return Err(RaftError::Log(format!("group {group} was taking over another member's state")));
+        // there is no state to go on from: what comes is a state as for a new member
+        return log.leave(group, WRITE);
     }
     let mut persist = Persist::new(group, 1);
-    let mut hard_state = stored.hard_state.clone();
+    persist.conf = conf;
+    if self_id == leader {
+        if stored.last != last {
+            return Err(RaftError::Log(format!(
+                "the log of group {group} ends at {}, not at {last}",
+                stored.last
+            )));
+        }
+        let hard_state = skipped(&stored.hard_state);
+        let appended = entries.into_iter().zip(last + 1..).map(|(data, index)| {
+            let mut entry = Entry::default();
+            entry.index = index;
+            entry.term = hard_state.term;
+            entry.data = data;
+            entry
+        });
+        persist.entries = appended.collect();
+        persist.hard_state = Some(hard_state);
+    }
+    log.write_alone(persist, WRITE)
+}
+
+/// Makes a group anew that no survivor has anything of, with `self_id` as its only member; durable when this returns.
+///
+/// Errors: `Log` when the log has something of the group, or cannot be written.
+pub fn found_anew(log: &Log, group: GroupId, self_id: u64) -> Result<(), RaftError> {
+    let stored = log.stored(group)?;
+    let conf = Some((FOUNDATION.index, alone(self_id)));
+    if stored.conf == conf {
+        return Ok(());
+    }
+    if stored.conf.is_some() {
+        return Err(RaftError::Log(format!("group {group} is here already")));
+    }
+    let mut hard_state = skipped(&stored.hard_state);
+    hard_state.commit = FOUNDATION.index;
+    let mut persist = Persist::new(group, 1);
+    persist.identity = Some(self_id);
+    persist.conf = conf;
+    persist.truncated = Some(FOUNDATION);
+    persist.hard_state = Some(hard_state);
+    log.write_alone(persist, WRITE)
+}
+
+fn alone(member: u64) -> ConfState {
+    let mut alone = ConfState::default();
+    alone.voters = vec![member];
+    alone
+}
+
+/// A term above those of all lost members, without a vote.
+fn skipped(before: &HardState) -> HardState {
+    let mut hard_state = before.clone();
     hard_state.term += TERMS_SKIPPED;
     hard_state.vote = 0;
-    let appended = entries.into_iter().zip(stored.last + 1..).map(|(data, index)| {
-        let mut entry = Entry::default();
-        entry.index = index;
-        entry.term = hard_state.term;
-        entry.data = data;
-        entry
-    });
-    persist.entries = appended.collect();
-    persist.hard_state = Some(hard_state);
-    let mut alone = ConfState::default();
-    alone.voters = vec![self_id];
-    // as of the end of the log: changes of members below it are not made again
-    persist.conf = Some((stored.last, alone));
-    let (reports, written) = mpsc::channel();
-    let reports = parking_lot::Mutex::new(reports);
-    log.listen(group, Arc::new(move |report| drop(reports.lock().send(report))));
-    log.submit(persist);
-    loop {
-        match written.recv_timeout(WRITE) {
-            Ok(Report::Persisted(_)) => return Ok(()),
-            Ok(Report::Resumed) => {}
-            Ok(Report::Stalled(reason)) => return Err(RaftError::Log(reason)),
-            Err(_) => return Err(RaftError::Log(format!("group {group} is not written in time"))),
-        }
-    }
+    hard_state
 }

@@ -199,8 +199,8 @@ impl Overview {
 
 /// What an operator does when a majority is lost for good.
 const RECOVERY_STEPS: &str = "Start the missing nodes again if you can: nothing is lost then. If they are gone for good, \
-stop the node that has most of these groups and run `quorate cluster recover --data-dir DATA_DIR` on it: it prints what can be \
-lost, and how to go on with that node alone";
+stop all that are left and run `quorate cluster recover --data-dir DATA_DIR` on one of them: it prints what can be lost, and \
+how to go on with that node alone or with all that are left";
 
 /// The word for a state.
 pub fn state_text(state: NodeState) -> &'static str {

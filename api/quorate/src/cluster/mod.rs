@@ -9,9 +9,10 @@ use crate::client::{Client, Credentials, Encoding, segment};
 use crate::config::{Values, read_key};
 use anyhow::{Context, Result, bail};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use quorate_cluster::Recovery;
 use quorate_cluster::membership::Overview;
+use quorate_cluster::{Loss, NodeSurvey, Recovery};
 use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// File in the data folder that holds what all nodes share.
@@ -65,16 +66,37 @@ pub fn command(flags: impl Fn() -> Vec<Arg>, after_help: &str) -> Command {
                 .arg(force("Also when the old one is alive and not drained")),
         )
         .subcommand(
-            sub(
-                "recover",
-                "Go on with the stopped node of the data folder alone when the majority is lost for good",
-            )
-            .arg(
-                Arg::new("confirm")
-                    .long("confirm")
-                    .value_name("APP_ID")
-                    .help("Carry the plan out; without it the plan is only printed"),
-            ),
+            sub("recover", "Go on with the stopped nodes that are left when the majority is lost for good")
+                .arg(
+                    Arg::new("write-survey")
+                        .long("write-survey")
+                        .value_name("FILE")
+                        .value_parser(value_parser!(PathBuf))
+                        .conflicts_with_all(["survey", "confirm", "lose-groups"])
+                        .help("Only write what this node has to a file, for several nodes to go on together"),
+                )
+                .arg(
+                    Arg::new("survey")
+                        .long("survey")
+                        .value_name("FILE")
+                        .value_parser(value_parser!(PathBuf))
+                        .action(ArgAction::Append)
+                        .help(
+                            "What one of the nodes has that go on; give those of all, the same on each node",
+                        ),
+                )
+                .arg(
+                    Arg::new("lose-groups")
+                        .long("lose-groups")
+                        .action(ArgAction::SetTrue)
+                        .help("Carry the plan out although there are groups that none of these nodes has"),
+                )
+                .arg(
+                    Arg::new("confirm")
+                        .long("confirm")
+                        .value_name("APP_ID")
+                        .help("Carry the plan out; without it the plan is only printed"),
+                ),
         )
         .subcommand(
             sub("transfer", "Hand a group to another leader")
@@ -93,7 +115,7 @@ pub fn command(flags: impl Fn() -> Vec<Arg>, after_help: &str) -> Command {
 pub fn run(values: &Values, name: &str, given: &ArgMatches) -> Result<ExitCode> {
     match name {
         "token" => return token(values),
-        "recover" => return recover(values, given.get_one::<String>("confirm").map(String::as_str)),
+        "recover" => return recover(values, given),
         _ => {}
     }
     let client = Client::find(values, Credentials::Required)?;
@@ -167,26 +189,53 @@ fn token(values: &Values) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the plan, or carries it out.
-fn recover(values: &Values, confirm: Option<&str>) -> Result<ExitCode> {
+/// Writes what the node has, prints the plan, or carries it out.
+fn recover(values: &Values, given: &ArgMatches) -> Result<ExitCode> {
     let data_dir = values.data_dir();
     let refused = |error: quorate_model::Error| anyhow::anyhow!(error.message);
-    let recovery = Recovery::open(&data_dir).map_err(refused)?;
+    if let Some(file) = given.get_one::<PathBuf>("write-survey") {
+        let survey = serde_json::to_vec_pretty(&Recovery::survey(&data_dir).map_err(refused)?)?;
+        std::fs::write(file, survey).with_context(|| format!("cannot write {}", file.display()))?;
+        println!("{} says what this node has. Do not start the node before all is done.", file.display());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let files: Vec<&PathBuf> = given.get_many("survey").unwrap_or_default().collect();
+    let surveys: Result<Vec<NodeSurvey>> = files.iter().map(|file| read_survey(file)).collect();
+    let recovery = Recovery::open(&data_dir, surveys?).map_err(refused)?;
     let plan = recovery.plan().clone();
-    let Some(confirm) = confirm else {
+    let Some(confirm) = given.get_one::<String>("confirm") else {
         print!("{}", plan.text());
-        if plan.obstacles.is_empty() {
-            let folder = data_dir.display();
-            println!("\nTo do it: quorate cluster recover --data-dir {folder} --confirm {}", plan.app_id);
-        }
+        let surveys: String = files.iter().map(|file| format!(" --survey {}", file.display())).collect();
+        let loss = if plan.emptied().next().is_some() { " --lose-groups" } else { "" };
+        let (folder, app_id) = (data_dir.display(), &plan.app_id);
+        println!(
+            "\nTo do it: quorate cluster recover --data-dir {folder}{surveys}{loss} --confirm {app_id}{}",
+            if files.len() > 1 {
+                "\non each of these nodes with its own folder, before any of them is started"
+            } else {
+                ""
+            }
+        );
         return Ok(ExitCode::SUCCESS);
     };
-    recovery.carry_out(confirm).map_err(refused)?;
-    println!(
-        "{} is the only node of {} now: start it as before. Delete the folders of {}, then let them join anew.",
-        plan.node,
-        plan.app_id,
-        plan.others.join(", ")
-    );
+    let loss = if given.get_flag("lose-groups") { Loss::Accepted } else { Loss::Refused };
+    recovery.carry_out(confirm, loss).map_err(refused)?;
+    match plan.survivors.as_slice() {
+        [only] => println!("{only} is the only node of {} now: start it as before.", plan.app_id),
+        several => println!(
+            "Done here. When it is done on each of {}, start them all as before.",
+            several.join(", ")
+        ),
+    }
+    let removed: Vec<&str> = plan.removed.values().map(String::as_str).collect();
+    if !removed.is_empty() {
+        println!("Delete the folders of {}, then let them join anew.", removed.join(", "));
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+fn read_survey(file: &Path) -> Result<NodeSurvey> {
+    let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    serde_json::from_slice(&bytes)
+        .with_context(|| format!("{} is not what --write-survey writes", file.display()))
 }

@@ -1,0 +1,338 @@
+//! What a recovery does, worked out from what each survivor has: the same on every node that is shown the same surveys.
+
+use quorate_model::{Error, GroupId, NodeId, Result};
+use quorate_raft::recovery::Survey;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+/// Names of lost indices that are printed.
+const NAMED_MAX: usize = 20;
+
+/// What a stopped node has: its copy of every group, and what it knows of the installation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeSurvey {
+    /// The application id.
+    pub app_id: String,
+    /// Its number.
+    pub node: NodeId,
+    /// The nodes that were not removed, as far as it knows.
+    pub nodes: BTreeMap<NodeId, KnownNode>,
+    /// The placement groups of each cluster, as far as it knows.
+    pub clusters: BTreeMap<String, Vec<GroupId>>,
+    /// Its replicas.
+    pub replicas: BTreeMap<GroupId, Survey>,
+    /// Groups that it has left and not yet removed all of.
+    pub leftovers: BTreeSet<GroupId>,
+}
+
+/// A node as others know it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownNode {
+    /// Its name.
+    pub name: String,
+    /// Its cluster.
+    pub cluster: String,
+}
+
+/// How a group goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Future {
+    /// With the log of this node, where others that have a replica follow it.
+    With {
+        /// The node.
+        leader: NodeId,
+        /// What its log says.
+        survey: Survey,
+    },
+    /// Without what it held: no survivor has a replica. This node makes it anew.
+    Empty {
+        /// The node.
+        founder: NodeId,
+    },
+    /// Not at all: its whole cluster is lost.
+    Lost,
+}
+
+/// What a recovery would do.
+#[derive(Clone, Debug)]
+pub struct RecoveryPlan {
+    /// The application id, which confirms the plan.
+    pub app_id: String,
+    /// The survivors' names.
+    pub survivors: Vec<String>,
+    /// All others: they are removed for good.
+    pub removed: BTreeMap<NodeId, String>,
+    /// What becomes of each group, the meta group first.
+    pub groups: BTreeMap<GroupId, Future>,
+    /// The indices whose groups are made anew, as far as the node that prints the plan knows them.
+    pub lost_indices: Vec<String>,
+    names: BTreeMap<NodeId, String>,
+}
+
+impl RecoveryPlan {
+    /// What survivors with these surveys do together.
+    ///
+    /// Errors: they are not of one installation, or two are of one node; none has a whole meta group; there is nothing to
+    /// recover.
+    pub fn of(surveys: &[NodeSurvey]) -> Result<RecoveryPlan> {
+        let by_node: BTreeMap<NodeId, &NodeSurvey> = surveys.iter().map(|it| (it.node, it)).collect();
+        if by_node.len() < surveys.len() {
+            return Err(Error::invalid("two of the surveys are of the same node"));
+        }
+        let Some((_, Future::With { leader, .. })) = with_most(&by_node, GroupId::META) else {
+            return Err(Error::invalid(
+                "no survivor has a whole meta group: without it nothing is known of the indices and the keys",
+            ));
+        };
+        let known = by_node[&leader];
+        if let Some(other) = surveys.iter().find(|it| it.app_id != known.app_id) {
+            let (one, two) = (&known.app_id, &other.app_id);
+            return Err(Error::invalid(format!("the surveys are of two installations, {one} and {two}")));
+        }
+        let mut names: BTreeMap<NodeId, String> = BTreeMap::new();
+        for survey in surveys {
+            names.extend(survey.nodes.iter().map(|(id, node)| (*id, node.name.clone())));
+        }
+        let name = |id: &NodeId| names.get(id).cloned().unwrap_or_else(|| id.to_string());
+        let removed: BTreeMap<NodeId, String> =
+            known.nodes.keys().filter(|id| !by_node.contains_key(id)).map(|id| (*id, name(id))).collect();
+        let mut groups = BTreeMap::new();
+        let mut founded: BTreeMap<NodeId, usize> = BTreeMap::new();
+        let of_clusters = known
+            .clusters
+            .iter()
+            .flat_map(|(cluster, groups)| groups.iter().map(|it| (*it, cluster.as_str())));
+        for (group, cluster) in std::iter::once((GroupId::META, "")).chain(of_clusters) {
+            let (group, future) = match with_most(&by_node, group) {
+                Some(found) => found,
+                None => (group, anew(&by_node, group, cluster, &mut founded)),
+            };
+            groups.insert(group, future);
+        }
+        let is_alone = |(group, future): (&GroupId, &Future)| match future {
+            Future::With { leader, survey } => {
+                surveys.len() == 1 && survey.voters == [leader.0] && survey.learners.is_empty()
+            }
+            Future::Empty { .. } => false,
+            Future::Lost => *group != GroupId::META,
+        };
+        if removed.is_empty() && groups.iter().all(is_alone) {
+            return Err(Error::invalid(
+                "this node is the only one of its installation: there is nothing to recover",
+            ));
+        }
+        Ok(RecoveryPlan {
+            app_id: known.app_id.clone(),
+            survivors: by_node.keys().map(name).collect(),
+            removed,
+            groups,
+            lost_indices: vec![],
+            names,
+        })
+    }
+
+    /// The groups that no survivor has anything of and that are made anew.
+    pub fn emptied(&self) -> impl Iterator<Item = (GroupId, NodeId)> {
+        self.groups.iter().filter_map(|(group, future)| match future {
+            Future::Empty { founder } => Some((*group, *founder)),
+            Future::With { .. } | Future::Lost => None,
+        })
+    }
+
+    /// The plan for people: what would be done, and what can be lost.
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "{} would go on as {} of {}; {} would be removed for good.\n\n\
+             Do this only when the majority is lost for good. If the others can be started again, start them: nothing is\n\
+             lost then. If more nodes are left that can be read, let them take part, all of them stopped: write what each has\n\
+             to a file with --write-survey FILE, bring the files together, and give the same ones, as --survey FILE, to this\n\
+             command on every survivor. Each group goes on with the longest log among them.\n\n",
+            self.survivors.join(", "),
+            if self.survivors.len() == 1 { "the only node" } else { "the nodes" },
+            self.app_id,
+            if self.removed.is_empty() { "nobody".to_owned() } else { listed(self.removed.values()) },
+        );
+        let name = |id: &NodeId| self.names.get(id).cloned().unwrap_or_else(|| id.to_string());
+        row(&mut text, ["group", "goes on with", "term", "committed", "last index", "voters"]);
+        for (group, future) in &self.groups {
+            let of = if *group == GroupId::META { "meta".to_owned() } else { group.to_string() };
+            match future {
+                Future::With { leader, survey: Survey { voters, term, committed, last, .. } } => {
+                    let [term, committed, last] = [term, committed, last].map(u64::to_string);
+                    row(&mut text, [&of, &name(leader), &term, &committed, &last, &voters.len().to_string()]);
+                }
+                Future::Empty { founder } => {
+                    row(&mut text, [&of, &format!("{}, empty", name(founder)), "-", "-", "-", "-"]);
+                }
+                Future::Lost => row(&mut text, [&of, "nobody", "-", "-", "-", "-"]),
+            }
+        }
+        text.push_str(
+            "\nWhat can be lost: every write that the others had and no survivor had. Such writes were answered, and may have\n\
+             been published: nothing here shows which they are. Clients that wait for their tasks may be told that they are\n\
+             published, or that they are not, for ever.\n\
+             What can appear: writes at the end of a log above that were never answered.\n\
+             What must never happen again: a start of one of the others with the folder it has.\n",
+        );
+        let emptied: Vec<String> = self.emptied().map(|(group, _)| group.to_string()).collect();
+        if !emptied.is_empty() {
+            writeln!(
+                text,
+                "\nNo survivor has a replica of group {}. What is in there is lost: {}.",
+                listed(&emptied),
+                listed(&self.lost_indices)
+            )
+            .expect("writing to a string");
+        }
+        if self.groups.values().any(|future| *future == Future::Lost) {
+            text.push_str(
+                "\nGroups that go on with nobody are of a cluster that has no node left: their indices stay out of reach.\n",
+            );
+        }
+        text
+    }
+}
+
+fn row<T: AsRef<str>>(text: &mut String, [group, leader, term, committed, last, voters]: [T; 6]) {
+    let [group, leader, term, committed, last, voters] =
+        [&group, &leader, &term, &committed, &last, &voters].map(AsRef::as_ref);
+    writeln!(text, "{group:<6} {leader:<20} {term:>10} {committed:>12} {last:>12} {voters:>8}")
+        .expect("writing to a string");
+}
+
+/// Names with commas between them, not too many.
+fn listed<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> String {
+    let names: Vec<T> = names.into_iter().collect();
+    let shown: Vec<&str> = names.iter().take(NAMED_MAX).map(AsRef::as_ref).collect();
+    match names.len().saturating_sub(NAMED_MAX) {
+        0 if shown.is_empty() => "nothing".to_owned(),
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// The survivor whose log of a group is the most advanced.
+fn with_most(surveys: &BTreeMap<NodeId, &NodeSurvey>, group: GroupId) -> Option<(GroupId, Future)> {
+    let replicas = surveys.iter().filter_map(|(node, survey)| Some((*node, survey.replicas.get(&group)?)));
+    let (leader, survey) =
+        replicas.filter(|(_, it)| !it.is_restoring).max_by_key(|(node, it)| (it.advance(), *node))?;
+    Some((group, Future::With { leader, survey: survey.clone() }))
+}
+
+/// Who makes a group anew: the survivor of its cluster that makes the fewest.
+fn anew(
+    surveys: &BTreeMap<NodeId, &NodeSurvey>,
+    group: GroupId,
+    cluster: &str,
+    founded: &mut BTreeMap<NodeId, usize>,
+) -> Future {
+    let is_able = |(node, survey): &(&NodeId, &&NodeSurvey)| {
+        survey.nodes.get(node).is_some_and(|it| it.cluster == cluster) && !survey.leftovers.contains(&group)
+    };
+    let able = surveys.iter().filter(is_able).map(|(node, _)| *node);
+    match able.min_by_key(|node| (founded.get(node).copied().unwrap_or(0), *node)) {
+        Some(founder) => {
+            *founded.entry(founder).or_default() += 1;
+            Future::Empty { founder }
+        }
+        None => Future::Lost,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: [&str; 5] = ["n1", "n2", "n3", "n4", "n5"];
+
+    fn replica(last_term: u64, last: u64) -> Survey {
+        Survey {
+            voters: vec![1, 2, 3],
+            learners: vec![],
+            term: last_term,
+            committed: last,
+            last,
+            last_term,
+            is_restoring: false,
+        }
+    }
+    /// A node of an installation of five whose group 1 lies on others than its group 2.
+    fn survey(node: u64, replicas: &[(u16, Survey)]) -> NodeSurvey {
+        let known = |(number, name): (u64, &&str)| {
+            (NodeId(number), KnownNode { name: (*name).to_owned(), cluster: "main".to_owned() })
+        };
+        NodeSurvey {
+            app_id: "APP".to_owned(),
+            node: NodeId(node),
+            nodes: (1..).zip(&NAMES).map(known).collect(),
+            clusters: BTreeMap::from([("main".to_owned(), vec![GroupId(1), GroupId(2), GroupId(3)])]),
+            replicas: replicas.iter().map(|(group, survey)| (GroupId(*group), survey.clone())).collect(),
+            leftovers: BTreeSet::new(),
+        }
+    }
+    fn leader(plan: &RecoveryPlan, group: u16) -> Option<u64> {
+        match &plan.groups[&GroupId(group)] {
+            Future::With { leader, .. } => Some(leader.0),
+            Future::Empty { .. } | Future::Lost => None,
+        }
+    }
+
+    #[test]
+    fn each_group_goes_on_with_the_most_advanced_log() {
+        let surveys = [
+            survey(1, &[(0, replica(7, 100)), (1, replica(3, 50))]),
+            survey(2, &[(0, replica(8, 90)), (1, replica(3, 51))]),
+        ];
+        let plan = RecoveryPlan::of(&surveys).unwrap();
+        assert_eq!((leader(&plan, 0), leader(&plan, 1)), (Some(2), Some(2)), "a later term, a longer log");
+        let others: Vec<&str> = plan.removed.values().map(String::as_str).collect();
+        assert_eq!(others, ["n3", "n4", "n5"]);
+        let mut turned = surveys.clone();
+        turned.reverse();
+        assert_eq!(RecoveryPlan::of(&turned).unwrap().groups, plan.groups, "in any order of the files");
+        // what no survivor has is shared between them
+        assert_eq!(plan.emptied().collect::<Vec<_>>(), [(GroupId(2), NodeId(1)), (GroupId(3), NodeId(2))]);
+    }
+
+    #[test]
+    fn who_was_taking_a_state_over_has_none() {
+        let restoring = Survey { is_restoring: true, ..replica(9, 900) };
+        let surveys = [
+            survey(1, &[(0, replica(7, 100)), (1, restoring.clone())]),
+            survey(2, &[(0, restoring.clone()), (1, replica(1, 1))]),
+        ];
+        let plan = RecoveryPlan::of(&surveys).unwrap();
+        assert_eq!((leader(&plan, 0), leader(&plan, 1)), (Some(1), Some(2)));
+        let refused = RecoveryPlan::of(&surveys[1..]).unwrap_err();
+        assert!(refused.message.contains("meta group"), "{}", refused.message);
+    }
+
+    #[test]
+    fn a_leftover_is_nothing_to_begin_with_and_a_lost_cluster_stays_lost() {
+        let mut first = survey(1, &[(0, replica(7, 100))]);
+        first.leftovers = BTreeSet::from([GroupId(1), GroupId(2), GroupId(3)]);
+        first.clusters.insert("far".to_owned(), vec![GroupId(17)]);
+        let second = survey(2, &[(0, replica(7, 99))]);
+        let plan = RecoveryPlan::of(&[first, second]).unwrap();
+        assert!(plan.emptied().all(|(_, founder)| founder == NodeId(2)), "{:?}", plan.groups);
+        assert_eq!(plan.groups[&GroupId(17)], Future::Lost);
+        assert!(plan.text().contains("no node left"), "{}", plan.text());
+    }
+
+    #[test]
+    fn surveys_that_do_not_belong_together_are_refused() {
+        let one = survey(1, &[(0, replica(7, 100))]);
+        let again = RecoveryPlan::of(&[one.clone(), one.clone()]).unwrap_err();
+        assert!(again.message.contains("same node"), "{}", again.message);
+        let other = NodeSurvey { app_id: "OTHER".to_owned(), node: NodeId(2), ..one.clone() };
+        let mixed = RecoveryPlan::of(&[one.clone(), other]).unwrap_err();
+        assert!(mixed.message.contains("two installations"), "{}", mixed.message);
+        let alone = Survey { voters: vec![1], ..replica(7, 100) };
+        let groups: Vec<_> = (0..4).map(|group| (group, alone.clone())).collect();
+        let mut only = survey(1, &groups);
+        only.nodes.retain(|id, _| id.0 == 1);
+        let nothing = RecoveryPlan::of(&[only]).unwrap_err();
+        assert!(nothing.message.contains("nothing to recover"), "{}", nothing.message);
+    }
+}
