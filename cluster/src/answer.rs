@@ -1,6 +1,6 @@
 //! What this node does with what other nodes send: consensus messages go to their group, requests are answered.
 
-use crate::bootstrap::Seekers;
+use crate::bootstrap::{Heard, Seekers};
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
 use crate::leases;
@@ -113,7 +113,7 @@ impl Answerer {
         let meta = self.router.meta();
         let Some(installation) = &meta.installation else {
             return match self.seekers.note(known.into_iter().chain([joining.peer])) {
-                Some(known) => PeerAnswer::NotFounded { known },
+                Some(Heard { known, told }) => PeerAnswer::NotFounded { known, told },
                 None => failed(Error::unavailable("this node is about to enter its installation")),
             };
         };

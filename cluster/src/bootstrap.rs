@@ -2,13 +2,13 @@
 //!
 //! A node that is told to join nobody founds. One that is told to join others asks them until one of them is a member of an
 //! installation. With every question goes what the asker has heard of others who look for one, and with the answer what the
-//! asked one has: whoever is heard of is asked, too, even by those who were not told of it. Who has the smallest peer address
-//! of all founds when a whole round said that none has an installation, and nobody new was heard of meanwhile; the others go on
-//! asking. So the order in which nodes start does not matter, and two do not found when of any two nodes one was told of the other
-//! or both of a third: one of them would have heard of the other, and asked it.
+//! asked one has heard of and whom it was told to ask: all those are asked, too. Who has the smallest peer address of all that
+//! look for one founds when a whole round said that none has an installation, and nobody new was heard of meanwhile; the others
+//! go on asking. So the order in which nodes start does not matter, and two do not found when there is somebody whom both were
+//! told of, or were told of by those they were told of, and so on: the second of them to ask that one hears of the first.
 
 use crate::meta::Joining;
-use crate::peer::Peers;
+use crate::peer::{PeerError, Peers};
 use crate::requests::{PeerAnswer, PeerRequest, decode, encode};
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -38,37 +38,46 @@ pub enum Entered {
 /// The peer addresses of the nodes without an installation that this one has heard of, its own among them, while it looks for
 /// one itself. A node that founds one, has joined, or comes back to one, knows nothing.
 #[derive(Clone, Debug, Default)]
-pub struct Seekers(Arc<Mutex<Option<BTreeSet<String>>>>);
+pub struct Seekers(Arc<Mutex<Option<Heard>>>);
+
+/// What a node that looks for an installation knows of others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// The peer addresses of those that look for one, its own among them, as they call themselves.
+    pub known: BTreeSet<String>,
+    /// The addresses that its operator told it to ask. They may be other names of the same nodes.
+    pub told: BTreeSet<String>,
+}
 
 impl Seekers {
-    /// From now on this node, which is at `own`, looks for an installation.
-    fn seek(&self, own: &str) {
-        *self.0.lock() = Some(BTreeSet::from([own.to_owned()]));
+    /// From now on this node, which is at `own`, looks for an installation by asking those it was told of.
+    fn seek(&self, own: &str, told: BTreeSet<String>) {
+        *self.0.lock() = Some(Heard { known: BTreeSet::from([own.to_owned()]), told });
     }
     /// It has found one.
     fn rest(&self) {
         *self.0.lock() = None;
     }
     /// Takes addresses into account and returns all; `None` on a node that does not look for others, or hears of too many.
-    pub fn note(&self, addresses: impl IntoIterator<Item = String>) -> Option<BTreeSet<String>> {
-        let mut known = self.0.lock();
-        let known = known.as_mut()?;
+    pub fn note(&self, addresses: impl IntoIterator<Item = String>) -> Option<Heard> {
+        let mut heard = self.0.lock();
+        let heard = heard.as_mut()?;
         for address in addresses {
-            if known.len() >= SEEKERS_MAX && !known.contains(&address) {
+            if heard.known.len() >= SEEKERS_MAX && !heard.known.contains(&address) {
                 return None;
             }
-            known.insert(address);
+            heard.known.insert(address);
         }
-        Some(known.clone())
+        Some(heard.clone())
     }
     /// Whether this node, which is at `own`, is the one to found when all of `asked` have no installation. Then it knows nothing
     /// any more from this moment on: who asks it now waits for the installation.
     fn found(&self, own: &str, asked: &BTreeSet<String>) -> bool {
-        let mut known = self.0.lock();
-        let is_chosen =
-            known.as_ref() == Some(asked) && asked.first().is_some_and(|smallest| smallest == own);
+        let mut heard = self.0.lock();
+        let is_whole = heard.as_ref().is_some_and(|heard| heard.known == *asked);
+        let is_chosen = is_whole && asked.first().is_some_and(|smallest| smallest == own);
         if is_chosen {
-            *known = None;
+            *heard = None;
         }
         is_chosen
     }
@@ -79,20 +88,34 @@ impl Seekers {
 struct Round {
     /// Whom the node had heard of when it began.
     known: BTreeSet<String>,
+    /// Whom it has asked or will ask, itself among them.
+    listed: BTreeSet<String>,
     left: BTreeSet<String>,
     all_unfounded: bool,
 }
 
 impl Round {
-    /// A round of the node at `own`, which was told of `others`. `None` when it does not look for an installation.
-    fn begin(own: &str, others: &BTreeSet<String>, seekers: &Seekers) -> Option<Round> {
-        let known = seekers.note([])?;
-        let left = others.union(&known).filter(|address| *address != own).cloned().collect();
-        Some(Round { known, left, all_unfounded: true })
+    /// A round of the node at `own`. `None` when it does not look for an installation.
+    fn begin(own: &str, seekers: &Seekers) -> Option<Round> {
+        let Heard { known, told } = seekers.note([])?;
+        let listed = BTreeSet::from([own.to_owned()]);
+        let mut round = Round { known: known.clone(), listed, left: BTreeSet::new(), all_unfounded: true };
+        round.list(known.into_iter().chain(told));
+        Some(round)
     }
-    /// Takes the answer of one of them: it has no installation, and has heard of these.
-    fn heard(&mut self, theirs: BTreeSet<String>, seekers: &Seekers) {
-        self.all_unfounded &= seekers.note(theirs).is_some();
+    fn list(&mut self, addresses: impl IntoIterator<Item = String>) {
+        for address in addresses {
+            if self.listed.len() >= SEEKERS_MAX {
+                self.all_unfounded = false;
+            } else if self.listed.insert(address.clone()) {
+                self.left.insert(address);
+            }
+        }
+    }
+    /// Takes the answer of one of them: it has no installation, has heard of these, and was told of these.
+    fn heard(&mut self, theirs: Heard, seekers: &Seekers) {
+        self.all_unfounded &= seekers.note(theirs.known).is_some();
+        self.list(theirs.told);
     }
     /// One of them may have an installation.
     fn in_doubt(&mut self) {
@@ -112,25 +135,18 @@ pub async fn enter(
     others: &[String],
     seekers: &Seekers,
 ) -> Result<Entered> {
-    seekers.seek(&joining.peer);
-    let others = others.iter().cloned().collect();
-    let entered = ask_around(peers, node, joining, &others, seekers).await;
+    seekers.seek(&joining.peer, others.iter().cloned().collect());
+    let entered = ask_around(peers, node, joining, seekers).await;
     seekers.rest();
     entered
 }
 
-async fn ask_around(
-    peers: &Peers,
-    node: NodeId,
-    joining: &Joining,
-    others: &BTreeSet<String>,
-    seekers: &Seekers,
-) -> Result<Entered> {
+async fn ask_around(peers: &Peers, node: NodeId, joining: &Joining, seekers: &Seekers) -> Result<Entered> {
     let own = &joining.peer;
     for number in 0_u64.. {
-        let Some(mut round) = Round::begin(own, others, seekers) else { break };
+        let Some(mut round) = Round::begin(own, seekers) else { break };
         while let Some(address) = round.left.pop_first() {
-            let known = seekers.note([]).unwrap_or_default();
+            let Heard { known, .. } = seekers.note([]).unwrap_or_default();
             let request = PeerRequest::Join { node, joining: joining.clone(), known };
             let bytes = Bytes::from(encode(&request));
             let answer = peers.ask_address(&address, bytes, Instant::now() + ANSWER).await;
@@ -139,7 +155,10 @@ async fn ask_around(
                     tracing::info!(%address, app_id, "joined the installation");
                     return Ok(Entered::Joined(addresses));
                 }
-                Ok(Some(PeerAnswer::NotFounded { known })) => round.heard(known, seekers),
+                Ok(Some(PeerAnswer::NotFounded { known, told })) => {
+                    round.heard(Heard { known, told }, seekers)
+                }
+                Err(PeerError::Itself) => {}
                 Ok(Some(PeerAnswer::Failed {
                     kind: kind @ (ErrorKind::Forbidden | ErrorKind::Invalid),
                     message,

@@ -158,12 +158,10 @@ impl Opened {
         };
         let groups: Vec<GroupId> = survey.clusters.values().flatten().copied().collect();
         for group in std::iter::once(GroupId::META).chain(groups) {
-            match recovery::survey(&log, group).map_err(failed)? {
-                Some(replica) => drop(survey.replicas.insert(group, replica)),
-                None if applied.get(&group).is_some_and(|&index| index > 0) => {
-                    drop(survey.leftovers.insert(group))
-                }
-                None => {}
+            if let Some(replica) = recovery::survey(&log, group).map_err(failed)? {
+                survey.replicas.insert(group, replica);
+            } else if applied.get(&group).is_some_and(|&index| index > 0) {
+                survey.leftovers.insert(group);
             }
         }
         Ok(Opened { log, meta, survey, folder })

@@ -97,6 +97,8 @@ pub enum PeerAnswer {
     NotFounded {
         /// The peer addresses of such nodes that it has heard of.
         known: BTreeSet<String>,
+        /// The addresses that it was told to ask.
+        told: BTreeSet<String>,
     },
     /// To `Propose`: in the log of a majority.
     Committed {

@@ -54,7 +54,8 @@ impl Cluster {
         }
         self.wait_settled()
     }
-    /// Nodes that are not started yet; each is told to join the others of the first three.
+    /// Nodes that are not started yet; all are told to join the first three, themselves included, under other names than
+    /// they give themselves.
     pub fn prepare(count: usize) -> Result<Cluster> {
         let addresses = free_addresses(count)?;
         Cluster::prepare_at(&addresses, &addresses)
@@ -75,8 +76,7 @@ impl Cluster {
                 .option("peer-address", &found[number].to_string())
                 .option("node-name", &format!("n{number}"))
                 .variable("QUORATE_JOIN_TOKEN", JOIN_TOKEN);
-            let others = found.iter().take(3).filter(|address| **address != found[number]);
-            others.fold(setup, |setup, other| setup.option("join", &other.to_string()))
+            found.iter().take(3).fold(setup, |setup, node| setup.option("join", &by_name(*node)))
         };
         let setups: Vec<Setup> = (0..listened.len()).map(setup).collect();
         let nodes = setups.iter().map(|_| None).collect();
@@ -202,6 +202,10 @@ impl Cluster {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
+}
+
+fn by_name(address: SocketAddr) -> String {
+    format!("localhost:{}", address.port())
 }
 
 /// Addresses of this machine that nobody listens at.

@@ -1,6 +1,6 @@
 //! Does exactly one node found, however questions and answers overtake each other?
 
-use super::{Round, Seekers};
+use super::{Heard, Round, Seekers};
 use crate::chance::Chance;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ enum State {
     /// The answer is under way: of whom the asked one has heard; `None` when it may have an installation.
     Waits {
         round: Round,
-        answer: Option<BTreeSet<String>>,
+        answer: Option<Heard>,
     },
     Founded,
     Joined,
@@ -38,23 +38,23 @@ impl World {
         let names: Vec<String> = self.nodes.keys().cloned().collect();
         let own = &names[self.chance.below(names.len() as u64) as usize];
         let node = self.nodes.get_mut(own).expect("a node");
-        let begun = |node: &Node| match Round::begin(own, &node.others, &node.seekers) {
+        let begun = |node: &Node| match Round::begin(own, &node.seekers) {
             Some(mut round) => State::Asks { of: round.left.pop_first(), round },
             None => panic!("{own} looks for nothing"),
         };
         let now = std::mem::replace(&mut node.state, State::Off);
         node.state = match now {
             State::Off => {
-                node.seekers.seek(own);
+                node.seekers.seek(own, node.others.clone());
                 State::Rests
             }
             State::Rests => begun(node),
             State::Asks { round, of: Some(asked) } => {
-                let known = node.seekers.note([]).expect("it looks for an installation");
+                let Heard { known, .. } = node.seekers.note([]).expect("it looks for an installation");
                 let answer = self.asked(own, &asked, known);
                 self.nodes.get_mut(own).expect("a node").state = match answer {
                     Answer::Joined => State::Joined,
-                    Answer::Unfounded(known) => State::Waits { round, answer: Some(known) },
+                    Answer::Unfounded(heard) => State::Waits { round, answer: Some(heard) },
                     Answer::InDoubt => State::Waits { round, answer: None },
                 };
                 return;
@@ -65,7 +65,7 @@ impl World {
             },
             State::Waits { mut round, answer } => {
                 match answer {
-                    Some(known) => round.heard(known, &node.seekers),
+                    Some(heard) => round.heard(heard, &node.seekers),
                     None => round.in_doubt(),
                 }
                 State::Asks { of: round.left.pop_first(), round }
@@ -79,8 +79,8 @@ impl World {
             State::Off => Answer::InDoubt,
             State::Founded | State::Joined => Answer::Joined,
             State::Rests | State::Asks { .. } | State::Waits { .. } => {
-                let known = node.seekers.note(known.into_iter().chain([by.to_owned()]));
-                known.map_or(Answer::InDoubt, Answer::Unfounded)
+                let heard = node.seekers.note(known.into_iter().chain([by.to_owned()]));
+                heard.map_or(Answer::InDoubt, Answer::Unfounded)
             }
         }
     }
@@ -91,7 +91,7 @@ impl World {
 
 enum Answer {
     Joined,
-    Unfounded(BTreeSet<String>),
+    Unfounded(Heard),
     InDoubt,
 }
 
@@ -117,7 +117,7 @@ fn check(told: &[(&str, &[&str])]) {
 }
 
 #[test]
-fn one_node_founds_when_of_any_two_one_was_told_of_the_other_or_both_of_a_third() {
+fn one_node_founds_when_any_two_can_be_led_to_the_same() {
     // everybody of everybody
     check(&[("a", &["b", "c"]), ("b", &["a", "c"]), ("c", &["a", "b"])]);
     // a fourth one that nobody was told of, with the smallest and with the largest address
@@ -129,15 +129,22 @@ fn one_node_founds_when_of_any_two_one_was_told_of_the_other_or_both_of_a_third(
     check(&[("c", &["a"]), ("a", &["c"]), ("b", &["c"]), ("d", &["c"])]);
     // each of the one before it, the first one of the last
     check(&[("a", &["c"]), ("b", &["a"]), ("c", &["b"])]);
+    check(&[("a", &["b"]), ("b", &["c"]), ("c", &["d"]), ("d", &["a"])]);
+    check(&[("d", &["c"]), ("c", &["b"]), ("b", &["a"]), ("a", &["e"]), ("e", &["f"]), ("f", &["d"])]);
+    // two pairs, one of which was told of the other
+    check(&[("a", &["b"]), ("b", &["a", "d"]), ("c", &["d"]), ("d", &["c"])]);
+    // a row of them
+    check(&[("c", &["a"]), ("a", &["d"]), ("d", &["b"]), ("b", &["e"]), ("e", &["b"])]);
 }
 
 #[test]
 fn a_node_that_looks_for_nobody_says_nothing() {
     let seekers = Seekers::default();
     assert_eq!(seekers.note(["a:1".to_owned()]), None, "it looks for nobody");
-    seekers.seek("c:1");
+    seekers.seek("c:1", ["b:1".to_owned()].into());
     let both: BTreeSet<String> = ["a:1".to_owned(), "c:1".to_owned()].into();
-    assert_eq!(seekers.clone().note(["a:1".to_owned()]), Some(both.clone()));
+    let heard = Heard { known: both.clone(), told: ["b:1".to_owned()].into() };
+    assert_eq!(seekers.clone().note(["a:1".to_owned()]), Some(heard));
     assert!(!seekers.found("c:1", &both), "another one is smaller");
     assert!(!seekers.found("a:1", &["a:1".to_owned()].into()), "somebody was not asked");
     seekers.rest();

@@ -46,6 +46,9 @@ pub enum End {
     /// One of the two does not want to go on, for this reason.
     #[error("refused: {0}")]
     Refused(String),
+    /// This node dialled an address of its own.
+    #[error("{}", super::hello::ITSELF)]
+    Itself,
     /// A newer connection took its place, or this transport stops.
     #[error("it is no longer needed")]
     Replaced,

@@ -3,7 +3,7 @@
 use super::complaints::About;
 use super::connection::{self, Connection, End, Side, Stream};
 use super::frame::{Frame, PART_FRAME_BYTES_MAX, SHORT_FRAME_BYTES_MAX};
-use super::hello::{PREAMBLE, Purpose};
+use super::hello::{ITSELF, PREAMBLE, Purpose};
 use super::link::{Link, Trouble};
 use super::node::Local;
 use super::registry::Peer;
@@ -104,7 +104,7 @@ pub fn meet(local: &Local, peer: &Peer, connection: &Connection) {
 pub fn complain(local: &Local, who: &str, end: &End) {
     let about = match end {
         End::Nonsense(_) => About::Nonsense,
-        End::Refused(_) => About::Refusal,
+        End::Refused(_) | End::Itself => About::Refusal,
         End::Stalled => About::Stall,
         End::Closed(_) | End::Silent | End::Replaced => {
             return tracing::debug!(node = who, %end, "a connection ended");
@@ -131,6 +131,7 @@ pub async fn dial(
             })?;
         greet(local, stream, traffic, expected, purpose).await.map_err(|end| match end {
             End::Refused(text) => Trouble::Refused(text),
+            End::Itself => Trouble::Itself,
             End::Closed(_) | End::Nonsense(_) | End::Silent | End::Stalled | End::Replaced => {
                 unreachable(address, end)
             }
@@ -206,6 +207,7 @@ async fn greet(
     connection::write_frame(&mut writer, &Frame::Hello(own.clone())).await?;
     let theirs = match connection::next_frame(&mut reader).await? {
         Frame::Hello(hello) => hello,
+        Frame::Refusal(text) if text == ITSELF => return Err(End::Itself),
         Frame::Refusal(text) => return Err(End::Refused(format!("the node there says: {text}"))),
         Frame::Ping(_)
         | Frame::Pong(_)

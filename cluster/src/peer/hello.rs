@@ -71,7 +71,19 @@ pub struct Hello {
     pub extra: Vec<(u16, Vec<u8>)>,
 }
 
+/// Number of the addition that tells the starts of a node apart.
+const LIFE: u16 = 1;
+/// What a node says to itself when it dialled one of its own addresses.
+pub const ITSELF: &str = "that is this node itself";
+
 impl Hello {
+    /// The addition that says which start of its node it is.
+    pub fn of_life(life: u64) -> (u16, Vec<u8>) {
+        (LIFE, life.to_le_bytes().to_vec())
+    }
+    fn life(&self) -> Option<&[u8]> {
+        self.extra.iter().find(|(number, _)| *number == LIFE).map(|(_, bytes)| bytes.as_slice())
+    }
     /// What it says about the program.
     pub fn version(&self) -> PeerVersion {
         PeerVersion {
@@ -85,10 +97,13 @@ impl Hello {
     /// Why a node that says `self` does not go on with one that says `other`; `None`: it does.
     pub fn objection(&self, other: &Hello) -> Option<String> {
         if other.node == self.node {
-            return Some(format!(
-                "it has the same number, {}: it is the node itself or a copy of its folder",
-                self.node
-            ));
+            return Some(match self.life().is_some() && self.life() == other.life() {
+                true => ITSELF.to_owned(),
+                false => format!(
+                    "it has the same number, {}: it runs with a copy of this node's folder",
+                    self.node
+                ),
+            });
         }
         if other.protocol_highest < self.protocol_lowest || other.protocol_lowest > self.protocol_highest {
             return Some(format!(
@@ -123,7 +138,7 @@ pub(super) mod tests {
             program: "0.1.0".into(),
             installation: Some("APP".into()),
             unix_ms: 1_700_000_000_000,
-            extra: vec![(1, vec![9])],
+            extra: vec![(LIFE, vec![9])],
         }
     }
 
@@ -153,7 +168,12 @@ pub(super) mod tests {
             (other(|o| o.installation = None), None),
             (other(|o| (o.protocol_lowest, o.protocol_highest) = (0, 4)), None),
             (other(|o| o.extra = vec![]), None),
-            (other(|o| o.node = NodeId(5)), Some("same number, 0000000000000005")),
+            (other(|o| o.node = NodeId(5)), Some(ITSELF)),
+            (
+                other(|o| (o.node, o.extra) = (NodeId(5), vec![Hello::of_life(8)])),
+                Some("same number, 0000000000000005"),
+            ),
+            (other(|o| (o.node, o.extra) = (NodeId(5), vec![])), Some("same number, 0000000000000005")),
             (other(|o| (o.protocol_lowest, o.protocol_highest) = (2, 3)), Some("versions 2 to 3")),
             (other(|o| (o.protocol_lowest, o.protocol_highest) = (0, 0)), Some("versions 0 to 0")),
             (other(|o| o.installation = Some("ELSE".into())), Some("application ELSE, this node to APP")),

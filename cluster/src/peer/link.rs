@@ -15,6 +15,9 @@ pub enum Trouble {
     /// One of the two does not want to talk to the other.
     #[error("{0}")]
     Refused(String),
+    /// The address is this node's own.
+    #[error("{}", super::hello::ITSELF)]
+    Itself,
     /// The transport stops.
     #[error("the connections of this node have been closed")]
     Stopped,
@@ -26,6 +29,7 @@ impl From<&Trouble> for PeerError {
             Trouble::NoAddress => PeerError::Unknown,
             Trouble::Unreachable(_) => PeerError::Unreachable,
             Trouble::Refused(text) => PeerError::Refused(text.clone()),
+            Trouble::Itself => PeerError::Itself,
             Trouble::Stopped => PeerError::Stopped,
         }
     }

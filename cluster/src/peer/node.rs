@@ -17,6 +17,8 @@ use tokio_util::sync::CancellationToken;
 pub struct Local {
     /// Its number.
     pub node: NodeId,
+    /// A number that no other start of it has.
+    pub life: u64,
     /// Its certificate.
     pub identity: Identity,
     /// What it announces.
@@ -46,7 +48,7 @@ impl Local {
             program,
             installation: self.installation.read().clone(),
             unix_ms: mint::unix_ms(),
-            extra: vec![],
+            extra: vec![Hello::of_life(self.life)],
         }
     }
 }

@@ -11,6 +11,7 @@ use super::request_link::RequestLink;
 use super::server::Server;
 use super::tls::Identity;
 use super::types::{Lane, PeerError, PeerHandler, PeerOptions, PeerStatus, StartError};
+use crate::mint;
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
 use quorate_model::{GroupId, NodeId};
@@ -53,6 +54,7 @@ impl Peers {
         let PeerOptions { node, secret, listener, version, installation, limits } = options;
         listener.set_nonblocking(true)?;
         let local = Arc::new(Local {
+            life: mint::chance(),
             node,
             identity: Identity::new(&secret, node)?,
             version,
@@ -110,7 +112,7 @@ impl Peers {
 
     /// Asks whoever listens at an address, over a connection for this one request. Returns who answered.
     ///
-    /// Errors: those of [`Peers::ask`]; `Refused` when the node there does not have the same join token.
+    /// Errors: those of [`Peers::ask`]; `Refused` when the node there does not have the same join token; `Itself`.
     pub async fn ask_address(
         &self,
         address: &str,

@@ -150,6 +150,9 @@ pub enum PeerError {
     /// The node does not talk to this one, for this reason; the request was not sent.
     #[error("the node refuses to talk: {0}")]
     Refused(String),
+    /// The address that was asked is this node's own.
+    #[error("{}", super::hello::ITSELF)]
+    Itself,
     /// This transport has been stopped; the request was not sent.
     #[error("the connections of this node have been closed")]
     Stopped,
@@ -170,6 +173,7 @@ impl PeerError {
             | PeerError::Unreachable
             | PeerError::Busy
             | PeerError::Refused(_)
+            | PeerError::Itself
             | PeerError::Stopped => false,
         }
     }
