@@ -5,7 +5,7 @@ use super::columns::NumericColumn;
 use super::container::ContainerWriter;
 use super::error::{IndexError, Result};
 use super::extract::{Extracted, Extractor};
-use super::lists::write_lists;
+use super::lists::{ReadySizes, write_lists};
 use super::overlay::{Overlay, Staging};
 use super::records::{RecordSource, write_records};
 use super::segment::{Origin, Segment, SegmentFile, next_serial};
@@ -27,6 +27,7 @@ pub(crate) fn build_segment(
     overlay: &Arc<Overlay>,
     extractor: &Extractor,
     mut batch: Vec<Extracted>,
+    ready: ReadySizes,
 ) -> Result<Option<Arc<SegmentFile>>> {
     if batch.is_empty() {
         return Ok(None);
@@ -54,7 +55,7 @@ pub(crate) fn build_segment(
         record.points.iter().for_each(|point| columns.point(*point));
         columns.next_document();
     }
-    finish_segment(overlay, &index, extractor, &Batch(&batch), columns).map(Some)
+    finish_segment(overlay, &index, extractor, &Batch(&batch), columns, ready).map(Some)
 }
 
 struct Batch<'a>(&'a [Extracted]);
@@ -78,6 +79,7 @@ pub(crate) fn merge_segments(
     overlay: &Arc<Overlay>,
     extractor: &Extractor,
     sources: &[Segment],
+    ready: ReadySizes,
 ) -> Result<Option<Arc<SegmentFile>>> {
     let order = merged_order(sources);
     if order.is_empty() {
@@ -98,7 +100,7 @@ pub(crate) fn merge_segments(
     };
     let index = merge_filtered_segments(&segments, settings, alive, Staging::new(overlay))?;
     let columns = merge_columns(extractor, sources, &order);
-    finish_segment(overlay, &index, extractor, &Merged { sources, order }, columns).map(Some)
+    finish_segment(overlay, &index, extractor, &Merged { sources, order }, columns, ready).map(Some)
 }
 
 /// (source, document) of every live document in rank order: ranks are unique, so this is tantivy's order, too.
@@ -212,6 +214,7 @@ fn finish_segment(
     extractor: &Extractor,
     records: &dyn RecordSource,
     columns: ColumnsBuilder,
+    ready: ReadySizes,
 ) -> Result<Arc<SegmentFile>> {
     let segment = index
         .searchable_segments()?
@@ -227,7 +230,7 @@ fn finish_segment(
     }
     let buffered = std::io::BufWriter::with_capacity(256 << 10, overlay.create(&name));
     let mut out = ContainerWriter::new(buffered).map_err(broken)?;
-    write_lists(&mut out, &segment, made as u32, extractor.attributes())?;
+    write_lists(&mut out, &segment, made as u32, extractor.attributes(), ready)?;
     write_records(&mut out, records).map_err(broken)?;
     columns.write(&mut out).map_err(broken)?;
     let mut buffered = out.finish().map_err(broken)?;

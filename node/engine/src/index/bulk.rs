@@ -3,6 +3,7 @@
 use super::build::build_segment;
 use super::error::{IndexError, Result};
 use super::extract::Extractor;
+use super::lists::ReadySizes;
 use super::overlay::Overlay;
 use super::segment::{Segment, SegmentFile};
 use bytes::Bytes;
@@ -23,6 +24,8 @@ pub(crate) struct Bulk {
     pub threads: usize,
     /// Raw record bytes of one part.
     pub part_bytes: usize,
+    /// What segments hold ready.
+    pub ready: ReadySizes,
 }
 
 impl Bulk {
@@ -56,7 +59,7 @@ impl Bulk {
             self.extractor.extract(&id, record)
         };
         let batch = part.into_iter().map(extract).collect::<Result<Vec<_>>>()?;
-        build_segment(overlay, &self.extractor, batch).map_err(|e| overlay.explain(e))
+        build_segment(overlay, &self.extractor, batch, self.ready).map_err(|e| overlay.explain(e))
     }
     /// Indexes the live records of segments again; `done` counts them.
     pub fn build_again(&self, sources: &[Segment], done: &AtomicU64) -> Result<Vec<Arc<SegmentFile>>> {

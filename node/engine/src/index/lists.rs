@@ -15,18 +15,37 @@ use tantivy::postings::Postings;
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocSet, InvertedIndexReader, Segment, SegmentReader, TERMINATED};
 
-/// A term or prefix is wide when more than 1 / this of the documents have it: then a bitmap is smaller than a list.
-const WIDE_FRACTION: u64 = 32;
-/// Below this number of postings nothing is wide.
-const WIDE_MIN: u64 = 1_024;
+/// Which terms and prefixes have what makes queries for them quick, and how much. Answers do not depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadySizes {
+    /// Postings below which nothing is wide and nothing has a top list.
+    pub postings_min: u64,
+    /// A term or prefix is wide when more than 1 / this of the documents have it: then a bitmap is smaller than a list.
+    pub wide_fraction: u64,
+    /// It has a top list when more than 1 / this have it: too many to go through for the best of them.
+    pub ranked_fraction: u64,
+    /// Length of the top list of a wide range.
+    pub wide_top: usize,
+    /// Length of the others.
+    pub ranked_top: usize,
+}
+
+impl Default for ReadySizes {
+    fn default() -> Self {
+        ReadySizes {
+            postings_min: 1_024,
+            wide_fraction: 32,
+            ranked_fraction: 256,
+            // the default of paginationLimitedTo
+            wide_top: 1_000,
+            // several pages, or one of which a filter leaves out most
+            ranked_top: 256,
+        }
+    }
+}
+
 /// Bytes of the longest prefix that can have a bitmap of its own.
 const WIDE_PREFIX_BYTES: usize = 12;
-/// More than 1 / this of the documents are too many to go through for the best of them.
-const RANKED_FRACTION: u64 = 256;
-/// Length of the top list of a wide range: the default of paginationLimitedTo.
-const TOP: usize = 1_000;
-/// Length of the others: several pages, or one of which a filter leaves out most.
-const SHORT_TOP: usize = 256;
 
 /// An ordinal interval with a bitmap and a top list, or with a top list alone; `exact` when its first term is its whole prefix.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,6 +58,7 @@ struct Wide {
 /// Everything about the words of a segment, before it is written.
 #[derive(Default)]
 struct Inverted {
+    ready: ReadySizes,
     docs: usize,
     doc_off: Vec<u32>,
     ords: Vec<u32>,
@@ -62,10 +82,11 @@ pub(crate) fn write_lists<W: Write>(
     segment: &Segment,
     docs: u32,
     attributes: &AttributeNumbers,
+    ready: ReadySizes,
 ) -> Result<()> {
     let reader = SegmentReader::open(segment)?;
     let words = reader.inverted_index(TEXT_FIELD)?;
-    let mut lists = Inverted { docs: docs as usize, ..Inverted::default() };
+    let mut lists = Inverted { ready, docs: docs as usize, ..Inverted::default() };
     lists.postings(&words)?;
     lists.positions(&words, attributes)?;
     let terms = std::mem::take(&mut lists.terms).finish();
@@ -138,7 +159,7 @@ impl Inverted {
         for t in 0..ord {
             self.add_range(Wide { lo: t, hi: t + 1, exact: true });
             let df = self.csr_off[t as usize + 1] - self.csr_off[t as usize];
-            if u64::from(df) > self.limit_of(WIDE_FRACTION) {
+            if u64::from(df) > self.limit_of(self.ready.wide_fraction) {
                 self.dense.push(t);
                 self.dense_df.push(df);
             }
@@ -150,14 +171,14 @@ impl Inverted {
         Ok(())
     }
     fn limit_of(&self, fraction: u64) -> u64 {
-        (self.docs as u64 / fraction).max(WIDE_MIN)
+        (self.docs as u64 / fraction).max(self.ready.postings_min)
     }
     /// Remembers a range when it has enough postings.
     fn add_range(&mut self, range: Wide) {
         let postings = self.range(range.lo, range.hi).len() as u64;
-        if postings > self.limit_of(WIDE_FRACTION) {
+        if postings > self.limit_of(self.ready.wide_fraction) {
             self.wide.push(range);
-        } else if postings > self.limit_of(RANKED_FRACTION) {
+        } else if postings > self.limit_of(self.ready.ranked_fraction) {
             self.ranked.push(range);
         }
     }
@@ -199,7 +220,7 @@ impl Inverted {
             out.append(bytemuck::cast_slice(&bitmap))?;
         }
         out.end()?;
-        for (ranges, length) in [(&self.wide, TOP), (&self.ranked, SHORT_TOP)] {
+        for (ranges, length) in [(&self.wide, self.ready.wide_top), (&self.ranked, self.ready.ranked_top)] {
             for range in ranges {
                 let top = self.top(*range, length);
                 table.extend_from_slice(&[range.lo, range.hi, top.len() as u32]);

@@ -79,9 +79,11 @@ impl ShardWriter {
 
     fn start_merge(&mut self, sources: Vec<Segment>, permit: HeavyPermit) -> Result<()> {
         let (overlay, extractor, inputs) = (self.overlay.clone(), self.extractor.clone(), sources.clone());
+        let ready = self.options.ready;
         let work = move || {
             let _until_the_end = permit;
-            let merged = merge_segments(&overlay, &extractor, &inputs).map_err(|e| overlay.explain(e))?;
+            let merged =
+                merge_segments(&overlay, &extractor, &inputs, ready).map_err(|e| overlay.explain(e))?;
             merged.map(|file| Made::durable_if_large(&overlay, file)).transpose()
         };
         let thread = Background::start("merge", &self.options.waker, work)

@@ -38,6 +38,7 @@ pub use error::{IndexError, Result};
 pub(crate) use geo_column::GeoBuilder;
 pub use geo_column::{GeoColumn, on_sphere, squared_chords};
 pub use heavy::HeavyTurn;
+pub use lists::ReadySizes;
 pub use manifest::{Built, Payload, ShardFigures};
 pub use merge::{MergeGoal, MergeState};
 pub(crate) use rank::RankKeys;

@@ -117,7 +117,8 @@ fn round(bulk: &Bulk, sources: &[Segment], done: &AtomicU64) -> Result<Option<Ma
         Ok([one]) => one,
         Err(parts) => {
             let parts: Vec<Segment> = parts.into_iter().map(|file| Segment::new(file, None)).collect();
-            let merged = merge_segments(overlay, &bulk.extractor, &parts).map_err(|e| overlay.explain(e))?;
+            let merged = merge_segments(overlay, &bulk.extractor, &parts, bulk.ready)
+                .map_err(|e| overlay.explain(e))?;
             let names: Vec<String> = parts.iter().map(|part| format!("{}.", part.file().name)).collect();
             drop(parts);
             for name in names.iter().flat_map(|prefix| overlay.pending(prefix)) {
@@ -144,6 +145,7 @@ impl ShardWriter {
             threads: self.options.threads,
             // half of what the writer takes: both may be at work
             part_bytes: self.part_bytes() / 2,
+            ready: self.options.ready,
         };
         self.rebuild = Some(Rebuild {
             settings: settings.clone(),
@@ -223,6 +225,7 @@ impl ShardWriter {
                 extractor: rebuild.bulk.extractor.clone(),
                 threads: self.options.threads,
                 part_bytes: self.part_bytes(),
+                ready: self.options.ready,
             };
             here.build_again(&rest, &rebuild.done)
         });

@@ -9,6 +9,7 @@ use super::bulk::Bulk;
 use super::error::{IndexError, Result};
 use super::extract::Extractor;
 use super::heavy::HeavyTurn;
+use super::lists::ReadySizes;
 use super::manifest::{Built, MANIFEST, Manifest, Payload, SegmentRow};
 use super::merge::RunningMerge;
 use super::overlay::{Overlay, SPILL_BYTES};
@@ -37,6 +38,8 @@ pub struct WriterOptions {
     pub heavy: HeavyTurn,
     /// Called when a merge or a round of a rebuild has ended.
     pub waker: Waker,
+    /// What segments hold ready for queries.
+    pub ready: ReadySizes,
 }
 impl Default for WriterOptions {
     fn default() -> Self {
@@ -45,6 +48,7 @@ impl Default for WriterOptions {
             threads: 2,
             heavy: HeavyTurn::default(),
             waker: Waker::default(),
+            ready: ReadySizes::default(),
         }
     }
 }
@@ -245,6 +249,7 @@ impl ShardWriter {
             extractor: self.extractor.clone(),
             threads,
             part_bytes: self.part_bytes(),
+            ready: self.options.ready,
         };
         let made = bulk.build(puts)?;
         for (segment, docs) in self.segments.iter_mut().zip(dead) {
