@@ -1,12 +1,12 @@
 //! When do rules apply, which of them first, and what do they do? Tables of small cases (C§10).
 
-mod reference;
+mod shard;
 
 use quorate_engine::{RuleSet, Scratch, SearchLimits, search, search_facet};
 use quorate_model::params::Forced;
 use quorate_model::{Rule, SearchParams, SearchResults, Settings, Synonym};
-use reference::shard::Shard;
 use serde_json::{Value, json};
+use shard::{Shard, Spoken};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,7 @@ fn synonyms(documents: &[Value]) -> Vec<Arc<Synonym>> {
 fn index(settings: Value, records: &[Value], documents: &[Value], spoken: &[Value]) -> Shard {
     let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
     let half = records.len() / 2;
-    let mut shard = Shard::new(settings, records, &[half, records.len() - half]);
+    let mut shard = Shard::new(settings, records, &[half, records.len() - half], &Spoken::default());
     let set = RuleSet::new(&rules(documents), &synonyms(spoken), &shard.configuration.settings);
     shard.configuration.rules = Arc::new(set);
     shard
