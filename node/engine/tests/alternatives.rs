@@ -1,17 +1,17 @@
 //! What else stands for the words of a query: how it matches, ranks, counts and is shown (C§6.4, C§11). Tables of small
 //! cases.
 
-mod reference;
+mod shard;
 
 use quorate_engine::{Scratch, SearchLimits, search};
 use quorate_model::{SearchParams, SearchResults, Settings};
-use reference::shard::{Shard, Spoken};
 use serde_json::{Value, json};
+use shard::{Shard, Spoken};
 use std::time::{Duration, Instant};
 
 fn shard(settings: Value, records: &[Value]) -> Shard {
     let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
-    Shard::new(settings, records, &[records.len()])
+    Shard::new(settings, records, &[records.len()], &Spoken::default())
 }
 /// Records of titles, their ids being letters in order.
 fn titles(titles: &[&str]) -> Vec<Value> {
@@ -133,7 +133,7 @@ fn spoken(titles_given: &[&str], synonyms: Value) -> Shard {
         stop_words: ["the", "of", "in"].map(String::from).to_vec(),
     };
     let records = titles(titles_given);
-    Shard::with_words(settings, &records, &[records.len()], &spoken)
+    Shard::new(settings, &records, &[records.len()], &spoken)
 }
 #[test]
 fn synonyms_stand_for_words() {

@@ -1,16 +1,16 @@
 //! How does each criterion order hits, and what do hits look like? Tables of small cases (C§5–C§9).
 
-mod reference;
+mod shard;
 
 use quorate_engine::{Scratch, SearchLimits, browse, matching_ids, render_record, search, search_facet};
 use quorate_model::{FacetHits, Result, SearchParams, SearchResults, Settings};
-use reference::shard::Shard;
 use serde_json::{Value, json};
+use shard::{Shard, Spoken};
 use std::time::{Duration, Instant};
 
 fn shard(settings: Value, records: &[Value]) -> Shard {
     let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
-    Shard::new(settings, records, &[records.len()])
+    Shard::new(settings, records, &[records.len()], &Spoken::default())
 }
 fn limits() -> SearchLimits {
     SearchLimits {
@@ -423,7 +423,7 @@ fn browse_walks_through_everything_once() {
         (0..50).map(|i| json!({"objectID": format!("{i:02}"), "n": i % 7, "t": if i % 2 == 0 { "even" } else { "odd" }})).collect();
     let settings = json!({"customRanking": ["asc(n)"]});
     let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
-    let shard = Shard::new(settings, &records, &[20, 17, 13]);
+    let shard = Shard::new(settings, &records, &[20, 17, 13], &Spoken::default());
     for (request, expected) in
         [(json!({"hitsPerPage": 7}), 50), (json!({"query": "even", "hitsPerPage": 5}), 25), (json!({}), 50)]
     {

@@ -1,11 +1,11 @@
 //! Is a search that runs out of time cut wherever it can run long, with an answer that says so?
 
-mod reference;
+mod shard;
 
 use quorate_engine::{Scratch, SearchLimits, browse, search, search_facet};
 use quorate_model::{SearchParams, SearchResults, Settings};
-use reference::shard::Shard;
 use serde_json::{Value, json};
+use shard::{Shard, Spoken};
 use std::time::{Duration, Instant};
 
 /// More than pass between two looks at the clock.
@@ -14,7 +14,7 @@ const RECORDS: usize = 3_000;
 fn shard(settings: Value, records: Vec<Value>) -> Shard {
     let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
     let batches = [records.len()];
-    Shard::new(settings, &records, &batches)
+    Shard::new(settings, &records, &batches, &Spoken::default())
 }
 fn limits(deadline: Instant) -> SearchLimits {
     SearchLimits { deadline, now_s: 0, sees_unretrievable: false, max_hits_per_query: 0 }

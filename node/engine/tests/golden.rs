@@ -4,12 +4,12 @@
 //! A line `settings` starts a new index; `record`, `synonym` and `rule` fill it; `query` asks it. The lines below a query
 //! are its answer: hits in order, each with the integers or shown texts to compare, the number of hits, facets.
 
-mod reference;
+mod shard;
 
 use quorate_engine::{RuleSet, Scratch, SearchLimits, search};
 use quorate_model::{Rule, SearchParams, SearchResults, Settings};
-use reference::shard::{Shard, Spoken};
 use serde_json::{Value, json};
+use shard::{Shard, Spoken};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ impl Script {
     fn ask(&mut self, request: &Value) -> SearchResults {
         let shard = self.built.get_or_insert_with(|| {
             let settings = Settings::from_document(self.settings.as_object().unwrap()).unwrap();
-            let mut shard = Shard::with_words(settings, &self.records, &[self.records.len()], &self.spoken);
+            let mut shard = Shard::new(settings, &self.records, &[self.records.len()], &self.spoken);
             let rules = RuleSet::new(&self.rules, &[], &shard.configuration.settings);
             shard.configuration.rules = Arc::new(rules);
             shard

@@ -1,11 +1,11 @@
 //! Which texts of the world are found, and how are they marked? (C§6, C§4.5)
 
-mod reference;
+mod shard;
 
 use quorate_engine::{Scratch, SearchLimits, search};
 use quorate_model::{SearchParams, Settings};
-use reference::shard::Shard;
 use serde_json::{Value, json};
+use shard::{Shard, Spoken};
 use std::time::{Duration, Instant};
 
 /// Records with these names, numbered from 0.
@@ -14,7 +14,7 @@ fn shard(mut settings: Value, names: &[&str]) -> Shard {
     let records: Vec<Value> =
         names.iter().enumerate().map(|(i, name)| json!({"objectID": i.to_string(), "name": name})).collect();
     let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
-    Shard::new(settings, &records, &[records.len()])
+    Shard::new(settings, &records, &[records.len()], &Spoken::default())
 }
 /// The shown names of the hits, in the order of their numbers.
 fn found(shard: &Shard, query: &str) -> String {

@@ -1,12 +1,12 @@
 //! Do the same rules apply, in the same order, as an obvious look at every condition of every rule says?
 
-mod reference;
+mod shard;
 
 use proptest::prelude::*;
 use quorate_engine::{RuleSet, Scratch, SearchLimits, search};
 use quorate_model::{Rule, SearchParams, Settings};
-use reference::shard::Shard;
 use serde_json::{Value, json};
+use shard::{Shard, Spoken};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ static SHARD: LazyLock<Shard> = LazyLock::new(|| {
     let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
     let record = |(i, brand): (usize, &&str)| json!({"objectID": i.to_string(), "brand": brand});
     let records: Vec<Value> = BRANDS.iter().enumerate().map(record).collect();
-    Shard::new(settings, &records, &[2, 2])
+    Shard::new(settings, &records, &[2, 2], &Spoken::default())
 });
 
 /// A condition as the obvious matcher sees it; `*` in the pattern is any brand.

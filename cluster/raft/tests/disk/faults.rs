@@ -1,10 +1,9 @@
-//! A disk that fills up, slows down, holds or refuses syncs, or loses its power.
-#![allow(dead_code, reason = "each test program uses its part of it")]
+//! A disk that fills up, slows down, and holds or refuses syncs.
 
 use parking_lot::{Condvar, Mutex};
 use quorate_raft::{LogFile, LogFiles, RealLogFiles};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -113,17 +112,4 @@ impl LogFiles for Faults {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         RealLogFiles.rename(from, to)
     }
-}
-
-/// Copies a folder's files, as a killed process leaves them.
-pub fn copy_dir(from: &Path, to: &Path) -> Vec<PathBuf> {
-    std::fs::create_dir_all(to).unwrap();
-    let mut copied = vec![];
-    for item in std::fs::read_dir(from).unwrap() {
-        let item = item.unwrap();
-        let target = to.join(item.file_name());
-        std::fs::copy(item.path(), &target).unwrap();
-        copied.push(target);
-    }
-    copied
 }

@@ -5,6 +5,7 @@
 
 use super::ahead::each_ahead;
 use super::bits;
+use super::scan::{LookedAt, Tier, scan};
 use super::scratch::{Scratch, Thresholds};
 use super::slot::{Slot, add_documents, all_listed, each_document};
 use super::union::Matches;
@@ -14,7 +15,6 @@ use crate::query::Plan;
 use crate::ranking::context::SegmentContext;
 use crate::ranking::evaluate::{EXACT_WORD_CHARS_MIN, Evaluator, FAR, Frame};
 use crate::ranking::key::Tuple;
-use crate::ranking::nearby::{end_of_bucket, metres_of};
 use crate::ranking::top::{Ranked, Top};
 use quorate_model::params::ExactOnSingleWord;
 
@@ -86,62 +86,6 @@ pub fn mark_terms(slots: &[Slot], mut mark: impl FnMut(u32, u32)) {
         }
     }
 }
-/// The set of no document.
-pub fn empty_set(segment: &Segment) -> Vec<u64> {
-    vec![0; bits::words_for(segment.doc_count())]
-}
-/// Every document that may be shown, in document order unless something else ranks.
-pub fn without_words(
-    segment: &Segment,
-    plan: &Plan,
-    context: &mut SegmentContext<'_>,
-    scratch: &mut Scratch,
-) -> SegmentHits {
-    let set = match context.allowed.as_deref() {
-        Some(allowed) => scratch.copy(allowed),
-        None => {
-            let mut all = scratch.take(bits::words_for(segment.doc_count()));
-            bits::fill_all(&mut all, segment.doc_count());
-            all
-        }
-    };
-    let count = bits::count(&set);
-    let mut top = Top::new(plan.limit);
-    let order_is_known = !context.ranks(&plan.layout);
-    let mut cut = false;
-    let mut clock = Clock::new(plan.deadline);
-    let nearest = nearest_of(&set, count, plan, context);
-    bits::each(nearest.as_deref().unwrap_or(&set), |doc| {
-        let tuple = context.complete(doc, Tuple::default());
-        top.push((plan.layout.key(&tuple), doc));
-        if clock.is_over() {
-            cut = true;
-            return false;
-        }
-        !(order_is_known && top.is_full())
-    });
-    let matched = if plan.wants_set {
-        Some(set)
-    } else {
-        scratch.give(set);
-        None
-    };
-    let ranked = top.into_sorted();
-    SegmentHits { ranked, count, matched, slots: vec![], count_cut: false, order_cut: cut }
-}
-
-/// The documents that can enter the page when nothing but the distance ranks before the custom order.
-fn nearest_of(set: &[u64], count: u64, plan: &Plan, context: &SegmentContext<'_>) -> Option<Vec<u64>> {
-    let nearby = context.nearby.as_ref()?;
-    let wanted = plan.limit.max(1);
-    if wanted as u64 >= count || !context.ranks_by_distance_alone(&plan.layout) {
-        return None;
-    }
-    let mut chords = vec![];
-    nearby.nearest_chords(Some(set), wanted, &mut chords);
-    let end = end_of_bucket(context.geo, metres_of(&mut chords, wanted))?;
-    Some(nearby.within_of(set, end))
-}
 
 struct Run<'a> {
     segment: &'a Segment,
@@ -157,26 +101,6 @@ struct Run<'a> {
     count_cut: bool,
     order_cut: bool,
     thresholds: Thresholds,
-}
-/// Documents of which the best are wanted.
-struct Tier<'a> {
-    set: &'a [u64],
-    /// The best that one of them can have.
-    bound: Tuple,
-}
-/// How many documents of a tier were looked at.
-enum LookedAt {
-    /// All that can enter the page.
-    All,
-    /// The budget or the time ran out.
-    Cut,
-    /// Those before this one.
-    Before(u32),
-}
-impl LookedAt {
-    fn is_cut(&self) -> bool {
-        matches!(self, LookedAt::Cut)
-    }
 }
 impl<'a> Run<'a> {
     fn search(mut self, context: &mut SegmentContext<'_>, scratch: &mut Scratch) -> SegmentHits {
@@ -620,45 +544,4 @@ impl<'a> Run<'a> {
         reached.into_iter().for_each(|set| scratch.give(set));
         last
     }
-}
-
-/// Evaluates the documents of a tier in order, at most so many.
-fn scan(
-    plan: &Plan,
-    evaluator: &mut Evaluator<'_>,
-    top: &mut Top,
-    tier: Tier<'_>,
-    most: u64,
-    context: &mut SegmentContext<'_>,
-) -> LookedAt {
-    let bound = plan.layout.key(&tier.bound);
-    let base = plan.layout.key(&Tuple { attribute: 0, ..tier.bound });
-    let mut end = top.end_of_places(&plan.layout, base);
-    let mut evaluated = 0u64;
-    let mut clock = Clock::new(plan.deadline);
-    let mut looked_at = LookedAt::All;
-    let lists = evaluator.lists();
-    each_ahead(&lists, bits::documents(tier.set), |doc| {
-        if evaluated >= most {
-            looked_at = LookedAt::Before(doc);
-            return false;
-        }
-        if let Some(tuple) = evaluator.evaluate_before(doc, end) {
-            let entry = (plan.layout.key(&context.complete(doc, tuple)), doc);
-            if top.would_enter(entry) {
-                top.push(entry);
-                end = top.end_of_places(&plan.layout, base);
-            }
-        }
-        evaluated += 1;
-        if top.closed_to((bound, doc)) {
-            return false;
-        }
-        let cut = evaluated >= plan.budget && top.is_full() || clock.is_over();
-        if cut {
-            looked_at = LookedAt::Cut;
-        }
-        !cut
-    });
-    looked_at
 }

@@ -4,10 +4,11 @@
 //! together; with several, each gives its best documents and the set of its matches.
 
 use super::bits;
-use super::collect::{SegmentHits, empty_set, search_path, without_words};
+use super::collect::{SegmentHits, search_path};
 use super::paths::slots_of;
 use super::scratch::Scratch;
 use super::slot::Slot;
+use super::wordless::without_words;
 use crate::index::Segment;
 use crate::query::Plan;
 use crate::ranking::context::SegmentContext;
@@ -62,6 +63,10 @@ pub fn search_segment(
         }
         matched => SegmentHits { slots, matched, ..all },
     }
+}
+/// The set of no document.
+fn empty_set(segment: &Segment) -> Vec<u64> {
+    vec![0; bits::words_for(segment.doc_count())]
 }
 /// Whether documents can match: every mandatory word has terms, and any word has.
 pub fn can_match(slots: &[Slot]) -> bool {

@@ -1,8 +1,9 @@
 //! Random settings, records and queries, small enough to be compared by hand when something differs.
 
+use super::history::Event;
 use super::places;
 use super::queries::query;
-use super::shard::{Event, Spoken};
+use super::shard::Spoken;
 use super::texts::{Script, disguise, text};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;

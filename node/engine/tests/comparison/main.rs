@@ -1,11 +1,38 @@
 //! Does the engine rank as the obvious slow way does, on random settings, records and queries?
 //!
+//! The slow way is the reference: every record, every word, every position, no index. It uses nothing of the engine: it has
+//! its own words, its own edit distance, its own tuple and its own filters.
+//!
 //! `QUORATE_COMPARE_SEEDS=100000 cargo test --workspace --release --test comparison` makes a long run;
 //! `QUORATE_COMPARE_FROM` moves its first seed.
 
-mod reference;
+mod attribute;
+mod case;
+mod compare;
+mod exact;
+mod facet_search;
+mod filters;
+mod groups;
+mod growth;
+mod highlight;
+mod history;
+mod letters;
+mod order;
+mod places;
+mod proximity;
+mod queries;
+mod ranker;
+mod readings;
+mod relevant;
+#[path = "../shard/mod.rs"]
+mod shard;
+mod spoken;
+mod texts;
+mod tokens;
+mod typo;
+mod wanted;
 
-use reference::compare::{Tally, compare_seed};
+use compare::{Tally, compare_seed};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Seeds of an ordinary run: some seconds in a debug build.

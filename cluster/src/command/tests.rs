@@ -1,0 +1,270 @@
+//! Do the bytes of log entries stay what they are, and do parts become the command that was cut?
+
+use super::parts::cut;
+use super::*;
+use quorate_model::{DocumentKind, RecordOp, limits};
+use quorate_node::ops::{Follower, RawDocument, ReplicaKind};
+
+fn put(id: &str, bytes: usize) -> RecordOp {
+    RecordOp::Put { object_id: id.into(), record: vec![b'x'; bytes] }
+}
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+#[test]
+fn the_bytes_of_every_command_stay_what_they_are() {
+    let name = || IndexName::new("a").expect("valid");
+    let meta = Command::Meta;
+    let index = Command::Index;
+    let joining =
+        Joining { name: "n".into(), cluster: "c".into(), peer: "p".into(), http: "h".into(), level: 1 };
+    let user = || UserId::new("u").expect("valid");
+    // first the number of the kind of command, then that of the command, then its fields
+    let cases = [
+        (
+            meta(MetaCommand::SetUp { app_id: "A".into(), admin_key: [7; 32], search_key: vec![1] }),
+            format!("00 00 0141 {} 0101", "07".repeat(32)),
+        ),
+        (meta(MetaCommand::StartNode), "00 01".into()),
+        (meta(MetaCommand::SetAdminKey { admin_key: [9; 32] }), format!("00 02 {}", "09".repeat(32))),
+        (meta(MetaCommand::CreateIndex { name: name(), group: GroupId(3) }), "00 03 0161 03".into()),
+        (meta(MetaCommand::DeleteIndex { name: name(), incarnation: 4096 }), "00 04 0161 fb0010".into()),
+        (
+            meta(MetaCommand::MoveIndex {
+                from: name(),
+                to: name(),
+                replicas: vec![Moved { name: name(), incarnation: 7 }],
+            }),
+            "00 05 0161 0161 01 0161 07".into(),
+        ),
+        (meta(MetaCommand::BeginCopy { group: GroupId(2) }), "00 06 02".into()),
+        (
+            meta(MetaCommand::PointIndex { name: name(), incarnation: 5, group: GroupId(2) }),
+            "00 07 0161 05 02".into(),
+        ),
+        (meta(MetaCommand::AbandonCopy { incarnation: 5 }), "00 08 05".into()),
+        (meta(MetaCommand::Dropped { incarnation: 5 }), "00 09 05".into()),
+        (
+            meta(MetaCommand::SetReplicas {
+                name: name(),
+                incarnation: 5,
+                replicas: vec![
+                    Wanted { name: name(), kind: ReplicaKind::Standard, prepared: None },
+                    Wanted { name: name(), kind: ReplicaKind::Virtual, prepared: Some(9) },
+                ],
+            }),
+            "00 0a 0161 05 02 0161 00 00 0161 01 0109".into(),
+        ),
+        (meta(MetaCommand::Settled { incarnation: 5, revision: 7 }), "00 0b 05 07".into()),
+        (meta(MetaCommand::PutKey { key: vec![1] }), "00 0c 0101".into()),
+        (meta(MetaCommand::DeleteKey { value: "k".into() }), "00 0d 016b".into()),
+        (
+            index(IndexCommand::Records {
+                index: 5,
+                ops: vec![
+                    RecordOp::Put { object_id: "i".into(), record: vec![2] },
+                    RecordOp::Partial { object_id: "i".into(), changes: vec![3], create: true },
+                    RecordOp::Delete { object_id: "i".into() },
+                    RecordOp::DeleteBy { params: vec![4] },
+                    RecordOp::Clear,
+                ],
+            }),
+            "01 00 05 05  00 0169 0102  01 0169 0103 01  02 0169  03 0104  04".into(),
+        ),
+        (
+            index(IndexCommand::Settings { index: 5, changes: vec![1], replace: true }),
+            "01 01 05 0101 01".into(),
+        ),
+        (index(IndexCommand::Copy { from: 5, to: 6 }), "01 02 05 06".into()),
+        (index(IndexCommand::Drop { index: 5 }), "01 03 05".into()),
+        (
+            index(IndexCommand::Sequence { commands: vec![IndexCommand::Drop { index: 5 }] }),
+            "01 04 01 03 05".into(),
+        ),
+        (
+            index(IndexCommand::SaveDocuments {
+                index: 5,
+                kind: DocumentKind::Rules,
+                documents: vec![RawDocument { object_id: "i".into(), document: vec![2] }],
+                replace: true,
+            }),
+            "01 05 05 01 01 0169 0102 01".into(),
+        ),
+        (
+            index(IndexCommand::DeleteDocument {
+                index: 5,
+                kind: DocumentKind::Synonyms,
+                object_id: "i".into(),
+            }),
+            "01 06 05 00 0169".into(),
+        ),
+        (
+            index(IndexCommand::Replicas {
+                primary: 5,
+                revision: 7,
+                followers: vec![
+                    Follower { incarnation: 6, kind: ReplicaKind::Standard },
+                    Follower { incarnation: 8, kind: ReplicaKind::Virtual },
+                ],
+            }),
+            "01 07 05 07 02  06 00  08 01".into(),
+        ),
+        (
+            index(IndexCommand::Forward { command: Box::new(IndexCommand::Drop { index: 5 }) }),
+            "01 08 03 05".into(),
+        ),
+        (
+            index(IndexCommand::ForUser {
+                user: user(),
+                epoch: 3,
+                command: Box::new(IndexCommand::Drop { index: 5 }),
+            }),
+            "01 09 0175 03 03 05".into(),
+        ),
+        (meta(MetaCommand::AddNode { node: NodeId(9), joining }), "00 0e 09 016e 0163 0170 0168 01".into()),
+        (
+            meta(MetaCommand::SetNodeState { node: NodeId(9), state: NodeState::Removed }),
+            "00 0f 09 02".into(),
+        ),
+        (
+            meta(MetaCommand::Place { group: GroupId(5), nodes: vec![NodeId(9), NodeId(1)] }),
+            "00 10 05 02 09 01".into(),
+        ),
+        (meta(MetaCommand::EnableUsers), "00 11".into()),
+        (meta(MetaCommand::AssignUsers { cluster: 1, users: vec![user()] }), "00 12 01 01 0175".into()),
+        (meta(MetaCommand::MoveUser { user: user(), to: 2 }), "00 13 0175 02".into()),
+        (meta(MetaCommand::RemoveUser { user: user() }), "00 14 0175".into()),
+        (
+            meta(MetaCommand::StepUser { user: user(), epoch: 3, step: UserStep::GiveUp }),
+            "00 15 0175 03 03".into(),
+        ),
+        (meta(MetaCommand::MakeParts { name: name() }), "00 16 0161".into()),
+    ];
+    for (command, expected) in cases {
+        let entry = Entry { time_ms: 0x0102_0304_0506, part: 1, parts: 2, command };
+        let bytes = entry.encode();
+        let level = if is_of_users(&entry.command) { "0200" } else { "0100" };
+        let envelope = format!("01 {level} 0605040302010000 01000000 02000000");
+        assert_eq!(hex(&bytes), format!("{envelope}{expected}").replace(' ', ""), "{entry:?}");
+        assert_eq!(Entry::decode(&bytes, FEATURE_LEVEL).expect("own bytes"), entry);
+    }
+}
+
+/// Whether it came with the mapping of users, which is level 2.
+fn is_of_users(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Meta(
+            MetaCommand::EnableUsers
+                | MetaCommand::AssignUsers { .. }
+                | MetaCommand::MoveUser { .. }
+                | MetaCommand::RemoveUser { .. }
+                | MetaCommand::StepUser { .. }
+                | MetaCommand::MakeParts { .. }
+        ) | Command::Index(IndexCommand::ForUser { .. })
+    )
+}
+
+#[test]
+fn a_node_reads_what_its_level_knows_whoever_wrote_it() {
+    let entry = |command| Entry { time_ms: 1, part: 0, parts: 1, command }.encode();
+    let (old, new) =
+        (entry(Command::Meta(MetaCommand::StartNode)), entry(Command::Meta(MetaCommand::EnableUsers)));
+    assert!(Entry::decode(&old, 1).is_ok() && Entry::decode(&old, 2).is_ok());
+    assert!(Entry::decode(&new, 2).is_ok());
+    let refused = Entry::decode(&new, 1).expect_err("a level that this node does not know");
+    assert!(matches!(refused, EntryError::Newer { level: 2, known: 1 }), "{refused}");
+    let inner = IndexCommand::Forward { command: Box::new(IndexCommand::Drop { index: 1 }) };
+    assert_eq!(Command::Index(IndexCommand::Sequence { commands: vec![inner] }).level(), 1);
+}
+
+#[test]
+fn entries_that_cannot_be_read_say_why() {
+    let good =
+        Entry { time_ms: 1, part: 0, parts: 1, command: Command::Meta(MetaCommand::StartNode) }.encode();
+    let changed = |at: usize, to: u8| {
+        let mut bytes = good.clone();
+        bytes[at] = to;
+        bytes
+    };
+    let cases = [
+        (good[..5].to_vec(), "log entry of 5 bytes is shorter"),
+        (changed(0, 2), "format 2"),
+        (changed(1, 9), "a command of level 9"),
+        (good[..good.len() - 1].to_vec(), "cannot be decoded"),
+        (changed(HEADER_BYTES, 77), "cannot be decoded"),
+    ];
+    for (bytes, expected) in cases {
+        let message = Entry::decode(&bytes, FEATURE_LEVEL).expect_err("unreadable").to_string();
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
+fn a_batch_is_cut_between_records_and_joined_again() {
+    let mib = limits::ENTRY_BYTES;
+    let cases: [(&[usize], usize); 6] = [
+        (&[], 1),
+        (&[10, 10, 10], 1),
+        (&[mib], 1),
+        (&[mib, mib], 2),
+        (&[mib / 2, mib / 2, 10], 2),
+        (&[10, 2 * mib, 10], 3),
+    ];
+    for (sizes, expected) in cases {
+        let ops: Vec<_> = sizes.iter().enumerate().map(|(i, &bytes)| put(&i.to_string(), bytes)).collect();
+        let whole = IndexCommand::Records { index: 7, ops };
+        let parts = entries(3, Command::Index(whole.clone()));
+        assert_eq!(parts.len(), expected, "{sizes:?}");
+        let opened: Vec<_> =
+            parts.iter().map(|bytes| Entry::decode(bytes, FEATURE_LEVEL).expect("own bytes")).collect();
+        for (i, entry) in opened.iter().enumerate() {
+            assert_eq!((entry.part as usize, entry.parts as usize, entry.time_ms), (i, expected, 3));
+        }
+        let commands = opened.into_iter().map(|entry| match entry.command {
+            Command::Index(command) => command,
+            Command::Meta(command) => panic!("{command:?}"),
+        });
+        assert_eq!(join(commands.collect()), whole);
+    }
+}
+
+#[test]
+fn c20_many_rules_are_cut_and_replace_the_earlier_ones_once() {
+    let document = |i: usize| RawDocument {
+        object_id: i.to_string(),
+        document: vec![b'x'; limits::RULE_CONSEQUENCE_BYTES_MAX],
+    };
+    let documents = |count: usize| (0..count).map(document).collect::<Vec<_>>();
+    for (count, parts, replace) in [(0, 1, true), (10, 1, false), (25, 3, true), (25, 3, false)] {
+        let whole = IndexCommand::SaveDocuments {
+            index: 7,
+            kind: DocumentKind::Rules,
+            documents: documents(count),
+            replace,
+        };
+        let cut = cut(whole.clone());
+        assert_eq!(cut.len(), parts, "{count}");
+        for (at, part) in cut.iter().enumerate() {
+            let IndexCommand::SaveDocuments { replace: drops, .. } = part else { panic!("{part:?}") };
+            assert_eq!(*drops, replace && at == 0);
+        }
+        assert_eq!(join(cut), whole);
+        let forwarded = IndexCommand::Forward { command: Box::new(whole) };
+        assert_eq!(join(parts::cut(forwarded.clone())), forwarded);
+    }
+}
+
+#[test]
+fn a_long_sequence_keeps_its_order() {
+    let records = IndexCommand::Records {
+        index: 7,
+        ops: (0..3).map(|i| put(&i.to_string(), limits::ENTRY_BYTES / 2)).collect(),
+    };
+    let reset = IndexCommand::Settings { index: 7, changes: b"{}".to_vec(), replace: true };
+    let whole = IndexCommand::Sequence { commands: vec![reset, records] };
+    let parts = cut(whole.clone());
+    assert_eq!(parts.len(), 4);
+    assert_eq!(join(parts), whole);
+}

@@ -1,0 +1,76 @@
+//! A shard in a temporary folder, filled with records.
+
+use quorate_engine::Configuration;
+use quorate_engine::index::{ShardView, ShardWriter, WriterOptions};
+use quorate_engine::language::{Dictionaries, Language, Languages};
+use quorate_engine::query::synonyms::SynonymSet;
+use quorate_model::{Settings, Synonym};
+use quorate_store::files::RealFiles;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// What stands for what, and what says little.
+#[derive(Clone, Debug, Default)]
+pub struct Spoken {
+    /// Documents without ids.
+    pub synonyms: Vec<Value>,
+    /// Sets of forms of one word.
+    pub plurals: Vec<Vec<String>>,
+    pub stop_words: Vec<String>,
+}
+impl Spoken {
+    /// With these settings, and nothing else.
+    pub fn configuration(&self, settings: Arc<Settings>) -> Configuration {
+        let synonym = |(i, document): (usize, &Value)| {
+            Synonym::parse_body(document.to_string().as_bytes(), &format!("{i}")).unwrap()
+        };
+        let synonyms: Vec<Synonym> = self.synonyms.iter().enumerate().map(synonym).collect();
+        let english = Language::of("en").unwrap();
+        // compounds are the standard ones
+        let without_standard = [Languages::ALL, Languages::ALL, Languages::NONE];
+        let mut dictionaries = Dictionaries { without_standard, ..Dictionaries::default() };
+        for set in &self.plurals {
+            for word in set {
+                let others = set.iter().filter(|other| *other != word).cloned().collect();
+                dictionaries.plurals.entry(word.clone()).or_default().push((english, others));
+            }
+        }
+        for word in &self.stop_words {
+            dictionaries.stop_words.insert(word.clone(), Languages::NONE.with(english));
+        }
+        let synonyms = Arc::new(SynonymSet::new(&settings, &synonyms));
+        Configuration { settings, synonyms, dictionaries: Arc::new(dictionaries), ..Configuration::default() }
+    }
+}
+/// A published shard; its folder lives as long as it does.
+pub struct Shard {
+    pub view: Arc<ShardView>,
+    pub configuration: Configuration,
+    pub writer: ShardWriter,
+    _folder: tempfile::TempDir,
+}
+impl Shard {
+    /// Puts the records and publishes after each batch. Synonyms, plurals and stop words are those spoken, no others.
+    pub fn new(settings: Settings, records: &[Value], batches: &[usize], spoken: &Spoken) -> Shard {
+        let settings = Arc::new(settings);
+        let folder = tempfile::tempdir().unwrap();
+        let options = WriterOptions { memory_bytes: 16 << 20, threads: 1, ..WriterOptions::default() };
+        let mut writer = ShardWriter::open(folder.path(), &settings, Arc::new(RealFiles), options).unwrap();
+        let view = writer.publish().unwrap();
+        let configuration = spoken.configuration(settings);
+        let mut shard = Shard { view, configuration, writer, _folder: folder };
+        let mut records = records.iter();
+        for size in batches {
+            shard.put(records.by_ref().take(*size));
+        }
+        shard
+    }
+    /// Puts records and publishes them.
+    pub fn put<'r>(&mut self, records: impl Iterator<Item = &'r Value>) {
+        for record in records {
+            let id = record["objectID"].as_str().unwrap();
+            self.writer.put(id, record.to_string().into_bytes().into()).unwrap();
+        }
+        self.view = self.writer.publish().unwrap();
+    }
+}
