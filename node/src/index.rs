@@ -270,6 +270,10 @@ impl IndexState {
     pub fn is_open(&self) -> bool {
         self.view.load().is_some()
     }
+    /// The view, if one is open.
+    pub(crate) fn opened_view(&self) -> Option<Arc<IndexView>> {
+        self.view.load_full()
+    }
     /// Whether the shard has files.
     pub(crate) fn has_files(&self) -> bool {
         self.writer.lock().is_some() || self.folder.exists()

@@ -113,9 +113,13 @@ impl PlacementMachine {
         self.pass(at.index);
         Ok(())
     }
-    /// Goes on with rebuilds that a restart or the closing of a writer has cut off. To be called every few seconds.
-    pub fn resume_rebuilds(&mut self) -> Result<()> {
+    /// Goes on with rebuilds that a restart or the closing of a writer has cut off, and with merges of what is searched. To
+    /// be called every few seconds.
+    pub fn resume_work(&mut self) -> Result<()> {
         while let Some(state) = self.node.rebuild_to_resume(self.group) {
+            self.with_writer(&state, |_| Ok(()))?;
+        }
+        while let Some(state) = self.node.merge_to_resume(self.group) {
             self.with_writer(&state, |_| Ok(()))?;
         }
         Ok(())
@@ -123,7 +127,7 @@ impl PlacementMachine {
     /// Writes the small state changed since the last call, with the applied position.
     pub fn checkpoint(&mut self) -> Result<()> {
         self.keep_changes()?;
-        self.resume_rebuilds()
+        self.resume_work()
     }
     fn keep_changes(&mut self) -> Result<()> {
         let mut batch = std::mem::take(&mut self.changes);

@@ -238,6 +238,8 @@ pub struct RebuildFigures {
     pub failures: [(&'static str, u64); 2],
 }
 
+/// Segments of an index that has been merged and is not written to: a large one, and a small one beside it.
+const SEGMENTS_AT_REST: usize = 2;
 /// Seconds after which an unused writer is closed.
 const WRITER_IDLE_S: u64 = 30;
 
@@ -318,6 +320,15 @@ impl Shared {
         let state = self.busy.lock().get(&group)?.iter().find(waits)?.clone();
         let rebuilding = self.with_writer().iter().filter(|state| state.progress.has_held()).count();
         (rebuilding < limits::OPEN_WRITERS_MAX / 2).then_some(state)
+    }
+    /// An index of the group that is searched in more segments than it has when its merging has ended, and that nothing
+    /// merges, when there is room for it.
+    pub(crate) fn merge_to_resume(&self, group: GroupId) -> Option<Arc<IndexState>> {
+        let is_split = |view: Arc<IndexView>| view.shard.segments().len() > SEGMENTS_AT_REST;
+        let waits =
+            |state: &&Arc<IndexState>| state.opened_view().is_some_and(is_split) && !state.has_writer();
+        let state = self.of_group(group).iter().find(waits)?.clone();
+        (self.with_writer().len() < limits::OPEN_WRITERS_MAX / 2).then_some(state)
     }
     fn with_writer(&self) -> Vec<Arc<IndexState>> {
         self.indices.read().values().filter(|state| state.has_writer()).cloned().collect()

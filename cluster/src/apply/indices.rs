@@ -34,7 +34,7 @@ impl Machine for PlacementMachine {
         PlacementMachine::incarnations(self)
     }
     fn upkeep(&mut self) -> Result<(), Failure> {
-        Ok(PlacementMachine::resume_rebuilds(self)?)
+        Ok(PlacementMachine::resume_work(self)?)
     }
     fn export(&mut self, into: &Layout) -> Result<(), Failure> {
         Ok(PlacementMachine::export(self, into)?)

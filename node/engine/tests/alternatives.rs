@@ -3,6 +3,7 @@
 
 mod shard;
 
+use quorate_engine::index::ReadySizes;
 use quorate_engine::{Scratch, SearchLimits, search};
 use quorate_model::{SearchParams, SearchResults, Settings};
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 fn shard(settings: Value, records: &[Value]) -> Shard {
     let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
-    Shard::new(settings, records, &[records.len()], &Spoken::default())
+    Shard::new(settings, records, &[records.len()], &Spoken::default(), ReadySizes::default())
 }
 /// Records of titles, their ids being letters in order.
 fn titles(titles: &[&str]) -> Vec<Value> {
@@ -133,7 +134,7 @@ fn spoken(titles_given: &[&str], synonyms: Value) -> Shard {
         stop_words: ["the", "of", "in"].map(String::from).to_vec(),
     };
     let records = titles(titles_given);
-    Shard::new(settings, &records, &[records.len()], &spoken)
+    Shard::new(settings, &records, &[records.len()], &spoken, ReadySizes::default())
 }
 #[test]
 fn synonyms_stand_for_words() {

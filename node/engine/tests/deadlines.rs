@@ -2,6 +2,7 @@
 
 mod shard;
 
+use quorate_engine::index::ReadySizes;
 use quorate_engine::{Scratch, SearchLimits, browse, search, search_facet};
 use quorate_model::{SearchParams, SearchResults, Settings};
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ const RECORDS: usize = 3_000;
 fn shard(settings: Value, records: Vec<Value>) -> Shard {
     let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
     let batches = [records.len()];
-    Shard::new(settings, &records, &batches, &Spoken::default())
+    Shard::new(settings, &records, &batches, &Spoken::default(), ReadySizes::default())
 }
 fn limits(deadline: Instant) -> SearchLimits {
     SearchLimits { deadline, now_s: 0, sees_unretrievable: false, max_hits_per_query: 0 }

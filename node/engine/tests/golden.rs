@@ -6,6 +6,7 @@
 
 mod shard;
 
+use quorate_engine::index::ReadySizes;
 use quorate_engine::{RuleSet, Scratch, SearchLimits, search};
 use quorate_model::{Rule, SearchParams, SearchResults, Settings};
 use serde_json::{Value, json};
@@ -26,7 +27,13 @@ impl Script {
     fn ask(&mut self, request: &Value) -> SearchResults {
         let shard = self.built.get_or_insert_with(|| {
             let settings = Settings::from_document(self.settings.as_object().unwrap()).unwrap();
-            let mut shard = Shard::new(settings, &self.records, &[self.records.len()], &self.spoken);
+            let mut shard = Shard::new(
+                settings,
+                &self.records,
+                &[self.records.len()],
+                &self.spoken,
+                ReadySizes::default(),
+            );
             let rules = RuleSet::new(&self.rules, &[], &shard.configuration.settings);
             shard.configuration.rules = Arc::new(rules);
             shard

@@ -2,6 +2,7 @@
 
 mod shard;
 
+use quorate_engine::index::ReadySizes;
 use quorate_engine::{Scratch, SearchLimits, search};
 use quorate_model::{SearchParams, Settings};
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ fn shard(mut settings: Value, names: &[&str]) -> Shard {
     let records: Vec<Value> =
         names.iter().enumerate().map(|(i, name)| json!({"objectID": i.to_string(), "name": name})).collect();
     let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
-    Shard::new(settings, &records, &[records.len()], &Spoken::default())
+    Shard::new(settings, &records, &[records.len()], &Spoken::default(), ReadySizes::default())
 }
 /// The shown names of the hits, in the order of their numbers.
 fn found(shard: &Shard, query: &str) -> String {

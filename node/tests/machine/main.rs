@@ -428,7 +428,7 @@ fn a_killed_rebuild_is_taken_up_again_without_any_write() {
                 assert!(!rig.node.is_visible(GROUP, changed), "held across the restart");
                 assert_eq!(rig.shown("attributesForFaceting"), None);
                 assert_eq!(rig.shown("hitsPerPage"), Some(9.into()));
-                rig.machine.resume_rebuilds().unwrap();
+                rig.machine.resume_work().unwrap();
             }
             rig.wait_visible(changed);
             rig.wait();
@@ -445,6 +445,31 @@ fn a_killed_rebuild_is_taken_up_again_without_any_write() {
             assert!(rig.node.stats(1).unwrap().build_ms > 0);
             assert_eq!(rig.count(1), MANY + 1);
         }
+    });
+}
+
+#[test]
+fn what_is_searched_is_merged_after_a_restart_without_any_write() {
+    in_system(|| {
+        let dir = tempfile::tempdir().unwrap();
+        let mut rig = Rig::open(dir.path(), vec![]);
+        for batch in 0..6 {
+            let ops = (0..50).map(|number| put(&format!("{batch}-{number}"), number)).collect();
+            let last = rig.apply(records(1, ops));
+            rig.wait_visible(last);
+        }
+        rig.machine.close().unwrap();
+        rig.tree.write_out().unwrap();
+        let log = rig.log.clone();
+        drop(rig);
+        let mut rig = Rig::open(dir.path(), log);
+        let segments = |rig: &Rig| rig.node.view(1).unwrap().shard.segments().len();
+        rig.machine.resume_work().unwrap();
+        assert_eq!(rig.node.open_counts().0, 0, "nobody reads it");
+        assert!(segments(&rig) > 2, "{}", segments(&rig));
+        rig.machine.resume_work().unwrap();
+        rig.wait_until("merged", || segments(&rig) <= 2);
+        assert_eq!(rig.count(1), 300);
     });
 }
 

@@ -162,7 +162,7 @@ fn settings_that_wait_for_a_rebuild_wait_on_the_other_node_too() {
         if !other.node.is_visible(GROUP, changed) {
             assert_eq!(other.shown("attributesForFaceting"), None);
         }
-        other.machine.resume_rebuilds().unwrap();
+        other.machine.resume_work().unwrap();
         other.wait_visible(changed);
         assert_eq!(other.shown("attributesForFaceting"), Some(serde_json::json!(["n"])));
         assert_eq!(other.count(1), MANY);

@@ -5,6 +5,7 @@ use super::places;
 use super::queries::query;
 use super::shard::Spoken;
 use super::texts::{Script, disguise, text};
+use quorate_engine::index::ReadySizes;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -65,6 +66,8 @@ pub struct Case {
     pub results_per_level: u64,
     pub queries: Vec<Query>,
     pub spoken: Spoken,
+    /// What segments hold ready: the usual sizes need more records than there are.
+    pub ready: ReadySizes,
 }
 impl Case {
     /// Every brand that a record may have.
@@ -100,6 +103,18 @@ pub struct Query {
 pub const BRANDS: [&str; 5] = ["Apple", "Bosch", "apple pie", "Casio", "Dell"];
 /// A token that synonyms may stand for.
 const PLACEHOLDER: &str = "<dd>";
+/// Some words with a bitmap and some with a top list; all that two records have with a bitmap; the usual sizes.
+const READY: [ReadySizes; 3] = [
+    ReadySizes { postings_min: 3, wide_fraction: 4, ranked_fraction: 16, wide_top: 12, ranked_top: 5 },
+    ReadySizes { postings_min: 1, wide_fraction: 1_000, ranked_fraction: 1_000, wide_top: 4, ranked_top: 1 },
+    ReadySizes {
+        postings_min: 1_024,
+        wide_fraction: 32,
+        ranked_fraction: 256,
+        wide_top: 1_000,
+        ranked_top: 256,
+    },
+];
 /// Queries of a case.
 const QUERIES: usize = 8;
 
@@ -112,13 +127,13 @@ enum Ids {
     Repeated { often: u64, below: usize },
 }
 
-/// Makes a case from a seed.
-pub fn random_case(chance: &mut Chance) -> Case {
+/// Makes a case of at most so many records.
+pub fn random_case(chance: &mut Chance, records_max: u64) -> Case {
     let script = Script::random(chance);
     let words = script.vocabulary(chance);
     let mut settings = settings(chance, &words);
     script.settings(chance, &mut settings);
-    let count = 1 + chance.below(60) as usize;
+    let count = 1 + chance.below(records_max) as usize;
     let events = history(chance, count);
     let before: Vec<Vec<Event>> = (0..QUERIES).map(|_| changes(chance, count)).collect();
     let put = |event: &Event| if let Event::Put(size) = event { *size } else { 0 };
@@ -143,6 +158,7 @@ pub fn random_case(chance: &mut Chance) -> Case {
     let queries = (0..QUERIES).map(|_| query(chance, script, &words, &spoken, &settings)).collect();
     let orders = [json!(["desc(price)"]), json!(["asc(rare)", "desc(brand)"]), json!(["desc(flag)"])];
     let second_order = chance.once_in(5).then(|| chance.pick(&orders).clone());
+    let ready = *chance.pick(&READY);
     Case {
         settings,
         records,
@@ -152,6 +168,7 @@ pub fn random_case(chance: &mut Chance) -> Case {
         results_per_level: *chance.pick(&[2, 5, 1_000]),
         queries,
         spoken,
+        ready,
     }
 }
 /// A few publications, with deletions, merges and now and then a rebuild between them.

@@ -15,6 +15,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// Records of most cases, at most: few enough to be compared by hand.
+const FEW: u64 = 60;
+/// Records of the others: more than one block of a column, and enough for the usual sizes of ready lists.
+const MANY: u64 = 4_000;
+/// One seed in so many has many.
+const MANY_EVERY: u64 = 40;
+
 /// How many comparisons were made.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
@@ -28,10 +35,10 @@ pub struct Tally {
 /// Compares the engine with the reference on the case of one seed. Panics with everything needed to repeat it.
 pub fn compare_seed(seed: u64, tally: &mut Tally) {
     let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    let case = random_case(&mut chance);
+    let case = random_case(&mut chance, if seed % MANY_EVERY == 0 { MANY } else { FEW });
     let settings = Settings::from_document(&case.settings).expect("the settings are valid");
     let mut incoming = case.records.iter();
-    let mut shard = Shard::after(settings, &mut incoming, &case.events, &case.spoken);
+    let mut shard = Shard::after(settings, &mut incoming, &case.events, &case.spoken, case.ready);
     let keys = case.second_order.as_ref().map(|keys| {
         let document = json!({"customRanking": keys});
         let settings = Settings::from_document(document.as_object().unwrap()).expect("the keys are valid");

@@ -1,7 +1,7 @@
 //! What has happened to a shard before it is asked: records come and go, segments are merged and built anew.
 
 use super::shard::{Shard, Spoken};
-use quorate_engine::index::{MergeGoal, MergeState};
+use quorate_engine::index::{MergeGoal, MergeState, ReadySizes};
 use quorate_model::Settings;
 use serde_json::Value;
 use std::slice::Iter;
@@ -26,10 +26,11 @@ impl Shard {
         records: &mut Iter<'_, Value>,
         events: &[Event],
         spoken: &Spoken,
+        ready: ReadySizes,
     ) -> Shard {
         let is_rebuilt = events.contains(&Event::Rebuild);
         let at_first = if is_rebuilt { Settings::default() } else { settings.clone() };
-        let mut shard = Shard::new(at_first, &[], &[], spoken);
+        let mut shard = Shard::new(at_first, &[], &[], spoken, ready);
         shard.configuration = spoken.configuration(Arc::new(settings));
         shard.go_on(records, events);
         shard

@@ -4,6 +4,7 @@ mod promoted;
 #[path = "../shard/mod.rs"]
 mod shard;
 
+use quorate_engine::index::ReadySizes;
 use quorate_engine::{RuleSet, Scratch, SearchLimits, search, search_facet};
 use quorate_model::params::Forced;
 use quorate_model::{Rule, SearchParams, SearchResults, Settings, Synonym};
@@ -32,7 +33,13 @@ fn synonyms(documents: &[Value]) -> Vec<Arc<Synonym>> {
 fn index(settings: Value, records: &[Value], documents: &[Value], spoken: &[Value]) -> Shard {
     let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
     let half = records.len() / 2;
-    let mut shard = Shard::new(settings, records, &[half, records.len() - half], &Spoken::default());
+    let mut shard = Shard::new(
+        settings,
+        records,
+        &[half, records.len() - half],
+        &Spoken::default(),
+        ReadySizes::default(),
+    );
     let set = RuleSet::new(&rules(documents), &synonyms(spoken), &shard.configuration.settings);
     shard.configuration.rules = Arc::new(set);
     shard

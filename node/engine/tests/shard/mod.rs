@@ -1,7 +1,7 @@
 //! A shard in a temporary folder, filled with records.
 
 use quorate_engine::Configuration;
-use quorate_engine::index::{ShardView, ShardWriter, WriterOptions};
+use quorate_engine::index::{ReadySizes, ShardView, ShardWriter, WriterOptions};
 use quorate_engine::language::{Dictionaries, Language, Languages};
 use quorate_engine::query::synonyms::SynonymSet;
 use quorate_model::{Settings, Synonym};
@@ -51,10 +51,16 @@ pub struct Shard {
 }
 impl Shard {
     /// Puts the records and publishes after each batch. Synonyms, plurals and stop words are those spoken, no others.
-    pub fn new(settings: Settings, records: &[Value], batches: &[usize], spoken: &Spoken) -> Shard {
+    pub fn new(
+        settings: Settings,
+        records: &[Value],
+        batches: &[usize],
+        spoken: &Spoken,
+        ready: ReadySizes,
+    ) -> Shard {
         let settings = Arc::new(settings);
         let folder = tempfile::tempdir().unwrap();
-        let options = WriterOptions { memory_bytes: 16 << 20, threads: 1, ..WriterOptions::default() };
+        let options = WriterOptions { memory_bytes: 16 << 20, threads: 1, ready, ..WriterOptions::default() };
         let mut writer = ShardWriter::open(folder.path(), &settings, Arc::new(RealFiles), options).unwrap();
         let view = writer.publish().unwrap();
         let configuration = spoken.configuration(settings);
