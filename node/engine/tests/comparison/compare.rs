@@ -35,7 +35,7 @@ pub struct Tally {
 /// Compares the engine with the reference on the case of one seed. Panics with everything needed to repeat it.
 pub fn compare_seed(seed: u64, tally: &mut Tally) {
     let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    let case = random_case(&mut chance, if seed % MANY_EVERY == 0 { MANY } else { FEW });
+    let case = random_case(&mut chance, if seed.is_multiple_of(MANY_EVERY) { MANY } else { FEW });
     let settings = Settings::from_document(&case.settings).expect("the settings are valid");
     let mut incoming = case.records.iter();
     let mut shard = Shard::after(settings, &mut incoming, &case.events, &case.spoken, case.ready);
