@@ -241,7 +241,7 @@ pub fn matching_ids(view: &ShardView, settings: &Settings, request: &SearchParam
     let nothing = Words::default();
     let (matched, _) = matching_sets(view, settings, &params, nothing, vec![], deadline, &mut scratch)?;
     let mut ids = vec![];
-    for (segment, set) in pairs(view, &matched) {
+    for (segment, set) in view.segments().iter().zip(&matched) {
         bits::each(set, |doc| {
             ids.push(segment.object_id(doc).to_string());
             true

@@ -6,8 +6,9 @@
 use crate::analysis::Analyzer;
 use crate::clock::Clock;
 use crate::configuration::Configuration;
+use crate::facet::matched::Matched;
 use crate::facet::selection::{Others, Selection};
-use crate::facet::{self, Listing, Matched};
+use crate::facet::{self, Listing};
 use crate::index::ShardView;
 use crate::matching::bits;
 use crate::matching::find::{Entry, Found, Prepared, sets_of};
@@ -334,7 +335,7 @@ fn count_facets(
 }
 /// Every segment with its set.
 pub(crate) fn pairs<'a>(view: &'a ShardView, sets: &'a [Vec<u64>]) -> Vec<Matched<'a>> {
-    view.segments().iter().zip(sets).map(|(segment, set)| (segment, set.as_slice())).collect()
+    view.segments().iter().zip(sets).map(|(segment, set)| Matched::new(segment, set)).collect()
 }
 fn joined<'a>(words: impl Iterator<Item = &'a str>) -> String {
     words.collect::<Vec<_>>().join(" ")

@@ -1,21 +1,20 @@
 //! How many of the matching records have each value of a facet? (C§8.2)
 pub mod common;
+pub mod matched;
 pub mod phrases;
 pub mod search;
 pub mod selection;
 
 use crate::filter::is_declared;
-use crate::index::{FacetColumn, FacetDocs, FacetOrdinals, Segment};
+use crate::index::{FacetColumn, FacetDocs, FacetOrdinals};
 use crate::matching::bits;
 use common::Facet;
+use matched::{Documents, Matched};
 use quorate_model::params::FacetSort;
 use quorate_model::results::{FacetCounts, FacetStats};
 use quorate_model::settings::IndexSettings;
 use rustc_hash::FxHashMap;
 use selection::Selection;
-
-/// A segment with the documents of it that match.
-pub type Matched<'a> = (&'a Segment, &'a [u64]);
 
 /// How the values of a facet are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +52,7 @@ pub fn count(
     listing: Listing,
 ) -> Option<FacetCounts> {
     let Values { values, complete, kind } = match segments {
-        [(segment, set)] => of_segment(segment, set, selection, path, listing),
+        [matched] => of_segment(matched, selection, path, listing),
         _ => of_segments(segments, selection, path, listing),
     }?;
     // booleans can be compared as numbers, but they have no average
@@ -83,14 +82,13 @@ impl Kind {
 }
 /// In one segment, the texts of values that cannot be listed are not looked at.
 fn of_segment<'a>(
-    segment: &'a Segment,
-    set: &[u64],
+    matched: &Matched<'a>,
     selection: &Selection<'_>,
     path: &str,
     listing: Listing,
 ) -> Option<Values<'a>> {
-    let column = segment.facet(path)?;
-    let mut counts = selection.counts(Facet { path, column }, segment, set);
+    let column = matched.segment.facet(path)?;
+    let mut counts = selection.counts(Facet { path, column }, matched);
     if counts.is_empty() {
         return None;
     }
@@ -111,9 +109,9 @@ fn of_segments<'a>(
     listing: Listing,
 ) -> Option<Values<'a>> {
     let mut merged: FxHashMap<&str, u64> = FxHashMap::default();
-    for &(segment, set) in segments {
-        let Some(column) = segment.facet(path) else { continue };
-        for (ordinal, count) in selection.counts(Facet { path, column }, segment, set) {
+    for matched in segments {
+        let Some(column) = matched.segment.facet(path) else { continue };
+        for (ordinal, count) in selection.counts(Facet { path, column }, matched) {
             *merged.entry(column.value(ordinal)).or_default() += count;
         }
     }
@@ -147,8 +145,8 @@ fn listed(mut values: Vec<(&str, u64)>, listing: Listing) -> Vec<(&str, u64)> {
 /// The values that some document of the set has, by ordinal, with the number of such documents.
 ///
 /// Cost: the least of a look at the stored counts (all documents), a walk of the set and a walk of the values.
-pub fn ordinal_counts(column: &FacetColumn<'_>, set: &[u64]) -> Vec<(u32, u64)> {
-    let documents = bits::count(set) as usize;
+pub fn ordinal_counts(column: &FacetColumn<'_>, matched: &Matched<'_>) -> Vec<(u32, u64)> {
+    let &Matched { set, documents, .. } = matched;
     let values = column.value_count() as usize;
     if documents == column.documents() {
         return counted(column, |docs| docs.count());
@@ -163,16 +161,16 @@ pub fn ordinal_counts(column: &FacetColumn<'_>, set: &[u64]) -> Vec<(u32, u64)> 
         return counted_by_the_others(column, set);
     }
     if documents * SPARSE < values {
-        return counted_one_by_one(column, set);
+        return counted_one_by_one(column, matched);
     }
-    let counts = walk(column, set).into_iter().enumerate().filter(|(_, count)| *count > 0);
+    let counts = walk(column, matched).into_iter().enumerate().filter(|(_, count)| *count > 0);
     counts.map(|(ordinal, count)| (ordinal as u32, u64::from(count))).collect()
 }
 /// Where most documents are in the set: the stored counts without the documents that are not.
 fn counted_by_the_others(column: &FacetColumn<'_>, set: &[u64]) -> Vec<(u32, u64)> {
     let mut others: Vec<u64> = set.iter().map(|word| !word).collect();
     bits::clear_from(&mut others, column.documents() as u32);
-    let missing = walk(column, &others);
+    let missing = walk(column, others.as_slice());
     let mut counts = vec![];
     column.each_value(|ordinal, docs| {
         let count = docs.count() - u64::from(missing[ordinal as usize]);
@@ -182,10 +180,10 @@ fn counted_by_the_others(column: &FacetColumn<'_>, set: &[u64]) -> Vec<(u32, u64
     });
     counts
 }
-/// Counts by ordinal, from a walk of the set.
+/// Counts by ordinal, from a walk of the documents.
 ///
 /// Where values are few, the same one comes again and again and would wait for its counter: several take turns.
-fn walk(column: &FacetColumn<'_>, set: &[u64]) -> Vec<u32> {
+fn walk(column: &FacetColumn<'_>, documents: &(impl Documents + ?Sized)) -> Vec<u32> {
     let values = column.value_count() as usize;
     let turns = if values <= VALUES_WITH_TURNS { 4 } else { 1 };
     let mut counts = vec![0u32; values * turns];
@@ -198,9 +196,9 @@ fn walk(column: &FacetColumn<'_>, set: &[u64]) -> Vec<u32> {
         }
     };
     match column.ordinals() {
-        FacetOrdinals::U8(ordinals) => each_ordinal(column, ordinals, set, |o| count(u32::from(o))),
-        FacetOrdinals::U16(ordinals) => each_ordinal(column, ordinals, set, |o| count(u32::from(o))),
-        FacetOrdinals::U32(ordinals) => each_ordinal(column, ordinals, set, count),
+        FacetOrdinals::U8(ordinals) => each_ordinal(column, ordinals, documents, |o| count(u32::from(o))),
+        FacetOrdinals::U16(ordinals) => each_ordinal(column, ordinals, documents, |o| count(u32::from(o))),
+        FacetOrdinals::U32(ordinals) => each_ordinal(column, ordinals, documents, count),
     }
     for table in 1..turns {
         let (first, others) = counts.split_at_mut(values);
@@ -216,25 +214,23 @@ const VALUES_WITH_TURNS: usize = 1_024;
 const SPARSE: usize = 16;
 
 #[inline]
-fn each_ordinal<T: Copy>(column: &FacetColumn<'_>, ordinals: &[T], set: &[u64], mut visit: impl FnMut(T)) {
+fn each_ordinal<T: Copy>(
+    column: &FacetColumn<'_>,
+    ordinals: &[T],
+    documents: &(impl Documents + ?Sized),
+    mut visit: impl FnMut(T),
+) {
     match column.offsets() {
-        None => bits::each(set, |doc| {
-            visit(ordinals[doc as usize]);
-            true
-        }),
-        Some(offsets) => bits::each(set, |doc| {
+        None => documents.each(|doc| visit(ordinals[doc as usize])),
+        Some(offsets) => documents.each(|doc| {
             let range = offsets[doc as usize] as usize..offsets[doc as usize + 1] as usize;
             ordinals[range].iter().for_each(|&ordinal| visit(ordinal));
-            true
         }),
     }
 }
-fn counted_one_by_one(column: &FacetColumn<'_>, set: &[u64]) -> Vec<(u32, u64)> {
+fn counted_one_by_one(column: &FacetColumn<'_>, matched: &Matched<'_>) -> Vec<(u32, u64)> {
     let mut found: Vec<u32> = vec![];
-    bits::each(set, |doc| {
-        found.extend(column.ords_of(doc));
-        true
-    });
+    matched.each(|doc| found.extend(column.ords_of(doc)));
     found.sort_unstable();
     found.chunk_by(|a, b| a == b).map(|equal| (equal[0], equal.len() as u64)).collect()
 }
@@ -257,24 +253,19 @@ fn common_count(docs: FacetDocs<'_>, set: &[u64]) -> u64 {
 /// Statistics over every number of the matching records; `None` when there is none.
 pub fn stats(segments: &[Matched<'_>], path: &str) -> Option<FacetStats> {
     let (mut min, mut max, mut sum, mut count) = (f64::INFINITY, f64::NEG_INFINITY, 0.0, 0u64);
-    for (segment, set) in segments {
-        let Some(column) = segment.numeric(path) else { continue };
-        let mut add = |doc| {
+    for matched in segments {
+        let Some(column) = matched.segment.numeric(path) else { continue };
+        let add = |doc| {
             for &x in column.values_of(doc) {
                 min = min.min(x);
                 max = max.max(x);
                 sum += x;
                 count += 1;
             }
-            true
         };
         match column.documents() {
-            Some(documents) => documents.filter(|&doc| bits::contains(set, doc)).for_each(|doc| {
-                add(doc);
-            }),
-            None => {
-                bits::each(set, add);
-            }
+            Some(documents) => documents.filter(|&doc| bits::contains(matched.set, doc)).for_each(add),
+            None => matched.each(add),
         }
     }
     (count > 0).then(|| FacetStats { min, max, avg: sum / count as f64, sum })

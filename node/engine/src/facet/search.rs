@@ -1,6 +1,7 @@
 //! Which values of a facet match what somebody types? (C§8.3)
 
-use super::{Matched, ordinal_counts};
+use super::matched::Matched;
+use super::ordinal_counts;
 use crate::analysis::{Analyzer, TokenOptions};
 use crate::clock::Clock;
 use crate::query::Word;
@@ -34,9 +35,9 @@ pub fn matching_values(
     clock: &mut Clock,
 ) -> Vec<FacetHit> {
     let mut counts: FxHashMap<&str, u64> = FxHashMap::default();
-    for (segment, set) in segments {
-        let Some(column) = segment.facet(path) else { continue };
-        for (ordinal, count) in ordinal_counts(&column, set) {
+    for matched in segments {
+        let Some(column) = matched.segment.facet(path) else { continue };
+        for (ordinal, count) in ordinal_counts(&column, matched) {
             *counts.entry(column.value(ordinal)).or_default() += count;
         }
     }

@@ -5,10 +5,10 @@
 //! the filter, whose documents are few or one bitmap each.
 
 use super::common::Facet;
+use super::matched::Matched;
 use super::{common, ordinal_counts};
 use crate::filter::is_declared;
 use crate::index::{FacetDocs, Segment, fold};
-use crate::matching::bits;
 use quorate_model::settings::IndexSettings;
 use quorate_model::{Atom, Filter};
 
@@ -75,13 +75,13 @@ impl<'a> Selection<'a> {
         selection
     }
     /// The values of a facet that some document of the set has, by ordinal, with the number of such documents.
-    pub fn counts(&self, facet: Facet<'_>, segment: &Segment, set: &[u64]) -> Vec<(u32, u64)> {
+    pub fn counts(&self, facet: Facet<'_>, matched: &Matched<'_>) -> Vec<(u32, u64)> {
         let known = match self.others {
-            Others::None => self.of_pairs(facet, segment),
+            Others::None => self.of_pairs(facet, matched.segment),
             Others::Some => None,
         };
-        let counts = known.or_else(|| self.among_chosen(facet, segment, set));
-        counts.unwrap_or_else(|| ordinal_counts(&facet.column, set))
+        let counts = known.or_else(|| self.among_chosen(facet, matched));
+        counts.unwrap_or_else(|| ordinal_counts(&facet.column, matched))
     }
     fn chosen<'s>(&'s self, segment: &'s Segment, number: usize) -> Option<Chosen<'s>> {
         let (path, values) = &self.groups[number];
@@ -142,23 +142,33 @@ impl<'a> Selection<'a> {
                 .collect(),
         )
     }
-    /// Counts of the values that a group allows; `None` when the facet may have others or a walk of the set is quicker.
-    fn among_chosen(&self, counted: Facet<'_>, segment: &Segment, set: &[u64]) -> Option<Vec<(u32, u64)>> {
+    /// Counts of the values that a group allows, every document having one of them; `None` when the facet may have others or
+    /// a walk of the set is quicker.
+    fn among_chosen(&self, counted: Facet<'_>, matched: &Matched<'_>) -> Option<Vec<(u32, u64)>> {
         if counted.column.offsets().is_some() {
             return None;
         }
         let number = self.groups.iter().position(|(path, _)| *path == counted.path)?;
-        let chosen = self.chosen(segment, number)?;
+        let mut ordinals = self.chosen(matched.segment, number)?.ordinals;
         let cost = |&ordinal: &u32| match counted.column.docs_of(ordinal) {
             FacetDocs::List(docs) => docs.len(),
             FacetDocs::Bitmap(bitmap, _) => bitmap.len(),
         };
-        let looked_at: usize = chosen.ordinals.iter().map(cost).sum();
-        if looked_at as u64 > bits::count(set) {
+        // the one that costs most has what the others leave
+        let most = (0..ordinals.len()).max_by_key(|&place| cost(&ordinals[place]))?;
+        let most = ordinals.remove(most);
+        let looked_at: usize = ordinals.iter().map(cost).sum();
+        if looked_at > matched.documents {
             return None;
         }
-        let count = |&ordinal: &u32| (ordinal, super::common_count(counted.column.docs_of(ordinal), set));
-        Some(chosen.ordinals.iter().map(count).filter(|(_, count)| *count > 0).collect())
+        let count =
+            |&ordinal: &u32| (ordinal, super::common_count(counted.column.docs_of(ordinal), matched.set));
+        let mut counts: Vec<(u32, u64)> = ordinals.iter().map(count).collect();
+        let left = matched.documents as u64 - counts.iter().map(|(_, count)| count).sum::<u64>();
+        counts.push((most, left));
+        counts.sort_unstable();
+        counts.retain(|(_, count)| *count > 0);
+        Some(counts)
     }
 }
 fn each_dead(segment: &Segment, mut visit: impl FnMut(u32)) {

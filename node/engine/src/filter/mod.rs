@@ -37,14 +37,9 @@ pub fn filter_set_in_time(
 ) -> Option<Vec<u64>> {
     let mut groups = filter.all.iter();
     let first = groups.next()?;
-    let words = bits::words_for(segment.doc_count());
     let mut set = match only_bitmap(segment, settings, first) {
         Some(bitmap) => scratch.copy(bitmap),
-        None => {
-            let mut set = scratch.take(words);
-            add_group(segment, settings, first, &mut set, clock);
-            set
-        }
+        None => group_set(segment, settings, first, clock, scratch),
     };
     for group in groups {
         if set.iter().all(|&word| word == 0) {
@@ -57,8 +52,7 @@ pub fn filter_set_in_time(
             bits::and(&mut set, bitmap);
             continue;
         }
-        let mut other = scratch.take(words);
-        add_group(segment, settings, group, &mut other, clock);
+        let other = group_set(segment, settings, group, clock, scratch);
         bits::and(&mut set, &other);
         scratch.give(other);
     }
@@ -72,8 +66,12 @@ fn empty(segment: &Segment) -> Vec<u64> {
 }
 /// The documents of a group that is one frequent value: they need not be put together.
 fn only_bitmap<'a>(segment: &'a Segment, settings: &IndexSettings, group: &AnyOf) -> Option<&'a [u64]> {
-    let [FilterAtom { atom: Atom::Facet { attribute, value }, negated: false, .. }] = group.any.as_slice()
-    else {
+    let [atom] = group.any.as_slice() else { return None };
+    bitmap_of(segment, settings, atom)
+}
+/// The documents of an atom that is one frequent value.
+fn bitmap_of<'a>(segment: &'a Segment, settings: &IndexSettings, atom: &FilterAtom) -> Option<&'a [u64]> {
+    let FilterAtom { atom: Atom::Facet { attribute, value }, negated: false, .. } = atom else {
         return None;
     };
     if attribute == OBJECT_ID || !is_declared(settings, attribute) {
@@ -89,17 +87,33 @@ fn only_bitmap<'a>(segment: &'a Segment, settings: &IndexSettings, group: &AnyOf
         FacetDocs::List(_) => None,
     }
 }
-fn add_group(segment: &Segment, settings: &IndexSettings, group: &AnyOf, set: &mut [u64], clock: &mut Clock) {
-    for atom in &group.any {
+/// The documents of a group. It begins with a copy of the first frequent value's, if there is one.
+fn group_set(
+    segment: &Segment,
+    settings: &IndexSettings,
+    group: &AnyOf,
+    clock: &mut Clock,
+    scratch: &mut Scratch,
+) -> Vec<u64> {
+    let bitmap = |(place, atom)| bitmap_of(segment, settings, atom).map(|bitmap| (place, bitmap));
+    let (first, mut set) = match group.any.iter().enumerate().find_map(bitmap) {
+        Some((place, bitmap)) => (Some(place), scratch.copy(bitmap)),
+        None => (None, scratch.take(bits::words_for(segment.doc_count()))),
+    };
+    for (place, atom) in group.any.iter().enumerate() {
         if clock.spend(cost(segment)) {
-            return;
+            break;
+        }
+        if Some(place) == first {
+            continue;
         }
         if atom.negated {
-            bits::or(set, &signed_set(segment, settings, atom));
+            bits::or(&mut set, &signed_set(segment, settings, atom));
         } else {
-            add_atom(segment, settings, &atom.atom, set);
+            add_atom(segment, settings, &atom.atom, &mut set);
         }
     }
+    set
 }
 /// What evaluating one atom is worth in documents that are ranked.
 fn cost(segment: &Segment) -> u32 {

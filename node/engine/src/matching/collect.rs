@@ -241,7 +241,7 @@ impl<'a> Run<'a> {
     ) -> (u64, Option<Vec<u64>>) {
         if slot.postings > self.list_max() || self.matches == Matches::Listed {
             let filled = |scratch: &mut Scratch| {
-                let mut set = scratch.take(bits::words_for(self.segment.doc_count()));
+                let mut set = scratch.any(bits::words_for(self.segment.doc_count()));
                 slot.fill(self.segment, &self.lists, u8::MAX, &mut set);
                 context.restrict(&mut set);
                 (bits::count(&set), set)
@@ -318,13 +318,14 @@ impl<'a> Run<'a> {
     /// The documents that have every mandatory word, or any word when all are optional.
     fn candidates(&self, context: &SegmentContext<'_>, scratch: &mut Scratch) -> Vec<u64> {
         let words = bits::words_for(self.segment.doc_count());
-        let mut set = scratch.take(words);
         let mut mandatory: Vec<&Slot> = self.slots.iter().filter(|slot| !slot.optional).collect();
         mandatory.sort_by_key(|slot| slot.postings);
+        let mut set;
         match mandatory.split_first() {
             Some((first, rest)) => {
+                set = scratch.any(words);
                 first.fill(self.segment, &self.lists, u8::MAX, &mut set);
-                let mut other = scratch.take(words);
+                let mut other = if rest.is_empty() { vec![] } else { scratch.any(words) };
                 for slot in rest {
                     match slot.typo_free_bitmap(self.segment) {
                         Some(bitmap) if slot.typos_max == 0 => bits::and(&mut set, bitmap),
@@ -337,6 +338,7 @@ impl<'a> Run<'a> {
                 scratch.give(other);
             }
             None => {
+                set = scratch.take(words);
                 for interval in self.slots.iter().flat_map(|slot| &slot.intervals) {
                     add_documents(self.segment, &self.lists, interval.low, interval.high, &mut set);
                 }
@@ -461,7 +463,7 @@ impl<'a> Run<'a> {
         let mut rest = scratch.copy(set);
         bits::clear_before(&mut rest, doc);
         let mut exact = scratch.copy(set);
-        let mut other = scratch.take(set.len());
+        let mut other = scratch.any(set.len());
         for slot in slots.iter().filter(|slot| slot.has_exact_terms()) {
             other.fill(0);
             for &term in slot.exact.iter().chain(&slot.exact_too) {
@@ -480,7 +482,7 @@ impl<'a> Run<'a> {
     /// Documents by the number of their typos, fewest first, until the page is full.
     fn by_tiers(&mut self, candidates: &[u64], context: &mut SegmentContext<'_>, scratch: &mut Scratch) {
         let mut rest = scratch.copy(candidates);
-        let mut other = scratch.take(candidates.len());
+        let mut other = scratch.any(candidates.len());
         if self.slots.iter().all(Slot::has_typo_free) {
             let mut set = scratch.copy(candidates);
             for slot in self.slots.iter().filter(|slot| slot.typos_max > 0) {
@@ -522,7 +524,7 @@ impl<'a> Run<'a> {
         for slot in self.slots {
             let of_slot: Vec<Vec<u64>> = (0..typos + 1)
                 .map(|t| {
-                    let mut set = scratch.take(within.len());
+                    let mut set = scratch.any(within.len());
                     slot.fill(self.segment, &self.lists, t, &mut set);
                     set
                 })

@@ -42,7 +42,7 @@ pub fn having(
     let slots: Vec<Slot> = words.iter().map(|word| expand(segment, &written(word), options)).collect();
     let mut set = scratch.take(bits::words_for(segment.doc_count()));
     bits::fill_all(&mut set, segment.doc_count());
-    let mut other = scratch.take(set.len());
+    let mut other = scratch.any(set.len());
     for slot in &slots {
         clock.spend(segment.doc_count() / 64 + slot.postings as u32 / 64 + 1);
         slot.fill(segment, &lists, u8::MAX, &mut other);

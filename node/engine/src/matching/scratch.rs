@@ -46,6 +46,12 @@ impl Scratch {
         set.resize(words, 0);
         set
     }
+    /// A set of `words` words with anything in it, to be overwritten.
+    pub fn any(&mut self, words: usize) -> Vec<u64> {
+        let mut set = self.free.pop().unwrap_or_default();
+        set.resize(words, 0);
+        set
+    }
     /// A copy of `source`.
     pub fn copy(&mut self, source: &[u64]) -> Vec<u64> {
         let mut set = self.free.pop().unwrap_or_default();

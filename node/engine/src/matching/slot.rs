@@ -275,9 +275,18 @@ pub fn each_document(segment: &Segment, lists: &Lists<'_>, low: u32, high: u32, 
 impl Slot {
     /// Makes `set` the documents that contain the word with at most `typos` typos.
     pub fn fill(&self, segment: &Segment, lists: &Lists<'_>, typos: u8, set: &mut [u64]) {
-        set.fill(0);
-        for interval in self.intervals.iter().filter(|interval| interval.typos <= typos) {
-            add_documents(segment, lists, interval.low, interval.high, set);
+        let counts = |interval: &&Interval| interval.typos <= typos;
+        let bitmap_of = |interval: &Interval| segment.bitmap(interval.low, interval.high);
+        // to copy a bitmap costs half of clearing the set and adding it
+        let first = self.intervals.iter().position(|it| counts(&it) && bitmap_of(it).is_some());
+        match first.and_then(|first| bitmap_of(&self.intervals[first])) {
+            Some(bitmap) => set.copy_from_slice(bitmap),
+            None => set.fill(0),
+        }
+        for (place, interval) in self.intervals.iter().enumerate() {
+            if counts(&interval) && Some(place) != first {
+                add_documents(segment, lists, interval.low, interval.high, set);
+            }
         }
     }
     /// The same word without its terms with typos.
