@@ -75,14 +75,16 @@ impl<'a> Around<'a> {
             points(record).into_iter().map(|point| haversine(CENTRE, point)).min_by(f64::total_cmp)?;
         self.is_around().then_some(nearest as u32)
     }
-    /// The radius that acts where none is asked for: it holds all of the records that may be shown, being few.
+    /// The radius that acts where none is asked for: it holds the nearest 1,000 of the records that may be shown.
     pub fn automatic_radius<'r>(&self, records: impl Iterator<Item = &'r Value>) -> Option<u32> {
         if !self.is_around() || self.params.contains_key("aroundRadius") {
             return None;
         }
-        let farthest = records.filter_map(|record| self.metres(record)).max().unwrap_or(0);
+        let mut metres: Vec<u32> = records.filter_map(|record| self.metres(record)).collect();
+        metres.sort_unstable();
+        metres.truncate(1_000);
         let least = self.params.get("minimumAroundRadius").and_then(Value::as_u64).unwrap_or(0);
-        Some((farthest + 1).max(least as u32))
+        Some((metres.last().unwrap_or(&0) + 1).max(least as u32))
     }
     /// Metres in a bucket at a distance.
     pub fn precision_at(&self, metres: u32) -> u32 {

@@ -133,7 +133,8 @@ impl<'a> Ranker<'a> {
         if self.readings(&self.words, records).len() > READINGS_MAX {
             return None;
         }
-        let attempt = |words: &[Wanted]| self.matching(words, records, true, 0);
+        let near = self.near(records);
+        let attempt = |words: &[Wanted]| self.matching(words, &near, true, 0);
         let mut found = self.giving_words_up(attempt, |found| found.len() as u64);
         let index = &self.settings.index;
         let keys_of = |criterion: &'a Criterion| match criterion {
@@ -155,6 +156,15 @@ impl<'a> Ranker<'a> {
         let shown = records.iter().filter(is_shown);
         self.around().automatic_radius(shown)
     }
+    /// The records that are within the automatic radius, all when there is none.
+    fn near(&self, records: &[Value]) -> Vec<Value> {
+        let radius = self.automatic_radius(records);
+        let is_near = |record: &&Value| {
+            let metres = self.around().metres(record);
+            radius.is_none_or(|radius| metres.is_some_and(|metres| metres <= radius))
+        };
+        records.iter().filter(is_near).cloned().collect()
+    }
     pub fn around(&self) -> Around<'a> {
         Around::new(&self.query.params)
     }
@@ -165,7 +175,8 @@ impl<'a> Ranker<'a> {
         if self.readings(&self.words, records).len() > READINGS_MAX {
             return None;
         }
-        let attempt = |words: &[Wanted]| self.attempt(words, records, page_length);
+        let near = self.near(records);
+        let attempt = |words: &[Wanted]| self.attempt(words, &near, page_length);
         Some(self.giving_words_up(attempt, |answer| answer.count))
     }
     /// The attempt that finds something, words being given up as removeWordsIfNoResults says.
