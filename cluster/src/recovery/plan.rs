@@ -97,6 +97,8 @@ impl RecoveryPlan {
         let name = |id: &NodeId| names.get(id).cloned().unwrap_or_else(|| id.to_string());
         let removed: BTreeMap<NodeId, String> =
             known.nodes.keys().filter(|id| !by_node.contains_key(id)).map(|id| (*id, name(id))).collect();
+        let mut survivors: Vec<String> = by_node.keys().map(name).collect();
+        survivors.sort();
         let mut groups = BTreeMap::new();
         let mut founded: BTreeMap<NodeId, usize> = BTreeMap::new();
         let of_clusters = known
@@ -124,7 +126,7 @@ impl RecoveryPlan {
         }
         Ok(RecoveryPlan {
             app_id: known.app_id.clone(),
-            survivors: by_node.keys().map(name).collect(),
+            survivors,
             removed,
             groups,
             lost_indices: vec![],

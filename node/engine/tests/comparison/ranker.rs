@@ -133,8 +133,7 @@ impl<'a> Ranker<'a> {
         if self.readings(&self.words, records).len() > READINGS_MAX {
             return None;
         }
-        let near = self.near(records);
-        let attempt = |words: &[Wanted]| self.matching(words, &near, true, 0);
+        let attempt = |words: &[Wanted]| self.matching(words, records, true, 0);
         let mut found = self.giving_words_up(attempt, |found| found.len() as u64);
         let index = &self.settings.index;
         let keys_of = |criterion: &'a Criterion| match criterion {
@@ -156,15 +155,6 @@ impl<'a> Ranker<'a> {
         let shown = records.iter().filter(is_shown);
         self.around().automatic_radius(shown)
     }
-    /// The records that are within the automatic radius, all when there is none.
-    fn near(&self, records: &[Value]) -> Vec<Value> {
-        let radius = self.automatic_radius(records);
-        let is_near = |record: &&Value| {
-            let metres = self.around().metres(record);
-            radius.is_none_or(|radius| metres.is_some_and(|metres| metres <= radius))
-        };
-        records.iter().filter(is_near).cloned().collect()
-    }
     pub fn around(&self) -> Around<'a> {
         Around::new(&self.query.params)
     }
@@ -175,8 +165,7 @@ impl<'a> Ranker<'a> {
         if self.readings(&self.words, records).len() > READINGS_MAX {
             return None;
         }
-        let near = self.near(records);
-        let attempt = |words: &[Wanted]| self.attempt(words, &near, page_length);
+        let attempt = |words: &[Wanted]| self.attempt(words, records, page_length);
         Some(self.giving_words_up(attempt, |answer| answer.count))
     }
     /// The attempt that finds something, words being given up as removeWordsIfNoResults says.
@@ -223,7 +212,12 @@ impl<'a> Ranker<'a> {
     ) -> Vec<(Ranked, &'r Value)> {
         let readings = self.readings(words, records);
         let mut ranked: Vec<(Ranked, &Value)> = vec![];
-        for record in records.iter().filter(|record| self.passes(record)) {
+        let radius = self.automatic_radius(records);
+        let is_near = |record: &Value| {
+            let metres = self.around().metres(record);
+            radius.is_none_or(|radius| metres.is_some_and(|metres| metres <= radius))
+        };
+        for record in records.iter().filter(|record| self.passes(record) && is_near(record)) {
             let tokens = self.tokens(record);
             let has_enough = required == 0 || self.words_of(&readings, &tokens) >= required;
             if !has_enough || self.is_excluded(&tokens) {
