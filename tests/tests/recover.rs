@@ -22,6 +22,20 @@ fn fill(cluster: &Cluster, client: &Client, index: &str) -> GroupId {
     TaskId(task).group()
 }
 
+/// Writes a record through whichever node takes it.
+fn write_by_any(cluster: &Cluster, index: &str) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let path = format!("/1/indexes/{index}/batch");
+    let add = json!({"requests": [{"action": "addObject", "body": {"objectID": "last"}}]});
+    let task = loop {
+        match cluster.any().post(&path, &add) {
+            Ok(answer) => break answer.success().unwrap().task_id().unwrap(),
+            Err(error) => assert!(Instant::now() < deadline, "no node goes on: {error:#}"),
+        }
+    };
+    cluster.wait_task(index, task).unwrap();
+}
+
 fn recover(data_dir: &Path, confirm: &[&str]) -> Output {
     let mut command = Command::new(binary::path().unwrap());
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("QUORATE_")) {
@@ -85,17 +99,8 @@ fn one_node_goes_on_when_the_others_are_lost_for_good() {
     }
     // they count: the one that was left may be lost now
     cluster.kill(0).unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
     for index in indices {
-        let path = format!("/1/indexes/{index}/batch");
-        let add = json!({"requests": [{"action": "addObject", "body": {"objectID": "last"}}]});
-        let task = loop {
-            match cluster.any().post(&path, &add) {
-                Ok(answer) => break answer.success().unwrap().task_id().unwrap(),
-                Err(error) => assert!(Instant::now() < deadline, "the new nodes do not go on: {error:#}"),
-            }
-        };
-        cluster.wait_task(index, task).unwrap();
+        write_by_any(&cluster, index);
         cluster.wait_count(index, RECORDS + 2).unwrap();
     }
 }
@@ -200,16 +205,7 @@ fn two_nodes_go_on_together_when_three_are_lost_for_good() {
     cluster.restart(place).unwrap();
     cluster.wait_settled().unwrap();
     cluster.kill(survivors[0]).unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    for (index, _) in kept.iter().chain(&lost) {
-        let path = format!("/1/indexes/{index}/batch");
-        let add = json!({"requests": [{"action": "addObject", "body": {"objectID": "last"}}]});
-        let task = loop {
-            match cluster.any().post(&path, &add) {
-                Ok(answer) => break answer.success().unwrap().task_id().unwrap(),
-                Err(error) => assert!(Instant::now() < deadline, "the others do not go on: {error:#}"),
-            }
-        };
-        cluster.wait_task(index, task).unwrap();
+    for index in &indices {
+        write_by_any(&cluster, index);
     }
 }

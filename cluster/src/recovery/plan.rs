@@ -112,14 +112,11 @@ impl RecoveryPlan {
             };
             groups.insert(group, future);
         }
-        let is_alone = |(group, future): (&GroupId, &Future)| match future {
-            Future::With { leader, survey } => {
-                surveys.len() == 1 && survey.voters == [leader.0] && survey.learners.is_empty()
-            }
-            Future::Empty { .. } => false,
-            Future::Lost => *group != GroupId::META,
+        let is_alone = |future: &Future| match future {
+            Future::With { leader, survey } => survey.voters == [leader.0] && survey.learners.is_empty(),
+            Future::Empty { .. } | Future::Lost => false,
         };
-        if removed.is_empty() && groups.iter().all(is_alone) {
+        if surveys.len() == 1 && removed.is_empty() && groups.values().all(is_alone) {
             return Err(Error::invalid(
                 "this node is the only one of its installation: there is nothing to recover",
             ));

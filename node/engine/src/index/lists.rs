@@ -30,17 +30,21 @@ pub struct ReadySizes {
     pub ranked_top: usize,
 }
 
+impl ReadySizes {
+    /// Those of a node.
+    pub const USUAL: ReadySizes = ReadySizes {
+        postings_min: 1_024,
+        wide_fraction: 32,
+        ranked_fraction: 256,
+        // the default of paginationLimitedTo
+        wide_top: 1_000,
+        // several pages, or one of which a filter leaves out most
+        ranked_top: 256,
+    };
+}
 impl Default for ReadySizes {
     fn default() -> Self {
-        ReadySizes {
-            postings_min: 1_024,
-            wide_fraction: 32,
-            ranked_fraction: 256,
-            // the default of paginationLimitedTo
-            wide_top: 1_000,
-            // several pages, or one of which a filter leaves out most
-            ranked_top: 256,
-        }
+        ReadySizes::USUAL
     }
 }
 

@@ -107,13 +107,7 @@ const PLACEHOLDER: &str = "<dd>";
 const READY: [ReadySizes; 3] = [
     ReadySizes { postings_min: 3, wide_fraction: 4, ranked_fraction: 16, wide_top: 12, ranked_top: 5 },
     ReadySizes { postings_min: 1, wide_fraction: 1_000, ranked_fraction: 1_000, wide_top: 4, ranked_top: 1 },
-    ReadySizes {
-        postings_min: 1_024,
-        wide_fraction: 32,
-        ranked_fraction: 256,
-        wide_top: 1_000,
-        ranked_top: 256,
-    },
+    ReadySizes::USUAL,
 ];
 /// Queries of a case.
 const QUERIES: usize = 8;
