@@ -389,4 +389,5 @@ fn a_power_cut_while_files_arrive_costs_only_time() {
         }
     }
     assert!(images > 40, "{images}");
+    eprintln!("{images} cuts");
 }

@@ -68,6 +68,7 @@ fn cuts(last: usize, spill_bytes: usize) -> Vec<(usize, CrashMode)> {
 
 #[test]
 fn a_power_cut_at_any_point_leaves_the_commit_before_or_after_it() {
+    let mut made = 0;
     for spill_bytes in [0, SPILL_BYTES] {
         let root = tempfile::tempdir().unwrap();
         let recorder = RecordingFiles::new(root.path()).unwrap();
@@ -75,6 +76,7 @@ fn a_power_cut_at_any_point_leaves_the_commit_before_or_after_it() {
         let commits = six_commits(&mut writer, &|| recorder.points());
         drop(writer);
         for (point, mode) in cuts(recorder.points(), spill_bytes) {
+            made += 1;
             let image = tempfile::tempdir().unwrap();
             recorder.crash_image(point, mode, image.path()).unwrap();
             let mut writer = open(&image.path().join("s"), RealFiles::shared(), spill_bytes)
@@ -97,6 +99,7 @@ fn a_power_cut_at_any_point_leaves_the_commit_before_or_after_it() {
             }
         }
     }
+    eprintln!("{made} cuts");
 }
 
 #[test]
