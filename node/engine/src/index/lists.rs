@@ -51,7 +51,9 @@ impl Default for ReadySizes {
 /// Bytes of the longest prefix that can have a bitmap of its own.
 const WIDE_PREFIX_BYTES: usize = 12;
 
-/// An ordinal interval with a bitmap and a top list, or with a top list alone; `exact` when its first term is its whole prefix.
+/// An ordinal interval with a bitmap and a top list, or with a top list alone, as the interval of one prefix; `exact` when its
+/// first term is the whole prefix. A term and a beginning of it may have the same interval, and each has its own top list: only
+/// for the term itself counts what is exact.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Wide {
     lo: u32,
@@ -170,7 +172,7 @@ impl Inverted {
         }
         for ranges in [&mut self.wide, &mut self.ranked] {
             ranges.sort_unstable_by_key(|w| (w.lo, w.hi, !w.exact));
-            ranges.dedup_by_key(|w| (w.lo, w.hi));
+            ranges.dedup();
         }
         Ok(())
     }
@@ -190,14 +192,14 @@ impl Inverted {
     fn write<W: Write>(&mut self, out: &mut ContainerWriter<W>) -> io::Result<()> {
         let words = self.docs.div_ceil(64);
         let terms = self.csr_off.len() - 1;
-        self.write_wide(out, words)?;
+        let bitmaps = self.write_wide(out, words)?;
         self.drop_dense_lists();
         let counts = [
             self.docs as u64,
             terms as u64,
             self.ords.len() as u64,
             self.csr.len() as u64,
-            self.wide.len() as u64,
+            bitmaps as u64,
             words as u64,
         ];
         out.section(s::COUNTS, bytemuck::cast_slice(&counts))?;
@@ -212,11 +214,13 @@ impl Inverted {
         out.section(s::DENSE_DF, bytemuck::cast_slice(&self.dense_df))
     }
 
-    fn write_wide<W: Write>(&self, out: &mut ContainerWriter<W>, words: usize) -> io::Result<()> {
+    /// Returns how many bitmaps there are: one for each interval, whose first top list stands at the same place.
+    fn write_wide<W: Write>(&self, out: &mut ContainerWriter<W>, words: usize) -> io::Result<usize> {
         let (mut table, mut tops) = (Vec::new(), Vec::new());
+        let (firsts, seconds) = by_interval(&self.wide);
         out.begin(s::BITMAPS);
         let mut bitmap = vec![0u64; words];
-        for wide in &self.wide {
+        for wide in &firsts {
             bitmap.fill(0);
             for &doc in &self.csr[self.range(wide.lo, wide.hi)] {
                 bitmap[doc as usize >> 6] |= 1 << (doc & 63);
@@ -224,15 +228,18 @@ impl Inverted {
             out.append(bytemuck::cast_slice(&bitmap))?;
         }
         out.end()?;
-        for (ranges, length) in [(&self.wide, self.ready.wide_top), (&self.ranked, self.ready.ranked_top)] {
+        let (wide_top, ranked_top) = (self.ready.wide_top, self.ready.ranked_top);
+        for (ranges, length) in [(&firsts, wide_top), (&seconds, wide_top), (&self.ranked, ranked_top)] {
             for range in ranges {
                 let top = self.top(*range, length);
-                table.extend_from_slice(&[range.lo, range.hi, top.len() as u32]);
+                let kind = if range.exact { s::TOP_EXACT } else { s::TOP_INEXACT };
+                table.extend_from_slice(&[range.lo, range.hi, kind | top.len() as u32]);
                 tops.extend(top);
             }
         }
         out.section(s::WIDE, bytemuck::cast_slice(&table))?;
-        out.section(s::TOPS, bytemuck::cast_slice(&tops))
+        out.section(s::TOPS, bytemuck::cast_slice(&tops))?;
+        Ok(firsts.len())
     }
     fn range(&self, lo: u32, hi: u32) -> std::ops::Range<usize> {
         self.csr_off[lo as usize] as usize..self.csr_off[hi as usize] as usize
@@ -283,6 +290,12 @@ impl Inverted {
         self.csr.truncate(kept);
         self.imp.truncate(kept);
     }
+}
+
+/// One range of each interval, and the others.
+fn by_interval(ranges: &[Wide]) -> (Vec<Wide>, Vec<Wide>) {
+    let mut before = None;
+    ranges.iter().partition(|range| before.replace((range.lo, range.hi)) != Some((range.lo, range.hi)))
 }
 
 /// Sorts, keeps the best entry of each document, cuts to the length of a top list.

@@ -20,8 +20,13 @@ pub const BEST: u32 = 8;
 pub const DENSE: u32 = 9;
 /// u32: their document counts.
 pub const DENSE_DF: u32 = 10;
-/// u32 × 3 per wide range, then per range that has a top list only: lo, hi, length of its top list.
+/// u32 × 3 per wide range, then per further top list: lo, hi, length of the top list with its kind. A range has up to two. Files
+/// of the first layout have no kinds: their lists are good for words that are terms.
 pub const WIDE: u32 = 11;
+/// Kind of a top list for a word that is the first term of the range.
+pub const TOP_EXACT: u32 = 1 << 31;
+/// Kind of a top list for a word that is no term.
+pub const TOP_INEXACT: u32 = 1 << 30;
 /// u32: the top lists of these ranges, one after another.
 pub const TOPS: u32 = 12;
 /// u64: the bitmaps of the wide ranges, one after another.

@@ -103,15 +103,16 @@ impl Segment {
         Some(&all[bitmap * words..(bitmap + 1) * words])
     }
     /// The best 1,000 documents of an interval that has a bitmap, or 256 of one that is too long to go through, for the
-    /// one-word query without typos; fewer when it has fewer.
+    /// one-word query without typos; fewer when it has fewer. `exact` says whether the word that was typed is a term, the first
+    /// of the interval.
     ///
-    /// Shape: ordered by (least place of `imp`, whole-value flag first, document); the flag counts only on the term that
-    /// is the whole prefix of the interval, the exact word. Dead documents are in it: when too few alive ones are left,
-    /// scan the postings.
-    pub fn top(&self, lo: u32, hi: u32) -> Option<&[u32]> {
+    /// Shape: ordered by (least place of `imp`, whole-value flag of the exact word first, document). Dead documents are in it:
+    /// when too few alive ones are left, scan the postings.
+    pub fn top(&self, lo: u32, hi: u32, exact: bool) -> Option<&[u32]> {
         let wide = self.file.wide.get(&(lo, hi))?;
+        let top = wide.tops[usize::from(exact)].as_ref()?;
         let all: &[u32] = self.file.container.numbers(&self.file.tops);
-        Some(&all[wide.top.start as usize..wide.top.end as usize])
+        Some(&all[top.start as usize..top.end as usize])
     }
     /// The terms: normalised words, in byte order.
     pub fn terms(&self) -> Terms<'_> {
@@ -191,9 +192,11 @@ impl fmt::Debug for Segment {
     }
 }
 
+#[derive(Default)]
 struct Wide {
     bitmap: Option<u32>,
-    top: Range<u32>,
+    /// For a word that is no term, and for one that is.
+    tops: [Option<Range<u32>>; 2],
 }
 
 /// The immutable file of a segment.
@@ -282,12 +285,16 @@ impl SegmentFile {
             return Err(damaged("the table of wide ranges has the wrong length"));
         }
         let tops = container.range(s::TOPS);
-        let mut wide = FxHashMap::default();
+        let mut wide: FxHashMap<(u32, u32), Wide> = FxHashMap::default();
         let mut at = 0;
         for (i, row) in container.numbers::<u32>(&wide_table).chunks_exact(3).enumerate() {
-            let bitmap = (i < wides).then_some(i as u32);
-            wide.insert((row[0], row[1]), Wide { bitmap, top: at..at + row[2] });
-            at += row[2];
+            let interval = wide.entry((row[0], row[1])).or_default();
+            if i < wides {
+                interval.bitmap = Some(i as u32);
+            }
+            let length = row[2] & !(s::TOP_EXACT | s::TOP_INEXACT);
+            interval.tops[usize::from(row[2] & s::TOP_INEXACT == 0)] = Some(at..at + length);
+            at += length;
         }
         if at as usize * 4 != tops.len() {
             return Err(damaged("top lists have the wrong length"));

@@ -109,16 +109,30 @@ fn prefixes_with_many_postings_have_bitmaps_and_top_lists() {
     let hi = lo + 31;
     let bits = s.bitmap(lo, hi).unwrap();
     assert_eq!(bits.iter().map(|w| w.count_ones()).sum::<u32>(), 3_000);
-    let top = s.top(lo, hi).unwrap();
+    let top = s.top(lo, hi, true).unwrap();
     assert_eq!(
         (top.len(), top[0], top[1]),
         (1_000, 2_900, 0),
         "the exact whole value first, then rank order"
     );
+    assert_eq!(s.top(lo, hi, false).unwrap()[0], 0, "rank order for a beginning of it");
     assert!(s.bitmap(lo, lo + 3).is_none());
     let x = s.terms().ordinal("x").unwrap();
     assert_eq!(s.lists().dense, [x]);
     assert_eq!(s.lists().dense_df, [2_999]);
+}
+
+#[test]
+fn a_term_and_a_beginning_of_it_have_lists_of_their_own() {
+    let rows: Vec<Value> =
+        (0..2_000).map(|i| json!({"t": if i == 1_900 { "planet" } else { "planet x" }})).collect();
+    let s = segment(json!({"searchableAttributes": ["t"]}), &rows);
+    let planet = s.terms().ordinal("planet").unwrap();
+    let first = |exact| s.top(planet, planet + 1, exact).unwrap()[0];
+    assert_eq!(first(true), 1_900, "the whole value");
+    assert_eq!(first(false), 0, "nothing is exact for plane");
+    let bits = s.bitmap(planet, planet + 1).unwrap();
+    assert_eq!(bits.iter().map(|w| w.count_ones()).sum::<u32>(), 2_000);
 }
 
 #[test]

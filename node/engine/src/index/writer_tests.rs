@@ -266,7 +266,7 @@ fn large_batches_and_many_segments_merge_into_one_sorted_segment() {
     assert!(lists.dense.contains(&name));
     let bits: u32 = segment.bitmap(name, name + 1).unwrap().iter().map(|w| w.count_ones()).sum();
     assert_eq!(bits, 5_000);
-    let top = segment.top(name, name + 1).unwrap();
+    let top = segment.top(name, name + 1, true).unwrap();
     assert_eq!(top, (0..1_000).collect::<Vec<u32>>());
     writer.flush(Payload { applied: 2, term: 1 }).unwrap();
     let files = std::fs::read_dir(dir.path()).unwrap().count();

@@ -164,7 +164,7 @@ impl<'a> Run<'a> {
         {
             return false;
         }
-        let Some(list) = self.segment.top(slot.low, slot.high) else { return false };
+        let Some(list) = self.segment.top(slot.low, slot.high, slot.exact.is_some()) else { return false };
         let allowed = list.iter().filter(|&&doc| context.is_allowed(doc));
         let best: Vec<u32> = allowed.take(self.plan.limit).copied().collect();
         if best.len() < self.plan.limit {
