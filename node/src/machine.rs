@@ -47,6 +47,7 @@ pub struct PlacementMachine {
     /// Indices were made since the last checkpoint. The store must know all that have files: a group that is left gives up
     /// the log that could tell of them.
     has_new_indices: bool,
+    is_closed: bool,
     links: Links,
     fences: Fences,
 }
@@ -74,6 +75,7 @@ impl PlacementMachine {
             replayed_until: applied,
             changes: Batch::default(),
             has_new_indices: false,
+            is_closed: false,
         })
     }
 
@@ -116,6 +118,9 @@ impl PlacementMachine {
     /// Goes on with rebuilds that a restart or the closing of a writer has cut off, and with merges of what is searched. To
     /// be called every few seconds.
     pub fn resume_work(&mut self) -> Result<()> {
+        if self.is_closed {
+            return Ok(());
+        }
         while let Some(state) = self.node.rebuild_to_resume(self.group) {
             self.with_writer(&state, |_| Ok(()))?;
         }
@@ -139,8 +144,9 @@ impl PlacementMachine {
         }
         Ok(())
     }
-    /// Commits every shard of the group durably and closes it.
+    /// Commits every shard of the group durably and closes it. Nothing is opened again after that.
     pub fn close(&mut self) -> Result<()> {
+        self.is_closed = true;
         for state in self.node.of_group(self.group) {
             if let Some(writer) = state.writer.lock().take() {
                 writer.close()?;

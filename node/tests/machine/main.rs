@@ -458,7 +458,11 @@ fn what_is_searched_is_merged_after_a_restart_without_any_write() {
             let last = rig.apply(records(1, ops));
             rig.wait_visible(last);
         }
+        assert!(rig.node.view(1).unwrap().shard.segments().len() > 2);
         rig.machine.close().unwrap();
+        // the last one of a group that ends
+        rig.machine.checkpoint().unwrap();
+        assert_eq!(rig.node.open_counts().0, 0, "a closed group opens nothing");
         rig.tree.write_out().unwrap();
         let log = rig.log.clone();
         drop(rig);
