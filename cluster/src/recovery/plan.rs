@@ -73,8 +73,8 @@ pub struct RecoveryPlan {
 impl RecoveryPlan {
     /// What survivors with these surveys do together.
     ///
-    /// Errors: they are not of one installation, or two are of one node; none has a whole meta group; there is nothing to
-    /// recover.
+    /// Errors: they are not of one installation, or two are of one node; none has a whole meta group, or one has half of it;
+    /// there is nothing to recover.
     pub fn of(surveys: &[NodeSurvey]) -> Result<RecoveryPlan> {
         let by_node: BTreeMap<NodeId, &NodeSurvey> = surveys.iter().map(|it| (it.node, it)).collect();
         if by_node.len() < surveys.len() {
@@ -95,6 +95,15 @@ impl RecoveryPlan {
             names.extend(survey.nodes.iter().map(|(id, node)| (*id, node.name.clone())));
         }
         let name = |id: &NodeId| names.get(id).cloned().unwrap_or_else(|| id.to_string());
+        let is_half =
+            |it: &&NodeSurvey| it.replicas.get(&GroupId::META).is_some_and(|meta| meta.is_restoring);
+        if let Some(half) = surveys.iter().find(is_half) {
+            return Err(Error::invalid(format!(
+                "{} was taking over the state of the meta group when it stopped: go on without its survey, and let it join \
+                 anew with an empty folder",
+                name(&half.node)
+            )));
+        }
         let removed: BTreeMap<NodeId, String> =
             known.nodes.keys().filter(|id| !by_node.contains_key(id)).map(|id| (*id, name(id))).collect();
         let mut survivors: Vec<String> = by_node.keys().map(name).collect();
@@ -299,12 +308,16 @@ mod tests {
         let restoring = Survey { is_restoring: true, ..replica(9, 900) };
         let surveys = [
             survey(1, &[(0, replica(7, 100)), (1, restoring.clone())]),
-            survey(2, &[(0, restoring.clone()), (1, replica(1, 1))]),
+            survey(2, &[(0, replica(7, 99)), (1, replica(1, 1))]),
         ];
         let plan = RecoveryPlan::of(&surveys).unwrap();
         assert_eq!((leader(&plan, 0), leader(&plan, 1)), (Some(1), Some(2)));
-        let refused = RecoveryPlan::of(&surveys[1..]).unwrap_err();
-        assert!(refused.message.contains("meta group"), "{}", refused.message);
+        let half = survey(2, &[(0, restoring), (1, replica(1, 1))]);
+        let refused = |surveys: &[NodeSurvey]| RecoveryPlan::of(surveys).unwrap_err().message;
+        let alone = refused(std::slice::from_ref(&half));
+        assert!(alone.contains("no survivor has a whole meta group"), "{alone}");
+        let beside = refused(&[surveys[0].clone(), half]);
+        assert!(beside.contains("n2 was taking over"), "{beside}");
     }
 
     #[test]
