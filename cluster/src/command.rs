@@ -13,10 +13,12 @@ use serde::{Deserialize, Serialize};
 /// First byte of every entry; another value means another layout of what follows.
 pub const FORMAT: u8 = 1;
 /// The newest commands this program knows. It rises when a variant is appended to any command, which [`Command::level`] then
-/// gives the new level.
-pub const FEATURE_LEVEL: u16 = 2;
+/// gives the new level, and when commands do more than before, which they do from the moment at which the level is in force.
+pub const FEATURE_LEVEL: u16 = PARTS_FOLLOW_LEVEL;
 /// The level that every program knows.
 pub const FIRST_LEVEL: u16 = 1;
+/// From this level on, commands that link or move an index do so to the parts that other clusters have of it.
+pub const PARTS_FOLLOW_LEVEL: u16 = 3;
 /// Bytes of the envelope before the command.
 const HEADER_BYTES: usize = 1 + 2 + 8 + 4 + 4;
 
@@ -72,7 +74,7 @@ pub enum MetaCommand {
         from: IndexName,
         /// The destination.
         to: IndexName,
-        /// For each replica of the destination a reserved incarnation in the group of the source.
+        /// For each replica of the destination a reserved incarnation in the group of the source, and for parts of them.
         replicas: Vec<Moved>,
     },
     /// Reserves an incarnation, which is this command's task id, as the destination of a copy.
@@ -99,7 +101,7 @@ pub enum MetaCommand {
         /// The incarnation.
         incarnation: Incarnation,
     },
-    /// Lets exactly these names be the replicas of an index, all or, if one cannot, none.
+    /// Lets exactly these names be the replicas of an index, all or, if one cannot, none; their parts follow its parts.
     ///
     /// The incarnations of names that are new are this command's task id and the numbers after it.
     SetReplicas {
@@ -107,7 +109,7 @@ pub enum MetaCommand {
         name: IndexName,
         /// The life of it that the caller saw.
         incarnation: Incarnation,
-        /// All its replicas.
+        /// All its replicas, and what is prepared for parts of them.
         replicas: Vec<Wanted>,
     },
     /// The group of a primary has been told of its replicas.

@@ -3,7 +3,7 @@
 use crate::calls::ServiceCall;
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
-use crate::meta::IndexRow;
+use crate::meta::{IndexRow, Link};
 use crate::metrics;
 use crate::parts::{self, Parts};
 use crate::read;
@@ -73,9 +73,9 @@ pub async fn move_index(
         if let Some(from) = &from {
             replicas::check_joined(destination, kept, from.replicas())?;
         }
-        let names: Vec<IndexName> = kept.iter().map(|link| link.name.clone()).collect();
+        let kept: Vec<&Link> = kept.iter().collect();
         let prepared = match &from {
-            Some(from) => replicas::prepare(router, node, from.group, &names, deadline).await?,
+            Some(_) => replicas::prepare(router, node, source, &kept, deadline).await?,
             None => Prepared::default(),
         };
         let (from_name, to_name) = (source.clone(), destination.clone());
@@ -90,7 +90,7 @@ pub async fn move_index(
             continue;
         }
         let revision = accepted.task_id.log_index();
-        let moved = from.filter(|_| !names.is_empty());
+        let moved = from.filter(|_| !kept.is_empty());
         let told = moved.and_then(|it| announcement(&router.meta(), it.incarnation, revision));
         if let Some(told) = told {
             accepted = router.propose_index(told.group, told.command, Purpose::Add, deadline).await?;

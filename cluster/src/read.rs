@@ -57,7 +57,7 @@ pub fn shown(row: &IndexRow, own: Arc<Settings>, of_primary: Option<&Settings>) 
                 None => (*own).clone(),
                 Some(of_primary) => Settings::from_document(&of_primary.on_virtual(&own.document))?,
             };
-            shown.index.primary = Some(primary.to_string());
+            shown.index.primary = Some(primary.part().0.to_owned());
             Ok(Arc::new(shown))
         }
     }
@@ -315,18 +315,24 @@ pub async fn indices(router: &Router, node: &Node, names: &[IndexName]) -> Resul
     let meta = router.meta();
     let row = |name: &IndexName| {
         let row = meta.catalogue.get(name)?.clone();
-        let shown =
-            virtual_primary(&row).and_then(|primary| meta.catalogue.get(primary)).map(|it| it.incarnation);
-        let others = meta.other_parts(name).into_iter().filter_map(|part| meta.catalogue.get(&part).cloned());
+        let shown = |row: &IndexRow| {
+            virtual_primary(row).and_then(|primary| meta.catalogue.get(primary)).map(|it| it.incarnation)
+        };
+        let others = meta.other_parts(name).into_iter().filter_map(|part| {
+            let row = meta.catalogue.get(&part)?.clone();
+            let shown = shown(&row);
+            Some((row, shown))
+        });
+        let shown = shown(&row);
         Some((name.clone(), row, shown, others.collect()))
     };
-    type Row = (IndexName, IndexRow, Option<Incarnation>, Vec<IndexRow>);
+    type Row = (IndexName, IndexRow, Option<Incarnation>, Vec<(IndexRow, Option<Incarnation>)>);
     let rows: Vec<Row> = names.iter().filter_map(row).collect();
     let mut wanted = BTreeMap::<GroupId, Vec<Incarnation>>::new();
     for (_, row, shown, others) in &rows {
         wanted.entry(row.group).or_default().extend([row.incarnation].into_iter().chain(*shown));
-        for other in others {
-            wanted.entry(other.group).or_default().push(other.incarnation);
+        for (other, shown) in others {
+            wanted.entry(other.group).or_default().extend([other.incarnation].into_iter().chain(*shown));
         }
     }
     let deadline = read_deadline();
@@ -344,8 +350,9 @@ pub async fn indices(router: &Router, node: &Node, names: &[IndexName]) -> Resul
         try_join_all(asked).await?.into_iter().flatten().collect();
     let info = |(name, row, shown, others): Row| {
         let mut info = index_info(&figures, name, &row, shown);
-        for stats in others.iter().filter_map(|other| figures.get(&other.incarnation)) {
-            info.entries += stats.records;
+        for (other, shown) in &others {
+            let stats = figures.get(&other.incarnation).copied().unwrap_or_default();
+            info.entries += records(&figures, &stats, *shown);
             info.data_size += stats.data_bytes;
             info.file_size += stats.file_bytes;
         }
@@ -367,6 +374,11 @@ pub async fn figures(node: &Node, incarnations: Vec<Incarnation>) -> Result<Vec<
     node.pool().run(move |_| Ok(incarnations.iter().map(of).collect())).await
 }
 
+/// How many records an index with these figures shows; a virtual replica has those of `shown`, its primary.
+fn records(figures: &BTreeMap<Incarnation, IndexStats>, own: &IndexStats, shown: Option<Incarnation>) -> u64 {
+    shown.map_or(own.records, |shown| figures.get(&shown).map_or(0, |stats| stats.records))
+}
+
 /// A row of the list; a virtual replica counts the records of `shown`, its primary, and holds no bytes.
 fn index_info(
     figures: &BTreeMap<Incarnation, IndexStats>,
@@ -375,12 +387,11 @@ fn index_info(
     shown: Option<Incarnation>,
 ) -> IndexInfo {
     let stats = figures.get(&row.incarnation).copied().unwrap_or_default();
-    let records = shown.map(|shown| figures.get(&shown).map_or(0, |stats| stats.records));
     IndexInfo {
         name,
         created_at: rfc3339(row.created_ms),
         updated_at: rfc3339(stats.updated_ms.max(row.created_ms)),
-        entries: records.unwrap_or(stats.records),
+        entries: records(figures, &stats, shown),
         data_size: stats.data_bytes,
         file_size: stats.file_bytes,
         last_build_time_s: stats.build_ms.div_ceil(1_000),

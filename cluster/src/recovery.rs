@@ -10,12 +10,13 @@ mod plan;
 pub use plan::{NodeSurvey, RecoveryPlan};
 
 use crate::command::{self, Command, MetaCommand};
-use crate::meta::{MetaState, NodeState};
+use crate::meta::{IndexRow, Link, MetaState, NodeState, Wanted};
 use crate::mint;
 use crate::start;
+use crate::user_mapping;
 use bytes::Bytes;
 use plan::{Future, KnownNode};
-use quorate_model::{Error, GroupId, NodeId, Result};
+use quorate_model::{Error, GroupId, IndexName, NodeId, Result};
 use quorate_raft::log::{Log, LogOptions};
 use quorate_raft::recovery::{self, Survey};
 use quorate_store::identity::DataFolder;
@@ -111,16 +112,37 @@ impl Recovery {
         let removed = removed.map(|&node| MetaCommand::SetNodeState { node, state: NodeState::Removed });
         let emptied: BTreeSet<GroupId> = self.plan.emptied().map(|(group, _)| group).collect();
         // one that has parts in other clusters goes on without what it lost
-        let lost = self.meta.catalogue.iter().filter(|(name, row)| {
-            emptied.contains(&row.group) && name.part().1.is_none() && self.meta.other_parts(name).is_empty()
-        });
-        let lost = lost
-            .map(|(name, row)| MetaCommand::DeleteIndex { name: name.clone(), incarnation: row.incarnation });
+        let is_lost = |name: &IndexName, row: &IndexRow| {
+            emptied.contains(&row.group) && self.meta.other_parts(name).is_empty()
+        };
+        let (mut lost, mut linked) = (vec![], vec![]);
+        let mut indices = user_mapping::records::indices(&self.meta);
+        // a replica can be deleted when its primary is gone
+        indices.sort_by_key(|name| self.meta.catalogue.get(name).is_some_and(|row| row.primary().is_some()));
+        for name in indices {
+            let Some(row) = self.meta.catalogue.get(&name) else { continue };
+            let (incarnation, parts) = (row.incarnation, self.meta.other_parts(&name));
+            let parts = parts.iter().filter_map(|part| self.meta.catalogue.get(part));
+            if is_lost(&name, row) {
+                lost.push(MetaCommand::DeleteIndex { name, incarnation });
+            } else if !row.replicas().is_empty()
+                && std::iter::once(row).chain(parts).any(|row| emptied.contains(&row.group))
+            {
+                // a group that is made anew does not know what follows what
+                let wanted =
+                    |Link { name, kind }: &Link| Wanted { name: name.clone(), kind: *kind, prepared: None };
+                let replicas = row.replicas().iter().map(wanted).collect();
+                linked.push(MetaCommand::SetReplicas { name, incarnation, replicas });
+            }
+        }
         let made =
             self.plan.emptied().map(|(group, founder)| MetaCommand::Place { group, nodes: vec![founder] });
         let time_ms = mint::unix_ms();
-        let entries =
-            removed.chain(lost).chain(made).flat_map(|it| command::entries(time_ms, Command::Meta(it)));
+        let entries = removed
+            .chain(lost)
+            .chain(linked)
+            .chain(made)
+            .flat_map(|it| command::entries(time_ms, Command::Meta(it)));
         entries.map(Bytes::from).collect()
     }
 }

@@ -4,6 +4,9 @@
 //! its own list, because what an entry does must depend on nothing but the log. Between the two stands a note in the
 //! meta state, so that a crash heals: the sweep tells every group again what it may not have heard. A revision, the
 //! place of the list in the meta log, keeps an older list from replacing a newer one.
+//!
+//! The parts that other clusters have of an index are primaries like it (`meta/parts.rs`): one command links all of them,
+//! and the group of each is told.
 
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
@@ -11,7 +14,7 @@ use crate::meta::{IndexRow, Link, MetaState, Moved, Wanted, too_many};
 use crate::parts::{self, Parts};
 use crate::router::{Router, write_deadline};
 use quorate_model::settings::replica;
-use quorate_model::{DocumentKind, Error, GroupId, IndexName, Result};
+use quorate_model::{DocumentKind, Error, GroupId, IndexName, Result, TaskId};
 use quorate_node::Node;
 use quorate_node::ops::{Follower, Incarnation, IndexCommand, ReplicaKind};
 use serde_json::{Map, Value};
@@ -21,10 +24,20 @@ use std::time::Instant;
 /// Tries to link while others change the same names.
 const ATTEMPTS: usize = 8;
 
-/// The incarnations that are kept ready for names that will be replicas.
+/// The incarnations that are kept ready for names that will be replicas, and for parts of them.
 #[derive(Debug, Default)]
 pub struct Prepared {
     lives: BTreeMap<IndexName, Incarnation>,
+}
+
+/// What is to be made ready: an index in the group of what it will follow.
+#[derive(Debug)]
+struct Place {
+    /// Its name, or that of the part that a cluster has.
+    name: IndexName,
+    /// The index with its settings, synonyms and rules.
+    like: IndexRow,
+    group: GroupId,
 }
 
 /// What a primary's group has to be told of its replicas.
@@ -55,11 +68,12 @@ fn link_of(entry: &str) -> Result<Link> {
     Ok(Link { name: IndexName::new(inside.unwrap_or(entry))?, kind })
 }
 
-/// A link in the form of the setting.
+/// A link in the form of the setting, with the name that callers know.
 pub fn shown(link: &Link) -> String {
+    let name = link.name.part().0;
     match link.kind {
-        ReplicaKind::Standard => link.name.to_string(),
-        ReplicaKind::Virtual => format!("virtual({})", link.name),
+        ReplicaKind::Standard => name.to_owned(),
+        ReplicaKind::Virtual => format!("virtual({name})"),
     }
 }
 
@@ -145,18 +159,20 @@ pub async fn link(
         check(&meta, name, wanted)?;
         let row = meta.catalogue.get(name).cloned().ok_or_else(|| Error::no_index(name.as_str()))?;
         let is_new = |link: &&Link| meta.catalogue.get(&link.name).is_some_and(|it| it.primary().is_none());
-        let converted: Vec<IndexName> = wanted.iter().filter(is_new).map(|link| link.name.clone()).collect();
-        let prepared = prepare(router, node, row.group, &converted, deadline).await?;
-        let replicas = wanted.iter().map(|link| Wanted {
-            name: link.name.clone(),
-            kind: link.kind,
-            prepared: prepared.lives.get(&link.name).copied(),
-        });
-        let set = MetaCommand::SetReplicas {
+        let converted: Vec<&Link> = wanted.iter().filter(is_new).collect();
+        let prepared = prepare(router, node, name, &converted, deadline).await?;
+        let as_wanted = |link: &Link, name: &IndexName| Wanted {
             name: name.clone(),
-            incarnation: row.incarnation,
-            replicas: replicas.collect(),
+            kind: link.kind,
+            prepared: prepared.lives.get(name).copied(),
         };
+        let own = wanted.iter().map(|link| as_wanted(link, &link.name));
+        let of_parts = prepared.lives.keys().filter(|name| name.part().1.is_some()).filter_map(|part| {
+            let link = wanted.iter().find(|link| link.name.as_str() == part.part().0)?;
+            Some(as_wanted(link, part))
+        });
+        let replicas = own.chain(of_parts).collect();
+        let set = MetaCommand::SetReplicas { name: name.clone(), incarnation: row.incarnation, replicas };
         let revision = router.propose_meta(set, Purpose::Add, deadline).await?.task_id.log_index();
         let meta = router.meta();
         abandon_unused(router, &prepared).await;
@@ -169,19 +185,18 @@ pub async fn link(
     Err(Error::unavailable(format!("the replicas of {name} are being changed by others; try again")))
 }
 
-/// Reserves an incarnation in `group` for each name, with the settings, synonyms and rules that the name has now.
+/// Reserves an incarnation for each of `names` in the group of `primary`, and one for each of their parts in the group of
+/// the part that it will follow; all with the settings, synonyms and rules that the name has now.
 pub async fn prepare(
     router: &Router,
     node: &Node,
-    group: GroupId,
-    names: &[IndexName],
+    primary: &IndexName,
+    names: &[&Link],
     deadline: Instant,
 ) -> Result<Prepared> {
     let mut prepared = Prepared::default();
-    for name in names {
-        let row = router.shared_meta().load().catalogue.get(name).cloned();
-        let Some(row) = row else { continue };
-        if let Err(error) = prepare_one(router, node, group, name, &row, &mut prepared, deadline).await {
+    for place in places(&router.meta(), primary, names)? {
+        if let Err(error) = prepare_one(router, node, place, &mut prepared, deadline).await {
             abandon_unused(router, &prepared).await;
             return Err(error);
         }
@@ -189,19 +204,31 @@ pub async fn prepare(
     Ok(prepared)
 }
 
+fn places(meta: &MetaState, primary: &IndexName, names: &[&Link]) -> Result<Vec<Place>> {
+    let mut places = vec![];
+    let parts = if meta.parts_follow() { meta.other_parts(primary) } else { vec![] };
+    for Link { name, kind: _ } in names {
+        let Some(like) = meta.catalogue.get(name) else { continue };
+        for primary in std::iter::once(primary).chain(&parts) {
+            let Some(row) = meta.catalogue.get(primary) else { continue };
+            let name = primary.part().1.map_or_else(|| Ok(name.clone()), |number| name.part_in(number))?;
+            places.push(Place { name, like: like.clone(), group: row.group });
+        }
+    }
+    Ok(places)
+}
+
 async fn prepare_one(
     router: &Router,
     node: &Node,
-    group: GroupId,
-    name: &IndexName,
-    row: &IndexRow,
+    Place { name, like, group }: Place,
     prepared: &mut Prepared,
     deadline: Instant,
 ) -> Result<()> {
-    let Parts { settings, documents } = parts::now(router, node, row, &DocumentKind::ALL, deadline).await?;
+    let Parts { settings, documents } = parts::now(router, node, &like, &DocumentKind::ALL, deadline).await?;
     let begin = MetaCommand::BeginCopy { group };
     let fresh = router.propose_meta(begin, Purpose::Add, deadline).await?.task_id.0;
-    prepared.lives.insert(name.clone(), fresh);
+    prepared.lives.insert(name, fresh);
     let changes = serde_json::to_vec(&settings.document).expect("a JSON object always serialises");
     let mut commands = vec![IndexCommand::Settings { index: fresh, changes, replace: true }];
     let saved = documents.into_iter().filter(|(_, documents)| !documents.is_empty());
@@ -247,13 +274,17 @@ pub fn announcement(meta: &MetaState, primary: Incarnation, revision: u64) -> Op
     Some(Announcement { group: row.group, primary, command })
 }
 
-/// Tells the group of a primary what it may not have heard yet.
-pub async fn settle(router: &Router, incarnation: Incarnation, revision: u64) -> Result<()> {
-    if let Some(told) = announcement(&router.meta(), incarnation, revision) {
-        router.propose_index(told.group, told.command, Purpose::Add, write_deadline()).await?;
-    }
+/// Tells the group of a primary what it may not have heard yet. Returns the task of it; `None` for one that is gone.
+pub async fn settle(router: &Router, incarnation: Incarnation, revision: u64) -> Result<Option<TaskId>> {
+    let told = match announcement(&router.meta(), incarnation, revision) {
+        Some(told) => Some(
+            router.propose_index(told.group, told.command, Purpose::Add, write_deadline()).await?.task_id,
+        ),
+        None => None,
+    };
     let settled = MetaCommand::Settled { incarnation, revision };
-    router.propose_meta(settled, Purpose::Remove, write_deadline()).await.map(drop)
+    router.propose_meta(settled, Purpose::Remove, write_deadline()).await?;
+    Ok(told)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use crate::mint;
 use crate::operate;
 use crate::read;
 use crate::remote::{self, Way, read_deadline};
+use crate::replicas::listed;
 use crate::router::{Router, write_deadline};
 use crate::start::{self, Running};
 use crate::steward;
@@ -266,8 +267,10 @@ impl Service {
         // on its own: a caller that goes away must not leave replicas half linked
         let work = tokio::spawn(async move {
             parts::check_replicas(&router.meta(), &changes)?;
+            let links = listed(&changes)?.is_some();
             let receipt = write::settings(&router, &node, &sweeper, &index, changes, reach).await?;
-            parts::spread(&router, &node, &index, write_deadline()).await?;
+            let reach = if links { Reach::Replicas } else { reach };
+            parts::spread(&router, &node, &index, reach, write_deadline()).await?;
             Ok(receipt)
         });
         work.await.map_err(|_| Error::internal("the change of settings ended unexpectedly"))?
@@ -294,14 +297,16 @@ impl Service {
             parts::copy_others(ways, &source, &destination, &operation).await?;
             match operation {
                 IndexOperation::Move => {
-                    operate::move_index(&router, &node, &sweeper, &source, &destination).await
+                    let moved = operate::move_index(&router, &node, &sweeper, &source, &destination).await?;
+                    parts::spread(&router, &node, &destination, Reach::Index, write_deadline()).await?;
+                    Ok(moved)
                 }
                 IndexOperation::Copy { scope: None } => {
                     operate::copy_index(&router, &node, &sweeper, &source, &destination).await
                 }
                 IndexOperation::Copy { scope: Some(scope) } => {
                     let copied = operate::copy_parts(&router, &node, &source, &destination, &scope).await?;
-                    parts::spread(&router, &node, &destination, write_deadline()).await?;
+                    parts::spread(&router, &node, &destination, Reach::Index, write_deadline()).await?;
                     Ok(copied)
                 }
             }
@@ -336,7 +341,7 @@ impl Service {
     ) -> Result<Receipt> {
         let (router, node) = (self.open_router()?, &self.inner.node);
         let receipt = documents::change(router, node, index, kind, change, reach).await?;
-        parts::spread(router, node, index, write_deadline()).await?;
+        parts::spread(router, node, index, reach, write_deadline()).await?;
         Ok(receipt)
     }
     /// A synonym or a rule as it was saved. Errors: `NotFound`.

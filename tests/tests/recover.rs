@@ -44,6 +44,27 @@ fn recover(data_dir: &Path, confirm: &[&str]) -> Output {
     command.args(["cluster", "recover", "--data-dir"]).arg(data_dir).args(confirm).output().unwrap()
 }
 
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+/// Lets each of the survivors, which are stopped, write what it has to a file.
+fn surveyed(cluster: &Cluster, survivors: &[usize]) -> Vec<PathBuf> {
+    let survey = |&node: &usize| {
+        let folder = cluster.data_dir(node);
+        let file = folder.with_extension("survey.json");
+        let written = recover(folder, &["--write-survey", file.to_str().unwrap()]);
+        assert!(written.status.success(), "{}", said(&written));
+        file
+    };
+    survivors.iter().map(survey).collect()
+}
+/// Gives an index a replica.
+fn link(cluster: &Cluster, index: &str, replica: &str) {
+    let path = format!("/1/indexes/{index}/settings");
+    let linked = cluster.any().send("PUT", &path, &json!({"replicas": [replica]})).unwrap();
+    cluster.wait_task(index, linked.success().unwrap().task_id().unwrap()).unwrap();
+}
+
 #[test]
 fn one_node_goes_on_when_the_others_are_lost_for_good() {
     let mut cluster = Cluster::start(3).unwrap();
@@ -112,6 +133,10 @@ fn two_nodes_go_on_together_when_three_are_lost_for_good() {
     let client = cluster.clients().remove(0);
     let indices: Vec<String> = (0..24).map(|number| format!("index_{number}")).collect();
     let groups: Vec<GroupId> = indices.iter().map(|index| fill(&cluster, &client, index)).collect();
+    let replica = |index: &str| format!("{index}_replica");
+    for index in &indices {
+        link(&cluster, index, &replica(index));
+    }
     let seen = client.get("/admin/cluster").unwrap().body;
     let voters = |group: GroupId| -> BTreeSet<String> {
         let rows = seen["groups"].as_array().unwrap();
@@ -129,15 +154,7 @@ fn two_nodes_go_on_together_when_three_are_lost_for_good() {
     }
 
     let folder = |node: usize| cluster.data_dir(node).to_path_buf();
-    let files: Vec<PathBuf> =
-        survivors.iter().map(|&node| folder(node).with_extension("survey.json")).collect();
-    let said = |output: &Output| {
-        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
-    };
-    for (&node, file) in survivors.iter().zip(&files) {
-        let written = recover(&folder(node), &["--write-survey", file.to_str().unwrap()]);
-        assert!(written.status.success(), "{}", said(&written));
-    }
+    let files = surveyed(&cluster, &survivors);
     let surveys: Vec<&str> = files.iter().flat_map(|file| ["--survey", file.to_str().unwrap()]).collect();
     let plans: Vec<String> = survivors
         .iter()
@@ -183,8 +200,8 @@ fn two_nodes_go_on_together_when_three_are_lost_for_good() {
         for (index, _) in &kept {
             assert_eq!(count_of(client, index), Some(RECORDS), "{index}");
         }
-        for (index, _) in &lost {
-            assert_eq!(client.get(&format!("/1/indexes/{index}?query=")).unwrap().status, 404, "{index}");
+        for name in lost.iter().flat_map(|(index, _)| [index.to_string(), replica(index)]) {
+            assert_eq!(client.get(&format!("/1/indexes/{name}?query=")).unwrap().status, 404, "{name}");
         }
     }
     for index in &indices {
@@ -194,6 +211,7 @@ fn two_nodes_go_on_together_when_three_are_lost_for_good() {
     for client in &clients {
         for (index, _) in &kept {
             assert_eq!(count_of(client, index), Some(RECORDS + 1), "{index}");
+            assert_eq!(count_of(client, &replica(index)), Some(RECORDS + 1), "{index} feeds its replica");
         }
         for (index, _) in &lost {
             assert_eq!(count_of(client, index), Some(1), "{index}");
@@ -207,5 +225,62 @@ fn two_nodes_go_on_together_when_three_are_lost_for_good() {
     cluster.kill(survivors[0]).unwrap();
     for index in &indices {
         write_by_any(&cluster, index);
+    }
+}
+
+/// A cluster that has lost its majority, and with it that of the installation, goes on beside one that has not.
+#[test]
+fn two_clusters_go_on_when_one_has_a_single_node_left() {
+    const INDEX: &str = "shared";
+    let mut cluster = Cluster::start_in(&["main", "main", "main", "west"]).unwrap();
+    let survivors = [0, 3];
+    let users = [("jane", "main"), ("roe", "west")];
+    let of = |cluster: &Cluster, user: &str| cluster.any().with_header("X-Algolia-User-ID", user);
+    let write = |cluster: &Cluster, user: &str, id: &str| {
+        let (nodes, path) = (of(cluster, user), format!("/1/indexes/{INDEX}/{id}"));
+        let written = nodes.send("PUT", &path, &json!({"owner": user})).unwrap().success().unwrap();
+        nodes.wait_task(INDEX, written.task_id().unwrap()).unwrap();
+    };
+    let sees = |cluster: &Cluster, user: &str, index: &str| {
+        let path = format!("/1/indexes/{index}/query");
+        let found = of(cluster, user).post(&path, &json!({"query": ""})).unwrap().success().unwrap().body;
+        found["hits"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|hit| hit["objectID"].to_string())
+            .collect::<BTreeSet<_>>()
+    };
+    for (user, of_cluster) in users {
+        let assigned = of(&cluster, user).post("/1/clusters/mapping", &json!({"cluster": of_cluster}));
+        assigned.unwrap().success().unwrap();
+        write(&cluster, user, "first");
+    }
+    write(&cluster, "*", "public");
+    link(&cluster, INDEX, "replica");
+    for node in 0..4 {
+        cluster.kill(node).unwrap();
+    }
+
+    let files = surveyed(&cluster, &survivors);
+    let surveys: Vec<&str> = files.iter().flat_map(|file| ["--survey", file.to_str().unwrap()]).collect();
+    let confirmed = [surveys.as_slice(), &["--confirm", "TESTAPP"]].concat();
+    for node in survivors {
+        let done = recover(cluster.data_dir(node), &confirmed);
+        assert!(done.status.success(), "{}", said(&done));
+    }
+    for node in survivors {
+        cluster.spawn(node).unwrap();
+    }
+    for node in survivors {
+        cluster.wait_up(node).unwrap();
+    }
+    cluster.wait_settled().unwrap();
+    for (user, _) in users {
+        write(&cluster, user, "second");
+        let expected: BTreeSet<String> = ["first", "second", "public"].map(|id| json!(id).to_string()).into();
+        for index in [INDEX, "replica"] {
+            assert_eq!(sees(&cluster, user, index), expected, "{user} in {index}");
+        }
     }
 }

@@ -1,12 +1,13 @@
 //! How the catalogue keeps primaries and replicas in step: every link stands in both rows (C§3.2).
 
+use super::parts::Links;
 use super::{At, IndexRow, Link, MetaState, Role, RowChange};
 use quorate_model::{GroupId, IndexName, TaskId, limits};
 use quorate_node::ops::{Incarnation, ReplicaKind};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A replica as a list names it.
+/// A replica as a list names it, or what is prepared for the part of one that another cluster has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wanted {
     /// Its name.
@@ -17,13 +18,43 @@ pub struct Wanted {
     pub prepared: Option<Incarnation>,
 }
 
-/// Where a replica of the destination of a move goes on.
+/// Where a replica of the destination of a move goes on, or the part of one that another cluster has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moved {
     /// Its name.
     pub name: IndexName,
-    /// A reserved incarnation in the group of the move's source, with the replica's settings.
+    /// A reserved incarnation in the group of what it will follow, with the replica's settings.
     pub incarnation: Incarnation,
+}
+
+/// The incarnations that a command has to give: numbers from its task id on, up to that of the next command.
+#[derive(Debug)]
+pub(super) struct Minted {
+    next: Incarnation,
+    end: Incarnation,
+}
+impl Minted {
+    /// All of them.
+    fn of(at: At) -> Minted {
+        let task_id = |log_index| TaskId::new(GroupId::META, log_index).0;
+        Minted { next: task_id(at.log_index), end: task_id(at.log_index + 1) }
+    }
+    /// All but the first, which is an index's own.
+    pub(super) fn after(at: At) -> Minted {
+        let mut minted = Minted::of(at);
+        minted.take();
+        minted
+    }
+    /// How many there are.
+    pub(super) fn left(&self) -> usize {
+        (self.end - self.next) as usize
+    }
+    /// The next one; there must be one.
+    pub(super) fn take(&mut self) -> Incarnation {
+        debug_assert!(self.left() > 0);
+        self.next += 1;
+        self.next - 1
+    }
 }
 
 /// The bound that a list of replicas breaks, in words; `None` when it keeps all of them.
@@ -65,28 +96,48 @@ impl MetaState {
         let Some(row) = self.catalogue.get(name).filter(|row| row.incarnation == incarnation).cloned() else {
             return vec![];
         };
-        if row.primary().is_some() || !wanted.iter().all(|wanted| self.can_follow(name, wanted)) {
+        let (own, of_parts): (Vec<Wanted>, Vec<Wanted>) =
+            wanted.iter().cloned().partition(|wanted| wanted.name.part().1.is_none());
+        if row.primary().is_some() || !own.iter().all(|wanted| self.can_follow(name, wanted)) {
             return vec![];
         }
+        let mut minted = Minted::of(at);
+        let mut changes = self.link(at, name, &own, &mut minted);
+        let ready = |Wanted { name, prepared, .. }: Wanted| Some(Moved { name, incarnation: prepared? });
+        let ready: Vec<Moved> = of_parts.into_iter().filter_map(ready).collect();
+        changes.extend(self.link_parts(at, name, &ready, &mut minted, Links::All));
+        changes
+    }
+
+    /// Lets exactly these names follow one that is there; there are numbers for all of them.
+    pub(super) fn link(
+        &mut self,
+        at: At,
+        name: &IndexName,
+        wanted: &[Wanted],
+        minted: &mut Minted,
+    ) -> Vec<RowChange> {
+        let Some(row) = self.catalogue.get(name).cloned() else { return vec![] };
         let mut changes = vec![];
         for gone in row.replicas() {
             if !wanted.iter().any(|wanted| wanted.name == gone.name) {
                 changes.extend(self.change_role(&gone.name, Role::Alone));
             }
         }
-        for (wanted, ordinal) in wanted.iter().zip(0_u64..) {
+        for wanted in wanted {
             let role = Role::Replica(Link { name: name.clone(), kind: wanted.kind });
-            let minted = TaskId::new(GroupId::META, at.log_index).0 + ordinal;
-            let follows = self.catalogue.get(&wanted.name).is_some_and(|row| row.primary().is_some());
-            changes.extend(match (follows, wanted.prepared) {
-                (true, _) => self.change_role(&wanted.name, role).into_iter().collect(),
-                (false, None) => self.put_replica(at, &wanted.name, minted, row.group, role),
-                (false, Some(prepared)) => self.put_replica(at, &wanted.name, prepared, row.group, role),
+            let minted = minted.take();
+            let follows = self.catalogue.get(&wanted.name).and_then(IndexRow::primary);
+            changes.extend(match follows.is_some_and(|primary| primary.name == *name) {
+                true => self.change_role(&wanted.name, role).into_iter().collect(),
+                false => {
+                    self.put_replica(at, &wanted.name, wanted.prepared.unwrap_or(minted), row.group, role)
+                }
             });
         }
         let links = wanted.iter().map(|wanted| Link { name: wanted.name.clone(), kind: wanted.kind });
         changes.extend(self.change_role(name, Role::primary_of(links.collect())));
-        changes.push(self.unsettle(incarnation, at.log_index));
+        changes.push(self.unsettle(row.incarnation, at.log_index));
         changes
     }
 
@@ -102,18 +153,18 @@ impl MetaState {
         }
         let Some(row) = self.catalogue.get(from).cloned() else { return vec![] };
         let old = self.catalogue.get(to).cloned();
-        let theirs = old.as_ref().map_or(&[][..], IndexRow::replicas);
+        let theirs = old.as_ref().map_or(&[][..], IndexRow::replicas).to_vec();
         let place_of = |link: &Link| moved.iter().find(|moved| moved.name == link.name);
         let is_ready =
             |link: &Link| place_of(link).is_some_and(|moved| self.reserved.contains_key(&moved.incarnation));
         let follows = row.primary().or_else(|| old.as_ref().and_then(IndexRow::primary));
-        let replicas: Vec<Link> = row.replicas().iter().chain(theirs).cloned().collect();
+        let replicas: Vec<Link> = row.replicas().iter().chain(&theirs).cloned().collect();
         if follows.is_some() || !theirs.iter().all(is_ready) || too_many(&replicas).is_some() {
             return vec![];
         }
         let mut changes = vec![RowChange::no_index(from)];
         self.catalogue.remove(from);
-        for link in theirs {
+        for link in &theirs {
             let Some(moved) = place_of(link) else { continue };
             let role = Role::Replica(Link { name: to.clone(), kind: link.kind });
             changes.extend(self.put_replica(at, &link.name, moved.incarnation, row.group, role));
@@ -132,7 +183,7 @@ impl MetaState {
             changes.push(self.doom(old.incarnation, old.group));
             changes.extend(self.settle(old.incarnation));
         }
-        changes.extend(self.move_parts(at, from, to));
+        changes.extend(self.move_parts(at, (from, to), &theirs, moved));
         changes
     }
 
@@ -173,7 +224,7 @@ impl MetaState {
         changes
     }
 
-    fn change_role(&mut self, name: &IndexName, role: Role) -> Option<RowChange> {
+    pub(super) fn change_role(&mut self, name: &IndexName, role: Role) -> Option<RowChange> {
         let row = IndexRow { role, ..self.catalogue.get(name)?.clone() };
         let change = RowChange::index(name, &row);
         self.catalogue.put(name.clone(), row);

@@ -104,7 +104,7 @@ impl MetaState {
             MetaCommand::MoveUser { user, to } => self.move_user(user, to),
             MetaCommand::RemoveUser { user } => self.remove_user(user),
             MetaCommand::StepUser { user, epoch, step } => self.step_user(user, epoch, step),
-            MetaCommand::MakeParts { name } => self.complete_parts(at, &name),
+            MetaCommand::MakeParts { name } => self.complete_parts(at, &name, &[]),
         }
     }
 
@@ -134,7 +134,7 @@ impl MetaState {
         let row = IndexRow { incarnation, group, created_ms: at.time_ms, role: Role::Alone };
         let mut changes = vec![RowChange::index(&name, &row)];
         self.catalogue.put(name.clone(), row);
-        changes.extend(self.complete_parts(at, &name));
+        changes.extend(self.complete_parts(at, &name, &[]));
         changes
     }
 
@@ -178,7 +178,7 @@ impl MetaState {
         if let Some(old) = self.catalogue.put(name.clone(), row) {
             changes.push(self.doom(old.incarnation, old.group));
         }
-        changes.extend(self.complete_parts(at, &name));
+        changes.extend(self.complete_parts(at, &name, &[]));
         changes
     }
 

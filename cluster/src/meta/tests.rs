@@ -18,6 +18,13 @@ fn name(text: &str) -> IndexName {
 fn incarnation(log_index: &str) -> Incarnation {
     TaskId::new(GroupId::META, log_index.parse().expect("a log index")).0
 }
+/// `name`, or `name|number` for the part that a cluster has.
+fn part_or_name(text: &str) -> IndexName {
+    match text.split_once('|') {
+        Some((text, number)) => name(text).part_in(number.parse().expect("a number")).expect("a part"),
+        None => name(text),
+    }
+}
 fn group(text: &str) -> GroupId {
     GroupId(text.parse().expect("a group"))
 }
@@ -29,7 +36,7 @@ fn wanted(text: &str) -> Wanted {
     };
     let bare = text.trim_start_matches('~');
     let kind = if bare == text { ReplicaKind::Standard } else { ReplicaKind::Virtual };
-    Wanted { name: name(bare), kind, prepared }
+    Wanted { name: part_or_name(bare), kind, prepared }
 }
 fn key_document(value: &str) -> Vec<u8> {
     format!(r#"{{"value":"{value}","createdAt":1,"acl":["search"]}}"#).into_bytes()
@@ -50,12 +57,12 @@ impl Machine {
             ["delete", index, life] => {
                 MetaCommand::DeleteIndex { name: name(index), incarnation: incarnation(life) }
             }
-            ["move", from, to] => MetaCommand::MoveIndex { from: name(from), to: name(to), replicas: vec![] },
-            ["move", from, to, replica, life] => MetaCommand::MoveIndex {
-                from: name(from),
-                to: name(to),
-                replicas: vec![Moved { name: name(replica), incarnation: incarnation(life) }],
-            },
+            ["move", from, to, ref ready @ ..] => {
+                let ready = ready
+                    .chunks(2)
+                    .map(|ready| Moved { name: part_or_name(ready[0]), incarnation: incarnation(ready[1]) });
+                MetaCommand::MoveIndex { from: name(from), to: name(to), replicas: ready.collect() }
+            }
             ["link", index, life, ref replicas @ ..] => MetaCommand::SetReplicas {
                 name: name(index),
                 incarnation: incarnation(life),
@@ -73,6 +80,16 @@ impl Machine {
             },
             ["abandon", life] => MetaCommand::AbandonCopy { incarnation: incarnation(life) },
             ["dropped", life] => MetaCommand::Dropped { incarnation: incarnation(life) },
+            ["join", node, cluster, level] => {
+                let (node, level) =
+                    (NodeId(node.parse().expect("a number")), level.parse().expect("a level"));
+                let (peer, http) = (format!("{}:1", node.0), format!("{}:2", node.0));
+                let joining =
+                    Joining { name: node.0.to_string(), cluster: cluster.into(), peer, http, level };
+                MetaCommand::AddNode { node, joining }
+            }
+            ["users"] => MetaCommand::EnableUsers,
+            ["parts", index] => MetaCommand::MakeParts { name: name(index) },
             ["key", value] => MetaCommand::PutKey { key: key_document(value) },
             ["key-damaged"] => MetaCommand::PutKey { key: b"{".to_vec() },
             ["no-key", value] => MetaCommand::DeleteKey { value: value.into() },
@@ -92,12 +109,22 @@ impl Machine {
 
     /// `name=life@group/created` of every index, then keys, `reserved` and `doomed` lives.
     fn show(&self) -> String {
-        let life = |incarnation: &Incarnation| TaskId(*incarnation).log_index();
-        let mark = |link: &Link| match link.kind {
-            ReplicaKind::Standard => link.name.to_string(),
-            ReplicaKind::Virtual => format!("~{}", link.name),
+        let life = |incarnation: &Incarnation| {
+            let life = TaskId(*incarnation).log_index();
+            match incarnation & 0xfff {
+                0 => life.to_string(),
+                ordinal => format!("{life}+{ordinal}"),
+            }
         };
-        let mut shown: Vec<String> = self
+        let shown = |name: &IndexName| match name.part() {
+            (name, Some(cluster)) => format!("{name}|{cluster}"),
+            (name, None) => name.to_owned(),
+        };
+        let mark = |link: &Link| match link.kind {
+            ReplicaKind::Standard => shown(&link.name),
+            ReplicaKind::Virtual => format!("~{}", shown(&link.name)),
+        };
+        let mut lines: Vec<String> = self
             .state
             .catalogue
             .iter()
@@ -107,25 +134,21 @@ impl Machine {
                     Role::Primary(replicas) => format!("[{}]", replicas.iter().map(mark).collect::<String>()),
                     Role::Replica(primary) => format!("<{}", mark(primary)),
                 };
-                let ordinal = match row.incarnation & 0xfff {
-                    0 => String::new(),
-                    ordinal => format!("+{ordinal}"),
-                };
                 let (life, created) = (life(&row.incarnation), row.created_ms / 1_000);
-                format!("{name}={life}{ordinal}@{}/{created}{links}", row.group)
+                format!("{}={life}@{}/{created}{links}", shown(name), row.group)
             })
             .collect();
-        shown.sort();
+        lines.sort();
         if let Some(installation) = &self.state.installation {
-            shown.insert(0, format!("{}:{}", installation.app_id, installation.admin_key[31]));
+            lines.insert(0, format!("{}:{}", installation.app_id, installation.admin_key[31]));
         }
-        shown.extend(self.state.keys.keys().map(|value| format!("key:{value}")));
-        shown.extend(self.state.reserved.iter().map(|(it, group)| format!("reserved:{}@{group}", life(it))));
-        shown.extend(self.state.doomed.iter().map(|(it, group)| format!("doomed:{}@{group}", life(it))));
-        shown.extend(
+        lines.extend(self.state.keys.keys().map(|value| format!("key:{value}")));
+        lines.extend(self.state.reserved.iter().map(|(it, group)| format!("reserved:{}@{group}", life(it))));
+        lines.extend(self.state.doomed.iter().map(|(it, group)| format!("doomed:{}@{group}", life(it))));
+        lines.extend(
             self.state.unsettled.iter().map(|(it, revision)| format!("tell:{}/{revision}", life(it))),
         );
-        shown.join(" ")
+        lines.join(" ")
     }
 }
 
@@ -283,5 +306,84 @@ fn a_move_joins_no_more_replicas_than_an_index_may_have() {
         );
         let replicas = machine.state.catalogue.get(&name("a")).map_or(0, |row| row.replicas().len());
         assert_eq!(replicas, if is_moved { own + brought } else { own });
+    }
+}
+
+/// Two clusters of the numbers 0 and 1, whose groups begin at 1 and at 17.
+const CLUSTERS: &str = "join 1 main 3, join 2 west 3, users, ";
+
+#[test]
+fn parts_are_linked_like_their_index() {
+    for (script, expected) in [
+        (
+            "create a 3, link a 4 r ~v",
+            "a=4@3/4[r~v] a|1=4+2@25/4[r|1~v|1] r=5@3/5<a r|1=5+2@25/5<a|1 v=5+1@3/5<~a v|1=5+3@25/5<~a|1 tell:4/5 tell:4+2/5",
+        ),
+        ("create a 3, link a 4 r, link a 4", "a=4@3/4 a|1=4+2@25/4 r=5@3/5 r|1=5+1@25/5 tell:4/6 tell:4+2/6"),
+        (
+            "create a 3, link a 4 r, link a 4 ~r s",
+            "a=4@3/4[~rs] a|1=4+2@25/4[~r|1s|1] r=5@3/5<~a r|1=5+1@25/5<~a|1 s=6+1@3/6<a s|1=6+3@25/6<a|1 tell:4/6 tell:4+2/6",
+        ),
+        ("create a 3, link a 4 r, delete a 4", "r=5@3/5 r|1=5+1@25/5 doomed:4@3 doomed:4+2@25"),
+        (
+            "create a 3, link a 4 r, delete r 5",
+            "a=4@3/4[r] a|1=4+2@25/4[r|1] r=5@3/5<a r|1=5+1@25/5<a|1 tell:4/5 tell:4+2/5",
+        ),
+        // names that are taken, one of another cluster
+        (
+            "create a 3, create r 4, begin 3, begin 25, link a 4 r:6 r|1:7",
+            "a=4@3/4[r] a|1=4+2@25/4[r|1] r=6@3/5<a r|1=7@25/5<a|1 doomed:5@4 doomed:5+2@26 tell:4/8 tell:4+2/8",
+        ),
+        (
+            "create a 3, create r 20, begin 3, link a 4 r:6",
+            "a=4@3/4[r] a|1=4+2@25/4[r|1] r=6@3/5<a r|1=7+1@25/7<a|1 doomed:5@20 doomed:5+1@2 tell:4/7 tell:4+2/7",
+        ),
+        // a cluster that comes later
+        (
+            "create a 3, link a 4 r ~v, join 3 east 3, parts a",
+            "a=4@3/4[r~v] a|1=4+2@25/4[r|1~v|1] a|2=7+1@40/4[r|2~v|2] r=5@3/5<a r|1=5+2@25/5<a|1 r|2=7+4@40/7<a|2 v=5+1@3/5<~a v|1=5+3@25/5<~a|1 v|2=7+5@40/7<~a|2 tell:4/5 tell:4+2/5 tell:7+1/7",
+        ),
+        (
+            "create a 3, link a 4 r ~v, join 3 east 3, parts a, parts a",
+            "a=4@3/4[r~v] a|1=4+2@25/4[r|1~v|1] a|2=7+1@40/4[r|2~v|2] r=5@3/5<a r|1=5+2@25/5<a|1 r|2=7+4@40/7<a|2 v=5+1@3/5<~a v|1=5+3@25/5<~a|1 v|2=7+5@40/7<~a|2 tell:4/5 tell:4+2/5 tell:7+1/7",
+        ),
+    ] {
+        check(&format!("{CLUSTERS}{script}"), expected);
+    }
+}
+
+#[test]
+fn links_of_parts_outlive_moves() {
+    for (script, expected) in [
+        (
+            "create a 3, link a 4 r, move a b",
+            "b=4@3/4[r] b|1=4+2@25/4[r|1] r=5@3/5<b r|1=5+1@25/5<b|1 tell:4/5 tell:4+2/5",
+        ),
+        (
+            "create a 3, link a 4 r, create t 5, begin 5, begin 22, move t a r 7 r|1 8",
+            "a=6@5/6[r] a|1=6+2@22/6[r|1] r=7@5/5<a r|1=8@22/9<a|1 doomed:4@3 doomed:4+2@25 doomed:5@3 doomed:5+1@25 tell:6/9 tell:6+2/9",
+        ),
+        (
+            "create a 3, link a 4 r, create t 21, link t 6 s, begin 21, move t a r 8",
+            "a=6@21/6[sr] a|0=6+1@13/6[s|0r|0] r=8@21/5<a r|0=9+4@13/9<a|0 s=7@21/7<a s|0=7+1@13/7<a|0 doomed:4@3 doomed:4+2@25 doomed:5@3 doomed:5+1@25 tell:6/9 tell:6+1/9",
+        ),
+    ] {
+        check(&format!("{CLUSTERS}{script}"), expected);
+    }
+}
+
+#[test]
+fn parts_of_replicas_come_with_the_level_that_knows_them() {
+    for (script, expected) in [
+        (
+            "join 1 main 2, join 2 west 3, users, create a 3, link a 4 r, parts a",
+            "a=4@3/4[r] a|1=4+2@25/4 r=5@3/5<a tell:4/5",
+        ),
+        (
+            "join 1 main 2, join 2 west 3, users, create a 3, link a 4 r, join 1 main 3, parts a",
+            "a=4@3/4[r] a|1=4+2@25/4[r|1] r=5@3/5<a r|1=7+3@25/7<a|1 tell:4/5 tell:4+2/7",
+        ),
+    ] {
+        check(script, expected);
     }
 }

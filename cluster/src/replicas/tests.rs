@@ -133,8 +133,8 @@ async fn a_move_fills_the_replicas_although_the_node_died() {
         let linked = router.propose_index(told.group, told.command, Purpose::Add, write_deadline()).await;
         linked.expect("accepted");
         let from = router.meta().catalogue.get(&name("tmp")).cloned().expect("an index");
-        let names = [name("r")];
-        let prepared = prepare(router, node, from.group, &names, write_deadline()).await.expect("prepared");
+        let (tmp, links) = (name("tmp"), [&wanted[0]]);
+        let prepared = prepare(router, node, &tmp, &links, write_deadline()).await.expect("prepared");
         let replicas = prepared.moved();
         let command = MetaCommand::MoveIndex { from: name("tmp"), to: name("p"), replicas };
         let moved = router.propose_meta(command, Purpose::Add, write_deadline()).await.expect("accepted");

@@ -174,6 +174,7 @@ impl Means for Here<'_> {
         }
         // the cluster came after the index
         parts::make(self, name, deadline).await?;
+        parts::link(self.router, &self.meta().other_parts(name)).await?;
         let gone = || Error::unavailable(format!("index {name} is being changed by others; try again"));
         known()?.ok_or_else(gone)
     }

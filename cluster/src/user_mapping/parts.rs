@@ -9,12 +9,13 @@ use super::records::{Copying, copy, differences};
 use super::write::Ways;
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
-use crate::meta::{IndexRow, MetaState};
+use crate::meta::{IndexRow, Link, MetaState};
 use crate::operate;
 use crate::parts::{Parts, now};
-use crate::replicas::listed;
+use crate::replicas::{listed, settle};
 use crate::router::{Accepted, Router, write_deadline};
 use crate::service::IndexOperation;
+use crate::write::Reach;
 use quorate_model::{DocumentKind, Error, IndexName, Result, TaskId, UserId};
 use quorate_node::Node;
 use quorate_node::ops::IndexCommand;
@@ -30,17 +31,51 @@ const SHOWN: Duration = Duration::from_secs(10);
 const COMPARE_EVERY: Duration = Duration::from_secs(5);
 const REST_AFTER_COMPARISON: u32 = 50;
 
-/// Gives every other part the configuration that the index has now; returns when all readers see it, or when that takes long.
-pub async fn spread(router: &Router, node: &Node, name: &IndexName, deadline: Instant) -> Result<()> {
-    for part in router.meta().other_parts(name) {
-        if let Some(last) = configure(router, node, name, &part, deadline).await? {
-            let shown = seen(&Here { router, node }, last, deadline.min(Instant::now() + SHOWN)).await;
-            if let Err(error) = shown {
-                tracing::info!(index = %name, %error, "a configuration is shown later on some nodes");
+/// Gives every other part the configuration that the index has now, and the replicas, and with [`Reach::Replicas`] those
+/// theirs; returns when all readers see it, or when that takes long.
+pub async fn spread(
+    router: &Router,
+    node: &Node,
+    name: &IndexName,
+    reach: Reach,
+    deadline: Instant,
+) -> Result<()> {
+    let parts = router.meta().other_parts(name);
+    if parts.is_empty() {
+        return Ok(());
+    }
+    let mut tasks = vec![];
+    for part in &parts {
+        tasks.extend(configure(router, node, name, part, deadline).await?);
+    }
+    // what is new takes over the configuration that its primary has by now
+    let linked = link(router, &parts).await?;
+    let replicas = router.meta().catalogue.get(name).map_or(vec![], |row| row.replicas().to_vec());
+    if reach == Reach::Replicas || !linked.is_empty() {
+        for Link { name: replica, kind: _ } in replicas {
+            for part in router.meta().other_parts(&replica) {
+                tasks.extend(configure(router, node, &replica, &part, deadline).await?);
             }
         }
     }
+    for task in tasks.into_iter().chain(linked) {
+        if let Err(error) = seen(&Here { router, node }, task, deadline.min(Instant::now() + SHOWN)).await {
+            tracing::info!(index = %name, %error, "a configuration is shown later on some nodes");
+        }
+    }
     Ok(())
+}
+
+/// Tells the groups of parts of their replicas where they may not have heard. Returns the tasks.
+pub async fn link(router: &Router, parts: &[IndexName]) -> Result<Vec<TaskId>> {
+    let meta = router.meta();
+    let mut told = vec![];
+    for row in parts.iter().filter_map(|part| meta.catalogue.get(part)) {
+        if let Some(revision) = meta.unsettled.get(&row.incarnation) {
+            told.extend(settle(router, row.incarnation, *revision).await?);
+        }
+    }
+    Ok(told)
 }
 
 /// Makes the configuration of a part like that of its index. Returns a task after which readers see it; `None` for one that
@@ -120,12 +155,12 @@ pub async fn follow(
     Ok(())
 }
 
-/// Errors: `Invalid` when `changes` names replicas and there is more than one cluster: replicas follow one part only.
+/// Errors: `Invalid` when `changes` names replicas that would have no parts in other clusters.
 pub fn check_replicas(meta: &MetaState, changes: &Map<String, Value>) -> Result<()> {
     let names_some = listed(changes)?.is_some_and(|links| !links.is_empty());
-    if meta.users.is_enabled && meta.clusters.len() > 1 && names_some {
+    if meta.users.is_enabled && meta.clusters.len() > 1 && names_some && !meta.parts_follow() {
         return Err(Error::invalid(
-            "replicas cannot be used while records are placed by user on several clusters",
+            "replicas cannot be used on several clusters before all nodes run a version that knows how",
         ));
     }
     Ok(())
@@ -189,10 +224,14 @@ async fn mend(router: &Router, node: &Node, name: &IndexName) -> Result<()> {
         if !is_same(&wanted, &found) {
             configure(router, node, name, &part, deadline).await?;
         }
+        if from.primary().is_some() {
+            // it has the records of what it follows
+            continue;
+        }
         let copying = Copying { user: &public, epoch: None, from: name, to: &part, ids: None };
         if !differences(&Here { router, node }, &copying, deadline).await?.is_empty() {
             follow(router, node, name, None, deadline).await?;
         }
     }
-    Ok(())
+    link(router, &router.meta().other_parts(name)).await.map(drop)
 }

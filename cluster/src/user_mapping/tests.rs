@@ -10,11 +10,13 @@ use super::*;
 use crate::command::{FEATURE_LEVEL, MetaCommand};
 use crate::entrance;
 use crate::killed::copy_folder;
-use crate::meta::{Joining, NodeState, UserStep};
+use crate::meta::{Joining, Link, NodeState, UserStep};
+use crate::replicas;
 use crate::service::{CallerOp, ServiceOptions};
 use crate::start::{self, Founding, Running};
 use quorate_model::{IndexName, NodeId, RecordOp};
 use quorate_node::Node;
+use quorate_node::ops::ReplicaKind;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -158,6 +160,51 @@ async fn a_move_ends_although_the_node_died_in_any_step() {
             assert_eq!(found, [0, 20, 3, 0], "died after {steps} steps, {copies_more}");
             running.stop().await;
         }
+    }
+}
+
+/// Only the catalogue has heard of the link, or the group of the home as well.
+#[actix_rt::test]
+async fn replicas_of_all_parts_are_filled_although_the_node_died() {
+    for home_was_told in [false, true] {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (before, after) = (dir.path().join("before"), dir.path().join("after"));
+        let running = started(&before).await;
+        assign_many(&running.router, vec![user("jane")], "main").await.expect("assigned");
+        assign_many(&running.router, vec![user("roe")], "west").await.expect("assigned");
+        put(&running, "jane", &numbered(0, 20)).await.expect("written");
+        put(&running, "roe", &numbered(0, 3)).await.expect("written");
+        let (router, node) = (&running.router, &running.node);
+        let wanted = [Link { name: IndexName::new("r").expect("valid"), kind: ReplicaKind::Standard }];
+        let told = replicas::link(router, node, &index(), &wanted, write_deadline()).await.expect("linked");
+        if home_was_told {
+            let told = router.propose_index(told.group, told.command, Purpose::Add, write_deadline()).await;
+            told.expect("accepted");
+        }
+        copy_folder(&before, &after);
+        running.stop().await;
+
+        let mut running = started(&after).await;
+        running.start_sweep();
+        put(&running, "jane", &numbered(20, 21)).await.expect("written");
+        put(&running, "roe", &numbered(3, 4)).await.expect("written");
+        let [main, west] =
+            [0, 1].map(|cluster| running.router.meta().part_of(&wanted[0].name, cluster).expect("a name"));
+        let held = |part: &IndexName, who: &str| {
+            let row = running.router.meta().catalogue.get(part).cloned().expect("a replica");
+            let view = running.node.view(row.incarnation).ok()?;
+            Some(view.owned(who, None).len())
+        };
+        let mut found = [None; 4];
+        for _ in 0..1_000 {
+            found = [held(&main, "jane"), held(&west, "jane"), held(&main, "roe"), held(&west, "roe")];
+            if found == [21, 0, 0, 4].map(Some) {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(found, [21, 0, 0, 4].map(Some), "the home was told: {home_was_told}");
+        running.stop().await;
     }
 }
 

@@ -23,7 +23,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Nodes that found or joined one installation.
 pub struct Installation {
     nodes: Vec<Service>,
-    _folders: Vec<TempDir>,
+    founder: SocketAddr,
+    folders: Vec<TempDir>,
 }
 
 pub fn name(text: &str) -> IndexName {
@@ -90,28 +91,38 @@ impl Installation {
     }
     async fn start_with(options: &[ClusterOptions]) -> Installation {
         let addresses = free_addresses(options.len());
-        let (mut nodes, mut folders) = (vec![], vec![]);
-        for (number, address) in addresses.iter().enumerate() {
-            let folder = tempfile::tempdir().expect("a temporary folder");
-            let cluster = ClusterOptions {
-                node_name: Some(format!("n{number}")),
-                peer_listen: Some(*address),
-                join: if number == 0 { vec![] } else { vec![addresses[0].to_string()] },
-                join_token: Some("a token that all nodes of this test share".into()),
-                ..options[number].clone()
-            };
-            let options = ServiceOptions {
-                disk_reserve_bytes: 0,
-                search_threads: 1,
-                cluster,
-                ..ServiceOptions::new(folder.path())
-            };
-            let opened = tokio::time::timeout(PATIENCE, Service::open(options)).await;
-            let opened = opened.unwrap_or_else(|_| panic!("node {number} does not start in time"));
-            nodes.push(opened.expect("a node that starts").0);
-            folders.push(folder);
+        let mut installation = Installation { nodes: vec![], founder: addresses[0], folders: vec![] };
+        for (address, options) in addresses.into_iter().zip(options) {
+            installation.add(address, options.clone()).await;
         }
-        Installation { nodes, _folders: folders }
+        installation
+    }
+    /// Starts another node, in a cluster that may be new.
+    pub async fn join(&mut self, cluster: &str) {
+        let options =
+            ClusterOptions { cluster: cluster.into(), multi_cluster: true, ..ClusterOptions::default() };
+        self.add(free_addresses(1)[0], options).await;
+    }
+    async fn add(&mut self, address: SocketAddr, options: ClusterOptions) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let number = self.nodes.len();
+        let cluster = ClusterOptions {
+            node_name: Some(format!("n{number}")),
+            peer_listen: Some(address),
+            join: if address == self.founder { vec![] } else { vec![self.founder.to_string()] },
+            join_token: Some("a token that all nodes of this test share".into()),
+            ..options
+        };
+        let options = ServiceOptions {
+            disk_reserve_bytes: 0,
+            search_threads: 1,
+            cluster,
+            ..ServiceOptions::new(folder.path())
+        };
+        let opened = tokio::time::timeout(PATIENCE, Service::open(options)).await;
+        let opened = opened.unwrap_or_else(|_| panic!("node {number} does not start in time"));
+        self.nodes.push(opened.expect("a node that starts").0);
+        self.folders.push(folder);
     }
     pub async fn stop(self) {
         for node in &self.nodes {

@@ -3,5 +3,6 @@
 mod answers;
 mod harness;
 mod stops;
+mod user_replicas;
 mod users;
 mod writes;

@@ -12,29 +12,29 @@ use std::time::{Duration, Instant};
 const CLUSTERS: [&str; 3] = ["main", "main", "west"];
 const INDEX: &str = "shared";
 /// How long a change of the mapping may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
-fn user(text: &str) -> UserId {
+pub fn user(text: &str) -> UserId {
     UserId::new(text).expect("a valid user")
 }
 /// The numbers of the records that a search shows, sorted.
-fn numbers(results: &SearchResults) -> Vec<u64> {
+pub fn numbers(results: &SearchResults) -> Vec<u64> {
     let number = |hit: &[u8]| serde_json::from_slice::<Value>(hit).expect("JSON")["n"].as_u64();
     let mut numbers: Vec<u64> = results.hits.iter().map(|hit| number(hit).expect("a number")).collect();
     numbers.sort_unstable();
     numbers
 }
 
-async fn assign(node: &Service, who: &str, cluster: &str) {
+pub async fn assign(node: &Service, who: &str, cluster: &str) {
     let who = user(who);
     patiently("an assignment", || node.assign_user(who.clone(), cluster)).await.expect("assigned");
 }
-async fn write(node: &Service, who: &str, index: &str, ops: Vec<CallerOp>) -> Result<Receipt, Error> {
+pub async fn write(node: &Service, who: &str, index: &str, ops: Vec<CallerOp>) -> Result<Receipt, Error> {
     let (who, index) = (user(who), name(index));
     patiently("a user's write", || node.write_records_for(&who, &index, ops.clone())).await
 }
 /// What a user sees of an index. The filter is the one that the interface puts in.
-async fn search(node: &Service, who: &str, index: &str, query: &str) -> Result<Vec<u64>, Error> {
+pub async fn search(node: &Service, who: &str, index: &str, query: &str) -> Result<Vec<u64>, Error> {
     let (who, index) = (user(who), name(index));
     let mut asked = params(json!({"query": query, "hitsPerPage": 1000}));
     asked.filter = Filter::seen_by(&who);
@@ -49,7 +49,7 @@ async fn held(node: &Service, part: &IndexName, who: &str) -> Vec<u64> {
     let found = patiently("a search", || node.search(part, asked.clone(), ReadRights::default())).await;
     numbers(&found.expect("a part"))
 }
-async fn settled(node: &Service, who: &str, cluster: &str) {
+pub async fn settled(node: &Service, who: &str, cluster: &str) {
     let end = Instant::now() + PATIENCE;
     loop {
         let pending = node.pending_users().expect("enabled");
@@ -135,9 +135,6 @@ async fn configuration_reaches_all(installation: &Installation) {
             }
         }
     }
-    let replicas = object(json!({"replicas": ["r"]}));
-    let refused = installation.node(0).set_settings(&name(INDEX), replicas, false).await;
-    assert_eq!(refused.expect_err("two clusters").kind, ErrorKind::Invalid);
 }
 
 /// Listing, copying, moving and deleting mean all parts.
