@@ -90,8 +90,11 @@ pub async fn copy(means: &impl Means, copying: &Copying<'_>, deadline: Instant) 
         let records = means.records(&source, ids, deadline).await?;
         let (mut ops, mut bytes) = (vec![], 0);
         for (id, record) in ids.iter().zip(records) {
-            // deleted since the two parts were compared
-            let Some(record) = record else { continue };
+            // deleted since the two parts were compared: an older one must not stay in the other part
+            let Some(record) = record else {
+                ops.push(RecordOp::Delete { object_id: id.clone() });
+                continue;
+            };
             if bytes + record.len() > COMMAND_BYTES && !ops.is_empty() {
                 target.propose(std::mem::take(&mut ops), Purpose::Add).await?;
                 bytes = 0;
