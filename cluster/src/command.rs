@@ -186,6 +186,11 @@ pub enum MetaCommand {
         /// The index.
         name: IndexName,
     },
+    /// Has the primaries in a placement group told again of what follows them.
+    Retell {
+        /// The group.
+        group: GroupId,
+    },
 }
 
 impl Command {
@@ -224,6 +229,7 @@ impl MetaCommand {
             | MetaCommand::RemoveUser { .. }
             | MetaCommand::StepUser { .. }
             | MetaCommand::MakeParts { .. } => 2,
+            MetaCommand::Retell { .. } => 3,
         }
     }
 }

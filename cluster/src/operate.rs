@@ -46,8 +46,9 @@ async fn look_again(router: &Router, source: &IndexName, destination: &IndexName
 fn check_independent(row: Option<&IndexRow>, name: &IndexName, operation: &str) -> Result<()> {
     match row.and_then(IndexRow::primary) {
         Some(primary) => Err(Error::forbidden(format!(
-            "cannot {operation} {name}: it is a replica of {}; unlink it from its primary first",
-            primary.name
+            "cannot {operation} {}: it is a replica of {}; unlink it from its primary first",
+            name.part().0,
+            primary.name.part().0
         ))),
         None => Ok(()),
     }
@@ -152,6 +153,17 @@ async fn own_parts(router: &Router, node: &Node, replica: &IndexRow, deadline: I
     Ok([Part::Settings(settings.document.clone())].into_iter().chain(documents).collect())
 }
 
+/// Whether an index may be copied over another one. Errors: `Forbidden` for a replica, `Invalid` for one that has replicas.
+pub async fn check_copy(router: &Router, source: &IndexName, destination: &IndexName) -> Result<()> {
+    look_again(router, source, destination).await;
+    let old = row_of(router, destination);
+    check_independent(old.as_ref(), destination, "copy to")?;
+    match old.is_some_and(|row| !row.replicas().is_empty()) {
+        true => Err(Error::invalid(format!("cannot copy to {}: it has replicas", destination.part().0))),
+        false => Ok(()),
+    }
+}
+
 /// Makes `destination` a copy of `source`; a missing source gives an empty index.
 pub async fn copy_index(
     router: &Router,
@@ -166,12 +178,7 @@ pub async fn copy_index(
         let nothing = IndexCommand::Records { index: row.incarnation, ops: vec![] };
         return router.propose_index(row.group, nothing, Purpose::Add, deadline).await;
     }
-    look_again(router, source, destination).await;
-    let old = row_of(router, destination);
-    check_independent(old.as_ref(), destination, "copy to")?;
-    if old.is_some_and(|row| !row.replicas().is_empty()) {
-        return Err(Error::invalid(format!("cannot copy to {destination}: it has replicas")));
-    }
+    check_copy(router, source, destination).await?;
     let shown = row_of(router, source);
     let (from, group) = match shown.clone().map(|row| with_records(router, row)) {
         Some(row) => (row.incarnation, row.group),
@@ -200,7 +207,10 @@ pub async fn copy_index(
     if refused {
         router.propose_meta(MetaCommand::AbandonCopy { incarnation: to }, Purpose::Remove, deadline).await?;
         sweeper.wake();
-        return Err(Error::invalid(format!("cannot copy to {destination}: it was linked to another index")));
+        return Err(Error::invalid(format!(
+            "cannot copy to {}: it was linked to another index",
+            destination.part().0
+        )));
     }
     sweeper.wake();
     if let Some(task_id) = rebuilt {

@@ -10,7 +10,7 @@ mod plan;
 pub use plan::{NodeSurvey, RecoveryPlan};
 
 use crate::command::{self, Command, MetaCommand};
-use crate::meta::{IndexRow, Link, MetaState, NodeState, Wanted};
+use crate::meta::{IndexRow, MetaState, NodeState};
 use crate::mint;
 use crate::start;
 use crate::user_mapping;
@@ -112,35 +112,26 @@ impl Recovery {
         let removed = removed.map(|&node| MetaCommand::SetNodeState { node, state: NodeState::Removed });
         let emptied: BTreeSet<GroupId> = self.plan.emptied().map(|(group, _)| group).collect();
         // one that has parts in other clusters goes on without what it lost
-        let is_lost = |name: &IndexName, row: &IndexRow| {
+        let is_lost = |row: &IndexRow, name: &IndexName| {
             emptied.contains(&row.group) && self.meta.other_parts(name).is_empty()
         };
-        let (mut lost, mut linked) = (vec![], vec![]);
-        let mut indices = user_mapping::records::indices(&self.meta);
+        let lost = user_mapping::records::indices(&self.meta).into_iter().filter_map(|name| {
+            let row = self.meta.catalogue.get(&name).filter(|row| is_lost(row, &name))?;
+            Some((row.primary().is_some(), MetaCommand::DeleteIndex { name, incarnation: row.incarnation }))
+        });
+        let mut lost: Vec<(bool, MetaCommand)> = lost.collect();
         // a replica can be deleted when its primary is gone
-        indices.sort_by_key(|name| self.meta.catalogue.get(name).is_some_and(|row| row.primary().is_some()));
-        for name in indices {
-            let Some(row) = self.meta.catalogue.get(&name) else { continue };
-            let (incarnation, parts) = (row.incarnation, self.meta.other_parts(&name));
-            let parts = parts.iter().filter_map(|part| self.meta.catalogue.get(part));
-            if is_lost(&name, row) {
-                lost.push(MetaCommand::DeleteIndex { name, incarnation });
-            } else if !row.replicas().is_empty()
-                && std::iter::once(row).chain(parts).any(|row| emptied.contains(&row.group))
-            {
-                // a group that is made anew does not know what follows what
-                let wanted =
-                    |Link { name, kind }: &Link| Wanted { name: name.clone(), kind: *kind, prepared: None };
-                let replicas = row.replicas().iter().map(wanted).collect();
-                linked.push(MetaCommand::SetReplicas { name, incarnation, replicas });
-            }
-        }
+        lost.sort_by_key(|(is_replica, _)| *is_replica);
+        let lost = lost.into_iter().map(|(_, command)| command);
+        // a group that is made anew does not know what follows what
+        let told = emptied.iter().filter(|_| self.meta.parts_follow());
+        let told = told.map(|&group| MetaCommand::Retell { group });
         let made =
             self.plan.emptied().map(|(group, founder)| MetaCommand::Place { group, nodes: vec![founder] });
         let time_ms = mint::unix_ms();
         let entries = removed
             .chain(lost)
-            .chain(linked)
+            .chain(told)
             .chain(made)
             .flat_map(|it| command::entries(time_ms, Command::Meta(it)));
         entries.map(Bytes::from).collect()

@@ -30,16 +30,6 @@ pub struct Prepared {
     lives: BTreeMap<IndexName, Incarnation>,
 }
 
-/// What is to be made ready: an index in the group of what it will follow.
-#[derive(Debug)]
-struct Place {
-    /// Its name, or that of the part that a cluster has.
-    name: IndexName,
-    /// The index with its settings, synonyms and rules.
-    like: IndexRow,
-    group: GroupId,
-}
-
 /// What a primary's group has to be told of its replicas.
 #[derive(Debug)]
 pub struct Announcement {
@@ -127,7 +117,7 @@ pub fn check_writable(row: &IndexRow, name: &IndexName) -> Result<()> {
     match row.primary() {
         Some(primary) => Err(Error::forbidden(format!(
             "cannot write records to the replica index {name}; write them to its primary {}",
-            primary.name
+            primary.name.part().0
         ))),
         None => Ok(()),
     }
@@ -195,8 +185,8 @@ pub async fn prepare(
     deadline: Instant,
 ) -> Result<Prepared> {
     let mut prepared = Prepared::default();
-    for place in places(&router.meta(), primary, names)? {
-        if let Err(error) = prepare_one(router, node, place, &mut prepared, deadline).await {
+    for Link { name, kind: _ } in names {
+        if let Err(error) = prepare_one(router, node, primary, name, &mut prepared, deadline).await {
             abandon_unused(router, &prepared).await;
             return Err(error);
         }
@@ -204,42 +194,37 @@ pub async fn prepare(
     Ok(prepared)
 }
 
-fn places(meta: &MetaState, primary: &IndexName, names: &[&Link]) -> Result<Vec<Place>> {
-    let mut places = vec![];
-    let parts = if meta.parts_follow() { meta.other_parts(primary) } else { vec![] };
-    for Link { name, kind: _ } in names {
-        let Some(like) = meta.catalogue.get(name) else { continue };
-        for primary in std::iter::once(primary).chain(&parts) {
-            let Some(row) = meta.catalogue.get(primary) else { continue };
-            let name = primary.part().1.map_or_else(|| Ok(name.clone()), |number| name.part_in(number))?;
-            places.push(Place { name, like: like.clone(), group: row.group });
-        }
-    }
-    Ok(places)
-}
-
 async fn prepare_one(
     router: &Router,
     node: &Node,
-    Place { name, like, group }: Place,
+    primary: &IndexName,
+    name: &IndexName,
     prepared: &mut Prepared,
     deadline: Instant,
 ) -> Result<()> {
-    let Parts { settings, documents } = parts::now(router, node, &like, &DocumentKind::ALL, deadline).await?;
-    let begin = MetaCommand::BeginCopy { group };
-    let fresh = router.propose_meta(begin, Purpose::Add, deadline).await?.task_id.0;
-    prepared.lives.insert(name, fresh);
-    let changes = serde_json::to_vec(&settings.document).expect("a JSON object always serialises");
-    let mut commands = vec![IndexCommand::Settings { index: fresh, changes, replace: true }];
-    let saved = documents.into_iter().filter(|(_, documents)| !documents.is_empty());
-    commands.extend(saved.map(|(kind, documents)| IndexCommand::SaveDocuments {
-        index: fresh,
-        kind,
-        documents,
-        replace: true,
-    }));
-    let command = IndexCommand::Sequence { commands };
-    router.propose_index(group, command, Purpose::Add, deadline).await.map(drop)
+    let meta = router.meta();
+    let Some(row) = meta.catalogue.get(name) else { return Ok(()) };
+    let Parts { settings, documents } = parts::now(router, node, row, &DocumentKind::ALL, deadline).await?;
+    let saved: Vec<_> = documents.into_iter().filter(|(_, documents)| !documents.is_empty()).collect();
+    let parts = if meta.parts_follow() { meta.other_parts(primary) } else { vec![] };
+    for followed in std::iter::once(primary).chain(&parts) {
+        let Some(group) = meta.catalogue.get(followed).map(|row| row.group) else { continue };
+        let name = followed.part().1.map_or_else(|| Ok(name.clone()), |number| name.part_in(number))?;
+        let begin = MetaCommand::BeginCopy { group };
+        let index = router.propose_meta(begin, Purpose::Add, deadline).await?.task_id.0;
+        prepared.lives.insert(name, index);
+        let changes = serde_json::to_vec(&settings.document).expect("a JSON object always serialises");
+        let mut commands = vec![IndexCommand::Settings { index, changes, replace: true }];
+        commands.extend(saved.iter().cloned().map(|(kind, documents)| IndexCommand::SaveDocuments {
+            index,
+            kind,
+            documents,
+            replace: true,
+        }));
+        let command = IndexCommand::Sequence { commands };
+        router.propose_index(group, command, Purpose::Add, deadline).await?;
+    }
+    Ok(())
 }
 
 /// Gives up what was prepared and is still only reserved.

@@ -267,7 +267,8 @@ impl Service {
         // on its own: a caller that goes away must not leave replicas half linked
         let work = tokio::spawn(async move {
             parts::check_replicas(&router.meta(), &changes)?;
-            let links = listed(&changes)?.is_some();
+            let linked = router.meta().catalogue.get(&index).map_or(vec![], |row| row.replicas().to_vec());
+            let links = listed(&changes)?.is_some_and(|wanted| wanted != linked);
             let receipt = write::settings(&router, &node, &sweeper, &index, changes, reach).await?;
             let reach = if links { Reach::Replicas } else { reach };
             parts::spread(&router, &node, &index, reach, write_deadline()).await?;

@@ -10,7 +10,7 @@ use crate::router::{Router, write_deadline};
 use quorate_model::{Error, GroupId, Result, limits};
 use quorate_node::Node;
 use quorate_node::ops::{Incarnation, IndexCommand};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, RwLock, RwLockReadGuard};
@@ -98,12 +98,14 @@ async fn of_installation(router: &Router, sweeper: &Sweeper, ages: &mut Ages) ->
         router.propose_meta(abandon, Purpose::Remove, write_deadline()).await?;
     }
     // a list that a caller is about to announce, with settings before it, must not come first from here
+    let mut outcome = Ok(());
     if let Ok(_nobody_links) = sweeper.linking.try_write() {
         for (incarnation, revision) in ages.unsettled(&meta) {
-            replicas::settle(router, incarnation, revision).await?;
+            // a group that does not answer must not keep the others waiting
+            outcome = outcome.and(replicas::settle(router, incarnation, revision).await.map(drop));
         }
     }
-    drop_doomed(router).await
+    outcome.and(drop_doomed(router).await)
 }
 
 /// Since when unfinished work of callers has been seen: what they may still be doing on other nodes is left to them.
@@ -156,12 +158,20 @@ fn show(router: &Router) {
 /// Drops what no name stands for any more: first in its group, then from the list.
 async fn drop_doomed(router: &Router) -> Result<()> {
     let doomed = router.meta().doomed.clone();
+    let (mut outcome, mut silent) = (Ok(()), BTreeSet::new());
     for (&incarnation, &group) in doomed.iter() {
-        drop_index(router, group, incarnation).await?;
+        if silent.contains(&group) {
+            continue;
+        }
+        if let Err(error) = drop_index(router, group, incarnation).await {
+            silent.insert(group);
+            outcome = Err(error);
+            continue;
+        }
         let dropped = MetaCommand::Dropped { incarnation };
         router.propose_meta(dropped, Purpose::Remove, write_deadline()).await?;
     }
-    Ok(())
+    outcome
 }
 
 async fn drop_index(router: &Router, group: GroupId, index: Incarnation) -> Result<()> {
@@ -183,7 +193,7 @@ async fn drop_strays(router: &Router) -> Result<()> {
         let log_index = barrier.map_err(|error| Error::unavailable(error.to_string()))?;
         meta_group.wait_applied(log_index, Instant::now() + BARRIER).await?;
         let meta = router.meta();
-        let known: std::collections::BTreeSet<Incarnation> = meta
+        let known: BTreeSet<Incarnation> = meta
             .catalogue
             .iter()
             .map(|(_, row)| row.incarnation)

@@ -140,11 +140,16 @@ fn the_bytes_of_every_command_stay_what_they_are() {
             "00 15 0175 03 03".into(),
         ),
         (meta(MetaCommand::MakeParts { name: name() }), "00 16 0161".into()),
+        (meta(MetaCommand::Retell { group: GroupId(5) }), "00 17 05".into()),
     ];
     for (command, expected) in cases {
         let entry = Entry { time_ms: 0x0102_0304_0506, part: 1, parts: 2, command };
         let bytes = entry.encode();
-        let level = if is_of_users(&entry.command) { "0200" } else { "0100" };
+        let level = match &entry.command {
+            Command::Meta(MetaCommand::Retell { .. }) => "0300",
+            command if is_of_users(command) => "0200",
+            _ => "0100",
+        };
         let envelope = format!("01 {level} 0605040302010000 01000000 02000000");
         assert_eq!(hex(&bytes), format!("{envelope}{expected}").replace(' ', ""), "{entry:?}");
         assert_eq!(Entry::decode(&bytes, FEATURE_LEVEL).expect("own bytes"), entry);

@@ -5,6 +5,7 @@ use super::{At, IndexRow, Link, MetaState, Role, RowChange};
 use quorate_model::{GroupId, IndexName, TaskId, limits};
 use quorate_node::ops::{Incarnation, ReplicaKind};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A replica as a list names it, or what is prepared for the part of one that another cluster has.
@@ -119,16 +120,19 @@ impl MetaState {
     ) -> Vec<RowChange> {
         let Some(row) = self.catalogue.get(name).cloned() else { return vec![] };
         let mut changes = vec![];
+        let follows = |state: &MetaState, replica: &IndexName| {
+            let primary = state.catalogue.get(replica).and_then(IndexRow::primary);
+            primary.is_some_and(|primary| primary.name == *name)
+        };
         for gone in row.replicas() {
-            if !wanted.iter().any(|wanted| wanted.name == gone.name) {
+            if !wanted.iter().any(|wanted| wanted.name == gone.name) && follows(self, &gone.name) {
                 changes.extend(self.change_role(&gone.name, Role::Alone));
             }
         }
         for wanted in wanted {
             let role = Role::Replica(Link { name: name.clone(), kind: wanted.kind });
             let minted = minted.take();
-            let follows = self.catalogue.get(&wanted.name).and_then(IndexRow::primary);
-            changes.extend(match follows.is_some_and(|primary| primary.name == *name) {
+            changes.extend(match follows(self, &wanted.name) {
                 true => self.change_role(&wanted.name, role).into_iter().collect(),
                 false => {
                     self.put_replica(at, &wanted.name, wanted.prepared.unwrap_or(minted), row.group, role)
@@ -139,6 +143,13 @@ impl MetaState {
         changes.extend(self.change_role(name, Role::primary_of(links.collect())));
         changes.push(self.unsettle(row.incarnation, at.log_index));
         changes
+    }
+
+    /// Has the primaries in a group told again of what follows them: it may have forgotten.
+    pub(super) fn retell(&mut self, at: At, group: GroupId) -> Vec<RowChange> {
+        let led = self.catalogue.iter().filter(|(_, row)| row.group == group && !row.replicas().is_empty());
+        let led: BTreeSet<Incarnation> = led.map(|(_, row)| row.incarnation).collect();
+        led.into_iter().map(|incarnation| self.unsettle(incarnation, at.log_index)).collect()
     }
 
     pub(super) fn move_index(

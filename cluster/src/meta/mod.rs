@@ -104,6 +104,7 @@ impl MetaState {
             MetaCommand::MoveUser { user, to } => self.move_user(user, to),
             MetaCommand::RemoveUser { user } => self.remove_user(user),
             MetaCommand::StepUser { user, epoch, step } => self.step_user(user, epoch, step),
+            MetaCommand::Retell { group } => self.retell(at, group),
             MetaCommand::MakeParts { name } => self.complete_parts(at, &name, &[]),
         }
     }

@@ -117,14 +117,17 @@ impl MetaState {
             changes.extend(parts.flat_map(|part| self.remove_part(&part)).collect::<Vec<_>>());
         }
         for part in self.other_parts(name) {
-            let Some(number) = part.part().1 else { continue };
+            let Some((number, group)) = part.part().1.zip(self.catalogue.get(&part).map(|row| row.group))
+            else {
+                continue;
+            };
             if links == Links::ThatDiffer && self.is_linked_like(&row, &part) {
                 continue;
             }
             let wanted = |link: &Link| {
                 let name = link.name.part_in(number).ok()?;
                 let prepared = ready.iter().find(|it| it.name == name).map(|it| it.incarnation);
-                let prepared = prepared.filter(|it| self.reserved.contains_key(it));
+                let prepared = prepared.filter(|it| self.reserved.get(it) == Some(&group));
                 Some(Wanted { name, kind: link.kind, prepared })
             };
             let wanted: Vec<Wanted> = row.replicas().iter().filter_map(wanted).collect();
@@ -155,9 +158,9 @@ impl MetaState {
         ready: &[Moved],
     ) -> Vec<RowChange> {
         let mut changes = self.remove_parts(to);
-        for link in theirs {
+        if self.parts_follow() {
             // they held what the destination had
-            changes.extend(self.remove_parts(&link.name));
+            changes.extend(theirs.iter().flat_map(|link| self.remove_parts(&link.name)).collect::<Vec<_>>());
         }
         for part in self.other_parts(from) {
             let (Some(number), Some(row)) = (part.part().1, self.catalogue.remove(&part)) else { continue };

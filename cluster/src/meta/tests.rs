@@ -89,6 +89,7 @@ impl Machine {
                 MetaCommand::AddNode { node, joining }
             }
             ["users"] => MetaCommand::EnableUsers,
+            ["retell", of] => MetaCommand::Retell { group: group(of) },
             ["parts", index] => MetaCommand::MakeParts { name: name(index) },
             ["key", value] => MetaCommand::PutKey { key: key_document(value) },
             ["key-damaged"] => MetaCommand::PutKey { key: b"{".to_vec() },
@@ -325,6 +326,11 @@ fn parts_are_linked_like_their_index() {
             "a=4@3/4[~rs] a|1=4+2@25/4[~r|1s|1] r=5@3/5<~a r|1=5+1@25/5<~a|1 s=6+1@3/6<a s|1=6+3@25/6<a|1 tell:4/6 tell:4+2/6",
         ),
         ("create a 3, link a 4 r, delete a 4", "r=5@3/5 r|1=5+1@25/5 doomed:4@3 doomed:4+2@25"),
+        // a group that was made anew
+        (
+            "create a 3, link a 4 r, settled 4 5, retell 25",
+            "a=4@3/4[r] a|1=4+2@25/4[r|1] r=5@3/5<a r|1=5+1@25/5<a|1 tell:4+2/7",
+        ),
         (
             "create a 3, link a 4 r, delete r 5",
             "a=4@3/4[r] a|1=4+2@25/4[r|1] r=5@3/5<a r|1=5+1@25/5<a|1 tell:4/5 tell:4+2/5",

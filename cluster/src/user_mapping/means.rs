@@ -64,6 +64,8 @@ pub trait Means: Sync {
         cluster: u16,
         deadline: Instant,
     ) -> impl Future<Output = Result<IndexRow>> + Send;
+    /// Lets every cluster have its part of an index that is older than the cluster.
+    fn make_parts(&self, name: &IndexName, deadline: Instant) -> impl Future<Output = Result<()>> + Send;
     /// Whether every reader sees a write.
     fn is_published(&self, task: TaskId) -> impl Future<Output = bool> + Send;
     /// What a part has of an owner, as of every write that was answered before.
@@ -167,16 +169,21 @@ impl Means for Here<'_> {
         replicas::check_writable(&row, name)?;
         let known = || {
             let meta = self.meta();
-            Ok::<_, Error>(meta.catalogue.get(&meta.part_of(name, cluster)?).cloned())
+            let row = meta.catalogue.get(&meta.part_of(name, cluster)?).cloned();
+            // it may follow another one since
+            row.as_ref().map_or(Ok(()), |row| replicas::check_writable(row, name))?;
+            Ok::<_, Error>(row)
         };
         if let Some(row) = known()? {
             return Ok(row);
         }
         // the cluster came after the index
-        parts::make(self, name, deadline).await?;
-        parts::link(self.router, &self.meta().other_parts(name)).await?;
+        self.make_parts(name, deadline).await?;
         let gone = || Error::unavailable(format!("index {name} is being changed by others; try again"));
         known()?.ok_or_else(gone)
+    }
+    async fn make_parts(&self, name: &IndexName, deadline: Instant) -> Result<()> {
+        parts::make(self.router, self.node, name, deadline).await
     }
     async fn is_published(&self, task: TaskId) -> bool {
         tasks::is_published(self.router, self.node, task).await

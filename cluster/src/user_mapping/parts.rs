@@ -4,7 +4,7 @@
 //! compares and writes until a look finds no difference, so several may do it at the same time: the last one that writes
 //! looks once more. What somebody left undone who died is found by the leader of the meta group ([`keep_alike`]).
 
-use super::means::{Here, Means, seen};
+use super::means::{Here, seen};
 use super::records::{Copying, copy, differences};
 use super::write::Ways;
 use crate::command::MetaCommand;
@@ -13,9 +13,10 @@ use crate::meta::{IndexRow, Link, MetaState};
 use crate::operate;
 use crate::parts::{Parts, now};
 use crate::replicas::{listed, settle};
-use crate::router::{Accepted, Router, write_deadline};
+use crate::router::{Router, write_deadline};
 use crate::service::IndexOperation;
 use crate::write::Reach;
+use futures_util::future::join_all;
 use quorate_model::{DocumentKind, Error, IndexName, Result, TaskId, UserId};
 use quorate_node::Node;
 use quorate_node::ops::IndexCommand;
@@ -31,8 +32,9 @@ const SHOWN: Duration = Duration::from_secs(10);
 const COMPARE_EVERY: Duration = Duration::from_secs(5);
 const REST_AFTER_COMPARISON: u32 = 50;
 
-/// Gives every other part the configuration that the index has now, and the replicas, and with [`Reach::Replicas`] those
-/// theirs; returns when all readers see it, or when that takes long.
+/// Gives every other part the configuration that the index has now, and its replicas, and with [`Reach::Replicas`] those
+/// theirs; returns when all readers see it, or when that takes long. A cluster that cannot be reached does not keep the
+/// others from getting it.
 pub async fn spread(
     router: &Router,
     node: &Node,
@@ -41,41 +43,49 @@ pub async fn spread(
     deadline: Instant,
 ) -> Result<()> {
     let parts = router.meta().other_parts(name);
-    if parts.is_empty() {
-        return Ok(());
+    let spread = parts.iter().map(|part| spread_to(router, node, (name, part), reach, deadline));
+    let spread: Vec<Result<Vec<TaskId>>> = join_all(spread).await;
+    let shown = spread.iter().flatten().flatten().map(|task| {
+        let until = deadline.min(Instant::now() + SHOWN);
+        async move { seen(&Here { router, node }, *task, until).await }
+    });
+    if let Some(error) = join_all(shown).await.into_iter().find_map(Result::err) {
+        tracing::info!(index = %name, %error, "a configuration is shown later on some nodes");
     }
-    let mut tasks = vec![];
-    for part in &parts {
-        tasks.extend(configure(router, node, name, part, deadline).await?);
-    }
-    // what is new takes over the configuration that its primary has by now
-    let linked = link(router, &parts).await?;
-    let replicas = router.meta().catalogue.get(name).map_or(vec![], |row| row.replicas().to_vec());
-    if reach == Reach::Replicas || !linked.is_empty() {
-        for Link { name: replica, kind: _ } in replicas {
-            for part in router.meta().other_parts(&replica) {
-                tasks.extend(configure(router, node, &replica, &part, deadline).await?);
-            }
-        }
-    }
-    for task in tasks.into_iter().chain(linked) {
-        if let Err(error) = seen(&Here { router, node }, task, deadline.min(Instant::now() + SHOWN)).await {
-            tracing::info!(index = %name, %error, "a configuration is shown later on some nodes");
-        }
-    }
-    Ok(())
+    spread.into_iter().find_map(Result::err).map_or(Ok(()), Err)
 }
 
-/// Tells the groups of parts of their replicas where they may not have heard. Returns the tasks.
-pub async fn link(router: &Router, parts: &[IndexName]) -> Result<Vec<TaskId>> {
-    let meta = router.meta();
-    let mut told = vec![];
-    for row in parts.iter().filter_map(|part| meta.catalogue.get(part)) {
-        if let Some(revision) = meta.unsettled.get(&row.incarnation) {
-            told.extend(settle(router, row.incarnation, *revision).await?);
+/// The same to one part; returns the tasks after which readers see it.
+async fn spread_to(
+    router: &Router,
+    node: &Node,
+    (name, part): (&IndexName, &IndexName),
+    reach: Reach,
+    deadline: Instant,
+) -> Result<Vec<TaskId>> {
+    let mut tasks: Vec<TaskId> = configure(router, node, name, part, deadline).await?.into_iter().collect();
+    // what is new takes over the configuration that its primary has by now
+    let linked = link(router, part).await?;
+    if reach == Reach::Replicas || linked.is_some() {
+        let meta = router.meta();
+        let replicas = meta.catalogue.get(part).map_or(&[][..], IndexRow::replicas);
+        for Link { name: part, kind: _ } in replicas {
+            let name = IndexName::new(part.part().0)?;
+            tasks.extend(configure(router, node, &name, part, deadline).await?);
         }
     }
-    Ok(told)
+    tasks.extend(linked);
+    Ok(tasks)
+}
+
+/// Tells the group of a part of its replicas if it may not have heard. Returns the task.
+async fn link(router: &Router, part: &IndexName) -> Result<Option<TaskId>> {
+    let meta = router.meta();
+    let Some(row) = meta.catalogue.get(part) else { return Ok(None) };
+    match meta.unsettled.get(&row.incarnation) {
+        Some(revision) => settle(router, row.incarnation, *revision).await,
+        None => Ok(None),
+    }
 }
 
 /// Makes the configuration of a part like that of its index. Returns a task after which readers see it; `None` for one that
@@ -180,6 +190,7 @@ pub async fn copy_others(
         IndexOperation::Copy { scope: None } if source != destination => {}
         IndexOperation::Copy { .. } | IndexOperation::Move => return Ok(()),
     }
+    operate::check_copy(router, source, destination).await?;
     for part in meta.other_parts(source) {
         let Some(number) = part.part().1 else { continue };
         operate::copy_index(router, node, sweeper, &part, &destination.part_in(number)?).await?;
@@ -187,51 +198,76 @@ pub async fn copy_others(
     Ok(())
 }
 
-/// The parts that are missing because their cluster came after their index are made by this.
-pub async fn make(means: &impl Means, name: &IndexName, deadline: Instant) -> Result<Accepted> {
-    means.decide(MetaCommand::MakeParts { name: name.clone() }, Purpose::Add, deadline).await
+/// Makes the parts that are missing because their cluster came after their index, with the configuration that they would
+/// have.
+pub async fn make(router: &Router, node: &Node, name: &IndexName, deadline: Instant) -> Result<()> {
+    let command = MetaCommand::MakeParts { name: name.clone() };
+    router.propose_meta(command, Purpose::Add, deadline).await?;
+    if let Err(error) = spread(router, node, name, Reach::Replicas, deadline).await {
+        tracing::info!(index = %name, %error, "a part is configured later");
+    }
+    Ok(())
 }
 
-/// Finds and mends differences while this node leads the meta group, until the task is aborted.
+/// Finds and mends differences while this node leads the meta group, until the task is aborted. What is missing is looked for
+/// in memory, more often than what differs.
 pub async fn keep_alike(router: Arc<Router>, node: Node) {
+    let mut next_comparison = Instant::now();
     loop {
-        let began = Instant::now();
         let meta = router.meta();
         if meta.users.is_enabled
             && meta.clusters.len() > 1
             && router.groups().meta().is_ok_and(|group| group.is_led_here())
         {
+            let began = Instant::now();
+            let compares = began >= next_comparison;
             for name in super::records::indices(&meta) {
+                if !compares && !meta.lacks_parts(&name) {
+                    continue;
+                }
                 if let Err(error) = mend(&router, &node, &name).await {
                     tracing::debug!(index = %name, %error, "the parts of an index are not compared");
                 }
             }
+            if compares {
+                next_comparison = Instant::now() + began.elapsed() * REST_AFTER_COMPARISON;
+            }
         }
-        tokio::time::sleep(COMPARE_EVERY.max(began.elapsed() * REST_AFTER_COMPARISON)).await;
+        tokio::time::sleep(COMPARE_EVERY).await;
     }
 }
 
 async fn mend(router: &Router, node: &Node, name: &IndexName) -> Result<()> {
     let deadline = write_deadline();
     if router.meta().lacks_parts(name) {
-        make(&Here { router, node }, name, deadline).await?;
+        make(router, node, name, deadline).await?;
+    }
+    let parts = router.meta().other_parts(name);
+    let mended = parts.iter().map(|part| mend_part(router, node, (name, part), deadline));
+    // one after another: nobody waits for it
+    let mut outcome = Ok(());
+    for mended in mended {
+        outcome = outcome.and(mended.await);
+    }
+    outcome
+}
+
+async fn mend_part(
+    router: &Router,
+    node: &Node,
+    (name, part): (&IndexName, &IndexName),
+    deadline: Instant,
+) -> Result<()> {
+    let meta = router.meta();
+    let (Some(from), Some(to)) = (meta.catalogue.get(name), meta.catalogue.get(part)) else { return Ok(()) };
+    let (wanted, found) = configurations(router, node, (from, to), deadline).await?;
+    if !is_same(&wanted, &found) || meta.unsettled.contains_key(&to.incarnation) {
+        spread_to(router, node, (name, part), Reach::Index, deadline).await?;
     }
     let public = UserId::new(quorate_model::user::PUBLIC)?;
-    for part in router.meta().other_parts(name) {
-        let meta = router.meta();
-        let (Some(from), Some(to)) = (meta.catalogue.get(name), meta.catalogue.get(&part)) else { continue };
-        let (wanted, found) = configurations(router, node, (from, to), deadline).await?;
-        if !is_same(&wanted, &found) {
-            configure(router, node, name, &part, deadline).await?;
-        }
-        if from.primary().is_some() {
-            // it has the records of what it follows
-            continue;
-        }
-        let copying = Copying { user: &public, epoch: None, from: name, to: &part, ids: None };
-        if !differences(&Here { router, node }, &copying, deadline).await?.is_empty() {
-            follow(router, node, name, None, deadline).await?;
-        }
+    let copying = Copying { user: &public, epoch: None, from: name, to: part, ids: None };
+    if !differences(&Here { router, node }, &copying, deadline).await?.is_empty() {
+        follow(router, node, name, None, deadline).await?;
     }
-    link(router, &router.meta().other_parts(name)).await.map(drop)
+    Ok(())
 }

@@ -61,17 +61,37 @@ impl Differences {
     }
 }
 
-/// Compares two parts as of every write answered before.
+/// Both parts as they are at one moment; `None` when they follow another index, which gives them their records.
+fn rows(means: &impl Means, Copying { from, to, .. }: &Copying<'_>) -> Result<Option<(IndexRow, IndexRow)>> {
+    let meta = means.meta();
+    let row =
+        |name: &IndexName| meta.catalogue.get(name).cloned().ok_or_else(|| Error::no_index(name.part().0));
+    let (source, target) = (row(from)?, row(to)?);
+    Ok(Some((source, target)).filter(|(source, target)| source.primary().or(target.primary()).is_none()))
+}
+
+/// Compares two parts as of every write answered before. Parts of replicas do not differ.
 pub async fn differences(
     means: &impl Means,
     copying: &Copying<'_>,
     deadline: Instant,
 ) -> Result<Differences> {
-    let Copying { user, epoch: _, from, to, ids } = *copying;
-    let (source, target) = (means.row(from)?, means.row(to)?);
+    match rows(means, copying)? {
+        Some((source, target)) => compare(means, copying, (&source, &target), deadline).await,
+        None => Ok(Differences::default()),
+    }
+}
+
+async fn compare(
+    means: &impl Means,
+    copying: &Copying<'_>,
+    (source, target): (&IndexRow, &IndexRow),
+    deadline: Instant,
+) -> Result<Differences> {
+    let Copying { user, epoch: _, from: _, to: _, ids } = *copying;
     let whose = Whose { owner: user.clone(), ids: ids.map(<[String]>::to_vec) };
-    let wanted = means.digest(&source, &whose, deadline).await?;
-    let mut found = means.digest(&target, &whose, deadline).await?;
+    let wanted = means.digest(source, &whose, deadline).await?;
+    let mut found = means.digest(target, &whose, deadline).await?;
     let differs = |(id, number): (String, u64)| (found.remove(&id) != Some(number)).then_some(id);
     let all = wanted.len();
     let puts: Vec<String> = wanted.into_iter().filter_map(differs).collect();
@@ -82,9 +102,9 @@ pub async fn differences(
 /// Makes the owner's records in one part those of another as of every write answered before. Reads see them when this
 /// returns. Returns how many were not.
 pub async fn copy(means: &impl Means, copying: &Copying<'_>, deadline: Instant) -> Result<usize> {
-    let Copying { user, epoch, from, to, ids: _ } = *copying;
-    let (source, row) = (means.row(from)?, means.row(to)?);
-    let Differences { puts, deletes, alike } = differences(means, copying, deadline).await?;
+    let Copying { user, epoch, .. } = *copying;
+    let Some((source, row)) = rows(means, copying)? else { return Ok(0) };
+    let Differences { puts, deletes, alike } = compare(means, copying, (&source, &row), deadline).await?;
     let target = Target { means, row: &row, user, epoch, deadline };
     for ids in puts.chunks(RECORDS_AT_A_TIME) {
         let records = means.records(&source, ids, deadline).await?;
@@ -189,7 +209,7 @@ pub async fn copy_all(
             if means.digest(&source, &whose, deadline).await?.is_empty() {
                 continue;
             }
-            super::parts::make(means, &name, deadline).await?;
+            means.make_parts(&name, deadline).await?;
         }
         let meta = means.meta();
         let (source, target) = (meta.part_of(&name, from)?, meta.part_of(&name, to)?);

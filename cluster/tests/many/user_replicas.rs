@@ -78,6 +78,15 @@ async fn c15_replicas_follow_in_every_cluster() {
                 assert!(refused.message.ends_with("write them to its primary shared"), "{refused}");
             }
         }
+        // nothing is copied over what follows or is followed, in any cluster
+        put_for(&installation, 0, "roe", "other", vec![numbered("o", 9)]).await;
+        for (destination, text) in [("down", "replica of shared;"), (INDEX, "cannot copy to shared:")] {
+            let copy = IndexOperation::Copy { scope: None };
+            let refused = installation.node(1).operate(&name("other"), &name(destination), copy).await;
+            let refused = refused.expect_err("linked");
+            assert!(refused.message.contains(text) && !refused.message.contains('\u{1f}'), "{refused}");
+        }
+        shows(&installation, "down", &expected).await;
         // forwarded settings reach the replicas of all parts
         let changes = object(json!({"attributesForFaceting": ["n"]}));
         let node = installation.node(2);

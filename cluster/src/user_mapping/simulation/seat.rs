@@ -312,6 +312,9 @@ impl Means for Seat {
     async fn part_for_write(&self, name: &IndexName, cluster: u16, _deadline: Instant) -> Result<IndexRow> {
         self.row(&self.meta().part_of(name, cluster)?)
     }
+    async fn make_parts(&self, name: &IndexName, _deadline: Instant) -> Result<()> {
+        panic!("{name} has every part from the beginning")
+    }
     async fn is_published(&self, task: TaskId) -> bool {
         match task.group() {
             GroupId::META => self.is_known_to_all(task.log_index()).await,
