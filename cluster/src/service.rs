@@ -396,7 +396,7 @@ impl Service {
     ) -> Result<SearchResults> {
         let (router, node) = (self.open_router()?, &self.inner.node);
         match read::view(router, node, index).await? {
-            Way::Here(view) => node.pool().search(view, params, read::rights_of(rights)).await,
+            Way::Here(view) => node.pool().search_at_once(view, params, read::rights_of(rights)).await,
             Way::There(group) => {
                 let (index, params) = (index.clone(), Box::new(params));
                 let call = ServiceCall::Search { index, params, rights };

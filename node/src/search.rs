@@ -7,7 +7,7 @@ use quorate_engine::filter::filter_set;
 use quorate_engine::matching::bits;
 use quorate_engine::{Scratch, SearchLimits, render_record};
 use quorate_model::{FacetHits, Filter, SearchParams, SearchResults, limits};
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -82,6 +82,21 @@ impl SearchPool {
         })
         .await
     }
+    /// As [`SearchPool::search`], for a caller whose thread may do a short search itself: handing one over and back costs two
+    /// wake-ups, which is more than a search of a small index takes. One that turns out to be long goes to the pool.
+    pub async fn search_at_once(
+        &self,
+        view: Arc<IndexView>,
+        params: SearchParams,
+        rights: ReadRights,
+    ) -> quorate_model::Result<SearchResults> {
+        if is_light(&view, &params)
+            && let Some(results) = attempt(&view, &params, rights)
+        {
+            return results;
+        }
+        self.search(view, params, rights).await
+    }
     /// Runs one page of a browse on a view.
     pub async fn browse(
         &self,
@@ -134,6 +149,40 @@ fn search_limits(rights: ReadRights) -> SearchLimits {
         sees_unretrievable: rights.sees_unretrievable,
         max_hits_per_query: rights.max_hits_per_query,
     }
+}
+
+/// Records of an index that is searched on the thread that asks, at most.
+const LIGHT_RECORDS: u64 = 250_000;
+/// Bytes of the text that is searched for there.
+const LIGHT_QUERY_BYTES: usize = 128;
+/// How long such an attempt may take. One that took more than half of it may have been cut somewhere, and does not count.
+const ATTEMPT: Duration = Duration::from_millis(20);
+
+/// Whether a search hardly ever takes a millisecond.
+fn is_light(view: &IndexView, params: &SearchParams) -> bool {
+    params.query.as_ref().is_none_or(|query| query.len() <= LIGHT_QUERY_BYTES)
+        && params.similar_query.is_none()
+        && view.shard.record_count() <= LIGHT_RECORDS
+}
+
+/// Searches on this thread; `None` when that was not as short as expected.
+fn attempt(
+    view: &IndexView,
+    params: &SearchParams,
+    rights: ReadRights,
+) -> Option<quorate_model::Result<SearchResults>> {
+    thread_local!(static SCRATCH: RefCell<Scratch> = RefCell::default());
+    let began = Instant::now();
+    let limits = SearchLimits { deadline: began + ATTEMPT, ..search_limits(rights) };
+    let mut scratch = SCRATCH.take();
+    let searched = catch_unwind(AssertUnwindSafe(|| {
+        let results = quorate_engine::search(&view.shard, &view.configuration, params, &limits, &mut scratch);
+        (results, scratch)
+    }));
+    // after a panic the pool says what is to be said of it
+    let (results, scratch) = searched.ok()?;
+    SCRATCH.set(scratch);
+    (began.elapsed() < ATTEMPT / 2).then_some(results)
 }
 
 fn work(queue: &Receiver<Job>) {
