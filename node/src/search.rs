@@ -90,12 +90,19 @@ impl SearchPool {
         params: SearchParams,
         rights: ReadRights,
     ) -> quorate_model::Result<SearchResults> {
-        if is_light(&view, &params)
-            && let Some(results) = attempt(&view, &params, rights)
-        {
-            return results;
+        if !is_light(&view, &params) {
+            return self.search(view, params, rights).await;
         }
-        self.search(view, params, rights).await
+        let began = Instant::now();
+        let results = attempt(&view, &params, rights, ATTEMPT);
+        if began.elapsed() > PAUSE_AFTER {
+            // the next query of the same request is not to hold up everybody else
+            tokio::task::yield_now().await;
+        }
+        match results {
+            Some(results) => results,
+            None => self.search(view, params, rights).await,
+        }
     }
     /// Runs one page of a browse on a view.
     pub async fn browse(
@@ -157,6 +164,8 @@ const LIGHT_RECORDS: u64 = 250_000;
 const LIGHT_QUERY_BYTES: usize = 128;
 /// How long such an attempt may take. One that took more than half of it may have been cut somewhere, and does not count.
 const ATTEMPT: Duration = Duration::from_millis(20);
+/// After an attempt of this length others have a turn.
+const PAUSE_AFTER: Duration = Duration::from_millis(1);
 
 /// Whether a search hardly ever takes a millisecond.
 fn is_light(view: &IndexView, params: &SearchParams) -> bool {
@@ -170,10 +179,11 @@ fn attempt(
     view: &IndexView,
     params: &SearchParams,
     rights: ReadRights,
+    most: Duration,
 ) -> Option<quorate_model::Result<SearchResults>> {
     thread_local!(static SCRATCH: RefCell<Scratch> = RefCell::default());
     let began = Instant::now();
-    let limits = SearchLimits { deadline: began + ATTEMPT, ..search_limits(rights) };
+    let limits = SearchLimits { deadline: began + most, ..search_limits(rights) };
     let mut scratch = SCRATCH.take();
     let searched = catch_unwind(AssertUnwindSafe(|| {
         let results = quorate_engine::search(&view.shard, &view.configuration, params, &limits, &mut scratch);
@@ -182,7 +192,7 @@ fn attempt(
     // after a panic the pool says what is to be said of it
     let (results, scratch) = searched.ok()?;
     SCRATCH.set(scratch);
-    (began.elapsed() < ATTEMPT / 2).then_some(results)
+    (began.elapsed() < most / 2).then_some(results)
 }
 
 fn work(queue: &Receiver<Job>) {
@@ -227,5 +237,29 @@ impl<'a> ObjectReader<'a> {
         }
         let record = segment.record(doc);
         Some(render_record(record, settings, attributes_to_retrieve, rights.sees_unretrievable))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::IndexState;
+    use quorate_model::GroupId;
+
+    fn asked(query: &str) -> SearchParams {
+        SearchParams { query: Some(query.into()), ..SearchParams::default() }
+    }
+
+    #[test]
+    fn what_took_too_long_on_the_thread_that_asks_does_not_count() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let state = IndexState::new(1, GroupId(1), folder.path().into(), Arc::default(), 0, 0);
+        let view = state.view().expect("an empty index");
+        let rights = ReadRights::default();
+        assert!(attempt(&view, &asked("a"), rights, Duration::ZERO).is_none());
+        let found = attempt(&view, &asked("a"), rights, Duration::from_secs(60)).expect("in time");
+        assert_eq!(found.expect("an answer").nb_hits, 0);
+        assert!(is_light(&view, &asked(&"a".repeat(LIGHT_QUERY_BYTES))));
+        assert!(!is_light(&view, &asked(&"a".repeat(LIGHT_QUERY_BYTES + 1))));
     }
 }

@@ -1,6 +1,7 @@
 //! Whether commands change a node as they say, and whether a restart at any point ends in the same state.
 
 mod following;
+mod reading;
 mod replicas;
 mod snapshots;
 

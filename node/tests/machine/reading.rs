@@ -1,0 +1,49 @@
+//! Which threads do reads run on?
+
+use super::*;
+
+/// Keeps the only thread of the pool until the sender is dropped.
+fn occupy(node: &Node) -> std::sync::mpsc::Sender<()> {
+    let (held, wait) = std::sync::mpsc::channel::<()>();
+    let (began, begins) = std::sync::mpsc::channel();
+    let pool = node.pool().clone();
+    std::thread::spawn(move || {
+        let hold = pool.run(move |_| {
+            began.send(()).unwrap();
+            let _let_go = wait.recv();
+            Ok(())
+        });
+        wait_for(hold).unwrap();
+    });
+    begins.recv().unwrap();
+    held
+}
+
+#[actix_rt::test]
+async fn short_searches_of_small_indices_wait_for_no_other_thread() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut rig = Rig::open(folder.path(), vec![]);
+    rig.apply(IndexCommand::Records { index: 7, ops: (1..=40).map(|n| put(&n.to_string(), n)).collect() });
+    rig.wait();
+    let view = rig.node.view(7).unwrap();
+    let (pool, rights) = (rig.node.pool().clone(), ReadRights::default());
+    let params = |query: &str| SearchParams { query: Some(query.into()), ..SearchParams::default() };
+    let shown = |results: quorate_model::Result<quorate_model::SearchResults>| {
+        let results = results.unwrap();
+        let hits: Vec<Vec<u8>> = results.hits.iter().map(<[u8]>::to_vec).collect();
+        (results.nb_hits, hits)
+    };
+    for query in ["", "1", "nothing"] {
+        let by_pool = shown(wait_for(pool.search(view.clone(), params(query), rights)));
+        let held = occupy(&rig.node);
+        let at_once = shown(wait_for(pool.search_at_once(view.clone(), params(query), rights)));
+        assert_eq!(at_once, by_pool, "{query:?}");
+        drop(held);
+    }
+    // a long text is the pool's, which has no thread for it
+    let held = occupy(&rig.node);
+    let long = params(&"word ".repeat(60));
+    let waits = tokio::time::timeout(Duration::from_millis(50), pool.search_at_once(view, long, rights));
+    assert!(waits.await.is_err(), "it waits for the thread");
+    drop(held);
+}
