@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+/// The level of the program under test.
+const NEWEST: u64 = 3;
+
 fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(90);
     while !is_true() {
@@ -73,7 +76,7 @@ fn newer_commands_wait_for_the_last_node_and_a_node_that_goes_back_stands_still(
         cluster.restart(node).unwrap();
         cluster.wait_settled().unwrap();
         let client = cluster.node(node).unwrap().client();
-        let announced = || overview(&client)["nodes"][named(&overview(&client), node)]["level"] == 2;
+        let announced = || overview(&client)["nodes"][named(&overview(&client), node)]["level"] == NEWEST;
         wait_until("the new level is announced", announced);
         assert_eq!(overview(&client)["level"], 1, "one node is old");
         assert!(!cluster.clients().iter().any(maps_users), "a command that one node does not know is used");
@@ -86,7 +89,7 @@ fn newer_commands_wait_for_the_last_node_and_a_node_that_goes_back_stands_still(
     cluster.restart(1).unwrap();
     let client = cluster.node(1).unwrap().client();
     wait_until("newer commands are used", || maps_users(&client));
-    assert_eq!(overview(&client)["level"], 2);
+    assert_eq!(overview(&client)["level"], NEWEST);
 
     // it comes back with the older program: what it does not know it does not pass over
     *cluster.setup_mut(2) = old(2);
@@ -119,7 +122,7 @@ fn newer_commands_wait_for_the_last_node_and_a_node_that_goes_back_stands_still(
     // now it knows, and does not even start
     cluster.stop(2).unwrap();
     let (status, log) = old(2).run_to_end().unwrap();
-    assert!(!status.success() && log.contains("uses commands of level 2"), "{status}: {log}");
+    assert!(!status.success() && log.contains(&format!("uses commands of level {NEWEST}")), "{status}: {log}");
 }
 
 /// Where a node stands in the list of nodes.
