@@ -122,7 +122,10 @@ fn newer_commands_wait_for_the_last_node_and_a_node_that_goes_back_stands_still(
     // now it knows, and does not even start
     cluster.stop(2).unwrap();
     let (status, log) = old(2).run_to_end().unwrap();
-    assert!(!status.success() && log.contains(&format!("uses commands of level {NEWEST}")), "{status}: {log}");
+    assert!(
+        !status.success() && log.contains(&format!("uses commands of level {NEWEST}")),
+        "{status}: {log}"
+    );
 }
 
 /// Where a node stands in the list of nodes.
