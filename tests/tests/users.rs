@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const INDEX: &str = "shared";
+/// What follows it in both clusters, and must show the same.
+const REPLICA: &str = "shared_by_n";
 /// What official clients send, too.
 const USER: &str = "X-Algolia-User-ID";
 /// The clusters of the nodes, by number. `west` has one node only: nobody else could serve its users while that one is dead.
@@ -51,16 +53,22 @@ impl User {
         let mut nodes = nodes.with_header(USER, self.name);
         while !is_over.load(Ordering::Acquire) {
             nodes.turn();
-            let least = self.published.load(Ordering::Acquire);
-            let seen = self.seen(&nodes)?;
-            ensure!(seen >= least, "{} sees {seen} writes of {least} published ones", self.name);
-            self.reads.fetch_add(1, Ordering::Relaxed);
+            for index in [INDEX, REPLICA] {
+                let least = self.published.load(Ordering::Acquire);
+                let seen = self.seen(&nodes, index)?;
+                ensure!(
+                    seen >= least,
+                    "{} sees {seen} writes of {least} published ones in {index}",
+                    self.name
+                );
+                self.reads.fetch_add(1, Ordering::Relaxed);
+            }
         }
         Ok(())
     }
     /// How many writes one search shows: all up to some one, each record once.
-    fn seen(&self, nodes: &AnyNode) -> Result<u64> {
-        let path = format!("/1/indexes/{INDEX}/query");
+    fn seen(&self, nodes: &AnyNode, index: &str) -> Result<u64> {
+        let path = format!("/1/indexes/{index}/query");
         let found = nodes.post(&path, &json!({"query": "", "hitsPerPage": 1000}))?.success()?.body;
         self.writes_in(found["hits"].as_array().context("no hits")?)
     }
@@ -79,8 +87,14 @@ impl User {
         let answered = self.answered.load(Ordering::Acquire);
         for client in cluster.clients() {
             let client = client.with_header(USER, self.name);
-            let found = self.writes_in(&client.browse_all(INDEX)?)?;
-            ensure!(found == answered, "{} has {found} writes, expected {answered}", self.name);
+            for index in [INDEX, REPLICA] {
+                let found = self.writes_in(&client.browse_all(index)?)?;
+                ensure!(
+                    found == answered,
+                    "{} has {found} writes in {index}, expected {answered}",
+                    self.name
+                );
+            }
         }
         Ok(())
     }
@@ -148,6 +162,9 @@ fn c15_no_record_is_lost_or_doubled_when_the_driver_of_a_move_is_killed() {
     let everyone = cluster.any().with_header(USER, "*");
     let public = everyone.send("PUT", &format!("/1/indexes/{INDEX}/all"), &json!({"owner": "*"})).unwrap();
     cluster.wait_task(INDEX, public.task_id().unwrap()).unwrap();
+    let settings = json!({"replicas": [REPLICA]});
+    let linked = cluster.any().send("PUT", &format!("/1/indexes/{INDEX}/settings"), &settings).unwrap();
+    cluster.wait_task(INDEX, linked.success().unwrap().task_id().unwrap()).unwrap();
     for round in 0..rounds {
         let target = ["west", "main"][round as usize % 2];
         let (nodes, is_over, failed) = (cluster.any(), AtomicBool::new(false), Mutex::new(vec![]));
