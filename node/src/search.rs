@@ -162,6 +162,8 @@ fn search_limits(rights: ReadRights) -> SearchLimits {
 const LIGHT_RECORDS: u64 = 250_000;
 /// Bytes of the text that is searched for there.
 const LIGHT_QUERY_BYTES: usize = 128;
+/// Hits of a page that is shown there: showing them is not bounded by the time that finding them has.
+const LIGHT_HITS: u64 = 100;
 /// How long such an attempt may take. One that took more than half of it may have been cut somewhere, and does not count.
 const ATTEMPT: Duration = Duration::from_millis(20);
 /// After an attempt of this length others have a turn.
@@ -169,7 +171,10 @@ const PAUSE_AFTER: Duration = Duration::from_millis(1);
 
 /// Whether a search hardly ever takes a millisecond.
 fn is_light(view: &IndexView, params: &SearchParams) -> bool {
-    params.query.as_ref().is_none_or(|query| query.len() <= LIGHT_QUERY_BYTES)
+    let usual = &view.configuration.settings.params;
+    let hits = params.length.or(params.hits_per_page).or(usual.hits_per_page);
+    hits.is_none_or(|hits| hits <= LIGHT_HITS)
+        && params.query.as_ref().is_none_or(|query| query.len() <= LIGHT_QUERY_BYTES)
         && params.similar_query.is_none()
         && view.shard.record_count() <= LIGHT_RECORDS
 }
@@ -261,5 +266,9 @@ mod tests {
         assert_eq!(found.expect("an answer").nb_hits, 0);
         assert!(is_light(&view, &asked(&"a".repeat(LIGHT_QUERY_BYTES))));
         assert!(!is_light(&view, &asked(&"a".repeat(LIGHT_QUERY_BYTES + 1))));
+        let page_of = |hits| SearchParams { hits_per_page: Some(hits), ..asked("a") };
+        assert!(is_light(&view, &page_of(LIGHT_HITS)) && !is_light(&view, &page_of(LIGHT_HITS + 1)));
+        let window = SearchParams { length: Some(LIGHT_HITS + 1), offset: Some(0), ..page_of(1) };
+        assert!(!is_light(&view, &window));
     }
 }
