@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub const FORMAT: u8 = 1;
 /// The newest commands this program knows. It rises when a variant is appended to any command, which [`Command::level`] then
 /// gives the new level, and when commands do more than before, which they do from the moment at which the level is in force.
-pub const FEATURE_LEVEL: u16 = PARTS_FOLLOW_LEVEL;
+pub const FEATURE_LEVEL: u16 = 4;
 /// The level that every program knows.
 pub const FIRST_LEVEL: u16 = 1;
 /// From this level on, commands that link or move an index do so to the parts that other clusters have of it.
