@@ -308,7 +308,7 @@ impl Shared {
         if open.len() < limits::OPEN_WRITERS_MAX {
             return Ok(());
         }
-        open.sort_by_key(|state| (state.has_background_work(), state.used.load(Ordering::Relaxed)));
+        longest_unused_first(&mut open);
         for state in &open[..=open.len() - limits::OPEN_WRITERS_MAX] {
             close_writer(state)?;
         }
@@ -356,11 +356,17 @@ impl Shared {
         if open.len() <= limits::OPEN_VIEWS_MAX {
             return;
         }
-        open.sort_by_key(|state| state.used.load(Ordering::Relaxed));
+        longest_unused_first(&mut open);
         for state in &open[..open.len() - limits::OPEN_VIEWS_MAX] {
             state.close_view();
         }
     }
+}
+
+/// Orders what may be closed: those with work in the background last. Readers and shards change all of it meanwhile, so each
+/// is looked at once: a sort whose keys change under it panics.
+fn longest_unused_first(states: &mut [Arc<IndexState>]) {
+    states.sort_by_cached_key(|state| (state.has_background_work(), state.used.load(Ordering::Relaxed)));
 }
 
 fn close_writer(state: &IndexState) -> Result<()> {
@@ -370,4 +376,43 @@ fn close_writer(state: &IndexState) -> Result<()> {
         tracing::warn!(index = state.incarnation, %error, "closing a shard left work to the log");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_used_while_it_is_ordered_ends_nothing() {
+        let state = |incarnation: Incarnation| {
+            let state = IndexState::new(incarnation, GroupId(1), "nowhere".into(), Arc::default(), 0, 0);
+            state.used.store(incarnation, Ordering::Relaxed);
+            Arc::new(state)
+        };
+        let states: Vec<_> = (0..400).map(state).collect();
+        let (is_over, used) = (AtomicBool::new(false), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for step in [7, 11, 13] {
+                let (states, is_over, used) = (&states, &is_over, &used);
+                scope.spawn(move || {
+                    for at in (0..states.len()).cycle().step_by(step) {
+                        if is_over.load(Ordering::Relaxed) {
+                            return;
+                        }
+                        states[at].used.store(used.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+                    }
+                });
+            }
+            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                for _ in 0..300 {
+                    longest_unused_first(&mut states.clone());
+                }
+            }));
+            is_over.store(true, Ordering::Relaxed);
+            assert!(panicked.is_ok(), "the order of what is used meanwhile");
+        });
+        let mut states = states;
+        longest_unused_first(&mut states);
+        assert!(states.is_sorted_by_key(|state| state.used.load(Ordering::Relaxed)));
+    }
 }
