@@ -19,6 +19,8 @@ pub const FEATURE_LEVEL: u16 = 4;
 pub const FIRST_LEVEL: u16 = 1;
 /// From this level on, commands that link or move an index do so to the parts that other clusters have of it.
 pub const PARTS_FOLLOW_LEVEL: u16 = 3;
+/// From this level on, a new admin key replaces the one that its proposer knew, which still counts for a time.
+pub const KEY_ROTATION_LEVEL: u16 = 4;
 /// Bytes of the envelope before the command.
 const HEADER_BYTES: usize = 1 + 2 + 8 + 4 + 4;
 
@@ -49,7 +51,7 @@ pub enum MetaCommand {
     },
     /// A process start. Its log index makes the ids that this process mints unlike those of every other one.
     StartNode,
-    /// Replaces the admin key.
+    /// Replaces the admin key at once; programs from [`KEY_ROTATION_LEVEL`] on propose `RotateAdminKey`.
     SetAdminKey {
         /// SHA-256 of the new one.
         admin_key: [u8; 32],
@@ -191,6 +193,15 @@ pub enum MetaCommand {
         /// The group.
         group: GroupId,
     },
+    /// Replaces the admin key unless it was replaced since the proposer looked; the one before counts for a time.
+    RotateAdminKey {
+        /// SHA-256 of the new one.
+        admin_key: [u8; 32],
+        /// The revision of the one that it is to replace.
+        replaces: u64,
+        /// For how many milliseconds the one before still counts.
+        overlap_ms: u64,
+    },
 }
 
 impl Command {
@@ -230,6 +241,7 @@ impl MetaCommand {
             | MetaCommand::StepUser { .. }
             | MetaCommand::MakeParts { .. } => 2,
             MetaCommand::Retell { .. } => 3,
+            MetaCommand::RotateAdminKey { .. } => KEY_ROTATION_LEVEL,
         }
     }
 }

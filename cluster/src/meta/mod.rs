@@ -2,6 +2,7 @@
 //!
 //! [`MetaState`] is the state machine of the meta group. It is cheap to clone: every request reads an immutable copy.
 
+mod admin_key;
 mod catalogue;
 mod links;
 mod nodes;
@@ -10,6 +11,7 @@ mod rows;
 mod user_map;
 mod users;
 
+pub use admin_key::{KeyHistory, RetiredKey};
 pub use catalogue::{Catalogue, IndexRow, Link, Role, group_of};
 pub use links::{Moved, Wanted, too_many};
 pub use nodes::{CLUSTERS_MAX, ClusterRow, Joining, META_VOTERS_MAX, NodeRow, NodeState, NotAdmitted};
@@ -28,6 +30,8 @@ use std::sync::Arc;
 pub struct MetaState {
     /// The installation; `None` before the first start.
     pub installation: Option<Arc<Installation>>,
+    /// The admin keys before the one of the installation.
+    pub key_history: Arc<KeyHistory>,
     /// Name to index.
     pub catalogue: Catalogue,
     /// Every key but the admin key, by value.
@@ -80,7 +84,7 @@ impl MetaState {
                 self.set_up(app_id, admin_key, &search_key)
             }
             MetaCommand::StartNode => vec![],
-            MetaCommand::SetAdminKey { admin_key } => self.set_admin_key(admin_key),
+            MetaCommand::SetAdminKey { admin_key } => self.set_admin_key(at, admin_key),
             MetaCommand::CreateIndex { name, group } => self.create_index(at, name, group),
             MetaCommand::DeleteIndex { name, incarnation } => self.delete_index(&name, incarnation),
             MetaCommand::MoveIndex { from, to, replicas } => self.move_index(at, &from, &to, &replicas),
@@ -106,6 +110,9 @@ impl MetaState {
             MetaCommand::StepUser { user, epoch, step } => self.step_user(user, epoch, step),
             MetaCommand::Retell { group } => self.retell(at, group),
             MetaCommand::MakeParts { name } => self.complete_parts(at, &name, &[]),
+            MetaCommand::RotateAdminKey { admin_key, replaces, overlap_ms } => {
+                self.rotate_admin_key(at, admin_key, replaces, overlap_ms)
+            }
         }
     }
 
@@ -118,13 +125,6 @@ impl MetaState {
         self.installation = Some(Arc::new(installation));
         changes.extend(self.put_key(search_key));
         changes
-    }
-
-    fn set_admin_key(&mut self, admin_key: [u8; 32]) -> Vec<RowChange> {
-        let Some(installation) = &mut self.installation else { return vec![] };
-        let installation = Arc::make_mut(installation);
-        installation.admin_key = admin_key;
-        vec![RowChange::installation(installation)]
     }
 
     fn create_index(&mut self, at: At, name: IndexName, group: GroupId) -> Vec<RowChange> {

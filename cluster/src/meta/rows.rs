@@ -1,7 +1,7 @@
 //! How the meta state lies in its tree: one row for each index, key, reservation, doomed incarnation and list of replicas
 //! that is not settled.
 
-use super::{Catalogue, ClusterRow, IndexRow, Installation, MetaState, NodeRow, UserRow};
+use super::{Catalogue, ClusterRow, IndexRow, Installation, KeyHistory, MetaState, NodeRow, UserRow};
 use quorate_model::{ApiKey, GroupId, IndexName, NodeId, UserId};
 use quorate_node::ops::Incarnation;
 use quorate_store::codec;
@@ -18,6 +18,7 @@ const PLACED: u8 = b'P';
 const USER: u8 = b'U';
 const USERS_ENABLED: u8 = b'M';
 const LEVEL: u8 = b'L';
+const KEY_HISTORY: u8 = b'A';
 /// Bytes of a row at most; far above a name of 256 characters or a key document.
 const ROW_BYTES_MAX: usize = 1 << 20;
 
@@ -46,6 +47,9 @@ impl RowChange {
     }
     pub(super) fn installation(it: &Installation) -> Self {
         Self::put(INSTALLATION, b"", codec::encode(&(&it.app_id, it.admin_key)))
+    }
+    pub(super) fn key_history(history: &KeyHistory) -> Self {
+        Self::put(KEY_HISTORY, b"", codec::encode(history))
     }
     pub(super) fn index(name: &IndexName, row: &IndexRow) -> Self {
         Self::put(INDEX, name.as_str().as_bytes(), codec::encode(row))
@@ -124,6 +128,7 @@ impl MetaState {
                 let (app_id, admin_key) = codec::decode(value, ROW_BYTES_MAX).ok()?;
                 self.installation = Some(Arc::new(Installation { app_id, admin_key }));
             }
+            KEY_HISTORY => self.key_history = Arc::new(codec::decode(value, ROW_BYTES_MAX).ok()?),
             INDEX => {
                 let name = IndexName::stored(std::str::from_utf8(rest).ok()?).ok()?;
                 self.catalogue.put(name, codec::decode(value, ROW_BYTES_MAX).ok()?);

@@ -52,6 +52,11 @@ impl Machine {
                 search_key: key_document(key),
             },
             ["admin", admin] => MetaCommand::SetAdminKey { admin_key: [admin.parse().expect("a byte"); 32] },
+            ["rotate", admin, replaces, overlap_s] => MetaCommand::RotateAdminKey {
+                admin_key: [admin.parse().expect("a byte"); 32],
+                replaces: replaces.parse().expect("a revision"),
+                overlap_ms: overlap_s.parse::<u64>().expect("seconds") * 1_000,
+            },
             ["start"] => MetaCommand::StartNode,
             ["create", index, to] => MetaCommand::CreateIndex { name: name(index), group: group(to) },
             ["delete", index, life] => {
@@ -392,4 +397,42 @@ fn parts_of_replicas_come_with_the_level_that_knows_them() {
     ] {
         check(script, expected);
     }
+}
+
+/// The first bytes of the admin keys that count at a second.
+fn admin_keys(script: &str, at_s: u64) -> Vec<u8> {
+    let mut machine = Machine::default();
+    script.split(',').for_each(|line| machine.step(line.trim()));
+    machine.state.admin_keys(at_s * 1_000).map(|digest| digest[0]).collect()
+}
+
+#[test]
+fn an_admin_key_that_is_replaced_counts_for_a_time() {
+    let joined = "set-up A 1 k, join 7 main 4";
+    for (script, at_s, expected) in [
+        ("rotate 2 0 10", 12, vec![2, 1]),
+        ("rotate 2 0 10", 13, vec![2]),
+        ("rotate 2 0 0", 3, vec![2]),
+        // proposed twice, or by two nodes at once: the first wins
+        ("rotate 2 0 10, rotate 2 0 10", 5, vec![2, 1]),
+        ("rotate 2 0 10, rotate 9 0 10", 5, vec![2, 1]),
+        ("rotate 2 0 10, rotate 9 3 10", 5, vec![9, 1, 2]),
+        // a late copy of a proposal does not bring a key back that was replaced again
+        ("rotate 2 0 10, rotate 1 3 10, rotate 2 0 10", 6, vec![1, 2]),
+        ("rotate 1 0 10", 5, vec![1]),
+        ("admin 2", 4, vec![2]),
+        ("admin 2, rotate 3 0 10", 5, vec![2]),
+        (
+            "rotate 2 0 99, rotate 3 3 99, rotate 4 4 99, rotate 5 5 99, rotate 6 6 99, rotate 7 7 99, rotate 8 8 99, rotate 9 9 99, rotate 10 10 99",
+            13,
+            vec![10, 2, 3, 4, 5, 6, 7, 8, 9],
+        ),
+    ] {
+        assert_eq!(admin_keys(&format!("{joined}, {script}"), at_s), expected, "{script}");
+    }
+    // programs from before read the rows that they know
+    assert_eq!(admin_keys("set-up A 1 k, join 7 main 3, admin 2", 4), [2]);
+    let mut machine = Machine::default();
+    ["set-up A 1 k", "join 7 main 3", "admin 2"].iter().for_each(|line| machine.step(line));
+    assert_eq!(machine.state.key_history, Arc::default());
 }

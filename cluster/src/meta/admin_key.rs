@@ -1,0 +1,70 @@
+//! Which admin keys count: the newest one, and for a time those before it.
+
+use super::{At, MetaState, RowChange};
+use crate::command::KEY_ROTATION_LEVEL;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Earlier admin keys that are remembered; with one more, the oldest stops counting at once.
+pub const RETIRED_MAX: usize = 8;
+
+/// What came before the admin key of the installation.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyHistory {
+    /// Meta log index at which the admin key was last replaced; 0 = not since this is counted.
+    pub revision: u64,
+    /// The keys before, the last one last; also those that do not count any more.
+    pub retired: Vec<RetiredKey>,
+}
+
+/// An admin key that was replaced.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetiredKey {
+    /// Its SHA-256.
+    pub digest: [u8; 32],
+    /// Unix milliseconds until which it counts.
+    pub until_ms: u64,
+}
+
+impl MetaState {
+    /// The SHA-256 of every admin key that counts at a time: the newest one first.
+    pub fn admin_keys(&self, now_ms: u64) -> impl Iterator<Item = [u8; 32]> {
+        let retired = self.key_history.retired.iter().filter(move |key| now_ms < key.until_ms);
+        let newest = self.installation.iter().map(|it| it.admin_key);
+        newest.chain(retired.map(|key| key.digest))
+    }
+
+    pub(super) fn rotate_admin_key(
+        &mut self,
+        at: At,
+        admin_key: [u8; 32],
+        replaces: u64,
+        overlap_ms: u64,
+    ) -> Vec<RowChange> {
+        let Some(installation) = &mut self.installation else { return vec![] };
+        if self.key_history.revision != replaces || installation.admin_key == admin_key {
+            return vec![];
+        }
+        let installation = Arc::make_mut(installation);
+        let digest = std::mem::replace(&mut installation.admin_key, admin_key);
+        let history = Arc::make_mut(&mut self.key_history);
+        history.revision = at.log_index;
+        history.retired.retain(|key| key.digest != admin_key && key.digest != digest);
+        history.retired.push(RetiredKey { digest, until_ms: at.time_ms.saturating_add(overlap_ms) });
+        if history.retired.len() > RETIRED_MAX {
+            history.retired.remove(0);
+        }
+        vec![RowChange::installation(installation), RowChange::key_history(history)]
+    }
+
+    pub(super) fn set_admin_key(&mut self, at: At, admin_key: [u8; 32]) -> Vec<RowChange> {
+        if self.level() >= KEY_ROTATION_LEVEL {
+            // proposed by a program from before, and late
+            return self.rotate_admin_key(at, admin_key, self.key_history.revision, 0);
+        }
+        let Some(installation) = &mut self.installation else { return vec![] };
+        let installation = Arc::make_mut(installation);
+        installation.admin_key = admin_key;
+        vec![RowChange::installation(installation)]
+    }
+}
