@@ -176,6 +176,7 @@ async fn run(endpoint: Endpoint, call: Call<'_>) -> Result<Reply> {
         Endpoint::Ready => operations::ready(&call),
         Endpoint::Metrics => Ok(operations::metrics(call.state)),
         Endpoint::Overview => admin::overview(&call).await,
+        Endpoint::Digest => admin::digest(&call).await,
         Endpoint::DrainNode => admin::drain(&call).await,
         Endpoint::UndrainNode => admin::undrain(&call).await,
         Endpoint::RemoveNode => admin::remove(&call).await,

@@ -11,6 +11,7 @@ mod calls;
 #[cfg(test)]
 mod chance;
 pub mod command;
+mod digests;
 pub mod disk;
 mod documents;
 mod entrance;
@@ -45,6 +46,7 @@ mod traffic;
 pub mod user_mapping;
 mod write;
 
+pub use digests::{GroupDigest, NamedDigest, NodeDigest};
 pub use documents::DocumentChange;
 pub use entrance::ClusterOptions;
 pub use health::Health;

@@ -5,6 +5,7 @@ mod users;
 
 use crate::calls::{SentSettings, ServiceCall};
 use crate::command::FEATURE_LEVEL;
+use crate::digests::{self, NodeDigest};
 use crate::documents::{self, DocumentChange};
 use crate::entrance::{self, ClusterOptions};
 use crate::health::{self, Health};
@@ -459,6 +460,10 @@ impl Service {
     /// How the installation is: nodes, groups, replicas, as every node that can be reached says.
     pub async fn overview(&self) -> Result<Overview> {
         Ok(membership::overview(self.open_router()?, &self.inner.node).await)
+    }
+    /// Hashes of what this node holds, index by index. See [`NodeDigest`].
+    pub async fn digest(&self) -> Result<NodeDigest> {
+        digests::own(self.open_router()?, &self.inner.node).await
     }
     /// Moves everything off a node, which goes on answering. See [`membership::drain`].
     pub async fn drain_node(&self, node: &str) -> Result<()> {

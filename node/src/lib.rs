@@ -3,6 +3,7 @@
 //! It has never heard of Raft or of HTTP. `cluster` hands every placement group's commands to a [`PlacementMachine`]
 //! in log order; reads load an immutable [`IndexView`] and run on the [`SearchPool`].
 
+pub mod digest;
 pub mod documents;
 pub mod error;
 pub mod index;
@@ -15,6 +16,7 @@ pub mod progress;
 pub mod search;
 pub mod shard;
 
+pub use digest::{Digest, IndexDigest, PinnedIndex};
 pub use documents::Documents;
 pub use error::{Error, Result};
 pub use index::{IndexState, IndexStats, IndexView};

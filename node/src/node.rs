@@ -221,6 +221,10 @@ impl Node {
     pub fn pending_writes(&self) -> usize {
         self.shared.busy.lock().values().flatten().map(|state| state.progress.pending()).sum()
     }
+    /// The indices of a group that this node holds.
+    pub(crate) fn indices_of(&self, group: GroupId) -> Vec<Arc<IndexState>> {
+        self.shared.of_group(group)
+    }
     /// Indices of this node.
     pub fn index_count(&self) -> usize {
         self.shared.indices.read().len()

@@ -15,6 +15,13 @@ pub async fn overview(call: &Call<'_>) -> Result<Reply> {
     Ok(Reply::ok(body))
 }
 
+/// `GET /admin/cluster/digest`: hashes of what the node that is asked holds, index by index.
+pub async fn digest(call: &Call<'_>) -> Result<Reply> {
+    let digest = call.service().digest().await?;
+    let body = serde_json::to_vec(&digest).map_err(|error| Error::internal(error.to_string()))?;
+    Ok(Reply::ok(body))
+}
+
 /// `POST /admin/nodes/{node}/drain`: its replicas move to other nodes.
 pub async fn drain(call: &Call<'_>) -> Result<Reply> {
     let node = &call.names[0];

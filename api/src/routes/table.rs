@@ -105,6 +105,7 @@ pub enum Endpoint {
     Ready,
     Metrics,
     Overview,
+    Digest,
     DrainNode,
     UndrainNode,
     RemoveNode,
@@ -290,6 +291,7 @@ static ROUTES: &[Route] = &[
     row(Get, "/metrics", Need::Nothing, Endpoint::Metrics).is(Work::Operate),
     // the installation, for operators
     row(Get, "/admin/cluster", ADMIN, Endpoint::Overview).is(Work::Operate),
+    row(Get, "/admin/cluster/digest", ADMIN, Endpoint::Digest).is(Work::Operate),
     row(Post, "/admin/nodes/{node}/drain", ADMIN, Endpoint::DrainNode).is(Work::Operate),
     row(Post, "/admin/nodes/{node}/undrain", ADMIN, Endpoint::UndrainNode).is(Work::Operate),
     row(Post, "/admin/nodes/{node}/replace", ADMIN, Endpoint::ReplaceNode).is(Work::Operate),

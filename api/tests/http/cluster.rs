@@ -35,6 +35,34 @@ async fn one_node_is_an_installation_that_is_settled() {
 }
 
 #[actix_web::test]
+async fn what_a_node_holds_is_told_in_hashes() {
+    let node = Node::start().await;
+    let of = |seen: &Value, index: &str| {
+        let groups = seen["groups"].as_array().unwrap();
+        let mut indices = groups.iter().flat_map(|group| group["indices"].as_array().unwrap().clone());
+        indices.find(|it| it["index"] == index).unwrap()
+    };
+    for index in ["one", "two"] {
+        // the same records in another order, in other segments
+        let ids = if index == "one" { ["a", "b"] } else { ["b", "a"] };
+        for id in ids {
+            node.write(Method::PUT, &format!("/1/indexes/{index}/{id}"), json!({"n": id})).await;
+        }
+    }
+    let seen = node.get("/admin/cluster/digest").await;
+    let (one, two) = (of(&seen, "one"), of(&seen, "two"));
+    assert_eq!((one["records"].as_u64(), &one["content"]), (Some(2), &two["content"]), "{seen}");
+    assert_eq!(one["content"].as_str().map(str::len), Some(32));
+    node.write(Method::PUT, "/1/indexes/one/b", json!({"n": "c"})).await;
+    let again = node.get("/admin/cluster/digest").await;
+    assert_ne!(of(&again, "one")["content"], one["content"]);
+    assert_eq!(of(&again, "two"), two);
+    node.call_with(&node.search_key, Method::GET, "/admin/cluster/digest", "")
+        .await
+        .refused(403, "Method not allowed");
+}
+
+#[actix_web::test]
 async fn changes_that_make_no_sense_are_refused() {
     let node = Node::start().await;
     let name = node.get("/admin/cluster").await["answeredBy"].as_str().unwrap().to_owned();
