@@ -13,9 +13,12 @@ use actix_web::dev::Payload;
 use actix_web::http::{Method, header};
 use actix_web::web::{self, Bytes};
 use actix_web::{HttpRequest, HttpResponse};
+use futures_util::FutureExt as _;
+use quorate_cluster::panics::panic_text;
 use quorate_model::{Error, ErrorKind, Result};
 use quorate_wire::QueryString;
 use std::net::IpAddr;
+use std::panic::AssertUnwindSafe;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Bytes of a body that is read before its caller is known, to look for `apiKey` in it.
@@ -43,7 +46,8 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
     let row = found.as_ref().ok().map(|found| (found.number, found.route));
     let reply = match found {
         Ok(found) => {
-            let outcome = take(&request, payload.into_inner(), &state, found, started, &mut received).await;
+            let taken = take(&request, payload.into_inner(), &state, found, started, &mut received);
+            let outcome = contained(taken).await;
             outcome.unwrap_or_else(|error| failed(&error))
         }
         Err(error) => failed(&error),
@@ -60,6 +64,12 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
     let micros = took.as_micros() as u64;
     tracing::info!(target: "quorate::request", method = request.method().as_str(), path, status, received, sent, micros);
     response
+}
+
+/// A panic is a defect: it costs its caller an answer, and neither the connection nor anybody else.
+async fn contained(work: impl Future<Output = Result<Reply>>) -> Result<Reply> {
+    let ended = AssertUnwindSafe(work).catch_unwind().await;
+    ended.unwrap_or_else(|panic| Err(Error::internal(format!("a panic: {}", panic_text(&*panic)))))
 }
 
 /// Whether an endpoint finds records: what operators mean by queries.
@@ -241,6 +251,13 @@ fn preflight() -> HttpResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[actix_web::test]
+    async fn a_panic_is_answered() {
+        let error = contained(async { panic!("planted") }).await.err().expect("an error");
+        assert_eq!(error.kind, ErrorKind::Internal);
+        assert!(error.message.contains("planted"), "{error:?}");
+    }
 
     #[test]
     fn what_fails_inside_is_not_told_to_callers() {

@@ -96,20 +96,24 @@ pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<St
             introduce(&router, &joining).await?;
             // not at once while others run an older program
             if multi_cluster && user_mapping::enable(&router).await.is_err() {
-                running.run(enable_users_in_time(router.clone()));
+                let router = router.clone();
+                running.run("mapping of users", move || enable_users_in_time(router.clone()));
             }
         }
         Place::AmongOthers => {
-            running.run(introduce_in_time(router.clone(), joining));
+            let to_others = router.clone();
+            running.run("introduction", move || introduce_in_time(to_others.clone(), joining.clone()));
             if multi_cluster {
-                running.run(enable_users_in_time(router.clone()));
+                let router = router.clone();
+                running.run("mapping of users", move || enable_users_in_time(router.clone()));
             }
         }
     }
     running.start_groups()?;
     running.catch_up().await?;
-    running.run(steward::run(router.clone(), starter));
-    running.run(leases::run(router));
+    let stewarded = router.clone();
+    running.run("steward", move || steward::run(stewarded.clone(), starter.clone()));
+    running.run("leases", move || leases::run(router.clone()));
     Ok(started)
 }
 

@@ -3,7 +3,7 @@
 use crate::apply::Halt;
 use crate::apply::actor::{Close, Incarnations, Leave};
 use crate::leases::GroupLeases;
-use actix::Recipient;
+use actix::{ArbiterHandle, Recipient};
 use arc_swap::ArcSwap;
 use quorate_model::{Error, GroupId, NodeId, Result};
 use quorate_raft::{GroupHandle, Role, Status};
@@ -24,6 +24,8 @@ pub struct Group {
     pub halt: Halt,
     /// Leave to serve reads of it.
     pub leases: Arc<GroupLeases>,
+    /// The thread that applies what is committed.
+    pub thread: ArbiterHandle,
     /// Asks its actor for what it holds.
     pub incarnations: Recipient<Incarnations>,
     /// Tells its actor to stop.

@@ -3,6 +3,7 @@
 //! The rules are those of [`quorate_raft::lease`]; here are the clock, the questions and the answers. A group whose only
 //! member is this node needs no leave.
 
+use crate::apply::Halt;
 use crate::groups::{Group, Groups};
 use crate::requests::{PeerAnswer, PeerRequest};
 use crate::router::Router;
@@ -12,6 +13,7 @@ use quorate_model::{GroupId, NodeId};
 use quorate_raft::lease::{ASK_EVERY_MS, AskId, Grant, LeaseGranter, LeaseHolder, LeaseId, Removal};
 use quorate_raft::{GroupHandle, Leadership, MemberChange, MembersError, Membership, Role};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -37,19 +39,33 @@ pub enum Hold {
     Lease(LeaseId),
 }
 
+/// What is asked for by who asks how far a replica shows what was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// All of it.
+    Everything,
+    /// All but settings that wait for a rebuild: nobody was told yet that they are in force.
+    Records,
+}
+
 /// Both sides of the read leases of one group.
 pub struct GroupLeases {
     self_id: u64,
+    halt: Halt,
+    /// What reads were shown before this start, at most; 0 once they are again.
+    shown_before: AtomicU64,
     raft: OnceLock<GroupHandle>,
     holder: Mutex<LeaseHolder>,
     granter: Mutex<LeaseGranter>,
 }
 
 impl GroupLeases {
-    /// Of a group that does not run yet. `life` differs between any two starts of the node.
-    pub fn new(self_id: NodeId, life: u64) -> Self {
+    /// Of a group that does not run yet. `life` differs between any two starts of it. While it stands still it serves nothing.
+    pub fn new(self_id: NodeId, life: u64, halt: Halt) -> Self {
         GroupLeases {
             self_id: self_id.0,
+            halt,
+            shown_before: AtomicU64::new(0),
             raft: OnceLock::new(),
             holder: Mutex::new(LeaseHolder::new(life)),
             granter: Mutex::new(LeaseGranter::new(self_id.0)),
@@ -79,24 +95,47 @@ impl GroupLeases {
     fn is_alone(&self, membership: &Membership) -> bool {
         membership.voters == [self.self_id] && membership.learners.is_empty()
     }
-    /// Whether this replica may serve a read that begins now; `shows` says through where it shows everything.
-    pub fn may_read(&self, shows: impl FnOnce() -> u64) -> bool {
-        self.raft.get().is_some_and(|raft| self.is_alone(&raft.membership()))
-            || self.holder.lock().may_read(now_ms(), shows())
+    /// Whether this replica may serve a read that begins now; `shows` says through where it does.
+    pub fn may_read(&self, shows: impl FnOnce(Shown) -> u64) -> bool {
+        if self.halt.is_set() {
+            return false;
+        }
+        match self.raft.get().is_some_and(|raft| self.is_alone(&raft.membership())) {
+            true => self.is_whole(|| shows(Shown::Records)),
+            false => self.holder.lock().may_read(now_ms(), shows(Shown::Everything)),
+        }
+    }
+    /// Whether a replica without others shows what it may have shown before this start. Cost: an atomic load once it does.
+    fn is_whole(&self, shows: impl FnOnce() -> u64) -> bool {
+        let through = self.shown_before.load(Ordering::Acquire);
+        if through > 0 && shows() >= through {
+            self.shown_before.store(0, Ordering::Release);
+            return true;
+        }
+        through == 0
+    }
+    /// Without others this replica serves nothing before it shows everything through `log_index`: earlier lives of it may have
+    /// shown that.
+    pub fn shown_before(&self, log_index: u64) {
+        self.shown_before.store(log_index, Ordering::Release);
     }
     /// The leave that this replica has to serve reads now, if it has one.
     pub fn hold(&self, shows: u64) -> Option<Hold> {
+        if self.halt.is_set() {
+            return None;
+        }
         match self.raft.get().is_some_and(|raft| self.is_alone(&raft.membership())) {
-            true => Some(Hold::Alone),
+            true => self.is_whole(|| shows).then_some(Hold::Alone),
             false => self.holder.lock().lease(now_ms(), shows).map(Hold::Lease),
         }
     }
     /// Whether this replica has had that leave ever since: nobody has gone on without its knowing.
     pub fn is_unbroken(&self, hold: Hold) -> bool {
-        match hold {
+        let is_held = match hold {
             Hold::Alone => self.raft.get().is_some_and(|raft| self.is_alone(&raft.membership())),
             Hold::Lease(lease) => self.holder.lock().is_unbroken(now_ms(), lease),
-        }
+        };
+        is_held && !self.halt.is_set()
     }
     /// Whether a change of members may be proposed: nobody it removes may be reading. From this call on they get no leases.
     pub fn may_change(&self, changes: &[MemberChange]) -> bool {
@@ -155,7 +194,7 @@ pub async fn run(router: Arc<Router>) {
     loop {
         times.tick().await;
         let mut asks: BTreeMap<NodeId, Vec<(GroupId, AskId)>> = BTreeMap::new();
-        for group in router.groups().all() {
+        for group in router.groups().all().iter().filter(|group| !group.halt.is_set()) {
             let leader = if group.is_led_here() { Some(router.self_id()) } else { group.leader() };
             if let Some(leader) = leader {
                 asks.entry(leader).or_default().push((group.id, group.leases.ask()));
@@ -192,6 +231,9 @@ pub async fn grant(
 ) -> Vec<(GroupId, AskId, Grant)> {
     let led = asks.into_iter().filter_map(|(id, ask)| Some((groups.get(id)?, ask)));
     let granted = led.map(async |(group, ask): (Arc<Group>, AskId)| {
+        if group.halt.is_set() {
+            return None;
+        }
         let confirmed = group.raft.confirm_leader(CONFIRM).await.ok()?;
         let applied = *group.applied.borrow();
         group.leases.look_at_members();

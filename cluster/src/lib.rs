@@ -26,6 +26,7 @@ pub mod meta;
 mod metrics;
 pub mod mint;
 mod operate;
+pub mod panics;
 mod parts;
 pub mod peer;
 pub mod placement;

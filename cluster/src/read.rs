@@ -1,6 +1,7 @@
 //! The path of a read: the name is looked up in memory, the node's view of the index answers, or another node does.
 
 use crate::calls::ServiceCall;
+use crate::leases::Shown;
 use crate::meta::{IndexRow, Link, Role};
 use crate::mint::rfc3339;
 use crate::remote::{self, Way, read_deadline};
@@ -160,7 +161,11 @@ async fn catch_up_for(router: &Router, name: &IndexName) -> Result<()> {
 /// for; without a lease the group's positions as well.
 pub fn is_readable(router: &Router, node: &Node, group: GroupId) -> bool {
     let local = router.groups().get(group);
-    local.is_some_and(|it| it.leases.may_read(|| node.shown_through(group)))
+    let shows = |what| match what {
+        Shown::Everything => node.shown_through(group),
+        Shown::Records => node.visible_through(group),
+    };
+    local.is_some_and(|it| it.leases.may_read(shows))
 }
 
 /// The view of an index; that of a virtual replica is its primary's with its own configuration.

@@ -320,6 +320,11 @@ impl Router {
     ) -> Result<u64, Attempt> {
         self.disk.admit(purpose).map_err(Attempt::NoRoom)?;
         let Some(local) = self.groups.get(group) else { return Err(Attempt::NotLeader(None)) };
+        if let Some(reason) = local.halt.reason() {
+            metrics::refused("halted");
+            let error = format!("group {group} stands still on this node: {reason}");
+            return Err(Attempt::NoRoom(Error::unavailable(error)));
+        }
         if local.status().unapplied_bytes > limits::UNAPPLIED_BYTES_MAX as u64 {
             metrics::refused("backlog");
             let error = Error::unavailable("too many writes wait to be applied; try again later");

@@ -1,15 +1,16 @@
 //! How a node starts and stops: lock, verify or rebuild the small state, start every group, catch up, first-start keys.
 
-use crate::apply::Machine;
 use crate::apply::actor::{ApplyActor, Close, Leave};
 use crate::apply::group::{DumpFound, DumpPlace, GroupApply, remove};
 use crate::apply::inbox::Inbox;
 use crate::apply::meta::{MetaMachine, SharedMeta};
+use crate::apply::{Halt, Machine};
 use crate::disk::DiskGuard;
 use crate::groups::{Group, Groups};
 use crate::leases::GroupLeases;
 use crate::meta::MetaState;
 use crate::mint::{self, Mint};
+use crate::panics;
 use crate::peer::Peers;
 use crate::router::Router;
 use crate::service::ServiceOptions;
@@ -17,9 +18,10 @@ use crate::snapshot::{RoomOptions, SnapshotRoom};
 use crate::sweep::{self, Sweeper};
 use crate::user_mapping::{self, UserDirectory};
 use actix::{Actor, Arbiter};
+use futures_util::future::{join_all, try_join_all};
 use parking_lot::Mutex;
 use quorate_model::{Error, GroupId, NodeId, Result};
-use quorate_node::{Node, NodeOptions, PlacementMachine};
+use quorate_node::{Left, Node, NodeOptions, PlacementMachine};
 use quorate_raft::{
     CommitSink, CommittedEntry, GroupOptions, Leadership, Outbox, PeerMessage, RaftHost, RaftOptions, Role,
     SnapshotImage,
@@ -41,16 +43,14 @@ const KV_CACHE_BYTES: u64 = 64 << 20;
 const WRITER_MEMORY_BYTES: usize = 64 << 20;
 /// Threads that index a large batch of one index together; each makes a segment of its part.
 const WRITER_THREADS_MAX: usize = 4;
-/// Threads that apply: more would not help, fewer let one group's rebuild hold up the others.
-const APPLY_THREADS_MAX: usize = 4;
-/// How long a group may stand still while it catches up before the start is given up.
+/// How long the meta group may stand still while it catches up before the start is given up.
 const STALL: Duration = Duration::from_secs(600);
 /// How often the catching up is looked at.
 const LOOK: Duration = Duration::from_secs(5);
 /// How often it is looked whether shards show what was replayed to them.
 const VISIBLE_LOOK: Duration = Duration::from_millis(2);
-/// How long a start waits for a shard that shows nothing new.
-const VISIBLE_STALL: Duration = Duration::from_secs(30);
+/// How long a start waits for a group that gets no further: it serves nothing before it does, and the others go on.
+const GROUP_STALL: Duration = Duration::from_secs(30);
 /// How long a group may take to close.
 const CLOSE: Duration = Duration::from_secs(120);
 
@@ -135,7 +135,6 @@ pub struct Starter {
     layout: Layout,
     files: Arc<dyn Files>,
     host: Mutex<Option<Arc<RaftHost>>>,
-    arbiters: Vec<Arbiter>,
     /// Taken when the meta group starts.
     meta_machine: Mutex<Option<(MetaMachine, DumpPlace)>>,
 }
@@ -171,8 +170,6 @@ impl Starter {
             layout,
             files,
             host: Mutex::new(Some(Arc::new(host))),
-            // the first one is the meta group's own: a bulk load must not delay the making of an index
-            arbiters: (0..=apply_threads()).map(|_| Arbiter::new()).collect(),
             meta_machine: Mutex::new(Some((meta, place))),
         })
     }
@@ -226,7 +223,9 @@ impl Starter {
         let left = tokio::task::spawn_blocking(move || host.leave_group(&raft)).await;
         left.map_err(|_| Error::internal("leaving a group broke off"))?
             .map_err(|e| Error::unavailable(e.to_string()))?;
-        group.leave.send(Leave).await.map_err(|e| Error::internal(e.to_string()))
+        let left = group.leave.send(Leave).await;
+        group.thread.stop();
+        left.map_err(|e| Error::internal(e.to_string()))
     }
     fn start_machine<M: Machine + Unpin>(
         &self,
@@ -239,10 +238,14 @@ impl Starter {
         let apply = apply.knowing(self.level);
         let halt = apply.halt();
         let inbox = Inbox::shared();
-        let leases = Arc::new(GroupLeases::new(self.self_id, self.life));
-        let sink =
-            IntoInbox { group: id, inbox: inbox.clone(), leases: leases.clone(), node: self.node.clone() };
-        let sink = Box::new(sink);
+        let leases = Arc::new(GroupLeases::new(self.self_id, self.life, halt.clone()));
+        let sink = Box::new(IntoInbox {
+            group: id,
+            inbox: inbox.clone(),
+            leases: leases.clone(),
+            node: self.node.clone(),
+            halt: halt.clone(),
+        });
         let (position, applied) = watch::channel(apply.taken());
         let voters = match founding {
             Founding::Founder => vec![self_id],
@@ -253,11 +256,16 @@ impl Starter {
             Some(host) => host.start_group(id, options).map_err(|e| Error::internal(e.to_string()))?,
             None => return Err(stopping()),
         };
+        if raft.membership().voters == [self_id] && id != GroupId::META {
+            // what is in the log of a member without others is committed, and may have been shown
+            leases.shown_before(raft.status().last_index);
+        }
         leases.set_raft(raft.clone());
         let (for_actor, handle, room) = (inbox.clone(), raft.clone(), self.snapshots.clone());
         let meta = self.meta.clone();
-        let arbiter = self.arbiters[arbiter_of(usize::from(id.0), self.arbiters.len())].handle();
-        let actor = ApplyActor::start_in_arbiter(&arbiter, move |_| {
+        // its own: a group that waits for a disk, a full shard or a rebuild holds up no other
+        let thread = Arbiter::new().handle();
+        let actor = ApplyActor::start_in_arbiter(&thread, move |_| {
             let in_force = Arc::new(move || meta.load().level());
             ApplyActor::new(apply, for_actor, Arc::new(position), handle, room).with_level(in_force)
         });
@@ -269,6 +277,7 @@ impl Starter {
             applied,
             halt,
             leases,
+            thread,
             incarnations: actor.clone().recipient(),
             close: actor.clone().recipient(),
             leave: actor.recipient(),
@@ -286,18 +295,6 @@ impl Starter {
 
 fn stopping() -> Error {
     Error::unavailable("the node is stopping")
-}
-
-/// Spreads the placement groups over all arbiters but the first.
-fn arbiter_of(group: usize, arbiters: usize) -> usize {
-    match group {
-        0 => 0,
-        group => 1 + (group - 1) % (arbiters - 1),
-    }
-}
-
-fn apply_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from).min(APPLY_THREADS_MAX)
 }
 
 fn node_options(options: &ServiceOptions, layout: &Layout, kv: Kv) -> NodeOptions {
@@ -396,6 +393,7 @@ struct IntoInbox {
     inbox: Arc<Inbox>,
     leases: Arc<GroupLeases>,
     node: Node,
+    halt: Halt,
 }
 
 impl CommitSink for IntoInbox {
@@ -415,14 +413,26 @@ impl CommitSink for IntoInbox {
     fn snapshot_wanted(&mut self) {
         self.inbox.want_snapshot();
     }
+    fn failed(&mut self, reason: &str) {
+        self.halt.set(reason.to_owned(), Left::Whole);
+    }
 }
 
-/// Notes that a group stands at `now`. Errors: it has stood there for too long.
-fn moved_on(group: GroupId, now: u64, seen: u64, since: Instant) -> Result<(u64, Instant)> {
-    match now > seen {
-        true => Ok((now, Instant::now())),
-        false if since.elapsed() <= STALL => Ok((seen, since)),
-        false => Err(Error::internal(format!("group {group} stopped at log index {now}"))),
+/// How long a group has stood where it stands.
+struct Standing {
+    at: u64,
+    since: Instant,
+}
+impl Standing {
+    fn new() -> Standing {
+        Standing { at: 0, since: Instant::now() }
+    }
+    /// The time since it moved on for the last time; it is at `now`.
+    fn at(&mut self, now: u64) -> Duration {
+        if now > self.at {
+            *self = Standing { at: now, since: Instant::now() };
+        }
+        self.since.elapsed()
     }
 }
 
@@ -446,38 +456,59 @@ impl Running {
     /// Waits until reads see everything that was committed before this node started, of the groups it leads alone: it
     /// may have been published then. Of the others it serves nothing before it holds a lease.
     pub async fn catch_up(&self) -> Result<()> {
-        for group in self.router.groups().all() {
-            if group.raft.membership().voters != [self.starter.self_id.0] {
-                continue;
+        let groups = self.router.groups().all();
+        let alone = groups.iter().filter(|group| group.raft.membership().voters == [self.starter.self_id.0]);
+        try_join_all(alone.map(|group| self.catch_up_with(group))).await.map(drop)
+    }
+
+    /// Errors: the meta group does not get there. A placement group that does not is left behind: it serves nothing before it
+    /// is there, and does not keep the others from serving.
+    async fn catch_up_with(&self, group: &Group) -> Result<()> {
+        let target = match group.raft.read_barrier(LOOK).await {
+            Ok(target) => target,
+            Err(_) if group.id != GroupId::META && group.halt.is_set() => return Ok(()),
+            Err(error) => return Err(Error::unavailable(format!("group {}: {error}", group.id))),
+        };
+        let mut standing = Standing::new();
+        while group.wait_applied(target, Instant::now() + LOOK).await.is_err() {
+            let applied = *group.applied.borrow();
+            tracing::info!(group = group.id.0, applied, target, "catching up with the log");
+            let stands = standing.at(applied);
+            if group.id == GroupId::META && (stands > STALL || group.halt.is_set()) {
+                let why = group.halt.reason().unwrap_or("nothing more is applied");
+                return Err(Error::internal(format!("the meta group stopped at log index {applied}: {why}")));
             }
-            let barrier = group.raft.read_barrier(LOOK).await;
-            let target = barrier.map_err(|e| Error::unavailable(format!("group {}: {e}", group.id)))?;
-            let (mut seen, mut since) = (0, Instant::now());
-            while group.wait_applied(target, Instant::now() + LOOK).await.is_err() {
-                let applied = *group.applied.borrow();
-                tracing::info!(group = group.id.0, applied, target, "catching up with the log");
-                (seen, since) = moved_on(group.id, applied, seen, since)?;
+            if group.id != GroupId::META && (stands > GROUP_STALL || group.halt.is_set()) {
+                tracing::warn!(
+                    group = group.id.0,
+                    applied,
+                    target,
+                    "the group serves nothing until it has caught up"
+                );
+                return Ok(());
             }
-            if group.id != GroupId::META {
-                self.wait_visible(group.id).await;
-            }
+        }
+        if group.id != GroupId::META {
+            self.wait_visible(group).await;
         }
         Ok(())
     }
 
-    /// Waits until reads see what is applied. A shard that shows nothing new for long, because its disk is full or its
-    /// files are damaged, does not keep the others from serving.
-    async fn wait_visible(&self, group: GroupId) {
-        let (mut seen, mut since) = (0, Instant::now());
+    /// Waits until reads see what is applied. A shard that shows nothing new for long, because its files are damaged or are
+    /// being rebuilt, does not keep the others from serving.
+    async fn wait_visible(&self, group: &Group) {
+        let mut standing = Standing::new();
         loop {
-            let visible = self.node.visible_through(group);
-            if visible >= self.node.applied(group) {
+            let visible = self.node.visible_through(group.id);
+            if visible >= self.node.applied(group.id) || group.halt.is_set() {
                 return;
             }
-            if visible > seen {
-                (seen, since) = (visible, Instant::now());
-            } else if since.elapsed() > VISIBLE_STALL {
-                tracing::warn!(group = group.0, visible, "some writes before the start are not visible yet");
+            if standing.at(visible) > GROUP_STALL {
+                tracing::warn!(
+                    group = group.id.0,
+                    visible,
+                    "the group serves nothing until its shards have caught up"
+                );
                 return;
             }
             tokio::time::sleep(VISIBLE_LOOK).await;
@@ -486,21 +517,26 @@ impl Running {
 
     /// Starts the background work.
     pub fn start_sweep(&mut self) {
-        let sweep = sweep::run(self.router.clone(), self.node.clone(), self.sweeper.clone());
-        self.tasks.push(tokio::spawn(sweep));
-        self.tasks.push(tokio::spawn(user_mapping::actor::run(self.router.clone(), self.node.clone())));
-        let alike = user_mapping::parts::keep_alike(self.router.clone(), self.node.clone());
-        self.tasks.push(tokio::spawn(alike));
-        self.tasks.push(tokio::spawn(user_mapping::actor::keep_count(
-            self.router.clone(),
-            self.node.clone(),
-            self.users.clone(),
-        )));
+        let (router, node) = (self.router.clone(), self.node.clone());
+        let (sweeper, users) = (self.sweeper.clone(), self.users.clone());
+        let ways = (router.clone(), node.clone());
+        self.run("sweep", move || sweep::run(router.clone(), node.clone(), sweeper.clone()));
+        let (router, node) = ways.clone();
+        self.run("user moves", move || user_mapping::actor::run(router.clone(), node.clone()));
+        let (router, node) = ways.clone();
+        self.run("alike parts", move || user_mapping::parts::keep_alike(router.clone(), node.clone()));
+        let (router, node) = ways;
+        let keep_count = move || user_mapping::actor::keep_count(router.clone(), node.clone(), users.clone());
+        self.run("user counts", keep_count);
     }
 
-    /// Runs a task until the node stops.
-    pub fn run(&mut self, task: impl Future<Output = ()> + Send + 'static) {
-        self.tasks.push(tokio::spawn(task));
+    /// Runs a task until it ends or the node stops; one that panics is begun again.
+    pub fn run<T: Future<Output = ()> + Send + 'static>(
+        &mut self,
+        name: &'static str,
+        begin: impl Fn() -> T + Send + Sync + 'static,
+    ) {
+        self.tasks.push(tokio::spawn(panics::again(name, begin)));
     }
 
     /// Makes everything durable and closes it. What cannot be closed in time is left to the log.
@@ -515,21 +551,23 @@ impl Running {
             }
         }
         let starter = &self.starter;
-        let mut all_closed = true;
-        for group in starter.groups.all() {
+        let groups = starter.groups.all();
+        let closed = join_all(groups.iter().map(async |group| {
             let closed = tokio::time::timeout(CLOSE, group.close.send(Close)).await;
-            if !matches!(closed, Ok(Ok(()))) {
-                all_closed = false;
-                tracing::warn!(group = group.id.0, "not closed in time; the log has what is missing");
+            let is_closed = matches!(closed, Ok(Ok(()))) && !group.halt.is_half();
+            if !is_closed {
+                tracing::warn!(group = group.id.0, "not closed; the log has what is missing");
             }
-        }
+            is_closed
+        }));
+        let all_closed = closed.await.into_iter().all(|is_closed| is_closed);
         // blocks until the writes that are queued are on disk
         let host = starter.host.lock().take();
         if tokio::task::spawn_blocking(move || drop(host)).await.is_err() {
             tracing::error!("closing the log panicked");
         }
-        for arbiter in &starter.arbiters {
-            arbiter.stop();
+        for group in &groups {
+            group.thread.stop();
         }
         if all_closed && let Err(error) = starter.kv.clone().close() {
             tracing::warn!(%error, "the small state is rebuilt at the next start");

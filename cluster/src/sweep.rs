@@ -184,7 +184,9 @@ async fn drop_index(router: &Router, group: GroupId, index: Incarnation) -> Resu
 async fn drop_strays(router: &Router) -> Result<()> {
     for group in router.groups().placement().into_iter().filter(|group| group.is_led_here()) {
         // listed before the catalogue is read: an index is in the catalogue before it is in its group
-        let Ok(held) = group.incarnations.send(Incarnations).await else { continue };
+        // one that waits for a disk or a rebuild is asked another time
+        let asked = tokio::time::timeout(BARRIER, group.incarnations.send(Incarnations));
+        let Ok(Ok(held)) = asked.await else { continue };
         if held.is_empty() {
             continue;
         }

@@ -242,7 +242,7 @@ impl IndexState {
         *compiled = Some(Compiled { documents, configuration: configuration.clone() });
         configuration
     }
-    /// Ends the shard's thread without keeping what is not durable: what a crash does. For tests of recovery.
+    /// Ends the shard's thread without keeping what is not durable: what a crash does.
     pub fn abandon_writer(&self) {
         if let Some(writer) = self.writer.lock().take() {
             writer.discard();

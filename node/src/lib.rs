@@ -6,6 +6,7 @@
 pub mod digest;
 pub mod documents;
 pub mod error;
+pub mod halt;
 pub mod index;
 pub mod machine;
 pub mod node;
@@ -19,6 +20,7 @@ pub mod shard;
 pub use digest::{Digest, IndexDigest, PinnedIndex};
 pub use documents::Documents;
 pub use error::{Error, Result};
+pub use halt::{Halt, Left};
 pub use index::{IndexState, IndexStats, IndexView};
 pub use machine::{Fences, LogPosition, PlacementMachine};
 pub use node::{Node, NodeOptions, RebuildFigures};

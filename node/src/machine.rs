@@ -11,6 +11,7 @@ mod snapshot;
 pub use self::fences::Fences;
 use self::links::Links;
 use crate::error::{Error, Result};
+use crate::halt::Halt;
 use crate::index::IndexState;
 use crate::node::Shared;
 use crate::ops::{Incarnation, IndexCommand};
@@ -48,6 +49,7 @@ pub struct PlacementMachine {
     /// the log that could tell of them.
     has_new_indices: bool,
     is_closed: bool,
+    halt: Halt,
     links: Links,
     fences: Fences,
 }
@@ -64,7 +66,7 @@ impl PlacementMachine {
             node.insert(state.index);
         }
         let links = Links::load(&tree)?;
-        let fences = Fences::load(&tree)?;
+        let (fences, halt) = (Fences::load(&tree)?, node.halt(group));
         Ok(PlacementMachine {
             links,
             fences,
@@ -76,6 +78,7 @@ impl PlacementMachine {
             changes: Batch::default(),
             has_new_indices: false,
             is_closed: false,
+            halt,
         })
     }
 
@@ -101,7 +104,7 @@ impl PlacementMachine {
     /// Passes an entry that holds no command for indices.
     pub fn pass(&mut self, log_index: u64) {
         self.applied = self.applied.max(log_index);
-        self.node.applied(self.group, self.applied);
+        self.node.applied(self.group, log_index);
     }
     /// Applies one command. Errors are failures of this node, never outcomes: the caller must stop.
     pub fn apply(&mut self, at: LogPosition, command: IndexCommand) -> Result<()> {
@@ -135,6 +138,9 @@ impl PlacementMachine {
         self.resume_work()
     }
     fn keep_changes(&mut self) -> Result<()> {
+        if self.halt.is_half() {
+            return Err(Error::Stopped);
+        }
         let mut batch = std::mem::take(&mut self.changes);
         batch.put([rows::REPLAY], codec::encode(&self.durable_through()));
         batch.set_applied_index(self.applied);
@@ -153,6 +159,19 @@ impl PlacementMachine {
             }
         }
         self.keep_changes()
+    }
+    /// Whether the group stands still, as its shards and its owner say.
+    pub fn halt(&self) -> &Halt {
+        &self.halt
+    }
+    /// Ends the group's shards as a crash would: what is not durable is left to the log. To be called when the state may be
+    /// half, after the halt says so.
+    pub fn abandon(&mut self) {
+        self.is_closed = true;
+        for state in self.node.of_group(self.group) {
+            state.progress.stop();
+            state.abandon_writer();
+        }
     }
     /// Removes every index of the group from this node: it holds no replica of it any more. Readers go on with the views
     /// they have.

@@ -1,6 +1,7 @@
 //! The indices of one node, shared by the machines that change them and the reads that see them.
 
 use crate::error::{Error, Result};
+use crate::halt::Halt;
 use crate::index::{IndexState, IndexStats, IndexView};
 use crate::machine::PlacementMachine;
 use crate::ops::Incarnation;
@@ -47,6 +48,8 @@ pub(crate) struct Shared {
     busy: Mutex<BTreeMap<GroupId, Vec<Arc<IndexState>>>>,
     /// Which groups other nodes lead.
     led_elsewhere: Mutex<BTreeMap<GroupId, Arc<AtomicBool>>>,
+    /// Whether groups stand still; shards and machines share what is said of theirs.
+    halts: Mutex<BTreeMap<GroupId, Halt>>,
     /// Serialises the closing of writers that make room.
     room: Mutex<()>,
     clock: Instant,
@@ -73,6 +76,7 @@ impl Node {
                 ..WriterOptions::default()
             },
             is_led_elsewhere: Arc::default(),
+            halt: Halt::default(),
             rebuild_failures: Arc::default(),
             flush_bytes: limits::FLUSH_BYTES,
             flush_after: Duration::from_secs(limits::FLUSH_S),
@@ -85,6 +89,7 @@ impl Node {
             applied: RwLock::default(),
             busy: Mutex::default(),
             led_elsewhere: Mutex::default(),
+            halts: Mutex::default(),
             room: Mutex::default(),
             clock: Instant::now(),
             last_use: AtomicU64::new(0),
@@ -94,9 +99,15 @@ impl Node {
     /// The machine of a placement group; to be made once for each group.
     pub fn machine(&self, group: GroupId) -> Result<PlacementMachine> {
         let tree = self.kv.tree(&layout::tree(group))?;
+        self.shared.halts.lock().insert(group, Halt::default());
         let machine = PlacementMachine::open(self.shared.clone(), group, tree)?;
-        self.shared.applied(group, machine.applied());
+        // what the small state knows beyond it has not been handed to the shards yet
+        self.shared.begins(group, machine.replay_from()?);
         Ok(machine)
+    }
+    /// Whether a group stands still on this node, for those who may say so and those who ask.
+    pub fn halt(&self, group: GroupId) -> Halt {
+        self.shared.halt(group)
     }
     /// The threads that searches run on.
     pub fn pool(&self) -> &SearchPool {
@@ -137,7 +148,8 @@ impl Node {
     pub fn stats(&self, incarnation: Incarnation) -> Result<IndexStats> {
         self.shared.index(incarnation).map_or_else(|| Ok(IndexStats::default()), |state| state.stats())
     }
-    /// The last log index of the group that this node applied.
+    /// The last log index of the group that this node has applied and handed to its shards, in this process: a replay begins
+    /// where all of them were durable, whatever the small state knows already.
     pub fn applied(&self, group: GroupId) -> u64 {
         self.shared.applied.read().get(&group).copied().unwrap_or(0)
     }
@@ -272,9 +284,16 @@ impl Shared {
     fn led_elsewhere(&self, group: GroupId) -> Arc<AtomicBool> {
         self.led_elsewhere.lock().entry(group).or_default().clone()
     }
+    pub(crate) fn halt(&self, group: GroupId) -> Halt {
+        self.halts.lock().entry(group).or_default().clone()
+    }
     /// How a shard of the group runs.
     pub(crate) fn shard_options(&self, group: GroupId) -> ShardOptions {
-        ShardOptions { is_led_elsewhere: self.led_elsewhere(group), ..self.shard_options.clone() }
+        ShardOptions {
+            is_led_elsewhere: self.led_elsewhere(group),
+            halt: self.halt(group),
+            ..self.shard_options.clone()
+        }
     }
     /// The least of what `position` says of the group's indices with work under way.
     pub(crate) fn least_of_busy<T: Ord>(
@@ -295,8 +314,15 @@ impl Shared {
     pub(crate) fn forget_busy(&self, group: GroupId) {
         self.busy.lock().remove(&group);
     }
-    pub(crate) fn applied(&self, group: GroupId, log_index: u64) {
+    /// The group begins behind this log index.
+    pub(crate) fn begins(&self, group: GroupId, log_index: u64) {
         self.applied.write().insert(group, log_index);
+    }
+    /// Everything of the group through this log index has been handed to its shards.
+    pub(crate) fn applied(&self, group: GroupId, log_index: u64) {
+        let mut applied = self.applied.write();
+        let known = applied.entry(group).or_default();
+        *known = log_index.max(*known);
     }
     /// Marks an index as used now.
     pub(crate) fn touch(&self, state: &IndexState) {

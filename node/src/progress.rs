@@ -21,6 +21,8 @@ struct State {
     unflushed: Option<(u64, u64)>,
     last_ticket: u64,
     queued_bytes: usize,
+    /// Nothing is carried out any more.
+    is_stopped: bool,
     /// Somebody waits until reads see everything through here.
     awaited: u64,
 }
@@ -38,6 +40,16 @@ enum What {
     Settings,
     /// Settings that the files have to be rebuilt for.
     Held,
+    /// The same, of an earlier process. They come first; the log indices of what is replayed may be smaller.
+    Resumed,
+}
+impl What {
+    fn is_held(self) -> bool {
+        match self {
+            What::Held | What::Resumed => true,
+            What::Records | What::Settings => false,
+        }
+    }
 }
 
 /// Settings that are remembered as held across a restart, at most: the newest.
@@ -49,7 +61,7 @@ impl Progress {
     /// Returns its ticket, ascending in the order of the calls. Work above the bound is let through when nothing else waits.
     pub fn enqueue(&self, log_index: u64, bytes: usize, bytes_max: usize) -> u64 {
         let mut state = self.state.lock();
-        while state.queued_bytes > 0 && state.queued_bytes + bytes > bytes_max {
+        while !state.is_stopped && state.queued_bytes > 0 && state.queued_bytes + bytes > bytes_max {
             self.changed.wait_for(&mut state, Duration::from_secs(1));
         }
         state.queued_bytes += bytes;
@@ -64,7 +76,7 @@ impl Progress {
         let mut state = self.state.lock();
         state.last_ticket += 1;
         let ticket = state.last_ticket;
-        state.unpublished.push_back(Waiting { ticket, log_index, what: What::Held });
+        state.unpublished.push_back(Waiting { ticket, log_index, what: What::Resumed });
     }
     /// The settings with this ticket become visible with [`Self::release`] only.
     pub fn hold(&self, ticket: u64) {
@@ -76,12 +88,12 @@ impl Progress {
     /// The settings that were held are visible to reads.
     pub fn release(&self) {
         let mut state = self.state.lock();
-        state.unpublished.retain(|waiting| waiting.what != What::Held);
+        state.unpublished.retain(|waiting| !waiting.what.is_held());
         self.changed.notify_all();
     }
     /// Whether settings wait for a rebuild.
     pub fn has_held(&self) -> bool {
-        self.state.lock().unpublished.iter().any(|waiting| waiting.what == What::Held)
+        self.state.lock().unpublished.iter().any(|waiting| waiting.what.is_held())
     }
     /// Log indices of settings that are not visible: what a later process has to hold when the files are not rebuilt.
     pub fn settings_waiting(&self) -> Vec<u64> {
@@ -102,7 +114,7 @@ impl Progress {
         let mut state = self.state.lock();
         let end = state.unpublished.partition_point(|waiting| waiting.ticket <= ticket);
         let mut held: Vec<Waiting> = state.unpublished.drain(..end).collect();
-        held.retain(|waiting| waiting.what == What::Held);
+        held.retain(|waiting| waiting.what.is_held());
         for waiting in held.into_iter().rev() {
             state.unpublished.push_front(waiting);
         }
@@ -114,6 +126,11 @@ impl Progress {
         state.unflushed =
             state.unflushed.filter(|&(_, last)| last > ticket).map(|(_, last)| (log_index + 1, last));
     }
+    /// The shard carries out nothing more: whoever waits for room goes on. What was not durable counts as that for good.
+    pub fn stop(&self) {
+        self.state.lock().is_stopped = true;
+        self.changed.notify_all();
+    }
     /// The index is gone: nothing waits any more.
     pub fn abandon(&self) {
         *self.state.lock() = State::default();
@@ -121,20 +138,18 @@ impl Progress {
     }
     /// Whether reads see the command at `log_index`, given that it was applied.
     pub fn is_visible(&self, log_index: u64) -> bool {
-        self.state.lock().unpublished.binary_search_by_key(&log_index, |waiting| waiting.log_index).is_err()
+        self.state.lock().of_command(log_index).next().is_none()
     }
     /// As [`Self::is_visible`], leaving out settings that are held.
     pub fn is_visible_but_held(&self, log_index: u64) -> bool {
         let state = self.state.lock();
-        let from = state.unpublished.partition_point(|waiting| waiting.log_index < log_index);
-        let of_command = state.unpublished.range(from..).take_while(|waiting| waiting.log_index == log_index);
-        of_command.into_iter().all(|waiting| waiting.what == What::Held)
+        state.of_command(log_index).all(|waiting| waiting.what.is_held())
     }
     /// The largest log index through which everything of this shard is visible, apart from settings that are held;
     /// `None` = nothing else waits.
     pub fn visible_through(&self) -> Option<u64> {
         let state = self.state.lock();
-        let first = state.unpublished.iter().find(|waiting| waiting.what != What::Held);
+        let first = state.unpublished.iter().find(|waiting| !waiting.what.is_held());
         first.map(|waiting| waiting.log_index - 1)
     }
     /// As [`Self::visible_through`], with settings that are held.
@@ -164,8 +179,17 @@ impl Progress {
 }
 
 impl State {
+    /// What waits of the command at `log_index`. Cost: a binary search, beside a look at what an earlier process has left.
+    fn of_command(&self, log_index: u64) -> impl Iterator<Item = &Waiting> {
+        let is_resumed = |waiting: &&Waiting| waiting.what == What::Resumed;
+        let resumed = self.unpublished.iter().take_while(is_resumed);
+        let before = |waiting: &Waiting| waiting.what == What::Resumed || waiting.log_index < log_index;
+        let from = self.unpublished.partition_point(before);
+        let of_command = move |waiting: &&Waiting| waiting.log_index == log_index;
+        resumed.filter(of_command).chain(self.unpublished.range(from..).take_while(of_command))
+    }
     fn is_awaited(&self) -> bool {
-        let first = self.unpublished.iter().find(|waiting| waiting.what != What::Held);
+        let first = self.unpublished.iter().find(|waiting| !waiting.what.is_held());
         first.is_some_and(|waiting| waiting.log_index <= self.awaited)
     }
     fn enqueue(&mut self, log_index: u64, what: What) -> u64 {
@@ -221,6 +245,33 @@ mod tests {
         progress.dequeued(80);
         waiter.join().unwrap();
         assert_eq!(progress.pending(), 2);
+    }
+
+    #[test]
+    fn nobody_waits_for_room_of_a_shard_that_has_stopped() {
+        let progress = std::sync::Arc::new(Progress::default());
+        progress.enqueue(1, 80, 100);
+        let other = progress.clone();
+        let waiter = std::thread::spawn(move || other.enqueue(2, 80, 100));
+        progress.stop();
+        waiter.join().unwrap();
+        assert_eq!((progress.durable_through(), progress.visible_through()), (Some(0), Some(0)));
+    }
+
+    #[test]
+    fn what_is_replayed_behind_settings_of_an_earlier_process_waits_to_be_visible() {
+        let progress = Progress::default();
+        progress.resume_held(20);
+        progress.resume_held(21);
+        let tickets = [10, 12, 15].map(|log_index| progress.enqueue(log_index, 0, 1));
+        for log_index in [10, 12, 15, 20, 21] {
+            assert!(!progress.is_visible(log_index), "{log_index}");
+        }
+        assert!(progress.is_visible(11) && progress.is_visible(16));
+        assert!(!progress.is_visible_but_held(12) && progress.is_visible_but_held(21));
+        assert_eq!((progress.visible_through(), progress.shown_through()), (Some(9), Some(9)));
+        progress.published(tickets[1]);
+        assert!(progress.is_visible(12) && !progress.is_visible(15) && !progress.is_visible(20));
     }
 
     #[test]

@@ -255,6 +255,16 @@ mod tests {
         SearchParams { query: Some(query.into()), ..SearchParams::default() }
     }
 
+    #[tokio::test]
+    async fn a_panic_costs_its_caller_an_answer_and_nobody_a_thread() {
+        let pool = SearchPool::start(1).expect("a thread");
+        for round in 0..3 {
+            let planted = pool.run::<u32>(|_| panic!("planted")).await;
+            assert_eq!(planted.expect_err("no answer").kind, quorate_model::ErrorKind::Internal);
+            assert_eq!(pool.run(move |_| Ok(round)).await, Ok(round), "the thread goes on");
+        }
+    }
+
     #[test]
     fn what_took_too_long_on_the_thread_that_asks_does_not_count() {
         let folder = tempfile::tempdir().expect("a folder");

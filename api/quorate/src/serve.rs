@@ -20,6 +20,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub fn run(values: &Values) -> Result<ExitCode> {
     use_small_pages();
     logging::install(values)?;
+    quorate_cluster::panics::watch();
     for warning in &values.warnings {
         tracing::warn!("{warning}");
     }

@@ -3,14 +3,14 @@
 use crate::core::{Core, TELL_AFTER_MS};
 use crate::effects::{
     BarrierError, Committed, CommittedEntry, Confirmed, Effect, Input, Leadership, MembersError,
-    ProposeError, RequestId, SnapshotImage,
+    ProposeError, RequestId, Role, SnapshotImage,
 };
 use crate::host::{CommitSink, Outbox};
-use crate::log::{FatalHook, GroupReader, Report};
+use crate::log::{GroupReader, Report};
 use crate::log_writer::Shared;
 use crate::mailbox::{Event, FromLog, Look, MAILBOX, Reply, Request, Shutdown};
 use crate::metrics::metrics;
-use crate::status::StatusCell;
+use crate::status::{Status, StatusCell};
 use actix::prelude::*;
 use quorate_model::GroupId;
 use rustc_hash::FxHashMap;
@@ -32,7 +32,8 @@ pub(crate) struct RaftActor {
     pub(crate) tick: Duration,
     /// What the ticks of all groups are counted from.
     pub(crate) begun: Instant,
-    pub(crate) on_fatal: FatalHook,
+    /// What is in memory cannot be used any more.
+    pub(crate) has_failed: bool,
     pub(crate) replies: FxHashMap<RequestId, Reply>,
     pub(crate) next_id: RequestId,
     pub(crate) ticks: u64,
@@ -45,13 +46,17 @@ impl Actor for RaftActor {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.set_mailbox_capacity(MAILBOX);
-        self.carry_out(ctx);
-        self.show_members();
+        self.contained(ctx, |actor, ctx| {
+            actor.carry_out(ctx);
+            actor.show_members();
+        });
         self.wait_for_tick(ctx);
     }
     fn stopped(&mut self, ctx: &mut Self::Context) {
-        self.core.stop();
-        self.carry_out(ctx);
+        self.contained(ctx, |actor, ctx| {
+            actor.core.stop();
+            actor.carry_out(ctx);
+        });
     }
 }
 
@@ -63,13 +68,17 @@ impl RaftActor {
         ctx.run_later(self.tick.saturating_sub(Duration::from_nanos(since_last)), |actor, ctx| {
             actor.take_positions(ctx);
             actor.handle_input(Input::Tick, ctx);
-            actor.ticks += 1;
-            actor.show_members();
-            if actor.ticks % 10 == 0 {
-                metrics().of_group(actor.group, &actor.status.load());
-            }
+            actor.contained(ctx, |actor, _| actor.look_around());
             actor.wait_for_tick(ctx);
         });
+    }
+
+    fn look_around(&mut self) {
+        self.ticks += 1;
+        self.show_members();
+        if self.ticks % 10 == 0 {
+            metrics().of_group(self.group, &self.status.load());
+        }
     }
 
     /// Takes the positions in that the state machine has left for the group; no message can be lost over them.
@@ -85,12 +94,32 @@ impl RaftActor {
     }
 
     fn handle_input(&mut self, input: Input, ctx: &mut Context<Self>) {
-        // The library panics where its own rules are broken: nothing it holds in memory may be used after that.
-        let handled = catch_unwind(AssertUnwindSafe(|| self.core.handle(input)));
-        match handled {
-            Ok(()) => self.carry_out(ctx),
-            Err(_) => (self.on_fatal)(&format!("group {}: the consensus core panicked", self.group)),
+        self.contained(ctx, |actor, ctx| {
+            actor.core.handle(input);
+            actor.carry_out(ctx);
+        });
+    }
+
+    /// Runs `step`. The library panics where its own rules are broken: nothing the group holds in memory may be used after
+    /// that, and what is durable of it is what a crash would have left. The other groups of the thread go on.
+    fn contained(&mut self, ctx: &mut Context<Self>, step: impl FnOnce(&mut Self, &mut Context<Self>)) {
+        if !self.has_failed && catch_unwind(AssertUnwindSafe(|| step(self, ctx))).is_err() {
+            self.fail("a panic in its consensus", ctx);
         }
+    }
+
+    /// Ends the group; requests that wait are answered with `Stopped`, later ones too.
+    fn fail(&mut self, reason: &str, ctx: &mut Context<Self>) {
+        if std::mem::replace(&mut self.has_failed, true) {
+            return;
+        }
+        tracing::error!(group = %self.group, reason, "the consensus of a group has stopped on this node");
+        self.status.store(Status { role: Role::Follower, leader: None, ..self.status.load() });
+        if catch_unwind(AssertUnwindSafe(|| self.sink.failed(reason))).is_err() {
+            tracing::error!(group = %self.group, "nobody could be told of it");
+        }
+        self.replies.clear();
+        ctx.stop();
     }
 
     fn carry_out(&mut self, ctx: &mut Context<Self>) {
@@ -113,7 +142,7 @@ impl RaftActor {
                 Effect::Barrier(id, result) => self.answer(id, Answer::Barrier(result)),
                 Effect::LeaderConfirmed(id, result) => self.answer(id, Answer::Confirmation(result)),
                 Effect::MembersChanged(id, result) => self.answer(id, Answer::Members(result)),
-                Effect::Fatal(reason) => (self.on_fatal)(&reason),
+                Effect::Fatal(reason) => return self.fail(&reason, ctx),
             }
         }
         self.status.store(self.core.status());

@@ -17,6 +17,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use quorate_model::{GroupId, limits};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -41,6 +42,9 @@ pub trait CommitSink: Send {
     fn restore(&mut self, image: SnapshotImage);
     /// A lagging member needs a snapshot: make one and call [`GroupHandle::offer_snapshot`].
     fn snapshot_wanted(&mut self);
+    /// The group has stopped on this node until it is started again: what consensus has of it in memory cannot be used, or
+    /// its log cannot be read. Nothing else is called after that.
+    fn failed(&mut self, reason: &str);
 }
 
 /// Carries messages to other members. Must not block; what cannot be sent is dropped and reported as unreachable.
@@ -67,7 +71,7 @@ pub struct RaftOptions {
     pub outbox: Arc<dyn Outbox>,
     /// The file layer of the log.
     pub files: Arc<dyn LogFiles>,
-    /// Called when consensus cannot go on safely; must end the process.
+    /// Called when the log that all groups share cannot go on safely; must end the process.
     pub on_fatal: FatalHook,
     /// Spreads election timeouts.
     pub seed: u64,
@@ -155,7 +159,10 @@ impl RaftHost {
         let stored = self.log.stored(group)?;
         let seed = self.options.seed ^ u64::from(group.0) << 32;
         let core_options = CoreOptions { group, self_id, voters, applied, seed };
-        let core = Core::new(core_options, stored, self.log.reader(group))?;
+        // The library panics where a log breaks its rules: that must not end the others.
+        let reader = self.log.reader(group);
+        let core = catch_unwind(AssertUnwindSafe(|| Core::new(core_options, stored, reader)));
+        let core = core.map_err(|_| RaftError::Consensus { group, message: "a panic".into() })??;
         let status = Arc::new(StatusCell::default());
         status.store(core.status());
         status.membership.store(Arc::new(core.membership()));
@@ -168,7 +175,7 @@ impl RaftHost {
             status: status.clone(),
             tick: Duration::from_millis(self.options.tick_ms),
             begun: self.begun,
-            on_fatal: self.options.on_fatal.clone(),
+            has_failed: false,
             replies: FxHashMap::default(),
             next_id: 0,
             ticks: 0,

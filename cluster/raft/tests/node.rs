@@ -13,14 +13,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const WITHIN: Duration = Duration::from_secs(20);
+/// An entry over which its group panics on the consensus thread.
+const POISON: &[u8] = b"poison";
 
 #[derive(Clone, Default)]
 struct Recorder {
     entries: Arc<Mutex<Vec<CommittedEntry>>>,
     leadership: Arc<Mutex<Vec<Leadership>>>,
+    failures: Arc<Mutex<Vec<String>>>,
 }
 impl CommitSink for Recorder {
     fn committed(&mut self, entries: Vec<CommittedEntry>) {
+        assert!(!entries.iter().any(|entry| &entry.data[..] == POISON), "planted");
         self.entries.lock().extend(entries);
     }
     fn leadership(&mut self, leadership: Leadership) {
@@ -30,6 +34,9 @@ impl CommitSink for Recorder {
         panic!("no snapshot was sent: {image:?}");
     }
     fn snapshot_wanted(&mut self) {}
+    fn failed(&mut self, reason: &str) {
+        self.failures.lock().push(reason.to_owned());
+    }
 }
 impl Recorder {
     fn texts(&self) -> Vec<String> {
@@ -320,6 +327,31 @@ fn a_stopped_group_answers_what_waits() {
         assert_eq!(group.read_barrier(WITHIN).await, Err(BarrierError::Stopped));
     });
     files.release_syncs();
+}
+
+#[test]
+fn a_panic_stops_its_group_alone_and_the_next_start_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut host = Some(open(dir.path()));
+    for round in 0..2 {
+        let running = host.take().unwrap_or_else(|| open(dir.path()));
+        let (poisoned, recorder) = start(&running, 1, 0);
+        let (other, texts) = start(&running, 2, 0);
+        if round == 0 {
+            run(poisoned.propose(vec![text("before")], WITHIN)).unwrap();
+            let error = run(poisoned.propose(vec![Bytes::from_static(POISON)], WITHIN));
+            assert!(matches!(error, Err(ProposeError::Stopped) | Ok(_)), "{error:?}");
+        }
+        until("the word", || !recorder.failures.lock().is_empty());
+        assert_eq!(recorder.failures.lock().len(), 1, "said once");
+        let status = poisoned.status();
+        assert_eq!((status.role, status.leader), (Role::Follower, None));
+        let late = run(poisoned.propose(vec![text("late")], WITHIN));
+        assert_eq!(late, Err(ProposeError::Stopped), "and nothing else is taken");
+        run(other.propose(vec![text("goes on")], WITHIN)).unwrap();
+        until("delivery", || texts.texts().len() == round + 1);
+        assert!(texts.failures.lock().is_empty());
+    }
 }
 
 #[test]

@@ -2,13 +2,15 @@
 
 use super::group::{DumpWhen, Exported, GroupApply, Replaced};
 use super::inbox::Inbox;
-use super::{Failure, Machine, stop_process};
+use super::{Failure, Machine};
 use crate::command::FIRST_LEVEL;
 use crate::metrics;
 use crate::snapshot::room::Fetch;
 use crate::snapshot::{Description, SnapshotRoom};
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Message};
 use quorate_model::Error;
+use quorate_node::Left;
+use quorate_node::halt::panic_text;
 use quorate_node::ops::Incarnation;
 use quorate_raft::{GroupHandle, SnapshotImage};
 use quorate_store::incoming::Incoming;
@@ -91,6 +93,8 @@ enum State {
     Open,
     /// An entry came that a newer program has to apply.
     Halted,
+    /// Something failed or panicked: what is in memory may be half.
+    Broken,
     Closed,
 }
 
@@ -121,14 +125,37 @@ impl<M: Machine> ApplyActor<M> {
         ApplyActor { level, ..self }
     }
 
-    /// Runs `step` and stops the process when it fails or panics.
-    fn or_stop<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T, Failure>) -> T {
-        let group = self.apply.group();
-        match catch_unwind(AssertUnwindSafe(|| step(self))) {
-            Ok(Ok(value)) => value,
-            Ok(Err(failure)) => stop_process(group, &failure),
-            Err(_) => stop_process(group, &"a panic, see above"),
+    /// Runs `step`; `None` when it failed or panicked, now or before: the group stands still then, and nothing of what it has
+    /// in memory becomes durable. What is durable is whole, and the log has the rest.
+    fn contained<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Option<T> {
+        if self.is_broken() {
+            return None;
         }
+        let why = match catch_unwind(AssertUnwindSafe(|| step(self))) {
+            Ok(Ok(value)) => return Some(value),
+            Ok(Err(failure)) => failure.to_string(),
+            Err(panic) => format!("a panic: {}", panic_text(&*panic)),
+        };
+        self.apply.halt().set(format!("log index {}: {why}", self.apply.taking()), Left::Half);
+        self.is_broken();
+        None
+    }
+    /// Whether the state may be half, as this thread or one of the machine's has found out. Lets it go when that is news.
+    fn is_broken(&mut self) -> bool {
+        let halt = self.apply.halt();
+        if !halt.is_half() {
+            return false;
+        }
+        if self.state != State::Broken {
+            self.state = State::Broken;
+            self.fetch = None;
+            let (group, log_index) = (self.apply.group().0, self.apply.taking());
+            tracing::error!(group, log_index, reason = halt.reason(), "the group stands still on this node");
+            if catch_unwind(AssertUnwindSafe(|| self.apply.abandon())).is_err() {
+                tracing::error!(group, "letting go of a group panicked");
+            }
+        }
+        true
     }
 
     /// Applies up to one turn of entries; returns whether more wait.
@@ -206,7 +233,7 @@ impl<M: Machine + Unpin> ApplyActor<M> {
             self.restore(&image, ctx);
         }
         if self.inbox.take_wanted() {
-            self.or_stop(Self::export);
+            self.contained(Self::export);
         }
     }
 
@@ -244,7 +271,8 @@ impl<M: Machine + Unpin> ApplyActor<M> {
         let mut reason = "its log is not that far".to_owned();
         if self.raft.status().durable >= arrived.incoming.index {
             let incoming = arrived.incoming.clone();
-            match self.or_stop(|actor| actor.apply.replace(incoming)) {
+            let Some(replaced) = self.contained(|actor| actor.apply.replace(incoming)) else { return };
+            match replaced {
                 Replaced::At(log_index) => {
                     let group = self.apply.group().0;
                     tracing::info!(group, log_index, "the group has continued from a snapshot");
@@ -279,11 +307,11 @@ impl<M: Machine + Unpin> Actor for ApplyActor<M> {
                 let taken = actor.apply.taken();
                 let when = if taken == actor.looked_at { DumpWhen::Idle } else { DumpWhen::Due };
                 actor.looked_at = taken;
-                let bound = actor.or_stop(|actor| {
+                let bound = actor.contained(|actor| {
                     actor.apply.upkeep()?;
                     actor.apply.dump(when)
                 });
-                actor.compact(bound);
+                actor.compact(bound.flatten());
             }
         });
     }
@@ -295,7 +323,7 @@ impl<M: Machine + Unpin> Handler<Wake> for ApplyActor<M> {
     fn handle(&mut self, _: Wake, ctx: &mut Self::Context) {
         if self.state == State::Open {
             self.look_at_snapshots(ctx);
-            if self.or_stop(Self::turn) {
+            if self.contained(Self::turn) == Some(true) {
                 ctx.notify(Wake);
             }
         }
@@ -326,9 +354,9 @@ impl<M: Machine + Unpin> Handler<Close> for ApplyActor<M> {
             return;
         }
         self.fetch = None;
-        while self.state == State::Open && self.or_stop(Self::turn) {}
-        let bound = self.or_stop(|actor| actor.apply.close());
-        self.compact(bound);
+        while self.state == State::Open && self.contained(Self::turn) == Some(true) {}
+        let bound = self.contained(|actor| actor.apply.close());
+        self.compact(bound.flatten());
         self.state = State::Closed;
     }
 }
@@ -339,7 +367,15 @@ impl<M: Machine + Unpin> Handler<Leave> for ApplyActor<M> {
     fn handle(&mut self, _: Leave, ctx: &mut Self::Context) {
         if self.state != State::Closed {
             self.fetch = None;
-            self.or_stop(|actor| actor.apply.leave());
+            // a state that may be half can go, too
+            let left = catch_unwind(AssertUnwindSafe(|| self.apply.leave()));
+            if !matches!(left, Ok(Ok(()))) {
+                let group = self.apply.group().0;
+                tracing::warn!(
+                    group,
+                    "not all of a group that was left is removed; the next start removes it"
+                );
+            }
             self.state = State::Closed;
         }
         self.room.store().forget(self.apply.group());

@@ -4,8 +4,8 @@ use super::cut::CutBatches;
 use super::staging::Staging;
 use super::{Failure, Halt, Machine};
 use quorate_model::GroupId;
-use quorate_node::LogPosition;
 use quorate_node::ops::Incarnation;
+use quorate_node::{Left, LogPosition};
 use quorate_raft::CommittedEntry;
 use quorate_store::StoreError;
 use quorate_store::dump::{self, Head};
@@ -55,6 +55,8 @@ pub struct GroupApply<M> {
     halt: Halt,
     /// The last entry that was taken.
     taken: u64,
+    /// The entry that is being taken, or was when that broke off.
+    taking: u64,
     /// The small state reflected everything through here when the group was opened.
     known: u64,
     /// Log index and term of the last entry that the machine reflects.
@@ -112,13 +114,15 @@ impl<M: Machine> GroupApply<M> {
             DumpFound::Whole => Gathered::default(),
             DumpFound::Lost => Gathered { commands: 1, entries: DUMP_ENTRIES, bytes: 0 },
         };
+        let halt = machine.halt();
         Ok(GroupApply {
             known: machine.applied(),
             machine,
             place,
             staging: Staging::default(),
-            halt: Halt::default(),
+            halt,
             taken: replay_from,
+            taking: replay_from,
             last: (replay_from, 0),
             cut,
             gathered,
@@ -146,6 +150,14 @@ impl<M: Machine> GroupApply<M> {
     pub fn taken(&self) -> u64 {
         self.taken
     }
+    /// The entry that was looked at last: where the group stands when it breaks off.
+    pub fn taking(&self) -> u64 {
+        self.taking
+    }
+    /// Lets the state go, which may be half.
+    pub fn abandon(&mut self) {
+        self.machine.abandon();
+    }
     /// The incarnations that hold files in this group.
     pub fn incarnations(&self) -> Vec<Incarnation> {
         self.machine.incarnations()
@@ -158,7 +170,7 @@ impl<M: Machine> GroupApply<M> {
             match self.take(entry) {
                 Ok(()) => {}
                 Err(failure) if failure.is_of_newer_program() => {
-                    self.halt.set(failure.to_string());
+                    self.halt.set(failure.to_string(), Left::Whole);
                     return Ok(false);
                 }
                 Err(failure) => return Err(failure),
@@ -173,6 +185,7 @@ impl<M: Machine> GroupApply<M> {
         if log_index <= self.taken {
             return Ok(());
         }
+        self.taking = log_index;
         let whole =
             self.staging.take(log_index, data).map_err(|source| Failure::Entry { log_index, source })?;
         match whole {

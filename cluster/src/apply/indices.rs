@@ -1,6 +1,6 @@
 //! The state machine of a placement group: its commands go to the node.
 
-use super::{Failure, Machine};
+use super::{Failure, Halt, Machine};
 use crate::command::Command;
 use quorate_node::ops::Incarnation;
 use quorate_node::{LogPosition, PlacementMachine};
@@ -47,5 +47,11 @@ impl Machine for PlacementMachine {
     }
     fn close(&mut self) -> Result<(), Failure> {
         Ok(PlacementMachine::close(self)?)
+    }
+    fn halt(&self) -> Halt {
+        PlacementMachine::halt(self).clone()
+    }
+    fn abandon(&mut self) {
+        PlacementMachine::abandon(self);
     }
 }

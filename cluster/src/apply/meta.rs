@@ -1,6 +1,6 @@
 //! The state machine of the meta group: its state is in memory, its rows in the small state.
 
-use super::{Failure, Machine};
+use super::{Failure, Halt, Machine};
 use crate::command::Command;
 use crate::meta::{At, MetaState, RowChange};
 use arc_swap::ArcSwap;
@@ -22,6 +22,7 @@ pub struct MetaMachine {
     shared: SharedMeta,
     applied: u64,
     changes: Batch,
+    halt: Halt,
 }
 
 impl MetaMachine {
@@ -30,7 +31,7 @@ impl MetaMachine {
         let state = MetaState::from_rows(tree.scan(b"")?)?;
         let applied = tree.applied();
         let shared = Arc::new(ArcSwap::from_pointee(state.clone()));
-        Ok(MetaMachine { tree, state, shared, applied, changes: Batch::new(applied) })
+        Ok(MetaMachine { tree, state, shared, applied, changes: Batch::new(applied), halt: Halt::default() })
     }
     /// What requests read.
     pub fn shared(&self) -> SharedMeta {
@@ -99,5 +100,11 @@ impl Machine for MetaMachine {
     }
     fn close(&mut self) -> Result<(), Failure> {
         self.checkpoint()
+    }
+    fn halt(&self) -> Halt {
+        self.halt.clone()
+    }
+    fn abandon(&mut self) {
+        self.changes = Batch::new(self.applied);
     }
 }

@@ -12,14 +12,13 @@ pub mod meta;
 pub mod staging;
 
 use crate::command::{Command, EntryError};
-use quorate_model::GroupId;
 use quorate_node::LogPosition;
 use quorate_node::ops::Incarnation;
 use quorate_store::dump::Head;
 use quorate_store::incoming::Replacement;
 use quorate_store::layout::Layout;
-use std::sync::{Arc, OnceLock};
 
+pub use quorate_node::Halt;
 /// Why a group cannot go on: never the fault of a command, whose errors are outcomes.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -62,28 +61,13 @@ impl Failure {
     }
 }
 
-/// Why a replica stands still, once it does: for good, as far as this process is concerned.
-#[derive(Clone, Debug, Default)]
-pub struct Halt(Arc<OnceLock<String>>);
-
-impl Halt {
-    /// The reason; `None` while the replica applies what comes.
-    pub fn reason(&self) -> Option<&str> {
-        self.0.get().map(String::as_str)
-    }
-    fn set(&self, reason: String) {
-        // the first reason stays
-        let _ = self.0.set(reason);
-    }
-}
-
 /// The state machine of one group.
 pub trait Machine: Send + 'static {
     /// The log index after which entries are needed again after a start.
     fn replay_from(&self) -> Result<u64, Failure>;
     /// The log index that the small state reflects.
     fn applied(&self) -> u64;
-    /// Carries out one command. An error stops the process.
+    /// Carries out one command. After an error, or a panic, the state may be half.
     fn apply(&mut self, at: LogPosition, command: Command) -> Result<(), Failure>;
     /// Passes an entry that holds no command.
     fn pass(&mut self, log_index: u64);
@@ -99,16 +83,14 @@ pub trait Machine: Send + 'static {
     }
     /// Makes everything but the small state durable and links its files into `into`, laid out as a data folder.
     fn export(&mut self, into: &Layout) -> Result<(), Failure>;
-    /// Puts another state in the place of the whole state, the tree included. An error stops the process.
+    /// Puts another state in the place of the whole state, the tree included. After an error the state may be half.
     fn replace(&mut self, with: &Replacement) -> Result<Head, Failure>;
     /// Removes everything but the small state: this node has left the group.
     fn leave(&mut self) -> Result<(), Failure>;
     /// Makes everything durable and closes it.
     fn close(&mut self) -> Result<(), Failure>;
-}
-
-/// Says why and ends the process: what is durable is whole, and a state that may be half is never served.
-pub fn stop_process(group: GroupId, reason: &dyn std::fmt::Display) -> ! {
-    tracing::error!(group = group.0, %reason, "cannot apply the log; the process stops");
-    std::process::exit(70)
+    /// Whether the group stands still, for the machine's own threads and those that ask.
+    fn halt(&self) -> Halt;
+    /// Lets everything go as a crash would: the state may be half, and nothing of it may become durable.
+    fn abandon(&mut self);
 }

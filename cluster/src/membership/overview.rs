@@ -73,6 +73,9 @@ pub struct NodeView {
     pub writes: Vec<String>,
     /// Searches since its start.
     pub queries: QueryFigures,
+    /// Panics since its start: defects that were contained, its log has them.
+    #[serde(default)]
+    pub panics: u64,
     /// Replicas it has.
     pub replicas: usize,
     /// Groups it leads.
@@ -125,6 +128,9 @@ pub struct ReplicaView {
     pub lag: u64,
     /// Whether it may serve reads.
     pub has_lease: bool,
+    /// Why it applies nothing more; `None` while it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub halted: Option<String>,
 }
 
 type Reports = BTreeMap<NodeId, Result<NodeReport, String>>;
@@ -244,6 +250,7 @@ fn node_view(
         reads: said.map(|it| it.reads.clone()).unwrap_or_default(),
         writes: said.map(|it| it.writes.clone()).unwrap_or_default(),
         queries: said.map(|it| it.queries.clone()).unwrap_or_default(),
+        panics: said.map_or(0, |it| it.panics),
         replicas: said.map_or(0, |it| it.replicas.len()),
         leads: 0,
     }
@@ -275,6 +282,7 @@ fn group_view(meta: &MetaState, group: GroupId, reports: &Reports) -> GroupView 
         shown: it.shown,
         lag: committed.saturating_sub(it.shown),
         has_lease: it.has_lease,
+        halted: it.halted.clone(),
     };
     GroupView {
         id: group.0,
@@ -285,7 +293,8 @@ fn group_view(meta: &MetaState, group: GroupId, reports: &Reports) -> GroupView 
         leader: leader.map(|(id, _)| name_of(meta, *id)),
         term: members.map_or(0, |(_, it)| it.term),
         replicas: replicas.iter().map(view).collect(),
-        waits: waits(meta, group, &wanted, leader)
+        waits: halted(meta, group, reports)
+            .or_else(|| waits(meta, group, &wanted, leader))
             .or_else(|| waits_for_replica(meta, group, &wanted, reports)),
     }
 }
@@ -297,6 +306,15 @@ fn role_text(id: NodeId, replica: &ReplicaReport, members: Option<&ReplicaReport
         MemberRole::Follower if members.is_some_and(|it| it.voters.contains(&id)) => "follower",
         MemberRole::Follower => "learner",
     }
+}
+
+/// A node on which the group stands still.
+fn halted(meta: &MetaState, group: GroupId, reports: &Reports) -> Option<String> {
+    reports.iter().find_map(|(id, report)| {
+        let replica = report.as_ref().ok()?.replicas.iter().find(|it| it.group == group)?;
+        let reason = replica.halted.as_ref()?;
+        Some(format!("it stands still on {}: {reason}", name_of(meta, *id)))
+    })
 }
 
 /// What a group lacks to be as it is wanted.

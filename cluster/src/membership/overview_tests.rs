@@ -40,6 +40,7 @@ fn replica(group: u16, role: MemberRole, voters: &[u64], learners: &[u64]) -> Re
         voters: ids(voters),
         learners: ids(learners),
         is_changing: false,
+        halted: None,
     }
 }
 

@@ -4,6 +4,8 @@
 use crate::groups::Group;
 use crate::health;
 use crate::metrics;
+use crate::panics;
+use crate::read;
 use crate::router::Router;
 use crate::traffic::QueryFigures;
 use quorate_model::{GroupId, NodeId};
@@ -32,6 +34,8 @@ pub struct NodeReport {
     pub writes: Vec<String>,
     /// The searches it was asked for.
     pub queries: QueryFigures,
+    /// Panics since it started: defects that were contained.
+    pub panics: u64,
     /// Its replicas, the meta group's first.
     pub replicas: Vec<ReplicaReport>,
 }
@@ -65,6 +69,9 @@ pub struct ReplicaReport {
     pub learners: Vec<NodeId>,
     /// Whether a change of members is half through.
     pub is_changing: bool,
+    /// Why it applies nothing more; `None` while it does.
+    #[serde(default)]
+    pub halted: Option<String>,
 }
 
 /// The part of a member in consensus.
@@ -98,11 +105,12 @@ pub async fn own(router: &Router, node: &Node) -> NodeReport {
         reads: health.reads,
         writes: health.writes,
         queries: router.traffic().figures(),
-        replicas: router.groups().all().iter().map(|group| replica(node, group)).collect(),
+        panics: panics::count(),
+        replicas: router.groups().all().iter().map(|group| replica(router, node, group)).collect(),
     }
 }
 
-fn replica(node: &Node, group: &Group) -> ReplicaReport {
+fn replica(router: &Router, node: &Node, group: &Group) -> ReplicaReport {
     let (status, membership) = (group.status(), group.raft.membership());
     let applied = *group.applied.borrow();
     let shown = shown_through(node, group);
@@ -121,7 +129,11 @@ fn replica(node: &Node, group: &Group) -> ReplicaReport {
         committed: status.committed,
         applied,
         shown,
-        has_lease: group.leases.may_read(|| shown),
+        has_lease: match group.id {
+            GroupId::META => group.leases.may_read(|_| shown),
+            id => read::is_readable(router, node, id),
+        },
+        halted: group.halt.reason().map(str::to_owned),
         voters: ids(&membership.voters),
         learners: ids(&membership.learners),
         is_changing: membership.is_joint,

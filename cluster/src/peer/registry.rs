@@ -6,6 +6,7 @@ use super::link::Link;
 use super::node::{Known, Local};
 use super::request_link::RequestLink;
 use super::types::{Lane, PeerStatus};
+use crate::panics;
 use parking_lot::RwLock;
 use quorate_model::NodeId;
 use rustc_hash::FxHashMap;
@@ -103,9 +104,15 @@ impl Registry {
     fn keep(&self, peer: &Arc<Peer>) {
         let Threads { consensus, requests } = &self.threads;
         let local = || self.local.clone();
-        consensus.spawn(dialler::keep(local(), peer.clone(), |peer: &Peer| &peer.consensus));
-        requests.spawn(dialler::keep(local(), peer.clone(), |peer: &Peer| &peer.requests));
-        requests.spawn(dialler::keep(local(), peer.clone(), |peer: &Peer| &peer.bulk));
+        let (to, of) = (peer.clone(), local());
+        let dial = move || dialler::keep(of.clone(), to.clone(), |peer: &Peer| &peer.consensus);
+        consensus.spawn(panics::again("consensus link", dial));
+        let (to, of) = (peer.clone(), local());
+        let dial = move || dialler::keep(of.clone(), to.clone(), |peer: &Peer| &peer.requests);
+        requests.spawn(panics::again("request link", dial));
+        let (to, of) = (peer.clone(), local());
+        let dial = move || dialler::keep(of.clone(), to.clone(), |peer: &Peer| &peer.bulk);
+        requests.spawn(panics::again("bulk link", dial));
         requests.spawn(report(local(), peer.clone()));
     }
 

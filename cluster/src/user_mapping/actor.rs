@@ -6,7 +6,10 @@ use super::means::Here;
 use super::records::count;
 use super::saga::carry_out;
 use crate::router::Router;
+use futures_util::FutureExt as _;
+use quorate_model::Error;
 use quorate_node::Node;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
@@ -25,7 +28,10 @@ pub async fn run(router: Arc<Router>, node: Node) {
             for work in core.next(&router.meta(), began.elapsed()) {
                 let (router, node) = (router.clone(), node.clone());
                 works.spawn(async move {
-                    let outcome = carry_out(&Here { router: &router, node: &node }, &work).await;
+                    let here = Here { router: &router, node: &node };
+                    let outcome = AssertUnwindSafe(carry_out(&here, &work)).catch_unwind().await;
+                    // who never hears of the end would never begin it again
+                    let outcome = outcome.unwrap_or_else(|_| Err(Error::internal("a panic")));
                     (work, outcome)
                 });
             }

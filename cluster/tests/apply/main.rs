@@ -6,9 +6,11 @@ mod harness;
 mod indices;
 #[path = "../../src/killed.rs"]
 mod killed;
+mod planted;
 mod rebuilds;
 mod replicas;
 mod snapshots;
+mod stands_still;
 mod start;
 mod tasks;
 mod writes;

@@ -56,6 +56,9 @@ impl CommitSink for IntoInbox {
     fn snapshot_wanted(&mut self) {
         self.0.want_snapshot();
     }
+    fn failed(&mut self, reason: &str) {
+        panic!("{reason}");
+    }
 }
 
 struct Member {

@@ -103,7 +103,7 @@ impl PlacementMachine {
         self.changes = Batch::default();
         self.applied = head.applied_index;
         self.replayed_until = self.applied;
-        self.node.applied(self.group, self.applied);
+        self.node.begins(self.group, self.applied);
         Ok(head)
     }
 

@@ -5,12 +5,14 @@
 
 use super::core::{Queue, ShardCore, ShardOptions, WorkPosition};
 use crate::error::{Error, Result};
+use crate::halt::{Left, panic_text};
 use crate::index::IndexState;
 use actix::prelude::*;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use quorate_engine::index::Waker;
 use quorate_model::{RecordOp, Settings};
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -238,9 +240,36 @@ impl ShardActor {
         self.note("publishing", &upkeep);
         upkeep.ok().flatten()
     }
+    /// Runs `step`. A panic stops the shard's group: what the shard has in memory may be half then and is let go.
+    fn contained<T>(&mut self, step: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        if self.options.halt.is_half() {
+            self.let_go();
+            return None;
+        }
+        let panic = match catch_unwind(AssertUnwindSafe(|| step(self))) {
+            Ok(value) => return Some(value),
+            Err(panic) => panic,
+        };
+        let (index, text) = (self.state.incarnation, panic_text(&*panic));
+        tracing::error!(group = self.state.group.0, index, panic = text, "a shard panicked");
+        self.options.halt.set(format!("the shard of index {index} panicked: {text}"), Left::Half);
+        self.let_go();
+        None
+    }
+    /// Gives up what waits and what is open: nothing of it becomes durable. Whoever waits for an answer hears that the shard
+    /// has stopped.
+    fn let_go(&mut self) {
+        self.work.clear();
+        self.queued.store(0, Ordering::Relaxed);
+        self.state.progress.stop();
+        let core = self.core.take();
+        if catch_unwind(AssertUnwindSafe(|| drop(core))).is_err() {
+            tracing::error!(index = self.state.incarnation, "closing the files of a shard panicked");
+        }
+    }
     /// Does what waits, and comes back for a publication that was put off.
     fn turn(&mut self, context: &mut Context<Self>) {
-        let due_in = self.drain();
+        let due_in = self.contained(Self::drain).flatten();
         self.state.is_put_off.store(due_in.is_some(), Ordering::Relaxed);
         if let Some(due_in) = due_in.filter(|_| !self.has_timer) {
             self.has_timer = true;
@@ -298,6 +327,9 @@ impl ShardActor {
     /// Moves rebuilds and merges on.
     fn advance(&mut self) {
         self.advanced = Instant::now();
+        let _panicked = self.contained(Self::step_of_background);
+    }
+    fn step_of_background(&mut self) {
         if !self.failing {
             let queue = self.queue();
             let advanced = self.core().and_then(|core| {

@@ -2,6 +2,7 @@
 
 use super::rebuild::{Attempts, Failures};
 use crate::error::{Error, Result};
+use crate::halt::Halt;
 use crate::index::IndexState;
 use bytes::Bytes;
 use quorate_engine::index::{MergeGoal, MergeState, Payload, ShardWriter, WriterOptions};
@@ -27,6 +28,8 @@ pub struct ShardOptions {
     pub flush_after: Duration,
     /// Whether another node leads the index's group: the one that is asked whether a write is visible.
     pub is_led_elsewhere: Arc<AtomicBool>,
+    /// Whether the index's group stands still.
+    pub halt: Halt,
     /// Counts the rebuilds that failed.
     pub rebuild_failures: Arc<Failures>,
 }
@@ -242,6 +245,9 @@ impl ShardCore {
     }
     /// A durable commit that reads are not shown yet.
     pub(super) fn commit(&mut self) -> Result<()> {
+        if self.options.halt.is_half() {
+            return Err(Error::Stopped);
+        }
         let payload = Payload { applied: self.log_index, term: self.term };
         self.writer.flush(payload).map_err(|e| self.engine(e))?;
         self.since_flush.clear();

@@ -2,6 +2,7 @@
 
 mod following;
 mod reading;
+mod replay;
 mod replicas;
 mod snapshots;
 
@@ -31,6 +32,18 @@ impl Rig {
     }
     /// As [`Rig::open`], with shards on `files`.
     fn open_on(folder: &Path, log: Vec<IndexCommand>, files: Arc<dyn Files>) -> Rig {
+        let mut rig = Rig::open_unreplayed(folder, log, files);
+        let from = rig.machine.replay_from().unwrap();
+        for (at, command) in rig.log.iter().enumerate().skip(from as usize) {
+            rig.machine.apply(position(at as u64 + 1), command.clone()).unwrap();
+        }
+        rig
+    }
+    /// Opens the folder and leaves the replay to the test.
+    fn open_without_replay(folder: &Path, log: Vec<IndexCommand>) -> Rig {
+        Rig::open_unreplayed(folder, log, RealFiles::shared())
+    }
+    fn open_unreplayed(folder: &Path, log: Vec<IndexCommand>, files: Arc<dyn Files>) -> Rig {
         let layout = Layout::new(folder);
         layout.prepare(&*files).unwrap();
         let (kv, _) = Kv::open(&layout.state(), RealFiles::shared(), 16 << 20).unwrap();
@@ -44,11 +57,7 @@ impl Rig {
             writer_memory_bytes: 16 << 20,
         };
         let node = Node::open(options).unwrap();
-        let mut machine = node.machine(GROUP).unwrap();
-        let from = machine.replay_from().unwrap();
-        for (at, command) in log.iter().enumerate().skip(from as usize) {
-            machine.apply(position(at as u64 + 1), command.clone()).unwrap();
-        }
+        let machine = node.machine(GROUP).unwrap();
         Rig { node, machine, tree, log }
     }
     fn apply(&mut self, command: IndexCommand) -> u64 {

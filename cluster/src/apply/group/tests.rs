@@ -30,6 +30,7 @@ struct Notes {
     pending: VecDeque<(u64, String)>,
     /// How many may be pending.
     lag: usize,
+    halt: Halt,
 }
 
 impl Notes {
@@ -37,7 +38,16 @@ impl Notes {
         let row = tree.get(ROW).expect("a tree").unwrap_or_default();
         let letters = String::from_utf8(row).expect("letters");
         let applied = tree.applied();
-        Notes { tree, letters, applied, known: applied, files, pending: VecDeque::new(), lag }
+        Notes {
+            tree,
+            letters,
+            applied,
+            known: applied,
+            files,
+            pending: VecDeque::new(),
+            lag,
+            halt: Halt::default(),
+        }
     }
     fn flush_one(&mut self) {
         if let Some((log_index, letters)) = self.pending.pop_front() {
@@ -111,6 +121,12 @@ impl Machine for Notes {
             self.flush_one();
         }
         self.checkpoint()
+    }
+    fn halt(&self) -> Halt {
+        self.halt.clone()
+    }
+    fn abandon(&mut self) {
+        self.pending.clear();
     }
 }
 

@@ -1,0 +1,178 @@
+//! One group panics, or waits for a disk: do the others go on, and is everything of it there once the reason is gone?
+
+use crate::harness::{Node, PATIENCE, name, options, put};
+use crate::planted::{Accident, Operation, Planted};
+use quorate_cluster::{IndexOperation, ReadRights, ServiceOptions, panics};
+use quorate_model::{ErrorKind, GroupId, SearchParams};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Enough for several in one of the sixteen groups.
+const INDICES: usize = 30;
+
+fn index(number: usize) -> String {
+    format!("i{number}")
+}
+
+async fn open(folder: &Path, files: &Planted) -> Node {
+    Node::open_with(ServiceOptions { files: Arc::new(files.clone()), ..options(folder) }).await
+}
+
+/// A node with a record in each index, and the indices of its groups.
+async fn filled(folder: &Path, files: &Planted) -> (Node, BTreeMap<GroupId, Vec<String>>) {
+    panics::watch();
+    let node = open(folder, files).await;
+    let mut groups = BTreeMap::<GroupId, Vec<String>>::new();
+    for number in 0..INDICES {
+        let receipt = node.write_through(&index(number), vec![put("one", json!({"n": number}))]).await;
+        groups.entry(receipt.task_id.group()).or_default().push(index(number));
+    }
+    (node, groups)
+}
+
+/// A group with several indices, and the indices of all others.
+fn chosen(groups: &BTreeMap<GroupId, Vec<String>>) -> (GroupId, String, String, Vec<String>) {
+    let (&group, own) = groups.iter().max_by_key(|(_, indices)| indices.len()).expect("groups");
+    let others = groups.iter().filter(|(it, _)| **it != group).flat_map(|(_, indices)| indices.clone());
+    (group, own[0].clone(), own[1].clone(), others.collect())
+}
+
+async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !holds().await {
+        assert!(Instant::now() < end, "not in time: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// The group says why it stands still, serves and takes nothing; the others do both.
+async fn check_halted(node: &Node, group: GroupId, sibling: &str, others: &[String]) {
+    let word = format!("group {group} stands still: ");
+    until("the group stands still", async || {
+        let health = node.service.health();
+        health.reads.iter().any(|reason| reason.starts_with(&word))
+            && health.writes.iter().any(|reason| reason.starts_with(&word))
+    })
+    .await;
+    let found =
+        node.service.search(&name(sibling), SearchParams::default(), ReadRights::default()).await.map(drop);
+    assert_eq!(found.expect_err("no read of what may be half").kind, ErrorKind::Unavailable);
+    let refused = node.service.write_records(&name(sibling), vec![put("late", json!({}))]).await;
+    let refused = refused.expect_err("no write that is not applied");
+    assert_eq!(refused.kind, ErrorKind::Unavailable);
+    assert!(refused.message.contains("stands still"), "{refused:?}");
+    let overview = node.service.overview().await.expect("an overview");
+    let of_group = overview.groups.iter().find(|it| it.id == group.0).expect("the group");
+    let halted = of_group.replicas[0].halted.as_deref().expect("a reason");
+    assert!(halted.contains("planted"), "{halted}");
+    assert!(overview.waits.iter().any(|wait| wait.contains("stands still")), "{:?}", overview.waits);
+    assert!(overview.nodes[0].panics > 0);
+    for other in others.iter().take(5) {
+        node.write_through(other, vec![put("meanwhile", json!({}))]).await;
+        assert_eq!(node.count(other).await, Some(2), "{other}");
+    }
+}
+
+/// Starts again with the accident still planted, then without; everything is there.
+async fn check_restarts(folder: &Path, files: &Planted, group: GroupId, sibling: &str, others: &[String]) {
+    let node = open(folder, files).await;
+    until("it stands still again", async || {
+        node.service.health().reads.iter().any(|it| it.starts_with(&format!("group {group} stands still")))
+    })
+    .await;
+    assert_eq!(node.count(&others[0]).await, Some(2), "the others are served");
+    node.close().await;
+    files.clear();
+    let node = open(folder, files).await;
+    assert!(node.service.health().reads.is_empty(), "{:?}", node.service.health());
+    assert_eq!(node.count(sibling).await, Some(1), "of the group that stood still");
+    node.write_through(sibling, vec![put("two", json!({}))]).await;
+    assert_eq!(node.count(sibling).await, Some(2));
+    for other in others.iter().take(5) {
+        assert_eq!(node.count(other).await, Some(2), "{other}");
+    }
+    node.close().await;
+}
+
+#[actix_rt::test]
+async fn a_panic_in_applying_stops_its_group_alone() {
+    let (folder, files) = (tempfile::tempdir().expect("a folder"), Planted::default());
+    let (node, groups) = filled(folder.path(), &files).await;
+    let (group, victim, sibling, others) = chosen(&groups);
+    files.plant(Operation::RemoveFolder, "/indices/", Accident::Panic);
+    node.service.delete_index(&name(&victim)).await.expect("accepted");
+    check_halted(&node, group, &sibling, &others).await;
+    node.close().await;
+    check_restarts(folder.path(), &files, group, &sibling, &others).await;
+}
+
+#[actix_rt::test]
+async fn a_panic_in_a_shard_stops_its_group_alone() {
+    let (folder, files) = (tempfile::tempdir().expect("a folder"), Planted::default());
+    let (node, groups) = filled(folder.path(), &files).await;
+    let (group, victim, sibling, others) = chosen(&groups);
+    // a copy makes its source durable, on the shard's thread, before it links the files
+    let copies = ["first", "second"].map(|number| format!("copy-{number}"));
+    let copy = IndexOperation::Copy { scope: None };
+    node.service.operate(&name(&victim), &name(&copies[0]), copy.clone()).await.expect("a copy");
+    until("the copy", async || node.count(&copies[0]).await == Some(1)).await;
+    let shard = newest(&folder.path().join("indices"));
+    node.write_through(&copies[0], vec![put("kept", json!({}))]).await;
+    files.plant(Operation::Create, &format!("/indices/{shard}/"), Accident::Panic);
+    let (service, from, to) = (node.service.clone(), name(&copies[0]), name(&copies[1]));
+    let copying = tokio::spawn(async move { service.operate(&from, &to, copy).await.map(drop) });
+    check_halted(&node, group, &sibling, &others).await;
+    copying.abort();
+    node.close().await;
+    check_restarts(folder.path(), &files, group, &sibling, &others).await;
+    let node = open(folder.path(), &files).await;
+    assert_eq!(node.count(&copies[0]).await, Some(2), "what the shard had not made durable");
+    node.close().await;
+}
+
+/// The name of the folder that was made last.
+fn newest(parent: &Path) -> String {
+    let folders = std::fs::read_dir(parent).expect("a folder").map(|entry| entry.expect("an entry"));
+    let made = |entry: &std::fs::DirEntry| entry.metadata().and_then(|of| of.created()).expect("a time");
+    let newest = folders.max_by_key(made).expect("an index");
+    newest.file_name().to_string_lossy().into_owned()
+}
+
+#[actix_rt::test]
+async fn a_panic_at_the_end_leaves_everything_to_the_log() {
+    let (folder, files) = (tempfile::tempdir().expect("a folder"), Planted::default());
+    let (node, groups) = filled(folder.path(), &files).await;
+    files.plant(Operation::Create, "/dumps/", Accident::Panic);
+    let before = panics::count();
+    node.close().await;
+    assert!(panics::count() > before);
+    files.clear();
+    let node = open(folder.path(), &files).await;
+    for index in groups.values().flatten() {
+        assert_eq!(node.count(index).await, Some(1), "{index}");
+    }
+    node.close().await;
+}
+
+#[actix_rt::test]
+async fn a_group_that_waits_holds_up_no_other() {
+    let (folder, files) = (tempfile::tempdir().expect("a folder"), Planted::default());
+    let (node, groups) = filled(folder.path(), &files).await;
+    let (_, victim, sibling, others) = chosen(&groups);
+    files.plant(Operation::RemoveFolder, "/indices/", Accident::Hold);
+    node.service.delete_index(&name(&victim)).await.expect("accepted");
+    until("the group waits", async || files.held() > 0).await;
+    let waiting = node.write(&sibling, vec![put("waits", json!({}))]).await;
+    for other in &others {
+        node.write_through(other, vec![put("meanwhile", json!({}))]).await;
+        assert_eq!(node.count(other).await, Some(2), "{other}");
+    }
+    assert!(files.held() > 0 && !node.service.is_published(waiting.task_id).await.expect("an answer"));
+    files.clear();
+    node.published(waiting.task_id).await;
+    assert_eq!(node.count(&sibling).await, Some(2));
+    node.close().await;
+}
