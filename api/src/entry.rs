@@ -254,7 +254,7 @@ mod tests {
 
     #[actix_web::test]
     async fn a_panic_is_answered() {
-        let error = contained(async { panic!("planted") }).await.err().expect("an error");
+        let Err(error) = contained(async { panic!("planted") }).await else { panic!("an answer") };
         assert_eq!(error.kind, ErrorKind::Internal);
         assert!(error.message.contains("planted"), "{error:?}");
     }

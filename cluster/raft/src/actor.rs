@@ -76,7 +76,7 @@ impl RaftActor {
     fn look_around(&mut self) {
         self.ticks += 1;
         self.show_members();
-        if self.ticks % 10 == 0 {
+        if self.ticks.is_multiple_of(10) {
             metrics().of_group(self.group, &self.status.load());
         }
     }
