@@ -120,11 +120,14 @@ impl Progress {
         }
         self.changed.notify_all();
     }
-    /// Everything through `ticket`, whose command stands at `log_index`, is durable in segment files.
+    /// Everything through `ticket` and through `log_index` is durable in segment files.
+    ///
+    /// That may be long ago, when what was made durable is only a merge: what waits now began later, and the log before it
+    /// may be cut already.
     pub fn flushed(&self, ticket: u64, log_index: u64) {
         let mut state = self.state.lock();
-        state.unflushed =
-            state.unflushed.filter(|&(_, last)| last > ticket).map(|(_, last)| (log_index + 1, last));
+        let waits = state.unflushed.filter(|&(_, last)| last > ticket);
+        state.unflushed = waits.map(|(first, last)| (first.max(log_index + 1), last));
     }
     /// The shard carries out nothing more: whoever waits for room goes on. What was not durable counts as that for good.
     pub fn stop(&self) {
@@ -223,6 +226,19 @@ mod tests {
             (progress.visible_through(), progress.durable_through(), progress.pending()),
             (None, None, 0)
         );
+    }
+
+    #[test]
+    fn what_is_durable_never_goes_back() {
+        let progress = Progress::default();
+        let early = progress.enqueue(5, 0, 1);
+        progress.published(early);
+        progress.flushed(early, 5);
+        assert_eq!(progress.durable_through(), None, "the log may be cut through whatever is applied");
+        progress.enqueue(20, 0, 1);
+        // segments of what came before it have been merged
+        progress.flushed(early, 5);
+        assert_eq!(progress.durable_through(), Some(19));
     }
 
     #[test]
