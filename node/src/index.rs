@@ -4,6 +4,7 @@ use crate::documents::Documents;
 use crate::error::{Error, Result};
 use crate::ops::Incarnation;
 use crate::overlaid::Overlaid;
+use crate::place::Place;
 use crate::progress::Progress;
 use crate::shard::ShardHandle;
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -106,7 +107,7 @@ pub struct IndexState {
     pub(crate) overlaid: ArcSwapOption<Overlaid>,
     activation: Mutex<()>,
     compiled: Mutex<Option<Compiled>>,
-    durable: OnceLock<u64>,
+    durable: OnceLock<Place>,
     pub(crate) writer: Mutex<Option<ShardHandle>>,
 }
 
@@ -248,6 +249,10 @@ impl IndexState {
             writer.discard();
         }
     }
+    /// Makes what was handed to the shard's thread durable, as happens by itself after a while. For tests of recovery.
+    pub fn commit_writer(&self) -> Result<()> {
+        self.writer.lock().as_ref().map_or(Ok(()), ShardHandle::flush)
+    }
     /// Lets what was written through `log_index` be shown without delay: somebody waits for it.
     pub(crate) fn hurry(&self, log_index: u64) {
         if !self.progress.wait_for(log_index) {
@@ -278,14 +283,13 @@ impl IndexState {
     pub(crate) fn has_files(&self) -> bool {
         self.writer.lock().is_some() || self.folder.exists()
     }
-    /// The log index through which the shard's files were durable at the first look in this process.
-    pub(crate) fn durable_in_files(&self) -> Result<u64> {
-        if let Some(&log_index) = self.durable.get() {
-            return Ok(log_index);
+    /// The place through which the shard's files were durable at the first look in this process.
+    pub(crate) fn durable_in_files(&self) -> Result<Place> {
+        if let Some(&place) = self.durable.get() {
+            return Ok(place);
         }
-        let payload = ShardView::durable(&self.folder)
-            .map_err(|source| Error::Engine { folder: self.folder.clone(), source })?;
-        Ok(*self.durable.get_or_init(|| payload.map_or(0, |payload| payload.applied)))
+        let payload = ShardView::durable(&self.folder).map_err(|e| self.engine(e))?;
+        Ok(*self.durable.get_or_init(|| Place::of(payload.unwrap_or_default())))
     }
     /// Lets `replace` put other files in the place of this state's, which are those of `successor` from then on. Reads that
     /// hold this state see its view, or what takes its place.

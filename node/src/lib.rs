@@ -13,6 +13,7 @@ pub mod node;
 pub mod ops;
 mod overlaid;
 mod owned;
+pub mod place;
 pub mod progress;
 pub mod search;
 pub mod shard;

@@ -1,7 +1,8 @@
 //! How one placement group's commands change this node: small state here, records in the shards.
 //!
 //! Apply is a function of the state, the position in the log and the command. Commands that the state has seen are
-//! handed only to shards whose files have not: that is how a restart catches up.
+//! handed only to shards whose files have not: that is how a restart catches up. What each command reads, and why a replay
+//! ends in the same state, is a table in `node/DECISIONS.md`.
 
 mod documents;
 mod fences;
@@ -15,8 +16,9 @@ use crate::halt::Halt;
 use crate::index::IndexState;
 use crate::node::Shared;
 use crate::ops::{Incarnation, IndexCommand};
+use crate::place::Place;
 use crate::shard::ShardHandle;
-use quorate_engine::index::ShardView;
+use quorate_engine::index::{Payload, ShardView};
 use quorate_model::{GroupId, RecordOp, Settings};
 use quorate_store::codec;
 use quorate_store::kv::{Batch, Tree};
@@ -45,6 +47,12 @@ pub struct PlacementMachine {
     /// Everything through here was in the small state when the machine was opened: replayed for shards only.
     replayed_until: u64,
     changes: Batch,
+    /// No command through here is handed over again after a crash, as far as the small state says.
+    never_again: u64,
+    /// Which step of a command is carried out; [`Place::ALL`] of one that has a single step.
+    step: u32,
+    /// A step of the command may have failed, which a replay does not know: what follows does not leave it to the log.
+    may_have_failed: bool,
     /// Indices were made since the last checkpoint. The store must know all that have files: a group that is left gives up
     /// the log that could tell of them.
     has_new_indices: bool,
@@ -67,7 +75,7 @@ impl PlacementMachine {
         }
         let links = Links::load(&tree)?;
         let (fences, halt) = (Fences::load(&tree)?, node.halt(group));
-        Ok(PlacementMachine {
+        let mut machine = PlacementMachine {
             links,
             fences,
             node,
@@ -76,10 +84,15 @@ impl PlacementMachine {
             applied,
             replayed_until: applied,
             changes: Batch::default(),
+            never_again: 0,
+            step: Place::ALL,
+            may_have_failed: false,
             has_new_indices: false,
             is_closed: false,
             halt,
-        })
+        };
+        machine.never_again = machine.replay_from()?;
+        Ok(machine)
     }
 
     /// The last log index in the small state.
@@ -109,7 +122,8 @@ impl PlacementMachine {
     /// Applies one command. Errors are failures of this node, never outcomes: the caller must stop.
     pub fn apply(&mut self, at: LogPosition, command: IndexCommand) -> Result<()> {
         let known = at.index <= self.replayed_until;
-        match self.step(at, command, Known(known)) {
+        (self.step, self.may_have_failed) = (Place::ALL, false);
+        match self.carry_out(at, command, Known(known)) {
             Err(error) if error.is_deterministic() => {
                 tracing::debug!(group = self.group.0, log_index = at.index, %error, "a command had no effect");
             }
@@ -142,9 +156,11 @@ impl PlacementMachine {
             return Err(Error::Stopped);
         }
         let mut batch = std::mem::take(&mut self.changes);
-        batch.put([rows::REPLAY], codec::encode(&self.durable_through()));
+        let durable = self.durable_through();
+        batch.put([rows::REPLAY], codec::encode(&durable));
         batch.set_applied_index(self.applied);
         self.tree.apply(&batch)?;
+        self.never_again = durable.min(self.applied);
         if std::mem::take(&mut self.has_new_indices) {
             self.tree.write_out()?;
         }
@@ -178,7 +194,8 @@ impl PlacementMachine {
     pub fn leave(&mut self) -> Result<()> {
         for state in self.node.of_group(self.group) {
             self.node.remove(state.incarnation);
-            self.empty_folder(&state)?;
+            links::end_writer(&state);
+            self.remove_folder(state.incarnation)?;
         }
         self.changes = Batch::default();
         self.node.forget_idle(self.group);
@@ -189,7 +206,12 @@ impl PlacementMachine {
         self.node.of_group(self.group).iter().map(|state| state.incarnation).collect()
     }
 
-    fn step(&mut self, at: LogPosition, command: IndexCommand, known: Known) -> Result<()> {
+    /// The place of what is being carried out.
+    fn place(&self, at: LogPosition) -> Place {
+        Place { log_index: at.index, step: self.step }
+    }
+
+    fn carry_out(&mut self, at: LogPosition, command: IndexCommand, known: Known) -> Result<()> {
         match command {
             IndexCommand::Records { index, ops } => self.records(at, index, ops, known),
             IndexCommand::Settings { index, changes, replace } => {
@@ -246,17 +268,26 @@ impl PlacementMachine {
                     return Ok(());
                 }
                 if !known.0 {
-                    self.fences.raise(user, epoch, at.index, &mut self.changes);
+                    self.fences.raise(user, epoch, at.index, self.never_again, &mut self.changes);
                 }
-                self.step(at, *command, known)
+                self.carry_out(at, *command, known)
             }
-            IndexCommand::Sequence { commands } => {
-                for command in commands {
-                    self.step(at, command, Known(known.0))?;
-                }
-                Ok(())
-            }
+            IndexCommand::Sequence { commands } => self.sequence(at, commands, known),
         }
+    }
+
+    /// Carries out commands as the steps of one; one that fails keeps those behind it from being carried out.
+    fn sequence(&mut self, at: LogPosition, commands: Vec<IndexCommand>, known: Known) -> Result<()> {
+        if self.step == Place::ALL {
+            self.step = 0;
+        }
+        for command in commands {
+            self.step += 1;
+            let may_fail = may_fail(&command);
+            self.carry_out(at, command, known)?;
+            self.may_have_failed |= may_fail;
+        }
+        Ok(())
     }
 
     fn records(
@@ -266,6 +297,12 @@ impl PlacementMachine {
         ops: Vec<RecordOp>,
         known: Known,
     ) -> Result<()> {
+        let is_durable_at_once =
+            self.may_have_failed || ops.iter().any(|op| matches!(op, RecordOp::DeleteBy { .. }));
+        if known.0 && is_durable_at_once {
+            // before the small state knew it
+            return Ok(());
+        }
         let state = match self.node.index(index) {
             Some(state) => state,
             // dropped later on, as the small state already knows
@@ -277,7 +314,10 @@ impl PlacementMachine {
             self.written(at, std::slice::from_ref(&state));
             self.written(at, &followers);
         }
-        self.feed(at, &state, &followers, ops)
+        match is_durable_at_once {
+            true => self.feed_durably(at, &state, &followers, Arc::new(ops)),
+            false => self.feed(at, &state, &followers, ops),
+        }
     }
 
     fn settings(&mut self, at: LogPosition, index: Incarnation, changes: &[u8], replace: bool) -> Result<()> {
@@ -297,7 +337,8 @@ impl PlacementMachine {
     fn show(&self, at: LogPosition, state: &Arc<IndexState>, settings: Arc<Settings>) -> Result<()> {
         let is_written = state.writer.lock().is_some();
         if is_written || state.progress.has_held() || state.files_differ(&settings)? {
-            return self.with_writer(state, |writer| writer.reconfigure(at.index, at.term, settings));
+            let place = self.place(at);
+            return self.with_writer(state, |writer| writer.reconfigure(place, at.term, settings));
         }
         state.publish_settings(settings);
         Ok(())
@@ -307,7 +348,7 @@ impl PlacementMachine {
         let folder = self.node.layout.shard(to, 0);
         let settings = match self.node.index(from) {
             Some(source) => {
-                self.link_files(&source, to)?;
+                self.give_records(at, &source, to)?;
                 source.settings.load_full()
             }
             None => Arc::default(),
@@ -325,23 +366,36 @@ impl PlacementMachine {
         Ok(())
     }
 
-    /// Gives an index that has no files the durable state of another, if that has any.
+    /// Makes the records of an index those that another one has at this place of the log, whatever it had before.
     ///
-    /// A manifest says that this command has linked all files before a crash: it is the last of them. Files without one
-    /// are what a crash left of such an attempt.
-    fn link_files(&self, source: &Arc<IndexState>, to: Incarnation) -> Result<()> {
-        let folder = self.node.layout.shard(to, 0);
-        let engine = |source| Error::Engine { folder: folder.clone(), source };
-        if !source.has_files() || ShardView::durable(&folder).map_err(engine)?.is_some() {
+    /// Its files name this place, and they are durable before any later command is carried out: a replay, for which the
+    /// source may hold later records, finds them. Where it does not find them, either no later command was ever carried
+    /// out, or one that stands later in the log has removed them, and will again.
+    fn give_records(&self, at: LogPosition, source: &Arc<IndexState>, to: Incarnation) -> Result<()> {
+        let (folder, place) = (self.node.layout.shard(to, 0), self.place(at));
+        // a program that did not count steps linked files once, into new folders
+        if self.files_of(to)?.is_some_and(|files| files.step.is_none() || Place::of(files) >= place) {
             return Ok(());
         }
         match self.node.index(to) {
             Some(known) => self.empty_folder(&known)?,
             None => self.remove_files(to)?,
         }
-        self.with_writer(source, |writer| writer.link_into(folder.clone()))
+        // also when it has none: that there was nothing to give must not be asked again when there is something
+        self.with_writer(source, |writer| writer.give_to(folder, place, at.term))
+    }
+    /// What the files of an index say they hold; `None` when there are none.
+    fn files_of(&self, index: Incarnation) -> Result<Option<Payload>> {
+        let folder = self.node.layout.shard(index, 0);
+        ShardView::durable(&folder).map_err(|source| Error::Engine { folder, source })
     }
     fn remove_files(&self, index: Incarnation) -> Result<()> {
+        let shard = self.node.layout.shard(index, 0);
+        ShardView::forget(&shard, &*self.node.files)
+            .map_err(|source| Error::Engine { folder: shard, source })?;
+        self.remove_folder(index)
+    }
+    fn remove_folder(&self, index: Incarnation) -> Result<()> {
         let folder = self.node.layout.index(index);
         if !folder.exists() {
             return Ok(());
@@ -401,6 +455,22 @@ impl PlacementMachine {
 /// Whether the small state has seen a command already.
 #[derive(Clone, Copy)]
 struct Known(bool);
+
+/// Whether a command may come to nothing for a reason that lies in the state of its moment.
+fn may_fail(command: &IndexCommand) -> bool {
+    match command {
+        IndexCommand::Settings { .. }
+        | IndexCommand::SaveDocuments { .. }
+        | IndexCommand::Replicas { .. }
+        | IndexCommand::Forward { .. } => true,
+        IndexCommand::Records { .. }
+        | IndexCommand::Copy { .. }
+        | IndexCommand::Drop { .. }
+        | IndexCommand::DeleteDocument { .. } => false,
+        IndexCommand::ForUser { command, .. } => may_fail(command),
+        IndexCommand::Sequence { commands } => commands.iter().any(may_fail),
+    }
+}
 
 fn parse_document(bytes: &[u8]) -> Result<serde_json::Map<String, serde_json::Value>> {
     serde_json::from_slice(bytes)

@@ -5,7 +5,7 @@
 //! names the epoch of the user that it was decided on, and a group refuses those that come after one of a later epoch.
 //!
 //! A restart hands commands again to shards whose files lack them, under the fences of a later moment: what is asked is
-//! which fences stood at the command's place in the log.
+//! which fences stood at the command's place in the log. So those are kept that any command saw which may be replayed.
 
 use crate::error::Result;
 use quorate_model::UserId;
@@ -14,14 +14,12 @@ use quorate_store::kv::{Batch, Tree};
 use quorate_store::layout::rows;
 use std::collections::BTreeMap;
 
-/// Fences of one user that are kept: more than the steps that a restart replays.
-const KEPT: usize = 16;
 /// Log entries after which a fence does not count any more: nobody is held up for so long.
 const COUNTS_FOR: u64 = 1 << 20;
 /// Users above which fences are looked through for some that do not count any more.
 const MANY: usize = 10_000;
 /// Bytes of a row at most.
-const ROW_BYTES_MAX: usize = 4 << 10;
+const ROW_BYTES_MAX: usize = 16 << 20;
 
 /// An epoch, and the log index from which on earlier ones are refused.
 type Fence = (u64, u64);
@@ -50,22 +48,22 @@ impl Fences {
         let fences = self.by_user.get(user).map_or(&[][..], Vec::as_slice);
         fences.iter().filter(stood).all(|(fence, _)| *fence <= epoch)
     }
-    /// Refuses earlier epochs from `at` on.
-    pub fn raise(&mut self, user: UserId, epoch: u64, at: u64, changes: &mut Batch) {
+    /// Refuses earlier epochs from `at` on. No command through `replayed` is ever handed over again.
+    pub fn raise(&mut self, user: UserId, epoch: u64, at: u64, replayed: u64, changes: &mut Batch) {
         if self.by_user.len() >= MANY && !self.by_user.contains_key(&user) {
-            self.forget(at, changes);
+            self.forget(replayed, changes);
         }
         let fences = self.by_user.entry(user.clone()).or_default();
         if fences.last().is_some_and(|(fence, _)| *fence >= epoch) {
             return;
         }
         fences.push((epoch, at));
-        if fences.len() > KEPT {
-            fences.remove(0);
-        }
+        // whatever the last of these lets pass, the ones before it let pass
+        let settled = fences.partition_point(|(_, from)| *from <= replayed);
+        fences.drain(..settled.saturating_sub(1));
         changes.put(rows::by_name(rows::FENCE, user.as_str()), codec::encode(fences));
     }
-    /// Forgets what does not count any more: no answer of [`Self::let_pass`] changes by that.
+    /// Forgets what does not count any more for commands behind `at`: no answer of [`Self::let_pass`] changes by that.
     fn forget(&mut self, at: u64, changes: &mut Batch) {
         self.by_user.retain(|user, fences| {
             let counts = fences.last().is_some_and(|(_, from)| at.saturating_sub(*from) < COUNTS_FOR);
@@ -89,7 +87,7 @@ mod tests {
     fn earlier_epochs_are_refused_after_a_later_one() {
         let (mut fences, mut changes) = (Fences::default(), Batch::default());
         for (epoch, at) in [(3, 10), (3, 11), (2, 12), (7, 20)] {
-            fences.raise(user("u"), epoch, at, &mut changes);
+            fences.raise(user("u"), epoch, at, 0, &mut changes);
         }
         for (epoch, at, passes) in [
             (1, 9, true),
@@ -108,13 +106,19 @@ mod tests {
     }
 
     #[test]
-    fn few_fences_are_kept() {
+    fn a_replayed_command_meets_the_fences_that_it_met_before() {
         let (mut fences, mut changes) = (Fences::default(), Batch::default());
         for epoch in 0..100 {
-            fences.raise(user("u"), epoch, epoch, &mut changes);
+            fences.raise(user("u"), epoch, epoch, 60, &mut changes);
+            let replayed = 61..=epoch;
+            for at in replayed {
+                assert!(fences.let_pass(&user("u"), at - 1, at) && !fences.let_pass(&user("u"), at - 2, at));
+            }
         }
-        assert_eq!(fences.by_user[&user("u")].len(), KEPT);
+        assert_eq!(fences.by_user[&user("u")].len(), 40, "one of those through 60");
         assert!(!fences.let_pass(&user("u"), 98, 100));
+        fences.forget(98 + COUNTS_FOR, &mut changes);
+        assert_eq!(fences.by_user.len(), 1);
         fences.forget(99 + COUNTS_FOR, &mut changes);
         assert!(fences.by_user.is_empty());
     }

@@ -3,14 +3,16 @@
 //! Cost: a write to an index that nothing follows looks into one ordered map; each standard replica shares the
 //! operations and indexes them on its own thread.
 //!
-//! A restart replays commands under the links of a later moment. That ends in the same state: a replica is linked to
-//! files that name the log position they contain, so it skips what came before it; and one that stops following is
+//! A restart replays commands under the links of a later moment. That ends in the same state: the files that a replica is
+//! given name the place of the command that gives them, so it skips what came before; and one that stops following is
 //! made durable first, so it needs none of the commands that it will no longer be handed.
 
 use super::{Known, LogPosition, PlacementMachine};
 use crate::error::Result;
 use crate::index::IndexState;
 use crate::ops::{Follower, Incarnation, IndexCommand, ReplicaKind};
+use crate::place::Place;
+use quorate_engine::index::Payload;
 use quorate_model::settings::replica;
 use quorate_model::{RecordOp, Settings};
 use quorate_store::codec;
@@ -80,13 +82,10 @@ impl PlacementMachine {
         followers: &[Arc<IndexState>],
         ops: Vec<RecordOp>,
     ) -> Result<()> {
-        let ops = Arc::new(ops);
-        if ops.iter().any(|op| matches!(op, RecordOp::DeleteBy { .. })) {
-            return self.feed_durably(at, state, followers, ops);
-        }
+        let (ops, place) = (Arc::new(ops), self.place(at));
         for target in std::iter::once(state).chain(followers) {
-            if at.index > target.durable_in_files()? {
-                self.with_writer(target, |writer| writer.apply(at.index, at.term, ops.clone()))?;
+            if place > target.durable_in_files()? {
+                self.with_writer(target, |writer| writer.apply(place, at.term, ops.clone()))?;
             }
         }
         Ok(())
@@ -96,24 +95,25 @@ impl PlacementMachine {
     /// state moves on, and replicas delete what the primary found by its own settings.
     ///
     /// After a crash between the two, what the primary found is not known any more: the replica is filled anew.
-    fn feed_durably(
+    pub(super) fn feed_durably(
         &mut self,
         at: LogPosition,
         state: &Arc<IndexState>,
         followers: &[Arc<IndexState>],
         ops: Arc<Vec<RecordOp>>,
     ) -> Result<()> {
-        if at.index > state.durable_in_files()? {
+        let place = self.place(at);
+        if place > state.durable_in_files()? {
             let found =
-                self.with_writer(state, |writer| writer.apply_durably(at.index, at.term, ops.clone()))?;
+                self.with_writer(state, |writer| writer.apply_durably(place, at.term, ops.clone()))?;
             for follower in followers {
                 let found = found.clone();
-                self.with_writer(follower, |writer| writer.apply_durably(at.index, at.term, found))?;
+                self.with_writer(follower, |writer| writer.apply_durably(place, at.term, found))?;
             }
             return Ok(());
         }
         for follower in followers {
-            if at.index > follower.durable_in_files()? {
+            if place > follower.durable_in_files()? {
                 self.empty_folder(follower)?;
                 self.fill(at, state, follower.incarnation)?;
             }
@@ -155,7 +155,8 @@ impl PlacementMachine {
     /// Lets the task of this command wait until what fills the replicas is visible.
     fn wait_for_followers(&mut self, at: LogPosition, primary: Incarnation) -> Result<()> {
         for follower in self.fed_with(primary).iter().filter(|follower| follower.has_files()) {
-            self.with_writer(follower, |writer| writer.apply(at.index, at.term, Arc::default()))?;
+            let place = self.place(at);
+            self.with_writer(follower, |writer| writer.apply(place, at.term, Arc::default()))?;
         }
         Ok(())
     }
@@ -167,7 +168,7 @@ impl PlacementMachine {
             Some(known) => known.settings.load_full(),
             None => Arc::new(Settings::from_document(&primary.settings.load().inherited())?),
         };
-        self.link_files(primary, incarnation)?;
+        self.give_records(at, primary, incarnation)?;
         let state = self.renewed(at, primary.incarnation, incarnation, settings.clone());
         if state.files_differ(&settings)? {
             self.show(at, &state, settings)?;
@@ -180,7 +181,11 @@ impl PlacementMachine {
     fn hollow(&mut self, at: LogPosition, primary: &Arc<IndexState>, incarnation: Incarnation) -> Result<()> {
         let document = match self.node.index(incarnation) {
             Some(known) => {
-                self.empty_folder(&known)?;
+                // files that name a later place are those of a later command that gives it records again
+                let is_later = |files: Payload| files.step.is_some() && Place::of(files) >= self.place(at);
+                if !self.files_of(incarnation)?.is_some_and(is_later) {
+                    self.empty_folder(&known)?;
+                }
                 known.settings.load().document.clone()
             }
             None => primary.settings.load().inherited(),
@@ -227,8 +232,8 @@ impl PlacementMachine {
     fn let_go(&mut self, at: LogPosition, incarnation: Incarnation, kind: ReplicaKind) -> Result<()> {
         match (kind, self.node.index(incarnation)) {
             (ReplicaKind::Standard, Some(state)) if state.has_files() => {
-                let nothing = Arc::new(vec![]);
-                self.with_writer(&state, |writer| writer.apply_durably(at.index, at.term, nothing))?;
+                let (nothing, place) = (Arc::new(vec![]), self.place(at));
+                self.with_writer(&state, |writer| writer.apply_durably(place, at.term, nothing))?;
             }
             (ReplicaKind::Standard | ReplicaKind::Virtual, Some(_) | None) => {}
         }
@@ -268,13 +273,13 @@ impl PlacementMachine {
             | IndexCommand::ForUser { .. }
             | IndexCommand::Forward { .. } => return Ok(()),
         };
-        self.step(at, command.clone(), Known(false))?;
+        self.carry_out(at, command.clone(), Known(false))?;
         for (follower, kind) in self.links.of(index).to_vec() {
             let theirs = match kind {
                 ReplicaKind::Standard => on(command.clone(), follower),
                 ReplicaKind::Virtual => on(for_virtual.clone(), follower),
             };
-            match self.step(at, theirs, Known(false)) {
+            match self.carry_out(at, theirs, Known(false)) {
                 // a replica that cannot take it goes without, on every node alike
                 Err(error) if error.is_deterministic() => {
                     tracing::debug!(follower, %error, "a replica did not take a change");
@@ -295,7 +300,7 @@ impl PlacementMachine {
 }
 
 /// Ends the writer of a state that is given up; nothing waits for it any more.
-fn end_writer(state: &IndexState) {
+pub(super) fn end_writer(state: &IndexState) {
     if let Some(writer) = state.writer.lock().take() {
         writer.discard();
     }

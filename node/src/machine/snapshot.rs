@@ -103,6 +103,7 @@ impl PlacementMachine {
         self.changes = Batch::default();
         self.applied = head.applied_index;
         self.replayed_until = self.applied;
+        self.never_again = self.replay_from()?;
         self.node.begins(self.group, self.applied);
         Ok(head)
     }

@@ -7,9 +7,10 @@ use super::core::{Queue, ShardCore, ShardOptions, WorkPosition};
 use crate::error::{Error, Result};
 use crate::halt::{Left, panic_text};
 use crate::index::IndexState;
+use crate::place::Place;
 use actix::prelude::*;
 use crossbeam_channel::{Receiver, Sender, bounded};
-use quorate_engine::index::Waker;
+use quorate_engine::index::{Payload, Waker};
 use quorate_model::{RecordOp, Settings};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,9 +37,9 @@ enum Work {
     Apply { at: WorkPosition, ops: Arc<Vec<RecordOp>>, bytes: usize, done: Option<Sender<Resolved>> },
     /// Other settings.
     Reconfigure { at: WorkPosition, settings: Arc<Settings> },
-    /// A durable commit, then the files are linked into another folder.
-    Link { folder: PathBuf, done: Sender<Result<()>> },
-    /// As `Link`, tried once.
+    /// A durable commit, then the files become another shard's, too.
+    Give { folder: PathBuf, payload: Payload, done: Sender<Result<()>> },
+    /// A durable commit, then the files are linked into another folder; tried once.
     Export { folder: PathBuf, done: Sender<Result<()>> },
     /// A durable commit.
     Flush { done: Sender<Result<()>> },
@@ -116,33 +117,36 @@ impl ShardHandle {
         ShardStatus { queued: self.queued.load(Ordering::Relaxed) }
     }
     /// Queues the operations of one command; waits while too many bytes are queued.
-    pub fn apply(&self, log_index: u64, term: u64, ops: Arc<Vec<RecordOp>>) -> Result<()> {
+    pub fn apply(&self, place: Place, term: u64, ops: Arc<Vec<RecordOp>>) -> Result<()> {
         let bytes = ops_bytes(&ops);
-        let at = self.position(log_index, term, bytes);
+        let at = self.position(place, term, bytes);
         self.send(Work::Apply { at, ops, bytes, done: None })
     }
     /// Carries out the operations of one command and makes them durable before it returns them as they came out: with
     /// deletions in the place of what selects records by a query.
     pub fn apply_durably(
         &self,
-        log_index: u64,
+        place: Place,
         term: u64,
         ops: Arc<Vec<RecordOp>>,
     ) -> Result<Arc<Vec<RecordOp>>> {
         let bytes = ops_bytes(&ops);
-        let at = self.position(log_index, term, bytes);
+        let at = self.position(place, term, bytes);
         self.ask(|done| Work::Apply { at, ops, bytes, done: Some(done) })
     }
     /// Queues a change of settings.
-    pub fn reconfigure(&self, log_index: u64, term: u64, settings: Arc<Settings>) -> Result<()> {
-        let at = WorkPosition { ticket: self.state.progress.enqueue_settings(log_index), log_index, term };
+    pub fn reconfigure(&self, place: Place, term: u64, settings: Arc<Settings>) -> Result<()> {
+        let ticket = self.state.progress.enqueue_settings(place.log_index);
+        let at = WorkPosition { ticket, place, term };
         self.send(Work::Reconfigure { at, settings })
     }
-    /// Links the shard's durable state into `folder`, after everything queued.
-    pub fn link_into(&self, folder: PathBuf) -> Result<()> {
-        self.ask(|done| Work::Link { folder, done })
+    /// Makes what the shard holds after everything queued also the durable state of another shard, in `folder`: what a
+    /// command does whose place and term the files there then name. It is tried until it is done.
+    pub fn give_to(&self, folder: PathBuf, place: Place, term: u64) -> Result<()> {
+        let payload = place.payload(term);
+        self.ask(|done| Work::Give { folder, payload, done })
     }
-    /// As [`Self::link_into`], but neither waited for here nor tried again when it fails; the outcome is received.
+    /// Links the shard's durable state into `folder`. It is tried once and not waited for here; the outcome is received.
     pub fn export(&self, folder: PathBuf) -> Result<Receiver<Result<()>>> {
         let (done, answer) = bounded(1);
         self.send(Work::Export { folder, done })?;
@@ -170,12 +174,9 @@ impl ShardHandle {
         }
     }
 
-    fn position(&self, log_index: u64, term: u64, bytes: usize) -> WorkPosition {
-        WorkPosition {
-            ticket: self.state.progress.enqueue(log_index, bytes, QUEUE_BYTES_MAX),
-            log_index,
-            term,
-        }
+    fn position(&self, place: Place, term: u64, bytes: usize) -> WorkPosition {
+        let ticket = self.state.progress.enqueue(place.log_index, bytes, QUEUE_BYTES_MAX);
+        WorkPosition { ticket, place, term }
     }
     fn send(&self, work: Work) -> Result<()> {
         self.queued.fetch_add(1, Ordering::Relaxed);
@@ -302,10 +303,10 @@ impl ShardActor {
                     return Some(Work::Reconfigure { at, settings });
                 }
             }
-            Work::Link { folder, done } => {
-                let result = self.core().and_then(|core| core.link_into(&folder));
+            Work::Give { folder, payload, done } => {
+                let result = self.core().and_then(|core| core.give_to(&folder, payload));
                 if self.note("copying the shard", &result) {
-                    return Some(Work::Link { folder, done });
+                    return Some(Work::Give { folder, payload, done });
                 }
                 let _asker_is_gone = done.send(result);
             }

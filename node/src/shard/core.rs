@@ -4,6 +4,7 @@ use super::rebuild::{Attempts, Failures};
 use crate::error::{Error, Result};
 use crate::halt::Halt;
 use crate::index::IndexState;
+use crate::place::Place;
 use bytes::Bytes;
 use quorate_engine::index::{MergeGoal, MergeState, Payload, ShardWriter, WriterOptions};
 use quorate_model::record::{PartialOutcome, apply_partial};
@@ -53,15 +54,15 @@ pub struct ShardCore {
     /// What reads are shown: the newest settings that the files fit.
     pub(super) shown: Arc<Settings>,
     pub(super) rebuild: Attempts,
-    /// What the files held when the shard was opened: commands through here are in them.
-    durable_at_open: u64,
-    /// Last command carried out wholly, as durable commits name it.
-    log_index: u64,
+    /// What the files held when the shard was opened: work through here is in them.
+    durable_at_open: Place,
+    /// The last work carried out wholly, as durable commits name it.
+    done: Place,
     term: u64,
     /// Ticket of the last work carried out.
     ticket: u64,
     /// Commands since the last durable commit, to be carried out again when the writer has to be reopened.
-    since_flush: Vec<(u64, Arc<Vec<RecordOp>>)>,
+    since_flush: Vec<(Place, Arc<Vec<RecordOp>>)>,
     since_flush_bytes: usize,
     /// What the last command that selects records by a query came to.
     resolved: Option<Arc<Vec<RecordOp>>>,
@@ -81,8 +82,8 @@ impl ShardCore {
         let mut core = ShardCore {
             shown,
             rebuild: Attempts::default(),
-            durable_at_open: durable.applied,
-            log_index: durable.applied,
+            durable_at_open: Place::of(durable),
+            done: Place::of(durable),
             term: durable.term,
             ticket: 0,
             state,
@@ -108,7 +109,7 @@ impl ShardCore {
             // tried again after a failure: recovery has carried it out
             return Ok(());
         }
-        if at.log_index <= self.durable_at_open {
+        if at.place <= self.durable_at_open {
             self.begin(at);
             return Ok(());
         }
@@ -117,9 +118,9 @@ impl ShardCore {
             self.settle()?;
         }
         self.begin(at);
-        self.since_flush.push((at.log_index, ops.clone()));
+        self.since_flush.push((at.place, ops.clone()));
         self.since_flush_bytes += bytes;
-        self.log_index = at.log_index;
+        self.done = at.place;
         self.run(&ops)
     }
 
@@ -248,12 +249,11 @@ impl ShardCore {
         if self.options.halt.is_half() {
             return Err(Error::Stopped);
         }
-        let payload = Payload { applied: self.log_index, term: self.term };
-        self.writer.flush(payload).map_err(|e| self.engine(e))?;
+        self.writer.flush(self.done.payload(self.term)).map_err(|e| self.engine(e))?;
         self.since_flush.clear();
         self.since_flush_bytes = 0;
         self.unflushed_since = None;
-        self.state.progress.flushed(self.ticket, self.log_index);
+        self.state.progress.flushed(self.ticket, self.done.through());
         Ok(())
     }
 
@@ -266,7 +266,7 @@ impl ShardCore {
             self.rebuild = Attempts::default();
         }
         self.begin(at);
-        self.log_index = self.log_index.max(at.log_index - 1);
+        self.done = self.done.max(Place::whole(at.place.log_index - 1));
         self.settings = settings;
         if self.files_fit() {
             return self.show_settings();
@@ -279,6 +279,11 @@ impl ShardCore {
     pub fn link_into(&mut self, folder: &Path) -> Result<()> {
         self.flush()?;
         self.writer.link_into(folder).map_err(|e| self.engine(e))
+    }
+    /// Gives what this shard holds to another one, whose folder says that it has it by the command at `payload`.
+    pub fn give_to(&mut self, folder: &Path, payload: Payload) -> Result<()> {
+        self.flush()?;
+        self.writer.link_as(payload, folder).map_err(|e| self.engine(e))
     }
 
     /// Does one step of merging: few segments while writes go on, one when they have paused.
@@ -309,8 +314,8 @@ impl ShardCore {
             false => self.state.settings_for(self.writer.built())?,
         };
         let again = std::mem::take(&mut self.since_flush);
-        for (log_index, ops) in &again {
-            if *log_index > durable.applied {
+        for (place, ops) in &again {
+            if *place > Place::of(durable) {
                 self.run(ops)?;
             }
         }
@@ -338,8 +343,8 @@ impl ShardCore {
 pub struct WorkPosition {
     /// Its ticket in the shard's progress.
     pub ticket: u64,
-    /// Its command's place in the group's log.
-    pub log_index: u64,
+    /// Its place in the group's log.
+    pub place: Place,
     /// The Raft term of that place.
     pub term: u64,
 }

@@ -41,7 +41,9 @@ impl Replica {
                 {
                     return;
                 }
-                self.fences.raise(user, epoch, self.applied, &mut Batch::default());
+                // nothing is ever replayed here
+                let at = self.applied;
+                self.fences.raise(user, epoch, at, at, &mut Batch::default());
                 self.apply(*command, mutant);
             }
             IndexCommand::Sequence { commands } => {

@@ -11,7 +11,7 @@ use quorate_store::recorder::{CrashMode, RecordingFiles};
 use std::path::PathBuf;
 
 fn payload(applied: u64) -> Payload {
-    Payload { applied, term: 1 }
+    Payload { applied, term: 1, step: None }
 }
 fn open(dir: &Path, files: Arc<dyn Files>, spill_bytes: usize) -> Result<ShardWriter> {
     ShardWriter::open_with(dir, &settings(), files, options(), spill_bytes)

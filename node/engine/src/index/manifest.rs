@@ -21,6 +21,10 @@ pub struct Payload {
     pub applied: u64,
     /// Term of that log entry.
     pub term: u64,
+    /// How many steps of that command are in the state, for one that takes several. `None`: a program made it that did not
+    /// count them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<u32>,
 }
 
 /// How the records of a durable state were analysed: files of other settings are served with these until they are
@@ -164,7 +168,7 @@ mod tests {
     #[test]
     fn text_is_frozen_and_checked() {
         let manifest = Manifest {
-            payload: Payload { applied: 7, term: 2 },
+            payload: Payload { applied: 7, term: 2, step: None },
             built: Built {
                 fingerprint: 9,
                 settings: Map::from_iter([("hitsPerPage".into(), 5.into())]),
@@ -185,6 +189,11 @@ mod tests {
         assert_eq!(manifest.figures(), ShardFigures { records: 2, data_bytes: 40, file_bytes: 10 });
         let path = Path::new("m");
         assert_eq!(Manifest::parse(path, &text).unwrap(), manifest);
+        let payload = Payload { step: Some(3), ..manifest.payload };
+        let stepped = Manifest { payload, ..Manifest::default() };
+        let body = r#"{"payload":{"applied":7,"term":2,"step":3},"built":{"fingerprint":0,"settings":{},"build_ms":0},"segments":[]}"#;
+        assert!(stepped.text().ends_with(body.as_bytes()));
+        assert_eq!(Manifest::parse(path, &stepped.text()).unwrap(), stepped);
         for i in 0..text.len() {
             let mut broken = text.clone();
             broken[i] ^= 4;

@@ -74,7 +74,7 @@ fn writes_during_a_rebuild_are_in_what_it_makes() {
     // more than fits the end: another round
     set(&mut writer, &mut model, 2_000..3_200, 0);
     check(&writer.publish().unwrap(), &model);
-    writer.flush(Payload { applied: 3, term: 1 }).unwrap();
+    writer.flush(Payload { applied: 3, term: 1, step: None }).unwrap();
     assert_eq!(ShardView::built(dir.path()).unwrap().unwrap().fingerprint, settings().fingerprint());
     until_ready(&mut writer);
     delete(&mut writer, &mut model, 2_500..2_600);
@@ -82,7 +82,7 @@ fn writes_during_a_rebuild_are_in_what_it_makes() {
     assert!(writer.rebuild_counts().is_some_and(|counts| counts.done > 2_000));
     writer.finish_rebuild().unwrap();
     check(&writer.publish().unwrap(), &model);
-    writer.flush(Payload { applied: 4, term: 1 }).unwrap();
+    writer.flush(Payload { applied: 4, term: 1, step: None }).unwrap();
     let built = ShardView::built(dir.path()).unwrap().unwrap();
     assert_eq!(built.fingerprint, other_settings().fingerprint());
     assert!(built.build_ms > 0);

@@ -3,7 +3,7 @@
 use super::alive::read_alive;
 use super::build::EXTENSION;
 use super::error::{IndexError, Result};
-use super::manifest::{Built, Manifest, Payload, SegmentRow, ShardFigures};
+use super::manifest::{Built, MANIFEST, Manifest, Payload, SegmentRow, ShardFigures};
 use super::segment::{Origin, Place, Segment, SegmentFile, next_serial};
 use quorate_store::files::Files;
 use std::io;
@@ -63,6 +63,16 @@ impl ShardView {
         match Manifest::load(dir)? {
             Some(manifest) => manifest.link_into(dir, into, files),
             None => Ok(()),
+        }
+    }
+    /// Lets a folder hold no shard any more, before its files are removed one by one: a crash between two of them must not
+    /// leave a shard that lacks some. Durable on return.
+    pub fn forget(dir: &Path, files: &dyn Files) -> Result<()> {
+        let path = dir.join(MANIFEST);
+        match files.remove(&path) {
+            Ok(()) => files.sync_dir(dir).map_err(|e| IndexError::io(dir, e)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(e) => Err(IndexError::io(&path, e)),
         }
     }
     /// How much the view holds.

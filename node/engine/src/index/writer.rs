@@ -368,9 +368,15 @@ impl ShardWriter {
 
     /// Makes the durable state that of another shard's folder, by hard links. Call after [`Self::flush`].
     pub fn link_into(&self, dir: &Path) -> Result<()> {
-        let from = self.overlay.dir();
-        let Some(manifest) = &self.durable else { return Err(IndexError::Absent { path: from.into() }) };
-        manifest.link_into(from, dir, &**self.overlay.files())
+        self.flushed()?.link_into(self.overlay.dir(), dir, &**self.overlay.files())
+    }
+    /// As [`Self::link_into`], under another payload: that of a command which gives the folder to another shard.
+    pub fn link_as(&self, payload: Payload, dir: &Path) -> Result<()> {
+        let manifest = Manifest { payload, ..self.flushed()?.clone() };
+        manifest.link_into(self.overlay.dir(), dir, &**self.overlay.files())
+    }
+    fn flushed(&self) -> Result<&Manifest> {
+        self.durable.as_ref().ok_or_else(|| IndexError::Absent { path: self.overlay.dir().into() })
     }
 
     /// Ends the writer; what is not flushed is left to the log. A merge or rebuild in progress is given up.

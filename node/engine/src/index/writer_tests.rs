@@ -145,7 +145,7 @@ proptest! {
                 Step::Publish => check(&writer.publish().unwrap(), &model),
                 Step::Flush => {
                     flushes += 1;
-                    let payload = Payload { applied: flushes, term: 1 };
+                    let payload = Payload { applied: flushes, term: 1, step: None };
                     writer.flush(payload).unwrap();
                     assert_eq!(writer.durable(), Some(payload));
                     check(&writer.view(), &model);
@@ -253,7 +253,7 @@ fn large_batches_and_many_segments_merge_into_one_sorted_segment() {
         writer.wait_for_merge().unwrap();
     }
     assert!(writer.publish().unwrap().segments().len() <= 9);
-    writer.flush(Payload { applied: 1, term: 1 }).unwrap();
+    writer.flush(Payload { applied: 1, term: 1, step: None }).unwrap();
     while writer.merge_step(MergeGoal::One).unwrap() != MergeState::Idle {
         writer.wait_for_merge().unwrap();
     }
@@ -268,7 +268,7 @@ fn large_batches_and_many_segments_merge_into_one_sorted_segment() {
     assert_eq!(bits, 5_000);
     let top = segment.top(name, name + 1, true).unwrap();
     assert_eq!(top, (0..1_000).collect::<Vec<u32>>());
-    writer.flush(Payload { applied: 2, term: 1 }).unwrap();
+    writer.flush(Payload { applied: 2, term: 1, step: None }).unwrap();
     let files = std::fs::read_dir(dir.path()).unwrap().count();
     assert_eq!(files, 8, "one segment of seven files and the manifest");
     assert_eq!(view.file_bytes(), writer.view().file_bytes());
@@ -336,7 +336,7 @@ fn a_linked_folder_is_a_shard_of_its_own() {
     let mut writer = open(from.path());
     put(&mut writer, "a", 1);
     put(&mut writer, "b", 2);
-    let payload = Payload { applied: 4, term: 2 };
+    let payload = Payload { applied: 4, term: 2, step: None };
     writer.flush(payload).unwrap();
     writer.delete("a");
     writer.flush(payload).unwrap();
@@ -371,7 +371,7 @@ fn a_rebuild_uses_the_new_settings_and_survives_only_with_a_flush() {
     let mut writer = open(dir.path());
     assert!(writer.view().segments()[0].facet("kind").is_some());
     writer.rebuild(&other).unwrap();
-    writer.flush(Payload { applied: 0, term: 0 }).unwrap();
+    writer.flush(Payload { applied: 0, term: 0, step: None }).unwrap();
     let view = ShardView::open(dir.path()).unwrap();
     assert!(view.segments()[0].facet("name").is_some());
 }
