@@ -1,9 +1,12 @@
 //! Whether commands change a node as they say, and whether a restart at any point ends in the same state.
 
+mod cut_off;
 mod following;
+mod places;
 mod reading;
 mod replay;
 mod replicas;
+mod scripts;
 mod snapshots;
 
 use quorate_model::{DocumentKind, GroupId, RecordOp, SearchParams, SynonymKind};
@@ -155,6 +158,10 @@ const BODY: Duration = Duration::from_secs(240);
 
 /// Runs the test body on a thread that has an actix system, as apply threads have.
 fn in_system(body: impl FnOnce() + Send + 'static) {
+    in_system_for(BODY, body);
+}
+/// As [`in_system`], for at most so long.
+fn in_system_for(longest: Duration, body: impl FnOnce() + Send + 'static) {
     actix_rt::System::new().block_on(async move {
         let arbiter = actix_rt::Arbiter::new();
         let (done, ended) = tokio::sync::oneshot::channel();
@@ -163,7 +170,7 @@ fn in_system(body: impl FnOnce() + Send + 'static) {
             let _ = done.send(result);
         });
         let ended =
-            tokio::time::timeout(BODY, ended).await.expect("the test hangs: its thread waits for a shard");
+            tokio::time::timeout(longest, ended).await.expect("the test hangs: its thread waits for a shard");
         if let Err(panic) = ended.unwrap() {
             std::panic::resume_unwind(panic);
         }

@@ -4,10 +4,10 @@ use crate::*;
 use quorate_node::ops::{Follower, ReplicaKind};
 use std::path::PathBuf;
 
-const STANDARD: ReplicaKind = ReplicaKind::Standard;
-const VIRTUAL: ReplicaKind = ReplicaKind::Virtual;
+pub const STANDARD: ReplicaKind = ReplicaKind::Standard;
+pub const VIRTUAL: ReplicaKind = ReplicaKind::Virtual;
 
-fn follow(primary: u64, revision: u64, followers: &[(u64, ReplicaKind)]) -> IndexCommand {
+pub fn follow(primary: u64, revision: u64, followers: &[(u64, ReplicaKind)]) -> IndexCommand {
     let follower = |&(incarnation, kind): &(u64, ReplicaKind)| Follower { incarnation, kind };
     IndexCommand::Replicas { primary, revision, followers: followers.iter().map(follower).collect() }
 }

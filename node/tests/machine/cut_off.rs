@@ -1,0 +1,338 @@
+//! Whether a replay is the same as the first time: scripts of all commands, cut off at any moment of any durable write,
+//! twice in a row, give the contents of a machine that never stopped.
+//!
+//! The log is what a cluster keeps: everything behind the last cut, through the command that was under way. The small
+//! state is that of the last dump, the shards are as far as each of them came.
+
+use crate::scripts::{Chance, IDS, MANY_RECORDS, Script};
+use crate::*;
+use quorate_store::dump;
+use quorate_store::recorder::{CrashMode, RecordingFiles};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Cuts of each script in every test run.
+const CUTS: usize = 6;
+/// Scripts in every test run.
+const SCRIPTS: u64 = 4;
+/// Commands of a script.
+const COMMANDS: usize = 28;
+/// The longest time for many more scripts.
+const LONG: Duration = Duration::from_secs(4 * 3600);
+
+/// Everything that callers see of an index.
+type Contents = BTreeMap<u64, (Vec<String>, String, String)>;
+
+/// A machine on a file layer that notes what is written.
+struct Life {
+    node: Node,
+    machine: PlacementMachine,
+    tree: Tree,
+    /// The small state knew everything through here.
+    known: u64,
+    /// The working store, which a power cut takes with it.
+    _state: tempfile::TempDir,
+    /// Dumps written so far: how much was noted by then, and through where the log may be cut.
+    cuts: Vec<(usize, u64)>,
+    /// How much was noted when each command began.
+    begun: Vec<(usize, u64)>,
+    files: RecordingFiles,
+}
+
+impl Life {
+    fn open(folder: &Path) -> Life {
+        std::fs::create_dir_all(folder).unwrap();
+        let files = RecordingFiles::new(folder).unwrap();
+        let shared: Arc<dyn Files> = Arc::new(files.clone());
+        let layout = Layout::new(folder);
+        shared.create_dir_durable(&layout.indices()).unwrap();
+        shared.create_dir_durable(&layout.dumps()).unwrap();
+        let state = tempfile::tempdir().unwrap();
+        let (kv, _) = Kv::open(state.path(), RealFiles::shared(), 1 << 20).unwrap();
+        let tree = kv.tree(&quorate_store::layout::tree(GROUP)).unwrap();
+        if let Some(dump) = dump::read_dump(&layout.dump(GROUP)).unwrap() {
+            dump.restore_into(&tree).unwrap();
+        }
+        let options = NodeOptions {
+            layout,
+            files: shared,
+            kv,
+            search_threads: 1,
+            writer_threads: 1,
+            writer_memory_bytes: 16 << 20,
+        };
+        let node = Node::open(options).unwrap();
+        let machine = node.machine(GROUP).unwrap();
+        let known = machine.applied();
+        Life { node, machine, tree, known, _state: state, cuts: vec![], begun: vec![], files }
+    }
+    fn apply(&mut self, log_index: u64, command: &IndexCommand) {
+        self.begun.push((self.files.points(), log_index));
+        self.machine.apply(position(log_index), command.clone()).unwrap();
+    }
+    /// As a group does it: never while known commands are replayed.
+    fn dump(&mut self) {
+        if self.machine.applied() < self.known || self.begun.last().is_some_and(|(_, at)| *at < self.known) {
+            return;
+        }
+        let durable = self.machine.durable_through();
+        self.machine.checkpoint().unwrap();
+        let path = self.node.layout().dump(GROUP);
+        let head = dump::write_tree(&self.files, &path, GROUP.0, &self.tree, &mut |_| 1).unwrap();
+        self.cuts.push((self.files.points(), head.applied_index.min(durable)));
+    }
+    /// What happens beside the commands, by chance: single shards become durable, the small state is dumped.
+    fn chores(&mut self, chance: &mut Chance) {
+        for index in self.machine.incarnations() {
+            if chance.one_in(4) {
+                self.node.index(index).unwrap().commit_writer().unwrap();
+            }
+        }
+        if chance.one_in(4) {
+            self.dump();
+        }
+    }
+    fn wait(&self, log_index: u64) -> Result<(), String> {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while self.node.shown_through(GROUP) < log_index || !self.node.is_visible(GROUP, log_index) {
+            if Instant::now() >= deadline {
+                let shown = self.node.shown_through(GROUP);
+                return Err(format!("nothing but {shown} of {log_index} is shown"));
+            }
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+    fn contents(&mut self, script: &Script, log_index: u64) -> Result<Contents, String> {
+        if log_index >= self.known {
+            // as a group does after every turn: rebuilds that were cut off go on
+            self.machine.resume_work().unwrap();
+        }
+        self.wait(log_index)?;
+        let mut all = Contents::new();
+        for index in (0..script.end).filter(|&index| self.node.index(index).is_some()) {
+            let state = self.node.index(index).unwrap();
+            let records = match script.hollow[log_index as usize].contains(&index) {
+                true => vec![],
+                false => self.records(index),
+            };
+            let settings = serde_json::to_string(&state.settings.load().document).unwrap();
+            let documents = state.documents.load();
+            let saved = DocumentKind::ALL.map(|kind| format!("{:?}", documents.saved(kind)));
+            all.insert(index, (records, settings, saved.concat()));
+        }
+        Ok(all)
+    }
+    /// How many there are, and some of them.
+    fn records(&self, index: u64) -> Vec<String> {
+        let shard = &self.node.view(index).unwrap().shard;
+        let many = [0, 1, 500, MANY_RECORDS - 1].map(|n| format!("r{n}"));
+        let ids = IDS.iter().map(ToString::to_string).chain(many);
+        let some = ids.filter_map(|id| Some(String::from_utf8(shard.get(&id)?.to_vec()).unwrap()));
+        std::iter::once(shard.record_count().to_string()).chain(some).collect()
+    }
+    /// What a power cut at `point` leaves: the folder, the last command that had begun, and where the log may begin.
+    fn cut(&self, point: usize, mode: CrashMode, into: &Path, before: Cut) -> Cut {
+        self.files.crash_image(point, mode, into).unwrap();
+        let begun = self.begun.iter().filter(|(at, _)| *at <= point).map(|(_, log_index)| *log_index).max();
+        let cut = self.cuts.iter().filter(|(at, _)| *at <= point).map(|(_, log_index)| *log_index).max();
+        Cut { begun: before.begun.max(begun.unwrap_or(0)), log_from: before.log_from.max(cut.unwrap_or(0)) }
+    }
+    fn end(self) {
+        for index in self.machine.incarnations() {
+            self.node.index(index).unwrap().abandon_writer();
+        }
+    }
+}
+
+/// What is left of a life beside its folder.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cut {
+    /// The last command that had begun.
+    begun: u64,
+    /// The log has what is behind this index.
+    log_from: u64,
+}
+
+/// Contents after each command on a machine that never stops.
+fn never_stopped(script: &Script) -> Vec<Contents> {
+    let dir = tempfile::tempdir().unwrap();
+    let mut life = Life::open(dir.path());
+    let mut after = vec![Contents::new()];
+    for (at, command) in script.log.iter().enumerate() {
+        let log_index = at as u64 + 1;
+        life.apply(log_index, command);
+        after.push(life.contents(script, log_index).unwrap());
+    }
+    life.end();
+    after
+}
+
+/// Runs a life on `folder` behind `cut`; contents are compared with those of `expected` as soon as nothing of the earlier
+/// life can be missing, and at the end.
+fn live(
+    folder: &Path,
+    cut: Cut,
+    script: &Script,
+    expected: &[Contents],
+    chance: &mut Chance,
+) -> Result<Life, String> {
+    let mut life = Life::open(folder);
+    let from = life.machine.replay_from().unwrap();
+    if from < cut.log_from {
+        return Err(format!("it asks for the log from {from}, which was cut through {}", cut.log_from));
+    }
+    let last = script.log.len() as u64;
+    for log_index in from + 1..=last {
+        life.apply(log_index, &script.log[log_index as usize - 1]);
+        let is_compared = log_index == cut.begun || log_index == last || chance.one_in(4);
+        if log_index >= cut.begun && is_compared {
+            let expected = &expected[log_index as usize];
+            let differs = match life.contents(script, log_index) {
+                Ok(found) if found == *expected => None,
+                Ok(found) => Some(difference(log_index, &found, expected)),
+                Err(stuck) => Some(stuck),
+            };
+            if let Some(differs) = differs {
+                life.end();
+                return Err(differs);
+            }
+        }
+        life.chores(chance);
+    }
+    Ok(life)
+}
+
+fn difference(log_index: u64, found: &Contents, expected: &Contents) -> String {
+    let indices: BTreeSet<&u64> = found.keys().chain(expected.keys()).collect();
+    let differ = indices.into_iter().filter(|index| found.get(index) != expected.get(index));
+    let each = differ.map(|index| {
+        format!("index {index}:\n  found    {:?}\n  expected {:?}", found.get(index), expected.get(index))
+    });
+    format!("after {log_index}: {}", each.collect::<Vec<_>>().join("\n"))
+}
+
+/// Cuts a script off at `cuts` moments, and what follows a cut again; returns what differed first.
+fn try_script(script: &Script, seed: u64, cuts: usize, plant: fn(&Path)) -> Result<usize, String> {
+    let expected = never_stopped(script);
+    let mut chance = Chance(seed ^ 0xc0ffee);
+    let dir = tempfile::tempdir().unwrap();
+    let first = live(&dir.path().join("first"), Cut::default(), script, &expected, &mut chance)
+        .map_err(|e| format!("seed {seed}, never cut off: {e}"))?;
+    let points = first.files.points();
+    let picked: Vec<usize> = (0..cuts).map(|_| chance.below(points + 1)).collect();
+    for &point in &picked {
+        let mode = chance.mode();
+        let failed = |what: &str, e: String| {
+            let line = |(n, command)| format!("{:3} {command:?}", n + 1).chars().take(600).collect();
+            let log: Vec<String> = script.log.iter().enumerate().map(line).collect();
+            format!("seed {seed}, cut at {point} ({mode:?}){what}: {e}\n{}", log.join("\n"))
+        };
+        let folder = dir.path().join(format!("second{point}"));
+        let cut = first.cut(point, mode, &folder, Cut::default());
+        plant(&folder);
+        let what = format!(" with {cut:?}");
+        let second = live(&folder, cut, script, &expected, &mut chance).map_err(|e| failed(&what, e))?;
+        let (again, mode) = (chance.below(second.files.points() + 1), chance.mode());
+        let folder = dir.path().join(format!("third{point}"));
+        let twice = second.cut(again, mode, &folder, cut);
+        plant(&folder);
+        let what = format!(" with {cut:?} and again at {again} ({mode:?}) with {twice:?}");
+        second.end();
+        live(&folder, twice, script, &expected, &mut chance).map_err(|e| failed(&what, e))?.end();
+        for used in ["second", "third"] {
+            std::fs::remove_dir_all(dir.path().join(format!("{used}{point}"))).unwrap();
+        }
+    }
+    first.end();
+    Ok(picked.len())
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().expect("a number"))
+}
+
+#[test]
+fn a_replay_gives_what_the_first_time_gave_wherever_it_was_cut_off() {
+    in_system_for(LONG, || {
+        let scripts = number("QUORATE_REPLAY_SCRIPTS").unwrap_or(SCRIPTS);
+        let cuts = number("QUORATE_REPLAY_CUTS").map_or(CUTS, |cuts| cuts as usize);
+        let first = number("QUORATE_REPLAY_FROM").unwrap_or(0);
+        let tried: usize = (first..first + scripts)
+            .map(|seed| try_script(&Script::new(seed, COMMANDS), seed, cuts, |_| {}))
+            .map(|tried| tried.unwrap_or_else(|e| panic!("{e}")))
+            .sum();
+        println!("{tried} cuts of {scripts} scripts");
+    });
+}
+
+/// Calls `act` with the path of every manifest under a folder.
+fn each_manifest(folder: &Path, act: &dyn Fn(&Path)) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            each_manifest(&path, act);
+        } else if path.file_name().is_some_and(|name| name == "shard.manifest") {
+            act(&path);
+        }
+    }
+}
+fn manifest(path: &Path) -> serde_json::Value {
+    let text = std::fs::read_to_string(path).unwrap();
+    let (_, body) = text.split_once('\n').unwrap();
+    serde_json::from_str(body).unwrap()
+}
+/// Lets a manifest say something else.
+pub fn change_manifest(path: &Path, change: impl FnOnce(&mut serde_json::Value)) {
+    let mut manifest = manifest(path);
+    change(&mut manifest);
+    let body = serde_json::to_string(&manifest).unwrap();
+    let text = format!("quorate-shard 1 {:08x}\n{body}", crc32fast::hash(body.as_bytes()));
+    std::fs::write(path, text).unwrap();
+}
+/// A copy of an index without files leaves none.
+fn copies_of_nothing_leave_nothing(folder: &Path) {
+    each_manifest(folder, &|path| {
+        if manifest(path)["segments"].as_array().unwrap().is_empty() {
+            std::fs::remove_file(path).unwrap();
+        }
+    });
+}
+/// A durable commit between two steps of a command names all of it.
+fn steps_are_not_counted(folder: &Path) {
+    each_manifest(folder, &|path| {
+        change_manifest(path, |manifest| {
+            manifest["payload"].as_object_mut().unwrap().remove("step");
+        });
+    });
+}
+
+#[test]
+fn planted_bugs_are_found() {
+    in_system_for(LONG, || {
+        let increment = || records(1, vec![partial("a", r#"{"n":{"_operation":"Increment","value":1}}"#)]);
+        let steps = vec![increment(), IndexCommand::Copy { from: 1, to: 2 }, increment()];
+        let planted: [(&str, fn(&Path), Vec<IndexCommand>); 2] = [
+            (
+                "copies of nothing leave nothing",
+                copies_of_nothing_leave_nothing,
+                vec![
+                    settings(1, r#"{"hitsPerPage":7}"#),
+                    IndexCommand::Copy { from: 1, to: 2 },
+                    increment(),
+                    increment(),
+                ],
+            ),
+            (
+                "steps are not counted",
+                steps_are_not_counted,
+                vec![increment(), IndexCommand::Sequence { commands: steps }, records(3, vec![put("a", 1)])],
+            ),
+        ];
+        for (name, plant, log) in planted {
+            let script = Script { hollow: vec![BTreeSet::new(); log.len() + 1], log, end: 4 };
+            let found = (0..50).find_map(|seed| try_script(&script, seed, 2 * CUTS, plant).err());
+            let found = found.unwrap_or_else(|| panic!("not found: {name}"));
+            assert!(found.contains("expected"), "found, but not what was planted: {found}");
+        }
+    });
+}

@@ -1,0 +1,245 @@
+//! Scripts of commands by chance, of all kinds, that keep to what callers keep to: a replica is written to through its
+//! primary, and an incarnation that had records of its own never becomes one.
+
+use crate::*;
+use quorate_model::UserId;
+use quorate_node::ops::{Follower, ReplicaKind};
+use quorate_store::recorder::CrashMode;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The ids of single records.
+pub const IDS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+/// Records that are rebuilt beside other work.
+pub const MANY_RECORDS: usize = 1_100;
+/// A small generator that is the same everywhere (splitmix64).
+pub struct Chance(pub u64);
+impl Chance {
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % bound.max(1) as u64) as usize
+    }
+    pub fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())]
+    }
+    /// What a power cut leaves.
+    pub fn mode(&mut self) -> CrashMode {
+        match self.below(3) {
+            0 => CrashMode::Dropped,
+            1 => CrashMode::Prefix,
+            _ => CrashMode::Torn(self.below(1 << 20) as u64),
+        }
+    }
+}
+
+/// Writes a script.
+struct Author {
+    chance: Chance,
+    /// Indices with records of their own.
+    own: Vec<u64>,
+    /// Those that follow, by primary.
+    lists: BTreeMap<u64, Vec<(u64, ReplicaKind)>>,
+    next: u64,
+    revision: u64,
+    epoch: u64,
+}
+
+impl Author {
+    fn new(seed: u64) -> Author {
+        Author {
+            chance: Chance(seed),
+            own: vec![1, 2],
+            lists: BTreeMap::new(),
+            next: 3,
+            revision: 0,
+            epoch: 1,
+        }
+    }
+    fn fresh(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
+    }
+    fn an_own(&mut self) -> u64 {
+        if self.own.is_empty() || self.chance.one_in(12) {
+            let fresh = self.fresh();
+            self.own.push(fresh);
+        }
+        self.chance.of(&self.own)
+    }
+    fn an_index(&mut self) -> u64 {
+        let followers: Vec<u64> = self.lists.values().flatten().map(|(it, _)| *it).collect();
+        match followers.is_empty() || self.chance.one_in(2) {
+            true => self.an_own(),
+            false => self.chance.of(&followers),
+        }
+    }
+    fn op(&mut self) -> RecordOp {
+        let id = self.chance.of(&IDS);
+        let n = self.chance.below(4) as u32;
+        match self.chance.below(10) {
+            0..=3 => put(id, n),
+            4..=6 => partial(id, r#"{"n":{"_operation":"Increment","value":1}}"#),
+            7 => partial(id, &format!(r#"{{"m":{n}}}"#)),
+            8 => RecordOp::Delete { object_id: id.into() },
+            _ if self.chance.one_in(3) => RecordOp::Clear,
+            _ => RecordOp::DeleteBy { params: format!(r#"{{"filters":"n:{n}"}}"#).into_bytes() },
+        }
+    }
+    fn records(&mut self) -> IndexCommand {
+        let index = self.an_own();
+        let count = 1 + self.chance.below(3);
+        records(index, (0..count).map(|_| self.op()).collect())
+    }
+    fn settings(&mut self, index: u64) -> IndexCommand {
+        let changes = self.chance.of(&[
+            r#"{"attributesForFaceting":["n"]}"#,
+            r#"{"attributesForFaceting":["n","m"]}"#,
+            r#"{"attributesForFaceting":null}"#,
+            r#"{"customRanking":["desc(n)"]}"#,
+            r#"{"customRanking":["asc(n)"]}"#,
+            r#"{"hitsPerPage":7}"#,
+            r#"{"hitsPerPage":3}"#,
+        ]);
+        IndexCommand::Settings { index, changes: changes.into(), replace: self.chance.one_in(6) }
+    }
+    fn configuration(&mut self, index: u64) -> IndexCommand {
+        let id = self.chance.of(&["s", "t", "u"]);
+        match self.chance.below(6) {
+            0..=2 => self.settings(index),
+            3 => synonyms(index, &[id], id, self.chance.one_in(3)),
+            4 => rule(index, id, "x"),
+            _ => forget(index, self.chance.of(&DocumentKind::ALL), id),
+        }
+    }
+    fn forwarded(&mut self) -> IndexCommand {
+        let primary = self.an_own();
+        let command = match self.chance.below(3) {
+            0 => self.settings(primary),
+            1 => synonyms(primary, &["f"], "f", false),
+            _ => forget(primary, DocumentKind::Synonyms, "f"),
+        };
+        IndexCommand::Forward { command: Box::new(command) }
+    }
+    fn copy(&mut self) -> IndexCommand {
+        let from = if self.chance.one_in(6) { 999 } else { self.an_index() };
+        let to = self.fresh();
+        self.own.push(to);
+        IndexCommand::Copy { from, to }
+    }
+    fn replicas(&mut self) -> IndexCommand {
+        let primary = self.an_own();
+        let mut list = self.lists.remove(&primary).unwrap_or_default();
+        let mut released = vec![];
+        list.retain(|follower| {
+            let stays = !self.chance.one_in(4);
+            if !stays {
+                released.push(follower.0);
+            }
+            stays
+        });
+        for follower in &mut list {
+            if self.chance.one_in(3) {
+                follower.1 = self.chance.of(&[ReplicaKind::Standard, ReplicaKind::Virtual]);
+            }
+        }
+        if list.len() < 3 && !self.chance.one_in(3) {
+            let kind = self.chance.of(&[ReplicaKind::Standard, ReplicaKind::Standard, ReplicaKind::Virtual]);
+            list.push((self.fresh(), kind));
+        }
+        self.own.extend(released);
+        self.revision += 1;
+        let followers = list.iter().map(|&(incarnation, kind)| Follower { incarnation, kind }).collect();
+        self.lists.insert(primary, list);
+        IndexCommand::Replicas { primary, revision: self.revision, followers }
+    }
+    fn drop_index(&mut self) -> IndexCommand {
+        let index = self.an_index();
+        self.own.retain(|it| *it != index);
+        let left = self.lists.remove(&index).unwrap_or_default();
+        self.own.extend(left.iter().map(|(it, _)| *it));
+        self.lists.values_mut().for_each(|list| list.retain(|(it, _)| *it != index));
+        IndexCommand::Drop { index }
+    }
+    fn for_user(&mut self) -> IndexCommand {
+        let user = UserId::new(self.chance.of(&["u", "v"])).unwrap();
+        self.epoch += self.chance.below(2) as u64;
+        let epoch = self.epoch.saturating_sub(self.chance.below(3) as u64);
+        let command = match self.chance.below(3) {
+            0 => IndexCommand::Sequence { commands: vec![] },
+            _ => self.records(),
+        };
+        IndexCommand::ForUser { user, epoch, command: Box::new(command) }
+    }
+    /// Settings may be wrong, and what is behind them then not carried out.
+    fn sequence(&mut self) -> IndexCommand {
+        let mut commands = vec![];
+        if self.chance.one_in(3) {
+            commands.push(self.copy());
+        }
+        if self.chance.one_in(4) {
+            commands.push(self.replicas());
+        }
+        for _ in 0..1 + self.chance.below(3) {
+            commands.push(match self.chance.below(5) {
+                0 => {
+                    let index = self.an_own();
+                    self.configuration(index)
+                }
+                1 => settings(self.an_own(), r#"{"hitsPerPage":"wrong"}"#),
+                2 => self.forwarded(),
+                _ => self.records(),
+            });
+        }
+        IndexCommand::Sequence { commands }
+    }
+    fn command(&mut self) -> IndexCommand {
+        match self.chance.below(20) {
+            0..=6 => self.records(),
+            7..=8 => {
+                let index = self.an_index();
+                self.configuration(index)
+            }
+            9 => self.forwarded(),
+            10..=12 => self.copy(),
+            13..=14 => self.replicas(),
+            15 if self.chance.one_in(2) => self.drop_index(),
+            16..=17 => self.sequence(),
+            _ => self.for_user(),
+        }
+    }
+}
+
+fn many_records(index: u64) -> IndexCommand {
+    records(index, (0..MANY_RECORDS).map(|n| put(&format!("r{n}"), n as u32 % 4)).collect())
+}
+
+/// A log, and after each command the indices that have no records of their own to show.
+pub struct Script {
+    pub log: Vec<IndexCommand>,
+    pub hollow: Vec<BTreeSet<u64>>,
+    /// No index has a larger number.
+    pub end: u64,
+}
+
+impl Script {
+    /// The script of a seed. Every fourth begins with an index that is rebuilt beside other work.
+    pub fn new(seed: u64, commands: usize) -> Script {
+        let mut author = Author::new(seed);
+        let (mut log, mut hollow) = (vec![], vec![BTreeSet::new()]);
+        for number in 0..commands {
+            log.push(match seed % 4 == 3 && number == 0 {
+                true => many_records(1),
+                false => author.command(),
+            });
+            let followers = author.lists.values().flatten();
+            let hollow_now = followers.filter(|(_, kind)| *kind == ReplicaKind::Virtual).map(|(it, _)| *it);
+            hollow.push(hollow_now.collect());
+        }
+        Script { log, hollow, end: author.next }
+    }
+}
