@@ -1,5 +1,6 @@
 //! What this node does with what other nodes send: consensus messages go to their group, requests are answered.
 
+use crate::admin_key::AdminKeys;
 use crate::bootstrap::{Heard, Seekers};
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
@@ -7,7 +8,7 @@ use crate::leases;
 use crate::membership;
 use crate::meta::{Joining, NodeRow};
 use crate::peer::{Lane, PeerHandler, PeerVersion};
-use crate::requests::{PeerAnswer, PeerRequest, decode, encode};
+use crate::requests::{AdminKeyText, PeerAnswer, PeerRequest, decode, encode};
 use crate::router::{Attempt, Router, write_deadline};
 use crate::serve;
 use crate::snapshot::{SnapshotRequest, SnapshotStore};
@@ -30,12 +31,19 @@ pub struct Answerer {
     node: Node,
     snapshots: Arc<SnapshotStore>,
     seekers: Seekers,
+    admin_keys: Arc<AdminKeys>,
 }
 
 impl Answerer {
     /// An answerer over the groups of this node. `seekers` is shared with the search for an installation.
-    pub fn new(router: Arc<Router>, node: Node, snapshots: Arc<SnapshotStore>, seekers: Seekers) -> Self {
-        Answerer { router, node, snapshots, seekers }
+    pub fn new(
+        router: Arc<Router>,
+        node: Node,
+        snapshots: Arc<SnapshotStore>,
+        seekers: Seekers,
+        admin_keys: Arc<AdminKeys>,
+    ) -> Self {
+        Answerer { router, node, snapshots, seekers, admin_keys }
     }
 
     async fn answer(&self, from: NodeId, request: PeerRequest) -> PeerAnswer {
@@ -79,6 +87,7 @@ impl Answerer {
                 let group = self.router.groups().get(group);
                 PeerAnswer::Truth(group.is_some_and(|it| steward::may_lead(&self.router, &it)))
             }
+            PeerRequest::AdminKey { digest } => self.admin_key(from, digest),
             PeerRequest::Snapshot(request) => self.snapshot(request).await,
             PeerRequest::Status => {
                 let report = membership::own(&self.router, &self.node).await;
@@ -88,6 +97,15 @@ impl Answerer {
                 PeerAnswer::Called(serve::serve(&self.router, &self.node, &call).await)
             }
         }
+    }
+
+    /// Tells a node of the installation the admin key, not one that asks to be let in.
+    fn admin_key(&self, from: NodeId, digest: [u8; 32]) -> PeerAnswer {
+        let meta = self.router.meta();
+        let is_present = meta.nodes.get(&from).is_some_and(NodeRow::is_present);
+        let is_current = meta.installation.as_ref().is_some_and(|it| it.admin_key == digest);
+        let key = if is_present && is_current { self.admin_keys.known(&digest) } else { None };
+        PeerAnswer::AdminKey(AdminKeyText(key))
     }
 
     async fn snapshot(&self, request: SnapshotRequest) -> PeerAnswer {

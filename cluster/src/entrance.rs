@@ -1,5 +1,6 @@
 //! How a node that starts takes its place: it founds an installation, joins one, or comes back to it.
 
+use crate::admin_key::{self, AdminKeys, Outcome};
 use crate::answer::Answerer;
 use crate::bootstrap::{self, Entered, Seekers};
 use crate::command::{FEATURE_LEVEL, FIRST_LEVEL, MetaCommand};
@@ -68,11 +69,15 @@ pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<St
     let (router, starter) = (running.router.clone(), running.starter.clone());
     check_level(options.command_level, &router.meta())?;
     let seekers = Seekers::default();
-    let (peers, joining) = meet(running, options, &seekers)?;
+    let keys = AdminKeys::new(&running.folder, options);
+    let (peers, joining) = meet(running, options, &seekers, &keys)?;
     let founding = match starter.knows(GroupId::META)? {
         // what its log holds wins
         true => Founding::Joiner,
-        false => seek(peers.as_ref(), starter.self_id, &joining, &options.cluster.join, &seekers).await?,
+        false => {
+            keys.enter()?;
+            seek(peers.as_ref(), starter.self_id, &joining, &options.cluster.join, &seekers).await?
+        }
     };
     starter.start_group(GroupId::META, founding)?;
     let meta_group = router.groups().meta()?;
@@ -86,7 +91,7 @@ pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<St
         Place::Alone => running.catch_up().await?,
         Place::AmongOthers => wait_for_meta(&router).await,
     }
-    let started = installation::settle(running, options, place).await?;
+    let mut started = installation::settle(running, options, &keys).await?;
     if let Some(peers) = &peers {
         peers.set_installation(&started.app_id);
     }
@@ -94,6 +99,7 @@ pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<St
     match place {
         Place::Alone => {
             introduce(&router, &joining).await?;
+            settle_admin_key(&keys, &router, &mut started).await;
             // not at once while others run an older program
             if multi_cluster && user_mapping::enable(&router).await.is_err() {
                 let router = router.clone();
@@ -109,12 +115,28 @@ pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<St
             }
         }
     }
+    running.run(admin_key::keep(router.clone(), keys));
     running.start_groups()?;
     running.catch_up().await?;
     let stewarded = router.clone();
     running.run("steward", move || steward::run(stewarded.clone(), starter.clone()));
     running.run("leases", move || leases::run(router.clone()));
     Ok(started)
+}
+
+/// Brings the admin key of a node that is alone in force before it serves. What cannot be done now is done when it can be.
+async fn settle_admin_key(keys: &AdminKeys, router: &Router, started: &mut Started) {
+    match keys.settle(router).await {
+        Ok(outcome) => started.replaced_admin_key = outcome == Outcome::Replaced,
+        Err(error) => started.warnings.push(format!("the admin key given is not in force yet: {error}")),
+    }
+    let has_file = keys.keep_file(router).await.is_ok_and(|has_it| has_it);
+    if !has_file && matches!(keys.files().key(), Ok(None)) {
+        started.warnings.push(
+            "the file with the admin key is gone; the key still works, and a new one can be given in QUORATE_ADMIN_KEY"
+                .into(),
+        );
+    }
 }
 
 /// Errors: the node would not know all commands that the installation uses.
@@ -138,7 +160,12 @@ fn mint_start(life: u64) -> u64 {
 }
 
 /// Starts to listen for other nodes.
-fn meet(running: &Running, options: &ServiceOptions, seekers: &Seekers) -> Result<(Option<Peers>, Joining)> {
+fn meet(
+    running: &Running,
+    options: &ServiceOptions,
+    seekers: &Seekers,
+    keys: &Arc<AdminKeys>,
+) -> Result<(Option<Peers>, Joining)> {
     let of_cluster = &options.cluster;
     let identity = running.folder.node_id().simple().to_string();
     let mut joining = Joining {
@@ -175,7 +202,8 @@ fn meet(running: &Running, options: &ServiceOptions, seekers: &Seekers) -> Resul
         limits: PeerLimits::default(),
     };
     let snapshots = running.starter.snapshots.store().clone();
-    let answerer = Answerer::new(running.router.clone(), running.node.clone(), snapshots, seekers.clone());
+    let (router, node) = (running.router.clone(), running.node.clone());
+    let answerer = Answerer::new(router, node, snapshots, seekers.clone(), keys.clone());
     let peers = Peers::start(peer_options, Arc::new(answerer)).map_err(|e| Error::internal(e.to_string()))?;
     running.router.set_peers(peers.clone());
     running.starter.snapshots.connect(Arc::new(PeerSource::new(peers.clone(), &running.router)));

@@ -1,5 +1,6 @@
 //! Which installation a data folder belongs to: application id and keys, made at the first start and kept.
 
+use crate::admin_key::AdminKeys;
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
 use crate::mint;
@@ -37,17 +38,15 @@ pub fn check(options: &ServiceOptions) -> Result<()> {
 }
 
 /// Brings the folder, the meta state and the options into agreement and says what was found or made.
-pub async fn settle(running: &mut Running, options: &ServiceOptions, place: Place) -> Result<Started> {
+pub async fn settle(running: &Running, options: &ServiceOptions, keys: &AdminKeys) -> Result<Started> {
     let first_start = running.router.meta().installation.is_none();
     if first_start {
-        set_up(running, options).await?;
+        set_up(running, options, keys).await?;
     }
     let meta = running.router.meta();
     let installation =
         meta.installation.clone().ok_or_else(|| Error::internal("the first start left nothing"))?;
     refuse_other_app(&running.folder, options, &installation.app_id)?;
-    let replaced_admin_key =
-        !first_start && settle_admin_key(running, options, installation.admin_key, place).await?;
     let searches_only = |key: &&std::sync::Arc<ApiKey>| key.acl == [Acl::Search] && key.validity == 0;
     Ok(Started {
         app_id: installation.app_id.clone(),
@@ -58,7 +57,7 @@ pub async fn settle(running: &mut Running, options: &ServiceOptions, place: Plac
             .filter(searches_only)
             .min_by_key(|key| key.created_at)
             .map(|key| key.value.clone()),
-        replaced_admin_key,
+        replaced_admin_key: false,
         first_start,
         warnings: std::mem::take(&mut *running.starter.warnings.lock()),
     })
@@ -73,20 +72,20 @@ pub enum Place {
     AmongOthers,
 }
 
-async fn set_up(running: &Running, options: &ServiceOptions) -> Result<()> {
+async fn set_up(running: &Running, options: &ServiceOptions, keys: &AdminKeys) -> Result<()> {
     let folder = &running.folder;
     let app_id = match (&options.app_id, folder.app_id()?) {
         (_, Some(kept)) => kept,
         (Some(asked), None) => asked.clone(),
         (None, None) => mint::app_id(),
     };
-    let admin_key = match (&options.admin_key, folder.admin_key()?) {
+    let admin_key = match (&options.admin_key, keys.files().key()?) {
         (Some(asked), _) => asked.clone(),
         (None, Some(kept)) => kept,
         (None, None) => mint::key_string(),
     };
     // the file first: nobody could ever know a key that is only a digest in the log
-    folder.set_admin_key(&admin_key)?;
+    keys.files().set_key(&admin_key)?;
     let search_key = ApiKey {
         value: mint::key_string(),
         created_at: mint::unix_ms() / 1_000,
@@ -118,40 +117,4 @@ fn refuse_other_app(folder: &DataFolder, options: &ServiceOptions, app_id: &str)
         .into());
     }
     Ok(folder.set_app_id(app_id)?)
-}
-
-/// Returns whether the admin key was replaced by the one in the options or in the file.
-async fn settle_admin_key(
-    running: &mut Running,
-    options: &ServiceOptions,
-    digest: [u8; 32],
-    place: Place,
-) -> Result<bool> {
-    let in_file = running.folder.admin_key()?;
-    let of_file = match place {
-        Place::Alone => in_file.clone(),
-        // the key may have been replaced on another node since this file was written
-        Place::AmongOthers => None,
-    };
-    let Some(wanted) = options.admin_key.clone().or(of_file) else {
-        if place == Place::Alone {
-            running.starter.warnings.lock().push(
-                "the file with the admin key is gone; the key still works, and a new one can be given in QUORATE_ADMIN_KEY"
-                    .into(),
-            );
-        }
-        return Ok(false);
-    };
-    if in_file.as_ref() != Some(&wanted) {
-        running.folder.set_admin_key(&wanted)?;
-    }
-    let admin_key = admin_key_digest(&wanted);
-    if admin_key == digest {
-        return Ok(false);
-    }
-    running
-        .router
-        .propose_meta(MetaCommand::SetAdminKey { admin_key }, Purpose::Remove, write_deadline())
-        .await?;
-    Ok(true)
 }

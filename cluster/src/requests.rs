@@ -81,6 +81,11 @@ pub enum PeerRequest {
         /// The group.
         group: GroupId,
     },
+    /// Which is the admin key of the installation?
+    AdminKey {
+        /// Its SHA-256, as the asker knows it.
+        digest: [u8; 32],
+    },
 }
 
 /// The answer to a [`PeerRequest`].
@@ -131,6 +136,18 @@ pub enum PeerAnswer {
         /// Whether it may have been done all the same.
         outcome_is_unknown: bool,
     },
+    /// To `AdminKey`.
+    AdminKey(AdminKeyText),
+}
+
+/// The admin key, if the node that was asked has it. No log shows it.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct AdminKeyText(pub Option<String>);
+
+impl std::fmt::Debug for AdminKeyText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_some() { "an admin key" } else { "no admin key" })
+    }
 }
 
 /// Bytes of a request.

@@ -122,8 +122,11 @@ pub struct ServiceOptions {
     pub data_dir: PathBuf,
     /// The application id; `None` = the one in the folder, or a new one. Another one than the folder's is refused.
     pub app_id: Option<String>,
-    /// The admin key; `None` = the one in the folder, or a new one. Another one than the folder's replaces it.
+    /// The admin key; `None` = the one of the installation, or a new one. Another one than at the last start that had one
+    /// replaces that of the installation, except on a node that joins.
     pub admin_key: Option<String>,
+    /// How long an admin key still counts after it was replaced by the one of this node.
+    pub admin_key_overlap: Duration,
     /// Writes stop with 503 while less than this is free on the disk of the data folder.
     pub disk_reserve_bytes: u64,
     /// Bytes per second at which files of snapshots are fetched from other nodes, all groups together.
@@ -145,6 +148,7 @@ impl ServiceOptions {
             data_dir: data_dir.into(),
             app_id: None,
             admin_key: None,
+            admin_key_overlap: ADMIN_KEY_OVERLAP,
             disk_reserve_bytes: DISK_RESERVE_BYTES,
             snapshot_bytes_per_s: crate::snapshot::fetch::BYTES_PER_S,
             command_level: FEATURE_LEVEL,
@@ -154,6 +158,8 @@ impl ServiceOptions {
         }
     }
 }
+/// How long an admin key that is replaced still counts by default: longer than nodes and clients are restarted one by one.
+pub const ADMIN_KEY_OVERLAP: Duration = Duration::from_secs(3_600);
 /// Bytes of the disk that stay free by default: enough for the log and the segments of writes under way.
 pub const DISK_RESERVE_BYTES: u64 = 256 << 20;
 

@@ -195,7 +195,7 @@ pub const OPTIONS: &[OptionRow] = &[
     secret(
         "admin-key",
         Audience::Server,
-        "Admin key. Made at the first start when absent; a different one later replaces the old one.",
+        "Admin key. Made at the first start when absent; one that this node was not given before replaces that of the whole installation. A node that joins changes none.",
     ),
     row(
         "admin-key-file",
@@ -203,6 +203,13 @@ pub const OPTIONS: &[OptionRow] = &[
         None,
         Audience::Server,
         "File that holds the admin key, instead of the variable QUORATE_ADMIN_KEY.",
+    ),
+    row(
+        "admin-key-overlap-s",
+        Kind::Count,
+        Some("3600"),
+        Audience::Server,
+        "Seconds for which an admin key still counts after the one given to this node has replaced it.",
     ),
     row(
         "record-bytes-max",

@@ -14,6 +14,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Runs a node until SIGTERM or SIGINT.
@@ -113,6 +114,7 @@ fn service_options(values: &Values) -> Result<ServiceOptions> {
     Ok(ServiceOptions {
         app_id: values.text("app-id").map(str::to_owned),
         admin_key: values.admin_key()?,
+        admin_key_overlap: Duration::from_secs(values.number("admin-key-overlap-s")),
         disk_reserve_bytes: values.number("disk-reserve-bytes"),
         snapshot_bytes_per_s: values.number("snapshot-bytes-per-s"),
         command_level,
@@ -168,7 +170,7 @@ fn report(started: &Started) {
         tracing::warn!("{warning}");
     }
     if started.replaced_admin_key {
-        tracing::warn!("the admin key given replaces the one this folder had");
+        tracing::warn!("the admin key given replaces the one before, which counts for admin-key-overlap-s");
     }
 }
 

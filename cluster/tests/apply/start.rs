@@ -4,6 +4,7 @@ use crate::harness::{Node, options};
 use quorate_cluster::{Service, ServiceOptions};
 use quorate_model::{Acl, ErrorKind};
 use std::path::Path;
+use std::time::Duration;
 
 fn admin_key_file(folder: &Path) -> String {
     std::fs::read_to_string(folder.join("admin-key")).expect("a file").trim().to_owned()
@@ -50,17 +51,44 @@ async fn another_admin_key_replaces_the_old_one_and_another_application_id_is_re
 
     let second = Node::open_with(with(None, Some("second-admin-key"))).await;
     assert!(second.started.replaced_admin_key);
-    assert!(
-        second.service.is_admin_key("second-admin-key") && !second.service.is_admin_key("first-admin-key")
-    );
+    let keys = |node: &Node| {
+        ["first", "second", "third"].map(|it| node.service.is_admin_key(&format!("{it}-admin-key")))
+    };
+    assert_eq!(keys(&second), [true, true, false], "the one before counts for a time");
     assert_eq!(admin_key_file(folder.path()), "second-admin-key");
     second.close().await;
+
+    let at_once = ServiceOptions { admin_key_overlap: Duration::ZERO, ..with(None, Some("third-admin-key")) };
+    let third = Node::open_with(at_once).await;
+    assert_eq!(keys(&third), [true, false, true], "no longer than the new one's node says");
+    third.close().await;
+
+    // given again what it was given last, or nothing: no wish
+    for given in [Some("third-admin-key"), None] {
+        let again = Node::open_with(with(None, given)).await;
+        assert!(!again.started.replaced_admin_key && again.started.warnings.is_empty());
+        assert_eq!(
+            (keys(&again), admin_key_file(folder.path())),
+            ([true, false, true], "third-admin-key".into())
+        );
+        again.close().await;
+    }
+
+    // the owner of a node that is alone may write a key into the file, but an old file brings no old key back
+    std::fs::write(folder.path().join("admin-key"), "first-admin-key").expect("written");
+    let stale = Node::open_with(with(None, None)).await;
+    assert!(!stale.started.replaced_admin_key && stale.service.is_admin_key("third-admin-key"));
+    stale.close().await;
+    std::fs::write(folder.path().join("admin-key"), "fourth-admin-key").expect("written");
+    let edited = Node::open_with(with(None, None)).await;
+    assert!(edited.started.replaced_admin_key && edited.service.is_admin_key("fourth-admin-key"));
+    edited.close().await;
 
     let refused = Service::open(with(Some("OTHER"), None)).await.err().expect("a refusal");
     assert!(refused.message.contains("SHOP") && refused.message.contains("OTHER"), "{refused}");
 
     let third = Node::open_with(with(Some("SHOP"), None)).await;
-    assert!(!third.started.replaced_admin_key && third.service.is_admin_key("second-admin-key"));
+    assert!(!third.started.replaced_admin_key && third.service.is_admin_key("fourth-admin-key"));
     third.close().await;
 }
 

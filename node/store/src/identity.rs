@@ -1,4 +1,4 @@
-//! Who this node is: the data folder's lock, the member's UUID, the application id and the admin key.
+//! Who this node is: the data folder's lock, the member's UUID, the application id.
 
 use crate::error::{Result, StoreError};
 use crate::files::{Files, RealFiles};
@@ -76,25 +76,13 @@ impl DataFolder {
             None => write_line(&self.layout.app_id(), app_id, &*self.files),
         }
     }
-    /// The admin key in the folder.
-    pub fn admin_key(&self) -> Result<Option<String>> {
-        read_line(&self.layout.admin_key())
-    }
-    /// Puts the admin key into its file, which only the owner may read.
-    pub fn set_admin_key(&self, key: &str) -> Result<()> {
-        let path = self.layout.admin_key();
-        let line = format!("{key}\n");
-        self.files.write_atomic_private(&path, line.as_bytes()).map_err(|e| StoreError::io("write", &path, e))
-    }
     /// The join token in the folder.
     pub fn join_token(&self) -> Result<Option<String>> {
         read_line(&self.layout.join_token())
     }
     /// Puts the join token into its file, which only the owner may read.
     pub fn set_join_token(&self, token: &str) -> Result<()> {
-        let path = self.layout.join_token();
-        let line = format!("{token}\n");
-        self.files.write_atomic_private(&path, line.as_bytes()).map_err(|e| StoreError::io("write", &path, e))
+        write_private_line(&self.layout.join_token(), token, &*self.files)
     }
     /// Notes the bound address of the server, for tools and tests on this machine.
     pub fn set_address(&self, address: &str) -> Result<()> {
@@ -137,7 +125,7 @@ fn read_or_make_node_id(layout: &Layout, files: &dyn Files) -> Result<Uuid> {
 }
 
 /// The one line of a file, without surrounding blanks. `None` when the file is missing or empty.
-fn read_line(path: &Path) -> Result<Option<String>> {
+pub(crate) fn read_line(path: &Path) -> Result<Option<String>> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text.trim().to_string()).filter(|line| !line.is_empty())),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -147,6 +135,12 @@ fn read_line(path: &Path) -> Result<Option<String>> {
 
 fn write_line(path: &Path, line: &str, files: &dyn Files) -> Result<()> {
     files.write_atomic(path, format!("{line}\n").as_bytes()).map_err(|e| StoreError::io("write", path, e))
+}
+
+/// Writes a file that only its owner may read.
+pub(crate) fn write_private_line(path: &Path, line: &str, files: &dyn Files) -> Result<()> {
+    let line = format!("{line}\n");
+    files.write_atomic_private(path, line.as_bytes()).map_err(|e| StoreError::io("write", path, e))
 }
 
 #[cfg(test)]
@@ -180,24 +174,14 @@ mod tests {
     }
 
     #[test]
-    fn the_application_id_stays_and_the_admin_key_may_change() {
+    fn the_application_id_stays() {
         let dir = tempfile::tempdir().unwrap();
         let folder = DataFolder::open(dir.path()).unwrap();
-        assert_eq!((folder.app_id().unwrap(), folder.admin_key().unwrap()), (None, None));
+        assert_eq!(folder.app_id().unwrap(), None);
         folder.set_app_id("SHOP").unwrap();
         folder.set_app_id("SHOP").unwrap();
         let text = folder.set_app_id("OTHER").unwrap_err().to_string();
         assert!(text.contains("SHOP") && text.contains("OTHER"), "{text}");
-        for key in ["first", "second"] {
-            folder.set_admin_key(key).unwrap();
-            assert_eq!(folder.admin_key().unwrap().as_deref(), Some(key));
-        }
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            let mode = std::fs::metadata(folder.layout().admin_key()).unwrap().permissions().mode();
-            assert_eq!(mode & 0o777, 0o600);
-        }
         folder.set_address("127.0.0.1:7700").unwrap();
         folder.clear_address().unwrap();
         folder.clear_address().unwrap();

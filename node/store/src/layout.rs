@@ -17,6 +17,7 @@ pub const FORMAT: u32 = 1;
 /// | `node-id` | UUID of this member |
 /// | `app-id` | application id of the installation |
 /// | `admin-key` | admin key, mode 0600 |
+/// | `admin-key-given` | digest of the admin key that the node was given last, mode 0600 |
 /// | `join-token` | what all nodes of the installation share, mode 0600 |
 /// | `address` | the bound address of the running server, for tools on this machine |
 /// | `raft/` | the log of all groups |
@@ -59,6 +60,10 @@ impl Layout {
     /// The admin key.
     pub fn admin_key(&self) -> PathBuf {
         self.root.join("admin-key")
+    }
+    /// A note of which admin key this node was given last.
+    pub fn admin_key_given(&self) -> PathBuf {
+        self.root.join("admin-key-given")
     }
     /// The join token.
     pub fn join_token(&self) -> PathBuf {

@@ -1,5 +1,6 @@
 //! Durable bytes of one node: the file layer, the small-state store, its dump, and how values are framed.
 
+pub mod admin_key;
 pub mod codec;
 pub mod dump;
 mod error;
