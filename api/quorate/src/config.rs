@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Threads that `workers` and `search-threads` may ask for.
 const THREADS_MAX: u64 = 1_024;
+/// 30 days.
+const SECONDS_MAX: u64 = 30 * 24 * 3_600;
 
 /// Where values come from, apart from the flags. The process's own in the program, a table in tests.
 pub struct Environment(Vec<(String, String)>);
@@ -112,7 +114,7 @@ impl Values {
         self.text(name).map(PathBuf::from)
     }
 
-    /// The number of an option of kind `Bytes` or `Count` that has a default.
+    /// The number of an option of kind `Bytes`, `Count` or `Seconds` that has a default.
     pub fn number(&self, name: &str) -> u64 {
         self.text(name).and_then(parse_bytes).expect("the table gives a default and put() checked the form")
     }
@@ -228,6 +230,7 @@ fn fits(kind: Kind, value: &str) -> bool {
             .is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/')),
         Kind::Bytes => parse_bytes(value).is_some(),
         Kind::Count => value.parse::<u64>().is_ok_and(|n| n <= THREADS_MAX),
+        Kind::Seconds => value.parse::<u64>().is_ok_and(|n| n <= SECONDS_MAX),
         Kind::Word(words) => words.contains(&value),
         Kind::Switch => matches!(value, "true" | "false" | "1" | "0"),
     }
@@ -260,7 +263,7 @@ pub fn sample() -> String {
     );
     for row in OPTIONS.iter().filter(|row| allowed_in_file(row) && row.concerns(Audience::Server)) {
         let value = match (row.default, row.kind) {
-            (Some(default), Kind::Count | Kind::Switch) => default.to_owned(),
+            (Some(default), Kind::Count | Kind::Seconds | Kind::Switch) => default.to_owned(),
             (Some(default), Kind::Bytes) if default.bytes().all(|b| b.is_ascii_digit()) => default.to_owned(),
             (Some(default), _) => format!("{default:?}"),
             (None, _) => "\"\"".to_owned(),

@@ -109,7 +109,7 @@ fn flags(audience: Audience) -> impl Iterator<Item = Arg> {
             Kind::Addresses => arg.value_name("HOST:PORT").action(ArgAction::Append),
             Kind::Url => arg.value_name("URL"),
             Kind::Bytes => arg.value_name("BYTES"),
-            Kind::Text | Kind::Count | Kind::Word(_) => arg.value_name("VALUE"),
+            Kind::Text | Kind::Count | Kind::Seconds | Kind::Word(_) => arg.value_name("VALUE"),
         }
     })
 }

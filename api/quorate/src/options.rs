@@ -19,6 +19,8 @@ pub enum Kind {
     Bytes,
     /// A number from 0; 0 lets the program choose where the help says so.
     Count,
+    /// A time in whole seconds, at most 30 days.
+    Seconds,
     /// One of the words.
     Word(&'static [&'static str]),
     /// `true` or `false`; as a flag it stands alone.
@@ -206,7 +208,7 @@ pub const OPTIONS: &[OptionRow] = &[
     ),
     row(
         "admin-key-overlap-s",
-        Kind::Count,
+        Kind::Seconds,
         Some("3600"),
         Audience::Server,
         "Seconds for which an admin key still counts after the one given to this node has replaced it.",
@@ -342,6 +344,7 @@ impl fmt::Display for Kind {
             Kind::Url => out.write_str("http://HOST:PORT or https://HOST:PORT"),
             Kind::Bytes => out.write_str("a number of bytes, for example 100000, 64MiB or 1GB"),
             Kind::Count => out.write_str("a whole number from 0 to 1024"),
+            Kind::Seconds => out.write_str("whole seconds, at most 2592000"),
             Kind::Word(words) => write!(out, "one of {}", words.join(", ")),
             Kind::Switch => out.write_str("true or false"),
         }
