@@ -93,7 +93,7 @@ impl Installation {
         let addresses = free_addresses(options.len());
         let mut installation = Installation { nodes: vec![], founder: addresses[0], folders: vec![] };
         for (address, options) in addresses.into_iter().zip(options) {
-            installation.add(address, options.clone()).await;
+            installation.add(address, options.clone(), None).await;
         }
         installation
     }
@@ -101,9 +101,13 @@ impl Installation {
     pub async fn join(&mut self, cluster: &str) {
         let options =
             ClusterOptions { cluster: cluster.into(), multi_cluster: true, ..ClusterOptions::default() };
-        self.add(free_addresses(1)[0], options).await;
+        self.add(free_addresses(1)[0], options, None).await;
     }
-    async fn add(&mut self, address: SocketAddr, options: ClusterOptions) {
+    /// Starts another node that is given an admin key.
+    pub async fn join_with_key(&mut self, admin_key: &str) {
+        self.add(free_addresses(1)[0], ClusterOptions::default(), Some(admin_key.into())).await;
+    }
+    async fn add(&mut self, address: SocketAddr, options: ClusterOptions, admin_key: Option<String>) {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let number = self.nodes.len();
         let cluster = ClusterOptions {
@@ -116,6 +120,7 @@ impl Installation {
         let options = ServiceOptions {
             disk_reserve_bytes: 0,
             search_threads: 1,
+            admin_key,
             cluster,
             ..ServiceOptions::new(folder.path())
         };
@@ -128,6 +133,11 @@ impl Installation {
         for node in &self.nodes {
             node.shutdown().await;
         }
+    }
+    /// The admin key in the folder of a node.
+    pub fn admin_key(&self, number: usize) -> Option<String> {
+        let text = std::fs::read_to_string(self.folders[number].path().join("admin-key")).ok()?;
+        Some(text.trim().to_owned())
     }
     pub fn nodes(&self) -> impl Iterator<Item = &Service> {
         self.nodes.iter()

@@ -3,6 +3,7 @@
 mod answers;
 mod digests;
 mod harness;
+mod keys;
 mod stops;
 mod user_replicas;
 mod users;
