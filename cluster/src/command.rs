@@ -5,7 +5,8 @@ mod parts;
 pub use parts::join;
 
 use crate::meta::{Joining, Moved, NodeState, UserStep, Wanted};
-use quorate_model::{GroupId, IndexName, NodeId, UserId};
+use quorate_model::level::{self, Needs, OF_USERS};
+use quorate_model::{GroupId, IndexName, NodeId, RecordOp, UserId};
 use quorate_node::ops::{Incarnation, IndexCommand};
 use quorate_store::codec;
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,7 @@ pub const FORMAT: u8 = 1;
 /// gives the new level, and when commands do more than before, which they do from the moment at which the level is in force.
 pub const FEATURE_LEVEL: u16 = 4;
 /// The level that every program knows.
-pub const FIRST_LEVEL: u16 = 1;
+pub const FIRST_LEVEL: u16 = level::FIRST;
 /// From this level on, commands that link or move an index do so to the parts that other clusters have of it.
 pub const PARTS_FOLLOW_LEVEL: u16 = 3;
 /// From this level on, a new admin key replaces the one that its proposer knew, which still counts for a time.
@@ -205,12 +206,17 @@ pub enum MetaCommand {
 }
 
 impl Command {
-    /// The lowest level of programs that know the command. It is proposed when every node is at that level.
-    pub fn level(&self) -> u16 {
+    /// The lowest level of programs that know the command and all that it holds, and what needs that. It is proposed when
+    /// every node is at that level. Cost: settings and documents are parsed once anything of them began after the first level.
+    pub fn needs(&self) -> Needs {
         match self {
-            Command::Meta(command) => command.level(),
-            Command::Index(command) => index_level(command),
+            Command::Meta(command) => Needs::level(command.level()),
+            Command::Index(command) => index_needs(command),
         }
+    }
+    /// The level alone.
+    pub fn level(&self) -> u16 {
+        self.needs().level
     }
 }
 
@@ -246,18 +252,33 @@ impl MetaCommand {
     }
 }
 
-fn index_level(command: &IndexCommand) -> u16 {
+fn index_needs(command: &IndexCommand) -> Needs {
     match command {
-        IndexCommand::Records { .. }
-        | IndexCommand::Settings { .. }
-        | IndexCommand::Copy { .. }
+        IndexCommand::Records { ops, .. } => ops.iter().map(operation_needs).fold(Needs::NOTHING, Needs::or),
+        IndexCommand::Settings { changes, .. } => level::of_settings(changes),
+        IndexCommand::SaveDocuments { kind, documents, .. } => {
+            let each = documents.iter().map(|document| level::of_document(*kind, &document.document));
+            each.fold(Needs::NOTHING, Needs::or)
+        }
+        IndexCommand::Copy { .. }
         | IndexCommand::Drop { .. }
-        | IndexCommand::SaveDocuments { .. }
         | IndexCommand::DeleteDocument { .. }
-        | IndexCommand::Replicas { .. } => FIRST_LEVEL,
-        IndexCommand::ForUser { .. } => 2,
-        IndexCommand::Forward { command } => index_level(command),
-        IndexCommand::Sequence { commands } => commands.iter().map(index_level).max().unwrap_or(FIRST_LEVEL),
+        | IndexCommand::Replicas { .. } => Needs::NOTHING,
+        IndexCommand::ForUser { command, .. } => Needs::level(OF_USERS).or(index_needs(command)),
+        IndexCommand::Forward { command } => index_needs(command),
+        IndexCommand::Sequence { commands } => {
+            commands.iter().map(index_needs).fold(Needs::NOTHING, Needs::or)
+        }
+    }
+}
+
+fn operation_needs(op: &RecordOp) -> Needs {
+    match op {
+        RecordOp::DeleteBy { params } => level::of_delete_by(params),
+        // the built-in operations are those of the first level
+        RecordOp::Put { .. } | RecordOp::Partial { .. } | RecordOp::Delete { .. } | RecordOp::Clear => {
+            Needs::NOTHING
+        }
     }
 }
 
@@ -335,8 +356,13 @@ impl Entry {
 
 /// Encodes a command as the entries that are to stand next to each other in the log.
 pub fn entries(time_ms: u64, command: Command) -> Vec<Vec<u8>> {
-    // a node that does not know one part must not begin with another
     let level = command.level();
+    entries_at(time_ms, command, level)
+}
+
+/// As [`entries`], for a command whose level is known.
+pub fn entries_at(time_ms: u64, command: Command, level: u16) -> Vec<Vec<u8>> {
+    // a node that does not know one part must not begin with another: all name the level of the whole
     let commands = match command {
         Command::Index(command) => parts::cut(command).into_iter().map(Command::Index).collect(),
         command @ Command::Meta(_) => vec![command],

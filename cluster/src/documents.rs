@@ -10,6 +10,7 @@ use crate::router::{Router, write_deadline};
 use crate::service::Receipt;
 use crate::write::{Reach, index_for_write, receipt};
 use quorate_model::document::DocumentQuery;
+use quorate_model::level::{self, Needs};
 use quorate_model::{DocumentHits, DocumentKind, IndexName, Result};
 use quorate_node::ops::{Incarnation, IndexCommand, RawDocument};
 use quorate_node::{Documents, Node};
@@ -37,6 +38,15 @@ impl DocumentChange {
                 IndexCommand::SaveDocuments { index, kind, documents, replace: true }
             }
             DocumentChange::Delete(object_id) => IndexCommand::DeleteDocument { index, kind, object_id },
+        }
+    }
+    fn needs(&self, kind: DocumentKind) -> Needs {
+        match self {
+            DocumentChange::Save(documents) | DocumentChange::Replace(documents) => {
+                let each = documents.iter().map(|document| level::of_document(kind, &document.document));
+                each.fold(Needs::NOTHING, Needs::or)
+            }
+            DocumentChange::Delete(_) => Needs::NOTHING,
         }
     }
     fn purpose(&self) -> Purpose {
@@ -110,6 +120,8 @@ pub async fn change(
     reach: Reach,
 ) -> Result<Receipt> {
     let deadline = write_deadline();
+    // before an index is made for them
+    router.check_level(&change.needs(kind))?;
     let row = index_for_write(router, name, deadline).await?;
     change.check(router, node, &row, kind).await?;
     let purpose = change.purpose();

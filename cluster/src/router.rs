@@ -4,6 +4,7 @@ use crate::apply::meta::SharedMeta;
 use crate::command::{self, Command, MetaCommand};
 use crate::disk::{DiskGuard, Purpose};
 use crate::groups::{Group, Groups};
+use crate::meta::MetaState;
 use crate::metrics;
 use crate::mint::Mint;
 use crate::peer::{Lane, Peers};
@@ -12,6 +13,7 @@ use crate::traffic::Traffic;
 use crate::user_mapping::place::UserWrites;
 use bytes::Bytes;
 use parking_lot::Mutex;
+use quorate_model::level::Needs;
 use quorate_model::{Error, ErrorKind, GroupId, IndexName, NodeId, Result, TaskId, limits};
 use quorate_node::ops::IndexCommand;
 use quorate_raft::ProposeError;
@@ -127,7 +129,7 @@ impl Router {
         group.ok_or_else(|| Error::unavailable("this node has not joined its cluster yet"))
     }
     /// The catalogue and the keys as of now.
-    pub fn meta(&self) -> Arc<crate::meta::MetaState> {
+    pub fn meta(&self) -> Arc<MetaState> {
         self.meta.load_full()
     }
     /// What requests read of the catalogue and the keys.
@@ -192,9 +194,10 @@ impl Router {
         purpose: Purpose,
         deadline: Instant,
     ) -> Result<Accepted> {
-        self.check_level(&command)?;
+        let needs = command.needs();
+        self.check_level(&needs)?;
         let time_ms = self.mint.time_ms();
-        let entries = command::entries(time_ms, command);
+        let entries = command::entries_at(time_ms, command, needs.level);
         if let Some(large) = entries.iter().map(Vec::len).find(|&bytes| bytes > limits::ENTRY_BYTES_MAX) {
             return Err(Error::new(
                 ErrorKind::TooLarge,
@@ -235,21 +238,15 @@ impl Router {
         Err(Error::unavailable(format!("the write was not accepted: group {group} has no leader at present")))
     }
 
-    /// Errors: `Unavailable` while not every node knows the command. What this node knows of that may be old, which only
-    /// makes it more careful: the level never falls.
-    fn check_level(&self, command: &Command) -> Result<()> {
-        let (needed, meta) = (command.level(), self.meta.load());
-        if needed <= meta.level() {
+    /// Errors: `Unavailable` while not every node knows what is needed, naming it and the nodes to upgrade. What this node
+    /// knows of that may be old, which only makes it more careful: the level never falls.
+    pub fn check_level(&self, needs: &Needs) -> Result<()> {
+        let meta = self.meta.load();
+        if needs.level <= meta.level() {
             return Ok(());
         }
         metrics::refused("level");
-        let nodes = meta.present_nodes();
-        let older = nodes.iter().filter(|(_, row)| row.level < needed).map(|(_, row)| row.name.as_str());
-        let older: Vec<&str> = older.collect();
-        Err(Error::unavailable(format!(
-            "this needs a newer version on every node; {} must be upgraded first",
-            if older.is_empty() { "the others".to_owned() } else { older.join(", ") }
-        )))
+        Err(Error::unavailable(too_new(needs, &meta)))
     }
 
     /// Whether there is no other node.
@@ -395,6 +392,16 @@ impl Router {
     }
 }
 
+/// What a caller hears who asks for what only newer programs know.
+fn too_new(needs: &Needs, meta: &MetaState) -> String {
+    let nodes = meta.present_nodes();
+    let older = nodes.iter().filter(|(_, row)| row.level < needs.level).map(|(_, row)| row.name.as_str());
+    let older: Vec<&str> = older.collect();
+    let what = needs.what.as_deref().unwrap_or("this");
+    let who = if older.is_empty() { "the others".to_owned() } else { older.join(", ") };
+    format!("{what} needs a newer version on every node; {who} must be upgraded first")
+}
+
 /// Why another node gave no answer.
 #[derive(Debug)]
 pub enum Unasked {
@@ -431,4 +438,33 @@ fn refusal(error: ProposeError) -> Error {
     };
     metrics::refused(reason);
     Error::unavailable(format!("the write was not accepted: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meta::{At, Joining};
+
+    #[test]
+    fn what_needs_a_newer_version_is_named_with_the_nodes_to_upgrade() {
+        let mut meta = MetaState::default();
+        for (node, level) in [(1, 4), (2, 2), (3, 3)] {
+            let text = format!("n{node}");
+            let joining =
+                Joining { peer: text.clone(), http: text.clone(), name: text, cluster: "main".into(), level };
+            let add = MetaCommand::AddNode { node: NodeId(node), joining };
+            meta.apply(At { log_index: node, time_ms: 0 }, add);
+        }
+        let text =
+            |level, what: Option<&str>| too_new(&Needs { level, what: what.map(str::to_owned) }, &meta);
+        assert_eq!(
+            text(4, Some("brandNew")),
+            "brandNew needs a newer version on every node; n2, n3 must be upgraded first"
+        );
+        assert_eq!(text(3, None), "this needs a newer version on every node; n2 must be upgraded first");
+        assert_eq!(
+            text(1, None),
+            "this needs a newer version on every node; the others must be upgraded first"
+        );
+    }
 }

@@ -11,6 +11,7 @@ use crate::router::{Accepted, Router, write_deadline};
 use crate::service::{CallerOp, Receipt};
 use crate::sweep::Sweeper;
 use futures_util::future::try_join_all;
+use quorate_model::level;
 use quorate_model::record::with_object_id;
 use quorate_model::{DocumentKind, Error, IndexName, RecordOp, Result, TaskId};
 use quorate_node::Node;
@@ -218,9 +219,12 @@ pub async fn settings(
     if let Some(row) = known.catalogue.get(name) {
         replicas::check_settings(row, &changes)?;
     }
-    let row = index_for_write(router, name, deadline).await?;
     changes.remove("replicas");
     changes.remove("slaves");
+    let changes = serde_json::to_vec(&changes).expect("a JSON object always serialises");
+    // before anything is made or linked for them
+    router.check_level(&level::of_settings(&changes))?;
+    let row = index_for_write(router, name, deadline).await?;
     let linking = sweeper.linking().await;
     let announced = match listed {
         Some(wanted) if wanted != row.replicas() => {
@@ -232,7 +236,6 @@ pub async fn settings(
         Some(told) => (told.primary, told.group),
         None => (row.incarnation, row.group),
     };
-    let changes = serde_json::to_vec(&changes).expect("a JSON object always serialises");
     let change = IndexCommand::Settings { index, changes, replace: false };
     let command = match announced {
         None => reach.of(change),

@@ -169,6 +169,8 @@ impl<'a> Members<'a> {
     }
     /// Refuses members that are not among `known` (C§19).
     pub fn only(&self, known: &[&str]) -> Result<()> {
+        #[cfg(test)]
+        crate::level::vocabulary::note(&self.path, known);
         match self.map.keys().find(|name| !known.contains(&name.as_str())) {
             Some(name) => {
                 let name = self.at(&shortened(name));

@@ -10,6 +10,7 @@ pub mod ids;
 pub mod json;
 pub mod key;
 pub mod languages;
+pub mod level;
 pub mod limits;
 pub mod params;
 pub mod record;

@@ -115,6 +115,8 @@ fn strings(entries: &[Value]) -> Option<Vec<String>> {
 
 /// One of `names`, by its place in them.
 pub(crate) fn choice<T: Copy>(name: &str, value: &Value, names: &[(&str, T)]) -> Result<T> {
+    #[cfg(test)]
+    crate::level::vocabulary::note(name, &names.iter().map(|(name, _)| *name).collect::<Vec<_>>());
     let found = value.as_str().and_then(|text| names.iter().find(|(known, _)| *known == text));
     found.map(|(_, choice)| *choice).ok_or_else(|| {
         let known: Vec<_> = names.iter().map(|(known, _)| format!("\"{known}\"")).collect();

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::filter::{Filter, Items, parse_filters, parse_items};
 use crate::languages;
 use crate::limits::{CURSOR_BYTES_MAX, FACET_VALUES_MAX, POLYGON_POINTS_MAX, POLYGONS_POINTS_MAX};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Contexts of one query (C§4.6).
 const RULE_CONTEXTS_MAX: usize = 10;
@@ -203,6 +203,25 @@ pub(crate) fn analytics_tags(params: &mut SearchParams, name: &str, value: &Valu
     }
     params.other.insert("analyticsTags".to_owned(), Value::from(tags));
     Ok(())
+}
+
+/// What callers may not give any more, although programs of level 1 took it and logs and folders have it: shortened to what
+/// they may give. `None` when there is nothing of that.
+pub(crate) fn as_taken_before(params: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let is_long = |tag: &Value| tag.as_str().is_some_and(|tag| tag.chars().count() > ANALYTICS_TAG_CHARS_MAX);
+    let tags = params.get("analyticsTags")?;
+    let is_it = is_long(tags) || tags.as_array().is_some_and(|tags| tags.iter().any(is_long));
+    let short = |tag: &Value| match tag.as_str() {
+        Some(tag) => Value::from(tag.chars().take(ANALYTICS_TAG_CHARS_MAX).collect::<String>()),
+        None => tag.clone(),
+    };
+    let tags = match tags {
+        Value::Array(tags) => tags.iter().map(short).collect(),
+        tag => short(tag),
+    };
+    let mut params = params.clone();
+    params.insert("analyticsTags".to_owned(), tags);
+    is_it.then_some(params)
 }
 
 pub(crate) fn around_lat_lng(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {

@@ -5,6 +5,8 @@ use crate::document::{self, Given, Members};
 use crate::error::{Error, Result};
 use crate::limits::{RULE_CONDITIONS_MAX, RULE_LIST_ENTRIES_MAX, RULE_PARAMETER_BYTES_MAX};
 use crate::params::lenient;
+use crate::params::members::as_taken_before;
+use serde_json::Value;
 
 const MEMBERS: &[&str] = &[
     "objectID",
@@ -31,11 +33,20 @@ impl Rule {
     pub fn parse_batch(body: &[u8]) -> Result<Vec<Rule>> {
         document::many(body, "rule", Rule::typed)
     }
-    /// Reads a document that was saved.
+    /// Reads a document that was saved, by this program or one before that refused less.
     pub fn from_document(document: &[u8]) -> Result<Rule> {
-        let value = serde_json::from_slice(document)
+        let value: Value = serde_json::from_slice(document)
             .map_err(|error| Error::internal(format!("a stored rule: {error}")))?;
-        Rule::typed(Given::new(value, "rule", None)?)
+        let params = value.pointer("/consequence/params").and_then(Value::as_object);
+        match params.and_then(as_taken_before) {
+            None => Rule::typed(Given::new(value, "rule", None)?),
+            Some(params) => {
+                let mut read = value.clone();
+                read["consequence"]["params"] = params.into();
+                let rule = Rule::typed(Given::new(read, "rule", None)?)?;
+                Ok(Rule { document: Given::new(value, "rule", None)?.text(), ..rule })
+            }
+        }
     }
 
     fn typed(given: Given) -> Result<Rule> {

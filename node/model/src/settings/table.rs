@@ -3,6 +3,7 @@
 //! The one table behind parsing, validation, defaults and error texts. A row takes one line or two, so it is long.
 
 use crate::error::Result;
+use crate::level::{self, LaterValue};
 use crate::params::SearchParams;
 use crate::params::lenient;
 use crate::params::members as query;
@@ -102,16 +103,32 @@ pub struct Row {
     pub shapes_index: bool,
     /// What it does, in one line.
     pub doc: &'static str,
+    /// The level of commands at which it began: what applying commands parses by must be known to every node.
+    pub began: u16,
+    /// Values that began later.
+    pub later: &'static [LaterValue],
 }
 
-const fn row(
+pub(crate) const fn row(
     name: &'static str,
     place: Place,
     target: Target,
     default: &'static str,
     doc: &'static str,
 ) -> Row {
-    Row { name, legacy: &[], place, target, default, shown: false, single: false, shapes_index: false, doc }
+    Row {
+        name,
+        legacy: &[],
+        place,
+        target,
+        default,
+        shown: false,
+        single: false,
+        shapes_index: false,
+        doc,
+        began: level::FIRST,
+        later: &[],
+    }
 }
 impl Row {
     const fn was(self, legacy: &'static [&'static str]) -> Row {
@@ -125,6 +142,17 @@ impl Row {
     }
     const fn shapes(self) -> Row {
         Row { shapes_index: true, ..self }
+    }
+
+    /// A row that came with a level.
+    #[cfg_attr(not(test), expect(dead_code, reason = "no row has come since the first level"))]
+    pub(crate) const fn since(self, began: u16) -> Row {
+        Row { began, ..self }
+    }
+    /// A row with values that came later.
+    #[cfg_attr(not(test), expect(dead_code, reason = "no value has come since the first level"))]
+    pub(crate) const fn with_later(self, later: &'static [LaterValue]) -> Row {
+        Row { later, ..self }
     }
 
     /// The default as a value.

@@ -1,0 +1,152 @@
+//! From which level of commands on may a log hold settings, parameters, synonyms and rules as they are?
+//!
+//! A program that does not know a name or a value counts it as invalid and changes nothing, where a newer one changes
+//! something. So whatever applying a command parses by says at which level it began: rows of the table of settings and
+//! parameters, values of them that came later, members and words of synonyms and rules. A command needs the highest level of
+//! what it holds. What callers may not give any more is no part of this: logs and folders keep it, and it is read as before.
+
+use crate::document::DocumentKind;
+use crate::params::given;
+use crate::settings::table::{self, ROWS, Row};
+use crate::user::OWNER;
+use serde_json::{Map, Value};
+use std::sync::LazyLock;
+
+/// The level that every program knows.
+pub const FIRST: u16 = 1;
+/// The level from which on records belong to users.
+pub const OF_USERS: u16 = 2;
+
+/// What something needs of the nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// Every node has to know commands up to this level.
+    pub level: u16,
+    /// What needs it, as callers name it; `None` at the first level, and when it is the command itself.
+    pub what: Option<String>,
+}
+
+impl Needs {
+    /// Nothing but the first level.
+    pub const NOTHING: Needs = Needs { level: FIRST, what: None };
+
+    /// A level that a command needs by itself.
+    pub fn level(level: u16) -> Needs {
+        Needs { level, what: None }
+    }
+    fn of(level: u16, what: &str) -> Needs {
+        let what = (level > FIRST).then(|| what.to_owned());
+        Needs { level, what }
+    }
+    /// The higher of two.
+    pub fn or(self, other: Needs) -> Needs {
+        if other.level > self.level { other } else { self }
+    }
+}
+
+/// A value of a row that came after the row itself.
+#[derive(Clone, Copy, Debug)]
+pub struct LaterValue {
+    /// The level at which it began.
+    pub level: u16,
+    /// Whether a value is, or holds, one of them.
+    pub is_it: fn(&Value) -> bool,
+}
+
+/// A member or a word of synonyms or rules that came after the first level.
+#[derive(Clone, Copy, Debug)]
+pub struct LaterWord {
+    /// In documents of this kind.
+    pub kind: DocumentKind,
+    /// Names of the members from the document down to it, with dots between; entries of lists have no name.
+    pub path: &'static str,
+    /// The word; `None` = any value.
+    pub value: Option<&'static str>,
+    /// The level at which it began.
+    pub level: u16,
+}
+
+/// Every later word of synonyms and rules. Empty: nothing was added to them since nodes of two versions run together.
+pub const LATER_WORDS: &[LaterWord] = &[];
+
+/// Whether anything began after the first level: if nothing did, nothing has to be looked through.
+fn anything_is_later() -> bool {
+    static IS: LazyLock<bool> = LazyLock::new(|| {
+        !LATER_WORDS.is_empty() || ROWS.iter().any(|row| row.began > FIRST || !row.later.is_empty())
+    });
+    *IS
+}
+
+/// What a change of settings needs; `changes` is its JSON text.
+pub fn of_settings(changes: &[u8]) -> Needs {
+    match anything_is_later().then(|| serde_json::from_slice(changes)) {
+        Some(Ok(changes)) => of_members(&changes, table::lookup),
+        // what cannot be read has no effect at any level
+        Some(Err(_)) | None => Needs::NOTHING,
+    }
+}
+
+/// What a deletion by query needs; `params` is the JSON text of its parameters.
+pub fn of_delete_by(params: &[u8]) -> Needs {
+    let Ok(params) = serde_json::from_slice::<Map<String, Value>>(params) else { return Needs::NOTHING };
+    if params.contains_key(OWNER) {
+        return Needs::level(OF_USERS);
+    }
+    match anything_is_later().then(|| given(&params)) {
+        Some(Ok(members)) => of_members(&members, table::lookup),
+        Some(Err(_)) | None => Needs::NOTHING,
+    }
+}
+
+/// What a synonym or a rule needs; `document` is its JSON text.
+pub fn of_document(kind: DocumentKind, document: &[u8]) -> Needs {
+    if !anything_is_later() {
+        return Needs::NOTHING;
+    }
+    match serde_json::from_slice(document) {
+        Ok(document) => of_value(kind, &document, LATER_WORDS, table::lookup),
+        Err(_) => Needs::NOTHING,
+    }
+}
+
+fn of_members(members: &Map<String, Value>, row_of: fn(&str) -> Option<&'static Row>) -> Needs {
+    let needs = members.iter().filter_map(|(name, value)| {
+        let row = row_of(name)?;
+        let later = row.later.iter().filter(|later| (later.is_it)(value)).map(|later| later.level);
+        Some(Needs::of(later.fold(row.began, u16::max), name))
+    });
+    needs.fold(Needs::NOTHING, Needs::or)
+}
+
+fn of_value(
+    kind: DocumentKind,
+    document: &Value,
+    words: &[LaterWord],
+    row_of: fn(&str) -> Option<&'static Row>,
+) -> Needs {
+    let words = words.iter().filter(|word| word.kind == kind);
+    let used = words.filter(|word| is_used(document, &word.path.split('.').collect::<Vec<_>>(), word.value));
+    let needs = used.map(|word| Needs::of(word.level, word.path)).fold(Needs::NOTHING, Needs::or);
+    let params = match kind {
+        DocumentKind::Rules => document.pointer("/consequence/params").and_then(Value::as_object),
+        DocumentKind::Synonyms => None,
+    };
+    params.map_or(Needs::NOTHING, |params| of_members(params, row_of)).or(needs)
+}
+
+/// Whether a value has a member at a path, with this word if there is one.
+fn is_used(value: &Value, path: &[&str], word: Option<&str>) -> bool {
+    match (value, path) {
+        (Value::Array(entries), _) => entries.iter().any(|entry| is_used(entry, path, word)),
+        (Value::Object(members), [name, rest @ ..]) => {
+            members.get(*name).is_some_and(|value| is_used(value, rest, word))
+        }
+        (value, []) => !value.is_null() && word.is_none_or(|word| value.as_str() == Some(word)),
+        (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_), [_, ..]) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+pub(crate) mod vocabulary;

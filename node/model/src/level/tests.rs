@@ -1,0 +1,149 @@
+//! Does everything that commands are parsed by say since when, and is what older programs took read as they read it?
+
+use super::*;
+use crate::languages::CODES;
+use crate::settings::table::{Form, Place, Target, row};
+use crate::synonym::SYNONYM_TYPES;
+use crate::{BuiltIn, Rule, Settings, Synonym};
+use serde_json::json;
+
+fn object(value: Value) -> Map<String, Value> {
+    let Value::Object(members) = value else { panic!("{value}") };
+    members
+}
+
+/// A table of a later program.
+static LATER: [Row; 2] = [
+    row("brandNew", Place::Both, Target::Kept(Form::Any), "null", "").since(9),
+    row("mode", Place::Both, Target::Kept(Form::Any), "null", "")
+        .with_later(&[LaterValue { level: 7, is_it: |value| value == "rankedSearch" }]),
+];
+fn later(name: &str) -> Option<&'static Row> {
+    LATER.iter().find(|row| row.name == name).or_else(|| table::lookup(name))
+}
+const WORDS: &[LaterWord] = &[
+    LaterWord { kind: DocumentKind::Rules, path: "conditions.mood", value: None, level: 5 },
+    LaterWord { kind: DocumentKind::Synonyms, path: "type", value: Some("oppositeOf"), level: 6 },
+];
+
+#[test]
+fn what_began_later_needs_its_level_and_is_named() {
+    for (changes, level, what) in [
+        (json!({}), 1, None),
+        (json!({"hitsPerPage": 5, "mode": "keywordSearch"}), 1, None),
+        (json!({"brandNew": 1}), 9, Some("brandNew")),
+        (json!({"mode": "rankedSearch"}), 7, Some("mode")),
+        (json!({"mode": "rankedSearch", "brandNew": null, "page": 1}), 9, Some("brandNew")),
+    ] {
+        let expected = Needs { level, what: what.map(str::to_owned) };
+        assert_eq!(of_members(&object(changes.clone()), later), expected, "{changes}");
+    }
+    for (kind, document, level) in [
+        (DocumentKind::Rules, json!({"conditions": [{"pattern": "x"}]}), 1),
+        (DocumentKind::Rules, json!({"conditions": [{}, {"mood": "calm"}]}), 5),
+        (DocumentKind::Rules, json!({"consequence": {"params": {"brandNew": 1}}, "conditions": []}), 9),
+        (DocumentKind::Synonyms, json!({"type": "oppositeOf"}), 6),
+        (DocumentKind::Synonyms, json!({"type": "synonym", "conditions": [{"mood": 1}]}), 1),
+    ] {
+        assert_eq!(of_value(kind, &document, WORDS, later).level, level, "{document}");
+    }
+    let delete_by = |params: Value| of_delete_by(params.to_string().as_bytes());
+    assert_eq!(delete_by(json!({"filters": "a:b"})), Needs::NOTHING);
+    assert_eq!(delete_by(json!({"filters": "a:b", OWNER: "u"})).level, OF_USERS);
+}
+
+/// One line for each row: what it accepts, from which level on.
+fn rows() -> String {
+    let line = |row: &Row| {
+        let later: Vec<u16> = row.later.iter().map(|later| later.level).collect();
+        let names = [&[row.name], row.legacy].concat().join("|");
+        format!("{} {:?} {names}: {} {later:?}\n", row.began, row.place, row.allowed())
+    };
+    ROWS.iter().map(line).collect()
+}
+
+/// The documents that name everything synonyms and rules may have.
+const DOCUMENTS: &[&str] = &[
+    r#"{"objectID":"r","conditions":[{"pattern":"x {facet:brand}","anchoring":"is","alternatives":true,"context":"c","filters":"a:b"}],
+       "consequence":{"params":{"query":{"edits":[{"type":"remove","delete":"x"}]},"automaticFacetFilters":[{"facet":"brand"}]},
+       "promote":[{"objectID":"1","position":0}],"hide":[{"objectID":"2"}],"redirect":{"indexName":"i"}},
+       "validity":[{"from":1,"until":2}]}"#,
+];
+const SYNONYMS: &[&str] = &[
+    r#"{"objectID":"1","type":"synonym","synonyms":["a","b"]}"#,
+    r#"{"objectID":"2","type":"oneWaySynonym","input":"a","synonyms":["b"]}"#,
+    r#"{"objectID":"3","type":"altCorrection1","word":"a","corrections":["b"]}"#,
+    r#"{"objectID":"4","type":"placeholder","placeholder":"<a>","replacements":["b"]}"#,
+];
+
+#[test]
+fn everything_that_is_parsed_by_is_listed_with_its_level() {
+    for document in DOCUMENTS {
+        Rule::parse_body(document.as_bytes(), "r").unwrap();
+    }
+    for document in SYNONYMS {
+        let id = document.split('"').nth(3).unwrap();
+        Synonym::parse_body(document.as_bytes(), id).unwrap();
+    }
+    let mut found = rows();
+    for line in vocabulary::all() {
+        found += &format!("1 {line}\n");
+    }
+    found += &format!("1 languages: {}\n1 synonyms: {}\n", CODES.join(" "), SYNONYM_TYPES.join(" "));
+    for word in LATER_WORDS {
+        found += &format!("{} {:?} {} {:?}\n", word.level, word.kind, word.path, word.value);
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/level/began.txt");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(path, &found).unwrap();
+    }
+    let listed = std::fs::read_to_string(path).unwrap();
+    let is_new = |line: &&str| !listed.lines().any(|listed| listed == *line);
+    let new: Vec<&str> = found.lines().filter(is_new).collect();
+    assert!(
+        new.is_empty() && found == listed,
+        "what applying a command parses by has changed: give what is new the level it begins with (Row::since, Row::with_later, \
+         LATER_WORDS), keep reading what older programs took, then list it with UPDATE=1: {new:#?}"
+    );
+}
+
+#[test]
+fn operations_of_records_are_those_of_the_first_level() {
+    let kinds = [
+        BuiltIn::Increment,
+        BuiltIn::Decrement,
+        BuiltIn::Add,
+        BuiltIn::Remove,
+        BuiltIn::AddUnique,
+        BuiltIn::IncrementFrom,
+        BuiltIn::IncrementSet,
+    ];
+    // exhaustive: a further one is stored as a value by programs that do not know it, so it needs a level of its own
+    for kind in kinds {
+        match kind {
+            BuiltIn::Increment
+            | BuiltIn::Decrement
+            | BuiltIn::Add
+            | BuiltIn::Remove
+            | BuiltIn::AddUnique
+            | BuiltIn::IncrementFrom
+            | BuiltIn::IncrementSet => {}
+        }
+    }
+}
+
+#[test]
+fn what_older_programs_took_is_read_from_logs_and_folders() {
+    let long = "t".repeat(150);
+    for tags in [json!([long, "short"]), json!(long)] {
+        let document = json!({"objectID": "r", "conditions": [],
+            "consequence": {"params": {"analyticsTags": tags, "hitsPerPage": 3}}});
+        let document = document.to_string();
+        let refused = Rule::parse_body(document.as_bytes(), "r").unwrap_err();
+        assert!(refused.message.contains("analyticsTags"), "{refused}");
+        let rule = Rule::from_document(document.as_bytes()).unwrap();
+        assert_eq!(*rule.document, *document, "it is kept as it was given");
+        assert_eq!(rule.consequence.params.unwrap().hits_per_page, Some(3));
+    }
+    assert!(Settings::from_document(&object(json!({"hitsPerPage": 5}))).is_ok());
+}
