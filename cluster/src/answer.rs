@@ -139,7 +139,7 @@ impl Answerer {
             // whoever founds a cluster is its first node
             return failed(Error::unavailable("this node is about to enter its installation"));
         }
-        if let Err(reason) = meta.admits(node, &joining) {
+        if let Err(reason) = meta.admits_now(node, &joining) {
             return failed(Error::forbidden(reason.to_string()));
         }
         let add = MetaCommand::AddNode { node, joining };

@@ -22,6 +22,8 @@ pub const FIRST_LEVEL: u16 = level::FIRST;
 pub const PARTS_FOLLOW_LEVEL: u16 = 3;
 /// From this level on, a new admin key replaces the one that its proposer knew, which still counts for a time.
 pub const KEY_ROTATION_LEVEL: u16 = 4;
+/// From this level on, a node that takes another one's place counts before that one leaves: the level must not rise between.
+pub const PLACES_COUNT_LEVEL: u16 = 4;
 /// Bytes of the envelope before the command.
 const HEADER_BYTES: usize = 1 + 2 + 8 + 4 + 4;
 

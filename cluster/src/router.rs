@@ -448,12 +448,12 @@ mod tests {
     #[test]
     fn what_needs_a_newer_version_is_named_with_the_nodes_to_upgrade() {
         let mut meta = MetaState::default();
-        for (node, level) in [(1, 4), (2, 2), (3, 3)] {
+        for (at, (node, level)) in [(1, 2), (2, 2), (3, 2), (1, 4), (3, 3)].into_iter().enumerate() {
             let text = format!("n{node}");
             let joining =
                 Joining { peer: text.clone(), http: text.clone(), name: text, cluster: "main".into(), level };
             let add = MetaCommand::AddNode { node: NodeId(node), joining };
-            meta.apply(At { log_index: node, time_ms: 0 }, add);
+            meta.apply(At { log_index: at as u64, time_ms: 0 }, add);
         }
         let text =
             |level, what: Option<&str>| too_new(&Needs { level, what: what.map(str::to_owned) }, &meta);

@@ -278,3 +278,25 @@ fn a_long_sequence_keeps_its_order() {
     assert_eq!(parts.len(), 4);
     assert_eq!(join(parts), whole);
 }
+
+#[test]
+fn a_command_needs_what_the_highest_of_its_parts_needs() {
+    let of_user = IndexCommand::Records {
+        index: 1,
+        ops: vec![
+            RecordOp::Clear,
+            RecordOp::DeleteBy { params: br#"{"filters":"a:b","__userID":"u"}"#.to_vec() },
+        ],
+    };
+    let plain =
+        IndexCommand::Settings { index: 1, changes: br#"{"hitsPerPage":3}"#.to_vec(), replace: false };
+    let level = |command: IndexCommand| Command::Index(command).level();
+    assert_eq!((level(plain.clone()), level(of_user.clone())), (1, 2));
+    let commands = vec![plain, IndexCommand::Forward { command: Box::new(of_user) }];
+    let sequence = Command::Index(IndexCommand::Sequence { commands });
+    assert_eq!(sequence.needs(), Needs::level(2));
+    // and every entry of it says so
+    for entry in entries(7, sequence) {
+        assert!(matches!(Entry::decode(&entry, 1), Err(EntryError::Newer { level: 2, known: 1 })));
+    }
+}

@@ -1,6 +1,7 @@
 //! Which nodes the installation has, in which clusters, and where each placement group's replicas are wanted.
 
 use super::{MetaState, RowChange};
+use crate::command::PLACES_COUNT_LEVEL;
 use quorate_model::{GroupId, NodeId, limits};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -159,13 +160,28 @@ impl MetaState {
         Ok(())
     }
 
+    /// As [`Self::admits`], for a node that asks now: also refuses one whose admission would put commands in force that it does
+    /// not know, which that of a node in another's place does below [`PLACES_COUNT_LEVEL`].
+    pub fn admits_now(&self, node: NodeId, joining: &Joining) -> Result<(), NotAdmitted> {
+        self.admits(node, joining)?;
+        let mut after = self.clone();
+        after.add_node(0, node, joining.clone());
+        match after.level() > joining.level {
+            true => Err(NotAdmitted::TooOld { used: after.level(), known: joining.level }),
+            false => Ok(()),
+        }
+    }
+
     pub(super) fn add_node(&mut self, log_index: u64, node: NodeId, joining: Joining) -> Vec<RowChange> {
         if self.admits(node, &joining).is_err() {
             return vec![];
         }
         let Joining { name, cluster, peer, http, level } = joining;
         let mut changes = vec![];
-        if let Some((wiped, _)) = self.namesake(node, &name) {
+        let mut wiped = self.namesake(node, &name).map(|(wiped, _)| wiped);
+        if self.level() < PLACES_COUNT_LEVEL
+            && let Some(wiped) = wiped.take()
+        {
             changes.extend(self.set_node_state(wiped, NodeState::Removed));
         }
         if !self.clusters.contains_key(&cluster) {
@@ -181,6 +197,10 @@ impl MetaState {
         let state = known.map_or(NodeState::Active, |known| known.state);
         let row = NodeRow { name, cluster, peer, http, state, level, since };
         changes.push(self.put_node(node, row));
+        // after the one that takes its place is counted: the level must not rise past that one
+        if let Some(wiped) = wiped {
+            changes.extend(self.set_node_state(wiped, NodeState::Removed));
+        }
         changes.extend(self.raise_level());
         changes
     }
@@ -312,6 +332,40 @@ mod tests {
         assert_eq!(state.level(), 3);
         assert!(state.add_node(14, NodeId(7), at(2)("a")).is_empty(), "no way back");
         assert_eq!(state.nodes[&NodeId(7)].level, 3);
+    }
+
+    #[test]
+    fn the_level_never_rises_past_a_node_that_is_being_admitted() {
+        // two nodes know the next level, the third is lost and comes back empty, with a program as old as it was
+        for (used, joins) in [(1, false), (2, false), (3, false), (4, true), (5, true)] {
+            let at = |level, name: &str| Joining { level, ..joining(name, "main") };
+            let mut state = MetaState::default();
+            for (id, name) in [(7, "a"), (8, "b"), (9, "c")] {
+                state.add_node(id, NodeId(id), at(used, name));
+            }
+            for (id, name) in [(7, "a"), (8, "b")] {
+                state.add_node(id, NodeId(id), at(used + 1, name));
+            }
+            assert_eq!(state.level(), used);
+            let empty = at(used, "c");
+            match joins {
+                true => {
+                    assert_eq!(state.admits_now(NodeId(5), &empty), Ok(()));
+                    state.add_node(20, NodeId(5), empty);
+                    assert_eq!((state.level(), state.nodes[&NodeId(9)].is_present()), (used, false));
+                    state.add_node(21, NodeId(5), at(used + 1, "c"));
+                }
+                // the command means there what older programs make of it, so it is not proposed
+                false => {
+                    let refused = NotAdmitted::TooOld { used: used + 1, known: used };
+                    assert_eq!(state.admits_now(NodeId(5), &empty), Err(refused));
+                    assert_eq!(state.admits_now(NodeId(5), &at(used + 1, "c")), Ok(()));
+                    state.add_node(20, NodeId(5), at(used + 1, "c"));
+                }
+            }
+            assert_eq!(state.level(), used + 1, "from {used}");
+            assert!(state.present_nodes().iter().all(|(_, row)| row.level >= state.level()));
+        }
     }
 
     #[test]
