@@ -115,7 +115,8 @@ pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<St
             }
         }
     }
-    running.run(admin_key::keep(router.clone(), keys));
+    let keeper = router.clone();
+    running.run("admin key", move || admin_key::keep(keeper.clone(), keys.clone()));
     running.start_groups()?;
     running.catch_up().await?;
     let stewarded = router.clone();
