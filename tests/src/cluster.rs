@@ -67,6 +67,21 @@ impl Cluster {
         let found: Vec<SocketAddr> = (0..count).map(|node| delays.address(node)).collect();
         Ok((Cluster::prepare_at(&listened, &found)?, delays))
     }
+    /// Nodes that are not started yet; all join the first one, which joins nobody: any program founds like that.
+    pub fn prepare_with_founder(count: usize) -> Result<Cluster> {
+        let addresses = free_addresses(count)?;
+        let folder = tempfile::tempdir()?;
+        let setup = |number: usize| {
+            let setup = Setup::new(folder.path().join(format!("n{number}")))
+                .option("peer-listen", &addresses[number].to_string())
+                .option("node-name", &format!("n{number}"))
+                .variable("QUORATE_JOIN_TOKEN", JOIN_TOKEN);
+            if number == 0 { setup } else { setup.option("join", &addresses[0].to_string()) }
+        };
+        let setups: Vec<Setup> = (0..count).map(setup).collect();
+        let nodes = setups.iter().map(|_| None).collect();
+        Ok(Cluster { setups, nodes, _folder: folder })
+    }
     /// Nodes that listen at the first addresses and are found at the second ones.
     fn prepare_at(listened: &[SocketAddr], found: &[SocketAddr]) -> Result<Cluster> {
         let folder = tempfile::tempdir()?;
@@ -143,6 +158,12 @@ impl Cluster {
     /// A client that tries the running nodes in turn, as official ones do.
     pub fn any(&self) -> AnyNode {
         AnyNode { clients: self.clients(), first: 0 }
+    }
+
+    /// As [`Cluster::any`], without one of them.
+    pub fn without(&self, number: usize) -> AnyNode {
+        let others = self.nodes.iter().enumerate().filter(|(node, _)| *node != number);
+        AnyNode { clients: others.filter_map(|(_, node)| Some(node.as_ref()?.client())).collect(), first: 0 }
     }
 
     /// Ends a node as kill -9 does.

@@ -27,6 +27,8 @@ pub struct Setup {
     pub environment: Vec<(String, String)>,
     /// Where it listens.
     pub listen: String,
+    /// The program; `None` = the one under test.
+    pub program: Option<PathBuf>,
     /// A command that starts the program, for example in another network namespace; empty = none.
     pub within: Vec<String>,
     /// Where its log goes.
@@ -54,6 +56,7 @@ impl Setup {
             arguments: Vec::new(),
             environment: Vec::new(),
             listen: "127.0.0.1:0".into(),
+            program: None,
             within: Vec::new(),
             log,
             _logs: logs,
@@ -96,7 +99,10 @@ impl Setup {
         }
         let log = self.log.clone();
         let output = File::options().create(true).append(true).open(&log)?;
-        let program = crate::binary::path()?.to_path_buf();
+        let program = match &self.program {
+            Some(other) => other.clone(),
+            None => crate::binary::path()?.to_path_buf(),
+        };
         let mut command = match self.within.split_first() {
             Some((first, rest)) => {
                 let mut command = Command::new(first);

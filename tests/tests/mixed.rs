@@ -1,0 +1,236 @@
+//! Do real programs of every command level hold the same when they run together, upgraded one after another and back?
+//!
+//! A long test: `tests/earlier/build.sh FOLDER` builds the earlier programs, `QUORATE_EARLIER=FOLDER` names them, and
+//! `QUORATE_MIXED_SECONDS` says how long each mixture runs (10 by default). Without the programs it says that it is skipped.
+
+use quorate_tests::client::Client;
+use quorate_tests::cluster::{AnyNode, Cluster};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, RwLock};
+use std::time::{Duration, Instant};
+
+const NODES: usize = 3;
+/// The level of the program under test.
+const NEWEST: u64 = 4;
+
+/// The programs of a level, if they have been built.
+fn earlier(level: usize) -> Option<PathBuf> {
+    let found = std::env::var_os("QUORATE_EARLIER")
+        .map(|folder| PathBuf::from(folder).join(format!("level-{level}")));
+    let found = found.filter(|program| program.exists());
+    if found.is_none() {
+        eprintln!(
+            "skipped: QUORATE_EARLIER names no folder with a program of level {level} (tests/earlier/build.sh makes it)"
+        );
+    }
+    found
+}
+fn pause() -> Duration {
+    let seconds = std::env::var("QUORATE_MIXED_SECONDS").ok().and_then(|text| text.parse().ok());
+    Duration::from_secs(seconds.unwrap_or(10))
+}
+fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while !is_true() {
+        assert!(Instant::now() < deadline, "{what}: not in time");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Clients at work on an installation whose nodes come and go.
+struct Load {
+    nodes: RwLock<AnyNode>,
+    is_over: AtomicBool,
+    /// The ids of records whose writes were answered.
+    kept: Mutex<BTreeSet<String>>,
+    done: AtomicUsize,
+    refused: AtomicUsize,
+}
+
+impl Load {
+    fn new(cluster: &Cluster) -> Load {
+        Load {
+            nodes: RwLock::new(cluster.any()),
+            is_over: AtomicBool::new(false),
+            kept: Mutex::default(),
+            done: AtomicUsize::new(0),
+            refused: AtomicUsize::new(0),
+        }
+    }
+    fn goes_on(&self) -> bool {
+        !self.is_over.load(Ordering::Relaxed)
+    }
+    /// Asks the nodes in turn, from another one on each time. Returns whether one took it; a 4xx is an answer, too.
+    fn ask(&self, method: &str, path: &str, body: &Value) -> bool {
+        let mut nodes = self.nodes.read().unwrap().clone();
+        (0..self.done.load(Ordering::Relaxed) % NODES).for_each(|_| nodes.turn());
+        let took = nodes.send(method, path, body).is_ok_and(|answer| answer.status < 300);
+        let counted = if took { &self.done } else { &self.refused };
+        counted.fetch_add(1, Ordering::Relaxed);
+        if !took {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        took
+    }
+    /// Adds records that nobody removes.
+    fn add(&self, writer: usize) {
+        let mut number = 0;
+        while self.goes_on() {
+            let ids: Vec<String> = (0..5).map(|at| format!("w{writer}-{}", number + at)).collect();
+            let record = |id: &String| json!({"action": "addObject", "body": {"objectID": id, "name": format!("thing {id}"), "brand": format!("b{}", id.len()), "price": number % 100}});
+            let requests: Vec<Value> = ids.iter().map(record).collect();
+            if self.ask("POST", "/1/indexes/kept/batch", &json!({"requests": requests})) {
+                self.kept.lock().unwrap().extend(ids);
+            }
+            number += 5;
+        }
+    }
+    /// Changes everything else, one after another.
+    fn change(&self) {
+        let mut round = 0_usize;
+        while self.goes_on() {
+            let index = format!("churn{}", round % 3);
+            let at = |rest: &str| format!("/1/indexes/{index}/{rest}");
+            let id = format!("c{}", round % 50);
+            let words = ["lamp", "chair", "table"];
+            let word = words[round % 3];
+            self.ask("POST", &at("batch"), &json!({"requests": [
+                {"action": "addObject", "body": {"objectID": id, "name": format!("{word} {round}"), "brand": word, "price": round}},
+                {"action": "partialUpdateObject", "body": {"objectID": format!("c{}", (round + 7) % 50), "price": {"_operation": "Increment", "value": 3}, "tags": {"_operation": "AddUnique", "value": word}}},
+                {"action": "deleteObject", "body": {"objectID": format!("c{}", (round + 13) % 50)}},
+            ]}));
+            let attributes = if round.is_multiple_of(2) {
+                json!(["searchable(brand)"])
+            } else {
+                json!(["brand", "filterOnly(price)"])
+            };
+            match round % 11 {
+                0 => self.ask("PUT", &at("settings"), &json!({"attributesForFaceting": attributes, "hitsPerPage": round % 90 + 1})),
+                2 => self.ask("PUT", &at("settings"), &json!({"customRanking": [format!("desc(price{})", round % 4)], "mode": "neuralSearch"})),
+                // some programs take the long tag, others refuse it
+                3 => self.ask("POST", &at("rules/batch"), &json!([{"objectID": format!("r{}", round % 9), "conditions": [{"pattern": word, "anchoring": "contains"}],
+                    "consequence": {"params": {"hitsPerPage": 3, "analyticsTags": ["t".repeat(if round.is_multiple_of(2) { 150 } else { 5 })]}}}])),
+                4 => self.ask("POST", &at("synonyms/batch"), &json!([{"objectID": format!("s{}", round % 9), "type": "synonym", "synonyms": [word, "thing"]}])),
+                5 => self.ask("PUT", &at("settings"), &json!({"replicas": [format!("{index}_by_price"), format!("virtual({index}_shown)")]})),
+                6 => self.ask("POST", &at("deleteByQuery"), &json!({"filters": format!("price < {}", round % 20)})),
+                7 => self.ask("POST", &at("operation"), &json!({"operation": "copy", "destination": format!("copy{}", round % 2)})),
+                8 => self.ask("POST", &format!("/1/indexes/copy{}/operation", round % 2), &json!({"operation": "move", "destination": "moved"})),
+                9 => self.ask("PUT", &format!("/1/indexes/{index}_by_price/settings"), &json!({"customRanking": ["asc(price)"]})),
+                10 if round.is_multiple_of(3) => self.ask("PUT", &at("settings"), &json!({"replicas": []})),
+                _ => self.ask("POST", &at("query"), &json!({"query": word, "facets": ["*"]})),
+            };
+            round += 1;
+        }
+    }
+    fn read(&self) {
+        while self.goes_on() {
+            self.ask("POST", "/1/indexes/kept/query", &json!({"query": "thing", "filters": "price > 50"}));
+        }
+    }
+}
+
+/// Starts a node again with a program, while the others go on.
+fn change_program(cluster: &mut Cluster, load: &Load, node: usize, program: Option<&PathBuf>) {
+    let others = cluster.without(node);
+    *load.nodes.write().unwrap() = others;
+    cluster.stop(node).unwrap();
+    cluster.setup_mut(node).program = program.cloned();
+    cluster.restart(node).unwrap();
+    cluster.wait_settled().unwrap();
+    *load.nodes.write().unwrap() = cluster.any();
+    std::thread::sleep(pause());
+}
+
+/// What a node holds, without what differs by nature.
+fn digest(client: &Client) -> Value {
+    let answer = client.get("/admin/cluster/digest").unwrap().success().unwrap();
+    let groups = answer.body["groups"].as_array().unwrap().iter();
+    groups.map(|group| json!([group["group"], group["indices"]])).collect()
+}
+fn level(client: &Client) -> u64 {
+    client.get("/admin/cluster").unwrap().success().unwrap().body["level"].as_u64().unwrap_or(1)
+}
+
+fn upgrade_from(level_before: usize) {
+    let Some(old) = earlier(level_before) else { return };
+    let mut cluster = Cluster::prepare_with_founder(NODES).unwrap();
+    for node in 0..NODES {
+        cluster.setup_mut(node).program = Some(old.clone());
+        cluster.restart(node).unwrap();
+    }
+    cluster.wait_settled().unwrap();
+    let load = Load::new(&cluster);
+    std::thread::scope(|threads| {
+        for writer in 0..2 {
+            let load = &load;
+            threads.spawn(move || load.add(writer));
+        }
+        threads.spawn(|| load.change());
+        threads.spawn(|| load.read());
+        let over = Over(&load.is_over);
+        std::thread::sleep(pause());
+        // up, and back as long as one node is old
+        for node in [2, 0] {
+            change_program(&mut cluster, &load, node, None);
+            assert!(level(&cluster.node(2).unwrap().client()) <= level_before as u64);
+        }
+        for node in [0, 2] {
+            change_program(&mut cluster, &load, node, Some(&old));
+        }
+        // and up for good
+        for node in [1, 0, 2] {
+            change_program(&mut cluster, &load, node, None);
+        }
+        drop(over);
+    });
+    cluster.wait_settled().unwrap();
+    let clients = cluster.clients();
+    wait_until("the new level is in force", || clients.iter().all(|client| level(client) == NEWEST));
+    let kept = load.kept.lock().unwrap();
+    let (done, refused) = (load.done.load(Ordering::Relaxed), load.refused.load(Ordering::Relaxed));
+    eprintln!("from level {level_before}: {} records, {done} calls done, {refused} refused", kept.len());
+    assert!(kept.len() > 100, "too little was written");
+    for client in &clients {
+        let found: BTreeSet<String> = client
+            .browse_all("kept")
+            .unwrap()
+            .iter()
+            .map(|record| record["objectID"].as_str().unwrap().to_owned())
+            .collect();
+        let lost: Vec<&String> = kept.difference(&found).collect();
+        assert!(lost.is_empty(), "{} answered records are gone: {lost:?}", lost.len());
+    }
+    let mut digests = vec![];
+    let same = |digests: &[Value]| digests.iter().all(|digest| *digest == digests[0]);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while Instant::now() < deadline && (digests.is_empty() || !same(&digests)) {
+        digests = clients.iter().map(digest).collect();
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    assert!(same(&digests), "the nodes hold different things: {digests:#?}");
+}
+
+/// Ends the load, also when the test fails.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn programs_of_level_1_run_beside_this_one_both_ways() {
+    upgrade_from(1);
+}
+#[test]
+fn programs_of_level_2_run_beside_this_one_both_ways() {
+    upgrade_from(2);
+}
+#[test]
+fn programs_of_level_3_run_beside_this_one_both_ways() {
+    upgrade_from(3);
+}
