@@ -12,6 +12,7 @@ mod calls;
 #[cfg(test)]
 mod chance;
 pub mod command;
+pub mod damage;
 mod digests;
 pub mod disk;
 mod documents;

@@ -5,6 +5,7 @@ use crate::apply::group::{DumpFound, DumpPlace, GroupApply, remove};
 use crate::apply::inbox::Inbox;
 use crate::apply::meta::{MetaMachine, SharedMeta};
 use crate::apply::{Halt, Machine};
+use crate::damage;
 use crate::disk::DiskGuard;
 use crate::groups::{Group, Groups};
 use crate::leases::GroupLeases;
@@ -23,8 +24,8 @@ use parking_lot::Mutex;
 use quorate_model::{Error, GroupId, NodeId, Result};
 use quorate_node::{Left, Node, NodeOptions, PlacementMachine};
 use quorate_raft::{
-    CommitSink, CommittedEntry, GroupOptions, Leadership, Outbox, PeerMessage, RaftHost, RaftOptions, Role,
-    SnapshotImage,
+    CommitSink, CommittedEntry, GroupOptions, Leadership, Outbox, PeerMessage, RaftError, RaftHost,
+    RaftOptions, Role, SnapshotImage,
 };
 use quorate_store::dump;
 use quorate_store::files::Files;
@@ -143,11 +144,13 @@ impl Starter {
     fn open(folder: &DataFolder, options: &ServiceOptions) -> Result<Starter> {
         let (layout, files) = (folder.layout().clone(), options.files.clone());
         let mut warnings = vec![];
-        let kv = open_state(&layout, &files, &mut warnings)?;
-        let node = Node::open(node_options(options, &layout, kv.clone()))?;
         let outbox = Arc::new(LatePeers::default());
         let raft = RaftOptions { outbox: outbox.clone(), ..RaftOptions::new(&layout.raft()) };
-        let host = RaftHost::open(raft).map_err(|e| Error::internal(e.to_string()))?;
+        let log_was = log_before(&layout);
+        // the first thing that is looked at: when it is damaged, everything else stays as it is
+        let host = RaftHost::open(raft).map_err(|error| unopened(&error, &layout))?;
+        let kv = open_state(&layout, &files, log_was, &mut warnings)?;
+        let node = Node::open(node_options(options, &layout, kv.clone()))?;
         let place = open_tree(&kv, &layout, &files, GroupId::META, &mut warnings)?;
         let meta = MetaMachine::open(place.tree.clone()).map_err(|e| unreadable(&kv, &e))?;
         let self_id = node_number(folder);
@@ -293,6 +296,19 @@ impl Starter {
     }
 }
 
+/// Why the log cannot be opened, and what can be done about it.
+fn unopened(error: &RaftError, layout: &Layout) -> Error {
+    match error {
+        RaftError::Damaged(report) => {
+            let advice = damage::advice(report, layout.root());
+            Error::internal(format!(
+                "{error}. Nothing was changed; quorate log inspect shows all of it. {advice}"
+            ))
+        }
+        other => Error::internal(other.to_string()),
+    }
+}
+
 fn stopping() -> Error {
     Error::unavailable("the node is stopping")
 }
@@ -320,7 +336,7 @@ pub fn node_number(folder: &DataFolder) -> NodeId {
 pub fn read_state(folder: &DataFolder) -> Result<(Arc<MetaState>, BTreeMap<GroupId, u64>)> {
     let (layout, files) = (folder.layout(), folder.files());
     let mut warnings = vec![];
-    let kv = open_state(layout, files, &mut warnings)?;
+    let kv = open_state(layout, files, log_before(layout), &mut warnings)?;
     let place = open_tree(&kv, layout, files, GroupId::META, &mut warnings)?;
     let meta = MetaMachine::open(place.tree.clone()).map_err(|e| unreadable(&kv, &e))?;
     let state = meta.shared().load_full();
@@ -332,12 +348,53 @@ pub fn read_state(folder: &DataFolder) -> Result<(Arc<MetaState>, BTreeMap<Group
     Ok((state, applied?))
 }
 
+/// Through where each group of a node that does not run is in its small state or in the files of one of its indices: its log must
+/// not end before.
+pub fn read_reached(folder: &DataFolder) -> Result<BTreeMap<GroupId, u64>> {
+    let (layout, files) = (folder.layout(), folder.files());
+    let mut warnings = vec![];
+    let kv = open_state(layout, files, log_before(layout), &mut warnings)?;
+    let node = Node::open(node_options(&ServiceOptions::new(layout.root()), layout, kv.clone()))?;
+    let place = open_tree(&kv, layout, files, GroupId::META, &mut warnings)?;
+    let meta = MetaMachine::open(place.tree.clone()).map_err(|e| unreadable(&kv, &e))?;
+    let state = meta.shared().load_full();
+    let mut reached = BTreeMap::from([(GroupId::META, place.tree.applied())]);
+    for group in state.clusters.keys().flat_map(|cluster| state.groups_of(cluster)) {
+        let place = open_tree(&kv, layout, files, group, &mut warnings)?;
+        let machine = node.machine(group).map_err(|e| unreadable(&kv, &e))?;
+        reached.insert(group, machine.durable_in_files()?.max(place.tree.applied()));
+    }
+    drop((meta, place, node));
+    kv.close()?;
+    Ok(reached)
+}
+
+/// Whether a node ran in this folder before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LogBefore {
+    /// There is no log.
+    None,
+    /// There is one.
+    Some,
+}
+
+fn log_before(layout: &Layout) -> LogBefore {
+    match std::fs::read_dir(layout.raft()).is_ok_and(|mut entries| entries.next().is_some()) {
+        true => LogBefore::Some,
+        false => LogBefore::None,
+    }
+}
+
 /// Opens the working store.
-fn open_state(layout: &Layout, files: &Arc<dyn Files>, warnings: &mut Vec<String>) -> Result<Kv> {
-    let had_log = std::fs::read_dir(layout.raft()).is_ok_and(|mut entries| entries.next().is_some());
+fn open_state(
+    layout: &Layout,
+    files: &Arc<dyn Files>,
+    log_was: LogBefore,
+    warnings: &mut Vec<String>,
+) -> Result<Kv> {
     let (kv, found) = Kv::open(&layout.state(), files.clone(), KV_CACHE_BYTES)?;
     if let Start::Rebuild { reason } = &found
-        && had_log
+        && log_was == LogBefore::Some
     {
         warnings.push(format!("the small state is rebuilt from its dumps and the log: {reason}"));
     }

@@ -95,6 +95,11 @@ impl PlacementMachine {
         Ok(machine)
     }
 
+    /// The largest log index that the files of one of its indices are durable through. Cost: a small file of each is read.
+    pub fn durable_in_files(&self) -> Result<u64> {
+        let of_group = self.node.of_group(self.group);
+        of_group.iter().try_fold(0, |most, state| Ok(state.durable_in_files()?.log_index.max(most)))
+    }
     /// The last log index in the small state.
     pub fn applied(&self) -> u64 {
         self.applied

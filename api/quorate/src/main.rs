@@ -1,4 +1,4 @@
-//! Which command was asked for? `quorate serve`, `import`, `search`, `health`, `cluster` and `config`.
+//! Which command was asked for? `quorate serve`, `import`, `search`, `health`, `cluster`, `log` and `config`.
 
 mod client;
 mod cluster;
@@ -6,6 +6,7 @@ mod config;
 mod demo;
 mod health;
 mod import;
+mod log;
 mod logging;
 mod options;
 mod search;
@@ -42,6 +43,10 @@ fn run(matches: &ArgMatches) -> Result<ExitCode> {
         Some(("cluster", given)) => {
             let (name, given) = given.subcommand().expect("clap requires a command of cluster");
             cluster::run(&values(Audience::Client, given, &environment)?, name, given)
+        }
+        Some(("log", given)) => {
+            let (name, given) = given.subcommand().expect("clap requires a command of log");
+            log::run(&values(Audience::Client, given, &environment)?, name, given)
         }
         Some(("config", _)) => {
             print!("{}", config::sample());
@@ -92,6 +97,7 @@ fn command() -> Command {
                 .after_help(secrets(Audience::Client)),
         )
         .subcommand(cluster::command(|| flags(Audience::Client).collect(), &secrets(Audience::Client)))
+        .subcommand(log::command(|| flags(Audience::Client).collect()))
         .subcommand(Command::new("config").about("Print an annotated configuration file with the defaults"))
 }
 

@@ -8,6 +8,9 @@ pub enum RaftError {
     /// The log store cannot be opened, read or written.
     #[error("raft log: {0}")]
     Log(String),
+    /// Files of the log are not as they were written, and no power cut explains it. Nothing was changed.
+    #[error("the raft log is damaged. {0}")]
+    Damaged(Box<crate::log_inspect::LogReport>),
     /// The log ends before what the state machine has applied: entries that were on disk are gone.
     #[error("group {group}: the log ends at {last} but {applied} is applied; the log lost entries")]
     LogLost {

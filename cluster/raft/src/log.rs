@@ -5,6 +5,8 @@ use crate::effects::{Persist, Position, SnapshotChange};
 use crate::error::RaftError;
 use crate::leaving::leave;
 use crate::log_files::{EngineFiles, LogFiles, RealLogFiles};
+use crate::log_inspect::{self, Torn};
+use crate::log_mark::{Durable, MarkWriter};
 use crate::log_writer::{Shared, run};
 use protobuf::Message;
 use quorate_model::GroupId;
@@ -97,6 +99,20 @@ pub struct Log {
     shared: Arc<Shared>,
     syncs: Arc<AtomicU64>,
     writer: Option<std::thread::JoinHandle<()>>,
+    /// Ends after the writer.
+    _mark: MarkWriter,
+}
+
+/// A record that a power cut has cut off is left to the engine, which cuts the rest off.
+fn refuse_damage(dir: &Path) -> Result<(), RaftError> {
+    let report = log_inspect::inspect(dir)?;
+    for Torn { path, at } in &report.torn {
+        tracing::warn!(file = %path.display(), offset = at, "the raft log ends in a write that was cut off");
+    }
+    match report.damage.is_empty() {
+        true => Ok(()),
+        false => Err(RaftError::Damaged(Box::new(report))),
+    }
 }
 
 impl Log {
@@ -113,9 +129,13 @@ impl Log {
             enable_log_recycle: false,
             ..Config::default()
         };
-        let files = EngineFiles::new(files);
-        let syncs = files.syncs();
-        let engine = Engine::open_with_file_system(config, Arc::new(files)).map_err(log_error)?;
+        refuse_damage(&dir)?;
+        let durable = Arc::new(Durable::default());
+        let engine_files = EngineFiles::new(files.clone(), durable.clone());
+        let syncs = engine_files.syncs();
+        let engine = Engine::open_with_file_system(config, Arc::new(engine_files)).map_err(log_error)?;
+        let mark = MarkWriter::start(&dir, &files, durable)
+            .map_err(|e| RaftError::Log(format!("cannot write in {}: {e}", dir.display())))?;
         sync_names(&dir).map_err(|e| RaftError::Log(format!("cannot sync {}: {e}", dir.display())))?;
         let shared = Arc::new(Shared::new(Arc::new(engine), dir, on_fatal, purge_every));
         let for_writer = shared.clone();
@@ -123,7 +143,7 @@ impl Log {
             .name("raft-log".into())
             .spawn(move || run(&for_writer))
             .map_err(|e| RaftError::Log(e.to_string()))?;
-        Ok(Log { shared, syncs, writer: Some(writer) })
+        Ok(Log { shared, syncs, writer: Some(writer), _mark: mark })
     }
 
     /// What the log holds of a group.

@@ -1,11 +1,13 @@
 //! Through what the log touches files, so that a test can cut the power or fill the disk.
 
+use crate::log_inspect::{self, Kind};
+use crate::log_mark::{Durable, Place};
 use crate::metrics::metrics;
 use raft_engine::env::{DefaultFileSystem, FileSystem, Handle, Permission, WriteExt};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 /// An open file of the log.
@@ -86,35 +88,53 @@ impl LogFiles for RealLogFiles {
 pub(crate) struct EngineFiles {
     files: Arc<dyn LogFiles>,
     syncs: Arc<AtomicU64>,
+    durable: Arc<Durable>,
 }
 
 impl EngineFiles {
-    pub(crate) fn new(files: Arc<dyn LogFiles>) -> Self {
-        EngineFiles { files, syncs: Arc::default() }
+    pub(crate) fn new(files: Arc<dyn LogFiles>, durable: Arc<Durable>) -> Self {
+        EngineFiles { files, syncs: Arc::default(), durable }
     }
     pub(crate) fn syncs(&self) -> Arc<AtomicU64> {
         self.syncs.clone()
     }
-    fn handle(&self, file: Arc<dyn LogFile>) -> EngineHandle {
-        EngineHandle { file, syncs: self.syncs.clone() }
+    fn handle(&self, path: &Path, file: Arc<dyn LogFile>) -> EngineHandle {
+        EngineHandle {
+            file,
+            syncs: self.syncs.clone(),
+            durable: self.durable.clone(),
+            named: log_inspect::named(path),
+            written: Arc::default(),
+        }
     }
 }
 
 pub(crate) struct EngineHandle {
     file: Arc<dyn LogFile>,
     syncs: Arc<AtomicU64>,
+    durable: Arc<Durable>,
+    /// Which file it is.
+    named: Option<(Kind, u64)>,
+    /// The end of what was written since it was opened; 0 = nothing was.
+    written: Arc<AtomicUsize>,
 }
 
 impl Handle for EngineHandle {
     fn truncate(&self, offset: usize) -> io::Result<()> {
-        self.file.truncate(offset)
+        self.file.truncate(offset)?;
+        self.written.store(offset, Ordering::Release);
+        Ok(())
     }
     fn file_size(&self) -> io::Result<usize> {
         self.file.len()
     }
     fn sync(&self) -> io::Result<()> {
         let start = Instant::now();
+        let written = self.written.load(Ordering::Acquire);
         self.file.sync()?;
+        if let (Some((kind, seq)), 1..) = (self.named, written) {
+            self.durable.raise(kind, Place { seq, offset: written as u64 });
+        }
         self.syncs.fetch_add(1, Ordering::Relaxed);
         metrics().syncs.observe(start.elapsed().as_secs_f64());
         Ok(())
@@ -125,6 +145,7 @@ impl Handle for EngineHandle {
 pub(crate) struct EngineCursor {
     file: Arc<dyn LogFile>,
     offset: usize,
+    written: Arc<AtomicUsize>,
 }
 
 impl Read for EngineCursor {
@@ -143,6 +164,7 @@ impl Write for EngineCursor {
             .write_at(self.offset, bytes)
             .map_err(|e| io::Error::new(e.kind(), e.kind().to_string()))?;
         self.offset += count;
+        self.written.store(self.offset, Ordering::Release);
         metrics().written_bytes.inc_by(count as u64);
         Ok(count)
     }
@@ -167,6 +189,7 @@ impl WriteExt for EngineCursor {
     fn truncate(&mut self, offset: usize) -> io::Result<()> {
         self.file.truncate(offset)?;
         self.offset = offset;
+        self.written.store(offset, Ordering::Release);
         Ok(())
     }
     fn allocate(&mut self, offset: usize, size: usize) -> io::Result<()> {
@@ -180,10 +203,10 @@ impl FileSystem for EngineFiles {
     type Writer = EngineCursor;
 
     fn create<P: AsRef<Path>>(&self, path: P) -> io::Result<Self::Handle> {
-        Ok(self.handle(self.files.create(path.as_ref())?))
+        Ok(self.handle(path.as_ref(), self.files.create(path.as_ref())?))
     }
     fn open<P: AsRef<Path>>(&self, path: P, _permission: Permission) -> io::Result<Self::Handle> {
-        Ok(self.handle(self.files.open(path.as_ref())?))
+        Ok(self.handle(path.as_ref(), self.files.open(path.as_ref())?))
     }
     fn delete<P: AsRef<Path>>(&self, path: P) -> io::Result<()> {
         self.files.remove(path.as_ref())
@@ -192,9 +215,9 @@ impl FileSystem for EngineFiles {
         self.files.rename(from.as_ref(), to.as_ref())
     }
     fn new_reader(&self, handle: Arc<Self::Handle>) -> io::Result<Self::Reader> {
-        Ok(EngineCursor { file: handle.file.clone(), offset: 0 })
+        Ok(EngineCursor { file: handle.file.clone(), offset: 0, written: handle.written.clone() })
     }
     fn new_writer(&self, handle: Arc<Self::Handle>) -> io::Result<Self::Writer> {
-        Ok(EngineCursor { file: handle.file.clone(), offset: 0 })
+        Ok(EngineCursor { file: handle.file.clone(), offset: 0, written: handle.written.clone() })
     }
 }

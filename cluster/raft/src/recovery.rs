@@ -7,9 +7,10 @@
 //! whatever they know to be committed is in its log too, as every later leader would have it (Raft, 5.4.3).
 
 use crate::core::{FOUNDATION, LogReader};
-use crate::effects::Persist;
+use crate::effects::{Persist, Position};
 use crate::error::RaftError;
 use crate::log::Log;
+use crate::log_inspect::GroupReport;
 use bytes::Bytes;
 use quorate_model::GroupId;
 use raft::eraftpb::{ConfState, Entry, HardState};
@@ -143,6 +144,49 @@ pub fn found_anew(log: &Log, group: GroupId, self_id: u64) -> Result<(), RaftErr
     persist.identity = Some(self_id);
     persist.conf = conf;
     persist.truncated = Some(FOUNDATION);
+    persist.hard_state = Some(hard_state);
+    log.write_alone(persist, WRITE)
+}
+
+/// Lets a group go on whose only member is `self_id` and whose damaged log was mended: its term is raised above all that the damage
+/// may have taken, and empty entries fill the log up to `applied`, which the state machine has. Durable when this returns.
+///
+/// Errors: `Identity` when the log is another member's; `Log` when the group has other members, or the log cannot be written.
+pub fn accept_loss(
+    log: &Log,
+    (group, known): (GroupId, &GroupReport),
+    self_id: u64,
+    applied: u64,
+) -> Result<(), RaftError> {
+    if let (Some((first, _)), None) = (known.entries, log.stored(group)?.conf) {
+        // whose log it is, and who the members are, stood where it is damaged
+        let term = log.reader(group).entries(first, first + 1, u64::MAX)?.first().map_or(1, |it| it.term);
+        let mut persist = Persist::new(group, 1);
+        persist.identity = Some(self_id);
+        persist.conf = Some((first - 1, alone(self_id)));
+        persist.truncated = Some(Position { index: first - 1, term });
+        log.write_alone(persist, WRITE)?;
+    }
+    let stored = log.stored(group)?;
+    let Some((_, conf)) = &stored.conf else { return Ok(()) };
+    if stored.identity != Some(self_id) {
+        let found = stored.identity.unwrap_or_default();
+        return Err(RaftError::Identity { group, found, expected: self_id });
+    }
+    if *conf != alone(self_id) {
+        return Err(RaftError::Log(format!("group {group} has other members")));
+    }
+    let mut hard_state = skipped(&stored.hard_state);
+    let last = survey(log, group)?.map_or(0, |survey| survey.last_term);
+    hard_state.term = hard_state.term.max(last + TERMS_SKIPPED);
+    hard_state.commit = hard_state.commit.min(stored.last).max(stored.truncated.index);
+    let mut persist = Persist::new(group, 1);
+    let fill = |index| {
+        let mut entry = Entry::default();
+        (entry.index, entry.term) = (index, hard_state.term);
+        entry
+    };
+    persist.entries = (stored.last + 1..=applied).map(fill).collect();
     persist.hard_state = Some(hard_state);
     log.write_alone(persist, WRITE)
 }

@@ -9,6 +9,7 @@ use quorate_model::{
 };
 use serde_json::{Map, Value, json};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -138,6 +139,10 @@ impl Installation {
     pub fn admin_key(&self, number: usize) -> Option<String> {
         let text = std::fs::read_to_string(self.folders[number].path().join("admin-key")).ok()?;
         Some(text.trim().to_owned())
+    }
+    /// The data folder of a node.
+    pub fn folder(&self, number: usize) -> &Path {
+        self.folders[number].path()
     }
     pub fn nodes(&self) -> impl Iterator<Item = &Service> {
         self.nodes.iter()

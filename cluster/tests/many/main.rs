@@ -1,6 +1,7 @@
 //! Several nodes in this process that act as one: what a caller gets must not depend on the node that is asked.
 
 mod answers;
+mod damage;
 mod digests;
 mod harness;
 mod keys;
