@@ -8,6 +8,7 @@ pub mod documents;
 pub mod error;
 pub mod halt;
 pub mod index;
+mod indices;
 pub mod machine;
 pub mod node;
 pub mod ops;

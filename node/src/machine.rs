@@ -25,6 +25,7 @@ use quorate_store::kv::{Batch, Tree};
 use quorate_store::layout::rows;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 /// Where a command stands in its group's log, and the time it was minted with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,8 +61,12 @@ pub struct PlacementMachine {
     halt: Halt,
     links: Links,
     fences: Fences,
+    /// When merges were looked for that nothing does.
+    merges_looked_for: Option<Instant>,
 }
 
+/// Between two looks for merges that nothing does.
+const MERGES_LOOK: Duration = Duration::from_secs(1);
 /// Bytes of an index row at most: a settings document is far below.
 const ROW_BYTES_MAX: usize = 16 << 20;
 
@@ -90,6 +95,7 @@ impl PlacementMachine {
             has_new_indices: false,
             is_closed: false,
             halt,
+            merges_looked_for: None,
         };
         machine.never_again = machine.replay_from()?;
         Ok(machine)
@@ -140,13 +146,19 @@ impl PlacementMachine {
     /// Goes on with rebuilds that a restart or the closing of a writer has cut off, and with merges of what is searched. To
     /// be called every few seconds.
     pub fn resume_work(&mut self) -> Result<()> {
-        if self.is_closed {
-            return Ok(());
-        }
-        while let Some(state) = self.node.rebuild_to_resume(self.group) {
+        self.resume_rebuilds()?;
+        self.merges_looked_for = Some(Instant::now());
+        while !self.is_closed
+            && let Some(state) = self.node.merge_to_resume(self.group)
+        {
             self.with_writer(&state, |_| Ok(()))?;
         }
-        while let Some(state) = self.node.merge_to_resume(self.group) {
+        Ok(())
+    }
+    fn resume_rebuilds(&mut self) -> Result<()> {
+        while !self.is_closed
+            && let Some(state) = self.node.rebuild_to_resume(self.group)
+        {
             self.with_writer(&state, |_| Ok(()))?;
         }
         Ok(())
@@ -154,7 +166,11 @@ impl PlacementMachine {
     /// Writes the small state changed since the last call, with the applied position.
     pub fn checkpoint(&mut self) -> Result<()> {
         self.keep_changes()?;
-        self.resume_work()
+        // a look for merges is one at every index of the group, and this is called with every few entries
+        match self.merges_looked_for.is_some_and(|at| at.elapsed() < MERGES_LOOK) {
+            true => self.resume_rebuilds(),
+            false => self.resume_work(),
+        }
     }
     fn keep_changes(&mut self) -> Result<()> {
         if self.halt.is_half() {
@@ -451,6 +467,7 @@ impl PlacementMachine {
         }
         self.node.make_room_for_writer(state.incarnation)?;
         let mut writer = state.writer.lock();
+        self.node.opens_writer(state);
         let handle = writer
             .get_or_insert_with(|| ShardHandle::start(state.clone(), self.node.shard_options(self.group)));
         act(handle)

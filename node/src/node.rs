@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::halt::Halt;
 use crate::index::{IndexState, IndexStats, IndexView};
+use crate::indices::Indices;
 use crate::machine::PlacementMachine;
 use crate::ops::Incarnation;
 use crate::search::SearchPool;
@@ -42,7 +43,9 @@ pub(crate) struct Shared {
     pub layout: Layout,
     pub files: Arc<dyn Files>,
     shard_options: ShardOptions,
-    indices: RwLock<FxHashMap<Incarnation, Arc<IndexState>>>,
+    indices: RwLock<Indices>,
+    /// Those with an open writer, and some that had one.
+    writers: Mutex<FxHashMap<Incarnation, Arc<IndexState>>>,
     applied: RwLock<BTreeMap<GroupId, u64>>,
     /// Indices with work that is not durable yet, by group.
     busy: Mutex<BTreeMap<GroupId, Vec<Arc<IndexState>>>>,
@@ -86,6 +89,7 @@ impl Node {
             files,
             shard_options,
             indices: RwLock::default(),
+            writers: Mutex::default(),
             applied: RwLock::default(),
             busy: Mutex::default(),
             led_elsewhere: Mutex::default(),
@@ -226,8 +230,8 @@ impl Node {
     /// Shards with an open writer, and with an open view.
     pub fn open_counts(&self) -> (usize, usize) {
         let indices = self.shared.indices.read();
-        let writers = indices.values().filter(|state| state.has_writer()).count();
-        (writers, indices.values().filter(|state| state.is_open()).count())
+        let writers = indices.all().filter(|state| state.has_writer()).count();
+        (writers, indices.all().filter(|state| state.is_open()).count())
     }
     /// Commands that are applied but not visible to reads yet.
     pub fn pending_writes(&self) -> usize {
@@ -261,17 +265,17 @@ const WRITER_IDLE_S: u64 = 30;
 
 impl Shared {
     pub(crate) fn index(&self, incarnation: Incarnation) -> Option<Arc<IndexState>> {
-        self.indices.read().get(&incarnation).cloned()
+        self.indices.read().get(incarnation).cloned()
     }
     pub(crate) fn insert(&self, state: Arc<IndexState>) {
         self.touch(&state);
-        self.indices.write().insert(state.incarnation, state);
+        self.indices.write().insert(state);
     }
     pub(crate) fn remove(&self, incarnation: Incarnation) -> Option<Arc<IndexState>> {
-        self.indices.write().remove(&incarnation)
+        self.indices.write().remove(incarnation)
     }
     pub(crate) fn of_group(&self, group: GroupId) -> Vec<Arc<IndexState>> {
-        self.indices.read().values().filter(|state| state.group == group).cloned().collect()
+        self.indices.read().of_group(group).cloned().collect()
     }
     /// Notes that an index has work under way.
     pub(crate) fn busy(&self, state: &Arc<IndexState>) {
@@ -357,11 +361,17 @@ impl Shared {
         let is_split = |view: Arc<IndexView>| view.shard.segments().len() > SEGMENTS_AT_REST;
         let waits =
             |state: &&Arc<IndexState>| state.opened_view().is_some_and(is_split) && !state.has_writer();
-        let state = self.of_group(group).iter().find(waits)?.clone();
+        let state = self.indices.read().of_group(group).find(waits)?.clone();
         (self.with_writer().len() < limits::OPEN_WRITERS_MAX / 2).then_some(state)
     }
+    /// Notes that a writer of the index is about to be opened.
+    pub(crate) fn opens_writer(&self, state: &Arc<IndexState>) {
+        self.writers.lock().insert(state.incarnation, state.clone());
+    }
     fn with_writer(&self) -> Vec<Arc<IndexState>> {
-        self.indices.read().values().filter(|state| state.has_writer()).cloned().collect()
+        let mut writers = self.writers.lock();
+        writers.retain(|_, state| state.has_writer());
+        writers.values().cloned().collect()
     }
     fn close_idle_writers(&self, idle: Duration) -> Result<()> {
         let _one_at_a_time = self.room.lock();
@@ -379,7 +389,7 @@ impl Shared {
         let mut open: Vec<_> = self
             .indices
             .read()
-            .values()
+            .all()
             .filter(|state| state.is_open() && !state.has_writer())
             .cloned()
             .collect();

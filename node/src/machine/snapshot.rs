@@ -14,6 +14,7 @@ use quorate_store::incoming::Replacement;
 use quorate_store::kv::{Batch, Tree};
 use quorate_store::layout::{Layout, rows};
 use quorate_store::{codec, dump};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -78,8 +79,9 @@ impl PlacementMachine {
     ///
     /// Errors: the state is half the old one and half the new one. The process must stop; the next start goes on.
     pub fn replace(&mut self, with: &Replacement) -> Result<dump::Head> {
-        let old = self.node.of_group(self.group);
-        for state in &old {
+        let old: FxHashMap<Incarnation, Arc<IndexState>> =
+            self.node.of_group(self.group).into_iter().map(|state| (state.incarnation, state)).collect();
+        for state in old.values() {
             if let Some(writer) = state.writer.lock().take() {
                 writer.discard();
             }
@@ -87,11 +89,12 @@ impl PlacementMachine {
         self.node.forget_busy(self.group);
         let head = with.restore(&self.tree)?;
         let loaded = load(&self.node, self.group, &self.tree)?;
-        let known: Vec<Incarnation> = loaded.iter().map(|state| state.index.incarnation).collect();
+        let known: FxHashSet<Incarnation> = loaded.iter().map(|state| state.index.incarnation).collect();
+        let dropped: FxHashSet<Incarnation> = with.dropped().iter().copied().collect();
         for new in loaded {
-            self.replace_index(&old, new, with)?;
+            self.replace_index(old.get(&new.index.incarnation), new, with, &dropped)?;
         }
-        for state in old.iter().filter(|state| !known.contains(&state.incarnation)) {
+        for state in old.values().filter(|state| !known.contains(&state.incarnation)) {
             self.node.remove(state.incarnation);
             state.give_way(None, || {
                 Ok(with.drop_index(&*self.node.files, &self.node.layout, state.incarnation)?)
@@ -108,12 +111,18 @@ impl PlacementMachine {
         Ok(head)
     }
 
-    fn replace_index(&self, old: &[Arc<IndexState>], new: Loaded, with: &Replacement) -> Result<()> {
+    fn replace_index(
+        &self,
+        old: Option<&Arc<IndexState>>,
+        new: Loaded,
+        with: &Replacement,
+        dropped: &FxHashSet<Incarnation>,
+    ) -> Result<()> {
         let Loaded { index, waiting } = new;
         let incarnation = index.incarnation;
         let (files, layout) = (&*self.node.files, &self.node.layout);
         let replace = || {
-            match with.dropped().contains(&incarnation) {
+            match dropped.contains(&incarnation) {
                 true => with.drop_index(files, layout, incarnation)?,
                 false => with.move_index(files, layout, incarnation)?,
             }
@@ -121,7 +130,7 @@ impl PlacementMachine {
             self.node.insert(index.clone());
             Ok(())
         };
-        match old.iter().find(|state| state.incarnation == incarnation) {
+        match old {
             Some(state) => {
                 state.give_way(Some(&index), replace)?;
                 state.progress.abandon();
