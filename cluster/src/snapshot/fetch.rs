@@ -5,7 +5,8 @@
 //! replica of the group, for one that is at least as new.
 
 use super::ahead;
-use super::manifest::{FileRow, Manifest};
+use super::manifest::{FileRow, MANIFEST_FILE, Manifest, ManifestAnswer};
+use super::pieces::{Gap, Listed, Piece, questions};
 use super::source::SnapshotSource;
 use super::throttle::{Stop, Throttle, Turn, Turns};
 use super::{CHUNK_BYTES, Description, ManifestId, Wanted};
@@ -15,7 +16,7 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use quorate_model::{Error, ErrorKind, GroupId};
 use quorate_store::StoreError;
-use quorate_store::files::{FileWriter, Files, folder_of};
+use quorate_store::files::{Files, folder_of};
 use quorate_store::incoming::Incoming;
 use quorate_store::layout::Layout;
 use quorate_store::space;
@@ -68,6 +69,12 @@ pub const FETCHES_AT_ONCE: usize = 2;
 const FILE_ATTEMPTS: usize = 3;
 /// Pieces that are asked for at once: while one is written others are read, sent and checked.
 const PIECES_AHEAD: usize = 6;
+/// Files that are looked at, asked for and made durable together: what is known of them is held in memory.
+const FILES_TOGETHER: usize = 4_096;
+/// Files that are made durable at a time: a disk takes many at once about as fast as one.
+const SYNCS_AT_ONCE: usize = 8;
+/// Of those in one step, which whoever stops the fetch waits for.
+const SYNCS_A_STEP: usize = 64;
 /// Bytes of a file after which the disk is told to write: at its end there is little left to wait for.
 const SYNC_BYTES: u64 = 32 << 20;
 /// How often it is looked whether it is this group's turn.
@@ -125,41 +132,6 @@ pub struct Fetcher {
     pub index: u64,
     /// What the consensus named; `None` when that cannot be read.
     pub named: Option<Description>,
-}
-
-/// A file that is not whole.
-struct Gap<'r> {
-    row: &'r FileRow,
-    path: PathBuf,
-    /// Bytes that are there.
-    have: u64,
-    /// Of those.
-    crc: crc32fast::Hasher,
-    /// Open once the first piece has arrived.
-    file: Option<Box<dyn FileWriter>>,
-    /// Of what is there, what the disk was told to write.
-    synced: u64,
-}
-
-/// What is asked for at once.
-struct Piece<'r> {
-    /// The number of its gap.
-    gap: usize,
-    row: &'r FileRow,
-    offset: u64,
-    bytes: u64,
-}
-
-impl<'r> Gap<'r> {
-    /// What is missing, in pieces of `most` bytes; one of none when the file is empty.
-    fn pieces(&self, gap: usize, most: u64) -> impl Iterator<Item = Piece<'r>> + use<'r> {
-        let (row, have) = (self.row, self.have);
-        let count = (row.bytes - have).div_ceil(most).max(1);
-        (0..count).map(move |n| {
-            let offset = have + n * most;
-            Piece { gap, row, offset, bytes: most.min(row.bytes - offset) }
-        })
-    }
 }
 
 /// Lets the disk write files while more of them arrives.
@@ -249,8 +221,7 @@ impl Fetcher {
     /// Asks one node; `got` counts the bytes that came.
     fn attempt(&self, (from, wanted): &Question, got: &mut u64) -> Result<Incoming, Trouble> {
         let _turn = self.turn()?;
-        let bytes = self.source.load_full().manifest(*from, wanted)?;
-        let manifest = Manifest::decode(&bytes).map_err(|e| Trouble::Useless(e.message))?;
+        let manifest = self.manifest(*from, wanted)?;
         let ManifestId { group, index, .. } = manifest.id;
         let is_wanted = match wanted {
             Wanted::This(id) => manifest.id == *id,
@@ -276,10 +247,51 @@ impl Fetcher {
             }
         }
         self.complete(*from, &manifest, incoming.folder(), got)?;
-        for folder in folders {
-            self.step(|| self.files.sync_dir(&folder).map_err(|e| StoreError::io("sync", &folder, e)))?;
-        }
+        let folders: Vec<PathBuf> = folders.into_iter().collect();
+        self.at_once(&folders, |folder| {
+            self.files.sync_dir(folder).map_err(|e| StoreError::io("sync", folder, e))
+        })?;
         Ok(incoming)
+    }
+    fn manifest(&self, from: u64, wanted: &Wanted) -> Result<Manifest, Trouble> {
+        let source = self.source.load_full();
+        let bytes = source.manifest(from, wanted)?;
+        let useless = |e: Error| Trouble::Useless(e.message);
+        match ManifestAnswer::decode(&bytes).map_err(useless)? {
+            ManifestAnswer::Whole(manifest) => Ok(manifest),
+            ManifestAnswer::InPieces(head) => head.fetch(|offset, bytes| {
+                self.wait_for_rate(bytes.into())?;
+                Ok(source.chunk(from, &head.id, MANIFEST_FILE, offset, bytes)?)
+            }),
+        }
+    }
+    fn wait_for_rate(&self, bytes: u64) -> Result<(), Trouble> {
+        // nothing more is asked for once it is stopped
+        self.stop.wait(self.throttle.take(bytes)).ok_or(Trouble::Stopped)
+    }
+    /// Does the same to many paths, some at a time. Errors: the first one, when the others of its step are done.
+    fn at_once(
+        &self,
+        paths: &[PathBuf],
+        act: impl Fn(&Path) -> Result<(), StoreError> + Sync,
+    ) -> Result<(), Trouble> {
+        for paths in paths.chunks(SYNCS_A_STEP) {
+            let mut outcome = Ok(());
+            self.step(|| {
+                ahead::in_order(
+                    paths,
+                    SYNCS_AT_ONCE,
+                    |path| act(path),
+                    |_, done| {
+                        let so_far = std::mem::replace(&mut outcome, Ok(()));
+                        outcome = so_far.and(done);
+                        Ok::<_, StoreError>(())
+                    },
+                )
+            })?;
+            outcome?;
+        }
+        Ok(())
     }
     fn turn(&self) -> Result<Option<Turn<'_>>, Trouble> {
         if self.group == GroupId::META {
@@ -325,22 +337,39 @@ impl Fetcher {
 
     /// Brings files to the state of their rows, durably.
     fn complete(&self, from: u64, manifest: &Manifest, folder: &Path, got: &mut u64) -> Result<(), Trouble> {
-        let mut rows: Vec<&FileRow> = manifest.files.iter().collect();
-        for _ in 0..FILE_ATTEMPTS {
-            rows = self.fill(from, &manifest.id, &rows, folder, got)?;
-            if rows.is_empty() {
-                return Ok(());
+        let listed = |(place, row)| Listed { place: place as u32, row };
+        let all: Vec<Listed> = manifest.files.iter().enumerate().map(listed).collect();
+        for some in all.chunks(FILES_TOGETHER) {
+            let mut left = some.to_vec();
+            for _ in 0..FILE_ATTEMPTS {
+                left = self.fill(from, &manifest.id, &left, folder, got)?;
+                if left.is_empty() {
+                    break;
+                }
             }
+            if let Some(damaged) = left.first() {
+                return Err(Trouble::Useless(format!("{} arrives damaged", damaged.row.path)));
+            }
+            let paths: Vec<PathBuf> = some.iter().map(|it| folder.join(&it.row.path)).collect();
+            self.at_once(&paths, |path| self.sync(path))?;
         }
-        Err(Trouble::Useless(format!("{} arrives damaged", rows[0].path)))
+        Ok(())
+    }
+    /// Makes a whole file durable. One that cannot be made durable is removed: what the system still shows of it may never
+    /// have reached the disk, and no later attempt would tell.
+    fn sync(&self, path: &Path) -> Result<(), StoreError> {
+        self.files.sync_file(path).map_err(|e| {
+            let error = StoreError::io("sync", path, e);
+            let _what_is_left_is_overwritten = self.files.remove(path);
+            error
+        })
     }
     /// Links a file that this node has under the same name and length, in the index itself or in an earlier snapshot.
-    fn adopt(&self, row: &FileRow, path: &Path) -> Result<(), Trouble> {
+    fn adopt(&self, row: &FileRow, path: &Path, earlier: &[Incoming]) -> Result<(), Trouble> {
         if length(path).is_some_and(|length| length == row.bytes) {
             return Ok(());
         }
         let mut places = vec![self.data.root().join(&row.path)];
-        let earlier = Incoming::of_group(&self.data, self.group)?;
         places.extend(earlier.iter().map(|incoming| incoming.folder().join(&row.path)));
         places.retain(|place| place != path && length(place) == Some(row.bytes));
         let Some(place) = places.into_iter().find(|place| checksum(place).is_ok_and(|crc| crc == row.crc))
@@ -354,9 +383,15 @@ impl Fetcher {
             linked => linked.map_err(|e| StoreError::io("link", &place, e)),
         })
     }
-    /// What a file lacks; `None` when it is whole, and durable then. One that has all its bytes, but others, begins anew.
-    fn gap<'r>(&self, row: &'r FileRow, path: PathBuf) -> Result<Option<Gap<'r>>, Trouble> {
-        self.adopt(row, &path)?;
+    /// What a file lacks; `None` when it is whole. One that has all its bytes, but others, begins anew.
+    fn gap<'r>(
+        &self,
+        listed: Listed<'r>,
+        path: PathBuf,
+        earlier: &[Incoming],
+    ) -> Result<Option<Gap<'r>>, Trouble> {
+        let row = listed.row;
+        self.adopt(row, &path, earlier)?;
         if length(&path).is_some_and(|length| length > row.bytes) {
             self.remove(&path)?;
         }
@@ -364,55 +399,63 @@ impl Fetcher {
         let mut have = hash_into(&mut crc, &path)?;
         if have == row.bytes && length(&path).is_some() {
             if crc.clone().finalize() == row.crc {
-                self.step(|| self.files.sync_file(&path).map_err(|e| StoreError::io("sync", &path, e)))?;
                 return Ok(None);
             }
             self.note_damage(row);
             self.remove(&path)?;
             (have, crc) = (0, crc32fast::Hasher::new());
         }
-        Ok(Some(Gap { row, path, synced: have, have, crc, file: None }))
+        Ok(Some(Gap { listed, path, synced: have, have, crc, file: None }))
     }
     /// Fetches what files lack, some pieces ahead of what is written; returns those that have arrived damaged.
     fn fill<'r>(
         &self,
         from: u64,
         id: &ManifestId,
-        rows: &[&'r FileRow],
+        some: &[Listed<'r>],
         folder: &Path,
         got: &mut u64,
-    ) -> Result<Vec<&'r FileRow>, Trouble> {
-        let gaps = rows.iter().map(|row| self.gap(row, folder.join(&row.path)));
+    ) -> Result<Vec<Listed<'r>>, Trouble> {
+        let earlier = Incoming::of_group(&self.data, self.group)?;
+        let gaps = some.iter().map(|it| self.gap(*it, folder.join(&it.row.path), &earlier));
         let mut gaps: Vec<Gap> = gaps.filter_map(Result::transpose).collect::<Result<_, _>>()?;
-        let most = self.options.chunk_bytes.min(CHUNK_BYTES) as u64;
-        let pieces: Vec<Piece> = gaps.iter().enumerate().flat_map(|(n, gap)| gap.pieces(n, most)).collect();
-        let ask = |piece: &Piece| -> Result<Bytes, Trouble> {
-            let pause = self.throttle.take(piece.bytes);
-            if !pause.is_zero() {
-                self.stop.wait(pause).ok_or(Trouble::Stopped)?;
-            }
-            let file = &piece.row.path;
-            Ok(self.source.load_full().chunk(from, id, file, piece.offset, piece.bytes as u32)?)
+        let most = self.options.chunk_bytes.min(CHUNK_BYTES) as u32;
+        let source = self.source.load_full();
+        let asked = questions(&gaps, most, source.pieces_at_once());
+        let rows: Vec<&FileRow> = gaps.iter().map(|gap| gap.listed.row).collect();
+        let ask = |pieces: &Vec<Piece>| -> Result<Bytes, Trouble> {
+            self.wait_for_rate(pieces.iter().map(|piece| u64::from(piece.name.bytes)).sum())?;
+            let source = self.source.load_full();
+            Ok(match pieces[..] {
+                [Piece { gap, name }] => source.chunk(from, id, &rows[gap].path, name.offset, name.bytes)?,
+                _ => source.pieces(from, id, &pieces.iter().map(|piece| piece.name).collect::<Vec<_>>())?,
+            })
         };
         let mut damaged = vec![];
         let early = EarlySync::start(self.files.clone());
-        ahead::in_order(&pieces, PIECES_AHEAD, ask, |piece, arrived| {
-            let arrived = arrived?;
-            let gap = &mut gaps[piece.gap];
-            if arrived.len() as u64 != piece.bytes {
-                return Err(Trouble::Useless(format!("{} ends early at its source", gap.row.path)));
+        ahead::in_order(&asked, PIECES_AHEAD, ask, |pieces, arrived| {
+            let mut arrived = arrived?;
+            for piece in pieces {
+                let (gap, bytes) = (&mut gaps[piece.gap], piece.name.bytes as usize);
+                if arrived.len() < bytes {
+                    let path = &gap.listed.row.path;
+                    return Err(Trouble::Useless(format!("{path} ends early at its source")));
+                }
+                self.write(gap, &arrived.split_to(bytes))?;
+                if gap.have - gap.synced >= SYNC_BYTES {
+                    gap.synced = gap.have;
+                    early.sync(&gap.path);
+                }
+                *got += bytes as u64;
+                metrics::snapshot_bytes(bytes);
+                if gap.have == gap.listed.row.bytes && !self.is_whole(gap)? {
+                    damaged.push(gap.listed);
+                }
             }
-            self.write(gap, &arrived)?;
-            if gap.have - gap.synced >= SYNC_BYTES {
-                gap.synced = gap.have;
-                early.sync(&gap.path);
+            match arrived.is_empty() {
+                true => Ok(()),
+                false => Err(Trouble::Useless("more arrives than was asked for".into())),
             }
-            *got += piece.bytes;
-            metrics::snapshot_bytes(arrived.len());
-            if gap.have == gap.row.bytes && !self.is_whole(gap)? {
-                damaged.push(gap.row);
-            }
-            Ok(())
         })?;
         Ok(damaged)
     }
@@ -434,15 +477,13 @@ impl Fetcher {
         gap.have += arrived.len() as u64;
         Ok(())
     }
-    /// Makes a file durable that has all its bytes; false when they are not those of its row.
+    /// Whether a file that has all its bytes has those of its row.
     fn is_whole(&self, gap: &mut Gap) -> Result<bool, Trouble> {
-        if let Some(mut file) = gap.file.take() {
-            self.step(|| file.sync().map_err(|e| StoreError::io("sync", &gap.path, e)))?;
-        }
-        if gap.crc.clone().finalize() == gap.row.crc {
+        gap.file = None;
+        if gap.crc.clone().finalize() == gap.listed.row.crc {
             return Ok(true);
         }
-        self.note_damage(gap.row);
+        self.note_damage(gap.listed.row);
         self.remove(&gap.path)?;
         Ok(false)
     }

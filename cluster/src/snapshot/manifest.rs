@@ -1,6 +1,9 @@
 //! Which files make up a snapshot, with what tells whether one is whole.
+//!
+//! A short list travels in one answer. Of a long one the answer is a [`ManifestHead`], and the list is fetched in pieces like
+//! a file, under the name [`MANIFEST_FILE`].
 
-use super::ManifestId;
+use super::{CHUNK_BYTES, ManifestId};
 use bytes::Bytes;
 use quorate_model::{Error, GroupId, Result};
 use quorate_store::codec::{self, Mark};
@@ -10,8 +13,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 const MARK: Mark = Mark { magic: *b"QMAN", version: 1 };
-/// Bytes of a manifest at most: it travels in one answer. About 120,000 files.
-pub const MANIFEST_BYTES_MAX: usize = 12 << 20;
+const HEAD_MARK: Mark = Mark { magic: *b"QMHD", version: 1 };
+/// Bytes of a manifest at most: some 2,000,000 files.
+pub const MANIFEST_BYTES_MAX: usize = 128 << 20;
+/// Bytes of a manifest that travels in one answer, as every program reads it; a longer one is fetched in pieces.
+pub const MANIFEST_AT_ONCE_BYTES: usize = 12 << 20;
+/// What a manifest is called when it is fetched like a file; no file of a snapshot has this name.
+pub const MANIFEST_FILE: &str = "manifest";
+const HEAD_BYTES_MAX: usize = 64;
 /// Bytes of a file's name at most.
 const NAME_BYTES_MAX: usize = 128;
 
@@ -35,6 +44,75 @@ pub struct FileRow {
     pub bytes: u64,
     /// Its CRC-32.
     pub crc: u32,
+}
+
+/// Stands for a manifest that is too long for one answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ManifestHead {
+    /// The snapshot.
+    pub id: ManifestId,
+    /// Bytes of the manifest.
+    pub bytes: u64,
+}
+
+/// What a node answers when it is asked for a manifest.
+#[derive(Debug)]
+pub enum ManifestAnswer {
+    /// The list.
+    Whole(Manifest),
+    /// The list is to be fetched in pieces.
+    InPieces(ManifestHead),
+}
+
+impl ManifestAnswer {
+    /// The bytes of the answer for an encoded manifest: itself, or its head when it has more than `at_once` bytes.
+    pub fn encode(id: ManifestId, manifest: Bytes, at_once: usize) -> Bytes {
+        if manifest.len() <= at_once {
+            return manifest;
+        }
+        codec::frame(HEAD_MARK, &codec::encode(&ManifestHead { id, bytes: manifest.len() as u64 })).into()
+    }
+    /// Reads an answer of another node. Errors: `Internal` as [`Manifest::decode`], or when the list would be longer than one
+    /// may be.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let Ok(framed) = codec::unframe(HEAD_MARK, bytes) else {
+            return Manifest::decode(bytes).map(ManifestAnswer::Whole);
+        };
+        let wrong = |why: String| Error::internal(format!("the head of a manifest: {why}"));
+        let head: ManifestHead =
+            codec::decode(framed.payload, HEAD_BYTES_MAX).map_err(|e| wrong(e.to_string()))?;
+        match head.bytes > MANIFEST_BYTES_MAX as u64 {
+            true => Err(wrong(format!("{} bytes, at most {MANIFEST_BYTES_MAX} are allowed", head.bytes))),
+            false => Ok(ManifestAnswer::InPieces(head)),
+        }
+    }
+}
+
+impl ManifestHead {
+    /// Fetches the manifest with `piece`, which is given where a piece begins and how long it is.
+    ///
+    /// Errors: those of `piece`; `Internal` when the pieces are no manifest of this snapshot.
+    pub fn fetch<E: From<Error>>(
+        &self,
+        mut piece: impl FnMut(u64, u32) -> std::result::Result<Bytes, E>,
+    ) -> std::result::Result<Manifest, E> {
+        let wrong = |why: &str| E::from(Error::internal(format!("the manifest of a snapshot: {why}")));
+        let mut bytes = Vec::with_capacity(self.bytes as usize);
+        while (bytes.len() as u64) < self.bytes {
+            let offset = bytes.len() as u64;
+            let most = (self.bytes - offset).min(CHUNK_BYTES as u64) as u32;
+            let arrived = piece(offset, most)?;
+            if arrived.is_empty() || arrived.len() > most as usize {
+                return Err(wrong("its pieces are not as long as it"));
+            }
+            bytes.extend_from_slice(&arrived);
+        }
+        let manifest = Manifest::decode(&bytes)?;
+        match manifest.id == self.id {
+            true => Ok(manifest),
+            false => Err(wrong("it is that of another one")),
+        }
+    }
 }
 
 impl Manifest {
@@ -171,5 +249,48 @@ mod tests {
     fn a_list_that_no_answer_can_carry_is_refused() {
         let long = "x".repeat(MANIFEST_BYTES_MAX);
         assert!(manifest(&[&long]).encode().is_err_and(|e| e.message.contains("1 files")));
+    }
+
+    /// The answer for a manifest with this many segments beside its dump.
+    fn long(segments: usize) -> (Manifest, Bytes) {
+        let mut paths = vec!["dumps/3.dump".to_string()];
+        paths.extend((0..segments).map(|n| format!("indices/{:014x}/0/{n:032x}.seg", n / 8)));
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        let manifest = manifest(&paths);
+        let bytes = manifest.encode().expect("not too many");
+        (manifest, bytes)
+    }
+
+    #[test]
+    fn a_long_list_comes_in_pieces_and_is_the_same() {
+        let (short, bytes) = long(10);
+        let answer = ManifestAnswer::encode(short.id, bytes.clone(), MANIFEST_AT_ONCE_BYTES);
+        assert_eq!(answer, bytes, "every program reads it");
+        assert!(matches!(ManifestAnswer::decode(&answer), Ok(ManifestAnswer::Whole(read)) if read == short));
+        // 25,000 indices of eight files
+        let (many, bytes) = long(200_000);
+        let answer = ManifestAnswer::encode(many.id, bytes.clone(), MANIFEST_AT_ONCE_BYTES);
+        assert!(answer.len() < 100, "{} bytes", answer.len());
+        let Ok(ManifestAnswer::InPieces(head)) = ManifestAnswer::decode(&answer) else {
+            panic!("{answer:?}")
+        };
+        let piece = |offset: u64, length: u32| {
+            let end = (offset as usize + length as usize).min(bytes.len());
+            Ok::<_, Error>(bytes.slice(offset as usize..end))
+        };
+        assert_eq!(head.fetch(piece), Ok(many.clone()));
+        // one that is cut short, one that gives too much, one with a wrong bit, and another snapshot's
+        let end = bytes.len() as u64 / 2;
+        let cut = |offset, length| if offset > end { Ok(Bytes::new()) } else { piece(offset, length) };
+        assert!(head.fetch::<Error>(cut).is_err_and(|e| e.message.contains("as long as it")));
+        let more = |offset, length| piece(offset, length + 1);
+        assert!(head.fetch::<Error>(more).is_err_and(|e| e.message.contains("as long as it")));
+        let wrong = |offset, length| piece(offset, length).map(|it| it.iter().map(|b| b ^ 1).collect());
+        assert!(head.fetch::<Error>(wrong).is_err());
+        let other = ManifestHead { id: ManifestId { index: 8, ..head.id }, ..head };
+        assert!(other.fetch(piece).is_err_and(|e| e.message.contains("another one")));
+        let endless = ManifestHead { bytes: 1 << 40, ..head };
+        let endless = codec::frame(HEAD_MARK, &codec::encode(&endless));
+        assert!(ManifestAnswer::decode(&endless).is_err_and(|e| e.message.contains("at most")));
     }
 }

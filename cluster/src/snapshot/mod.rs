@@ -1,7 +1,8 @@
 //! How a group's state gets from one node to another when the log is not enough.
 //!
 //! The message of the consensus carries only a [`Description`]. The receiver has the log behind it from that moment on; what
-//! its state machine lacks are the files, which it pulls: the [`manifest`] first, then the pieces of each file. [`store`]
+//! its state machine lacks are the files, which it pulls: the [`manifest`] first, then [`pieces`] of files: of a large one one
+//! after another, of small ones many in one answer. [`store`]
 //! keeps what this node offers and answers for it, [`fetch`] pulls, [`room`] is what the actors of the groups talk to.
 //!
 //! A snapshot that is gone needs no help of the consensus. The receiver asks any node that has the group for a newer one and
@@ -11,6 +12,7 @@ mod ahead;
 pub mod fetch;
 pub mod manifest;
 mod peers;
+mod pieces;
 pub mod room;
 pub mod source;
 pub mod store;
@@ -25,10 +27,14 @@ pub use fetch::FetchOptions;
 pub use peers::PeerSource;
 pub use room::{RoomOptions, SnapshotRoom};
 pub use source::{InProcess, SnapshotSource};
-pub use store::SnapshotStore;
+pub use store::{OfferOptions, SnapshotStore};
 
-/// Bytes of one piece of a file.
+/// Bytes of one piece of a file, and of all pieces in one answer.
 pub const CHUNK_BYTES: usize = 1 << 20;
+/// Pieces that one question names at most: the one who is asked opens as many files.
+pub const PIECES_MAX: usize = 1_024;
+/// The level from which on every node answers questions for several pieces.
+const PIECES_LEVEL: u16 = 4;
 
 const MARK: Mark = Mark { magic: *b"QSNP", version: 1 };
 const DESCRIPTION_BYTES_MAX: usize = 256;
@@ -74,6 +80,24 @@ pub enum SnapshotRequest {
         /// How long it may be; at most [`CHUNK_BYTES`].
         bytes: u32,
     },
+    /// Pieces of several files, which come one after another in one answer.
+    Pieces {
+        /// The snapshot.
+        id: ManifestId,
+        /// At most [`PIECES_MAX`], of at most [`CHUNK_BYTES`] together.
+        pieces: Vec<PieceName>,
+    },
+}
+
+/// A piece of a file of a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PieceName {
+    /// The place of the file in the manifest.
+    pub file: u32,
+    /// Where the piece begins.
+    pub offset: u64,
+    /// How long it is; the file has so many bytes from there on.
+    pub bytes: u32,
 }
 
 /// What travels through the consensus in the place of a snapshot.
@@ -125,6 +149,10 @@ mod tests {
             (
                 SnapshotRequest::Chunk { id, file: "a".into(), offset: 4, bytes: 6 },
                 &[1, 3, 7, 9, 1, b'a', 4, 6],
+            ),
+            (
+                SnapshotRequest::Pieces { id, pieces: vec![PieceName { file: 8, offset: 4, bytes: 6 }] },
+                &[2, 3, 7, 9, 1, 8, 4, 6],
             ),
         ] {
             assert_eq!(codec::encode(&request), golden, "{request:?}");

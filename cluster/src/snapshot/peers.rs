@@ -1,7 +1,7 @@
 //! The files of snapshots from other nodes, over the connections for bulk.
 
 use super::source::SnapshotSource;
-use super::{ManifestId, SnapshotRequest, Wanted};
+use super::{ManifestId, PIECES_LEVEL, PIECES_MAX, PieceName, SnapshotRequest, Wanted};
 use crate::apply::meta::SharedMeta;
 use crate::peer::{Lane, Peers};
 use crate::requests::{PeerAnswer, PeerRequest, decode, encode};
@@ -49,6 +49,15 @@ impl SnapshotSource for PeerSource {
     }
     fn chunk(&self, from: u64, id: &ManifestId, file: &str, offset: u64, bytes: u32) -> Result<Bytes> {
         self.ask(from, SnapshotRequest::Chunk { id: *id, file: file.into(), offset, bytes })
+    }
+    fn pieces(&self, from: u64, id: &ManifestId, pieces: &[PieceName]) -> Result<Bytes> {
+        self.ask(from, SnapshotRequest::Pieces { id: *id, pieces: pieces.to_vec() })
+    }
+    fn pieces_at_once(&self) -> usize {
+        match self.meta.load().level() >= PIECES_LEVEL {
+            true => PIECES_MAX,
+            false => 1,
+        }
     }
     fn holders(&self, group: GroupId) -> Vec<u64> {
         let wanted = self.meta.load().wanted(group);

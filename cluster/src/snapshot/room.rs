@@ -3,7 +3,7 @@
 use super::Description;
 use super::fetch::{FETCHES_AT_ONCE, FetchOptions, Fetcher, SharedSource};
 use super::source::{NoPeers, SnapshotSource};
-use super::store::{LIFETIME, SnapshotStore};
+use super::store::{OfferOptions, SnapshotStore};
 use super::throttle::{Stop, Throttle, Turns};
 use arc_swap::ArcSwap;
 use quorate_model::{GroupId, Result};
@@ -14,7 +14,6 @@ use quorate_store::layout::Layout;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// How the room of a node is opened.
 #[derive(Clone, Debug)]
@@ -27,14 +26,20 @@ pub struct RoomOptions {
     pub node: u64,
     /// How files are fetched.
     pub fetch: FetchOptions,
-    /// How long a snapshot is offered after it was last read.
-    pub lifetime: Duration,
+    /// How snapshots are offered.
+    pub offer: OfferOptions,
 }
 
 impl RoomOptions {
     /// The usual rates and times.
     pub fn new(data: &Layout, files: Arc<dyn Files>, node: u64) -> Self {
-        RoomOptions { data: data.clone(), files, node, fetch: FetchOptions::default(), lifetime: LIFETIME }
+        RoomOptions {
+            data: data.clone(),
+            files,
+            node,
+            fetch: FetchOptions::default(),
+            offer: OfferOptions::default(),
+        }
     }
 }
 
@@ -60,8 +65,7 @@ impl Drop for Fetch {
 impl SnapshotRoom {
     /// A room that is not connected to other nodes yet.
     pub fn open(options: RoomOptions) -> Result<Arc<SnapshotRoom>> {
-        let store =
-            SnapshotStore::open(&options.data, options.files.clone(), options.node, options.lifetime)?;
+        let store = SnapshotStore::open(&options.data, options.files.clone(), options.node, options.offer)?;
         Ok(Arc::new(SnapshotRoom {
             store,
             source: Arc::new(ArcSwap::from_pointee(Arc::new(NoPeers))),

@@ -1,7 +1,7 @@
 //! Where the files of snapshots come from.
 
 use super::store::SnapshotStore;
-use super::{ManifestId, SnapshotRequest, Wanted};
+use super::{ManifestId, PIECES_MAX, PieceName, SnapshotRequest, Wanted};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use quorate_model::{Error, GroupId, Result};
@@ -11,12 +11,16 @@ use std::sync::Arc;
 /// Asks other nodes for the files of snapshots. Calls wait for the answer, with a deadline of their own: they are made on
 /// threads that do nothing else.
 pub trait SnapshotSource: Send + Sync {
-    /// A manifest of node `from`, encoded.
+    /// A manifest of node `from`, or its head, encoded: see [`ManifestAnswer`](super::manifest::ManifestAnswer).
     ///
     /// Errors: `NotFound` when it has none such and will not have one; anything else is tried again after a while.
     fn manifest(&self, from: u64, wanted: &Wanted) -> Result<Bytes>;
     /// At most `bytes` bytes of a file from `offset` on; none at its end. Errors: as [`Self::manifest`].
     fn chunk(&self, from: u64, id: &ManifestId, file: &str, offset: u64, bytes: u32) -> Result<Bytes>;
+    /// Pieces of several files, one after another. Errors: as [`Self::manifest`].
+    fn pieces(&self, from: u64, id: &ManifestId, pieces: &[PieceName]) -> Result<Bytes>;
+    /// How many pieces a question may name; not all of the nodes may answer more than one.
+    fn pieces_at_once(&self) -> usize;
     /// The nodes that have a replica of the group, the best ones to ask first.
     fn holders(&self, group: GroupId) -> Vec<u64>;
 }
@@ -30,6 +34,12 @@ impl SnapshotSource for NoPeers {
     }
     fn chunk(&self, _: u64, _: &ManifestId, _: &str, _: u64, _: u32) -> Result<Bytes> {
         Err(Error::unavailable("this node is not connected to any other"))
+    }
+    fn pieces(&self, _: u64, _: &ManifestId, _: &[PieceName]) -> Result<Bytes> {
+        Err(Error::unavailable("this node is not connected to any other"))
+    }
+    fn pieces_at_once(&self) -> usize {
+        1
     }
     fn holders(&self, _: GroupId) -> Vec<u64> {
         vec![]
@@ -63,6 +73,12 @@ impl SnapshotSource for InProcess {
     }
     fn chunk(&self, from: u64, id: &ManifestId, file: &str, offset: u64, bytes: u32) -> Result<Bytes> {
         self.ask(from, &SnapshotRequest::Chunk { id: *id, file: file.into(), offset, bytes })
+    }
+    fn pieces(&self, from: u64, id: &ManifestId, pieces: &[PieceName]) -> Result<Bytes> {
+        self.ask(from, &SnapshotRequest::Pieces { id: *id, pieces: pieces.to_vec() })
+    }
+    fn pieces_at_once(&self) -> usize {
+        PIECES_MAX
     }
     fn holders(&self, _: GroupId) -> Vec<u64> {
         self.stores.lock().keys().copied().collect()

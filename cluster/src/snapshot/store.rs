@@ -1,7 +1,9 @@
 //! What this node offers to others: a few snapshots of each group, made of hard links, and the answers about them.
 
-use super::manifest::{FileRow, Manifest, is_written_once, path_text};
-use super::{CHUNK_BYTES, Description, ManifestId, SnapshotRequest, Wanted};
+use super::manifest::{
+    FileRow, MANIFEST_AT_ONCE_BYTES, MANIFEST_FILE, Manifest, ManifestAnswer, is_written_once, path_text,
+};
+use super::{CHUNK_BYTES, Description, ManifestId, PIECES_MAX, PieceName, SnapshotRequest, Wanted};
 use crate::metrics;
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -11,7 +13,7 @@ use quorate_store::files::Files;
 use quorate_store::layout::Layout;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,6 +22,21 @@ use std::time::{Duration, Instant};
 const KEPT: usize = 2;
 /// How long a snapshot is kept after it was last read.
 pub const LIFETIME: Duration = Duration::from_secs(30 * 60);
+
+/// How snapshots are offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OfferOptions {
+    /// How long one is kept after it was last read.
+    pub lifetime: Duration,
+    /// Bytes of a manifest that is sent in one answer; a longer one is fetched in pieces.
+    pub manifest_bytes: usize,
+}
+
+impl Default for OfferOptions {
+    fn default() -> Self {
+        OfferOptions { lifetime: LIFETIME, manifest_bytes: MANIFEST_AT_ONCE_BYTES }
+    }
+}
 
 /// Asks the machine of a group for a new snapshot.
 type Ask = Box<dyn Fn() + Send + Sync>;
@@ -31,7 +48,7 @@ pub struct SnapshotStore {
     node: u64,
     /// Tells this start of the node from others.
     life: u64,
-    lifetime: Duration,
+    options: OfferOptions,
     groups: Mutex<BTreeMap<GroupId, OfGroup>>,
 }
 
@@ -79,7 +96,7 @@ impl Drop for Draft {
 
 impl SnapshotStore {
     /// Offers of node `node` in its data folder; those of earlier starts are removed.
-    pub fn open(data: &Layout, files: Arc<dyn Files>, node: u64, lifetime: Duration) -> Result<Arc<Self>> {
+    pub fn open(data: &Layout, files: Arc<dyn Files>, node: u64, options: OfferOptions) -> Result<Arc<Self>> {
         let mut life = [0; 8];
         getrandom::fill(&mut life).expect("the operating system has random numbers");
         remove_folder(&*files, &data.snapshots_out());
@@ -87,7 +104,7 @@ impl SnapshotStore {
             .create_dir_durable(&data.snapshots_out())
             .map_err(|e| Error::from(StoreError::io("create", &data.snapshots_out(), e)))?;
         let (data, life) = (data.clone(), u64::from_le_bytes(life));
-        Ok(Arc::new(SnapshotStore { data, files, node, life, lifetime, groups: Mutex::default() }))
+        Ok(Arc::new(SnapshotStore { data, files, node, life, options, groups: Mutex::default() }))
     }
     /// Names what asks the machine of a group for a new snapshot. It must not block.
     pub fn serve(&self, group: GroupId, ask: impl Fn() + Send + Sync + 'static) {
@@ -121,8 +138,7 @@ impl SnapshotStore {
         }
         let id = ManifestId { group, index, life: self.life };
         let manifest = Manifest { id, level, files: self.list(group, draft.layout.root())? };
-        // whether it can be sent at all
-        manifest.encode()?;
+        self.keep_manifest(&manifest, draft.layout.root())?;
         let folder = self.data.snapshots_out().join(format!("{group}-{index}"));
         remove_folder(&*self.files, &folder);
         self.files
@@ -139,6 +155,16 @@ impl SnapshotStore {
         metrics::snapshot_offered();
         Ok(Description { id, node: self.node, level })
     }
+    /// Lays a manifest that does not fit into one answer beside its files. Errors: `TooLarge` when it can never be sent.
+    fn keep_manifest(&self, manifest: &Manifest, root: &Path) -> Result<()> {
+        let encoded = manifest.encode()?;
+        if encoded.len() <= self.options.manifest_bytes {
+            return Ok(());
+        }
+        let path = root.join(MANIFEST_FILE);
+        let mut file = self.files.create(&path).map_err(|e| StoreError::io("create", &path, e))?;
+        Ok(file.write_all(&encoded).map_err(|e| StoreError::io("write", &path, e))?)
+    }
     /// The newest snapshot of a group, if it reflects at least this log index.
     pub fn newest(&self, group: GroupId, at_least: u64) -> Option<Description> {
         let mut groups = self.groups.lock();
@@ -153,7 +179,7 @@ impl SnapshotStore {
     pub fn expire(&self) {
         let mut old = vec![];
         for of_group in self.groups.lock().values_mut() {
-            old.extend(of_group.offers.extract_if(.., |offer| offer.read.elapsed() >= self.lifetime));
+            old.extend(of_group.offers.extract_if(.., |offer| offer.read.elapsed() >= self.options.lifetime));
         }
         old.iter().for_each(|offer| remove_folder(&*self.files, &offer.folder));
     }
@@ -163,15 +189,20 @@ impl SnapshotStore {
     /// Errors: `NotFound` when there is no such snapshot or file; `Unavailable` while the snapshot is being made.
     pub fn answer(&self, request: &SnapshotRequest) -> Result<Bytes> {
         match request {
-            SnapshotRequest::Manifest(Wanted::This(id)) => self.offer(id)?.0.encode(),
+            SnapshotRequest::Manifest(Wanted::This(id)) => self.manifest(id),
             SnapshotRequest::Manifest(Wanted::AtLeast { group, index }) => {
                 match self.newest(*group, *index) {
-                    Some(known) => self.offer(&known.id)?.0.encode(),
+                    Some(known) => self.manifest(&known.id),
                     None => Err(self.make(*group)),
                 }
             }
             SnapshotRequest::Chunk { id, file, offset, bytes } => self.chunk(id, file, *offset, *bytes),
+            SnapshotRequest::Pieces { id, pieces } => self.pieces(id, pieces),
         }
+    }
+    fn manifest(&self, id: &ManifestId) -> Result<Bytes> {
+        let (manifest, _) = self.offer(id)?;
+        Ok(ManifestAnswer::encode(*id, manifest.encode()?, self.options.manifest_bytes))
     }
     fn offer(&self, id: &ManifestId) -> Result<(Arc<Manifest>, PathBuf)> {
         let mut groups = self.groups.lock();
@@ -194,24 +225,36 @@ impl SnapshotStore {
     fn chunk(&self, id: &ManifestId, file: &str, offset: u64, bytes: u32) -> Result<Bytes> {
         let (manifest, folder) = self.offer(id)?;
         // only names that this node has listed itself: nothing outside can be named
-        let row = manifest.file(file).ok_or_else(gone)?;
-        let most = u64::from(bytes).min(CHUNK_BYTES as u64).min(row.bytes.saturating_sub(offset));
-        if most == 0 {
-            return Ok(Bytes::new());
-        }
-        let path = folder.join(file);
-        let read = || -> io::Result<Vec<u8>> {
-            let mut opened = File::open(&path)?;
-            opened.seek(SeekFrom::Start(offset))?;
-            let mut piece = Vec::with_capacity(most as usize);
-            opened.take(most).read_to_end(&mut piece)?;
-            Ok(piece)
+        let length = match (manifest.file(file), file) {
+            (Some(row), _) => row.bytes,
+            (None, MANIFEST_FILE) => length_of(&folder.join(file))?,
+            (None, _) => return Err(gone()),
         };
-        match read() {
-            Ok(piece) => Ok(piece.into()),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Err(gone()),
-            Err(e) => Err(StoreError::io("read", &path, e).into()),
+        let most = u64::from(bytes).min(CHUNK_BYTES as u64).min(length.saturating_sub(offset));
+        let mut piece = Vec::with_capacity(most as usize);
+        if most > 0 {
+            read_piece(&folder.join(file), offset, most, &mut piece)?;
         }
+        Ok(piece.into())
+    }
+    fn pieces(&self, id: &ManifestId, pieces: &[PieceName]) -> Result<Bytes> {
+        let (manifest, folder) = self.offer(id)?;
+        let total: u64 = pieces.iter().map(|piece| u64::from(piece.bytes)).sum();
+        if pieces.len() > PIECES_MAX || total > CHUNK_BYTES as u64 {
+            return Err(Error::invalid(format!("{} pieces of {total} bytes are too much", pieces.len())));
+        }
+        let mut all = Vec::with_capacity(total as usize);
+        for piece in pieces {
+            let row = manifest.files.get(piece.file as usize).ok_or_else(gone)?;
+            let end = all.len() + piece.bytes as usize;
+            if piece.bytes > 0 {
+                read_piece(&folder.join(&row.path), piece.offset, piece.bytes.into(), &mut all)?;
+            }
+            if all.len() != end {
+                return Err(Error::not_found(format!("{} ends early", row.path)));
+            }
+        }
+        Ok(all.into())
     }
 
     /// The files below a folder, sorted.
@@ -245,6 +288,30 @@ impl SnapshotStore {
 
 fn gone() -> Error {
     Error::not_found("there is no such snapshot")
+}
+
+fn unreadable(path: &Path, error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::NotFound => gone(),
+        _ => StoreError::io("read", path, error).into(),
+    }
+}
+
+fn length_of(path: &Path) -> Result<u64> {
+    Ok(std::fs::metadata(path).map_err(|e| unreadable(path, e))?.len())
+}
+
+/// Adds at most `most` bytes of a file from `offset` on.
+fn read_piece(path: &Path, offset: u64, most: u64, into: &mut Vec<u8>) -> Result<()> {
+    let mut read = || -> io::Result<()> {
+        let mut opened = File::open(path)?;
+        if offset > 0 {
+            opened.seek(SeekFrom::Start(offset))?;
+        }
+        opened.take(most).read_to_end(into)?;
+        Ok(())
+    };
+    read().map_err(|e| unreadable(path, e))
 }
 
 /// The row of a file. One that is written once and is known with this length is not read again.

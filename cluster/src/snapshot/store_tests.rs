@@ -16,7 +16,8 @@ struct Rig {
 fn open(lifetime: Duration) -> Rig {
     let folder = tempfile::tempdir().expect("a folder");
     let data = Layout::new(folder.path());
-    let store = SnapshotStore::open(&data, RealFiles::shared(), 5, lifetime).expect("a store");
+    let options = OfferOptions { lifetime, manifest_bytes: 1_000 };
+    let store = SnapshotStore::open(&data, RealFiles::shared(), 5, options).expect("a store");
     Rig { folder, store }
 }
 
@@ -96,7 +97,8 @@ fn the_newest_two_are_kept_until_nobody_reads_them() {
     rig.store.expire();
     assert_eq!(rig.folders(), ["3-5", "3-9"]);
     let data = Layout::new(rig.folder.path());
-    let _next_start = SnapshotStore::open(&data, RealFiles::shared(), 5, LIFETIME).expect("a store");
+    let _next_start =
+        SnapshotStore::open(&data, RealFiles::shared(), 5, OfferOptions::default()).expect("a store");
     assert!(rig.folders().is_empty());
 
     let rig = open(Duration::ZERO);
@@ -139,4 +141,55 @@ fn a_segment_that_an_earlier_snapshot_has_is_not_read_again() {
     let manifest = rig.manifest(Wanted::This(id)).expect("a manifest");
     let crcs: Vec<u32> = manifest.files.iter().map(|file| file.crc).collect();
     assert_eq!(crcs, [crc32fast::hash(b"y"), crc32fast::hash(b"segment")]);
+}
+
+#[test]
+fn pieces_of_several_files_come_together_and_no_more_than_there_is() {
+    let rig = open(LIFETIME);
+    let id = rig.offer(7, "0123456789").id;
+    // `dumps/3.dump` is the first file, the segment the second one
+    let piece = |file, offset, bytes| PieceName { file, offset, bytes };
+    for (pieces, expected) in [
+        (vec![], Ok("")),
+        (vec![piece(0, 2, 3), piece(1, 0, 7), piece(0, 0, 1), piece(1, 3, 0)], Ok("234segment0")),
+        (vec![piece(0, 8, 3)], Err("ends early")),
+        (vec![piece(2, 0, 1)], Err("no such snapshot")),
+        (vec![piece(0, u64::MAX, 1)], Err("")),
+        (vec![piece(0, 0, 1); PIECES_MAX + 1], Err("too much")),
+        (vec![piece(0, 0, CHUNK_BYTES as u32), piece(0, 0, 1)], Err("too much")),
+        (vec![piece(0, 0, u32::MAX); 4], Err("too much")),
+    ] {
+        let found = rig.store.answer(&SnapshotRequest::Pieces { id, pieces: pieces.clone() });
+        match (found, expected) {
+            (Ok(bytes), Ok(text)) => assert_eq!(bytes, text),
+            (Err(error), Err(part)) => assert!(error.message.contains(part), "{error}"),
+            (found, expected) => panic!("{pieces:?}: {found:?}, expected {expected:?}"),
+        }
+    }
+    let gone = SnapshotRequest::Pieces { id: ManifestId { index: 6, ..id }, pieces: vec![piece(0, 0, 1)] };
+    assert!(rig.store.answer(&gone).is_err_and(|e| e.kind == quorate_model::ErrorKind::NotFound));
+}
+
+#[test]
+fn a_list_that_is_too_long_for_an_answer_lies_beside_its_files() {
+    let data = tempfile::tempdir().expect("a folder");
+    let options = OfferOptions { manifest_bytes: 20, ..OfferOptions::default() };
+    let store =
+        SnapshotStore::open(&Layout::new(data.path()), RealFiles::shared(), 5, options).expect("a store");
+    let rig = Rig { folder: data, store };
+    let id = rig.offer(7, "0123456789").id;
+    let answer = rig.store.answer(&SnapshotRequest::Manifest(Wanted::This(id))).expect("an answer");
+    let Ok(ManifestAnswer::InPieces(head)) = ManifestAnswer::decode(&answer) else { panic!("{answer:?}") };
+    let chunk = |offset, bytes| {
+        let file = MANIFEST_FILE.into();
+        rig.store.answer(&SnapshotRequest::Chunk { id, file, offset, bytes })
+    };
+    let fetched = head.fetch(chunk).expect("a manifest");
+    assert_eq!((fetched.id, fetched.files.len()), (id, 2), "the list itself is not listed");
+    // one that travels in one answer is no file
+    let other = open(LIFETIME);
+    let id = other.offer(7, "0123456789").id;
+    assert!(
+        other.chunk(id, MANIFEST_FILE, 0, 9).is_err_and(|e| e.kind == quorate_model::ErrorKind::NotFound)
+    );
 }

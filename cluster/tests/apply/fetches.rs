@@ -4,7 +4,8 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use quorate_cluster::snapshot::room::Fetch;
 use quorate_cluster::snapshot::{
-    Description, FetchOptions, InProcess, ManifestId, RoomOptions, SnapshotRoom, SnapshotSource, Wanted,
+    Description, FetchOptions, InProcess, ManifestId, OfferOptions, PIECES_MAX, PieceName, RoomOptions,
+    SnapshotRoom, SnapshotSource, Wanted,
 };
 use quorate_model::{Error, GroupId, Result};
 use quorate_raft::SnapshotImage;
@@ -68,6 +69,29 @@ struct Way {
     /// Bytes that were asked for and came.
     got: Mutex<u64>,
     asked: Mutex<Vec<(u64, String)>>,
+    /// Pieces that one question may name.
+    at_once: usize,
+}
+
+impl Way {
+    /// What happens to an answer on its way.
+    fn pass(&self, from: u64, is_segment: bool, is_first: bool, answer: Bytes) -> Result<Bytes> {
+        let mut answer = answer.to_vec();
+        let mut got = self.got.lock();
+        let mut fault = self.fault.lock();
+        match *fault {
+            Fault::CutOff(after) if *got >= after => return Err(Error::unavailable("cut off")),
+            Fault::WrongBit(at) if *got >= at => {
+                answer[0] ^= 1;
+                *fault = Fault::None;
+            }
+            Fault::Rotten(node) if node == from && is_segment => answer[0] ^= 1,
+            Fault::Short(node) if node == from && is_segment && !is_first => answer.clear(),
+            Fault::None | Fault::CutOff(_) | Fault::WrongBit(_) | Fault::Rotten(_) | Fault::Short(_) => {}
+        }
+        *got += answer.len() as u64;
+        Ok(answer.into())
+    }
 }
 
 impl SnapshotSource for Way {
@@ -77,21 +101,16 @@ impl SnapshotSource for Way {
     }
     fn chunk(&self, from: u64, id: &ManifestId, file: &str, offset: u64, bytes: u32) -> Result<Bytes> {
         self.asked.lock().push((from, file.into()));
-        let mut piece = self.nodes.chunk(from, id, file, offset, bytes)?.to_vec();
-        let mut got = self.got.lock();
-        let mut fault = self.fault.lock();
-        match *fault {
-            Fault::CutOff(after) if *got >= after => return Err(Error::unavailable("cut off")),
-            Fault::WrongBit(at) if *got >= at => {
-                piece[0] ^= 1;
-                *fault = Fault::None;
-            }
-            Fault::Rotten(node) if node == from && file.ends_with(".seg") => piece[0] ^= 1,
-            Fault::Short(node) if node == from && file.ends_with(".seg") && offset > 0 => piece.clear(),
-            Fault::None | Fault::CutOff(_) | Fault::WrongBit(_) | Fault::Rotten(_) | Fault::Short(_) => {}
-        }
-        *got += piece.len() as u64;
-        Ok(piece.into())
+        let piece = self.nodes.chunk(from, id, file, offset, bytes)?;
+        self.pass(from, file.ends_with(".seg"), offset == 0, piece)
+    }
+    fn pieces(&self, from: u64, id: &ManifestId, pieces: &[PieceName]) -> Result<Bytes> {
+        self.asked.lock().push((from, format!("{} pieces", pieces.len())));
+        let answer = self.nodes.pieces(from, id, pieces)?;
+        self.pass(from, true, pieces.iter().all(|piece| piece.offset == 0), answer)
+    }
+    fn pieces_at_once(&self) -> usize {
+        self.at_once
     }
     fn holders(&self, group: GroupId) -> Vec<u64> {
         self.nodes.holders(group)
@@ -121,18 +140,24 @@ fn offer(room: &SnapshotRoom, index: u64) -> Description {
 
 impl Rig {
     fn new() -> Rig {
+        Rig::asking(1, OfferOptions::default())
+    }
+    /// One whose questions name so many pieces at most.
+    fn asking(at_once: usize, offer_options: OfferOptions) -> Rig {
         let folder = tempfile::tempdir().expect("a folder");
         let way = Way {
             nodes: InProcess::default(),
             fault: Mutex::new(Fault::None),
             got: Mutex::new(0),
             asked: Mutex::default(),
+            at_once,
         };
         let mut rooms = vec![];
         for node in [1, 2] {
             let data = Layout::new(folder.path().join(node.to_string()));
-            let room =
-                SnapshotRoom::open(RoomOptions::new(&data, RealFiles::shared(), node)).expect("a room");
+            let options =
+                RoomOptions { offer: offer_options, ..RoomOptions::new(&data, RealFiles::shared(), node) };
+            let room = SnapshotRoom::open(options).expect("a room");
             way.nodes.join(node, room.store().clone());
             rooms.push(room);
         }
@@ -212,17 +237,19 @@ fn what_is_named_arrives_once() {
 
 #[test]
 fn a_fetch_goes_on_where_it_was_cut_off() {
-    for cut_off in (0..total(7)).step_by(PIECE) {
-        let rig = Rig::new();
-        rig.fault(Fault::CutOff(cut_off));
-        {
-            let (_stopped, _) = rig.fetch();
-            rig.wait_for_bytes(cut_off);
+    for at_once in [1, PIECES_MAX] {
+        for cut_off in (0..total(7)).step_by(PIECE) {
+            let rig = Rig::asking(at_once, OfferOptions::default());
+            rig.fault(Fault::CutOff(cut_off));
+            {
+                let (_stopped, _) = rig.fetch();
+                rig.wait_for_bytes(cut_off);
+            }
+            rig.fault(Fault::None);
+            let (_fetch, receiver) = rig.fetch();
+            assert_whole(&arrived(&receiver));
+            assert!(rig.got() <= total(7) + LOST, "cut off after {cut_off}");
         }
-        rig.fault(Fault::None);
-        let (_fetch, receiver) = rig.fetch();
-        assert_whole(&arrived(&receiver));
-        assert!(rig.got() <= total(7) + LOST, "cut off after {cut_off}");
     }
 }
 
@@ -241,13 +268,65 @@ fn a_connection_that_comes_back_is_used_again() {
 
 #[test]
 fn a_damaged_piece_is_fetched_again() {
-    for at in (0..total(7)).step_by(2_500) {
-        let rig = Rig::new();
-        rig.fault(Fault::WrongBit(at));
-        let (_fetch, receiver) = rig.fetch();
-        assert_whole(&arrived(&receiver));
-        assert!(rig.got() > total(7), "{at}");
+    for at_once in [1, PIECES_MAX] {
+        for at in (0..total(7)).step_by(2_500) {
+            let rig = Rig::asking(at_once, OfferOptions::default());
+            rig.fault(Fault::WrongBit(at));
+            let (_fetch, receiver) = rig.fetch();
+            assert_whole(&arrived(&receiver));
+            assert!(rig.got() > total(7), "{at}");
+        }
     }
+}
+
+/// Files of an index of few records, and bytes of each.
+const FILES: usize = 8;
+const SMALL: usize = 700;
+
+/// Offers a dump and so many small indices.
+fn offer_small(room: &SnapshotRoom, index: u64, indices: usize) -> Description {
+    let draft = room.store().begin(GROUP).expect("no other is being made");
+    let root = draft.layout().root();
+    let write = |path: &str, bytes: &[u8]| {
+        let at = root.join(path);
+        std::fs::create_dir_all(at.parent().expect("a folder")).expect("made");
+        std::fs::write(at, bytes).expect("written");
+    };
+    write(DUMP, b"a dump");
+    for n in 0..indices * FILES {
+        let bytes = vec![n as u8; if n % 5 == 0 { 0 } else { SMALL + n % 7 }];
+        write(&format!("indices/{:014x}/0/{n:032x}.seg", n / FILES), &bytes);
+    }
+    room.store().finish(draft, index, 1).expect("offered")
+}
+
+/// `QUORATE_SMALL_INDICES=20000` is a group of 20,000 indices (some 160,000 files).
+#[test]
+fn many_small_indices_come_in_few_answers_though_their_list_is_long() {
+    let given = std::env::var("QUORATE_SMALL_INDICES").ok();
+    let indices: usize = given.map_or(300, |text| text.parse().expect("a number of indices"));
+    let rig = Rig::asking(PIECES_MAX, OfferOptions { manifest_bytes: 10_000, ..OfferOptions::default() });
+    let begun = Instant::now();
+    let named = offer_small(&rig.rooms[0], 9, indices);
+    let offered = begun.elapsed();
+    let rig = Rig { named, ..rig };
+    let begun = Instant::now();
+    let change = |options: &mut FetchOptions| options.chunk_bytes = 1 << 20;
+    let (_fetch, receiver) = rig.fetch_with(&rig.here(), RealFiles::shared(), change);
+    let incoming = receiver.recv_timeout(10 * PATIENCE).expect("a snapshot that arrives");
+    let fetched = begun.elapsed();
+    assert_eq!((incoming.index, count_files(incoming.folder())), (9, 1 + indices * FILES));
+    for n in (0..indices * FILES).step_by(97) {
+        let path = format!("indices/{:014x}/0/{n:032x}.seg", n / FILES);
+        let found = std::fs::read(incoming.folder().join(path)).expect("a file");
+        let expected = if n % 5 == 0 { 0 } else { SMALL + n % 7 };
+        assert!(found.len() == expected && found.iter().all(|byte| *byte == n as u8), "{n}");
+    }
+    let asked = rig.way.asked.lock().len();
+    println!("{indices} indices: offered in {offered:?}, fetched in {fetched:?} with {asked} questions");
+    // the list and the files in pieces of a MiB or 1,024 files, and some more where files are looked at together
+    assert!(asked < 10 + indices * FILES / 250, "{asked} questions");
+    assert!(!incoming.folder().join("manifest").exists(), "the list is no file of the state");
 }
 
 #[test]

@@ -101,7 +101,7 @@ impl Member {
         options.fetch.chunk_bytes = 4_000;
         options.fetch.reserve_bytes = 0;
         // what nobody reads is gone at the next look
-        options.lifetime = Duration::ZERO;
+        options.offer.lifetime = Duration::ZERO;
         let room = SnapshotRoom::open(options).expect("a room");
         room.connect(net.files.clone());
         net.files.join(id, room.store().clone());
