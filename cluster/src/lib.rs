@@ -32,6 +32,7 @@ pub mod panics;
 mod parts;
 pub mod peer;
 pub mod placement;
+mod reach;
 mod read;
 mod recovery;
 mod remote;

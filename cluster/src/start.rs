@@ -13,6 +13,7 @@ use crate::meta::MetaState;
 use crate::mint::{self, Mint};
 use crate::panics;
 use crate::peer::Peers;
+use crate::reach;
 use crate::router::Router;
 use crate::service::ServiceOptions;
 use crate::snapshot::{RoomOptions, SnapshotRoom};
@@ -418,7 +419,7 @@ fn open_tree(
     }
     let found = match dump::read_dump(&layout.dump(group)) {
         Ok(Some(dump)) => {
-            if dump.head.applied_index > tree.applied() {
+            if reach::lacks(&tree, &dump)? {
                 dump.restore_into(&tree)?;
             }
             DumpFound::Whole
