@@ -9,6 +9,7 @@ use crate::installation::{self, Place};
 use crate::leases;
 use crate::meta::{Joining, MetaState};
 use crate::peer::{ClusterSecret, PeerLimits, PeerOptions, PeerVersion, Peers};
+use crate::reopen;
 use crate::router::{Router, write_deadline};
 use crate::service::{ServiceOptions, Started};
 use crate::snapshot::PeerSource;
@@ -121,6 +122,8 @@ pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<St
     running.catch_up().await?;
     let stewarded = router.clone();
     running.run("steward", move || steward::run(stewarded.clone(), starter.clone()));
+    let (failed, first) = (running.starter.clone(), options.reopen_after);
+    running.run("failed groups", move || reopen::run(failed.clone(), first));
     running.run("leases", move || leases::run(router.clone()));
     Ok(started)
 }

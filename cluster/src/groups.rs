@@ -1,10 +1,11 @@
 //! Which groups this node is a member of: each is started once and looked up without a lock.
 
 use crate::apply::Halt;
-use crate::apply::actor::{Close, Incarnations, Leave};
+use crate::apply::actor::{Close, Incarnations, Leave, LetGo};
 use crate::leases::GroupLeases;
 use actix::{ArbiterHandle, Recipient};
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use quorate_model::{Error, GroupId, NodeId, Result};
 use quorate_raft::{GroupHandle, Role, Status};
 use std::collections::BTreeMap;
@@ -30,6 +31,8 @@ pub struct Group {
     pub incarnations: Recipient<Incarnations>,
     /// Tells its actor to stop.
     pub close: Recipient<Close>,
+    /// Tells its actor to end as a crash would.
+    pub let_go: Recipient<LetGo>,
     /// Tells its actor that this node has left the group.
     pub leave: Recipient<Leave>,
 }
@@ -63,6 +66,8 @@ impl Group {
 #[derive(Default)]
 pub struct Groups {
     local: ArcSwap<BTreeMap<GroupId, Arc<Group>>>,
+    /// Groups that failed and are being opened anew, with the reason.
+    failed: Mutex<BTreeMap<GroupId, String>>,
 }
 
 impl Groups {
@@ -78,6 +83,14 @@ impl Groups {
     pub fn all(&self) -> Vec<Arc<Group>> {
         self.local.load().values().cloned().collect()
     }
+    /// Groups that failed and are being opened anew, with the reason: they are among no others meanwhile.
+    pub fn failed(&self) -> BTreeMap<GroupId, String> {
+        self.failed.lock().clone()
+    }
+    /// Notes that a group has failed, and why.
+    pub fn note_failed(&self, id: GroupId, reason: String) {
+        self.failed.lock().insert(id, reason);
+    }
     /// All but the meta group.
     pub fn placement(&self) -> Vec<Arc<Group>> {
         self.all().into_iter().filter(|group| group.id != GroupId::META).collect()
@@ -85,6 +98,7 @@ impl Groups {
     /// Adds a group that was started.
     pub fn put(&self, group: Group) {
         let group = Arc::new(group);
+        self.failed.lock().remove(&group.id);
         self.local.rcu(|groups| {
             let mut groups = BTreeMap::clone(groups);
             groups.insert(group.id, group.clone());

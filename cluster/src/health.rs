@@ -46,6 +46,11 @@ pub fn of(router: &Router, node: &Node) -> Health {
             health.writes.push(reason);
         }
     }
+    for (group, reason) in router.groups().failed() {
+        let reason = format!("group {group} stands still: {reason}");
+        health.reads.push(reason.clone());
+        health.writes.push(reason);
+    }
     let behind =
         local.iter().filter(|group| group.status().unapplied_bytes > limits::UNAPPLIED_BYTES_MAX as u64);
     health.writes.extend(named(behind.map(|group| group.id), "behind with the log"));

@@ -36,6 +36,7 @@ mod reach;
 mod read;
 mod recovery;
 mod remote;
+mod reopen;
 mod replicas;
 mod requests;
 mod router;

@@ -136,6 +136,8 @@ pub struct ServiceOptions {
     pub command_level: u16,
     /// Threads that run searches; 0 = one for each processor.
     pub search_threads: usize,
+    /// How long a group that failed stands still before it is opened anew; each time it fails again, twice as long.
+    pub reopen_after: Duration,
     /// The file layer, so that tests can cut the power.
     pub files: Arc<dyn Files>,
     /// Its place among other nodes.
@@ -153,6 +155,7 @@ impl ServiceOptions {
             snapshot_bytes_per_s: crate::snapshot::fetch::BYTES_PER_S,
             command_level: FEATURE_LEVEL,
             search_threads: 0,
+            reopen_after: REOPEN_AFTER,
             files: RealFiles::shared(),
             cluster: ClusterOptions::default(),
         }
@@ -163,6 +166,8 @@ pub const ADMIN_KEY_OVERLAP: Duration = Duration::from_secs(3_600);
 /// Bytes of the disk that stay free by default: enough for the log and the segments of writes under way.
 pub const DISK_RESERVE_BYTES: u64 = 256 << 20;
 
+/// The default of [`ServiceOptions::reopen_after`].
+const REOPEN_AFTER: Duration = Duration::from_secs(10);
 /// How long a node that stops looks for others to lead its groups.
 const HAND_OVER: Duration = Duration::from_secs(2);
 

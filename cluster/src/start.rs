@@ -1,6 +1,6 @@
 //! How a node starts and stops: lock, verify or rebuild the small state, start every group, catch up, first-start keys.
 
-use crate::apply::actor::{ApplyActor, Close, Leave};
+use crate::apply::actor::{ApplyActor, Close, Leave, LetGo};
 use crate::apply::group::{DumpFound, DumpPlace, GroupApply, remove};
 use crate::apply::inbox::Inbox;
 use crate::apply::meta::{MetaMachine, SharedMeta};
@@ -137,6 +137,10 @@ pub struct Starter {
     layout: Layout,
     files: Arc<dyn Files>,
     host: Mutex<Option<Arc<RaftHost>>>,
+    /// Serialises the starting of groups: a group has one machine.
+    starting: Mutex<()>,
+    /// Serialises what ends groups.
+    ending: tokio::sync::Mutex<()>,
     /// Taken when the meta group starts.
     meta_machine: Mutex<Option<(MetaMachine, DumpPlace)>>,
 }
@@ -174,6 +178,8 @@ impl Starter {
             layout,
             files,
             host: Mutex::new(Some(Arc::new(host))),
+            starting: Mutex::default(),
+            ending: tokio::sync::Mutex::default(),
             meta_machine: Mutex::new(Some((meta, place))),
         })
     }
@@ -187,6 +193,10 @@ impl Starter {
     }
     /// Starts a group that does not run yet. What its log holds wins over `founding`.
     pub fn start_group(&self, id: GroupId, founding: Founding) -> Result<()> {
+        let _one_at_a_time = self.starting.lock();
+        self.start_unless_it_runs(id, founding)
+    }
+    fn start_unless_it_runs(&self, id: GroupId, founding: Founding) -> Result<()> {
         if self.groups.get(id).is_some() {
             return Ok(());
         }
@@ -220,6 +230,7 @@ impl Starter {
     }
     /// Ends a group of which this node is no member any more, and removes what it has of it.
     pub async fn leave_group(&self, id: GroupId) -> Result<()> {
+        let _one_at_a_time = self.ending.lock().await;
         let host = self.host.lock().clone().ok_or_else(stopping)?;
         let Some(group) = self.groups.take(id) else { return Ok(()) };
         group.leases.give_up();
@@ -230,6 +241,32 @@ impl Starter {
         let left = group.leave.send(Leave).await;
         group.thread.stop();
         left.map_err(|e| Error::internal(e.to_string()))
+    }
+    /// Opens a group anew that failed, from what is durable and from its log, as a start of the node does.
+    ///
+    /// Errors: it cannot be opened at present; it is among no groups then, and [`Groups::failed`] says so.
+    pub async fn reopen_group(&self, id: GroupId) -> Result<()> {
+        let _one_at_a_time = self.ending.lock().await;
+        let host = self.host.lock().clone().ok_or_else(stopping)?;
+        let running = self.groups.get(id);
+        if let Some(group) = &running {
+            self.groups.note_failed(id, group.halt.reason().unwrap_or("it failed").to_owned());
+            group.leases.give_up();
+            // a group that has ended says so at once
+            let _ended_before = group.let_go.send(LetGo).await;
+            group.thread.stop();
+            let raft = group.raft.clone();
+            let stopped = tokio::task::spawn_blocking(move || host.stop_group(&raft)).await;
+            stopped
+                .map_err(|_| Error::internal("stopping a group broke off"))?
+                .map_err(|e| Error::unavailable(e.to_string()))?;
+        }
+        let _nobody_else_starts_it = self.starting.lock();
+        if running.is_some() {
+            self.groups.take(id);
+            self.node.forget(id);
+        }
+        self.start_unless_it_runs(id, Founding::Joiner)
     }
     fn start_machine<M: Machine + Unpin>(
         &self,
@@ -242,7 +279,8 @@ impl Starter {
         let apply = apply.knowing(self.level);
         let halt = apply.halt();
         let inbox = Inbox::shared();
-        let leases = Arc::new(GroupLeases::new(self.self_id, self.life, halt.clone()));
+        // each life of a group asks for leases of its own
+        let leases = Arc::new(GroupLeases::new(self.self_id, mint::chance(), halt.clone()));
         let sink = Box::new(IntoInbox {
             group: id,
             inbox: inbox.clone(),
@@ -284,6 +322,7 @@ impl Starter {
             thread,
             incarnations: actor.clone().recipient(),
             close: actor.clone().recipient(),
+            let_go: actor.clone().recipient(),
             leave: actor.recipient(),
         })
     }
@@ -472,7 +511,8 @@ impl CommitSink for IntoInbox {
         self.inbox.want_snapshot();
     }
     fn failed(&mut self, reason: &str) {
-        self.halt.set(reason.to_owned(), Left::Whole);
+        // the state is whole, but what may be in the log is not known any more
+        self.halt.set(format!("consensus: {reason}"), Left::Half);
     }
 }
 
@@ -524,7 +564,7 @@ impl Running {
     async fn catch_up_with(&self, group: &Group) -> Result<()> {
         let target = match group.raft.read_barrier(LOOK).await {
             Ok(target) => target,
-            Err(_) if group.id != GroupId::META && group.halt.is_set() => return Ok(()),
+            Err(_) if group.halt.is_set() => return Ok(()),
             Err(error) => return Err(Error::unavailable(format!("group {}: {error}", group.id))),
         };
         let mut standing = Standing::new();
@@ -532,11 +572,10 @@ impl Running {
             let applied = *group.applied.borrow();
             tracing::info!(group = group.id.0, applied, target, "catching up with the log");
             let stands = standing.at(applied);
-            if group.id == GroupId::META && (stands > STALL || group.halt.is_set()) {
-                let why = group.halt.reason().unwrap_or("nothing more is applied");
-                return Err(Error::internal(format!("the meta group stopped at log index {applied}: {why}")));
+            if group.id == GroupId::META && stands > STALL {
+                return Err(Error::internal(format!("the meta group stopped at log index {applied}")));
             }
-            if group.id != GroupId::META && (stands > GROUP_STALL || group.halt.is_set()) {
+            if group.halt.is_set() || group.id != GroupId::META && stands > GROUP_STALL {
                 tracing::warn!(
                     group = group.id.0,
                     applied,

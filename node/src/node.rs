@@ -109,6 +109,15 @@ impl Node {
         self.shared.begins(group, machine.replay_from()?);
         Ok(machine)
     }
+    /// Forgets what is in memory of a group, whose machine and shards have ended: [`Self::machine`] opens it anew. Readers go
+    /// on with the views they have.
+    pub fn forget(&self, group: GroupId) {
+        for state in self.shared.of_group(group) {
+            state.abandon_writer();
+            self.shared.remove(state.incarnation);
+        }
+        self.shared.forget_busy(group);
+    }
     /// Whether a group stands still on this node, for those who may say so and those who ask.
     pub fn halt(&self, group: GroupId) -> Halt {
         self.shared.halt(group)

@@ -147,6 +147,10 @@ impl Cluster {
     pub fn running(&self) -> Vec<usize> {
         (0..self.len()).filter(|&number| self.nodes[number].is_some()).collect()
     }
+    /// Whether every node that was started and not stopped is still there.
+    pub fn all_run(&mut self) -> bool {
+        self.nodes.iter_mut().flatten().all(Server::is_running)
+    }
     /// The data folder of a node.
     pub fn data_dir(&self, number: usize) -> &Path {
         &self.setups[number].data_dir

@@ -212,16 +212,31 @@ impl RaftHost {
     /// Errors: `NotStarted` when the group has not stopped within [`LEAVE`]; `Log` when nothing is durable for as long.
     pub fn leave_group(&self, handle: &GroupHandle) -> Result<(), RaftError> {
         let group = handle.group;
+        self.end(handle)?;
+        self.log.leave(group, LEAVE)?;
+        self.groups.lock().remove(&group);
+        Ok(())
+    }
+
+    /// Stops a group that can be started again afterwards, as after a crash: what was queued for its log is durable then. Blocks.
+    ///
+    /// Errors: as of [`Self::leave_group`]; it can be tried again.
+    pub fn stop_group(&self, handle: &GroupHandle) -> Result<(), RaftError> {
+        self.end(handle)?;
+        // Else the next life of the group could take a word about an earlier write for one about its own.
+        self.log.settle(handle.group, LEAVE)?;
+        self.groups.lock().remove(&handle.group);
+        Ok(())
+    }
+    fn end(&self, handle: &GroupHandle) -> Result<(), RaftError> {
         let deadline = Instant::now() + LEAVE;
         handle.shutdown();
         while handle.address.connected() {
             if Instant::now() > deadline {
-                return Err(RaftError::NotStarted { group, message: "it does not stop" });
+                return Err(RaftError::NotStarted { group: handle.group, message: "it does not stop" });
             }
             std::thread::sleep(STOP_LOOK);
         }
-        self.log.leave(group, LEAVE)?;
-        self.groups.lock().remove(&group);
         Ok(())
     }
 

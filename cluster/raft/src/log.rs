@@ -208,13 +208,20 @@ impl Log {
     /// Errors: `Log` when the end of the log cannot be read, or nothing is durable within `within`.
     pub fn leave(&self, group: GroupId, within: Duration) -> Result<(), RaftError> {
         // What was queued before must be on disk before it is read.
-        self.write_alone(Persist::new(group, u64::MAX - 1), within)?;
+        self.settle(group, within)?;
         let stored = self.stored(group)?;
         if stored.identity.is_none() {
             return Ok(());
         }
         let persist = leave(group, &stored, &self.reader(group))?;
         self.write_alone(Persist { seq: u64::MAX, ..persist }, within)
+    }
+
+    /// Returns when everything that was queued for a group is durable. Nothing else may write to the group any more.
+    ///
+    /// Errors: `Log`: it is not within `within`.
+    pub fn settle(&self, group: GroupId, within: Duration) -> Result<(), RaftError> {
+        self.write_alone(Persist::new(group, u64::MAX - 1), within)
     }
 
     /// Writes when nothing else writes to the group, and returns when that is durable. Errors: `Log`: it is not in time.

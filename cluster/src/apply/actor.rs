@@ -67,6 +67,12 @@ impl Message for Leave {
     type Result = ();
 }
 
+/// Ends without making anything durable: the group is opened anew from what is, as after a crash.
+pub struct LetGo;
+impl Message for LetGo {
+    type Result = ();
+}
+
 /// The actor of one group's state machine.
 pub struct ApplyActor<M: Machine> {
     apply: GroupApply<M>,
@@ -358,6 +364,18 @@ impl<M: Machine + Unpin> Handler<Close> for ApplyActor<M> {
         let bound = self.contained(|actor| actor.apply.close());
         self.compact(bound.flatten());
         self.state = State::Closed;
+    }
+}
+
+impl<M: Machine + Unpin> Handler<LetGo> for ApplyActor<M> {
+    type Result = ();
+
+    fn handle(&mut self, _: LetGo, ctx: &mut Self::Context) {
+        // it may have been a shard's thread that found out
+        self.is_broken();
+        self.fetch = None;
+        self.state = State::Closed;
+        ctx.stop();
     }
 }
 

@@ -19,6 +19,7 @@ pub enum Operation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accident {
     Panic,
+    Fail,
     Hold,
 }
 
@@ -34,6 +35,7 @@ struct Plan {
 struct State {
     plans: Vec<Plan>,
     held: usize,
+    met: usize,
 }
 
 /// The file system with accidents.
@@ -53,14 +55,21 @@ impl Planted {
     pub fn held(&self) -> usize {
         self.0.0.lock().held
     }
-    fn meets(&self, operation: Operation, path: &Path) {
+    /// Calls that have met an accident.
+    pub fn met(&self) -> usize {
+        self.0.0.lock().met
+    }
+    fn meets(&self, operation: Operation, path: &Path) -> io::Result<()> {
         let (state, changed) = &*self.0;
         let mut state = state.lock();
         let path = path.to_string_lossy().into_owned();
         loop {
             let is_it = |plan: &&Plan| plan.operation == operation && path.contains(&plan.place);
-            match state.plans.iter().find(is_it).map(|plan| plan.accident) {
-                None => return,
+            let accident = state.plans.iter().find(is_it).map(|plan| plan.accident);
+            state.met += usize::from(accident.is_some());
+            match accident {
+                None => return Ok(()),
+                Some(Accident::Fail) => return Err(io::Error::other("planted")),
                 Some(Accident::Panic) => {
                     drop(state);
                     panic!("planted at {path}");
@@ -77,7 +86,7 @@ impl Planted {
 
 impl Files for Planted {
     fn create(&self, path: &Path) -> io::Result<Box<dyn FileWriter>> {
-        self.meets(Operation::Create, path);
+        self.meets(Operation::Create, path)?;
         RealFiles.create(path)
     }
     fn create_private(&self, path: &Path) -> io::Result<Box<dyn FileWriter>> {
@@ -90,7 +99,7 @@ impl Files for Planted {
         RealFiles.rename(from, to)
     }
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.meets(Operation::Link, to);
+        self.meets(Operation::Link, to)?;
         RealFiles.hard_link(from, to)
     }
     fn remove(&self, path: &Path) -> io::Result<()> {
@@ -100,7 +109,7 @@ impl Files for Planted {
         RealFiles.create_dir_all(path)
     }
     fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
-        self.meets(Operation::RemoveFolder, path);
+        self.meets(Operation::RemoveFolder, path)?;
         RealFiles.remove_dir_all(path)
     }
     fn sync_dir(&self, path: &Path) -> io::Result<()> {

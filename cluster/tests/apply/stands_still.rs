@@ -2,7 +2,7 @@
 
 use crate::harness::{Node, PATIENCE, name, options, put};
 use crate::planted::{Accident, Operation, Planted};
-use quorate_cluster::{IndexOperation, ReadRights, ServiceOptions, panics};
+use quorate_cluster::{Health, IndexOperation, ReadRights, ServiceOptions, panics};
 use quorate_model::{ErrorKind, GroupId, SearchParams};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -17,20 +17,29 @@ fn index(number: usize) -> String {
     format!("i{number}")
 }
 
+/// A node whose groups stand still for good when they fail.
 async fn open(folder: &Path, files: &Planted) -> Node {
-    Node::open_with(ServiceOptions { files: Arc::new(files.clone()), ..options(folder) }).await
+    open_again_after(Duration::from_secs(3_600), folder, files).await
+}
+async fn open_again_after(reopen_after: Duration, folder: &Path, files: &Planted) -> Node {
+    let files = Arc::new(files.clone());
+    Node::open_with(ServiceOptions { files, reopen_after, ..options(folder) }).await
 }
 
 /// A node with a record in each index, and the indices of its groups.
 async fn filled(folder: &Path, files: &Planted) -> (Node, BTreeMap<GroupId, Vec<String>>) {
-    panics::watch();
     let node = open(folder, files).await;
+    let groups = fill(&node).await;
+    (node, groups)
+}
+async fn fill(node: &Node) -> BTreeMap<GroupId, Vec<String>> {
+    panics::watch();
     let mut groups = BTreeMap::<GroupId, Vec<String>>::new();
     for number in 0..INDICES {
         let receipt = node.write_through(&index(number), vec![put("one", json!({"n": number}))]).await;
         groups.entry(receipt.task_id.group()).or_default().push(index(number));
     }
-    (node, groups)
+    groups
 }
 
 /// A group with several indices, and the indices of all others.
@@ -174,5 +183,40 @@ async fn a_group_that_waits_holds_up_no_other() {
     files.clear();
     node.published(waiting.task_id).await;
     assert_eq!(node.count(&sibling).await, Some(2));
+    node.close().await;
+}
+
+#[actix_rt::test]
+async fn a_group_that_failed_is_opened_anew_once_the_reason_is_gone() {
+    let (folder, files) = (tempfile::tempdir().expect("a folder"), Planted::default());
+    let node = open_again_after(Duration::from_millis(50), folder.path(), &files).await;
+    let (group, victim, sibling, others) = chosen(&fill(&node).await);
+    for (round, accident) in [Accident::Panic, Accident::Fail].into_iter().enumerate() {
+        files.plant(Operation::RemoveFolder, "/indices/", accident);
+        let task = node.write(&sibling, vec![put("before", json!({"round": round}))]).await;
+        let deleted = if round == 0 { &victim } else { &others[0] };
+        node.service.delete_index(&name(deleted)).await.expect("accepted");
+        until("the group stands still", async || {
+            node.service.health().reads.iter().any(|reason| reason.contains("stands still"))
+        })
+        .await;
+        // the node goes on trying
+        let met = files.met();
+        until("it is opened anew", async || files.met() > met).await;
+        files.clear();
+        until("all is well", async || node.service.health() == Health::default()).await;
+        node.published(task.task_id).await;
+        node.write_through(&sibling, vec![put("after", json!({"round": round}))]).await;
+        assert_eq!(node.count(&sibling).await, Some(3), "round {round}");
+        assert_eq!(node.get(&sibling, "before").await.expect("a record")["round"], round);
+    }
+    let halted = node.service.overview().await.expect("an overview").groups;
+    let halted: Vec<_> =
+        halted.iter().filter(|it| it.replicas.iter().any(|it| it.halted.is_some())).collect();
+    assert!(halted.is_empty(), "{halted:?} {group}");
+    node.close().await;
+    let node = open(folder.path(), &files).await;
+    assert_eq!(node.count(&sibling).await, Some(3));
+    assert_eq!(node.count(&others[1]).await, Some(1));
     node.close().await;
 }
