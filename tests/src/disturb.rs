@@ -3,7 +3,9 @@
 use crate::chance::Chance;
 use crate::cluster::Cluster;
 use crate::delay::Delays;
+use crate::disk::SmallDisk;
 use crate::history::Nodes;
+use crate::members::Members;
 use crate::network::{Cut, Network};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
@@ -12,6 +14,8 @@ use tempfile::TempDir;
 
 /// What a clock is set to: far ahead, far back, a tenth too fast, a tenth too slow.
 const CLOCKS: [&str; 4] = ["+10d", "-10d", "+0 x1.1", "+0 x0.9"];
+/// Bytes that are left on a full disk: below the reserve, or none.
+const LEFT: [u64; 2] = [4 << 20, 0];
 /// The right time.
 const RIGHT: &str = "+0";
 
@@ -24,6 +28,10 @@ pub struct Disturber<'a> {
     pub clocks: Option<&'a Clocks>,
     /// The proxies before them, when there are some.
     pub delays: Option<&'a Delays>,
+    /// Which of them come and go, when the others may drain, too.
+    pub members: Option<Members>,
+    /// A disk that can be filled, and whose it is.
+    pub disk: Option<(usize, &'a SmallDisk)>,
 }
 
 /// One thing that happens.
@@ -41,13 +49,22 @@ enum Accident {
     Clock(usize, &'static str),
     /// What the others send to this one, and its answers, take so many milliseconds.
     Late(usize, u64),
+    /// This one is drained, for a while.
+    Drain(usize),
+    /// One more node joins and is removed.
+    ComeAndGo,
+    /// Of the small disk so many bytes are left.
+    Full(u64),
+    /// That disk is full while another node is drained, whose replicas would move there.
+    FullAndDrain(usize, u64),
 }
 
 impl Disturber<'_> {
     /// Lets one thing happen, for a while, and undoes it. A majority is left to itself always, but that may be another one
     /// every time.
     pub fn strike(&self, cluster: &mut Cluster, nodes: &Nodes, chance: &mut Chance) -> Result<()> {
-        let accident = self.accident(cluster.len(), chance);
+        let spare = self.members.map(|members| members.spare);
+        let accident = self.accident(spare.unwrap_or(cluster.len()), chance);
         eprintln!("accident: {accident:?}");
         let hold = Duration::from_millis(300 + chance.below(4_000));
         let calm = Duration::from_millis(300 + chance.below(1_500));
@@ -102,6 +119,26 @@ impl Disturber<'_> {
                 std::thread::sleep(hold);
                 delays.set(node, Duration::ZERO);
             }
+            Accident::Drain(node) => {
+                self.members.context("members")?.drain(cluster, node, hold)?;
+            }
+            Accident::ComeAndGo => {
+                self.members.context("members")?.come_and_go(cluster, nodes, hold)?;
+            }
+            Accident::Full(left) => {
+                let (_, disk) = self.disk.context("a disk")?;
+                disk.fill(left)?;
+                std::thread::sleep(hold);
+                disk.empty()?;
+            }
+            Accident::FullAndDrain(node, left) => {
+                let (_, disk) = self.disk.context("a disk")?;
+                disk.fill(left)?;
+                self.members.context("members")?.drained(cluster, node, || {
+                    std::thread::sleep(hold);
+                    disk.empty()
+                })?;
+            }
         }
         std::thread::sleep(calm);
         Ok(())
@@ -115,7 +152,7 @@ impl Disturber<'_> {
             _ => vec![one],
         };
         loop {
-            match chance.below(9) {
+            match chance.below(15) {
                 0 => return Accident::Kill(minority),
                 1 => return Accident::Pause(one),
                 2 if self.network.is_some() => return Accident::Cut(minority, Cut::Both),
@@ -127,6 +164,16 @@ impl Disturber<'_> {
                 7 | 8 if self.delays.is_some() => {
                     // from a far region's to longer than an election takes
                     return Accident::Late(one, 20 << chance.below(8));
+                }
+                9 | 10 if self.members.is_some() => return Accident::Drain(one),
+                11 | 12 if self.members.is_some() => return Accident::ComeAndGo,
+                13 if self.disk.is_some() => return Accident::Full(LEFT[chance.below(2) as usize]),
+                14 if self.members.is_some() => {
+                    let left = LEFT[chance.below(2) as usize];
+                    match self.disk {
+                        Some((full, _)) if full != one => return Accident::FullAndDrain(one, left),
+                        Some(_) | None => {}
+                    }
                 }
                 _ => {}
             }

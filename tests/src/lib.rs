@@ -11,4 +11,5 @@ pub mod disturb;
 pub mod harness;
 pub mod history;
 pub mod linear;
+pub mod members;
 pub mod network;

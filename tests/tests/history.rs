@@ -1,6 +1,6 @@
 //! Can everything that clients see be explained, whatever happens to nodes, network, clocks and disks?
 //!
-//! Each test takes some 15 s beside its starts; `QUORATE_HISTORY_SECONDS` makes them longer, `QUORATE_SEED` repeats the
+//! Each test takes some 15 s beside its starts, or less; `QUORATE_HISTORY_SECONDS` makes them longer, `QUORATE_SEED` repeats the
 //! choices of one (not its timing).
 
 use anyhow::{Context, Result, ensure};
@@ -8,7 +8,9 @@ use quorate_tests::chance::Chance;
 use quorate_tests::cluster::Cluster;
 use quorate_tests::disk::SmallDisk;
 use quorate_tests::disturb::{Clocks, Disturber};
+use quorate_tests::harness::Setup;
 use quorate_tests::history::{self, Counts};
+use quorate_tests::members::Members;
 use quorate_tests::network::Network;
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -17,8 +19,12 @@ use std::time::{Duration, Instant};
 const RUN: Duration = Duration::from_secs(60);
 
 fn seconds() -> u64 {
+    seconds_or(15)
+}
+/// What was asked for, or the usual time of a test.
+fn seconds_or(usual: u64) -> u64 {
     let given = std::env::var("QUORATE_HISTORY_SECONDS").ok();
-    given.map_or(15, |text| text.parse().expect("a number of seconds"))
+    given.map_or(usual, |text| text.parse().expect("a number of seconds"))
 }
 /// How long the test takes beyond its usual time.
 fn longer() -> Duration {
@@ -27,7 +33,15 @@ fn longer() -> Duration {
 
 /// Runs clients and accidents for as long as was asked for.
 fn disturbed(cluster: &mut Cluster, chance: &mut Chance, disturber: Disturber) -> Result<()> {
-    let (begun, time) = (Instant::now(), Duration::from_secs(seconds()));
+    disturbed_for(seconds(), cluster, chance, disturber)
+}
+fn disturbed_for(
+    seconds: u64,
+    cluster: &mut Cluster,
+    chance: &mut Chance,
+    disturber: Disturber,
+) -> Result<()> {
+    let (begun, time) = (Instant::now(), Duration::from_secs(seconds));
     while begun.elapsed() < time {
         let left = time.saturating_sub(begun.elapsed()).min(RUN);
         let counts = history::run(cluster, chance, left, |cluster, nodes, chance| {
@@ -144,6 +158,83 @@ fn a_full_disk_of_one_node_stops_no_write_and_it_comes_back_with_room() {
             takes_writes(cluster, full)
         });
     enough(counts.unwrap()).unwrap();
+}
+
+/// Bytes per second of files of snapshots, where members come and go: those of the ballast take some ten seconds.
+const SLOWLY: u64 = 1_000_000;
+
+#[test]
+fn members_that_drain_come_and_go_and_a_disk_that_is_full_break_no_promise() {
+    let mut chance = Chance::from_environment("members");
+    let mut cluster = Cluster::prepare(4).unwrap();
+    let members = Members::prepare(&mut cluster, SLOWLY);
+    let full = chance.below(3) as usize;
+    let disk = SmallDisk::mount(&cluster.data_dir(full).with_extension("disk"), 512).unwrap();
+    match &disk {
+        Some(disk) => cluster.setup_mut(full).data_dir = disk.path().join("data"),
+        None => eprintln!("no disk is filled: mounting a small file system needs root"),
+    }
+    for node in 0..4 {
+        let setup = cluster.setup_mut(node);
+        *setup = setup.clone().option("disk-reserve-bytes", "8MiB");
+    }
+    (0..members.spare).try_for_each(|node| cluster.spawn(node)).unwrap();
+    cluster.wait_ready().unwrap();
+    members.load(&cluster, &mut chance).unwrap();
+    let disk = disk.as_ref().map(|disk| (full, disk));
+    let disturber = Disturber { members: Some(members), disk, ..Disturber::default() };
+    // one change of members takes a while already
+    disturbed_for(seconds_or(4), &mut cluster, &mut chance, disturber).unwrap();
+}
+
+/// The newest level of an older program.
+const OLDER: &str = "3";
+
+#[test]
+fn nodes_that_are_upgraded_and_taken_back_break_no_promise() {
+    let mut chance = Chance::from_environment("upgrades");
+    let (begun, time) = (Instant::now(), Duration::from_secs(seconds_or(0)));
+    // a level that is in force never falls: each round begins with another installation
+    loop {
+        let counts = upgraded(&mut chance).unwrap();
+        eprintln!("{} s: {counts:?}", begun.elapsed().as_secs());
+        enough(counts).unwrap();
+        if begun.elapsed() >= time {
+            return;
+        }
+    }
+}
+
+/// Clients are at work while three nodes get a newer program one after another, in some order; all but the last one get the
+/// older one back for a while. Nodes are stopped, or killed.
+fn upgraded(chance: &mut Chance) -> Result<Counts> {
+    let mut cluster = Cluster::prepare(3)?;
+    let newer: Vec<Setup> = (0..3).map(|node| cluster.setup_mut(node).clone()).collect();
+    let older: Vec<Setup> = newer.iter().map(|it| it.clone().option("command-level", OLDER)).collect();
+    for (node, setup) in older.iter().enumerate() {
+        *cluster.setup_mut(node) = setup.clone();
+        cluster.spawn(node)?;
+    }
+    cluster.wait_ready()?;
+    let first = chance.below(3) as usize;
+    let [a, b, c] = [first, (first + 1) % 3, (first + 2) % 3];
+    let steps = [(a, &newer), (a, &older), (a, &newer), (b, &newer), (b, &older), (b, &newer), (c, &newer)];
+    // all of them are one accident
+    history::run(&mut cluster, chance, Duration::from_secs(1), |cluster, nodes, chance| {
+        for (node, programs) in steps {
+            nodes.forget(node);
+            match chance.below(2) {
+                0 => cluster.stop(node)?,
+                _ => cluster.kill(node)?,
+            }
+            *cluster.setup_mut(node) = programs[node].clone();
+            cluster.spawn(node)?;
+            cluster.wait_up(node)?;
+            nodes.look(cluster);
+            std::thread::sleep(Duration::from_millis(chance.below(1_000)));
+        }
+        Ok(())
+    })
 }
 
 /// Every index takes writes through the nodes with room, soon and then for a while, whoever led its group before.
