@@ -4,7 +4,7 @@ mod parts;
 
 pub use parts::join;
 
-use crate::meta::{Joining, Moved, NodeState, UserStep, Wanted};
+use crate::meta::{Copied, Joining, Looked, Moved, NodeState, Source, UserStep, Wanted};
 use quorate_model::level::{self, Needs, OF_USERS};
 use quorate_model::{GroupId, IndexName, NodeId, RecordOp, UserId};
 use quorate_node::ops::{Incarnation, IndexCommand};
@@ -24,6 +24,9 @@ pub const PARTS_FOLLOW_LEVEL: u16 = 3;
 pub const KEY_ROTATION_LEVEL: u16 = 4;
 /// From this level on, a node that takes another one's place counts before that one leaves: the level must not rise between.
 pub const PLACES_COUNT_LEVEL: u16 = 4;
+/// From this level on, steps of moves and ends of copies have no effect when what they rest on has changed, and no copy begins
+/// while a user's writes wait.
+pub const LOOKED_LEVEL: u16 = 4;
 /// Bytes of the envelope before the command.
 const HEADER_BYTES: usize = 1 + 2 + 8 + 4 + 4;
 
@@ -205,6 +208,33 @@ pub enum MetaCommand {
         /// For how many milliseconds the one before still counts.
         overlap_ms: u64,
     },
+    /// Goes on with a move or a removal unless there are indices by now, or will be, that were not looked at.
+    StepUserAfterLook {
+        /// The user.
+        user: UserId,
+        /// The epoch that the step was decided on.
+        epoch: u64,
+        /// The step.
+        step: UserStep,
+        /// What was looked at.
+        looked: Looked,
+    },
+    /// Ends a copy of an index with all its parts, or of one that is missing, unless the source has been replaced meanwhile:
+    /// a name stands for what is reserved, and what it and its parts stood for is doomed.
+    PointCopy {
+        /// The destination's name.
+        name: IndexName,
+        /// What was copied.
+        sources: Vec<Source>,
+        /// The copies: one of the index, which has the destination's name, and one of each part.
+        copies: Vec<Copied>,
+    },
+    /// Reserves the destinations of a copy unless a user's writes wait: one in each group, with this command's task id and
+    /// the numbers after it.
+    BeginCopies {
+        /// The groups of the sources, at most [`crate::meta::COPIES_MAX`].
+        groups: Vec<GroupId>,
+    },
 }
 
 impl Command {
@@ -250,6 +280,9 @@ impl MetaCommand {
             | MetaCommand::MakeParts { .. } => 2,
             MetaCommand::Retell { .. } => 3,
             MetaCommand::RotateAdminKey { .. } => KEY_ROTATION_LEVEL,
+            MetaCommand::StepUserAfterLook { .. }
+            | MetaCommand::PointCopy { .. }
+            | MetaCommand::BeginCopies { .. } => LOOKED_LEVEL,
         }
     }
 }

@@ -12,6 +12,7 @@ mod calls;
 #[cfg(test)]
 mod chance;
 pub mod command;
+mod copies;
 pub mod damage;
 mod digests;
 pub mod disk;

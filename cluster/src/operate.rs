@@ -2,8 +2,9 @@
 
 use crate::calls::ServiceCall;
 use crate::command::MetaCommand;
+use crate::copies::{self, Filling};
 use crate::disk::Purpose;
-use crate::meta::{IndexRow, Link};
+use crate::meta::{IndexRow, Link, MetaState};
 use crate::metrics;
 use crate::parts::{self, Parts};
 use crate::read;
@@ -12,10 +13,11 @@ use crate::replicas::{self, Prepared, announcement};
 use crate::router::{Accepted, Router, write_deadline};
 use crate::sweep::Sweeper;
 use crate::tasks;
+use crate::user_mapping::means::Here;
 use crate::write::index_for_write;
-use quorate_model::{DocumentKind, Error, GroupId, IndexName, Result, Settings, TaskId};
+use quorate_model::{DocumentKind, Error, IndexName, Result, Settings, TaskId};
 use quorate_node::Node;
-use quorate_node::ops::{Incarnation, IndexCommand, RawDocument, ReplicaKind};
+use quorate_node::ops::{Incarnation, IndexCommand, RawDocument};
 use serde_json::{Map, Value};
 use std::time::{Duration, Instant};
 
@@ -29,8 +31,6 @@ const VISIBLE_INTERVAL: Duration = Duration::from_millis(2);
 const VISIBLE_INTERVAL_MAX: Duration = Duration::from_millis(64);
 /// Tries to move while others change the links of the same names.
 const MOVE_ATTEMPTS: usize = 8;
-/// No index has this incarnation: the source of a copy that is missing.
-const MISSING: Incarnation = 0;
 
 fn row_of(router: &Router, name: &IndexName) -> Option<IndexRow> {
     router.shared_meta().load().catalogue.get(name).cloned()
@@ -104,14 +104,6 @@ pub async fn move_index(
     Err(Error::unavailable(format!("{destination} is being changed by others; try again")))
 }
 
-/// The index whose records a name shows: of a virtual replica its primary.
-fn with_records(router: &Router, row: IndexRow) -> IndexRow {
-    match row.primary() {
-        Some(link) if link.kind == ReplicaKind::Virtual => row_of(router, &link.name).unwrap_or(row),
-        Some(_) | None => row,
-    }
-}
-
 /// A part of an index that a copy of it gets apart from its records.
 enum Part {
     Settings(Map<String, Value>),
@@ -153,18 +145,17 @@ async fn own_parts(router: &Router, node: &Node, replica: &IndexRow, deadline: I
     Ok([Part::Settings(settings.document.clone())].into_iter().chain(documents).collect())
 }
 
-/// Whether an index may be copied over another one. Errors: `Forbidden` for a replica, `Invalid` for one that has replicas.
-pub async fn check_copy(router: &Router, source: &IndexName, destination: &IndexName) -> Result<()> {
-    look_again(router, source, destination).await;
-    let old = row_of(router, destination);
-    check_independent(old.as_ref(), destination, "copy to")?;
+/// Whether an index may be copied over this one. Errors: `Forbidden` for a replica, `Invalid` for one that has replicas.
+fn check_copy(meta: &MetaState, destination: &IndexName) -> Result<()> {
+    let old = meta.catalogue.get(destination);
+    check_independent(old, destination, "copy to")?;
     match old.is_some_and(|row| !row.replicas().is_empty()) {
         true => Err(Error::invalid(format!("cannot copy to {}: it has replicas", destination.part().0))),
         false => Ok(()),
     }
 }
 
-/// Makes `destination` a copy of `source`; a missing source gives an empty index.
+/// Makes `destination` a copy of `source` with all its parts; a missing source gives an empty index.
 pub async fn copy_index(
     router: &Router,
     node: &Node,
@@ -178,60 +169,13 @@ pub async fn copy_index(
         let nothing = IndexCommand::Records { index: row.incarnation, ops: vec![] };
         return router.propose_index(row.group, nothing, Purpose::Add, deadline).await;
     }
-    check_copy(router, source, destination).await?;
-    let shown = row_of(router, source);
-    let (from, group) = match shown.clone().map(|row| with_records(router, row)) {
-        Some(row) => (row.incarnation, row.group),
-        None => (MISSING, router.group_for(destination)?),
-    };
-    let own = match shown.filter(|row| row.incarnation != from) {
-        Some(replica) => own_parts(router, node, &replica, deadline).await?,
-        None => vec![],
-    };
-    let begun = router.propose_meta(MetaCommand::BeginCopy { group }, Purpose::Add, deadline).await?;
-    let to = begun.task_id.0;
-    let rebuilt = match fill_copy(router, node, group, (from, to), &own, deadline).await {
-        Ok(rebuilt) => rebuilt,
-        Err(error) => {
-            let abandon = MetaCommand::AbandonCopy { incarnation: to };
-            if let Err(again) = router.propose_meta(abandon, Purpose::Remove, write_deadline()).await {
-                tracing::warn!(error = %again, "an abandoned copy stays until the next start");
-            }
-            sweeper.wake();
-            return Err(error);
-        }
-    };
-    let point = MetaCommand::PointIndex { name: destination.clone(), incarnation: to, group };
-    let mut accepted = router.propose_meta(point, Purpose::Add, deadline).await?;
-    let refused = router.shared_meta().load().reserved.contains_key(&to);
-    if refused {
-        router.propose_meta(MetaCommand::AbandonCopy { incarnation: to }, Purpose::Remove, deadline).await?;
-        sweeper.wake();
-        return Err(Error::invalid(format!(
-            "cannot copy to {}: it was linked to another index",
-            destination.part().0
-        )));
-    }
+    look_again(router, source, destination).await;
+    let check = |meta: &MetaState| check_copy(meta, destination);
+    let accepted = copies::copy(&Here { router, node }, (source, destination), check, deadline).await;
     sweeper.wake();
-    if let Some(task_id) = rebuilt {
-        published(router, node, accepted.task_id, deadline).await?;
-        accepted.task_id = task_id;
-    }
+    let accepted = accepted?;
     metrics::accepted("copy");
     Ok(accepted)
-}
-
-/// Waits until every reader sees a write. Errors: `Unavailable` at the deadline.
-async fn published(router: &Router, node: &Node, task: TaskId, deadline: Instant) -> Result<()> {
-    let mut pause = VISIBLE_INTERVAL;
-    while !tasks::is_published(router, node, task).await {
-        if Instant::now() >= deadline {
-            return Err(Error::unavailable("the copy is not finished in time"));
-        }
-        tokio::time::sleep(pause).await;
-        pause = (2 * pause).min(VISIBLE_INTERVAL_MAX);
-    }
-    Ok(())
 }
 
 /// How long a copy stays unnamed because its source is being rebuilt for other settings.
@@ -239,14 +183,17 @@ const COPY_REBUILD: Duration = Duration::from_millis(200);
 
 /// Copies the content and waits until reads would see its records. The answer is the task of settings that are not in
 /// force yet.
-async fn fill_copy(
+pub async fn fill(
     router: &Router,
     node: &Node,
-    group: GroupId,
-    (from, to): (Incarnation, Incarnation),
-    own: &[Part],
+    Filling { shown, group, from, to }: &Filling,
     deadline: Instant,
 ) -> Result<Option<TaskId>> {
+    let (group, from, to) = (*group, *from, *to);
+    let own = match shown.as_ref().filter(|row| row.incarnation != from) {
+        Some(replica) => own_parts(router, node, replica, deadline).await?,
+        None => vec![],
+    };
     let without = Map::from_iter(NOT_COPIED.map(|name| (name.to_owned(), Value::Null)));
     let mut commands = vec![IndexCommand::Copy { from, to }];
     commands.extend(own.iter().map(|part| part.command(to)));

@@ -22,7 +22,6 @@ use crate::steward;
 use crate::sweep::Sweeper;
 use crate::tasks;
 use crate::traffic::Traffic;
-use crate::user_mapping::write::Ways;
 use crate::user_mapping::{UserDirectory, parts};
 use crate::write::{self, Reach};
 use parking_lot::Mutex;
@@ -306,8 +305,6 @@ impl Service {
         let (source, destination) = (source.clone(), destination.clone());
         // on its own: a caller that goes away must not leave a copy half done
         let work = tokio::spawn(async move {
-            let ways = Ways { router: &router, node: &node, sweeper: &sweeper };
-            parts::copy_others(ways, &source, &destination, &operation).await?;
             match operation {
                 IndexOperation::Move => {
                     let moved = operate::move_index(&router, &node, &sweeper, &source, &destination).await?;

@@ -145,13 +145,36 @@ fn the_bytes_of_every_command_stay_what_they_are() {
             meta(MetaCommand::RotateAdminKey { admin_key: [9; 32], replaces: 5, overlap_ms: 7 }),
             format!("00 18 {} 05 07", "09".repeat(32)),
         ),
+        (
+            meta(MetaCommand::StepUserAfterLook {
+                user: user(),
+                epoch: 3,
+                step: UserStep::Flip,
+                looked: Looked { changed: 7, through: 8 },
+            }),
+            "00 19 0175 03 01 07 08".into(),
+        ),
+        (
+            meta(MetaCommand::PointCopy {
+                name: name(),
+                sources: vec![Source { name: name(), incarnation: 5 }],
+                copies: vec![Copied { name: name(), incarnation: 6, group: GroupId(2) }],
+            }),
+            "00 1a 0161  01 0161 05  01 0161 06 02".into(),
+        ),
+        (meta(MetaCommand::BeginCopies { groups: vec![GroupId(2), GroupId(3)] }), "00 1b 02 02 03".into()),
     ];
     for (command, expected) in cases {
         let entry = Entry { time_ms: 0x0102_0304_0506, part: 1, parts: 2, command };
         let bytes = entry.encode();
         let level = match &entry.command {
             Command::Meta(MetaCommand::Retell { .. }) => "0300",
-            Command::Meta(MetaCommand::RotateAdminKey { .. }) => "0400",
+            Command::Meta(
+                MetaCommand::RotateAdminKey { .. }
+                | MetaCommand::StepUserAfterLook { .. }
+                | MetaCommand::PointCopy { .. }
+                | MetaCommand::BeginCopies { .. },
+            ) => "0400",
             command if is_of_users(command) => "0200",
             _ => "0100",
         };

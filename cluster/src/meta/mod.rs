@@ -4,6 +4,7 @@
 
 mod admin_key;
 mod catalogue;
+mod copies;
 mod links;
 mod nodes;
 mod parts;
@@ -13,13 +14,14 @@ mod users;
 
 pub use admin_key::{KeyHistory, RetiredKey};
 pub use catalogue::{Catalogue, IndexRow, Link, Role, group_of};
+pub use copies::{COPIES_MAX, Copied, Looked, Source};
 pub use links::{Moved, Wanted, too_many};
 pub use nodes::{CLUSTERS_MAX, ClusterRow, Joining, META_VOTERS_MAX, NodeRow, NodeState, NotAdmitted};
 pub use rows::{RowChange, RowError};
 pub use user_map::{UserMap, UserRow, UserState};
 pub use users::{USERS_PER_COMMAND_MAX, UserStep, Users};
 
-use crate::command::{FIRST_LEVEL, MetaCommand};
+use crate::command::{FIRST_LEVEL, LOOKED_LEVEL, MetaCommand};
 use quorate_model::{ApiKey, GroupId, IndexName, NodeId, TaskId};
 use quorate_node::ops::Incarnation;
 use std::collections::BTreeMap;
@@ -50,6 +52,8 @@ pub struct MetaState {
     pub placement: Arc<BTreeMap<GroupId, Vec<NodeId>>>,
     /// Which cluster serves each user.
     pub users: Users,
+    /// The log index of the last command that changed the catalogue, from [`LOOKED_LEVEL`] on.
+    catalogue_changed: u64,
     /// The highest level that every node has announced at some time; see [`MetaState::level`].
     in_force: u16,
 }
@@ -79,6 +83,15 @@ impl MetaState {
     }
     /// Carries a command out and returns the rows that changed. A command that does not fit changes nothing.
     pub fn apply(&mut self, at: At, command: MetaCommand) -> Vec<RowChange> {
+        let mut changes = self.carry_out(at, command);
+        if self.level() >= LOOKED_LEVEL && changes.iter().any(RowChange::is_of_index) {
+            self.catalogue_changed = at.log_index;
+            changes.push(RowChange::catalogue_changed(at.log_index));
+        }
+        changes
+    }
+
+    fn carry_out(&mut self, at: At, command: MetaCommand) -> Vec<RowChange> {
         match command {
             MetaCommand::SetUp { app_id, admin_key, search_key } => {
                 self.set_up(app_id, admin_key, &search_key)
@@ -113,6 +126,12 @@ impl MetaState {
             MetaCommand::RotateAdminKey { admin_key, replaces, overlap_ms } => {
                 self.rotate_admin_key(at, admin_key, replaces, overlap_ms)
             }
+            MetaCommand::StepUserAfterLook { user, epoch, step, looked } => match self.is_as_it_was(looked) {
+                true => self.step_user(user, epoch, step),
+                false => vec![],
+            },
+            MetaCommand::BeginCopies { groups } => self.begin_copies(at, &groups),
+            MetaCommand::PointCopy { name, sources, copies } => self.point_copy(at, &name, &sources, &copies),
         }
     }
 
@@ -150,43 +169,6 @@ impl MetaState {
                 changes
             }
             Some(_) | None => vec![],
-        }
-    }
-
-    fn begin_copy(&mut self, at: At, group: GroupId) -> Vec<RowChange> {
-        let incarnation = TaskId::new(GroupId::META, at.log_index).0;
-        Arc::make_mut(&mut self.reserved).insert(incarnation, group);
-        vec![RowChange::reserved(incarnation, group)]
-    }
-
-    fn point_index(
-        &mut self,
-        at: At,
-        name: IndexName,
-        incarnation: Incarnation,
-        group: GroupId,
-    ) -> Vec<RowChange> {
-        let old = self.catalogue.get(&name);
-        if old.is_some_and(|old| old.role != Role::Alone) {
-            return vec![];
-        }
-        let created_ms = old.map_or(at.time_ms, |old| old.created_ms);
-        if Arc::make_mut(&mut self.reserved).remove(&incarnation).is_none() {
-            return vec![];
-        }
-        let row = IndexRow { incarnation, group, created_ms, role: Role::Alone };
-        let mut changes = vec![RowChange::not_reserved(incarnation), RowChange::index(&name, &row)];
-        if let Some(old) = self.catalogue.put(name.clone(), row) {
-            changes.push(self.doom(old.incarnation, old.group));
-        }
-        changes.extend(self.complete_parts(at, &name, &[]));
-        changes
-    }
-
-    fn abandon_copy(&mut self, incarnation: Incarnation) -> Vec<RowChange> {
-        match Arc::make_mut(&mut self.reserved).remove(&incarnation) {
-            Some(group) => vec![RowChange::not_reserved(incarnation), self.doom(incarnation, group)],
-            None => vec![],
         }
     }
 

@@ -19,6 +19,7 @@ const USER: u8 = b'U';
 const USERS_ENABLED: u8 = b'M';
 const LEVEL: u8 = b'L';
 const KEY_HISTORY: u8 = b'A';
+const CATALOGUE_CHANGED: u8 = b'c';
 /// Bytes of a row at most; far above a name of 256 characters or a key document.
 const ROW_BYTES_MAX: usize = 1 << 20;
 
@@ -99,6 +100,13 @@ impl RowChange {
     pub(super) fn level(level: u16) -> Self {
         Self::put(LEVEL, b"", level.to_be_bytes().to_vec())
     }
+    pub(super) fn catalogue_changed(log_index: u64) -> Self {
+        Self::put(CATALOGUE_CHANGED, b"", log_index.to_be_bytes().to_vec())
+    }
+    /// Whether it is about an index.
+    pub(super) fn is_of_index(&self) -> bool {
+        self.key.first() == Some(&INDEX)
+    }
     pub(super) fn not_unsettled(incarnation: Incarnation) -> Self {
         Self::delete(UNSETTLED, &incarnation.to_be_bytes())
     }
@@ -157,6 +165,7 @@ impl MetaState {
                 self.users.load(user, codec::decode(value, ROW_BYTES_MAX).ok()?);
             }
             USERS_ENABLED => self.users.is_enabled = true,
+            CATALOGUE_CHANGED => self.catalogue_changed = number(value)?,
             LEVEL => self.in_force = u16::from_be_bytes(value.try_into().ok()?),
             _ => return None,
         }

@@ -22,6 +22,8 @@ pub struct Users {
     pub map: UserMap,
     /// Those for whom something is under way.
     pub pending: Arc<BTreeSet<UserId>>,
+    /// Those whose writes wait because the rest of their records is copied.
+    pub frozen: usize,
     /// How many users each cluster serves, by its number.
     pub counts: Arc<BTreeMap<u16, u64>>,
 }
@@ -98,6 +100,10 @@ impl Users {
         vec![RowChange::no_user(user)]
     }
     fn count(&mut self, before: Option<UserRow>, after: Option<UserRow>) {
+        let is_frozen = |row: Option<UserRow>| {
+            usize::from(row.is_some_and(|row| matches!(row.state, UserState::Frozen { .. })))
+        };
+        self.frozen = self.frozen + is_frozen(after) - is_frozen(before);
         let (before, after) = (before.map(|row| row.cluster), after.map(|row| row.cluster));
         if before == after {
             return;
@@ -249,6 +255,9 @@ mod tests {
         assert_eq!(counts as usize, state.users.map.len(), "{script}");
         let pending = state.users.map.iter().filter(|(_, row)| !row.is_settled()).count();
         assert_eq!(pending, state.users.pending.len(), "{script}");
+        let is_frozen = |row: &UserRow| matches!(row.state, UserState::Frozen { .. });
+        let frozen = state.users.map.iter().filter(|(_, row)| is_frozen(row)).count();
+        assert_eq!(frozen, state.users.frozen, "{script}");
         assert_eq!(shown.join(" "), expected, "{script}");
     }
 

@@ -5,10 +5,12 @@ use super::owned::{self, Digest, Whose};
 use super::parts;
 use super::place::UserWrites;
 use crate::command::MetaCommand;
+use crate::copies::Filling;
 use crate::disk::Purpose;
 use crate::groups::Group;
 use crate::leases::Hold;
 use crate::meta::{IndexRow, MetaState};
+use crate::operate;
 use crate::replicas;
 use crate::router::{Accepted, Router, within};
 use crate::tasks;
@@ -57,15 +59,23 @@ pub trait Means: Sync {
         purpose: Purpose,
         deadline: Instant,
     ) -> impl Future<Output = Result<Accepted>> + Send;
-    /// The part of an index that a cluster has; the index is made when there is none.
-    fn part_for_write(
+    /// What is known of an index, which is made when there is none.
+    fn index_for_write(
         &self,
         name: &IndexName,
-        cluster: u16,
         deadline: Instant,
     ) -> impl Future<Output = Result<IndexRow>> + Send;
     /// Lets every cluster have its part of an index that is older than the cluster.
     fn make_parts(&self, name: &IndexName, deadline: Instant) -> impl Future<Output = Result<()>> + Send;
+    /// The group that a new index is made in here.
+    fn group_for(&self, name: &IndexName) -> Result<GroupId>;
+    /// Lets a reserved incarnation hold what another one holds and shows; returns when reads see its records. What it returns
+    /// is the task of settings that are not in force yet.
+    fn fill(
+        &self,
+        filling: &Filling,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<Option<TaskId>>> + Send;
     /// Whether every reader sees a write.
     fn is_published(&self, task: TaskId) -> impl Future<Output = bool> + Send;
     /// What a part has of an owner, as of every write that was answered before.
@@ -91,6 +101,31 @@ pub trait Means: Sync {
     fn row(&self, name: &IndexName) -> Result<IndexRow> {
         self.meta().catalogue.get(name).cloned().ok_or_else(|| Error::no_index(name.as_str()))
     }
+}
+
+/// The part of an index that a cluster has; the index is made when there is none.
+pub async fn part_for_write(
+    means: &impl Means,
+    name: &IndexName,
+    cluster: u16,
+    deadline: Instant,
+) -> Result<IndexRow> {
+    let row = means.index_for_write(name, deadline).await?;
+    replicas::check_writable(&row, name)?;
+    let known = || {
+        let meta = means.meta();
+        let row = meta.catalogue.get(&meta.part_of(name, cluster)?).cloned();
+        // it may follow another one since
+        row.as_ref().map_or(Ok(()), |row| replicas::check_writable(row, name))?;
+        Ok::<_, Error>(row)
+    };
+    if let Some(row) = known()? {
+        return Ok(row);
+    }
+    // the cluster came after the index
+    means.make_parts(name, deadline).await?;
+    let gone = || Error::unavailable(format!("index {name} is being changed by others; try again"));
+    known()?.ok_or_else(gone)
 }
 
 /// Waits until every reader sees a write.
@@ -164,26 +199,17 @@ impl Means for Here<'_> {
     ) -> Result<Accepted> {
         self.router.propose_index(group, command, purpose, deadline).await
     }
-    async fn part_for_write(&self, name: &IndexName, cluster: u16, deadline: Instant) -> Result<IndexRow> {
-        let row = write::index_for_write(self.router, name, deadline).await?;
-        replicas::check_writable(&row, name)?;
-        let known = || {
-            let meta = self.meta();
-            let row = meta.catalogue.get(&meta.part_of(name, cluster)?).cloned();
-            // it may follow another one since
-            row.as_ref().map_or(Ok(()), |row| replicas::check_writable(row, name))?;
-            Ok::<_, Error>(row)
-        };
-        if let Some(row) = known()? {
-            return Ok(row);
-        }
-        // the cluster came after the index
-        self.make_parts(name, deadline).await?;
-        let gone = || Error::unavailable(format!("index {name} is being changed by others; try again"));
-        known()?.ok_or_else(gone)
+    async fn index_for_write(&self, name: &IndexName, deadline: Instant) -> Result<IndexRow> {
+        write::index_for_write(self.router, name, deadline).await
     }
     async fn make_parts(&self, name: &IndexName, deadline: Instant) -> Result<()> {
         parts::make(self.router, self.node, name, deadline).await
+    }
+    fn group_for(&self, name: &IndexName) -> Result<GroupId> {
+        self.router.group_for(name)
+    }
+    async fn fill(&self, filling: &Filling, deadline: Instant) -> Result<Option<TaskId>> {
+        operate::fill(self.router, self.node, filling, deadline).await
     }
     async fn is_published(&self, task: TaskId) -> bool {
         tasks::is_published(self.router, self.node, task).await

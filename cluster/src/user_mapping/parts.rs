@@ -6,15 +6,12 @@
 
 use super::means::{Here, seen};
 use super::records::{Copying, copy, differences};
-use super::write::Ways;
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
 use crate::meta::{IndexRow, Link, MetaState};
-use crate::operate;
 use crate::parts::{Parts, now};
 use crate::replicas::{listed, settle};
 use crate::router::{Router, write_deadline};
-use crate::service::IndexOperation;
 use crate::write::Reach;
 use futures_util::future::join_all;
 use quorate_model::{DocumentKind, Error, IndexName, Result, TaskId, UserId};
@@ -172,28 +169,6 @@ pub fn check_replicas(meta: &MetaState, changes: &Map<String, Value>) -> Result<
         return Err(Error::invalid(
             "replicas cannot be used on several clusters before all nodes run a version that knows how",
         ));
-    }
-    Ok(())
-}
-
-/// Copies the parts that other clusters have of `source` over those that they have of `destination`. A move takes them
-/// along by itself.
-pub async fn copy_others(
-    ways: Ways<'_>,
-    source: &IndexName,
-    destination: &IndexName,
-    operation: &IndexOperation,
-) -> Result<()> {
-    let Ways { router, node, sweeper } = ways;
-    let meta = router.meta();
-    match operation {
-        IndexOperation::Copy { scope: None } if source != destination => {}
-        IndexOperation::Copy { .. } | IndexOperation::Move => return Ok(()),
-    }
-    operate::check_copy(router, source, destination).await?;
-    for part in meta.other_parts(source) {
-        let Some(number) = part.part().1 else { continue };
-        operate::copy_index(router, node, sweeper, &part, &destination.part_in(number)?).await?;
     }
     Ok(())
 }

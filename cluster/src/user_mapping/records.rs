@@ -4,20 +4,25 @@
 //! changed since. Every command of a move or a removal names the user's epoch: see `quorate_node::ops`.
 
 use super::means::{Means, seen};
-use super::owned::{self, Whose};
+use super::owned::{self, Digest, Whose};
 use super::usage::{Figures, Usage};
 use crate::disk::Purpose;
-use crate::meta::{IndexRow, MetaState};
+use crate::meta::{IndexRow, Looked, MetaState};
 use crate::router::Router;
 use futures_util::future::try_join_all;
 use quorate_model::{Error, GroupId, IndexName, RecordOp, Result, TaskId, UserId, limits};
 use quorate_node::Node;
-use quorate_node::ops::IndexCommand;
+use quorate_node::ops::{Incarnation, IndexCommand};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 /// Records of one call to another node at most.
 const RECORDS_AT_A_TIME: usize = 250;
+/// Indices that are looked at at a time.
+const INDICES_AT_A_TIME: usize = 8;
+/// No index has this incarnation: there is none.
+const NO_LIFE: Incarnation = 0;
 /// Bytes of the records of one command, about.
 const COMMAND_BYTES: usize = limits::ENTRY_BYTES / 2;
 
@@ -42,6 +47,19 @@ pub struct Copying<'a> {
     pub to: &'a IndexName,
     /// Only those with these stored ids.
     pub ids: Option<&'a [String]>,
+}
+
+/// The same without the parts.
+#[derive(Clone, Copy, Debug)]
+struct Who<'a> {
+    user: &'a UserId,
+    epoch: Option<u64>,
+    ids: Option<&'a [String]>,
+}
+impl<'a> Copying<'a> {
+    fn who(&self) -> Who<'a> {
+        Who { user: self.user, epoch: self.epoch, ids: self.ids }
+    }
 }
 
 /// What one part has in another way than another one.
@@ -77,20 +95,22 @@ pub async fn differences(
     deadline: Instant,
 ) -> Result<Differences> {
     match rows(means, copying)? {
-        Some((source, target)) => compare(means, copying, (&source, &target), deadline).await,
+        Some((source, target)) => compare(means, copying.who(), (Some(&source), &target), deadline).await,
         None => Ok(Differences::default()),
     }
 }
 
 async fn compare(
     means: &impl Means,
-    copying: &Copying<'_>,
-    (source, target): (&IndexRow, &IndexRow),
+    Who { user, epoch: _, ids }: Who<'_>,
+    (source, target): (Option<&IndexRow>, &IndexRow),
     deadline: Instant,
 ) -> Result<Differences> {
-    let Copying { user, epoch: _, from: _, to: _, ids } = *copying;
     let whose = Whose { owner: user.clone(), ids: ids.map(<[String]>::to_vec) };
-    let wanted = means.digest(source, &whose, deadline).await?;
+    let wanted = match source {
+        Some(source) => means.digest(source, &whose, deadline).await?,
+        None => Digest::new(),
+    };
     let mut found = means.digest(target, &whose, deadline).await?;
     let differs = |(id, number): (String, u64)| (found.remove(&id) != Some(number)).then_some(id);
     let all = wanted.len();
@@ -102,12 +122,27 @@ async fn compare(
 /// Makes the owner's records in one part those of another as of every write answered before. Reads see them when this
 /// returns. Returns how many were not.
 pub async fn copy(means: &impl Means, copying: &Copying<'_>, deadline: Instant) -> Result<usize> {
-    let Copying { user, epoch, .. } = *copying;
-    let Some((source, row)) = rows(means, copying)? else { return Ok(0) };
-    let Differences { puts, deletes, alike } = compare(means, copying, (&source, &row), deadline).await?;
-    let target = Target { means, row: &row, user, epoch, deadline };
+    match rows(means, copying)? {
+        Some((source, target)) => copy_rows(means, copying.who(), (Some(&source), &target), deadline).await,
+        None => Ok(0),
+    }
+}
+
+/// The same for two lives of parts, whatever they are called. Where there is no source there are no records.
+async fn copy_rows(
+    means: &impl Means,
+    who: Who<'_>,
+    (source, row): (Option<&IndexRow>, &IndexRow),
+    deadline: Instant,
+) -> Result<usize> {
+    let Who { user, epoch, ids: _ } = who;
+    let Differences { puts, deletes, alike } = compare(means, who, (source, row), deadline).await?;
+    let target = Target { means, row, user, epoch, deadline };
     for ids in puts.chunks(RECORDS_AT_A_TIME) {
-        let records = means.records(&source, ids, deadline).await?;
+        let records = match source {
+            Some(source) => means.records(source, ids, deadline).await?,
+            None => vec![],
+        };
         let (mut ops, mut bytes) = (vec![], 0);
         for (id, record) in ids.iter().zip(records) {
             // deleted since the two parts were compared: an older one must not stay in the other part
@@ -182,76 +217,185 @@ pub fn indices(meta: &MetaState) -> Vec<IndexName> {
     meta.catalogue.iter().map(|(name, _)| name.clone()).filter(|name| name.part().1.is_none()).collect()
 }
 
-/// The rows of all parts that a cluster has, with the names of their indices.
-fn parts_in(meta: &MetaState, cluster: u16) -> Vec<(IndexName, IndexRow)> {
-    let part = |name: IndexName| {
-        let row = meta.catalogue.get(&meta.part_of(&name, cluster).ok()?)?;
-        // a replica has what its primary has
-        row.primary().is_none().then(|| (name, row.clone()))
-    };
-    indices(meta).into_iter().filter_map(part).collect()
+/// What two clusters have of an index.
+#[derive(Clone, Debug)]
+struct Pair {
+    name: IndexName,
+    from: Option<IndexRow>,
+    to: Option<IndexRow>,
+}
+impl Pair {
+    /// What it is known by, whatever the index is called meanwhile.
+    fn lives(&self) -> (Incarnation, Incarnation) {
+        let life = |row: &Option<IndexRow>| row.as_ref().map_or(NO_LIFE, |row| row.incarnation);
+        (life(&self.from), life(&self.to))
+    }
+    /// Whether it follows another index, which gives it its records.
+    fn follows(&self) -> bool {
+        self.from.as_ref().or(self.to.as_ref()).is_some_and(|row| row.primary().is_some())
+    }
 }
 
-/// Makes what a user has in a cluster what it has in another one.
-pub async fn copy_all(
-    means: &impl Means,
-    (user, epoch): (&UserId, u64),
-    (from, to): (u16, u16),
+fn pairs(meta: &MetaState, (from, to): (u16, u16)) -> Vec<Pair> {
+    let row = |name: &IndexName, cluster: u16| {
+        meta.part_of(name, cluster).ok().and_then(|part| meta.catalogue.get(&part).cloned())
+    };
+    let pair = |name: IndexName| Pair { from: row(&name, from), to: row(&name, to), name };
+    indices(meta).into_iter().map(pair).filter(|pair| !pair.follows()).collect()
+}
+
+/// Makes what a user has in a cluster what it has in another one, index by index.
+pub struct Mirroring<'a, M> {
+    means: &'a M,
+    whom: (&'a UserId, u64),
+    clusters: (u16, u16),
     deadline: Instant,
-) -> Result<()> {
-    for (name, source) in parts_in(&means.meta(), from) {
-        let whose = Whose { owner: user.clone(), ids: None };
-        let is_missing = || {
-            let meta = means.meta();
-            meta.part_of(&name, to).is_ok_and(|part| meta.catalogue.get(&part).is_none())
-        };
-        if is_missing() {
-            if means.digest(&source, &whose, deadline).await?.is_empty() {
-                continue;
+    done: BTreeSet<(Incarnation, Incarnation)>,
+}
+
+impl<'a, M: Means> Mirroring<'a, M> {
+    /// From the first of two clusters to the second.
+    pub fn new(means: &'a M, whom: (&'a UserId, u64), clusters: (u16, u16), deadline: Instant) -> Self {
+        Mirroring { means, whom, clusters, deadline, done: BTreeSet::new() }
+    }
+    /// Goes on until there is no index that it has not been at, and returns what it has looked at.
+    pub async fn look(&mut self) -> Result<Looked> {
+        let through = self.means.known_through()?;
+        loop {
+            let meta = self.means.meta();
+            let pairs = pairs(&meta, self.clusters).into_iter();
+            let new: Vec<Pair> = pairs.filter(|pair| !self.done.contains(&pair.lives())).collect();
+            if new.is_empty() {
+                return Ok(Looked { changed: meta.catalogue_changed(), through });
             }
-            means.make_parts(&name, deadline).await?;
-        }
-        let meta = means.meta();
-        let (source, target) = (meta.part_of(&name, from)?, meta.part_of(&name, to)?);
-        let copying = Copying { user, epoch: Some(epoch), from: &source, to: &target, ids: None };
-        match copy(means, &copying, deadline).await {
-            // the index was deleted or moved meanwhile
-            Err(error) if error.kind == quorate_model::ErrorKind::NotFound => {}
-            other => drop(other?),
+            if self.means.now() >= self.deadline {
+                return Err(Error::unavailable("the records of a user are not copied in time"));
+            }
+            for some in new.chunks(INDICES_AT_A_TIME) {
+                let mirrored = some.iter().map(|pair| self.mirror(pair));
+                let mirrored = try_join_all(mirrored).await?;
+                let done = some.iter().zip(mirrored).filter(|(_, is_done)| *is_done);
+                self.done.extend(done.map(|(pair, _)| pair.lives()));
+            }
         }
     }
-    Ok(())
+    /// Returns whether the two parts are alike; otherwise one has been made that was missing.
+    async fn mirror(&self, Pair { name, from, to }: &Pair) -> Result<bool> {
+        let (user, epoch) = self.whom;
+        let who = Who { user, epoch: Some(epoch), ids: None };
+        match (from, to) {
+            (_, Some(to)) if to.primary().is_some() => {
+                Err(Error::unavailable(format!("the replicas of {name} are being changed; try again")))
+            }
+            (from, Some(to)) => {
+                copy_rows(self.means, who, (from.as_ref(), to), self.deadline).await.map(|_| true)
+            }
+            (None, None) => Ok(true),
+            (Some(from), None) => {
+                let whose = Whose { owner: user.clone(), ids: None };
+                if self.means.digest(from, &whose, self.deadline).await?.is_empty() {
+                    return Ok(true);
+                }
+                self.means.make_parts(name, self.deadline).await.map(|()| false)
+            }
+        }
+    }
 }
 
-/// Deletes a user's records in a cluster; returns when no reader sees them any more.
-pub async fn delete_in(
-    means: &impl Means,
-    (user, epoch): (&UserId, u64),
-    cluster: u16,
+/// Whose parts are looked through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clusters {
+    /// Those of one cluster.
+    Only(u16),
+    /// Those of all.
+    All,
+}
+
+/// Deletes what a user has in clusters, index by index.
+pub struct Deleting<'a, M> {
+    means: &'a M,
+    whom: (&'a UserId, u64),
+    clusters: Clusters,
     deadline: Instant,
-) -> Result<()> {
-    fence(means, user, epoch, cluster, deadline).await?;
-    let whose = Whose { owner: user.clone(), ids: None };
-    let mut accepted = vec![];
-    for (_, row) in parts_in(&means.meta(), cluster) {
-        if means.digest(&row, &whose, deadline).await?.is_empty() {
-            continue;
+    done: BTreeSet<Incarnation>,
+    through: u64,
+}
+
+impl<'a, M: Means> Deleting<'a, M> {
+    /// Of these clusters.
+    pub fn new(means: &'a M, whom: (&'a UserId, u64), clusters: Clusters, deadline: Instant) -> Self {
+        Deleting { means, whom, clusters, deadline, done: BTreeSet::new(), through: 0 }
+    }
+    /// Lets the clusters refuse what was decided for the user before.
+    pub async fn begin(&self) -> Result<()> {
+        let meta = self.means.meta();
+        let (user, epoch) = self.whom;
+        let numbers = meta.clusters.values().map(|row| row.number);
+        for number in numbers.filter(|number| self.is_meant(*number)) {
+            fence(self.means, user, epoch, number, self.deadline).await?;
+        }
+        Ok(())
+    }
+    fn is_meant(&self, cluster: u16) -> bool {
+        match self.clusters {
+            Clusters::Only(only) => cluster == only,
+            Clusters::All => true,
+        }
+    }
+    /// Goes on until there is no index that it has not been at and no reader sees a record, and returns what it has looked at.
+    pub async fn look(&mut self) -> Result<Looked> {
+        loop {
+            let meta = self.means.meta();
+            let is_new = |row: &&IndexRow| {
+                let is_meant = cluster_of(row.group).is_some_and(|cluster| self.is_meant(cluster));
+                // a replica has what its primary has
+                is_meant && row.primary().is_none() && !self.done.contains(&row.incarnation)
+            };
+            let new: Vec<IndexRow> =
+                meta.catalogue.iter().map(|(_, row)| row).filter(is_new).cloned().collect();
+            if new.is_empty() && self.through > 0 {
+                return Ok(Looked { changed: meta.catalogue_changed(), through: self.through });
+            }
+            if self.means.now() >= self.deadline {
+                return Err(Error::unavailable("the records of a user are not deleted in time"));
+            }
+            let mut tasks = vec![];
+            for some in new.chunks(INDICES_AT_A_TIME) {
+                tasks.extend(try_join_all(some.iter().map(|row| self.delete_in(row))).await?);
+            }
+            let tasks: Vec<TaskId> = tasks.into_iter().flatten().collect();
+            for task in &tasks {
+                seen(self.means, *task, self.deadline).await?;
+            }
+            if self.through == 0 || !tasks.is_empty() {
+                // a copy that begins after this finds nothing any more
+                self.means.learn().await?;
+                self.through = self.means.known_through()?;
+            }
+            self.done.extend(new.iter().map(|row| row.incarnation));
+        }
+    }
+    async fn delete_in(&self, row: &IndexRow) -> Result<Option<TaskId>> {
+        let (user, epoch) = self.whom;
+        let whose = Whose { owner: user.clone(), ids: None };
+        if self.means.digest(row, &whose, self.deadline).await?.is_empty() {
+            return Ok(None);
         }
         let ops = vec![RecordOp::DeleteBy { params: deletion_of(user, b"{}")? }];
-        let target = Target { means, row: &row, user, epoch: Some(epoch), deadline };
-        accepted.push(target.propose(ops, Purpose::Remove).await?);
+        let target = Target { means: self.means, row, user, epoch: Some(epoch), deadline: self.deadline };
+        target.propose(ops, Purpose::Remove).await.map(Some)
     }
-    for task in accepted {
-        seen(means, task, deadline).await?;
-    }
-    Ok(())
+}
+
+/// Number of the cluster of a placement group.
+fn cluster_of(group: GroupId) -> Option<u16> {
+    group.0.checked_sub(1).map(|group| group / limits::PLACEMENT_GROUPS)
 }
 
 /// Counts what all indices have of each user.
 pub async fn count(router: &Router, node: &Node) -> Result<Usage> {
     let meta = router.meta();
     let rows = meta.catalogue.iter().filter(|(_, row)| row.primary().is_none());
-    let cluster_of = |group: GroupId| group.0.checked_sub(1).map(|group| group / limits::PLACEMENT_GROUPS);
     let mut usage = Usage::default();
     for (_, row) in rows {
         let Some(cluster) = cluster_of(row.group) else { continue };

@@ -1,12 +1,16 @@
 //! How is a piece of work for a user carried out, and what has to be true before its step is taken?
+//!
+//! Indices come, go and are copied while somebody works for a user. A step that rests on having been at every index says
+//! what was looked at ([`Looked`]), and has no effect when that has changed: then what is new is looked at, too.
 
 use super::core::{What, Work};
 use super::means::{Means, seen};
-use super::records::{copy_all, delete_in, fence};
-use crate::command::MetaCommand;
+use super::records::{Clusters, Deleting, Mirroring, fence};
+use crate::command::{LOOKED_LEVEL, MetaCommand};
 use crate::disk::Purpose;
-use quorate_model::{GroupId, Result, TaskId};
-use std::time::Duration;
+use crate::meta::{Looked, UserStep};
+use quorate_model::{Error, GroupId, Result, TaskId};
+use std::time::{Duration, Instant};
 
 /// How long one piece of work may take before it is begun again.
 const WORK: Duration = Duration::from_secs(600);
@@ -14,6 +18,8 @@ const WORK: Duration = Duration::from_secs(600);
 const REST: Duration = Duration::from_secs(3);
 /// How long it may take until all nodes know of a step: longer than leases last.
 const HEARD: Duration = Duration::from_secs(10);
+/// Between two looks whether a copy has ended.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// Does what there is to do, and takes the step that this allows. Errors: it is to be begun again.
 pub async fn carry_out(means: &impl Means, work: &Work) -> Result<()> {
@@ -21,29 +27,93 @@ pub async fn carry_out(means: &impl Means, work: &Work) -> Result<()> {
     let (whom, deadline) = ((user, *epoch), means.now() + WORK);
     match *what {
         What::Copy { from, to } => {
-            copy_all(means, whom, (from, to), deadline).await?;
+            Mirroring::new(means, whom, (from, to), deadline).look().await?;
+            // writes must not wait for a copy of an index, which may take long
+            copies_ended(means, deadline).await?;
             // who has just died must not keep writes waiting in the next step
             all_heard(means).await?;
         }
         What::CopyRest { from, to } => {
             all_heard(means).await?;
-            copy_all(means, whom, (from, to), means.now() + REST).await?;
+            let until = means.now() + REST;
+            // what somebody who copied before sent late must not come after the comparison
+            fence(means, user, *epoch, to, until).await?;
+            let mut mirroring = Mirroring::new(means, whom, (from, to), until);
+            loop {
+                let looked = mirroring.look().await?;
+                if step_after(means, work, looked, until).await? {
+                    return Ok(());
+                }
+            }
         }
         What::Land { to } => {
             fence(means, user, *epoch, to, deadline).await?;
             all_heard(means).await?;
         }
-        What::Clean { cluster } => delete_in(means, whom, cluster, deadline).await?,
+        What::Clean { cluster } => {
+            return delete(means, work, Clusters::Only(cluster), deadline).await;
+        }
         What::Delete => {
             all_heard(means).await?;
-            for row in means.meta().clusters.values() {
-                delete_in(means, whom, row.number, deadline).await?;
-            }
+            return delete(means, work, Clusters::All, deadline).await;
         }
         What::Step(_) => {}
     }
-    let command = MetaCommand::StepUser { user: user.clone(), epoch: *epoch, step: what.leads_to() };
+    step(means, work, what.leads_to()).await
+}
+
+async fn delete(means: &impl Means, work: &Work, clusters: Clusters, deadline: Instant) -> Result<()> {
+    let mut deleting = Deleting::new(means, (&work.user, work.epoch), clusters, deadline);
+    deleting.begin().await?;
+    loop {
+        let looked = deleting.look().await?;
+        if step_after(means, work, looked, deadline).await? {
+            return Ok(());
+        }
+    }
+}
+
+async fn step(means: &impl Means, work: &Work, step: UserStep) -> Result<()> {
+    let command = MetaCommand::StepUser { user: work.user.clone(), epoch: work.epoch, step };
     means.decide(command, Purpose::Remove, means.write_deadline()).await.map(drop)
+}
+
+/// Takes the step of work that has been at every index, when no copy is under way that may bring another one. Returns whether
+/// the user has gone on; otherwise there is something new to be looked at.
+async fn step_after(means: &impl Means, work: &Work, looked: Looked, deadline: Instant) -> Result<bool> {
+    let Work { user, epoch, what } = work;
+    if means.meta().level() < LOOKED_LEVEL {
+        return step(means, work, what.leads_to()).await.map(|()| true);
+    }
+    while means.meta().copies_since_before(looked.through) {
+        wait(means, deadline).await?;
+    }
+    if means.meta().is_as_it_was(looked) {
+        let (user, step) = (user.clone(), what.leads_to());
+        let command = MetaCommand::StepUserAfterLook { user, epoch: *epoch, step, looked };
+        means.decide(command, Purpose::Remove, means.write_deadline()).await?;
+        if means.meta().users.map.get(&work.user).is_none_or(|row| row.epoch != *epoch) {
+            return Ok(true);
+        }
+    }
+    wait(means, deadline).await.map(|()| false)
+}
+
+async fn wait(means: &impl Means, deadline: Instant) -> Result<()> {
+    if means.now() >= deadline {
+        return Err(Error::unavailable("indices are being changed by others; try again"));
+    }
+    means.pause(LOOK).await;
+    Ok(())
+}
+
+/// Waits for the copies of indices that are under way now; those that begin later are let begin.
+async fn copies_ended(means: &impl Means, deadline: Instant) -> Result<()> {
+    let through = means.known_through()?;
+    while means.meta().level() >= LOOKED_LEVEL && means.meta().copies_since_before(through) {
+        wait(means, deadline).await?;
+    }
+    Ok(())
 }
 
 /// Waits until every node that may serve users knows what this one knows of them, and has no write under way that it began

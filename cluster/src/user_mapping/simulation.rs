@@ -11,22 +11,23 @@ mod clients;
 mod drive;
 mod executor;
 mod groups;
+mod indices;
 mod mutant;
 mod seat;
 mod world;
 
 use crate::command::{FEATURE_LEVEL, MetaCommand};
 use crate::meta::{Joining, MetaState};
-use clients::{Truth, index};
+use clients::Truth;
 use executor::{Executor, NOBODY};
 use mutant::Mutant;
-use quorate_model::{GroupId, NodeId, UserId};
+use quorate_model::{GroupId, IndexName, NodeId, UserId};
 use seat::AGAIN_MS;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Once};
-use world::{Climate, Counts, NODES, World};
+use world::{Climate, Counts, FIRST_NODES, NODES, World};
 
 /// Virtual milliseconds of disturbance in one run.
 const ROUGH_MS: u64 = 6_000;
@@ -55,14 +56,21 @@ fn seeds(usual: u64) -> std::ops::Range<u64> {
     from..from + variable("QUORATE_SIM_SEEDS").unwrap_or(usual)
 }
 
+/// The first index.
+fn index() -> IndexName {
+    IndexName::new("i").expect("valid")
+}
+
+fn joining((node, cluster): (u64, u16), level: u16) -> MetaCommand {
+    let (name, cluster) = (format!("n{node}"), ["main", "west", "east"][cluster as usize].to_owned());
+    let joining = Joining { peer: name.clone(), http: name.clone(), name, cluster, level };
+    MetaCommand::AddNode { node: NodeId(node), joining }
+}
+
 /// The installation at the beginning: two clusters, an index, and the users in the first cluster.
-fn first() -> Vec<MetaCommand> {
-    let join = |(node, cluster): (u64, u16)| {
-        let (name, cluster) = (format!("n{node}"), ["main", "west"][cluster as usize].to_owned());
-        let joining = Joining { peer: name.clone(), http: name.clone(), name, cluster, level: FEATURE_LEVEL };
-        MetaCommand::AddNode { node: NodeId(node), joining }
-    };
-    let mut commands: Vec<MetaCommand> = NODES.into_iter().map(join).collect();
+fn first(level: u16) -> Vec<MetaCommand> {
+    let mut commands: Vec<MetaCommand> =
+        NODES[..FIRST_NODES].iter().map(|node| joining(*node, level)).collect();
     let users = USERS.iter().map(|user| UserId::new(user).expect("valid")).collect();
     commands.extend([
         MetaCommand::EnableUsers,
@@ -93,13 +101,17 @@ fn disturb(world: &Arc<World>, is_over: &Arc<AtomicBool>) {
 /// Runs one seed to its end and checks everything.
 fn run(seed: u64, climate: Climate, mutant: Option<Mutant>) -> Counts {
     let _seed = Seed(seed);
-    let world = World::new(seed, climate, mutant, first());
+    let level = if mutant == Some(Mutant::EarlierLevel) { FEATURE_LEVEL - 1 } else { FEATURE_LEVEL };
+    let first = first(level);
+    let known = first.len() as u64;
+    let world = World::new(seed, climate, mutant, first);
+    indices::first(&world);
     let mut executor = Executor::new(world.clock.clone());
     let truths: Vec<Arc<Truth>> = USERS.into_iter().map(Truth::new).collect();
     let is_over = Arc::new(AtomicBool::new(false));
     let are_known = || {
-        let known = |(node, _)| world.with(node, |machine| machine.applied) == first().len() as u64;
-        NODES.into_iter().all(known)
+        let knows = |(node, _)| world.with(node, |machine| machine.applied) >= known;
+        NODES.into_iter().all(knows)
     };
     executor.run_until("every node knows the users", END_MS, are_known);
     for truth in &truths {
@@ -108,6 +120,7 @@ fn run(seed: u64, climate: Climate, mutant: Option<Mutant>) -> Counts {
         world.clock.spawn(NOBODY, clients::read(world.clone(), truth.clone()));
     }
     let moved_about = clients::move_about(&world, &truths, is_over.clone());
+    let changed_about = indices::change_about(&world, &truths, &is_over);
     if climate.calm_ms > 0 {
         disturb(&world, &is_over);
     }
@@ -117,6 +130,7 @@ fn run(seed: u64, climate: Climate, mutant: Option<Mutant>) -> Counts {
     let settled = || {
         let state = world.state();
         moved_about.load(Ordering::Relaxed) == 0
+            && changed_about.load(Ordering::Relaxed) == 0
             && state.machines.values().all(|machine| machine.hears())
             && state.machines.values().all(|machine| machine.meta.users.pending.is_empty())
     };
@@ -130,11 +144,34 @@ fn run(seed: u64, climate: Climate, mutant: Option<Mutant>) -> Counts {
     read_everywhere(&world, &mut executor, &truths);
     truths.iter().for_each(|truth| truth.check_at_last(&world));
     match seed % 4 {
-        0 => remove(&world, &mut executor, &truths[0]),
-        1 => return_all(&world, &mut executor, &truths),
-        _ => {}
+        0 => while_indices_change(&world, &mut executor, &truths, |executor| {
+            remove(&world, executor, &truths[0]);
+        }),
+        1 => while_indices_change(&world, &mut executor, &truths, |executor| {
+            return_all(&world, executor, &truths);
+        }),
+        _ => return world.state().counts,
     }
+    read_everywhere(&world, &mut executor, &truths[1..]);
+    truths.iter().for_each(|truth| truth.check_at_last(&world));
     world.state().counts
+}
+
+/// Does something while indices are changed, which come to their end then.
+fn while_indices_change(
+    world: &Arc<World>,
+    executor: &mut Executor,
+    truths: &[Arc<Truth>],
+    work: impl FnOnce(&mut Executor),
+) {
+    let is_over = Arc::new(AtomicBool::new(false));
+    let changed_about = indices::change_about(world, truths, &is_over);
+    work(executor);
+    is_over.store(true, Ordering::Relaxed);
+    let is_quiet = || changed_about.load(Ordering::Relaxed) == 0;
+    executor.run_until("every change of an index has ended", END_MS, is_quiet);
+    let until = world.clock.now_ms() + AGAIN_MS + 1_000;
+    executor.run_until("everything has arrived", END_MS, || world.clock.now_ms() >= until);
 }
 
 /// Removes a user, of whom nothing must be left then.
@@ -143,16 +180,13 @@ fn remove(world: &Arc<World>, executor: &mut Executor, truth: &Arc<Truth>) {
     world.clock.spawn(NOBODY, async move { clients::decide(&from, command).await });
     let is_gone = |meta: &MetaState| meta.users.map.get(&truth.user).is_none();
     executor.run_until("the user is removed", END_MS, || everywhere(world, is_gone));
-    let until = world.clock.now_ms() + AGAIN_MS + 1_000;
-    executor.run_until("everything has arrived", END_MS, || world.clock.now_ms() >= until);
-    truth.check_at_last(world);
 }
 
 /// Moves every user to the other cluster, where something may have been written that nobody has seen.
 fn return_all(world: &Arc<World>, executor: &mut Executor, truths: &[Arc<Truth>]) {
     for truth in truths {
         let row = world.with(NODES[0].0, |machine| machine.meta.users.map.get(&truth.user).copied());
-        let to = 1 - row.expect("nobody was removed").cluster;
+        let to = (row.expect("nobody was removed").cluster + 1) % 2;
         let (from, user) = (world.clone(), truth.user.clone());
         let (command, has_come) = (MetaCommand::MoveUser { user: user.clone(), to }, Arc::default());
         let is_over: Arc<AtomicBool> = Arc::clone(&has_come);
@@ -169,8 +203,6 @@ fn return_all(world: &Arc<World>, executor: &mut Executor, truths: &[Arc<Truth>]
         executor.run_until("the user has moved again", END_MS, || everywhere(world, has_moved));
         has_come.store(true, Ordering::Relaxed);
     }
-    read_everywhere(world, executor, truths);
-    truths.iter().for_each(|truth| truth.check_at_last(world));
 }
 
 /// Whether every node that runs knows this.
@@ -179,12 +211,14 @@ fn everywhere(world: &World, is_known: impl Fn(&MetaState) -> bool) -> bool {
 }
 
 fn read_everywhere(world: &Arc<World>, executor: &mut Executor, truths: &[Arc<Truth>]) {
-    let left = Arc::new(std::sync::atomic::AtomicUsize::new(truths.len() * NODES.len()));
+    let left = Arc::new(AtomicUsize::new(truths.len() * NODES.len()));
     for truth in truths {
         for (node, _) in NODES {
             let (world, truth, left) = (world.clone(), truth.clone(), left.clone());
             world.clone().clock.spawn(NOBODY, async move {
-                clients::read_once(&world, &truth, node).await;
+                for index in world.indices.all() {
+                    clients::read_once(&world, &truth, node, index).await;
+                }
                 left.fetch_sub(1, Ordering::Relaxed);
             });
         }
@@ -202,7 +236,9 @@ fn a_user_is_on_one_cluster_and_no_record_is_missing_doubled_or_refused() {
     assert!(counts.moves > 0 && counts.writes > 0 && counts.reads > 0, "{counts:?}");
     if seeds(200).count() >= 50 {
         let Counts { given_up, kills, cuts, deletions, unknown, repeated, removals, .. } = counts;
+        let Counts { renames, copies, ended, unlinked, .. } = counts;
         let all = [given_up, kills, cuts, deletions, unknown, repeated, removals];
+        let all = [&all[..], &[renames, copies, ended, unlinked]].concat();
         assert!(all.iter().all(|&count| count > 0), "{counts:?}");
     }
 }

@@ -4,7 +4,7 @@
 
 use super::core::{Core, What, Work};
 use super::means::{Here, seen};
-use super::records::{copy_all, delete_in, fence};
+use super::records::{Clusters, Deleting, Mirroring, fence};
 use super::write::{Ways, records};
 use super::*;
 use crate::command::{FEATURE_LEVEL, MetaCommand};
@@ -119,11 +119,14 @@ async fn go_to(running: &Running, steps: usize, copies_more: bool) {
         }
         match what {
             What::Copy { from, to } | What::CopyRest { from, to } => {
-                copy_all(&here, (&user, epoch), (from, to), deadline).await.expect("copied");
+                Mirroring::new(&here, (&user, epoch), (from, to), deadline).look().await.expect("copied");
             }
             What::Land { to } => fence(&here, &user, epoch, to, deadline).await.expect("told"),
             What::Clean { cluster } => {
-                delete_in(&here, (&user, epoch), cluster, deadline).await.expect("deleted");
+                let whom = (&user, epoch);
+                let mut deleting = Deleting::new(&here, whom, Clusters::Only(cluster), deadline);
+                deleting.begin().await.expect("told");
+                deleting.look().await.expect("deleted");
             }
             What::Delete | What::Step(_) => panic!("not a move"),
         }

@@ -5,10 +5,10 @@
 //! that changes nothing that is there already. A write of public records goes to the index itself and then to its other
 //! parts, before it is answered.
 
-use super::means::{Here, Means, learn};
+use super::means::{Here, Means, learn, part_for_write};
 use super::parts::follow;
 use super::{place, records};
-use crate::meta::IndexRow;
+use crate::meta::{IndexRow, MetaState};
 use crate::metrics;
 use crate::mint::{Mint, rfc3339};
 use crate::replicas;
@@ -138,13 +138,21 @@ pub async fn with_user(
         let deadline = means.write_deadline();
         // a user who is in no cluster makes no index
         let write = place::Write::begin(means, user, until).await?;
-        let row = means.part_for_write(name, write.cluster(), deadline).await?;
+        let row = part_for_write(means, name, write.cluster(), deadline).await?;
         let accepted = propose(means, &row, ops.clone(), deadline).await?;
-        if write.counts().await? {
+        // a node that others do not wait for may have taken an index that is gone
+        if write.counts().await? && is_there(&means.meta(), name, &row) {
             return Ok(accepted);
         }
     }
-    Err(Error::unavailable(format!("userID {user} is being moved; try again")))
+    Err(Error::unavailable(format!("userID {user} is being moved, or {name} changed by others; try again")))
+}
+
+/// Whether an index or a part of one is still there, perhaps under another name.
+fn is_there(meta: &MetaState, name: &IndexName, row: &IndexRow) -> bool {
+    let is_it = |now: &IndexRow| now.incarnation == row.incarnation;
+    meta.other_parts(name).iter().chain([name]).any(|part| meta.catalogue.get(part).is_some_and(is_it))
+        || meta.catalogue.iter().any(|(_, now)| is_it(now))
 }
 
 /// Public records go to all clusters: to the index itself, whose task is the answer, and from there to the other parts.

@@ -9,11 +9,13 @@ use super::seat::{Role, Seat};
 use super::world::{NODES, World};
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
+use crate::meta::IndexRow;
 use crate::user_mapping::means::Means;
 use crate::user_mapping::{place, write};
 use parking_lot::Mutex;
 use quorate_model::user::{owned_id, owner_of};
-use quorate_model::{IndexName, RecordOp, Result, UserId};
+use quorate_model::{IndexName, NodeId, RecordOp, Result, UserId};
+use quorate_node::ops::Incarnation;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -36,6 +38,8 @@ struct Register {
     /// A write was done again because the user had been moved: what it wrote first stays where nobody reads it, until the
     /// user comes back or is removed.
     has_strays: bool,
+    /// It was copied while it was written: any state between the two is right.
+    is_copied: bool,
 }
 
 fn is_absent(state: u64) -> bool {
@@ -45,14 +49,15 @@ fn is_absent(state: u64) -> bool {
 /// What became of one user.
 pub struct Truth {
     pub user: UserId,
-    registers: Mutex<BTreeMap<u64, Register>>,
+    registers: Mutex<BTreeMap<Key, Register>>,
+    /// The records that are written now, by index and place.
+    numbers: Mutex<BTreeMap<Key, u64>>,
     pub is_over: AtomicBool,
     pub writes_under_way: AtomicBool,
 }
 
-pub fn index() -> IndexName {
-    IndexName::new("i").expect("valid")
-}
+/// An index, and the number of a record in it.
+type Key = (Incarnation, u64);
 
 /// What a read showed: each record of the user by its number with its state.
 type Shown = BTreeMap<u64, u64>;
@@ -72,6 +77,7 @@ impl Truth {
         Arc::new(Truth {
             user: UserId::new(user).expect("valid"),
             registers: Mutex::default(),
+            numbers: Mutex::default(),
             is_over: AtomicBool::new(false),
             writes_under_way: AtomicBool::new(false),
         })
@@ -79,8 +85,49 @@ impl Truth {
     fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
     }
-    fn check(&self, before: &BTreeMap<u64, Register>, found: &Shown, what: &str) {
-        let after = self.registers.lock().clone();
+    /// The records of an index.
+    fn registers(&self, life: Incarnation) -> BTreeMap<u64, Register> {
+        let registers = self.registers.lock();
+        let of_it = registers.range((life, 0)..=(life, u64::MAX));
+        of_it.map(|((_, number), register)| (*number, *register)).collect()
+    }
+    /// What was answered of an index before something that copies it begins.
+    pub fn answered(&self, life: Incarnation) -> BTreeMap<u64, u64> {
+        self.registers(life).into_iter().map(|(number, register)| (number, register.answered)).collect()
+    }
+    /// Takes over what a copy of an index may have: what was answered when it began, up to what is begun by now.
+    pub fn copied(&self, from: Incarnation, to: Incarnation, before: &BTreeMap<u64, u64>) {
+        let source = self.registers(from);
+        let mut registers = self.registers.lock();
+        for (number, Register { begun, is_over, has_strays, .. }) in source {
+            let least = before.get(&number).copied().unwrap_or(0);
+            let has_strays = has_strays || is_over;
+            let copied = Register {
+                begun,
+                answered: least,
+                published: least,
+                is_over: false,
+                has_strays,
+                is_copied: true,
+            };
+            registers.insert((to, number), copied);
+        }
+    }
+    fn register(&self, key: Key, change: impl FnOnce(&mut Register)) {
+        change(self.registers.lock().entry(key).or_default());
+    }
+    /// The number of the record at a place of an index; of another one when nobody knows what became of the last.
+    fn number(&self, life: Incarnation, place: u64) -> u64 {
+        let mut numbers = self.numbers.lock();
+        let registers = self.registers.lock();
+        let number = numbers.entry((life, place)).or_insert(place);
+        while registers.get(&(life, *number)).is_some_and(|register| register.is_over) {
+            *number += RECORDS;
+        }
+        *number
+    }
+    fn check(&self, life: Incarnation, before: &BTreeMap<u64, Register>, found: &Shown, what: &str) {
+        let after = self.registers(life);
         for number in found.keys() {
             assert!(after.contains_key(number), "{what}: {} shows a record that nobody wrote", self.user);
         }
@@ -102,39 +149,51 @@ impl Truth {
     }
     /// What every node shows in the end: exactly what was answered, and nothing where the user is not.
     pub fn check_at_last(&self, world: &Arc<World>) {
-        let registers = self.registers.lock().clone();
+        for (name, life) in world.indices.all() {
+            self.check_index_at_last(world, &name, life);
+        }
+    }
+    fn check_index_at_last(&self, world: &Arc<World>, name: &IndexName, life: Incarnation) {
+        let registers = self.registers(life);
         let meta = world.with(NODES[0].0, |machine| machine.meta.clone());
+        let is_it = meta.catalogue.get(name).is_some_and(|row| row.incarnation == life);
+        assert!(is_it, "at last: {name} is another index");
         let row = meta.users.map.get(&self.user).copied();
         for (node, cluster) in NODES {
-            let part = meta.part_of(&index(), cluster).expect("a name");
-            let part = meta.catalogue.get(&part).expect("a part").clone();
-            let all = world.records_at_last(node, part.group);
-            let own = all.into_iter().filter(|((_, id), _)| owner_of(id).0 == Some(self.user.as_str()));
-            let found = shown(&own.map(|((_, id), record)| (id, record)).collect());
+            let part = meta.part_of(name, cluster).expect("a name");
+            let is_here = row.is_some_and(|row| row.cluster == cluster);
+            let found = match meta.catalogue.get(&part) {
+                Some(part) => self.found_at_last(world, node, part),
+                // the cluster came after the index, and nothing was written there
+                None => Shown::new(),
+            };
             for (number, register) in &registers {
-                let is_here = row.is_some_and(|row| row.cluster == cluster);
                 let state = found.get(number).copied();
                 let fits = |wanted: u64| state == (!is_absent(wanted)).then_some(wanted);
-                match (is_here, register.is_over || !is_here && register.has_strays) {
-                    (true, false) => {
-                        assert!(
-                            fits(register.answered),
-                            "at last: {} {number} {state:?} {register:?}",
-                            self.user
-                        );
-                    }
-                    (true, true) => {
-                        let fits = fits(register.answered) || fits(register.begun);
-                        assert!(fits, "at last: {} {number} {state:?} {register:?}", self.user);
-                    }
-                    (false, false) => {
-                        assert_eq!(state, None, "at last: {} is in two clusters, record {number}", self.user);
-                    }
+                let is_right = match is_here {
+                    true if register.is_copied => (register.published..=register.begun).any(fits),
+                    true if register.is_over => fits(register.answered) || fits(register.begun),
+                    true => fits(register.answered),
                     // it was written when everything had been deleted there
-                    (false, true) => {}
-                }
+                    false => state.is_none() || register.is_over || register.has_strays,
+                };
+                assert!(
+                    is_right,
+                    "at last: {} {name} {number} in cluster {cluster}, {row:?}: {state:?} {register:?}",
+                    self.user
+                );
+            }
+            for number in found.keys() {
+                assert!(registers.contains_key(number), "at last: {name} has {number}, which nobody wrote");
             }
         }
+    }
+    fn found_at_last(&self, world: &Arc<World>, node: u64, part: &IndexRow) -> Shown {
+        let all = world.records_at_last(node, part.group).into_iter();
+        let is_own =
+            |of: Incarnation, id: &str| of == part.incarnation && owner_of(id).0 == Some(self.user.as_str());
+        let own = all.filter(|((of, id), _)| is_own(*of, id));
+        shown(&own.map(|((_, id), record)| (id, record)).collect())
     }
 }
 
@@ -155,66 +214,67 @@ pub async fn call<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
     told.await.ok()
 }
 
-/// A node that is up.
-fn some_node(world: &World) -> u64 {
+/// A node that is up and has joined.
+pub fn some_node(world: &World) -> u64 {
     let state = world.state();
-    let up: Vec<u64> =
-        state.machines.iter().filter(|(_, machine)| machine.is_up).map(|(node, _)| *node).collect();
+    let is_there = |node: u64| state.machines[&node].is_up && state.decided.nodes.contains_key(&NodeId(node));
+    let up: Vec<u64> = state.machines.keys().copied().filter(|node| is_there(*node)).collect();
     up[world.clock.below(up.len() as u64) as usize]
 }
 
 /// Writes one record after another until the user's time is over.
 pub async fn write(world: Arc<World>, truth: Arc<Truth>) {
-    let mut numbers: Vec<u64> = (0..RECORDS).collect();
     loop {
         world.clock.sleep(world.clock.between(1, 100)).await;
         if truth.is_over() {
             break;
         }
-        let place = world.clock.below(RECORDS) as usize;
-        let number = numbers[place];
-        let state = {
-            let mut registers = truth.registers.lock();
-            let register = registers.entry(number).or_default();
-            register.begun += 1;
-            register.begun
-        };
+        let Some((name, life)) = world.indices.begin_write(&world.clock) else { continue };
         truth.writes_under_way.store(true, Ordering::Relaxed);
-        let id = owned_id(&truth.user, &number.to_string());
-        let op = match is_absent(state) {
-            true => RecordOp::Delete { object_id: id },
-            false => RecordOp::Put { object_id: id, record: state.to_string().into_bytes() },
-        };
-        let (node, user) = (some_node(&world), truth.user.clone());
-        let answer = call(&world, node, |seat| async move {
-            let answer = write::with_user(&seat, &user, &index(), vec![op]).await;
-            (answer, seat.proposals() > 1)
-        });
-        let (answer, is_stray) = answer.await.map_or((None, false), |(answer, again)| (Some(answer), again));
-        truth.registers.lock().get_mut(&number).expect("begun").has_strays |= is_stray;
-        world.count(|counts| counts.done_again += u64::from(is_stray));
-        if let Some(Err(error)) = &answer {
-            assert!(!world.climate.is_calm(), "a write of {} is refused: {error}", truth.user);
-        }
-        let Some(Ok(accepted)) = answer else {
-            truth.registers.lock().get_mut(&number).expect("begun").is_over = true;
-            world.count(|counts| counts.unknown += 1);
-            numbers[place] = numbers.iter().max().map_or(0, |most| most + 1);
-            continue;
-        };
-        truth.registers.lock().get_mut(&number).expect("begun").answered = state;
-        world.count(|counts| match is_absent(state) {
-            true => counts.deletions += 1,
-            false => counts.writes += 1,
-        });
-        let task = accepted.task_id;
-        while !world.is_shown(task.group(), task.log_index()) {
-            world.clock.sleep(3).await;
-        }
-        truth.registers.lock().get_mut(&number).expect("begun").published = state;
+        write_one(&world, &truth, (name, life)).await;
         truth.writes_under_way.store(false, Ordering::Relaxed);
+        world.indices.end_write(life);
     }
-    truth.writes_under_way.store(false, Ordering::Relaxed);
+}
+
+async fn write_one(world: &Arc<World>, truth: &Arc<Truth>, (name, life): (IndexName, Incarnation)) {
+    let key = (life, truth.number(life, world.clock.below(RECORDS)));
+    let mut state = 0;
+    truth.register(key, |register| {
+        register.begun += 1;
+        state = register.begun;
+    });
+    let id = owned_id(&truth.user, &key.1.to_string());
+    let op = match is_absent(state) {
+        true => RecordOp::Delete { object_id: id },
+        false => RecordOp::Put { object_id: id, record: state.to_string().into_bytes() },
+    };
+    let (node, user) = (some_node(world), truth.user.clone());
+    let answer = call(world, node, |seat| async move {
+        let answer = write::with_user(&seat, &user, &name, vec![op]).await;
+        (answer, seat.proposals() > 1)
+    });
+    let (answer, is_stray) = answer.await.map_or((None, false), |(answer, again)| (Some(answer), again));
+    truth.register(key, |register| register.has_strays |= is_stray);
+    world.count(|counts| counts.done_again += u64::from(is_stray));
+    if let Some(Err(error)) = &answer {
+        assert!(!world.climate.is_calm(), "a write of {} is refused: {error}", truth.user);
+    }
+    let Some(Ok(accepted)) = answer else {
+        truth.register(key, |register| register.is_over = true);
+        world.count(|counts| counts.unknown += 1);
+        return;
+    };
+    truth.register(key, |register| register.answered = state);
+    world.count(|counts| match is_absent(state) {
+        true => counts.deletions += 1,
+        false => counts.writes += 1,
+    });
+    let task = accepted.task_id;
+    while !world.is_shown(task.group(), task.log_index()) {
+        world.clock.sleep(3).await;
+    }
+    truth.register(key, |register| (register.published, register.is_copied) = (state, false));
 }
 
 /// Reads all records of a user until its time is over.
@@ -225,28 +285,42 @@ pub async fn read(world: Arc<World>, truth: Arc<Truth>) {
             return;
         }
         let node = some_node(&world);
-        read_once(&world, &truth, node).await;
+        if let Some(index) = world.indices.some(&world.clock) {
+            read_once(&world, &truth, node, index).await;
+        }
     }
 }
 
-/// Reads all records of a user by one node, and checks them.
-pub async fn read_once(world: &Arc<World>, truth: &Arc<Truth>, node: u64) {
-    let before = truth.registers.lock().clone();
-    let user = truth.user.clone();
+/// Reads all records of a user in an index by one node, and checks them.
+pub async fn read_once(
+    world: &Arc<World>,
+    truth: &Arc<Truth>,
+    node: u64,
+    (name, life): (IndexName, Incarnation),
+) {
+    let before = truth.registers(life);
+    let (user, named) = (truth.user.clone(), name.clone());
     let answer = call(world, node, |seat| async move {
         let (asker, whose) = (seat.clone(), user.clone());
         let ask = move |cluster| {
-            let (seat, user) = (asker.clone(), whose.clone());
-            async move { seat.read_part(cluster, &user).await }
+            let (seat, user, name) = (asker.clone(), whose.clone(), named.clone());
+            async move { seat.read_part(cluster, &user, (&name, life)).await }
         };
         let found = place::read(&seat, &user, ask).await;
         (found, seat.is_cut_off())
     });
-    match answer.await {
-        Some((Ok(found), false)) => {
+    let answer = answer.await;
+    if !world.indices.is_still(&name, life) {
+        return;
+    }
+    match answer {
+        Some((Ok(Some(found)), false)) => {
             world.count(|counts| counts.reads += 1);
-            truth.check(&before, &shown(&found), &format!("at {} ms by node {node}", world.clock.now_ms()));
+            let what = format!("at {} ms by node {node} in {name}", world.clock.now_ms());
+            truth.check(life, &before, &shown(&found), &what);
         }
+        // the node knows another index of that name
+        Some((Ok(None), false)) => {}
         Some((Err(error), false)) => panic!("a read of {} by node {node} is refused: {error}", truth.user),
         // what a node knows that is cut off from the others has to do
         Some((_, true)) => world.count(|counts| counts.cut_off += 1),
@@ -256,15 +330,27 @@ pub async fn read_once(world: &Arc<World>, truth: &Arc<Truth>, node: u64) {
 
 impl Seat {
     /// What a replica of a cluster's part shows of a user now.
-    async fn read_part(&self, cluster: u16, user: &UserId) -> Result<BTreeMap<String, Vec<u8>>> {
-        let row = self.row(&self.meta().part_of(&index(), cluster)?)?;
+    async fn read_part(
+        &self,
+        cluster: u16,
+        user: &UserId,
+        (name, life): (&IndexName, Incarnation),
+    ) -> Result<Option<BTreeMap<String, Vec<u8>>>> {
+        let meta = self.meta();
+        if meta.catalogue.get(name).is_none_or(|row| row.incarnation != life) {
+            return Ok(None);
+        }
+        let Some(row) = meta.catalogue.get(&meta.part_of(name, cluster)?) else {
+            // there are no records of users in a cluster that came after the index
+            return Ok(Some(BTreeMap::new()));
+        };
         self.world.clock.sleep(self.world.clock.below(4)).await;
         let holder = self.replica_of(row.group).expect("one node is down at a time");
         let now_ms = self.world.clock.now_ms();
         let mutant = self.world.mutant;
         let found = self.world.state().replica(holder, row.group, now_ms, mutant).of(row.incarnation, user);
         self.world.clock.sleep(self.world.clock.below(4)).await;
-        Ok(found)
+        Ok(Some(found))
     }
 }
 
@@ -291,7 +377,7 @@ pub fn move_about(world: &Arc<World>, truths: &[Arc<Truth>], is_over: Arc<Atomic
         world.clone().clock.spawn(NOBODY, async move {
             while !is_over.load(Ordering::Relaxed) {
                 world.clock.sleep(world.clock.between(10, 1_500)).await;
-                let to = world.clock.below(2) as u16;
+                let to = world.clock.below(3) as u16;
                 decide(&world, MetaCommand::MoveUser { user: user.clone(), to }).await;
             }
             left.fetch_sub(1, Ordering::Relaxed);

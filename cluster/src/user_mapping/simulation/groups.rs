@@ -22,6 +22,8 @@ pub struct Replica {
     pub due: VecDeque<u64>,
     pub records: Records,
     fences: Fences,
+    /// What follows an index, and the revision of that.
+    followers: BTreeMap<Incarnation, (u64, Vec<Incarnation>)>,
 }
 
 impl Replica {
@@ -49,10 +51,38 @@ impl Replica {
             IndexCommand::Sequence { commands } => {
                 commands.into_iter().for_each(|command| self.apply(command, mutant));
             }
-            other => panic!("no part of a move: {other:?}"),
+            IndexCommand::Copy { from, to } => self.copy(from, to),
+            IndexCommand::Drop { index } => {
+                self.records.retain(|(of, _), _| *of != index);
+                self.followers.remove(&index);
+            }
+            IndexCommand::Replicas { primary, revision, followers } => {
+                let known = self.followers.get(&primary).cloned().unwrap_or_default();
+                if revision > known.0 {
+                    let followers: Vec<Incarnation> = followers.iter().map(|it| it.incarnation).collect();
+                    followers
+                        .iter()
+                        .filter(|it| !known.1.contains(it))
+                        .for_each(|it| self.copy(primary, *it));
+                    self.followers.insert(primary, (revision, followers));
+                }
+            }
+            other => panic!("nobody does that: {other:?}"),
         }
     }
+    fn copy(&mut self, from: Incarnation, to: Incarnation) {
+        self.records.retain(|(of, _), _| *of != to);
+        let copied = self.records.iter().filter(|((of, _), _)| *of == from);
+        let copied: Vec<_> = copied.map(|((_, id), record)| ((to, id.clone()), record.clone())).collect();
+        self.records.extend(copied);
+    }
     fn write(&mut self, index: Incarnation, op: RecordOp) {
+        let followers = self.followers.get(&index).map_or(vec![], |(_, followers)| followers.clone());
+        for index in followers.into_iter().chain([index]) {
+            self.write_one(index, op.clone());
+        }
+    }
+    fn write_one(&mut self, index: Incarnation, op: RecordOp) {
         match op {
             RecordOp::Put { object_id, record } => drop(self.records.insert((index, object_id), record)),
             RecordOp::Delete { object_id } => drop(self.records.remove(&(index, object_id))),

@@ -25,10 +25,22 @@ pub enum Mutant {
     CopiesNoDeletions,
     /// Reads move over before every replica of the new cluster shows the copy.
     ShowsTooEarly,
+    /// Indices that come or get other names while records are copied are not looked at.
+    ReadsTheCatalogueOnce,
+    /// A step is taken although there are new indices.
+    ForgetsLateIndices,
+    /// Users are moved over while indices are copied.
+    ForgetsCopies,
+    /// Indices are copied while users are moved over.
+    CopiesWhileWritesWait,
+    /// The parts of a copy get their names one after another.
+    PointsPartByPart,
+    /// All of it is as it was before level 4.
+    EarlierLevel,
 }
 
 impl Mutant {
-    pub const ALL: [Mutant; 11] = [
+    pub const ALL: [Mutant; 17] = [
         Mutant::FlipsBeforeTheRest,
         Mutant::CleansBeforeFlip,
         Mutant::DoesNotFreeze,
@@ -40,5 +52,11 @@ impl Mutant {
         Mutant::CopiesOldRecords,
         Mutant::CopiesNoDeletions,
         Mutant::ShowsTooEarly,
+        Mutant::ReadsTheCatalogueOnce,
+        Mutant::ForgetsLateIndices,
+        Mutant::ForgetsCopies,
+        Mutant::CopiesWhileWritesWait,
+        Mutant::PointsPartByPart,
+        Mutant::EarlierLevel,
     ];
 }

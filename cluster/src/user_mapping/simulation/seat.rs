@@ -4,15 +4,16 @@ use super::executor::{Life, NOBODY};
 use super::mutant::Mutant;
 use super::world::{NODES, World, cluster_of};
 use crate::command::MetaCommand;
+use crate::copies::Filling;
 use crate::disk::Purpose;
 use crate::leases::Hold;
-use crate::meta::{IndexRow, MetaState, UserState};
+use crate::meta::{Copied, IndexRow, Looked, MetaState, UserState};
 use crate::router::Accepted;
-use crate::user_mapping::means::{ASK, Means};
+use crate::user_mapping::means::{ASK, Means, seen};
 use crate::user_mapping::owned::{Digest, Whose};
 use crate::user_mapping::place::UserWrites;
 use futures_util::future::{Either, select};
-use quorate_model::{Error, GroupId, IndexName, RecordOp, Result, TaskId};
+use quorate_model::{Error, GroupId, IndexName, NodeId, RecordOp, Result, TaskId};
 use quorate_node::ops::IndexCommand;
 use quorate_raft::lease::{Published, Shows};
 use std::collections::BTreeMap;
@@ -50,6 +51,8 @@ pub struct Seat {
     role: Role,
     is_cut_off: Arc<AtomicBool>,
     proposals: Arc<AtomicU64>,
+    /// What a planted bug takes for the catalogue.
+    old: Option<Arc<MetaState>>,
 }
 
 impl Seat {
@@ -63,7 +66,12 @@ impl Seat {
             role,
             is_cut_off: Arc::default(),
             proposals: Arc::default(),
+            old: None,
         }
+    }
+    /// The same with a planted bug: what is known of the indices does not change any more.
+    pub fn with_old_catalogue(&self) -> Seat {
+        Seat { old: Some(self.meta()), ..self.clone() }
     }
     /// Whether the others could not be asked when they had to be: what the node knows may be old.
     pub fn is_cut_off(&self) -> bool {
@@ -212,9 +220,78 @@ impl Seat {
     }
 }
 
+impl Seat {
+    /// The command that a planted bug makes of one.
+    fn mutated(&self, command: MetaCommand) -> MetaCommand {
+        match command {
+            MetaCommand::StepUserAfterLook { user, epoch, step, .. }
+                if self.is(Mutant::ReadsTheCatalogueOnce) || self.is(Mutant::ForgetsLateIndices) =>
+            {
+                MetaCommand::StepUser { user, epoch, step }
+            }
+            MetaCommand::StepUserAfterLook { user, epoch, step, looked }
+                if self.is(Mutant::ForgetsCopies) =>
+            {
+                let looked = Looked { through: 0, ..looked };
+                MetaCommand::StepUserAfterLook { user, epoch, step, looked }
+            }
+            command => command,
+        }
+    }
+    async fn point_one_by_one(&self, mut copies: Vec<Copied>, deadline: Instant) -> Result<Accepted> {
+        copies.reverse();
+        let mut last = None;
+        for Copied { name, incarnation, group } in copies {
+            let command = MetaCommand::PointIndex { name, incarnation, group };
+            last = Some(self.put(command, deadline).await?);
+        }
+        Ok(last.expect("at least one copy"))
+    }
+    /// Puts a command into the meta log, whoever leads it.
+    async fn put(&self, command: MetaCommand, deadline: Instant) -> Result<Accepted> {
+        let until = self.world.clock.now_ms() + LEADER_WAIT_MS;
+        let is_step = matches!(command, MetaCommand::StepUser { .. } | MetaCommand::StepUserAfterLook { .. });
+        let log_index = loop {
+            let (node, command) = (self.node, command.clone());
+            let put = move |world: &Arc<World>| {
+                let leader = world.state().leader_for(node)?;
+                let at = world.append_meta(command.clone());
+                if is_step && world.clock.per_mille(world.climate.kill_at_step) {
+                    world.kill(leader, world.clock.between(100, 6_000));
+                }
+                Some(at)
+            };
+            if let Some(log_index) = self.send(deadline, put, is_step).await? {
+                break log_index;
+            }
+            if self.world.clock.now_ms() >= until {
+                return Err(Error::unavailable("no leader"));
+            }
+            self.world.clock.sleep(20).await;
+        };
+        while self.known_through()? < log_index {
+            if self.now() >= deadline {
+                return Err(Error::unavailable("not known in time"));
+            }
+            self.world.clock.sleep(2).await;
+        }
+        Ok(Accepted { task_id: TaskId::new(GroupId::META, log_index), time_ms: self.world.clock.now_ms() })
+    }
+}
+
 impl Means for Seat {
     fn meta(&self) -> Arc<MetaState> {
         let meta = self.world.with(self.node, |machine| machine.meta.clone());
+        if let Some(old) = &self.old {
+            let mut old = (**old).clone();
+            (old.users, old.reserved) = (meta.users.clone(), Arc::default());
+            return Arc::new(old);
+        }
+        if self.is(Mutant::ForgetsCopies) && self.role == Role::Driver {
+            let mut without = (*meta).clone();
+            without.reserved = Arc::default();
+            return Arc::new(without);
+        }
         if !(self.is(Mutant::DoesNotFreeze) && self.role == Role::Call) {
             return meta;
         }
@@ -261,33 +338,17 @@ impl Means for Seat {
         learned
     }
     async fn decide(&self, command: MetaCommand, _purpose: Purpose, deadline: Instant) -> Result<Accepted> {
-        let until = self.world.clock.now_ms() + LEADER_WAIT_MS;
-        let is_step = matches!(command, MetaCommand::StepUser { .. });
-        let log_index = loop {
-            let (node, command) = (self.node, command.clone());
-            let put = move |world: &Arc<World>| {
-                let leader = world.state().leader_for(node)?;
-                let at = world.append_meta(command.clone());
-                if is_step && world.clock.per_mille(world.climate.kill_at_step) {
-                    world.kill(leader, world.clock.between(100, 6_000));
-                }
-                Some(at)
-            };
-            if let Some(log_index) = self.send(deadline, put, is_step).await? {
-                break log_index;
+        let command = match command {
+            MetaCommand::PointCopy { copies, .. } if self.is(Mutant::PointsPartByPart) => {
+                return self.point_one_by_one(copies, deadline).await;
             }
-            if self.world.clock.now_ms() >= until {
-                return Err(Error::unavailable("no leader"));
-            }
-            self.world.clock.sleep(20).await;
+            command => self.mutated(command),
         };
-        while self.known_through()? < log_index {
-            if self.now() >= deadline {
-                return Err(Error::unavailable("not known in time"));
-            }
-            self.world.clock.sleep(2).await;
+        if self.is(Mutant::ForgetsLateIndices) && matches!(command, MetaCommand::StepUser { .. }) {
+            // whoever does not look again may as well be slow
+            self.world.clock.sleep(self.world.clock.below(200)).await;
         }
-        Ok(Accepted { task_id: TaskId::new(GroupId::META, log_index), time_ms: self.world.clock.now_ms() })
+        self.put(command, deadline).await
     }
     async fn propose(
         &self,
@@ -309,11 +370,30 @@ impl Means for Seat {
         let log_index = log_index.expect("a group of records always takes it");
         Ok(Accepted { task_id: TaskId::new(group, log_index), time_ms: self.world.clock.now_ms() })
     }
-    async fn part_for_write(&self, name: &IndexName, cluster: u16, _deadline: Instant) -> Result<IndexRow> {
-        self.row(&self.meta().part_of(name, cluster)?)
+    fn group_for(&self, name: &IndexName) -> Result<GroupId> {
+        let meta = self.meta();
+        let cluster = meta.nodes.get(&NodeId(self.node)).and_then(|row| meta.clusters.get(&row.cluster));
+        let group = cluster.map(|cluster| meta.group_in(cluster.number, name));
+        group.ok_or_else(|| Error::unavailable("this node has not joined its cluster yet"))
     }
-    async fn make_parts(&self, name: &IndexName, _deadline: Instant) -> Result<()> {
-        panic!("{name} has every part from the beginning")
+    async fn index_for_write(&self, name: &IndexName, deadline: Instant) -> Result<IndexRow> {
+        loop {
+            if let Ok(row) = self.row(name) {
+                return Ok(row);
+            }
+            let create = MetaCommand::CreateIndex { name: name.clone(), group: self.group_for(name)? };
+            self.decide(create, Purpose::Add, deadline).await?;
+        }
+    }
+    async fn make_parts(&self, name: &IndexName, deadline: Instant) -> Result<()> {
+        let command = MetaCommand::MakeParts { name: name.clone() };
+        self.decide(command, Purpose::Add, deadline).await.map(drop)
+    }
+    async fn fill(&self, filling: &Filling, deadline: Instant) -> Result<Option<TaskId>> {
+        let Filling { group, from, to, .. } = *filling;
+        let copy = IndexCommand::Copy { from, to };
+        let task = self.propose(group, copy, Purpose::Add, deadline).await?.task_id;
+        seen(self, task, deadline).await.map(|()| None)
     }
     async fn is_published(&self, task: TaskId) -> bool {
         match task.group() {

@@ -3,8 +3,9 @@
 use super::drive;
 use super::executor::{Clock, Life, NOBODY};
 use super::groups::{Records, Replica};
+use super::indices::Indices;
 use super::mutant::Mutant;
-use crate::command::MetaCommand;
+use crate::command::{FEATURE_LEVEL, MetaCommand};
 use crate::meta::{At, MetaState};
 use crate::user_mapping::place::UserWrites;
 use parking_lot::Mutex;
@@ -17,7 +18,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Each node with the number of its cluster.
-pub const NODES: [(u64, u16); 4] = [(1, 0), (2, 0), (3, 1), (4, 1)];
+pub const NODES: [(u64, u16); 6] = [(1, 0), (2, 0), (3, 1), (4, 1), (5, 2), (6, 2)];
+/// Those that are there from the beginning; the cluster of the others joins later.
+pub const FIRST_NODES: usize = 4;
 /// Lives of a node, for numbers that differ.
 const LIVES: u64 = 1 << 20;
 
@@ -75,6 +78,13 @@ pub struct Counts {
     /// Reads of a node that could not ask the others.
     pub cut_off: u64,
     pub removals: u64,
+    /// Indices that got another name.
+    pub renames: u64,
+    pub copies: u64,
+    /// Indices that were deleted or replaced.
+    pub ended: u64,
+    /// Indices that followed another one for a while.
+    pub unlinked: u64,
 }
 impl std::ops::AddAssign for Counts {
     fn add_assign(&mut self, more: Counts) {
@@ -90,6 +100,10 @@ impl std::ops::AddAssign for Counts {
         self.done_again += more.done_again;
         self.cut_off += more.cut_off;
         self.removals += more.removals;
+        self.renames += more.renames;
+        self.copies += more.copies;
+        self.ended += more.ended;
+        self.unlinked += more.unlinked;
     }
 }
 
@@ -112,12 +126,12 @@ impl Machine {
         self.is_up && !self.is_cut
     }
     /// Applies what is due.
-    fn go_on(&mut self, log: &[MetaCommand], now_ms: u64) {
+    fn go_on(&mut self, log: &[MetaCommand], now_ms: u64, mutant: Option<Mutant>) {
         while self.hears() && self.due.front().is_some_and(|due| *due <= now_ms) {
             self.due.pop_front();
             let mut meta = (*self.meta).clone();
             let at = At { log_index: self.applied + 1, time_ms: now_ms };
-            meta.apply(at, log[self.applied as usize].clone());
+            apply(&mut meta, at, log[self.applied as usize].clone(), mutant);
             self.applied += 1;
             self.meta = Arc::new(meta);
         }
@@ -132,9 +146,26 @@ impl Machine {
     }
 }
 
+/// As it is, or with a planted bug in it.
+fn apply(meta: &mut MetaState, at: At, command: MetaCommand, mutant: Option<Mutant>) {
+    let is_let_begin =
+        mutant == Some(Mutant::CopiesWhileWritesWait) && matches!(command, MetaCommand::BeginCopies { .. });
+    let frozen = meta.users.frozen;
+    if is_let_begin {
+        meta.users.frozen = 0;
+    }
+    meta.apply(at, command);
+    if is_let_begin {
+        meta.users.frozen = frozen;
+    }
+}
+
 pub struct State {
     pub machines: BTreeMap<u64, Machine>,
     meta_log: Vec<MetaCommand>,
+    /// What is decided, whoever knows it.
+    pub decided: MetaState,
+    mutant: Option<Mutant>,
     pub leader: Option<u64>,
     pub term: u64,
     logs: BTreeMap<GroupId, Vec<IndexCommand>>,
@@ -148,7 +179,7 @@ impl State {
     /// The machine as it is now.
     pub fn machine(&mut self, node: u64, now_ms: u64) -> &mut Machine {
         let machine = self.machines.get_mut(&node).expect("a node");
-        machine.go_on(&self.meta_log, now_ms);
+        machine.go_on(&self.meta_log, now_ms, self.mutant);
         machine
     }
     /// A replica as it is now.
@@ -185,6 +216,8 @@ pub struct World {
     pub mutant: Option<Mutant>,
     began: Instant,
     state: Mutex<State>,
+    /// The indices that clients write, read and change.
+    pub indices: Indices,
 }
 
 /// The cluster of a group.
@@ -212,9 +245,10 @@ impl World {
         };
         let machines = NODES.into_iter().map(machine).collect();
         let (logs, counts) = (BTreeMap::new(), Counts::default());
-        let state = State { machines, meta_log: vec![], leader: None, term: 0, logs, counts };
-        let world =
-            Arc::new(World { clock, climate, mutant, began: Instant::now(), state: Mutex::new(state) });
+        let (leader, term, decided) = (None, 0, MetaState::default());
+        let state = State { machines, meta_log: vec![], decided, mutant, leader, term, logs, counts };
+        let (began, state, indices) = (Instant::now(), Mutex::new(state), Indices::default());
+        let world = Arc::new(World { clock, climate, mutant, began, state, indices });
         for command in first {
             world.append_meta(command);
         }
@@ -229,6 +263,13 @@ impl World {
     pub fn with<T>(&self, node: u64, look: impl FnOnce(&mut Machine) -> T) -> T {
         let now_ms = self.clock.now_ms();
         look(self.state.lock().machine(node, now_ms))
+    }
+    /// The level of every node.
+    pub fn level(&self) -> u16 {
+        match self.mutant {
+            Some(Mutant::EarlierLevel) => FEATURE_LEVEL - 1,
+            _ => FEATURE_LEVEL,
+        }
     }
     pub fn instant(&self) -> Instant {
         self.began + std::time::Duration::from_millis(self.clock.now_ms())
@@ -261,7 +302,9 @@ impl World {
     pub fn append_meta(&self, command: MetaCommand) -> u64 {
         let now_ms = self.clock.now_ms();
         let mut state = self.state.lock();
-        state.meta_log.push(command);
+        let at = At { log_index: state.log_end(GroupId::META) + 1, time_ms: now_ms };
+        state.meta_log.push(command.clone());
+        apply(&mut state.decided, at, command, self.mutant);
         let leader = state.leader;
         for (node, machine) in &mut state.machines {
             let lag = if Some(*node) == leader { 0 } else { self.lag() };

@@ -1,0 +1,339 @@
+//! How does a copy become an index, and how do copies and moves of users keep out of each other's way?
+//!
+//! A copy takes one part of an index after another, each as it is at some moment. A user whose records go from one part to
+//! another meanwhile would be missing in it, or left behind. So no copy begins while a user's writes wait, and a user goes
+//! on to another cluster, or is done with one, when no copy is under way that may have taken the records before. Who wants
+//! that goes through the catalogue without holding anybody up and says in its command what it has looked at
+//! ([`Looked`]); when the catalogue is another one by then, or a copy will make it so, the command has no effect.
+
+use super::{At, IndexRow, MetaState, Role, RowChange};
+use quorate_model::{GroupId, IndexName, TaskId};
+use quorate_node::ops::Incarnation;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Incarnations of one copy at most: one for each cluster, far below the numbers that a command has.
+pub const COPIES_MAX: usize = 1_000;
+
+/// The catalogue in which somebody has been at every index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Looked {
+    /// The log index of the last command that had changed it.
+    pub changed: u64,
+    /// Copies that begin after this log index take what was done to the indices.
+    pub through: u64,
+}
+
+/// An index or a part of one that was copied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// Its name.
+    pub name: IndexName,
+    /// The life of it that was copied.
+    pub incarnation: Incarnation,
+}
+
+/// The copy of an index or of a part of one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Copied {
+    /// The name that it gets.
+    pub name: IndexName,
+    /// A reserved incarnation.
+    pub incarnation: Incarnation,
+    /// Its group.
+    pub group: GroupId,
+}
+
+impl MetaState {
+    /// The log index of the last command that changed the catalogue; 0 before level 4 is in force.
+    pub fn catalogue_changed(&self) -> u64 {
+        self.catalogue_changed
+    }
+    /// Whether a copy that began up to this log index is under way.
+    pub fn copies_since_before(&self, through: u64) -> bool {
+        let last = TaskId::new(GroupId::META, through).0;
+        self.reserved.first_key_value().is_some_and(|(&first, _)| first <= last)
+    }
+    /// Whether there is no index, and will be none, that was not looked at.
+    pub fn is_as_it_was(&self, Looked { changed, through }: Looked) -> bool {
+        self.catalogue_changed <= changed && !self.copies_since_before(through)
+    }
+
+    pub(super) fn begin_copy(&mut self, at: At, group: GroupId) -> Vec<RowChange> {
+        let incarnation = TaskId::new(GroupId::META, at.log_index).0;
+        Arc::make_mut(&mut self.reserved).insert(incarnation, group);
+        vec![RowChange::reserved(incarnation, group)]
+    }
+
+    pub(super) fn begin_copies(&mut self, at: At, groups: &[GroupId]) -> Vec<RowChange> {
+        if self.users.frozen > 0 || groups.len() > COPIES_MAX {
+            return vec![];
+        }
+        let first = TaskId::new(GroupId::META, at.log_index).0;
+        let reserved = (first..).zip(groups.iter().copied());
+        let reserve = |(incarnation, group)| {
+            Arc::make_mut(&mut self.reserved).insert(incarnation, group);
+            RowChange::reserved(incarnation, group)
+        };
+        reserved.map(reserve).collect()
+    }
+
+    pub(super) fn point_index(
+        &mut self,
+        at: At,
+        name: IndexName,
+        incarnation: Incarnation,
+        group: GroupId,
+    ) -> Vec<RowChange> {
+        let old = self.catalogue.get(&name);
+        if old.is_some_and(|old| old.role != Role::Alone) {
+            return vec![];
+        }
+        let created_ms = old.map_or(at.time_ms, |old| old.created_ms);
+        if Arc::make_mut(&mut self.reserved).remove(&incarnation).is_none() {
+            return vec![];
+        }
+        let row = IndexRow { incarnation, group, created_ms, role: Role::Alone };
+        let mut changes = vec![RowChange::not_reserved(incarnation), RowChange::index(&name, &row)];
+        if let Some(old) = self.catalogue.put(name.clone(), row) {
+            changes.push(self.doom(old.incarnation, old.group));
+        }
+        changes.extend(self.complete_parts(at, &name, &[]));
+        changes
+    }
+
+    pub(super) fn abandon_copy(&mut self, incarnation: Incarnation) -> Vec<RowChange> {
+        match Arc::make_mut(&mut self.reserved).remove(&incarnation) {
+            Some(group) => vec![RowChange::not_reserved(incarnation), self.doom(incarnation, group)],
+            None => vec![],
+        }
+    }
+
+    pub(super) fn point_copy(
+        &mut self,
+        at: At,
+        name: &IndexName,
+        sources: &[Source],
+        copies: &[Copied],
+    ) -> Vec<RowChange> {
+        let old = self.catalogue.get(name);
+        let created_ms = old.map_or(at.time_ms, |old| old.created_ms);
+        let is_there = |source: &Source| {
+            self.catalogue.get(&source.name).is_some_and(|row| row.incarnation == source.incarnation)
+        };
+        let is_ready = |copied: &Copied| self.reserved.get(&copied.incarnation) == Some(&copied.group);
+        if old.is_some_and(|old| old.role != Role::Alone)
+            || !sources.iter().all(is_there)
+            || !copies.iter().all(is_ready)
+            || !copies.iter().any(|copied| copied.name == *name)
+        {
+            return vec![];
+        }
+        let mut changes = self.remove_parts(name);
+        for Copied { name, incarnation, group } in copies {
+            Arc::make_mut(&mut self.reserved).remove(incarnation);
+            let row = IndexRow { incarnation: *incarnation, group: *group, created_ms, role: Role::Alone };
+            changes.extend([RowChange::not_reserved(*incarnation), RowChange::index(name, &row)]);
+            if let Some(old) = self.catalogue.put(name.clone(), row) {
+                changes.push(self.doom(old.incarnation, old.group));
+            }
+        }
+        changes.extend(self.complete_parts(at, name, &[]));
+        changes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{FEATURE_LEVEL, LOOKED_LEVEL, MetaCommand};
+    use crate::meta::{Joining, UserState, UserStep};
+    use quorate_model::{NodeId, UserId};
+    use std::collections::BTreeMap;
+
+    #[derive(Default)]
+    struct Log {
+        state: MetaState,
+        rows: BTreeMap<Vec<u8>, Vec<u8>>,
+        log_index: u64,
+    }
+    impl Log {
+        /// Two clusters whose nodes are at this level, the index `a`, and a user in the first cluster.
+        fn new(level: u16) -> Log {
+            let mut log = Log::default();
+            for (node, cluster) in [(1, "main"), (2, "west")] {
+                let (name, cluster) = (format!("n{node}"), cluster.to_owned());
+                let joining = Joining { peer: name.clone(), http: name.clone(), name, cluster, level };
+                log.put(MetaCommand::AddNode { node: NodeId(node), joining });
+            }
+            log.put(MetaCommand::EnableUsers);
+            log.put(MetaCommand::CreateIndex { name: name("a"), group: GroupId(3) });
+            log.put(MetaCommand::AssignUsers { cluster: 0, users: vec![user()] });
+            log
+        }
+        /// Returns the task id.
+        fn put(&mut self, command: MetaCommand) -> Incarnation {
+            self.log_index += 1;
+            let at = At { log_index: self.log_index, time_ms: 0 };
+            for RowChange { key, value } in self.state.apply(at, command) {
+                match value {
+                    Some(value) => drop(self.rows.insert(key, value)),
+                    None => drop(self.rows.remove(&key)),
+                }
+            }
+            let restored = MetaState::from_rows(self.rows.clone()).expect("own rows");
+            assert_eq!(restored, self.state);
+            TaskId::new(GroupId::META, self.log_index).0
+        }
+        fn freeze(&mut self) {
+            self.put(MetaCommand::MoveUser { user: user(), to: 1 });
+            let epoch = self.row().1;
+            self.put(MetaCommand::StepUser { user: user(), epoch, step: UserStep::Freeze });
+        }
+        fn flip(&mut self, looked: Looked) {
+            let (epoch, step) = (self.row().1, UserStep::Flip);
+            self.put(MetaCommand::StepUserAfterLook { user: user(), epoch, step, looked });
+        }
+        fn row(&self) -> (UserState, u64) {
+            let row = self.state.users.map.get(&user()).expect("assigned");
+            (row.state, row.epoch)
+        }
+        fn has_moved(&self) -> bool {
+            self.row().0 == UserState::Landing { from: 0 }
+        }
+        fn looked(&self) -> Looked {
+            Looked { changed: self.state.catalogue_changed(), through: self.log_index }
+        }
+        fn lives(&self, index: &str) -> [Option<Incarnation>; 2] {
+            let names = [name(index), name(index).part_in(1).expect("a part")];
+            names.map(|name| self.state.catalogue.get(&name).map(|row| row.incarnation))
+        }
+        fn sources(&self) -> Vec<Source> {
+            let life = |part: IndexName| {
+                let incarnation = self.state.catalogue.get(&part)?.incarnation;
+                Some(Source { name: part, incarnation })
+            };
+            [name("a"), name("a").part_in(1).expect("a part")].into_iter().filter_map(life).collect()
+        }
+    }
+    fn name(text: &str) -> IndexName {
+        IndexName::new(text).expect("valid")
+    }
+    fn user() -> UserId {
+        UserId::new("u").expect("valid")
+    }
+
+    #[test]
+    fn a_user_goes_on_when_every_index_was_looked_at() {
+        let mut log = Log::new(FEATURE_LEVEL);
+        log.freeze();
+        let looked = log.looked();
+        log.put(MetaCommand::StartNode);
+        log.flip(looked);
+        assert!(log.has_moved(), "nothing has changed");
+        for change in [
+            MetaCommand::CreateIndex { name: name("b"), group: GroupId(3) },
+            MetaCommand::MoveIndex { from: name("a"), to: name("b"), replicas: vec![] },
+            MetaCommand::DeleteIndex { name: name("a"), incarnation: TaskId::new(GroupId::META, 4).0 },
+            MetaCommand::SetReplicas {
+                name: name("a"),
+                incarnation: TaskId::new(GroupId::META, 4).0,
+                replicas: vec![super::super::Wanted {
+                    name: name("r"),
+                    kind: quorate_node::ops::ReplicaKind::Standard,
+                    prepared: None,
+                }],
+            },
+        ] {
+            let mut log = Log::new(FEATURE_LEVEL);
+            log.freeze();
+            let looked = log.looked();
+            log.put(change.clone());
+            log.flip(looked);
+            assert!(!log.has_moved(), "{change:?}");
+            log.flip(log.looked());
+            assert!(log.has_moved(), "{change:?}");
+        }
+    }
+
+    #[test]
+    fn a_user_goes_on_when_no_copy_is_under_way_that_may_lack_something() {
+        let mut log = Log::new(FEATURE_LEVEL);
+        let before = log.put(MetaCommand::BeginCopy { group: GroupId(3) });
+        log.freeze();
+        log.flip(log.looked());
+        assert!(!log.has_moved(), "a copy is under way");
+        let refused = log.put(MetaCommand::BeginCopies { groups: vec![GroupId(3)] });
+        assert!(!log.state.reserved.contains_key(&refused), "writes of a user wait");
+        log.put(MetaCommand::AbandonCopy { incarnation: before });
+        log.flip(log.looked());
+        assert!(log.has_moved());
+        // what began after the look takes what was done
+        let looked = log.looked();
+        let later = log.put(MetaCommand::BeginCopies { groups: vec![GroupId(3), GroupId(4)] });
+        assert_eq!(log.state.reserved.len(), 2);
+        assert!(log.state.reserved.contains_key(&later), "writes go on when they have landed");
+        assert!(log.state.is_as_it_was(looked));
+        assert!(!log.state.is_as_it_was(log.looked()));
+    }
+
+    #[test]
+    fn before_the_level_nothing_is_refused_and_no_row_is_written() {
+        let mut log = Log::new(LOOKED_LEVEL - 1);
+        log.freeze();
+        let begun = log.put(MetaCommand::BeginCopy { group: GroupId(3) });
+        assert!(log.state.reserved.contains_key(&begun));
+        assert_eq!(log.state.catalogue_changed(), 0);
+        assert!(!log.rows.keys().any(|key| key[0] == b'c'), "older programs cannot read it");
+    }
+
+    #[test]
+    fn the_parts_of_a_copy_come_together_or_not_at_all() {
+        let begun = |log: &mut Log| {
+            log.put(MetaCommand::CreateIndex { name: name("b"), group: GroupId(5) });
+            [GroupId(3), GroupId(20)].map(|group| (log.put(MetaCommand::BeginCopy { group }), group))
+        };
+        let point = |log: &Log, [own, part]: [(Incarnation, GroupId); 2]| {
+            let copied = |name: IndexName, (incarnation, group)| Copied { name, incarnation, group };
+            let copies = vec![copied(name("b"), own), copied(name("b").part_in(1).expect("a part"), part)];
+            MetaCommand::PointCopy { name: name("b"), sources: log.sources(), copies }
+        };
+        let mut log = Log::new(FEATURE_LEVEL);
+        let ready = begun(&mut log);
+        let old = log.lives("b");
+        log.put(point(&log, ready));
+        assert_eq!(log.lives("b"), ready.map(|(life, _)| Some(life)));
+        assert!(log.state.reserved.is_empty());
+        assert!(old.into_iter().flatten().all(|life| log.state.doomed.contains_key(&life)));
+
+        // a source that is another one by now
+        let mut log = Log::new(FEATURE_LEVEL);
+        let ready = begun(&mut log);
+        let (old, command) = (log.lives("b"), point(&log, ready));
+        log.put(MetaCommand::DeleteIndex { name: name("a"), incarnation: TaskId::new(GroupId::META, 4).0 });
+        log.put(MetaCommand::CreateIndex { name: name("a"), group: GroupId(3) });
+        log.put(command);
+        assert_eq!(log.lives("b"), old);
+        assert_eq!(log.state.reserved.len(), 2, "for its caller to give up");
+
+        // a part that was given up
+        let mut log = Log::new(FEATURE_LEVEL);
+        let ready = begun(&mut log);
+        let old = log.lives("b");
+        log.put(MetaCommand::AbandonCopy { incarnation: ready[1].0 });
+        log.put(point(&log, ready));
+        assert_eq!(log.lives("b"), old);
+    }
+
+    #[test]
+    fn a_copy_of_nothing_leaves_no_part_of_what_was_there() {
+        let mut log = Log::new(FEATURE_LEVEL);
+        let old = log.lives("a");
+        let incarnation = log.put(MetaCommand::BeginCopy { group: GroupId(3) });
+        let copies = vec![Copied { name: name("a"), incarnation, group: GroupId(3) }];
+        log.put(MetaCommand::PointCopy { name: name("a"), sources: vec![], copies });
+        let [own, part] = log.lives("a");
+        assert_eq!(own, Some(incarnation));
+        assert!(part.is_some() && part != old[1], "a new part that is empty");
+    }
+}
