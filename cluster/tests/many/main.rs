@@ -5,6 +5,7 @@ mod damage;
 mod digests;
 mod harness;
 mod keys;
+mod moves;
 mod stops;
 mod user_replicas;
 mod users;
