@@ -40,7 +40,7 @@ pub enum Mutant {
 }
 
 impl Mutant {
-    pub const ALL: [Mutant; 17] = [
+    pub const ALL: [Mutant; 12] = [
         Mutant::FlipsBeforeTheRest,
         Mutant::CleansBeforeFlip,
         Mutant::DoesNotFreeze,
@@ -53,6 +53,9 @@ impl Mutant {
         Mutant::CopiesNoDeletions,
         Mutant::ShowsTooEarly,
         Mutant::ReadsTheCatalogueOnce,
+    ];
+    /// Those that take many seeds to be found.
+    pub const RARE: [Mutant; 5] = [
         Mutant::ForgetsLateIndices,
         Mutant::ForgetsCopies,
         Mutant::CopiesWhileWritesWait,
