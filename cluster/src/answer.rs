@@ -93,6 +93,12 @@ impl Answerer {
                 let report = membership::own(&self.router, &self.node).await;
                 PeerAnswer::Status(serde_json::to_vec(&report).expect("a report always serialises"))
             }
+            PeerRequest::Digest { group } => match self.router.integrity().digest(group) {
+                Some(digest) => {
+                    PeerAnswer::Status(serde_json::to_vec(&digest).expect("a digest always serialises"))
+                }
+                None => failed(Error::unavailable("the group has not been checked while it stood still")),
+            },
             PeerRequest::Call { call } => {
                 PeerAnswer::Called(serve::serve(&self.router, &self.node, &call).await)
             }

@@ -1,7 +1,7 @@
 //! Which groups this node is a member of: each is started once and looked up without a lock.
 
 use crate::apply::Halt;
-use crate::apply::actor::{Close, Incarnations, Leave, LetGo};
+use crate::apply::actor::{Anew, Close, Incarnations, Leave, LetGo};
 use crate::leases::GroupLeases;
 use actix::{ArbiterHandle, Recipient};
 use arc_swap::ArcSwap;
@@ -29,6 +29,8 @@ pub struct Group {
     pub thread: ArbiterHandle,
     /// Asks its actor for what it holds.
     pub incarnations: Recipient<Incarnations>,
+    /// Tells its actor to take the state anew from another member.
+    pub anew: Recipient<Anew>,
     /// Tells its actor to stop.
     pub close: Recipient<Close>,
     /// Tells its actor to end as a crash would.

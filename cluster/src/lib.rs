@@ -21,6 +21,7 @@ mod entrance;
 mod groups;
 mod health;
 mod installation;
+pub mod integrity;
 #[cfg(test)]
 mod killed;
 mod leases;
@@ -56,6 +57,7 @@ pub use digests::{GroupDigest, NamedDigest, NodeDigest};
 pub use documents::DocumentChange;
 pub use entrance::ClusterOptions;
 pub use health::Health;
+pub use integrity::CheckOptions;
 pub use quorate_node::RawDocument;
 pub use recovery::{Loss, NodeSurvey, Recovery, RecoveryPlan};
 pub use service::{

@@ -74,6 +74,16 @@ pub(crate) fn registered<M: prometheus::core::Collector + Clone + 'static>(metri
     metric
 }
 
+static DAMAGED: LazyLock<IntGauge> = LazyLock::new(|| {
+    let text =
+        "Damaged files, and groups that hold something else than other replicas, found by the last checks.";
+    registered(IntGauge::new("quorate_damage_findings", text).expect("a valid metric"))
+});
+/// Shows how much the last checks found.
+pub fn damaged(findings: usize) {
+    DAMAGED.set(findings as i64);
+}
+
 /// Counts a write that was refused.
 pub fn refused(reason: &str) {
     REFUSED.with_label_values(&[reason]).inc();

@@ -86,6 +86,11 @@ pub enum PeerRequest {
         /// Its SHA-256, as the asker knows it.
         digest: [u8; 32],
     },
+    /// What does your replica of this group hold, as hashes of the last time it was checked?
+    Digest {
+        /// The group.
+        group: GroupId,
+    },
 }
 
 /// The answer to a [`PeerRequest`].
@@ -123,7 +128,7 @@ pub enum PeerAnswer {
     Called(#[serde(with = "serde_bytes")] Vec<u8>),
     /// To `Snapshot`.
     Bytes(#[serde(with = "serde_bytes")] Vec<u8>),
-    /// To `Status`: JSON.
+    /// To `Status` and `Digest`: JSON.
     Status(#[serde(with = "serde_bytes")] Vec<u8>),
     /// To what is done and has nothing to say.
     Done,

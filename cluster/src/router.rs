@@ -4,6 +4,7 @@ use crate::apply::meta::SharedMeta;
 use crate::command::{self, Command, MetaCommand};
 use crate::disk::{DiskGuard, Purpose};
 use crate::groups::{Group, Groups};
+use crate::integrity::Integrity;
 use crate::meta::MetaState;
 use crate::metrics;
 use crate::mint::Mint;
@@ -48,6 +49,7 @@ pub struct Router {
     caught_up: AtomicBool,
     traffic: Traffic,
     user_writes: UserWrites,
+    integrity: Arc<Integrity>,
 }
 
 /// A command that is on disk on a majority.
@@ -96,6 +98,7 @@ impl Router {
             caught_up: AtomicBool::new(false),
             traffic: Traffic::default(),
             user_writes: UserWrites::default(),
+            integrity: Arc::default(),
         }
     }
     /// Names the way to the other nodes, once.
@@ -106,6 +109,10 @@ impl Router {
     /// The way to the other nodes, if there are any.
     pub fn peers(&self) -> Option<&Peers> {
         self.peers.get()
+    }
+    /// What the checks of files and replicas found.
+    pub fn integrity(&self) -> &Integrity {
+        &self.integrity
     }
     /// This node.
     pub fn self_id(&self) -> NodeId {

@@ -10,6 +10,7 @@ use crate::documents::{self, DocumentChange};
 use crate::entrance::{self, ClusterOptions};
 use crate::health::{self, Health};
 use crate::installation;
+use crate::integrity::CheckOptions;
 use crate::membership::{self, Force, Overview};
 use crate::mint;
 use crate::operate;
@@ -133,6 +134,8 @@ pub struct ServiceOptions {
     /// The newest commands that this node takes part in, at most [`FEATURE_LEVEL`]. A lower one keeps the installation from
     /// using newer ones, so that an older program can still be started in the place of this one.
     pub command_level: u16,
+    /// How files and replicas are checked.
+    pub checks: CheckOptions,
     /// Threads that run searches; 0 = one for each processor.
     pub search_threads: usize,
     /// How long a group that failed stands still before it is opened anew; each time it fails again, twice as long.
@@ -153,6 +156,7 @@ impl ServiceOptions {
             disk_reserve_bytes: DISK_RESERVE_BYTES,
             snapshot_bytes_per_s: crate::snapshot::fetch::BYTES_PER_S,
             command_level: FEATURE_LEVEL,
+            checks: CheckOptions::default(),
             search_threads: 0,
             reopen_after: REOPEN_AFTER,
             files: RealFiles::shared(),
@@ -219,6 +223,7 @@ impl Service {
             }
         };
         running.start_sweep();
+        running.start_checks(options.checks);
         let inner = Inner {
             router: running.router.clone(),
             node: running.node.clone(),

@@ -8,6 +8,7 @@ use crate::apply::{Halt, Machine};
 use crate::damage;
 use crate::disk::DiskGuard;
 use crate::groups::{Group, Groups};
+use crate::integrity::{self, CheckOptions};
 use crate::leases::GroupLeases;
 use crate::meta::MetaState;
 use crate::mint::{self, Mint};
@@ -321,6 +322,7 @@ impl Starter {
             leases,
             thread,
             incarnations: actor.clone().recipient(),
+            anew: actor.clone().recipient(),
             close: actor.clone().recipient(),
             let_go: actor.clone().recipient(),
             leave: actor.recipient(),
@@ -610,6 +612,11 @@ impl Running {
             }
             tokio::time::sleep(VISIBLE_LOOK).await;
         }
+    }
+
+    /// Starts the checks of files and replicas.
+    pub fn start_checks(&mut self, options: CheckOptions) {
+        self.tasks.push(tokio::spawn(integrity::run(self.router.clone(), self.node.clone(), options)));
     }
 
     /// Starts the background work.

@@ -1,6 +1,6 @@
 //! Do two replicas of an index hold the same? Hashes of its records, settings, synonyms and rules, whatever segments they lie in.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::index::IndexState;
 use crate::node::Node;
 use crate::ops::Incarnation;
@@ -9,6 +9,7 @@ use quorate_model::{DocumentKind, GroupId, Settings};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A hash of a set: the sum of the hashes of its members, so that neither order nor grouping matters.
@@ -72,11 +73,22 @@ pub struct IndexDigest {
 pub struct PinnedIndex {
     /// Which life of which index.
     pub incarnation: Incarnation,
+    folder: PathBuf,
     shard: Arc<ShardView>,
     small: IndexDigest,
 }
 
 impl PinnedIndex {
+    fn of(state: &Arc<IndexState>) -> Result<PinnedIndex> {
+        let (incarnation, folder) = (state.incarnation, state.folder.clone());
+        Ok(PinnedIndex { incarnation, folder, shard: state.shard_view()?, small: small_state(state) })
+    }
+    /// Recomputes the checksums of its files. `pace` as in [`Self::digest`]. Errors: `Engine` when one is damaged. Cost: one pass
+    /// over the files.
+    pub fn verify(&self, pace: &mut impl FnMut(u64)) -> Result<()> {
+        let folder = &self.folder;
+        self.shard.verify_paced(pace).map_err(|source| Error::Engine { folder: folder.clone(), source })
+    }
     /// Bytes of its raw records: what hashing it costs.
     pub fn data_bytes(&self) -> u64 {
         self.shard.data_bytes()
@@ -149,22 +161,31 @@ impl IndexState {
     }
 }
 
+/// Indices that are held open together; of more, each is opened in its turn.
+const PINNED_MAX: usize = 256;
+
+/// Checks a segment's file that is about to be sent elsewhere. Errors: `Engine` when it is damaged.
+pub fn verify_file(path: &Path) -> Result<()> {
+    let folder = || path.parent().unwrap_or(path).to_path_buf();
+    quorate_engine::index::verify_file(path).map_err(|source| Error::Engine { folder: folder(), source })
+}
+
 impl Node {
+    /// As [`Self::pinned`], index by index: one that cannot be opened keeps no other from being looked at. Up to some hundred
+    /// are of the moment of this call, more are each of the moment when their turn comes.
+    pub fn pin_each(&self, group: GroupId) -> impl Iterator<Item = Result<PinnedIndex>> {
+        let mut states = self.indices_of(group);
+        states.sort_by_key(|state| state.incarnation);
+        let later = states.split_off(states.len().min(PINNED_MAX));
+        let now: Vec<_> = states.iter().map(PinnedIndex::of).collect();
+        now.into_iter().chain(later.into_iter().map(|state| PinnedIndex::of(&state)))
+    }
     /// What every index of a group shows now, by incarnation. Cost: opens those that are closed; hashing is the caller's.
     ///
     /// Errors: the files of an index cannot be opened.
     pub fn pinned(&self, group: GroupId) -> Result<Vec<PinnedIndex>> {
-        let mut pinned: Vec<PinnedIndex> = self
-            .indices_of(group)
-            .iter()
-            .map(|state| {
-                Ok(PinnedIndex {
-                    incarnation: state.incarnation,
-                    shard: state.shard_view()?,
-                    small: small_state(state),
-                })
-            })
-            .collect::<Result<_>>()?;
+        let mut pinned: Vec<PinnedIndex> =
+            self.indices_of(group).iter().map(PinnedIndex::of).collect::<Result<_>>()?;
         pinned.sort_by_key(|index| index.incarnation);
         Ok(pinned)
     }

@@ -45,6 +45,10 @@ impl Error {
             Error::Engine { .. } | Error::Store(_) | Error::Io { .. } => ErrorKind::Internal,
         }
     }
+    /// Whether a file is not as it was written.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Error::Engine { source: quorate_engine::index::IndexError::Damaged { .. }, .. })
+    }
     /// Whether every node meets the same error at the same place of the log, so that it is an outcome and not a failure.
     pub fn is_deterministic(&self) -> bool {
         match self {

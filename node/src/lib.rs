@@ -19,7 +19,7 @@ pub mod progress;
 pub mod search;
 pub mod shard;
 
-pub use digest::{Digest, IndexDigest, PinnedIndex};
+pub use digest::{Digest, IndexDigest, PinnedIndex, verify_file};
 pub use documents::Documents;
 pub use error::{Error, Result};
 pub use halt::{Halt, Left};

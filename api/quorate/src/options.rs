@@ -277,6 +277,20 @@ pub const OPTIONS: &[OptionRow] = &[
         "Bytes per second at which files of snapshots are fetched from other nodes, all together.",
     ),
     row(
+        "check-bytes-per-s",
+        Kind::Bytes,
+        Some("4MB"),
+        Audience::Server,
+        "Bytes per second of index files that are read in the background to find damage and to compare replicas.",
+    ),
+    row(
+        "check-every-s",
+        Kind::Count,
+        Some("3600"),
+        Audience::Server,
+        "Seconds from the beginning of one such pass over all files to the next, at least.",
+    ),
+    row(
         "ip-locations",
         Kind::Path,
         None,

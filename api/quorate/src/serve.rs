@@ -8,7 +8,7 @@ use crate::{demo, logging};
 use anyhow::{Context, Result, bail};
 use quorate_api::{Listener, Locations, ServerOptions};
 use quorate_cluster::command::FEATURE_LEVEL;
-use quorate_cluster::{ClusterOptions, Service, ServiceOptions, Started};
+use quorate_cluster::{CheckOptions, ClusterOptions, Service, ServiceOptions, Started};
 use std::io::IsTerminal;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -116,6 +116,10 @@ fn service_options(values: &Values) -> Result<ServiceOptions> {
         admin_key: values.admin_key()?,
         admin_key_overlap: Duration::from_secs(values.number("admin-key-overlap-s")),
         disk_reserve_bytes: values.number("disk-reserve-bytes"),
+        checks: CheckOptions {
+            bytes_per_s: values.number("check-bytes-per-s").max(1),
+            every: Duration::from_secs(values.number("check-every-s")),
+        },
         snapshot_bytes_per_s: values.number("snapshot-bytes-per-s"),
         command_level,
         search_threads: values.number("search-threads") as usize,

@@ -61,6 +61,15 @@ impl Message for Arrived {
 /// not begin waits.
 const REPLACE_LOOK: Duration = Duration::from_millis(200);
 
+/// Takes the state of the group anew from another member: what is here is damaged, or not what the majority has.
+pub struct Anew;
+impl Message for Anew {
+    type Result = ();
+}
+
+/// How long a group waits for a state that it takes anew before it goes on with what it has.
+const ANEW: Duration = Duration::from_secs(30 * 60);
+
 /// Removes what this node has of the group and ends: it has left the group.
 pub struct Leave;
 impl Message for Leave {
@@ -84,6 +93,8 @@ pub struct ApplyActor<M: Machine> {
     fetch: Option<Fetch>,
     /// Fetches so far.
     fetches: u64,
+    /// The fetch that takes the state anew: nothing is applied until it has ended, since what arrives must not be older.
+    anew: Option<u64>,
     state: State,
     /// The last entry taken when a dump was last looked for.
     looked_at: u64,
@@ -121,6 +132,7 @@ impl<M: Machine> ApplyActor<M> {
             room,
             fetch: None,
             fetches: 0,
+            anew: None,
             state: State::Open,
             looked_at: 0,
             level: Arc::new(|| FIRST_LEVEL),
@@ -166,6 +178,9 @@ impl<M: Machine> ApplyActor<M> {
 
     /// Applies up to one turn of entries; returns whether more wait.
     fn turn(&mut self) -> Result<bool, Failure> {
+        if self.anew.is_some() {
+            return Ok(false);
+        }
         let entries = self.inbox.take(TURN_ENTRIES, TURN_BYTES);
         if entries.is_empty() {
             return Ok(false);
@@ -248,6 +263,7 @@ impl<M: Machine + Unpin> ApplyActor<M> {
         let group = self.apply.group();
         // a fetch of an older one ends first: both would write to the same folder
         self.fetch = None;
+        self.anew = None;
         if self.apply.machine().applied() >= image.index {
             return self.report();
         }
@@ -284,6 +300,7 @@ impl<M: Machine + Unpin> ApplyActor<M> {
                     tracing::info!(group, log_index, "the group has continued from a snapshot");
                     metrics::snapshot_continued();
                     self.fetch = None;
+                    self.anew = None;
                     self.report();
                     return ctx.notify(Wake);
                 }
@@ -341,6 +358,41 @@ impl<M: Machine + Unpin> Handler<Arrived> for ApplyActor<M> {
 
     fn handle(&mut self, arrived: Arrived, ctx: &mut Self::Context) {
         self.replace(arrived, ctx);
+    }
+}
+
+impl<M: Machine + Unpin> Handler<Anew> for ApplyActor<M> {
+    type Result = ();
+
+    fn handle(&mut self, _: Anew, ctx: &mut Self::Context) {
+        let group = self.apply.group();
+        if self.fetch.is_some() || self.state != State::Open {
+            return;
+        }
+        self.fetches += 1;
+        let (actor, fetch, index) = (ctx.address(), self.fetches, self.apply.taken());
+        let done = move |incoming| actor.do_send(Arrived { incoming, fetch });
+        match self.room.fetch_any(group, index, done) {
+            Ok(begun) => {
+                tracing::warn!(
+                    group = group.0,
+                    log_index = index,
+                    "the group is taken anew from another node"
+                );
+                (self.fetch, self.anew) = (Some(begun), Some(fetch));
+                ctx.run_later(ANEW, move |actor, ctx| {
+                    if actor.anew == Some(fetch) {
+                        (actor.fetch, actor.anew) = (None, None);
+                        tracing::warn!(
+                            group = group.0,
+                            "no other node has sent the group; it goes on with what it has"
+                        );
+                        ctx.notify(Wake);
+                    }
+                });
+            }
+            Err(error) => tracing::warn!(group = group.0, %error, "cannot begin to fetch a snapshot"),
+        }
     }
 }
 

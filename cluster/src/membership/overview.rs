@@ -161,6 +161,10 @@ pub fn assemble(meta: &MetaState, self_id: NodeId, reports: &Reports, peers: &[P
             });
         }
     }
+    for (id, report) in reports {
+        let findings = report.iter().flat_map(|report| &report.findings);
+        waits.extend(findings.map(|it| format!("{}, group {}: {}", name_of(meta, *id), it.group, it.what)));
+    }
     waits.extend(
         groups.iter().filter_map(|group| Some(format!("group {}: {}", group.id, group.waits.as_ref()?))),
     );

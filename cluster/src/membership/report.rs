@@ -3,6 +3,7 @@
 
 use crate::groups::Group;
 use crate::health;
+use crate::integrity::Finding;
 use crate::metrics;
 use crate::panics;
 use crate::read;
@@ -36,6 +37,8 @@ pub struct NodeReport {
     pub queries: QueryFigures,
     /// Panics since it started: defects that were contained.
     pub panics: u64,
+    /// Damaged files, and what its replicas hold otherwise than others.
+    pub findings: Vec<Finding>,
     /// Its replicas, the meta group's first.
     pub replicas: Vec<ReplicaReport>,
 }
@@ -106,6 +109,7 @@ pub async fn own(router: &Router, node: &Node) -> NodeReport {
         writes: health.writes,
         queries: router.traffic().figures(),
         panics: panics::count(),
+        findings: router.integrity().findings(),
         replicas: router.groups().all().iter().map(|group| replica(router, node, group)).collect(),
     }
 }

@@ -96,6 +96,24 @@ impl SnapshotRoom {
                 None
             }
         };
+        self.begin(group, image.index, named, done)
+    }
+    /// As [`Self::fetch`], from any node that has the group and reflects at least this log index.
+    pub fn fetch_any(
+        &self,
+        group: GroupId,
+        index: u64,
+        done: impl FnOnce(Incoming) + Send + 'static,
+    ) -> io::Result<Fetch> {
+        self.begin(group, index, None, done)
+    }
+    fn begin(
+        &self,
+        group: GroupId,
+        index: u64,
+        named: Option<Description>,
+        done: impl FnOnce(Incoming) + Send + 'static,
+    ) -> io::Result<Fetch> {
         let stop = Arc::new(Stop::default());
         let fetcher = Fetcher {
             data: self.options.data.clone(),
@@ -107,7 +125,7 @@ impl SnapshotRoom {
             turns: self.turns.clone(),
             stop: stop.clone(),
             group,
-            index: image.index,
+            index,
             named,
         };
         std::thread::Builder::new().name(format!("snapshot-{group}")).spawn(move || {

@@ -329,7 +329,11 @@ fn row_of(path: &Path, relative: String, known: &[Arc<Manifest>]) -> Result<File
     let mut piece = vec![0; 256 << 10];
     loop {
         match file.read(&mut piece).map_err(error)? {
-            0 => return Ok(FileRow { path: relative, bytes, crc: crc.finalize() }),
+            0 => {
+                // damage must not spread: another member may have it whole
+                quorate_node::verify_file(path)?;
+                return Ok(FileRow { path: relative, bytes, crc: crc.finalize() });
+            }
             read => crc.update(&piece[..read]),
         }
     }

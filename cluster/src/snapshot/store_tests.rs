@@ -6,7 +6,7 @@ use quorate_store::files::RealFiles;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 const GROUP: GroupId = GroupId(3);
-const SEGMENT: &str = "indices/00000000000001/0/0123456789abcdef0123456789abcdef.seg";
+const SEGMENT: &str = "indices/00000000000001/0/0123456789abcdef0123456789abcdef.idx";
 
 struct Rig {
     folder: tempfile::TempDir,
@@ -192,4 +192,16 @@ fn a_list_that_is_too_long_for_an_answer_lies_beside_its_files() {
     assert!(
         other.chunk(id, MANIFEST_FILE, 0, 9).is_err_and(|e| e.kind == quorate_model::ErrorKind::NotFound)
     );
+}
+
+#[test]
+fn a_segment_that_is_not_whole_is_in_no_snapshot() {
+    let rig = open(Duration::from_secs(60));
+    let draft = rig.store.begin(GROUP).expect("no other is being made");
+    let path = draft.layout().root().join(SEGMENT).with_extension("seg");
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+    std::fs::write(&path, "no segment").expect("written");
+    let refused = rig.store.finish(draft, 4, 1).expect_err("damage must not spread");
+    assert!(refused.message.contains("0123456789abcdef.seg"), "{refused}");
+    assert_eq!(rig.store.newest(GROUP, 0), None);
 }

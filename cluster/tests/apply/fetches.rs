@@ -21,9 +21,9 @@ use std::time::{Duration, Instant};
 
 const GROUP: GroupId = GroupId(3);
 const DUMP: &str = "dumps/3.dump";
-const SEGMENT: &str = "indices/0000000000000a/0/0123456789abcdef0123456789abcdef.seg";
+const SEGMENT: &str = "indices/0000000000000a/0/0123456789abcdef0123456789abcdef.idx";
 const MANIFEST: &str = "indices/0000000000000a/0/shard.manifest";
-const OTHER: &str = "indices/0000000000000b/0/00000000000000000000000000000000.seg";
+const OTHER: &str = "indices/0000000000000b/0/00000000000000000000000000000000.idx";
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes of one piece.
@@ -40,7 +40,7 @@ fn text(path: &str, index: u64) -> Vec<u8> {
         _ => 2_345 + index as usize,
     };
     // segments are written once
-    let seed = if path.ends_with(".seg") { 1 } else { index };
+    let seed = if path.ends_with(".idx") { 1 } else { index };
     (0..bytes).map(|n| (n as u64 * 31 + seed * 7 + path.len() as u64) as u8).collect()
 }
 const PATHS: [&str; 4] = [DUMP, SEGMENT, MANIFEST, OTHER];
@@ -102,7 +102,7 @@ impl SnapshotSource for Way {
     fn chunk(&self, from: u64, id: &ManifestId, file: &str, offset: u64, bytes: u32) -> Result<Bytes> {
         self.asked.lock().push((from, file.into()));
         let piece = self.nodes.chunk(from, id, file, offset, bytes)?;
-        self.pass(from, file.ends_with(".seg"), offset == 0, piece)
+        self.pass(from, file.ends_with(".idx"), offset == 0, piece)
     }
     fn pieces(&self, from: u64, id: &ManifestId, pieces: &[PieceName]) -> Result<Bytes> {
         self.asked.lock().push((from, format!("{} pieces", pieces.len())));
@@ -295,7 +295,7 @@ fn offer_small(room: &SnapshotRoom, index: u64, indices: usize) -> Description {
     write(DUMP, b"a dump");
     for n in 0..indices * FILES {
         let bytes = vec![n as u8; if n % 5 == 0 { 0 } else { SMALL + n % 7 }];
-        write(&format!("indices/{:014x}/0/{n:032x}.seg", n / FILES), &bytes);
+        write(&format!("indices/{:014x}/0/{n:032x}.idx", n / FILES), &bytes);
     }
     room.store().finish(draft, index, 1).expect("offered")
 }
@@ -317,7 +317,7 @@ fn many_small_indices_come_in_few_answers_though_their_list_is_long() {
     let fetched = begun.elapsed();
     assert_eq!((incoming.index, count_files(incoming.folder())), (9, 1 + indices * FILES));
     for n in (0..indices * FILES).step_by(97) {
-        let path = format!("indices/{:014x}/0/{n:032x}.seg", n / FILES);
+        let path = format!("indices/{:014x}/0/{n:032x}.idx", n / FILES);
         let found = std::fs::read(incoming.folder().join(path)).expect("a file");
         let expected = if n % 5 == 0 { 0 } else { SMALL + n % 7 };
         assert!(found.len() == expected && found.iter().all(|byte| *byte == n as u8), "{n}");

@@ -1,8 +1,8 @@
 //! Starts installations of several nodes in temporary folders, and asks them with the patience of a client.
 
 use quorate_cluster::{
-    CallerOp, ClusterOptions, DocumentChange, ObjectRequest, RawDocument, Reach, ReadRights, Receipt,
-    Service, ServiceOptions,
+    CallerOp, CheckOptions, ClusterOptions, DocumentChange, ObjectRequest, RawDocument, Reach, ReadRights,
+    Receipt, Service, ServiceOptions,
 };
 use quorate_model::{
     DocumentKind, Error, ErrorKind, Filter, IndexName, SearchParams, SearchResults, Settings, TaskId,
@@ -121,6 +121,7 @@ impl Installation {
         let options = ServiceOptions {
             disk_reserve_bytes: 0,
             search_threads: 1,
+            checks: CheckOptions { bytes_per_s: 1 << 30, every: Duration::from_millis(300) },
             admin_key,
             cluster,
             ..ServiceOptions::new(folder.path())

@@ -4,6 +4,7 @@ mod answers;
 mod damage;
 mod digests;
 mod harness;
+mod integrity;
 mod keys;
 mod moves;
 mod stops;

@@ -21,6 +21,8 @@ const END_MAGIC: &[u8; 8] = b"QRTSEGEN";
 const ALIGN: usize = 64;
 const ENTRY: usize = 24;
 const TRAILER: usize = 24;
+/// Bytes between two pauses of a check.
+const PACE_BYTES: usize = 1 << 20;
 
 /// Writes sections one after another.
 pub struct ContainerWriter<W: Write> {
@@ -151,6 +153,20 @@ impl Container {
     pub fn verify(&self) -> Result<()> {
         for (id, crc, range) in &self.sections {
             if crc32fast::hash(&self.bytes[range.clone()]) != *crc {
+                return Err(IndexError::damaged(&self.path, format!("checksum of section {id}")));
+            }
+        }
+        Ok(())
+    }
+    /// As [`Self::verify`], and calls `pace` after each mebibyte or less, which may take its time.
+    pub fn verify_paced(&self, pace: &mut dyn FnMut(u64)) -> Result<()> {
+        for (id, crc, range) in &self.sections {
+            let mut found = crc32fast::Hasher::new();
+            for piece in self.bytes[range.clone()].chunks(PACE_BYTES) {
+                found.update(piece);
+                pace(piece.len() as u64);
+            }
+            if found.finalize() != *crc {
                 return Err(IndexError::damaged(&self.path, format!("checksum of section {id}")));
             }
         }

@@ -47,5 +47,5 @@ pub use segment::{Lists, Segment};
 #[cfg(test)]
 pub(crate) use trie::trie_of;
 pub use trie::{TermNode, Terms, letter_bit};
-pub use view::ShardView;
+pub use view::{ShardView, verify_file};
 pub use writer::{ShardWriter, WriterOptions};

@@ -181,6 +181,10 @@ impl Segment {
     pub fn record_bytes(&self) -> u64 {
         self.file.records.record_bytes()
     }
+    /// As [`Self::verify`], at the pace of the caller.
+    pub fn verify_paced(&self, pace: &mut dyn FnMut(u64)) -> Result<()> {
+        self.file.container.verify_paced(pace)
+    }
     /// Recomputes every checksum of the file.
     pub fn verify(&self) -> Result<()> {
         self.file.container.verify()

@@ -2,6 +2,7 @@
 
 use super::alive::read_alive;
 use super::build::EXTENSION;
+use super::container::Container;
 use super::error::{IndexError, Result};
 use super::manifest::{Built, MANIFEST, Manifest, Payload, SegmentRow, ShardFigures};
 use super::segment::{Origin, Place, Segment, SegmentFile, next_serial};
@@ -113,10 +114,27 @@ impl ShardView {
     pub fn find(&self, object_id: &str) -> Option<(usize, u32)> {
         self.segments.iter().enumerate().find_map(|(i, s)| Some((i, s.doc_of(object_id)?)))
     }
+    /// As [`Self::verify`]; calls `pace` with the bytes that were read, which may take its time.
+    pub fn verify_paced(&self, pace: &mut dyn FnMut(u64)) -> Result<()> {
+        self.segments.iter().try_for_each(|segment| segment.verify_paced(pace))
+    }
     /// Recomputes the checksums of every segment.
     pub fn verify(&self) -> Result<()> {
         self.segments.iter().try_for_each(Segment::verify)
     }
+}
+
+/// Reads a segment's file and recomputes its checksums; a file of another kind is not looked at.
+///
+/// Errors: `Damaged`; `Io`.
+pub fn verify_file(path: &Path) -> Result<()> {
+    if path.extension().is_none_or(|extension| extension != EXTENSION) {
+        return Ok(());
+    }
+    let (dir, name) = (path.parent().unwrap_or(Path::new(".")), path.file_name().unwrap_or_default());
+    let mapped =
+        MmapDirectory::open(dir).map_err(|e| IndexError::io(dir, io::Error::other(e.to_string())))?;
+    Container::open(path, map(dir, &mapped, &name.to_string_lossy())?)?.verify()
 }
 
 /// Opens the segments of a durable state and checks that all their files have their lengths.
