@@ -285,7 +285,7 @@ pub const OPTIONS: &[OptionRow] = &[
     ),
     row(
         "check-every-s",
-        Kind::Count,
+        Kind::Seconds,
         Some("3600"),
         Audience::Server,
         "Seconds from the beginning of one such pass over all files to the next, at least.",
