@@ -1,16 +1,14 @@
 //! Whether the disk of the data folder has room for another write.
 
-use quorate_model::{Error, Result};
-use quorate_store::space;
+use parking_lot::Mutex;
+use quorate_model::{Error, NodeId, Result};
+use quorate_store::space::{INDEXED_FACTOR, Room};
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::fmt;
 
-/// How long a look at the disk is good for.
-const LOOK_INTERVAL: Duration = Duration::from_millis(100);
-/// Removing is allowed down to this part of the reserve: it needs room for its own log entry.
-const REMOVAL_PART: u64 = 4;
+/// From this many reserves down it is said that the disk fills up, long before anything is refused.
+const WARNING_RESERVES: u64 = 3;
 
 /// What a write does to the disk in the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,62 +19,94 @@ pub enum Purpose {
     Remove,
 }
 
-/// Watches the free bytes of one disk.
-#[derive(Debug)]
+/// Bytes of operations that the log has accepted and the indices have not.
+pub type InLog = Box<dyn Fn() -> u64 + Send + Sync>;
+
+/// Watches the room of one disk: what is free, less what was accepted and is not on the disk yet, less what merges take.
 pub struct DiskGuard {
-    folder: PathBuf,
-    reserve_bytes: u64,
-    opened: Instant,
-    /// Milliseconds since `opened` of the last look, plus one; 0 = never.
-    looked_ms: AtomicU64,
-    free_bytes: AtomicU64,
+    room: Room,
+    in_log: InLog,
+    /// Other nodes that say that they have no room, with their names.
+    full_elsewhere: Mutex<BTreeMap<NodeId, String>>,
+}
+
+impl fmt::Debug for DiskGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DiskGuard").field("room", &self.room).finish_non_exhaustive()
+    }
 }
 
 impl DiskGuard {
-    /// Guards the disk of `folder`: `reserve_bytes` of it stay free.
-    pub fn new(folder: &Path, reserve_bytes: u64) -> Self {
-        DiskGuard {
-            folder: folder.to_path_buf(),
-            reserve_bytes,
-            opened: Instant::now(),
-            looked_ms: AtomicU64::new(0),
-            free_bytes: AtomicU64::new(u64::MAX),
-        }
+    /// Guards a disk for a node whose log holds `in_log` bytes that its indices do not have.
+    pub fn new(room: Room, in_log: InLog) -> Self {
+        DiskGuard { room, in_log, full_elsewhere: Mutex::default() }
     }
-    /// Refuses a write when too little is free. Errors: `Unavailable`. Cost: a system call ten times a second.
+    /// Refuses a write when too little is left. Errors: `Unavailable`. Cost: a look at each group, and a system call ten times
+    /// a second.
     pub fn admit(&self, purpose: Purpose) -> Result<()> {
-        let floor = match purpose {
-            Purpose::Add => self.reserve_bytes,
-            Purpose::Remove => self.reserve_bytes / REMOVAL_PART,
+        let (left, floor) = match purpose {
+            Purpose::Add => (self.left_bytes(), self.room.reserve_bytes()),
+            // needs room for its own log entry only, and makes some
+            Purpose::Remove => (self.free_bytes(), self.room.last_bytes()),
         };
-        let free = self.free_bytes();
-        if free >= floor {
+        if left >= floor {
             return Ok(());
         }
         Err(Error::unavailable(format!(
-            "disk is almost full: {} MB are free, writes need {} MB",
-            free / 1_000_000,
+            "disk is almost full: {} MB are free{}, writes need {} MB",
+            self.free_bytes() / 1_000_000,
+            self.spoken_for(),
             floor.div_ceil(1_000_000)
         )))
     }
+    /// Notes which other nodes have no room.
+    pub fn note_full_elsewhere(&self, full: BTreeMap<NodeId, String>) {
+        *self.full_elsewhere.lock() = full;
+    }
+    /// Refuses a write to a group whose voters with room are no majority. A voter without room is left out as long as they are:
+    /// its log takes entries down to the last part of its reserve, stands still then, and catches up when there is room.
+    ///
+    /// Errors: `Unavailable`.
+    pub fn admit_at(&self, voters: &[u64], purpose: Purpose) -> Result<()> {
+        let full = self.full_elsewhere.lock();
+        let without: Vec<&str> =
+            voters.iter().filter_map(|voter| full.get(&NodeId(*voter))).map(String::as_str).collect();
+        match purpose {
+            Purpose::Add if !without.is_empty() && (voters.len() - without.len()) * 2 <= voters.len() => {
+                Err(Error::unavailable(format!("disk is almost full on {}", without.join(", "))))
+            }
+            Purpose::Add | Purpose::Remove => Ok(()),
+        }
+    }
+    /// Says that the disk fills up, before writes are refused.
+    pub fn warning(&self) -> Option<String> {
+        let left = self.left_bytes();
+        let reserve = self.room.reserve_bytes();
+        (left < reserve.saturating_mul(WARNING_RESERVES)).then(|| {
+            format!(
+                "the disk fills up: {} MB are free{}, and writes stop below {} MB",
+                self.free_bytes() / 1_000_000,
+                self.spoken_for(),
+                reserve.div_ceil(1_000_000)
+            )
+        })
+    }
+    fn spoken_for(&self) -> String {
+        match self.claimed_bytes() / 1_000_000 {
+            0 => String::new(),
+            claimed => format!(", {claimed} MB of them for what was accepted before"),
+        }
+    }
     /// Bytes that this process may still use, at most a tenth of a second old.
     pub fn free_bytes(&self) -> u64 {
-        let now_ms = self.opened.elapsed().as_millis() as u64 + 1;
-        let looked_ms = self.looked_ms.load(Ordering::Acquire);
-        if looked_ms == 0 || now_ms - looked_ms.min(now_ms) >= LOOK_INTERVAL.as_millis() as u64 {
-            self.look();
-            self.looked_ms.store(now_ms, Ordering::Release);
-        }
-        self.free_bytes.load(Ordering::Acquire)
+        self.room.free_bytes()
     }
-    fn look(&self) {
-        match space::of(&self.folder) {
-            Ok(space) => self.free_bytes.store(space.free_bytes, Ordering::Release),
-            // a disk that cannot be asked is not called full; a write will find out
-            Err(error) => {
-                tracing::warn!(%error, folder = %self.folder.display(), "cannot read the free space")
-            }
-        }
+    /// Bytes that what was accepted will take, and merges that go on.
+    pub fn claimed_bytes(&self) -> u64 {
+        self.room.claimed_bytes().saturating_add((self.in_log)().saturating_mul(INDEXED_FACTOR))
+    }
+    fn left_bytes(&self) -> u64 {
+        self.free_bytes().saturating_sub(self.claimed_bytes())
     }
 }
 
@@ -87,19 +117,51 @@ mod tests {
     #[test]
     fn writes_stop_before_removals_do() {
         let folder = std::env::temp_dir();
-        let free = DiskGuard::new(&folder, 0).free_bytes();
+        let guard = |reserve, in_log| DiskGuard::new(Room::new(&folder, reserve), Box::new(move || in_log));
+        let free = guard(0, 0).free_bytes();
         assert!(free > 0 && free < u64::MAX);
-        for (reserve, add, remove) in [
-            (0, true, true),
-            (free / 2, true, true),
-            (free.saturating_mul(2), false, true),
-            (u64::MAX, false, false),
+        for (reserve, in_log, add, remove) in [
+            (0, 0, true, true),
+            (free / 2, 0, true, true),
+            (free / 2, free, false, true),
+            (free.saturating_mul(2), 0, false, true),
+            (u64::MAX, 0, false, false),
         ] {
-            let guard = DiskGuard::new(&folder, reserve);
+            let guard = guard(reserve, in_log);
             assert_eq!(guard.admit(Purpose::Add).is_ok(), add, "{reserve}");
             assert_eq!(guard.admit(Purpose::Remove).is_ok(), remove, "{reserve}");
         }
-        let error = DiskGuard::new(&folder, u64::MAX).admit(Purpose::Add).expect_err("no such disk");
+        let error = guard(u64::MAX, 0).admit(Purpose::Add).expect_err("no such disk");
         assert!(error.message.starts_with("disk is almost full: "), "{error}");
+    }
+
+    #[test]
+    fn a_group_needs_a_majority_with_room() {
+        let guard = DiskGuard::new(Room::boundless(), Box::new(|| 0));
+        let full = |nodes: &[u64]| nodes.iter().map(|&id| (NodeId(id), format!("n{id}"))).collect();
+        for (without, is_admitted) in [(&[][..], true), (&[2], true), (&[2, 3], false), (&[8, 9], true)] {
+            guard.note_full_elsewhere(full(without));
+            assert_eq!(guard.admit_at(&[1, 2, 3], Purpose::Add).is_ok(), is_admitted, "{without:?}");
+            assert!(guard.admit_at(&[1, 2, 3], Purpose::Remove).is_ok());
+        }
+        guard.note_full_elsewhere(full(&[2]));
+        let error = guard.admit_at(&[1, 2], Purpose::Add).expect_err("one of two");
+        assert_eq!(error.message, "disk is almost full on n2");
+    }
+
+    #[test]
+    fn what_is_claimed_counts_and_a_warning_comes_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let free = Room::new(folder.path(), 0).free_bytes();
+        let room = Room::new(folder.path(), free / 4);
+        let guard = DiskGuard::new(room.clone(), Box::new(|| 0));
+        assert_eq!(guard.warning(), None);
+        let claim = room.claim(free / 2);
+        assert!(guard.warning().expect("little is left").contains("for what was accepted before"));
+        assert!(guard.admit(Purpose::Add).is_ok());
+        let more = room.claim(free / 3);
+        assert!(guard.admit(Purpose::Add).is_err() && guard.admit(Purpose::Remove).is_ok());
+        drop((claim, more));
+        assert_eq!(guard.warning(), None);
     }
 }

@@ -19,6 +19,8 @@ pub struct Health {
     pub reads: Vec<String>,
     /// Reasons against writes; empty = ready.
     pub writes: Vec<String>,
+    /// What will stand against them if nothing is done.
+    pub warnings: Vec<String>,
 }
 
 /// A node that was silent for longer counts as out of reach; those that live are heard several times a second.
@@ -36,8 +38,15 @@ pub fn of(router: &Router, node: &Node) -> Health {
         health.reads.push(reason.into());
         health.writes.push(reason.into());
     }
-    if let Err(error) = router.disk().admit(Purpose::Add) {
-        health.writes.push(error.message);
+    match router.disk().admit(Purpose::Add) {
+        Ok(()) => health.warnings.extend(router.disk().warning()),
+        Err(error) => health.writes.push(error.message),
+    }
+    match node.failing_shards() {
+        0 => {}
+        count => {
+            health.warnings.push(format!("{count} indices cannot write what was applied, and try again"))
+        }
     }
     for group in &local {
         if let Some(reason) = group.halt.reason() {

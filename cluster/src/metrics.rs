@@ -21,6 +21,14 @@ static FREE: LazyLock<IntGauge> = LazyLock::new(|| {
             .expect("a valid metric"),
     )
 });
+static CLAIMED: LazyLock<IntGauge> = LazyLock::new(|| {
+    let text = "Bytes that what was accepted will take of the data folder's disk, with merges that go on.";
+    registered(IntGauge::new("quorate_disk_claimed_bytes", text).expect("a valid metric"))
+});
+static FAILING: LazyLock<IntGauge> = LazyLock::new(|| {
+    let text = "Index shards that cannot write what was applied, and try again.";
+    registered(IntGauge::new("quorate_shards_failing", text).expect("a valid metric"))
+});
 static INDICES: LazyLock<IntGauge> = LazyLock::new(|| {
     registered(IntGauge::new("quorate_indices", "Names in the catalogue.").expect("a valid metric"))
 });
@@ -108,9 +116,10 @@ pub fn snapshot_bytes(bytes: usize) {
 pub fn applied(group: u16, log_index: u64) {
     APPLIED.with_label_values(&[&group.to_string()]).set(log_index as i64);
 }
-/// Shows the free bytes and the number of indices.
-pub fn gauges(free_bytes: u64, indices: usize) {
+/// Shows the free bytes, those of them that are spoken for, and the number of indices.
+pub fn gauges(free_bytes: u64, claimed_bytes: u64, indices: usize) {
     FREE.set(free_bytes.min(i64::MAX as u64) as i64);
+    CLAIMED.set(claimed_bytes.min(i64::MAX as u64) as i64);
     INDICES.set(indices as i64);
 }
 /// Shows what waits in the node and what it holds open.
@@ -122,6 +131,7 @@ pub fn node(node: &quorate_node::Node) {
     for (purpose, count) in [("writing", writers), ("reading", views)] {
         OPEN.with_label_values(&[purpose]).set(count as i64);
     }
+    FAILING.set(node.failing_shards() as i64);
     let rebuilds = node.rebuilds();
     REBUILDS.set(rebuilds.indices as i64);
     for (state, count) in [("done", rebuilds.records.done), ("total", rebuilds.records.total)] {

@@ -329,6 +329,7 @@ impl Router {
             let error = format!("group {group} stands still on this node: {reason}");
             return Err(Attempt::NoRoom(Error::unavailable(error)));
         }
+        self.disk.admit_at(&local.raft.membership().voters, purpose).map_err(Attempt::Failed)?;
         if local.status().unapplied_bytes > limits::UNAPPLIED_BYTES_MAX as u64 {
             metrics::refused("backlog");
             let error = Error::unavailable("too many writes wait to be applied; try again later");

@@ -24,7 +24,7 @@ use actix::{Actor, Arbiter};
 use futures_util::future::{join_all, try_join_all};
 use parking_lot::Mutex;
 use quorate_model::{Error, GroupId, NodeId, Result};
-use quorate_node::{Left, Node, NodeOptions, PlacementMachine};
+use quorate_node::{Left, Node, NodeOptions, Pace, PlacementMachine};
 use quorate_raft::{
     CommitSink, CommittedEntry, GroupOptions, Leadership, Outbox, PeerMessage, RaftError, RaftHost,
     RaftOptions, Role, SnapshotImage,
@@ -35,6 +35,7 @@ use quorate_store::identity::DataFolder;
 use quorate_store::incoming;
 use quorate_store::kv::{Kv, Start};
 use quorate_store::layout::{self, Layout};
+use quorate_store::space::Room;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -44,6 +45,8 @@ use tokio::sync::watch;
 const KV_CACHE_BYTES: u64 = 64 << 20;
 /// Memory of one index writer.
 const WRITER_MEMORY_BYTES: usize = 64 << 20;
+/// Bytes of a new segment file that a writer keeps in memory until a durable commit.
+const WRITER_SPILL_BYTES: usize = 4 << 20;
 /// Threads that index a large batch of one index together; each makes a segment of its part.
 const WRITER_THREADS_MAX: usize = 4;
 /// How long the meta group may stand still while it catches up before the start is given up.
@@ -77,11 +80,12 @@ pub struct Running {
 /// Opens the data folder and the meta group; the placement groups follow with [`Running::start_groups`].
 pub async fn start(options: &ServiceOptions) -> Result<Running> {
     let folder = DataFolder::open(&options.data_dir)?;
-    let layout = folder.layout().clone();
     let starter = Starter::open(&folder, options)?;
     let node = starter.node.clone();
-    let disk = DiskGuard::new(layout.root(), options.disk_reserve_bytes);
     let (groups, meta) = (starter.groups.clone(), starter.meta.clone());
+    let of_log = groups.clone();
+    let in_log = move || of_log.all().iter().map(|group| bytes_in_log(group)).sum();
+    let disk = DiskGuard::new(starter.room.clone(), Box::new(in_log));
     let router = Arc::new(Router::new(starter.self_id, groups, meta, Mint::new(0), disk));
     Ok(Running {
         router,
@@ -119,6 +123,8 @@ pub enum Founding {
 pub struct Starter {
     /// This node.
     pub self_id: NodeId,
+    /// The disk of the data folder.
+    pub room: Room,
     /// The groups that run.
     pub groups: Arc<Groups>,
     /// The meta state that requests read.
@@ -150,13 +156,15 @@ impl Starter {
     fn open(folder: &DataFolder, options: &ServiceOptions) -> Result<Starter> {
         let (layout, files) = (folder.layout().clone(), options.files.clone());
         let mut warnings = vec![];
+        let disk = Room::new(layout.root(), options.disk_reserve_bytes);
         let outbox = Arc::new(LatePeers::default());
-        let raft = RaftOptions { outbox: outbox.clone(), ..RaftOptions::new(&layout.raft()) };
+        let raft =
+            RaftOptions { outbox: outbox.clone(), room: disk.clone(), ..RaftOptions::new(&layout.raft()) };
         let log_was = log_before(&layout);
         // the first thing that is looked at: when it is damaged, everything else stays as it is
         let host = RaftHost::open(raft).map_err(|error| unopened(&error, &layout))?;
         let kv = open_state(&layout, &files, log_was, &mut warnings)?;
-        let node = Node::open(node_options(options, &layout, kv.clone()))?;
+        let node = Node::open(node_options(options, &layout, kv.clone(), disk.clone()))?;
         let place = open_tree(&kv, &layout, &files, GroupId::META, &mut warnings)?;
         let meta = MetaMachine::open(place.tree.clone()).map_err(|e| unreadable(&kv, &e))?;
         let self_id = node_number(folder);
@@ -167,6 +175,7 @@ impl Starter {
         let snapshots = SnapshotRoom::open(room)?;
         Ok(Starter {
             self_id,
+            room: disk,
             snapshots,
             groups: Arc::default(),
             meta: meta.shared(),
@@ -355,7 +364,13 @@ fn stopping() -> Error {
     Error::unavailable("the node is stopping")
 }
 
-fn node_options(options: &ServiceOptions, layout: &Layout, kv: Kv) -> NodeOptions {
+/// Bytes of operations that a group has accepted and not applied.
+fn bytes_in_log(group: &Group) -> u64 {
+    let status = group.status();
+    status.pending_bytes + status.unapplied_bytes
+}
+
+fn node_options(options: &ServiceOptions, layout: &Layout, kv: Kv, room: Room) -> NodeOptions {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     NodeOptions {
         layout: layout.clone(),
@@ -364,6 +379,9 @@ fn node_options(options: &ServiceOptions, layout: &Layout, kv: Kv) -> NodeOption
         search_threads: if options.search_threads == 0 { processors } else { options.search_threads },
         writer_threads: processors.min(WRITER_THREADS_MAX),
         writer_memory_bytes: WRITER_MEMORY_BYTES,
+        writer_spill_bytes: WRITER_SPILL_BYTES,
+        room,
+        pace: Pace::default(),
     }
 }
 
@@ -396,7 +414,8 @@ pub fn read_reached(folder: &DataFolder) -> Result<BTreeMap<GroupId, u64>> {
     let (layout, files) = (folder.layout(), folder.files());
     let mut warnings = vec![];
     let kv = open_state(layout, files, log_before(layout), &mut warnings)?;
-    let node = Node::open(node_options(&ServiceOptions::new(layout.root()), layout, kv.clone()))?;
+    let node =
+        Node::open(node_options(&ServiceOptions::new(layout.root()), layout, kv.clone(), Room::boundless()))?;
     let place = open_tree(&kv, layout, files, GroupId::META, &mut warnings)?;
     let meta = MetaMachine::open(place.tree.clone()).map_err(|e| unreadable(&kv, &e))?;
     let state = meta.shared().load_full();

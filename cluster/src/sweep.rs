@@ -3,6 +3,7 @@
 use crate::apply::actor::Incarnations;
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
+use crate::membership;
 use crate::meta::MetaState;
 use crate::metrics;
 use crate::replicas;
@@ -69,14 +70,14 @@ pub async fn run(router: Arc<Router>, node: Node, sweeper: Sweeper) {
             if round % DISK_ROUNDS == 0 {
                 metrics::disk(node.layout());
             }
-            node.passivate()
+            node.passivate();
         };
         match tokio::task::spawn_blocking(upkeep).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "cannot close idle indices"),
+            Ok(()) => {}
             Err(_) => tracing::error!("closing idle indices panicked"),
         }
         show(&router);
+        membership::look_at_disks(&router).await;
         let _woken_or_time = tokio::time::timeout(INTERVAL, sweeper.notify.notified()).await;
     }
 }
@@ -149,7 +150,8 @@ impl Ages {
 }
 
 fn show(router: &Router) {
-    metrics::gauges(router.disk().free_bytes(), router.shared_meta().load().catalogue.len());
+    let disk = router.disk();
+    metrics::gauges(disk.free_bytes(), disk.claimed_bytes(), router.shared_meta().load().catalogue.len());
     for group in router.groups().all() {
         metrics::applied(group.id.0, *group.applied.borrow());
     }

@@ -28,6 +28,9 @@ pub enum Error {
         /// What the system says.
         source: std::io::Error,
     },
+    /// The shard waits until its disk takes writes again.
+    #[error("the shard waits for its disk")]
+    Delayed,
     /// The shard's actor is gone.
     #[error("the shard has stopped")]
     Stopped,
@@ -41,7 +44,7 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::Model(e) => e.kind,
-            Error::Stopped => ErrorKind::Unavailable,
+            Error::Delayed | Error::Stopped => ErrorKind::Unavailable,
             Error::Engine { .. } | Error::Store(_) | Error::Io { .. } => ErrorKind::Internal,
         }
     }
@@ -53,7 +56,9 @@ impl Error {
     pub fn is_deterministic(&self) -> bool {
         match self {
             Error::Model(_) => true,
-            Error::Engine { .. } | Error::Store(_) | Error::Io { .. } | Error::Stopped => false,
+            Error::Engine { .. } | Error::Store(_) | Error::Io { .. } | Error::Delayed | Error::Stopped => {
+                false
+            }
         }
     }
 }

@@ -271,6 +271,10 @@ impl IndexState {
     pub(crate) fn has_writer(&self) -> bool {
         self.writer.try_lock().is_none_or(|writer| writer.is_some())
     }
+    /// Whether what the shard was given fails, and is tried again.
+    pub(crate) fn is_failing(&self) -> bool {
+        self.writer.try_lock().is_some_and(|writer| writer.as_ref().is_some_and(ShardHandle::is_failing))
+    }
     /// Whether a view is open.
     pub fn is_open(&self) -> bool {
         self.view.load().is_some()

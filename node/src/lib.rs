@@ -28,3 +28,4 @@ pub use machine::{Fences, LogPosition, PlacementMachine};
 pub use node::{Node, NodeOptions, RebuildFigures};
 pub use ops::{Follower, Incarnation, IndexCommand, RawDocument, ReplicaKind};
 pub use search::{ReadRights, SearchPool};
+pub use shard::Pace;

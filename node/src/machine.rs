@@ -17,7 +17,7 @@ use crate::index::IndexState;
 use crate::node::Shared;
 use crate::ops::{Incarnation, IndexCommand};
 use crate::place::Place;
-use crate::shard::ShardHandle;
+use crate::shard::{ShardHandle, Unclosed};
 use quorate_engine::index::{Payload, ShardView};
 use quorate_model::{GroupId, RecordOp, Settings};
 use quorate_store::codec;
@@ -187,12 +187,15 @@ impl PlacementMachine {
         }
         Ok(())
     }
-    /// Commits every shard of the group durably and closes it. Nothing is opened again after that.
+    /// Commits every shard of the group durably and closes it. Nothing is opened again after that. A shard that cannot be made
+    /// durable leaves its work to the log, which is kept for it.
     pub fn close(&mut self) -> Result<()> {
         self.is_closed = true;
         for state in self.node.of_group(self.group) {
-            if let Some(writer) = state.writer.lock().take() {
-                writer.close()?;
+            if let Some(Err(Unclosed { handle, error })) = state.writer.lock().take().map(ShardHandle::close)
+            {
+                tracing::warn!(index = state.incarnation, %error, "closing a shard left work to the log");
+                handle.discard();
             }
         }
         self.keep_changes()
@@ -465,7 +468,7 @@ impl PlacementMachine {
                 return act(writer);
             }
         }
-        self.node.make_room_for_writer(state.incarnation)?;
+        self.node.make_room_for_writer(state.incarnation);
         let mut writer = state.writer.lock();
         self.node.opens_writer(state);
         let handle = writer

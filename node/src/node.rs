@@ -7,13 +7,14 @@ use crate::indices::Indices;
 use crate::machine::PlacementMachine;
 use crate::ops::Incarnation;
 use crate::search::SearchPool;
-use crate::shard::{ShardHandle, ShardOptions};
+use crate::shard::{Pace, ShardHandle, ShardOptions, Unclosed};
 use parking_lot::{Mutex, RwLock};
 use quorate_engine::index::{RebuildCounts, WriterOptions};
 use quorate_model::{GroupId, limits};
 use quorate_store::files::Files;
 use quorate_store::kv::Kv;
 use quorate_store::layout::{self, Layout};
+use quorate_store::space::Room;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,6 +36,12 @@ pub struct NodeOptions {
     pub writer_threads: usize,
     /// Memory of one index writer.
     pub writer_memory_bytes: usize,
+    /// Bytes of a new file that one keeps in memory until they are durable; a larger file goes to disk at once.
+    pub writer_spill_bytes: usize,
+    /// The disk of the data folder.
+    pub room: Room,
+    /// When shards commit durably, and try again what failed.
+    pub pace: Pace,
 }
 
 /// What machines and reads share.
@@ -70,19 +77,30 @@ pub struct Node {
 impl Node {
     /// Starts a node without indices; each group's come with its machine.
     pub fn open(options: NodeOptions) -> Result<Node> {
-        let NodeOptions { layout, files, kv, search_threads, writer_threads, writer_memory_bytes } = options;
+        let NodeOptions {
+            layout,
+            files,
+            kv,
+            search_threads,
+            writer_threads,
+            writer_memory_bytes,
+            writer_spill_bytes,
+            room,
+            pace,
+        } = options;
         let shard_options = ShardOptions {
             files: files.clone(),
             writer: WriterOptions {
                 memory_bytes: writer_memory_bytes,
                 threads: writer_threads,
+                spill_bytes: writer_spill_bytes,
+                room,
                 ..WriterOptions::default()
             },
             is_led_elsewhere: Arc::default(),
             halt: Halt::default(),
             rebuild_failures: Arc::default(),
-            flush_bytes: limits::FLUSH_BYTES,
-            flush_after: Duration::from_secs(limits::FLUSH_S),
+            pace,
         };
         let shared = Shared {
             layout,
@@ -232,9 +250,17 @@ impl Node {
         figures
     }
     /// Closes views and writers that have not been used for a while or are too many. To be called every few seconds.
-    pub fn passivate(&self) -> Result<()> {
+    pub fn passivate(&self) {
+        self.passivate_after(Duration::from_secs(WRITER_IDLE_S));
+    }
+    /// As [`Self::passivate`], of writers that have not been used for `idle`.
+    pub fn passivate_after(&self, idle: Duration) {
         self.shared.close_idle_views();
-        self.shared.close_idle_writers(Duration::from_secs(WRITER_IDLE_S))
+        self.shared.close_idle_writers(idle);
+    }
+    /// Indices whose shards cannot carry out what they were given, and try again.
+    pub fn failing_shards(&self) -> usize {
+        self.shared.with_writer().iter().filter(|state| state.is_failing()).count()
     }
     /// Shards with an open writer, and with an open view.
     pub fn open_counts(&self) -> (usize, usize) {
@@ -269,6 +295,8 @@ pub struct RebuildFigures {
 
 /// Segments of an index that has been merged and is not written to: a large one, and a small one beside it.
 const SEGMENTS_AT_REST: usize = 2;
+/// How often it is tried again to close a writer when far too many are open.
+const ROOM_RETRY: Duration = Duration::from_millis(100);
 /// Seconds after which an unused writer is closed.
 const WRITER_IDLE_S: u64 = 30;
 
@@ -343,19 +371,21 @@ impl Shared {
         state.used.store(now, Ordering::Relaxed);
         self.last_use.store(now, Ordering::Relaxed);
     }
-    /// Closes the least recently used writer when as many are open as there may be.
-    pub(crate) fn make_room_for_writer(&self, newcomer: Incarnation) -> Result<()> {
+    /// Closes the least recently used writer when as many are open as there may be. One whose work cannot be made durable stays
+    /// open beyond that, up to twice the number; then this waits until a disk takes writes again.
+    pub(crate) fn make_room_for_writer(&self, newcomer: Incarnation) {
         let _one_at_a_time = self.room.lock();
-        let mut open = self.with_writer();
-        open.retain(|state| state.incarnation != newcomer);
-        if open.len() < limits::OPEN_WRITERS_MAX {
-            return Ok(());
+        loop {
+            let mut open = self.with_writer();
+            open.retain(|state| state.incarnation != newcomer);
+            let too_many = (open.len() + 1).saturating_sub(limits::OPEN_WRITERS_MAX);
+            longest_unused_first(&mut open);
+            let closed = open.iter().filter(|state| close_writer(state)).take(too_many).count();
+            if closed == too_many || open.len() - closed < 2 * limits::OPEN_WRITERS_MAX {
+                return;
+            }
+            std::thread::sleep(ROOM_RETRY);
         }
-        longest_unused_first(&mut open);
-        for state in &open[..=open.len() - limits::OPEN_WRITERS_MAX] {
-            close_writer(state)?;
-        }
-        Ok(())
     }
     /// An index of the group whose settings wait for a rebuild that nothing does, when there is room for it.
     pub(crate) fn rebuild_to_resume(&self, group: GroupId) -> Option<Arc<IndexState>> {
@@ -382,17 +412,16 @@ impl Shared {
         writers.retain(|_, state| state.has_writer());
         writers.values().cloned().collect()
     }
-    fn close_idle_writers(&self, idle: Duration) -> Result<()> {
+    fn close_idle_writers(&self, idle: Duration) {
         let _one_at_a_time = self.room.lock();
         let now = self.clock.elapsed().as_millis() as u64;
         for state in self.with_writer() {
             let unused_ms = now.saturating_sub(state.used.load(Ordering::Relaxed));
             let has_work = state.progress.pending() > 0 || state.has_background_work();
             if unused_ms >= idle.as_millis() as u64 && !has_work {
-                close_writer(&state)?;
+                close_writer(&state);
             }
         }
-        Ok(())
     }
     fn close_idle_views(&self) {
         let mut open: Vec<_> = self
@@ -418,13 +447,18 @@ fn longest_unused_first(states: &mut [Arc<IndexState>]) {
     states.sort_by_cached_key(|state| (state.has_background_work(), state.used.load(Ordering::Relaxed)));
 }
 
-fn close_writer(state: &IndexState) -> Result<()> {
+/// Closes the writer of an index. Returns whether it is closed: one that cannot make its work durable stays, as nothing else
+/// has that work at hand.
+fn close_writer(state: &IndexState) -> bool {
     // the lock is held until the thread has ended, so that no second writer opens the folder meanwhile
     let mut writer = state.writer.lock();
-    if let Some(Err(error)) = writer.take().map(ShardHandle::close) {
-        tracing::warn!(index = state.incarnation, %error, "closing a shard left work to the log");
+    if writer.as_ref().is_some_and(ShardHandle::is_failing) {
+        return false;
     }
-    Ok(())
+    let Some(Err(Unclosed { handle, error })) = writer.take().map(ShardHandle::close) else { return true };
+    tracing::warn!(index = state.incarnation, %error, "a shard stays open: its work is not durable");
+    *writer = Some(handle);
+    false
 }
 
 #[cfg(test)]

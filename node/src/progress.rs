@@ -109,6 +109,10 @@ impl Progress {
         state.queued_bytes = state.queued_bytes.saturating_sub(bytes);
         self.changed.notify_all();
     }
+    /// Bytes of operations that the shard has not taken off its queue.
+    pub fn queued_bytes(&self) -> usize {
+        self.state.lock().queued_bytes
+    }
     /// Everything through `ticket` is visible to reads, except settings that are held.
     pub fn published(&self, ticket: u64) {
         let mut state = self.state.lock();

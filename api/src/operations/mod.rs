@@ -51,6 +51,9 @@ pub fn ready(call: &Call<'_>) -> Result<Reply> {
         part.flag("ready", reasons.is_empty()).strings("reasons", reasons.iter().map(String::as_str));
         part.close();
     }
+    if !health.warnings.is_empty() {
+        object.strings("warnings", health.warnings.iter().map(String::as_str));
+    }
     object.close();
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let retry = if ready { Retry::Pointless } else { Retry::Soon };

@@ -16,6 +16,7 @@ use actix::prelude::*;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use quorate_model::{GroupId, limits};
+use quorate_store::space::Room;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -71,6 +72,8 @@ pub struct RaftOptions {
     pub outbox: Arc<dyn Outbox>,
     /// The file layer of the log.
     pub files: Arc<dyn LogFiles>,
+    /// The disk of the folder: its last part is not for the log.
+    pub room: Room,
     /// Called when the log that all groups share cannot go on safely; must end the process.
     pub on_fatal: FatalHook,
     /// Spreads election timeouts.
@@ -85,6 +88,7 @@ impl RaftOptions {
             tick_ms: TICK_MS,
             outbox: Arc::new(NoPeers),
             files: Arc::new(RealLogFiles),
+            room: Room::boundless(),
             on_fatal: abort_process(),
             seed: u64::from(std::process::id()),
         }
@@ -120,6 +124,7 @@ impl RaftHost {
         let log = Log::open(LogOptions {
             files: options.files.clone(),
             on_fatal: options.on_fatal.clone(),
+            room: options.room.clone(),
             ..LogOptions::new(&options.dir)
         })?;
         let (started, when_started) = std::sync::mpsc::channel();

@@ -10,6 +10,7 @@ use crate::log_mark::{Durable, MarkWriter};
 use crate::log_writer::{Shared, run};
 use protobuf::Message;
 use quorate_model::GroupId;
+use quorate_store::space::Room;
 use raft::eraftpb::{ConfState, Entry, HardState, Snapshot, SnapshotMetadata};
 use raft_engine::{Command, Config, Engine, LogBatch, MessageExt, ReadableSize};
 use std::path::{Path, PathBuf};
@@ -72,6 +73,9 @@ pub struct LogOptions {
     pub on_fatal: FatalHook,
     /// Time between two looks for files that may be removed, after logs were cut.
     pub purge_every: Duration,
+    /// The disk: half of the last part of its reserve is kept from entries, so that what was applied can be made durable and
+    /// the log be cut.
+    pub room: Room,
 }
 
 impl LogOptions {
@@ -82,6 +86,7 @@ impl LogOptions {
             files: Arc::new(RealLogFiles),
             on_fatal: abort_process(),
             purge_every: PURGE_EVERY,
+            room: Room::boundless(),
         }
     }
 }
@@ -118,7 +123,7 @@ fn refuse_damage(dir: &Path) -> Result<(), RaftError> {
 impl Log {
     /// Opens or makes the log. Cost: one pass over its files (about 0.1 s a GiB).
     pub fn open(options: LogOptions) -> Result<Log, RaftError> {
-        let LogOptions { dir, files, on_fatal, purge_every } = options;
+        let LogOptions { dir, files, on_fatal, purge_every, room } = options;
         let path =
             dir.to_str().ok_or_else(|| RaftError::Log(format!("the path {} is not text", dir.display())))?;
         let config = Config {
@@ -137,7 +142,7 @@ impl Log {
         let mark = MarkWriter::start(&dir, &files, durable)
             .map_err(|e| RaftError::Log(format!("cannot write in {}: {e}", dir.display())))?;
         sync_names(&dir).map_err(|e| RaftError::Log(format!("cannot sync {}: {e}", dir.display())))?;
-        let shared = Arc::new(Shared::new(Arc::new(engine), dir, on_fatal, purge_every));
+        let shared = Arc::new(Shared::new(Arc::new(engine), dir, on_fatal, purge_every, room));
         let for_writer = shared.clone();
         let writer = std::thread::Builder::new()
             .name("raft-log".into())

@@ -5,6 +5,7 @@ use crate::log::{FatalHook, Listener, RaftEngine, Report, add_to_batch};
 use crate::metrics::metrics;
 use parking_lot::{Condvar, Mutex};
 use quorate_model::GroupId;
+use quorate_store::space::Room;
 use raft_engine::LogBatch;
 use rustc_hash::FxHashMap;
 use std::io::Write as _;
@@ -19,6 +20,8 @@ const BATCH_BYTES: usize = 32 << 20;
 const RETRY: Duration = Duration::from_millis(200);
 /// Free bytes beyond the batch that a retry wants to see.
 const PROBE_BYTES: usize = 64 << 10;
+/// Bytes at most that are left to what makes room again: the durable commits and dumps without which no log can be cut.
+const LAST_BYTES_MAX: u64 = 16 << 20;
 /// Name of the file that tries for space; it exists only for that moment.
 const PROBE_NAME: &str = "space-probe";
 
@@ -31,6 +34,7 @@ pub(crate) struct Shared {
     stalled: Mutex<Option<String>>,
     on_fatal: FatalHook,
     purge_every: Duration,
+    room: Room,
 }
 
 #[derive(Default)]
@@ -45,6 +49,7 @@ impl Shared {
         dir: PathBuf,
         on_fatal: FatalHook,
         purge_every: Duration,
+        room: Room,
     ) -> Self {
         Shared {
             engine,
@@ -55,6 +60,7 @@ impl Shared {
             stalled: Mutex::default(),
             on_fatal,
             purge_every,
+            room,
         }
     }
     pub(crate) fn submit(&self, persist: Persist) {
@@ -78,14 +84,19 @@ impl Shared {
         (self.on_fatal)(reason);
     }
 
-    /// Takes what waits, up to the size of a batch; `None`: stop.
-    fn take(&self) -> Option<Vec<Persist>> {
+    /// Takes what waits, up to the size of a batch; nothing when it is time to look for files that may be removed. `None`:
+    /// stop.
+    fn take(&self, until: Option<Instant>) -> Option<Vec<Persist>> {
         let mut queue = self.queue.lock();
         while queue.writes.is_empty() {
             if queue.is_stopping {
                 return None;
             }
-            self.wake.wait(&mut queue);
+            match until {
+                None => self.wake.wait(&mut queue),
+                Some(until) if self.wake.wait_until(&mut queue, until).timed_out() => return Some(vec![]),
+                Some(_) => {}
+            }
         }
         let mut bytes = 0;
         let mut taken = Vec::new();
@@ -138,19 +149,25 @@ impl Shared {
 
 /// The writer thread.
 pub(crate) fn run(shared: &Shared) {
-    let mut last_purge = Instant::now();
-    let mut wants_purge = false;
-    while let Some(writes) = shared.take() {
-        match write_until_done(shared, &writes) {
-            Outcome::Durable => {}
-            Outcome::GivenUp => return,
+    // a start finds files that the last process had no time to remove
+    let mut purge_at = Some(Instant::now() + shared.purge_every);
+    while let Some(writes) = shared.take(purge_at) {
+        if !writes.is_empty() {
+            match write_until_done(shared, &writes) {
+                Outcome::Durable => {}
+                Outcome::GivenUp => return,
+            }
+            if writes.iter().any(|w| w.truncated.is_some()) {
+                purge_at.get_or_insert_with(|| Instant::now() + shared.purge_every);
+            }
+            report(shared, writes);
         }
-        wants_purge |= writes.iter().any(|w| w.truncated.is_some());
-        report(shared, writes);
-        if wants_purge && last_purge.elapsed() >= shared.purge_every {
-            wants_purge = false;
-            last_purge = Instant::now();
-            purge(shared);
+        if purge_at.is_some_and(|at| at <= Instant::now()) {
+            // by time and not with the next write, which may not come: it is refused while dead files fill the disk
+            purge_at = match purge(shared) {
+                Purged::All => None,
+                Purged::Pinned => Some(Instant::now() + shared.purge_every),
+            };
         }
     }
 }
@@ -162,7 +179,15 @@ enum Outcome {
 
 /// Writes one batch, waiting for space as long as it takes. A failed write leaves the engine as it was.
 fn write_until_done(shared: &Shared, writes: &[Persist]) -> Outcome {
+    let bytes: usize = writes.iter().map(Persist::bytes).sum();
     loop {
+        if let Some(reason) = lacks_room(shared, writes) {
+            shared.set_stalled(Some(reason));
+            match wait_for_room(shared, writes, bytes) {
+                Outcome::Durable => {}
+                Outcome::GivenUp => return Outcome::GivenUp,
+            }
+        }
         // A panic here is a failed sync: the kernel may have dropped the pages, so trying again could report
         // success for bytes that are gone. The hook ends the process.
         let written = catch_unwind(AssertUnwindSafe(|| write(shared, writes)));
@@ -177,16 +202,33 @@ fn write_until_done(shared: &Shared, writes: &[Persist]) -> Outcome {
                 return Outcome::GivenUp;
             }
         }
-        let bytes: usize = writes.iter().map(Persist::bytes).sum();
-        loop {
-            if !shared.pause() {
-                return Outcome::GivenUp;
-            }
-            // Freed entries may be what makes room.
-            purge(shared);
-            if has_space(shared, bytes) {
-                break;
-            }
+        match wait_for_room(shared, writes, bytes) {
+            Outcome::Durable => {}
+            Outcome::GivenUp => return Outcome::GivenUp,
+        }
+    }
+}
+
+/// Why entries may not be written now although the disk takes them: its last bytes are for what makes room again.
+fn lacks_room(shared: &Shared, writes: &[Persist]) -> Option<String> {
+    let floor = (shared.room.last_bytes() / 2).min(LAST_BYTES_MAX);
+    // what consensus itself writes lets a node lead and serve reads, however full its disk is
+    let adds = writes.iter().flat_map(|write| &write.entries).any(|entry| !entry.data.is_empty());
+    let free = shared.room.free_bytes();
+    (adds && free < floor).then(|| {
+        format!("the disk is full: {} MB are free, the log needs {}", free / 1_000_000, floor / 1_000_000)
+    })
+}
+
+/// Waits until the disk has room for a batch. Freed entries may be what makes it.
+fn wait_for_room(shared: &Shared, writes: &[Persist], bytes: usize) -> Outcome {
+    loop {
+        if !shared.pause() {
+            return Outcome::GivenUp;
+        }
+        purge(shared);
+        if lacks_room(shared, writes).is_none() && has_space(shared, bytes) {
+            return Outcome::Durable;
         }
     }
 }
@@ -218,11 +260,26 @@ fn report(shared: &Shared, writes: Vec<Persist>) {
     }
 }
 
-fn purge(shared: &Shared) {
+/// What a look for files to remove has come to.
+enum Purged {
+    /// What can be removed is.
+    All,
+    /// Old files hold entries of groups that have to be cut, or are rewritten by one of the next looks.
+    Pinned,
+}
+
+fn purge(shared: &Shared) -> Purged {
     match catch_unwind(AssertUnwindSafe(|| shared.engine.purge_expired_files())) {
-        Ok(Ok(_)) => {}
-        Ok(Err(error)) => tracing::warn!(%error, "cannot purge the raft log"),
-        Err(_) => shared.fatal("a sync of the raft log failed while purging"),
+        Ok(Ok(pinning)) if pinning.is_empty() => Purged::All,
+        Ok(Ok(_)) => Purged::Pinned,
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "cannot purge the raft log");
+            Purged::Pinned
+        }
+        Err(_) => {
+            shared.fatal("a sync of the raft log failed while purging");
+            Purged::All
+        }
     }
 }
 

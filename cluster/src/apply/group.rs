@@ -67,6 +67,8 @@ pub struct GroupApply<M> {
     gathered: Gathered,
     /// The log may be cut through here.
     compactable: u64,
+    /// The newest dump reflects everything through here, and shards were not durable that far: the log was cut less.
+    held_back: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -127,6 +129,7 @@ impl<M: Machine> GroupApply<M> {
             cut,
             gathered,
             compactable: 0,
+            held_back: None,
         })
     }
     /// The same on a node that knows commands up to a level only.
@@ -233,7 +236,11 @@ impl<M: Machine> GroupApply<M> {
     pub fn dump(&mut self, when: DumpWhen) -> Result<Option<u64>, Failure> {
         let due = match when {
             DumpWhen::Due => self.gathered.entries >= DUMP_ENTRIES || self.gathered.bytes >= DUMP_BYTES,
-            DumpWhen::Idle => self.gathered.commands > 0 && self.gathered.bytes >= IDLE_BYTES,
+            DumpWhen::Idle => {
+                self.gathered.commands > 0 && self.gathered.bytes >= IDLE_BYTES
+                    // a dump says from where to replay, so that cutting further takes another one
+                    || self.held_back.is_some_and(|dumped| self.machine.durable_through() >= dumped)
+            }
             DumpWhen::Now => self.gathered.commands > 0,
         };
         if !due || self.taken < self.known {
@@ -250,6 +257,7 @@ impl<M: Machine> GroupApply<M> {
                 self.gathered = Gathered::default();
                 let staged = self.staging.first().map_or(u64::MAX, |first| first - 1);
                 let bound = head.applied_index.min(durable).min(staged);
+                self.held_back = (bound < head.applied_index).then_some(head.applied_index);
                 let moved = bound > self.compactable;
                 self.compactable = self.compactable.max(bound);
                 Ok(moved.then_some(bound))
@@ -302,6 +310,7 @@ impl<M: Machine> GroupApply<M> {
         (self.taken, self.known) = (head.applied_index, head.applied_index);
         self.last = (head.applied_index, head.term);
         self.gathered = Gathered::default();
+        self.held_back = None;
         Ok(Replaced::At(head.applied_index))
     }
 

@@ -30,6 +30,17 @@ pub async fn overview(router: &Router, node: &Node) -> Overview {
     overview::assemble(&meta, router.self_id(), &reports, &peers)
 }
 
+/// Asks the other nodes whether their disks are too full for another write, and notes it for the writes of this one.
+pub async fn look_at_disks(router: &Router) {
+    let meta = router.meta();
+    let others = meta.present_nodes().into_iter().map(|(id, _)| id).filter(|&id| id != router.self_id());
+    let asked = others.map(async |id| (id, ask(router, id).await));
+    let is_full = |(id, report): (NodeId, Result<NodeReport, String>)| {
+        report.is_ok_and(|report| report.has_full_disk).then(|| (id, name_of(&meta, id)))
+    };
+    router.disk().note_full_elsewhere(join_all(asked).await.into_iter().filter_map(is_full).collect());
+}
+
 /// What each node says of itself, or why it says nothing.
 async fn reports(
     router: &Router,

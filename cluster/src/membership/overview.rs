@@ -71,6 +71,8 @@ pub struct NodeView {
     pub reads: Vec<String>,
     /// What keeps it from writes.
     pub writes: Vec<String>,
+    /// What will keep it from one or the other if nothing is done.
+    pub warnings: Vec<String>,
     /// Searches since its start.
     pub queries: QueryFigures,
     /// Panics since its start: defects that were contained, its log has them.
@@ -253,6 +255,7 @@ fn node_view(
         disk_total_bytes: said.map(|it| it.disk_total_bytes),
         reads: said.map(|it| it.reads.clone()).unwrap_or_default(),
         writes: said.map(|it| it.writes.clone()).unwrap_or_default(),
+        warnings: said.map(|it| it.warnings.clone()).unwrap_or_default(),
         queries: said.map(|it| it.queries.clone()).unwrap_or_default(),
         panics: said.map_or(0, |it| it.panics),
         replicas: said.map_or(0, |it| it.replicas.len()),

@@ -1,6 +1,7 @@
 //! What a node says of itself: its health, its disk, its searches and how far its replicas are. Nodes send it to each other as
 //! JSON; members that one of two versions does not have are left out, or ignored.
 
+use crate::disk::Purpose;
 use crate::groups::Group;
 use crate::health;
 use crate::integrity::Finding;
@@ -33,6 +34,10 @@ pub struct NodeReport {
     pub reads: Vec<String>,
     /// What keeps it from taking writes.
     pub writes: Vec<String>,
+    /// What will keep it from one or the other if nothing is done.
+    pub warnings: Vec<String>,
+    /// Whether its disk is too full for another write.
+    pub has_full_disk: bool,
     /// The searches it was asked for.
     pub queries: QueryFigures,
     /// Panics since it started: defects that were contained.
@@ -107,6 +112,8 @@ pub async fn own(router: &Router, node: &Node) -> NodeReport {
         disk_total_bytes,
         reads: health.reads,
         writes: health.writes,
+        warnings: health.warnings,
+        has_full_disk: router.disk().admit(Purpose::Add).is_err(),
         queries: router.traffic().figures(),
         panics: panics::count(),
         findings: router.integrity().findings(),

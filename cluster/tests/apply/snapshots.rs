@@ -12,12 +12,13 @@ use quorate_cluster::command::{self, Command, Entry, MetaCommand};
 use quorate_cluster::snapshot::{InProcess, RoomOptions, SnapshotRoom};
 use quorate_model::{GroupId, RecordOp};
 use quorate_node::ops::IndexCommand;
-use quorate_node::{Node, NodeOptions, PlacementMachine};
+use quorate_node::{Node, NodeOptions, Pace, PlacementMachine};
 use quorate_raft::*;
 use quorate_store::files::RealFiles;
 use quorate_store::incoming::{self, Incoming};
 use quorate_store::kv::Kv;
 use quorate_store::layout::{self, Layout};
+use quorate_store::space::Room;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -92,8 +93,17 @@ impl Member {
         let place = place(&data, &kv, GROUP);
         let files = RealFiles::shared();
         let (layout, writer_memory_bytes) = (data.clone(), 16 << 20);
-        let options =
-            NodeOptions { layout, files, kv, search_threads: 1, writer_threads: 1, writer_memory_bytes };
+        let options = NodeOptions {
+            layout,
+            files,
+            kv,
+            search_threads: 1,
+            writer_threads: 1,
+            writer_memory_bytes,
+            writer_spill_bytes: 4 << 20,
+            room: Room::boundless(),
+            pace: Pace::default(),
+        };
         let node = Node::open(options).expect("a node");
         let apply = GroupApply::open(node.machine(GROUP).expect("a machine"), place).expect("a group");
         let mut options = RoomOptions::new(&data, RealFiles::shared(), id);

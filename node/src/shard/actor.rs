@@ -1,8 +1,10 @@
 //! The actor of one index shard: orders its commands, decides when to publish and when to commit durably.
 //!
 //! It runs on a thread of its own while the shard is written to, so its handler may block. Work that fails (a full
-//! disk) stays first in line and is tried again: nothing behind it is carried out before it.
+//! disk) stays first in line and is tried again: nothing behind it is carried out before it. What is only asked for once
+//! (a durable commit before closing, files for a snapshot) is refused meanwhile, so that nobody waits for a disk.
 
+use super::attempts::Attempts;
 use super::core::{Queue, ShardCore, ShardOptions, WorkPosition};
 use crate::error::{Error, Result};
 use crate::halt::{Left, panic_text};
@@ -16,7 +18,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Commands that may wait in a shard's mailbox; their bytes are bounded by [`QUEUE_BYTES_MAX`], which is met long before.
@@ -25,8 +27,8 @@ const MAILBOX: usize = 1 << 20;
 const QUEUE_BYTES_MAX: usize = 64 << 20;
 /// What an operation counts beside its bytes.
 const OP_BYTES: usize = 64;
-/// How often a shard looks whether something is due, and tries again what failed.
-const UPKEEP: Duration = Duration::from_millis(500);
+/// How often it says anew what it will take of the disk, while commands come.
+const CLAIM: Duration = Duration::from_millis(50);
 
 /// Operations as they came out: those that select records by a query have become deletions of what they selected.
 type Resolved = Result<Arc<Vec<RecordOp>>>;
@@ -64,7 +66,14 @@ pub struct ShardActor {
     core: Option<ShardCore>,
     work: VecDeque<Work>,
     queued: Arc<AtomicUsize>,
-    failing: bool,
+    /// The core has to go back to what is durable before it is used again.
+    must_recover: bool,
+    /// Attempts since something last succeeded.
+    attempts: Attempts,
+    /// Whether they fail, for others.
+    is_failing: Arc<AtomicBool>,
+    /// When the shard last said what it takes of the disk.
+    claimed: Instant,
     /// Whether a timer runs for a publication that was put off.
     has_timer: bool,
     /// When the background was last looked after: while commands come without a pause, timers wait.
@@ -84,7 +93,17 @@ pub struct ShardHandle {
     address: Addr<ShardActor>,
     arbiter: Arbiter,
     queued: Arc<AtomicUsize>,
+    is_failing: Arc<AtomicBool>,
     state: Arc<IndexState>,
+}
+
+/// A shard that could not be closed: what it has is not durable, and the next writer would go on without it.
+#[derive(Debug)]
+pub struct Unclosed {
+    /// The shard, which tries again by itself.
+    pub handle: ShardHandle,
+    /// Why.
+    pub error: Error,
 }
 
 impl ShardHandle {
@@ -92,15 +111,19 @@ impl ShardHandle {
     pub fn start(state: Arc<IndexState>, options: ShardOptions) -> ShardHandle {
         let arbiter = Arbiter::new();
         let queued = Arc::new(AtomicUsize::new(0));
+        let is_failing = Arc::new(AtomicBool::new(false));
         let actor = ShardActor {
             state: state.clone(),
-            options,
             core: None,
             work: VecDeque::new(),
             queued: queued.clone(),
-            failing: false,
+            must_recover: false,
+            attempts: Attempts::every(options.pace.upkeep),
+            is_failing: is_failing.clone(),
+            claimed: Instant::now(),
             has_timer: false,
             advanced: Instant::now(),
+            options,
         };
         let (is_set, wait) = bounded(1);
         let address = ShardActor::start_in_arbiter(&arbiter.handle(), move |context| {
@@ -110,7 +133,11 @@ impl ShardHandle {
         });
         // Until then the mailbox holds 16 messages, fewer than a start may replay at once.
         let _thread_is_gone = wait.recv();
-        ShardHandle { address, arbiter, queued, state }
+        ShardHandle { address, arbiter, queued, is_failing, state }
+    }
+    /// Whether what the shard does fails at present, and is tried again.
+    pub fn is_failing(&self) -> bool {
+        self.is_failing.load(Ordering::Relaxed)
     }
     /// What the shard does right now.
     pub fn status(&self) -> ShardStatus {
@@ -160,13 +187,18 @@ impl ShardHandle {
     pub fn hurry(&self) -> Result<()> {
         self.send(Work::Hurry)
     }
-    /// Commits everything queued durably and ends the shard's thread.
-    pub fn close(self) -> Result<()> {
-        let result = self.flush();
-        self.discard();
-        result
+    /// Commits everything queued durably and ends the shard's thread. Errors: the commit failed, and the shard goes on.
+    pub fn close(self) -> Result<(), Unclosed> {
+        match self.flush() {
+            Ok(()) => {
+                self.discard();
+                Ok(())
+            }
+            Err(error) => Err(Unclosed { handle: self, error }),
+        }
     }
-    /// Ends the shard's thread; what is not durable is left to the log.
+    /// Ends the shard's thread. What is not durable is left to the log: nothing may be written to the shard before it has
+    /// been replayed.
     pub fn discard(self) {
         self.arbiter.stop();
         if self.arbiter.join().is_err() {
@@ -211,18 +243,49 @@ impl ShardActor {
             self.core = Some(ShardCore::open(self.state.clone(), self.options.clone())?);
         }
         let core = self.core.as_mut().expect("opened above");
-        if self.failing {
+        if self.must_recover {
             core.recover()?;
-            self.failing = false;
-            tracing::info!(index = self.state.incarnation, "the shard works again");
+            self.must_recover = false;
         }
         Ok(core)
     }
+    /// Says what the shard takes of the disk, when it is time.
+    fn claim(&mut self) {
+        if self.claimed.elapsed() >= CLAIM {
+            self.claimed = Instant::now();
+            if let Some(core) = &mut self.core {
+                core.claim_room();
+            }
+        }
+    }
+    /// Refuses what is tried only once: it would wait for what failed before it.
+    fn refuse_single_tries(&mut self) {
+        for work in std::mem::take(&mut self.work) {
+            match work {
+                Work::Flush { done } | Work::Export { done, .. } => {
+                    let _asker_is_gone = done.send(Err(Error::Delayed));
+                    self.queued.fetch_sub(1, Ordering::Relaxed);
+                }
+                // what works again is published anyway
+                Work::Hurry => {
+                    self.queued.fetch_sub(1, Ordering::Relaxed);
+                }
+                later @ (Work::Apply { .. } | Work::Reconfigure { .. } | Work::Give { .. }) => {
+                    self.work.push_back(later);
+                }
+            }
+        }
+    }
     /// Does what waits, in order, up to the first failure; returns in what time a publication is due that was put off.
     fn drain(&mut self) -> Option<Duration> {
+        if !self.attempts.may_begin() {
+            self.refuse_single_tries();
+            return None;
+        }
         while let Some(work) = self.work.pop_front() {
             if let Some(unfinished) = self.carry_out(work) {
                 self.work.push_front(unfinished);
+                self.refuse_single_tries();
                 return None;
             }
             self.queued.fetch_sub(1, Ordering::Relaxed);
@@ -271,6 +334,7 @@ impl ShardActor {
     /// Does what waits, and comes back for a publication that was put off.
     fn turn(&mut self, context: &mut Context<Self>) {
         let due_in = self.contained(Self::drain).flatten();
+        self.claim();
         self.state.is_put_off.store(due_in.is_some(), Ordering::Relaxed);
         if let Some(due_in) = due_in.filter(|_| !self.has_timer) {
             self.has_timer = true;
@@ -331,7 +395,7 @@ impl ShardActor {
         let _panicked = self.contained(Self::step_of_background);
     }
     fn step_of_background(&mut self) {
-        if !self.failing {
+        if !self.attempts.are_failing() {
             let queue = self.queue();
             let advanced = self.core().and_then(|core| {
                 core.advance_rebuild()?;
@@ -342,14 +406,26 @@ impl ShardActor {
     }
     /// Notes how a step ended. Returns whether it failed; the first failure in a row is logged.
     fn note<T>(&mut self, what: &str, result: &Result<T>) -> bool {
-        let Err(error) = result else {
-            return false;
-        };
-        if !self.failing {
-            tracing::error!(index = self.state.incarnation, %error, "{what} failed; it will be tried again");
+        let index = self.state.incarnation;
+        match result {
+            Ok(_) => {
+                if self.attempts.are_failing() {
+                    tracing::info!(index, "the shard works again");
+                    self.attempts.succeeded();
+                    self.is_failing.store(false, Ordering::Relaxed);
+                }
+                false
+            }
+            Err(error) => {
+                if !self.attempts.are_failing() {
+                    tracing::error!(index, %error, "{what} failed; it will be tried again");
+                    self.is_failing.store(true, Ordering::Relaxed);
+                }
+                self.attempts.failed();
+                self.must_recover = self.core.is_some();
+                true
+            }
         }
-        self.failing = self.core.is_some();
-        true
     }
 }
 
@@ -364,7 +440,7 @@ impl Actor for ShardActor {
         });
         self.turn(context);
         self.advance();
-        context.run_interval(UPKEEP, |actor, context| {
+        context.run_interval(self.options.pace.upkeep, |actor, context| {
             actor.turn(context);
             actor.advance();
         });
@@ -381,7 +457,7 @@ impl Handler<Work> for ShardActor {
     fn handle(&mut self, work: Work, context: &mut Self::Context) {
         self.work.push_back(work);
         self.turn(context);
-        if self.advanced.elapsed() >= UPKEEP {
+        if self.advanced.elapsed() >= self.options.pace.upkeep {
             self.advance();
         }
     }

@@ -1,6 +1,7 @@
 //! How one shard carries out commands: writes, publishes, commits durably, merges, recovers from a failing disk.
 
-use super::rebuild::{Attempts, Failures};
+use super::attempts::Attempts;
+use super::rebuild::Failures;
 use crate::error::{Error, Result};
 use crate::halt::Halt;
 use crate::index::IndexState;
@@ -9,8 +10,9 @@ use bytes::Bytes;
 use quorate_engine::index::{MergeGoal, MergeState, Payload, ShardWriter, WriterOptions};
 use quorate_model::record::{PartialOutcome, apply_partial};
 use quorate_model::user::OWNER;
-use quorate_model::{Filter, RecordOp, SearchParams, Settings, UserId};
+use quorate_model::{Filter, RecordOp, SearchParams, Settings, UserId, limits};
 use quorate_store::files::Files;
+use quorate_store::space::{Claim, INDEXED_FACTOR};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,16 +25,34 @@ pub struct ShardOptions {
     pub files: Arc<dyn Files>,
     /// Memory and threads of the index writer.
     pub writer: WriterOptions,
-    /// Bytes of unflushed segments or operations that make a durable commit due.
-    pub flush_bytes: usize,
-    /// Age of the oldest unflushed operation that makes a durable commit due.
-    pub flush_after: Duration,
+    /// When it commits durably, and tries again what failed.
+    pub pace: Pace,
     /// Whether another node leads the index's group: the one that is asked whether a write is visible.
     pub is_led_elsewhere: Arc<AtomicBool>,
     /// Whether the index's group stands still.
     pub halt: Halt,
     /// Counts the rebuilds that failed.
     pub rebuild_failures: Arc<Failures>,
+}
+
+/// When shards do what nobody asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Bytes of unflushed segments or operations that make a durable commit due.
+    pub flush_bytes: usize,
+    /// Age of the oldest unflushed operation that makes a durable commit due.
+    pub flush_after: Duration,
+    /// How often a shard looks whether something is due. What failed is first tried again after as long.
+    pub upkeep: Duration,
+}
+impl Default for Pace {
+    fn default() -> Self {
+        Pace {
+            flush_bytes: limits::FLUSH_BYTES,
+            flush_after: Duration::from_secs(limits::FLUSH_S),
+            upkeep: Duration::from_millis(500),
+        }
+    }
 }
 
 /// The longest time that a stream of writes may hold back a publication.
@@ -61,9 +81,14 @@ pub struct ShardCore {
     term: u64,
     /// Ticket of the last work carried out.
     ticket: u64,
-    /// Commands since the last durable commit, to be carried out again when the writer has to be reopened.
+    /// Commands since the last durable commit, to be carried out again when the writer has to be reopened. Nothing but a
+    /// commit that holds them, or the end of the shard, takes them away.
     since_flush: Vec<(Place, Arc<Vec<RecordOp>>)>,
     since_flush_bytes: usize,
+    /// What the next durable commit takes of the disk.
+    claim: Claim,
+    /// Merges that failed, since one succeeded.
+    merges: Attempts,
     /// What the last command that selects records by a query came to.
     resolved: Option<Arc<Vec<RecordOp>>>,
     unflushed_since: Option<Instant>,
@@ -81,7 +106,9 @@ impl ShardCore {
         let shown = state.settings_for(writer.built())?;
         let mut core = ShardCore {
             shown,
-            rebuild: Attempts::default(),
+            rebuild: Attempts::every(options.pace.upkeep),
+            merges: Attempts::every(options.pace.upkeep),
+            claim: options.writer.room.claim(0),
             durable_at_open: Place::of(durable),
             done: Place::of(durable),
             term: durable.term,
@@ -233,9 +260,9 @@ impl ShardCore {
     /// Whether a durable commit should be made now.
     pub fn flush_is_due(&self) -> bool {
         self.unflushed_since.is_some_and(|since| {
-            since.elapsed() >= self.options.flush_after
-                || self.since_flush_bytes >= self.options.flush_bytes
-                || self.writer.unflushed_bytes() >= self.options.flush_bytes as u64
+            since.elapsed() >= self.options.pace.flush_after
+                || self.since_flush_bytes >= self.options.pace.flush_bytes
+                || self.writer.unflushed_bytes() >= self.options.pace.flush_bytes as u64
         })
     }
 
@@ -263,7 +290,7 @@ impl ShardCore {
     /// small state, and records of the same command may still come.
     pub fn reconfigure(&mut self, at: WorkPosition, settings: Arc<Settings>) -> Result<()> {
         if at.ticket > self.ticket {
-            self.rebuild = Attempts::default();
+            self.rebuild.succeeded();
         }
         self.begin(at);
         self.done = self.done.max(Place::whole(at.place.log_index - 1));
@@ -294,11 +321,21 @@ impl ShardCore {
             Queue::Empty if paused && self.files_fit() => MergeGoal::One,
             Queue::Empty => MergeGoal::Few,
         };
-        let state = self.writer.merge_step(goal);
+        let state = match self.merges.may_begin() {
+            true => self.writer.merge_step(goal),
+            false => Ok(MergeState::Idle),
+        };
         self.state.is_merging.store(matches!(state, Ok(MergeState::Running)), Ordering::Relaxed);
-        match state.map_err(|e| self.engine(e))? {
-            MergeState::Idle | MergeState::Running => Ok(()),
-            MergeState::Merged => {
+        match state {
+            Ok(MergeState::Idle | MergeState::Running) => Ok(()),
+            // the writer has all it had: searches look into more segments for a while
+            Err(error) => {
+                self.merges.failed();
+                tracing::warn!(index = self.state.incarnation, %error, "a merge failed; it will be tried again");
+                Ok(())
+            }
+            Ok(MergeState::Merged) => {
+                self.merges.succeeded();
                 self.unflushed_since.get_or_insert_with(Instant::now);
                 self.publish()
             }
@@ -306,23 +343,34 @@ impl ShardCore {
     }
 
     /// Reopens the writer from its durable state and carries out again what came after it.
+    ///
+    /// Errors: the writer is in no state to be used, and recovery has to be tried again; nothing that was applied is
+    /// forgotten, however often it fails.
     pub fn recover(&mut self) -> Result<()> {
         self.writer.reopen(&self.settings).map_err(|e| self.engine(e))?;
         let durable = self.writer.durable().unwrap_or_default();
         self.shown = match self.files_fit() {
-            true => self.settings.clone(),
+            true => {
+                self.writer.describe(&self.settings);
+                self.settings.clone()
+            }
             false => self.state.settings_for(self.writer.built())?,
         };
-        let again = std::mem::take(&mut self.since_flush);
-        for (place, ops) in &again {
-            if *place > Place::of(durable) {
-                self.run(ops)?;
+        for at in 0..self.since_flush.len() {
+            let (place, ops) = self.since_flush[at].clone();
+            if place > Place::of(durable) {
+                self.run(&ops)?;
             }
         }
-        self.since_flush = again;
         self.unpublished_since.get_or_insert_with(Instant::now);
         self.release_when_fit();
         Ok(())
+    }
+
+    /// Claims the room on disk that durable commits will take for what was accepted so far.
+    pub fn claim_room(&mut self) {
+        let queued = INDEXED_FACTOR * self.state.progress.queued_bytes() as u64;
+        self.claim.set(self.writer.owed_bytes() + queued);
     }
 
     /// Whether the shard may be closed without losing time: nothing is waiting to be made durable.

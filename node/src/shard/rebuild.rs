@@ -9,31 +9,9 @@ use super::core::ShardCore;
 use crate::error::Result;
 use quorate_engine::index::{IndexError, RebuildState};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 /// Records of a shard that is rebuilt while its writes wait: it takes less than starting a thread and asking for it.
 const AT_ONCE_RECORDS: u64 = 1_000;
-/// The time from a failed attempt to the next; it doubles with every failure.
-const RETRY_FIRST: Duration = Duration::from_secs(1);
-const RETRY_DOUBLINGS: u32 = 5;
-
-/// Attempts to rebuild for the newest settings.
-#[derive(Debug, Default)]
-pub(super) struct Attempts {
-    failures: u32,
-    next: Option<Instant>,
-}
-impl Attempts {
-    fn failed(&mut self) {
-        let wait = RETRY_FIRST * (1 << self.failures.min(RETRY_DOUBLINGS));
-        self.failures += 1;
-        self.next = Some(Instant::now() + wait);
-    }
-    fn may_begin(&self) -> bool {
-        self.next.is_none_or(|next| Instant::now() >= next)
-    }
-}
-
 /// How many rebuilds of a node failed, by reason.
 #[derive(Debug, Default)]
 pub struct Failures {
@@ -124,7 +102,7 @@ impl ShardCore {
             return Err(self.engine(error));
         }
         self.commit()?;
-        self.rebuild = Attempts::default();
+        self.rebuild.succeeded();
         self.show_settings()
     }
     fn note_failure(&mut self, error: &IndexError) {

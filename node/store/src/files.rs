@@ -35,6 +35,13 @@ pub trait Files: Send + Sync + fmt::Debug {
     /// Makes durable what any process wrote to an existing file.
     fn sync_file(&self, path: &Path) -> io::Result<()>;
 
+    /// Asked before a file or folder is opened or mapped for reading, which no file layer does itself. One that plays a system
+    /// without free file handles, or without room for a mapping, refuses here.
+    fn before_read(&self, path: &Path) -> io::Result<()> {
+        let _it_is_open_to_all = path;
+        Ok(())
+    }
+
     /// Like [`Files::create`], readable and writable by the owner alone (mode 0600) from the first moment.
     fn create_private(&self, path: &Path) -> io::Result<Box<dyn FileWriter>>;
 

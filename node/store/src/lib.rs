@@ -4,6 +4,7 @@ pub mod admin_key;
 pub mod codec;
 pub mod dump;
 mod error;
+pub mod failing;
 pub mod files;
 pub mod full_disk;
 pub mod identity;

@@ -1,7 +1,10 @@
-//! How much room the disk of the data folder has: writes stop with a reason before the disk is full.
+//! How much room the disk of the data folder has, and how much of it is spoken for: writes stop with a reason before it is full.
 
 use crate::error::{Result, StoreError};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// Bytes that this process may still write below `folder`, and the size of the file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,13 +22,157 @@ pub fn of(folder: &Path) -> Result<Space> {
     Ok(Space { free_bytes: told.f_bavail * told.f_frsize, total_bytes: told.f_blocks * told.f_frsize })
 }
 
+/// Bytes that an index takes on disk for each byte of records, about.
+pub const INDEXED_FACTOR: u64 = 2;
+/// How long a look at the disk is good for.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+/// The last part of the reserve, which is kept for what makes room or is needed for it: removals, durable commits, dumps.
+const LAST_PART: u64 = 4;
+
+/// The room of one disk, shared by all who write to it. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Room {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// `None`: a disk without an end.
+    folder: Option<PathBuf>,
+    reserve_bytes: u64,
+    opened: Instant,
+    /// Milliseconds since `opened` of the last look, plus one; 0 = never.
+    looked_ms: AtomicU64,
+    free_bytes: AtomicU64,
+    claimed_bytes: AtomicU64,
+}
+
+impl Room {
+    /// The disk of `folder`, of which `reserve_bytes` stay free.
+    pub fn new(folder: &Path, reserve_bytes: u64) -> Room {
+        Room::with(Some(folder.to_path_buf()), reserve_bytes)
+    }
+    /// A disk that is never full.
+    pub fn boundless() -> Room {
+        Room::with(None, 0)
+    }
+    fn with(folder: Option<PathBuf>, reserve_bytes: u64) -> Room {
+        let shared = Shared {
+            folder,
+            reserve_bytes,
+            opened: Instant::now(),
+            looked_ms: AtomicU64::new(0),
+            free_bytes: AtomicU64::new(u64::MAX),
+            claimed_bytes: AtomicU64::new(0),
+        };
+        Room { shared: Arc::new(shared) }
+    }
+    /// Bytes that stay free.
+    pub fn reserve_bytes(&self) -> u64 {
+        self.shared.reserve_bytes
+    }
+    /// The part of the reserve that only what makes room may use.
+    pub fn last_bytes(&self) -> u64 {
+        self.shared.reserve_bytes / LAST_PART
+    }
+    /// Bytes that this process may still write, at most a tenth of a second old.
+    pub fn free_bytes(&self) -> u64 {
+        let shared = &*self.shared;
+        let now_ms = shared.opened.elapsed().as_millis() as u64 + 1;
+        let looked_ms = shared.looked_ms.load(Ordering::Acquire);
+        if looked_ms == 0 || now_ms - looked_ms.min(now_ms) >= LOOK_INTERVAL.as_millis() as u64 {
+            self.look();
+            shared.looked_ms.store(now_ms, Ordering::Release);
+        }
+        shared.free_bytes.load(Ordering::Acquire)
+    }
+    fn look(&self) {
+        let Some(folder) = &self.shared.folder else { return };
+        match of(folder) {
+            Ok(space) => self.shared.free_bytes.store(space.free_bytes, Ordering::Release),
+            // a disk that cannot be asked is not called full; a write will find out
+            Err(error) => {
+                tracing::warn!(%error, folder = %folder.display(), "cannot read the free space")
+            }
+        }
+    }
+    /// Bytes that were accepted and are not on the disk yet, with those that work under way will take.
+    pub fn claimed_bytes(&self) -> u64 {
+        self.shared.claimed_bytes.load(Ordering::Relaxed)
+    }
+    /// Free bytes that nobody has claimed.
+    pub fn left_bytes(&self) -> u64 {
+        self.free_bytes().saturating_sub(self.claimed_bytes())
+    }
+    /// Claims bytes that will be written whatever comes, until the claim is dropped.
+    pub fn claim(&self, bytes: u64) -> Claim {
+        let mut claim = Claim { room: self.clone(), bytes: 0 };
+        claim.set(bytes);
+        claim
+    }
+    /// Claims bytes for work that can wait; `None` while that would take the last part of the reserve.
+    pub fn claim_spare(&self, bytes: u64) -> Option<Claim> {
+        let is_there = self.left_bytes() >= bytes.saturating_add(self.last_bytes());
+        is_there.then(|| self.claim(bytes))
+    }
+}
+impl Default for Room {
+    fn default() -> Self {
+        Room::boundless()
+    }
+}
+
+/// Bytes of a [`Room`] that somebody will write. Given back when it is dropped.
+#[derive(Debug)]
+pub struct Claim {
+    room: Room,
+    bytes: u64,
+}
+impl Claim {
+    /// Claims so many bytes instead.
+    pub fn set(&mut self, bytes: u64) {
+        let claimed = &self.room.shared.claimed_bytes;
+        if bytes >= self.bytes {
+            claimed.fetch_add(bytes - self.bytes, Ordering::Relaxed);
+        } else {
+            claimed.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+        }
+        self.bytes = bytes;
+    }
+}
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     #[test]
     fn a_folder_has_room_and_a_missing_one_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
-        let space = super::of(dir.path()).unwrap();
+        let space = of(dir.path()).unwrap();
         assert!(space.total_bytes > 0 && space.free_bytes <= space.total_bytes);
-        assert!(super::of(&dir.path().join("missing")).is_err());
+        assert!(of(&dir.path().join("missing")).is_err());
+    }
+
+    #[test]
+    fn what_is_claimed_is_not_left_and_work_that_can_wait_leaves_the_last_part() {
+        let dir = tempfile::tempdir().unwrap();
+        let free = Room::new(dir.path(), 0).free_bytes();
+        let room = Room::new(dir.path(), free / 2);
+        let mut claim = room.claim(free / 4);
+        assert_eq!(room.claimed_bytes(), free / 4);
+        // half of the disk is left besides the claim, less the eighth that is the last part of the reserve
+        assert!(room.claim_spare(free - free / 4).is_none());
+        let spare = room.claim_spare(free / 2).expect("room for it");
+        assert!(room.claim_spare(free / 2).is_none());
+        drop(spare);
+        claim.set(0);
+        assert_eq!(room.claimed_bytes(), 0);
+        assert!(room.claim_spare(free - free / 4).is_some());
+        assert!(Room::boundless().claim_spare(u64::MAX).is_some());
     }
 }

@@ -59,6 +59,9 @@ impl Life {
             search_threads: 1,
             writer_threads: 1,
             writer_memory_bytes: 16 << 20,
+            writer_spill_bytes: MEMORY.spill_bytes,
+            room: Room::boundless(),
+            pace: Pace::default(),
         };
         let node = Node::open(options).unwrap();
         let machine = node.machine(GROUP).unwrap();

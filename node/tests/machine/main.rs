@@ -1,6 +1,7 @@
 //! Whether commands change a node as they say, and whether a restart at any point ends in the same state.
 
 mod cut_off;
+mod failing_disk;
 mod following;
 mod places;
 mod reading;
@@ -10,16 +11,27 @@ mod scripts;
 mod snapshots;
 
 use quorate_model::{DocumentKind, GroupId, RecordOp, SearchParams, SynonymKind};
-use quorate_node::{IndexCommand, LogPosition, Node, NodeOptions, PlacementMachine, RawDocument, ReadRights};
+use quorate_node::{
+    IndexCommand, LogPosition, Node, NodeOptions, Pace, PlacementMachine, RawDocument, ReadRights,
+};
 use quorate_store::files::{Files, RealFiles};
 use quorate_store::full_disk::FullDisk;
 use quorate_store::kv::{Kv, Tree};
 use quorate_store::layout::Layout;
+use quorate_store::space::Room;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const GROUP: GroupId = GroupId(3);
+
+/// What a writer may keep in memory.
+#[derive(Clone, Copy, Debug)]
+struct Memory {
+    writer_bytes: usize,
+    spill_bytes: usize,
+}
+const MEMORY: Memory = Memory { writer_bytes: 16 << 20, spill_bytes: 4 << 20 };
 
 struct Rig {
     node: Node,
@@ -35,20 +47,24 @@ impl Rig {
     }
     /// As [`Rig::open`], with shards on `files`.
     fn open_on(folder: &Path, log: Vec<IndexCommand>, files: Arc<dyn Files>) -> Rig {
-        let mut rig = Rig::open_unreplayed(folder, log, files);
-        let from = rig.machine.replay_from().unwrap();
-        for (at, command) in rig.log.iter().enumerate().skip(from as usize) {
-            rig.machine.apply(position(at as u64 + 1), command.clone()).unwrap();
-        }
+        let mut rig = Rig::found(folder, log, files, MEMORY, Pace::default());
+        rig.replay().unwrap();
         rig
     }
     /// Opens the folder and leaves the replay to the test.
     fn open_without_replay(folder: &Path, log: Vec<IndexCommand>) -> Rig {
-        Rig::open_unreplayed(folder, log, RealFiles::shared())
+        Rig::found(folder, log, RealFiles::shared(), MEMORY, Pace::default())
     }
-    fn open_unreplayed(folder: &Path, log: Vec<IndexCommand>, files: Arc<dyn Files>) -> Rig {
+    /// Opens the folder and replays nothing yet.
+    fn found(
+        folder: &Path,
+        log: Vec<IndexCommand>,
+        files: Arc<dyn Files>,
+        memory: Memory,
+        pace: Pace,
+    ) -> Rig {
         let layout = Layout::new(folder);
-        layout.prepare(&*files).unwrap();
+        layout.prepare(&RealFiles).unwrap();
         let (kv, _) = Kv::open(&layout.state(), RealFiles::shared(), 16 << 20).unwrap();
         let tree = kv.tree(&quorate_store::layout::tree(GROUP)).unwrap();
         let options = NodeOptions {
@@ -57,11 +73,20 @@ impl Rig {
             kv,
             search_threads: 1,
             writer_threads: 1,
-            writer_memory_bytes: 16 << 20,
+            writer_memory_bytes: memory.writer_bytes,
+            writer_spill_bytes: memory.spill_bytes,
+            room: Room::boundless(),
+            pace,
         };
         let node = Node::open(options).unwrap();
         let machine = node.machine(GROUP).unwrap();
         Rig { node, machine, tree, log }
+    }
+    /// Hands over what the log holds and the node has not kept.
+    fn replay(&mut self) -> quorate_node::Result<()> {
+        let from = self.machine.replay_from()? as usize;
+        let mut rest = self.log.iter().enumerate().skip(from);
+        rest.try_for_each(|(at, command)| self.machine.apply(position(at as u64 + 1), command.clone()))
     }
     fn apply(&mut self, command: IndexCommand) -> u64 {
         self.log.push(command.clone());

@@ -115,8 +115,14 @@ pub fn label(group: &GroupView) -> String {
 }
 
 fn waits(overview: &Overview) -> String {
+    let mut warnings = String::new();
+    for node in &overview.nodes {
+        for warning in &node.warnings {
+            warnings.push_str(&format!("  {}: {warning}\n", node.name));
+        }
+    }
     if overview.is_settled {
-        return "Everything is where it is wanted.\n".to_owned();
+        return format!("Everything is where it is wanted.\n{warnings}");
     }
     let mut text = String::from("Not as it should be yet:\n");
     for wait in overview.waits.iter().take(WAITS_SHOWN) {
@@ -130,7 +136,7 @@ fn waits(overview: &Overview) -> String {
             text.push_str(&format!("  {}: {reason}\n", node.name));
         }
     }
-    text
+    text + &warnings
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use super::heavy::HeavyPermit;
 use super::made::Made;
 use super::segment::Segment;
 use super::writer::{ShardWriter, kill};
+use quorate_store::space::Claim;
 
 /// Small segments that are left alone while writes go on.
 const SEGMENTS_KEPT: usize = 8;
@@ -72,16 +73,19 @@ impl ShardWriter {
             return Ok(MergeState::Idle);
         }
         let records = chosen.iter().map(|segment| u64::from(segment.alive_count())).sum();
+        // the sources go when the commit that has the merged segment is durable
+        let bytes = chosen.iter().map(live_bytes).sum();
+        let Some(claim) = self.options.room.claim_spare(bytes) else { return Ok(MergeState::Idle) };
         let Some(permit) = self.options.heavy.take_for(records) else { return Ok(MergeState::Running) };
-        self.start_merge(chosen, permit)?;
+        self.start_merge(chosen, permit, claim)?;
         Ok(MergeState::Running)
     }
 
-    fn start_merge(&mut self, sources: Vec<Segment>, permit: HeavyPermit) -> Result<()> {
+    fn start_merge(&mut self, sources: Vec<Segment>, permit: HeavyPermit, claim: Claim) -> Result<()> {
         let (overlay, extractor, inputs) = (self.overlay.clone(), self.extractor.clone(), sources.clone());
         let ready = self.options.ready;
         let work = move || {
-            let _until_the_end = permit;
+            let _until_the_end = (permit, claim);
             let merged =
                 merge_segments(&overlay, &extractor, &inputs, ready).map_err(|e| overlay.explain(e))?;
             merged.map(|file| Made::durable_if_large(&overlay, file)).transpose()
@@ -106,7 +110,8 @@ impl ShardWriter {
                 made.remove(&self.overlay);
             }
             self.sweep();
-            return self.remove_orphans();
+            self.remove_orphans();
+            return Ok(());
         }
         if result.is_err() {
             self.sweep();
@@ -128,7 +133,8 @@ impl ShardWriter {
             }
         }
         self.sweep();
-        self.remove_orphans()
+        self.remove_orphans();
+        Ok(())
     }
     /// A segment made beside the writer, to be part of the next durable commit.
     pub(super) fn take_over(&mut self, made: Made) -> Segment {
@@ -146,6 +152,12 @@ pub(super) fn died_since<'a>(
 ) -> impl Iterator<Item = u32> + 'a {
     (0..source.doc_count())
         .filter(move |&doc| source.is_alive(doc) && !now.is_some_and(|now| now.is_alive(doc)))
+}
+
+/// Bytes of disk that the live part of a segment takes in a merged one, about.
+fn live_bytes(segment: &Segment) -> u64 {
+    let (alive, docs) = (u128::from(segment.alive_count()), u128::from(segment.doc_count().max(1)));
+    (u128::from(segment.file().origin().disk_bytes) * alive / docs) as u64
 }
 
 /// Indices of the segments to merge; none when nothing is worth it.

@@ -109,6 +109,7 @@ impl Overlay {
             return Ok(bytes.clone());
         }
         let path = self.dir.join(name);
+        self.files.before_read(&path).map_err(|e| IndexError::io(&path, e))?;
         let file = self.mapped.open_read(Path::new(name)).map_err(|e| match e {
             OpenReadError::FileDoesNotExist(_) => IndexError::damaged(&path, "the file is missing"),
             other => IndexError::io(&path, io::Error::other(other.to_string())),
@@ -136,6 +137,14 @@ impl Overlay {
     /// Bytes that are not durable.
     pub fn pending_bytes(&self) -> u64 {
         self.pending.lock().values().map(Pending::len).sum()
+    }
+    /// Bytes that are in memory only.
+    pub fn memory_bytes(&self) -> u64 {
+        let in_memory = |file: &Pending| match file {
+            Pending::Memory(bytes) => bytes.len() as u64,
+            Pending::Spilled(..) => 0,
+        };
+        self.pending.lock().values().map(in_memory).sum()
     }
     /// Writes and syncs the pending files that start with `prefix`; their names are durable after a sync of the folder.
     pub fn make_durable(&self, prefix: &str) -> Result<()> {

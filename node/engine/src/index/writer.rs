@@ -19,6 +19,7 @@ use super::view::{ShardView, open_segments};
 use bytes::Bytes;
 use quorate_model::Settings;
 use quorate_store::files::Files;
+use quorate_store::space::{INDEXED_FACTOR, Room};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fs::{File, TryLockError};
 use std::path::Path;
@@ -34,21 +35,27 @@ pub struct WriterOptions {
     pub memory_bytes: usize,
     /// Threads that index a large batch together.
     pub threads: usize,
+    /// Bytes of a new file that are kept in memory until they are durable; a larger file goes to disk at once.
+    pub spill_bytes: usize,
     /// Shared by the shards of a node.
     pub heavy: HeavyTurn,
     /// Called when a merge or a round of a rebuild has ended.
     pub waker: Waker,
     /// What segments hold ready for queries.
     pub ready: ReadySizes,
+    /// The disk: merges wait while it is almost full.
+    pub room: Room,
 }
 impl Default for WriterOptions {
     fn default() -> Self {
         WriterOptions {
             memory_bytes: 256 << 20,
             threads: 2,
+            spill_bytes: SPILL_BYTES,
             heavy: HeavyTurn::default(),
             waker: Waker::default(),
             ready: ReadySizes::default(),
+            room: Room::boundless(),
         }
     }
 }
@@ -89,7 +96,8 @@ impl ShardWriter {
         files: Arc<dyn Files>,
         options: WriterOptions,
     ) -> Result<ShardWriter> {
-        Self::open_with(dir, settings, files, options, SPILL_BYTES)
+        let spill_bytes = options.spill_bytes;
+        Self::open_with(dir, settings, files, options, spill_bytes)
     }
     fn open_with(
         dir: &Path,
@@ -109,8 +117,10 @@ impl ShardWriter {
         spill_bytes: usize,
         only_writer: File,
     ) -> Result<ShardWriter> {
+        files.before_read(&dir.join(MANIFEST)).map_err(|e| IndexError::io(dir, e))?;
         let durable = Manifest::load(dir)?;
         remove_leftovers(dir, &*files, durable.as_ref())?;
+        files.before_read(dir).map_err(|e| IndexError::io(dir, e))?;
         let segments = match &durable {
             Some(manifest) => open_segments(dir, manifest)?,
             None => Vec::new(),
@@ -211,6 +221,10 @@ impl ShardWriter {
     pub fn unflushed_bytes(&self) -> u64 {
         self.overlay.pending_bytes() + self.buffer_bytes as u64
     }
+    /// Bytes of disk that the next durable commit takes, about: what is in memory so far.
+    pub fn owed_bytes(&self) -> u64 {
+        self.overlay.memory_bytes() + INDEXED_FACTOR * self.buffer_bytes as u64
+    }
     /// The view of the last [`Self::publish`] or [`Self::flush`].
     pub fn view(&self) -> Arc<ShardView> {
         self.view.clone()
@@ -276,7 +290,8 @@ impl ShardWriter {
         self.forget_synced();
         self.reopen_from_disk()?;
         self.publish()?;
-        self.remove_unused(before)
+        self.remove_unused(before);
+        Ok(())
     }
 
     /// Syncs the files of a segment; names are durable after a sync of the folder.
@@ -310,6 +325,8 @@ impl ShardWriter {
             row.files.retain(|(name, _)| Some(name) != row.alive.as_ref());
             let path = self.overlay.dir().join(&file);
             let bytes = alive_file(alive);
+            // an attempt that failed may have left one of this name
+            self.overlay.remove(&file)?;
             self.overlay.write_durable(&path, &bytes).map_err(|e| IndexError::io(&path, e))?;
             row.files.push((file.clone(), bytes.len() as u64));
             row.alive = Some(file);
@@ -337,17 +354,24 @@ impl ShardWriter {
     }
 
     /// Removes the files that only the commit `before` had; what a merge may still read, when it has ended.
-    fn remove_unused(&mut self, before: Option<Manifest>) -> Result<()> {
+    fn remove_unused(&mut self, before: Option<Manifest>) {
         let kept: FxHashSet<&str> = self.durable.iter().flat_map(Manifest::file_names).collect();
         let unused = before.iter().flat_map(Manifest::file_names).filter(|name| !kept.contains(name));
         self.orphans.extend(unused.map(str::to_string));
-        self.remove_orphans()
+        self.remove_orphans();
     }
-    pub(super) fn remove_orphans(&mut self) -> Result<()> {
-        if self.merge.is_some() {
-            return Ok(());
+    /// Removes what no commit has any more. What cannot be removed costs space and nothing else: it is tried again later.
+    pub(super) fn remove_orphans(&mut self) {
+        if self.merge.is_none() {
+            let overlay = &self.overlay;
+            self.orphans.retain(|name| match overlay.remove(name) {
+                Ok(()) => false,
+                Err(error) => {
+                    tracing::warn!(%error, "an unused segment file cannot be removed");
+                    true
+                }
+            });
         }
-        self.orphans.drain(..).try_for_each(|name| self.overlay.remove(&name))
     }
 
     /// Forgets the pending files of segments that are gone.
@@ -413,7 +437,6 @@ fn check_object(object_id: &str, record: &[u8]) -> Result<()> {
     parsed.map(|_| ()).map_err(|e| wrong(e.to_string()))
 }
 
-/// Removes files of segments that the durable state does not have.
 /// Locks a folder for one writer, by a lock that ends with the process. Errors: `InUse`.
 fn lock(dir: &Path) -> Result<File> {
     let folder = File::open(dir).map_err(|e| IndexError::io(dir, e))?;
@@ -424,10 +447,13 @@ fn lock(dir: &Path) -> Result<File> {
     }
 }
 
+/// Removes files of segments that the durable state does not have. One that cannot be removed stays until the next open.
+///
+/// Errors: the folder cannot be read, or it is not known whether its state would survive a power cut.
 fn remove_leftovers(dir: &Path, files: &dyn Files, durable: Option<&Manifest>) -> Result<()> {
     let kept: FxHashSet<&str> = durable.into_iter().flat_map(Manifest::file_names).collect();
-    let entries = std::fs::read_dir(dir).map_err(|e| IndexError::io(dir, e))?;
-    for entry in entries {
+    let mut leftovers = Vec::new();
+    for entry in std::fs::read_dir(dir).map_err(|e| IndexError::io(dir, e))? {
         let entry = entry.map_err(|e| IndexError::io(dir, e))?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
@@ -435,7 +461,21 @@ fn remove_leftovers(dir: &Path, files: &dyn Files, durable: Option<&Manifest>) -
         let ours = stem.len() == 32 && stem.bytes().all(|b| b.is_ascii_hexdigit());
         let temporary = name.strip_suffix(".tmp") == Some(MANIFEST);
         if temporary || ours && !kept.contains(name.as_ref()) {
-            files.remove(&entry.path()).map_err(|e| IndexError::io(&entry.path(), e))?;
+            leftovers.push(entry.path());
+        }
+    }
+    if leftovers.is_empty() {
+        return Ok(());
+    }
+    // The name of the manifest may be new and not durable, after a commit that failed at its last step. The state before it
+    // would need what is about to go.
+    files.sync_dir(dir).map_err(|e| IndexError::io(dir, e))?;
+    for path in leftovers {
+        match files.remove(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                tracing::warn!(path = %path.display(), %error, "a leftover cannot be removed");
+            }
+            _ => {}
         }
     }
     Ok(())
