@@ -148,8 +148,17 @@ impl Answerer {
         if let Err(reason) = meta.admits_now(node, &joining) {
             return failed(Error::forbidden(reason.to_string()));
         }
-        let add = MetaCommand::AddNode { node, joining };
-        if let Err(error) = self.router.propose_meta(add, Purpose::Remove, write_deadline()).await {
+        let entered = match meta.held_place(node, &joining) {
+            Some(of) => {
+                let claim = membership::Claim { node, joining };
+                membership::claim(&self.router, &self.node, claim, of).await
+            }
+            None => {
+                let add = MetaCommand::AddNode { node, joining };
+                self.router.propose_meta(add, Purpose::Remove, write_deadline()).await.map(drop)
+            }
+        };
+        if let Err(error) = entered {
             return failed(error);
         }
         let meta = self.router.meta();

@@ -169,12 +169,16 @@ async fn ask_around(peers: &Peers, node: NodeId, joining: &Joining, seekers: &Se
                 other => {
                     round.in_doubt();
                     if number % LOG_ROUNDS == 0 {
+                        let other_waits = matches!(other, Ok(Some(PeerAnswer::Failed { .. })));
                         let reason = match other {
                             Err(error) => error.to_string(),
                             Ok(Some(PeerAnswer::Failed { message, .. })) => message,
                             Ok(_) => "it answered in a way this node does not know".to_owned(),
                         };
-                        tracing::info!(%address, reason, "waiting for a node to join");
+                        match other_waits {
+                            true => tracing::warn!(%address, reason, "this node may not join yet"),
+                            false => tracing::info!(%address, reason, "waiting for a node to join"),
+                        }
                     }
                 }
             }

@@ -235,6 +235,13 @@ pub enum MetaCommand {
         /// The groups of the sources, at most [`crate::meta::COPIES_MAX`].
         groups: Vec<GroupId>,
     },
+    /// Lets a node take the place of the one with its name and its address, which is removed for good.
+    TakePlace {
+        /// Its number.
+        node: NodeId,
+        /// How it introduces itself.
+        joining: Joining,
+    },
 }
 
 impl Command {
@@ -283,6 +290,7 @@ impl MetaCommand {
             MetaCommand::StepUserAfterLook { .. }
             | MetaCommand::PointCopy { .. }
             | MetaCommand::BeginCopies { .. } => LOOKED_LEVEL,
+            MetaCommand::TakePlace { .. } => 4,
         }
     }
 }

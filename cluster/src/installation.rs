@@ -5,10 +5,11 @@ use crate::command::MetaCommand;
 use crate::disk::Purpose;
 use crate::mint;
 use crate::router::write_deadline;
-use crate::service::{ServiceOptions, Started};
+use crate::service::{Expected, ServiceOptions, Started};
 use crate::start::Running;
 use quorate_model::{Acl, ApiKey, Error, Result};
 use quorate_store::identity::DataFolder;
+use quorate_store::layout::Layout;
 use sha2::{Digest, Sha256};
 
 /// Characters of an admin key given by the operator.
@@ -21,6 +22,7 @@ pub fn admin_key_digest(value: &str) -> [u8; 32] {
 
 /// Refuses options that cannot be right for this folder, before anything is changed in it.
 pub fn check(options: &ServiceOptions) -> Result<()> {
+    refuse_empty(options)?;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     if let Some(app_id) = &options.app_id
         && !((1..=64).contains(&app_id.len()) && app_id.bytes().all(is_plain))
@@ -35,6 +37,22 @@ pub fn check(options: &ServiceOptions) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+/// Refuses a folder that must hold data and holds none, before anything is made in it.
+fn refuse_empty(options: &ServiceOptions) -> Result<()> {
+    let has_log = || {
+        let raft = Layout::new(options.data_dir.clone()).raft();
+        std::fs::read_dir(raft).is_ok_and(|mut entries| entries.next().is_some())
+    };
+    match options.expects {
+        Expected::Data if !has_log() => Err(Error::invalid(format!(
+            "{} holds no data of a node, and expect-data says that it must: is its disk mounted? Mount it and start again; if \
+             the data is lost for good, start without expect-data",
+            options.data_dir.display()
+        ))),
+        Expected::Data | Expected::Anything => Ok(()),
+    }
 }
 
 /// Brings the folder, the meta state and the options into agreement and says what was found or made.

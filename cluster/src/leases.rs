@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 use parking_lot::Mutex;
 use quorate_model::{GroupId, NodeId};
 use quorate_raft::lease::{ASK_EVERY_MS, AskId, Grant, LeaseGranter, LeaseHolder, LeaseId, Removal};
-use quorate_raft::{GroupHandle, Leadership, MemberChange, MembersError, Membership, Role};
+use quorate_raft::{GroupHandle, Leadership, MemberChange, MembersError, Membership, Role, StateCopy};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -92,15 +92,20 @@ impl GroupLeases {
         // before the group has started it knows nobody but this node, which always counts
         self.raft.get().map_or_else(Arc::default, GroupHandle::membership)
     }
-    fn is_alone(&self, membership: &Membership) -> bool {
-        membership.voters == [self.self_id] && membership.learners.is_empty()
+    /// Whether no other replica can know more than this one, which has the whole state.
+    fn is_alone(&self) -> bool {
+        self.raft.get().is_some_and(|raft| {
+            let membership = raft.membership();
+            let is_alone = membership.voters == [self.self_id] && membership.learners.is_empty();
+            is_alone && raft.status().copy != StateCopy::Fetching
+        })
     }
     /// Whether this replica may serve a read that begins now; `shows` says through where it does.
     pub fn may_read(&self, shows: impl FnOnce(Shown) -> u64) -> bool {
         if self.halt.is_set() {
             return false;
         }
-        match self.raft.get().is_some_and(|raft| self.is_alone(&raft.membership())) {
+        match self.is_alone() {
             true => self.is_whole(|| shows(Shown::Records)),
             false => self.holder.lock().may_read(now_ms(), shows(Shown::Everything)),
         }
@@ -119,12 +124,16 @@ impl GroupLeases {
     pub fn shown_before(&self, log_index: u64) {
         self.shown_before.store(log_index, Ordering::Release);
     }
+    /// Whether this replica goes on reading when others come: alone it needs no lease, among others it does.
+    pub fn has_lease(&self) -> bool {
+        self.holder.lock().may_read(now_ms(), u64::MAX)
+    }
     /// The leave that this replica has to serve reads now, if it has one.
     pub fn hold(&self, shows: u64) -> Option<Hold> {
         if self.halt.is_set() {
             return None;
         }
-        match self.raft.get().is_some_and(|raft| self.is_alone(&raft.membership())) {
+        match self.is_alone() {
             true => self.is_whole(|| shows).then_some(Hold::Alone),
             false => self.holder.lock().lease(now_ms(), shows).map(Hold::Lease),
         }
@@ -132,7 +141,7 @@ impl GroupLeases {
     /// Whether this replica has had that leave ever since: nobody has gone on without its knowing.
     pub fn is_unbroken(&self, hold: Hold) -> bool {
         let is_held = match hold {
-            Hold::Alone => self.raft.get().is_some_and(|raft| self.is_alone(&raft.membership())),
+            Hold::Alone => self.is_alone(),
             Hold::Lease(lease) => self.holder.lock().is_unbroken(now_ms(), lease),
         };
         is_held && !self.halt.is_set()
@@ -195,6 +204,10 @@ pub async fn run(router: Arc<Router>) {
         times.tick().await;
         let mut asks: BTreeMap<NodeId, Vec<(GroupId, AskId)>> = BTreeMap::new();
         for group in router.groups().all().iter().filter(|group| !group.halt.is_set()) {
+            // without the state it could not read, and the leader would wait for it to show what is written
+            if group.status().copy == StateCopy::Fetching {
+                continue;
+            }
             let leader = if group.is_led_here() { Some(router.self_id()) } else { group.leader() };
             if let Some(leader) = leader {
                 asks.entry(leader).or_default().push((group.id, group.leases.ask()));

@@ -25,6 +25,7 @@ pub mod integrity;
 #[cfg(test)]
 mod killed;
 mod leases;
+mod leaving;
 pub mod membership;
 pub mod meta;
 mod metrics;
@@ -61,7 +62,8 @@ pub use integrity::CheckOptions;
 pub use quorate_node::RawDocument;
 pub use recovery::{Loss, NodeSurvey, Recovery, RecoveryPlan};
 pub use service::{
-    CallerOp, IndexInfo, IndexOperation, ObjectRequest, ReadRights, Receipt, Service, ServiceOptions, Started,
+    CallerOp, Expected, IndexInfo, IndexOperation, ObjectRequest, ReadRights, Receipt, Service,
+    ServiceOptions, Started,
 };
 pub use traffic::{QueryFigures, Traffic};
 pub use write::Reach;

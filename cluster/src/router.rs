@@ -5,6 +5,7 @@ use crate::command::{self, Command, MetaCommand};
 use crate::disk::{DiskGuard, Purpose};
 use crate::groups::{Group, Groups};
 use crate::integrity::Integrity;
+use crate::membership::{Claims, TAKE_OVER_S};
 use crate::meta::MetaState;
 use crate::metrics;
 use crate::mint::Mint;
@@ -50,6 +51,8 @@ pub struct Router {
     traffic: Traffic,
     user_writes: UserWrites,
     integrity: Arc<Integrity>,
+    claims: Claims,
+    take_over_s: u64,
 }
 
 /// A command that is on disk on a majority.
@@ -99,7 +102,21 @@ impl Router {
             traffic: Traffic::default(),
             user_writes: UserWrites::default(),
             integrity: Arc::default(),
+            claims: Claims::default(),
+            take_over_s: TAKE_OVER_S,
         }
+    }
+    /// The same with another time after which the place of a silent node may be taken.
+    pub fn taking_over_after(self, take_over_s: u64) -> Self {
+        Router { take_over_s, ..self }
+    }
+    /// Who waits for the place of another node.
+    pub fn claims(&self) -> &Claims {
+        &self.claims
+    }
+    /// Seconds of silence after which the place of a node may be taken.
+    pub fn take_over_s(&self) -> u64 {
+        self.take_over_s
     }
     /// Names the way to the other nodes, once.
     pub fn set_peers(&self, peers: Peers) {

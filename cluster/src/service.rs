@@ -131,6 +131,10 @@ pub struct ServiceOptions {
     pub disk_reserve_bytes: u64,
     /// Bytes per second at which files of snapshots are fetched from other nodes, all groups together.
     pub snapshot_bytes_per_s: u64,
+    /// Seconds for which nobody must have heard of a node before one with an empty folder takes its place by itself.
+    pub take_over_s: u64,
+    /// Whether the folder must hold the data of a node already.
+    pub expects: Expected,
     /// The newest commands that this node takes part in, at most [`FEATURE_LEVEL`]. A lower one keeps the installation from
     /// using newer ones, so that an older program can still be started in the place of this one.
     pub command_level: u16,
@@ -145,6 +149,15 @@ pub struct ServiceOptions {
     /// Its place among other nodes.
     pub cluster: ClusterOptions,
 }
+/// What the operator knows of a data folder before a start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// Nothing: an empty one is filled.
+    Anything,
+    /// It holds the data of a node: an empty one is a disk that is not mounted.
+    Data,
+}
+
 impl ServiceOptions {
     /// The usual options for a data folder.
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
@@ -155,6 +168,8 @@ impl ServiceOptions {
             admin_key_overlap: ADMIN_KEY_OVERLAP,
             disk_reserve_bytes: DISK_RESERVE_BYTES,
             snapshot_bytes_per_s: crate::snapshot::fetch::BYTES_PER_S,
+            take_over_s: membership::TAKE_OVER_S,
+            expects: Expected::Anything,
             command_level: FEATURE_LEVEL,
             checks: CheckOptions::default(),
             search_threads: 0,
@@ -480,7 +495,8 @@ impl Service {
     }
     /// Moves everything off a node, which goes on answering. See [`membership::drain`].
     pub async fn drain_node(&self, node: &str) -> Result<()> {
-        membership::drain(self.open_router()?, node).await
+        let seen = self.overview().await?;
+        membership::drain(self.open_router()?, &seen, node).await
     }
     /// Lets a drained node hold replicas again. See [`membership::undrain`].
     pub async fn undrain_node(&self, node: &str) -> Result<()> {

@@ -27,7 +27,7 @@ use quorate_model::{Error, GroupId, NodeId, Result};
 use quorate_node::{Left, Node, NodeOptions, Pace, PlacementMachine};
 use quorate_raft::{
     CommitSink, CommittedEntry, GroupOptions, Leadership, Outbox, PeerMessage, RaftError, RaftHost,
-    RaftOptions, Role, SnapshotImage,
+    RaftOptions, Role, SnapshotImage, StateCopy,
 };
 use quorate_store::dump;
 use quorate_store::files::Files;
@@ -86,7 +86,8 @@ pub async fn start(options: &ServiceOptions) -> Result<Running> {
     let of_log = groups.clone();
     let in_log = move || of_log.all().iter().map(|group| bytes_in_log(group)).sum();
     let disk = DiskGuard::new(starter.room.clone(), Box::new(in_log));
-    let router = Arc::new(Router::new(starter.self_id, groups, meta, Mint::new(0), disk));
+    let router = Router::new(starter.self_id, groups, meta, Mint::new(0), disk);
+    let router = Arc::new(router.taking_over_after(options.take_over_s));
     Ok(Running {
         router,
         node,
@@ -576,7 +577,11 @@ impl Running {
     /// may have been published then. Of the others it serves nothing before it holds a lease.
     pub async fn catch_up(&self) -> Result<()> {
         let groups = self.router.groups().all();
-        let alone = groups.iter().filter(|group| group.raft.membership().voters == [self.starter.self_id.0]);
+        // one that fetches its state serves nothing before it has it, and may wait for others that start later
+        let alone = groups.iter().filter(|group| {
+            let is_fetching = group.status().copy == StateCopy::Fetching;
+            !is_fetching && group.raft.membership().voters == [self.starter.self_id.0]
+        });
         try_join_all(alone.map(|group| self.catch_up_with(group))).await.map(drop)
     }
 

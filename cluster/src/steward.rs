@@ -5,16 +5,19 @@ use crate::command::MetaCommand;
 use crate::disk::Purpose;
 use crate::groups::Group;
 use crate::leases::now_ms;
+use crate::leaving;
+use crate::membership::{self, NodeReport};
 use crate::meta::MetaState;
 use crate::placement;
 use crate::requests::{PeerAnswer, PeerRequest};
 use crate::router::{Router, write_deadline};
 use crate::start::{Founding, Starter};
 use bytes::Bytes;
+use futures_util::future::join_all;
 use quorate_model::{GroupId, NodeId, Result};
 use quorate_raft::lease::Removal;
-use quorate_raft::{MemberChange, Membership, Progress};
-use std::collections::BTreeMap;
+use quorate_raft::{MemberChange, Membership, Progress, StateCopy};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,8 +27,10 @@ const INTERVAL: Duration = Duration::from_millis(250);
 const PLAN_CHANGES: usize = 64;
 /// Entries that a member may lack and still count as caught up.
 const CAUGHT_UP: u64 = 1_000;
-/// How long a leader may take to say who is a member.
+/// How long a node may take to say whether it can lead.
 const ASK: Duration = Duration::from_secs(1);
+/// Between two looks whether what is not wanted here may go.
+const LEAVE_LOOK: Duration = Duration::from_secs(1);
 /// How long a change of members may take.
 const CHANGE: Duration = Duration::from_secs(10);
 /// How long a node leads a group before it gives it to the one that should lead, and between two attempts: one that has
@@ -47,24 +52,50 @@ pub enum Step {
     Rest,
 }
 
-/// The next step for a group that `self_id` leads, whose log ends at `last_index`.
-pub fn next_step(
-    self_id: NodeId,
-    wanted: &[NodeId],
-    voters: usize,
-    members: &Membership,
-    last_index: u64,
-) -> Step {
+/// A group as its leader sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Led<'a> {
+    /// The leader.
+    pub self_id: NodeId,
+    /// What it has of the state.
+    pub copy: StateCopy,
+    /// Where its log ends.
+    pub last_index: u64,
+    /// The members, with what they say of themselves.
+    pub members: &'a Membership,
+}
+
+impl Led<'_> {
+    /// Whether a member has the whole state durably and has applied nearly everything, as it said itself. The end of its log
+    /// says nothing about that: it begins behind a snapshot whose files may be on their way for long.
+    fn is_full(&self, node: NodeId) -> bool {
+        let is_near = |copy: StateCopy| match copy {
+            StateCopy::Whole { applied } => applied + CAUGHT_UP >= self.last_index,
+            StateCopy::Fetching | StateCopy::Unknown => false,
+        };
+        match node == self.self_id {
+            true => is_near(self.copy),
+            false => self.members.progress(node.0).is_some_and(|it| is_near(it.copy)),
+        }
+    }
+    /// Whether a member may vote or lead now.
+    fn is_ready(&self, node: NodeId) -> bool {
+        let progress = self.members.progress(node.0);
+        let is_near = progress.is_some_and(|it| it.is_live && it.matched + CAUGHT_UP >= self.last_index);
+        (node == self.self_id || is_near) && self.is_full(node)
+    }
+}
+
+/// The next step for a group that this node leads.
+pub fn next_step(led: Led<'_>, wanted: &[NodeId], voters: usize) -> Step {
+    let Led { self_id, members, .. } = led;
     if members.is_joint || wanted.is_empty() {
         return Step::Rest;
     }
     if let Some(new) = wanted.iter().find(|node| !members.contains(node.0)) {
         return Step::Change(vec![MemberChange::AddLearner(new.0)]);
     }
-    let is_ready = |node: NodeId| {
-        node == self_id
-            || members.progress(node.0).is_some_and(|it| it.is_live && it.matched + CAUGHT_UP >= last_index)
-    };
+    let is_ready = |node: NodeId| led.is_ready(node);
     let (should_vote, _) = wanted.split_at(voters.clamp(1, wanted.len()));
     let new: Vec<NodeId> =
         should_vote.iter().filter(|node| !members.voters.contains(&node.0)).copied().collect();
@@ -91,6 +122,17 @@ pub fn next_step(
         }
         let gone = members.learners.iter().filter(|learner| !wanted.contains(&NodeId(**learner)));
         changes.extend(gone.map(|&learner| MemberChange::Remove(learner)));
+        // nobody goes, or gives its vote up, before a majority of those that are to vote hold everything, and all that live
+        let full = should_vote.iter().filter(|node| led.is_full(**node)).count();
+        let lives = |node: &NodeId| *node == self_id || members.progress(node.0).is_some_and(|it| it.is_live);
+        let is_awaited = should_vote.iter().any(|node| lives(node) && !led.is_full(*node));
+        let takes_away = changes.iter().any(|change| match change {
+            MemberChange::AddVoter(_) => false,
+            MemberChange::AddLearner(_) | MemberChange::Remove(_) => true,
+        });
+        if takes_away && (is_awaited || full <= should_vote.len() / 2) {
+            return Step::Wait(should_vote.iter().filter(|node| !led.is_full(**node)).copied().collect());
+        }
     }
     match changes.is_empty() {
         false => Step::Change(changes),
@@ -102,13 +144,14 @@ pub fn next_step(
 /// Looks after groups until the task is aborted.
 pub async fn run(router: Arc<Router>, starter: Arc<Starter>) {
     let mut transferred = BTreeMap::new();
+    let mut looked = None;
     loop {
         let meta = router.meta();
         introduce(&router, &meta);
         if let Err(error) = start_wanted(&starter, &meta) {
             tracing::error!(%error, "cannot start a group");
         }
-        leave_unwanted(&router, &starter, &meta).await;
+        leave_unwanted(&router, &starter, &meta, &mut looked).await;
         for group in router.groups().all() {
             match group.is_led_here() {
                 true => look_after(&router, &meta, &group, &mut transferred).await,
@@ -148,29 +191,42 @@ fn start_wanted(starter: &Starter, meta: &MetaState) -> Result<()> {
     Ok(())
 }
 
-/// Leaves groups that are not wanted here, once their leaders say that this node is no member any more.
-async fn leave_unwanted(router: &Router, starter: &Starter, meta: &MetaState) {
-    for group in router.groups().placement() {
+/// Leaves groups that are not wanted here, once all that are to vote there say that they hold everything themselves. Until then
+/// what this node has stays, and is given to those who fetch it.
+async fn leave_unwanted(router: &Router, starter: &Starter, meta: &MetaState, looked: &mut Option<Instant>) {
+    let is_unwanted = |group: &Arc<Group>| {
         let wanted = meta.wanted(group.id);
-        if wanted.is_empty() || wanted.contains(&router.self_id()) || group.is_led_here() {
-            continue;
-        }
-        for node in wanted {
-            let request = PeerRequest::IsMember { group: group.id };
-            if let Ok(PeerAnswer::Truth(false)) = router.ask(node, &request, Instant::now() + ASK).await {
+        !wanted.is_empty() && !wanted.contains(&router.self_id()) && !group.is_led_here()
+    };
+    let unwanted: Vec<Arc<Group>> = router.groups().placement().into_iter().filter(is_unwanted).collect();
+    if unwanted.is_empty() || looked.is_some_and(|at| at.elapsed() < LEAVE_LOOK) {
+        return;
+    }
+    let heirs: BTreeSet<NodeId> = unwanted.iter().flat_map(|group| leaving::heirs(meta, group.id)).collect();
+    let asked = heirs.into_iter().map(async |node| (node, membership::ask(router, node).await.ok()));
+    let said: BTreeMap<NodeId, Option<NodeReport>> = join_all(asked).await.into_iter().collect();
+    *looked = Some(Instant::now());
+    for group in unwanted {
+        let known = group.status().committed.max(*group.applied.borrow());
+        let of = |node: NodeId| said.get(&node)?.as_ref()?.replicas.iter().find(|it| it.group == group.id);
+        match leaving::lacking(router.self_id(), known, &leaving::heirs(meta, group.id), of) {
+            None => {
                 tracing::info!(group = group.id.0, "this node leaves a group");
                 if let Err(error) = starter.leave_group(group.id).await {
                     tracing::warn!(group = group.id.0, %error, "not all of a group that was left is removed yet");
                 }
-                break;
+            }
+            Some(node) => {
+                tracing::debug!(group = group.id.0, %node, "this node keeps a group until others hold all of it");
             }
         }
     }
 }
 
-/// Whether this node can do what a leader has to: apply what is in the log, and take writes.
+/// Whether this node can do what a leader has to: show the state, apply what is in the log, and take writes.
 pub fn may_lead(router: &Router, group: &Group) -> bool {
-    group.halt.reason().is_none() && router.disk().admit(Purpose::Add).is_ok()
+    let is_whole = group.status().copy != StateCopy::Fetching;
+    is_whole && group.halt.reason().is_none() && router.disk().admit(Purpose::Add).is_ok()
 }
 
 /// Whether another node says that of itself. Errors count as no.
@@ -197,14 +253,23 @@ async fn look_after(
     transferred: &mut BTreeMap<GroupId, Instant>,
 ) {
     let wanted = meta.wanted(group.id);
-    let (members, last) = (group.raft.membership(), group.status().last_index);
+    let (members, status) = (group.raft.membership(), group.status());
     group.leases.keep(&wanted);
     if !may_lead(router, group) {
         give_to_able(router, group).await;
         return;
     }
-    match next_step(router.self_id(), &wanted, meta.wanted_voters(group.id), &members, last) {
+    let members = with_older(router, group.id, &wanted, members).await;
+    let led = Led {
+        self_id: router.self_id(),
+        copy: status.copy,
+        last_index: status.last_index,
+        members: &members,
+    };
+    match next_step(led, &wanted, meta.wanted_voters(group.id)) {
         Step::Rest | Step::Wait(_) => {}
+        // the first lease comes within a second of a start; a member that came before it would stop the reads
+        Step::Change(_) if !group.leases.has_lease() => {}
         Step::Change(changes) if !may_leave(group, &changes) => {}
         Step::Change(changes) => {
             // the next look tries again
@@ -220,7 +285,8 @@ async fn look_after(
         }
         Step::Transfer(next) => {
             // the meta group is led by whoever was elected, as long as that is a voter
-            let is_at_home = group.id == GroupId::META && wanted.contains(&router.self_id());
+            let voters = &wanted[..meta.wanted_voters(group.id).min(wanted.len())];
+            let is_at_home = group.id == GroupId::META && voters.contains(&router.self_id());
             let is_early =
                 transferred.entry(group.id).or_insert_with(Instant::now).elapsed() < TRANSFER_EVERY;
             if !is_at_home && !is_early {
@@ -232,6 +298,36 @@ async fn look_after(
             }
         }
     }
+}
+
+/// The members with what those say when they are asked whose programs do not say it with every answer. Nobody is asked when
+/// all are where they are wanted.
+async fn with_older(
+    router: &Router,
+    group: GroupId,
+    wanted: &[NodeId],
+    members: Arc<Membership>,
+) -> Arc<Membership> {
+    let is_older = |it: &&Progress| it.is_live && it.copy == StateCopy::Unknown;
+    let older: Vec<u64> = members.followers.iter().filter(is_older).map(|it| it.member).collect();
+    let count = members.voters.len() + members.learners.len();
+    let is_settled = count == wanted.len() && wanted.iter().all(|node| members.contains(node.0));
+    let leads_for_good = group == GroupId::META || wanted.first() == Some(&router.self_id());
+    if older.is_empty() || is_settled && leads_for_good && members.learners.len() <= 1 {
+        return members;
+    }
+    let mut members = Membership::clone(&members);
+    for follower in members.followers.iter_mut().filter(|it| older.contains(&it.member)) {
+        let said = membership::ask(router, NodeId(follower.member)).await.ok();
+        let replica = said.and_then(|said| said.replicas.into_iter().find(|it| it.group == group));
+        if let Some(replica) = replica {
+            follower.copy = match replica.is_full() {
+                true => StateCopy::Whole { applied: replica.applied },
+                false => StateCopy::Fetching,
+            };
+        }
+    }
+    Arc::new(members)
 }
 
 /// Whether those that a change removes read no more; from this question on they get no leave to.
@@ -280,10 +376,11 @@ pub async fn hand_over(router: &Router, deadline: Instant) {
     }
 }
 
-/// Who may lead a group next, the one that is nearest to the end of the log first.
+/// Who may lead a group next, the one that is nearest to the end of the log first: nobody whose state is on its way.
 fn heirs(group: &Group) -> Vec<u64> {
     let members = group.raft.membership();
-    let is_heir = |it: &&Progress| it.is_live && members.voters.contains(&it.member);
+    let is_heir =
+        |it: &&Progress| it.is_live && members.voters.contains(&it.member) && it.copy != StateCopy::Fetching;
     let mut heirs: Vec<&Progress> = members.followers.iter().filter(is_heir).collect();
     heirs.sort_by_key(|it| std::cmp::Reverse(it.matched));
     heirs.into_iter().map(|it| it.member).collect()
@@ -299,18 +396,26 @@ mod tests {
             member,
             matched: if behind.contains(&member) { 0 } else { 5_000 },
             is_live: true,
+            copy: match behind.contains(&member) {
+                true => StateCopy::Fetching,
+                false => StateCopy::Whole { applied: 4_990 },
+            },
         };
         Membership {
             voters: voters.to_vec(),
             learners: learners.to_vec(),
             leaving: vec![],
             is_joint: false,
+            since: 0,
             followers: others.map(progress).collect(),
         }
     }
+    fn led(members: &Membership) -> Led<'_> {
+        Led { self_id: NodeId(1), copy: StateCopy::Whole { applied: 5_000 }, last_index: 5_000, members }
+    }
     fn step(wanted: &[u64], voters: usize, members: &Membership) -> Step {
         let wanted: Vec<NodeId> = wanted.iter().copied().map(NodeId).collect();
-        next_step(NodeId(1), &wanted, voters, members, 5_000)
+        next_step(led(members), &wanted, voters)
     }
 
     #[test]
@@ -339,6 +444,32 @@ mod tests {
         for (wanted, voters, members, expected) in cases {
             assert_eq!(step(wanted, voters, &members), expected, "{wanted:?} {members:?}");
         }
+        // the log of those that fetch is as long as any
+        let mut described = members(&[1], &[2, 3], &[]);
+        described.followers.iter_mut().for_each(|it| it.copy = StateCopy::Fetching);
+        assert_eq!(step(&[1, 2, 3], 3, &described), Step::Wait(vec![NodeId(2), NodeId(3)]));
+        assert_eq!(
+            step(&[2], 1, &Membership { voters: vec![1], learners: vec![2], ..described.clone() }),
+            Step::Wait(vec![NodeId(2)])
+        );
+        let voters = Membership { voters: vec![1, 2, 3], learners: vec![], ..described };
+        assert_eq!(step(&[2, 3], 1, &voters), Step::Wait(vec![NodeId(2)]), "nobody to lead next");
+        // who is not wanted stays while too few of the others hold everything
+        assert_eq!(
+            step(&[1, 2, 4], 3, &members(&[1, 2, 3, 4], &[], &[2, 4])),
+            Step::Wait(vec![NodeId(2), NodeId(4)])
+        );
+        let mut one_late = members(&[1, 2, 3, 4], &[], &[2]);
+        assert_eq!(step(&[1, 2, 4], 3, &one_late), Step::Wait(vec![NodeId(2)]));
+        one_late.followers[0].is_live = false;
+        assert_eq!(step(&[1, 2, 4], 3, &one_late), change(&[Remove(3)]), "nobody waits for the dead");
+        let poor = members(&[1], &[2, 3], &[]);
+        let fetching = Led { copy: StateCopy::Fetching, ..led(&poor) };
+        assert_eq!(
+            next_step(fetching, &[NodeId(1), NodeId(2)], 1),
+            Step::Wait(vec![NodeId(1)]),
+            "3 may be the only one"
+        );
         let joint = Membership { is_joint: true, ..members(&[1], &[], &[]) };
         assert_eq!(step(&[1, 2], 1, &joint), Step::Rest, "one change at a time");
     }

@@ -72,6 +72,14 @@ impl Setup {
         self.arguments.extend([format!("--{name}"), value.to_string()]);
         self
     }
+    /// Without an option, however often it was given.
+    pub fn without(mut self, name: &str) -> Setup {
+        let flag = format!("--{name}");
+        while let Some(at) = self.arguments.iter().position(|argument| *argument == flag) {
+            self.arguments.drain(at..at + 2);
+        }
+        self
+    }
     /// With one more variable of the environment.
     pub fn variable(mut self, name: &str, value: &str) -> Setup {
         self.environment.push((name.to_string(), value.to_string()));

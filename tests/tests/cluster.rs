@@ -146,7 +146,13 @@ fn nodes_restart_one_after_the_other_without_a_failed_call() {
 
 #[test]
 fn a_node_that_lost_its_folder_comes_back_by_itself() {
-    let mut cluster = Cluster::start(3).unwrap();
+    let mut cluster = Cluster::prepare(3).unwrap();
+    for node in 0..3 {
+        let setup = cluster.setup_mut(node);
+        *setup = setup.clone().option("take-over-s", "2");
+        cluster.spawn(node).unwrap();
+    }
+    cluster.wait_ready().unwrap();
     let records: Vec<(&str, Value)> = (0..200).map(|n| ("addObject", record(&n.to_string(), n))).collect();
     let task = cluster.clients()[0].batch("i", &records).unwrap();
     cluster.wait_task("i", task).unwrap();

@@ -291,6 +291,20 @@ pub const OPTIONS: &[OptionRow] = &[
         "Seconds from the beginning of one such pass over all files to the next, at least.",
     ),
     row(
+        "take-over-s",
+        Kind::Seconds,
+        Some("600"),
+        Audience::Server,
+        "Seconds for which nobody must have heard of a node before one with its name, its address and an empty folder takes its place by itself.",
+    ),
+    row(
+        "expect-data",
+        Kind::Switch,
+        Some("false"),
+        Audience::Server,
+        "Refuse to start with a data folder that holds no data of a node: its disk is not mounted then.",
+    ),
+    row(
         "ip-locations",
         Kind::Path,
         None,

@@ -8,7 +8,7 @@ use crate::{demo, logging};
 use anyhow::{Context, Result, bail};
 use quorate_api::{Listener, Locations, ServerOptions};
 use quorate_cluster::command::FEATURE_LEVEL;
-use quorate_cluster::{CheckOptions, ClusterOptions, Service, ServiceOptions, Started};
+use quorate_cluster::{CheckOptions, ClusterOptions, Expected, Service, ServiceOptions, Started};
 use std::io::IsTerminal;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -121,6 +121,8 @@ fn service_options(values: &Values) -> Result<ServiceOptions> {
             every: Duration::from_secs(values.number("check-every-s")),
         },
         snapshot_bytes_per_s: values.number("snapshot-bytes-per-s"),
+        take_over_s: values.number("take-over-s"),
+        expects: if values.is_on("expect-data") { Expected::Data } else { Expected::Anything },
         command_level,
         search_threads: values.number("search-threads") as usize,
         cluster: cluster_options(values)?,

@@ -1,6 +1,7 @@
 //! What a member of a group does about each event: proposals, messages, time, finished writes. No input or output here.
 
 mod commit;
+mod copies;
 mod members;
 mod ready;
 mod requests;
@@ -17,6 +18,7 @@ use crate::status::{Membership, Progress, Status};
 use bytes::Bytes;
 pub use commit::TELL_AFTER_MS;
 use commit::Told;
+use copies::Copies;
 use members::PendingChange;
 use quorate_model::{GroupId, limits};
 use raft::eraftpb::{ConfState, Entry};
@@ -33,6 +35,8 @@ const HEARTBEAT_TICKS: usize = 2;
 const ELECTION_TICKS_MIN: usize = 8;
 /// One more than the ticks without a leader before an election starts, at most.
 const ELECTION_TICKS_END: usize = 17;
+/// The same for a member that waits for its state.
+const ELECTION_TICKS_LATE_END: usize = 2 * ELECTION_TICKS_END - ELECTION_TICKS_MIN;
 /// Ticks a joint configuration may last before leaving it is proposed (distributed §8.9).
 const JOINT_TICKS_MAX: u64 = 100;
 /// Where the log of every group begins: as if a first, empty entry had been applied and cut off. It stands for the
@@ -117,6 +121,8 @@ pub struct Core<R: LogReader> {
     snapshots_sent: BTreeMap<u64, (u64, u64)>,
     /// The tick at which each other member was last heard of.
     heard: BTreeMap<u64, u64>,
+    /// What the others said of their states.
+    copies: Copies,
     told: Told,
 }
 
@@ -175,6 +181,7 @@ impl<R: LogReader> Core<R> {
             snapshot_asked: None,
             snapshots_sent: BTreeMap::new(),
             heard: BTreeMap::new(),
+            copies: Copies::default(),
             told: Told::default(),
         };
         core.set_election_timeout();
@@ -235,7 +242,7 @@ impl<R: LogReader> Core<R> {
             Input::TellCommit => self.tell_commit(),
             Input::ReadBarrier { id, within_ticks } => self.read_barrier(id, within_ticks),
             Input::ConfirmLeader { id, within_ticks } => self.confirm_leader(id, within_ticks),
-            Input::Campaign if self.is_installing() || self.wins_too_early() => {}
+            Input::Campaign if self.is_installing() || self.wins_too_early() || self.must_not_lead() => {}
             Input::Campaign => {
                 // Not being allowed to is no error here: another election will come.
                 let _ = self.node.campaign();
@@ -263,6 +270,7 @@ impl<R: LogReader> Core<R> {
             applied: self.applied,
             pending_bytes: 0,
             unapplied_bytes: self.unapplied_bytes,
+            copy: self.copy(),
         }
     }
 
@@ -284,6 +292,7 @@ impl<R: LogReader> Core<R> {
             learners: conf.learners.iter().chain(&conf.learners_next).copied().collect(),
             leaving: vec![],
             is_joint: self.is_joint(),
+            since: self.members_since(),
             followers: vec![],
         };
         let stays = |id: &u64| {
@@ -301,6 +310,7 @@ impl<R: LogReader> Core<R> {
                 member: *id,
                 matched: progress.matched,
                 is_live: is_live(id),
+                copy: self.copies.said(*id),
             };
             membership.followers = others.map(progress).collect();
             membership.followers.sort_unstable_by_key(|follower| follower.member);
@@ -321,8 +331,12 @@ impl<R: LogReader> Core<R> {
         if self.is_installing() || self.is_of_an_earlier_life(&message) || lags_behind(self.left, &message) {
             return;
         }
-        if message.msg_type == raft::eraftpb::MessageType::MsgTimeoutNow && self.wins_too_early() {
+        let is_handed_over = message.msg_type == raft::eraftpb::MessageType::MsgTimeoutNow;
+        if is_handed_over && (self.wins_too_early() || self.must_not_lead()) {
             return;
+        }
+        if self.copies.note(&message) {
+            self.weigh();
         }
         // Refused messages are those of unknown members or of past terms; the sender will try again.
         let _ = self.node.step(message);
@@ -376,6 +390,7 @@ impl<R: LogReader> Core<R> {
     /// Brings everything that follows from the last event into the effects.
     fn settle(&mut self) {
         self.set_election_timeout();
+        self.weigh();
         self.pump();
         // Before anything is delivered: what is shown under another leader must not be taken for the old one's.
         self.note_leadership();
@@ -396,6 +411,7 @@ impl<R: LogReader> Core<R> {
         if leadership != self.leadership {
             self.leadership = leadership;
             self.told.forget();
+            self.copies.forget(self.ticks);
             self.effects.push(Effect::Leadership(leadership));
             self.fail_confirmations();
         }
@@ -417,7 +433,9 @@ impl<R: LogReader> Core<R> {
         // A new draw for every term and, while votes are split without a new term, for every longest timeout.
         let round = self.ticks / ELECTION_TICKS_END as u64;
         let draw = mix(self.seed ^ mix(self.self_id) ^ mix(self.node.raft.term << 20 | round));
-        self.node.raft.set_randomized_election_timeout(ELECTION_TICKS_MIN + (draw % span) as usize);
+        // whoever waits for its state lets all others try first
+        let after = if self.must_not_lead() { ELECTION_TICKS_END } else { ELECTION_TICKS_MIN };
+        self.node.raft.set_randomized_election_timeout(after + (draw % span) as usize);
     }
 
     fn set_stalled(&mut self, reason: Option<String>) {
@@ -497,7 +515,7 @@ fn config(self_id: u64, applied: u64) -> Config {
         id: self_id,
         election_tick: ELECTION_TICKS_MIN,
         min_election_tick: ELECTION_TICKS_MIN,
-        max_election_tick: ELECTION_TICKS_END,
+        max_election_tick: ELECTION_TICKS_LATE_END,
         heartbeat_tick: HEARTBEAT_TICKS,
         applied,
         max_size_per_msg: APPEND_BYTES,

@@ -35,6 +35,15 @@ pub struct Stored {
     pub left: Position,
 }
 
+/// Who keeps what it has instead of being sent a snapshot.
+#[derive(Debug, Default)]
+pub(crate) struct Spared {
+    /// All of these.
+    pub(crate) all: Vec<u64>,
+    /// Of these only one is sent one until the next look.
+    pub(crate) all_but_one: Vec<u64>,
+}
+
 pub(crate) struct GroupLog<R> {
     reader: R,
     hard_state: HardState,
@@ -48,6 +57,10 @@ pub(crate) struct GroupLog<R> {
     /// An entry that is not in memory, the last one as a rule: every read barrier asks for its term, and entries are large.
     known: Cell<Position>,
     offer: Option<Snapshot>,
+    /// Members that are sent no snapshot, or not at once.
+    spared: Spared,
+    /// The one of them that was given a snapshot since the last look.
+    given: Cell<Option<u64>>,
     snapshot_wanted: Cell<bool>,
     read_error: Cell<Option<String>>,
 }
@@ -64,11 +77,22 @@ impl<R: LogReader> GroupLog<R> {
             window_bytes: 0,
             known: Cell::default(),
             offer: None,
+            spared: Spared::default(),
+            given: Cell::new(None),
             snapshot_wanted: Cell::new(false),
             read_error: Cell::new(None),
         }
     }
 
+    /// Takes the last [`Self::spare`] back, to be filled anew.
+    pub(crate) fn take_spared(&mut self) -> Spared {
+        std::mem::take(&mut self.spared)
+    }
+    /// From now on these members get no snapshot.
+    pub(crate) fn spare(&mut self, spared: Spared) {
+        self.spared = spared;
+        self.given.set(None);
+    }
     pub(crate) fn hard_state(&self) -> &HardState {
         &self.hard_state
     }
@@ -254,13 +278,23 @@ impl<R: LogReader> Storage for GroupLog<R> {
         Ok(self.last())
     }
     fn snapshot(&self, request_index: u64, to: u64) -> raft::Result<Snapshot> {
+        let is_single = self.spared.all_but_one.contains(&to);
+        let is_next = is_single && self.given.get().is_some_and(|given| given != to);
+        if is_next || self.spared.all.contains(&to) {
+            return Err(raft::Error::Store(StorageError::SnapshotTemporarilyUnavailable));
+        }
         let oldest = request_index.max(self.truncated.index);
         let fits = |offer: &&Snapshot| {
             let metadata = offer.get_metadata();
             metadata.index >= oldest && has_member(metadata.get_conf_state(), to)
         };
         match self.offer.as_ref().filter(fits) {
-            Some(offer) => Ok(offer.clone()),
+            Some(offer) => {
+                if is_single {
+                    self.given.set(Some(to));
+                }
+                Ok(offer.clone())
+            }
             None => {
                 self.snapshot_wanted.set(true);
                 Err(raft::Error::Store(StorageError::SnapshotTemporarilyUnavailable))

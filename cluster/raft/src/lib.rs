@@ -37,4 +37,4 @@ pub use error::RaftError;
 pub use host::{CommitSink, GroupHandle, GroupOptions, MailboxFull, NoPeers, Outbox, RaftHost, RaftOptions};
 pub use log_files::{LogFile, LogFiles, RealLogFiles};
 pub use messages::PeerMessage;
-pub use status::{Membership, Progress, Status};
+pub use status::{Membership, Progress, StateCopy, Status};

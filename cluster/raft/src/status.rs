@@ -2,7 +2,7 @@
 
 use crate::effects::Role;
 use arc_swap::ArcSwap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 /// A copy of a group's positions. The fields are read one after another, so they may be some entries apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,49 @@ pub struct Status {
     pub pending_bytes: u64,
     /// Bytes handed to the state machine and not reported as applied.
     pub unapplied_bytes: u64,
+    /// Whether this member has the whole state of the group.
+    pub copy: StateCopy,
+}
+
+/// What a member has of the state of its group: the log alone is not the state, since a snapshot stands in for its beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StateCopy {
+    /// It has not said, or its program is too old to say it.
+    #[default]
+    Unknown,
+    /// Part of it is on its way: the log goes on behind a snapshot that the state machine has not taken in.
+    Fetching,
+    /// All of it, durably: the state that the log goes on from, and the log. The state machine has applied through here.
+    Whole {
+        /// The applied index.
+        applied: u64,
+    },
+}
+
+impl StateCopy {
+    /// Whether it is known to have all.
+    pub fn is_whole(self) -> bool {
+        match self {
+            StateCopy::Whole { .. } => true,
+            StateCopy::Unknown | StateCopy::Fetching => false,
+        }
+    }
+    /// The number that answers of a member carry. 0 is what members say that know nothing of it.
+    pub(crate) fn to_number(self) -> i64 {
+        match self {
+            StateCopy::Unknown => 0,
+            StateCopy::Fetching => -1,
+            StateCopy::Whole { applied } => i64::try_from(applied).unwrap_or(i64::MAX).max(1),
+        }
+    }
+    /// Reads what [`Self::to_number`] made.
+    pub(crate) fn from_number(number: i64) -> StateCopy {
+        match u64::try_from(number) {
+            Ok(0) => StateCopy::Unknown,
+            Ok(applied) => StateCopy::Whole { applied },
+            Err(_) => StateCopy::Fetching,
+        }
+    }
 }
 
 /// The members of a group, and how far each has come as far as this member knows.
@@ -40,6 +83,8 @@ pub struct Membership {
     pub leaving: Vec<u64>,
     /// Whether a change of members is half through.
     pub is_joint: bool,
+    /// The index of the change that made the members what they are.
+    pub since: u64,
     /// On the leader: each other member with what it is known to have of the log. Empty elsewhere.
     pub followers: Vec<Progress>,
 }
@@ -53,6 +98,8 @@ pub struct Progress {
     pub matched: u64,
     /// Whether it was heard of during the last election timeouts.
     pub is_live: bool,
+    /// What it said last of its state, in this term of its leader.
+    pub copy: StateCopy,
 }
 
 impl Membership {
@@ -80,6 +127,8 @@ pub(crate) struct StatusCell {
     /// Counted by the handle when it admits a proposal and when that is answered.
     pub(crate) pending_bytes: AtomicU64,
     unapplied_bytes: AtomicU64,
+    /// A [`StateCopy`] as its number.
+    copy: AtomicI64,
     /// What the state machine reported last.
     pub(crate) reported_applied: AtomicU64,
     /// Up to where the log may be cut; 0: nothing new.
@@ -104,6 +153,7 @@ impl StatusCell {
             applied: get(&self.applied),
             pending_bytes: get(&self.pending_bytes),
             unapplied_bytes: get(&self.unapplied_bytes),
+            copy: StateCopy::from_number(self.copy.load(Ordering::Acquire)),
         }
     }
     /// Stores everything but `pending_bytes`, which the handles count.
@@ -119,6 +169,7 @@ impl StatusCell {
             applied,
             pending_bytes: _,
             unapplied_bytes,
+            copy,
         } = status;
         let role = match role {
             Role::Follower => 0,
@@ -135,5 +186,6 @@ impl StatusCell {
         put(&self.durable, durable);
         put(&self.applied, applied);
         put(&self.unapplied_bytes, unapplied_bytes);
+        self.copy.store(copy.to_number(), Ordering::Release);
     }
 }

@@ -122,6 +122,10 @@ fn the_bytes_of_every_command_stay_what_they_are() {
             }),
             "01 09 0175 03 03 05".into(),
         ),
+        (
+            meta(MetaCommand::TakePlace { node: NodeId(9), joining: joining.clone() }),
+            "00 1c 09 016e 0163 0170 0168 01".into(),
+        ),
         (meta(MetaCommand::AddNode { node: NodeId(9), joining }), "00 0e 09 016e 0163 0170 0168 01".into()),
         (
             meta(MetaCommand::SetNodeState { node: NodeId(9), state: NodeState::Removed }),
@@ -173,7 +177,8 @@ fn the_bytes_of_every_command_stay_what_they_are() {
                 MetaCommand::RotateAdminKey { .. }
                 | MetaCommand::StepUserAfterLook { .. }
                 | MetaCommand::PointCopy { .. }
-                | MetaCommand::BeginCopies { .. },
+                | MetaCommand::BeginCopies { .. }
+                | MetaCommand::TakePlace { .. },
             ) => "0400",
             command if is_of_users(command) => "0200",
             _ => "0100",

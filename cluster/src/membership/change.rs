@@ -1,10 +1,12 @@
 //! How operators change the installation: nodes drain, leave and replace each other, groups get another leader.
 
+use super::claims;
 use super::find;
-use super::overview::{GroupView, NodeView, Overview};
+use super::overview::{ClaimView, GroupView, NodeView, Overview};
+use super::report::Claim;
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
-use crate::meta::{MetaState, NodeRow, NodeState};
+use crate::meta::{Joining, MetaState, NodeRow, NodeState};
 use crate::requests::{PeerAnswer, PeerRequest};
 use crate::router::{Router, write_deadline};
 use quorate_model::{Error, GroupId, NodeId, Result};
@@ -18,11 +20,17 @@ pub enum Force {
     Yes,
 }
 
-/// Moves everything off a node, which goes on answering. Errors: `NotFound`, `Invalid` for the last node of a cluster.
-pub async fn drain(router: &Router, node: &str) -> Result<()> {
+/// Moves everything off a node, which goes on answering. It gives up what it holds of a group when all that are to vote there
+/// hold everything themselves, however long that takes.
+///
+/// Errors: `NotFound`; `Invalid` for the last node of a cluster, and for one that does not answer and has what the others lack.
+pub async fn drain(router: &Router, seen: &Overview, node: &str) -> Result<()> {
     let meta = router.meta();
     let (id, row) = find(&meta, node)?;
     check_not_last(&meta, id, row, "drained")?;
+    if !is_reachable(seen, &row.name) {
+        check_copies(seen, &row.name, "drained")?;
+    }
     set_state(router, id, NodeState::Draining).await
 }
 
@@ -49,7 +57,8 @@ pub async fn remove(router: &Router, seen: &Overview, node: &str, force: Force) 
     set_state(router, id, NodeState::Removed).await
 }
 
-/// Puts `new` in the place of `old`, which is taken out for good. Without a name the node that joined last is the new one.
+/// Puts `new` in the place of `old`, which is taken out for good. Without a name the new one is the node with an empty folder
+/// that waits for this very place, otherwise the node that joined last.
 /// Returns the name of the new one.
 ///
 /// Errors: as [`remove`]; `Invalid` when there is no node that could take the place.
@@ -63,6 +72,19 @@ pub async fn replace(
     let meta = router.meta();
     let (old_id, old_row) = find(&meta, old)?;
     check_present(old_row)?;
+    if new.is_none()
+        && let Some(claim) = claim_on(seen, old_row)?
+    {
+        if force == Force::No {
+            check_copies(seen, &old_row.name, "replaced")?;
+        }
+        tracing::info!(
+            name = old_row.name,
+            "an operator gives the place of a node to one with an empty folder"
+        );
+        claims::take_place(router, claim).await?;
+        return Ok(format!("the node with the empty folder at {}", old_row.peer));
+    }
     let (new_id, new_row) = match new {
         Some(name) => find(&meta, name)?,
         None => successor(&meta, seen, old_id, old_row)?,
@@ -91,6 +113,12 @@ pub async fn transfer(router: &Router, seen: &Overview, group: GroupId, to: &str
     if !view.voters.contains(&row.name) {
         let voters = view.voters.join(", ");
         return Err(Error::invalid(format!("{} has no vote in group {group}; {voters} have", row.name)));
+    }
+    if !view.has_full_copy(&row.name) {
+        return Err(Error::invalid(format!(
+            "{} has no full copy of group {group} yet: it cannot lead what it is still fetching",
+            row.name
+        )));
     }
     let leader = view.leader.as_deref().ok_or_else(|| {
         Error::unavailable(format!("group {group} has no leader at present, so nobody can hand it over"))
@@ -136,7 +164,7 @@ fn check_present(row: &NodeRow) -> Result<()> {
     }
 }
 
-fn check_not_last(meta: &MetaState, id: NodeId, row: &NodeRow, done: &str) -> Result<()> {
+pub(super) fn check_not_last(meta: &MetaState, id: NodeId, row: &NodeRow, done: &str) -> Result<()> {
     check_present(row)?;
     let others = meta.present_nodes().into_iter();
     let mut others = others.filter(|(other, of)| *other != id && of.is_active() && of.cluster == row.cluster);
@@ -149,11 +177,42 @@ fn check_not_last(meta: &MetaState, id: NodeId, row: &NodeRow, done: &str) -> Re
     }
 }
 
+/// Whether each group that a node has a replica of has enough full copies without it.
+pub(super) fn check_copies(seen: &Overview, name: &str, done: &str) -> Result<()> {
+    let lacks = |group: &&GroupView| {
+        let (have, need) = group.copies_without(name);
+        holds(group, name) && have < need
+    };
+    let lacking: Vec<&GroupView> = seen.groups.iter().filter(lacks).collect();
+    let Some(first) = lacking.first() else { return Ok(()) };
+    let (have, need) = first.copies_without(name);
+    let ids: Vec<String> = lacking.iter().take(NAMED_MAX).map(|group| group.id.to_string()).collect();
+    let named = match lacking.len().saturating_sub(NAMED_MAX) {
+        0 => format!("group {}", ids.join(", ")),
+        more => format!("group {} and {more} more", ids.join(", ")),
+    };
+    Err(Error::invalid(format!(
+        "{name} cannot be {done} yet: without it there are too few full copies of {} (of the first there are {have}, and {need} \
+         are needed). Wait until the others have fetched theirs, or start those that are down: GET /admin/cluster counts the \
+         copies. Force it only when the data is lost anyway",
+        named
+    )))
+}
+
+/// Whether a node is a member of a group, or still has its files.
+fn holds(group: &GroupView, name: &str) -> bool {
+    let has_files = group.replicas.iter().any(|replica| replica.node == name);
+    has_files || group.voters.iter().chain(&group.learners).any(|member| member == name)
+}
+
+/// Groups that a refusal names.
+const NAMED_MAX: usize = 8;
+
 /// Whether the installation does without the node at once.
-fn check_dispensable(seen: &Overview, name: &str) -> Result<()> {
+pub(super) fn check_dispensable(seen: &Overview, name: &str) -> Result<()> {
     let Some(node) = seen.nodes.iter().find(|node| node.name == name) else { return Ok(()) };
-    let holds = |group: &&GroupView| group.voters.iter().chain(&group.learners).any(|member| member == name);
-    let held: Vec<&GroupView> = seen.groups.iter().filter(|group| group.id != 0).filter(holds).collect();
+    let held = seen.groups.iter().filter(|group| group.id != 0 && holds(group, name));
+    let held: Vec<&GroupView> = held.collect();
     if node.is_reachable && node.state == super::overview::state_text(NodeState::Active) {
         return Err(Error::invalid(format!(
             "{name} is alive and holds {} replicas: drain it first, or force its removal",
@@ -169,13 +228,38 @@ fn check_dispensable(seen: &Overview, name: &str) -> Result<()> {
     let unled: Vec<String> =
         held.iter().filter(|group| group.leader.is_none()).map(|group| group.id.to_string()).collect();
     match unled.is_empty() {
-        true => Ok(()),
+        true => check_copies(seen, name, "taken out"),
         false => Err(Error::invalid(format!(
             "{name} is a member of groups without a leader ({}): start what is missing of them \
              first, or force the removal",
             unled.join(", ")
         ))),
     }
+}
+
+/// The node with an empty folder that waits for the place of another one. Errors: `Invalid` when several do, or when that
+/// one answers: then it has its folder.
+fn claim_on(seen: &Overview, old: &NodeRow) -> Result<Option<Claim>> {
+    let mut claims = seen.claims.iter().filter(|claim| claim.name == old.name);
+    let Some(ClaimView { name, id, http_address, level }) = claims.next() else { return Ok(None) };
+    if claims.next().is_some() {
+        return Err(Error::invalid(format!("several nodes wait for the place of {name}: stop all but one")));
+    }
+    if is_reachable(seen, name) {
+        return Err(Error::invalid(format!(
+            "{name} answers: it has its data, and nobody can take its place"
+        )));
+    }
+    let number = u64::from_str_radix(id, 16);
+    let node = NodeId(number.map_err(|_| Error::internal("the number of a node is not hexadecimal"))?);
+    let joining = Joining {
+        name: name.clone(),
+        cluster: old.cluster.clone(),
+        peer: old.peer.clone(),
+        http: http_address.clone(),
+        level: *level,
+    };
+    Ok(Some(Claim { node, joining }))
 }
 
 /// The active node of the same cluster that joined last, if it can be reached.
@@ -227,9 +311,9 @@ fn replaced(meta: &MetaState, old: NodeId, new: NodeId) -> Vec<(GroupId, Vec<Nod
 
 #[cfg(test)]
 mod tests {
-    use super::super::name_of;
+    use super::super::{ReplicaView, name_of};
     use super::*;
-    use crate::meta::{At, Joining};
+    use crate::meta::At;
 
     fn meta(nodes: &[(u64, &str)]) -> MetaState {
         let mut meta = MetaState::default();
@@ -257,13 +341,17 @@ mod tests {
         Overview { nodes, groups, ..Overview::default() }
     }
     fn group(id: u16, voters: &[&str], leader: Option<&str>) -> GroupView {
-        let voters = voters.iter().map(|&voter| voter.to_owned()).collect();
-        GroupView { id, voters, leader: leader.map(str::to_owned), ..GroupView::default() }
+        let voters: Vec<String> = voters.iter().map(|&voter| voter.to_owned()).collect();
+        let replica =
+            |node: &String| ReplicaView { node: node.clone(), copy: "full".into(), ..ReplicaView::default() };
+        let replicas = voters.iter().map(replica).collect();
+        GroupView { id, voters, replicas, leader: leader.map(str::to_owned), ..GroupView::default() }
     }
 
     #[test]
     fn a_node_that_is_needed_stays() {
-        let groups = vec![group(0, &["n1", "n2", "n3"], Some("n1")), group(1, &["n1", "n2"], Some("n1"))];
+        let groups =
+            vec![group(0, &["n1", "n2", "n3"], Some("n1")), group(1, &["n1", "n2", "n3"], Some("n1"))];
         let text = |seen: &Overview, name: &str| check_dispensable(seen, name).err().map(|e| e.message);
         let alive = text(&seen(&["n1", "n2"], groups.clone()), "n2").expect("it is alive");
         assert_eq!(alive, "n2 is alive and holds 1 replicas: drain it first, or force its removal");
@@ -278,6 +366,20 @@ mod tests {
         assert!(moving.starts_with("n2 still holds 1 replicas: wait"), "{moving}");
         draining.groups[1] = group(1, &["n1", "n3"], Some("n1"));
         assert_eq!(text(&draining, "n2"), None, "nothing is left but its copy of what all nodes know");
+        draining.groups[1].replicas.push(ReplicaView { node: "n2".into(), ..ReplicaView::default() });
+        assert!(
+            text(&draining, "n2").is_some_and(|text| text.contains("still holds 1")),
+            "its files are there"
+        );
+        let mut fetching = seen(&["n1", "n3"], vec![group(4, &["n1", "n2", "n3"], Some("n1"))]);
+        assert_eq!(text(&fetching, "n2"), None);
+        fetching.groups[0].replicas[2].copy = "fetching".into();
+        let lacking = text(&fetching, "n2").expect("n3 has nothing yet");
+        assert!(
+            lacking.contains("full copies of group 4 (of the first there are 1, and 2 are needed)"),
+            "{lacking}"
+        );
+        assert!(check_copies(&fetching, "n2", "drained").is_err());
         let unled = seen(&["n1"], vec![group(7, &["n1", "n2", "n3"], None)]);
         assert!(text(&unled, "n2").is_some_and(|text| text.contains("without a leader (7)")));
     }

@@ -3,12 +3,16 @@
 //! Changes are commands of the meta group; what follows from them is the steward's work.
 
 mod change;
+mod claims;
 mod overview;
 mod report;
+#[cfg(test)]
+mod simulation;
 
 pub use change::{Force, drain, remove, replace, transfer, undrain};
-pub use overview::{GroupView, NodeView, Overview, ReplicaView};
-pub use report::{NodeReport, ReplicaReport, own};
+pub use claims::{Claims, TAKE_OVER_S, claim};
+pub use overview::{ClaimView, GroupView, NodeView, Overview, ReplicaView};
+pub use report::{Claim, CopyReport, MemberRole, NodeReport, ReplicaReport, own};
 
 use crate::meta::{MetaState, NodeRow};
 use crate::requests::{PeerAnswer, PeerRequest};
@@ -54,7 +58,8 @@ async fn reports(
     reports
 }
 
-async fn ask(router: &Router, id: NodeId) -> Result<NodeReport, String> {
+/// What one node says of itself, or why it says nothing.
+pub async fn ask(router: &Router, id: NodeId) -> Result<NodeReport, String> {
     match router.ask(id, &PeerRequest::Status, Instant::now() + ANSWER).await {
         Ok(PeerAnswer::Status(json)) => serde_json::from_slice(&json)
             .map_err(|_| "it answers in a way this node does not know".to_owned()),

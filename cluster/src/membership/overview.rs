@@ -1,7 +1,7 @@
 //! How the whole installation is: what the registry says of nodes and groups beside what the nodes say of themselves.
 
 use super::name_of;
-use super::report::{MemberRole, NodeReport, ReplicaReport};
+use super::report::{Claim, CopyReport, MemberRole, NodeReport, ReplicaReport};
 use crate::meta::{MetaState, NodeRow, NodeState};
 use crate::peer::PeerStatus;
 use crate::traffic::QueryFigures;
@@ -27,6 +27,23 @@ pub struct Overview {
     pub nodes: Vec<NodeView>,
     /// The groups, the meta group first.
     pub groups: Vec<GroupView>,
+    /// Nodes with empty folders that wait for the places of others.
+    #[serde(default)]
+    pub claims: Vec<ClaimView>,
+}
+
+/// A node with an empty folder that has the name and the address of a node of the installation, and waits for its place.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClaimView {
+    /// Whose place.
+    pub name: String,
+    /// The number of the one that waits, hexadecimal.
+    pub id: String,
+    /// Where its clients would find it.
+    pub http_address: String,
+    /// Level of the newest commands that it knows.
+    pub level: u16,
 }
 
 /// A node.
@@ -51,6 +68,9 @@ pub struct NodeView {
     pub level: u16,
     /// Whether it answered.
     pub is_reachable: bool,
+    /// Seconds for which no node that answered has heard of it.
+    #[serde(default)]
+    pub silent_s: u64,
     /// Why it did not.
     pub failure: Option<String>,
     /// The version of its program.
@@ -104,6 +124,9 @@ pub struct GroupView {
     pub term: u64,
     /// Its replicas on the nodes that answered.
     pub replicas: Vec<ReplicaView>,
+    /// How many of them are full: the whole state, durable, with nothing on its way.
+    #[serde(default)]
+    pub full_copies: usize,
     /// What it waits for; `None` when it is as it should be.
     pub waits: Option<String>,
 }
@@ -133,6 +156,26 @@ pub struct ReplicaView {
     /// Why it applies nothing more; `None` while it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub halted: Option<String>,
+    /// `full`, or `fetching` while part of the state is on its way.
+    #[serde(default)]
+    pub copy: String,
+}
+
+/// The word for a full copy.
+const FULL: &str = "full";
+
+impl GroupView {
+    /// Whether a node holds the whole state of the group, as it says itself.
+    pub fn has_full_copy(&self, node: &str) -> bool {
+        self.replicas.iter().any(|replica| replica.node == node && replica.copy == FULL)
+    }
+    /// How many of those that vote beside a node hold full copies, and how many must before it may go: a majority of all that
+    /// vote, for without one the group could not even take note that the node is gone.
+    pub fn copies_without(&self, node: &str) -> (usize, usize) {
+        let others: Vec<&String> = self.voters.iter().filter(|voter| *voter != node).collect();
+        let have = others.iter().filter(|voter| self.has_full_copy(voter)).count();
+        (have, self.voters.len() / 2 + 1)
+    }
 }
 
 type Reports = BTreeMap<NodeId, Result<NodeReport, String>>;
@@ -148,6 +191,7 @@ pub fn assemble(meta: &MetaState, self_id: NodeId, reports: &Reports, peers: &[P
         .iter()
         .map(|(id, row)| NodeView {
             leads: groups.iter().filter(|group| group.leader.as_ref() == Some(&row.name)).count(),
+            silent_s: silent_s(*id, reports),
             ..node_view(*id, row, reports.get(id), peers.iter().find(|peer| peer.node == *id))
         })
         .collect();
@@ -167,6 +211,14 @@ pub fn assemble(meta: &MetaState, self_id: NodeId, reports: &Reports, peers: &[P
         let findings = report.iter().flat_map(|report| &report.findings);
         waits.extend(findings.map(|it| format!("{}, group {}: {}", name_of(meta, *id), it.group, it.what)));
     }
+    let claims = claims(reports);
+    waits.extend(claims.iter().map(|claim| {
+        let name = &claim.name;
+        format!(
+            "{name}: a node with its name and its address and an empty folder waits for its place; mount its disk, or give the \
+             place away with `quorate cluster replace {name}`"
+        )
+    }));
     waits.extend(
         groups.iter().filter_map(|group| Some(format!("group {}: {}", group.id, group.waits.as_ref()?))),
     );
@@ -178,7 +230,30 @@ pub fn assemble(meta: &MetaState, self_id: NodeId, reports: &Reports, peers: &[P
         waits,
         nodes,
         groups,
+        claims,
     }
+}
+
+/// For how long nobody who answers has heard of a node; 0 of one that answers.
+fn silent_s(id: NodeId, reports: &Reports) -> u64 {
+    if reports.get(&id).is_some_and(Result::is_ok) {
+        return 0;
+    }
+    let heard = reports.values().filter_map(|report| report.as_ref().ok()?.silent_s.get(&id));
+    heard.copied().min().unwrap_or(0)
+}
+
+/// Who waits for the place of another, each once.
+fn claims(reports: &Reports) -> Vec<ClaimView> {
+    let heard = reports.values().filter_map(|report| report.as_ref().ok()).flat_map(|report| &report.claims);
+    let by_node: BTreeMap<NodeId, &Claim> = heard.map(|claim| (claim.node, claim)).collect();
+    let view = |claim: &Claim| ClaimView {
+        name: claim.joining.name.clone(),
+        id: claim.node.to_string(),
+        http_address: claim.joining.http.clone(),
+        level: claim.joining.level,
+    };
+    by_node.into_values().map(view).collect()
 }
 
 impl Overview {
@@ -245,6 +320,7 @@ fn node_view(
         since,
         level,
         is_reachable: said.is_some(),
+        silent_s: 0,
         failure,
         version: said.map(|it| it.version.clone()),
         up_seconds: said.map(|it| it.up_s),
@@ -290,6 +366,7 @@ fn group_view(meta: &MetaState, group: GroupId, reports: &Reports) -> GroupView 
         lag: committed.saturating_sub(it.shown),
         has_lease: it.has_lease,
         halted: it.halted.clone(),
+        copy: if it.is_full() { FULL } else { "fetching" }.to_owned(),
     };
     GroupView {
         id: group.0,
@@ -300,6 +377,7 @@ fn group_view(meta: &MetaState, group: GroupId, reports: &Reports) -> GroupView 
         leader: leader.map(|(id, _)| name_of(meta, *id)),
         term: members.map_or(0, |(_, it)| it.term),
         replicas: replicas.iter().map(view).collect(),
+        full_copies: replicas.iter().filter(|(_, it)| it.is_full()).count(),
         waits: halted(meta, group, reports)
             .or_else(|| waits(meta, group, &wanted, leader))
             .or_else(|| waits_for_replica(meta, group, &wanted, reports)),
@@ -360,6 +438,9 @@ fn waits_for_replica(
     wanted.iter().find_map(|id| {
         let report = reports.get(id)?.as_ref().ok()?;
         match report.replicas.iter().find(|it| it.group == group) {
+            Some(replica) if replica.copy == Some(CopyReport::Fetching) => {
+                Some(format!("{} has no full copy yet: it is being fetched", name_of(meta, *id)))
+            }
             Some(replica) if replica.has_lease => None,
             Some(_) => Some(format!("{} cannot be read at present", name_of(meta, *id))),
             None => Some(format!("{} is to get a replica", name_of(meta, *id))),

@@ -41,6 +41,8 @@ fn replica(group: u16, role: MemberRole, voters: &[u64], learners: &[u64]) -> Re
         learners: ids(learners),
         is_changing: false,
         halted: None,
+        copy: Some(CopyReport::Whole),
+        members_since: 2,
     }
 }
 
@@ -141,4 +143,58 @@ fn a_group_waits_for_replicas_that_cannot_be_read() {
     for (second, expected) in cases {
         assert_eq!(waits(second.clone()).as_deref(), expected, "{second:?}");
     }
+}
+
+#[test]
+fn full_copies_are_counted_and_those_on_their_way_are_not() {
+    use MemberRole::{Follower, Leader};
+    let mut meta = meta(3);
+    place(&mut meta, 1, &[1, 2, 3]);
+    let leader = replica(1, Leader, &[1, 2, 3], &[]);
+    let fetching =
+        ReplicaReport { copy: Some(CopyReport::Fetching), ..replica(1, Follower, &[1, 2, 3], &[]) };
+    // of an older program: full when it has applied what it knows to be committed
+    let older = ReplicaReport { copy: None, applied: 10, ..replica(1, Follower, &[1, 2, 3], &[]) };
+    let reports = Reports::from([
+        (NodeId(1), report(vec![leader])),
+        (NodeId(2), report(vec![fetching])),
+        (NodeId(3), report(vec![older.clone()])),
+    ]);
+    let group = group_view(&meta, GroupId(1), &reports);
+    assert_eq!(group.full_copies, 2);
+    assert_eq!(["n1", "n2", "n3", "n4"].map(|node| group.has_full_copy(node)), [true, false, true, false]);
+    assert_eq!((group.copies_without("n1"), group.copies_without("n2")), ((1, 2), (2, 2)));
+    assert_eq!(group.waits.as_deref(), Some("n2 has no full copy yet: it is being fetched"));
+    assert!(!ReplicaReport { applied: 9, ..older }.is_full());
+}
+
+#[test]
+fn a_node_is_silent_for_as_long_as_nobody_has_heard_of_it() {
+    let meta = meta(3);
+    let hears = |silent_s: &[(u64, u64)]| {
+        let silent_s = silent_s.iter().map(|(node, s)| (NodeId(*node), *s)).collect();
+        Ok(NodeReport { silent_s, ..NodeReport::default() })
+    };
+    let joining = Joining {
+        name: "n3".into(),
+        cluster: "main".into(),
+        peer: "n3:1".into(),
+        http: "n3:2".into(),
+        level: 4,
+    };
+    let claims = vec![Claim { node: NodeId(77), joining }];
+    let second = hears(&[(1, 0), (3, 40)]).map(|report: NodeReport| NodeReport { claims, ..report });
+    let reports = Reports::from([
+        (NodeId(1), hears(&[(2, 0), (3, 90)])),
+        (NodeId(2), second),
+        (NodeId(3), Err("gone".into())),
+    ]);
+    let overview = assemble(&meta, NodeId(1), &reports, &[]);
+    assert_eq!(overview.nodes.iter().map(|node| node.silent_s).collect::<Vec<_>>(), [0, 0, 40]);
+    assert_eq!(overview.claims.len(), 1);
+    assert!(
+        overview.waits.iter().any(|wait| wait.contains("quorate cluster replace n3")),
+        "{:?}",
+        overview.waits
+    );
 }

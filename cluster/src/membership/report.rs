@@ -5,6 +5,7 @@ use crate::disk::Purpose;
 use crate::groups::Group;
 use crate::health;
 use crate::integrity::Finding;
+use crate::meta::Joining;
 use crate::metrics;
 use crate::panics;
 use crate::read;
@@ -12,9 +13,11 @@ use crate::router::Router;
 use crate::traffic::QueryFigures;
 use quorate_model::{GroupId, NodeId};
 use quorate_node::Node;
-use quorate_raft::Role;
+use quorate_raft::{Role, StateCopy};
 use quorate_store::space;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// How a node is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +49,19 @@ pub struct NodeReport {
     pub findings: Vec<Finding>,
     /// Its replicas, the meta group's first.
     pub replicas: Vec<ReplicaReport>,
+    /// Seconds for which it has heard nothing of other nodes, or since it started itself.
+    pub silent_s: BTreeMap<NodeId, u64>,
+    /// Nodes with empty folders that want the places of others.
+    pub claims: Vec<Claim>,
+}
+
+/// A node with an empty folder that asks to join under the name and the address of one that has not left.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// Its number.
+    pub node: NodeId,
+    /// How it introduces itself.
+    pub joining: Joining,
 }
 
 /// How far one replica is.
@@ -80,6 +96,34 @@ pub struct ReplicaReport {
     /// Why it applies nothing more; `None` while it does.
     #[serde(default)]
     pub halted: Option<String>,
+    /// What it has of the state; `None` from a program that does not say it.
+    #[serde(default)]
+    pub copy: Option<CopyReport>,
+    /// The index of the change that made the members what they are; 0 from a program that does not say it.
+    #[serde(default)]
+    pub members_since: u64,
+}
+
+/// What a replica has of the state of its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CopyReport {
+    /// All of it, durably.
+    Whole,
+    /// Part of it is on its way.
+    Fetching,
+}
+
+impl ReplicaReport {
+    /// Whether this is a full copy: the whole state, durable, with nothing on its way. Of an older program that is known only
+    /// while it has applied all that it knows to be committed.
+    pub fn is_full(&self) -> bool {
+        match self.copy {
+            Some(CopyReport::Whole) => true,
+            Some(CopyReport::Fetching) => false,
+            None => self.applied > 0 && self.applied >= self.committed,
+        }
+    }
 }
 
 /// The part of a member in consensus.
@@ -118,6 +162,8 @@ pub async fn own(router: &Router, node: &Node) -> NodeReport {
         panics: panics::count(),
         findings: router.integrity().findings(),
         replicas: router.groups().all().iter().map(|group| replica(router, node, group)).collect(),
+        silent_s: silent_s(router),
+        claims: router.claims().waiting(),
     }
 }
 
@@ -148,7 +194,28 @@ fn replica(router: &Router, node: &Node, group: &Group) -> ReplicaReport {
         voters: ids(&membership.voters),
         learners: ids(&membership.learners),
         is_changing: membership.is_joint,
+        copy: match status.copy {
+            StateCopy::Whole { .. } => Some(CopyReport::Whole),
+            StateCopy::Fetching => Some(CopyReport::Fetching),
+            StateCopy::Unknown => None,
+        },
+        members_since: membership.since,
     }
+}
+
+/// For how long each other node has not been heard of here.
+pub fn silent_s(router: &Router) -> BTreeMap<NodeId, u64> {
+    let up = router.started().elapsed();
+    let heard: BTreeMap<NodeId, Duration> = router
+        .peers()
+        .map(|peers| peers.status())
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|peer| Some((peer.node, peer.last_heard?)))
+        .collect();
+    let others = router.meta().present_nodes().into_iter().map(|(id, _)| id).collect::<Vec<_>>();
+    let others = others.into_iter().filter(|id| *id != router.self_id());
+    others.map(|id| (id, heard.get(&id).copied().unwrap_or(up).min(up).as_secs())).collect()
 }
 
 /// Through where reads of this replica see everything.

@@ -114,6 +114,7 @@ impl MetaState {
             MetaCommand::PutKey { key } => self.put_key(&key),
             MetaCommand::DeleteKey { value } => self.delete_key(&value),
             MetaCommand::AddNode { node, joining } => self.add_node(at.log_index, node, joining),
+            MetaCommand::TakePlace { node, joining } => self.take_place(at.log_index, node, joining),
             MetaCommand::SetNodeState { node, state } => self.set_node_state(node, state),
             MetaCommand::Place { group, nodes } => self.place(group, nodes),
             MetaCommand::EnableUsers => self.enable_users(),

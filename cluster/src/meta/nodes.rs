@@ -6,6 +6,8 @@ use quorate_model::{GroupId, NodeId, limits};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+/// From this level on nobody takes the place of a node by having its name and its address.
+const PLACES_HELD_LEVEL: u16 = 4;
 /// Clusters an installation may have: a group number is below 4,096, and each cluster takes its own.
 pub const CLUSTERS_MAX: usize = 64;
 
@@ -120,7 +122,10 @@ impl MetaState {
         if group != GroupId::META {
             return self.placement.get(&group).cloned().unwrap_or_default();
         }
-        self.present_nodes().into_iter().map(|(id, _)| id).collect()
+        // one that drains gives its vote to one that stays, as far as there is one: it may be taken out next
+        let mut nodes = self.present_nodes();
+        nodes.sort_by_key(|(_, row)| !row.is_active());
+        nodes.into_iter().map(|(id, _)| id).collect()
     }
     /// How many of the wanted members of a group vote: an odd number, the first of them.
     pub fn wanted_voters(&self, group: GroupId) -> usize {
@@ -130,14 +135,20 @@ impl MetaState {
     }
 
     /// The other node that has a name.
-    fn namesake(&self, node: NodeId, name: &str) -> Option<(NodeId, &NodeRow)> {
+    pub fn namesake(&self, node: NodeId, name: &str) -> Option<(NodeId, &NodeRow)> {
         let has_name = |(id, row): &(&NodeId, &NodeRow)| **id != node && row.is_present() && row.name == name;
         self.nodes.iter().find(has_name).map(|(id, row)| (*id, row))
     }
 
-    /// Whether a node may join as it introduces itself.
-    ///
-    /// One with the name and the address of another one takes its place: it is that one's machine with an empty folder.
+    /// The node whose place another one wants that has its name and its address: it may be that one's machine with an empty
+    /// folder, or with its disk not mounted.
+    pub fn held_place(&self, node: NodeId, joining: &Joining) -> Option<&NodeRow> {
+        let (_, row) = self.namesake(node, &joining.name)?;
+        (row.peer == joining.peer && row.cluster == joining.cluster).then_some(row)
+    }
+
+    /// Whether a node may join as it introduces itself; when [`Self::held_place`] names another one, not before that one's place
+    /// is free.
     pub fn admits(&self, node: NodeId, joining: &Joining) -> Result<(), NotAdmitted> {
         let Joining { name, cluster, peer, http: _, level } = joining;
         if let Some(known) = self.nodes.get(&node) {
@@ -173,9 +184,33 @@ impl MetaState {
     }
 
     pub(super) fn add_node(&mut self, log_index: u64, node: NodeId, joining: Joining) -> Vec<RowChange> {
-        if self.admits(node, &joining).is_err() {
+        let takes_place = self.held_place(node, &joining).is_some();
+        if self.admits(node, &joining).is_err() || takes_place && self.level() >= PLACES_HELD_LEVEL {
             return vec![];
         }
+        self.put_in(log_index, node, joining)
+    }
+
+    /// Lets a node take the place of the one that has its name and its address, which is removed. Nothing when there is none.
+    pub(super) fn take_place(&mut self, log_index: u64, node: NodeId, joining: Joining) -> Vec<RowChange> {
+        let held = self.held_place(node, &joining).is_some() && self.admits(node, &joining).is_ok();
+        let Some((old, _)) = self.namesake(node, &joining.name).filter(|_| held) else { return vec![] };
+        let mut changes = self.put_in(log_index, node, joining);
+        let places: Vec<(GroupId, Vec<NodeId>)> = self
+            .placement
+            .iter()
+            .filter(|(_, nodes)| nodes.contains(&old))
+            .map(|(group, nodes)| {
+                (*group, nodes.iter().map(|it| if *it == old { node } else { *it }).collect())
+            })
+            .collect();
+        for (group, nodes) in places {
+            changes.extend(self.place(group, nodes));
+        }
+        changes
+    }
+
+    fn put_in(&mut self, log_index: u64, node: NodeId, joining: Joining) -> Vec<RowChange> {
         let Joining { name, cluster, peer, http, level } = joining;
         let mut changes = vec![];
         let mut wiped = self.namesake(node, &name).map(|(wiped, _)| wiped);
@@ -351,7 +386,7 @@ mod tests {
             match joins {
                 true => {
                     assert_eq!(state.admits_now(NodeId(5), &empty), Ok(()));
-                    state.add_node(20, NodeId(5), empty);
+                    state.take_place(20, NodeId(5), empty);
                     assert_eq!((state.level(), state.nodes[&NodeId(9)].is_present()), (used, false));
                     state.add_node(21, NodeId(5), at(used + 1, "c"));
                 }
@@ -376,6 +411,42 @@ mod tests {
         state.add_node(9, NodeId(5), joining("b", "main"));
         assert_eq!(state.wanted(GroupId::META), ids(&[7, 5]));
         assert_eq!(state.nodes[&NodeId(8)].state, NodeState::Removed);
+    }
+
+    #[test]
+    fn from_level_4_on_a_name_and_an_address_alone_take_no_place() {
+        let newest = |name: &str| Joining { level: 4, ..joining(name, "main") };
+        let mut state = MetaState::default();
+        (7..=9)
+            .zip(["a", "b", "c"])
+            .for_each(|(id, name)| drop(state.add_node(id, NodeId(id), newest(name))));
+        state.place(GroupId(1), ids(&[8, 7, 9]));
+        assert!(
+            state.held_place(NodeId(5), &newest("b")).is_some()
+                && state.admits(NodeId(5), &newest("b")).is_ok()
+        );
+        assert!(state.add_node(10, NodeId(5), newest("b")).is_empty(), "it joins in nobody's place");
+        assert!(state.take_place(11, NodeId(5), newest("d")).is_empty(), "there is no such place");
+        let elsewhere = Joining { peer: "other:1".into(), ..newest("b") };
+        assert!(state.take_place(12, NodeId(5), elsewhere).is_empty());
+        assert_eq!(state.nodes[&NodeId(8)].state, NodeState::Active);
+        assert!(!state.take_place(13, NodeId(5), newest("b")).is_empty());
+        assert_eq!(state.nodes[&NodeId(8)].state, NodeState::Removed);
+        assert_eq!(state.wanted(GroupId(1)), ids(&[5, 7, 9]), "every place of the old one");
+        assert!(state.held_place(NodeId(6), &newest("b")).is_some(), "it is its own now");
+        state.set_node_state(NodeId(5), NodeState::Removed);
+        assert!(!state.add_node(14, NodeId(6), newest("b")).is_empty(), "nobody has the name any more");
+    }
+
+    #[test]
+    fn who_drains_votes_last_in_the_meta_group() {
+        let mut state = MetaState::default();
+        (1..=4).for_each(|id| drop(state.add_node(id, NodeId(id), joining(&id.to_string(), "main"))));
+        state.set_node_state(NodeId(1), NodeState::Draining);
+        assert_eq!(
+            (state.wanted(GroupId::META), state.wanted_voters(GroupId::META)),
+            (ids(&[2, 3, 4, 1]), 3)
+        );
     }
 
     #[test]

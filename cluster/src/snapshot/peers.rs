@@ -60,7 +60,13 @@ impl SnapshotSource for PeerSource {
         }
     }
     fn holders(&self, group: GroupId) -> Vec<u64> {
-        let wanted = self.meta.load().wanted(group);
-        wanted.into_iter().filter(|node| *node != self.self_id).map(|node| node.0).collect()
+        let meta = self.meta.load();
+        let mut nodes = meta.wanted(group);
+        // one that is leaving may be the only one that has all of it: it stays until the others do
+        let present = meta.present_nodes().into_iter();
+        let others = present.filter(|(_, row)| meta.cluster_of(group).is_none_or(|name| name == row.cluster));
+        let others: Vec<NodeId> = others.map(|(id, _)| id).filter(|id| !nodes.contains(id)).collect();
+        nodes.extend(others);
+        nodes.into_iter().filter(|node| *node != self.self_id).map(|node| node.0).collect()
     }
 }

@@ -84,6 +84,7 @@ fn groups(groups: &[GroupView]) -> String {
         ("log", Right),
         ("committed", Right),
         ("lag", Right),
+        ("full", Right),
         ("leases", Right),
     ]);
     for group in groups {
@@ -100,6 +101,7 @@ fn groups(groups: &[GroupView]) -> String {
             leader.map_or_else(|| "-".to_owned(), |it| format!("{}..{}", it.log_first, it.log_last)),
             leader.map_or_else(|| "-".to_owned(), |it| it.committed.to_string()),
             lag.to_string(),
+            format!("{}/{}", group.full_copies, group.voters.len() + group.learners.len()),
             format!("{leases}/{}", group.voters.len() + group.learners.len()),
         ]);
     }
@@ -172,6 +174,7 @@ mod tests {
             leader: Some("n1".into()),
             voters: vec!["n1".into(), "n2".into(), "n3".into()],
             replicas: vec![replica],
+            full_copies: 2,
             ..GroupView::default()
         };
         Overview {
@@ -182,6 +185,7 @@ mod tests {
             waits: (0..30).map(|number| format!("group {number}: no leader")).collect(),
             nodes: vec![node("n1", true), node("n2", false)],
             groups: vec![GroupView::default(), group],
+            claims: vec![],
         }
     }
 
@@ -196,6 +200,7 @@ mod tests {
             "123 MB",
             "2000000..3000000",
             "1/3",
+            "2/3",
             "meta",
             "and 10 more",
         ];

@@ -1,6 +1,6 @@
 //! How what the library has ready becomes writes, messages and committed entries, each in its turn.
 
-use super::{COMMITTED_BYTES, Core, LogReader};
+use super::{COMMITTED_BYTES, Core, LogReader, copies};
 use crate::effects::{CommittedEntry, Effect, Persist, Position, SnapshotChange, SnapshotImage};
 use crate::group_log::entry_bytes;
 use crate::messages::PeerMessage;
@@ -128,16 +128,19 @@ impl<R: LogReader> Core<R> {
             if let Some(number) = number {
                 self.node.on_persist_ready(number);
             }
-            self.send(messages);
+            // before the message that confirms it: from now on this member says that it has no state
             if let Some(snapshot) = snapshot {
                 self.give_snapshot(snapshot);
             }
+            self.send(messages);
         }
     }
 
     fn send(&mut self, messages: Vec<Message>) {
         messages.iter().for_each(|message| self.told.note(message));
-        let messages: Vec<_> = messages.into_iter().filter_map(PeerMessage::from_raft).collect();
+        let copy = self.copy();
+        let messages = messages.into_iter().map(|message| copies::say(copy, message));
+        let messages: Vec<_> = messages.filter_map(PeerMessage::from_raft).collect();
         if !messages.is_empty() {
             self.effects.push(Effect::Send(messages));
         }
@@ -244,6 +247,10 @@ impl<R: LogReader> Core<R> {
 
     /// Cuts the log as far as it was asked for and live followers allow.
     pub(super) fn compact(&mut self) {
+        // without a leader nobody knows what the others lack
+        if self.leader().is_none() {
+            return;
+        }
         let through = self.compact_to.min(self.applied).min(self.slowest_follower());
         if through < self.node.store().first() {
             return;
@@ -259,6 +266,13 @@ impl<R: LogReader> Core<R> {
         let raft = &self.node.raft;
         if self.leadership.role != crate::effects::Role::Leader {
             return u64::MAX;
+        }
+        // What a voter lacks that has not answered yet is not known. If it has a state of its own, it should not have to give
+        // that up for a snapshot.
+        let is_awaited = |id: &u64| *id != self.self_id && !self.copies.has_said(*id);
+        let awaits = self.copies.since() + FOLLOWER_GONE_TICKS > self.ticks;
+        if awaits && self.members().voters.iter().any(is_awaited) {
+            return 0;
         }
         // The library's own mark of activity is cleared at every election timeout; it says little at any one moment.
         let is_live =

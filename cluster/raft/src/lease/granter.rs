@@ -123,7 +123,7 @@ impl LeaseGranter {
     /// may not know it as a member any more.
     pub fn members_are(&mut self, now: u64, membership: &Membership) {
         let Some(leading) = &mut self.leading else { return };
-        let Membership { voters, learners, leaving, is_joint: _, followers: _ } = membership;
+        let Membership { voters, learners, leaving, is_joint: _, since: _, followers: _ } = membership;
         let known: BTreeSet<u64> = voters.iter().chain(learners).copied().chain([self.self_id]).collect();
         for member in &known {
             // Whoever appears only now was added by an earlier leader, or has not had a lease yet.

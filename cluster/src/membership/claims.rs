@@ -1,0 +1,175 @@
+//! When may a node with an empty folder take the place of one that has its name and its address?
+//!
+//! It may be that one's machine with a new disk. It may as well be the same machine whose volume is not mounted: then the data is
+//! there, and whoever takes the place makes it useless, for a number that was removed never comes back. So such a node waits. An
+//! operator gives it the place (`quorate cluster replace`), or it gets it after a stated time, when nothing can be lost by it.
+
+use super::overview::Overview;
+use super::report::Claim;
+use crate::command::MetaCommand;
+use crate::disk::Purpose;
+use crate::meta::NodeRow;
+use crate::router::{Router, write_deadline};
+use parking_lot::Mutex;
+use quorate_model::{Error, NodeId, Result};
+use quorate_node::Node;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// Nodes that may wait for places at once.
+const CLAIMS_MAX: usize = 64;
+/// How long a claim counts after it was last made: who waits asks several times a second.
+const LIFETIME: Duration = Duration::from_secs(10);
+/// For how long the node whose place it is must not have been heard of by anybody, unless configured otherwise.
+pub const TAKE_OVER_S: u64 = 600;
+
+/// The claims that this node has heard of lately.
+#[derive(Debug, Default)]
+pub struct Claims {
+    heard: Mutex<BTreeMap<NodeId, (Claim, Instant)>>,
+    /// Held while one of them is looked into: that asks all nodes.
+    looking: tokio::sync::Mutex<()>,
+}
+
+impl Claims {
+    /// Notes a claim. Beyond the most that are kept, new ones are not.
+    fn note(&self, claim: Claim) {
+        let mut heard = self.heard.lock();
+        heard.retain(|_, (_, at)| at.elapsed() < LIFETIME);
+        if heard.len() < CLAIMS_MAX || heard.contains_key(&claim.node) {
+            heard.insert(claim.node, (claim, Instant::now()));
+        }
+    }
+    /// Those who are waiting now.
+    pub fn waiting(&self) -> Vec<Claim> {
+        let mut heard = self.heard.lock();
+        heard.retain(|_, (_, at)| at.elapsed() < LIFETIME);
+        heard.values().map(|(claim, _)| claim.clone()).collect()
+    }
+}
+
+/// Looks into a claim on the place of `of`. When this returns, the claimant has the place.
+///
+/// Errors: `Unavailable`, with what the operator can do, as long as the claimant has to wait.
+pub async fn claim(router: &Router, node: &Node, claim: Claim, of: &NodeRow) -> Result<()> {
+    let name = of.name.clone();
+    router.claims().note(claim.clone());
+    let silence = Duration::from_secs(router.take_over_s());
+    let waits = |why: &str| {
+        Error::unavailable(format!(
+            "the data folder of this node is empty, but {name} at {} is a node of the installation and must have data ({why}). \
+             If its disk is not mounted: stop this node, mount the disk, start again. If its data is lost for good: let this \
+             node take its place with `quorate cluster replace {name}`. It takes it by itself when nobody has heard of the \
+             old one for {} s and every group has full copies elsewhere",
+            of.peer,
+            silence.as_secs()
+        ))
+    };
+    let meta = router.meta();
+    let Some((old, _)) = meta.namesake(claim.node, &name) else { return Ok(()) };
+    let own = super::report::silent_s(router).get(&old).copied().unwrap_or(0);
+    if own < silence.as_secs() {
+        return Err(waits(&format!("it was heard of {own} s ago, or this node has just started")));
+    }
+    let Ok(_one_at_a_time) = router.claims().looking.try_lock() else {
+        return Err(waits("another claim is being looked into"));
+    };
+    let seen = super::overview(router, node).await;
+    match stands_against(&seen, &name, silence.as_secs()) {
+        Some(reason) => Err(waits(&reason)),
+        None => {
+            tracing::warn!(
+                name,
+                silent_s = own,
+                "a node with an empty folder takes the place of a silent one"
+            );
+            take_place(router, claim).await
+        }
+    }
+}
+
+/// Lets a claimant take the place it claims.
+pub async fn take_place(router: &Router, claim: Claim) -> Result<()> {
+    let Claim { node, joining } = claim;
+    let command = MetaCommand::TakePlace { node, joining };
+    router.propose_meta(command, Purpose::Remove, write_deadline()).await?;
+    Ok(())
+}
+
+/// Why nobody may take the place of a node yet, without a word of the operator.
+pub(super) fn stands_against(seen: &Overview, name: &str, silence_s: u64) -> Option<String> {
+    let node = seen.nodes.iter().find(|node| node.name == name)?;
+    if node.is_reachable {
+        return Some("it answers".into());
+    }
+    if node.silent_s < silence_s {
+        return Some(format!("others heard of it {} s ago", node.silent_s));
+    }
+    let lacks = |group: &&super::GroupView| {
+        let mut others = group.voters.iter().filter(|voter| *voter != name);
+        let is_led = group.leader.as_ref().is_some_and(|leader| leader != name);
+        let (have, need) = group.copies_without(name);
+        !is_led || have < need || others.any(|voter| !group.has_full_copy(voter))
+    };
+    let lacking: Vec<String> = seen.groups.iter().filter(lacks).map(|group| group.id.to_string()).collect();
+    match lacking.is_empty() {
+        true => None,
+        false => {
+            Some(format!("groups without full copies on all their other voters: {}", lacking.join(", ")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{GroupView, NodeView, ReplicaView};
+    use super::*;
+
+    fn replica(node: &str, is_full: bool) -> ReplicaView {
+        let copy = if is_full { "full" } else { "fetching" };
+        ReplicaView { node: node.into(), copy: copy.into(), ..ReplicaView::default() }
+    }
+    fn seen(silent_s: u64, voters: &[&str], full: &[&str]) -> Overview {
+        let node = |name: &&str| NodeView {
+            name: name.to_string(),
+            is_reachable: *name != "c",
+            silent_s: if *name == "c" { silent_s } else { 0 },
+            ..NodeView::default()
+        };
+        let reached = voters.iter().filter(|name| **name != "c");
+        let group = GroupView {
+            id: 3,
+            voters: voters.iter().map(|name| name.to_string()).collect(),
+            leader: Some("a".into()),
+            replicas: reached.map(|name| replica(name, full.contains(name))).collect(),
+            ..GroupView::default()
+        };
+        Overview {
+            nodes: ["a", "b", "c"].iter().map(node).collect(),
+            groups: vec![group],
+            ..Overview::default()
+        }
+    }
+
+    #[test]
+    fn a_place_is_free_when_its_node_is_silent_and_all_others_hold_everything() {
+        let all = ["a", "b", "c"];
+        assert_eq!(stands_against(&seen(600, &all, &["a", "b"]), "c", 600), None);
+        for (seen, part) in [
+            (seen(599, &all, &["a", "b"]), "599 s ago"),
+            (seen(900, &all, &["a"]), "their other voters: 3"),
+            (seen(900, &["c"], &[]), "their other voters: 3"),
+            // without the other vote the group could not go on
+            (seen(900, &["a", "c"], &["a"]), "their other voters: 3"),
+        ] {
+            let reason = stands_against(&seen, "c", 600).expect("it waits");
+            assert!(reason.contains(part), "{reason}");
+        }
+        let mut unled = seen(900, &all, &["a", "b"]);
+        unled.groups[0].leader = None;
+        assert!(stands_against(&unled, "c", 600).is_some());
+        let mut answers = seen(900, &all, &["a", "b"]);
+        answers.nodes[2].is_reachable = true;
+        assert_eq!(stands_against(&answers, "c", 600).as_deref(), Some("it answers"));
+    }
+}

@@ -1,0 +1,187 @@
+//! What goes wrong, and what operators do, by chance.
+
+use super::mutant::Mutant;
+use super::world::{GROUPS, TAKE_OVER_S, World, joining};
+use crate::command::MetaCommand;
+use crate::membership::change::{check_copies, check_dispensable, check_not_last};
+use crate::membership::claims::stands_against;
+use crate::meta::NodeState;
+use quorate_model::NodeId;
+
+/// Nodes at most.
+const NODES_MAX: usize = 6;
+
+impl World {
+    pub(super) fn disturb(&mut self) {
+        let ids: Vec<NodeId> = self.nodes.keys().copied().collect();
+        let pick = ids[self.chance.below(ids.len() as u64) as usize];
+        match self.chance.below(400) {
+            0..=4 if self.meta.present_nodes().len() < NODES_MAX && self.meta_lives() => self.add(),
+            5..=6 => self.wish(pick, Wish::Drain),
+            7 => self.wish(pick, Wish::Undrain),
+            8..=13 => self.wish(pick, Wish::Remove),
+            14..=16 => {
+                let at = self.now + self.chance.between(100, 15_000);
+                self.kill(pick, Some(at));
+            }
+            17 => self.unmount(pick),
+            18 => self.lose(pick),
+            19 => self.remount(pick),
+            20..=24 => self.wish(pick, Wish::Replace),
+            _ => {}
+        }
+        self.let_claimants_in();
+    }
+    fn add(&mut self) {
+        let name = format!("n{}", self.next_node);
+        let node = self.boot(&name);
+        self.command(MetaCommand::AddNode { node, joining: joining(&name) });
+    }
+    /// Stops a node as kill -9 does; it starts again at a time, or not by itself.
+    pub(super) fn kill(&mut self, id: NodeId, starts_at: Option<u64>) {
+        let node = self.nodes.get_mut(&id).expect("known");
+        if !node.is_up {
+            return;
+        }
+        (node.is_up, node.starts_at) = (false, starts_at);
+        node.replicas.values_mut().for_each(super::replica::Replica::crash);
+    }
+    pub(super) fn start_again(&mut self) {
+        let now = self.now;
+        let due = self.nodes.iter().filter(|(_, node)| node.starts_at.is_some_and(|at| at <= now));
+        let due: Vec<NodeId> = due.map(|(id, _)| *id).collect();
+        for id in due {
+            self.start(id);
+        }
+    }
+    pub(super) fn start(&mut self, id: NodeId) {
+        let seed = self.trace;
+        let node = self.nodes.get_mut(&id).expect("known");
+        (node.is_up, node.starts_at, node.is_unmounted) = (true, None, false);
+        for group in GROUPS {
+            let Some(replica) = self.replica(id, group) else { continue };
+            let has_left = replica.disk.0.lock().stored().conf.is_none() && replica.founders.is_empty();
+            if !has_left {
+                replica.start(id, seed);
+                self.carry_out(id, group);
+            }
+        }
+    }
+
+    // Disks.
+
+    /// A node starts where the disk of another one is not mounted: with its name and its address, and an empty folder.
+    fn unmount(&mut self, id: NodeId) {
+        if !self.is_present(id) || self.nodes[&id].is_unmounted || self.nodes[&id].claims {
+            return;
+        }
+        self.kill(id, None);
+        let name = self.nodes[&id].name.clone();
+        let node = self.nodes.get_mut(&id).expect("known");
+        (node.is_unmounted, node.starts_at) = (true, None);
+        let claimant = self.boot(&name);
+        self.nodes.get_mut(&claimant).expect("known").claims = true;
+    }
+    /// The disk is found; who ran in its place stops.
+    fn remount(&mut self, id: NodeId) {
+        if !self.nodes[&id].is_unmounted || self.nodes[&id].is_lost || !self.is_present(id) {
+            return;
+        }
+        let name = self.nodes[&id].name.clone();
+        self.nodes.retain(|_, node| !(node.claims && node.name == name));
+        self.start(id);
+    }
+    /// A disk is lost for good: never one of those that a majority needs.
+    fn lose(&mut self, id: NodeId) {
+        if !self.is_present(id) || self.nodes[&id].claims || !self.does_without(id) {
+            return;
+        }
+        if !self.nodes[&id].is_unmounted {
+            self.unmount(id);
+        }
+        let node = self.nodes.get_mut(&id).expect("known");
+        node.replicas.clear();
+        node.is_lost = true;
+    }
+
+    // Operators, and nodes that want places.
+
+    fn claim(&mut self, id: NodeId) {
+        let joining = joining(&self.nodes[&id].name.clone());
+        if !self.meta_lives() {
+            return;
+        }
+        if self.meta.held_place(id, &joining).is_none() {
+            // whoever had the name was removed
+            self.command(MetaCommand::AddNode { node: id, joining });
+            self.nodes.get_mut(&id).expect("known").claims = false;
+            return;
+        }
+        let stands = stands_against(&self.overview(), &joining.name, TAKE_OVER_S);
+        if stands.is_none() || self.is(Mutant::NameAndAddressSuffice) {
+            self.take_place(id);
+        }
+    }
+    /// Those who wait go on doing so when all faults have ended.
+    pub(super) fn let_claimants_in(&mut self) {
+        let claimants = self.nodes.iter().filter(|(_, node)| node.claims && node.is_up).map(|(id, _)| *id);
+        let claimants: Vec<NodeId> = claimants.collect();
+        claimants.into_iter().for_each(|id| self.claim(id));
+    }
+    /// An operator gives the places of lost disks away, as soon as that is allowed.
+    pub(super) fn give_places(&mut self) {
+        let lost = self.nodes.iter().filter(|(_, node)| node.is_lost).map(|(id, _)| *id);
+        let lost: Vec<NodeId> = lost.collect();
+        lost.into_iter().for_each(|id| self.wish(id, Wish::Replace));
+    }
+    fn take_place(&mut self, id: NodeId) {
+        let joining = joining(&self.nodes[&id].name.clone());
+        self.counts.taken += 1;
+        self.command(MetaCommand::TakePlace { node: id, joining });
+        self.nodes.get_mut(&id).expect("known").claims = false;
+    }
+    fn wish(&mut self, id: NodeId, wish: Wish) {
+        if !self.meta_lives() || !self.is_present(id) {
+            return;
+        }
+        let (seen, row) = (self.overview(), self.meta.nodes[&id].clone());
+        let is_up = self.nodes[&id].is_up;
+        let unseen = self.is(Mutant::RemovesUnseen) || self.is(Mutant::AsBefore);
+        let state = match wish {
+            Wish::Drain if check_not_last(&self.meta, id, &row, "drained").is_ok() => {
+                let may = is_up || check_copies(&seen, &row.name, "drained").is_ok();
+                may.then_some(NodeState::Draining)
+            }
+            Wish::Undrain => Some(NodeState::Active),
+            // whoever unmounted a disk knows that it is not lost: nobody removes such a node in the meantime
+            Wish::Remove if check_not_last(&self.meta, id, &row, "removed").is_ok() => {
+                let may = check_dispensable(&seen, &row.name).is_ok() || unseen && !is_up;
+                may.then_some(NodeState::Removed)
+            }
+            Wish::Replace => {
+                let mut waits = self.nodes.iter().filter(|(_, node)| node.claims && node.name == row.name);
+                let claimant = waits.next().map(|(id, _)| *id);
+                if let Some(claimant) = claimant
+                    && !is_up
+                    && (check_copies(&seen, &row.name, "replaced").is_ok() || unseen)
+                {
+                    self.take_place(claimant);
+                }
+                None
+            }
+            Wish::Drain | Wish::Remove => None,
+        };
+        if let Some(state) = state {
+            self.counts.removed += u64::from(state == NodeState::Removed);
+            self.command(MetaCommand::SetNodeState { node: id, state });
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Wish {
+    Drain,
+    Undrain,
+    Remove,
+    Replace,
+}

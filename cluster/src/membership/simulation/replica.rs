@@ -1,0 +1,138 @@
+//! One simulated replica: its disk, its state machine, a snapshot on its way, its core while it runs.
+
+use crate::membership::report::{CopyReport, MemberRole, ReplicaReport};
+use quorate_model::{GroupId, NodeId};
+use quorate_raft::core::{Core, CoreOptions};
+use quorate_raft::effects::Persist;
+use quorate_raft::memory::SharedMemoryLog;
+use quorate_raft::{CommittedEntry, Role, StateCopy};
+use std::collections::VecDeque;
+
+/// What a log applied up to an index amounts to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    pub index: u64,
+    pub digest: u64,
+}
+
+impl State {
+    pub fn apply(&mut self, entry: &CommittedEntry) {
+        assert_eq!(entry.index, self.index + 1, "entries come in order, each once");
+        self.index = entry.index;
+        let mut digest = self.digest ^ entry.index.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ entry.term;
+        for byte in entry.data.iter() {
+            digest = (digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        self.digest = digest;
+    }
+}
+
+/// A snapshot on its way.
+#[derive(Clone, Copy, Debug)]
+pub struct Fetch {
+    /// What it must reflect at least.
+    pub index: u64,
+    /// Who gives it; `None` while nobody does.
+    pub from: Option<NodeId>,
+    /// What comes from there.
+    pub coming: State,
+    /// Pieces that are missing; 0: it has arrived and waits for the log.
+    pub left: u64,
+}
+
+pub struct Replica {
+    pub group: GroupId,
+    pub disk: SharedMemoryLog,
+    pub unsynced: VecDeque<Persist>,
+    pub state: State,
+    pub durable: State,
+    pub fetch: Option<Fetch>,
+    pub core: Option<Core<SharedMemoryLog>>,
+    pub founders: Vec<u64>,
+    /// Somebody needs a snapshot of it.
+    pub is_asked: bool,
+    /// It is to tell the others what is committed.
+    pub tells: bool,
+}
+
+impl Replica {
+    pub fn new(group: GroupId, founders: Vec<u64>) -> Replica {
+        let (disk, unsynced) = (SharedMemoryLog::default(), VecDeque::new());
+        let (state, durable) = (State::default(), State::default());
+        Replica {
+            group,
+            disk,
+            unsynced,
+            state,
+            durable,
+            fetch: None,
+            core: None,
+            founders,
+            is_asked: false,
+            tells: false,
+        }
+    }
+    pub fn start(&mut self, self_id: NodeId, seed: u64) {
+        let stored = self.disk.0.lock().stored();
+        let options = CoreOptions {
+            group: self.group,
+            self_id: self_id.0,
+            voters: self.founders.clone(),
+            applied: self.state.index,
+            seed,
+        };
+        let core = Core::new(options, stored, self.disk.clone());
+        self.core = Some(core.unwrap_or_else(|e| panic!("node {self_id} cannot start {}: {e}", self.group)));
+    }
+    /// Ends at once; what was not synced is gone.
+    pub fn crash(&mut self) {
+        (self.core, self.fetch) = (None, None);
+        self.unsynced.clear();
+        self.state = self.durable;
+    }
+    pub fn leads(&self) -> bool {
+        self.core.as_ref().is_some_and(|core| core.status().role == Role::Leader)
+    }
+    /// Whether the disk holds the whole state, by itself: what it holds of the state, and the log from there on.
+    pub fn is_full_on_disk(&self) -> bool {
+        let stored = self.disk.0.lock().stored();
+        let has_members = stored.conf.as_ref().is_some_and(|(_, conf)| !conf.voters.is_empty());
+        has_members && stored.snapshot.is_none() && self.durable.index.max(1) >= stored.truncated.index
+    }
+    /// The last index on the disk.
+    pub fn last_on_disk(&self) -> u64 {
+        self.disk.0.lock().stored().last
+    }
+    /// What it says of itself while it runs.
+    pub fn report(&self) -> Option<ReplicaReport> {
+        let core = self.core.as_ref()?;
+        let (status, members) = (core.status(), core.membership());
+        let ids = |members: &[u64]| members.iter().copied().map(NodeId).collect();
+        Some(ReplicaReport {
+            group: self.group,
+            role: match status.role {
+                Role::Leader => MemberRole::Leader,
+                Role::Follower => MemberRole::Follower,
+                Role::Candidate => MemberRole::Candidate,
+            },
+            term: status.term,
+            leader: status.leader.map(NodeId),
+            first: status.first_index,
+            last: status.last_index,
+            committed: status.committed,
+            applied: self.state.index,
+            shown: self.state.index,
+            has_lease: true,
+            voters: ids(&members.voters),
+            learners: ids(&members.learners),
+            is_changing: members.is_joint,
+            halted: None,
+            copy: match status.copy {
+                StateCopy::Whole { .. } => Some(CopyReport::Whole),
+                StateCopy::Fetching => Some(CopyReport::Fetching),
+                StateCopy::Unknown => None,
+            },
+            members_since: members.since,
+        })
+    }
+}
