@@ -43,6 +43,7 @@ mod reopen;
 mod replicas;
 mod requests;
 mod router;
+mod running;
 mod serve;
 pub mod service;
 pub mod snapshot;

@@ -18,7 +18,7 @@ use crate::read;
 use crate::remote::{self, Way, read_deadline};
 use crate::replicas::listed;
 use crate::router::{Router, write_deadline};
-use crate::start::{self, Running};
+use crate::running::{self, Running};
 use crate::steward;
 use crate::sweep::Sweeper;
 use crate::tasks;
@@ -229,7 +229,7 @@ impl Service {
     /// damaged beyond what the log can rebuild.
     pub async fn open(options: ServiceOptions) -> Result<(Service, Started)> {
         installation::check(&options)?;
-        let mut running = start::start(&options).await?;
+        let mut running = running::start(&options).await?;
         let started = match entrance::enter(&mut running, &options).await {
             Ok(started) => started,
             Err(error) => {

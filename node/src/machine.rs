@@ -192,8 +192,8 @@ impl PlacementMachine {
     pub fn close(&mut self) -> Result<()> {
         self.is_closed = true;
         for state in self.node.of_group(self.group) {
-            if let Some(Err(Unclosed { handle, error })) = state.writer.lock().take().map(ShardHandle::close)
-            {
+            if let Some(Err(unclosed)) = state.writer.lock().take().map(ShardHandle::close) {
+                let Unclosed { handle, error } = *unclosed;
                 tracing::warn!(index = state.incarnation, %error, "closing a shard left work to the log");
                 handle.discard();
             }

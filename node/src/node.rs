@@ -455,7 +455,8 @@ fn close_writer(state: &IndexState) -> bool {
     if writer.as_ref().is_some_and(ShardHandle::is_failing) {
         return false;
     }
-    let Some(Err(Unclosed { handle, error })) = writer.take().map(ShardHandle::close) else { return true };
+    let Some(Err(unclosed)) = writer.take().map(ShardHandle::close) else { return true };
+    let Unclosed { handle, error } = *unclosed;
     tracing::warn!(index = state.incarnation, %error, "a shard stays open: its work is not durable");
     *writer = Some(handle);
     false

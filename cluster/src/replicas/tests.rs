@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::killed::copy_folder;
+use crate::running::{self, Running};
 use crate::service::{CallerOp, ReadRights, Service, ServiceOptions};
-use crate::start::{self, Running};
 use crate::{entrance, write};
 use quorate_model::{RecordOp, SearchParams};
 use serde_json::json;
@@ -28,7 +28,7 @@ fn options(folder: &Path) -> ServiceOptions {
 /// A node without its sweep.
 async fn started(folder: &Path) -> Running {
     let options = options(folder);
-    let mut running = start::start(&options).await.expect("a node that starts");
+    let mut running = running::start(&options).await.expect("a node that starts");
     entrance::enter(&mut running, &options).await.expect("an installation");
     running
 }

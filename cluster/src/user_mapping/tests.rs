@@ -12,8 +12,9 @@ use crate::entrance;
 use crate::killed::copy_folder;
 use crate::meta::{Joining, Link, NodeState, UserStep};
 use crate::replicas;
+use crate::running::{self, Running};
 use crate::service::{CallerOp, ServiceOptions};
-use crate::start::{self, Founding, Running};
+use crate::start::Founding;
 use quorate_model::{IndexName, NodeId, RecordOp};
 use quorate_node::Node;
 use quorate_node::ops::ReplicaKind;
@@ -36,7 +37,7 @@ fn options(folder: &Path) -> ServiceOptions {
 /// A node of the cluster `main` that has the groups of `west`, too; nothing moves users yet.
 async fn started(folder: &Path) -> Running {
     let options = options(folder);
-    let mut running = start::start(&options).await.expect("a node that starts");
+    let mut running = running::start(&options).await.expect("a node that starts");
     entrance::enter(&mut running, &options).await.expect("an installation");
     let router = &running.router;
     if !router.meta().clusters.contains_key("west") {

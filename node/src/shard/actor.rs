@@ -188,13 +188,13 @@ impl ShardHandle {
         self.send(Work::Hurry)
     }
     /// Commits everything queued durably and ends the shard's thread. Errors: the commit failed, and the shard goes on.
-    pub fn close(self) -> Result<(), Unclosed> {
+    pub fn close(self) -> Result<(), Box<Unclosed>> {
         match self.flush() {
             Ok(()) => {
                 self.discard();
                 Ok(())
             }
-            Err(error) => Err(Unclosed { handle: self, error }),
+            Err(error) => Err(Box::new(Unclosed { handle: self, error })),
         }
     }
     /// Ends the shard's thread. What is not durable is left to the log: nothing may be written to the shard before it has

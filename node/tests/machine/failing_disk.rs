@@ -92,7 +92,7 @@ fn beside(rig: &mut Rig, applied: usize, folder: &Path) -> quorate_node::Result<
         2 => rig.machine.checkpoint()?,
         3 => {
             // as a snapshot for a member that lags; one that cannot be made is made later
-            let into = Layout::new(&folder.join(format!("export{applied}")));
+            let into = Layout::new(folder.join(format!("export{applied}")));
             let _of_no_use = rig.machine.export(&into);
         }
         _ => {}
@@ -190,7 +190,7 @@ fn points(calls: u64, memory: Memory) -> Vec<Point> {
     }
     // a step that shares no factor with the ways of a call comes by all of them
     let step = (all.len() / POINTS).max(1) | 1;
-    let step = if step % 3 == 0 || step % 5 == 0 { step - 2 } else { step };
+    let step = if step.is_multiple_of(3) || step.is_multiple_of(5) { step - 2 } else { step };
     all.into_iter().step_by(step.max(1)).collect()
 }
 
