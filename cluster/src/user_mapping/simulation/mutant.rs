@@ -27,12 +27,8 @@ pub enum Mutant {
     ShowsTooEarly,
     /// Indices that come or get other names while records are copied are not looked at.
     ReadsTheCatalogueOnce,
-    /// A step is taken although there are new indices.
-    ForgetsLateIndices,
     /// Users are moved over while indices are copied.
     ForgetsCopies,
-    /// Indices are copied while users are moved over.
-    CopiesWhileWritesWait,
     /// The parts of a copy get their names one after another.
     PointsPartByPart,
     /// All of it is as it was before level 4.
@@ -40,7 +36,7 @@ pub enum Mutant {
 }
 
 impl Mutant {
-    pub const ALL: [Mutant; 12] = [
+    pub const ALL: [Mutant; 15] = [
         Mutant::FlipsBeforeTheRest,
         Mutant::CleansBeforeFlip,
         Mutant::DoesNotFreeze,
@@ -53,12 +49,7 @@ impl Mutant {
         Mutant::CopiesNoDeletions,
         Mutant::ShowsTooEarly,
         Mutant::ReadsTheCatalogueOnce,
-    ];
-    /// Those that take many seeds to be found.
-    pub const RARE: [Mutant; 5] = [
-        Mutant::ForgetsLateIndices,
         Mutant::ForgetsCopies,
-        Mutant::CopiesWhileWritesWait,
         Mutant::PointsPartByPart,
         Mutant::EarlierLevel,
     ];

@@ -225,7 +225,7 @@ impl Seat {
     fn mutated(&self, command: MetaCommand) -> MetaCommand {
         match command {
             MetaCommand::StepUserAfterLook { user, epoch, step, .. }
-                if self.is(Mutant::ReadsTheCatalogueOnce) || self.is(Mutant::ForgetsLateIndices) =>
+                if self.is(Mutant::ReadsTheCatalogueOnce) =>
             {
                 MetaCommand::StepUser { user, epoch, step }
             }
@@ -344,10 +344,6 @@ impl Means for Seat {
             }
             command => self.mutated(command),
         };
-        if self.is(Mutant::ForgetsLateIndices) && matches!(command, MetaCommand::StepUser { .. }) {
-            // whoever does not look again may as well be slow
-            self.world.clock.sleep(self.world.clock.below(200)).await;
-        }
         self.put(command, deadline).await
     }
     async fn propose(

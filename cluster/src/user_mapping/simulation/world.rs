@@ -126,12 +126,12 @@ impl Machine {
         self.is_up && !self.is_cut
     }
     /// Applies what is due.
-    fn go_on(&mut self, log: &[MetaCommand], now_ms: u64, mutant: Option<Mutant>) {
+    fn go_on(&mut self, log: &[MetaCommand], now_ms: u64) {
         while self.hears() && self.due.front().is_some_and(|due| *due <= now_ms) {
             self.due.pop_front();
             let mut meta = (*self.meta).clone();
             let at = At { log_index: self.applied + 1, time_ms: now_ms };
-            apply(&mut meta, at, log[self.applied as usize].clone(), mutant);
+            meta.apply(at, log[self.applied as usize].clone());
             self.applied += 1;
             self.meta = Arc::new(meta);
         }
@@ -143,20 +143,6 @@ impl Machine {
             earliest += clock.below(20);
             *due = earliest.max(*due);
         }
-    }
-}
-
-/// As it is, or with a planted bug in it.
-fn apply(meta: &mut MetaState, at: At, command: MetaCommand, mutant: Option<Mutant>) {
-    let is_let_begin =
-        mutant == Some(Mutant::CopiesWhileWritesWait) && matches!(command, MetaCommand::BeginCopies { .. });
-    let frozen = meta.users.frozen;
-    if is_let_begin {
-        meta.users.frozen = 0;
-    }
-    meta.apply(at, command);
-    if is_let_begin {
-        meta.users.frozen = frozen;
     }
 }
 
@@ -179,7 +165,7 @@ impl State {
     /// The machine as it is now.
     pub fn machine(&mut self, node: u64, now_ms: u64) -> &mut Machine {
         let machine = self.machines.get_mut(&node).expect("a node");
-        machine.go_on(&self.meta_log, now_ms, self.mutant);
+        machine.go_on(&self.meta_log, now_ms);
         machine
     }
     /// A replica as it is now.
@@ -304,7 +290,7 @@ impl World {
         let mut state = self.state.lock();
         let at = At { log_index: state.log_end(GroupId::META) + 1, time_ms: now_ms };
         state.meta_log.push(command.clone());
-        apply(&mut state.decided, at, command, self.mutant);
+        state.decided.apply(at, command);
         let leader = state.leader;
         for (node, machine) in &mut state.machines {
             let lag = if Some(*node) == leader { 0 } else { self.lag() };
