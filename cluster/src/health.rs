@@ -110,7 +110,11 @@ impl Groups<'_> {
         reasons
     }
     fn is_wanted_here(&self, group: GroupId) -> bool {
-        self.meta.wanted(group).contains(&self.router.self_id())
+        let self_id = self.router.self_id();
+        // one that is leaving still serves what it votes in: others may not have it yet
+        let votes = |it: &std::sync::Arc<Group>| it.raft.membership().voters.contains(&self_id.0);
+        self.meta.wanted(group).contains(&self_id)
+            || self.router.groups().get(group).as_ref().is_some_and(votes)
     }
     fn against_writes(&self, local: &[std::sync::Arc<Group>]) -> Vec<String> {
         let has_leader = |group: &Group| {

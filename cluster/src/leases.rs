@@ -124,9 +124,10 @@ impl GroupLeases {
     pub fn shown_before(&self, log_index: u64) {
         self.shown_before.store(log_index, Ordering::Release);
     }
-    /// Whether this replica goes on reading when others come: alone it needs no lease, among others it does.
-    pub fn has_lease(&self) -> bool {
-        self.holder.lock().may_read(now_ms(), u64::MAX)
+    /// Whether this replica, which shows everything up to `shows`, goes on reading when others come: alone it needs no lease,
+    /// among others it does.
+    pub fn has_lease(&self, shows: u64) -> bool {
+        self.holder.lock().may_read(now_ms(), shows)
     }
     /// The leave that this replica has to serve reads now, if it has one.
     pub fn hold(&self, shows: u64) -> Option<Hold> {

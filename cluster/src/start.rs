@@ -281,6 +281,10 @@ impl Starter {
             leave: actor.recipient(),
         })
     }
+    /// The indices.
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
     /// A number that no other start of the node has.
     pub fn life(&self) -> u64 {
         self.life

@@ -15,6 +15,7 @@ use crate::start::{Founding, Starter};
 use bytes::Bytes;
 use futures_util::future::join_all;
 use quorate_model::{GroupId, NodeId, Result};
+use quorate_node::Node;
 use quorate_raft::lease::Removal;
 use quorate_raft::{MemberChange, Membership, Progress, StateCopy};
 use std::collections::{BTreeMap, BTreeSet};
@@ -154,7 +155,7 @@ pub async fn run(router: Arc<Router>, starter: Arc<Starter>) {
         leave_unwanted(&router, &starter, &meta, &mut looked).await;
         for group in router.groups().all() {
             match group.is_led_here() {
-                true => look_after(&router, &meta, &group, &mut transferred).await,
+                true => look_after(&router, starter.node(), &meta, &group, &mut transferred).await,
                 false => drop(transferred.remove(&group.id)),
             }
         }
@@ -248,6 +249,7 @@ async fn give_to_able(router: &Router, group: &Group) {
 
 async fn look_after(
     router: &Router,
+    node: &Node,
     meta: &MetaState,
     group: &Group,
     transferred: &mut BTreeMap<GroupId, Instant>,
@@ -269,7 +271,7 @@ async fn look_after(
     match next_step(led, &wanted, meta.wanted_voters(group.id)) {
         Step::Rest | Step::Wait(_) => {}
         // the first lease comes within a second of a start; a member that came before it would stop the reads
-        Step::Change(_) if !group.leases.has_lease() => {}
+        Step::Change(_) if !group.leases.has_lease(membership::shown_through(node, group)) => {}
         Step::Change(changes) if !may_leave(group, &changes) => {}
         Step::Change(changes) => {
             // the next look tries again

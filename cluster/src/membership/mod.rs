@@ -12,7 +12,7 @@ mod simulation;
 pub use change::{Force, drain, remove, replace, transfer, undrain};
 pub use claims::{Claims, TAKE_OVER_S, claim};
 pub use overview::{ClaimView, GroupView, NodeView, Overview, ReplicaView};
-pub use report::{Claim, CopyReport, MemberRole, NodeReport, ReplicaReport, own};
+pub use report::{Claim, CopyReport, MemberRole, NodeReport, ReplicaReport, own, shown_through};
 
 use crate::meta::{MetaState, NodeRow};
 use crate::requests::{PeerAnswer, PeerRequest};
