@@ -151,7 +151,6 @@ pub struct State {
     meta_log: Vec<MetaCommand>,
     /// What is decided, whoever knows it.
     pub decided: MetaState,
-    mutant: Option<Mutant>,
     pub leader: Option<u64>,
     pub term: u64,
     logs: BTreeMap<GroupId, Vec<IndexCommand>>,
@@ -232,7 +231,7 @@ impl World {
         let machines = NODES.into_iter().map(machine).collect();
         let (logs, counts) = (BTreeMap::new(), Counts::default());
         let (leader, term, decided) = (None, 0, MetaState::default());
-        let state = State { machines, meta_log: vec![], decided, mutant, leader, term, logs, counts };
+        let state = State { machines, meta_log: vec![], decided, leader, term, logs, counts };
         let (began, state, indices) = (Instant::now(), Mutex::new(state), Indices::default());
         let world = Arc::new(World { clock, climate, mutant, began, state, indices });
         for command in first {
