@@ -95,6 +95,7 @@ async fn take(
         (Caller::Nobody, Bytes::new())
     } else {
         let credentials = Credentials::read(headers, query);
+        state.service().keep_abreast().await;
         if credentials.key.is_some() || credentials.app_id.is_none() {
             let caller = allow(request, state, &found, &credentials)?;
             (caller, body::read(headers, &mut payload, &mut room, body_bytes_max).await?)

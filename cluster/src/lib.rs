@@ -4,6 +4,7 @@
 //! log → [`apply`] on every member. A read: [`service`] → [`read`] → the node's view, or with one hop ([`remote`] → [`serve`])
 //! that of a node with the group. [`start`] puts a node together.
 
+mod abreast;
 mod admin_key;
 mod answer;
 pub mod apply;

@@ -1,5 +1,6 @@
 //! The path of a read: the name is looked up in memory, the node's view of the index answers, or another node does.
 
+use crate::abreast;
 use crate::calls::ServiceCall;
 use crate::leases::Shown;
 use crate::meta::{IndexRow, Link, Role};
@@ -18,7 +19,6 @@ use quorate_node::{IndexStats, IndexView, Node};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 /// The settings of an index as applied here; the defaults before anything was written to it.
 pub fn applied_settings(node: &Node, incarnation: Incarnation) -> Arc<Settings> {
@@ -116,45 +116,36 @@ pub fn row(router: &Router, name: &IndexName) -> Result<IndexRow> {
     meta.catalogue.get(name).cloned().ok_or_else(|| Error::no_index(name.as_str()))
 }
 
-/// As [`row`]; a name that is missing here is looked for once more when this node knows what the others know. Errors also:
-/// `Unavailable` when it cannot find that out, for a caller who hears that there is no such index asks nobody else.
+/// As [`row`], as the others know it: a node that may be behind asks first. Errors also: `Unavailable` for a name that is missing
+/// here when this node cannot find out, for a caller who hears that there is no such index asks nobody else.
 pub async fn known_row(router: &Router, name: &IndexName) -> Result<IndexRow> {
-    match row(router, name) {
-        Ok(row) => Ok(row),
-        Err(_) => {
-            catch_up_for(router, name).await?;
-            row(router, name)
-        }
-    }
+    catch_up_for(router, name).await?;
+    row(router, name)
 }
 
-/// How long the meta group may take to say how far it is.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
-
-/// For a name that this node does not know: waits until it knows every index that was made before, as far as the meta group
-/// can be asked. Costs nothing for a name that is known, and on a node without others.
+/// Before `name` is used: waits until this node knows every index that was made or changed before, as far as the meta group
+/// can be asked. Costs a lock for a name that is known to a node with a lease of the meta group.
 pub async fn look_again(router: &Router, name: &IndexName) {
     if let Err(error) = catch_up_for(router, name).await {
         tracing::debug!(index = %name, %error, "this node may not know of an index yet");
     }
 }
 
+/// Errors: `Unavailable` when the name is not known here and the others cannot be asked.
 async fn catch_up_for(router: &Router, name: &IndexName) -> Result<()> {
     let is_known = {
         let meta = router.shared_meta().load();
         meta.nodes.len() <= 1 || meta.catalogue.get(name).is_some()
     };
     if is_known {
+        abreast::keep_abreast(router).await;
         return Ok(());
     }
-    let group = router.groups().meta()?;
-    let barrier = group.raft.read_barrier(LOOK_AGAIN).await;
-    let log_index = barrier.map_err(|_| {
+    abreast::learn(router).await.map_err(|_| {
         Error::unavailable(format!(
             "this node does not know the index {name}, and cannot ask the others about it at present"
         ))
-    })?;
-    group.wait_applied(log_index, Instant::now() + LOOK_AGAIN).await
+    })
 }
 
 /// Whether reads of a group may be served from this node's replica, if it has one. Cost: one lock that is hardly ever waited

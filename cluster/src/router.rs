@@ -1,5 +1,6 @@
 //! Which group a command belongs to, and how it gets into that group's log: here, or with one hop to its leader.
 
+use crate::abreast::Abreast;
 use crate::apply::meta::SharedMeta;
 use crate::command::{self, Command, MetaCommand};
 use crate::disk::{DiskGuard, Purpose};
@@ -50,6 +51,7 @@ pub struct Router {
     caught_up: AtomicBool,
     traffic: Traffic,
     user_writes: UserWrites,
+    abreast: Abreast,
     integrity: Arc<Integrity>,
     claims: Claims,
     take_over_s: u64,
@@ -101,6 +103,7 @@ impl Router {
             caught_up: AtomicBool::new(false),
             traffic: Traffic::default(),
             user_writes: UserWrites::default(),
+            abreast: Abreast::default(),
             integrity: Arc::default(),
             claims: Claims::default(),
             take_over_s: TAKE_OVER_S,
@@ -130,6 +133,10 @@ impl Router {
     /// What the checks of files and replicas found.
     pub fn integrity(&self) -> &Integrity {
         &self.integrity
+    }
+    /// Whether the meta group answers this node.
+    pub fn abreast(&self) -> &Abreast {
+        &self.abreast
     }
     /// This node.
     pub fn self_id(&self) -> NodeId {

@@ -3,6 +3,7 @@
 
 mod users;
 
+use crate::abreast;
 use crate::calls::{SentSettings, ServiceCall};
 use crate::command::FEATURE_LEVEL;
 use crate::digests::{self, NodeDigest};
@@ -520,6 +521,11 @@ impl Service {
     /// Counts of the searches this node was asked for.
     pub fn traffic(&self) -> &Traffic {
         self.inner.router.traffic()
+    }
+    /// Before keys or names are looked up: waits until this node knows them as they were when it was asked, at most a second. On a
+    /// node without a lease of the meta group that nobody answers, what it knew last has to do. Cost with a lease: one lock.
+    pub async fn keep_abreast(&self) {
+        abreast::keep_abreast(&self.inner.router).await;
     }
     /// The application id of the installation.
     pub fn app_id(&self) -> &str {

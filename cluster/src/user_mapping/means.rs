@@ -4,15 +4,15 @@
 use super::owned::{self, Digest, Whose};
 use super::parts;
 use super::place::UserWrites;
+use crate::abreast;
 use crate::command::MetaCommand;
 use crate::copies::Filling;
 use crate::disk::Purpose;
-use crate::groups::Group;
 use crate::leases::Hold;
 use crate::meta::{IndexRow, MetaState};
 use crate::operate;
 use crate::replicas;
-use crate::router::{Accepted, Router, within};
+use crate::router::{Accepted, Router};
 use crate::tasks;
 use crate::write;
 use quorate_model::{Error, GroupId, IndexName, Result, TaskId, limits};
@@ -148,17 +148,6 @@ pub struct Here<'a> {
     pub node: &'a Node,
 }
 
-/// Waits until this node knows everything that the meta group had decided when it was asked.
-pub async fn learn(router: &Router) -> Result<()> {
-    let (group, deadline) = (router.groups().meta()?, Instant::now() + ASK);
-    learn_of(&group, deadline).await
-}
-async fn learn_of(group: &Group, deadline: Instant) -> Result<()> {
-    let barrier = group.raft.read_barrier(within(deadline)).await;
-    let log_index = barrier.map_err(|error| Error::unavailable(error.to_string()))?;
-    group.wait_applied(log_index, deadline).await
-}
-
 impl Means for Here<'_> {
     fn meta(&self) -> Arc<MetaState> {
         self.router.meta()
@@ -185,7 +174,7 @@ impl Means for Here<'_> {
         group.zip(hold).is_some_and(|(group, hold)| group.leases.is_unbroken(hold))
     }
     async fn learn(&self) -> Result<()> {
-        learn(self.router).await
+        abreast::learn(self.router).await
     }
     async fn decide(&self, command: MetaCommand, purpose: Purpose, deadline: Instant) -> Result<Accepted> {
         self.router.propose_meta(command, purpose, deadline).await

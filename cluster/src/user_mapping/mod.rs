@@ -16,6 +16,7 @@ pub mod search;
 pub mod usage;
 pub mod write;
 
+use crate::abreast;
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
 use crate::meta::{MetaState, USERS_PER_COMMAND_MAX, UserRow, UserState};
@@ -145,7 +146,7 @@ fn busy(user: &UserId, row: &UserRow) -> Error {
 /// when the others cannot be asked.
 async fn up_to_date(router: &Router) -> Result<Arc<MetaState>> {
     check_enabled(&router.meta())?;
-    means::learn(router).await?;
+    abreast::learn(router).await?;
     Ok(router.meta())
 }
 

@@ -5,9 +5,10 @@
 //! that changes nothing that is there already. A write of public records goes to the index itself and then to its other
 //! parts, before it is answered.
 
-use super::means::{Here, Means, learn, part_for_write};
+use super::means::{Here, Means, part_for_write};
 use super::parts::follow;
 use super::{place, records};
+use crate::abreast;
 use crate::meta::{IndexRow, MetaState};
 use crate::metrics;
 use crate::mint::{Mint, rfc3339};
@@ -165,7 +166,7 @@ async fn everywhere(ways: Ways<'_>, name: &IndexName, ops: Vec<RecordOp>) -> Res
     let accepted = propose(&ways.here(), &row, ops, deadline).await?;
     if router.meta().clusters.len() > 1 {
         // parts that somebody made a moment ago
-        learn(router).await?;
+        abreast::learn(router).await?;
         follow(router, node, name, touched.as_deref(), deadline).await?;
     }
     Ok(accepted)
