@@ -33,6 +33,12 @@ struct Memory {
 }
 const MEMORY: Memory = Memory { writer_bytes: 16 << 20, spill_bytes: 4 << 20 };
 
+/// Through which file layers a rig works.
+struct Disk {
+    shards: Arc<dyn Files>,
+    store: Arc<dyn Files>,
+}
+
 struct Rig {
     node: Node,
     machine: PlacementMachine,
@@ -63,13 +69,24 @@ impl Rig {
         memory: Memory,
         pace: Pace,
     ) -> Rig {
+        let disk = Disk { shards: files, store: RealFiles::shared() };
+        Rig::on(folder, log, disk, memory, pace).unwrap()
+    }
+    /// Opens the folder through other file layers and replays nothing yet. Errors: they refuse it.
+    fn on(
+        folder: &Path,
+        log: Vec<IndexCommand>,
+        disk: Disk,
+        memory: Memory,
+        pace: Pace,
+    ) -> quorate_node::Result<Rig> {
         let layout = Layout::new(folder);
         layout.prepare(&RealFiles).unwrap();
-        let (kv, _) = Kv::open(&layout.state(), RealFiles::shared(), 16 << 20).unwrap();
-        let tree = kv.tree(&quorate_store::layout::tree(GROUP)).unwrap();
+        let (kv, _) = Kv::open(&layout.state(), disk.store, 16 << 20)?;
+        let tree = kv.tree(&quorate_store::layout::tree(GROUP))?;
         let options = NodeOptions {
             layout,
-            files,
+            files: disk.shards,
             kv,
             search_threads: 1,
             writer_threads: 1,
@@ -78,9 +95,9 @@ impl Rig {
             room: Room::boundless(),
             pace,
         };
-        let node = Node::open(options).unwrap();
-        let machine = node.machine(GROUP).unwrap();
-        Rig { node, machine, tree, log }
+        let node = Node::open(options)?;
+        let machine = node.machine(GROUP)?;
+        Ok(Rig { node, machine, tree, log })
     }
     /// Hands over what the log holds and the node has not kept.
     fn replay(&mut self) -> quorate_node::Result<()> {
