@@ -55,11 +55,26 @@ impl Error {
     /// Whether every node meets the same error at the same place of the log, so that it is an outcome and not a failure.
     pub fn is_deterministic(&self) -> bool {
         match self {
-            Error::Model(_) => true,
+            Error::Model(error) => is_outcome(error.kind),
             Error::Engine { .. } | Error::Store(_) | Error::Io { .. } | Error::Delayed | Error::Stopped => {
                 false
             }
         }
+    }
+}
+
+/// Whether an error of this class says something of the command alone. What a disk, the time or a load brings about is no
+/// outcome: a node that passed over the command for it would differ from the others from then on.
+pub(crate) fn is_outcome(kind: ErrorKind) -> bool {
+    match kind {
+        ErrorKind::Invalid
+        | ErrorKind::Forbidden
+        | ErrorKind::NotFound
+        | ErrorKind::MethodNotAllowed
+        | ErrorKind::TooLarge
+        | ErrorKind::NotImplemented
+        | ErrorKind::NotEnabled => true,
+        ErrorKind::RateLimited | ErrorKind::Unavailable | ErrorKind::Internal => false,
     }
 }
 
@@ -70,5 +85,23 @@ impl From<Error> for quorate_model::Error {
             Error::Model(e) => e,
             other => quorate_model::Error::new(kind, other.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_command_itself_says_is_an_outcome() {
+        let model = |error| Error::Model(error);
+        assert!(model(quorate_model::Error::invalid("no such word")).is_deterministic());
+        assert!(model(quorate_model::Error::no_object()).is_deterministic());
+        assert!(!model(quorate_model::Error::internal("a segment cannot be read")).is_deterministic());
+        assert!(!model(quorate_model::Error::unavailable("too much to do")).is_deterministic());
+        let source = std::io::Error::other("input/output error");
+        let failed = Error::Io { what: "reading".into(), source };
+        // the same on its way through what callers are told
+        assert!(!failed.is_deterministic() && !model(failed.into()).is_deterministic());
     }
 }

@@ -9,13 +9,21 @@ use crate::progress::Progress;
 use crate::shard::ShardHandle;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
-use quorate_engine::index::{Built, IndexError, RebuildCounts, ShardFigures, ShardView};
+use quorate_engine::index::{Built, IndexError, Payload, RebuildCounts, ShardFigures, ShardView};
 use quorate_engine::{Configuration, RuleSet, SynonymSet};
 use quorate_model::{GroupId, Settings};
+use quorate_store::files::Files;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+
+/// What the files in `folder` say they hold; `None` when there are none.
+pub(crate) fn durable_payload(folder: &Path, files: &dyn Files) -> Result<Option<Payload>> {
+    let engine = |source| Error::Engine { folder: folder.to_path_buf(), source };
+    files.before_read(folder).map_err(|e| engine(IndexError::io(folder, e)))?;
+    ShardView::durable(folder).map_err(engine)
+}
 
 /// What one read sees: records and the settings they were indexed with, from one moment.
 #[derive(Debug)]
@@ -284,15 +292,19 @@ impl IndexState {
         self.view.load_full()
     }
     /// Whether the shard has files.
-    pub(crate) fn has_files(&self) -> bool {
-        self.writer.lock().is_some() || self.folder.exists()
+    pub(crate) fn has_files(&self, files: &dyn Files) -> Result<bool> {
+        if self.writer.lock().is_some() {
+            return Ok(true);
+        }
+        let looked = files.exists(&self.folder);
+        looked.map_err(|source| Error::Io { what: format!("looking for {}", self.folder.display()), source })
     }
     /// The place through which the shard's files were durable at the first look in this process.
-    pub(crate) fn durable_in_files(&self) -> Result<Place> {
+    pub(crate) fn durable_in_files(&self, files: &dyn Files) -> Result<Place> {
         if let Some(&place) = self.durable.get() {
             return Ok(place);
         }
-        let payload = ShardView::durable(&self.folder).map_err(|e| self.engine(e))?;
+        let payload = durable_payload(&self.folder, files)?;
         Ok(*self.durable.get_or_init(|| Place::of(payload.unwrap_or_default())))
     }
     /// Lets `replace` put other files in the place of this state's, which are those of `successor` from then on. Reads that

@@ -13,7 +13,7 @@ pub use self::fences::Fences;
 use self::links::Links;
 use crate::error::{Error, Result};
 use crate::halt::Halt;
-use crate::index::IndexState;
+use crate::index::{IndexState, durable_payload};
 use crate::node::Shared;
 use crate::ops::{Incarnation, IndexCommand};
 use crate::place::Place;
@@ -104,7 +104,10 @@ impl PlacementMachine {
     /// The largest log index that the files of one of its indices are durable through. Cost: a small file of each is read.
     pub fn durable_in_files(&self) -> Result<u64> {
         let of_group = self.node.of_group(self.group);
-        of_group.iter().try_fold(0, |most, state| Ok(state.durable_in_files()?.log_index.max(most)))
+        of_group.iter().try_fold(0, |most, state| {
+            let durable = state.durable_in_files(&*self.node.files)?;
+            Ok(durable.log_index.max(most))
+        })
     }
     /// The last log index in the small state.
     pub fn applied(&self) -> u64 {
@@ -410,8 +413,7 @@ impl PlacementMachine {
     }
     /// What the files of an index say they hold; `None` when there are none.
     fn files_of(&self, index: Incarnation) -> Result<Option<Payload>> {
-        let folder = self.node.layout.shard(index, 0);
-        ShardView::durable(&folder).map_err(|source| Error::Engine { folder, source })
+        durable_payload(&self.node.layout.shard(index, 0), &*self.node.files)
     }
     fn remove_files(&self, index: Incarnation) -> Result<()> {
         let shard = self.node.layout.shard(index, 0);
@@ -421,11 +423,12 @@ impl PlacementMachine {
     }
     fn remove_folder(&self, index: Incarnation) -> Result<()> {
         let folder = self.node.layout.index(index);
-        if !folder.exists() {
-            return Ok(());
+        match self.node.files.remove_dir_all(&folder) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::Io { what: format!("removing {}", folder.display()), source })
+            }
+            Ok(()) | Err(_) => Ok(()),
         }
-        let removed = self.node.files.remove_dir_all(&folder);
-        removed.map_err(|source| Error::Io { what: format!("removing {}", folder.display()), source })
     }
 
     fn drop_index(&mut self, at: LogPosition, index: Incarnation) -> Result<()> {
@@ -499,5 +502,5 @@ fn may_fail(command: &IndexCommand) -> bool {
 
 fn parse_document(bytes: &[u8]) -> Result<serde_json::Map<String, serde_json::Value>> {
     serde_json::from_slice(bytes)
-        .map_err(|e| Error::Model(quorate_model::Error::internal(format!("settings in the log: {e}"))))
+        .map_err(|e| Error::Model(quorate_model::Error::invalid(format!("settings in the log: {e}"))))
 }

@@ -84,7 +84,7 @@ impl PlacementMachine {
     ) -> Result<()> {
         let (ops, place) = (Arc::new(ops), self.place(at));
         for target in std::iter::once(state).chain(followers) {
-            if place > target.durable_in_files()? {
+            if place > target.durable_in_files(&*self.node.files)? {
                 self.with_writer(target, |writer| writer.apply(place, at.term, ops.clone()))?;
             }
         }
@@ -103,7 +103,7 @@ impl PlacementMachine {
         ops: Arc<Vec<RecordOp>>,
     ) -> Result<()> {
         let place = self.place(at);
-        if place > state.durable_in_files()? {
+        if place > state.durable_in_files(&*self.node.files)? {
             let found =
                 self.with_writer(state, |writer| writer.apply_durably(place, at.term, ops.clone()))?;
             for follower in followers {
@@ -113,7 +113,7 @@ impl PlacementMachine {
             return Ok(());
         }
         for follower in followers {
-            if place > follower.durable_in_files()? {
+            if place > follower.durable_in_files(&*self.node.files)? {
                 self.empty_folder(follower)?;
                 self.fill(at, state, follower.incarnation)?;
             }
@@ -154,7 +154,10 @@ impl PlacementMachine {
 
     /// Lets the task of this command wait until what fills the replicas is visible.
     fn wait_for_followers(&mut self, at: LogPosition, primary: Incarnation) -> Result<()> {
-        for follower in self.fed_with(primary).iter().filter(|follower| follower.has_files()) {
+        for follower in &self.fed_with(primary) {
+            if !follower.has_files(&*self.node.files)? {
+                continue;
+            }
             let place = self.place(at);
             self.with_writer(follower, |writer| writer.apply(place, at.term, Arc::default()))?;
         }
@@ -231,7 +234,7 @@ impl PlacementMachine {
     /// Ends that an index follows; a standard replica keeps its records.
     fn let_go(&mut self, at: LogPosition, incarnation: Incarnation, kind: ReplicaKind) -> Result<()> {
         match (kind, self.node.index(incarnation)) {
-            (ReplicaKind::Standard, Some(state)) if state.has_files() => {
+            (ReplicaKind::Standard, Some(state)) if state.has_files(&*self.node.files)? => {
                 let (nothing, place) = (Arc::new(vec![]), self.place(at));
                 self.with_writer(&state, |writer| writer.apply_durably(place, at.term, nothing))?;
             }

@@ -2,7 +2,7 @@
 
 use super::attempts::Attempts;
 use super::rebuild::Failures;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, is_outcome};
 use crate::halt::Halt;
 use crate::index::IndexState;
 use crate::place::Place;
@@ -185,7 +185,9 @@ impl ShardCore {
                             self.writer.put(object_id, Bytes::from(record)).map_err(|e| self.engine(e))?;
                         }
                         // an update that cannot be carried out changes nothing, on every node alike
-                        Ok(PartialOutcome::Ignore) | Err(_) => {}
+                        Ok(PartialOutcome::Ignore) => {}
+                        Err(error) if is_outcome(error.kind) => {}
+                        Err(error) => return Err(Error::Model(error)),
                     }
                 }
                 RecordOp::Delete { object_id } => {
@@ -227,11 +229,13 @@ impl ShardCore {
                 }
                 Ok(object_ids)
             }
-            // it was checked before it was proposed; should it fail all the same, it fails on every node alike
-            Err(error) => {
+            // it was checked before it was proposed; should it be wrong all the same, it is on every node alike
+            Err(error) if is_outcome(error.kind) => {
                 tracing::warn!(index = self.state.incarnation, %error, "a deleteByQuery had no effect");
                 Ok(vec![])
             }
+            // what this node alone meets: it is tried again, and nothing comes before it
+            Err(error) => Err(Error::Model(error)),
         }
     }
 

@@ -41,6 +41,8 @@ enum Call {
     Sync,
     /// Opens an existing file or folder.
     Open,
+    /// Asks for what is there.
+    Look,
     Remove,
 }
 
@@ -187,6 +189,9 @@ impl Files for FailingFiles {
     }
     fn sync_file(&self, path: &Path) -> io::Result<()> {
         self.run(Call::Sync, || self.inner.sync_file(path))
+    }
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        self.run(Call::Look, || self.inner.exists(path))
     }
     fn before_read(&self, path: &Path) -> io::Result<()> {
         self.run(Call::Open, || self.inner.before_read(path))

@@ -42,6 +42,11 @@ pub trait Files: Send + Sync + fmt::Debug {
         Ok(())
     }
 
+    /// Whether there is a file or folder of this name. Errors: the disk does not say, and nothing follows from that.
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        path.try_exists()
+    }
+
     /// Like [`Files::create`], readable and writable by the owner alone (mode 0600) from the first moment.
     fn create_private(&self, path: &Path) -> io::Result<Box<dyn FileWriter>>;
 

@@ -74,7 +74,7 @@ impl Incoming {
     /// Removes it, finished or not.
     pub fn remove(&self, files: &dyn Files) -> Result<()> {
         let ready = self.ready();
-        if ready.exists() {
+        if exists(files, &ready)? {
             files.remove(&ready).map_err(|e| StoreError::io("remove", &ready, e))?;
             sync(files, self.folder())?;
         }
@@ -135,7 +135,7 @@ impl Replacement {
     /// Puts the folder of one index in the place of the old one, if the new state has one that is not there yet.
     pub fn move_index(&self, files: &dyn Files, data: &Layout, index: u64) -> Result<()> {
         let (from, to) = (self.incoming.layout.index(index), data.index(index));
-        if !from.is_dir() {
+        if !exists(files, &from)? {
             return Ok(());
         }
         remove_folder(files, &to)?;
@@ -153,7 +153,7 @@ impl Replacement {
     pub fn finish(self, files: &dyn Files, data: &Layout) -> Result<()> {
         let Incoming { group, layout, .. } = &self.incoming;
         sync(files, &data.indices())?;
-        if layout.indices().is_dir() {
+        if exists(files, &layout.indices())? {
             sync(files, &layout.indices())?;
         }
         let (from, to) = (layout.dump(*group), data.dump(*group));
@@ -202,6 +202,11 @@ fn remove_folder(files: &dyn Files, folder: &Path) -> Result<()> {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(StoreError::io("remove", folder, e)),
         _ => Ok(()),
     }
+}
+
+/// A disk that does not say is no disk without the file: the new state would lack it.
+fn exists(files: &dyn Files, path: &Path) -> Result<bool> {
+    files.exists(path).map_err(|e| StoreError::io("look for", path, e))
 }
 
 fn sync(files: &dyn Files, folder: &Path) -> Result<()> {

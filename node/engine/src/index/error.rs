@@ -69,7 +69,7 @@ pub enum IndexError {
 
 impl IndexError {
     /// Wraps an error of the file system that concerns `path`.
-    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
+    pub fn io(path: &Path, source: io::Error) -> Self {
         if is_disk_full(&source) {
             return IndexError::DiskFull { path: path.into() };
         }
