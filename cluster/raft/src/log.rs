@@ -137,8 +137,12 @@ impl Log {
         refuse_damage(&dir)?;
         let durable = Arc::new(Durable::default());
         let engine_files = EngineFiles::new(files.clone(), durable.clone());
-        let syncs = engine_files.syncs();
+        let (syncs, unread) = (engine_files.syncs(), engine_files.unread());
         let engine = Engine::open_with_file_system(config, Arc::new(engine_files)).map_err(log_error)?;
+        if let Some(reason) = unread.reason() {
+            return Err(RaftError::Log(format!("the log in {} cannot be read: {reason}", dir.display())));
+        }
+        unread.end();
         let mark = MarkWriter::start(&dir, &files, durable)
             .map_err(|e| RaftError::Log(format!("cannot write in {}: {e}", dir.display())))?;
         sync_names(&dir).map_err(|e| RaftError::Log(format!("cannot sync {}: {e}", dir.display())))?;

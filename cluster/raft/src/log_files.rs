@@ -3,11 +3,12 @@
 use crate::log_inspect::{self, Kind};
 use crate::log_mark::{Durable, Place};
 use crate::metrics::metrics;
+use parking_lot::Mutex;
 use raft_engine::env::{DefaultFileSystem, FileSystem, Handle, Permission, WriteExt};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 /// An open file of the log.
@@ -89,11 +90,46 @@ pub(crate) struct EngineFiles {
     files: Arc<dyn LogFiles>,
     syncs: Arc<AtomicU64>,
     durable: Arc<Durable>,
+    unread: Arc<Unread>,
+}
+
+/// Whether some of the log could not be read while it was opened. The engine takes that for the end of what was written, and cuts
+/// the rest off, which is whole: nothing is cut off then, and the log is not opened.
+#[derive(Default)]
+pub(crate) struct Unread {
+    reason: Mutex<Option<String>>,
+    is_over: AtomicBool,
+}
+impl Unread {
+    /// Why some of it could not be read.
+    pub(crate) fn reason(&self) -> Option<String> {
+        self.reason.lock().clone()
+    }
+    fn noted<T>(&self, read: io::Result<T>) -> io::Result<T> {
+        read.inspect_err(|error| {
+            if self.is_over.load(Ordering::Acquire) {
+                return;
+            }
+            self.reason.lock().get_or_insert_with(|| error.to_string());
+        })
+    }
+    fn check(&self) -> io::Result<()> {
+        self.reason().map_or(Ok(()), |reason| {
+            Err(io::Error::other(format!("nothing is cut off a log that cannot be read: {reason}")))
+        })
+    }
+    /// Reads of a log that is open concern whoever asked for them.
+    pub(crate) fn end(&self) {
+        self.is_over.store(true, Ordering::Release);
+    }
 }
 
 impl EngineFiles {
     pub(crate) fn new(files: Arc<dyn LogFiles>, durable: Arc<Durable>) -> Self {
-        EngineFiles { files, syncs: Arc::default(), durable }
+        EngineFiles { files, syncs: Arc::default(), durable, unread: Arc::default() }
+    }
+    pub(crate) fn unread(&self) -> Arc<Unread> {
+        self.unread.clone()
     }
     pub(crate) fn syncs(&self) -> Arc<AtomicU64> {
         self.syncs.clone()
@@ -103,6 +139,7 @@ impl EngineFiles {
             file,
             syncs: self.syncs.clone(),
             durable: self.durable.clone(),
+            unread: self.unread.clone(),
             named: log_inspect::named(path),
             written: Arc::default(),
         }
@@ -113,20 +150,28 @@ pub(crate) struct EngineHandle {
     file: Arc<dyn LogFile>,
     syncs: Arc<AtomicU64>,
     durable: Arc<Durable>,
+    unread: Arc<Unread>,
     /// Which file it is.
     named: Option<(Kind, u64)>,
     /// The end of what was written since it was opened; 0 = nothing was.
     written: Arc<AtomicUsize>,
 }
 
+impl EngineHandle {
+    fn cursor(&self, written: Arc<AtomicUsize>) -> EngineCursor {
+        EngineCursor { file: self.file.clone(), unread: self.unread.clone(), offset: 0, written }
+    }
+}
+
 impl Handle for EngineHandle {
     fn truncate(&self, offset: usize) -> io::Result<()> {
+        self.unread.check()?;
         self.file.truncate(offset)?;
         self.written.store(offset, Ordering::Release);
         Ok(())
     }
     fn file_size(&self) -> io::Result<usize> {
-        self.file.len()
+        self.unread.noted(self.file.len())
     }
     fn sync(&self) -> io::Result<()> {
         let start = Instant::now();
@@ -144,13 +189,14 @@ impl Handle for EngineHandle {
 /// A position in a file of the log.
 pub(crate) struct EngineCursor {
     file: Arc<dyn LogFile>,
+    unread: Arc<Unread>,
     offset: usize,
     written: Arc<AtomicUsize>,
 }
 
 impl Read for EngineCursor {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read_at(self.offset, bytes)?;
+        let count = self.unread.noted(self.file.read_at(self.offset, bytes))?;
         self.offset += count;
         Ok(count)
     }
@@ -182,6 +228,9 @@ impl Seek for EngineCursor {
             SeekFrom::Current(by) => moved(self.offset, by)?,
             SeekFrom::End(by) => moved(self.file.len()?, by)?,
         };
+        // The engine goes back behind a write that was cut off by a full disk, and gives that up: half of a record counts as
+        // nothing, also when the file is synced before the next one takes its place.
+        self.written.fetch_min(self.offset, Ordering::AcqRel);
         Ok(self.offset as u64)
     }
 }
@@ -215,9 +264,10 @@ impl FileSystem for EngineFiles {
         self.files.rename(from.as_ref(), to.as_ref())
     }
     fn new_reader(&self, handle: Arc<Self::Handle>) -> io::Result<Self::Reader> {
-        Ok(EngineCursor { file: handle.file.clone(), offset: 0, written: handle.written.clone() })
+        // where a reader goes says nothing of what was written
+        Ok(handle.cursor(Arc::default()))
     }
     fn new_writer(&self, handle: Arc<Self::Handle>) -> io::Result<Self::Writer> {
-        Ok(EngineCursor { file: handle.file.clone(), offset: 0, written: handle.written.clone() })
+        Ok(handle.cursor(handle.written.clone()))
     }
 }

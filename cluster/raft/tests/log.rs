@@ -7,6 +7,8 @@
     reason = "generated protobuf types are made empty and then filled"
 )]
 
+#[path = "disk/failing.rs"]
+mod failing;
 #[path = "disk/power.rs"]
 mod power;
 

@@ -4,8 +4,8 @@
 //! one of them, or as many as come, while commands go on, writers are closed, snapshots are linked and processes die. When
 //! the disk is well again everything must be there, and again after a kill.
 //!
-//! `QUORATE_DISK_FAULTS=all` lets every call fail by every fault, in one of six ways each; `QUORATE_DISK_TURN` of 1 to 5 takes
-//! the other ways.
+//! `QUORATE_DISK_FAULTS` is another number of points; `all` lets every call fail by every fault, in one of six ways each, and
+//! `QUORATE_DISK_TURN` of 1 to 5 takes the other ways.
 
 use super::*;
 use quorate_node::IndexDigest;
@@ -224,13 +224,15 @@ fn points(calls: u64, memory: Memory) -> Vec<Point> {
             })
         })
     };
-    if std::env::var_os("QUORATE_DISK_FAULTS").is_some() {
-        let turn = std::env::var("QUORATE_DISK_TURN").map_or(0, |turn| turn.parse().expect("a number"));
-        return all(turn).collect();
-    }
-    let step = calls as usize * Fault::ALL.len() / POINTS;
+    let turn = std::env::var("QUORATE_DISK_TURN").map_or(0, |turn| turn.parse().expect("a number"));
+    let wanted = match std::env::var("QUORATE_DISK_FAULTS") {
+        Ok(all_of_them) if all_of_them == "all" => usize::MAX,
+        Ok(number) => number.parse::<usize>().expect("a number of points, or all") / 2,
+        Err(_) => POINTS,
+    };
+    let step = (calls as usize * Fault::ALL.len() / wanted).max(1);
     // a step that shares no factor with the faults of a call comes by all of them
-    all(0).step_by(if step.is_multiple_of(5) { step - 1 } else { step }).collect()
+    all(turn).step_by(if step.is_multiple_of(5) { step - 1 } else { step }).collect()
 }
 
 #[test]

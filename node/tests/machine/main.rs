@@ -213,6 +213,9 @@ fn in_system_for(longest: Duration, body: impl FnOnce() + Send + 'static) {
         });
         let ended =
             tokio::time::timeout(longest, ended).await.expect("the test hangs: its thread waits for a shard");
+        // a test may have thousands of systems
+        arbiter.stop();
+        arbiter.join().unwrap();
         if let Err(panic) = ended.unwrap() {
             std::panic::resume_unwind(panic);
         }
