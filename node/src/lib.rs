@@ -18,6 +18,7 @@ pub mod place;
 pub mod progress;
 pub mod search;
 pub mod shard;
+mod writers;
 
 pub use digest::{Digest, IndexDigest, PinnedIndex, verify_file};
 pub use documents::Documents;

@@ -471,9 +471,9 @@ impl PlacementMachine {
                 return act(writer);
             }
         }
-        self.node.make_room_for_writer(state.incarnation);
+        self.node.writers.make_room(state);
         let mut writer = state.writer.lock();
-        self.node.opens_writer(state);
+        self.node.writers.opens(state);
         let handle = writer
             .get_or_insert_with(|| ShardHandle::start(state.clone(), self.node.shard_options(self.group)));
         act(handle)

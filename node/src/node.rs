@@ -7,7 +7,8 @@ use crate::indices::Indices;
 use crate::machine::PlacementMachine;
 use crate::ops::Incarnation;
 use crate::search::SearchPool;
-use crate::shard::{Pace, ShardHandle, ShardOptions, Unclosed};
+use crate::shard::{Pace, ShardOptions};
+use crate::writers::{Writers, close, longest_unused_first};
 use parking_lot::{Mutex, RwLock};
 use quorate_engine::index::{RebuildCounts, WriterOptions};
 use quorate_model::{GroupId, limits};
@@ -15,7 +16,6 @@ use quorate_store::files::Files;
 use quorate_store::kv::Kv;
 use quorate_store::layout::{self, Layout};
 use quorate_store::space::Room;
-use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -51,8 +51,8 @@ pub(crate) struct Shared {
     pub files: Arc<dyn Files>,
     shard_options: ShardOptions,
     indices: RwLock<Indices>,
-    /// Those with an open writer, and some that had one.
-    writers: Mutex<FxHashMap<Incarnation, Arc<IndexState>>>,
+    /// Those with an open writer.
+    pub writers: Writers,
     applied: RwLock<BTreeMap<GroupId, u64>>,
     /// Indices with work that is not durable yet, by group.
     busy: Mutex<BTreeMap<GroupId, Vec<Arc<IndexState>>>>,
@@ -60,8 +60,6 @@ pub(crate) struct Shared {
     led_elsewhere: Mutex<BTreeMap<GroupId, Arc<AtomicBool>>>,
     /// Whether groups stand still; shards and machines share what is said of theirs.
     halts: Mutex<BTreeMap<GroupId, Halt>>,
-    /// Serialises the closing of writers that make room.
-    room: Mutex<()>,
     clock: Instant,
     last_use: AtomicU64,
 }
@@ -107,12 +105,11 @@ impl Node {
             files,
             shard_options,
             indices: RwLock::default(),
-            writers: Mutex::default(),
+            writers: Writers::default(),
             applied: RwLock::default(),
             busy: Mutex::default(),
             led_elsewhere: Mutex::default(),
             halts: Mutex::default(),
-            room: Mutex::default(),
             clock: Instant::now(),
             last_use: AtomicU64::new(0),
         };
@@ -260,7 +257,7 @@ impl Node {
     }
     /// Indices whose shards cannot carry out what they were given, and try again.
     pub fn failing_shards(&self) -> usize {
-        self.shared.with_writer().iter().filter(|state| state.is_failing()).count()
+        self.shared.writers.open().iter().filter(|state| state.is_failing()).count()
     }
     /// Shards with an open writer, and with an open view.
     pub fn open_counts(&self) -> (usize, usize) {
@@ -295,8 +292,6 @@ pub struct RebuildFigures {
 
 /// Segments of an index that has been merged and is not written to: a large one, and a small one beside it.
 const SEGMENTS_AT_REST: usize = 2;
-/// How often it is tried again to close a writer when far too many are open.
-const ROOM_RETRY: Duration = Duration::from_millis(100);
 /// Seconds after which an unused writer is closed.
 const WRITER_IDLE_S: u64 = 30;
 
@@ -371,27 +366,11 @@ impl Shared {
         state.used.store(now, Ordering::Relaxed);
         self.last_use.store(now, Ordering::Relaxed);
     }
-    /// Closes the least recently used writer when as many are open as there may be. One whose work cannot be made durable stays
-    /// open beyond that, up to twice the number; then this waits until a disk takes writes again.
-    pub(crate) fn make_room_for_writer(&self, newcomer: Incarnation) {
-        let _one_at_a_time = self.room.lock();
-        loop {
-            let mut open = self.with_writer();
-            open.retain(|state| state.incarnation != newcomer);
-            let too_many = (open.len() + 1).saturating_sub(limits::OPEN_WRITERS_MAX);
-            longest_unused_first(&mut open);
-            let closed = open.iter().filter(|state| close_writer(state)).take(too_many).count();
-            if closed == too_many || open.len() - closed < 2 * limits::OPEN_WRITERS_MAX {
-                return;
-            }
-            std::thread::sleep(ROOM_RETRY);
-        }
-    }
     /// An index of the group whose settings wait for a rebuild that nothing does, when there is room for it.
     pub(crate) fn rebuild_to_resume(&self, group: GroupId) -> Option<Arc<IndexState>> {
         let waits = |state: &&Arc<IndexState>| state.progress.has_held() && !state.has_writer();
         let state = self.busy.lock().get(&group)?.iter().find(waits)?.clone();
-        let rebuilding = self.with_writer().iter().filter(|state| state.progress.has_held()).count();
+        let rebuilding = self.writers.open().iter().filter(|state| state.progress.has_held()).count();
         (rebuilding < limits::OPEN_WRITERS_MAX / 2).then_some(state)
     }
     /// An index of the group that is searched in more segments than it has when its merging has ended, and that nothing
@@ -401,25 +380,15 @@ impl Shared {
         let waits =
             |state: &&Arc<IndexState>| state.opened_view().is_some_and(is_split) && !state.has_writer();
         let state = self.indices.read().of_group(group).find(waits)?.clone();
-        (self.with_writer().len() < limits::OPEN_WRITERS_MAX / 2).then_some(state)
-    }
-    /// Notes that a writer of the index is about to be opened.
-    pub(crate) fn opens_writer(&self, state: &Arc<IndexState>) {
-        self.writers.lock().insert(state.incarnation, state.clone());
-    }
-    fn with_writer(&self) -> Vec<Arc<IndexState>> {
-        let mut writers = self.writers.lock();
-        writers.retain(|_, state| state.has_writer());
-        writers.values().cloned().collect()
+        (self.writers.open().len() < limits::OPEN_WRITERS_MAX / 2).then_some(state)
     }
     fn close_idle_writers(&self, idle: Duration) {
-        let _one_at_a_time = self.room.lock();
         let now = self.clock.elapsed().as_millis() as u64;
-        for state in self.with_writer() {
+        for state in self.writers.open() {
             let unused_ms = now.saturating_sub(state.used.load(Ordering::Relaxed));
             let has_work = state.progress.pending() > 0 || state.has_background_work();
             if unused_ms >= idle.as_millis() as u64 && !has_work {
-                close_writer(&state);
+                close(&state);
             }
         }
     }
@@ -438,65 +407,5 @@ impl Shared {
         for state in &open[..open.len() - limits::OPEN_VIEWS_MAX] {
             state.close_view();
         }
-    }
-}
-
-/// Orders what may be closed: those with work in the background last. Readers and shards change all of it meanwhile, so each
-/// is looked at once: a sort whose keys change under it panics.
-fn longest_unused_first(states: &mut [Arc<IndexState>]) {
-    states.sort_by_cached_key(|state| (state.has_background_work(), state.used.load(Ordering::Relaxed)));
-}
-
-/// Closes the writer of an index. Returns whether it is closed: one that cannot make its work durable stays, as nothing else
-/// has that work at hand.
-fn close_writer(state: &IndexState) -> bool {
-    // the lock is held until the thread has ended, so that no second writer opens the folder meanwhile
-    let mut writer = state.writer.lock();
-    if writer.as_ref().is_some_and(ShardHandle::is_failing) {
-        return false;
-    }
-    let Some(Err(unclosed)) = writer.take().map(ShardHandle::close) else { return true };
-    let Unclosed { handle, error } = *unclosed;
-    tracing::warn!(index = state.incarnation, %error, "a shard stays open: its work is not durable");
-    *writer = Some(handle);
-    false
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_used_while_it_is_ordered_ends_nothing() {
-        let state = |incarnation: Incarnation| {
-            let state = IndexState::new(incarnation, GroupId(1), "nowhere".into(), Arc::default(), 0, 0);
-            state.used.store(incarnation, Ordering::Relaxed);
-            Arc::new(state)
-        };
-        let states: Vec<_> = (0..400).map(state).collect();
-        let (is_over, used) = (AtomicBool::new(false), AtomicU64::new(0));
-        std::thread::scope(|scope| {
-            for step in [7, 11, 13] {
-                let (states, is_over, used) = (&states, &is_over, &used);
-                scope.spawn(move || {
-                    for at in (0..states.len()).cycle().step_by(step) {
-                        if is_over.load(Ordering::Relaxed) {
-                            return;
-                        }
-                        states[at].used.store(used.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
-                    }
-                });
-            }
-            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                for _ in 0..300 {
-                    longest_unused_first(&mut states.clone());
-                }
-            }));
-            is_over.store(true, Ordering::Relaxed);
-            assert!(panicked.is_ok(), "the order of what is used meanwhile");
-        });
-        let mut states = states;
-        longest_unused_first(&mut states);
-        assert!(states.is_sorted_by_key(|state| state.used.load(Ordering::Relaxed)));
     }
 }

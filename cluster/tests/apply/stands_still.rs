@@ -3,7 +3,7 @@
 use crate::harness::{Node, PATIENCE, name, options, put};
 use crate::planted::{Accident, Operation, Planted};
 use quorate_cluster::{Health, IndexOperation, ReadRights, ServiceOptions, panics};
-use quorate_model::{ErrorKind, GroupId, SearchParams};
+use quorate_model::{ErrorKind, GroupId, SearchParams, limits};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -183,6 +183,36 @@ async fn a_group_that_waits_holds_up_no_other() {
     files.clear();
     node.published(waiting.task_id).await;
     assert_eq!(node.count(&sibling).await, Some(2));
+    node.close().await;
+}
+
+#[actix_rt::test]
+async fn a_group_whose_commits_wait_keeps_no_other_from_opening_writers() {
+    let (folder, files) = (tempfile::tempdir().expect("a folder"), Planted::default());
+    let node = open(folder.path(), &files).await;
+    let first = node.write_through("first", vec![put("one", json!({}))]).await;
+    // the longest unused writer, of which a durable commit does not end
+    let shard = newest(&folder.path().join("indices"));
+    node.write_through("first", vec![put("two", json!({}))]).await;
+    files.plant(Operation::Create, &format!("/indices/{shard}/"), Accident::Hold);
+    let mut opened = vec![];
+    for number in 0..3 * limits::OPEN_WRITERS_MAX {
+        let receipt = node.write(&index(number), vec![put("one", json!({}))]).await;
+        if receipt.task_id.group() != first.task_id.group() {
+            node.published(receipt.task_id).await;
+            opened.push(index(number));
+        }
+    }
+    assert!(opened.len() > 2 * limits::OPEN_WRITERS_MAX);
+    until("a commit is held", async || files.held() > 0).await;
+    files.clear();
+    assert_eq!(node.count("first").await, Some(2));
+    for index in &opened {
+        assert_eq!(node.count(index).await, Some(1), "{index}");
+    }
+    node.close().await;
+    let node = open(folder.path(), &files).await;
+    assert_eq!(node.count("first").await, Some(2));
     node.close().await;
 }
 
