@@ -10,7 +10,6 @@ use super::{At, IndexRow, MetaState, Role, RowChange};
 use quorate_model::{GroupId, IndexName, TaskId};
 use quorate_node::ops::Incarnation;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// Incarnations of one copy at most: one for each cluster, far below the numbers that a command has.
 pub const COPIES_MAX: usize = 1_000;
@@ -52,7 +51,7 @@ impl MetaState {
     /// Whether a copy that began up to this log index is under way.
     pub fn copies_since_before(&self, through: u64) -> bool {
         let last = TaskId::new(GroupId::META, through).0;
-        self.reserved.first_key_value().is_some_and(|(&first, _)| first <= last)
+        self.reserved.keys().next().is_some_and(|&first| first <= last)
     }
     /// Whether there is no index, and will be none, that was not looked at.
     pub fn is_as_it_was(&self, Looked { changed, through }: Looked) -> bool {
@@ -61,7 +60,7 @@ impl MetaState {
 
     pub(super) fn begin_copy(&mut self, at: At, group: GroupId) -> Vec<RowChange> {
         let incarnation = TaskId::new(GroupId::META, at.log_index).0;
-        Arc::make_mut(&mut self.reserved).insert(incarnation, group);
+        self.reserved.insert(incarnation, group);
         vec![RowChange::reserved(incarnation, group)]
     }
 
@@ -72,7 +71,7 @@ impl MetaState {
         let first = TaskId::new(GroupId::META, at.log_index).0;
         let reserved = (first..).zip(groups.iter().copied());
         let reserve = |(incarnation, group)| {
-            Arc::make_mut(&mut self.reserved).insert(incarnation, group);
+            self.reserved.insert(incarnation, group);
             RowChange::reserved(incarnation, group)
         };
         reserved.map(reserve).collect()
@@ -90,7 +89,7 @@ impl MetaState {
             return vec![];
         }
         let created_ms = old.map_or(at.time_ms, |old| old.created_ms);
-        if Arc::make_mut(&mut self.reserved).remove(&incarnation).is_none() {
+        if self.reserved.remove(&incarnation).is_none() {
             return vec![];
         }
         let row = IndexRow { incarnation, group, created_ms, role: Role::Alone };
@@ -103,7 +102,7 @@ impl MetaState {
     }
 
     pub(super) fn abandon_copy(&mut self, incarnation: Incarnation) -> Vec<RowChange> {
-        match Arc::make_mut(&mut self.reserved).remove(&incarnation) {
+        match self.reserved.remove(&incarnation) {
             Some(group) => vec![RowChange::not_reserved(incarnation), self.doom(incarnation, group)],
             None => vec![],
         }
@@ -131,7 +130,7 @@ impl MetaState {
         }
         let mut changes = self.remove_parts(name);
         for Copied { name, incarnation, group } in copies {
-            Arc::make_mut(&mut self.reserved).remove(incarnation);
+            self.reserved.remove(incarnation);
             let row = IndexRow { incarnation: *incarnation, group: *group, created_ms, role: Role::Alone };
             changes.extend([RowChange::not_reserved(*incarnation), RowChange::index(name, &row)]);
             if let Some(old) = self.catalogue.put(name.clone(), row) {

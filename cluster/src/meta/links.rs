@@ -6,7 +6,6 @@ use quorate_model::{GroupId, IndexName, TaskId, limits};
 use quorate_node::ops::{Incarnation, ReplicaKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// A replica as a list names it, or what is prepared for the part of one that another cluster has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -229,7 +228,7 @@ impl MetaState {
         if let Some(old) = self.catalogue.put(name.clone(), row) {
             changes.push(self.doom(old.incarnation, old.group));
         }
-        if Arc::make_mut(&mut self.reserved).remove(&incarnation).is_some() {
+        if self.reserved.remove(&incarnation).is_some() {
             changes.push(RowChange::not_reserved(incarnation));
         }
         changes
@@ -242,11 +241,11 @@ impl MetaState {
         Some(change)
     }
     fn unsettle(&mut self, incarnation: Incarnation, revision: u64) -> RowChange {
-        Arc::make_mut(&mut self.unsettled).insert(incarnation, revision);
+        self.unsettled.insert(incarnation, revision);
         RowChange::unsettled(incarnation, revision)
     }
     fn settle(&mut self, incarnation: Incarnation) -> Option<RowChange> {
-        let removed = Arc::make_mut(&mut self.unsettled).remove(&incarnation);
+        let removed = self.unsettled.remove(&incarnation);
         removed.map(|_| RowChange::not_unsettled(incarnation))
     }
 }

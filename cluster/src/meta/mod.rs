@@ -9,6 +9,7 @@ mod links;
 mod nodes;
 mod parts;
 mod rows;
+mod shared_map;
 mod user_map;
 mod users;
 
@@ -18,6 +19,7 @@ pub use copies::{COPIES_MAX, Copied, Looked, Source};
 pub use links::{Moved, Wanted, too_many};
 pub use nodes::{CLUSTERS_MAX, ClusterRow, Joining, META_VOTERS_MAX, NodeRow, NodeState, NotAdmitted};
 pub use rows::{RowChange, RowError};
+pub use shared_map::SharedMap;
 pub use user_map::{UserMap, UserRow, UserState};
 pub use users::{USERS_PER_COMMAND_MAX, UserStep, Users};
 
@@ -37,13 +39,13 @@ pub struct MetaState {
     /// Name to index.
     pub catalogue: Catalogue,
     /// Every key but the admin key, by value.
-    pub keys: Arc<BTreeMap<String, Arc<ApiKey>>>,
+    pub keys: SharedMap<String, Arc<ApiKey>>,
     /// Incarnations reserved as the destination of a copy, with their group.
-    pub reserved: Arc<BTreeMap<Incarnation, GroupId>>,
+    pub reserved: SharedMap<Incarnation, GroupId>,
     /// Incarnations that no name stands for any more and that still hold files in their group.
-    pub doomed: Arc<BTreeMap<Incarnation, GroupId>>,
+    pub doomed: SharedMap<Incarnation, GroupId>,
     /// Primaries whose group may not know their replicas yet, with the revision of the list.
-    pub unsettled: Arc<BTreeMap<Incarnation, u64>>,
+    pub unsettled: SharedMap<Incarnation, u64>,
     /// Every node that ever joined.
     pub nodes: Arc<BTreeMap<NodeId, NodeRow>>,
     /// Every cluster.
@@ -174,12 +176,12 @@ impl MetaState {
     }
 
     fn doom(&mut self, incarnation: Incarnation, group: GroupId) -> RowChange {
-        Arc::make_mut(&mut self.doomed).insert(incarnation, group);
+        self.doomed.insert(incarnation, group);
         RowChange::doomed(incarnation, group)
     }
 
     fn dropped(&mut self, incarnation: Incarnation) -> Vec<RowChange> {
-        match Arc::make_mut(&mut self.doomed).remove(&incarnation) {
+        match self.doomed.remove(&incarnation) {
             Some(_) => vec![RowChange::not_doomed(incarnation)],
             None => vec![],
         }
@@ -188,12 +190,12 @@ impl MetaState {
     fn put_key(&mut self, document: &[u8]) -> Vec<RowChange> {
         let Ok(key) = serde_json::from_slice::<ApiKey>(document) else { return vec![] };
         let change = RowChange::key(&key.value, document);
-        Arc::make_mut(&mut self.keys).insert(key.value.clone(), Arc::new(key));
+        self.keys.insert(key.value.clone(), Arc::new(key));
         vec![change]
     }
 
     fn delete_key(&mut self, value: &str) -> Vec<RowChange> {
-        match Arc::make_mut(&mut self.keys).remove(value) {
+        match self.keys.remove(value) {
             Some(_) => vec![RowChange::no_key(value)],
             None => vec![],
         }

@@ -143,11 +143,11 @@ impl MetaState {
             }
             KEY => {
                 let key: ApiKey = serde_json::from_slice(value).ok()?;
-                Arc::make_mut(&mut self.keys).insert(key.value.clone(), Arc::new(key));
+                self.keys.insert(key.value.clone(), Arc::new(key));
             }
-            RESERVED => drop(Arc::make_mut(&mut self.reserved).insert(number(rest)?, group(value)?)),
-            DOOMED => drop(Arc::make_mut(&mut self.doomed).insert(number(rest)?, group(value)?)),
-            UNSETTLED => drop(Arc::make_mut(&mut self.unsettled).insert(number(rest)?, number(value)?)),
+            RESERVED => drop(self.reserved.insert(number(rest)?, group(value)?)),
+            DOOMED => drop(self.doomed.insert(number(rest)?, group(value)?)),
+            UNSETTLED => drop(self.unsettled.insert(number(rest)?, number(value)?)),
             NODE => {
                 let row = codec::decode(value, ROW_BYTES_MAX).ok()?;
                 Arc::make_mut(&mut self.nodes).insert(NodeId(number(rest)?), row);

@@ -4,7 +4,7 @@
 //! drives a move may crash, be repeated or be overtaken.
 
 use super::user_map::{UserMap, UserRow, UserState};
-use super::{At, MetaState, RowChange};
+use super::{At, MetaState, RowChange, SharedMap};
 use quorate_model::UserId;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ pub struct Users {
     /// Every user.
     pub map: UserMap,
     /// Those for whom something is under way.
-    pub pending: Arc<BTreeSet<UserId>>,
+    pub pending: SharedMap<UserId, ()>,
     /// Those whose writes wait because the rest of their records is copied.
     pub frozen: usize,
     /// How many users each cluster serves, by its number.
@@ -85,9 +85,8 @@ impl Users {
     fn put(&mut self, user: UserId, row: UserRow) -> RowChange {
         let change = RowChange::user(&user, row);
         match row.is_settled() {
-            true if self.pending.contains(&user) => drop(Arc::make_mut(&mut self.pending).remove(&user)),
-            true => {}
-            false => drop(Arc::make_mut(&mut self.pending).insert(user.clone())),
+            true => drop(self.pending.remove(&user)),
+            false => drop(self.pending.insert(user.clone(), ())),
         }
         let earlier = self.map.put(user, row);
         self.count(earlier, Some(row));
@@ -95,7 +94,7 @@ impl Users {
     }
     fn remove(&mut self, user: &UserId) -> Vec<RowChange> {
         let Some(earlier) = self.map.remove(user) else { return vec![] };
-        Arc::make_mut(&mut self.pending).remove(user);
+        self.pending.remove(user);
         self.count(Some(earlier), None);
         vec![RowChange::no_user(user)]
     }

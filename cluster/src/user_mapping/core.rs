@@ -109,10 +109,10 @@ struct Doing {
 impl Core {
     /// The work to begin now. `now` is the time since any fixed moment.
     pub fn next(&mut self, meta: &MetaState, now: Duration) -> Vec<Work> {
-        self.users.retain(|user, doing| doing.is_running || meta.users.pending.contains(user));
+        self.users.retain(|user, doing| doing.is_running || meta.users.pending.contains_key(user));
         let mut running = self.users.values().filter(|doing| doing.is_running).count();
         let mut begun = vec![];
-        for user in meta.users.pending.iter() {
+        for user in meta.users.pending.keys() {
             if running >= AT_A_TIME {
                 break;
             }

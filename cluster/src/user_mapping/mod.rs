@@ -303,7 +303,7 @@ impl UserDirectory {
     pub fn pending(&self, meta: &MetaState) -> Result<BTreeMap<String, Vec<UserId>>> {
         check_enabled(meta)?;
         let mut pending: BTreeMap<String, Vec<UserId>> = BTreeMap::new();
-        for user in meta.users.pending.iter() {
+        for user in meta.users.pending.keys() {
             let row = meta.users.map.get(user);
             if let Some(name) = row.and_then(|row| meta.cluster_name(row.cluster)) {
                 pending.entry(name.to_owned()).or_default().push(user.clone());

@@ -7,7 +7,7 @@ use crate::command::MetaCommand;
 use crate::copies::Filling;
 use crate::disk::Purpose;
 use crate::leases::Hold;
-use crate::meta::{Copied, IndexRow, Looked, MetaState, UserState};
+use crate::meta::{Copied, IndexRow, Looked, MetaState, SharedMap, UserState};
 use crate::router::Accepted;
 use crate::user_mapping::means::{ASK, Means, seen};
 use crate::user_mapping::owned::{Digest, Whose};
@@ -284,19 +284,19 @@ impl Means for Seat {
         let meta = self.world.with(self.node, |machine| machine.meta.clone());
         if let Some(old) = &self.old {
             let mut old = (**old).clone();
-            (old.users, old.reserved) = (meta.users.clone(), Arc::default());
+            (old.users, old.reserved) = (meta.users.clone(), SharedMap::default());
             return Arc::new(old);
         }
         if self.is(Mutant::ForgetsCopies) && self.role == Role::Driver {
             let mut without = (*meta).clone();
-            without.reserved = Arc::default();
+            without.reserved = SharedMap::default();
             return Arc::new(without);
         }
         if !(self.is(Mutant::DoesNotFreeze) && self.role == Role::Call) {
             return meta;
         }
         let mut seen = (*meta).clone();
-        for user in meta.users.pending.iter() {
+        for user in meta.users.pending.keys() {
             if let Some(mut row) = meta.users.map.get(user).copied()
                 && let UserState::Frozen { to } = row.state
             {
