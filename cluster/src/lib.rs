@@ -61,6 +61,7 @@ pub use documents::DocumentChange;
 pub use entrance::ClusterOptions;
 pub use health::Health;
 pub use integrity::CheckOptions;
+pub use meta::IndexLimits;
 pub use quorate_node::RawDocument;
 pub use recovery::{Loss, NodeSurvey, Recovery, RecoveryPlan};
 pub use service::{

@@ -7,7 +7,7 @@ use crate::disk::{DiskGuard, Purpose};
 use crate::groups::{Group, Groups};
 use crate::integrity::Integrity;
 use crate::membership::{Claims, TAKE_OVER_S};
-use crate::meta::MetaState;
+use crate::meta::{IndexLimits, MetaState};
 use crate::metrics;
 use crate::mint::Mint;
 use crate::peer::{Lane, Peers};
@@ -55,6 +55,7 @@ pub struct Router {
     integrity: Arc<Integrity>,
     claims: Claims,
     take_over_s: u64,
+    index_limits: IndexLimits,
 }
 
 /// A command that is on disk on a majority.
@@ -107,11 +108,16 @@ impl Router {
             integrity: Arc::default(),
             claims: Claims::default(),
             take_over_s: TAKE_OVER_S,
+            index_limits: IndexLimits::default(),
         }
     }
     /// The same with another time after which the place of a silent node may be taken.
     pub fn taking_over_after(self, take_over_s: u64) -> Self {
         Router { take_over_s, ..self }
+    }
+    /// The same with other numbers of indices.
+    pub fn with_at_most(self, index_limits: IndexLimits) -> Self {
+        Router { index_limits, ..self }
     }
     /// Who waits for the place of another node.
     pub fn claims(&self) -> &Claims {
@@ -203,6 +209,7 @@ impl Router {
         purpose: Purpose,
         deadline: Instant,
     ) -> Result<Accepted> {
+        self.index_limits.check(&self.meta.load(), &command)?;
         let accepted = self.propose(GroupId::META, Command::Meta(command), purpose, deadline).await?;
         self.groups.meta()?.wait_applied(accepted.task_id.log_index(), deadline).await?;
         Ok(accepted)

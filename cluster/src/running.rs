@@ -57,7 +57,8 @@ pub async fn start(options: &ServiceOptions) -> Result<Running> {
     let in_log = move || of_log.all().iter().map(|group| bytes_in_log(group)).sum();
     let disk = DiskGuard::new(starter.room.clone(), Box::new(in_log));
     let router = Router::new(starter.self_id, groups, meta, Mint::new(0), disk);
-    let router = Arc::new(router.taking_over_after(options.take_over_s));
+    let router = router.taking_over_after(options.take_over_s).with_at_most(options.index_limits);
+    let router = Arc::new(router);
     Ok(Running {
         router,
         node,

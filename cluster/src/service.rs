@@ -13,6 +13,7 @@ use crate::health::{self, Health};
 use crate::installation;
 use crate::integrity::CheckOptions;
 use crate::membership::{self, Force, Overview};
+use crate::meta::IndexLimits;
 use crate::mint;
 use crate::operate;
 use crate::read;
@@ -139,6 +140,8 @@ pub struct ServiceOptions {
     /// The newest commands that this node takes part in, at most [`FEATURE_LEVEL`]. A lower one keeps the installation from
     /// using newer ones, so that an older program can still be started in the place of this one.
     pub command_level: u16,
+    /// How many indices there may be.
+    pub index_limits: IndexLimits,
     /// How files and replicas are checked.
     pub checks: CheckOptions,
     /// Threads that run searches; 0 = one for each processor.
@@ -172,6 +175,7 @@ impl ServiceOptions {
             take_over_s: membership::TAKE_OVER_S,
             expects: Expected::Anything,
             command_level: FEATURE_LEVEL,
+            index_limits: IndexLimits::default(),
             checks: CheckOptions::default(),
             search_threads: 0,
             reopen_after: REOPEN_AFTER,

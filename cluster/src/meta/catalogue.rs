@@ -1,9 +1,10 @@
-//! Which index a name stands for: an immutable map whose copies share what did not change.
+//! Which index a name stands for, and how many each group has: an immutable map whose copies share what did not change.
 
 use quorate_model::{GroupId, IndexName};
 use quorate_node::ops::{Incarnation, ReplicaKind};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Buckets of the map. A change copies one of them and the list of all: some microseconds at 10^5 names.
@@ -73,12 +74,14 @@ type Bucket = FxHashMap<IndexName, IndexRow>;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Catalogue {
     buckets: Arc<[Arc<Bucket>]>,
+    /// How many names each group has.
+    counts: Arc<BTreeMap<GroupId, usize>>,
 }
 
 impl Default for Catalogue {
     fn default() -> Self {
         let empty = Arc::new(Bucket::default());
-        Catalogue { buckets: vec![empty; BUCKETS].into() }
+        Catalogue { buckets: vec![empty; BUCKETS].into(), counts: Arc::default() }
     }
 }
 
@@ -89,11 +92,16 @@ impl Catalogue {
     }
     /// Lets `name` stand for `row` and returns what it stood for.
     pub fn put(&mut self, name: IndexName, row: IndexRow) -> Option<IndexRow> {
-        self.bucket_mut(&name).insert(name, row)
+        let group = row.group;
+        let earlier = self.bucket_mut(&name).insert(name, row);
+        self.count(earlier.as_ref(), Some(group));
+        earlier
     }
     /// Takes `name` out.
     pub fn remove(&mut self, name: &IndexName) -> Option<IndexRow> {
-        self.bucket_mut(name).remove(name)
+        let removed = self.bucket_mut(name).remove(name);
+        self.count(removed.as_ref(), None);
+        removed
     }
     /// Every index, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (&IndexName, &IndexRow)> {
@@ -106,6 +114,24 @@ impl Catalogue {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.buckets.iter().all(|bucket| bucket.is_empty())
+    }
+    /// How many of them a group has.
+    pub fn count_of(&self, group: GroupId) -> usize {
+        self.counts.get(&group).copied().unwrap_or(0)
+    }
+    fn count(&mut self, before: Option<&IndexRow>, after: Option<GroupId>) {
+        let before = before.map(|row| row.group);
+        if before == after {
+            return;
+        }
+        let counts = Arc::make_mut(&mut self.counts);
+        if let Some(count) = before.and_then(|group| counts.get_mut(&group)) {
+            *count -= 1;
+        }
+        if let Some(group) = after {
+            *counts.entry(group).or_default() += 1;
+        }
+        counts.retain(|_, count| *count > 0);
     }
     fn bucket_mut(&mut self, name: &IndexName) -> &mut Bucket {
         Arc::make_mut(&mut Arc::make_mut(&mut self.buckets)[bucket_of(name)])
@@ -168,5 +194,28 @@ mod tests {
         assert_eq!((before.get(&name(3)), before.get(&name(4))), (Some(&row(3)), Some(&row(4))));
         assert_eq!((now.get(&name(3)), now.get(&name(4))), (Some(&row(1_000)), None));
         assert_eq!((before.len(), now.len(), now.iter().count()), (500, 499, 499));
+    }
+
+    #[test]
+    fn the_indices_of_each_group_are_counted() {
+        let name = |i: u64| IndexName::new(&format!("n{i}")).expect("valid");
+        let row =
+            |group| IndexRow { incarnation: 1, group: GroupId(group), created_ms: 0, role: Role::Alone };
+        let mut catalogue = Catalogue::default();
+        for i in 0..30 {
+            catalogue.put(name(i), row(1 + (i % 2) as u16));
+        }
+        let before = catalogue.clone();
+        // another life in another group, the same group again, one that goes, one that was never there
+        catalogue.put(name(0), row(3));
+        catalogue.put(name(1), row(2));
+        catalogue.remove(&name(2));
+        catalogue.remove(&name(2));
+        let counts = |it: &Catalogue| [1, 2, 3, 4].map(|group| it.count_of(GroupId(group)));
+        assert_eq!((counts(&before), counts(&catalogue)), ([15, 15, 0, 0], [13, 15, 1, 0]));
+        for i in 0..30 {
+            catalogue.remove(&name(i));
+        }
+        assert_eq!(catalogue, Catalogue::default());
     }
 }

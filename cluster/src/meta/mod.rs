@@ -5,6 +5,7 @@
 mod admin_key;
 mod catalogue;
 mod copies;
+mod index_limits;
 mod links;
 mod nodes;
 mod parts;
@@ -16,6 +17,7 @@ mod users;
 pub use admin_key::{KeyHistory, RetiredKey};
 pub use catalogue::{Catalogue, IndexRow, Link, Role, group_of};
 pub use copies::{COPIES_MAX, Copied, Looked, Source};
+pub use index_limits::IndexLimits;
 pub use links::{Moved, Wanted, too_many};
 pub use nodes::{CLUSTERS_MAX, ClusterRow, Joining, META_VOTERS_MAX, NodeRow, NodeState, NotAdmitted};
 pub use rows::{RowChange, RowError};

@@ -1,8 +1,8 @@
 //! Deleting, copying and moving whole indices (C§3.2), and what official helpers do with them (C§1.6).
 
-use crate::harness::{Node, name, put};
-use quorate_cluster::IndexOperation;
-use quorate_model::ErrorKind;
+use crate::harness::{Node, name, options, put};
+use quorate_cluster::{DocumentChange, IndexLimits, IndexOperation, RawDocument, Reach, ServiceOptions};
+use quorate_model::{DocumentKind, ErrorKind};
 use serde_json::json;
 
 impl Node {
@@ -132,5 +132,52 @@ async fn replacing_all_objects_as_the_official_helper_does() {
         node.rename(&temporary, "books").await;
         assert_eq!(node.list().await, format!("books:{}", 10 + round));
     }
+    node.close().await;
+}
+
+#[actix_rt::test]
+async fn a_name_too_many_is_refused_by_every_call_that_makes_an_index() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let index_limits = IndexLimits { of_group: 3, of_installation: 4 };
+    let node = Node::open_with(ServiceOptions { index_limits, ..options(folder.path()) }).await;
+    for index in ["a", "b", "c"] {
+        node.fill(index, &["1"]).await;
+    }
+    node.copy("a", "copy").await;
+    let (service, full) = (node.service.clone(), "installation has 4 of at most 4");
+    let object = |value: serde_json::Value| value.as_object().expect("an object").clone();
+    let to_copy = IndexOperation::Copy { scope: None };
+    let synonym = json!({"objectID": "s", "type": "synonym", "synonyms": ["x", "y"]});
+    let raw = RawDocument { object_id: "s".into(), document: synonym.to_string().into_bytes() };
+    let refused = [
+        service.write_records(&name("d"), vec![put("1", json!({}))]).await.map(drop),
+        service
+            .set_settings(&name("d"), object(json!({"searchableAttributes": ["t"]})), false)
+            .await
+            .map(drop),
+        service.set_settings(&name("a"), object(json!({"replicas": ["r"]})), false).await.map(drop),
+        service.operate(&name("a"), &name("d"), to_copy).await.map(drop),
+        service
+            .change_documents(
+                &name("d"),
+                DocumentKind::Synonyms,
+                DocumentChange::Save(vec![raw]),
+                Reach::Index,
+            )
+            .await
+            .map(drop),
+    ];
+    for (number, refused) in refused.into_iter().enumerate() {
+        let error = refused.expect_err("no room");
+        assert_eq!(error.kind, ErrorKind::Invalid, "{number}: {error}");
+        assert!(error.message.contains("\"indexName\"") && error.message.contains(full), "{number}: {error}");
+    }
+    assert_eq!(node.list().await, "a:1 b:1 c:1 copy:1");
+    // what is there takes everything, also another name, and what goes makes room
+    node.fill("a", &["2"]).await;
+    node.rename("copy", "other").await;
+    node.service.delete_index(&name("other")).await.expect("accepted");
+    node.fill("d", &["1"]).await;
+    assert_eq!(node.list().await, "a:2 b:1 c:1 d:1");
     node.close().await;
 }

@@ -65,6 +65,10 @@ pub const QUERY_WORDS_BEYOND_MAX: usize = 256;
 pub const PLACEMENT_GROUPS: u16 = 16;
 /// Replicas of a placement group, as far as its cluster has nodes.
 pub const REPLICATION: usize = 3;
+/// Indices of a placement group, parts and replicas included: what a snapshot of it was tried with.
+pub const INDICES_OF_GROUP_MAX: usize = 20_000;
+/// Indices of an installation, parts and replicas included: every node knows all names.
+pub const INDICES_MAX: usize = 200_000;
 /// Operations that make an index shard publish at once.
 pub const PUBLISH_OPS: usize = 256;
 /// Milliseconds after which a busy shard publishes what it has.
