@@ -1,6 +1,8 @@
 //! What the interface calls: every write and read of the service, wherever it is carried out. What it calls for users is in
 //! `users.rs`.
 
+#[cfg(test)]
+mod halted;
 mod users;
 
 use crate::abreast;
