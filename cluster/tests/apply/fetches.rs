@@ -1,5 +1,6 @@
 //! Whether the files of a snapshot arrive whole, whatever happens on the way, and no byte more than needed is asked for.
 
+use crate::planted::{Accident, Operation, Planted};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use quorate_cluster::snapshot::room::Fetch;
@@ -61,6 +62,8 @@ enum Fault {
     Rotten(u64),
     /// This node's segments end early.
     Short(u64),
+    /// So many answers panic where they arrive.
+    Panics(u64),
 }
 
 struct Way {
@@ -85,9 +88,18 @@ impl Way {
                 answer[0] ^= 1;
                 *fault = Fault::None;
             }
+            Fault::Panics(left) if left > 0 => {
+                *fault = Fault::Panics(left - 1);
+                panic!("planted");
+            }
             Fault::Rotten(node) if node == from && is_segment => answer[0] ^= 1,
             Fault::Short(node) if node == from && is_segment && !is_first => answer.clear(),
-            Fault::None | Fault::CutOff(_) | Fault::WrongBit(_) | Fault::Rotten(_) | Fault::Short(_) => {}
+            Fault::None
+            | Fault::CutOff(_)
+            | Fault::WrongBit(_)
+            | Fault::Rotten(_)
+            | Fault::Short(_)
+            | Fault::Panics(_) => {}
         }
         *got += answer.len() as u64;
         Ok(answer.into())
@@ -251,6 +263,33 @@ fn a_fetch_goes_on_where_it_was_cut_off() {
             assert!(rig.got() <= total(7) + LOST, "cut off after {cut_off}");
         }
     }
+}
+
+#[test]
+fn a_fetch_that_panics_is_begun_again_and_ends_whole() {
+    let rig = Rig::new();
+    // more often than fetches run at once: each has to give its turn back
+    rig.fault(Fault::Panics(12));
+    let (_fetch, receiver) = rig.fetch();
+    assert_whole(&arrived(&receiver));
+    assert_eq!(*rig.way.fault.lock(), Fault::Panics(0));
+}
+
+#[test]
+fn a_snapshot_whose_making_panicked_is_made_again() {
+    let (folder, files) = (tempfile::tempdir().expect("a folder"), Planted::default());
+    let data = Layout::new(folder.path());
+    let room = SnapshotRoom::open(RoomOptions::new(&data, Arc::new(files.clone()), 1)).expect("a room");
+    files.plant(Operation::Rename, "/snapshots/out/", Accident::Panic);
+    let maker = room.clone();
+    let made = std::thread::spawn(move || offer(&maker, 7)).join();
+    assert!(made.is_err() && files.met() == 1, "a panic was planted");
+    assert_eq!(room.store().newest(GROUP, 0), None);
+    files.clear();
+    let described = offer(&room, 8);
+    assert_eq!(room.store().newest(GROUP, 0), Some(described));
+    let left = std::fs::read_dir(data.snapshots_out()).expect("a folder").count();
+    assert_eq!(left, 1, "what was begun is removed");
 }
 
 #[test]

@@ -13,6 +13,7 @@ pub enum Operation {
     Create,
     Link,
     RemoveFolder,
+    Rename,
 }
 
 /// What happens instead of it.
@@ -96,6 +97,7 @@ impl Files for Planted {
         RealFiles.append(path)
     }
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.meets(Operation::Rename, to)?;
         RealFiles.rename(from, to)
     }
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
