@@ -155,6 +155,11 @@ impl Cluster {
     pub fn data_dir(&self, number: usize) -> &Path {
         &self.setups[number].data_dir
     }
+    /// Lets the clients of all nodes have another admin key from now on.
+    pub fn clients_use(&mut self, key: &str) {
+        self.setups.iter_mut().for_each(|setup| key.clone_into(&mut setup.key));
+        self.nodes.iter_mut().flatten().for_each(|node| node.clients_use(key));
+    }
     /// A client of every node that runs.
     pub fn clients(&self) -> Vec<Client> {
         self.nodes.iter().flatten().map(Server::client).collect()

@@ -31,6 +31,8 @@ pub struct Setup {
     pub program: Option<PathBuf>,
     /// A command that starts the program, for example in another network namespace; empty = none.
     pub within: Vec<String>,
+    /// The key of its clients, whatever it is started with.
+    pub key: String,
     /// Where its log goes.
     log: PathBuf,
     /// Removed with the last of its users.
@@ -58,6 +60,7 @@ impl Setup {
             listen: "127.0.0.1:0".into(),
             program: None,
             within: Vec::new(),
+            key: ADMIN_KEY.into(),
             log,
             _logs: logs,
         }
@@ -80,8 +83,9 @@ impl Setup {
         }
         self
     }
-    /// With one more variable of the environment.
+    /// With a variable of the environment.
     pub fn variable(mut self, name: &str, value: &str) -> Setup {
+        self.environment.retain(|(known, _)| known != name);
         self.environment.push((name.to_string(), value.to_string()));
         self
     }
@@ -174,7 +178,11 @@ impl Server {
     }
     /// A client with the admin key and the headers of a family.
     pub fn client_of(&self, family: Family) -> Client {
-        Client::new(&self.address, family, APP_ID, ADMIN_KEY)
+        Client::new(&self.address, family, APP_ID, &self.setup.key)
+    }
+    /// Lets its clients have another key from now on.
+    pub fn clients_use(&mut self, key: &str) {
+        key.clone_into(&mut self.setup.key);
     }
     /// `HOST:PORT`.
     pub fn address(&self) -> &str {

@@ -35,7 +35,8 @@ const END: Duration = Duration::from_secs(90);
 pub struct Nodes(RwLock<Vec<Option<Client>>>);
 
 impl Nodes {
-    fn of(cluster: &Cluster) -> Nodes {
+    /// Where the nodes of a cluster are now.
+    pub fn of(cluster: &Cluster) -> Nodes {
         let nodes = Nodes(RwLock::new(vec![None; cluster.len()]));
         nodes.look(cluster);
         nodes
@@ -49,7 +50,8 @@ impl Nodes {
     pub fn forget(&self, number: usize) {
         self.0.write().expect("nobody panics with it")[number] = None;
     }
-    fn any(&self, chance: &mut Chance) -> Option<(usize, Client)> {
+    /// One of the nodes, unless that one is known to be away.
+    pub fn any(&self, chance: &mut Chance) -> Option<(usize, Client)> {
         let nodes = self.0.read().expect("nobody panics with it");
         let number = chance.below(nodes.len() as u64) as usize;
         Some((number, nodes[number].clone()?))

@@ -10,6 +10,8 @@ pub mod disk;
 pub mod disturb;
 pub mod harness;
 pub mod history;
+pub mod keys;
 pub mod linear;
 pub mod members;
 pub mod network;
+pub mod renames;

@@ -9,9 +9,11 @@ use quorate_tests::cluster::Cluster;
 use quorate_tests::disk::SmallDisk;
 use quorate_tests::disturb::{Clocks, Disturber};
 use quorate_tests::harness::Setup;
-use quorate_tests::history::{self, Counts};
+use quorate_tests::history::{self, Counts, Nodes};
+use quorate_tests::keys::Keys;
 use quorate_tests::members::Members;
 use quorate_tests::network::Network;
+use quorate_tests::renames;
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -41,12 +43,18 @@ fn disturbed_for(
     chance: &mut Chance,
     disturber: Disturber,
 ) -> Result<()> {
+    struck_for(seconds, cluster, chance, |cluster, nodes, chance| disturber.strike(cluster, nodes, chance))
+}
+fn struck_for(
+    seconds: u64,
+    cluster: &mut Cluster,
+    chance: &mut Chance,
+    mut strike: impl FnMut(&mut Cluster, &Nodes, &mut Chance) -> Result<()>,
+) -> Result<()> {
     let (begun, time) = (Instant::now(), Duration::from_secs(seconds));
     while begun.elapsed() < time {
         let left = time.saturating_sub(begun.elapsed()).min(RUN);
-        let counts = history::run(cluster, chance, left, |cluster, nodes, chance| {
-            disturber.strike(cluster, nodes, chance)
-        })?;
+        let counts = history::run(cluster, chance, left, &mut strike)?;
         eprintln!("{} s: {counts:?}", begun.elapsed().as_secs());
         enough(counts)?;
     }
@@ -185,6 +193,44 @@ fn members_that_drain_come_and_go_and_a_disk_that_is_full_break_no_promise() {
     let disturber = Disturber { members: Some(members), disk, ..Disturber::default() };
     // one change of members takes a while already
     disturbed_for(seconds_or(4), &mut cluster, &mut chance, disturber).unwrap();
+}
+
+#[test]
+fn admin_keys_that_are_replaced_while_nodes_die_break_no_promise() {
+    let mut chance = Chance::from_environment("keys");
+    let mut cluster = Cluster::prepare(3).unwrap();
+    let mut keys = Keys::prepare(&mut cluster);
+    (0..3).try_for_each(|node| cluster.spawn(node)).unwrap();
+    cluster.wait_ready().unwrap();
+    let disturber = Disturber::default();
+    let strike = |cluster: &mut Cluster, nodes: &Nodes, chance: &mut Chance| {
+        keys.replace(cluster, nodes, chance)?;
+        match chance.below(2) {
+            // started again with keys of all ages
+            0 => disturber.strike(cluster, nodes, chance),
+            _ => Ok(()),
+        }
+    };
+    struck_for(seconds_or(2), &mut cluster, &mut chance, strike).unwrap();
+}
+
+#[test]
+fn indices_that_are_renamed_and_copied_while_their_users_move_and_nodes_die_lose_nothing() {
+    let mut chance = Chance::from_environment("renames");
+    let (begun, time) = (Instant::now(), Duration::from_secs(seconds_or(0)));
+    let mut cluster = Cluster::start_in(&renames::CLUSTERS).unwrap();
+    for number in 0.. {
+        // every other round in peace, and as many changes as that lets through
+        let kills = (number % 2) as usize * 2;
+        let done = renames::round(&mut cluster, &mut chance, number, kills)
+            .unwrap_or_else(|e| panic!("round {number}, {} s: {e:#}", begun.elapsed().as_secs()));
+        eprintln!("{} s: {done:?}", begun.elapsed().as_secs());
+        let changes = done.renames + done.copies;
+        assert!(done.answered > 20 && changes > 2 && done.moves > 0, "too little was done: {done:?}");
+        if number > 0 && begun.elapsed() >= time {
+            return;
+        }
+    }
 }
 
 /// The newest level of an older program.
