@@ -108,6 +108,7 @@ struct Round<'n> {
     nodes: &'n Nodes,
     user: String,
     prefix: String,
+    began: Instant,
     names: Vec<Name>,
     copies: Vec<Copied>,
     done: Done,
@@ -211,8 +212,11 @@ impl Round<'_> {
                 let Write { id, .. } = write;
                 ensure!(
                     places.iter().all(|place| name.may_hold(write, *place)) && places.len() <= 1,
-                    "{id} of {} is found in {places:?} of {homes:?}",
-                    self.user
+                    "{id} of {} is found in {places:?} of {homes:?}, called {:?} and answered {:?} after the changes {:?}",
+                    self.user,
+                    write.called.duration_since(self.began),
+                    write.answered.map(|at| at.duration_since(self.began)),
+                    name.times(self.began)
                 );
                 let told = "was answered and is nowhere";
                 ensure!(places.len() == 1 || is_excused, "{id} of {} {told}: {homes:?}", self.user);
@@ -255,6 +259,11 @@ impl Round<'_> {
 }
 
 impl Name {
+    /// When its changes were called and published, since a moment.
+    fn times(&self, since: Instant) -> Vec<(Duration, Option<Duration>)> {
+        let time = |at: Instant| at.duration_since(since);
+        self.aside.iter().map(|it| (time(it.called), it.published.map(time))).collect()
+    }
     /// Whether a write may have gone to what the name stood for then.
     fn may_hold(&self, write: &Write, place: usize) -> bool {
         let ended = self.aside.get(place).and_then(|it| it.published);
@@ -389,9 +398,9 @@ pub fn round(cluster: &mut Cluster, chance: &mut Chance, number: u64, kills: usi
     let nodes = Nodes::of(cluster);
     let (user, prefix) = (format!("user{number}"), format!("r{number}"));
     let names = (0..NAMES).map(|_| Name::default()).collect();
-    let (user_of, done) = (user.clone(), Done::default());
+    let (user_of, began, done) = (user.clone(), Instant::now(), Done::default());
     let mut round =
-        Round { nodes: &nodes, user: user_of, prefix: prefix.clone(), names, copies: vec![], done };
+        Round { nodes: &nodes, user: user_of, prefix: prefix.clone(), began, names, copies: vec![], done };
     assign(&nodes, chance, &user, CLUSTERS[0])?;
     let (is_over, counter) = (AtomicBool::new(false), AtomicU64::new(0));
     let writing = Writing { nodes: &nodes, user: user.clone(), prefix, is_over, counter };
