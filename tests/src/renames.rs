@@ -15,6 +15,7 @@ use crate::history::Nodes;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::AddAssign;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -87,6 +88,18 @@ pub struct Done {
     pub kills: usize,
     /// Changes without an answer.
     pub unclear: usize,
+}
+
+impl AddAssign for Done {
+    fn add_assign(&mut self, more: Done) {
+        self.answered += more.answered;
+        self.unanswered += more.unanswered;
+        self.renames += more.renames;
+        self.copies += more.copies;
+        self.moves += more.moves;
+        self.kills += more.kills;
+        self.unclear += more.unclear;
+    }
 }
 
 /// What became of a change of an index.
@@ -268,7 +281,9 @@ impl Name {
     fn may_hold(&self, write: &Write, place: usize) -> bool {
         let ended = self.aside.get(place).and_then(|it| it.published);
         let is_late = ended.is_some_and(|published| write.called > published);
+        // what nobody knows the end of may not have happened
         let before = place.checked_sub(1).map(|before| &self.aside[before]);
+        let before = before.filter(|it| it.published.is_some());
         let is_early = before.is_some_and(|it| write.answered.is_some_and(|answered| answered < it.called));
         !is_late && !is_early
     }

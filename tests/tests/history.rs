@@ -13,7 +13,7 @@ use quorate_tests::history::{self, Counts, Nodes};
 use quorate_tests::keys::Keys;
 use quorate_tests::members::Members;
 use quorate_tests::network::Network;
-use quorate_tests::renames;
+use quorate_tests::renames::{self, Done};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -219,15 +219,18 @@ fn indices_that_are_renamed_and_copied_while_their_users_move_and_nodes_die_lose
     let mut chance = Chance::from_environment("renames");
     let (begun, time) = (Instant::now(), Duration::from_secs(seconds_or(0)));
     let mut cluster = Cluster::start_in(&renames::CLUSTERS).unwrap();
+    let mut all = Done::default();
     for number in 0.. {
         // every other round in peace, and as many changes as that lets through
         let kills = (number % 2) as usize * 2;
         let done = renames::round(&mut cluster, &mut chance, number, kills)
             .unwrap_or_else(|e| panic!("round {number}, {} s: {e:#}", begun.elapsed().as_secs()));
         eprintln!("{} s: {done:?}", begun.elapsed().as_secs());
-        let changes = done.renames + done.copies;
-        assert!(done.answered > 20 && changes > 2 && done.moves > 0, "too little was done: {done:?}");
-        if number > 0 && begun.elapsed() >= time {
+        all += done;
+        // a slow machine takes more rounds to show anything
+        let is_enough = all.answered > 50 && all.renames > 2 && all.copies > 0 && all.moves > 0;
+        assert!(is_enough || number < 10, "too little was done: {all:?}");
+        if is_enough && number > 0 && begun.elapsed() >= time {
             return;
         }
     }

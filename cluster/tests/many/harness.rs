@@ -50,7 +50,11 @@ pub fn raw(document: Value) -> RawDocument {
 
 /// Runs a test that fails when it hangs.
 pub async fn in_time(test: impl Future<Output = ()>) {
-    tokio::time::timeout(WHOLE, test).await.expect("the test ends in time");
+    in_times(1, test).await;
+}
+/// The same for one that takes as long as so many.
+pub async fn in_times(many: u32, test: impl Future<Output = ()>) {
+    tokio::time::timeout(many * WHOLE, test).await.expect("the test ends in time");
 }
 
 /// Asks until the answer is another one than 503, as clients do on the next host.
