@@ -6,9 +6,8 @@ use quorate_store::space::{INDEXED_FACTOR, Room};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
-
-/// From this many reserves down it is said that the disk fills up, long before anything is refused.
-const WARNING_RESERVES: u64 = 3;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 /// What a write does to the disk in the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,9 +25,23 @@ pub type InLog = Box<dyn Fn() -> u64 + Send + Sync>;
 pub struct DiskGuard {
     room: Room,
     in_log: InLog,
+    looked: Looked,
     /// Other nodes that say that they have no room, with their names.
     full_elsewhere: Mutex<BTreeMap<NodeId, String>>,
 }
+
+/// What the last look at all groups found: a write must not look at each of them.
+#[derive(Debug)]
+struct Looked {
+    opened: Instant,
+    /// Milliseconds since `opened` of the last look, plus one; 0 = never.
+    at_ms: AtomicU64,
+    in_log: AtomicU64,
+    /// Bytes accepted since.
+    accepted: AtomicU64,
+}
+/// How long a look is good for.
+const LOOK_INTERVAL_MS: u64 = 100;
 
 impl fmt::Debug for DiskGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -39,10 +52,16 @@ impl fmt::Debug for DiskGuard {
 impl DiskGuard {
     /// Guards a disk for a node whose log holds `in_log` bytes that its indices do not have.
     pub fn new(room: Room, in_log: InLog) -> Self {
-        DiskGuard { room, in_log, full_elsewhere: Mutex::default() }
+        let looked = Looked {
+            opened: Instant::now(),
+            at_ms: AtomicU64::new(0),
+            in_log: AtomicU64::new(0),
+            accepted: AtomicU64::new(0),
+        };
+        DiskGuard { room, in_log, looked, full_elsewhere: Mutex::default() }
     }
-    /// Refuses a write when too little is left. Errors: `Unavailable`. Cost: a look at each group, and a system call ten times
-    /// a second.
+    /// Refuses a write when too little is left. Errors: `Unavailable`. Cost: a few atomic reads; ten times a second a look
+    /// at each group and a system call.
     pub fn admit(&self, purpose: Purpose) -> Result<()> {
         let (left, floor) = match purpose {
             Purpose::Add => (self.left_bytes(), self.room.reserve_bytes()),
@@ -58,6 +77,25 @@ impl DiskGuard {
             self.spoken_for(),
             floor.div_ceil(1_000_000)
         )))
+    }
+    /// Notes bytes of operations that were let through: they count at once, before the next look at the groups.
+    pub fn note_accepted(&self, bytes: u64) {
+        self.looked.accepted.fetch_add(bytes, Ordering::Relaxed);
+    }
+    /// Bytes of operations that the log has accepted and the indices have not, a tenth of a second ago and since.
+    fn in_log_bytes(&self) -> u64 {
+        let looked = &self.looked;
+        let now_ms = looked.opened.elapsed().as_millis() as u64 + 1;
+        let at_ms = looked.at_ms.load(Ordering::Acquire);
+        let is_due = at_ms == 0 || now_ms - at_ms.min(now_ms) >= LOOK_INTERVAL_MS;
+        // one looks, the others go on with what is known
+        if is_due && looked.at_ms.compare_exchange(at_ms, now_ms, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        {
+            // what comes while the groups are looked at may count twice for a tenth of a second, and never not at all
+            looked.accepted.store(0, Ordering::Relaxed);
+            looked.in_log.store((self.in_log)(), Ordering::Relaxed);
+        }
+        looked.in_log.load(Ordering::Relaxed).saturating_add(looked.accepted.load(Ordering::Relaxed))
     }
     /// Notes which other nodes have no room.
     pub fn note_full_elsewhere(&self, full: BTreeMap<NodeId, String>) {
@@ -82,7 +120,7 @@ impl DiskGuard {
     pub fn warning(&self) -> Option<String> {
         let left = self.left_bytes();
         let reserve = self.room.reserve_bytes();
-        (left < reserve.saturating_mul(WARNING_RESERVES)).then(|| {
+        self.room.is_tight_with(left).then(|| {
             format!(
                 "the disk fills up: {} MB are free{}, and writes stop below {} MB",
                 self.free_bytes() / 1_000_000,
@@ -103,7 +141,7 @@ impl DiskGuard {
     }
     /// Bytes that what was accepted will take, and merges that go on.
     pub fn claimed_bytes(&self) -> u64 {
-        self.room.claimed_bytes().saturating_add((self.in_log)().saturating_mul(INDEXED_FACTOR))
+        self.room.claimed_bytes().saturating_add(self.in_log_bytes().saturating_mul(INDEXED_FACTOR))
     }
     fn left_bytes(&self) -> u64 {
         self.free_bytes().saturating_sub(self.claimed_bytes())
@@ -113,6 +151,7 @@ impl DiskGuard {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
 
     #[test]
     fn writes_stop_before_removals_do() {
@@ -133,6 +172,31 @@ mod tests {
         }
         let error = guard(u64::MAX, 0).admit(Purpose::Add).expect_err("no such disk");
         assert!(error.message.starts_with("disk is almost full: "), "{error}");
+    }
+
+    #[test]
+    fn a_write_looks_at_no_group_and_counts_what_came_before_it() {
+        let looks = Arc::new(AtomicU64::new(0));
+        let counted = looks.clone();
+        let folder = tempfile::tempdir().unwrap();
+        let free = Room::new(folder.path(), 0).free_bytes();
+        let in_log = Box::new(move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            0
+        });
+        let guard = DiskGuard::new(Room::new(folder.path(), free / 2), in_log);
+        let start = Instant::now();
+        for _ in 0..10_000 {
+            assert!(guard.admit(Purpose::Add).is_ok());
+        }
+        let most = 2 + start.elapsed().as_millis() as u64 / LOOK_INTERVAL_MS;
+        assert!(looks.load(Ordering::Relaxed) <= most, "{looks:?} looks");
+        // the look that may come between the two forgets what the groups now say themselves
+        let mut tries = (0..10).map(|_| {
+            guard.note_accepted(free);
+            guard.admit(Purpose::Add)
+        });
+        assert!(tries.any(|admitted| admitted.is_err()), "what was let through counts at once");
     }
 
     #[test]

@@ -366,6 +366,7 @@ impl Router {
             let error = Error::unavailable("too many writes wait to be applied; try again later");
             return Err(Attempt::Failed(error));
         }
+        self.disk.note_accepted(entries.iter().map(|entry| entry.len() as u64).sum());
         match local.raft.propose(entries, within(deadline)).await {
             Ok(committed) => Ok(committed.last),
             Err(ProposeError::NotLeader { leader }) => Err(Attempt::NotLeader(leader.map(NodeId))),

@@ -258,12 +258,13 @@ impl Starter {
         }
         leases.set_raft(raft.clone());
         let (for_actor, handle, room) = (inbox.clone(), raft.clone(), self.snapshots.clone());
-        let meta = self.meta.clone();
+        let (meta, disk) = (self.meta.clone(), self.room.clone());
         // its own: a group that waits for a disk, a full shard or a rebuild holds up no other
         let thread = Arbiter::new().handle();
         let actor = ApplyActor::start_in_arbiter(&thread, move |_| {
             let in_force = Arc::new(move || meta.load().level());
-            ApplyActor::new(apply, for_actor, Arc::new(position), handle, room).with_level(in_force)
+            let actor = ApplyActor::new(apply, for_actor, Arc::new(position), handle, room);
+            actor.with_level(in_force).on_disk(disk)
         });
         inbox.set_actor(actor.clone().recipient());
         inbox.wake();

@@ -63,6 +63,42 @@ pub(crate) struct GroupLog<R> {
     given: Cell<Option<u64>>,
     snapshot_wanted: Cell<bool>,
     read_error: Cell<Option<String>>,
+    milestones: Milestones,
+}
+
+/// Bytes between two milestones.
+const MILESTONE_BYTES: u64 = 4 << 20;
+
+/// About how many bytes stand in the log behind an index, as far as this process has appended them.
+#[derive(Debug, Default)]
+struct Milestones {
+    appended: u64,
+    /// Some indices, and the bytes that had been appended through each; both ascend.
+    marks: VecDeque<(u64, u64)>,
+}
+impl Milestones {
+    fn append(&mut self, entries: &[Entry]) {
+        if let Some(first) = entries.first() {
+            while self.marks.back().is_some_and(|(index, _)| *index >= first.index) {
+                self.marks.pop_back();
+            }
+        }
+        for entry in entries {
+            self.appended += entry_bytes(entry);
+            if self.marks.back().is_none_or(|(_, through)| self.appended - through >= MILESTONE_BYTES) {
+                self.marks.push_back((entry.index, self.appended));
+            }
+        }
+    }
+    fn cut(&mut self, through: u64) {
+        while self.marks.get(1).is_some_and(|(index, _)| *index <= through) {
+            self.marks.pop_front();
+        }
+    }
+    fn behind(&self, index: u64) -> u64 {
+        let after = self.marks.partition_point(|(mark, _)| *mark <= index);
+        self.marks.get(after.saturating_sub(1)).map_or(0, |(_, through)| self.appended - through)
+    }
 }
 
 impl<R: LogReader> GroupLog<R> {
@@ -81,6 +117,7 @@ impl<R: LogReader> GroupLog<R> {
             given: Cell::new(None),
             snapshot_wanted: Cell::new(false),
             read_error: Cell::new(None),
+            milestones: Milestones::default(),
         }
     }
 
@@ -92,6 +129,10 @@ impl<R: LogReader> GroupLog<R> {
     pub(crate) fn spare(&mut self, spared: Spared) {
         self.spared = spared;
         self.given.set(None);
+    }
+    /// About how many bytes of entries stand behind an index; those of earlier processes are not counted.
+    pub(crate) fn bytes_behind(&self, index: u64) -> u64 {
+        self.milestones.behind(index)
     }
     pub(crate) fn hard_state(&self) -> &HardState {
         &self.hard_state
@@ -120,6 +161,7 @@ impl<R: LogReader> GroupLog<R> {
     pub(crate) fn append(&mut self, entries: &[Entry]) {
         let Some(first) = entries.first().map(|e| e.index) else { return };
         debug_assert!(first <= self.last() + 1 && first > self.truncated.index);
+        self.milestones.append(entries);
         if first <= self.known.get().index {
             self.known.take();
         }
@@ -164,6 +206,7 @@ impl<R: LogReader> GroupLog<R> {
         }
         let term = self.term(through).ok()?;
         self.truncated = Position { index: through, term };
+        self.milestones.cut(through);
         self.trim_window(through);
         Some(self.truncated)
     }
@@ -174,6 +217,7 @@ impl<R: LogReader> GroupLog<R> {
         self.truncated = Position { index: metadata.index, term: metadata.term };
         self.window.clear();
         self.window_bytes = 0;
+        self.milestones = Milestones::default();
         self.window_first = metadata.index + 1;
         self.known.take();
         self.conf = vec![(metadata.index, metadata.get_conf_state().clone())];
@@ -322,6 +366,26 @@ mod tests {
         entry.term = term;
         entry.data = vec![b'x'; 84].into();
         entry
+    }
+
+    #[test]
+    fn what_stands_behind_an_index_is_counted_in_bytes() {
+        let mut log =
+            GroupLog::new(&Stored::default(), (0, ConfState::default()), SharedMemoryLog::default());
+        let mut large = |range: std::ops::RangeInclusive<u64>, term| {
+            let sized = |index| Entry { data: vec![b'x'; 1 << 20].into(), ..entry(index, term) };
+            log.append(&range.map(sized).collect::<Vec<_>>());
+            log.trim_window(u64::MAX - 1);
+            [0, 1, 20, 40].map(|index| log.bytes_behind(index) >> 20)
+        };
+        assert_eq!(large(1..=1, 1), [0, 0, 0, 0]);
+        let behind = large(2..=40, 1);
+        assert!(behind[1] == 39 && (20..=24).contains(&behind[2]) && behind[3] < 4, "{behind:?}");
+        // another leader replaces the second half
+        let behind = large(21..=30, 2);
+        assert!((10..=34).contains(&behind[2]), "{behind:?}");
+        log.milestones.cut(25);
+        assert!(log.milestones.marks.len() <= 3 && log.bytes_behind(30) < 4 << 20);
     }
 
     /// Entries 1 to 10, term = index / 3, of which 1 to `on_disk` are read from disk.

@@ -22,6 +22,8 @@ const RETRY: Duration = Duration::from_millis(200);
 const PROBE_BYTES: usize = 64 << 10;
 /// Bytes at most that are left to what makes room again: the durable commits and dumps without which no log can be cut.
 const LAST_BYTES_MAX: u64 = 16 << 20;
+/// Time between two looks for files that may be removed, at most, while the disk fills up.
+const PURGE_TIGHT: Duration = Duration::from_millis(200);
 /// Name of the file that tries for space; it exists only for that moment.
 const PROBE_NAME: &str = "space-probe";
 
@@ -82,6 +84,15 @@ impl Shared {
     }
     pub(crate) fn fatal(&self, reason: &str) {
         (self.on_fatal)(reason);
+    }
+
+    /// When to look again for files that may be removed.
+    fn next_purge(&self) -> Instant {
+        let every = match self.room.is_tight() {
+            true => self.purge_every.min(PURGE_TIGHT),
+            false => self.purge_every,
+        };
+        Instant::now() + every
     }
 
     /// Takes what waits, up to the size of a batch; nothing when it is time to look for files that may be removed. `None`:
@@ -150,7 +161,7 @@ impl Shared {
 /// The writer thread.
 pub(crate) fn run(shared: &Shared) {
     // a start finds files that the last process had no time to remove
-    let mut purge_at = Some(Instant::now() + shared.purge_every);
+    let mut purge_at = Some(shared.next_purge());
     while let Some(writes) = shared.take(purge_at) {
         if !writes.is_empty() {
             match write_until_done(shared, &writes) {
@@ -158,7 +169,7 @@ pub(crate) fn run(shared: &Shared) {
                 Outcome::GivenUp => return,
             }
             if writes.iter().any(|w| w.truncated.is_some()) {
-                purge_at.get_or_insert_with(|| Instant::now() + shared.purge_every);
+                purge_at.get_or_insert_with(|| shared.next_purge());
             }
             report(shared, writes);
         }
@@ -166,7 +177,7 @@ pub(crate) fn run(shared: &Shared) {
             // by time and not with the next write, which may not come: it is refused while dead files fill the disk
             purge_at = match purge(shared) {
                 Purged::All => None,
-                Purged::Pinned => Some(Instant::now() + shared.purge_every),
+                Purged::Pinned => Some(shared.next_purge()),
             };
         }
     }

@@ -14,6 +14,7 @@ use quorate_node::halt::panic_text;
 use quorate_node::ops::Incarnation;
 use quorate_raft::{GroupHandle, SnapshotImage};
 use quorate_store::incoming::Incoming;
+use quorate_store::space::Room;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +26,8 @@ const TURN_ENTRIES: usize = 256;
 const TURN_BYTES: usize = 8 << 20;
 /// How often a group looks whether a dump is due.
 const DUMP_INTERVAL: Duration = Duration::from_secs(10);
+/// How often it does while the disk fills up: what a dump gives back of the log is wanted at once.
+const TIGHT_INTERVAL: Duration = Duration::from_secs(1);
 /// Messages that may wait; all but a few are wake-ups that say the same.
 const MAILBOX: usize = 16;
 
@@ -100,6 +103,7 @@ pub struct ApplyActor<M: Machine> {
     looked_at: u64,
     /// The level of the commands that a state made here may depend on.
     level: LevelInForce,
+    disk: Room,
 }
 
 /// The level of commands that every node of the installation knows, as far as this node knows.
@@ -136,7 +140,12 @@ impl<M: Machine> ApplyActor<M> {
             state: State::Open,
             looked_at: 0,
             level: Arc::new(|| FIRST_LEVEL),
+            disk: Room::boundless(),
         }
+    }
+    /// The same on a disk that may fill up.
+    pub fn on_disk(self, disk: Room) -> Self {
+        ApplyActor { disk, ..self }
     }
     /// The same, with what says how new the commands are that may be in the log.
     pub fn with_level(self, level: LevelInForce) -> Self {
@@ -239,6 +248,15 @@ impl<M: Machine> ApplyActor<M> {
         Ok(())
     }
 
+    /// Looks whether a dump is due, and lets the log be cut as far as that allows.
+    fn look_for_dump(&mut self, when: DumpWhen) {
+        let bound = self.contained(|actor| {
+            actor.apply.upkeep()?;
+            actor.apply.dump(when)
+        });
+        self.compact(bound.flatten());
+    }
+
     fn compact(&self, bound: Option<u64>) {
         if let Some(bound) = bound {
             tracing::debug!(group = self.apply.group().0, log_index = bound, "the log may be cut");
@@ -330,11 +348,12 @@ impl<M: Machine + Unpin> Actor for ApplyActor<M> {
                 let taken = actor.apply.taken();
                 let when = if taken == actor.looked_at { DumpWhen::Idle } else { DumpWhen::Due };
                 actor.looked_at = taken;
-                let bound = actor.contained(|actor| {
-                    actor.apply.upkeep()?;
-                    actor.apply.dump(when)
-                });
-                actor.compact(bound.flatten());
+                actor.look_for_dump(when);
+            }
+        });
+        ctx.run_interval(TIGHT_INTERVAL, |actor, _| {
+            if actor.state == State::Open && actor.disk.is_tight() {
+                actor.look_for_dump(DumpWhen::Idle);
             }
         });
     }

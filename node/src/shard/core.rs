@@ -55,6 +55,9 @@ impl Default for Pace {
     }
 }
 
+/// Age of the oldest unflushed operation that makes a durable commit due while the disk fills up: the log is kept for it, and
+/// takes more room than what it becomes.
+const FLUSH_TIGHT: Duration = Duration::from_secs(1);
 /// The longest time that a stream of writes may hold back a publication.
 const PUBLISH_AT_LATEST: Duration = Duration::from_millis(250);
 /// How often a node publishes that does not lead the group, unless somebody waits for it: a stream of single records costs
@@ -265,6 +268,7 @@ impl ShardCore {
     pub fn flush_is_due(&self) -> bool {
         self.unflushed_since.is_some_and(|since| {
             since.elapsed() >= self.options.pace.flush_after
+                || since.elapsed() >= FLUSH_TIGHT && self.options.writer.room.is_tight()
                 || self.since_flush_bytes >= self.options.pace.flush_bytes
                 || self.writer.unflushed_bytes() >= self.options.pace.flush_bytes as u64
         })

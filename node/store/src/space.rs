@@ -29,6 +29,9 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// The last part of the reserve, which is kept for what makes room or is needed for it: removals, durable commits, dumps.
 const LAST_PART: u64 = 4;
 
+/// From this many reserves down the disk counts as tight, long before anything is refused.
+const TIGHT_RESERVES: u64 = 3;
+
 /// The room of one disk, shared by all who write to it. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Room {
@@ -103,6 +106,15 @@ impl Room {
     /// Free bytes that nobody has claimed.
     pub fn left_bytes(&self) -> u64 {
         self.free_bytes().saturating_sub(self.claimed_bytes())
+    }
+    /// Whether the disk fills up: what can be given back of it is given back at once, and operators are told. Cost: as
+    /// [`Self::free_bytes`].
+    pub fn is_tight(&self) -> bool {
+        self.is_tight_with(self.left_bytes())
+    }
+    /// As [`Self::is_tight`], with so many bytes left.
+    pub fn is_tight_with(&self, left_bytes: u64) -> bool {
+        left_bytes < self.shared.reserve_bytes.saturating_mul(TIGHT_RESERVES)
     }
     /// Claims bytes that will be written whatever comes, until the claim is dropped.
     pub fn claim(&self, bytes: u64) -> Claim {

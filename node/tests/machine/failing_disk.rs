@@ -125,7 +125,7 @@ fn open(
     memory: Memory,
 ) -> quorate_node::Result<Rig> {
     let layer: Arc<dyn Files> = Arc::new(files.clone());
-    let disk = Disk { shards: layer.clone(), store: layer };
+    let disk = Disk { store: layer.clone(), ..Disk::of(layer) };
     let mut rig = Rig::on(folder, log.to_vec(), disk, memory, pace())?;
     match rig.replay() {
         Ok(()) => Ok(rig),
@@ -310,6 +310,28 @@ fn recovery_may_fail_as_often_as_it_likes() {
         rig.wait_until("durable", || rig.machine.durable_through() == 5);
         assert_eq!(rig.node.failing_shards(), 0);
         assert_eq!(ids(&killed(rig, folder), 1), 32);
+    });
+}
+
+/// The log is kept for what is not durable, so it must not wait for its time on a disk that fills up.
+#[test]
+fn what_is_applied_becomes_durable_early_while_the_disk_fills_up() {
+    in_system(|| {
+        let never = Duration::from_secs(24 * 3600);
+        let pace = Pace { flush_after: never, ..pace() };
+        for reserve_bytes in [0, u64::MAX / 8] {
+            let dir = scratch();
+            let room = Room::new(dir.path(), reserve_bytes);
+            let real = || Disk { room: room.clone(), ..Disk::of(RealFiles::shared()) };
+            let mut rig = Rig::on(dir.path(), vec![], real(), MEMORY, pace).unwrap();
+            rig.apply(records(1, vec![put("a", 1)]));
+            rig.wait();
+            match room.is_tight() {
+                true => rig.wait_until("durable", || rig.machine.durable_through() == 1),
+                false => assert_eq!(rig.machine.durable_through(), 0),
+            }
+            rig.kill();
+        }
     });
 }
 

@@ -37,6 +37,13 @@ const MEMORY: Memory = Memory { writer_bytes: 16 << 20, spill_bytes: 4 << 20 };
 struct Disk {
     shards: Arc<dyn Files>,
     store: Arc<dyn Files>,
+    room: Room,
+}
+impl Disk {
+    /// Shards go through `files`; the store has a disk that is well, and there is room without an end.
+    fn of(files: Arc<dyn Files>) -> Disk {
+        Disk { shards: files, store: RealFiles::shared(), room: Room::boundless() }
+    }
 }
 
 struct Rig {
@@ -69,8 +76,7 @@ impl Rig {
         memory: Memory,
         pace: Pace,
     ) -> Rig {
-        let disk = Disk { shards: files, store: RealFiles::shared() };
-        Rig::on(folder, log, disk, memory, pace).unwrap()
+        Rig::on(folder, log, Disk::of(files), memory, pace).unwrap()
     }
     /// Opens the folder through other file layers and replays nothing yet. Errors: they refuse it.
     fn on(
@@ -92,7 +98,7 @@ impl Rig {
             writer_threads: 1,
             writer_memory_bytes: memory.writer_bytes,
             writer_spill_bytes: memory.spill_bytes,
-            room: Room::boundless(),
+            room: disk.room,
             pace,
         };
         let node = Node::open(options)?;

@@ -17,6 +17,8 @@ const WINDOW_BYTES_MAX: u64 = 2 * DELIVERED_BYTES_MAX;
 const FOLLOWER_GONE_TICKS: u64 = 300;
 /// Entries a live follower may lag before the log is cut without it.
 const FOLLOWER_LAG_MAX: u64 = 100_000;
+/// Bytes of entries that it may lag, about: entries may be large, and a member with a full disk takes none at all.
+const FOLLOWER_LAG_BYTES_MAX: u64 = 1 << 30;
 
 /// Something that waits for writes: everything in it happens when all writes up to `seq` are durable.
 #[derive(Default)]
@@ -283,7 +285,11 @@ impl<R: LogReader> Core<R> {
             ProgressState::Probe | ProgressState::Replicate => progress.matched,
         });
         let last = self.node.store().last_index().unwrap_or(0);
-        needed.filter(|matched| last.saturating_sub(*matched) <= FOLLOWER_LAG_MAX).min().unwrap_or(u64::MAX)
+        let is_near = |matched: &u64| {
+            last.saturating_sub(*matched) <= FOLLOWER_LAG_MAX
+                && self.node.store().bytes_behind(*matched) <= FOLLOWER_LAG_BYTES_MAX
+        };
+        needed.filter(is_near).min().unwrap_or(u64::MAX)
     }
 }
 

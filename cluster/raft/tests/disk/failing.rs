@@ -10,7 +10,6 @@ use quorate_raft::{LogFile, LogFiles, RealLogFiles};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
 
 /// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
