@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a node holds of an index, once it has a replica that has applied as much as every other.
-async fn of_index(installation: &Installation, index: &str) -> Vec<NamedDigest> {
+pub async fn of_index(installation: &Installation, index: &str) -> Vec<NamedDigest> {
     let end = Instant::now() + PATIENCE;
     loop {
         let mut found: Vec<(u64, NamedDigest)> = vec![];

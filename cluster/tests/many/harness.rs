@@ -7,6 +7,7 @@ use quorate_cluster::{
 use quorate_model::{
     DocumentKind, Error, ErrorKind, Filter, IndexName, SearchParams, SearchResults, Settings, TaskId,
 };
+use quorate_store::files::{Files, RealFiles};
 use serde_json::{Map, Value, json};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
@@ -102,6 +103,15 @@ impl Installation {
         }
         installation
     }
+    /// Starts a node on each of these file layers.
+    pub async fn start_on(layers: &[Arc<dyn Files>]) -> Installation {
+        let addresses = free_addresses(layers.len());
+        let mut installation = Installation { nodes: vec![], founder: addresses[0], folders: vec![] };
+        for (address, files) in addresses.into_iter().zip(layers) {
+            installation.add_on(address, ClusterOptions::default(), None, files.clone()).await;
+        }
+        installation
+    }
     /// Starts another node, in a cluster that may be new.
     pub async fn join(&mut self, cluster: &str) {
         let options =
@@ -113,6 +123,15 @@ impl Installation {
         self.add(free_addresses(1)[0], ClusterOptions::default(), Some(admin_key.into())).await;
     }
     async fn add(&mut self, address: SocketAddr, options: ClusterOptions, admin_key: Option<String>) {
+        self.add_on(address, options, admin_key, RealFiles::shared()).await;
+    }
+    async fn add_on(
+        &mut self,
+        address: SocketAddr,
+        options: ClusterOptions,
+        admin_key: Option<String>,
+        files: Arc<dyn Files>,
+    ) {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let number = self.nodes.len();
         let cluster = ClusterOptions {
@@ -128,6 +147,7 @@ impl Installation {
             checks: CheckOptions { bytes_per_s: 1 << 30, every: Duration::from_millis(300) },
             admin_key,
             cluster,
+            files,
             ..ServiceOptions::new(folder.path())
         };
         let opened = tokio::time::timeout(PATIENCE, Service::open(options)).await;

@@ -3,6 +3,7 @@
 mod answers;
 mod damage;
 mod digests;
+mod disk;
 mod harness;
 mod integrity;
 mod keys;
