@@ -6,13 +6,13 @@ use super::{Failure, Machine};
 use crate::command::FIRST_LEVEL;
 use crate::metrics;
 use crate::snapshot::room::Fetch;
-use crate::snapshot::{Description, SnapshotRoom};
+use crate::snapshot::{Description, Making, SnapshotRoom};
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Message};
 use quorate_model::Error;
 use quorate_node::Left;
 use quorate_node::halt::panic_text;
 use quorate_node::ops::Incarnation;
-use quorate_raft::{GroupHandle, SnapshotImage};
+use quorate_raft::{GroupHandle, SnapshotImage, StateCopy};
 use quorate_store::incoming::Incoming;
 use quorate_store::space::Room;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -336,11 +336,17 @@ impl<M: Machine + Unpin> Actor for ApplyActor<M> {
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.set_mailbox_capacity(MAILBOX);
         ctx.notify(Wake);
-        let inbox = Arc::downgrade(&self.inbox);
-        self.room.store().serve(self.apply.group(), move || {
-            if let Some(inbox) = inbox.upgrade() {
-                inbox.want_snapshot();
+        let (inbox, raft) = (Arc::downgrade(&self.inbox), self.raft.clone());
+        let (applied, halt) = (self.applied.subscribe(), self.apply.halt());
+        self.room.store().serve(self.apply.group(), move |at_least| {
+            let Some(inbox) = inbox.upgrade() else { return Making::Not };
+            // who waits for a state itself has none to give, for hours perhaps
+            let waits = raft.status().copy == StateCopy::Fetching || halt.reason().is_some();
+            if waits || *applied.borrow() < at_least {
+                return Making::Not;
             }
+            inbox.want_snapshot();
+            Making::Begun
         });
         ctx.run_interval(DUMP_INTERVAL, |actor, _| {
             actor.room.store().expire();

@@ -27,7 +27,7 @@ pub use fetch::FetchOptions;
 pub use peers::PeerSource;
 pub use room::{RoomOptions, SnapshotRoom};
 pub use source::{InProcess, SnapshotSource};
-pub use store::{OfferOptions, SnapshotStore};
+pub use store::{Making, OfferOptions, SnapshotStore};
 
 /// Bytes of one piece of a file, and of all pieces in one answer.
 pub const CHUNK_BYTES: usize = 1 << 20;

@@ -38,8 +38,17 @@ impl Default for OfferOptions {
     }
 }
 
-/// Asks the machine of a group for a new snapshot.
-type Ask = Box<dyn Fn() + Send + Sync>;
+/// Whether a group makes the snapshot that it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Making {
+    /// It will be there after a while.
+    Begun,
+    /// It has not got that state itself: another node may.
+    Not,
+}
+
+/// Asks the machine of a group for a new snapshot, which reflects at least this log index.
+type Ask = Box<dyn Fn(u64) -> Making + Send + Sync>;
 
 /// The snapshots that this node offers.
 pub struct SnapshotStore {
@@ -107,7 +116,7 @@ impl SnapshotStore {
         Ok(Arc::new(SnapshotStore { data, files, node, life, options, groups: Mutex::default() }))
     }
     /// Names what asks the machine of a group for a new snapshot. It must not block.
-    pub fn serve(&self, group: GroupId, ask: impl Fn() + Send + Sync + 'static) {
+    pub fn serve(&self, group: GroupId, ask: impl Fn(u64) -> Making + Send + Sync + 'static) {
         self.groups.lock().entry(group).or_default().ask = Some(Box::new(ask));
     }
     /// Ends what [`Self::serve`] began and removes the group's snapshots: this node has no replica of it any more.
@@ -186,14 +195,14 @@ impl SnapshotStore {
 
     /// Answers another node. Reads a file; to be called on a thread that may wait for the disk.
     ///
-    /// Errors: `NotFound` when there is no such snapshot or file; `Unavailable` while the snapshot is being made.
+    /// Errors: `NotFound` when there is no such snapshot or file, and none can be made here; `Unavailable` while the snapshot is being made.
     pub fn answer(&self, request: &SnapshotRequest) -> Result<Bytes> {
         match request {
             SnapshotRequest::Manifest(Wanted::This(id)) => self.manifest(id),
             SnapshotRequest::Manifest(Wanted::AtLeast { group, index }) => {
                 match self.newest(*group, *index) {
                     Some(known) => self.manifest(&known.id),
-                    None => Err(self.make(*group)),
+                    None => Err(self.make(*group, *index)),
                 }
             }
             SnapshotRequest::Chunk { id, file, offset, bytes } => self.chunk(id, file, *offset, *bytes),
@@ -212,13 +221,13 @@ impl SnapshotStore {
         offer.read = Instant::now();
         Ok((offer.manifest.clone(), offer.folder.clone()))
     }
-    /// Lets a snapshot be made, and says so.
-    fn make(&self, group: GroupId) -> Error {
-        match self.groups.lock().get(&group).and_then(|of_group| of_group.ask.as_ref()) {
-            Some(ask) => {
-                ask();
-                Error::unavailable("a snapshot is being made")
-            }
+    /// Lets a snapshot be made, and says so. An asker waits for one that is being made and goes elsewhere for others.
+    fn make(&self, group: GroupId, at_least: u64) -> Error {
+        let groups = self.groups.lock();
+        let ask = groups.get(&group).and_then(|of_group| of_group.ask.as_ref());
+        match ask.map(|ask| ask(at_least)) {
+            Some(Making::Begun) => Error::unavailable("a snapshot is being made"),
+            Some(Making::Not) => Error::not_found("this node has not got that state itself"),
             None => gone(),
         }
     }

@@ -115,13 +115,15 @@ fn one_that_is_asked_for_and_missing_is_made() {
     assert_eq!(kind(wanted(0)), quorate_model::ErrorKind::NotFound, "this node does not have the group");
     let asked = Arc::new(AtomicUsize::new(0));
     let counter = asked.clone();
-    rig.store.serve(GROUP, move || {
+    rig.store.serve(GROUP, move |at_least| {
         counter.fetch_add(1, Ordering::Relaxed);
+        if at_least <= 6 { Making::Begun } else { Making::Not }
     });
     assert_eq!(kind(wanted(4)), quorate_model::ErrorKind::Unavailable);
     rig.offer(5, "x");
     assert_eq!(rig.manifest(wanted(4)).expect("one").id.index, 5);
     assert_eq!((kind(wanted(6)), asked.load(Ordering::Relaxed)), (quorate_model::ErrorKind::Unavailable, 2));
+    assert_eq!(kind(wanted(7)), quorate_model::ErrorKind::NotFound, "who asks goes elsewhere");
     rig.store.forget(GROUP);
     assert_eq!(kind(wanted(4)), quorate_model::ErrorKind::NotFound);
     assert!(rig.folders().is_empty());
