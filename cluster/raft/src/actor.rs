@@ -83,6 +83,10 @@ impl RaftActor {
 
     /// Takes the positions in that the state machine has left for the group; no message can be lost over them.
     fn take_positions(&mut self, ctx: &mut Context<Self>) {
+        let distrusts = self.status.distrusts.load(Ordering::Acquire);
+        if distrusts != self.core.distrusts() {
+            self.handle_input(if distrusts { Input::Distrust } else { Input::Trust }, ctx);
+        }
         let applied = self.status.reported_applied.load(Ordering::Acquire);
         if applied > self.core.status().applied {
             self.handle_input(Input::Applied(applied), ctx);
@@ -228,6 +232,8 @@ impl Handler<Request> for RaftActor {
             | Input::Persisted(_)
             | Input::Stalled(_)
             | Input::Applied(_)
+            | Input::Distrust
+            | Input::Trust
             | Input::TransferLeader(_)
             | Input::Unreachable(_)
             | Input::SnapshotSent { .. }

@@ -104,6 +104,8 @@ pub struct Core<R: LogReader> {
     unapplied_bytes: u64,
     /// The index of a snapshot that the state machine has been given and not confirmed.
     restoring: Option<u64>,
+    /// Whether the state machine takes anew what it has.
+    distrusts: bool,
     waiters: BTreeMap<(u64, RequestId), Waiter>,
     barriers: BTreeMap<RequestId, Barrier>,
     /// The last term of its own in which this member had an entry committed.
@@ -169,6 +171,7 @@ impl<R: LogReader> Core<R> {
             unapplied: VecDeque::new(),
             unapplied_bytes: 0,
             restoring: None,
+            distrusts: false,
             waiters: BTreeMap::new(),
             barriers: BTreeMap::new(),
             confirms_in: 0,
@@ -217,6 +220,8 @@ impl<R: LogReader> Core<R> {
             Input::Persisted(seq) => self.persisted(seq),
             Input::Stalled(reason) => self.set_stalled(reason),
             Input::Applied(index) => self.applied(index),
+            Input::Distrust => self.distrusts = true,
+            Input::Trust => self.distrusts = false,
             Input::ChangeMembers { id, changes, context, within_ticks } => {
                 self.change_members(id, &changes, context, within_ticks);
             }
@@ -310,7 +315,7 @@ impl<R: LogReader> Core<R> {
                 member: *id,
                 matched: progress.matched,
                 is_live: is_live(id),
-                copy: self.copies.said(*id),
+                copy: self.copy_of(*id, progress),
             };
             membership.followers = others.map(progress).collect();
             membership.followers.sort_unstable_by_key(|follower| follower.member);

@@ -30,6 +30,10 @@ pub enum Input {
     Stalled(Option<String>),
     /// The state machine has applied everything up to this index.
     Applied(u64),
+    /// The state machine takes the state that it has anew: this member has no whole one until [`Input::Trust`].
+    Distrust,
+    /// The state machine stands by the state that it has.
+    Trust,
     /// Change the members.
     ChangeMembers {
         /// Comes back in [`Effect::MembersChanged`].

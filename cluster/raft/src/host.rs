@@ -333,6 +333,18 @@ impl GroupHandle {
         self.look();
     }
 
+    /// Tells the group that the state machine takes the state that it has anew: this member says that it has no whole one, and
+    /// gets no leadership, until [`Self::trust_state`].
+    pub fn distrust_state(&self) {
+        self.status.distrusts.store(true, Ordering::Release);
+        self.look();
+    }
+    /// Ends what [`Self::distrust_state`] began: the state machine stands by what it has.
+    pub fn trust_state(&self) {
+        self.status.distrusts.store(false, Ordering::Release);
+        self.look();
+    }
+
     /// Lets the log up to `through` go. Only what is applied is cut, and what live followers still need stays.
     pub fn compact(&self, through: u64) {
         self.status.wanted_compact.fetch_max(through, Ordering::AcqRel);

@@ -2,7 +2,7 @@
 
 use crate::effects::Role;
 use arc_swap::ArcSwap;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 /// A copy of a group's positions. The fields are read one after another, so they may be some entries apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +98,8 @@ pub struct Progress {
     pub matched: u64,
     /// Whether it was heard of during the last election timeouts.
     pub is_live: bool,
-    /// What it said last of its state, in this term of its leader.
+    /// What it said last of its state, in this term of its leader. One that a snapshot is sent to counts as fetching: it is about
+    /// to give up the state that it has.
     pub copy: StateCopy,
 }
 
@@ -131,6 +132,8 @@ pub(crate) struct StatusCell {
     copy: AtomicI64,
     /// What the state machine reported last.
     pub(crate) reported_applied: AtomicU64,
+    /// Whether the state machine takes anew what it has.
+    pub(crate) distrusts: AtomicBool,
     /// Up to where the log may be cut; 0: nothing new.
     pub(crate) wanted_compact: AtomicU64,
 }

@@ -265,6 +265,14 @@ impl<M: Machine> ApplyActor<M> {
     }
 }
 
+impl<M: Machine> ApplyActor<M> {
+    /// What is here counts again, if it was taken anew.
+    fn end_anew(&mut self) {
+        self.anew = None;
+        self.raft.trust_state();
+    }
+}
+
 impl<M: Machine + Unpin> ApplyActor<M> {
     /// Begins what others asked of the group: a snapshot to continue from, or one to offer.
     fn look_at_snapshots(&mut self, ctx: &mut Context<Self>) {
@@ -279,12 +287,18 @@ impl<M: Machine + Unpin> ApplyActor<M> {
     /// Lets a snapshot be fetched; the other groups of the thread go on meanwhile.
     fn restore(&mut self, image: &SnapshotImage, ctx: &mut Context<Self>) {
         let group = self.apply.group();
-        // a fetch of an older one ends first: both would write to the same folder
-        self.fetch = None;
-        self.anew = None;
-        if self.apply.machine().applied() >= image.index {
+        let is_known = self.apply.machine().applied() >= image.index;
+        if is_known && self.anew.is_some() {
+            // what is taken anew is at least that new
             return self.report();
         }
+        // a fetch of an older one ends first: both would write to the same folder
+        self.fetch = None;
+        if is_known {
+            return self.report();
+        }
+        // what comes takes the place of what is damaged, too: until then that is not trusted
+        self.anew = None;
         tracing::info!(group = group.0, log_index = image.index, "the group continues from a snapshot");
         self.fetches += 1;
         let (actor, fetch) = (ctx.address(), self.fetches);
@@ -318,8 +332,8 @@ impl<M: Machine + Unpin> ApplyActor<M> {
                     tracing::info!(group, log_index, "the group has continued from a snapshot");
                     metrics::snapshot_continued();
                     self.fetch = None;
-                    self.anew = None;
                     self.report();
+                    self.end_anew();
                     return ctx.notify(Wake);
                 }
                 Replaced::Not(why) => reason = why,
@@ -405,9 +419,12 @@ impl<M: Machine + Unpin> Handler<Anew> for ApplyActor<M> {
                     "the group is taken anew from another node"
                 );
                 (self.fetch, self.anew) = (Some(begun), Some(fetch));
+                // nobody is to count this copy, or to go on its account, before it is whole again
+                self.raft.distrust_state();
                 ctx.run_later(ANEW, move |actor, ctx| {
                     if actor.anew == Some(fetch) {
-                        (actor.fetch, actor.anew) = (None, None);
+                        actor.fetch = None;
+                        actor.end_anew();
                         tracing::warn!(
                             group = group.0,
                             "no other node has sent the group; it goes on with what it has"

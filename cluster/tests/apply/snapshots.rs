@@ -4,13 +4,13 @@ use crate::harness::PATIENCE;
 use actix::{Actor, Addr, Arbiter};
 use bytes::Bytes;
 use parking_lot::Mutex;
-use quorate_cluster::apply::actor::{ApplyActor, Close};
+use quorate_cluster::apply::actor::{Anew, ApplyActor, Close};
 use quorate_cluster::apply::group::{DumpFound, DumpPlace, Exported, GroupApply, Replaced};
 use quorate_cluster::apply::inbox::Inbox;
 use quorate_cluster::apply::meta::MetaMachine;
 use quorate_cluster::command::{self, Command, Entry, MetaCommand};
-use quorate_cluster::snapshot::{InProcess, RoomOptions, SnapshotRoom};
-use quorate_model::{GroupId, RecordOp};
+use quorate_cluster::snapshot::{InProcess, RoomOptions, SnapshotRequest, SnapshotRoom, Wanted};
+use quorate_model::{ErrorKind, GroupId, RecordOp};
 use quorate_node::ops::IndexCommand;
 use quorate_node::{Node, NodeOptions, Pace, PlacementMachine};
 use quorate_raft::*;
@@ -286,6 +286,45 @@ async fn a_member_that_stops_while_it_fetches_stops_at_once_and_goes_on_later() 
     let second = Member::open(folder.path(), 2, vec![], &net, Rate(1_000_000));
     leader.applied(last).await;
     second.applied(last).await;
+    assert_equal(&leader, &second, 640);
+    second.close().await;
+    leader.close().await;
+}
+
+/// What a member says of its own state, and what its leader counts of it.
+async fn until_both_say(leader: &Member, member: &Member, what: fn(StateCopy) -> bool) {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let counted = leader.raft.membership().progress(member.id).expect("a follower").copy;
+        let own = member.raft.status().copy;
+        if what(own) && what(counted) {
+            return;
+        }
+        assert!(Instant::now() < end, "it says {own:?}, and {counted:?} is counted");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[actix_rt::test]
+async fn a_state_that_is_taken_anew_is_not_whole_before_it_is_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let net = Net::default();
+    let (leader, second) = two(folder.path(), &net, Rate(1_000_000)).await;
+    let last = leader.put(600, 610).await;
+    second.applied(last).await;
+    until_both_say(&leader, &second, StateCopy::is_whole).await;
+    // nobody can give it for now
+    net.files.leave(1);
+    second.actor.send(Anew).await.expect("an actor");
+    until_both_say(&leader, &second, |copy| copy == StateCopy::Fetching).await;
+    // who asks it for a snapshot is sent on at once
+    let wanted = SnapshotRequest::Manifest(Wanted::AtLeast { group: GROUP, index: 1 });
+    assert_eq!(second.room.store().answer(&wanted).expect_err("none").kind, ErrorKind::NotFound);
+    let last = leader.put(610, 640).await;
+    net.files.join(1, leader.room.store().clone());
+    leader.applied(last).await;
+    second.applied(last).await;
+    until_both_say(&leader, &second, StateCopy::is_whole).await;
     assert_equal(&leader, &second, 640);
     second.close().await;
     leader.close().await;

@@ -82,21 +82,40 @@ impl<R: LogReader> Core<R> {
     pub(super) fn copy(&self) -> StateCopy {
         // whoever has not founded the group learns of its members with its first state
         let has_begun = !self.members().voters.is_empty();
-        match has_begun && self.restoring.is_none() && !self.is_installing() {
+        match has_begun && !self.lacks_state() && !self.is_installing() {
             true => StateCopy::Whole { applied: self.applied },
             false => StateCopy::Fetching,
         }
     }
 
+    /// What counts of a member on its leader: what it said, unless it is to be sent a snapshot. Then it is about to give up what it
+    /// has, whatever it said before.
+    pub(super) fn copy_of(&self, id: u64, progress: &raft::Progress) -> StateCopy {
+        let is_sent = progress.state == ProgressState::Snapshot;
+        let is_beyond = progress.matched + 1 < self.node.store().first();
+        match self.copies.said(id) {
+            StateCopy::Whole { .. } if is_sent || is_beyond => StateCopy::Fetching,
+            said => said,
+        }
+    }
+    /// Whether the state is on its way: a first one, or one in the place of what is damaged here.
+    fn lacks_state(&self) -> bool {
+        self.restoring.is_some() || self.distrusts
+    }
+    /// Whether the state machine takes anew what it has.
+    pub(crate) fn distrusts(&self) -> bool {
+        self.distrusts
+    }
+
     /// Whether this member has not got the state and others can lead. The only voter leads all the same: nobody else would
     /// ever take entries.
     pub(super) fn must_not_lead(&self) -> bool {
-        self.restoring.is_some() && !self.node.raft.prs().is_singleton()
+        self.lacks_state() && !self.node.raft.prs().is_singleton()
     }
 
     /// Gives this member its weight in elections, and says who must not be sent a snapshot now.
     pub(super) fn weigh(&mut self) {
-        let weight = if self.restoring.is_some() { FETCHING } else { WHOLE };
+        let weight = if self.lacks_state() { FETCHING } else { WHOLE };
         self.node.raft.set_priority(weight);
         let mut spared = self.node.mut_store().take_spared();
         self.fill(&mut spared);
@@ -114,7 +133,7 @@ impl<R: LogReader> Core<R> {
         let progress = |id: &u64| self.node.raft.prs().get(*id);
         let is_sent = |id: &u64| progress(id).is_some_and(|it| it.state == ProgressState::Snapshot);
         let may_be_whole = |id: &u64| match *id == self.self_id {
-            true => self.restoring.is_none(),
+            true => !self.lacks_state(),
             false => self.copies.may_be_whole(*id, self.ticks) && !is_sent(id),
         };
         // one that is gone may never have it again: nobody waits for that one

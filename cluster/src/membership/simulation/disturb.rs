@@ -28,6 +28,7 @@ impl World {
             18 => self.lose(pick),
             19 => self.remount(pick),
             20..=24 => self.wish(pick, Wish::Replace),
+            25..=26 => self.damage(pick),
             _ => {}
         }
         self.let_claimants_in();
@@ -62,7 +63,12 @@ impl World {
             let Some(replica) = self.replica(id, group) else { continue };
             let has_left = replica.disk.0.lock().stored().conf.is_none() && replica.founders.is_empty();
             if !has_left {
+                let is_damaged = replica.is_damaged;
                 replica.start(id, seed);
+                if is_damaged {
+                    // a start finds it again
+                    self.take_anew(id, group);
+                }
                 self.carry_out(id, group);
             }
         }
@@ -102,6 +108,23 @@ impl World {
         let node = self.nodes.get_mut(&id).expect("known");
         node.replicas.clear();
         node.is_lost = true;
+    }
+
+    /// Something of a group rots on a disk, never on one that a majority needs, and is found. A leader hands the group over.
+    fn damage(&mut self, id: NodeId) {
+        let group = GROUPS[self.chance.below(GROUPS.len() as u64) as usize];
+        let of_group = |it: &Self| {
+            let replica = it.nodes[&id].replicas.get(&group)?;
+            Some((replica.is_full_on_disk() && replica.fetch.is_none(), replica.leads()))
+        };
+        if !self.is_present(id) || !self.nodes[&id].is_up || !self.does_without(id) {
+            return;
+        }
+        if of_group(self) == Some((true, false)) {
+            self.counts.damaged += 1;
+            self.replica(id, group).expect("it runs").is_damaged = true;
+            self.take_anew(id, group);
+        }
     }
 
     // Operators, and nodes that want places.

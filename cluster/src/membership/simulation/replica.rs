@@ -47,6 +47,10 @@ pub struct Replica {
     pub state: State,
     pub durable: State,
     pub fetch: Option<Fetch>,
+    /// Something of the state is damaged on its disk, and is known to be.
+    pub is_damaged: bool,
+    /// Entries that wait until the state has been taken anew.
+    pub waiting: VecDeque<CommittedEntry>,
     pub core: Option<Core<SharedMemoryLog>>,
     pub founders: Vec<u64>,
     /// Somebody needs a snapshot of it.
@@ -66,6 +70,8 @@ impl Replica {
             state,
             durable,
             fetch: None,
+            is_damaged: false,
+            waiting: VecDeque::new(),
             core: None,
             founders,
             is_asked: false,
@@ -87,6 +93,7 @@ impl Replica {
     /// Ends at once; what was not synced is gone.
     pub fn crash(&mut self) {
         (self.core, self.fetch) = (None, None);
+        self.waiting.clear();
         self.unsynced.clear();
         self.state = self.durable;
     }
@@ -97,7 +104,10 @@ impl Replica {
     pub fn is_full_on_disk(&self) -> bool {
         let stored = self.disk.0.lock().stored();
         let has_members = stored.conf.as_ref().is_some_and(|(_, conf)| !conf.voters.is_empty());
-        has_members && stored.snapshot.is_none() && self.durable.index.max(1) >= stored.truncated.index
+        let is_sound = has_members && !self.is_damaged;
+        // one that is installed and not yet ticked off in the log is found installed by the next start
+        let is_installed = stored.snapshot.is_none_or(|it| self.durable.index >= it.get_metadata().index);
+        is_sound && is_installed && self.durable.index.max(1) >= stored.truncated.index
     }
     /// The last index on the disk.
     pub fn last_on_disk(&self) -> u64 {

@@ -35,6 +35,7 @@ pub struct Counts {
     pub left: u64,
     pub taken: u64,
     pub removed: u64,
+    pub damaged: u64,
 }
 impl std::ops::AddAssign for Counts {
     fn add_assign(&mut self, other: Counts) {
@@ -44,6 +45,7 @@ impl std::ops::AddAssign for Counts {
         self.left += other.left;
         self.taken += other.taken;
         self.removed += other.removed;
+        self.damaged += other.damaged;
     }
 }
 
@@ -206,7 +208,7 @@ impl World {
         let (syncs, keeps, cuts) =
             (self.chance.per_mille(800), self.chance.per_mille(100), self.chance.per_mille(60));
         let Some(replica) = self.replica(id, group) else { return };
-        if keeps && replica.fetch.is_none() {
+        if keeps && replica.fetch.is_none() && !replica.is_damaged {
             replica.durable = replica.state;
         }
         let (durable, applied) = (replica.durable.index, replica.state.index);
@@ -290,6 +292,10 @@ impl World {
         }
     }
     fn apply(&mut self, id: NodeId, group: GroupId, entries: &[CommittedEntry]) {
+        let replica = self.replica(id, group).expect("it runs");
+        if replica.is_damaged {
+            return replica.waiting.extend(entries.iter().cloned());
+        }
         for entry in entries {
             let replica = self.replica(id, group).expect("it runs");
             if entry.index <= replica.state.index {
@@ -328,6 +334,11 @@ impl World {
         let left = self.chance.between(1, PIECES_MAX);
         let coming = self.offered(NodeId(from), group, image.index);
         let replica = self.replica(id, group).expect("it runs");
+        let applied = replica.state.index;
+        if applied >= image.index {
+            return self.input(id, group, Input::Applied(applied));
+        }
+        replica.waiting.clear();
         let from = coming.map(|_| NodeId(from));
         replica.fetch = Some(Fetch { index: image.index, from, coming: coming.unwrap_or_default(), left });
     }
@@ -337,6 +348,16 @@ impl World {
         let replica = self.replica(from, group)?;
         let is_whole = replica.fetch.is_none() && replica.core.is_some();
         (is_up && is_present && is_whole && replica.state.index >= index).then_some(replica.state)
+    }
+    /// Finds that something of its state is damaged, and takes the state anew from any other member. A leader goes first.
+    pub fn take_anew(&mut self, id: NodeId, group: GroupId) {
+        let left = self.chance.between(1, PIECES_MAX);
+        let replica = self.replica(id, group).expect("it runs");
+        if replica.fetch.is_none() {
+            let index = replica.state.index;
+            replica.fetch = Some(Fetch { index, from: None, coming: State::default(), left });
+        }
+        self.input(id, group, Input::Distrust);
     }
     fn fetch(&mut self, id: NodeId, group: GroupId) {
         let Some(fetch) = self.replica(id, group).and_then(|replica| replica.fetch) else { return };
@@ -372,8 +393,13 @@ impl World {
             return;
         }
         (replica.state, replica.durable, replica.fetch) = (fetch.coming, fetch.coming, None);
+        replica.is_damaged = false;
+        let waiting = Vec::from(std::mem::take(&mut replica.waiting));
         self.counts.installed += 1;
-        self.input(id, group, Input::Applied(fetch.coming.index));
+        self.apply(id, group, &waiting);
+        let applied = self.replica(id, group).expect("it runs").state.index;
+        self.input(id, group, Input::Applied(applied));
+        self.input(id, group, Input::Trust);
     }
 
     // What a node does about where replicas are wanted.
@@ -474,6 +500,7 @@ impl World {
         replica.disk.0.lock().write(&persist);
         (replica.state, replica.durable) = (State::default(), State::default());
         replica.founders.clear();
+        replica.is_damaged = false;
     }
 
     /// How the installation is, as those who are up say.
