@@ -179,12 +179,13 @@ pub(super) fn check_not_last(meta: &MetaState, id: NodeId, row: &NodeRow, done: 
 
 /// Whether each group that a node has a replica of has enough full copies without it.
 pub(super) fn check_copies(seen: &Overview, name: &str, done: &str) -> Result<()> {
+    let held = || seen.groups.iter().filter(|group| holds(seen, group, name));
     let lacks = |group: &&GroupView| {
         let (have, need) = group.copies_without(name);
-        holds(group, name) && have < need
+        have < need
     };
-    let lacking: Vec<&GroupView> = seen.groups.iter().filter(lacks).collect();
-    let Some(first) = lacking.first() else { return Ok(()) };
+    let lacking: Vec<&GroupView> = held().filter(lacks).collect();
+    let Some(first) = lacking.first() else { return check_led(held(), name) };
     let (have, need) = first.copies_without(name);
     let ids: Vec<String> = lacking.iter().take(NAMED_MAX).map(|group| group.id.to_string()).collect();
     let named = match lacking.len().saturating_sub(NAMED_MAX) {
@@ -199,10 +200,27 @@ pub(super) fn check_copies(seen: &Overview, name: &str, done: &str) -> Result<()
     )))
 }
 
-/// Whether a node is a member of a group, or still has its files.
-fn holds(group: &GroupView, name: &str) -> bool {
+/// Whether a node is a member of a group, or still has its files. Who the members are only a leader knows: without one, a node
+/// of its cluster that does not answer may be among them.
+fn holds(seen: &Overview, group: &GroupView, name: &str) -> bool {
     let has_files = group.replicas.iter().any(|replica| replica.node == name);
-    has_files || group.voters.iter().chain(&group.learners).any(|member| member == name)
+    let of_cluster = |node: &NodeView| group.cluster.as_ref().is_none_or(|cluster| *cluster == node.cluster);
+    let silent = seen.nodes.iter().find(|node| node.name == name && !node.is_reachable);
+    let may_hold = group.leader.is_none() && silent.is_some_and(of_cluster);
+    has_files || may_hold || group.voters.iter().chain(&group.learners).any(|member| member == name)
+}
+
+/// Whether all groups of a node have leaders, which alone know their members, and could take note that it is gone.
+fn check_led<'g>(held: impl Iterator<Item = &'g GroupView>, name: &str) -> Result<()> {
+    let unled: Vec<String> =
+        held.filter(|group| group.leader.is_none()).map(|group| group.id.to_string()).collect();
+    match unled.is_empty() {
+        true => Ok(()),
+        false => Err(Error::invalid(format!(
+            "{name} is a member of groups without a leader ({}): start what is missing of them first, or force the change",
+            unled.join(", ")
+        ))),
+    }
 }
 
 /// Groups that a refusal names.
@@ -211,7 +229,7 @@ const NAMED_MAX: usize = 8;
 /// Whether the installation does without the node at once.
 pub(super) fn check_dispensable(seen: &Overview, name: &str) -> Result<()> {
     let Some(node) = seen.nodes.iter().find(|node| node.name == name) else { return Ok(()) };
-    let held = seen.groups.iter().filter(|group| group.id != 0 && holds(group, name));
+    let held = seen.groups.iter().filter(|group| group.id != 0 && holds(seen, group, name));
     let held: Vec<&GroupView> = held.collect();
     if node.is_reachable && node.state == super::overview::state_text(NodeState::Active) {
         return Err(Error::invalid(format!(
@@ -225,16 +243,8 @@ pub(super) fn check_dispensable(seen: &Overview, name: &str) -> Result<()> {
             held.len()
         )));
     }
-    let unled: Vec<String> =
-        held.iter().filter(|group| group.leader.is_none()).map(|group| group.id.to_string()).collect();
-    match unled.is_empty() {
-        true => check_copies(seen, name, "taken out"),
-        false => Err(Error::invalid(format!(
-            "{name} is a member of groups without a leader ({}): start what is missing of them \
-             first, or force the removal",
-            unled.join(", ")
-        ))),
-    }
+    check_led(held.into_iter(), name)?;
+    check_copies(seen, name, "taken out")
 }
 
 /// The node with an empty folder that waits for the place of another one. Errors: `Invalid` when several do, or when that
@@ -380,6 +390,23 @@ mod tests {
             "{lacking}"
         );
         assert!(check_copies(&fetching, "n2", "drained").is_err());
+        // nobody who answers knows the group, or one who is behind says who was in it
+        for voters in [&[] as &[&str], &["n3"]] {
+            let unknown = seen(&["n1", "n3"], vec![group(5, voters, None)]);
+            assert!(check_copies(&unknown, "n2", "replaced").is_err(), "{voters:?}");
+            assert!(text(&unknown, "n2").is_some_and(|text| text.contains("without a leader (5)")));
+            let mut of_others = unknown;
+            of_others.groups[0].cluster = Some("west".into());
+            assert!(check_copies(&of_others, "n2", "replaced").is_ok());
+        }
+        // its log ends before the leader's begins: it is about to give up what it has
+        let mut behind = seen(&["n1", "n3"], vec![group(4, &["n1", "n2", "n3"], Some("n1"))]);
+        (behind.groups[0].replicas[0].log_first, behind.groups[0].replicas[0].log_last) = (50, 90);
+        behind.groups[0].replicas[2].log_last = 49;
+        assert_eq!(text(&behind, "n2"), None, "the leader's log has what it lacks");
+        behind.groups[0].replicas[2].log_last = 48;
+        let lacking = text(&behind, "n2").expect("only n1 has everything");
+        assert!(lacking.contains("(of the first there are 1, and 2 are needed)"), "{lacking}");
         let unled = seen(&["n1"], vec![group(7, &["n1", "n2", "n3"], None)]);
         assert!(text(&unled, "n2").is_some_and(|text| text.contains("without a leader (7)")));
     }

@@ -170,11 +170,13 @@ impl GroupView {
         self.replicas.iter().any(|replica| replica.node == node && replica.copy == FULL)
     }
     /// How many of those that vote beside a node hold full copies, and how many must before it may go: a majority of all that
-    /// vote, for without one the group could not even take note that the node is gone.
+    /// vote, for without one the group could not even take note that the node is gone. A copy whose log ends before that of another
+    /// voter begins does not count: it lacks what was written since, and gives up what it has for a snapshot.
     pub fn copies_without(&self, node: &str) -> (usize, usize) {
-        let others: Vec<&String> = self.voters.iter().filter(|voter| *voter != node).collect();
-        let have = others.iter().filter(|voter| self.has_full_copy(voter)).count();
-        (have, self.voters.len() / 2 + 1)
+        let of_voters = || self.replicas.iter().filter(|replica| self.voters.contains(&replica.node));
+        let begins = of_voters().map(|replica| replica.log_first).max().unwrap_or(0);
+        let stays = |it: &&ReplicaView| it.node != node && it.copy == FULL && it.log_last + 1 >= begins;
+        (of_voters().filter(stays).count(), self.voters.len() / 2 + 1)
     }
 }
 
