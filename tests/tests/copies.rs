@@ -3,6 +3,7 @@
 
 use quorate_tests::chance::Chance;
 use quorate_tests::cluster::Cluster;
+use quorate_tests::harness::Setup;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -169,25 +170,44 @@ fn empty_folders_take_nobodys_place() {
     cluster.wait_settled().unwrap();
     let before = ["n1", "n2"].map(|name| state_of(&cluster, name));
     let hidden = |cluster: &Cluster, node: usize| cluster.data_dir(node).with_extension("hidden");
-    for node in [1, 2] {
+    let unmount = |cluster: &mut Cluster| {
+        for node in [1, 2] {
+            cluster.kill(node).unwrap();
+            std::fs::rename(cluster.data_dir(node), hidden(cluster, node)).unwrap();
+            cluster.spawn(node).unwrap();
+            let name = format!("n{node}");
+            wait_until("it waits for its place", || {
+                overview(cluster)["claims"].as_array().unwrap().iter().any(|claim| claim["name"] == *name)
+            });
+        }
+    };
+    let mount = |cluster: &mut Cluster, node: usize| {
         cluster.kill(node).unwrap();
-        std::fs::rename(cluster.data_dir(node), hidden(&cluster, node)).unwrap();
+        std::fs::remove_dir_all(cluster.data_dir(node)).unwrap();
+        std::fs::rename(hidden(cluster, node), cluster.data_dir(node)).unwrap();
         cluster.spawn(node).unwrap();
-        let name = format!("n{node}");
-        wait_until("it waits for its place", || {
-            overview(&cluster)["claims"].as_array().unwrap().iter().any(|claim| claim["name"] == *name)
-        });
-    }
+    };
+    // both disks come back: everybody is who they were
+    unmount(&mut cluster);
+    [1, 2].into_iter().for_each(|node| mount(&mut cluster, node));
+    [1, 2].into_iter().for_each(|node| cluster.wait_up(node).unwrap());
+    wait_until("all of it at all nodes", || (0..3).all(|node| found(&cluster, node, "a") == Ok(RECORDS)));
+    cluster.wait_settled().unwrap();
+    unmount(&mut cluster);
     assert_eq!(["n1", "n2"].map(|name| state_of(&cluster, name)), before);
     // nor by the word of an operator as long as too few others have everything
-    let refused = cluster.any().post("/admin/nodes/n1/replace", &json!({})).unwrap();
-    assert_eq!(refused.status, 400, "{refused:?}");
-    assert!(refused.message().contains("full copies"), "{refused:?}");
+    let refused = |answer: quorate_tests::client::Answer, words: &[&str]| {
+        assert_eq!(answer.status, 400, "{answer:?}");
+        assert!(words.iter().all(|word| answer.message().contains(word)), "{answer:?}");
+    };
+    let few = ["too few full copies of group 0, ", "(of the first there are 1, and 2 are needed)"];
+    refused(cluster.any().post("/admin/nodes/n1/replace", &json!({})).unwrap(), &few);
+    refused(cluster.any().post("/admin/nodes/n1/drain", &json!({})).unwrap(), &few);
+    let unled = "n1 is a member of groups without a leader (";
+    refused(cluster.clients()[0].delete("/admin/nodes/n1").unwrap(), &[unled]);
     // the operator mounts one of the disks
-    cluster.kill(2).unwrap();
-    std::fs::remove_dir_all(cluster.data_dir(2)).unwrap();
-    std::fs::rename(hidden(&cluster, 2), cluster.data_dir(2)).unwrap();
-    cluster.restart(2).unwrap();
+    mount(&mut cluster, 2);
+    cluster.wait_up(2).unwrap();
     wait_until("a leader", || found(&cluster, 2, "a") == Ok(RECORDS));
     // the other one is lost, and the operator says so
     wait_until("the place is given away", || {
@@ -199,4 +219,30 @@ fn empty_folders_take_nobodys_place() {
     assert_eq!(found(&cluster, 1, "a"), Ok(RECORDS));
     let task = cluster.any().post("/1/indexes/a/batch", &json!({"requests": [{"action": "clear"}]})).unwrap();
     cluster.wait_task("a", task.task_id().unwrap()).unwrap();
+}
+
+#[test]
+fn a_folder_that_must_hold_data_and_is_empty_is_refused_with_a_word() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mounted, bare) = (folder.path().join("disk"), folder.path().join("bare"));
+    std::fs::create_dir(&bare).unwrap();
+    let expecting = |data: &Path| {
+        let mut setup = Setup::new(data);
+        setup.arguments.push("--expect-data".to_owned());
+        setup
+    };
+    // the mount point without its disk, and no folder at all
+    for data in [&bare, &mounted] {
+        let (status, log) = expecting(data).run_to_end().unwrap();
+        assert!(!status.success(), "{status}: {log}");
+        let word = format!("{} holds no data of a node", data.display());
+        assert!(log.contains(&word) && log.contains("is its disk mounted?"), "{log}");
+        assert!(!data.exists() || std::fs::read_dir(data).unwrap().next().is_none(), "nothing is made in it");
+    }
+    let server = Setup::new(&mounted).start().unwrap();
+    let task = server.client().put("/1/indexes/a/1", &json!({"n": 1})).unwrap().task_id().unwrap();
+    server.client().wait_task("a", task).unwrap();
+    server.stop().unwrap();
+    let server = expecting(&mounted).start().unwrap();
+    assert_eq!(server.client().search("a", &json!({"query": ""})).unwrap()["nbHits"], 1);
 }
