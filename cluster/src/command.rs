@@ -249,6 +249,7 @@ impl Command {
     /// every node is at that level. Cost: settings and documents are parsed once anything of them began after the first level.
     pub fn needs(&self) -> Needs {
         match self {
+            Command::Meta(MetaCommand::PutKey { key }) => level::of_key(key),
             Command::Meta(command) => Needs::level(command.level()),
             Command::Index(command) => index_needs(command),
         }

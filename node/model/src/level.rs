@@ -2,7 +2,7 @@
 //!
 //! A program that does not know a name or a value counts it as invalid and changes nothing, where a newer one changes
 //! something. So whatever applying a command parses by says at which level it began: rows of the table of settings and
-//! parameters, values of them that came later, members and words of synonyms and rules. A command needs the highest level of
+//! parameters, values of them that came later, members and words of synonyms, rules and keys. A command needs the highest level of
 //! what it holds. What callers may not give any more is no part of this: logs and folders keep it, and it is read as before.
 
 use crate::document::DocumentKind;
@@ -53,11 +53,20 @@ pub struct LaterValue {
     pub is_it: fn(&Value) -> bool,
 }
 
-/// A member or a word of synonyms or rules that came after the first level.
+/// What has members and words of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bearer {
+    /// A synonym or a rule.
+    Document(DocumentKind),
+    /// An API key.
+    Key,
+}
+
+/// A member or a word of synonyms, rules or keys that came after the first level.
 #[derive(Clone, Copy, Debug)]
 pub struct LaterWord {
     /// In documents of this kind.
-    pub kind: DocumentKind,
+    pub bearer: Bearer,
     /// Names of the members from the document down to it, with dots between; entries of lists have no name.
     pub path: &'static str,
     /// The word; `None` = any value.
@@ -66,7 +75,7 @@ pub struct LaterWord {
     pub level: u16,
 }
 
-/// Every later word of synonyms and rules. Empty: nothing was added to them since nodes of two versions run together.
+/// Every later word of synonyms, rules and keys. Empty: nothing was added to them since nodes of two versions run together.
 pub const LATER_WORDS: &[LaterWord] = &[];
 
 /// Whether anything began after the first level: if nothing did, nothing has to be looked through.
@@ -104,8 +113,17 @@ pub fn of_document(kind: DocumentKind, document: &[u8]) -> Needs {
         return Needs::NOTHING;
     }
     match serde_json::from_slice(document) {
-        Ok(document) => of_value(kind, &document, LATER_WORDS, table::lookup),
+        Ok(document) => of_value(Bearer::Document(kind), &document, LATER_WORDS, table::lookup),
         Err(_) => Needs::NOTHING,
+    }
+}
+
+/// What an API key needs; `key` is its JSON text. A program that does not know a restriction would let the key do more than it
+/// may, one that does not know a right would have no such key.
+pub fn of_key(key: &[u8]) -> Needs {
+    match anything_is_later().then(|| serde_json::from_slice(key)) {
+        Some(Ok(key)) => of_value(Bearer::Key, &key, LATER_WORDS, table::lookup),
+        Some(Err(_)) | None => Needs::NOTHING,
     }
 }
 
@@ -119,17 +137,19 @@ fn of_members(members: &Map<String, Value>, row_of: fn(&str) -> Option<&'static 
 }
 
 fn of_value(
-    kind: DocumentKind,
+    bearer: Bearer,
     document: &Value,
     words: &[LaterWord],
     row_of: fn(&str) -> Option<&'static Row>,
 ) -> Needs {
-    let words = words.iter().filter(|word| word.kind == kind);
+    let words = words.iter().filter(|word| word.bearer == bearer);
     let used = words.filter(|word| is_used(document, &word.path.split('.').collect::<Vec<_>>(), word.value));
     let needs = used.map(|word| Needs::of(word.level, word.path)).fold(Needs::NOTHING, Needs::or);
-    let params = match kind {
-        DocumentKind::Rules => document.pointer("/consequence/params").and_then(Value::as_object),
-        DocumentKind::Synonyms => None,
+    let params = match bearer {
+        Bearer::Document(DocumentKind::Rules) => {
+            document.pointer("/consequence/params").and_then(Value::as_object)
+        }
+        Bearer::Document(DocumentKind::Synonyms) | Bearer::Key => None,
     };
     params.map_or(Needs::NOTHING, |params| of_members(params, row_of)).or(needs)
 }

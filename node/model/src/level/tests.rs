@@ -1,6 +1,7 @@
 //! Does everything that commands are parsed by say since when, and is what older programs took read as they read it?
 
 use super::*;
+use crate::key::{Acl, ApiKey};
 use crate::languages::CODES;
 use crate::settings::table::{Form, Place, Target, row};
 use crate::synonym::SYNONYM_TYPES;
@@ -21,9 +22,13 @@ static LATER: [Row; 2] = [
 fn later(name: &str) -> Option<&'static Row> {
     LATER.iter().find(|row| row.name == name).or_else(|| table::lookup(name))
 }
+const RULE: Bearer = Bearer::Document(DocumentKind::Rules);
+const SYNONYM: Bearer = Bearer::Document(DocumentKind::Synonyms);
 const WORDS: &[LaterWord] = &[
-    LaterWord { kind: DocumentKind::Rules, path: "conditions.mood", value: None, level: 5 },
-    LaterWord { kind: DocumentKind::Synonyms, path: "type", value: Some("oppositeOf"), level: 6 },
+    LaterWord { bearer: RULE, path: "conditions.mood", value: None, level: 5 },
+    LaterWord { bearer: SYNONYM, path: "type", value: Some("oppositeOf"), level: 6 },
+    LaterWord { bearer: Bearer::Key, path: "acl", value: Some("whisper"), level: 7 },
+    LaterWord { bearer: Bearer::Key, path: "quietHours", value: None, level: 8 },
 ];
 
 #[test]
@@ -38,14 +43,17 @@ fn what_began_later_needs_its_level_and_is_named() {
         let expected = Needs { level, what: what.map(str::to_owned) };
         assert_eq!(of_members(&object(changes.clone()), later), expected, "{changes}");
     }
-    for (kind, document, level) in [
-        (DocumentKind::Rules, json!({"conditions": [{"pattern": "x"}]}), 1),
-        (DocumentKind::Rules, json!({"conditions": [{}, {"mood": "calm"}]}), 5),
-        (DocumentKind::Rules, json!({"consequence": {"params": {"brandNew": 1}}, "conditions": []}), 9),
-        (DocumentKind::Synonyms, json!({"type": "oppositeOf"}), 6),
-        (DocumentKind::Synonyms, json!({"type": "synonym", "conditions": [{"mood": 1}]}), 1),
+    for (bearer, document, level) in [
+        (RULE, json!({"conditions": [{"pattern": "x"}]}), 1),
+        (RULE, json!({"conditions": [{}, {"mood": "calm"}]}), 5),
+        (RULE, json!({"consequence": {"params": {"brandNew": 1}}, "conditions": []}), 9),
+        (SYNONYM, json!({"type": "oppositeOf"}), 6),
+        (SYNONYM, json!({"type": "synonym", "conditions": [{"mood": 1}]}), 1),
+        (Bearer::Key, json!({"value": "k", "acl": ["search", "browse"], "type": "oppositeOf"}), 1),
+        (Bearer::Key, json!({"value": "k", "acl": ["search", "whisper"]}), 7),
+        (Bearer::Key, json!({"value": "k", "acl": ["whisper"], "quietHours": 3}), 8),
     ] {
-        assert_eq!(of_value(kind, &document, WORDS, later).level, level, "{document}");
+        assert_eq!(of_value(bearer, &document, WORDS, later).level, level, "{document}");
     }
     let delete_by = |params: Value| of_delete_by(params.to_string().as_bytes());
     assert_eq!(delete_by(json!({"filters": "a:b"})), Needs::NOTHING);
@@ -76,6 +84,26 @@ const SYNONYMS: &[&str] = &[
     r#"{"objectID":"4","type":"placeholder","placeholder":"<a>","replacements":["b"]}"#,
 ];
 
+/// What keys may have.
+fn keys() -> String {
+    // every member is given, so that all are written
+    let key = ApiKey {
+        value: "k".into(),
+        created_at: 1,
+        acl: Acl::ALL.to_vec(),
+        validity: 1,
+        description: "d".into(),
+        indexes: vec!["i".into()],
+        max_hits_per_query: 1,
+        max_queries_per_ip_per_hour: 1,
+        query_parameters: "q".into(),
+        referers: vec!["r".into()],
+    };
+    let Value::Object(members) = serde_json::to_value(&key).unwrap() else { panic!("{key:?}") };
+    let names: Vec<&str> = members.keys().map(String::as_str).collect();
+    format!("1 keys: {}\n1 rights: {}\n", names.join(" "), Acl::ALL.map(Acl::name).join(" "))
+}
+
 #[test]
 fn everything_that_is_parsed_by_is_listed_with_its_level() {
     for document in DOCUMENTS {
@@ -90,8 +118,9 @@ fn everything_that_is_parsed_by_is_listed_with_its_level() {
         found += &format!("1 {line}\n");
     }
     found += &format!("1 languages: {}\n1 synonyms: {}\n", CODES.join(" "), SYNONYM_TYPES.join(" "));
+    found += &keys();
     for word in LATER_WORDS {
-        found += &format!("{} {:?} {} {:?}\n", word.level, word.kind, word.path, word.value);
+        found += &format!("{} {:?} {} {:?}\n", word.level, word.bearer, word.path, word.value);
     }
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/level/began.txt");
     if std::env::var_os("UPDATE").is_some() {
