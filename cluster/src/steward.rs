@@ -1,7 +1,7 @@
 //! What brings the groups to where they are wanted: every node looks after the groups it leads, and the leader of the meta
 //! group after the plan. Only scheduling: what it decides becomes a command or a change of members, so it may stop anywhere.
 
-use crate::command::MetaCommand;
+use crate::command::{FIRST_LEVEL, MetaCommand};
 use crate::disk::Purpose;
 use crate::groups::Group;
 use crate::leases::now_ms;
@@ -230,8 +230,12 @@ pub fn may_lead(router: &Router, group: &Group) -> bool {
     is_whole && group.halt.reason().is_none() && router.disk().admit(Purpose::Add).is_ok()
 }
 
-/// Whether another node says that of itself. Errors count as no.
+/// Whether another node says that of itself. Errors count as no. Programs of the first level do not know the question and lead
+/// what they are given.
 async fn is_able(router: &Router, group: &Group, node: NodeId) -> bool {
+    if router.meta().nodes.get(&node).is_some_and(|row| row.level == FIRST_LEVEL) {
+        return true;
+    }
     let request = PeerRequest::MayLead { group: group.id };
     matches!(router.ask(node, &request, Instant::now() + ASK).await, Ok(PeerAnswer::Truth(true)))
 }
