@@ -17,7 +17,7 @@ use crate::snapshot::{RoomOptions, SnapshotRoom};
 use actix::{Actor, Arbiter};
 use parking_lot::Mutex;
 use quorate_model::{Error, GroupId, NodeId, Result};
-use quorate_node::{Left, Node, NodeOptions, Pace, PlacementMachine};
+use quorate_node::{Left, LevelInForce, Node, NodeOptions, Pace, PlacementMachine};
 use quorate_raft::{
     CommitSink, CommittedEntry, GroupOptions, Leadership, Outbox, PeerMessage, RaftError, RaftHost,
     RaftOptions, Role, SnapshotImage,
@@ -108,9 +108,12 @@ impl Starter {
         // the first thing that is looked at: when it is damaged, everything else stays as it is
         let host = RaftHost::open(raft).map_err(|error| unopened(&error, &layout))?;
         let kv = open_state(&layout, &files, log_was, &mut warnings)?;
-        let node = Node::open(node_options(options, &layout, kv.clone(), disk.clone()))?;
         let place = open_tree(&kv, &layout, &files, GroupId::META, &mut warnings)?;
         let meta = MetaMachine::open(place.tree.clone()).map_err(|e| unreadable(&kv, &e))?;
+        let in_force = meta.shared();
+        let level = LevelInForce::new(move || in_force.load().level());
+        let node_options = NodeOptions { level, ..node_options(options, &layout, kv.clone(), disk.clone()) };
+        let node = Node::open(node_options)?;
         let self_id = node_number(folder);
         let mut room = RoomOptions::new(&layout, files.clone(), self_id.0);
         room.fetch.bytes_per_s = options.snapshot_bytes_per_s;
@@ -325,6 +328,7 @@ fn node_options(options: &ServiceOptions, layout: &Layout, kv: Kv, room: Room) -
         writer_spill_bytes: WRITER_SPILL_BYTES,
         room,
         pace: Pace::default(),
+        level: LevelInForce::default(),
     }
 }
 

@@ -28,5 +28,6 @@ pub use index::{IndexState, IndexStats, IndexView};
 pub use machine::{Fences, LogPosition, PlacementMachine};
 pub use node::{Node, NodeOptions, RebuildFigures};
 pub use ops::{Follower, Incarnation, IndexCommand, RawDocument, ReplicaKind};
+pub use quorate_engine::index::LevelInForce;
 pub use search::{ReadRights, SearchPool};
 pub use shard::Pace;

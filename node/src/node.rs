@@ -10,7 +10,7 @@ use crate::search::SearchPool;
 use crate::shard::{Pace, ShardOptions};
 use crate::writers::{Writers, close, longest_unused_first};
 use parking_lot::{Mutex, RwLock};
-use quorate_engine::index::{RebuildCounts, WriterOptions};
+use quorate_engine::index::{LevelInForce, RebuildCounts, WriterOptions};
 use quorate_model::{GroupId, limits};
 use quorate_store::files::Files;
 use quorate_store::kv::Kv;
@@ -42,6 +42,8 @@ pub struct NodeOptions {
     pub room: Room,
     /// When shards commit durably, and try again what failed.
     pub pace: Pace,
+    /// Decides the form of new segments.
+    pub level: LevelInForce,
 }
 
 /// What machines and reads share.
@@ -85,6 +87,7 @@ impl Node {
             writer_spill_bytes,
             room,
             pace,
+            level,
         } = options;
         let shard_options = ShardOptions {
             files: files.clone(),
@@ -93,6 +96,7 @@ impl Node {
                 threads: writer_threads,
                 spill_bytes: writer_spill_bytes,
                 room,
+                level,
                 ..WriterOptions::default()
             },
             is_led_elsewhere: Arc::default(),

@@ -57,7 +57,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 if with == 0 {
                     words.alternatives.clear();
                 }
-                let mut plan = plan(&settings, &params, words, Instant::now() + Duration::from_secs(5))?;
+                let deadline = Instant::now() + Duration::from_secs(5);
+                let mut plan = plan(&view, &settings, &params, words, deadline)?;
                 plan.limit = 20;
                 if with == 1 {
                     paths::lay(&view, &mut plan);

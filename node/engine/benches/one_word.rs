@@ -124,7 +124,7 @@ fn found(indices: &Indices, word: &str, scratch: &mut Scratch) -> Outcome<Durati
     let request = SearchParams { query: Some(word.to_owned()), ..SearchParams::default() };
     let params = settings.effective(&request);
     let words = words_of(&Analyzer::new(settings), configuration, &params, word);
-    let mut plan = plan(settings, &params, words, Instant::now() + Duration::from_secs(5))?;
+    let mut plan = plan(view, settings, &params, words, Instant::now() + Duration::from_secs(5))?;
     plan.limit = 20;
     let fixed = plan.clone();
     paths::lay(view, &mut plan);

@@ -44,8 +44,12 @@ pub fn browse(
     let params = browsing(settings, request);
     let analyzer = Analyzer::new(settings);
     let words = words_of(&analyzer, configuration, &params, &params.query);
-    let mut plan =
-        Plan { wants_set: true, limit: 0, deep: true, ..plan(settings, &params, words, limits.deadline)? };
+    let mut plan = Plan {
+        wants_set: true,
+        limit: 0,
+        deep: true,
+        ..plan(view, settings, &params, words, limits.deadline)?
+    };
     paths::lay(view, &mut plan);
     let mut prepared = Prepared::new(view, settings, &params, &plan, scratch);
     let mut reading = plan.clone();
@@ -210,7 +214,7 @@ fn matching_sets(
     deadline: Instant,
     scratch: &mut Scratch,
 ) -> Result<(Vec<Vec<u64>>, bool)> {
-    let plan = plan(settings, params, words, deadline)?;
+    let plan = plan(view, settings, params, words, deadline)?;
     // hits are counted as a search counts them, so that the values agree with its facets
     let limit = if is_cut_by_typos(params) { usize::MAX } else { 0 };
     let mut plan = Plan { wants_set: true, limit, hidden, ..plan };

@@ -66,7 +66,7 @@ pub fn search(
     strategy::apply(&mut params);
     let analyzer = Analyzer::new(settings);
     let words = words_of(&analyzer, configuration, &params, &params.query);
-    let mut plan = plan(settings, &params, words, limits.deadline)?;
+    let mut plan = plan(view, settings, &params, words, limits.deadline)?;
     let page = Page::new(settings, &params, limits);
     let mut results = SearchResults { exhaustive_nb_hits: true, ..SearchResults::default() };
     results.query = request.query.clone().unwrap_or_default();

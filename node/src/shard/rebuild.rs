@@ -33,7 +33,7 @@ impl Failures {
 impl ShardCore {
     /// Whether the files need no rebuild for the newest settings.
     pub(super) fn files_fit(&self) -> bool {
-        self.writer.built().fingerprint == self.settings.fingerprint()
+        self.writer.fits(&self.settings)
     }
     /// Shows reads the newest settings, which the files fit; a rebuild for others is given up.
     pub(super) fn show_settings(&mut self) -> Result<()> {

@@ -62,6 +62,7 @@ impl Life {
             writer_spill_bytes: MEMORY.spill_bytes,
             room: Room::boundless(),
             pace: Pace::default(),
+            level: LevelInForce::default(),
         };
         let node = Node::open(options).unwrap();
         let machine = node.machine(GROUP).unwrap();

@@ -12,7 +12,8 @@ mod snapshots;
 
 use quorate_model::{DocumentKind, GroupId, RecordOp, SearchParams, SynonymKind};
 use quorate_node::{
-    IndexCommand, LogPosition, Node, NodeOptions, Pace, PlacementMachine, RawDocument, ReadRights,
+    IndexCommand, LevelInForce, LogPosition, Node, NodeOptions, Pace, PlacementMachine, RawDocument,
+    ReadRights,
 };
 use quorate_store::files::{Files, RealFiles};
 use quorate_store::full_disk::FullDisk;
@@ -100,6 +101,7 @@ impl Rig {
             writer_spill_bytes: memory.spill_bytes,
             room: disk.room,
             pace,
+            level: LevelInForce::default(),
         };
         let node = Node::open(options)?;
         let machine = node.machine(GROUP)?;

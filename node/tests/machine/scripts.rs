@@ -3,6 +3,7 @@
 
 use crate::*;
 use quorate_model::UserId;
+use quorate_model::user::OWNER;
 use quorate_node::ops::{Follower, ReplicaKind};
 use quorate_store::recorder::CrashMode;
 use std::collections::{BTreeMap, BTreeSet};
@@ -87,6 +88,10 @@ impl Author {
             7 => partial(id, &format!(r#"{{"m":{n}}}"#)),
             8 => RecordOp::Delete { object_id: id.into() },
             _ if self.chance.one_in(3) => RecordOp::Clear,
+            _ if self.chance.one_in(4) => {
+                // those of a user, of which there are none here: what is public stays
+                RecordOp::DeleteBy { params: format!(r#"{{"filters":"n:{n}","{OWNER}":"u"}}"#).into_bytes() }
+            }
             _ => RecordOp::DeleteBy { params: format!(r#"{{"filters":"n:{n}"}}"#).into_bytes() },
         }
     }

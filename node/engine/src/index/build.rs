@@ -230,9 +230,9 @@ fn finish_segment(
     }
     let buffered = std::io::BufWriter::with_capacity(256 << 10, overlay.create(&name));
     let mut out = ContainerWriter::new(buffered).map_err(broken)?;
-    write_lists(&mut out, &segment, made as u32, extractor.attributes(), ready)?;
+    write_lists(&mut out, &segment, made as u32, extractor, ready)?;
     write_records(&mut out, records).map_err(broken)?;
-    columns.write(&mut out).map_err(broken)?;
+    columns.write(&mut out, extractor.form()).map_err(broken)?;
     let mut buffered = out.finish().map_err(broken)?;
     buffered.flush().map_err(broken)?;
     buffered.into_inner().map_err(|e| broken(e.into_error()))?.finish();

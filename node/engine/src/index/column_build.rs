@@ -2,6 +2,7 @@
 
 use super::columns::{ColumnKind, ColumnRow, extents_of, fold, ordinal_width};
 use super::container::ContainerWriter;
+use super::form::SegmentForm;
 use super::geo_column::GeoBuilder;
 use super::records::offset;
 use super::sections::{self as s, COLUMN_BASE, COLUMN_STEP};
@@ -115,7 +116,7 @@ impl ColumnsBuilder {
         self.docs += 1;
     }
     /// Writes the column sections.
-    pub fn write<W: Write>(mut self, out: &mut ContainerWriter<W>) -> io::Result<()> {
+    pub fn write<W: Write>(mut self, out: &mut ContainerWriter<W>, form: SegmentForm) -> io::Result<()> {
         let mut rows = Vec::new();
         self.facets.retain(|facet| !facet.texts.is_empty());
         let docs = self.docs as usize;
@@ -131,7 +132,7 @@ impl ColumnsBuilder {
             numeric.write(out, base, docs)?;
         }
         sparse_numbers::write(sparse, out)?;
-        self.geo.build().write(out)?;
+        self.geo.build().write(out, form)?;
         let directory = serde_json::to_vec(&rows).map_err(io::Error::other)?;
         out.section(s::COLUMNS, &directory)
     }

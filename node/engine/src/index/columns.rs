@@ -2,7 +2,7 @@
 
 use super::container::Container;
 use super::error::{IndexError, Result};
-use super::geo_column::{GeoColumn, GeoPlaces};
+use super::geo_column::{GeoColumn, StoredGeo};
 use super::sections::{self as s, COLUMN_BASE, COLUMN_STEP};
 use super::sparse_numbers::SparseNumbers;
 use rustc_hash::FxHashMap;
@@ -75,7 +75,7 @@ pub(crate) struct StoredColumns {
     facets: FxHashMap<String, FacetPlaces>,
     numerics: FxHashMap<String, NumericPlaces>,
     sparse: SparseNumbers,
-    geo: Option<GeoPlaces>,
+    geo: Option<StoredGeo>,
     docs: usize,
 }
 
@@ -110,14 +110,11 @@ impl StoredColumns {
                 return Err(damaged(format!("column {:?} does not fit together", row.path)));
             }
         }
-        let geo = GeoPlaces::find(container);
-        let fits = |geo: &GeoPlaces| {
-            let (offsets, points) = geo.offsets();
-            !offsets.is_empty() && offsets_fit(container, offsets, docs, points) && geo.fit()
+        let fits = |offsets: &Range<usize>, points: usize| {
+            !offsets.is_empty() && offsets_fit(container, offsets, docs, points)
         };
-        if !geo.as_ref().is_none_or(fits) {
-            return Err(damaged("points do not fit together".into()));
-        }
+        let geo =
+            StoredGeo::find(container, fits).map_err(|()| damaged("points do not fit together".into()))?;
         let sparse = SparseNumbers::open(container)?;
         Ok(StoredColumns { facets, numerics, sparse, geo, docs })
     }
@@ -154,8 +151,8 @@ impl StoredColumns {
         })
     }
     /// The points.
-    pub fn geo<'a>(&self, c: &'a Container) -> Option<GeoColumn<'a>> {
-        self.geo.as_ref().map(|places| places.column(c))
+    pub fn geo<'a>(&'a self, c: &'a Container) -> Option<GeoColumn<'a>> {
+        self.geo.as_ref().map(|geo| geo.column(c))
     }
     /// Paths of facet columns, in no order.
     pub fn facet_paths(&self) -> impl Iterator<Item = &str> {

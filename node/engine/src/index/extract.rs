@@ -1,6 +1,7 @@
 //! What the index keeps of a record: its words with positions, facet values, numbers, points and rank key.
 
 use super::error::{IndexError, Result};
+use super::form::SegmentForm;
 use super::paths::{leaves, number_text, value_at, values_at};
 use super::position::{AttributeNumbers, VALUE_GAP, WORD_MAX, attribute_numbers, pack};
 use super::rank::RankKeys;
@@ -45,14 +46,16 @@ pub(crate) struct Extractor {
     facets: Vec<String>,
     numeric: Option<Vec<String>>,
     attributes: AttributeNumbers,
+    form: SegmentForm,
+    numbers_differ: bool,
 }
 
 impl Extractor {
     /// Compiles the settings.
-    pub fn new(settings: &Settings) -> Extractor {
+    pub fn new(settings: &Settings, form: SegmentForm) -> Extractor {
         let index = &settings.index;
         let options = AttributeOptions::new(settings);
-        let numbered = index.searchable_attributes.iter().zip(attribute_numbers(index));
+        let numbered = index.searchable_attributes.iter().zip(attribute_numbers(index, form));
         let mut searchable: Vec<Searchable> = numbered
             .map(|(a, number)| Searchable { path: a.path.clone(), number, options: options.of(&a.path) })
             .collect();
@@ -73,7 +76,9 @@ impl Extractor {
             rank: RankKeys::new(settings),
             facets,
             numeric,
-            attributes: AttributeNumbers::new(index),
+            attributes: AttributeNumbers::new(index, form),
+            form,
+            numbers_differ: SegmentForm::numbers_differ(index),
         }
     }
     /// Paths of the facet columns.
@@ -83,6 +88,14 @@ impl Extractor {
     /// What the numbers of attributes mean.
     pub fn attributes(&self) -> &AttributeNumbers {
         &self.attributes
+    }
+    /// The form of segments that it takes records apart for.
+    pub fn form(&self) -> SegmentForm {
+        self.form
+    }
+    /// Whether segments of the other form have other numbers for its attributes, so that the two cannot be searched together.
+    pub fn numbers_differ(&self) -> bool {
+        self.numbers_differ
     }
     /// Takes a record apart. Errors: `Record` when it is not a JSON object.
     pub fn extract(&self, object_id: &str, record: Bytes) -> Result<Extracted> {

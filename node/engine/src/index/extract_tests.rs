@@ -11,7 +11,7 @@ fn settings(document: Value) -> Settings {
 }
 
 fn extract(settings: &Settings, record: &Value) -> Extracted {
-    Extractor::new(settings).extract("1", Bytes::from(record.to_string())).unwrap()
+    Extractor::new(settings, SegmentForm::Lettered).extract("1", Bytes::from(record.to_string())).unwrap()
 }
 /// `word@attribute:position`, `!` for whole values.
 fn words(settings_document: Value, record: Value) -> String {
@@ -113,7 +113,7 @@ fn values_numbers_and_points() {
     assert_eq!(numbers, expected);
     assert_eq!(found.points, [[1.5, -2.0]]);
     let Err(IndexError::Record { object_id, .. }) =
-        Extractor::new(&settings).extract("x", Bytes::from("[1]"))
+        Extractor::new(&settings, SegmentForm::Lettered).extract("x", Bytes::from("[1]"))
     else {
         panic!("an array is no record")
     };

@@ -4,6 +4,7 @@
 //! tells which few of them a circle touches.
 
 use super::container::{Container, ContainerWriter};
+use super::form::{SegmentForm, points_of};
 use super::sections as s;
 use std::io::{self, Write};
 use std::ops::Range;
@@ -94,20 +95,59 @@ pub(crate) struct GeoPoints {
 }
 impl GeoPoints {
     /// Writes the sections; none without a point.
-    pub fn write<W: Write>(&self, out: &mut ContainerWriter<W>) -> io::Result<()> {
+    pub fn write<W: Write>(&self, out: &mut ContainerWriter<W>, form: SegmentForm) -> io::Result<()> {
         if self.points.is_empty() {
             return Ok(());
         }
         out.section(s::GEO_OFF, bytemuck::cast_slice(&self.doc_off))?;
         out.section(s::GEO, bytemuck::cast_slice(&self.points))?;
+        if form == SegmentForm::First {
+            let by_axis: Vec<f32> =
+                (0..3).flat_map(|axis| self.on_sphere.iter().map(move |p| p[axis])).collect();
+            return out.section(s::GEO_ON_SPHERE, bytemuck::cast_slice(&by_axis));
+        }
         out.section(s::GEO_ON_SPHERE, bytemuck::cast_slice(&self.on_sphere))?;
         out.section(s::GEO_NEIGHBOURS, bytemuck::cast_slice(&self.docs))?;
         out.section(s::GEO_BOXES, bytemuck::cast_slice(&self.boxes))
     }
-    #[cfg(test)]
+    /// The points as searches see them.
     pub fn column(&self) -> GeoColumn<'_> {
         let GeoPoints { doc_off, points, on_sphere, docs, boxes } = self;
         GeoColumn { doc_off, points, on_sphere, docs, boxes }
+    }
+}
+
+/// The points of an open segment.
+#[derive(Debug)]
+pub(crate) enum StoredGeo {
+    /// In sections.
+    Stored(GeoPlaces),
+    /// Made for a file of the first form.
+    Made(GeoPoints),
+}
+impl StoredGeo {
+    /// Finds the points, checked by `fits` and by their lengths; `Ok(None)` when there is none, an error when they do not fit.
+    pub fn find(
+        container: &Container,
+        fits: impl Fn(&Range<usize>, usize) -> bool,
+    ) -> Result<Option<StoredGeo>, ()> {
+        let Some(places) = GeoPlaces::find(container) else { return Ok(None) };
+        let points = places.points.len() / size_of::<[f64; 2]>();
+        if places.on_sphere.len() / size_of::<[f32; 3]>() != points || !fits(&places.off, points) {
+            return Err(());
+        }
+        match SegmentForm::of(container) {
+            SegmentForm::First => points_of(container).map(StoredGeo::Made).ok_or(()).map(Some),
+            SegmentForm::Lettered if places.boxes_fit() => Ok(Some(StoredGeo::Stored(places))),
+            SegmentForm::Lettered => Err(()),
+        }
+    }
+    /// The points as searches see them.
+    pub fn column<'a>(&'a self, container: &'a Container) -> GeoColumn<'a> {
+        match self {
+            StoredGeo::Stored(places) => places.column(container),
+            StoredGeo::Made(points) => points.column(),
+        }
     }
 }
 
@@ -122,7 +162,7 @@ pub(crate) struct GeoPlaces {
 }
 impl GeoPlaces {
     /// Finds the sections; `None` when there is no point.
-    pub fn find(container: &Container) -> Option<GeoPlaces> {
+    fn find(container: &Container) -> Option<GeoPlaces> {
         let places = GeoPlaces {
             off: container.range(s::GEO_OFF),
             points: container.range(s::GEO),
@@ -132,18 +172,13 @@ impl GeoPlaces {
         };
         (!places.points.is_empty()).then_some(places)
     }
-    /// The sections with the offsets of documents, and the number of points.
-    pub fn offsets(&self) -> (&Range<usize>, usize) {
-        (&self.off, self.points.len() / size_of::<[f64; 2]>())
-    }
-    /// Whether the lengths agree.
-    pub fn fit(&self) -> bool {
+    /// Whether there is a box for each neighbourhood.
+    fn boxes_fit(&self) -> bool {
         let docs = self.docs.len() / size_of::<u32>();
-        self.on_sphere.len() / size_of::<[f32; 3]>() == self.offsets().1
-            && self.boxes.len() / size_of::<SphereBox>() == docs.div_ceil(NEIGHBOURS)
+        self.boxes.len() / size_of::<SphereBox>() == docs.div_ceil(NEIGHBOURS)
     }
     /// The points.
-    pub fn column<'a>(&self, c: &'a Container) -> GeoColumn<'a> {
+    fn column<'a>(&self, c: &'a Container) -> GeoColumn<'a> {
         GeoColumn {
             doc_off: c.numbers(&self.off),
             points: c.numbers(&self.points),

@@ -4,6 +4,8 @@
 
 use super::container::ContainerWriter;
 use super::error::{IndexError, Result};
+use super::extract::Extractor;
+use super::form::SegmentForm;
 use super::position::{AttributeNumbers, place};
 use super::sections as s;
 use super::trie::TrieBuilder;
@@ -81,22 +83,25 @@ struct Inverted {
     terms: TrieBuilder,
 }
 
-/// Writes the word sections of a segment of `docs` documents that tantivy has just finished. `attributes` says what
-/// the numbers of attributes count.
+/// Writes the word sections of a segment of `docs` documents that tantivy has just finished, in the form of the extractor.
 pub(crate) fn write_lists<W: Write>(
     out: &mut ContainerWriter<W>,
     segment: &Segment,
     docs: u32,
-    attributes: &AttributeNumbers,
+    extractor: &Extractor,
     ready: ReadySizes,
 ) -> Result<()> {
     let reader = SegmentReader::open(segment)?;
     let words = reader.inverted_index(TEXT_FIELD)?;
     let mut lists = Inverted { ready, docs: docs as usize, ..Inverted::default() };
     lists.postings(&words)?;
-    lists.positions(&words, attributes)?;
+    lists.positions(&words, extractor.attributes())?;
     let terms = std::mem::take(&mut lists.terms).finish();
-    terms.write(out).and_then(|()| lists.write(out)).map_err(|e| IndexError::io(Path::new("segment"), e))
+    let form = extractor.form();
+    terms
+        .write(out, form)
+        .and_then(|()| lists.write(out, form))
+        .map_err(|e| IndexError::io(Path::new("segment"), e))
 }
 
 impl Inverted {
@@ -189,10 +194,10 @@ impl Inverted {
         }
     }
 
-    fn write<W: Write>(&mut self, out: &mut ContainerWriter<W>) -> io::Result<()> {
+    fn write<W: Write>(&mut self, out: &mut ContainerWriter<W>, form: SegmentForm) -> io::Result<()> {
         let words = self.docs.div_ceil(64);
         let terms = self.csr_off.len() - 1;
-        let bitmaps = self.write_wide(out, words)?;
+        let bitmaps = self.write_wide(out, words, form)?;
         self.drop_dense_lists();
         let counts = [
             self.docs as u64,
@@ -215,7 +220,12 @@ impl Inverted {
     }
 
     /// Returns how many bitmaps there are: one for each interval, whose first top list stands at the same place.
-    fn write_wide<W: Write>(&self, out: &mut ContainerWriter<W>, words: usize) -> io::Result<usize> {
+    fn write_wide<W: Write>(
+        &self,
+        out: &mut ContainerWriter<W>,
+        words: usize,
+        form: SegmentForm,
+    ) -> io::Result<usize> {
         let (mut table, mut tops) = (Vec::new(), Vec::new());
         let (firsts, seconds) = by_interval(&self.wide);
         out.begin(s::BITMAPS);
@@ -229,10 +239,19 @@ impl Inverted {
         }
         out.end()?;
         let (wide_top, ranked_top) = (self.ready.wide_top, self.ready.ranked_top);
-        for (ranges, length) in [(&firsts, wide_top), (&seconds, wide_top), (&self.ranked, ranked_top)] {
-            for range in ranges {
-                let top = self.top(*range, length);
-                let kind = if range.exact { s::TOP_EXACT } else { s::TOP_INEXACT };
+        let all = [(&firsts, wide_top), (&seconds, wide_top), (&self.ranked, ranked_top)];
+        let written = match form {
+            SegmentForm::First => &all[..1],
+            SegmentForm::Lettered => &all,
+        };
+        for (ranges, length) in written {
+            for range in *ranges {
+                let top = self.top(*range, *length);
+                let kind = match form {
+                    SegmentForm::First => 0,
+                    SegmentForm::Lettered if range.exact => s::TOP_EXACT,
+                    SegmentForm::Lettered => s::TOP_INEXACT,
+                };
                 table.extend_from_slice(&[range.lo, range.hi, kind | top.len() as u32]);
                 tops.extend(top);
             }

@@ -9,6 +9,7 @@ mod columns;
 mod container;
 mod error;
 mod extract;
+mod form;
 mod geo_column;
 mod heavy;
 mod lists;
@@ -34,6 +35,7 @@ pub use background::Waker;
 pub(crate) use columns::extents_of;
 pub use columns::{EXTENT_DOCS, FacetColumn, FacetDocs, FacetOrdinals, NumericColumn, fold};
 pub use error::{IndexError, Result};
+pub use form::{LevelInForce, SegmentForm};
 #[cfg(test)]
 pub(crate) use geo_column::GeoBuilder;
 pub use geo_column::{GeoColumn, on_sphere, squared_chords};

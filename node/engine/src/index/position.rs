@@ -4,6 +4,7 @@
 //! of its own, so that parameters can name it apart from those that share its priority. Of more than 32, attributes of one
 //! priority share a number, and those from priority 31 on number 31. Words from 999 on share number 999.
 
+use super::form::SegmentForm;
 use quorate_model::settings::IndexSettings;
 
 /// The highest attribute number.
@@ -54,11 +55,13 @@ impl AttributeNumbers {
         by_place: false,
     };
     /// Of the attributes of an index. Without searchableAttributes all words are in number 0, and positions do not rank.
-    pub fn new(settings: &IndexSettings) -> AttributeNumbers {
+    pub fn new(settings: &IndexSettings, form: SegmentForm) -> AttributeNumbers {
         let mut numbers = AttributeNumbers { unordered: 0, ..Self::UNRANKED };
         numbers.unordered = u32::from(settings.searchable_attributes.is_empty());
         numbers.by_place = numbers.unordered == 0;
-        for (attribute, number) in settings.searchable_attributes.iter().zip(attribute_numbers(settings)) {
+        for (attribute, number) in
+            settings.searchable_attributes.iter().zip(attribute_numbers(settings, form))
+        {
             numbers.priorities[number as usize] = attribute.priority.min(ATTRIBUTE_MAX as u16) as u8;
             numbers.unordered |= u32::from(!attribute.ordered) << number;
             numbers.by_place &= attribute.ordered && u32::from(attribute.priority) == number;
@@ -76,10 +79,14 @@ impl AttributeNumbers {
         u16::from(self.priorities[usize::from(number)]) << 10 | word
     }
 }
-/// The number of each of the searchable attributes, in their order.
-pub fn attribute_numbers(settings: &IndexSettings) -> impl Iterator<Item = u32> + '_ {
+/// The number of each of the searchable attributes, in their order. In segments of the first form those of one priority always
+/// share it.
+pub fn attribute_numbers(settings: &IndexSettings, form: SegmentForm) -> impl Iterator<Item = u32> + '_ {
     let listed = &settings.searchable_attributes;
-    let is_roomy = listed.len() <= ATTRIBUTE_MAX as usize + 1;
+    let is_roomy = match form {
+        SegmentForm::First => false,
+        SegmentForm::Lettered => listed.len() <= ATTRIBUTE_MAX as usize + 1,
+    };
     listed.iter().enumerate().map(move |(place, attribute)| match is_roomy {
         true => place as u32,
         false => u32::from(attribute.priority).min(ATTRIBUTE_MAX),
@@ -107,16 +114,16 @@ mod tests {
             quorate_model::Settings::from_document(document.as_object().unwrap()).unwrap().index
         };
         let few = settings(serde_json::json!(["a", "b,c", "unordered(d)", "e"]));
-        assert_eq!(attribute_numbers(&few).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
-        let numbers = AttributeNumbers::new(&few);
+        assert_eq!(attribute_numbers(&few, SegmentForm::Lettered).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+        let numbers = AttributeNumbers::new(&few, SegmentForm::Lettered);
         let ranks: Vec<u16> = (0..5).map(|number| numbers.rank(pack(number, 7, 1))).collect();
         assert_eq!(ranks, [7, 1 << 10, 1 << 10, 2 << 10, 3 << 10 | 7]);
         let list: Vec<String> = (0..40).map(|n| format!("x{n},y{n}")).collect();
         let many = settings(serde_json::json!(list));
-        let of_many: Vec<u32> = attribute_numbers(&many).collect();
+        let of_many: Vec<u32> = attribute_numbers(&many, SegmentForm::Lettered).collect();
         assert_eq!((of_many[1], of_many[2], of_many[79]), (0, 1, 31));
-        assert_eq!(AttributeNumbers::new(&many).rank(pack(31, 3, 0)), 31 << 10);
-        let none = AttributeNumbers::new(&settings(serde_json::json!([])));
+        assert_eq!(AttributeNumbers::new(&many, SegmentForm::Lettered).rank(pack(31, 3, 0)), 31 << 10);
+        let none = AttributeNumbers::new(&settings(serde_json::json!([])), SegmentForm::Lettered);
         assert_eq!(none.rank(pack(0, 9, 0)), 0);
     }
 }

@@ -141,7 +141,7 @@ impl ShardWriter {
         self.cancel_rebuild();
         let bulk = Bulk {
             overlay: self.overlay.apart()?,
-            extractor: Arc::new(Extractor::new(settings)),
+            extractor: Arc::new(Extractor::new(settings, self.options.level.form())),
             threads: self.options.threads,
             // half of what the writer takes: both may be at work
             part_bytes: self.part_bytes() / 2,
@@ -248,6 +248,7 @@ impl ShardWriter {
         segments.retain(|segment| segment.alive_count() > 0);
         self.segments = segments;
         self.extractor = rebuild.bulk.extractor.clone();
+        self.is_outdated = false;
         self.built = Built {
             build_ms: (rebuild.began.elapsed().as_millis() as u64).max(1),
             ..Built::with(&rebuild.settings)

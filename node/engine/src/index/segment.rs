@@ -5,6 +5,7 @@
 use super::columns::{FacetColumn, NumericColumn, StoredColumns};
 use super::container::Container;
 use super::error::{IndexError, Result};
+use super::form::SegmentForm;
 use super::geo_column::GeoColumn;
 use super::records::StoredRecords;
 use super::sections as s;
@@ -172,6 +173,10 @@ impl Segment {
     /// The points of `_geoloc`; `None` when no document of the segment has one.
     pub fn geo(&self) -> Option<GeoColumn<'_>> {
         self.file.columns.geo(&self.file.container)
+    }
+    /// How its file is laid out.
+    pub fn form(&self) -> SegmentForm {
+        SegmentForm::of(&self.file.container)
     }
     /// Bytes of the segment's mapped file.
     pub fn bytes(&self) -> usize {

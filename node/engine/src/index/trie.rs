@@ -8,6 +8,7 @@
 //! of the term is its tail. There are about 1.5 nodes for each term.
 
 use super::container::{Container, ContainerWriter};
+use super::form::{SegmentForm, letters_of};
 use super::sections as s;
 use std::io::{self, Write};
 use std::ops::Range;
@@ -15,7 +16,7 @@ use std::ops::Range;
 /// Set in the label of a node where a term ends.
 const ENDS: u32 = 1 << 31;
 /// The bits of a label that are the character.
-const CHARACTER: u32 = (1 << 21) - 1;
+pub(crate) const CHARACTER: u32 = (1 << 21) - 1;
 
 /// A node with the ordinals of the terms below it; a term that ends at the node is the first of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -298,14 +299,17 @@ impl Trie {
         }
     }
     /// Writes the sections. Errors: more bytes than an offset can name.
-    pub fn write<W: Write>(&self, out: &mut ContainerWriter<W>) -> io::Result<()> {
+    pub fn write<W: Write>(&self, out: &mut ContainerWriter<W>, form: SegmentForm) -> io::Result<()> {
         super::records::offset(self.tails.len())?;
         out.section(s::TERM_CHILDREN, bytemuck::cast_slice(&self.children))?;
         out.section(s::TERM_LABELS, bytemuck::cast_slice(&self.labels))?;
         out.section(s::TERM_LOWS, bytemuck::cast_slice(&self.lows))?;
         out.section(s::TAIL_OFF, bytemuck::cast_slice(&self.tail_off))?;
         out.section(s::TAILS, &self.tails)?;
-        out.section(s::TERM_LETTERS, bytemuck::cast_slice(&self.letters))
+        match form {
+            SegmentForm::First => Ok(()),
+            SegmentForm::Lettered => out.section(s::TERM_LETTERS, bytemuck::cast_slice(&self.letters)),
+        }
     }
 }
 
@@ -316,7 +320,13 @@ pub(crate) struct StoredTerms {
     lows: Range<usize>,
     tail_off: Range<usize>,
     tails: Range<usize>,
-    letters: Range<usize>,
+    letters: Letters,
+}
+/// Where the letters after each node are.
+enum Letters {
+    Stored(Range<usize>),
+    /// Made for a file of the first form.
+    Made(Vec<u64>),
 }
 impl StoredTerms {
     /// Finds the sections; `None` when their lengths disagree.
@@ -327,26 +337,36 @@ impl StoredTerms {
             lows: container.range(s::TERM_LOWS),
             tail_off: container.range(s::TAIL_OFF),
             tails: container.range(s::TAILS),
-            letters: container.range(s::TERM_LETTERS),
+            letters: match SegmentForm::of(container) {
+                SegmentForm::First => Letters::Made(letters_of(container)),
+                SegmentForm::Lettered => Letters::Stored(container.range(s::TERM_LETTERS)),
+            },
+        };
+        let letters = match &stored.letters {
+            Letters::Stored(range) => range.len() / size_of::<u64>(),
+            Letters::Made(made) => made.len(),
         };
         let sound = stored.tail_off.len() == (terms + 1) * 4
             && !stored.labels.is_empty()
             && stored.labels.len().is_multiple_of(4)
             && stored.lows.len() == stored.labels.len()
             && stored.children.len() == stored.labels.len() + 4
-            && stored.letters.len() == stored.labels.len() * 2
+            && letters == stored.labels.len() / size_of::<u32>()
             && container.numbers::<u32>(&stored.tail_off)[terms] as usize == stored.tails.len();
         sound.then_some(stored)
     }
     /// The trie as searches see it.
-    pub fn terms<'a>(&self, container: &'a Container) -> Terms<'a> {
+    pub fn terms<'a>(&'a self, container: &'a Container) -> Terms<'a> {
         Terms {
             children: container.numbers(&self.children),
             labels: container.numbers(&self.labels),
             lows: container.numbers(&self.lows),
             tail_off: container.numbers(&self.tail_off),
             tails: container.slice(&self.tails),
-            letters: container.numbers(&self.letters),
+            letters: match &self.letters {
+                Letters::Stored(range) => container.numbers(range),
+                Letters::Made(made) => made,
+            },
         }
     }
 }

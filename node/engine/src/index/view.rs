@@ -4,6 +4,7 @@ use super::alive::read_alive;
 use super::build::EXTENSION;
 use super::container::Container;
 use super::error::{IndexError, Result};
+use super::form::SegmentForm;
 use super::manifest::{Built, MANIFEST, Manifest, Payload, SegmentRow, ShardFigures};
 use super::segment::{Origin, Place, Segment, SegmentFile, next_serial};
 use quorate_store::files::Files;
@@ -17,6 +18,7 @@ use tantivy::directory::{MmapDirectory, OwnedBytes};
 #[derive(Debug)]
 pub struct ShardView {
     segments: Vec<Segment>,
+    form: SegmentForm,
     generation: u64,
 }
 
@@ -32,7 +34,12 @@ impl ShardView {
     pub(crate) fn new(mut segments: Vec<Segment>) -> ShardView {
         segments.retain(|segment| segment.alive_count() > 0);
         segments.sort_by_key(|segment| std::cmp::Reverse(segment.doc_count()));
-        ShardView { segments, generation: next_serial() }
+        ShardView { form: form_of(&segments), segments, generation: next_serial() }
+    }
+    /// The form that says what the numbers of attributes mean. Where that makes a difference no other segments stand beside
+    /// those of the first form.
+    pub fn form(&self) -> SegmentForm {
+        self.form
     }
     /// Opens the durable state of a folder for reading only; it costs no thread and no open file.
     ///
@@ -121,6 +128,14 @@ impl ShardView {
     /// Recomputes the checksums of every segment.
     pub fn verify(&self) -> Result<()> {
         self.segments.iter().try_for_each(Segment::verify)
+    }
+}
+
+/// The first form when any of the segments has it.
+pub(crate) fn form_of(segments: &[Segment]) -> SegmentForm {
+    match segments.iter().any(|segment| segment.form() == SegmentForm::First) {
+        true => SegmentForm::First,
+        false => SegmentForm::Lettered,
     }
 }
 

@@ -8,6 +8,7 @@ use super::build::EXTENSION;
 use super::bulk::Bulk;
 use super::error::{IndexError, Result};
 use super::extract::Extractor;
+use super::form::{LevelInForce, SegmentForm};
 use super::heavy::HeavyTurn;
 use super::lists::ReadySizes;
 use super::manifest::{Built, MANIFEST, Manifest, Payload, SegmentRow};
@@ -15,7 +16,7 @@ use super::merge::RunningMerge;
 use super::overlay::{Overlay, SPILL_BYTES};
 use super::rebuild::Rebuild;
 use super::segment::{Origin, Place, Segment, SegmentFile};
-use super::view::{ShardView, open_segments};
+use super::view::{ShardView, form_of, open_segments};
 use bytes::Bytes;
 use quorate_model::Settings;
 use quorate_store::files::Files;
@@ -45,6 +46,8 @@ pub struct WriterOptions {
     pub ready: ReadySizes,
     /// The disk: merges wait while it is almost full.
     pub room: Room,
+    /// Decides the form of new segments.
+    pub level: LevelInForce,
 }
 impl Default for WriterOptions {
     fn default() -> Self {
@@ -56,6 +59,7 @@ impl Default for WriterOptions {
             waker: Waker::default(),
             ready: ReadySizes::default(),
             room: Room::boundless(),
+            level: LevelInForce::default(),
         }
     }
 }
@@ -66,6 +70,8 @@ pub struct ShardWriter {
     pub(super) extractor: Arc<Extractor>,
     pub(super) options: WriterOptions,
     pub(super) built: Built,
+    /// Whether all records have to be indexed again, because attributes have other numbers than new segments give them.
+    pub(super) is_outdated: bool,
     /// Operations since the last segment; `None` = delete.
     buffer: FxHashMap<String, Option<Bytes>>,
     buffer_bytes: usize,
@@ -130,10 +136,16 @@ impl ShardWriter {
             true => settings.clone(),
             false => built.settings(dir)?,
         };
+        let form = options.level.form();
+        let is_outdated = form == SegmentForm::Lettered
+            && form_of(&segments) == SegmentForm::First
+            && SegmentForm::numbers_differ(&settings.index);
+        let form = if is_outdated { SegmentForm::First } else { form };
         Ok(ShardWriter {
             overlay: Overlay::open(dir, files, spill_bytes)?,
-            extractor: Arc::new(Extractor::new(&settings)),
+            extractor: Arc::new(Extractor::new(&settings, form)),
             built,
+            is_outdated,
             options,
             buffer: FxHashMap::default(),
             buffer_bytes: 0,
@@ -170,6 +182,22 @@ impl ShardWriter {
     /// How the records are analysed.
     pub fn built(&self) -> &Built {
         &self.built
+    }
+    /// Whether the files are as `settings` and the level in force want them; if not, see [`Self::start_rebuild`].
+    pub fn fits(&self, settings: &Settings) -> bool {
+        self.built.fingerprint == settings.fingerprint() && !self.is_outdated
+    }
+    /// Lets new segments have the newest form once nobody needs the first one any more. Where the two cannot stand side by side
+    /// that has to wait until the shard is opened again and rebuilt.
+    fn renew_form(&mut self) -> Result<()> {
+        let may_change = !self.extractor.numbers_differ() || self.segments.is_empty();
+        let form = self.options.level.form();
+        if may_change && self.extractor.form() != form {
+            let settings = self.built.settings(self.overlay.dir())?;
+            self.extractor = Arc::new(Extractor::new(&settings, form));
+            self.is_outdated = false;
+        }
+        Ok(())
     }
     /// Notes other settings with the same fingerprint; durable with the next flush.
     pub fn describe(&mut self, settings: &Settings) {
@@ -245,6 +273,7 @@ impl ShardWriter {
         if self.buffer.is_empty() {
             return Ok(());
         }
+        self.renew_form()?;
         self.buffer_bytes = 0;
         let buffer = std::mem::take(&mut self.buffer);
         let mut dead: Vec<Vec<u32>> = vec![Vec::new(); self.segments.len()];

@@ -3,6 +3,7 @@
 use super::alternatives::{Alternative, Path};
 use super::words::{Compounds, Word, Words};
 use crate::index::position::{AttributeNumbers, attribute_numbers};
+use crate::index::{SegmentForm, ShardView};
 use crate::ranking::evaluate::{FAR, Frame, PositionRules};
 use crate::ranking::geo::GeoQuery;
 use crate::ranking::key::{Grouping, Layout, acting_order};
@@ -66,12 +67,18 @@ impl Plan {
 pub const BUDGET: u64 = 100_000;
 
 /// Lays out ranking and rules for the words.
-pub fn plan(settings: &Settings, params: &Effective, words: Words, deadline: Instant) -> Result<Plan> {
+pub fn plan(
+    view: &ShardView,
+    settings: &Settings,
+    params: &Effective,
+    words: Words,
+    deadline: Instant,
+) -> Result<Plan> {
     debug_assert!(words.wanted.len() <= QUERY_WORDS_MAX);
     let order = ranking_order(&settings.index.ranking, params);
     let grouping = Grouping::of(&order, settings.index.custom_ranking.len());
     Ok(Plan {
-        rules: position_rules(settings, params, &order, &words.wanted)?,
+        rules: position_rules(view.form(), settings, params, &order, &words.wanted)?,
         layout: Layout::new(&order, grouping),
         grouping,
         typos_rank_first: order.first() == Some(&Criterion::Typo),
@@ -111,9 +118,9 @@ fn ranking_order(ranking: &[Criterion], params: &Effective) -> Vec<Criterion> {
     order
 }
 /// Attribute numbers of the listed paths; a parent stands for its children.
-fn attribute_bits(settings: &IndexSettings, paths: &[String]) -> u32 {
+fn attribute_bits(form: SegmentForm, settings: &IndexSettings, paths: &[String]) -> u32 {
     let listed = |path: &str| paths.iter().any(|listed| covers(listed, path));
-    let numbered = settings.searchable_attributes.iter().zip(attribute_numbers(settings));
+    let numbered = settings.searchable_attributes.iter().zip(attribute_numbers(settings, form));
     numbered.filter(|(a, _)| listed(&a.path)).fold(0, |bits, (_, number)| bits | 1 << number)
 }
 /// Whether `parent` is `path` or an object above it.
@@ -121,18 +128,19 @@ pub fn covers(parent: &str, path: &str) -> bool {
     path.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 fn position_rules(
+    form: SegmentForm,
     settings: &Settings,
     params: &Effective,
     order: &[Criterion],
     words: &[Word],
 ) -> Result<PositionRules> {
     let index = &settings.index;
-    let all_but = |paths: &[String]| !attribute_bits(index, paths);
+    let all_but = |paths: &[String]| !attribute_bits(form, index, paths);
     let searched = match params.restrict_searchable_attributes.as_slice() {
         [] => u32::MAX,
         paths => {
             check_restriction(index, paths)?;
-            attribute_bits(index, paths)
+            attribute_bits(form, index, paths)
         }
     };
     let place = |wanted: &Criterion| order.iter().position(|criterion| criterion == wanted);
@@ -147,7 +155,7 @@ fn position_rules(
         typos: all_but(&params.disable_typo_tolerance_on_attributes),
         prefixes: all_but(&index.disable_prefix_on_attributes),
         exact: all_but(&params.disable_exact_on_attributes),
-        numbers: AttributeNumbers::new(index),
+        numbers: AttributeNumbers::new(index, form),
         attributes_rank: !index.searchable_attributes.is_empty(),
         attribute_of_all_matches: attribute_first && !by_proximity,
         min_proximity: u32::from(params.min_proximity),
