@@ -9,8 +9,7 @@ folder=$(mkdir -p "${1:?name the folder for the programs}" && cd "$1" && pwd)
 repository=$(git -C "$(dirname "$0")" rev-parse --show-toplevel)
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$folder/target}
 
-# Level, and the last commit of the programs whose newest level it was. Segments of level 1 are opened by no later program, nor
-# those of later ones by it: its test is there with `--ignored`.
+# Level, and the last commit of the programs whose newest level it was.
 commits='
 1 5cc9be9
 2 cef313f

@@ -223,7 +223,6 @@ impl Drop for Over<'_> {
 }
 
 #[test]
-#[ignore = "no later program opens what one of level 1 has indexed: segments gained the letters of terms and another layout of points, and the version of their format did not change"]
 fn programs_of_level_1_run_beside_this_one_both_ways() {
     upgrade_from(1);
 }
