@@ -409,7 +409,23 @@ mod tests {
         let none = trie_of([]);
         assert_eq!((none.children, none.labels, none.tail_off), (vec![1, 1], vec![0], vec![0]));
     }
+    /// What is made of a file of the first form.
+    fn made_letters(trie: &Trie) -> Vec<u64> {
+        let mut out = ContainerWriter::new(Vec::new()).unwrap();
+        trie.write(&mut out, SegmentForm::First).unwrap();
+        let bytes = crate::index::container::aligned(&out.finish().unwrap());
+        let container = Container::open(std::path::Path::new("first"), bytes).unwrap();
+        assert_eq!(SegmentForm::of(&container), SegmentForm::First);
+        letters_of(&container)
+    }
     proptest! {
+        #[test]
+        fn letters_are_made_as_they_are_written(
+            terms in proptest::collection::btree_set("[abé東]{1,6}", 0..60),
+        ) {
+            let trie = trie_of(terms.iter().map(String::as_str));
+            prop_assert_eq!(made_letters(&trie), trie.letters);
+        }
         #[test]
         fn prefixes_are_found_as_in_a_sorted_list(
             terms in proptest::collection::btree_set("[abé東]{1,6}", 0..60),
