@@ -154,6 +154,13 @@ fn level(client: &Client) -> u64 {
     client.get("/admin/cluster").unwrap().success().unwrap().body["level"].as_u64().unwrap_or(1)
 }
 
+/// The answered records that a node does not show.
+fn lost_of(client: &Client, kept: &BTreeSet<String>) -> Vec<String> {
+    let shown = client.browse_all("kept").unwrap();
+    let found: BTreeSet<&str> = shown.iter().map(|record| record["objectID"].as_str().unwrap()).collect();
+    kept.iter().filter(|id| !found.contains(id.as_str())).cloned().collect()
+}
+
 fn upgrade_from(level_before: usize) {
     let Some(old) = earlier(level_before) else { return };
     let mut cluster = Cluster::prepare_with_founder(NODES).unwrap();
@@ -194,13 +201,13 @@ fn upgrade_from(level_before: usize) {
     eprintln!("from level {level_before}: {} records, {done} calls done, {refused} refused", kept.len());
     assert!(kept.len() > 100, "too little was written");
     for client in &clients {
-        let found: BTreeSet<String> = client
-            .browse_all("kept")
-            .unwrap()
-            .iter()
-            .map(|record| record["objectID"].as_str().unwrap().to_owned())
-            .collect();
-        let lost: Vec<&String> = kept.difference(&found).collect();
+        // what was answered is shown once its task is published
+        let mut lost = lost_of(client, &kept);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !lost.is_empty() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(200));
+            lost = lost_of(client, &kept);
+        }
         assert!(lost.is_empty(), "{} answered records are gone: {lost:?}", lost.len());
     }
     let mut digests = vec![];
