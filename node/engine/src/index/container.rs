@@ -9,7 +9,8 @@
 //! Numbers are little-endian. The trailer's checksum is verified at open, the sections' own by [`Container::verify`].
 
 use super::error::{IndexError, Result};
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use tantivy::directory::OwnedBytes;
@@ -153,6 +154,32 @@ impl Container {
     pub fn verify(&self) -> Result<()> {
         for (id, crc, range) in &self.sections {
             if crc32fast::hash(&self.bytes[range.clone()]) != *crc {
+                return Err(IndexError::damaged(&self.path, format!("checksum of section {id}")));
+            }
+        }
+        Ok(())
+    }
+    /// As [`Self::verify_paced`], of the file as a read of it gives it: a sector that cannot be read is an error then, where a
+    /// look at what is mapped would end the process. A file that was removed meanwhile is checked as it is mapped.
+    pub fn verify_on_disk(&self, pace: &mut dyn FnMut(u64)) -> Result<()> {
+        let mut file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return self.verify_paced(pace),
+            Err(e) => return Err(IndexError::io(&self.path, e)),
+        };
+        let unread = |e: io::Error| IndexError::damaged(&self.path, format!("it cannot be read: {e}"));
+        let mut piece = vec![0; PACE_BYTES];
+        for (id, crc, range) in &self.sections {
+            let (mut found, mut left) = (crc32fast::Hasher::new(), range.len());
+            file.seek(SeekFrom::Start(range.start as u64)).map_err(unread)?;
+            while left > 0 {
+                let piece = &mut piece[..left.min(PACE_BYTES)];
+                file.read_exact(piece).map_err(unread)?;
+                found.update(piece);
+                pace(piece.len() as u64);
+                left -= piece.len();
+            }
+            if found.finalize() != *crc {
                 return Err(IndexError::damaged(&self.path, format!("checksum of section {id}")));
             }
         }

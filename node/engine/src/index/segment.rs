@@ -188,11 +188,14 @@ impl Segment {
     }
     /// As [`Self::verify`], at the pace of the caller.
     pub fn verify_paced(&self, pace: &mut dyn FnMut(u64)) -> Result<()> {
-        self.file.container.verify_paced(pace)
+        match self.file.origin().place {
+            Place::Disk => self.file.container.verify_on_disk(pace),
+            Place::Memory => self.file.container.verify_paced(pace),
+        }
     }
     /// Recomputes every checksum of the file.
     pub fn verify(&self) -> Result<()> {
-        self.file.container.verify()
+        self.verify_paced(&mut |_| {})
     }
 }
 impl fmt::Debug for Segment {

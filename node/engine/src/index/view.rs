@@ -149,7 +149,7 @@ pub fn verify_file(path: &Path) -> Result<()> {
     let (dir, name) = (path.parent().unwrap_or(Path::new(".")), path.file_name().unwrap_or_default());
     let mapped =
         MmapDirectory::open(dir).map_err(|e| IndexError::io(dir, io::Error::other(e.to_string())))?;
-    Container::open(path, map(dir, &mapped, &name.to_string_lossy())?)?.verify()
+    Container::open(path, map(dir, &mapped, &name.to_string_lossy())?)?.verify_on_disk(&mut |_| {})
 }
 
 /// Opens the segments of a durable state and checks that all their files have their lengths.
