@@ -27,6 +27,8 @@ pub const PLACES_COUNT_LEVEL: u16 = 4;
 /// From this level on, steps of moves and ends of copies have no effect when what they rest on has changed, and no copy begins
 /// while a user's writes wait.
 pub const LOOKED_LEVEL: u16 = 4;
+/// From this level on, a leader has the replicas of its group compare what they hold at one place of the log.
+pub const COMPARE_LEVEL: u16 = 4;
 /// Bytes of the envelope before the command.
 const HEADER_BYTES: usize = 1 + 2 + 8 + 4 + 4;
 
@@ -242,6 +244,8 @@ pub enum MetaCommand {
         /// How it introduces itself.
         joining: Joining,
     },
+    /// Lets every member hash, later and elsewhere, what it holds at this place of the log. It changes nothing.
+    Compare,
 }
 
 impl Command {
@@ -292,6 +296,7 @@ impl MetaCommand {
             | MetaCommand::PointCopy { .. }
             | MetaCommand::BeginCopies { .. } => LOOKED_LEVEL,
             MetaCommand::TakePlace { .. } => 4,
+            MetaCommand::Compare => COMPARE_LEVEL,
         }
     }
 }
@@ -308,6 +313,7 @@ fn index_needs(command: &IndexCommand) -> Needs {
         | IndexCommand::Drop { .. }
         | IndexCommand::DeleteDocument { .. }
         | IndexCommand::Replicas { .. } => Needs::NOTHING,
+        IndexCommand::Compare => Needs::level(COMPARE_LEVEL),
         IndexCommand::ForUser { command, .. } => Needs::level(OF_USERS).or(index_needs(command)),
         IndexCommand::Forward { command } => index_needs(command),
         IndexCommand::Sequence { commands } => {

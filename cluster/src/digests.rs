@@ -2,7 +2,7 @@
 
 use crate::router::Router;
 use quorate_model::{Error, GroupId, Result};
-use quorate_node::{IndexDigest, Node, PinnedIndex};
+use quorate_node::{Digest, IndexDigest, Node, PinnedIndex};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -33,6 +33,26 @@ pub struct GroupDigest {
     pub is_exact: bool,
     /// Its indices, in the order of their incarnations.
     pub indices: Vec<NamedDigest>,
+    /// Incarnations of which nobody can say what they held, ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<u64>,
+    /// Of the meta group: its parts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parts: BTreeMap<String, Digest>,
+}
+
+impl GroupDigest {
+    /// Of a group that held nothing at a log index.
+    pub fn of(group: GroupId, through: u64) -> GroupDigest {
+        GroupDigest {
+            group,
+            through,
+            is_exact: true,
+            indices: vec![],
+            unknown: vec![],
+            parts: BTreeMap::new(),
+        }
+    }
 }
 
 /// Hashes of what one replica has of an index.
@@ -66,7 +86,8 @@ pub async fn own(router: &Router, node: &Node) -> Result<NodeDigest> {
             incarnation,
             digest,
         });
-        groups.push(GroupDigest { group: group.id, through, is_exact, indices: indices.collect() });
+        let indices = indices.collect();
+        groups.push(GroupDigest { is_exact, indices, ..GroupDigest::of(group.id, through) });
     }
     let node = crate::membership::name_of(&meta, router.self_id());
     Ok(NodeDigest { node, groups })

@@ -60,6 +60,9 @@ pub fn of(router: &Router, node: &Node) -> Health {
         health.reads.push(reason.clone());
         health.writes.push(reason);
     }
+    for finding in router.integrity().findings() {
+        health.warnings.push(format!("group {}: {}", finding.group, finding.what));
+    }
     let behind =
         local.iter().filter(|group| group.status().unapplied_bytes > limits::UNAPPLIED_BYTES_MAX as u64);
     health.writes.extend(named(behind.map(|group| group.id), "behind with the log"));

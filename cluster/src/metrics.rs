@@ -87,6 +87,17 @@ static DAMAGED: LazyLock<IntGauge> = LazyLock::new(|| {
         "Damaged files, and groups that hold something else than other replicas, found by the last checks.";
     registered(IntGauge::new("quorate_damage_findings", text).expect("a valid metric"))
 });
+static COMPARED: LazyLock<IntCounterVec> = LazyLock::new(|| {
+    let opts = Opts::new(
+        "quorate_comparisons_total",
+        "Comparisons of a replica with the others of its group: alike, in the minority, undecided.",
+    );
+    registered(IntCounterVec::new(opts, &["outcome"]).expect("a valid metric"))
+});
+/// Counts a comparison of a replica with the others of its group.
+pub fn compared(outcome: &str) {
+    COMPARED.with_label_values(&[outcome]).inc();
+}
 /// Shows how much the last checks found.
 pub fn damaged(findings: usize) {
     DAMAGED.set(findings as i64);

@@ -225,7 +225,8 @@ impl Router {
         self.propose(group, Command::Index(command), purpose, deadline).await
     }
 
-    async fn propose(
+    /// As [`Self::propose_index`], for any group.
+    pub async fn propose(
         &self,
         group: GroupId,
         command: Command,

@@ -178,7 +178,8 @@ impl Running {
 
     /// Starts the checks of files and replicas.
     pub fn start_checks(&mut self, options: CheckOptions) {
-        self.tasks.push(tokio::spawn(integrity::run(self.router.clone(), self.node.clone(), options)));
+        let (router, node, meta) = (self.router.clone(), self.node.clone(), self.starter.meta_pins.clone());
+        self.run("checks", move || integrity::run(router.clone(), node.clone(), meta.clone(), options));
     }
 
     /// Starts the background work.

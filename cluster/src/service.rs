@@ -500,6 +500,17 @@ impl Service {
     pub async fn digest(&self) -> Result<NodeDigest> {
         digests::own(self.open_router()?, &self.inner.node).await
     }
+    /// Carries out operations on this node's replica of an index alone, as a defect would. For tests of what finds that.
+    ///
+    /// Errors: there is no such index here; nothing was written to it for a while.
+    #[doc(hidden)]
+    pub fn plant(&self, index: &IndexName, ops: Vec<RecordOp>) -> Result<()> {
+        let (router, node) = (self.open_router()?, &self.inner.node);
+        let row = router.meta().catalogue.get(index).cloned();
+        let state = row.and_then(|row| node.index(row.incarnation));
+        let state = state.ok_or_else(|| Error::not_found("Index does not exist"))?;
+        Ok(state.plant(node.applied(state.group), ops)?)
+    }
     /// Moves everything off a node, which goes on answering. See [`membership::drain`].
     pub async fn drain_node(&self, node: &str) -> Result<()> {
         let seen = self.overview().await?;

@@ -3,7 +3,7 @@
 use crate::apply::actor::{ApplyActor, Leave, LetGo};
 use crate::apply::group::{DumpFound, DumpPlace, GroupApply, remove};
 use crate::apply::inbox::Inbox;
-use crate::apply::meta::{MetaMachine, SharedMeta};
+use crate::apply::meta::{MetaMachine, MetaPins, SharedMeta};
 use crate::apply::{Halt, Machine};
 use crate::damage;
 use crate::groups::{Group, Groups};
@@ -73,6 +73,8 @@ pub struct Starter {
     pub groups: Arc<Groups>,
     /// The meta state that requests read.
     pub meta: SharedMeta,
+    /// What members of the meta group are compared by.
+    pub meta_pins: MetaPins,
     /// What the operator should know.
     pub warnings: Mutex<Vec<String>>,
     /// Where consensus sends to, once that is known.
@@ -126,6 +128,7 @@ impl Starter {
             snapshots,
             groups: Arc::default(),
             meta: meta.shared(),
+            meta_pins: meta.pins(),
             warnings: Mutex::new(warnings),
             outbox,
             level: options.command_level,

@@ -224,10 +224,11 @@ async fn leave_unwanted(router: &Router, starter: &Starter, meta: &MetaState, lo
     }
 }
 
-/// Whether this node can do what a leader has to: show the state, apply what is in the log, and take writes.
+/// Whether this node can do what a leader has to: hold the right state, show it, apply what is in the log, and take writes.
 pub fn may_lead(router: &Router, group: &Group) -> bool {
     let is_whole = group.status().copy != StateCopy::Fetching;
-    is_whole && group.halt.reason().is_none() && router.disk().admit(Purpose::Add).is_ok()
+    let is_right = !router.integrity().is_condemned(group.id);
+    is_whole && is_right && group.halt.reason().is_none() && router.disk().admit(Purpose::Add).is_ok()
 }
 
 /// Whether another node says that of itself. Errors count as no. Programs of the first level do not know the question and lead
@@ -241,7 +242,7 @@ async fn is_able(router: &Router, group: &Group, node: NodeId) -> bool {
 }
 
 /// Hands a group that this node cannot lead to one that can, if there is one.
-async fn give_to_able(router: &Router, group: &Group) {
+pub async fn give_to_able(router: &Router, group: &Group) {
     for next in heirs(group) {
         if is_able(router, group, NodeId(next)).await {
             tracing::info!(group = group.id.0, %next, "this node cannot lead at present: handing the leadership over");

@@ -1,5 +1,6 @@
 //! Do two replicas of an index hold the same? Hashes of its records, settings, synonyms and rules, whatever segments they lie in.
 
+use crate::documents::Documents;
 use crate::error::{Error, Result};
 use crate::index::IndexState;
 use crate::node::Node;
@@ -80,8 +81,18 @@ pub struct PinnedIndex {
 
 impl PinnedIndex {
     fn of(state: &Arc<IndexState>) -> Result<PinnedIndex> {
+        let shard = state.shard_view()?;
+        Ok(Self::new(state, shard, &state.settings.load(), &state.documents.load()))
+    }
+    /// An index with what it held at some other moment.
+    pub(crate) fn new(
+        state: &IndexState,
+        shard: Arc<ShardView>,
+        settings: &Settings,
+        documents: &Documents,
+    ) -> PinnedIndex {
         let (incarnation, folder) = (state.incarnation, state.folder.clone());
-        Ok(PinnedIndex { incarnation, folder, shard: state.shard_view()?, small: small_state(state) })
+        PinnedIndex { incarnation, folder, shard, small: small_state(settings, documents) }
     }
     /// Recomputes the checksums of its files. `pace` as in [`Self::digest`]. Errors: `Engine` when one is damaged. Cost: one pass
     /// over the files.
@@ -121,8 +132,7 @@ fn records(segment: &Segment, pace: &mut impl FnMut(u64)) -> Digest {
     digest
 }
 
-fn small_state(state: &IndexState) -> IndexDigest {
-    let documents = state.documents.load_full();
+fn small_state(own: &Settings, documents: &Documents) -> IndexDigest {
     let of_kind = |kind| {
         let mut digest = Digest::default();
         for (id, document) in documents.saved(kind) {
@@ -131,7 +141,7 @@ fn small_state(state: &IndexState) -> IndexDigest {
         digest
     };
     IndexDigest {
-        settings: settings(&state.settings.load()),
+        settings: settings(own),
         synonyms: of_kind(DocumentKind::Synonyms),
         rules: of_kind(DocumentKind::Rules),
         ..IndexDigest::default()
@@ -149,7 +159,7 @@ fn settings(settings: &Settings) -> Digest {
 impl IndexState {
     /// The records that reads see. Those of an index that nobody reads are opened beside it, so that looking through all
     /// indices leaves none of them open.
-    fn shard_view(&self) -> Result<Arc<ShardView>> {
+    pub(crate) fn shard_view(&self) -> Result<Arc<ShardView>> {
         if let Some(view) = self.opened_view() {
             return Ok(view.shard.clone());
         }

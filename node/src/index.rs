@@ -11,7 +11,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
 use quorate_engine::index::{Built, IndexError, Payload, RebuildCounts, ShardFigures, ShardView};
 use quorate_engine::{Configuration, RuleSet, SynonymSet};
-use quorate_model::{GroupId, Settings};
+use quorate_model::{GroupId, RecordOp, Settings};
 use quorate_store::files::Files;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -260,6 +260,13 @@ impl IndexState {
     /// Makes what was handed to the shard's thread durable, as happens by itself after a while. For tests of recovery.
     pub fn commit_writer(&self) -> Result<()> {
         self.writer.lock().as_ref().map_or(Ok(()), ShardHandle::flush)
+    }
+    /// Carries out operations that no log has, at the place of the log that the replica is at, as a defect would. For tests
+    /// of what finds that. Errors: nothing was written to it for a while.
+    pub fn plant(&self, log_index: u64, ops: Vec<RecordOp>) -> Result<()> {
+        let writer = self.writer.lock();
+        let writer = writer.as_ref().ok_or(Error::Stopped)?;
+        writer.apply_durably(Place::whole(log_index), 1, Arc::new(ops)).map(drop)
     }
     /// Lets what was written through `log_index` be shown without delay: somebody waits for it.
     pub(crate) fn hurry(&self, log_index: u64) {

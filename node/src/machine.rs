@@ -16,6 +16,7 @@ use crate::halt::Halt;
 use crate::index::{IndexState, durable_payload};
 use crate::node::Shared;
 use crate::ops::{Incarnation, IndexCommand};
+use crate::pins::GroupPin;
 use crate::place::Place;
 use crate::shard::{ShardHandle, Unclosed};
 use quorate_engine::index::{Payload, ShardView};
@@ -226,6 +227,7 @@ impl PlacementMachine {
         }
         self.changes = Batch::default();
         self.node.forget_idle(self.group);
+        self.node.drop_pin(self.group);
         Ok(())
     }
     /// The indices of the group; those that the catalogue does not know were left behind by a crash.
@@ -298,6 +300,12 @@ impl PlacementMachine {
                     self.fences.raise(user, epoch, at.index, self.never_again, &mut self.changes);
                 }
                 self.carry_out(at, *command, known)
+            }
+            IndexCommand::Compare => {
+                if !known.0 {
+                    self.node.put_pin(GroupPin::take(self.group, at.index, self.node.of_group(self.group)));
+                }
+                Ok(())
             }
             IndexCommand::Sequence { commands } => self.sequence(at, commands, known),
         }
@@ -494,7 +502,8 @@ fn may_fail(command: &IndexCommand) -> bool {
         IndexCommand::Records { .. }
         | IndexCommand::Copy { .. }
         | IndexCommand::Drop { .. }
-        | IndexCommand::DeleteDocument { .. } => false,
+        | IndexCommand::DeleteDocument { .. }
+        | IndexCommand::Compare => false,
         IndexCommand::ForUser { command, .. } => may_fail(command),
         IndexCommand::Sequence { commands } => commands.iter().any(may_fail),
     }

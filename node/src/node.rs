@@ -6,11 +6,12 @@ use crate::index::{IndexState, IndexStats, IndexView};
 use crate::indices::Indices;
 use crate::machine::PlacementMachine;
 use crate::ops::Incarnation;
+use crate::pins::GroupPin;
 use crate::search::SearchPool;
 use crate::shard::{Pace, ShardOptions};
 use crate::writers::{Writers, close, longest_unused_first};
 use parking_lot::{Mutex, RwLock};
-use quorate_engine::index::{LevelInForce, RebuildCounts, WriterOptions};
+use quorate_engine::index::{LevelInForce, RebuildCounts, ShardView, WriterOptions};
 use quorate_model::{GroupId, limits};
 use quorate_store::files::Files;
 use quorate_store::kv::Kv;
@@ -62,6 +63,8 @@ pub(crate) struct Shared {
     led_elsewhere: Mutex<BTreeMap<GroupId, Arc<AtomicBool>>>,
     /// Whether groups stand still; shards and machines share what is said of theirs.
     halts: Mutex<BTreeMap<GroupId, Halt>>,
+    /// What groups held at the last log index that their replicas are compared at, until somebody hashes it.
+    pins: Mutex<BTreeMap<GroupId, GroupPin>>,
     clock: Instant,
     last_use: AtomicU64,
 }
@@ -114,6 +117,7 @@ impl Node {
             busy: Mutex::default(),
             led_elsewhere: Mutex::default(),
             halts: Mutex::default(),
+            pins: Mutex::default(),
             clock: Instant::now(),
             last_use: AtomicU64::new(0),
         };
@@ -136,6 +140,7 @@ impl Node {
             self.shared.remove(state.incarnation);
         }
         self.shared.forget_busy(group);
+        self.shared.drop_pin(group);
     }
     /// Whether a group stands still on this node, for those who may say so and those who ask.
     pub fn halt(&self, group: GroupId) -> Halt {
@@ -273,9 +278,32 @@ impl Node {
     pub fn pending_writes(&self) -> usize {
         self.shared.busy.lock().values().flatten().map(|state| state.progress.pending()).sum()
     }
+    /// The file layer.
+    pub(crate) fn files(&self) -> &dyn Files {
+        &*self.shared.files
+    }
     /// The indices of a group that this node holds.
     pub(crate) fn indices_of(&self, group: GroupId) -> Vec<Arc<IndexState>> {
         self.shared.of_group(group)
+    }
+    /// What a group held at the newest log index that its replicas are compared at, if nobody has taken it yet.
+    pub fn take_pin(&self) -> Option<GroupPin> {
+        self.shared.pins.lock().pop_first().map(|(_, pin)| pin)
+    }
+    /// Removes what lies on disk of an index that this node does not hold, and that nothing will ever ask for again: a power cut
+    /// brings back what was removed and not synced yet. Returns whether there was anything.
+    pub fn remove_dead(&self, incarnation: Incarnation) -> Result<bool> {
+        let (shared, folder) = (&self.shared, self.shared.layout.index(incarnation));
+        if shared.index(incarnation).is_some() || !folder.exists() {
+            return Ok(false);
+        }
+        let shard = shared.layout.shard(incarnation, 0);
+        // the manifest goes first: a removal that is cut off leaves no shard that lacks some files
+        ShardView::forget(&shard, &*shared.files)
+            .map_err(|source| Error::Engine { folder: shard, source })?;
+        let removed = shared.files.remove_dir_all(&folder);
+        removed.map_err(|source| Error::Io { what: format!("removing {}", folder.display()), source })?;
+        Ok(true)
     }
     /// Indices of this node.
     pub fn index_count(&self) -> usize {
@@ -353,6 +381,14 @@ impl Shared {
     /// Forgets all work of the group: its indices have been replaced.
     pub(crate) fn forget_busy(&self, group: GroupId) {
         self.busy.lock().remove(&group);
+    }
+    /// Keeps what a group holds at a log index in the place of what it held at an earlier one.
+    pub(crate) fn put_pin(&self, pin: GroupPin) {
+        let _no_reader_needs_it = self.pins.lock().insert(pin.group, pin);
+    }
+    /// Lets go of what a group held: that state is gone.
+    pub(crate) fn drop_pin(&self, group: GroupId) {
+        self.pins.lock().remove(&group);
     }
     /// The group begins behind this log index.
     pub(crate) fn begins(&self, group: GroupId, log_index: u64) {

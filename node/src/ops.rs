@@ -121,4 +121,6 @@ pub enum IndexCommand {
         /// What is done.
         command: Box<IndexCommand>,
     },
+    /// Lets every replica hash, later and elsewhere, what it holds at this place of the log. It changes nothing.
+    Compare,
 }

@@ -103,6 +103,10 @@ impl Progress {
         newest.reverse();
         newest
     }
+    /// The ticket of the newest work: while it stays, nothing was handed to the shard and its files are not given up.
+    pub fn last_ticket(&self) -> u64 {
+        self.state.lock().last_ticket
+    }
     /// The shard took work of `bytes` off its queue.
     pub fn dequeued(&self, bytes: usize) {
         let mut state = self.state.lock();
@@ -140,7 +144,8 @@ impl Progress {
     }
     /// The index is gone: nothing waits any more.
     pub fn abandon(&self) {
-        *self.state.lock() = State::default();
+        let mut state = self.state.lock();
+        *state = State { last_ticket: state.last_ticket + 1, ..State::default() };
         self.changed.notify_all();
     }
     /// Whether reads see the command at `log_index`, given that it was applied.

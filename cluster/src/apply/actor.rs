@@ -8,7 +8,7 @@ use crate::metrics;
 use crate::snapshot::room::Fetch;
 use crate::snapshot::{Description, Making, SnapshotRoom};
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Message};
-use quorate_model::Error;
+use quorate_model::{Error, NodeId};
 use quorate_node::Left;
 use quorate_node::halt::panic_text;
 use quorate_node::ops::Incarnation;
@@ -18,7 +18,7 @@ use quorate_store::space::Room;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 /// Entries of one turn, after which the other groups of the thread get theirs.
 const TURN_ENTRIES: usize = 256;
@@ -65,7 +65,12 @@ impl Message for Arrived {
 const REPLACE_LOOK: Duration = Duration::from_millis(200);
 
 /// Takes the state of the group anew from another member: what is here is damaged, or not what the majority has.
-pub struct Anew;
+pub struct Anew {
+    /// Those that may have the right one.
+    pub from: Vec<NodeId>,
+    /// Told when it is in place; let go of when it does not come.
+    pub done: oneshot::Sender<()>,
+}
 impl Message for Anew {
     type Result = ();
 }
@@ -97,7 +102,7 @@ pub struct ApplyActor<M: Machine> {
     /// Fetches so far.
     fetches: u64,
     /// The fetch that takes the state anew: nothing is applied until it has ended, since what arrives must not be older.
-    anew: Option<u64>,
+    anew: Option<(u64, oneshot::Sender<()>)>,
     state: State,
     /// The last entry taken when a dump was last looked for.
     looked_at: u64,
@@ -267,9 +272,9 @@ impl<M: Machine> ApplyActor<M> {
 
 impl<M: Machine> ApplyActor<M> {
     /// What is here counts again, if it was taken anew.
-    fn end_anew(&mut self) {
-        self.anew = None;
+    fn end_anew(&mut self) -> Option<oneshot::Sender<()>> {
         self.raft.trust_state();
+        self.anew.take().map(|(_, done)| done)
     }
 }
 
@@ -333,7 +338,9 @@ impl<M: Machine + Unpin> ApplyActor<M> {
                     metrics::snapshot_continued();
                     self.fetch = None;
                     self.report();
-                    self.end_anew();
+                    if let Some(done) = self.end_anew() {
+                        let _nobody_waits = done.send(());
+                    }
                     return ctx.notify(Wake);
                 }
                 Replaced::Not(why) => reason = why,
@@ -403,7 +410,7 @@ impl<M: Machine + Unpin> Handler<Arrived> for ApplyActor<M> {
 impl<M: Machine + Unpin> Handler<Anew> for ApplyActor<M> {
     type Result = ();
 
-    fn handle(&mut self, _: Anew, ctx: &mut Self::Context) {
+    fn handle(&mut self, asked: Anew, ctx: &mut Self::Context) {
         let group = self.apply.group();
         if self.fetch.is_some() || self.state != State::Open {
             return;
@@ -411,18 +418,18 @@ impl<M: Machine + Unpin> Handler<Anew> for ApplyActor<M> {
         self.fetches += 1;
         let (actor, fetch, index) = (ctx.address(), self.fetches, self.apply.taken());
         let done = move |incoming| actor.do_send(Arrived { incoming, fetch });
-        match self.room.fetch_any(group, index, done) {
+        match self.room.fetch_any(group, index, &asked.from, done) {
             Ok(begun) => {
                 tracing::warn!(
                     group = group.0,
                     log_index = index,
                     "the group is taken anew from another node"
                 );
-                (self.fetch, self.anew) = (Some(begun), Some(fetch));
+                (self.fetch, self.anew) = (Some(begun), Some((fetch, asked.done)));
                 // nobody is to count this copy, or to go on its account, before it is whole again
                 self.raft.distrust_state();
                 ctx.run_later(ANEW, move |actor, ctx| {
-                    if actor.anew == Some(fetch) {
+                    if actor.anew.as_ref().is_some_and(|(begun, _)| *begun == fetch) {
                         actor.fetch = None;
                         actor.end_anew();
                         tracing::warn!(

@@ -1,9 +1,10 @@
 //! The state machine of the meta group: its state is in memory, its rows in the small state.
 
 use super::{Failure, Halt, Machine};
-use crate::command::Command;
+use crate::command::{Command, MetaCommand};
 use crate::meta::{At, MetaState, RowChange};
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use quorate_node::LogPosition;
 use quorate_node::ops::Incarnation;
 use quorate_store::dump::Head;
@@ -11,6 +12,29 @@ use quorate_store::incoming::Replacement;
 use quorate_store::kv::{Batch, Tree};
 use quorate_store::layout::Layout;
 use std::sync::Arc;
+
+/// What the meta group held at a log index.
+#[derive(Clone, Debug)]
+pub struct MetaPin {
+    /// The log index.
+    pub through: u64,
+    /// The state; it shares what has not changed since.
+    pub state: MetaState,
+}
+
+/// Where apply leaves what the meta group held at the newest log index that its members are compared at.
+#[derive(Clone, Debug, Default)]
+pub struct MetaPins(Arc<Mutex<Option<MetaPin>>>);
+
+impl MetaPins {
+    fn put(&self, pin: Option<MetaPin>) {
+        *self.0.lock() = pin;
+    }
+    /// What is there, if nobody has taken it yet.
+    pub fn take(&self) -> Option<MetaPin> {
+        self.0.lock().take()
+    }
+}
 
 /// The meta state that requests read without a lock.
 pub type SharedMeta = Arc<ArcSwap<MetaState>>;
@@ -23,6 +47,7 @@ pub struct MetaMachine {
     applied: u64,
     changes: Batch,
     halt: Halt,
+    pins: MetaPins,
 }
 
 impl MetaMachine {
@@ -31,7 +56,12 @@ impl MetaMachine {
         let state = MetaState::from_rows(tree.scan(b"")?)?;
         let applied = tree.applied();
         let shared = Arc::new(ArcSwap::from_pointee(state.clone()));
-        Ok(MetaMachine { tree, state, shared, applied, changes: Batch::new(applied), halt: Halt::default() })
+        let (changes, halt, pins) = (Batch::new(applied), Halt::default(), MetaPins::default());
+        Ok(MetaMachine { tree, state, shared, applied, changes, halt, pins })
+    }
+    /// Where it leaves what members are compared by.
+    pub fn pins(&self) -> MetaPins {
+        self.pins.clone()
     }
     /// What requests read.
     pub fn shared(&self) -> SharedMeta {
@@ -52,6 +82,9 @@ impl Machine for MetaMachine {
         };
         if at.index <= self.applied {
             return Ok(());
+        }
+        if command == MetaCommand::Compare {
+            self.pins.put(Some(MetaPin { through: at.index, state: self.state.clone() }));
         }
         let at = At { log_index: at.index, time_ms: at.time_ms };
         for RowChange { key, value } in self.state.apply(at, command) {
@@ -92,6 +125,7 @@ impl Machine for MetaMachine {
         self.applied = head.applied_index;
         self.changes = Batch::new(self.applied);
         self.shared.store(Arc::new(self.state.clone()));
+        self.pins.put(None);
         Ok(head)
     }
     fn leave(&mut self) -> Result<(), Failure> {

@@ -27,7 +27,8 @@ pub fn cut(command: IndexCommand) -> Vec<IndexCommand> {
         | IndexCommand::Drop { .. }
         // whoever makes one keeps it below the limit
         | IndexCommand::ForUser { .. }
-        | IndexCommand::Replicas { .. }) => vec![whole],
+        | IndexCommand::Replicas { .. }
+        | IndexCommand::Compare) => vec![whole],
     }
 }
 
@@ -151,6 +152,6 @@ fn command_bytes(command: &IndexCommand) -> usize {
         IndexCommand::Replicas { primary: _, revision: _, followers } => {
             followers.len() * std::mem::size_of::<Follower>()
         }
-        IndexCommand::Copy { .. } | IndexCommand::Drop { .. } => 0,
+        IndexCommand::Copy { .. } | IndexCommand::Drop { .. } | IndexCommand::Compare => 0,
     }
 }

@@ -167,6 +167,8 @@ fn the_bytes_of_every_command_stay_what_they_are() {
             "00 1a 0161  01 0161 05  01 0161 06 02".into(),
         ),
         (meta(MetaCommand::BeginCopies { groups: vec![GroupId(2), GroupId(3)] }), "00 1b 02 02 03".into()),
+        (meta(MetaCommand::Compare), "00 1d".into()),
+        (index(IndexCommand::Compare), "01 0a".into()),
     ];
     for (command, expected) in cases {
         let entry = Entry { time_ms: 0x0102_0304_0506, part: 1, parts: 2, command };
@@ -178,8 +180,10 @@ fn the_bytes_of_every_command_stay_what_they_are() {
                 | MetaCommand::StepUserAfterLook { .. }
                 | MetaCommand::PointCopy { .. }
                 | MetaCommand::BeginCopies { .. }
-                | MetaCommand::TakePlace { .. },
-            ) => "0400",
+                | MetaCommand::TakePlace { .. }
+                | MetaCommand::Compare,
+            )
+            | Command::Index(IndexCommand::Compare) => "0400",
             command if is_of_users(command) => "0200",
             _ => "0100",
         };

@@ -69,6 +69,7 @@ fn new_in(meta: &MetaState, command: &MetaCommand) -> Vec<GroupId> {
         }
         MetaCommand::SetUp { .. }
         | MetaCommand::StartNode
+        | MetaCommand::Compare
         | MetaCommand::SetAdminKey { .. }
         | MetaCommand::DeleteIndex { .. }
         | MetaCommand::MoveIndex { .. }

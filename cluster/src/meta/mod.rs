@@ -5,6 +5,7 @@
 mod admin_key;
 mod catalogue;
 mod copies;
+mod digest;
 mod index_limits;
 mod links;
 mod nodes;
@@ -100,7 +101,7 @@ impl MetaState {
             MetaCommand::SetUp { app_id, admin_key, search_key } => {
                 self.set_up(app_id, admin_key, &search_key)
             }
-            MetaCommand::StartNode => vec![],
+            MetaCommand::StartNode | MetaCommand::Compare => vec![],
             MetaCommand::SetAdminKey { admin_key } => self.set_admin_key(at, admin_key),
             MetaCommand::CreateIndex { name, group } => self.create_index(at, name, group),
             MetaCommand::DeleteIndex { name, incarnation } => self.delete_index(&name, incarnation),

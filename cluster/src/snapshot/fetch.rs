@@ -132,6 +132,17 @@ pub struct Fetcher {
     pub index: u64,
     /// What the consensus named; `None` when that cannot be read.
     pub named: Option<Description>,
+    /// Who may be asked.
+    pub holders: Holders,
+}
+
+/// Whose state is of use.
+#[derive(Clone, Debug)]
+pub enum Holders {
+    /// That of everybody who has a replica.
+    All,
+    /// That of these nodes alone.
+    These(Vec<u64>),
 }
 
 /// Lets the disk write files while more of them arrives.
@@ -208,7 +219,10 @@ impl Fetcher {
     /// All that may have it, the best one last.
     fn further_questions(&self) -> Vec<Question> {
         let wanted = Wanted::AtLeast { group: self.group, index: self.index };
-        let mut nodes = self.source.load().holders(self.group);
+        let mut nodes = match &self.holders {
+            Holders::All => self.source.load().holders(self.group),
+            Holders::These(nodes) => nodes.clone(),
+        };
         if let Some(named) = self.named
             && !nodes.contains(&named.node)
         {

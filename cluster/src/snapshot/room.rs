@@ -1,12 +1,12 @@
 //! What the actors of the groups ask for snapshots: to offer one, to fetch one. One room for each node.
 
 use super::Description;
-use super::fetch::{FETCHES_AT_ONCE, FetchOptions, Fetcher, SharedSource};
+use super::fetch::{FETCHES_AT_ONCE, FetchOptions, Fetcher, Holders, SharedSource};
 use super::source::{NoPeers, SnapshotSource};
 use super::store::{OfferOptions, SnapshotStore};
 use super::throttle::{Stop, Throttle, Turns};
 use arc_swap::ArcSwap;
-use quorate_model::{GroupId, Result};
+use quorate_model::{GroupId, NodeId, Result};
 use quorate_raft::SnapshotImage;
 use quorate_store::files::Files;
 use quorate_store::incoming::Incoming;
@@ -96,22 +96,25 @@ impl SnapshotRoom {
                 None
             }
         };
-        self.begin(group, image.index, named, done)
+        self.begin(group, image.index, named, Holders::All, done)
     }
-    /// As [`Self::fetch`], from any node that has the group and reflects at least this log index.
+    /// As [`Self::fetch`], from any of these nodes that reflects at least this log index.
     pub fn fetch_any(
         &self,
         group: GroupId,
         index: u64,
+        from: &[NodeId],
         done: impl FnOnce(Incoming) + Send + 'static,
     ) -> io::Result<Fetch> {
-        self.begin(group, index, None, done)
+        let from = from.iter().map(|node| node.0).collect();
+        self.begin(group, index, None, Holders::These(from), done)
     }
     fn begin(
         &self,
         group: GroupId,
         index: u64,
         named: Option<Description>,
+        holders: Holders,
         done: impl FnOnce(Incoming) + Send + 'static,
     ) -> io::Result<Fetch> {
         let stop = Arc::new(Stop::default());
@@ -127,6 +130,7 @@ impl SnapshotRoom {
             group,
             index,
             named,
+            holders,
         };
         std::thread::Builder::new().name(format!("snapshot-{group}")).spawn(move || {
             let arrived = loop {

@@ -8,17 +8,6 @@ use std::path::{Path, PathBuf};
 
 const RECORDS: usize = 30;
 
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for item in std::fs::read_dir(from).unwrap() {
-        let item = item.unwrap();
-        match item.file_type().unwrap().is_dir() {
-            true => copy(&item.path(), &to.join(item.file_name())),
-            false => drop(std::fs::copy(item.path(), to.join(item.file_name())).unwrap()),
-        }
-    }
-}
-
 /// Changes a bit inside the text, where the log has it; returns the file.
 fn damage_log(folder: &Path, text: &str) -> PathBuf {
     for item in std::fs::read_dir(folder.join("raft")).unwrap() {

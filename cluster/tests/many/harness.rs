@@ -9,9 +9,10 @@ use quorate_model::{
 };
 use quorate_store::files::{Files, RealFiles};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -27,6 +28,7 @@ pub struct Installation {
     nodes: Vec<Service>,
     founder: SocketAddr,
     folders: Vec<TempDir>,
+    options: Vec<ServiceOptions>,
 }
 
 pub fn name(text: &str) -> IndexName {
@@ -81,6 +83,24 @@ fn free_addresses(count: usize) -> Vec<SocketAddr> {
     bound.iter().map(|listener| listener.local_addr().expect("an address")).collect()
 }
 
+/// Copies a folder with everything in it.
+pub fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a folder");
+    for item in std::fs::read_dir(from).expect("a folder") {
+        let item = item.expect("a file");
+        match item.file_type().expect("a file").is_dir() {
+            true => copy(&item.path(), &to.join(item.file_name())),
+            false => drop(std::fs::copy(item.path(), to.join(item.file_name())).expect("a copy")),
+        }
+    }
+}
+
+async fn opened(number: usize, options: ServiceOptions) -> Service {
+    let opened = tokio::time::timeout(PATIENCE, Service::open(options)).await;
+    let opened = opened.unwrap_or_else(|_| panic!("node {number} does not start in time"));
+    opened.expect("a node that starts").0
+}
+
 impl Installation {
     /// Starts `count` nodes; all but the first join.
     pub async fn start(count: usize) -> Installation {
@@ -97,7 +117,8 @@ impl Installation {
     }
     async fn start_with(options: &[ClusterOptions]) -> Installation {
         let addresses = free_addresses(options.len());
-        let mut installation = Installation { nodes: vec![], founder: addresses[0], folders: vec![] };
+        let mut installation =
+            Installation { nodes: vec![], founder: addresses[0], folders: vec![], options: vec![] };
         for (address, options) in addresses.into_iter().zip(options) {
             installation.add(address, options.clone(), None).await;
         }
@@ -106,7 +127,8 @@ impl Installation {
     /// Starts a node on each of these file layers.
     pub async fn start_on(layers: &[Arc<dyn Files>]) -> Installation {
         let addresses = free_addresses(layers.len());
-        let mut installation = Installation { nodes: vec![], founder: addresses[0], folders: vec![] };
+        let mut installation =
+            Installation { nodes: vec![], founder: addresses[0], folders: vec![], options: vec![] };
         for (address, files) in addresses.into_iter().zip(layers) {
             installation.add_on(address, ClusterOptions::default(), None, files.clone()).await;
         }
@@ -150,10 +172,20 @@ impl Installation {
             files,
             ..ServiceOptions::new(folder.path())
         };
-        let opened = tokio::time::timeout(PATIENCE, Service::open(options)).await;
-        let opened = opened.unwrap_or_else(|_| panic!("node {number} does not start in time"));
-        self.nodes.push(opened.expect("a node that starts").0);
+        self.nodes.push(opened(number, options.clone()).await);
         self.folders.push(folder);
+        self.options.push(options);
+    }
+    /// Stops a node, lets `change` do something to a copy of its folder, and starts it again with that: this process may have
+    /// files of a stopped node open.
+    pub async fn restart(&mut self, number: usize, change: impl FnOnce(&Path)) {
+        self.nodes[number].shutdown().await;
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        copy(self.folder(number), folder.path());
+        change(folder.path());
+        self.options[number].data_dir = folder.path().into();
+        self.nodes[number] = opened(number, self.options[number].clone()).await;
+        self.folders[number] = folder;
     }
     pub async fn stop(self) {
         for node in &self.nodes {
@@ -202,6 +234,14 @@ impl Installation {
             patiently("documents", || node.change_documents(&index, kind, change.clone(), Reach::Index))
                 .await;
         self.through(number, receipt).await
+    }
+    /// Notes every warning of a node that has this text, until there is nothing more to look for: one may stand for a moment only.
+    pub async fn warnings(&self, number: usize, text: &str, noted: &Mutex<BTreeSet<String>>) {
+        loop {
+            let warnings = self.node(number).health().warnings;
+            noted.lock().expect("no panic").extend(warnings.into_iter().filter(|it| it.contains(text)));
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
     }
     /// Waits, at the next node, until an accepted write is published.
     pub async fn through(&self, number: usize, receipt: Result<Receipt, Error>) -> Receipt {

@@ -2,6 +2,7 @@
 
 mod answers;
 mod damage;
+mod differs;
 mod digests;
 mod disk;
 mod harness;

@@ -274,7 +274,8 @@ impl PlacementMachine {
             | IndexCommand::Sequence { .. }
             | IndexCommand::Replicas { .. }
             | IndexCommand::ForUser { .. }
-            | IndexCommand::Forward { .. } => return Ok(()),
+            | IndexCommand::Forward { .. }
+            | IndexCommand::Compare => return Ok(()),
         };
         self.carry_out(at, command.clone(), Known(false))?;
         for (follower, kind) in self.links.of(index).to_vec() {
@@ -326,6 +327,7 @@ fn on(command: IndexCommand, index: Incarnation) -> IndexCommand {
         | IndexCommand::Sequence { .. }
         | IndexCommand::Replicas { .. }
         | IndexCommand::ForUser { .. }
-        | IndexCommand::Forward { .. }) => other,
+        | IndexCommand::Forward { .. }
+        | IndexCommand::Compare) => other,
     }
 }

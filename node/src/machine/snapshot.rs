@@ -87,6 +87,7 @@ impl PlacementMachine {
             }
         }
         self.node.forget_busy(self.group);
+        self.node.drop_pin(self.group);
         let head = with.restore(&self.tree)?;
         let loaded = load(&self.node, self.group, &self.tree)?;
         let known: FxHashSet<Incarnation> = loaded.iter().map(|state| state.index.incarnation).collect();

@@ -12,7 +12,7 @@ use crate::index::IndexState;
 use crate::place::Place;
 use actix::prelude::*;
 use crossbeam_channel::{Receiver, Sender, bounded};
-use quorate_engine::index::{Payload, Waker};
+use quorate_engine::index::{Payload, ShardView, Waker};
 use quorate_model::{RecordOp, Settings};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -45,6 +45,8 @@ enum Work {
     Export { folder: PathBuf, done: Sender<Result<()>> },
     /// A durable commit.
     Flush { done: Sender<Result<()>> },
+    /// The records as of here; tried once.
+    Pin { through: u64, done: Sender<Result<Arc<ShardView>>> },
     /// Somebody waits for a publication.
     Hurry,
 }
@@ -183,6 +185,12 @@ impl ShardHandle {
     pub fn flush(&self) -> Result<()> {
         self.ask(|done| Work::Flush { done })
     }
+    /// Asks for the records as of everything queued, which is through this log index, without waiting for them.
+    pub fn pin(&self, through: u64) -> Result<Receiver<Result<Arc<ShardView>>>> {
+        let (done, answer) = bounded(1);
+        self.send(Work::Pin { through, done })?;
+        Ok(answer)
+    }
     /// Publishes what was put off.
     pub fn hurry(&self) -> Result<()> {
         self.send(Work::Hurry)
@@ -263,6 +271,10 @@ impl ShardActor {
         for work in std::mem::take(&mut self.work) {
             match work {
                 Work::Flush { done } | Work::Export { done, .. } => {
+                    let _asker_is_gone = done.send(Err(Error::Delayed));
+                    self.queued.fetch_sub(1, Ordering::Relaxed);
+                }
+                Work::Pin { done, .. } => {
                     let _asker_is_gone = done.send(Err(Error::Delayed));
                     self.queued.fetch_sub(1, Ordering::Relaxed);
                 }
@@ -383,6 +395,11 @@ impl ShardActor {
                 let result = self.core().and_then(|core| if core.is_clean() { Ok(()) } else { core.flush() });
                 self.note("the durable commit", &result);
                 let _asker_is_gone = done.send(result);
+            }
+            Work::Pin { through, done } => {
+                let result = self.core().and_then(|core| core.pin(through));
+                self.note("publishing", &result);
+                let _asker_is_gone = done.send(result.and_then(|pinned| pinned.ok_or(Error::Delayed)));
             }
             // what follows every piece of work looks whether it is time
             Work::Hurry => {}

@@ -7,7 +7,7 @@ use crate::halt::Halt;
 use crate::index::IndexState;
 use crate::place::Place;
 use bytes::Bytes;
-use quorate_engine::index::{MergeGoal, MergeState, Payload, ShardWriter, WriterOptions};
+use quorate_engine::index::{MergeGoal, MergeState, Payload, ShardView, ShardWriter, WriterOptions};
 use quorate_model::record::{PartialOutcome, apply_partial};
 use quorate_model::user::OWNER;
 use quorate_model::{Filter, RecordOp, SearchParams, Settings, UserId, limits};
@@ -262,6 +262,16 @@ impl ShardCore {
         self.published = Instant::now();
         self.state.progress.published(self.ticket);
         Ok(())
+    }
+
+    /// Shows reads everything carried out so far, and returns its records; nothing when the log is replayed to files that were
+    /// ahead of this place when they were opened.
+    pub fn pin(&mut self, through: u64) -> Result<Option<Arc<ShardView>>> {
+        if self.durable_at_open > Place::whole(through) {
+            return Ok(None);
+        }
+        self.publish()?;
+        Ok(Some(self.state.view()?.shard.clone()))
     }
 
     /// Whether a durable commit should be made now.

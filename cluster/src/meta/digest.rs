@@ -1,0 +1,57 @@
+//! What does the meta state hold, as hashes that other members can compare theirs with?
+
+use super::{MetaState, RowChange};
+use quorate_node::Digest;
+use std::collections::BTreeMap;
+
+impl MetaState {
+    /// A hash of each part of the state, of the rows that it would lie in its tree as. `pace` is called with bytes that were
+    /// hashed, every mebibyte or so, and may take its time. Cost: one pass over everything.
+    pub fn digest(&self, mut pace: impl FnMut(u64)) -> BTreeMap<String, Digest> {
+        let mut read = 0;
+        let mut part = |rows: &mut dyn Iterator<Item = RowChange>| {
+            let mut digest = Digest::default();
+            for RowChange { key, value } in rows {
+                let value = value.unwrap_or_default();
+                digest.add(&key, &value);
+                read += (key.len() + value.len()) as u64;
+                if read >= PACE_BYTES {
+                    pace(std::mem::take(&mut read));
+                }
+            }
+            digest
+        };
+        let key = |(value, key): (&String, &_)| {
+            RowChange::key(value, &serde_json::to_vec(key).expect("a key always serialises"))
+        };
+        let users = self.users.map.iter().map(|(user, row)| RowChange::user(user, *row));
+        let is_enabled = self.users.is_enabled.then(RowChange::users_enabled);
+        let history = RowChange::key_history(&self.key_history);
+        let parts: [(&str, &mut dyn Iterator<Item = RowChange>); 11] = [
+            ("indices", &mut self.catalogue.iter().map(|(name, row)| RowChange::index(name, row))),
+            ("keys", &mut self.keys.iter().map(|(value, document)| key((value, &**document)))),
+            (
+                "admin key",
+                &mut self.installation.iter().map(|it| RowChange::installation(it)).chain([history]),
+            ),
+            ("copies", &mut self.reserved.iter().map(|(it, group)| RowChange::reserved(*it, *group))),
+            ("removed indices", &mut self.doomed.iter().map(|(it, group)| RowChange::doomed(*it, *group))),
+            ("replica lists", &mut self.unsettled.iter().map(|(it, at)| RowChange::unsettled(*it, *at))),
+            ("nodes", &mut self.nodes.iter().map(|(node, row)| RowChange::node(*node, row))),
+            ("clusters", &mut self.clusters.iter().map(|(name, row)| RowChange::cluster(name, *row))),
+            ("placement", &mut self.placement.iter().map(|(group, on)| RowChange::placed(*group, on))),
+            ("users", &mut users.chain(is_enabled)),
+            (
+                "levels",
+                &mut [RowChange::level(self.in_force), RowChange::catalogue_changed(self.catalogue_changed)]
+                    .into_iter(),
+            ),
+        ];
+        let digests = parts.into_iter().map(|(name, rows)| (name.to_owned(), part(rows))).collect();
+        pace(read);
+        digests
+    }
+}
+
+/// Bytes between two pauses.
+const PACE_BYTES: u64 = 1 << 20;
