@@ -3,14 +3,16 @@
 use crate::apply::actor::Incarnations;
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
+use crate::groups::Group;
 use crate::membership;
 use crate::meta::MetaState;
 use crate::metrics;
 use crate::replicas;
 use crate::router::{Router, write_deadline};
-use quorate_model::{Error, GroupId, Result, limits};
+use quorate_model::{Error, GroupId, Result, TaskId, limits};
 use quorate_node::Node;
 use quorate_node::ops::{Incarnation, IndexCommand};
+use quorate_raft::StateCopy;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -62,6 +64,11 @@ pub async fn run(router: Arc<Router>, node: Node, sweeper: Sweeper) {
             && let Err(error) = drop_strays(&router).await
         {
             tracing::debug!(%error, "indices that no name stands for wait");
+        }
+        if round % STRAY_ROUNDS == 0
+            && let Err(error) = remove_dead(&router, &node).await
+        {
+            tracing::debug!(%error, "folders of indices that are gone wait");
         }
         let node = node.clone();
         let upkeep = move || {
@@ -192,22 +199,49 @@ async fn drop_strays(router: &Router) -> Result<()> {
         if held.is_empty() {
             continue;
         }
-        let meta_group = router.groups().meta()?;
-        let barrier = meta_group.raft.read_barrier(BARRIER).await;
-        let log_index = barrier.map_err(|error| Error::unavailable(error.to_string()))?;
-        meta_group.wait_applied(log_index, Instant::now() + BARRIER).await?;
-        let meta = router.meta();
-        let known: BTreeSet<Incarnation> = meta
-            .catalogue
-            .iter()
-            .map(|(_, row)| row.incarnation)
-            .chain(meta.reserved.keys().copied())
-            .collect();
-        for incarnation in held.into_iter().filter(|it| !known.contains(it) && !meta.doomed.contains_key(it))
-        {
+        let (_, known) = known(router).await?;
+        for incarnation in held.into_iter().filter(|it| !known.contains(it)) {
             tracing::info!(group = group.id.0, incarnation, "dropping an index that no name stands for");
             drop_index(router, group.id, incarnation).await?;
         }
     }
     Ok(())
+}
+
+/// Removes folders of this node that belong to no index: a power cut brings back what was removed and not synced yet.
+///
+/// What is asked for later is not among them: an incarnation is the log index of a command of the meta group, and what has
+/// none in the catalogue, nor a reservation, nor waits to be dropped, after that command was applied, never has one again.
+async fn remove_dead(router: &Router, node: &Node) -> Result<()> {
+    // a state that is on its way may be of before an index was dropped
+    let is_fetching = |group: &Arc<Group>| group.status().copy == StateCopy::Fetching;
+    if router.groups().all().iter().any(is_fetching) {
+        return Ok(());
+    }
+    let listed = node.clone();
+    let folders = tokio::task::spawn_blocking(move || listed.layout().incarnations()).await;
+    let folders = folders.map_err(|_| Error::internal("listing folders broke off"))??;
+    if folders.iter().all(|&incarnation| node.index(incarnation).is_some()) {
+        return Ok(());
+    }
+    let (through, known) = known(router).await?;
+    for incarnation in folders {
+        let is_dead = TaskId(incarnation).log_index() <= through && !known.contains(&incarnation);
+        if is_dead && node.remove_dead(incarnation)? {
+            tracing::info!(incarnation, "removed a folder that belongs to no index");
+        }
+    }
+    Ok(())
+}
+
+/// The incarnations that the installation knows, and the meta log index as of which.
+async fn known(router: &Router) -> Result<(u64, BTreeSet<Incarnation>)> {
+    let meta_group = router.groups().meta()?;
+    let barrier = meta_group.raft.read_barrier(BARRIER).await;
+    let log_index = barrier.map_err(|error| Error::unavailable(error.to_string()))?;
+    meta_group.wait_applied(log_index, Instant::now() + BARRIER).await?;
+    let meta = router.meta();
+    let named = meta.catalogue.iter().map(|(_, row)| row.incarnation);
+    let others = meta.reserved.keys().chain(meta.doomed.keys()).copied();
+    Ok((log_index, named.chain(others).collect()))
 }

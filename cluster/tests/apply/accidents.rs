@@ -1,10 +1,12 @@
 //! A node that died, or whose small state is gone: the log and the dumps bring everything back.
 
-use crate::harness::{Node, name, put};
+use crate::harness::{Node, PATIENCE, name, put};
 use crate::killed::copy_folder;
 use quorate_cluster::IndexOperation;
 use serde_json::{Value, json};
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// What every case starts from: records in several groups, settings, a copy, a move, a deleted index.
 async fn build(node: &Node) {
@@ -112,5 +114,43 @@ async fn increments_happen_once_however_often_a_node_dies() {
         let record: Value = node.get("counters", "x").await.expect("a record");
         assert_eq!(record["n"], json!(expected), "round {round}");
     }
+    node.close().await;
+}
+
+fn folders(folder: &Path) -> BTreeSet<PathBuf> {
+    let items = std::fs::read_dir(folder.join("indices")).expect("the folder of all indices");
+    items.map(|item| item.expect("a folder").path()).collect()
+}
+
+async fn until(what: &str, is_so: impl Fn() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < end, "{what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[actix_rt::test]
+async fn what_a_power_cut_brings_back_of_a_dropped_index_goes_and_nothing_else() {
+    let (folder, aside) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    let node = Node::open(folder.path()).await;
+    node.write_through("kept", vec![put("a", json!({}))]).await;
+    let kept = folders(folder.path());
+    node.write_through("gone", vec![put("b", json!({}))]).await;
+    let gone = folders(folder.path()).difference(&kept).next().expect("its folder").clone();
+    let copy = aside.path().join("gone");
+    copy_folder(&gone, &copy);
+    node.service.delete_index(&name("gone")).await.expect("accepted");
+    until("it is dropped", || !gone.exists()).await;
+    node.close().await;
+
+    copy_folder(&copy, &gone);
+    // of a command that the log does not have: whoever comes to it may need what is there
+    let later = folder.path().join("indices/00000fffff0000");
+    copy_folder(&copy, &later);
+    let node = Node::open(folder.path()).await;
+    until("what came back is removed", || !gone.exists()).await;
+    assert_eq!(node.list().await, "kept:1");
+    assert!(later.exists() && kept.iter().all(|folder| folder.exists()), "{:?}", folders(folder.path()));
     node.close().await;
 }
