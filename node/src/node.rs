@@ -294,7 +294,13 @@ impl Node {
     /// brings back what was removed and not synced yet. Returns whether there was anything.
     pub fn remove_dead(&self, incarnation: Incarnation) -> Result<bool> {
         let (shared, folder) = (&self.shared, self.shared.layout.index(incarnation));
-        if shared.index(incarnation).is_some() || !folder.exists() {
+        if shared.index(incarnation).is_some() {
+            return Ok(false);
+        }
+        let looked = shared.files.exists(&folder);
+        let is_there = looked
+            .map_err(|source| Error::Io { what: format!("looking for {}", folder.display()), source })?;
+        if !is_there {
             return Ok(false);
         }
         let shard = shared.layout.shard(incarnation, 0);

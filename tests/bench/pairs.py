@@ -6,7 +6,9 @@ the load driver in turns, one at a time; the other one is idle meanwhile. Prints
 second as the median, the smallest and the largest of the pairs. Rows: processor time of an import, of one record written at a
 time, and of a query of each class at eight connections.
 
-DRIVE, BENCH_TOOLS, BENCH_DATA: as for run.sh. ROUNDS: 5, SECONDS_PER_CLASS: 1.5, IMPORTS: 3, WRITES: 400, STEPS: import,write,classes.
+The same program given twice shows how far the ratios are noise: smaller differences than these say nothing.
+
+DRIVE, BENCH_TOOLS, BENCH_DATA: as for run.sh. ROUNDS: 6, SECONDS_PER_CLASS: 1.5, IMPORTS: 4 (both even, so that each goes first as often as the other), WRITES: 400, STEPS: import,write,classes.
 """
 import os
 import sys
@@ -17,7 +19,7 @@ from statistics import median
 from beside import CLASSES, MERGE_S, Peer, TOOLS
 from node import ENVIRONMENT, Connection, Node
 
-ROUNDS, IMPORTS, WRITES = (int(os.environ.get(name, most)) for name, most in (("ROUNDS", 5), ("IMPORTS", 3), ("WRITES", 400)))
+ROUNDS, IMPORTS, WRITES = (int(os.environ.get(name, most)) for name, most in (("ROUNDS", 6), ("IMPORTS", 4), ("WRITES", 400)))
 STEPS = os.environ.get("STEPS", "import,write,classes").split(",")
 
 

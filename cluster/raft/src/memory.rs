@@ -1,12 +1,48 @@
-//! A log in memory with the rules of the one on disk, for tests and simulations.
+//! A log in memory with the rules of the one on disk, and a state that it is applied to, for tests and simulations.
 
 use crate::core::{LogReader, Stored};
-use crate::effects::{Persist, Position, SnapshotChange};
+use crate::effects::{CommittedEntry, Persist, Position, SnapshotChange, SnapshotImage};
 use crate::error::RaftError;
+use bytes::Bytes;
 use parking_lot::Mutex;
 use raft::eraftpb::Entry;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// What a log applied up to an index amounts to: every entry counts, in order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// The last entry that was applied.
+    pub index: u64,
+    /// The content of all of them.
+    pub digest: u64,
+}
+
+impl State {
+    /// Applies the entry that comes next. Panics: it is another one.
+    pub fn apply(&mut self, entry: &CommittedEntry) {
+        assert_eq!(entry.index, self.index + 1, "entries come in order, each once");
+        self.index = entry.index;
+        self.take_in(entry);
+    }
+    /// What an entry does to the content.
+    pub fn take_in(&mut self, entry: &CommittedEntry) {
+        let mut digest = self.digest ^ entry.index.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ entry.term;
+        for byte in entry.data.iter() {
+            digest = (digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        self.digest = digest;
+    }
+    /// What a snapshot of it says.
+    pub fn image(&self) -> SnapshotImage {
+        SnapshotImage { index: self.index, data: Bytes::copy_from_slice(&self.digest.to_le_bytes()) }
+    }
+    /// The state that such a snapshot brings.
+    pub fn from_image(image: &SnapshotImage) -> State {
+        let digest = image.data.as_ref().try_into().map(u64::from_le_bytes).expect("images hold a digest");
+        State { index: image.index, digest }
+    }
+}
 
 /// One group's log as it is on an imagined disk.
 #[derive(Clone, Debug, Default)]

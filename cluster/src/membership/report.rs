@@ -13,7 +13,7 @@ use crate::router::Router;
 use crate::traffic::QueryFigures;
 use quorate_model::{GroupId, NodeId};
 use quorate_node::Node;
-use quorate_raft::{Role, StateCopy};
+use quorate_raft::{Membership, Role, StateCopy, Status};
 use quorate_store::space;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -114,7 +114,49 @@ pub enum CopyReport {
     Fetching,
 }
 
+/// What consensus does not know of a replica.
+pub(super) struct Local {
+    /// What its state machine has applied.
+    pub applied: u64,
+    /// What reads see of that.
+    pub shown: u64,
+    /// Whether it may serve reads.
+    pub has_lease: bool,
+    /// Why it stands still, if it does.
+    pub halted: Option<String>,
+}
+
 impl ReplicaReport {
+    /// What a replica says of itself.
+    pub(super) fn of(group: GroupId, status: &Status, members: &Membership, local: Local) -> ReplicaReport {
+        let ids = |members: &[u64]| members.iter().copied().map(NodeId).collect();
+        ReplicaReport {
+            group,
+            role: match status.role {
+                Role::Leader => MemberRole::Leader,
+                Role::Follower => MemberRole::Follower,
+                Role::Candidate => MemberRole::Candidate,
+            },
+            term: status.term,
+            leader: status.leader.map(NodeId),
+            first: status.first_index,
+            last: status.last_index,
+            committed: status.committed,
+            applied: local.applied,
+            shown: local.shown,
+            has_lease: local.has_lease,
+            halted: local.halted,
+            voters: ids(&members.voters),
+            learners: ids(&members.learners),
+            is_changing: members.is_joint,
+            copy: match status.copy {
+                StateCopy::Whole { .. } => Some(CopyReport::Whole),
+                StateCopy::Fetching => Some(CopyReport::Fetching),
+                StateCopy::Unknown => None,
+            },
+            members_since: members.since,
+        }
+    }
     /// Whether this is a full copy: the whole state, durable, with nothing on its way. Of an older program that is known only
     /// while it has applied all that it knows to be committed.
     pub fn is_full(&self) -> bool {
@@ -171,19 +213,7 @@ fn replica(router: &Router, node: &Node, group: &Group) -> ReplicaReport {
     let (status, membership) = (group.status(), group.raft.membership());
     let applied = *group.applied.borrow();
     let shown = shown_through(node, group);
-    let ids = |members: &[u64]| members.iter().copied().map(NodeId).collect();
-    ReplicaReport {
-        group: group.id,
-        role: match status.role {
-            Role::Leader => MemberRole::Leader,
-            Role::Follower => MemberRole::Follower,
-            Role::Candidate => MemberRole::Candidate,
-        },
-        term: status.term,
-        leader: status.leader.map(NodeId),
-        first: status.first_index,
-        last: status.last_index,
-        committed: status.committed,
+    let local = Local {
         applied,
         shown,
         has_lease: match group.id {
@@ -191,16 +221,8 @@ fn replica(router: &Router, node: &Node, group: &Group) -> ReplicaReport {
             id => read::is_readable(router, node, id),
         },
         halted: group.halt.reason().map(str::to_owned),
-        voters: ids(&membership.voters),
-        learners: ids(&membership.learners),
-        is_changing: membership.is_joint,
-        copy: match status.copy {
-            StateCopy::Whole { .. } => Some(CopyReport::Whole),
-            StateCopy::Fetching => Some(CopyReport::Fetching),
-            StateCopy::Unknown => None,
-        },
-        members_since: membership.since,
-    }
+    };
+    ReplicaReport::of(group.id, &status, &membership, local)
 }
 
 /// For how long each other node has not been heard of here.

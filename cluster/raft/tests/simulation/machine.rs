@@ -4,46 +4,15 @@ use crate::chance::Chance;
 use crate::clock::Clock;
 use crate::world::Event;
 use crate::world::leases::Poll;
-use bytes::Bytes;
 use quorate_model::GroupId;
 use quorate_raft::core::{Core, CoreOptions};
 use quorate_raft::effects::Persist;
 use quorate_raft::lease::{LeaseGranter, LeaseHolder};
-use quorate_raft::memory::{MemoryLog, SharedMemoryLog};
-use quorate_raft::{CommittedEntry, Confirmed, MemberChange, SnapshotImage};
+use quorate_raft::memory::{MemoryLog, SharedMemoryLog, State};
+use quorate_raft::{Confirmed, MemberChange};
 use std::collections::{BTreeMap, VecDeque};
 
 pub const GROUP: GroupId = GroupId(7);
-
-/// What a log applied up to an index amounts to: every entry counts, in order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct State {
-    pub index: u64,
-    pub digest: u64,
-}
-
-impl State {
-    pub fn apply(&mut self, entry: &CommittedEntry) {
-        assert_eq!(entry.index, self.index + 1, "entries come in order, each once");
-        self.index = entry.index;
-        self.take_in(entry);
-    }
-    /// What an entry does to the content.
-    pub fn take_in(&mut self, entry: &CommittedEntry) {
-        let mut digest = self.digest ^ entry.index.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ entry.term;
-        for byte in entry.data.iter() {
-            digest = (digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-        self.digest = digest;
-    }
-    pub fn image(&self) -> SnapshotImage {
-        SnapshotImage { index: self.index, data: Bytes::copy_from_slice(&self.digest.to_le_bytes()) }
-    }
-    pub fn from_image(image: &SnapshotImage) -> State {
-        let digest = image.data.as_ref().try_into().map(u64::from_le_bytes).expect("images hold a digest");
-        State { index: image.index, digest }
-    }
-}
 
 /// What a leader wants to do about its members, as soon as nobody who is removed reads any more.
 pub struct Removing {

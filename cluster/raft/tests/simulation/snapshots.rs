@@ -93,7 +93,7 @@ fn a_crash_while_the_snapshot_is_installed_starts_over_with_it() {
         // The state machine had not made it durable.
         let machine = world.machines.get_mut(&away).expect("members are known");
         if machine.disk.0.lock().stored().snapshot.is_some() {
-            machine.state = crate::machine::State::default();
+            machine.state = quorate_raft::memory::State::default();
             machine.durable_state = machine.state;
         }
         world.settle();

@@ -12,7 +12,7 @@ mod settle;
 mod truth;
 
 use crate::chance::Chance;
-use crate::machine::{Machine, State};
+use crate::machine::Machine;
 use crate::mutant::Mutant;
 use bytes::Bytes;
 use clients::Waiting;
@@ -20,6 +20,7 @@ pub use climate::Climate;
 use network::Packet;
 use quorate_raft::core::TELL_AFTER_MS;
 use quorate_raft::effects::{Delivery, Effect, Input, Persist};
+use quorate_raft::memory::State;
 use quorate_raft::{CommittedEntry, MembersError};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

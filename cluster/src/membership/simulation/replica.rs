@@ -1,31 +1,12 @@
 //! One simulated replica: its disk, its state machine, a snapshot on its way, its core while it runs.
 
-use crate::membership::report::{CopyReport, MemberRole, ReplicaReport};
+use crate::membership::report::{Local, ReplicaReport};
 use quorate_model::{GroupId, NodeId};
 use quorate_raft::core::{Core, CoreOptions};
 use quorate_raft::effects::Persist;
-use quorate_raft::memory::SharedMemoryLog;
-use quorate_raft::{CommittedEntry, Role, StateCopy};
+use quorate_raft::memory::{SharedMemoryLog, State};
+use quorate_raft::{CommittedEntry, Role};
 use std::collections::VecDeque;
-
-/// What a log applied up to an index amounts to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct State {
-    pub index: u64,
-    pub digest: u64,
-}
-
-impl State {
-    pub fn apply(&mut self, entry: &CommittedEntry) {
-        assert_eq!(entry.index, self.index + 1, "entries come in order, each once");
-        self.index = entry.index;
-        let mut digest = self.digest ^ entry.index.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ entry.term;
-        for byte in entry.data.iter() {
-            digest = (digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-        self.digest = digest;
-    }
-}
 
 /// A snapshot on its way.
 #[derive(Clone, Copy, Debug)]
@@ -117,32 +98,8 @@ impl Replica {
     pub fn report(&self) -> Option<ReplicaReport> {
         let core = self.core.as_ref()?;
         let (status, members) = (core.status(), core.membership());
-        let ids = |members: &[u64]| members.iter().copied().map(NodeId).collect();
-        Some(ReplicaReport {
-            group: self.group,
-            role: match status.role {
-                Role::Leader => MemberRole::Leader,
-                Role::Follower => MemberRole::Follower,
-                Role::Candidate => MemberRole::Candidate,
-            },
-            term: status.term,
-            leader: status.leader.map(NodeId),
-            first: status.first_index,
-            last: status.last_index,
-            committed: status.committed,
-            applied: self.state.index,
-            shown: self.state.index,
-            has_lease: true,
-            voters: ids(&members.voters),
-            learners: ids(&members.learners),
-            is_changing: members.is_joint,
-            halted: None,
-            copy: match status.copy {
-                StateCopy::Whole { .. } => Some(CopyReport::Whole),
-                StateCopy::Fetching => Some(CopyReport::Fetching),
-                StateCopy::Unknown => None,
-            },
-            members_since: members.since,
-        })
+        let local =
+            Local { applied: self.state.index, shown: self.state.index, has_lease: true, halted: None };
+        Some(ReplicaReport::of(self.group, &status, &members, local))
     }
 }

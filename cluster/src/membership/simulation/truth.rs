@@ -1,9 +1,10 @@
 //! What must hold after every round, and what must come about when all faults end.
 
-use super::replica::{Replica, State};
+use super::replica::Replica;
 use super::world::{GROUPS, World};
 use quorate_model::{GroupId, NodeId};
 use quorate_raft::CommittedEntry;
+use quorate_raft::memory::State;
 
 /// Virtual milliseconds within which everything comes to rest.
 const SETTLE_MS: u64 = 300_000;

@@ -1,7 +1,7 @@
 //! How time passes in a simulated installation, and how nodes carry out what was decided.
 
 use super::mutant::Mutant;
-use super::replica::{Fetch, Replica, State};
+use super::replica::{Fetch, Replica};
 use crate::chance::Chance;
 use crate::command::MetaCommand;
 use crate::leaving;
@@ -13,6 +13,7 @@ use crate::steward::{Led, Step, next_step};
 use bytes::Bytes;
 use quorate_model::{GroupId, NodeId};
 use quorate_raft::effects::{Delivery, Effect, Input};
+use quorate_raft::memory::State;
 use quorate_raft::{CommittedEntry, MemberChange, Membership, PeerMessage, SnapshotImage, StateCopy};
 use std::collections::{BTreeMap, BTreeSet};
 

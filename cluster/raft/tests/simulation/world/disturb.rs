@@ -3,10 +3,11 @@
 use super::leases::all_members;
 use super::{Event, World};
 use crate::chance::Chance;
-use crate::machine::{GROUP, State};
+use crate::machine::GROUP;
 use crate::mutant::Mutant;
 use quorate_raft::effects::Input;
 use quorate_raft::leaving::leave;
+use quorate_raft::memory::State;
 use quorate_raft::{MemberChange, Role};
 
 impl World {

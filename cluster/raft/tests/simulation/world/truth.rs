@@ -1,9 +1,10 @@
 //! What must hold after every step, whatever happened.
 
 use super::{Event, World};
-use crate::machine::{Machine, State};
+use crate::machine::Machine;
 use crate::mutant::Mutant;
 use quorate_raft::effects::Input;
+use quorate_raft::memory::State;
 use quorate_raft::{CommittedEntry, Leadership, Role, SnapshotImage};
 
 impl World {
