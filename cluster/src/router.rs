@@ -362,11 +362,6 @@ impl Router {
             return Err(Attempt::NoRoom(Error::unavailable(error)));
         }
         self.disk.admit_at(&local.raft.membership().voters, purpose).map_err(Attempt::Failed)?;
-        if local.status().unapplied_bytes > limits::UNAPPLIED_BYTES_MAX as u64 {
-            metrics::refused("backlog");
-            let error = Error::unavailable("too many writes wait to be applied; try again later");
-            return Err(Attempt::Failed(error));
-        }
         self.disk.note_accepted(entries.iter().map(|entry| entry.len() as u64).sum());
         match local.raft.propose(entries, within(deadline)).await {
             Ok(committed) => Ok(committed.last),

@@ -58,6 +58,16 @@ const SNAPSHOT_SENT_TICKS: u64 = 50;
 /// Read barriers that may wait at once.
 const BARRIERS_MAX: usize = 4_096;
 
+/// Entries that were given to the state machine together and are not applied.
+#[derive(Clone, Copy, Debug)]
+struct Unapplied {
+    /// The index of the last one.
+    last: u64,
+    bytes: u64,
+    /// The tick they were given at.
+    since: u64,
+}
+
 /// How a group starts.
 #[derive(Clone, Debug)]
 pub struct CoreOptions {
@@ -100,7 +110,7 @@ pub struct Core<R: LogReader> {
     applied: u64,
     /// Nothing is delivered until this write is durable: the configuration of a delivered change must be on disk.
     delivery_after: Option<u64>,
-    unapplied: VecDeque<(u64, u64)>,
+    unapplied: VecDeque<Unapplied>,
     unapplied_bytes: u64,
     /// The index of a snapshot that the state machine has been given and not confirmed.
     restoring: Option<u64>,
@@ -275,6 +285,7 @@ impl<R: LogReader> Core<R> {
             applied: self.applied,
             pending_bytes: 0,
             unapplied_bytes: self.unapplied_bytes,
+            unapplied_ticks: self.unapplied.front().map_or(0, |oldest| self.ticks - oldest.since),
             copy: self.copy(),
         }
     }

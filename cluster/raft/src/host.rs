@@ -29,6 +29,8 @@ use tokio::sync::oneshot;
 const LEAVE: Duration = Duration::from_secs(20);
 /// Pause between two looks at whether a group has stopped.
 const STOP_LOOK: Duration = Duration::from_millis(5);
+/// Pause between two looks at whether the state machine is still behind.
+const BEHIND_LOOK: Duration = Duration::from_millis(20);
 
 /// Receives what a group decides. Called on the consensus thread, which all groups share: it must not block, and
 /// should only put things into queues.
@@ -299,20 +301,40 @@ impl GroupHandle {
         self.group
     }
 
-    /// Appends payloads with consecutive indices, all or none, and waits until the last one is committed.
+    /// Appends payloads with consecutive indices, all or none, and waits until the last one is committed. Before that it waits
+    /// for the state machine, when that is far behind: what is taken faster than it is applied is seen later and later.
     ///
     /// Errors: `Full` at once above [`limits::PROPOSAL_BYTES_MAX`] waiting or [`limits::UNAPPLIED_BYTES_MAX`]
-    /// unapplied bytes; `NotLeader`; `Dropped`; `Unavailable` while the log cannot be written; `Timeout` after
+    /// unapplied bytes, and when the state machine stays behind; `NotLeader`; `Dropped`; `Unavailable` while the log cannot be written; `Timeout` after
     /// `within`, rounded up to ticks. See [`ProposeError::outcome_is_unknown`].
     pub async fn propose(&self, data: Vec<Bytes>, within: Duration) -> Result<Committed, ProposeError> {
+        let by = Instant::now() + within;
         let _admission = self.admit(&data)?;
+        self.wait_for_apply(by).await?;
         let (reply, answer) = oneshot::channel();
-        let input = Input::Propose { id: 0, data, within_ticks: self.ticks(within) };
+        let within_ticks = self.ticks(by.saturating_duration_since(Instant::now()));
+        let input = Input::Propose { id: 0, data, within_ticks };
         match self.address.try_send(Request { input, reply: Reply::Proposal(reply) }) {
             Ok(()) => answer.await.unwrap_or(Err(ProposeError::Stopped)),
             Err(SendError::Full(_)) => Err(ProposeError::Full),
             Err(SendError::Closed(_)) => Err(ProposeError::Stopped),
         }
+    }
+
+    async fn wait_for_apply(&self, by: Instant) -> Result<(), ProposeError> {
+        while self.is_behind() {
+            if Instant::now() >= by {
+                return Err(ProposeError::Full);
+            }
+            tokio::time::sleep(BEHIND_LOOK).await;
+        }
+        Ok(())
+    }
+    /// Whether more entries wait for the state machine than it will soon have applied.
+    fn is_behind(&self) -> bool {
+        let status = self.status();
+        status.unapplied_ticks > self.ticks(Duration::from_secs(limits::UNAPPLIED_S))
+            && status.committed.saturating_sub(status.applied) > limits::UNAPPLIED_ENTRIES_MAX
     }
 
     fn admit(&self, data: &[Bytes]) -> Result<Admission<'_>, ProposeError> {

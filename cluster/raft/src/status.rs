@@ -27,6 +27,8 @@ pub struct Status {
     pub pending_bytes: u64,
     /// Bytes handed to the state machine and not reported as applied.
     pub unapplied_bytes: u64,
+    /// Ticks since the oldest of those was handed over.
+    pub unapplied_ticks: u64,
     /// Whether this member has the whole state of the group.
     pub copy: StateCopy,
 }
@@ -128,6 +130,7 @@ pub(crate) struct StatusCell {
     /// Counted by the handle when it admits a proposal and when that is answered.
     pub(crate) pending_bytes: AtomicU64,
     unapplied_bytes: AtomicU64,
+    unapplied_ticks: AtomicU64,
     /// A [`StateCopy`] as its number.
     copy: AtomicI64,
     /// What the state machine reported last.
@@ -156,6 +159,7 @@ impl StatusCell {
             applied: get(&self.applied),
             pending_bytes: get(&self.pending_bytes),
             unapplied_bytes: get(&self.unapplied_bytes),
+            unapplied_ticks: get(&self.unapplied_ticks),
             copy: StateCopy::from_number(self.copy.load(Ordering::Acquire)),
         }
     }
@@ -172,6 +176,7 @@ impl StatusCell {
             applied,
             pending_bytes: _,
             unapplied_bytes,
+            unapplied_ticks,
             copy,
         } = status;
         let role = match role {
@@ -189,6 +194,7 @@ impl StatusCell {
         put(&self.durable, durable);
         put(&self.applied, applied);
         put(&self.unapplied_bytes, unapplied_bytes);
+        put(&self.unapplied_ticks, unapplied_ticks);
         self.copy.store(copy.to_number(), Ordering::Release);
     }
 }

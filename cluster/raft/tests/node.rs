@@ -275,6 +275,32 @@ fn a_failed_sync_ends_the_node_and_answers_nothing() {
 }
 
 #[test]
+fn proposals_wait_for_a_state_machine_that_is_far_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let host = open(dir.path());
+    let (group, _recorder) = start(&host, 1, 0);
+    let one = || vec![Bytes::from_static(b"one")];
+    let soon = Duration::from_millis(200);
+    let last = run(async {
+        let many = vec![one()[0].clone(); limits::UNAPPLIED_ENTRIES_MAX as usize];
+        group.propose(many, WITHIN).await.unwrap();
+        group.propose(one(), WITHIN).await.expect("not behind for long").last
+    });
+    let ticks = limits::UNAPPLIED_S * 1_000 / quorate_raft::RaftOptions::new(dir.path()).tick_ms;
+    until("it counts as behind", || group.status().unapplied_ticks > ticks);
+    run(async {
+        assert_eq!(group.propose(one(), soon).await, Err(ProposeError::Full));
+        assert_eq!(group.status().pending_bytes, 0, "a refused one does not count");
+        let waits = group.propose(one(), WITHIN);
+        tokio::pin!(waits);
+        assert!(futures_poll_once(waits.as_mut()).await.is_none(), "waits for the state machine");
+        assert!(group.status().pending_bytes > 0, "what waits counts");
+        group.report_applied(last);
+        waits.await.expect("it has caught up");
+    });
+}
+
+#[test]
 fn proposals_over_the_bound_are_refused_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let (files, host) = open_with_faults(dir.path());

@@ -85,6 +85,11 @@ pub const OPEN_VIEWS_MAX: usize = 1_024;
 pub const PROPOSAL_BYTES_MAX: usize = 256 << 20;
 /// Committed bytes that one group may have unapplied; above it, 503.
 pub const UNAPPLIED_BYTES_MAX: usize = 512 << 20;
+/// Committed entries that one group may have unapplied for more than [`UNAPPLIED_S`]; above it, writes wait for the others.
+pub const UNAPPLIED_ENTRIES_MAX: u64 = 500;
+/// Seconds that the oldest unapplied entry of a group may be older than, before further writes wait (see
+/// [`UNAPPLIED_ENTRIES_MAX`]).
+pub const UNAPPLIED_S: u64 = 5;
 /// Seconds a write waits to be committed before it answers 503.
 pub const WRITE_S: u64 = 25;
 /// Milliseconds a search may run before it is cut and says so.

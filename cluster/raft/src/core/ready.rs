@@ -1,6 +1,6 @@
 //! How what the library has ready becomes writes, messages and committed entries, each in its turn.
 
-use super::{COMMITTED_BYTES, Core, LogReader, copies};
+use super::{COMMITTED_BYTES, Core, LogReader, Unapplied, copies};
 use crate::effects::{CommittedEntry, Effect, Persist, Position, SnapshotChange, SnapshotImage};
 use crate::group_log::entry_bytes;
 use crate::messages::PeerMessage;
@@ -199,7 +199,7 @@ impl<R: LogReader> Core<R> {
             let Some(last) = entries.last().map(|e| e.index) else { return };
             let bytes = entries.iter().map(entry_bytes).sum();
             self.delivered = last;
-            self.unapplied.push_back((last, bytes));
+            self.unapplied.push_back(Unapplied { last, bytes, since: self.ticks });
             self.unapplied_bytes += bytes;
             self.effects.push(Effect::Apply(entries.into_iter().map(committed_entry).collect()));
         }
@@ -210,7 +210,7 @@ impl<R: LogReader> Core<R> {
 
     pub(super) fn applied(&mut self, index: u64) {
         self.applied = self.applied.max(index.min(self.delivered));
-        while let Some(&(last, bytes)) = self.unapplied.front()
+        while let Some(&Unapplied { last, bytes, since: _ }) = self.unapplied.front()
             && last <= self.applied
         {
             self.unapplied.pop_front();
