@@ -1,6 +1,7 @@
 //! What a node asks another one that has a replica of an index, and what that one answers: as JSON, since nodes of two versions
 //! talk, and parameters describe themselves.
 
+use crate::seen::ReadOf;
 use crate::service::{ObjectRequest, ReadRights};
 use crate::user_mapping::owned::Whose;
 use quorate_model::document::DocumentQuery;
@@ -19,6 +20,9 @@ pub const BYTES_MAX: usize = 120 << 20;
 pub struct Asked {
     /// Through where the asker had applied the meta log: who answers must know as much.
     pub meta: u64,
+    /// What is read, and was seen of it; older programs do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<ReadOf>,
     /// The call.
     pub call: ServiceCall,
 }
@@ -160,12 +164,19 @@ pub enum ServiceCall {
 /// What became of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Answered<T> {
-    /// The answer.
+    /// The answer, to who does not say what it reads.
     Done(T),
     /// The node that was asked cannot serve it either.
     NotHere,
     /// It can, and this is what the caller hears.
     Failed(SentError),
+    /// The answer to who says what it reads.
+    DoneAt {
+        /// Nothing behind this index of the group's log can be seen in it.
+        applied: u64,
+        /// The answer.
+        answer: T,
+    },
 }
 
 /// An error on its way between nodes.
@@ -319,7 +330,7 @@ mod tests {
     #[test]
     fn every_call_survives() {
         for call in all() {
-            let asked = Asked { meta: 1 << 50, call };
+            let asked = Asked { meta: 1 << 50, read: None, call };
             let bytes = encode_call(&asked).unwrap();
             assert_eq!(serde_json::from_slice::<Asked>(&bytes).unwrap(), asked);
         }

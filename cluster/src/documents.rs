@@ -145,7 +145,7 @@ pub async fn get(
     object_id: &str,
 ) -> Result<Way<Vec<u8>>> {
     let row = read::known_row(router, name).await?;
-    if !read::is_readable(router, node, row.group) {
+    if !read::serves(router, node, row.group).await {
         return Ok(Way::There(row.group));
     }
     let documents = of(node, row.incarnation);
@@ -166,7 +166,7 @@ pub async fn search(
     asked: &DocumentQuery,
 ) -> Result<Way<DocumentHits>> {
     let row = read::known_row(router, name).await?;
-    if !read::is_readable(router, node, row.group) {
+    if !read::serves(router, node, row.group).await {
         return Ok(Way::There(row.group));
     }
     let documents = of(node, row.incarnation);

@@ -45,6 +45,7 @@ mod replicas;
 mod requests;
 mod router;
 mod running;
+mod seen;
 mod serve;
 pub mod service;
 pub mod snapshot;

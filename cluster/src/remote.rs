@@ -52,7 +52,7 @@ pub async fn ask<T: DeserializeOwned>(
     deadline: Instant,
 ) -> Result<T> {
     let meta = *router.groups().meta()?.applied.borrow();
-    let request = PeerRequest::Call { call: encode_call(&Asked { meta, call })? };
+    let mut asked = Asked { meta, read: None, call };
     let mut reason = None;
     for round in 0..ROUNDS {
         if round > 0 {
@@ -60,6 +60,9 @@ pub async fn ask<T: DeserializeOwned>(
         }
         for node in router.holders(group) {
             let by = deadline.min(Instant::now() + ANSWER);
+            let applied = router.groups().get(group).map(|local| *local.applied.borrow());
+            asked.read = Some(router.seen().asked_of(node, group, applied));
+            let request = PeerRequest::Call { call: encode_call(&asked)? };
             let answered = match router.ask(node, &request, by).await {
                 Ok(PeerAnswer::Called(bytes)) => decode_answer::<T>(&bytes),
                 Ok(PeerAnswer::Failed { message, .. }) => {
@@ -73,8 +76,13 @@ pub async fn ask<T: DeserializeOwned>(
                 }
             };
             match answered {
+                Some(Answered::DoneAt { applied, answer }) => {
+                    router.seen().note(group, node, applied);
+                    return Ok(answer);
+                }
+                // of a program that does not say how far it is
                 Some(Answered::Done(answer)) => {
-                    router.was_served_by(group, node);
+                    router.seen().note(group, node, 0);
                     return Ok(answer);
                 }
                 Some(Answered::Failed(sent)) => match Error::from(sent) {

@@ -12,6 +12,7 @@ use crate::metrics;
 use crate::mint::Mint;
 use crate::peer::{Lane, Peers};
 use crate::requests::{PeerAnswer, PeerRequest, decode, encode};
+use crate::seen::Seen;
 use crate::traffic::Traffic;
 use crate::user_mapping::place::UserWrites;
 use bytes::Bytes;
@@ -43,8 +44,8 @@ pub struct Router {
     peers: OnceLock<Peers>,
     /// Who led a group of other nodes when it was last asked for.
     led_by: Mutex<FxHashMap<GroupId, NodeId>>,
-    /// Who served the last read of a group that this node could not serve.
-    served_by: Mutex<FxHashMap<GroupId, NodeId>>,
+    /// What others served that this node could not serve.
+    seen: Seen,
     /// When it was made, which is when the node started.
     started: Instant,
     /// Whether this node has had leave to serve everything it should have.
@@ -99,7 +100,7 @@ impl Router {
             disk,
             peers: OnceLock::new(),
             led_by: Mutex::default(),
-            served_by: Mutex::default(),
+            seen: Seen::default(),
             started: Instant::now(),
             caught_up: AtomicBool::new(false),
             traffic: Traffic::default(),
@@ -319,16 +320,16 @@ impl Router {
             Some(local) if self.is_member(&local) => local.leader(),
             Some(_) | None => self.led_by.lock().get(&group).copied(),
         };
-        let last = self.served_by.lock().get(&group).copied();
+        let last = self.seen.served_by(group);
         let mut holders: Vec<NodeId> = last.into_iter().chain(leader.filter(|_| leader != last)).collect();
         let wanted = self.meta.load().wanted(group);
         holders.extend(wanted.into_iter().filter(|node| Some(*node) != leader && Some(*node) != last));
         holders.retain(|node| *node != self.self_id);
         holders
     }
-    /// Notes who has served a read of a group.
-    pub fn was_served_by(&self, group: GroupId, node: NodeId) {
-        self.served_by.lock().insert(group, node);
+    /// What others served that this node could not serve.
+    pub fn seen(&self) -> &Seen {
+        &self.seen
     }
     /// Notes who leads a group of others. Returns whether that is news.
     fn note_leader(&self, group: GroupId, leader: NodeId) -> bool {

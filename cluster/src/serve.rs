@@ -6,18 +6,18 @@ use crate::parts;
 use crate::read;
 use crate::remote::Way;
 use crate::router::Router;
+use crate::seen::ReadOf;
 use crate::user_mapping::owned;
 use quorate_model::wire::Text;
-use quorate_model::{Error, GroupId, IndexName, Result, limits};
+use quorate_model::{Error, GroupId, Result, limits};
 use quorate_node::Node;
 use serde::Serialize;
-use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// How long this node may lag behind what the asker knows of the catalogue.
 const CATALOGUE: Duration = Duration::from_secs(1);
-/// How long a call waits until what was put off is shown, at most: a publication takes some milliseconds.
-const SHOWN: Duration = Duration::from_millis(200);
+/// How long a call waits until what the asker has seen is shown, at most: a publication takes some milliseconds.
+const SHOWN: Duration = Duration::from_millis(500);
 /// How often it is looked for.
 const SHOWN_LOOK: Duration = Duration::from_millis(1);
 
@@ -37,54 +37,75 @@ pub async fn serve(router: &Router, node: &Node, call: &[u8]) -> Vec<u8> {
     };
     match known {
         Ok(()) => {
-            show_put_off(router, node, &asked.call).await;
-            answer(router, node, asked.call).await
+            if let Some(read) = asked.read {
+                show_seen(router, node, read).await;
+            }
+            answer(router, node, asked.read, asked.call).await
         }
         Err(_) => encode_answer(&Answered::<()>::NotHere),
     }
 }
 
-/// Lets this node show what it has of the records that a call reads. The asker's last read may have gone to a node that showed
-/// them already: what its clients see would go backwards.
-async fn show_put_off(router: &Router, node: &Node, call: &ServiceCall) {
-    let names: Vec<&IndexName> = match call {
-        ServiceCall::Search { index, .. }
-        | ServiceCall::Browse { index, .. }
-        | ServiceCall::SearchFacet { index, .. } => vec![index],
-        ServiceCall::Objects { requests, .. } => requests.iter().map(|request| &request.index).collect(),
-        _ => vec![],
-    };
-    let groups: BTreeSet<GroupId> =
-        names.into_iter().filter_map(|name| read::row(router, name).ok()).map(|row| row.group).collect();
+/// Lets this node show what the asker's clients have seen on another node: for them it would go backwards. What cannot be shown
+/// in time, some milliseconds in any ordinary case, they miss until it is.
+async fn show_seen(router: &Router, node: &Node, read: ReadOf) {
+    if !read::is_readable(router, node, read.group) {
+        return;
+    }
     let until = Instant::now() + SHOWN;
-    for group in groups {
-        while node.hurry_put_off(group) && Instant::now() < until {
-            tokio::time::sleep(SHOWN_LOOK).await;
-        }
+    while node.visible_through(read.group) < read.seen && Instant::now() < until {
+        node.hurry(read.group, read.seen);
+        tokio::time::sleep(SHOWN_LOOK).await;
     }
 }
 
-async fn answer(router: &Router, node: &Node, call: ServiceCall) -> Vec<u8> {
+/// How an answer is sent.
+struct Reply<'a> {
+    node: &'a Node,
+    read: Option<ReadOf>,
+}
+
+impl Reply<'_> {
+    /// On a thread that may compute: an answer can be long.
+    async fn encode<T: Serialize + Send + 'static>(&self, found: Result<Way<T>>) -> Vec<u8> {
+        // after the answer was found: all that is in it had been applied
+        let applied = self.read.map(|read| self.node.applied(read.group));
+        let answered = match (found, applied) {
+            (Ok(Way::Here(answer)), None) => Answered::Done(answer),
+            (Ok(Way::Here(answer)), Some(applied)) => Answered::DoneAt { applied, answer },
+            (Ok(Way::There(_)), _) => Answered::NotHere,
+            (Err(error), _) => Answered::Failed(error.into()),
+        };
+        let encoded = tokio::task::spawn_blocking(move || encode_answer(&answered)).await;
+        encoded.unwrap_or_else(|_| {
+            let error = Error::internal("an answer to another node could not be written");
+            encode_answer(&Answered::<()>::Failed(error.into()))
+        })
+    }
+}
+
+async fn answer(router: &Router, node: &Node, read: Option<ReadOf>, call: ServiceCall) -> Vec<u8> {
+    let reply = Reply { node, read };
     match call {
         ServiceCall::Search { index, params, rights } => {
             let rights = read::rights_of(rights);
             let search = async |view| node.pool().search(view, *params, rights).await;
-            encoded(read::on_view(router, node, &index, search).await).await
+            reply.encode(read::on_view(router, node, &index, search).await).await
         }
         ServiceCall::Browse { index, params, after, rights } => {
             let rights = read::rights_of(rights);
             let browse = async |view| node.pool().browse(view, *params, after, rights).await;
-            encoded(read::on_view(router, node, &index, browse).await).await
+            reply.encode(read::on_view(router, node, &index, browse).await).await
         }
         ServiceCall::SearchFacet { index, facet, facet_query, params } => {
             let search = async |view| node.pool().search_facet(view, facet, facet_query, *params).await;
-            encoded(read::on_view(router, node, &index, search).await).await
+            reply.encode(read::on_view(router, node, &index, search).await).await
         }
         ServiceCall::Objects { requests, rights, filter } => {
             let found = read::objects_here(router, node, requests, rights, filter).await;
             let texts =
                 |found: Vec<Option<Vec<u8>>>| found.into_iter().map(|it| it.map(Text)).collect::<Vec<_>>();
-            encoded(found.map(|found| found.map(texts))).await
+            reply.encode(found.map(|found| found.map(texts))).await
         }
         ServiceCall::Settings { index } => {
             let shown = read::shown_settings(router, node, &index).await;
@@ -94,18 +115,18 @@ async fn answer(router: &Router, node: &Node, call: ServiceCall) -> Vec<u8> {
                     primary: settings.index.primary.clone(),
                 })
             });
-            encoded(sent).await
+            reply.encode(sent).await
         }
         ServiceCall::Document { index, kind, object_id } => {
             let found = documents::get(router, node, &index, kind, &object_id).await;
-            encoded(found.map(|found| found.map(Text))).await
+            reply.encode(found.map(|found| found.map(Text))).await
         }
         ServiceCall::SearchDocuments { index, kind, asked } => {
-            encoded(documents::search(router, node, &index, kind, &asked).await).await
+            reply.encode(documents::search(router, node, &index, kind, &asked).await).await
         }
         ServiceCall::Figures { group, incarnations } => {
             let figures = async || read::figures(node, incarnations).await;
-            encoded(in_group(router, node, group, figures).await).await
+            reply.encode(in_group(router, node, group, figures).await).await
         }
         ServiceCall::Parts { group, incarnation, kinds, within_ms } => {
             let within = Duration::from_millis(within_ms).min(Duration::from_secs(limits::WRITE_S));
@@ -114,29 +135,29 @@ async fn answer(router: &Router, node: &Node, call: ServiceCall) -> Vec<u8> {
                     parts::here(router, node, (group, incarnation), &kinds, Instant::now() + within).await?;
                 Ok(SentParts::from(parts))
             };
-            encoded(in_group(router, node, group, parts).await).await
+            reply.encode(in_group(router, node, group, parts).await).await
         }
         ServiceCall::Count { group, incarnation, kind, ids } => {
             let count = async || Ok(documents::count(node, incarnation, kind, &ids));
-            encoded(in_group(router, node, group, count).await).await
+            reply.encode(in_group(router, node, group, count).await).await
         }
         ServiceCall::ShowsRecords { group, log_index } => {
             let shows = async || Ok(node.records_are_visible(group, log_index));
-            encoded(in_group(router, node, group, shows).await).await
+            reply.encode(in_group(router, node, group, shows).await).await
         }
         ServiceCall::Owned { group, incarnation, whose, within_ms } => {
             let (place, by) = ((group, incarnation), given_up(within_ms));
             let digest = async || owned::digest_here(router, node, place, whose, by).await;
-            encoded(in_group(router, node, group, digest).await).await
+            reply.encode(in_group(router, node, group, digest).await).await
         }
         ServiceCall::Stored { group, incarnation, ids, within_ms } => {
             let (place, by) = ((group, incarnation), given_up(within_ms));
             let records = async || owned::records_here(router, node, place, ids, by).await;
-            encoded(in_group(router, node, group, records).await).await
+            reply.encode(in_group(router, node, group, records).await).await
         }
         ServiceCall::Owners { group, incarnation } => {
             let owners = async || owned::owners_here(node, incarnation).await;
-            encoded(in_group(router, node, group, owners).await).await
+            reply.encode(in_group(router, node, group, owners).await).await
         }
     }
 }
@@ -158,16 +179,93 @@ async fn in_group<T>(
     }
 }
 
-/// On a thread that may compute: an answer can be long.
-async fn encoded<T: Serialize + Send + 'static>(found: Result<Way<T>>) -> Vec<u8> {
-    let answered = match found {
-        Ok(Way::Here(answer)) => Answered::Done(answer),
-        Ok(Way::There(_)) => Answered::NotHere,
-        Err(error) => Answered::Failed(error.into()),
-    };
-    let encoded = tokio::task::spawn_blocking(move || encode_answer(&answered)).await;
-    encoded.unwrap_or_else(|_| {
-        let error = Error::internal("an answer to another node could not be written");
-        encode_answer(&Answered::<()>::Failed(error.into()))
-    })
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calls::decode_answer;
+    use crate::entrance;
+    use crate::running::{self, Running};
+    use crate::service::{CallerOp, ObjectRequest, ReadRights, ServiceOptions};
+    use crate::write;
+    use quorate_model::{Filter, IndexName, NodeId};
+
+    fn index() -> IndexName {
+        IndexName::new("i").expect("valid")
+    }
+    async fn put(running: &Running, version: u64) -> (GroupId, u64) {
+        let record = format!(r#"{{"objectID":"a","v":{version}}}"#).into_bytes();
+        let op = CallerOp::Put { object_id: Some("a".into()), record };
+        let receipt = write::records(&running.router, &running.sweeper, &index(), vec![op]).await;
+        let task = receipt.expect("accepted").task_id;
+        (task.group(), task.log_index())
+    }
+    fn call() -> ServiceCall {
+        let request = ObjectRequest { index: index(), object_id: "a".into(), attributes_to_retrieve: None };
+        let (requests, rights) = (vec![request], ReadRights::default());
+        ServiceCall::Objects { requests, rights, filter: Filter::default() }
+    }
+    fn version(records: &[Option<Text>]) -> u64 {
+        let record = records[0].as_ref().expect("a record");
+        let value: serde_json::Value = serde_json::from_slice(&record.0).expect("an object");
+        value["v"].as_u64().expect("a number")
+    }
+
+    #[actix_rt::test]
+    async fn what_clients_have_seen_elsewhere_is_shown_before_a_read_is_served() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options =
+            ServiceOptions { disk_reserve_bytes: 0, search_threads: 2, ..ServiceOptions::new(folder.path()) };
+        let mut running = running::start(&options).await.expect("a node that starts");
+        entrance::enter(&mut running, &options).await.expect("an installation");
+        let (router, node) = (running.router.clone(), running.node.clone());
+        let mut put_off = 0;
+        for round in 0..20 {
+            let (group, first) = put(&running, 2 * round).await;
+            while !node.is_visible(group, first) {
+                tokio::time::sleep(SHOWN_LOOK).await;
+            }
+            // as one that another node leads: it shows in groups
+            node.set_leads(group, false);
+            let (_, second) = put(&running, 2 * round + 1).await;
+            while node.applied(group) < second {
+                tokio::time::sleep(SHOWN_LOOK).await;
+            }
+            put_off += u32::from(node.visible_through(group) < second);
+            let shown = if round % 2 == 0 {
+                // another node asks, whose clients have seen it
+                let read = Some(ReadOf { group, seen: second });
+                let asked = Asked { meta: 0, read, call: call() };
+                let answer = serve(&router, &node, &crate::calls::encode_call(&asked).expect("a call")).await;
+                let Some(Answered::DoneAt { applied, answer }) = decode_answer::<Vec<Option<Text>>>(&answer)
+                else {
+                    panic!("no answer that says how far this node is");
+                };
+                assert!(applied >= second, "{applied} of {second}");
+                version(&answer)
+            } else {
+                // this node serves again what another one has shown
+                router.seen().note(group, NodeId(77), second);
+                let Way::Here(found) = read::objects_here(
+                    &router,
+                    &node,
+                    match call() {
+                        ServiceCall::Objects { requests, .. } => requests,
+                        _ => unreachable!("made above"),
+                    },
+                    ReadRights::default(),
+                    Filter::default(),
+                )
+                .await
+                .expect("a record") else {
+                    panic!("it is here");
+                };
+                let texts: Vec<_> = found.into_iter().map(|it| it.map(Text)).collect();
+                version(&texts)
+            };
+            assert_eq!(shown, 2 * round + 1, "round {round}");
+            node.set_leads(group, true);
+        }
+        assert!(put_off >= 5, "{put_off} were put off: this shows nothing");
+        running.stop().await;
+    }
 }

@@ -228,12 +228,6 @@ impl Node {
             self.hurry(group, self.applied(group));
         }
     }
-    /// Hurries what was put off of the group; returns whether there is anything.
-    pub fn hurry_put_off(&self, group: GroupId) -> bool {
-        let busy = self.shared.busy.lock().get(&group).cloned().unwrap_or_default();
-        let put_off = busy.iter().filter(|state| state.is_put_off.load(Ordering::Relaxed));
-        put_off.map(|state| state.hurry(self.applied(group))).count() > 0
-    }
     /// Shows what was written to the group's indices through `log_index` without delay: somebody waits for it.
     pub fn hurry(&self, group: GroupId, log_index: u64) {
         let busy = self.shared.busy.lock().get(&group).cloned().unwrap_or_default();

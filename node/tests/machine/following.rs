@@ -33,8 +33,8 @@ fn a_stream_of_writes_is_shown_in_groups_unless_somebody_waits() {
                     rig.wait_until("not shown after a read", || sees(&rig, second));
                 }
                 2 => {
-                    // false before the shard has come to it, too
-                    let is_shown = || !rig.node.hurry_put_off(GROUP) && sees(&rig, second);
+                    rig.node.hurry(GROUP, second);
+                    let is_shown = || rig.node.visible_through(GROUP) >= second;
                     rig.wait_until("still put off", is_shown);
                 }
                 _ => {
