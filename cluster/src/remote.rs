@@ -97,6 +97,8 @@ pub async fn ask<T: DeserializeOwned>(
             break;
         }
     }
+    // this node may be the only one that serves now, although it shows a little less than they did
+    router.seen().forget(group);
     let reason = reason.unwrap_or_else(|| "no node with an up-to-date replica is known".to_owned());
     Err(Error::unavailable(format!("the nodes that have this index cannot answer at present: {reason}")))
 }

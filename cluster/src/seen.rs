@@ -103,6 +103,12 @@ impl Seen {
             let _more = mark.through.compare_exchange(through, 0, Ordering::AcqRel, Ordering::Acquire);
         }
     }
+    /// Nobody serves the group at present: this node's replica does, as soon as it may.
+    pub fn forget(&self, group: GroupId) {
+        if let Some(mark) = self.mark(group) {
+            mark.through.store(0, Ordering::Release);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -132,6 +138,9 @@ mod tests {
         seen.is_shown(group, 22);
         assert_eq!(seen.awaited(group), 0);
         assert_eq!(asked(now, a, None), 0, "this node's own replica counts from here on");
+        seen.note_at(now, group, a, 30);
+        seen.forget(group);
+        assert_eq!(seen.awaited(group), 0, "the others serve no more");
     }
 
     #[test]

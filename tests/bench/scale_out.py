@@ -8,7 +8,8 @@ groups have them). Then two more nodes join, while readers and writers go on, un
 group. Three kinds of clients ask, each READERS reading and WRITERS writing (2 and 1): `one` asks the first node alone, once;
 `joined` asks a node that joins, once, as soon as its /readyz says so; `fallback` asks the next node when one answers 5xx or not
 at all, as official clients do. Prints Markdown rows: answers, those that were not 2xx, the slowest one. At the end every record
-is counted on every node. LIMIT_S: seconds until three copies, at most (1800). RATE: as --snapshot-bytes-per-s.
+is counted on every node. LIMIT_S: seconds until three copies, at most (1800). RECORDS=20000
+INDICES=20000 BATCH=1 makes 20,000 small indices. RATE: as --snapshot-bytes-per-s.
 """
 import collections
 import http.client
@@ -28,7 +29,7 @@ from node import APP_ID, KEY
 RECORDS, INDICES, LIMIT_S = (int(os.environ.get(name, usual)) for name, usual in
                              (("RECORDS", "3000000"), ("INDICES", "8"), ("LIMIT_S", "1800")))
 READERS, WRITERS = (int(os.environ.get(name, usual)) for name, usual in (("READERS", "2"), ("WRITERS", "1")))
-BATCH = 5_000
+BATCH = int(os.environ.get("BATCH", "5000"))
 IMPORTERS = 3
 ANSWER_S = 60
 HEADERS = {"X-Algolia-Application-Id": APP_ID, "X-Algolia-API-Key": KEY, "Content-Type": "application/json"}
