@@ -24,8 +24,8 @@ pub const PARTS_FOLLOW_LEVEL: u16 = 3;
 pub const KEY_ROTATION_LEVEL: u16 = 4;
 /// From this level on, a node that takes another one's place counts before that one leaves: the level must not rise between.
 pub const PLACES_COUNT_LEVEL: u16 = 4;
-/// From this level on, steps of moves and ends of copies have no effect when what they rest on has changed, and no copy begins
-/// while a user's writes wait.
+/// From this level on, steps of moves and ends of copies have no effect when what they rest on has changed, copies and users
+/// whose writes wait take turns, and a move whose last part takes too long is tried again.
 pub const LOOKED_LEVEL: u16 = 4;
 /// From this level on, a leader has the replicas of its group compare what they hold at one place of the log.
 pub const COMPARE_LEVEL: u16 = 4;
@@ -231,7 +231,7 @@ pub enum MetaCommand {
         /// The copies: one of the index, which has the destination's name, and one of each part.
         copies: Vec<Copied>,
     },
-    /// Reserves the destinations of a copy unless a user's writes wait: one in each group, with this command's task id and
+    /// Reserves the destinations of a copy unless a user's writes wait or a move waits for its turn: one in each group, with this command's task id and
     /// the numbers after it.
     BeginCopies {
         /// The groups of the sources, at most [`crate::meta::COPIES_MAX`].
@@ -288,8 +288,16 @@ impl MetaCommand {
             | MetaCommand::AssignUsers { .. }
             | MetaCommand::MoveUser { .. }
             | MetaCommand::RemoveUser { .. }
-            | MetaCommand::StepUser { .. }
             | MetaCommand::MakeParts { .. } => 2,
+            MetaCommand::StepUser { step, .. } => match step {
+                UserStep::Freeze
+                | UserStep::Flip
+                | UserStep::Settle
+                | UserStep::GiveUp
+                | UserStep::Forget
+                | UserStep::Land => 2,
+                UserStep::Thaw => LOOKED_LEVEL,
+            },
             MetaCommand::Retell { .. } => 3,
             MetaCommand::RotateAdminKey { .. } => KEY_ROTATION_LEVEL,
             MetaCommand::StepUserAfterLook { .. }

@@ -2,12 +2,12 @@
 //!
 //! The parts are copied one by one under reserved incarnations, then one command lets the names stand for all of them. While
 //! an incarnation is reserved for a copy no user goes on to another cluster, and none is reserved while a user's writes wait
-//! (`meta/copies.rs`): so each user's records are in the copy, once. A source that is replaced or deleted meanwhile gives
+//! (`meta/copies.rs`; the two take turns, `meta/turns.rs`): so each user's records are in the copy, once. A source that is replaced or deleted meanwhile gives
 //! parts of different times; then the copy is begun again.
 
 use crate::command::{LOOKED_LEVEL, MetaCommand};
 use crate::disk::Purpose;
-use crate::meta::{Copied, IndexRow, MetaState, Source};
+use crate::meta::{Copied, IndexRow, MetaState, Side, Source};
 use crate::router::Accepted;
 use crate::user_mapping::means::{Means, seen};
 use futures_util::future::try_join_all;
@@ -17,8 +17,10 @@ use std::time::{Duration, Instant};
 
 /// Tries to copy while others change the same names.
 const ATTEMPTS: usize = 8;
-/// Between two looks whether a user's writes still wait.
+/// Between two looks whether it is the turn of copies.
 const LOOK: Duration = Duration::from_millis(5);
+/// How often who waits for its turn says so in the meta group.
+pub const REPEAT: Duration = Duration::from_millis(100);
 /// No index has this incarnation: the source of a copy that is missing.
 const MISSING: Incarnation = 0;
 
@@ -43,7 +45,7 @@ struct Plan {
     group: GroupId,
 }
 
-/// Reserves an incarnation in each group, all at once: waits while a user's writes wait, and holds up nobody meanwhile.
+/// Reserves an incarnation in each group, all at once, when it is the turn of copies.
 async fn begin(means: &impl Means, groups: &[GroupId], deadline: Instant) -> Result<Vec<Incarnation>> {
     if means.meta().level() < LOOKED_LEVEL {
         let mut begun = vec![];
@@ -59,12 +61,13 @@ async fn begin(means: &impl Means, groups: &[GroupId], deadline: Instant) -> Res
         if means.meta().reserved.contains_key(&first) {
             return Ok((first..).take(groups.len()).collect());
         }
+        let again = means.now() + REPEAT;
         loop {
             if means.now() >= deadline {
                 return Err(Error::unavailable("a user is being moved to another cluster; try again"));
             }
             means.pause(LOOK).await;
-            if means.meta().users.frozen == 0 {
+            if means.now() >= again || means.meta().may_begin(Side::Copies) {
                 break;
             }
         }

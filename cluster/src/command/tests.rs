@@ -143,6 +143,10 @@ fn the_bytes_of_every_command_stay_what_they_are() {
             meta(MetaCommand::StepUser { user: user(), epoch: 3, step: UserStep::GiveUp }),
             "00 15 0175 03 03".into(),
         ),
+        (
+            meta(MetaCommand::StepUser { user: user(), epoch: 3, step: UserStep::Thaw }),
+            "00 15 0175 03 06".into(),
+        ),
         (meta(MetaCommand::MakeParts { name: name() }), "00 16 0161".into()),
         (meta(MetaCommand::Retell { group: GroupId(5) }), "00 17 05".into()),
         (
@@ -181,6 +185,7 @@ fn the_bytes_of_every_command_stay_what_they_are() {
                 | MetaCommand::PointCopy { .. }
                 | MetaCommand::BeginCopies { .. }
                 | MetaCommand::TakePlace { .. }
+                | MetaCommand::StepUser { step: UserStep::Thaw, .. }
                 | MetaCommand::Compare,
             )
             | Command::Index(IndexCommand::Compare) => "0400",

@@ -1,12 +1,13 @@
 //! How does a copy become an index, and how do copies and moves of users keep out of each other's way?
 //!
 //! A copy takes one part of an index after another, each as it is at some moment. A user whose records go from one part to
-//! another meanwhile would be missing in it, or left behind. So no copy begins while a user's writes wait, and a user goes
-//! on to another cluster, or is done with one, when no copy is under way that may have taken the records before. Who wants
+//! another meanwhile would be missing in it, or left behind. So no copy begins while a user's writes wait, nobody's writes begin
+//! to wait while one is under way (`turns.rs`), and a user goes on to another cluster, or is done with one, when no copy is
+//! under way that may have taken the records before. Who wants
 //! that goes through the catalogue without holding anybody up and says in its command what it has looked at
 //! ([`Looked`]); when the catalogue is another one by then, or a copy will make it so, the command has no effect.
 
-use super::{At, IndexRow, MetaState, Role, RowChange};
+use super::{At, IndexRow, MetaState, Role, RowChange, Side};
 use quorate_model::{GroupId, IndexName, TaskId};
 use quorate_node::ops::Incarnation;
 use serde::{Deserialize, Serialize};
@@ -65,16 +66,21 @@ impl MetaState {
     }
 
     pub(super) fn begin_copies(&mut self, at: At, groups: &[GroupId]) -> Vec<RowChange> {
-        if self.users.frozen > 0 || groups.len() > COPIES_MAX {
+        if groups.len() > COPIES_MAX {
             return vec![];
         }
+        let mut changes = match self.take_turn(at, Side::Copies) {
+            Ok(changes) => changes,
+            Err(changes) => return changes,
+        };
         let first = TaskId::new(GroupId::META, at.log_index).0;
         let reserved = (first..).zip(groups.iter().copied());
         let reserve = |(incarnation, group)| {
             self.reserved.insert(incarnation, group);
             RowChange::reserved(incarnation, group)
         };
-        reserved.map(reserve).collect()
+        changes.extend(reserved.map(reserve));
+        changes
     }
 
     pub(super) fn point_index(
@@ -258,12 +264,18 @@ mod tests {
     #[test]
     fn a_user_goes_on_when_no_copy_is_under_way_that_may_lack_something() {
         let mut log = Log::new(FEATURE_LEVEL);
-        let before = log.put(MetaCommand::BeginCopy { group: GroupId(3) });
+        let before = log.put(MetaCommand::BeginCopies { groups: vec![GroupId(3)] });
         log.freeze();
-        log.flip(log.looked());
-        assert!(!log.has_moved(), "a copy is under way");
+        assert_eq!(log.row().0, UserState::Copying { to: 1 }, "writes do not wait for a copy");
+        log.put(MetaCommand::AbandonCopy { incarnation: before });
+        log.freeze();
+        assert_eq!(log.row().0, UserState::Frozen { to: 1 });
         let refused = log.put(MetaCommand::BeginCopies { groups: vec![GroupId(3)] });
         assert!(!log.state.reserved.contains_key(&refused), "writes of a user wait");
+        // what is prepared for replicas
+        let before = log.put(MetaCommand::BeginCopy { group: GroupId(3) });
+        log.flip(log.looked());
+        assert!(!log.has_moved(), "a copy is under way");
         log.put(MetaCommand::AbandonCopy { incarnation: before });
         log.flip(log.looked());
         assert!(log.has_moved());

@@ -34,7 +34,14 @@ impl MetaState {
                 "admin key",
                 &mut self.installation.iter().map(|it| RowChange::installation(it)).chain([history]),
             ),
-            ("copies", &mut self.reserved.iter().map(|(it, group)| RowChange::reserved(*it, *group))),
+            (
+                "copies",
+                &mut self
+                    .reserved
+                    .iter()
+                    .map(|(it, group)| RowChange::reserved(*it, *group))
+                    .chain(self.waiting.map(RowChange::waiting)),
+            ),
             ("removed indices", &mut self.doomed.iter().map(|(it, group)| RowChange::doomed(*it, *group))),
             ("replica lists", &mut self.unsettled.iter().map(|(it, at)| RowChange::unsettled(*it, *at))),
             ("nodes", &mut self.nodes.iter().map(|(node, row)| RowChange::node(*node, row))),

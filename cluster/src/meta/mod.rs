@@ -12,6 +12,7 @@ mod nodes;
 mod parts;
 mod rows;
 mod shared_map;
+mod turns;
 mod user_map;
 mod users;
 
@@ -23,6 +24,7 @@ pub use links::{Moved, Wanted, too_many};
 pub use nodes::{CLUSTERS_MAX, ClusterRow, Joining, META_VOTERS_MAX, NodeRow, NodeState, NotAdmitted};
 pub use rows::{RowChange, RowError};
 pub use shared_map::SharedMap;
+pub use turns::{Side, Waiting};
 pub use user_map::{UserMap, UserRow, UserState};
 pub use users::{USERS_PER_COMMAND_MAX, UserStep, Users};
 
@@ -59,6 +61,8 @@ pub struct MetaState {
     pub users: Users,
     /// The log index of the last command that changed the catalogue, from [`LOOKED_LEVEL`] on.
     catalogue_changed: u64,
+    /// Who waits for a copy or a move to end, from [`LOOKED_LEVEL`] on.
+    waiting: Option<Waiting>,
     /// The highest level that every node has announced at some time; see [`MetaState::level`].
     in_force: u16,
 }
@@ -126,14 +130,14 @@ impl MetaState {
             MetaCommand::AssignUsers { cluster, users } => self.assign_users(at, cluster, users),
             MetaCommand::MoveUser { user, to } => self.move_user(user, to),
             MetaCommand::RemoveUser { user } => self.remove_user(user),
-            MetaCommand::StepUser { user, epoch, step } => self.step_user(user, epoch, step),
+            MetaCommand::StepUser { user, epoch, step } => self.step_user(at, user, epoch, step),
             MetaCommand::Retell { group } => self.retell(at, group),
             MetaCommand::MakeParts { name } => self.complete_parts(at, &name, &[]),
             MetaCommand::RotateAdminKey { admin_key, replaces, overlap_ms } => {
                 self.rotate_admin_key(at, admin_key, replaces, overlap_ms)
             }
             MetaCommand::StepUserAfterLook { user, epoch, step, looked } => match self.is_as_it_was(looked) {
-                true => self.step_user(user, epoch, step),
+                true => self.step_user(at, user, epoch, step),
                 false => vec![],
             },
             MetaCommand::BeginCopies { groups } => self.begin_copies(at, &groups),

@@ -1,7 +1,9 @@
 //! How the meta state lies in its tree: one row for each index, key, reservation, doomed incarnation and list of replicas
 //! that is not settled.
 
-use super::{Catalogue, ClusterRow, IndexRow, Installation, KeyHistory, MetaState, NodeRow, UserRow};
+use super::{
+    Catalogue, ClusterRow, IndexRow, Installation, KeyHistory, MetaState, NodeRow, UserRow, Waiting,
+};
 use quorate_model::{ApiKey, GroupId, IndexName, NodeId, UserId};
 use quorate_node::ops::Incarnation;
 use quorate_store::codec;
@@ -20,6 +22,7 @@ const USERS_ENABLED: u8 = b'M';
 const LEVEL: u8 = b'L';
 const KEY_HISTORY: u8 = b'A';
 const CATALOGUE_CHANGED: u8 = b'c';
+const WAITING: u8 = b'w';
 /// Bytes of a row at most; far above a name of 256 characters or a key document.
 const ROW_BYTES_MAX: usize = 1 << 20;
 
@@ -103,6 +106,12 @@ impl RowChange {
     pub(super) fn catalogue_changed(log_index: u64) -> Self {
         Self::put(CATALOGUE_CHANGED, b"", log_index.to_be_bytes().to_vec())
     }
+    pub(super) fn waiting(waiting: Waiting) -> Self {
+        Self::put(WAITING, b"", codec::encode(&waiting))
+    }
+    pub(super) fn nobody_waits() -> Self {
+        Self::delete(WAITING, b"")
+    }
     /// Whether it is about an index.
     pub(super) fn is_of_index(&self) -> bool {
         self.key.first() == Some(&INDEX)
@@ -166,6 +175,7 @@ impl MetaState {
             }
             USERS_ENABLED => self.users.is_enabled = true,
             CATALOGUE_CHANGED => self.catalogue_changed = number(value)?,
+            WAITING => self.waiting = Some(codec::decode(value, ROW_BYTES_MAX).ok()?),
             LEVEL => self.in_force = u16::from_be_bytes(value.try_into().ok()?),
             _ => return None,
         }

@@ -4,7 +4,8 @@
 //! drives a move may crash, be repeated or be overtaken.
 
 use super::user_map::{UserMap, UserRow, UserState};
-use super::{At, MetaState, RowChange, SharedMap};
+use super::{At, MetaState, RowChange, SharedMap, Side};
+use crate::command::LOOKED_LEVEL;
 use quorate_model::UserId;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,6 +44,8 @@ pub enum UserStep {
     Forget,
     /// Every node reads in the new cluster: writes go on there.
     Land,
+    /// Writes go on where they were; the move is tried again later. From [`crate::command::LOOKED_LEVEL`] on.
+    Thaw,
 }
 
 impl UserRow {
@@ -53,6 +56,8 @@ impl UserRow {
             (UserState::Frozen { to }, UserStep::Flip) => (to, UserState::Landing { from: self.cluster }),
             (UserState::Landing { from }, UserStep::Land) => (self.cluster, UserState::Cleaning { from }),
             (UserState::Cleaning { .. }, UserStep::Settle) => (self.cluster, UserState::Assigned),
+            // what was copied already stays for the next try
+            (UserState::Frozen { to }, UserStep::Thaw) => (self.cluster, UserState::Copying { to }),
             // what was copied already must not stay there
             (UserState::Copying { to } | UserState::Frozen { to }, UserStep::GiveUp) => {
                 (self.cluster, UserState::Cleaning { from: to })
@@ -69,7 +74,8 @@ impl UserRow {
                 | UserStep::Land
                 | UserStep::Settle
                 | UserStep::GiveUp
-                | UserStep::Forget,
+                | UserStep::Forget
+                | UserStep::Thaw,
             ) => return None,
         };
         Some(UserRow { cluster, epoch: self.epoch + 1, state })
@@ -165,17 +171,30 @@ impl MetaState {
         }
     }
 
-    pub(super) fn step_user(&mut self, user: UserId, epoch: u64, step: UserStep) -> Vec<RowChange> {
+    /// At [`LOOKED_LEVEL`] writes begin to wait only when it is the turn of moves.
+    pub(super) fn step_user(&mut self, at: At, user: UserId, epoch: u64, step: UserStep) -> Vec<RowChange> {
         let Some(row) = self.users.map.get(&user).copied().filter(|row| row.epoch == epoch) else {
             return vec![];
         };
         if (row.state, step) == (UserState::Removing, UserStep::Forget) {
             return self.users.remove(&user);
         }
-        match row.after(step) {
-            Some(row) => vec![self.users.put(user, row)],
-            None => vec![],
-        }
+        let Some(row) = row.after(step) else { return vec![] };
+        let mut changes = match step {
+            UserStep::Freeze if self.level() >= LOOKED_LEVEL => match self.take_turn(at, Side::Moves) {
+                Ok(changes) => changes,
+                Err(changes) => return changes,
+            },
+            UserStep::Freeze
+            | UserStep::Flip
+            | UserStep::Settle
+            | UserStep::GiveUp
+            | UserStep::Forget
+            | UserStep::Land
+            | UserStep::Thaw => vec![],
+        };
+        changes.push(self.users.put(user, row));
+        changes
     }
 }
 
@@ -218,6 +237,7 @@ mod tests {
                         "settle" => UserStep::Settle,
                         "give-up" => UserStep::GiveUp,
                         "forget" => UserStep::Forget,
+                        "thaw" => UserStep::Thaw,
                         _ => panic!("{line}"),
                     };
                     MetaCommand::StepUser { user: user(who), epoch: epoch.parse().expect("a number"), step }
@@ -292,6 +312,11 @@ mod tests {
             ("assign 0 a, move a 1, freeze a 2, give-up a 3", "a=0<1.4"),
             ("assign 0 a, move a 1, freeze a 2, give-up a 3, settle a 4", "a=0.5"),
             ("assign 0 a, move a 1, give-up a 2, flip a 3", "a=0<1.3"),
+            ("assign 0 a, move a 1, thaw a 2", "a=0>1.2"),
+            ("assign 0 a, move a 1, freeze a 2, thaw a 3", "a=0>1.4"),
+            ("assign 0 a, move a 1, freeze a 2, thaw a 3, flip a 4", "a=0>1.4"),
+            ("assign 0 a, move a 1, freeze a 2, thaw a 3, freeze a 4, flip a 5", "a=1!0.6"),
+            ("assign 0 a, move a 1, freeze a 2, flip a 3, thaw a 4", "a=1!0.4"),
         ] {
             check(script, expected);
         }

@@ -3,6 +3,7 @@
 //! The state of a user in the mapping says how far its move is; each state has one piece of work, and the work's success
 //! has one step. Work may be begun again at any time, on any node: that is how a crash is survived.
 
+use crate::command::LOOKED_LEVEL;
 use crate::meta::{MetaState, UserRow, UserState, UserStep};
 use quorate_model::UserId;
 use std::collections::BTreeMap;
@@ -13,8 +14,12 @@ const AT_A_TIME: usize = 4;
 /// Before work that failed is begun again; doubled each time up to the second, or to the third while writes wait for it.
 const AGAIN: [Duration; 3] =
     [Duration::from_millis(100), Duration::from_secs(10), Duration::from_millis(400)];
-/// Attempts to end a move while writes wait, before it is given up and writes go on.
+/// Attempts to end a move while writes wait, before they go on for a while.
 const FROZEN_ATTEMPTS: u32 = 3;
+/// How long they go on before the move is tried again; doubled each time up to the second.
+const THAWED: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
+/// Tries before a move is given up.
+const TRIES: u32 = 8;
 
 /// Something to do for a user. Clusters are named by their numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +30,8 @@ pub struct Work {
     pub epoch: u64,
     /// What to do.
     pub what: What,
+    /// How often the move was tried before.
+    pub tries: u32,
 }
 
 /// What there is to do.
@@ -103,6 +110,8 @@ struct Doing {
     epoch: u64,
     is_running: bool,
     failed: u32,
+    /// How often the user's writes waited in vain.
+    thawed: u32,
     not_before: Duration,
 }
 
@@ -118,7 +127,7 @@ impl Core {
             }
             let Some(row) = meta.users.map.get(user) else { continue };
             let Some(what) = What::of(row) else { continue };
-            let fresh = Doing { epoch: row.epoch, is_running: false, failed: 0, not_before: now };
+            let fresh = Doing { epoch: row.epoch, is_running: false, failed: 0, thawed: 0, not_before: now };
             let doing = self.users.entry(user.clone()).or_insert(fresh);
             if doing.is_running || (doing.epoch == row.epoch && doing.not_before > now) {
                 continue;
@@ -126,11 +135,19 @@ impl Core {
             if doing.epoch != row.epoch {
                 (doing.epoch, doing.failed) = (row.epoch, 0);
             }
+            if !matches!(row.state, UserState::Copying { .. } | UserState::Frozen { .. }) {
+                doing.thawed = 0;
+            }
             let is_stuck = doing.failed >= FROZEN_ATTEMPTS && matches!(row.state, UserState::Frozen { .. });
-            let what = if is_stuck { What::Step(UserStep::GiveUp) } else { what };
+            let is_tried_again = meta.level() >= LOOKED_LEVEL && doing.thawed + 1 < TRIES;
+            let what = match (is_stuck, is_tried_again) {
+                (false, _) => what,
+                (true, true) => What::Step(UserStep::Thaw),
+                (true, false) => What::Step(UserStep::GiveUp),
+            };
             doing.is_running = true;
             running += 1;
-            begun.push(Work { user: user.clone(), epoch: row.epoch, what });
+            begun.push(Work { user: user.clone(), epoch: row.epoch, what, tries: doing.thawed });
         }
         begun
     }
@@ -140,6 +157,12 @@ impl Core {
         let Some(doing) = self.users.get_mut(&work.user) else { return };
         doing.is_running = false;
         match outcome {
+            Ok(()) if work.what == What::Step(UserStep::Thaw) => {
+                let rest = THAWED[0].saturating_mul(1 << doing.thawed.min(16)).min(THAWED[1]);
+                // the epoch of the try that comes
+                (doing.epoch, doing.failed, doing.not_before) = (work.epoch + 1, 0, now + rest);
+                doing.thawed += 1;
+            }
             Ok(()) => (doing.failed, doing.not_before) = (0, now),
             Err(()) => {
                 let longest = if work.what.keeps_writes_waiting() { AGAIN[2] } else { AGAIN[1] };
@@ -154,8 +177,8 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::MetaCommand;
-    use crate::meta::{At, ClusterRow};
+    use crate::command::{FEATURE_LEVEL, MetaCommand};
+    use crate::meta::{At, ClusterRow, Joining};
     use quorate_model::NodeId;
     use std::sync::Arc;
 
@@ -192,7 +215,7 @@ mod tests {
             let work = core.next(&state, s(1));
             assert_eq!(work.iter().map(|work| work.what).collect::<Vec<_>>(), [expected]);
             assert_eq!(core.next(&state, s(1)), [], "it is being done");
-            let Work { user, epoch, what } = work[0].clone();
+            let Work { user, epoch, what, .. } = work[0].clone();
             state.apply(AT, MetaCommand::StepUser { user, epoch, step: what.leads_to() });
             core.ended(&work[0], Ok(()), s(1));
         }
@@ -201,6 +224,50 @@ mod tests {
         // another node that comes in at any point does the same
         state.apply(AT, MetaCommand::RemoveUser { user: user(0) });
         assert_eq!(Core::default().next(&state, s(9))[0].what, What::Delete);
+    }
+
+    #[test]
+    fn a_move_whose_end_takes_long_is_tried_again_after_a_break() {
+        let (mut state, mut core, mut now) = (two_clusters(1), Core::default(), s(1));
+        for node in 1..=2 {
+            let name = format!("n{node}");
+            let joining = Joining {
+                peer: name.clone(),
+                http: name.clone(),
+                name,
+                cluster: "east".into(),
+                level: FEATURE_LEVEL,
+            };
+            state.apply(AT, MetaCommand::AddNode { node: NodeId(node), joining });
+        }
+        assert!(state.level() >= LOOKED_LEVEL);
+        state.apply(AT, MetaCommand::MoveUser { user: user(0), to: 1 });
+        let step = |state: &mut MetaState, core: &mut Core, work: &Work, now: Duration| {
+            let Work { user, epoch, what, .. } = work.clone();
+            state.apply(AT, MetaCommand::StepUser { user, epoch, step: what.leads_to() });
+            core.ended(work, Ok(()), now);
+        };
+        for tries in 0..TRIES {
+            let copy = core.next(&state, now).remove(0);
+            assert_eq!((copy.what, copy.tries), (What::Copy { from: 0, to: 1 }, tries));
+            step(&mut state, &mut core, &copy, now);
+            for _ in 0..FROZEN_ATTEMPTS {
+                let work = core.next(&state, now).remove(0);
+                assert_eq!((work.what, work.tries), (What::CopyRest { from: 0, to: 1 }, tries));
+                core.ended(&work, Err(()), now);
+                now += s(1);
+            }
+            let work = core.next(&state, now).remove(0);
+            if tries + 1 == TRIES {
+                assert_eq!(work.what, What::Step(UserStep::GiveUp));
+                break;
+            }
+            assert_eq!(work.what, What::Step(UserStep::Thaw));
+            step(&mut state, &mut core, &work, now);
+            let rest = THAWED[0].saturating_mul(1 << tries).min(THAWED[1]);
+            assert_eq!(core.next(&state, now + rest - Duration::from_millis(1)), [], "writes go on");
+            now += rest;
+        }
     }
 
     #[test]

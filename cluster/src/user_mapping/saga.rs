@@ -7,35 +7,41 @@ use super::core::{What, Work};
 use super::means::{Means, seen};
 use super::records::{Clusters, Deleting, Mirroring, fence};
 use crate::command::{LOOKED_LEVEL, MetaCommand};
+use crate::copies::REPEAT;
 use crate::disk::Purpose;
-use crate::meta::{Looked, UserStep};
-use quorate_model::{Error, GroupId, Result, TaskId};
+use crate::meta::{Looked, Side, UserStep};
+use quorate_model::{Error, GroupId, Result, TaskId, limits};
 use std::time::{Duration, Instant};
 
 /// How long one piece of work may take before it is begun again.
 const WORK: Duration = Duration::from_secs(600);
-/// How long the rest of a move may take while writes wait for it.
-const REST: Duration = Duration::from_secs(3);
+/// How long the rest of a move may take while writes wait for it: in the first try, and in those after it, of a move that takes
+/// longer. Writes are refused a little later.
+const REST: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(10)];
 /// How long it may take until all nodes know of a step: longer than leases last.
 const HEARD: Duration = Duration::from_secs(10);
+/// How long a move waits for its turn before it looks for what has changed meanwhile: longer than copies that somebody still
+/// waits for, so that those that died keep others from beginning for a while only.
+const TURN: Duration = Duration::from_secs(limits::WRITE_S + 5);
 /// Between two looks whether a copy has ended.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Does what there is to do, and takes the step that this allows. Errors: it is to be begun again.
 pub async fn carry_out(means: &impl Means, work: &Work) -> Result<()> {
-    let Work { user, epoch, what } = work;
+    let Work { user, epoch, what, tries } = work;
     let (whom, deadline) = ((user, *epoch), means.now() + WORK);
     match *what {
         What::Copy { from, to } => {
             Mirroring::new(means, whom, (from, to), deadline).look().await?;
-            // writes must not wait for a copy of an index, which may take long
-            copies_ended(means, deadline).await?;
             // who has just died must not keep writes waiting in the next step
             all_heard(means).await?;
+            if means.meta().level() >= LOOKED_LEVEL {
+                return freeze(means, work).await;
+            }
         }
         What::CopyRest { from, to } => {
             all_heard(means).await?;
-            let until = means.now() + REST;
+            let until = means.now() + if *tries == 0 { REST[0] } else { REST[1] };
             // what somebody who copied before sent late must not come after the comparison
             fence(means, user, *epoch, to, until).await?;
             let mut mirroring = Mirroring::new(means, whom, (from, to), until);
@@ -81,7 +87,7 @@ async fn step(means: &impl Means, work: &Work, step: UserStep) -> Result<()> {
 /// Takes the step of work that has been at every index, when no copy is under way that may bring another one. Returns whether
 /// the user has gone on; otherwise there is something new to be looked at.
 async fn step_after(means: &impl Means, work: &Work, looked: Looked, deadline: Instant) -> Result<bool> {
-    let Work { user, epoch, what } = work;
+    let Work { user, epoch, what, .. } = work;
     if means.meta().level() < LOOKED_LEVEL {
         return step(means, work, what.leads_to()).await.map(|()| true);
     }
@@ -92,7 +98,7 @@ async fn step_after(means: &impl Means, work: &Work, looked: Looked, deadline: I
         let (user, step) = (user.clone(), what.leads_to());
         let command = MetaCommand::StepUserAfterLook { user, epoch: *epoch, step, looked };
         means.decide(command, Purpose::Remove, means.write_deadline()).await?;
-        if means.meta().users.map.get(&work.user).is_none_or(|row| row.epoch != *epoch) {
+        if has_gone_on(means, work) {
             return Ok(true);
         }
     }
@@ -107,13 +113,25 @@ async fn wait(means: &impl Means, deadline: Instant) -> Result<()> {
     Ok(())
 }
 
-/// Waits for the copies of indices that are under way now; those that begin later are let begin.
-async fn copies_ended(means: &impl Means, deadline: Instant) -> Result<()> {
-    let through = means.known_through()?;
-    while means.meta().level() >= LOOKED_LEVEL && means.meta().copies_since_before(through) {
-        wait(means, deadline).await?;
+/// Lets the user's writes wait from now on, when it is the turn of moves: while indices are copied, which may take long, they
+/// go on, and no other copy begins.
+async fn freeze(means: &impl Means, work: &Work) -> Result<()> {
+    let until = means.now() + TURN;
+    loop {
+        step(means, work, UserStep::Freeze).await?;
+        if has_gone_on(means, work) {
+            return Ok(());
+        }
+        let again = means.now() + REPEAT;
+        wait(means, until).await?;
+        while means.now() < again && !means.meta().may_begin(Side::Moves) {
+            wait(means, until).await?;
+        }
     }
-    Ok(())
+}
+
+fn has_gone_on(means: &impl Means, Work { user, epoch, .. }: &Work) -> bool {
+    means.meta().users.map.get(user).is_none_or(|row| row.epoch != *epoch)
 }
 
 /// Waits until every node that may serve users knows what this one knows of them, and has no write under way that it began

@@ -112,7 +112,7 @@ async fn go_to(running: &Running, steps: usize, copies_more: bool) {
     let mut core = Core::default();
     let deadline = Instant::now() + Duration::from_secs(20);
     for number in 0..=steps {
-        let Some(Work { user, epoch, what }) = core.next(&router.meta(), Duration::ZERO).pop() else {
+        let Some(Work { user, epoch, what, tries: _ }) = core.next(&router.meta(), Duration::ZERO).pop() else {
             return;
         };
         if number == steps && !copies_more {
