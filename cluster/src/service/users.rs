@@ -63,7 +63,7 @@ impl Service {
         place::read(&here, user, async |cluster| {
             let mut parts = Vec::with_capacity(indices.len());
             for name in indices {
-                parts.push(place::part_for_read(router, name, cluster).await?);
+                parts.push(place::part_for_read(&here, name, cluster).await?);
             }
             ask(&parts).await
         })

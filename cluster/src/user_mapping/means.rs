@@ -11,6 +11,7 @@ use crate::disk::Purpose;
 use crate::leases::Hold;
 use crate::meta::{IndexRow, MetaState};
 use crate::operate;
+use crate::read;
 use crate::replicas;
 use crate::router::{Accepted, Router};
 use crate::tasks;
@@ -44,6 +45,8 @@ pub trait Means: Sync {
     fn is_unbroken(&self, hold: Option<Hold>) -> bool;
     /// Waits until this node knows everything that the meta group had decided when it was asked.
     fn learn(&self) -> impl Future<Output = Result<()>> + Send;
+    /// Before a name is used: waits until this node knows what was decided about it, as far as the others can be asked.
+    fn look_again(&self, name: &IndexName) -> impl Future<Output = ()> + Send;
     /// Changes what the installation knows; returns when this node knows it too.
     fn decide(
         &self,
@@ -175,6 +178,9 @@ impl Means for Here<'_> {
     }
     async fn learn(&self) -> Result<()> {
         abreast::learn(self.router).await
+    }
+    async fn look_again(&self, name: &IndexName) {
+        read::look_again(self.router, name).await;
     }
     async fn decide(&self, command: MetaCommand, purpose: Purpose, deadline: Instant) -> Result<Accepted> {
         self.router.propose_meta(command, purpose, deadline).await

@@ -12,7 +12,6 @@ use super::assigned;
 use super::means::{ASK, Means};
 use crate::leases::Hold;
 use crate::meta::{MetaState, UserRow, UserState};
-use crate::router::Router;
 use parking_lot::Mutex;
 use quorate_model::{Error, IndexName, Result, UserId};
 use rustc_hash::FxHashMap;
@@ -133,8 +132,13 @@ pub struct Write<'a, M> {
 impl<'a, M: Means> Write<'a, M> {
     /// Waits while the user's writes have to.
     ///
-    /// Errors: `Invalid` for a user that is in no cluster; `Unavailable` when that lasts until `until`.
+    /// Errors: `Invalid` for a user that is in no cluster; `Unavailable` when that lasts until `until`, and when this node
+    /// cannot know what has been decided.
     pub async fn begin(means: &'a M, user: &'a UserId, until: Instant) -> Result<Write<'a, M>> {
+        if means.hold().is_none() {
+            // what it takes for the index may have another name by now, and what is refused afterwards would stay there
+            means.learn().await?;
+        }
         loop {
             if !waits(known(means, user).await?.row.state) {
                 // before the mapping is looked at again: who wants to go on sees this write, or this write the change
@@ -195,12 +199,12 @@ fn waits(state: UserState) -> bool {
 }
 
 /// The index that reads of `name` in a cluster go to: that cluster's part. A name that no cluster has goes on as it is.
-pub async fn part_for_read(router: &Router, name: &IndexName, cluster: u16) -> Result<IndexName> {
-    let part = router.shared_meta().load().part_of(name, cluster)?;
+pub async fn part_for_read(means: &impl Means, name: &IndexName, cluster: u16) -> Result<IndexName> {
+    let part = means.meta().part_of(name, cluster)?;
     if part != *name {
         // the cluster may have come after the index
-        crate::read::look_again(router, &part).await;
-        if router.shared_meta().load().catalogue.get(&part).is_none() {
+        means.look_again(&part).await;
+        if means.meta().catalogue.get(&part).is_none() {
             return Ok(name.clone());
         }
     }

@@ -31,8 +31,9 @@ use world::{Climate, Counts, FIRST_NODES, NODES, World};
 
 /// Virtual milliseconds of disturbance in one run.
 const ROUGH_MS: u64 = 6_000;
-/// How long everything may take to come to an end after that.
-const END_MS: u64 = 240_000;
+/// How long everything may take to come to an end after that: a move that does not get through is tried again and again, after
+/// breaks that get longer.
+const END_MS: u64 = 900_000;
 /// Users, each with a writer and two readers.
 const USERS: [&str; 2] = ["jane", "roe"];
 
@@ -98,22 +99,27 @@ fn disturb(world: &Arc<World>, is_over: &Arc<AtomicBool>) {
     });
 }
 
-/// Runs one seed to its end and checks everything.
-fn run(seed: u64, climate: Climate, mutant: Option<Mutant>) -> Counts {
-    let _seed = Seed(seed);
+/// A world whose nodes all know the users, and what becomes of each user.
+fn begin(seed: u64, climate: Climate, mutant: Option<Mutant>) -> (Arc<World>, Executor, Vec<Arc<Truth>>) {
     let level = if mutant == Some(Mutant::EarlierLevel) { FEATURE_LEVEL - 1 } else { FEATURE_LEVEL };
     let first = first(level);
     let known = first.len() as u64;
     let world = World::new(seed, climate, mutant, first);
     indices::first(&world);
     let mut executor = Executor::new(world.clock.clone());
-    let truths: Vec<Arc<Truth>> = USERS.into_iter().map(Truth::new).collect();
-    let is_over = Arc::new(AtomicBool::new(false));
     let are_known = || {
         let knows = |(node, _)| world.with(node, |machine| machine.applied) >= known;
         NODES.into_iter().all(knows)
     };
     executor.run_until("every node knows the users", END_MS, are_known);
+    (world, executor, USERS.into_iter().map(Truth::new).collect())
+}
+
+/// Runs one seed to its end and checks everything.
+fn run(seed: u64, climate: Climate, mutant: Option<Mutant>) -> Counts {
+    let _seed = Seed(seed);
+    let (world, mut executor, truths) = begin(seed, climate, mutant);
+    let is_over = Arc::new(AtomicBool::new(false));
     for truth in &truths {
         world.clock.spawn(NOBODY, clients::write(world.clone(), truth.clone()));
         world.clock.spawn(NOBODY, clients::read(world.clone(), truth.clone()));
@@ -188,20 +194,12 @@ fn return_all(world: &Arc<World>, executor: &mut Executor, truths: &[Arc<Truth>]
         let row = world.with(NODES[0].0, |machine| machine.meta.users.map.get(&truth.user).copied());
         let to = (row.expect("nobody was removed").cluster + 1) % 2;
         let (from, user) = (world.clone(), truth.user.clone());
-        let (command, has_come) = (MetaCommand::MoveUser { user: user.clone(), to }, Arc::default());
-        let is_over: Arc<AtomicBool> = Arc::clone(&has_come);
-        world.clock.spawn(NOBODY, async move {
-            // again when it was given up
-            while !is_over.load(Ordering::Relaxed) {
-                clients::decide(&from, command.clone()).await;
-                from.clock.sleep(1_000).await;
-            }
-        });
+        let command = MetaCommand::MoveUser { user: user.clone(), to };
+        world.clock.spawn(NOBODY, async move { clients::decide(&from, command).await });
         let has_moved = |meta: &MetaState| {
             meta.users.map.get(&user).is_some_and(|row| row.is_settled() && row.cluster == to)
         };
         executor.run_until("the user has moved again", END_MS, || everywhere(world, has_moved));
-        has_come.store(true, Ordering::Relaxed);
     }
 }
 
@@ -236,9 +234,9 @@ fn a_user_is_on_one_cluster_and_no_record_is_missing_doubled_or_refused() {
     assert!(counts.moves > 0 && counts.writes > 0 && counts.reads > 0, "{counts:?}");
     if seeds(200).count() >= 50 {
         let Counts { given_up, kills, cuts, deletions, unknown, repeated, removals, .. } = counts;
-        let Counts { renames, copies, ended, unlinked, .. } = counts;
+        let Counts { renames, led_renames, copies, ended, unlinked, wiped, .. } = counts;
         let all = [given_up, kills, cuts, deletions, unknown, repeated, removals];
-        let all = [&all[..], &[renames, copies, ended, unlinked]].concat();
+        let all = [&all[..], &[renames, led_renames, copies, ended, unlinked, wiped]].concat();
         assert!(all.iter().all(|&count| count > 0), "{counts:?}");
     }
 }
@@ -255,6 +253,33 @@ fn in_calm_weather_nothing_is_refused() {
     for seed in 0..5 {
         let counts = run(seed, Climate::CALM, None);
         assert!(counts.unknown == 0 && counts.given_up == 0 && counts.moves > 3, "{counts:?}");
+    }
+}
+
+/// Copies that overlap without a break, and users who move without one: each side gets to it, and no write is refused.
+#[test]
+fn copies_and_moves_take_turns() {
+    for seed in 0..3 {
+        let _seed = Seed(seed);
+        let (world, mut executor, truths) = begin(seed, Climate { copy_ms: 5_000, ..Climate::CALM }, None);
+        let is_over = Arc::new(AtomicBool::new(false));
+        for truth in &truths {
+            world.clock.spawn(NOBODY, clients::write(world.clone(), truth.clone()));
+        }
+        let moved_about = clients::move_about(&world, &truths, is_over.clone());
+        let copied_about = indices::copy_about(&world, &truths, &is_over);
+        executor.run_until("a minute", END_MS, || world.clock.now_ms() >= 60_000);
+        let counts = world.state().counts;
+        assert!(counts.moves >= 4 && counts.copies >= 16 && counts.given_up == 0, "{counts:?}");
+        is_over.store(true, Ordering::Relaxed);
+        truths.iter().for_each(|truth| truth.is_over.store(true, Ordering::Relaxed));
+        let has_ended = || {
+            moved_about.load(Ordering::Relaxed) + copied_about.load(Ordering::Relaxed) == 0
+                && world.state().machines.values().all(|machine| machine.meta.users.pending.is_empty())
+                && truths.iter().all(|truth| !truth.writes_under_way.load(Ordering::Relaxed))
+        };
+        executor.run_until("everything has ended", 90_000, has_ended);
+        truths.iter().for_each(|truth| truth.check_at_last(&world));
     }
 }
 

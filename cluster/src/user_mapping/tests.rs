@@ -112,7 +112,8 @@ async fn go_to(running: &Running, steps: usize, copies_more: bool) {
     let mut core = Core::default();
     let deadline = Instant::now() + Duration::from_secs(20);
     for number in 0..=steps {
-        let Some(Work { user, epoch, what, tries: _ }) = core.next(&router.meta(), Duration::ZERO).pop() else {
+        let Some(Work { user, epoch, what, tries: _ }) = core.next(&router.meta(), Duration::ZERO).pop()
+        else {
             return;
         };
         if number == steps && !copies_more {
@@ -242,7 +243,7 @@ async fn no_record_is_absent_or_doubled_while_a_user_moves() {
             while !ended.load(Ordering::Relaxed) {
                 let jane = user("jane");
                 let look = async |cluster| {
-                    let part = place::part_for_read(&running.router, &index(), cluster).await?;
+                    let part = place::part_for_read(&ways(&running).here(), &index(), cluster).await?;
                     Ok(held(&running.router, &running.node, &part, "jane").len())
                 };
                 let seen = place::read(&ways(&running).here(), &jane, look).await.expect("assigned");

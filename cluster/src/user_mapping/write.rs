@@ -160,6 +160,10 @@ fn is_there(meta: &MetaState, name: &IndexName, row: &IndexRow) -> bool {
 async fn everywhere(ways: Ways<'_>, name: &IndexName, ops: Vec<RecordOp>) -> Result<Accepted> {
     let Ways { router, node, sweeper: _ } = ways;
     let deadline = write_deadline();
+    if router.meta().clusters.len() > 1 && ways.here().hold().is_none() {
+        // it would be refused afterwards, and stay in what had the name before
+        abreast::learn(router).await?;
+    }
     let row = write::index_for_write(router, name, deadline).await?;
     replicas::check_writable(&row, name)?;
     let touched = named(&ops);

@@ -10,19 +10,26 @@ use super::world::{NODES, World};
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
 use crate::meta::IndexRow;
+use crate::router::Accepted;
 use crate::user_mapping::means::Means;
+use crate::user_mapping::records::deletion_of;
 use crate::user_mapping::{place, write};
 use parking_lot::Mutex;
 use quorate_model::user::{owned_id, owner_of};
 use quorate_model::{IndexName, NodeId, RecordOp, Result, UserId};
 use quorate_node::ops::Incarnation;
-use std::collections::BTreeMap;
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::sync::oneshot;
 
 /// Records of a user that are written at a time.
-const RECORDS: u64 = 5;
+pub const RECORDS: u64 = 5;
+/// The parameter of a deletion that is for the records of one place.
+pub const PLACE: &str = "place";
+/// States of which one is that there is no record.
+const STATES: u64 = 4;
 
 /// The states of one record.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,7 +50,7 @@ struct Register {
 }
 
 fn is_absent(state: u64) -> bool {
-    state.is_multiple_of(4)
+    state.is_multiple_of(STATES)
 }
 
 /// What became of one user.
@@ -52,6 +59,9 @@ pub struct Truth {
     registers: Mutex<BTreeMap<Key, Register>>,
     /// The records that are written now, by index and place.
     numbers: Mutex<BTreeMap<Key, u64>>,
+    /// Indices of which nobody knows what became of a deletion of many records: it may come late and take those with it that
+    /// are written meanwhile, so that nothing is written there any more.
+    given_up: Mutex<BTreeSet<Incarnation>>,
     pub is_over: AtomicBool,
     pub writes_under_way: AtomicBool,
 }
@@ -78,6 +88,7 @@ impl Truth {
             user: UserId::new(user).expect("valid"),
             registers: Mutex::default(),
             numbers: Mutex::default(),
+            given_up: Mutex::default(),
             is_over: AtomicBool::new(false),
             writes_under_way: AtomicBool::new(false),
         })
@@ -112,6 +123,19 @@ impl Truth {
             };
             registers.insert((to, number), copied);
         }
+    }
+    /// Begins to delete the records of an index, of all places or of one. Returns the state that each gets.
+    fn begin_deletion(&self, life: Incarnation, place: Option<u64>) -> BTreeMap<Key, u64> {
+        let mut registers = self.registers.lock();
+        let of_it = registers.range_mut((life, 0)..=(life, u64::MAX));
+        let meant = of_it.filter(|((_, number), _)| place.is_none_or(|place| number % RECORDS == place));
+        let begun = meant.map(|(key, register)| {
+            register.begun = (register.begun / STATES + 1) * STATES;
+            // what nobody knows the end of may come after the deletion
+            register.is_copied |= register.is_over;
+            (*key, register.begun)
+        });
+        begun.collect()
     }
     fn register(&self, key: Key, change: impl FnOnce(&mut Register)) {
         change(self.registers.lock().entry(key).or_default());
@@ -230,51 +254,93 @@ pub async fn write(world: Arc<World>, truth: Arc<Truth>) {
             break;
         }
         let Some((name, life)) = world.indices.begin_write(&world.clock) else { continue };
-        truth.writes_under_way.store(true, Ordering::Relaxed);
-        write_one(&world, &truth, (name, life)).await;
-        truth.writes_under_way.store(false, Ordering::Relaxed);
+        if !truth.given_up.lock().contains(&life) {
+            truth.writes_under_way.store(true, Ordering::Relaxed);
+            write_one(&world, &truth, (name, life)).await;
+            truth.writes_under_way.store(false, Ordering::Relaxed);
+        }
         world.indices.end_write(life);
     }
 }
 
 async fn write_one(world: &Arc<World>, truth: &Arc<Truth>, (name, life): (IndexName, Incarnation)) {
-    let key = (life, truth.number(life, world.clock.below(RECORDS)));
-    let mut state = 0;
-    truth.register(key, |register| {
-        register.begun += 1;
-        state = register.begun;
-    });
-    let id = owned_id(&truth.user, &key.1.to_string());
-    let op = match is_absent(state) {
-        true => RecordOp::Delete { object_id: id },
-        false => RecordOp::Put { object_id: id, record: state.to_string().into_bytes() },
+    let is_deletion = world.clock.below(12) == 0;
+    let (op, states) = match is_deletion {
+        true => {
+            // as `clear` and `deleteBy` do
+            let place = [None, Some(world.clock.below(RECORDS))][world.clock.below(2) as usize];
+            let params = place.map_or(json!({}), |place| json!({PLACE: place})).to_string();
+            let params = deletion_of(&truth.user, params.as_bytes()).expect("own parameters");
+            (RecordOp::DeleteBy { params }, truth.begin_deletion(life, place))
+        }
+        false => {
+            let key = (life, truth.number(life, world.clock.below(RECORDS)));
+            let mut state = 0;
+            truth.register(key, |register| {
+                register.begun += 1;
+                state = register.begun;
+            });
+            let object_id = owned_id(&truth.user, &key.1.to_string());
+            let op = match is_absent(state) {
+                true => RecordOp::Delete { object_id },
+                false => RecordOp::Put { object_id, record: state.to_string().into_bytes() },
+            };
+            (op, BTreeMap::from([(key, state)]))
+        }
     };
-    let (node, user) = (some_node(world), truth.user.clone());
-    let answer = call(world, node, |seat| async move {
-        let answer = write::with_user(&seat, &user, &name, vec![op]).await;
-        (answer, seat.proposals() > 1)
-    });
-    let (answer, is_stray) = answer.await.map_or((None, false), |(answer, again)| (Some(answer), again));
-    truth.register(key, |register| register.has_strays |= is_stray);
+    let change = |change: &dyn Fn(&mut Register, u64)| {
+        states.iter().for_each(|(key, state)| truth.register(*key, |register| change(register, *state)));
+    };
+    let (accepted, is_stray) = written(world, truth, name, op).await;
+    change(&|register, _| register.has_strays |= is_stray);
     world.count(|counts| counts.done_again += u64::from(is_stray));
-    if let Some(Err(error)) = &answer {
-        assert!(!world.climate.is_calm(), "a write of {} is refused: {error}", truth.user);
-    }
-    let Some(Ok(accepted)) = answer else {
-        truth.register(key, |register| register.is_over = true);
+    let Some(accepted) = accepted else {
+        change(&|register, _| register.is_over = true);
+        if is_deletion {
+            truth.given_up.lock().insert(life);
+        }
         world.count(|counts| counts.unknown += 1);
         return;
     };
-    truth.register(key, |register| register.answered = state);
-    world.count(|counts| match is_absent(state) {
-        true => counts.deletions += 1,
+    let settled = |register: &Register| !(is_deletion && register.is_over);
+    change(&|register, state| {
+        if settled(register) {
+            register.answered = state;
+        }
+    });
+    world.count(|counts| match is_deletion {
+        true => counts.wiped += 1,
+        false if states.values().all(|state| is_absent(*state)) => counts.deletions += 1,
         false => counts.writes += 1,
     });
     let task = accepted.task_id;
     while !world.is_shown(task.group(), task.log_index()) {
         world.clock.sleep(3).await;
     }
-    truth.register(key, |register| (register.published, register.is_copied) = (state, false));
+    change(&|register, state| {
+        if settled(register) {
+            (register.published, register.is_copied) = (state, false);
+        }
+    });
+}
+
+/// One write by any node: what was answered, and whether it was done again.
+async fn written(
+    world: &Arc<World>,
+    truth: &Arc<Truth>,
+    name: IndexName,
+    op: RecordOp,
+) -> (Option<Accepted>, bool) {
+    let (node, user) = (some_node(world), truth.user.clone());
+    let answer = call(world, node, |seat| async move {
+        let answer = write::with_user(&seat, &user, &name, vec![op]).await;
+        (answer, seat.proposals() > 1)
+    });
+    let (answer, is_stray) = answer.await.map_or((None, false), |(answer, again)| (Some(answer), again));
+    if let Some(Err(error)) = &answer {
+        assert!(!world.climate.is_calm(), "a write of {} is refused: {error}", truth.user);
+    }
+    (answer.and_then(Result::ok), is_stray)
 }
 
 /// Reads all records of a user until its time is over.
@@ -336,14 +402,17 @@ impl Seat {
         user: &UserId,
         (name, life): (&IndexName, Incarnation),
     ) -> Result<Option<BTreeMap<String, Vec<u8>>>> {
+        self.look_again(name).await;
+        let part = place::part_for_read(self, name, cluster).await?;
         let meta = self.meta();
         if meta.catalogue.get(name).is_none_or(|row| row.incarnation != life) {
             return Ok(None);
         }
-        let Some(row) = meta.catalogue.get(&meta.part_of(name, cluster)?) else {
-            // there are no records of users in a cluster that came after the index
+        if part == *name && meta.part_of(name, cluster)? != *name {
+            // the cluster came after the index: its users see the public records of the home until something is written there
             return Ok(Some(BTreeMap::new()));
-        };
+        }
+        let Some(row) = meta.catalogue.get(&part) else { return Ok(None) };
         self.world.clock.sleep(self.world.clock.below(4)).await;
         let holder = self.replica_of(row.group).expect("one node is down at a time");
         let now_ms = self.world.clock.now_ms();

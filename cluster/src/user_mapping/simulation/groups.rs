@@ -2,6 +2,7 @@
 //!
 //! Consensus is simulated elsewhere: here a log is one list that nobody loses, which replicas apply late.
 
+use super::clients::{PLACE, RECORDS};
 use super::mutant::Mutant;
 use quorate_model::user::{OWNER, owned_id, owner_of};
 use quorate_model::{RecordOp, UserId};
@@ -89,7 +90,13 @@ impl Replica {
             RecordOp::DeleteBy { params } => {
                 let params: Value = serde_json::from_slice(&params).expect("own parameters");
                 let owner = params[OWNER].as_str().expect("an owner").to_owned();
-                self.records.retain(|(of, id), _| *of != index || owner_of(id).0 != Some(owner.as_str()));
+                let place = params[PLACE].as_u64();
+                let is_meant = |id: &str| {
+                    let (of, number) = owner_of(id);
+                    let is_there = |place: u64| number.parse().is_ok_and(|it: u64| it % RECORDS == place);
+                    of == Some(owner.as_str()) && place.is_none_or(is_there)
+                };
+                self.records.retain(|(of, id), _| *of != index || !is_meant(id));
             }
             other @ (RecordOp::Partial { .. } | RecordOp::Clear) => panic!("nobody does that: {other:?}"),
         }

@@ -28,6 +28,8 @@ const NAMES: [&str; 9] = ["i", "j", "k", "l", "m", "n", "o", "p", "q"];
 /// Indices that are there at a time: between these.
 const FEW: usize = 2;
 const MANY: usize = 4;
+/// Copies at a time, where these go on without a break.
+const COPIERS: usize = 3;
 /// Longer than any message is under way.
 const ARRIVED_MS: u64 = 7_000;
 /// How long a copy may take.
@@ -186,6 +188,29 @@ pub fn change_about(
     left
 }
 
+/// Copies indices without a break until the time is over, several at a time; tells how many are still at it.
+pub fn copy_about(world: &Arc<World>, truths: &[Arc<Truth>], is_over: &Arc<AtomicBool>) -> Arc<AtomicUsize> {
+    let left = Arc::new(AtomicUsize::new(COPIERS));
+    for _ in 0..COPIERS {
+        let (world, truths, is_over) = (world.clone(), truths.to_vec(), is_over.clone());
+        let left = left.clone();
+        world.clone().clock.spawn(NOBODY, async move {
+            while !is_over.load(Ordering::Relaxed) {
+                world.clock.sleep(1).await;
+                let indices = &world.indices;
+                let Some(it) = indices.claim(&world.clock) else { continue };
+                let count = indices.lives.lock().len();
+                match count < 2 * COPIERS {
+                    true => copy(&world, &truths, &it).await,
+                    false => copy_over(&world, &truths, &it).await,
+                }
+            }
+            left.fetch_sub(1, Ordering::Relaxed);
+        });
+    }
+    left
+}
+
 async fn change(world: &Arc<World>, truths: &[Arc<Truth>]) {
     let indices = &world.indices;
     if world.clock.below(12) == 0 {
@@ -213,6 +238,21 @@ async fn rename(world: &Arc<World>, (from, life): &(IndexName, Incarnation)) {
     assert!(world.indices.release(world, *life), "{from} is lost on its way to {to}");
     world.indices.taken.lock().remove(&to);
     world.count(|counts| counts.renames += 1);
+}
+
+/// Renames an index with what follows it; somebody has claimed it. Returns its name.
+async fn rename_led(world: &Arc<World>, (from, life): (&IndexName, Incarnation)) -> IndexName {
+    let indices = &world.indices;
+    let to = indices.free_name(&world.clock).expect("more names than indices");
+    indices.close(&world.clock, life).await;
+    let command = MetaCommand::MoveIndex { from: from.clone(), to: to.clone(), replicas: vec![] };
+    perform(world, |seat| async move { decide(&seat, command).await }).await;
+    let name = name_of(&world.state().decided, life);
+    let name = name.unwrap_or_else(|| panic!("{from} is lost on its way to {to}"));
+    indices.with(life, |live| (live.name, live.is_closed) = (name.clone(), false));
+    indices.taken.lock().remove(&to);
+    world.count(|counts| counts.led_renames += 1);
+    name
 }
 
 async fn rename_over(world: &Arc<World>, (from, life): &(IndexName, Incarnation)) {
@@ -304,7 +344,8 @@ async fn link(world: &Arc<World>, truths: &[Arc<Truth>], (name, life): &(IndexNa
         return indices.let_go(world, *life);
     }
     let replica = indices.free_name(&world.clock).expect("more names than indices");
-    let set = |replicas: Vec<Wanted>| {
+    let mut name = name.clone();
+    let set = |name: &IndexName, replicas: Vec<Wanted>| {
         let (name, incarnation) = (name.clone(), *life);
         perform(world, move |seat| async move {
             decide(&seat, MetaCommand::SetReplicas { name: name.clone(), incarnation, replicas }).await?;
@@ -312,15 +353,22 @@ async fn link(world: &Arc<World>, truths: &[Arc<Truth>], (name, life): &(IndexNa
         })
     };
     let all_told = || world.state().decided.unsettled.is_empty();
-    set(vec![Wanted { name: replica.clone(), kind: ReplicaKind::Standard, prepared: None }]).await;
+    set(&name, vec![Wanted { name: replica.clone(), kind: ReplicaKind::Standard, prepared: None }]).await;
     while !all_told() {
         world.clock.sleep(20).await;
     }
-    world.clock.sleep(world.clock.below(1_500)).await;
+    for _ in 0..2 {
+        world.clock.sleep(world.clock.below(750)).await;
+        if world.clock.below(2) == 0 {
+            name = rename_led(world, (&name, *life)).await;
+        }
+    }
     let answered: Vec<_> = truths.iter().map(|truth| truth.answered(*life)).collect();
-    let is_linked = || world.state().decided.catalogue.get(name).is_some_and(|row| row.role != Role::Alone);
-    while is_linked() {
-        set(vec![]).await;
+    let is_linked = |name: &IndexName| {
+        world.state().decided.catalogue.get(name).is_some_and(|row| row.role != Role::Alone)
+    };
+    while is_linked(&name) {
+        set(&name, vec![]).await;
     }
     while !all_told() {
         world.clock.sleep(20).await;

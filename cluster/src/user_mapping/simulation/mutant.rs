@@ -29,6 +29,8 @@ pub enum Mutant {
     ReadsTheCatalogueOnce,
     /// Users are moved over while indices are copied.
     ForgetsCopies,
+    /// Indices are copied while a user's writes wait.
+    CopiesFrozenUsers,
     /// The parts of a copy get their names one after another.
     PointsPartByPart,
     /// All of it is as it was before level 4.
@@ -36,7 +38,7 @@ pub enum Mutant {
 }
 
 impl Mutant {
-    pub const ALL: [Mutant; 15] = [
+    pub const ALL: [Mutant; 16] = [
         Mutant::FlipsBeforeTheRest,
         Mutant::CleansBeforeFlip,
         Mutant::DoesNotFreeze,
@@ -50,6 +52,7 @@ impl Mutant {
         Mutant::ShowsTooEarly,
         Mutant::ReadsTheCatalogueOnce,
         Mutant::ForgetsCopies,
+        Mutant::CopiesFrozenUsers,
         Mutant::PointsPartByPart,
         Mutant::EarlierLevel,
     ];

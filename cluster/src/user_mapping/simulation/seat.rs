@@ -7,7 +7,7 @@ use crate::command::MetaCommand;
 use crate::copies::Filling;
 use crate::disk::Purpose;
 use crate::leases::Hold;
-use crate::meta::{Copied, IndexRow, Looked, MetaState, SharedMap, UserState};
+use crate::meta::{Copied, IndexRow, MetaState, SharedMap, UserState};
 use crate::router::Accepted;
 use crate::user_mapping::means::{ASK, Means, seen};
 use crate::user_mapping::owned::{Digest, Whose};
@@ -229,12 +229,6 @@ impl Seat {
             {
                 MetaCommand::StepUser { user, epoch, step }
             }
-            MetaCommand::StepUserAfterLook { user, epoch, step, looked }
-                if self.is(Mutant::ForgetsCopies) =>
-            {
-                let looked = Looked { through: 0, ..looked };
-                MetaCommand::StepUserAfterLook { user, epoch, step, looked }
-            }
             command => command,
         }
     }
@@ -254,8 +248,12 @@ impl Seat {
         let log_index = loop {
             let (node, command) = (self.node, command.clone());
             let put = move |world: &Arc<World>| {
-                let leader = world.state().leader_for(node)?;
+                let (leader, before) = {
+                    let state = world.state();
+                    (state.leader_for(node)?, state.decided.users.clone())
+                };
                 let at = world.append_meta(command.clone());
+                let is_step = is_step && world.state().decided.users != before;
                 if is_step && world.clock.per_mille(world.climate.kill_at_step) {
                     world.kill(leader, world.clock.between(100, 6_000));
                 }
@@ -319,6 +317,9 @@ impl Means for Seat {
         self.world.clock.sleep(time.as_millis() as u64).await;
     }
     fn hold(&self) -> Option<Hold> {
+        if self.is(Mutant::BelievesForever) {
+            return Some(Hold::Alone);
+        }
         let now_ms = self.world.clock.now_ms();
         self.world.with(self.node, |machine| machine.holder.lease(now_ms, machine.applied)).map(Hold::Lease)
     }
@@ -336,6 +337,13 @@ impl Means for Seat {
         let learned = self.ask_the_leader().await;
         self.is_cut_off.fetch_or(learned.is_err(), Ordering::Relaxed);
         learned
+    }
+    async fn look_again(&self, name: &IndexName) {
+        if self.hold().is_some() && self.meta().catalogue.get(name).is_some() {
+            return;
+        }
+        // what is known has to do when nobody answers
+        let _ = self.learn().await;
     }
     async fn decide(&self, command: MetaCommand, _purpose: Purpose, deadline: Instant) -> Result<Accepted> {
         let command = match command {
@@ -389,6 +397,8 @@ impl Means for Seat {
         let Filling { group, from, to, .. } = *filling;
         let copy = IndexCommand::Copy { from, to };
         let task = self.propose(group, copy, Purpose::Add, deadline).await?.task_id;
+        // a large part takes its time until it is shown
+        self.world.clock.sleep(self.world.slowness()).await;
         seen(self, task, deadline).await.map(|()| None)
     }
     async fn is_published(&self, task: TaskId) -> bool {

@@ -6,7 +6,7 @@ use super::groups::{Records, Replica};
 use super::indices::Indices;
 use super::mutant::Mutant;
 use crate::command::{FEATURE_LEVEL, MetaCommand};
-use crate::meta::{At, MetaState};
+use crate::meta::{At, MetaState, SharedMap};
 use crate::user_mapping::place::UserWrites;
 use parking_lot::Mutex;
 use quorate_model::GroupId;
@@ -39,10 +39,13 @@ pub struct Climate {
     pub calm_ms: u64,
     /// Milliseconds that a replica is behind at most.
     pub lag_ms: u64,
+    /// Milliseconds that the copy of one part of an index takes longer than that of another at most.
+    pub copy_ms: u64,
 }
 
 impl Climate {
-    pub const CALM: Climate = Climate { lost: 0, late: 0, again: 0, kill_at_step: 0, calm_ms: 0, lag_ms: 30 };
+    pub const CALM: Climate =
+        Climate { lost: 0, late: 0, again: 0, kill_at_step: 0, calm_ms: 0, lag_ms: 30, copy_ms: 300 };
     /// Whether nothing goes wrong.
     pub fn is_calm(&self) -> bool {
         self.lost + self.late + self.again + self.kill_at_step + self.calm_ms == 0
@@ -57,6 +60,7 @@ impl Climate {
             kill_at_step: of(&[0, 100, 300, 0, 150], 1),
             calm_ms: of(&[2_000, 500, 5_000, 0], 3),
             lag_ms: of(&[20, 200, 1_500], 5),
+            copy_ms: of(&[2_500, 300], 7),
         }
     }
 }
@@ -70,6 +74,8 @@ pub struct Counts {
     pub cuts: u64,
     pub writes: u64,
     pub deletions: u64,
+    /// Deletions of many records at once.
+    pub wiped: u64,
     pub reads: u64,
     pub unknown: u64,
     pub repeated: u64,
@@ -80,6 +86,8 @@ pub struct Counts {
     pub removals: u64,
     /// Indices that got another name.
     pub renames: u64,
+    /// Of those, some that were followed by others.
+    pub led_renames: u64,
     pub copies: u64,
     /// Indices that were deleted or replaced.
     pub ended: u64,
@@ -94,6 +102,7 @@ impl std::ops::AddAssign for Counts {
         self.cuts += more.cuts;
         self.writes += more.writes;
         self.deletions += more.deletions;
+        self.wiped += more.wiped;
         self.reads += more.reads;
         self.unknown += more.unknown;
         self.repeated += more.repeated;
@@ -101,6 +110,7 @@ impl std::ops::AddAssign for Counts {
         self.cut_off += more.cut_off;
         self.removals += more.removals;
         self.renames += more.renames;
+        self.led_renames += more.led_renames;
         self.copies += more.copies;
         self.ended += more.ended;
         self.unlinked += more.unlinked;
@@ -119,6 +129,28 @@ pub struct Machine {
     pub holder: LeaseHolder,
     pub granter: LeaseGranter,
     pub replicas: BTreeMap<GroupId, Replica>,
+    mutant: Option<Mutant>,
+}
+
+/// What the real code makes of a command, or a planted bug.
+fn apply(meta: &mut MetaState, at: At, command: MetaCommand, mutant: Option<Mutant>) {
+    let (frozen, reserved) = (meta.users.frozen, meta.reserved.clone());
+    match (mutant, &command) {
+        (Some(Mutant::CopiesFrozenUsers), MetaCommand::BeginCopies { .. }) => {
+            meta.users.frozen = 0;
+            meta.apply(at, command);
+            meta.users.frozen = frozen;
+        }
+        (
+            Some(Mutant::ForgetsCopies),
+            MetaCommand::StepUser { .. } | MetaCommand::StepUserAfterLook { .. },
+        ) => {
+            meta.reserved = SharedMap::default();
+            meta.apply(at, command);
+            meta.reserved = reserved;
+        }
+        _ => drop(meta.apply(at, command)),
+    }
 }
 
 impl Machine {
@@ -131,7 +163,7 @@ impl Machine {
             self.due.pop_front();
             let mut meta = (*self.meta).clone();
             let at = At { log_index: self.applied + 1, time_ms: now_ms };
-            meta.apply(at, log[self.applied as usize].clone());
+            apply(&mut meta, at, log[self.applied as usize].clone(), self.mutant);
             self.applied += 1;
             self.meta = Arc::new(meta);
         }
@@ -225,6 +257,7 @@ impl World {
                 holder: LeaseHolder::new(node * LIVES),
                 granter: LeaseGranter::new(node),
                 replicas: BTreeMap::new(),
+                mutant,
             };
             (node, machine)
         };
@@ -276,6 +309,17 @@ impl World {
             false => Some(self.clock.between(0, 3)),
         }
     }
+    /// How much longer the copy of one part takes than that of another.
+    pub fn slowness(&self) -> u64 {
+        // with slow parts the bug of parts that are pointed one by one shows as a move that takes for ever
+        if self.mutant == Some(Mutant::PointsPartByPart) {
+            return 0;
+        }
+        match self.clock.below(3) {
+            0 => self.clock.below(self.climate.copy_ms),
+            _ => 0,
+        }
+    }
     fn lag(&self) -> u64 {
         match self.clock.below(4) {
             0 => self.clock.below(self.climate.lag_ms),
@@ -289,7 +333,7 @@ impl World {
         let mut state = self.state.lock();
         let at = At { log_index: state.log_end(GroupId::META) + 1, time_ms: now_ms };
         state.meta_log.push(command.clone());
-        state.decided.apply(at, command);
+        apply(&mut state.decided, at, command, self.mutant);
         let leader = state.leader;
         for (node, machine) in &mut state.machines {
             let lag = if Some(*node) == leader { 0 } else { self.lag() };
