@@ -11,12 +11,13 @@ use crate::disk::Purpose;
 use crate::leases::Hold;
 use crate::meta::{IndexRow, MetaState};
 use crate::operate;
+use crate::parts::Parts;
 use crate::read;
 use crate::replicas;
 use crate::router::{Accepted, Router};
 use crate::tasks;
 use crate::write;
-use quorate_model::{Error, GroupId, IndexName, Result, TaskId, limits};
+use quorate_model::{DocumentKind, Error, GroupId, IndexName, Result, TaskId, limits};
 use quorate_node::Node;
 use quorate_node::ops::IndexCommand;
 use std::sync::Arc;
@@ -95,6 +96,9 @@ pub trait Means: Sync {
         ids: &[String],
         deadline: Instant,
     ) -> impl Future<Output = Result<Vec<Option<Vec<u8>>>>> + Send;
+
+    /// The configuration of a part, as of every write that was answered before.
+    fn configuration(&self, row: &IndexRow, deadline: Instant) -> impl Future<Output = Result<Parts>> + Send;
 
     /// When a write that starts now gives up.
     fn write_deadline(&self) -> Instant {
@@ -219,5 +223,8 @@ impl Means for Here<'_> {
         deadline: Instant,
     ) -> Result<Vec<Option<Vec<u8>>>> {
         owned::records(self.router, self.node, row, ids, deadline).await
+    }
+    async fn configuration(&self, row: &IndexRow, deadline: Instant) -> Result<Parts> {
+        crate::parts::now(self.router, self.node, row, &DocumentKind::ALL, deadline).await
     }
 }

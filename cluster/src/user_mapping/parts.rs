@@ -4,17 +4,17 @@
 //! compares and writes until a look finds no difference, so several may do it at the same time: the last one that writes
 //! looks once more. What somebody left undone who died is found by the leader of the meta group ([`keep_alike`]).
 
-use super::means::{Here, seen};
+use super::means::{Here, Means, seen};
 use super::records::{Copying, copy, differences};
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
 use crate::meta::{IndexRow, Link, MetaState};
-use crate::parts::{Parts, now};
+use crate::parts::Parts;
 use crate::replicas::{listed, settle};
 use crate::router::{Router, write_deadline};
 use crate::write::Reach;
 use futures_util::future::join_all;
-use quorate_model::{DocumentKind, Error, IndexName, Result, TaskId, UserId};
+use quorate_model::{Error, IndexName, Result, TaskId, UserId};
 use quorate_node::Node;
 use quorate_node::ops::IndexCommand;
 use serde_json::{Map, Value};
@@ -60,7 +60,8 @@ async fn spread_to(
     reach: Reach,
     deadline: Instant,
 ) -> Result<Vec<TaskId>> {
-    let mut tasks: Vec<TaskId> = configure(router, node, name, part, deadline).await?.into_iter().collect();
+    let mut tasks: Vec<TaskId> =
+        configure(&Here { router, node }, name, part, deadline).await?.into_iter().collect();
     // what is new takes over the configuration that its primary has by now
     let linked = link(router, part).await?;
     if reach == Reach::Replicas || linked.is_some() {
@@ -68,7 +69,7 @@ async fn spread_to(
         let replicas = meta.catalogue.get(part).map_or(&[][..], IndexRow::replicas);
         for Link { name: part, kind: _ } in replicas {
             let name = IndexName::new(part.part().0)?;
-            tasks.extend(configure(router, node, &name, part, deadline).await?);
+            tasks.extend(configure(&Here { router, node }, &name, part, deadline).await?);
         }
     }
     tasks.extend(linked);
@@ -87,24 +88,23 @@ async fn link(router: &Router, part: &IndexName) -> Result<Option<TaskId>> {
 
 /// Makes the configuration of a part like that of its index. Returns a task after which readers see it; `None` for one that
 /// is gone.
-async fn configure(
-    router: &Router,
-    node: &Node,
+pub(super) async fn configure(
+    means: &impl Means,
     name: &IndexName,
     part: &IndexName,
     deadline: Instant,
 ) -> Result<Option<TaskId>> {
     for _ in 0..ROUNDS {
-        let meta = router.meta();
+        let meta = means.meta();
         let (Some(from), Some(to)) = (meta.catalogue.get(name), meta.catalogue.get(part)) else {
             return Ok(None);
         };
-        let (wanted, found) = configurations(router, node, (from, to), deadline).await?;
+        let (wanted, found) = configurations(means, (from, to), deadline).await?;
         let index = to.incarnation;
         if is_same(&wanted, &found) {
             // shown after everything that others may have changed a moment ago
             let nothing = IndexCommand::Settings { index, changes: b"{}".to_vec(), replace: false };
-            let proposed = router.propose_index(to.group, nothing, Purpose::Remove, deadline).await?;
+            let proposed = means.propose(to.group, nothing, Purpose::Remove, deadline).await?;
             return Ok(Some(proposed.task_id));
         }
         let changes = serde_json::to_vec(&own_settings(&wanted)).expect("a JSON object always serialises");
@@ -115,19 +115,32 @@ async fn configure(
             documents,
             replace: true,
         }));
-        router.propose_index(to.group, IndexCommand::Sequence { commands }, Purpose::Add, deadline).await?;
+        means.propose(to.group, IndexCommand::Sequence { commands }, Purpose::Add, deadline).await?;
     }
     Err(Error::unavailable(format!("index {name} is being configured by others; try again")))
 }
 
 async fn configurations(
-    router: &Router,
-    node: &Node,
+    means: &impl Means,
     (from, to): (&IndexRow, &IndexRow),
     deadline: Instant,
 ) -> Result<(Parts, Parts)> {
-    let wanted = now(router, node, from, &DocumentKind::ALL, deadline).await?;
-    Ok((wanted, now(router, node, to, &DocumentKind::ALL, deadline).await?))
+    let wanted = means.configuration(from, deadline).await?;
+    Ok((wanted, means.configuration(to, deadline).await?))
+}
+/// Whether a part has the configuration of its index; also when one of them is gone.
+pub(super) async fn are_configured_alike(
+    means: &impl Means,
+    name: &IndexName,
+    part: &IndexName,
+    deadline: Instant,
+) -> Result<bool> {
+    let meta = means.meta();
+    let (Some(from), Some(to)) = (meta.catalogue.get(name), meta.catalogue.get(part)) else {
+        return Ok(true);
+    };
+    let (wanted, found) = configurations(means, (from, to), deadline).await?;
+    Ok(is_same(&wanted, &found))
 }
 fn is_same(wanted: &Parts, found: &Parts) -> bool {
     own_settings(wanted) == own_settings(found) && wanted.documents == found.documents
@@ -233,15 +246,15 @@ async fn mend_part(
     (name, part): (&IndexName, &IndexName),
     deadline: Instant,
 ) -> Result<()> {
-    let meta = router.meta();
-    let (Some(from), Some(to)) = (meta.catalogue.get(name), meta.catalogue.get(part)) else { return Ok(()) };
-    let (wanted, found) = configurations(router, node, (from, to), deadline).await?;
-    if !is_same(&wanted, &found) || meta.unsettled.contains_key(&to.incarnation) {
+    let (here, meta) = (Here { router, node }, router.meta());
+    let is_unsettled =
+        meta.catalogue.get(part).is_some_and(|it| meta.unsettled.contains_key(&it.incarnation));
+    if is_unsettled || !are_configured_alike(&here, name, part, deadline).await? {
         spread_to(router, node, (name, part), Reach::Index, deadline).await?;
     }
     let public = UserId::new(quorate_model::user::PUBLIC)?;
     let copying = Copying { user: &public, epoch: None, from: name, to: part, ids: None };
-    if !differences(&Here { router, node }, &copying, deadline).await?.is_empty() {
+    if !differences(&here, &copying, deadline).await?.is_empty() {
         follow(router, node, name, None, deadline).await?;
     }
     Ok(())

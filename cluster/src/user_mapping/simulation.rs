@@ -3,7 +3,7 @@
 //! The code that places, moves and removes users runs here as it is, and so do the mapping, the leases and the fences; only
 //! what lies behind [`super::means::Means`] is simulated: four nodes in two clusters, in virtual time, by one seed. Messages are
 //! lost, late and repeated, replicas lag, nodes die (above all the one that drives moves, after any of its steps) and are cut
-//! off, while clients write, read and move users to and fro.
+//! off, while clients write, read, change settings, and move users to and fro, and indices are renamed, copied, linked and deleted.
 //!
 //! `QUORATE_SIM_SEEDS=N` runs N seeds instead of the few that fit into every test run, beginning with `QUORATE_SIM_FROM` (0).
 
@@ -14,6 +14,7 @@ mod groups;
 mod indices;
 mod mutant;
 mod seat;
+mod settings;
 mod world;
 
 use crate::command::{FEATURE_LEVEL, MetaCommand};
@@ -127,6 +128,11 @@ fn run(seed: u64, climate: Climate, mutant: Option<Mutant>) -> Counts {
     }
     let moved_about = clients::move_about(&world, &truths, is_over.clone());
     let changed_about = indices::change_about(&world, &truths, &is_over);
+    let copied_about = match mutant.is_some_and(Mutant::is_of_copies) {
+        true => indices::copy_about(&world, &truths, &is_over),
+        false => Arc::default(),
+    };
+    let configured_about = settings::configure_about(&world, &is_over);
     if climate.calm_ms > 0 {
         disturb(&world, &is_over);
     }
@@ -137,6 +143,7 @@ fn run(seed: u64, climate: Climate, mutant: Option<Mutant>) -> Counts {
         let state = world.state();
         moved_about.load(Ordering::Relaxed) == 0
             && changed_about.load(Ordering::Relaxed) == 0
+            && copied_about.load(Ordering::Relaxed) + configured_about.load(Ordering::Relaxed) == 0
             && state.machines.values().all(|machine| machine.hears())
             && state.machines.values().all(|machine| machine.meta.users.pending.is_empty())
     };
@@ -149,6 +156,8 @@ fn run(seed: u64, climate: Climate, mutant: Option<Mutant>) -> Counts {
     executor.run_until("the last write is published", END_MS, written);
     read_everywhere(&world, &mut executor, &truths);
     truths.iter().for_each(|truth| truth.check_at_last(&world));
+    executor.run_until("all parts have the settings of their index", END_MS, || settings::are_alike(&world));
+    world.configured.check_at_last(&world);
     match seed % 4 {
         0 => while_indices_change(&world, &mut executor, &truths, |executor| {
             remove(&world, executor, &truths[0]);
@@ -234,9 +243,9 @@ fn a_user_is_on_one_cluster_and_no_record_is_missing_doubled_or_refused() {
     assert!(counts.moves > 0 && counts.writes > 0 && counts.reads > 0, "{counts:?}");
     if seeds(200).count() >= 50 {
         let Counts { given_up, kills, cuts, deletions, unknown, repeated, removals, .. } = counts;
-        let Counts { renames, led_renames, copies, ended, unlinked, wiped, .. } = counts;
+        let Counts { renames, led_renames, copies, configured, ended, unlinked, wiped, .. } = counts;
         let all = [given_up, kills, cuts, deletions, unknown, repeated, removals];
-        let all = [&all[..], &[renames, led_renames, copies, ended, unlinked, wiped]].concat();
+        let all = [&all[..], &[renames, led_renames, copies, configured, ended, unlinked, wiped]].concat();
         assert!(all.iter().all(|&count| count > 0), "{counts:?}");
     }
 }
@@ -261,7 +270,7 @@ fn in_calm_weather_nothing_is_refused() {
 fn copies_and_moves_take_turns() {
     for seed in 0..3 {
         let _seed = Seed(seed);
-        let (world, mut executor, truths) = begin(seed, Climate { copy_ms: 5_000, ..Climate::CALM }, None);
+        let (world, mut executor, truths) = begin(seed, Climate { copy_ms: 3_000, ..Climate::CALM }, None);
         let is_over = Arc::new(AtomicBool::new(false));
         for truth in &truths {
             world.clock.spawn(NOBODY, clients::write(world.clone(), truth.clone()));
@@ -321,7 +330,7 @@ fn planted_bugs_are_found() {
         });
         let (seed, text) = found.unwrap_or_else(|| panic!("{mutant:?} is not found within 1,000 seeds"));
         println!("{mutant:?}: seed {seed}: {}", text.lines().next().unwrap_or(""));
-        let texts = ["shows record", "shows a record", "at last:"];
+        let texts = ["shows record", "shows a record", "at last:", "settings of their index"];
         assert!(
             texts.iter().any(|part| text.contains(part)),
             "{mutant:?} is found by something else: {text}"

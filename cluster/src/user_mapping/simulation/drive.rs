@@ -2,6 +2,7 @@
 
 use super::mutant::Mutant;
 use super::seat::{Role, Seat};
+use super::settings::mend_all;
 use super::world::World;
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
@@ -32,6 +33,7 @@ pub fn start(world: &Arc<World>, node: u64) {
         }
     });
     world.clock.spawn(life, drive(seat.clone()));
+    world.clock.spawn(life, keep_alike(seat.clone()));
     world.clock.spawn(life, sweep(seat));
 }
 
@@ -66,6 +68,17 @@ async fn sweep(seat: Seat) {
         }
         for (&index, &group) in meta.doomed.iter() {
             drop(drop_index(&seat, group, index).await);
+        }
+    }
+}
+/// While it leads: gives all parts of an index its settings.
+async fn keep_alike(seat: Seat) {
+    let world = seat.world.clone();
+    loop {
+        world.clock.sleep(world.clock.between(2_000, 5_000)).await;
+        if world.state().leader == Some(seat.node) && world.mutant != Some(Mutant::LeavesSettings) {
+            // what fails is tried again
+            drop(mend_all(&seat).await);
         }
     }
 }

@@ -4,12 +4,13 @@
 
 use super::clients::{PLACE, RECORDS};
 use super::mutant::Mutant;
+use super::settings::changed;
 use quorate_model::user::{OWNER, owned_id, owner_of};
 use quorate_model::{RecordOp, UserId};
 use quorate_node::Fences;
 use quorate_node::ops::{Incarnation, IndexCommand};
 use quorate_store::kv::Batch;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The records of a replica by their stored ids.
@@ -22,6 +23,8 @@ pub struct Replica {
     /// When each further entry is applied.
     pub due: VecDeque<u64>,
     pub records: Records,
+    /// The settings of each index.
+    pub settings: BTreeMap<Incarnation, Map<String, Value>>,
     fences: Fences,
     /// What follows an index, and the revision of that.
     followers: BTreeMap<Incarnation, (u64, Vec<Incarnation>)>,
@@ -52,10 +55,16 @@ impl Replica {
             IndexCommand::Sequence { commands } => {
                 commands.into_iter().for_each(|command| self.apply(command, mutant));
             }
+            IndexCommand::Settings { index, changes, replace } => {
+                let document = self.settings.entry(index).or_default();
+                *document = changed(document, &changes, replace);
+            }
+            IndexCommand::SaveDocuments { .. } => {}
             IndexCommand::Copy { from, to } => self.copy(from, to),
             IndexCommand::Drop { index } => {
                 self.records.retain(|(of, _), _| *of != index);
                 self.followers.remove(&index);
+                self.settings.remove(&index);
             }
             IndexCommand::Replicas { primary, revision, followers } => {
                 let known = self.followers.get(&primary).cloned().unwrap_or_default();
@@ -76,6 +85,8 @@ impl Replica {
         let copied = self.records.iter().filter(|((of, _), _)| *of == from);
         let copied: Vec<_> = copied.map(|((_, id), record)| ((to, id.clone()), record.clone())).collect();
         self.records.extend(copied);
+        let settings = self.settings.get(&from).cloned().unwrap_or_default();
+        self.settings.insert(to, settings);
     }
     fn write(&mut self, index: Incarnation, op: RecordOp) {
         let followers = self.followers.get(&index).map_or(vec![], |(_, followers)| followers.clone());

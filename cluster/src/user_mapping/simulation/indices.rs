@@ -25,6 +25,8 @@ use std::time::Duration;
 
 /// Names that indices get.
 const NAMES: [&str; 9] = ["i", "j", "k", "l", "m", "n", "o", "p", "q"];
+/// Those that copies get which are made without a break.
+const NAMES_OF_COPIES: [&str; 9] = ["r", "s", "t", "u", "v", "w", "x", "y", "z"];
 /// Indices that are there at a time: between these.
 const FEW: usize = 2;
 const MANY: usize = 4;
@@ -93,12 +95,12 @@ impl Indices {
         live.is_claimed = true;
         Some((live.name.clone(), life))
     }
-    fn free_name(&self, clock: &Clock) -> Option<IndexName> {
+    fn free_name(&self, clock: &Clock, names: &[&str]) -> Option<IndexName> {
         let (lives, mut taken) = (self.lives.lock(), self.taken.lock());
         let is_free =
             |name: &IndexName| !taken.contains(name) && lives.values().all(|live| live.name != *name);
         let free: Vec<IndexName> =
-            NAMES.iter().map(|name| IndexName::new(name).expect("valid")).filter(is_free).collect();
+            names.iter().map(|name| IndexName::new(name).expect("valid")).filter(is_free).collect();
         let name = free.get(clock.below(free.len() as u64) as usize)?.clone();
         taken.insert(name.clone());
         Some(name)
@@ -201,7 +203,7 @@ pub fn copy_about(world: &Arc<World>, truths: &[Arc<Truth>], is_over: &Arc<Atomi
                 let Some(it) = indices.claim(&world.clock) else { continue };
                 let count = indices.lives.lock().len();
                 match count < 2 * COPIERS {
-                    true => copy(&world, &truths, &it).await,
+                    true => copy(&world, &truths, &it, &NAMES_OF_COPIES).await,
                     false => copy_over(&world, &truths, &it).await,
                 }
             }
@@ -222,7 +224,7 @@ async fn change(world: &Arc<World>, truths: &[Arc<Truth>]) {
     match world.clock.below(9) {
         0..=2 => rename(world, &it).await,
         3 if count > FEW => rename_over(world, &it).await,
-        4 | 5 if count < MANY => copy(world, truths, &it).await,
+        4 | 5 if count < MANY => copy(world, truths, &it, &NAMES).await,
         6 if count > FEW => copy_over(world, truths, &it).await,
         7 if count > FEW => delete(world, &it).await,
         8 if count < MANY => link(world, truths, &it).await,
@@ -231,7 +233,7 @@ async fn change(world: &Arc<World>, truths: &[Arc<Truth>]) {
 }
 
 async fn rename(world: &Arc<World>, (from, life): &(IndexName, Incarnation)) {
-    let to = world.indices.free_name(&world.clock).expect("more names than indices");
+    let to = world.indices.free_name(&world.clock, &NAMES).expect("more names than indices");
     world.indices.close(&world.clock, *life).await;
     let command = MetaCommand::MoveIndex { from: from.clone(), to: to.clone(), replicas: vec![] };
     perform(world, |seat| async move { decide(&seat, command).await }).await;
@@ -243,7 +245,7 @@ async fn rename(world: &Arc<World>, (from, life): &(IndexName, Incarnation)) {
 /// Renames an index with what follows it; somebody has claimed it. Returns its name.
 async fn rename_led(world: &Arc<World>, (from, life): (&IndexName, Incarnation)) -> IndexName {
     let indices = &world.indices;
-    let to = indices.free_name(&world.clock).expect("more names than indices");
+    let to = indices.free_name(&world.clock, &NAMES).expect("more names than indices");
     indices.close(&world.clock, life).await;
     let command = MetaCommand::MoveIndex { from: from.clone(), to: to.clone(), replicas: vec![] };
     perform(world, |seat| async move { decide(&seat, command).await }).await;
@@ -267,8 +269,8 @@ async fn rename_over(world: &Arc<World>, (from, life): &(IndexName, Incarnation)
     world.count(|counts| counts.renames += 1);
 }
 
-async fn copy(world: &Arc<World>, truths: &[Arc<Truth>], it: &(IndexName, Incarnation)) {
-    let to = world.indices.free_name(&world.clock).expect("more names than indices");
+async fn copy(world: &Arc<World>, truths: &[Arc<Truth>], it: &(IndexName, Incarnation), names: &[&str]) {
+    let to = world.indices.free_name(&world.clock, names).expect("more names than indices");
     copy_to(world, truths, it, (&to, None)).await;
     world.indices.taken.lock().remove(&to);
 }
@@ -287,6 +289,7 @@ async fn copy_to(
     (to, before): (&IndexName, Option<Incarnation>),
 ) {
     let answered: Vec<_> = truths.iter().map(|truth| truth.answered(*life)).collect();
+    let configured = world.configured.answered(*life);
     let (source, destination) = (from.clone(), to.clone());
     perform(world, |seat| async move {
         let deadline = seat.now() + COPY;
@@ -298,6 +301,7 @@ async fn copy_to(
         for (truth, answered) in truths.iter().zip(&answered) {
             truth.copied(*life, copied, answered);
         }
+        world.configured.copied(*life, copied, configured);
         world.indices.add(to.clone(), copied);
         world.count(|counts| counts.copies += 1);
     }
@@ -343,7 +347,7 @@ async fn link(world: &Arc<World>, truths: &[Arc<Truth>], (name, life): &(IndexNa
     if indices.is_linking.swap(true, Ordering::Relaxed) {
         return indices.let_go(world, *life);
     }
-    let replica = indices.free_name(&world.clock).expect("more names than indices");
+    let replica = indices.free_name(&world.clock, &NAMES).expect("more names than indices");
     let mut name = name.clone();
     let set = |name: &IndexName, replicas: Vec<Wanted>| {
         let (name, incarnation) = (name.clone(), *life);
@@ -352,6 +356,8 @@ async fn link(world: &Arc<World>, truths: &[Arc<Truth>], (name, life): &(IndexNa
             settle_all(&seat, &name).await
         })
     };
+    // it gets the settings when it begins to follow
+    let configured = world.configured.answered(*life);
     let all_told = || world.state().decided.unsettled.is_empty();
     set(&name, vec![Wanted { name: replica.clone(), kind: ReplicaKind::Standard, prepared: None }]).await;
     while !all_told() {
@@ -379,6 +385,7 @@ async fn link(world: &Arc<World>, truths: &[Arc<Truth>], (name, life): &(IndexNa
         for (truth, answered) in truths.iter().zip(&answered) {
             truth.copied(*life, unlinked, answered);
         }
+        world.configured.copied(*life, unlinked, configured);
         indices.add(replica.clone(), unlinked);
         world.count(|counts| counts.unlinked += 1);
     }

@@ -33,12 +33,14 @@ pub enum Mutant {
     CopiesFrozenUsers,
     /// The parts of a copy get their names one after another.
     PointsPartByPart,
+    /// Nobody looks for parts that have not got the settings of their index.
+    LeavesSettings,
     /// All of it is as it was before level 4.
     EarlierLevel,
 }
 
 impl Mutant {
-    pub const ALL: [Mutant; 16] = [
+    pub const ALL: [Mutant; 17] = [
         Mutant::FlipsBeforeTheRest,
         Mutant::CleansBeforeFlip,
         Mutant::DoesNotFreeze,
@@ -54,6 +56,12 @@ impl Mutant {
         Mutant::ForgetsCopies,
         Mutant::CopiesFrozenUsers,
         Mutant::PointsPartByPart,
+        Mutant::LeavesSettings,
         Mutant::EarlierLevel,
     ];
+
+    /// Whether it shows while indices are copied, which are copied without a break then.
+    pub fn is_of_copies(self) -> bool {
+        matches!(self, Mutant::ForgetsCopies | Mutant::CopiesFrozenUsers | Mutant::PointsPartByPart)
+    }
 }

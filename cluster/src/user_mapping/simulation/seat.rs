@@ -8,12 +8,13 @@ use crate::copies::Filling;
 use crate::disk::Purpose;
 use crate::leases::Hold;
 use crate::meta::{Copied, IndexRow, MetaState, SharedMap, UserState};
+use crate::parts::Parts;
 use crate::router::Accepted;
 use crate::user_mapping::means::{ASK, Means, seen};
 use crate::user_mapping::owned::{Digest, Whose};
 use crate::user_mapping::place::UserWrites;
 use futures_util::future::{Either, select};
-use quorate_model::{Error, GroupId, IndexName, NodeId, RecordOp, Result, TaskId};
+use quorate_model::{Error, GroupId, IndexName, NodeId, RecordOp, Result, Settings, TaskId};
 use quorate_node::ops::IndexCommand;
 use quorate_raft::lease::{Published, Shows};
 use std::collections::BTreeMap;
@@ -232,8 +233,7 @@ impl Seat {
             command => command,
         }
     }
-    async fn point_one_by_one(&self, mut copies: Vec<Copied>, deadline: Instant) -> Result<Accepted> {
-        copies.reverse();
+    async fn point_one_by_one(&self, copies: Vec<Copied>, deadline: Instant) -> Result<Accepted> {
         let mut last = None;
         for Copied { name, incarnation, group } in copies {
             let command = MetaCommand::PointIndex { name, incarnation, group };
@@ -400,6 +400,14 @@ impl Means for Seat {
         // a large part takes its time until it is shown
         self.world.clock.sleep(self.world.slowness()).await;
         seen(self, task, deadline).await.map(|()| None)
+    }
+    async fn configuration(&self, row: &IndexRow, deadline: Instant) -> Result<Parts> {
+        let index = row.incarnation;
+        let document = self.ask_replica(row, deadline, move |replica| {
+            replica.settings.get(&index).cloned().unwrap_or_default()
+        });
+        let settings = Arc::new(Settings::from_document(&document.await?)?);
+        Ok(Parts { settings, documents: vec![] })
     }
     async fn is_published(&self, task: TaskId) -> bool {
         match task.group() {

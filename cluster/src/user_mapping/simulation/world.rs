@@ -5,14 +5,16 @@ use super::executor::{Clock, Life, NOBODY};
 use super::groups::{Records, Replica};
 use super::indices::Indices;
 use super::mutant::Mutant;
+use super::settings::Configured;
 use crate::command::{FEATURE_LEVEL, MetaCommand};
 use crate::meta::{At, MetaState, SharedMap};
 use crate::user_mapping::place::UserWrites;
 use parking_lot::Mutex;
 use quorate_model::GroupId;
-use quorate_node::ops::IndexCommand;
+use quorate_node::ops::{Incarnation, IndexCommand};
 use quorate_raft::lease::{LeaseGranter, LeaseHolder};
 use quorate_raft::{Confirmed, Membership};
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
@@ -89,6 +91,8 @@ pub struct Counts {
     /// Of those, some that were followed by others.
     pub led_renames: u64,
     pub copies: u64,
+    /// Changes of settings.
+    pub configured: u64,
     /// Indices that were deleted or replaced.
     pub ended: u64,
     /// Indices that followed another one for a while.
@@ -112,6 +116,7 @@ impl std::ops::AddAssign for Counts {
         self.renames += more.renames;
         self.led_renames += more.led_renames;
         self.copies += more.copies;
+        self.configured += more.configured;
         self.ended += more.ended;
         self.unlinked += more.unlinked;
     }
@@ -235,6 +240,8 @@ pub struct World {
     state: Mutex<State>,
     /// The indices that clients write, read and change.
     pub indices: Indices,
+    /// What was set in them.
+    pub configured: Configured,
 }
 
 /// The cluster of a group.
@@ -266,7 +273,15 @@ impl World {
         let (leader, term, decided) = (None, 0, MetaState::default());
         let state = State { machines, meta_log: vec![], decided, leader, term, logs, counts };
         let (began, state, indices) = (Instant::now(), Mutex::new(state), Indices::default());
-        let world = Arc::new(World { clock, climate, mutant, began, state, indices });
+        let world = Arc::new(World {
+            clock,
+            climate,
+            mutant,
+            began,
+            state,
+            indices,
+            configured: Configured::default(),
+        });
         for command in first {
             world.append_meta(command);
         }
@@ -370,6 +385,17 @@ impl World {
         let replica = machine.replicas.entry(group).or_default();
         replica.go_on(state.logs.entry(group).or_default(), u64::MAX, self.mutant);
         replica.records.clone()
+    }
+
+    /// The settings of an index on every node of a group.
+    pub fn settings(&self, group: GroupId, index: Incarnation) -> Vec<Map<String, Value>> {
+        let (now_ms, mut state) = (self.clock.now_ms(), self.state.lock());
+        let holders = NODES.into_iter().filter(|(_, cluster)| *cluster == cluster_of(group));
+        let settings = holders.map(|(node, _)| {
+            let replica = state.replica(node, group, now_ms, self.mutant);
+            replica.settings.get(&index).cloned().unwrap_or_default()
+        });
+        settings.collect()
     }
 
     /// Lets a leader of the meta group be chosen, if there is none.
