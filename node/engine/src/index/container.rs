@@ -107,6 +107,15 @@ fn frame_crc(header: &[u8], table: &[u8], trailer: &[u8]) -> u32 {
     crc.finalize()
 }
 
+/// Whether the checksum fits a file of the known version: then another version in its header is damage, as the checksum of what
+/// a later version writes has that version in it.
+fn is_known_frame(bytes: &[u8], trailer: usize) -> bool {
+    let table = usize::try_from(u64_at(bytes, trailer)).unwrap_or(usize::MAX);
+    (ALIGN..=trailer).contains(&table)
+        && frame_crc(&header(), &bytes[table..trailer], &bytes[trailer..trailer + 12])
+            == u32_at(bytes, trailer + 12)
+}
+
 /// A file of sections, in memory or mapped.
 #[derive(Clone)]
 pub struct Container {
@@ -122,11 +131,11 @@ impl Container {
         if bytes.len() < ALIGN + TRAILER || &bytes[..8] != MAGIC {
             return Err(damaged("not a segment file"));
         }
+        let trailer = bytes.len() - TRAILER;
         let version = u32_at(&bytes, 8);
-        if version > FORMAT_VERSION {
+        if version > FORMAT_VERSION && !is_known_frame(&bytes, trailer) {
             return Err(IndexError::NewerFormat { path: path.into(), found: version, known: FORMAT_VERSION });
         }
-        let trailer = bytes.len() - TRAILER;
         if &bytes[trailer + 16..] != END_MAGIC {
             return Err(damaged("its end is missing"));
         }
@@ -288,9 +297,13 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_version_is_refused_by_name() {
+    fn a_newer_version_is_refused_by_name_and_a_changed_one_is_damage() {
         let mut bytes = sample();
         bytes[8] = 2;
+        assert!(matches!(open(&bytes), Err(IndexError::Damaged { .. })));
+        let trailer = bytes.len() - TRAILER;
+        let crc = frame_crc(&bytes[..ALIGN], &bytes[192..trailer], &bytes[trailer..trailer + 12]);
+        bytes[trailer + 12..trailer + 16].copy_from_slice(&crc.to_le_bytes());
         assert!(matches!(open(&bytes), Err(IndexError::NewerFormat { found: 2, known: 1, .. })));
     }
 }
