@@ -85,7 +85,7 @@ impl Answerer {
             },
             PeerRequest::MayLead { group } => {
                 let group = self.router.groups().get(group);
-                PeerAnswer::Truth(group.is_some_and(|it| steward::may_lead(&self.router, &it)))
+                PeerAnswer::Truth(group.is_some_and(|it| steward::may_lead(&self.router, &self.node, &it)))
             }
             PeerRequest::AdminKey { digest } => self.admin_key(from, digest),
             PeerRequest::Snapshot(request) => self.snapshot(request).await,

@@ -121,11 +121,11 @@ pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<St
     running.run("admin key", move || admin_key::keep(keeper.clone(), keys.clone()));
     running.start_groups()?;
     running.catch_up().await?;
-    let stewarded = router.clone();
+    let (stewarded, node) = (router.clone(), starter.node().clone());
     running.run("steward", move || steward::run(stewarded.clone(), starter.clone()));
     let (failed, first) = (running.starter.clone(), options.reopen_after);
     running.run("failed groups", move || reopen::run(failed.clone(), first));
-    running.run("leases", move || leases::run(router.clone()));
+    running.run("leases", move || leases::run(router.clone(), node.clone()));
     Ok(started)
 }
 

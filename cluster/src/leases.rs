@@ -5,11 +5,13 @@
 
 use crate::apply::Halt;
 use crate::groups::{Group, Groups};
+use crate::membership::shown_through;
 use crate::requests::{PeerAnswer, PeerRequest};
 use crate::router::Router;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use quorate_model::{GroupId, NodeId};
+use quorate_node::Node;
 use quorate_raft::lease::{ASK_EVERY_MS, AskId, Grant, LeaseGranter, LeaseHolder, LeaseId, Removal};
 use quorate_raft::{GroupHandle, Leadership, MemberChange, MembersError, Membership, Role, StateCopy};
 use std::collections::BTreeMap;
@@ -198,7 +200,7 @@ fn removed(changes: &[MemberChange]) -> impl Iterator<Item = u64> {
 }
 
 /// Asks for leases until the task is aborted.
-pub async fn run(router: Arc<Router>) {
+pub async fn run(router: Arc<Router>, node: Node) {
     let mut times = tokio::time::interval(Duration::from_millis(ASK_EVERY_MS));
     times.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -206,7 +208,7 @@ pub async fn run(router: Arc<Router>) {
         let mut asks: BTreeMap<NodeId, Vec<(GroupId, AskId)>> = BTreeMap::new();
         for group in router.groups().all().iter().filter(|group| !group.halt.is_set()) {
             // without the state it could not read, and the leader would wait for it to show what is written
-            if group.status().copy == StateCopy::Fetching {
+            if group.status().copy == StateCopy::Fetching || is_stuck(&node, group) {
                 continue;
             }
             let leader = if group.is_led_here() { Some(router.self_id()) } else { group.leader() };
@@ -216,6 +218,12 @@ pub async fn run(router: Arc<Router>) {
         }
         join_all(asks.into_iter().map(|(leader, asks)| ask(&router, leader, asks))).await;
     }
+}
+
+/// Whether this replica cannot write what was applied and reads nothing therefore: the leader would wait for what it shows for
+/// as long as its disk is ill.
+fn is_stuck(node: &Node, group: &Group) -> bool {
+    node.is_failing(group.id) && !group.leases.has_lease(shown_through(node, group))
 }
 
 async fn ask(router: &Router, leader: NodeId, asks: Vec<(GroupId, AskId)>) {

@@ -57,6 +57,7 @@ mod tests {
             halted: None,
             copy,
             members_since: 80,
+            behind: vec![],
         }
     }
 

@@ -224,11 +224,13 @@ async fn leave_unwanted(router: &Router, starter: &Starter, meta: &MetaState, lo
     }
 }
 
-/// Whether this node can do what a leader has to: hold the right state, show it, apply what is in the log, and take writes.
-pub fn may_lead(router: &Router, group: &Group) -> bool {
+/// Whether this node can do what a leader has to: hold the right state, show it, apply what is in the log, write that to its files,
+/// and take writes.
+pub fn may_lead(router: &Router, node: &Node, group: &Group) -> bool {
     let is_whole = group.status().copy != StateCopy::Fetching;
     let is_right = !router.integrity().is_condemned(group.id);
-    is_whole && is_right && group.halt.reason().is_none() && router.disk().admit(Purpose::Add).is_ok()
+    let stands = group.halt.reason().is_some() || group.raft.is_stalled() || node.is_failing(group.id);
+    is_whole && is_right && !stands && router.disk().admit(Purpose::Add).is_ok()
 }
 
 /// Whether another node says that of itself. Errors count as no. Programs of the first level do not know the question and lead
@@ -262,7 +264,7 @@ async fn look_after(
     let wanted = meta.wanted(group.id);
     let (members, status) = (group.raft.membership(), group.status());
     group.leases.keep(&wanted);
-    if !may_lead(router, group) {
+    if !may_lead(router, node, group) {
         give_to_able(router, group).await;
         return;
     }
@@ -402,6 +404,7 @@ mod tests {
         let progress = |&member: &u64| Progress {
             member,
             matched: if behind.contains(&member) { 0 } else { 5_000 },
+            has_committed: !behind.contains(&member),
             is_live: true,
             copy: match behind.contains(&member) {
                 true => StateCopy::Fetching,

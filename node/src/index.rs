@@ -15,7 +15,7 @@ use quorate_model::{GroupId, RecordOp, Settings};
 use quorate_store::files::Files;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// What the files in `folder` say they hold; `None` when there are none.
@@ -117,6 +117,8 @@ pub struct IndexState {
     compiled: Mutex<Option<Compiled>>,
     durable: OnceLock<Place>,
     pub(crate) writer: Mutex<Option<ShardHandle>>,
+    /// How many times in a row what the shard was given has failed. Not behind the lock: who waits for the shard holds that.
+    pub(crate) failures: AtomicU32,
 }
 
 impl IndexState {
@@ -151,6 +153,7 @@ impl IndexState {
             compiled: Mutex::new(None),
             durable: OnceLock::new(),
             writer: Mutex::new(None),
+            failures: AtomicU32::new(0),
         }
     }
     /// The row to keep.
@@ -286,9 +289,13 @@ impl IndexState {
     pub(crate) fn has_writer(&self) -> bool {
         self.writer.try_lock().is_none_or(|writer| writer.is_some())
     }
+    /// How many times in a row what the shard was given has failed; it is tried again.
+    pub(crate) fn failures(&self) -> u32 {
+        self.failures.load(Ordering::Relaxed)
+    }
     /// Whether what the shard was given fails, and is tried again.
     pub(crate) fn is_failing(&self) -> bool {
-        self.writer.try_lock().is_some_and(|writer| writer.as_ref().is_some_and(ShardHandle::is_failing))
+        self.failures() > 0
     }
     /// Whether a view is open.
     pub fn is_open(&self) -> bool {

@@ -262,6 +262,11 @@ impl Node {
     pub fn failing_shards(&self) -> usize {
         self.shared.writers.open().iter().filter(|state| state.is_failing()).count()
     }
+    /// Whether a shard of a group has failed so often in a row that another replica should lead.
+    pub fn is_failing(&self, group: GroupId) -> bool {
+        let is_failing = |state: &Arc<IndexState>| state.group == group && state.failures() >= FAILURES_MAX;
+        self.shared.writers.open().iter().any(is_failing)
+    }
     /// Shards with an open writer, and with an open view.
     pub fn open_counts(&self) -> (usize, usize) {
         let indices = self.shared.indices.read();
@@ -322,6 +327,8 @@ pub struct RebuildFigures {
     pub failures: [(&'static str, u64); 2],
 }
 
+/// Failures in a row after which a shard will hardly be able to write in a moment: some two seconds.
+const FAILURES_MAX: u32 = 3;
 /// Segments of an index that has been merged and is not written to: a large one, and a small one beside it.
 const SEGMENTS_AT_REST: usize = 2;
 /// Seconds after which an unused writer is closed.

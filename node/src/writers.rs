@@ -117,7 +117,7 @@ pub(crate) fn longest_unused_first(states: &mut [Arc<IndexState>]) {
 pub(crate) fn close(state: &IndexState) -> bool {
     // the lock is held until the thread has ended, so that no second writer opens the folder meanwhile
     let mut writer = state.writer.lock();
-    if writer.as_ref().is_some_and(ShardHandle::is_failing) {
+    if writer.is_some() && state.is_failing() {
         return false;
     }
     let Some(Err(unclosed)) = writer.take().map(ShardHandle::close) else { return true };

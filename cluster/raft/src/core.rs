@@ -126,6 +126,8 @@ pub struct Core<R: LogReader> {
     /// Where the log ended that this member had when it left the group before.
     left: Position,
     stalled: Option<String>,
+    /// The tick at which that began.
+    stalled_since: u64,
     leadership: Leadership,
     /// The tick at which the state machine was asked for a snapshot that it has not offered yet.
     snapshot_asked: Option<u64>,
@@ -190,6 +192,7 @@ impl<R: LogReader> Core<R> {
             compact_to: 0,
             left: stored.left,
             stalled: None,
+            stalled_since: 0,
             leadership: Leadership { role: Role::Follower, term: stored.hard_state.term, leader: None },
             snapshot_asked: None,
             snapshots_sent: BTreeMap::new(),
@@ -286,6 +289,10 @@ impl<R: LogReader> Core<R> {
             pending_bytes: 0,
             unapplied_bytes: self.unapplied_bytes,
             unapplied_ticks: self.unapplied.front().map_or(0, |oldest| self.ticks - oldest.since),
+            stalled_ticks: match self.stalled {
+                Some(_) => (self.ticks - self.stalled_since).max(1),
+                None => 0,
+            },
             copy: self.copy(),
         }
     }
@@ -325,6 +332,7 @@ impl<R: LogReader> Core<R> {
             let progress = |(id, progress): (&u64, &raft::Progress)| Progress {
                 member: *id,
                 matched: progress.matched,
+                has_committed: progress.matched >= self.node.raft.raft_log.committed,
                 is_live: is_live(id),
                 copy: self.copy_of(*id, progress),
             };
@@ -458,6 +466,9 @@ impl<R: LogReader> Core<R> {
         if let Some(reason) = &reason {
             let error = ProposeError::Unavailable { reason: reason.clone() };
             self.fail_waiters(&error);
+        }
+        if self.stalled.is_none() {
+            self.stalled_since = self.ticks;
         }
         self.stalled = reason;
     }

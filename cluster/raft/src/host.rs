@@ -31,6 +31,8 @@ const LEAVE: Duration = Duration::from_secs(20);
 const STOP_LOOK: Duration = Duration::from_millis(5);
 /// Pause between two looks at whether the state machine is still behind.
 const BEHIND_LOOK: Duration = Duration::from_millis(20);
+/// How long a log may not be written before its group is better led elsewhere: the first tries again come within that time.
+const STALLED: Duration = Duration::from_secs(1);
 
 /// Receives what a group decides. Called on the consensus thread, which all groups share: it must not block, and
 /// should only put things into queues.
@@ -335,6 +337,11 @@ impl GroupHandle {
         let status = self.status();
         status.unapplied_ticks > self.ticks(Duration::from_secs(limits::UNAPPLIED_S))
             && status.committed.saturating_sub(status.applied) > limits::UNAPPLIED_ENTRIES_MAX
+    }
+
+    /// Whether the log has not been written for so long that another member should lead.
+    pub fn is_stalled(&self) -> bool {
+        self.status().stalled_ticks > self.ticks(STALLED)
     }
 
     fn admit(&self, data: &[Bytes]) -> Result<Admission<'_>, ProposeError> {

@@ -29,6 +29,8 @@ pub struct Status {
     pub unapplied_bytes: u64,
     /// Ticks since the oldest of those was handed over.
     pub unapplied_ticks: u64,
+    /// Ticks for which the log could not be written; 0 while it can.
+    pub stalled_ticks: u64,
     /// Whether this member has the whole state of the group.
     pub copy: StateCopy,
 }
@@ -98,6 +100,8 @@ pub struct Progress {
     pub member: u64,
     /// It has the log up to here.
     pub matched: u64,
+    /// Whether that is everything that is committed.
+    pub has_committed: bool,
     /// Whether it was heard of during the last election timeouts.
     pub is_live: bool,
     /// What it said last of its state, in this term of its leader. One that a snapshot is sent to counts as fetching: it is about
@@ -131,6 +135,7 @@ pub(crate) struct StatusCell {
     pub(crate) pending_bytes: AtomicU64,
     unapplied_bytes: AtomicU64,
     unapplied_ticks: AtomicU64,
+    stalled_ticks: AtomicU64,
     /// A [`StateCopy`] as its number.
     copy: AtomicI64,
     /// What the state machine reported last.
@@ -160,6 +165,7 @@ impl StatusCell {
             pending_bytes: get(&self.pending_bytes),
             unapplied_bytes: get(&self.unapplied_bytes),
             unapplied_ticks: get(&self.unapplied_ticks),
+            stalled_ticks: get(&self.stalled_ticks),
             copy: StateCopy::from_number(self.copy.load(Ordering::Acquire)),
         }
     }
@@ -177,6 +183,7 @@ impl StatusCell {
             pending_bytes: _,
             unapplied_bytes,
             unapplied_ticks,
+            stalled_ticks,
             copy,
         } = status;
         let role = match role {
@@ -195,6 +202,7 @@ impl StatusCell {
         put(&self.applied, applied);
         put(&self.unapplied_bytes, unapplied_bytes);
         put(&self.unapplied_ticks, unapplied_ticks);
+        put(&self.stalled_ticks, stalled_ticks);
         self.copy.store(copy.to_number(), Ordering::Release);
     }
 }

@@ -53,6 +53,7 @@ pub async fn remove(router: &Router, seen: &Overview, node: &str, force: Force) 
     check_not_last(&meta, id, row, "removed")?;
     if force == Force::No {
         check_dispensable(seen, &row.name)?;
+        check_gone(seen, &row.name)?;
     }
     set_state(router, id, NodeState::Removed).await
 }
@@ -77,6 +78,7 @@ pub async fn replace(
     {
         if force == Force::No {
             check_copies(seen, &old_row.name, "replaced")?;
+            check_gone(seen, &old_row.name)?;
         }
         tracing::info!(
             name = old_row.name,
@@ -92,6 +94,7 @@ pub async fn replace(
     check_successor(seen, (old_id, old_row), (new_id, new_row))?;
     if force == Force::No {
         check_dispensable(seen, &old_row.name)?;
+        check_gone(seen, &old_row.name)?;
     }
     for (group, nodes) in replaced(&meta, old_id, new_id) {
         let place = MetaCommand::Place { group, nodes };
@@ -180,6 +183,13 @@ pub(super) fn check_not_last(meta: &MetaState, id: NodeId, row: &NodeRow, done: 
 /// Whether each group that a node has a replica of has enough full copies without it.
 pub(super) fn check_copies(seen: &Overview, name: &str, done: &str) -> Result<()> {
     let held = || seen.groups.iter().filter(|group| holds(seen, group, name));
+    // until then a majority of each of two sets is needed
+    if let Some(group) = held().find(|group| group.is_changing) {
+        return Err(Error::invalid(format!(
+            "{name} cannot be {done} yet: group {} is just changing its members; try again in a moment",
+            group.id
+        )));
+    }
     let lacks = |group: &&GroupView| {
         let (have, need) = group.copies_without(name);
         have < need
@@ -209,6 +219,22 @@ fn holds(seen: &Overview, group: &GroupView, name: &str) -> bool {
     let may_hold = group.leader.is_none() && silent.is_some_and(of_cluster);
     has_files || may_hold || group.voters.iter().chain(&group.learners).any(|member| member == name)
 }
+
+/// Whether a node that does not answer has been silent for so long that no leader gives it a vote any more: one who votes and never
+/// comes back may leave a group without a majority.
+pub(super) fn check_gone(seen: &Overview, name: &str) -> Result<()> {
+    match seen.nodes.iter().find(|node| node.name == name && !node.is_reachable) {
+        Some(node) if node.silent_s < GONE_S => Err(Error::invalid(format!(
+            "{name} does not answer, but was heard of {} s ago: groups that were about to give it a vote know after {GONE_S} s \
+             that it is gone; try again then",
+            node.silent_s
+        ))),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Seconds after which no leader takes a silent member for a live one: more than `LIVE_TICKS` of consensus.
+const GONE_S: u64 = 5;
 
 /// Whether all groups of a node have leaders, which alone know their members, and could take note that it is gone.
 fn check_led<'g>(held: impl Iterator<Item = &'g GroupView>, name: &str) -> Result<()> {
@@ -409,6 +435,17 @@ mod tests {
         assert!(lacking.contains("(of the first there are 1, and 2 are needed)"), "{lacking}");
         let unled = seen(&["n1"], vec![group(7, &["n1", "n2", "n3"], None)]);
         assert!(text(&unled, "n2").is_some_and(|text| text.contains("without a leader (7)")));
+    }
+
+    #[test]
+    fn nobody_is_taken_out_who_has_just_gone_silent() {
+        let mut seen = seen(&["n1"], vec![]);
+        (seen.nodes[0].silent_s, seen.nodes[1].silent_s) = (0, GONE_S - 1);
+        let text = check_gone(&seen, "n2").expect_err("it may just be getting a vote").message;
+        assert!(text.contains("was heard of 4 s ago") && text.contains("after 5 s"), "{text}");
+        assert!(check_gone(&seen, "n1").is_ok(), "it answers, and is drained");
+        seen.nodes[1].silent_s = GONE_S;
+        assert!(check_gone(&seen, "n2").is_ok());
     }
 
     #[test]

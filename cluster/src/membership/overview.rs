@@ -127,6 +127,12 @@ pub struct GroupView {
     /// How many of them are full: the whole state, durable, with nothing on its way.
     #[serde(default)]
     pub full_copies: usize,
+    /// Whether a change of its members is half through.
+    #[serde(default)]
+    pub is_changing: bool,
+    /// The members that lack something that is committed, as far as the leader knows.
+    #[serde(default)]
+    pub behind: Vec<String>,
     /// What it waits for; `None` when it is as it should be.
     pub waits: Option<String>,
 }
@@ -170,12 +176,14 @@ impl GroupView {
         self.replicas.iter().any(|replica| replica.node == node && replica.copy == FULL)
     }
     /// How many of those that vote beside a node hold full copies, and how many must before it may go: a majority of all that
-    /// vote, for without one the group could not even take note that the node is gone. A copy whose log ends before that of another
-    /// voter begins does not count: it lacks what was written since, and gives up what it has for a snapshot.
+    /// vote, for without one the group could not even take note that the node is gone. A copy that lacks
+    /// something that is committed does not count: without the node that has it, it may have to give up what it has for a snapshot.
+    /// Of one whose log ends before that of another voter begins that is known without a leader, too.
     pub fn copies_without(&self, node: &str) -> (usize, usize) {
         let of_voters = || self.replicas.iter().filter(|replica| self.voters.contains(&replica.node));
         let begins = of_voters().map(|replica| replica.log_first).max().unwrap_or(0);
-        let stays = |it: &&ReplicaView| it.node != node && it.copy == FULL && it.log_last + 1 >= begins;
+        let is_behind = |it: &ReplicaView| it.log_last + 1 < begins || self.behind.contains(&it.node);
+        let stays = |it: &&ReplicaView| it.node != node && it.copy == FULL && !is_behind(it);
         (of_voters().filter(stays).count(), self.voters.len() / 2 + 1)
     }
 }
@@ -380,6 +388,8 @@ fn group_view(meta: &MetaState, group: GroupId, reports: &Reports) -> GroupView 
         term: members.map_or(0, |(_, it)| it.term),
         replicas: replicas.iter().map(view).collect(),
         full_copies: replicas.iter().filter(|(_, it)| it.is_full()).count(),
+        is_changing: members.is_some_and(|(_, it)| it.is_changing),
+        behind: leader.map(|(_, it)| names(&it.behind)).unwrap_or_default(),
         waits: halted(meta, group, reports)
             .or_else(|| waits(meta, group, &wanted, leader))
             .or_else(|| waits_for_replica(meta, group, &wanted, reports)),

@@ -43,6 +43,7 @@ fn replica(group: u16, role: MemberRole, voters: &[u64], learners: &[u64]) -> Re
         halted: None,
         copy: Some(CopyReport::Whole),
         members_since: 2,
+        behind: vec![],
     }
 }
 
@@ -164,6 +165,12 @@ fn full_copies_are_counted_and_those_on_their_way_are_not() {
     assert_eq!(group.full_copies, 2);
     assert_eq!(["n1", "n2", "n3", "n4"].map(|node| group.has_full_copy(node)), [true, false, true, false]);
     assert_eq!((group.copies_without("n1"), group.copies_without("n2")), ((1, 2), (2, 2)));
+    let behind = GroupView { behind: vec!["n3".into()], ..group.clone() };
+    assert_eq!(
+        (behind.copies_without("n2"), behind.copies_without("n3")),
+        ((1, 2), (1, 2)),
+        "it lacks something"
+    );
     assert_eq!(group.waits.as_deref(), Some("n2 has no full copy yet: it is being fetched"));
     assert!(!ReplicaReport { applied: 9, ..older }.is_full());
 }

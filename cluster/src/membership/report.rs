@@ -102,6 +102,9 @@ pub struct ReplicaReport {
     /// The index of the change that made the members what they are; 0 from a program that does not say it.
     #[serde(default)]
     pub members_since: u64,
+    /// The members that lack something that is committed, as far as the leader knows; of any other replica none.
+    #[serde(default)]
+    pub behind: Vec<NodeId>,
 }
 
 /// What a replica has of the state of its group.
@@ -130,6 +133,7 @@ impl ReplicaReport {
     /// What a replica says of itself.
     pub(super) fn of(group: GroupId, status: &Status, members: &Membership, local: Local) -> ReplicaReport {
         let ids = |members: &[u64]| members.iter().copied().map(NodeId).collect();
+        let behind = members.followers.iter().filter(|it| !it.has_committed);
         ReplicaReport {
             group,
             role: match status.role {
@@ -155,6 +159,7 @@ impl ReplicaReport {
                 StateCopy::Unknown => None,
             },
             members_since: members.since,
+            behind: behind.map(|it| NodeId(it.member)).collect(),
         }
     }
     /// Whether this is a full copy: the whole state, durable, with nothing on its way. Of an older program that is known only

@@ -25,7 +25,7 @@ fn extra() -> Vec<RecordOp> {
 }
 
 /// Which node leads the group of an index.
-async fn leader_of(installation: &Installation, index: &str) -> (GroupId, usize) {
+pub async fn leader_of(installation: &Installation, index: &str) -> (GroupId, usize) {
     let end = Instant::now() + PATIENCE;
     loop {
         let digest = installation.node(0).digest().await;

@@ -1,9 +1,10 @@
 //! Does a member of three whose disk refuses calls lose or change anything? All members hold the same afterwards, by hash.
 
+use crate::differs::leader_of;
 use crate::digests::of_index;
 use crate::harness::*;
-use quorate_cluster::CallerOp;
-use quorate_model::RecordOp;
+use quorate_cluster::{CallerOp, Receipt, Service};
+use quorate_model::{GroupId, RecordOp};
 use quorate_store::failing::{FailingFiles, Fault};
 use quorate_store::files::{Files, RealFiles};
 use serde_json::json;
@@ -13,10 +14,14 @@ use std::time::Duration;
 
 /// Points of a run that is not asked for more.
 const POINTS: usize = 40;
-/// Calls of a point to choose from: those of a durable commit, which a deletion by query asks for at once.
-const CALLS: u64 = 6;
-/// The longest time that a member stays ill, in looks.
+/// Rounds without a fault, which say how many calls of each kind there are to choose from.
+const SOUND_ROUNDS: usize = 5;
+/// The longest time that a point waits for its call, in looks: the member may be behind.
+const MEETS_LOOKS: usize = 400;
+/// The longest time that a member stays ill from then on, in looks.
 const ILL_LOOKS: usize = 20;
+/// The longest time that it then takes to try again, in looks.
+const WORKS_LOOKS: usize = 4_000;
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(5);
 /// Points between two comparisons.
@@ -69,9 +74,53 @@ async fn compare(installation: &Installation, model: &Model, what: &str) {
     }
 }
 
+/// Looks until it is so, at most so many times.
+async fn looks(times: usize, is_so: impl Fn() -> bool) -> bool {
+    for _ in 0..times {
+        if is_so() {
+            return true;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    is_so()
+}
+
+/// Whether a node says that it cannot write.
+fn is_ill(node: &Service) -> bool {
+    node.health().warnings.iter().any(|it| it.contains("cannot write what was applied"))
+}
+
+/// Writes to the index, whatever the member does.
+async fn load(installation: &Installation, round: usize, model: &mut Model) -> Receipt {
+    let (lamps, ops) = (name("lamps"), ops(round, model));
+    patiently("a write", || installation.node(0).write_records(&lamps, ops.clone()))
+        .await
+        .expect("an accepted write")
+}
+
+/// Rounds without a fault: how many calls each fault finds in one, at least.
+async fn sound_rounds(
+    installation: &Installation,
+    failing: &FailingFiles,
+    model: &mut Model,
+) -> [u64; Fault::ALL.len()] {
+    let mut least = [u64::MAX; Fault::ALL.len()];
+    for round in 0..SOUND_ROUNDS {
+        let before = Fault::ALL.map(|fault| failing.concerned(fault));
+        let receipt = load(installation, round, model).await;
+        installation.published(0, receipt.task_id).await;
+        compare(installation, model, &format!("in sound round {round}")).await;
+        for (number, fault) in Fault::ALL.into_iter().enumerate() {
+            least[number] = least[number].min(failing.concerned(fault) - before[number]);
+        }
+    }
+    least
+}
+
 #[actix_rt::test]
 async fn a_member_whose_disk_refuses_any_call_ends_with_what_the_others_have() {
-    in_time(async {
+    let points = wanted();
+    in_times(1 + points as u32 / 200, async {
         let failing = FailingFiles::new(RealFiles::shared());
         let ill: Arc<dyn Files> = Arc::new(failing.clone());
         let installation = Installation::start_on(&[RealFiles::shared(), RealFiles::shared(), ill]).await;
@@ -80,29 +129,72 @@ async fn a_member_whose_disk_refuses_any_call_ends_with_what_the_others_have() {
         model.insert("first".into(), u64::from(u32::MAX));
         installation.set(0, "lamps", json!({"attributesForFaceting": ["n"]})).await;
         compare(&installation, &model, "at first").await;
-        let (points, mut ill_points, lamps) = (wanted(), 0, name("lamps"));
+        let calls = sound_rounds(&installation, &failing, &mut model).await;
+        let mut met = 0;
         for point in 0..points {
-            let fault = Fault::ALL[point % Fault::ALL.len()];
-            let count = [1, 5, u64::MAX][point / Fault::ALL.len() % 3];
-            let (before, ops) = (failing.failed(), ops(point, &mut model));
-            failing.fail(point as u64 * 7 % CALLS, count, fault);
-            let accepted = patiently("a write", || installation.node(0).write_records(&lamps, ops.clone()));
-            accepted.await.expect("an accepted write");
-            for _ in 0..ILL_LOOKS {
-                if failing.failed() >= before + count.min(3) {
-                    break;
-                }
-                tokio::time::sleep(LOOK).await;
+            let kind = point % Fault::ALL.len();
+            let (fault, count) = (Fault::ALL[kind], [1, 5, u64::MAX][point / Fault::ALL.len() % 3]);
+            let before = failing.failed();
+            // one of the first half: a round with other moments between its calls has fewer of some
+            failing.fail_concerned(point as u64 * 7 % (calls[kind] / 2).max(1), count, fault);
+            let receipt = load(&installation, SOUND_ROUNDS + point, &mut model).await;
+            if looks(MEETS_LOOKS, || failing.failed() > before).await {
+                met += 1;
+                looks(ILL_LOOKS, || failing.failed() >= before + count.min(3)).await;
             }
-            ill_points += usize::from(failing.failed() > before);
             failing.heal();
+            // it tries again after a pause; until then it calls nothing that the next point could meet
+            looks(WORKS_LOOKS, || !is_ill(installation.node(2))).await;
             if point % COMPARED == COMPARED - 1 {
+                installation.published(0, receipt.task_id).await;
                 compare(&installation, &model, &format!("after {point}: {fault:?} {count}")).await;
             }
         }
         compare(&installation, &model, "in the end").await;
-        println!("{points} points, {ill_points} met, {} calls failed", failing.failed());
-        assert!(ill_points > 0, "no point met a call");
+        println!("{points} points, {met} met, of {calls:?} calls a round; {} failed", failing.failed());
+        assert!(met * 4 >= points * 3, "{met} of {points} points met a call");
+        installation.stop().await;
+    })
+    .await;
+}
+
+/// Who leads a group now.
+async fn leader(installation: &Installation, group: GroupId) -> Option<String> {
+    let overview = patiently("an overview", || installation.node(0).overview()).await.expect("an overview");
+    overview.groups.into_iter().find(|view| view.id == group.0)?.leader
+}
+
+#[actix_rt::test]
+async fn nobody_waits_for_a_member_whose_disk_refuses_everything() {
+    in_time(async {
+        let failing = FailingFiles::new(RealFiles::shared());
+        let ill: Arc<dyn Files> = Arc::new(failing.clone());
+        let installation = Installation::start_on(&[RealFiles::shared(), RealFiles::shared(), ill]).await;
+        let mut model = Model::new();
+        installation.set(0, "lamps", json!({"attributesForFaceting": ["n"]})).await;
+        let cases = [(Fault::Device, "n2"), (Fault::Full, "n2"), (Fault::Device, "n1")];
+        for (round, (fault, leads)) in cases.into_iter().enumerate() {
+            let (group, _) = leader_of(&installation, "lamps").await;
+            patiently("a leader", || installation.node(0).transfer_leader(group, leads))
+                .await
+                .expect("it leads");
+            while leader(&installation, group).await.as_deref() != Some(leads) {
+                tokio::time::sleep(LOOK).await;
+            }
+            failing.fail(0, u64::MAX, fault);
+            let receipt = load(&installation, round, &mut model).await;
+            // nobody mends the disk: the others see to it that the write shows
+            installation.published(0, receipt.task_id).await;
+            assert_ne!(leader(&installation, group).await.as_deref(), Some("n2"), "{fault:?}");
+            assert!(failing.failed() > 0);
+            let health = installation.node(2).health();
+            assert!(
+                health.warnings.iter().any(|it| it.contains("cannot write what was applied")),
+                "{health:?}"
+            );
+            failing.heal();
+            compare(&installation, &model, &format!("after {fault:?}")).await;
+        }
         installation.stop().await;
     })
     .await;

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Commands that may wait in a shard's mailbox; their bytes are bounded by [`QUEUE_BYTES_MAX`], which is met long before.
@@ -72,8 +72,6 @@ pub struct ShardActor {
     must_recover: bool,
     /// Attempts since something last succeeded.
     attempts: Attempts,
-    /// Whether they fail, for others.
-    is_failing: Arc<AtomicBool>,
     /// When the shard last said what it takes of the disk.
     claimed: Instant,
     /// Whether a timer runs for a publication that was put off.
@@ -95,7 +93,6 @@ pub struct ShardHandle {
     address: Addr<ShardActor>,
     arbiter: Arbiter,
     queued: Arc<AtomicUsize>,
-    is_failing: Arc<AtomicBool>,
     state: Arc<IndexState>,
 }
 
@@ -113,7 +110,7 @@ impl ShardHandle {
     pub fn start(state: Arc<IndexState>, options: ShardOptions) -> ShardHandle {
         let arbiter = Arbiter::new();
         let queued = Arc::new(AtomicUsize::new(0));
-        let is_failing = Arc::new(AtomicBool::new(false));
+        state.failures.store(0, Ordering::Relaxed);
         let actor = ShardActor {
             state: state.clone(),
             core: None,
@@ -121,7 +118,6 @@ impl ShardHandle {
             queued: queued.clone(),
             must_recover: false,
             attempts: Attempts::every(options.pace.upkeep),
-            is_failing: is_failing.clone(),
             claimed: Instant::now(),
             has_timer: false,
             advanced: Instant::now(),
@@ -135,11 +131,7 @@ impl ShardHandle {
         });
         // Until then the mailbox holds 16 messages, fewer than a start may replay at once.
         let _thread_is_gone = wait.recv();
-        ShardHandle { address, arbiter, queued, is_failing, state }
-    }
-    /// Whether what the shard does fails at present, and is tried again.
-    pub fn is_failing(&self) -> bool {
-        self.is_failing.load(Ordering::Relaxed)
+        ShardHandle { address, arbiter, queued, state }
     }
     /// What the shard does right now.
     pub fn status(&self) -> ShardStatus {
@@ -212,6 +204,7 @@ impl ShardHandle {
         if self.arbiter.join().is_err() {
             tracing::error!(index = self.state.incarnation, "a shard's thread ended with a panic");
         }
+        self.state.failures.store(0, Ordering::Relaxed);
     }
 
     fn position(&self, place: Place, term: u64, bytes: usize) -> WorkPosition {
@@ -429,16 +422,16 @@ impl ShardActor {
                 if self.attempts.are_failing() {
                     tracing::info!(index, "the shard works again");
                     self.attempts.succeeded();
-                    self.is_failing.store(false, Ordering::Relaxed);
+                    self.state.failures.store(0, Ordering::Relaxed);
                 }
                 false
             }
             Err(error) => {
                 if !self.attempts.are_failing() {
                     tracing::error!(index, %error, "{what} failed; it will be tried again");
-                    self.is_failing.store(true, Ordering::Relaxed);
                 }
                 self.attempts.failed();
+                self.state.failures.fetch_add(1, Ordering::Relaxed);
                 self.must_recover = self.core.is_some();
                 true
             }

@@ -28,10 +28,19 @@ impl Fault {
     /// Every fault.
     pub const ALL: [Fault; 5] =
         [Fault::Full, Fault::Device, Fault::DeviceAfter, Fault::Handles, Fault::Short];
+
+    fn concerns(self, call: Call) -> bool {
+        match self {
+            Fault::Full => matches!(call, Call::Create | Call::Write | Call::Name | Call::Sync),
+            Fault::Device | Fault::DeviceAfter => true,
+            Fault::Handles => matches!(call, Call::Create | Call::Open),
+            Fault::Short => matches!(call, Call::Write | Call::Create),
+        }
+    }
 }
 
 /// What a call does, as far as faults differ by it.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
     /// Opens a file and adds a name or bytes.
     Create,
@@ -46,6 +55,12 @@ enum Call {
     Remove,
 }
 
+impl Call {
+    const KINDS: usize = 7;
+    const ALL: [Call; Call::KINDS] =
+        [Call::Create, Call::Write, Call::Name, Call::Sync, Call::Open, Call::Look, Call::Remove];
+}
+
 /// Another file layer, some of whose calls fail. Clones share the plan.
 #[derive(Clone, Debug)]
 pub struct FailingFiles {
@@ -56,6 +71,7 @@ pub struct FailingFiles {
 #[derive(Debug, Default)]
 struct Shared {
     calls: AtomicU64,
+    by_kind: [AtomicU64; Call::KINDS],
     failed: AtomicU64,
     plan: Mutex<Option<Plan>>,
 }
@@ -65,6 +81,15 @@ struct Plan {
     from: u64,
     end: u64,
     fault: Fault,
+    counted: Counted,
+}
+
+/// Which calls the numbers of a plan count.
+#[derive(Clone, Copy, Debug)]
+enum Counted {
+    Every,
+    /// Those that the fault concerns.
+    Concerned,
 }
 
 impl FailingFiles {
@@ -76,7 +101,20 @@ impl FailingFiles {
     /// succeed.
     pub fn fail(&self, after: u64, count: u64, fault: Fault) {
         let from = self.calls() + after;
-        *self.shared.plan() = Some(Plan { from, end: from.saturating_add(count), fault });
+        let end = from.saturating_add(count);
+        *self.shared.plan() = Some(Plan { from, end, fault, counted: Counted::Every });
+    }
+    /// Lets `count` of the calls that the fault concerns fail, after `after` others of these: it meets one as soon as there are
+    /// so many, whatever else is called before.
+    pub fn fail_concerned(&self, after: u64, count: u64, fault: Fault) {
+        let mut plan = self.shared.plan();
+        let from = self.shared.concerned(fault) + after;
+        let end = from.saturating_add(count);
+        *plan = Some(Plan { from, end, fault, counted: Counted::Concerned });
+    }
+    /// Calls so far that a fault concerns.
+    pub fn concerned(&self, fault: Fault) -> u64 {
+        self.shared.concerned(fault)
     }
     /// Lets every call succeed from now on.
     pub fn heal(&self) {
@@ -102,17 +140,23 @@ impl Shared {
     fn plan(&self) -> MutexGuard<'_, Option<Plan>> {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
+    fn concerned(&self, fault: Fault) -> u64 {
+        let kinds = Call::ALL.into_iter().filter(|call| fault.concerns(*call));
+        kinds.map(|call| self.by_kind[call as usize].load(Ordering::SeqCst)).sum()
+    }
     /// Counts a call; says how it fails, if it does.
     fn next(&self, call: Call) -> Option<Fault> {
-        let number = self.calls.fetch_add(1, Ordering::SeqCst);
-        let plan = (*self.plan()).filter(|plan| plan.from <= number && number < plan.end)?;
-        let concerns = match plan.fault {
-            Fault::Full => matches!(call, Call::Create | Call::Write | Call::Name | Call::Sync),
-            Fault::Device | Fault::DeviceAfter => true,
-            Fault::Handles => matches!(call, Call::Create | Call::Open),
-            Fault::Short => matches!(call, Call::Write | Call::Create),
+        // under the lock: no two calls are the same one
+        let plan = self.plan();
+        let of_all = self.calls.fetch_add(1, Ordering::SeqCst);
+        let concerned = plan.map(|plan| self.concerned(plan.fault));
+        self.by_kind[call as usize].fetch_add(1, Ordering::SeqCst);
+        let plan = (*plan).filter(|plan| plan.fault.concerns(call))?;
+        let number = match plan.counted {
+            Counted::Every => of_all,
+            Counted::Concerned => concerned?,
         };
-        concerns.then(|| {
+        (plan.from..plan.end).contains(&number).then(|| {
             self.failed.fetch_add(1, Ordering::SeqCst);
             plan.fault
         })

@@ -3,13 +3,15 @@
 use super::mutant::Mutant;
 use super::world::{GROUPS, TAKE_OVER_S, World, joining};
 use crate::command::MetaCommand;
-use crate::membership::change::{check_copies, check_dispensable, check_not_last};
+use crate::membership::change::{check_copies, check_dispensable, check_gone, check_not_last};
 use crate::membership::claims::stands_against;
 use crate::meta::NodeState;
 use quorate_model::NodeId;
 
 /// Nodes at most.
 const NODES_MAX: usize = 6;
+/// Virtual milliseconds for which a leader takes a member for live that is not.
+const LIVE_MS: u64 = 5_000;
 
 impl World {
     pub(super) fn disturb(&mut self) {
@@ -102,6 +104,9 @@ impl World {
         if !self.is_present(id) || self.nodes[&id].claims || !self.does_without(id) {
             return;
         }
+        if self.is_coming(id) && self.now < self.nodes[&id].heard + LIVE_MS {
+            return;
+        }
         if !self.nodes[&id].is_unmounted {
             self.unmount(id);
         }
@@ -110,14 +115,22 @@ impl World {
         node.is_lost = true;
     }
 
+    /// Whether a leader may be giving a vote to a node just now, for what it has had so far.
+    fn is_coming(&self, id: NodeId) -> bool {
+        GROUPS.into_iter().any(|group| {
+            let listed = self.listed(group);
+            self.meta.wanted(group).contains(&id) && !listed.iter().all(|voters| voters.contains(&id))
+        })
+    }
     /// Something of a group rots on a disk, never on one that a majority needs, and is found. A leader hands the group over.
     fn damage(&mut self, id: NodeId) {
         let group = GROUPS[self.chance.below(GROUPS.len() as u64) as usize];
+        let is_coming = self.is_coming(id);
         let of_group = |it: &Self| {
             let replica = it.nodes[&id].replicas.get(&group)?;
             Some((replica.is_full_on_disk() && replica.fetch.is_none(), replica.leads()))
         };
-        if !self.is_present(id) || !self.nodes[&id].is_up || !self.does_without(id) {
+        if !self.is_present(id) || !self.nodes[&id].is_up || is_coming || !self.does_without(id) {
             return;
         }
         if of_group(self) == Some((true, false)) {
@@ -160,6 +173,8 @@ impl World {
     fn take_place(&mut self, id: NodeId) {
         let joining = joining(&self.nodes[&id].name.clone());
         self.counts.taken += 1;
+        let old = self.meta.namesake(id, &joining.name).map(|(old, _)| old);
+        self.meta_voters.retain(|voter| Some(*voter) != old);
         self.command(MetaCommand::TakePlace { node: id, joining });
         self.nodes.get_mut(&id).expect("known").claims = false;
     }
@@ -169,7 +184,12 @@ impl World {
         }
         let (seen, row) = (self.overview(), self.meta.nodes[&id].clone());
         let is_up = self.nodes[&id].is_up;
-        let unseen = self.is(Mutant::RemovesUnseen) || self.is(Mutant::AsBefore);
+        let removes = match self.mutant {
+            Some(Mutant::RemovesUnseen | Mutant::AsBefore) => !is_up,
+            Some(Mutant::RemovesUndrained) => is_up,
+            _ => false,
+        };
+        let replaces = self.is(Mutant::ReplacesUnseen) || self.is(Mutant::AsBefore);
         let state = match wish {
             Wish::Drain if check_not_last(&self.meta, id, &row, "drained").is_ok() => {
                 let may = is_up || check_copies(&seen, &row.name, "drained").is_ok();
@@ -178,7 +198,8 @@ impl World {
             Wish::Undrain => Some(NodeState::Active),
             // whoever unmounted a disk knows that it is not lost: nobody removes such a node in the meantime
             Wish::Remove if check_not_last(&self.meta, id, &row, "removed").is_ok() => {
-                let may = check_dispensable(&seen, &row.name).is_ok() || unseen && !is_up;
+                let is_gone = check_gone(&seen, &row.name).is_ok();
+                let may = is_gone && check_dispensable(&seen, &row.name).is_ok() || removes;
                 may.then_some(NodeState::Removed)
             }
             Wish::Replace => {
@@ -186,7 +207,9 @@ impl World {
                 let claimant = waits.next().map(|(id, _)| *id);
                 if let Some(claimant) = claimant
                     && !is_up
-                    && (check_copies(&seen, &row.name, "replaced").is_ok() || unseen)
+                    && (check_gone(&seen, &row.name).is_ok()
+                        && check_copies(&seen, &row.name, "replaced").is_ok()
+                        || replaces)
                 {
                     self.take_place(claimant);
                 }
@@ -194,8 +217,12 @@ impl World {
             }
             Wish::Drain | Wish::Remove => None,
         };
+        let state = state.filter(|state| *state != NodeState::Removed || self.meta_does_without(id));
         if let Some(state) = state {
-            self.counts.removed += u64::from(state == NodeState::Removed);
+            if state == NodeState::Removed {
+                self.counts.removed += 1;
+                self.meta_voters.retain(|voter| *voter != id);
+            }
             self.command(MetaCommand::SetNodeState { node: id, state });
         }
     }

@@ -11,16 +11,22 @@ pub enum Mutant {
     AsBefore,
     /// A name and an address are enough to take a place.
     NameAndAddressSuffice,
-    /// Operators may take nodes out without a look at the copies.
+    /// Operators may take nodes out that are down without a look at the copies.
     RemovesUnseen,
+    /// They may give the places of nodes that are down to empty ones without a look at the copies.
+    ReplacesUnseen,
+    /// They may take nodes out that are up before these have given up what they hold.
+    RemovesUndrained,
 }
 
 impl Mutant {
-    pub const ALL: [Mutant; 5] = [
+    pub const ALL: [Mutant; 7] = [
         Mutant::CountsDescriptions,
         Mutant::LeavesOnTheLeadersWord,
         Mutant::AsBefore,
         Mutant::NameAndAddressSuffice,
         Mutant::RemovesUnseen,
+        Mutant::ReplacesUnseen,
+        Mutant::RemovesUndrained,
     ];
 }

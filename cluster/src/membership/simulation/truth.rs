@@ -23,7 +23,7 @@ impl World {
 
     /// The two sets of members that a group lists, as the latest change on any disk has it; the second while one is half
     /// through.
-    fn listed(&self, group: GroupId) -> Vec<Vec<NodeId>> {
+    pub(super) fn listed(&self, group: GroupId) -> Vec<Vec<NodeId>> {
         let replicas = self.nodes.values().filter_map(|node| node.replicas.get(&group));
         let newest = replicas.filter_map(|it| it.disk.0.lock().stored().conf).max_by_key(|(since, _)| *since);
         let Some((_, conf)) = newest else { return vec![] };
@@ -38,9 +38,8 @@ impl World {
     }
     /// Whether a majority of those that each group lists has full copies, with everything that was committed, without a node.
     pub(super) fn does_without(&self, id: NodeId) -> bool {
-        let mut voters = self.meta.wanted(GroupId::META);
-        voters.truncate(self.meta.wanted_voters(GroupId::META));
-        let stays = |it: &&NodeId| **it != id && !self.nodes[it].is_lost;
+        let voters = &self.meta_voters;
+        let stays = |it: &&NodeId| **it != id && self.is_present(**it) && !self.nodes[it].is_lost;
         let meta_stays = voters.iter().filter(stays).count() > voters.len() / 2;
         meta_stays
             && GROUPS.into_iter().all(|group| {
@@ -52,7 +51,9 @@ impl World {
                 let listed = self.listed(group);
                 let is_needed = listed.iter().any(|voters| voters.len() < 3)
                     && self.nodes[&id].replicas.contains_key(&group);
-                !is_needed
+                // one that is not founded yet could only be founded by its founder
+                !listed.is_empty()
+                    && !is_needed
                     && listed.iter().all(|voters| {
                         let full = voters.iter().filter(|it| **it != id && is_new(it)).count();
                         full > voters.len() / 2
@@ -64,8 +65,13 @@ impl World {
         for group in GROUPS {
             for voters in self.listed(group) {
                 let full = voters.iter().filter(|id| self.has_full_copy(**id, group)).count();
+                // nobody waits for one that went down while it fetched
+                let is_cut_off = |id: &&NodeId| {
+                    self.is_present(**id) && !self.nodes[id].is_up && !self.has_full_copy(**id, group)
+                };
+                let cut_off = voters.iter().filter(is_cut_off).count().min(full.saturating_sub(1));
                 assert!(
-                    full > voters.len() / 2,
+                    full + cut_off > voters.len() / 2,
                     "{} ms: group {group} lists {voters:?}, and {full} of them have full copies\n{}",
                     self.now,
                     self.describe()

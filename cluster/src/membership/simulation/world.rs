@@ -75,6 +75,8 @@ pub struct World {
     pub now: u64,
     pub meta: MetaState,
     meta_index: u64,
+    /// Who votes in the meta group, whose log is not simulated: those that are wanted, once all of them have been there.
+    pub meta_voters: Vec<NodeId>,
     pub nodes: BTreeMap<NodeId, Node>,
     /// Messages on their way, with the round they arrive at.
     network: Vec<(u64, NodeId, GroupId, PeerMessage)>,
@@ -107,6 +109,7 @@ impl World {
             now: 0,
             meta: MetaState::default(),
             meta_index: 0,
+            meta_voters: vec![],
             nodes: BTreeMap::new(),
             network: vec![],
             next_node: 1,
@@ -120,6 +123,9 @@ impl World {
         };
         let first = world.boot("n1");
         world.command(MetaCommand::AddNode { node: first, joining: joining("n1") });
+        // who founds an installation has its groups before anybody can join or drain it
+        world.nodes.get_mut(&first).expect("known").meta = world.meta.clone();
+        world.look(first);
         world
     }
     pub fn is(&self, mutant: Mutant) -> bool {
@@ -176,6 +182,7 @@ impl World {
                 self.look(id);
             }
         }
+        self.move_meta();
         if self.meta_lives()
             && let Some((group, nodes)) = placement::next_change(&self.meta)
         {
@@ -185,10 +192,23 @@ impl World {
     }
     /// Whether the meta group takes commands.
     pub fn meta_lives(&self) -> bool {
-        let mut voters = self.meta.wanted(GroupId::META);
-        voters.truncate(self.meta.wanted_voters(GroupId::META));
-        let up = voters.iter().filter(|id| self.nodes[id].is_up).count();
-        up > voters.len() / 2
+        let is_up = |id: &&NodeId| self.nodes.get(id).is_some_and(|node| node.is_up);
+        self.meta_voters.iter().filter(is_up).count() > self.meta_voters.len() / 2
+    }
+    /// Whether the meta group goes on when a node is taken out: its copies are not simulated, so that the check of those says
+    /// nothing of it.
+    pub fn meta_does_without(&self, id: NodeId) -> bool {
+        let others = || self.meta_voters.iter().filter(|it| **it != id);
+        others().filter(|it| self.nodes[it].is_up).count() > others().count() / 2
+    }
+    /// Lets the meta group go where it is wanted: not before all who are to vote have it.
+    fn move_meta(&mut self) {
+        let mut wanted = self.meta.wanted(GroupId::META);
+        wanted.truncate(self.meta.wanted_voters(GroupId::META));
+        if wanted.iter().all(|id| self.nodes[id].is_up) && (self.meta_lives() || self.meta_voters.is_empty())
+        {
+            self.meta_voters = wanted;
+        }
     }
     pub fn is_present(&self, id: NodeId) -> bool {
         self.meta.nodes.get(&id).is_some_and(|row| row.is_present())

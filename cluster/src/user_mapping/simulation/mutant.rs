@@ -29,7 +29,7 @@ pub enum Mutant {
     ReadsTheCatalogueOnce,
     /// Users are moved over while indices are copied.
     ForgetsCopies,
-    /// Indices are copied while a user's writes wait.
+    /// Copies of indices and users whose writes wait do not exclude each other.
     CopiesFrozenUsers,
     /// The parts of a copy get their names one after another.
     PointsPartByPart,

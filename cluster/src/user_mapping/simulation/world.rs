@@ -149,7 +149,8 @@ fn apply(meta: &mut MetaState, at: At, command: MetaCommand, mutant: Option<Muta
         (
             Some(Mutant::ForgetsCopies),
             MetaCommand::StepUser { .. } | MetaCommand::StepUserAfterLook { .. },
-        ) => {
+        )
+        | (Some(Mutant::CopiesFrozenUsers), MetaCommand::StepUser { .. }) => {
             meta.reserved = SharedMap::default();
             meta.apply(at, command);
             meta.reserved = reserved;
