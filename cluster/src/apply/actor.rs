@@ -17,11 +17,13 @@ use quorate_store::incoming::Incoming;
 use quorate_store::space::Room;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 
 /// Entries of one turn, after which the other groups of the thread get theirs.
 const TURN_ENTRIES: usize = 256;
+/// How long a shard may take to say why it has ended.
+const WHY: Duration = Duration::from_millis(500);
 /// Bytes of one turn.
 const TURN_BYTES: usize = 8 << 20;
 /// How often a group looks whether a dump is due.
@@ -165,12 +167,24 @@ impl<M: Machine> ApplyActor<M> {
         }
         let why = match catch_unwind(AssertUnwindSafe(|| step(self))) {
             Ok(Ok(value)) => return Some(value),
-            Ok(Err(failure)) => failure.to_string(),
+            Ok(Err(failure)) => {
+                if matches!(failure, Failure::Node(quorate_node::Error::Stopped)) {
+                    self.hear_why();
+                }
+                failure.to_string()
+            }
             Err(panic) => format!("a panic: {}", panic_text(&*panic)),
         };
         self.apply.halt().set(format!("log index {}: {why}", self.apply.taking()), Left::Half);
         self.is_broken();
         None
+    }
+    /// Waits a moment for the reason of a shard that has ended: who waits for its answer learns of the end before that is said.
+    fn hear_why(&self) {
+        let (halt, until) = (self.apply.halt(), Instant::now() + WHY);
+        while !halt.is_set() && Instant::now() < until {
+            std::thread::sleep(WHY / 100);
+        }
     }
     /// Whether the state may be half, as this thread or one of the machine's has found out. Lets it go when that is news.
     fn is_broken(&mut self) -> bool {
