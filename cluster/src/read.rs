@@ -80,8 +80,10 @@ pub async fn view(router: &Router, node: &Node, name: &IndexName) -> Result<Way<
             }
             // moved or copied over between the two looks
             let viewed = match again.incarnation == row.incarnation {
-                // a part is made with its index, whether anything is written to it or not
-                true if name.part().1.is_some() => Ok(node.view_or_empty(row.incarnation, row.group)?),
+                // a part is made with its index, whether anything is written to it or not, and so is an index with parts
+                true if name.part().1.is_some() || router.meta().users.is_enabled => {
+                    Ok(node.view_or_empty(row.incarnation, row.group)?)
+                }
                 true => Err(error),
                 false => view_of(router, node, &again).await,
             };

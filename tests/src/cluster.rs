@@ -24,6 +24,9 @@ pub struct Cluster {
     _folder: TempDir,
 }
 
+/// How often replicas are compared: whatever the tests do, they must hold the same.
+const COMPARED_EVERY_S: &str = "2";
+
 impl Cluster {
     /// Starts nodes that found an installation together, whatever the order in which they come up, and waits until it
     /// has a replica of everything on each of them.
@@ -90,6 +93,7 @@ impl Cluster {
                 .option("peer-listen", &listened[number].to_string())
                 .option("peer-address", &found[number].to_string())
                 .option("node-name", &format!("n{number}"))
+                .option("check-every-s", COMPARED_EVERY_S)
                 .variable("QUORATE_JOIN_TOKEN", JOIN_TOKEN);
             found.iter().take(3).fold(setup, |setup, node| setup.option("join", &by_name(*node)))
         };
@@ -123,6 +127,18 @@ impl Cluster {
         Ok(cluster)
     }
 
+    /// Errors: a node has said that it holds something else than others.
+    pub fn check_alike(&self) -> Result<()> {
+        for (number, node) in self.nodes.iter().enumerate() {
+            let log = node.as_ref().map(Server::log).unwrap_or_default();
+            if let Some(line) =
+                log.lines().find(|line| line.contains("holds something else than other replicas"))
+            {
+                bail!("n{number} differs: {line}");
+            }
+        }
+        Ok(())
+    }
     /// How many nodes there are, running or not.
     pub fn len(&self) -> usize {
         self.setups.len()

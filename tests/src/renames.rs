@@ -142,7 +142,15 @@ impl Round<'_> {
                 let task = answer.task_id()?;
                 let path = format!("/1/indexes/{to}/task/{task}");
                 until(self.nodes, chance, &path, |answer| answer.body["status"] == "published")?;
-                Ok(Outcome::Done { called, published: Instant::now() })
+                let published = Instant::now();
+                // to move what is not there is no error, and changes nothing
+                let there = format!("/1/indexes/{to}/settings");
+                let mut is_there = false;
+                until(self.nodes, chance, &there, |answer| {
+                    is_there = answer.status == 200;
+                    is_there || answer.status == 404
+                })?;
+                Ok(if is_there { Outcome::Done { called, published } } else { Outcome::Nothing })
             }
             Ok(answer) if answer.status == 404 => Ok(Outcome::Nothing),
             Ok(answer) if answer.status < 500 => bail!("{path}: {answer:?}"),
@@ -225,8 +233,10 @@ impl Round<'_> {
                 let Write { id, .. } = write;
                 ensure!(
                     places.iter().all(|place| name.may_hold(write, *place)) && places.len() <= 1,
-                    "{id} of {} is found in {places:?} of {homes:?}, called {:?} and answered {:?} after the changes {:?}",
+                    "{id} of {} is found in {places:?} of {homes:?} ({}; user in {}), called {:?} and answered {:?} after the changes {:?}",
                     self.user,
+                    self.contents(client, number, writes),
+                    client.get(&format!("/1/clusters/mapping/{}", self.user))?.body["clusterName"],
                     write.called.duration_since(self.began),
                     write.answered.map(|at| at.duration_since(self.began)),
                     name.times(self.began)
@@ -237,6 +247,30 @@ impl Round<'_> {
             ensure!(found.is_empty(), "nobody wrote {found:?}");
         }
         self.copies.iter().try_for_each(|copied| self.check_copy(client, copied, writes))
+    }
+    /// What there is under every name that the index was given, also those that something else was moved over: how many writes of
+    /// each place, and those that may be of several.
+    fn contents(&self, client: &Client, number: usize, writes: &[Write]) -> String {
+        let (name, count) = (self.name(number), self.names[number].aside.len());
+        let places = |id: &String| {
+            let write = writes.iter().find(|write| write.id == *id);
+            (0..=count)
+                .filter(|place| write.is_some_and(|it| self.names[number].may_hold(it, *place)))
+                .collect()
+        };
+        let asides = (0..count).map(|known| format!("{name}-aside-{known}"));
+        let told = asides.chain([name.clone()]).map(|home| match ids(client, &home) {
+            Ok(ids) => {
+                let mut of = BTreeMap::<Vec<usize>, usize>::new();
+                ids.iter().for_each(|id| *of.entry(places(id)).or_default() += 1);
+                format!("{home}: {of:?}")
+            }
+            Err(error) => format!("{home}: {error:#}"),
+        });
+        let written = writes.iter().filter(|it| it.name == number && it.answered.is_some());
+        let mut all = BTreeMap::<Vec<usize>, usize>::new();
+        written.for_each(|it| *all.entry(places(&it.id)).or_default() += 1);
+        format!("{}; written: {all:?}", told.collect::<Vec<_>>().join("; "))
     }
     /// Whether a copy has what its source had when it began, and nothing that its source never had.
     fn check_copy(&self, client: &Client, copied: &Copied, writes: &[Write]) -> Result<()> {
@@ -301,11 +335,16 @@ fn wait_for(nodes: &Nodes, chance: &mut Chance) -> Result<Client> {
     }
 }
 /// Asks whichever node until the answer is what is waited for.
-fn until(nodes: &Nodes, chance: &mut Chance, path: &str, is_it: impl Fn(&Answer) -> bool) -> Result<()> {
+fn until(
+    nodes: &Nodes,
+    chance: &mut Chance,
+    path: &str,
+    mut is_it: impl FnMut(&Answer) -> bool,
+) -> Result<()> {
     let begun = Instant::now();
     loop {
         let last = wait_for(nodes, chance)?.get(path);
-        if last.as_ref().is_ok_and(&is_it) {
+        if last.as_ref().is_ok_and(&mut is_it) {
             return Ok(());
         }
         ensure!(begun.elapsed() < PATIENCE, "{path}: {last:?}");
@@ -318,7 +357,7 @@ fn ids(client: &Client, index: &str) -> Result<Vec<String>> {
     if client.get(&format!("/1/indexes/{index}/settings"))?.status == 404 {
         return Ok(vec![]);
     }
-    let records = client.browse_all(index)?;
+    let records = client.browse_all(index).with_context(|| format!("{index} has settings"))?;
     records.iter().map(|it| Ok(it["objectID"].as_str().context("objectID")?.to_string())).collect()
 }
 
@@ -452,10 +491,18 @@ pub fn round(cluster: &mut Cluster, chance: &mut Chance, number: u64, kills: usi
         let (client, begun) = (cluster.node(node)?.client().with_header(USER, &user), Instant::now());
         // the last writes are shown soon
         while let Err(error) = round.check(&client, &writes) {
-            ensure!(begun.elapsed() < Duration::from_secs(30), "by node {node}: {error:#}");
+            if begun.elapsed() >= Duration::from_secs(30) {
+                let others = (0..CLUSTERS.len()).map(|other| {
+                    let client = cluster.node(other)?.client().with_header(USER, &user);
+                    Ok(format!("by node {other}: {:?}", round.check(&client, &writes)))
+                });
+                let others: Vec<String> = others.collect::<Result<_>>()?;
+                bail!("by node {node}: {error:#}; then {}", others.join("; "));
+            }
             std::thread::sleep(LOOK * 10);
         }
     }
+    cluster.check_alike()?;
     let answered = writes.iter().filter(|write| write.answered.is_some()).count();
     round.done.answered = answered;
     round.done.unanswered = writes.len() - answered;
