@@ -3,6 +3,7 @@
 //! The limit holds after decompression and is enforced while the body streams in, so a small compressed body
 //! cannot grow large in memory.
 
+use crate::room::Taken;
 use actix_web::dev::Payload;
 use actix_web::error::PayloadError;
 use actix_web::http::header::{self, HeaderMap};
@@ -11,7 +12,6 @@ use flate2::write::MultiGzDecoder;
 use futures_util::{FutureExt, StreamExt};
 use quorate_model::{Error, ErrorKind, Result};
 use std::io::Write;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Seconds between two pieces of a body before the call is given up.
@@ -20,52 +20,13 @@ const PIECE_S: u64 = 30;
 /// now and then cannot keep a connection busy for ever.
 const BYTES_PER_S_MIN: u64 = 1_024;
 
-/// Memory that all bodies of a node share, so that many large ones at a time cannot exhaust it.
-#[derive(Debug)]
-pub struct Room {
-    bytes: AtomicUsize,
-    bytes_max: usize,
-}
-/// What one body takes of it; given back when dropped.
-#[derive(Debug)]
-pub struct Taken<'a> {
-    room: &'a Room,
-    bytes: usize,
-}
-impl Room {
-    /// Room for `bytes_max` bytes.
-    pub fn new(bytes_max: usize) -> Self {
-        Room { bytes: AtomicUsize::new(0), bytes_max }
-    }
-    /// Starts with nothing taken.
-    pub fn enter(&self) -> Taken<'_> {
-        Taken { room: self, bytes: 0 }
-    }
-}
-impl Taken<'_> {
-    /// Takes more. Errors: `Unavailable` when there is none left.
-    pub fn grow(&mut self, bytes: usize) -> Result<()> {
-        self.bytes += bytes;
-        let before = self.room.bytes.fetch_add(bytes, Ordering::Relaxed);
-        if before + bytes > self.room.bytes_max {
-            return Err(Error::unavailable("too many large bodies at a time"));
-        }
-        Ok(())
-    }
-}
-impl Drop for Taken<'_> {
-    fn drop(&mut self) {
-        self.room.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
-}
-
 /// Reads a body of at most `bytes_max` bytes, decompressed.
 ///
 /// Errors: `TooLarge` over the limit; `Unavailable` when `room` has none left; `Invalid` for an unknown or damaged encoding or a broken connection.
 pub async fn read(
     headers: &HeaderMap,
     payload: &mut Payload,
-    room: &mut Taken<'_>,
+    room: &mut Taken,
     bytes_max: usize,
 ) -> Result<Bytes> {
     let announced =
@@ -117,7 +78,7 @@ fn patience(since: Duration, bytes: u64) -> Option<Duration> {
     end.checked_sub(since).map(|left| left.min(piece)).filter(|left| !left.is_zero())
 }
 
-async fn read_plain(payload: &mut Payload, room: &mut Taken<'_>, bytes_max: usize) -> Result<Bytes> {
+async fn read_plain(payload: &mut Payload, room: &mut Taken, bytes_max: usize) -> Result<Bytes> {
     let mut arriving = Arriving::new(payload);
     let Some(first) = arriving.next().await? else {
         return Ok(Bytes::new());
@@ -136,7 +97,7 @@ async fn read_plain(payload: &mut Payload, room: &mut Taken<'_>, bytes_max: usiz
     Err(too_large(bytes_max))
 }
 
-async fn read_gzip(payload: &mut Payload, room: &mut Taken<'_>, bytes_max: usize) -> Result<Bytes> {
+async fn read_gzip(payload: &mut Payload, room: &mut Taken, bytes_max: usize) -> Result<Bytes> {
     let mut inflater = Inflater::new(bytes_max);
     let mut arriving = Arriving::new(payload);
     while let Some(piece) = arriving.next().await? {
@@ -260,17 +221,6 @@ mod tests {
         ] {
             assert_eq!(patience(since, bytes), expected, "{bytes} bytes after {since:?}");
         }
-    }
-
-    #[test]
-    fn room_is_given_back() {
-        let room = Room::new(100);
-        let mut first = room.enter();
-        assert!(first.grow(60).is_ok());
-        assert_eq!(room.enter().grow(60).map_err(|error| error.kind), Err(ErrorKind::Unavailable));
-        assert!(room.enter().grow(40).is_ok());
-        drop(first);
-        assert!(room.enter().grow(100).is_ok());
     }
 
     #[test]

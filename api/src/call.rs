@@ -6,7 +6,7 @@ use crate::listener::Listener;
 use crate::state::ApiState;
 use actix_web::http::header::HeaderMap;
 use actix_web::web::Bytes;
-use quorate_cluster::{CallerOp, Receipt, Service};
+use quorate_cluster::{CallerOp, ReadRights, Receipt, Service};
 use quorate_model::{Error, IndexName, Result, UserId};
 use quorate_wire::QueryString;
 use std::borrow::Cow;
@@ -82,6 +82,10 @@ impl<'a> Call<'a> {
             Some(user) => self.service().write_records_for(&user, index, ops).await,
             None => self.service().write_records(index, ops).await,
         }
+    }
+    /// What the caller may be shown, and how much of it.
+    pub fn read_rights(&self) -> ReadRights {
+        ReadRights { bytes_max: self.state.limits().answer_bytes_max, ..self.caller.read_rights() }
     }
     /// Milliseconds since the request was read.
     pub fn elapsed_ms(&self) -> u64 {

@@ -2,13 +2,13 @@
 //!
 //! Hot path: an as-you-type query costs at most 0.06 ms of CPU here.
 
-use crate::auth::{Caller, Credentials, Forwarded, Origin};
+use crate::auth::{Caller, Credentials, Forwarded, Origin, check_app_id};
 use crate::call::Call;
 use crate::metrics::Transferred;
-use crate::reply::Reply;
+use crate::reply::{Delivery, Readers, Reply, correlation_id};
 use crate::routes::{Endpoint, Match, Need, Verb};
 use crate::state::ApiState;
-use crate::{admin, body, clusters, documents, indices, objects, operations, search, settings, tasks};
+use crate::{admin, body, clusters, documents, indices, objects, operations, parse, search, settings, tasks};
 use actix_web::dev::Payload;
 use actix_web::http::{Method, header};
 use actix_web::web::{self, Bytes};
@@ -19,10 +19,12 @@ use quorate_model::{Error, ErrorKind, Result};
 use quorate_wire::QueryString;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Bytes of a body that is read before its caller is known, to look for `apiKey` in it.
 const UNKNOWN_CALLER_BYTES_MAX: usize = 1 << 20;
+/// How long such a body may take.
+const UNKNOWN_CALLER_PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of a body that becomes a tree of values; records and batches are scanned in place and may be larger.
 const TREE_BYTES_MAX: usize = 16 << 20;
 
@@ -32,11 +34,12 @@ const FORWARDED_API_KEY: header::HeaderName = header::HeaderName::from_static("x
 /// Answers one request.
 pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Data<ApiState>) -> HttpResponse {
     let started = Instant::now();
+    let path = request.uri().path();
+    let readers = readers(path);
     if request.method() == Method::OPTIONS {
-        return preflight();
+        return preflight(readers);
     }
     let _in_flight = state.metrics().enter();
-    let path = request.uri().path();
     let listener = state.listener(request.app_config().local_addr());
     let found = state.router().find(verb(request.method()), path).and_then(|found| {
         listener.check(found.route, state.listeners())?;
@@ -52,18 +55,36 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
         }
         Err(error) => failed(&error),
     };
+    let mut held = state.answers().enter();
+    let reply = match held.grow(reply.body.len()) {
+        Ok(()) => reply,
+        Err(error) => failed(&error),
+    };
     let sent = reply.body.len() as u64;
     let status = reply.status.as_u16();
-    let response = reply.into_response(request.headers()).await;
+    let id = correlation_id();
+    let delivery = Delivery { held, id: id.clone(), readers };
+    let response = reply.into_response(request.headers(), delivery).await;
     let took = started.elapsed();
     if row.is_some_and(|(_, route)| is_search(route.endpoint)) {
         state.service().traffic().record(took);
     }
     state.metrics().answered(row, status, Transferred { received, sent }, took);
-    let path = row.map_or(path, |(_, route)| if route.is_secret() { route.path } else { path });
+    // a path that means nothing may hold a key
+    let path = row.map_or("unknown", |(_, route)| if route.is_secret() { route.path } else { path });
     let micros = took.as_micros() as u64;
-    tracing::info!(target: "quorate::request", method = request.method().as_str(), path, status, received, sent, micros);
+    let (method, id) = (request.method().as_str(), id.to_str().unwrap_or_default());
+    let client = request.peer_addr().map(|peer| peer.ip().to_string()).unwrap_or_default();
+    tracing::info!(target: "quorate::request", id, client, method, path, status, received, sent, micros);
     response
+}
+
+/// Whose scripts may read the answer to a call.
+fn readers(path: &str) -> Readers {
+    match path == "/metrics" || path == "/admin" || path.starts_with("/admin/") {
+        true => Readers::SameOrigin,
+        false => Readers::AnyOrigin,
+    }
 }
 
 /// A panic is a defect: it costs its caller an answer, and neither the connection nor anybody else.
@@ -100,11 +121,21 @@ async fn take(
             let caller = allow(request, state, &found, &credentials)?;
             (caller, body::read(headers, &mut payload, &mut room, body_bytes_max).await?)
         } else {
+            // the key may stand in the body: that has a room and a time of its own, and no stranger gets in
+            check_app_id(state.service(), credentials.app_id.as_deref().unwrap_or_default())?;
             let bytes_max = body_bytes_max.min(UNKNOWN_CALLER_BYTES_MAX);
-            let body = body::read(headers, &mut payload, &mut room, bytes_max).await?;
-            (allow(request, state, &found, &credentials.with_body(&body))?, body)
+            let mut strangers = state.strangers().enter();
+            let reading = body::read(headers, &mut payload, &mut strangers, bytes_max);
+            let late = |_| Error::invalid("The body did not arrive in time");
+            let body = actix_rt::time::timeout(UNKNOWN_CALLER_PATIENCE, reading).await.map_err(late)??;
+            let caller = allow(request, state, &found, &credentials.with_body(&body))?;
+            room.grow(body.len())?;
+            (caller, body)
         }
     };
+    if becomes_tree(found.route.endpoint) {
+        room.grow(parse::tree_bytes(&body)?)?;
+    }
     *received = body.len() as u64;
     let Match { route, names, .. } = found;
     let address = forwarded_for(headers).or_else(|| request.peer_addr().map(|peer| peer.ip()));
@@ -201,17 +232,41 @@ async fn run(endpoint: Endpoint, call: Call<'_>) -> Result<Reply> {
     }
 }
 
+/// Bytes that the body of a call may have after decompression.
 fn body_bytes_max(endpoint: Endpoint, state: &ApiState) -> usize {
-    let configured = state.limits().body_bytes_max;
-    match endpoint {
+    let limits = state.limits();
+    let most = match endpoint {
         Endpoint::Batch
         | Endpoint::MultiBatch
         | Endpoint::AddObject
         | Endpoint::PutObject
         | Endpoint::SaveDocuments(_)
-        | Endpoint::Partial => configured,
-        _ => configured.min(TREE_BYTES_MAX),
-    }
+        | Endpoint::Partial => limits.body_bytes_max,
+        Endpoint::Query
+        | Endpoint::QueryGet
+        | Endpoint::FacetQuery
+        | Endpoint::Browse
+        | Endpoint::BrowseGet
+        | Endpoint::SearchDocuments(_)
+        | Endpoint::SearchUsers
+        | Endpoint::DeleteBy => limits.search_body_bytes_max,
+        Endpoint::Queries | Endpoint::GetObjects => limits.multi_body_bytes_max,
+        _ => TREE_BYTES_MAX,
+    };
+    most.min(limits.body_bytes_max)
+}
+
+/// Whether a body becomes a tree of values; records and batches are scanned in place.
+fn becomes_tree(endpoint: Endpoint) -> bool {
+    !matches!(
+        endpoint,
+        Endpoint::Batch
+            | Endpoint::MultiBatch
+            | Endpoint::AddObject
+            | Endpoint::PutObject
+            | Endpoint::SaveDocuments(_)
+            | Endpoint::Partial
+    )
 }
 
 fn verb(method: &Method) -> Option<Verb> {
@@ -239,8 +294,11 @@ const ALLOWED_HEADERS: &str = "x-service-application-id, x-service-api-key, x-se
     x-algolia-tagfilters, x-algolia-queryparameters, x-algolia-request-id, x-forwarded-for, x-forwarded-api-key, \
     content-type, content-encoding, authorization, request-id";
 
-/// The answer to `OPTIONS` on any path (C§1.3).
-fn preflight() -> HttpResponse {
+/// The answer to `OPTIONS` (C§1.3).
+fn preflight(readers: Readers) -> HttpResponse {
+    if readers == Readers::SameOrigin {
+        return HttpResponse::NoContent().finish();
+    }
     HttpResponse::Ok()
         .insert_header((header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"))
         .insert_header((header::ACCESS_CONTROL_ALLOW_METHODS, "GET, PUT, DELETE, POST, OPTIONS"))

@@ -75,7 +75,8 @@ impl Listener {
             Listener::Operate => "the calls of operators",
         }
     }
-    /// Errors: `Forbidden` for work of another listener, naming where it is taken. Clients do not try it again.
+    /// Errors: `Forbidden` for work of another listener, naming where it is taken, unless that is for operators only. Clients do
+    /// not try it again.
     pub fn check(self, route: &Route, listeners: &Listeners) -> Result<()> {
         if self.takes(route.work) {
             return Ok(());
@@ -85,6 +86,9 @@ impl Listener {
             Work::Write => Listener::Write,
             Work::Operate => Listener::Operate,
         };
+        if right == Listener::Operate {
+            return Err(Error::forbidden(format!("This address takes {} only", self.name())));
+        }
         Err(Error::forbidden(format!(
             "This address takes {} only; {} {} belongs to {}, which {} take",
             self.name(),

@@ -100,6 +100,33 @@ pub fn check_depth(body: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// Bytes that a body takes as a tree of values, at most, more or less: what is counted are the characters that begin them.
+///
+/// Errors: `Invalid` when that is more than [`TREE_BYTES_MAX`].
+pub fn tree_bytes(body: &[u8]) -> Result<usize> {
+    let (mut in_text, mut at, mut bytes) = (false, 0, body.len());
+    while at < body.len() {
+        match body[at] {
+            b'"' => in_text = !in_text,
+            b'\\' if in_text => at += 1,
+            b'{' if !in_text => bytes += OBJECT_BYTES,
+            b'[' | b',' if !in_text => bytes += VALUE_BYTES,
+            _ => {}
+        }
+        at += 1;
+    }
+    match bytes <= TREE_BYTES_MAX {
+        true => Ok(bytes),
+        false => Err(Error::invalid("parse error: the body has too many values")),
+    }
+}
+/// Bytes of a tree of values.
+const TREE_BYTES_MAX: usize = 48 << 20;
+/// Bytes of an object with one member: its node has room for eleven.
+const OBJECT_BYTES: usize = 700;
+/// Bytes of a value in a list, which may have twice the room it needs.
+const VALUE_BYTES: usize = 2 * size_of::<Value>();
+
 /// A place in a body, as error texts name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {

@@ -1,13 +1,19 @@
 //! What goes back to the caller, before it becomes an HTTP response?
 
 use crate::error;
+use crate::room::Taken;
 use actix_web::HttpResponse;
+use actix_web::body::{BodySize, MessageBody};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use actix_web::web::Bytes;
 use flate2::{Compress, Compression, FlushCompress, Status};
 use quorate_model::{Error, ErrorKind};
 use std::cell::RefCell;
+use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
 
 /// Bodies below this are not worth compressing.
 const COMPRESSED_BYTES_MIN: usize = 1_024;
@@ -71,24 +77,73 @@ impl Reply {
     }
 
     /// Makes the response: compressed if the caller takes it, readable from any origin (C§1.3, C§1.5).
-    pub async fn into_response(self, request_headers: &HeaderMap) -> HttpResponse {
+    ///
+    /// What it holds of the memory for answers is given back when it is sent.
+    pub async fn into_response(self, request_headers: &HeaderMap, delivery: Delivery) -> HttpResponse {
         let Reply { status, body, content, retry } = self;
         let compresses = body.len() >= COMPRESSED_BYTES_MIN && accepts_gzip(request_headers);
         let mut response = HttpResponse::build(status);
         response.insert_header((header::CONTENT_TYPE, content.header()));
-        response.insert_header((header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")));
-        response.insert_header((CORRELATION_ID.clone(), correlation_id()));
+        if delivery.readers == Readers::AnyOrigin {
+            response.insert_header((header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")));
+        }
+        response.insert_header((CORRELATION_ID.clone(), delivery.id));
         if retry == Retry::Soon {
             response.insert_header((header::RETRY_AFTER, HeaderValue::from_static("1")));
         }
         if body.len() >= COMPRESSED_BYTES_MIN {
             response.insert_header((header::VARY, HeaderValue::from_static("accept-encoding")));
         }
+        let body = Bytes::from(body);
         if compresses && let Some(compressed) = compressed(&body).await {
             response.insert_header((header::CONTENT_ENCODING, HeaderValue::from_static("gzip")));
-            return response.body(compressed);
+            return response.body(Sent { rest: compressed.into(), _held: delivery.held });
         }
-        response.body(body)
+        response.body(Sent { rest: body, _held: delivery.held })
+    }
+}
+
+/// How an answer goes out.
+pub struct Delivery {
+    /// What it holds of the memory for answers.
+    pub held: Taken,
+    /// What tells it from every other.
+    pub id: HeaderValue,
+    /// Which pages may read it.
+    pub readers: Readers,
+}
+/// Whose scripts a browser lets read an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readers {
+    /// Those of any page.
+    AnyOrigin,
+    /// Those of none but this node's own: what is for operators.
+    SameOrigin,
+}
+
+/// A body that is given to the connection as fast as that sends it: what nobody reads is held once, and charged for as long.
+struct Sent {
+    rest: Bytes,
+    _held: Taken,
+}
+/// Bytes given at a time.
+const PIECE_BYTES: usize = 64 << 10;
+
+impl MessageBody for Sent {
+    type Error = Infallible;
+
+    fn size(&self) -> BodySize {
+        BodySize::Sized(self.rest.len() as u64)
+    }
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Infallible>>> {
+        let count = self.rest.len().min(PIECE_BYTES);
+        Poll::Ready((count > 0).then(|| Ok(self.rest.split_to(count))))
+    }
+    fn try_into_bytes(self) -> Result<Bytes, Self> {
+        if self.rest.len() <= PIECE_BYTES { Ok(self.rest) } else { Err(self) }
     }
 }
 
@@ -104,7 +159,7 @@ impl Content {
 static CORRELATION_ID: HeaderName = HeaderName::from_static("correlation-id");
 
 /// An id that tells this answer from every other of the process, and very likely of the installation.
-fn correlation_id() -> HeaderValue {
+pub fn correlation_id() -> HeaderValue {
     static START: std::sync::LazyLock<u64> =
         std::sync::LazyLock::new(|| uuid::Uuid::new_v4().as_u64_pair().0);
     static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -128,11 +183,11 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
     })
 }
 
-async fn compressed(body: &[u8]) -> Option<Vec<u8>> {
+async fn compressed(body: &Bytes) -> Option<Vec<u8>> {
     if body.len() <= ON_ARBITER_BYTES_MAX {
         return compress(body);
     }
-    let body = body.to_vec();
+    let body = body.clone();
     actix_web::web::block(move || compress(&body)).await.ok().flatten()
 }
 fn compress(body: &[u8]) -> Option<Vec<u8>> {
@@ -157,6 +212,7 @@ fn compress(body: &[u8]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::room::Room;
 
     #[test]
     fn gzip_is_used_only_when_asked_for() {
@@ -195,11 +251,29 @@ mod tests {
         }
     }
 
+    fn delivery(readers: Readers) -> Delivery {
+        Delivery { held: Room::new("answers", 100).enter(), id: correlation_id(), readers }
+    }
+
+    #[actix_web::test]
+    async fn a_large_answer_is_charged_until_it_is_sent() {
+        let room = Room::new("answers", 300_000);
+        let mut held = room.enter();
+        held.grow(200_000).unwrap();
+        let reply = Reply::ok(vec![b'x'; 200_000]);
+        let delivery = Delivery { held, ..delivery(Readers::SameOrigin) };
+        let response = reply.into_response(&HeaderMap::new(), delivery).await;
+        assert!(response.headers().get("access-control-allow-origin").is_none());
+        assert!(room.enter().grow(200_000).is_err());
+        let sent = actix_web::body::to_bytes(response.into_body()).await.unwrap();
+        assert!(sent.len() == 200_000 && room.enter().grow(200_000).is_ok());
+    }
+
     #[actix_web::test]
     async fn every_answer_is_readable_from_other_origins() {
         let reply = Reply::error(&Error::unavailable("busy"));
         assert_eq!(reply.body, br#"{"message":"busy","status":503}"#);
-        let response = reply.into_response(&HeaderMap::new()).await;
+        let response = reply.into_response(&HeaderMap::new(), delivery(Readers::AnyOrigin)).await;
         let header = |name: &str| response.headers().get(name).unwrap().to_str().unwrap();
         assert_eq!(response.status(), 503);
         assert_eq!(header("access-control-allow-origin"), "*");

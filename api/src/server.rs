@@ -24,20 +24,18 @@ pub struct ServerOptions {
     pub service: Service,
     /// Threads that read requests and write answers; 0 = one for each processor.
     pub workers: usize,
-    /// Bytes of a request body after decompression.
-    pub body_bytes_max: usize,
-    /// Bytes of a minified record.
-    pub record_bytes_max: usize,
-    /// Connections a worker keeps open; further ones wait in the backlog.
-    pub connections_per_worker_max: usize,
+    /// What requests and answers may take.
+    pub limits: Limits,
+    /// Connections kept open; further ones wait in the backlog.
+    pub connections_max: usize,
     /// The places of callers, for aroundLatLngViaIP.
     pub locations: Option<Arc<Locations>>,
     /// Seconds that requests under way get to finish when the server is stopped gracefully.
     pub drain_s: u64,
 }
 
-/// Connections of one worker by default; each costs some 20 KiB.
-const CONNECTIONS_MAX: usize = 10_000;
+/// Connections by default; each costs some 20 KiB.
+const CONNECTIONS_MAX: usize = 20_000;
 /// Connections that may wait to be accepted.
 const BACKLOG: u32 = 1_024;
 /// Seconds an idle connection is kept: more than the 60 s after which common balancers drop theirs.
@@ -55,17 +53,15 @@ impl ServerOptions {
             split: vec![],
             service,
             workers: 0,
-            body_bytes_max: limits::BODY_BYTES_MAX,
-            record_bytes_max: limits::RECORD_BYTES_MAX,
-            connections_per_worker_max: CONNECTIONS_MAX,
+            limits: Limits::default(),
+            connections_max: CONNECTIONS_MAX,
             locations: None,
             drain_s: DRAIN_S,
         }
     }
     /// What all requests of this listener share.
     pub fn state(&self) -> ApiState {
-        let limits = Limits { body_bytes_max: self.body_bytes_max, record_bytes_max: self.record_bytes_max };
-        ApiState::new(self.service.clone(), limits, self.locations.clone())
+        ApiState::new(self.service.clone(), self.limits, self.locations.clone())
     }
 }
 
@@ -79,6 +75,21 @@ pub struct Bound {
     pub split: Vec<(Listener, SocketAddr)>,
     /// Shared with its requests: `state.drain()` before stopping turns balancers away.
     pub state: ApiState,
+}
+
+/// Milliseconds after which a connection ends whose peer takes nothing of what is sent to it.
+#[cfg(target_os = "linux")]
+const UNREAD_MS: u32 = 20_000;
+
+/// Lets the kernel end a connection when the other side reads nothing any more: an answer that nobody takes is not kept for
+/// ever.
+fn bound_sending(socket: &dyn std::any::Any) {
+    #[cfg(target_os = "linux")]
+    if let Some(stream) = socket.downcast_ref::<actix_rt::net::TcpStream>() {
+        let _older_kernel = rustix::net::sockopt::set_tcp_user_timeout(stream, UNREAD_MS);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = socket;
 }
 
 /// Adds the interface to an application.
@@ -99,7 +110,8 @@ pub fn server(options: ServerOptions) -> io::Result<Bound> {
     let mut http =
         HttpServer::new(move || App::new().app_data(shared.clone()).default_service(web::to(entry::answer)))
             .workers(workers)
-            .max_connections(options.connections_per_worker_max)
+            .max_connections((options.connections_max / workers).max(1))
+            .on_connect(|socket, _| bound_sending(socket))
             .backlog(BACKLOG)
             .keep_alive(Duration::from_secs(KEEP_ALIVE_S))
             .client_request_timeout(Duration::from_secs(HEAD_S))

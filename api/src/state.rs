@@ -1,12 +1,13 @@
 //! What do all requests of a node share?
 
 use crate::auth::Authenticator;
-use crate::body::Room;
 use crate::listener::{Listener, Listeners};
 use crate::location::Locations;
 use crate::metrics::Metrics;
+use crate::room::Room;
 use crate::routes::Router;
 use quorate_cluster::Service;
+use quorate_model::limits;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -22,6 +23,8 @@ struct Shared {
     metrics: Metrics,
     limits: Limits,
     room: Room,
+    strangers: Room,
+    answers: Room,
     locations: Option<Arc<Locations>>,
     draining: AtomicBool,
     listeners: OnceLock<Listeners>,
@@ -32,12 +35,36 @@ struct Shared {
 pub struct Limits {
     /// Bytes of a body after decompression.
     pub body_bytes_max: usize,
+    /// Bytes of the body of a search.
+    pub search_body_bytes_max: usize,
+    /// Bytes of the body of a call that asks for many things at once.
+    pub multi_body_bytes_max: usize,
     /// Bytes of a minified record.
     pub record_bytes_max: usize,
+    /// Bytes of an answer.
+    pub answer_bytes_max: usize,
+}
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            body_bytes_max: limits::BODY_BYTES_MAX,
+            search_body_bytes_max: limits::SEARCH_BODY_BYTES_MAX,
+            multi_body_bytes_max: limits::MULTI_BODY_BYTES_MAX,
+            record_bytes_max: limits::RECORD_BYTES_MAX,
+            answer_bytes_max: limits::ANSWER_BYTES_MAX,
+        }
+    }
 }
 
 /// Bodies of full size that may be in memory at a time, over all callers.
-const BODIES_AT_A_TIME: usize = 8;
+const BODIES_AT_A_TIME: usize = 3;
+/// Bytes that are taken for a body of full size where it is configured smaller: its tree of values may be as large.
+const BODY_BYTES_MIN: usize = 64 << 20;
+/// Answers of full size that may be under way at a time, over all callers.
+const ANSWERS_AT_A_TIME: usize = 4;
+
+/// Memory for bodies of callers whose key is not known yet.
+const STRANGERS_BYTES: usize = 8 << 20;
 
 impl ApiState {
     /// Wraps a service.
@@ -48,7 +75,12 @@ impl ApiState {
             authenticator: Authenticator::default(),
             metrics: Metrics::new(),
             limits,
-            room: Room::new(limits.body_bytes_max.saturating_mul(BODIES_AT_A_TIME)),
+            room: Room::new(
+                "large bodies",
+                limits.body_bytes_max.max(BODY_BYTES_MIN).saturating_mul(BODIES_AT_A_TIME),
+            ),
+            answers: Room::new("large answers", limits.answer_bytes_max.saturating_mul(ANSWERS_AT_A_TIME)),
+            strangers: Room::new("large bodies of strangers", STRANGERS_BYTES),
             locations,
             draining: AtomicBool::new(false),
             listeners: OnceLock::new(),
@@ -81,6 +113,14 @@ impl ApiState {
     /// Memory for bodies.
     pub fn room(&self) -> &Room {
         &self.0.room
+    }
+    /// Memory for answers under way.
+    pub fn answers(&self) -> &Room {
+        &self.0.answers
+    }
+    /// Memory for bodies of callers whose key stands in the body.
+    pub fn strangers(&self) -> &Room {
+        &self.0.strangers
     }
     /// Names the addresses that are kept to one kind of work, once, before the first request.
     pub fn set_listeners(&self, listeners: Listeners) {

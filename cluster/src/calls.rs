@@ -289,7 +289,7 @@ mod tests {
 
     fn all() -> Vec<ServiceCall> {
         let index = IndexName::new("ä \"1\"").unwrap();
-        let rights = ReadRights { sees_unretrievable: true, max_hits_per_query: 7 };
+        let rights = ReadRights { sees_unretrievable: true, max_hits_per_query: 7, bytes_max: 9 };
         let body = json!({"query": "a", "filters": "p > 0.1 OR p: 1 TO 2", "aroundLatLng": "1.5,-2.25"});
         let params = Box::new(SearchParams::from_json(body.as_object().unwrap()).unwrap());
         let request = |id: &str, attributes: Option<&[&str]>| ObjectRequest {

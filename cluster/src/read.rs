@@ -249,8 +249,10 @@ pub async fn objects(
         Ok::<_, Error>((numbers, found))
     });
     let (fetched, asked) = tokio::try_join!(fetched, try_join_all(asked))?;
+    let (mut bytes, bytes_max) = (0, rights_of(rights).bytes_max());
     for (numbers, found) in asked.into_iter().chain([fetched]) {
         for (number, record) in numbers.into_iter().zip(found) {
+            check_bytes(&mut bytes, record.as_ref(), bytes_max)?;
             records[number] = record;
         }
     }
@@ -309,19 +311,34 @@ async fn fetch(
             let reader = |(name, view)| (name, ObjectReader::new(view, &filter));
             let readers: BTreeMap<&IndexName, ObjectReader<'_>> =
                 views.iter().map(|(name, view)| (name, &**view)).map(reader).collect();
+            let mut bytes = 0;
             let fetch = |request: &ObjectRequest| {
                 let ObjectRequest { index, object_id, attributes_to_retrieve } = request;
-                readers[index].object(object_id, attributes_to_retrieve.as_deref(), rights)
+                let record = readers[index].object(object_id, attributes_to_retrieve.as_deref(), rights);
+                check_bytes(&mut bytes, record.as_ref(), rights.bytes_max())?;
+                Ok(record)
             };
-            Ok(requests.iter().map(fetch).collect())
+            requests.iter().map(fetch).collect()
         })
         .await
 }
 
+/// Adds a record to what an answer holds. Errors: `Invalid` when that is too much.
+fn check_bytes(bytes: &mut usize, record: Option<&Vec<u8>>, bytes_max: usize) -> Result<()> {
+    *bytes += record.map_or(0, Vec::len);
+    match *bytes <= bytes_max {
+        true => Ok(()),
+        false => Err(Error::invalid(format!(
+            "The answer is too big: its records may take {bytes_max} bytes together. Ask for fewer of them, or for fewer \
+             attributes with attributesToRetrieve"
+        ))),
+    }
+}
+
 /// The rights in the node's words.
 pub fn rights_of(rights: ReadRights) -> quorate_node::ReadRights {
-    let ReadRights { sees_unretrievable, max_hits_per_query } = rights;
-    quorate_node::ReadRights { sees_unretrievable, max_hits_per_query }
+    let ReadRights { sees_unretrievable, max_hits_per_query, bytes_max } = rights;
+    quorate_node::ReadRights { sees_unretrievable, max_hits_per_query, bytes_max }
 }
 
 /// The names of all indices, in order.

@@ -100,6 +100,9 @@ pub struct ReadRights {
     pub sees_unretrievable: bool,
     /// Cap of hitsPerPage from the key; 0 = none.
     pub max_hits_per_query: u64,
+    /// Bytes of the hits or records at most; 0 = [`limits::ANSWER_BYTES_MAX`], also where an older program asks.
+    #[serde(default)]
+    pub bytes_max: usize,
 }
 /// A row of `GET /1/indexes` (§2.4).
 #[derive(Clone, Debug)]

@@ -20,6 +20,14 @@ pub struct ReadRights {
     pub sees_unretrievable: bool,
     /// Cap of hitsPerPage from the key; 0 = none.
     pub max_hits_per_query: u64,
+    /// Bytes of the hits at most; 0 = [`limits::ANSWER_BYTES_MAX`].
+    pub bytes_max: usize,
+}
+impl ReadRights {
+    /// Bytes that hits or records may take together.
+    pub fn bytes_max(&self) -> usize {
+        if self.bytes_max == 0 { limits::ANSWER_BYTES_MAX } else { self.bytes_max }
+    }
 }
 
 type Job = Box<dyn FnOnce(&mut Scratch) + Send>;
@@ -47,22 +55,39 @@ impl SearchPool {
     pub fn queued(&self) -> usize {
         self.jobs.len()
     }
-    /// Runs `job` on a thread of the pool. Errors: `Unavailable` when the queue is full, `Internal` when the job panics.
+    /// Runs `job` on a thread of the pool. Errors: `Unavailable` when the queue is full or the job has waited for too long,
+    /// `Internal` when the job panics.
     pub async fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce(&mut Scratch) -> quorate_model::Result<T> + Send + 'static,
     ) -> quorate_model::Result<T> {
+        self.run_after(WAIT_MAX, job).await
+    }
+    /// The same for work that no caller waits for: it may wait for its turn as long as that takes.
+    pub async fn run_patiently<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut Scratch) -> quorate_model::Result<T> + Send + 'static,
+    ) -> quorate_model::Result<T> {
+        self.run_after(Duration::MAX, job).await
+    }
+    async fn run_after<T: Send + 'static>(
+        &self,
+        wait_max: Duration,
+        job: impl FnOnce(&mut Scratch) -> quorate_model::Result<T> + Send + 'static,
+    ) -> quorate_model::Result<T> {
         let (done, answer) = oneshot::channel();
+        let queued = Instant::now();
         let boxed: Job = Box::new(move |scratch| {
-            let _asker_is_gone = done.send(job(scratch));
+            // nobody waits for what a caller who hung up has asked for
+            if done.is_closed() {
+                return;
+            }
+            let result = if queued.elapsed() <= wait_max { job(scratch) } else { Err(too_many()) };
+            let _asker_is_gone = done.send(result);
         });
         match self.jobs.try_send(boxed) {
             Ok(()) => {}
-            Err(TrySendError::Full(_)) => {
-                return Err(quorate_model::Error::unavailable(
-                    "too many searches are waiting; try another host",
-                ));
-            }
+            Err(TrySendError::Full(_)) => return Err(too_many()),
             Err(TrySendError::Disconnected(_)) => {
                 return Err(quorate_model::Error::unavailable("the node is stopping"));
             }
@@ -76,8 +101,8 @@ impl SearchPool {
         params: SearchParams,
         rights: ReadRights,
     ) -> quorate_model::Result<SearchResults> {
-        let limits = search_limits(rights);
         self.run(move |scratch| {
+            let limits = search_limits(rights);
             quorate_engine::search(&view.shard, &view.configuration, &params, &limits, scratch)
         })
         .await
@@ -112,8 +137,8 @@ impl SearchPool {
         after: Option<Vec<u8>>,
         rights: ReadRights,
     ) -> quorate_model::Result<SearchResults> {
-        let limits = search_limits(rights);
         self.run(move |scratch| {
+            let limits = search_limits(rights);
             quorate_engine::browse(
                 &view.shard,
                 &view.configuration,
@@ -133,8 +158,8 @@ impl SearchPool {
         facet_query: String,
         params: SearchParams,
     ) -> quorate_model::Result<FacetHits> {
-        let limits = search_limits(ReadRights::default());
         self.run(move |scratch| {
+            let limits = search_limits(ReadRights::default());
             quorate_engine::search_facet(
                 &view.shard,
                 &view.configuration,
@@ -149,12 +174,21 @@ impl SearchPool {
     }
 }
 
+/// How long a job may wait for a thread.
+const WAIT_MAX: Duration = Duration::from_millis(limits::SEARCH_WAIT_MS);
+
+fn too_many() -> quorate_model::Error {
+    quorate_model::Error::unavailable("too many searches are waiting; try another host")
+}
+
+/// The limits of a read whose work begins now.
 fn search_limits(rights: ReadRights) -> SearchLimits {
     SearchLimits {
         deadline: Instant::now() + Duration::from_millis(limits::SEARCH_MS),
         now_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         sees_unretrievable: rights.sees_unretrievable,
         max_hits_per_query: rights.max_hits_per_query,
+        bytes_max: rights.bytes_max(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where do log lines go? To standard error, as text or JSON, filtered by the option `log-level`.
 
 use crate::config::Values;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 
@@ -12,6 +12,7 @@ const QUIET: &str = "actix_server=warn,actix_http::h1=off";
 /// Installs the logger of the process. Errors: a filter that cannot be read.
 pub fn install(values: &Values) -> Result<()> {
     let level = values.text("log-level").unwrap_or("info");
+    check(level)?;
     let filter = EnvFilter::try_new(format!("{QUIET},{level}"))
         .with_context(|| format!("log-level `{level}` cannot be read"))?;
     // A log that cannot be written, on a full disk for instance, must not stop the work it is about.
@@ -24,4 +25,36 @@ pub fn install(values: &Values) -> Result<()> {
         _ => lines.with_ansi(std::io::stderr().is_terminal()).init(),
     }
     Ok(())
+}
+
+/// Levels of log lines, and none.
+const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
+
+/// Refuses a word that is no level: the library takes it for the name of a part of the program.
+fn check(filter: &str) -> Result<()> {
+    for rule in filter.split(',').map(str::trim) {
+        let level = rule.rsplit_once('=').map_or(rule, |(_, level)| level).to_ascii_lowercase();
+        if !LEVELS.contains(&level.as_str()) {
+            bail!(
+                "log-level: `{rule}` is not one of {}, nor a rule such as quorate_cluster=debug",
+                LEVELS.join(", ")
+            );
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_that_is_no_level_is_refused() {
+        for filter in ["info", "WARN", "off", "info,quorate_cluster=debug", "quorate::request=off, warn"] {
+            assert!(check(filter).is_ok(), "{filter}");
+        }
+        for filter in ["verbose", "", "info,loud", "quorate_cluster", "quorate=loud"] {
+            assert!(check(filter).is_err(), "{filter}");
+        }
+    }
 }

@@ -9,6 +9,7 @@ mod import;
 mod log;
 mod logging;
 mod options;
+mod process;
 mod search;
 mod serve;
 mod start_text;

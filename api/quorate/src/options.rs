@@ -228,6 +228,27 @@ pub const OPTIONS: &[OptionRow] = &[
         "Bytes of one request body after decompression; larger ones are answered 413.",
     ),
     row(
+        "search-body-bytes-max",
+        Kind::Bytes,
+        Some("1MiB"),
+        Audience::Server,
+        "Bytes of the body of one search after decompression; larger ones are answered 413.",
+    ),
+    row(
+        "multi-body-bytes-max",
+        Kind::Bytes,
+        Some("16MiB"),
+        Audience::Server,
+        "Bytes of a body with many searches or object IDs after decompression; larger ones are answered 413.",
+    ),
+    row(
+        "answer-bytes-max",
+        Kind::Bytes,
+        Some("32MiB"),
+        Audience::Server,
+        "Bytes of one answer. A browse ends its page early; what else would be larger is answered 400.",
+    ),
+    row(
         "log-level",
         Kind::Text,
         Some("info"),

@@ -3,10 +3,11 @@
 use crate::client::ADDRESS_FILE;
 use crate::config::Values;
 use crate::options::option;
+use crate::process::{self, Allowed};
 use crate::start_text::{Program, Start, render};
 use crate::{demo, logging};
 use anyhow::{Context, Result, bail};
-use quorate_api::{Listener, Locations, ServerOptions};
+use quorate_api::{Limits, Listener, Locations, ServerOptions};
 use quorate_cluster::command::FEATURE_LEVEL;
 use quorate_cluster::{CheckOptions, ClusterOptions, Expected, Service, ServiceOptions, Started};
 use std::io::IsTerminal;
@@ -19,26 +20,17 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Runs a node until SIGTERM or SIGINT.
 pub fn run(values: &Values) -> Result<ExitCode> {
-    use_small_pages();
+    let allowed = process::prepare();
     logging::install(values)?;
     quorate_cluster::panics::watch();
     for warning in &values.warnings {
         tracing::warn!("{warning}");
     }
-    actix_rt::System::new().block_on(serve(values))?;
+    actix_rt::System::new().block_on(serve(values, allowed))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Keeps the kernel from rounding what the allocator touches up to 2 MiB: for some twenty threads that made 60 MiB of an
-/// idle node's 5, and no query was quicker for it. Where it cannot be done, memory is all it costs.
-#[cfg(target_os = "linux")]
-fn use_small_pages() {
-    let _kernel_refuses = rustix::thread::disable_transparent_huge_pages(true);
-}
-#[cfg(not(target_os = "linux"))]
-fn use_small_pages() {}
-
-async fn serve(values: &Values) -> Result<()> {
+async fn serve(values: &Values, allowed: Allowed) -> Result<()> {
     let mut signals = Signals::listen()?;
     let listen = address(values)?;
     let split = split(values)?;
@@ -50,7 +42,7 @@ async fn serve(values: &Values) -> Result<()> {
     let (service, started) =
         Service::open(service_options(values)?).await.map_err(|error| anyhow::anyhow!(error.message))?;
     report(&started);
-    let outcome = run_server(values, (listen, split), &service, &started, &mut signals).await;
+    let outcome = run_server(values, (listen, split), allowed, &service, &started, &mut signals).await;
     service.shutdown().await;
     tracing::info!("stopped");
     outcome
@@ -71,6 +63,7 @@ fn split(values: &Values) -> Result<Vec<(Listener, SocketAddr)>> {
 async fn run_server(
     values: &Values,
     (listen, split): (SocketAddr, Vec<(Listener, SocketAddr)>),
+    allowed: Allowed,
     service: &Service,
     started: &Started,
     signals: &mut Signals,
@@ -81,7 +74,9 @@ async fn run_server(
     if values.is_on("demo") {
         demo::load(service).await?;
     }
-    let options = ServerOptions { split, ..server_options(values, listen, service.clone())? };
+    let server = server_options(values, listen, service.clone())?;
+    let connections_max = server.connections_max.min(allowed.connections());
+    let options = ServerOptions { split, connections_max, ..server };
     let bound = quorate_api::server(options)
         .with_context(|| format!("cannot listen on {listen} (--listen chooses another address)"))?;
     let address = bound.address;
@@ -152,8 +147,13 @@ fn server_options(values: &Values, listen: SocketAddr, service: Service) -> Resu
     };
     Ok(ServerOptions {
         workers: values.number("workers") as usize,
-        body_bytes_max: values.number("body-bytes-max") as usize,
-        record_bytes_max: values.number("record-bytes-max") as usize,
+        limits: Limits {
+            body_bytes_max: values.number("body-bytes-max") as usize,
+            search_body_bytes_max: values.number("search-body-bytes-max") as usize,
+            multi_body_bytes_max: values.number("multi-body-bytes-max") as usize,
+            record_bytes_max: values.number("record-bytes-max") as usize,
+            answer_bytes_max: values.number("answer-bytes-max") as usize,
+        },
         locations: values.path("ip-locations").map(locations).transpose()?,
         ..ServerOptions::new(listen, service)
     })

@@ -104,9 +104,7 @@ impl Authenticator {
         let (Some(app_id), Some(value)) = (&credentials.app_id, &credentials.key) else {
             return Err(invalid_credentials());
         };
-        if !bool::from(app_id.as_bytes().ct_eq(keyring.app_id().as_bytes())) {
-            return Err(invalid_credentials());
-        }
+        check_app_id(keyring, app_id)?;
         if keyring.is_admin_key(value) {
             self.count_forwarded(keyring, origin)?;
             return Ok(Caller::Admin);
@@ -212,10 +210,11 @@ impl Caller {
     pub fn read_rights(&self) -> ReadRights {
         match self {
             Caller::Nobody => ReadRights::default(),
-            Caller::Admin => ReadRights { sees_unretrievable: true, max_hits_per_query: 0 },
+            Caller::Admin => ReadRights { sees_unretrievable: true, ..ReadRights::default() },
             Caller::Key { key, .. } => ReadRights {
                 sees_unretrievable: self.has(Acl::SeeUnretrievableAttributes),
                 max_hits_per_query: key.max_hits_per_query,
+                ..ReadRights::default()
             },
         }
     }
@@ -225,6 +224,14 @@ impl Caller {
             Caller::Nobody | Caller::Admin => &[],
             Caller::Key { restrictions, .. } => restrictions,
         }
+    }
+}
+
+/// Whether an application id is the one of the installation. Errors: `Forbidden`.
+pub fn check_app_id(keyring: &impl Keyring, app_id: &str) -> Result<()> {
+    match bool::from(app_id.as_bytes().ct_eq(keyring.app_id().as_bytes())) {
+        true => Ok(()),
+        false => Err(invalid_credentials()),
     }
 }
 

@@ -76,7 +76,7 @@ pub async fn list(call: &Call<'_>) -> Result<Reply> {
     let rows = per_page(call.query.integer("hitsPerPage")?.unwrap_or(PAGE_MAX))?;
     let page = call.query.integer("page")?.unwrap_or(0);
     let records = call.service().users(number(page), rows).await?;
-    Ok(Reply::ok(users_body(records.iter().map(row))))
+    Ok(Reply::ok(users_body(records.iter().map(row), page, rows as u64)))
 }
 
 /// `GET /1/clusters/mapping/top`.

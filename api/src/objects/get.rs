@@ -46,7 +46,7 @@ pub async fn many(call: &Call<'_>) -> Result<Reply> {
 
 /// The records that the caller may see; a user's own one comes before a public one of the same id (C§15).
 async fn read(call: &Call<'_>, mut requests: Vec<ObjectRequest>) -> Result<Vec<Option<Vec<u8>>>> {
-    let (filter, rights) = (forced_filter(&call.caller)?, call.caller.read_rights());
+    let (filter, rights) = (forced_filter(&call.caller)?, call.read_rights());
     let Some(user) = call.user()? else { return call.service().objects(requests, rights, filter).await };
     let public = requests
         .iter()

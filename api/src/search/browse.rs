@@ -46,7 +46,7 @@ async fn answer(call: &Call<'_>, mut members: Map<String, Value>, text: Option<S
     let after = cursor.map(|cursor| {
         // A follow-up call that repeats parameters may change them; one without goes on as before.
         members.entry("params").or_insert(Value::String(cursor.params));
-        cursor.after
+        (cursor.page, cursor.after)
     });
     let mut asked = Asked::from_members(call, members)?;
     asked.params.hits_per_page.get_or_insert(limits::HITS_PER_PAGE_MAX);
@@ -60,16 +60,18 @@ async fn page(
     index: &IndexName,
     asked: Asked,
     presentation: &Presentation,
-    after: Option<Vec<u8>>,
+    at: Option<(u64, Vec<u8>)>,
 ) -> Result<Reply> {
-    let rights = call.caller.read_rights();
+    let rights = call.read_rights();
     let browse =
         async |index: &IndexName, (params, after)| call.service().browse(index, params, after, rights).await;
-    let results = call.read(index, (asked.params, after), browse).await?;
-    let next = results
-        .cursor
-        .as_ref()
-        .map(|after| Cursor { params: presentation.echo.clone(), after: after.clone() }.encode(index));
+    let (page, after) = at.unzip();
+    let mut results = call.read(index, (asked.params, after), browse).await?;
+    results.page = page.unwrap_or(results.page);
+    let next = results.cursor.as_ref().map(|after| {
+        let (params, page) = (presentation.echo.clone(), results.page.saturating_add(1));
+        Cursor { params, page, after: after.clone() }.encode(index)
+    });
     let place = Place { cursor: next.as_deref(), ..Place::default() };
     Ok(Reply::ok(presentation.body(call, &results, place)))
 }

@@ -7,8 +7,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use quorate_model::{Error, IndexName, Result};
 
-/// First byte of every cursor; another one is from another version.
-const VERSION: u8 = 1;
+/// First byte of every cursor; another one is from another version. Cursors of version 1 have no page.
+const VERSION: u8 = 2;
 /// Characters of a cursor: filters may take up to 64 KiB, URL-encoded and in base 64.
 const CHARS_MAX: usize = 512 << 10;
 
@@ -17,6 +17,8 @@ const CHARS_MAX: usize = 512 << 10;
 pub struct Cursor {
     /// The parameters of the first call, URL-encoded.
     pub params: String,
+    /// The number of the page that begins there.
+    pub page: u64,
     /// The engine's position.
     pub after: Vec<u8>,
 }
@@ -30,6 +32,7 @@ impl Cursor {
             bytes.extend_from_slice(&len.to_le_bytes());
             bytes.extend_from_slice(part);
         }
+        bytes.extend_from_slice(&self.page.to_le_bytes());
         bytes.extend_from_slice(&self.after);
         URL_SAFE_NO_PAD.encode(bytes)
     }
@@ -46,11 +49,19 @@ impl Cursor {
         let (&version, rest) = bytes.split_first().ok_or_else(wrong)?;
         let (name, rest) = part(rest).ok_or_else(wrong)?;
         let (params, after) = part(rest).ok_or_else(wrong)?;
-        if version != VERSION || name != index.as_str().as_bytes() {
+        if name != index.as_str().as_bytes() {
             return Err(wrong());
         }
+        let (page, after) = match version {
+            1 => (0, after),
+            VERSION => {
+                let (page, after) = after.split_first_chunk::<8>().ok_or_else(wrong)?;
+                (u64::from_le_bytes(*page), after)
+            }
+            _ => return Err(wrong()),
+        };
         let params = String::from_utf8(params.to_vec()).map_err(|_| wrong())?;
-        Ok(Cursor { params, after: after.to_vec() })
+        Ok(Cursor { params, page, after: after.to_vec() })
     }
 }
 
@@ -70,10 +81,14 @@ mod tests {
 
     #[test]
     fn comes_back_and_belongs_to_its_index() {
-        let cursor = Cursor { params: "filters=a%3Ab".into(), after: vec![0, 255, 7] };
+        let cursor = Cursor { params: "filters=a%3Ab".into(), page: 3, after: vec![0, 255, 7] };
         let text = cursor.encode(&index("日本"));
         assert_eq!(Cursor::decode(&text, &index("日本")).unwrap(), cursor);
         assert!(Cursor::decode(&text, &index("other")).is_err());
+        // as the programs before wrote it
+        let first = [&[1, 1, 0, 0, 0, b'i', 1, 0, 0, 0, b'p'][..], &[9, 9]].concat();
+        let cursor = Cursor { params: "p".into(), page: 0, after: vec![9, 9] };
+        assert_eq!(Cursor::decode(&URL_SAFE_NO_PAD.encode(first), &index("i")).unwrap(), cursor);
         assert!(Cursor::decode(&text[..8], &index("日本")).is_err());
         assert!(Cursor::decode("", &index("日本")).is_err());
         assert!(Cursor::decode("not a cursor", &index("日本")).is_err());

@@ -20,7 +20,7 @@ pub async fn post(call: &Call<'_>) -> Result<Reply> {
 }
 
 /// A facet search, from its own endpoint or from a multi-query.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct FacetAsked {
     facet: String,
     facet_query: String,

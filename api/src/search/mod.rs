@@ -10,6 +10,7 @@ pub mod query;
 use crate::auth::Caller;
 use crate::call::Call;
 use explain::Explained;
+use quorate_cluster::ReadRights;
 use quorate_model::params::{Forced, echo, echo_pairs};
 use quorate_model::settings::table::lookup;
 use quorate_model::{Filter, IndexName, Result, SearchParams, SearchResults, Settings, UserId};
@@ -217,8 +218,12 @@ pub async fn settings_of(call: &Call<'_>, index: &IndexName) -> Result<Arc<Setti
 }
 
 /// Runs one query. Errors: those of the service's search.
-async fn search(call: &Call<'_>, index: &IndexName, params: SearchParams) -> Result<SearchResults> {
-    let rights = call.caller.read_rights();
+async fn search(
+    call: &Call<'_>,
+    index: &IndexName,
+    params: SearchParams,
+    rights: ReadRights,
+) -> Result<SearchResults> {
     let search = async |index: &IndexName, params| call.service().search(index, params, rights).await;
     call.read(index, params, search).await
 }

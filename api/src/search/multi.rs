@@ -5,7 +5,8 @@ use super::{Asked, Place, Presentation, search, settings_of};
 use crate::call::Call;
 use crate::parse;
 use crate::reply::Reply;
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{StreamExt, stream};
+use quorate_cluster::ReadRights;
 use quorate_model::{Error, ErrorKind, IndexName, Result, SearchParams, limits};
 use quorate_wire::search::write_unprocessed;
 use quorate_wire::{FacetBody, json};
@@ -25,26 +26,30 @@ enum Strategy {
 }
 
 /// One element of `requests`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Wanted {
     Hits(Asked),
     Facet(FacetAsked),
 }
 /// The answers so far, bounded together.
-#[derive(Default)]
 struct Bodies {
     all: Vec<Vec<u8>>,
-    bytes: usize,
+    /// Bytes that the others may have.
+    left: usize,
+    bytes_max: usize,
 }
 impl Bodies {
+    fn new(bytes_max: usize) -> Self {
+        Bodies { all: vec![], left: bytes_max, bytes_max }
+    }
     fn push(&mut self, body: Vec<u8>) -> Result<()> {
-        self.bytes += body.len();
-        if self.bytes > limits::MULTI_ANSWER_BYTES_MAX {
-            let limit = limits::MULTI_ANSWER_BYTES_MAX;
-            return Err(Error::invalid(format!(
-                "The answer is too big: the results may have {limit} bytes together, ask for fewer hits or queries"
-            )));
-        }
+        self.left = self.left.checked_sub(body.len()).ok_or_else(|| {
+            Error::invalid(format!(
+                "The answer is too big: the results may have {} bytes together, ask for fewer queries or for fewer hits with \
+                 hitsPerPage",
+                self.bytes_max
+            ))
+        })?;
         self.all.push(body);
         Ok(())
     }
@@ -64,12 +69,24 @@ pub async fn post(call: &Call<'_>) -> Result<Reply> {
     for members in requests(&mut body)? {
         queries.push(read(call, members)?);
     }
+    let bytes_max = call.state.limits().answer_bytes_max;
     let bodies = match strategy {
         Strategy::None => {
-            let answers = queries.into_iter().map(|(index, wanted)| run(call, index, wanted, None));
-            let mut answers = stream::iter(answers).buffered(AT_A_TIME);
-            let mut bodies = Bodies::default();
-            while let Some(answered) = answers.try_next().await? {
+            let mut bodies = Bodies::new(bytes_max);
+            let small = |(index, wanted): &(IndexName, Wanted)| {
+                let (index, wanted) = (index.clone(), wanted.clone());
+                run(call, index, wanted, None, bytes_max / AT_A_TIME)
+            };
+            let mut answers = stream::iter(queries.iter().map(small)).buffered(AT_A_TIME);
+            let mut asked = queries.iter();
+            while let (Some(answered), Some((index, wanted))) = (answers.next().await, asked.next()) {
+                let answered = match answered {
+                    // if it is too big: alone it may have what the others have left; whatever else is wrong stays so
+                    Err(error) if error.kind == ErrorKind::Invalid => {
+                        run(call, index.clone(), wanted.clone(), None, bodies.left).await?
+                    }
+                    answered => answered?,
+                };
                 bodies.push(answered.body)?;
             }
             bodies.all
@@ -141,13 +158,20 @@ fn check_time(since: Duration) -> Result<()> {
     Err(Error::invalid("The queries take too long together: ask for fewer in one call"))
 }
 
-async fn run(call: &Call<'_>, index: IndexName, wanted: Wanted, processed: Option<bool>) -> Result<Answered> {
+async fn run(
+    call: &Call<'_>,
+    index: IndexName,
+    wanted: Wanted,
+    processed: Option<bool>,
+    bytes_max: usize,
+) -> Result<Answered> {
     check_time(call.started.elapsed())?;
     match wanted {
         Wanted::Hits(mut asked) => {
             let settings = settings_of(call, &index).await?;
             let presentation = Presentation::new(&mut asked, &settings);
-            let results = search(call, &index, asked.params).await?;
+            let rights = ReadRights { bytes_max: bytes_max.max(1), ..call.read_rights() };
+            let results = search(call, &index, asked.params, rights).await?;
             let wanted = results.window.map_or(results.hits_per_page, |(_, length)| length);
             let place = Place { index: Some(index.as_str()), processed, cursor: None };
             let body = presentation.body(call, &results, place);
@@ -171,14 +195,14 @@ async fn run(call: &Call<'_>, index: IndexName, wanted: Wanted, processed: Optio
 
 /// Runs each query only if all before it returned fewer hits than they asked for (§4.2 rule 2).
 async fn one_by_one(call: &Call<'_>, queries: Vec<(IndexName, Wanted)>) -> Result<Vec<Vec<u8>>> {
-    let mut bodies = Bodies::default();
+    let mut bodies = Bodies::new(call.state.limits().answer_bytes_max);
     let mut enough = false;
     for (index, wanted) in queries {
         if enough {
             bodies.push(left_out(call, &index, &wanted).await?)?;
             continue;
         }
-        let answered = run(call, index, wanted, Some(true)).await?;
+        let answered = run(call, index, wanted, Some(true), bodies.left).await?;
         enough = answered.is_full;
         bodies.push(answered.body)?;
     }
@@ -230,8 +254,8 @@ mod tests {
 
     #[test]
     fn answers_are_bounded_together() {
-        let mut bodies = Bodies::default();
-        let half = || vec![b' '; limits::MULTI_ANSWER_BYTES_MAX / 2];
+        let mut bodies = Bodies::new(1_000);
+        let half = || vec![b' '; 500];
         assert!(bodies.push(half()).is_ok() && bodies.push(half()).is_ok());
         let refused = bodies.push(vec![b' ']).unwrap_err();
         assert!(refused.message.starts_with("The answer is too big: "), "{refused}");

@@ -22,6 +22,6 @@ async fn answer(call: &Call<'_>, mut asked: Asked) -> Result<Reply> {
     let index = call.index_name()?;
     let settings = settings_of(call, &index).await?;
     let presentation = Presentation::new(&mut asked, &settings);
-    let results = search(call, &index, asked.params).await?;
+    let results = search(call, &index, asked.params, call.read_rights()).await?;
     Ok(Reply::ok(presentation.body(call, &results, Place::default())))
 }

@@ -69,10 +69,16 @@ async fn s4_10_users_are_assigned_listed_found_and_removed() {
     let record = |user: &str| json!({"userID": user, "clusterName": "main", "nbRecords": 0, "dataSize": 0});
     assert_eq!(node.get("/1/clusters/mapping/Jane%20Roe").await, record("Jane Roe"));
     let all = [record("Jane Roe"), record("jane-doe"), record("john.7")];
-    assert_eq!(node.get("/1/clusters/mapping").await, json!({"userIDs": all}));
+    assert_eq!(
+        node.get("/1/clusters/mapping").await,
+        json!({"userIDs": all, "page": 0, "hitsPerPage": 1000})
+    );
     let second = node.get("/1/clusters/mapping?page=1&hitsPerPage=1").await;
-    assert_eq!(second, json!({"userIDs": [record("jane-doe")]}));
-    assert_eq!(node.get("/1/clusters/mapping?page=9").await, json!({"userIDs": []}));
+    assert_eq!(second, json!({"userIDs": [record("jane-doe")], "page": 1, "hitsPerPage": 1}));
+    assert_eq!(
+        node.get("/1/clusters/mapping?page=9").await,
+        json!({"userIDs": [], "page": 9, "hitsPerPage": 1000})
+    );
     assert_eq!(node.get("/1/clusters/mapping/top").await, json!({"topUsers": {"main": all}}));
     assert_eq!(node.get("/1/clusters").await["clusters"][0]["nbUserIDs"], 3);
     assert_eq!(node.get("/1/clusters/mapping/pending").await, json!({"pending": false}));

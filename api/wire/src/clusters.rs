@@ -55,10 +55,11 @@ pub fn user_body(row: UserRow<'_>) -> Vec<u8> {
 }
 
 /// `GET /1/clusters/mapping`.
-pub fn users_body<'a>(rows: impl IntoIterator<Item = UserRow<'a>>) -> Vec<u8> {
+pub fn users_body<'a>(rows: impl IntoIterator<Item = UserRow<'a>>, page: u64, hits_per_page: u64) -> Vec<u8> {
     let mut body = Vec::with_capacity(1_024);
     let mut object = Object::open(&mut body);
     json::list(object.member("userIDs"), rows, user);
+    object.integer("page", page).integer("hitsPerPage", hits_per_page);
     object.close();
     body
 }
@@ -189,7 +190,7 @@ mod tests {
     fn c14_bodies_have_their_members() {
         let jane = r#"{"userID":"jane-doe","clusterName":"main","nbRecords":3,"dataSize":70}"#;
         check(&user_body(row()), jane);
-        check(&users_body([row()]), &format!(r#"{{"userIDs":[{jane}]}}"#));
+        check(&users_body([row()], 2, 10), &format!(r#"{{"userIDs":[{jane}],"page":2,"hitsPerPage":10}}"#));
         check(&top_body([("main", vec![row()])]), &format!(r#"{{"topUsers":{{"main":[{jane}]}}}}"#));
         let main = ClusterRow { name: "main", users: 1, records: 3, bytes: 70 };
         check(

@@ -57,7 +57,7 @@ pub async fn digest_here(
     deadline: Instant,
 ) -> Result<Digest> {
     let Some(view) = view_now(router, node, place, deadline).await? else { return Ok(Digest::new()) };
-    node.pool().run(move |_| Ok(view.owned(whose.owner.as_str(), whose.ids.as_deref()))).await
+    node.pool().run_patiently(move |_| Ok(view.owned(whose.owner.as_str(), whose.ids.as_deref()))).await
 }
 
 /// The raw JSON of records by their stored ids, in order, as of every write that was answered before.
@@ -92,7 +92,7 @@ pub async fn records_here(
         return Ok(ids.iter().map(|_| None).collect());
     };
     let record = move |id: &String| view.record(id).map(|record| Text(record.to_vec()));
-    node.pool().run(move |_| Ok(ids.iter().map(record).collect())).await
+    node.pool().run_patiently(move |_| Ok(ids.iter().map(record).collect())).await
 }
 
 /// What this node's replica shows once it shows everything that was answered before; `None` before anything was written
@@ -129,7 +129,7 @@ pub async fn owners(router: &Router, node: &Node, row: &IndexRow) -> Result<Owne
 /// The same from this node's replica.
 pub async fn owners_here(node: &Node, incarnation: Incarnation) -> Result<Owners> {
     match view_of(node, incarnation).await? {
-        Some(view) => node.pool().run(move |_| Ok(view.owners())).await,
+        Some(view) => node.pool().run_patiently(move |_| Ok(view.owners())).await,
         None => Ok(Owners::new()),
     }
 }
@@ -140,5 +140,5 @@ async fn view_of(node: &Node, incarnation: Incarnation) -> Result<Option<Arc<Ind
         return Ok(None);
     }
     let opener = node.clone();
-    node.pool().run(move |_| Ok(Some(opener.view(incarnation)?))).await
+    node.pool().run_patiently(move |_| Ok(Some(opener.view(incarnation)?))).await
 }

@@ -147,6 +147,7 @@ fn shown(indices: &Indices, word: &str, scratch: &mut Scratch) -> Outcome<Durati
         now_s: 0,
         sees_unretrievable: true,
         max_hits_per_query: 0,
+        bytes_max: usize::MAX,
     };
     std::hint::black_box(search(&indices.view, &indices.configuration, &request, &limits, scratch)?.nb_hits);
     Ok(begun.elapsed())

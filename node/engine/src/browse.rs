@@ -14,7 +14,7 @@ use crate::query::plan::plan;
 use crate::query::strategy;
 use crate::query::words::{Words, words_of};
 use crate::query::{Plan, Word};
-use crate::response::hits::{Shown, render};
+use crate::response::hits::{Rendered, Shown, render};
 use crate::rules;
 use crate::rules::promote::located;
 use crate::search::{SearchLimits, find, is_cut_by_typos, pairs, run};
@@ -75,14 +75,23 @@ pub fn browse(
         exhaustive_typo: (params.typo_tolerance != TypoTolerance::Off).then_some(!is_cut),
         ..SearchResults::default()
     };
-    if more && let Some(last) = entries.last() {
-        results.cursor = Some(view.segments()[last.segment].rank(last.doc).to_vec());
-    }
     let shown: Vec<Shown> =
         entries.into_iter().map(|entry| Shown { entry, sequence: None, promoted: false }).collect();
     let unranked = vec![vec![]; view.segments().len()];
-    results.hits =
+    let rendered =
         render(view, settings, &params, limits, &analyzer, &plan, &prepared, &unranked, &shown, scratch);
+    let (hits, more) = match rendered {
+        Rendered::All(hits) => (hits, more),
+        // the page ends early, and the next begins there
+        Rendered::Cut(hits) => {
+            let is_last = hits.len() == shown.len();
+            (hits, more || !is_last)
+        }
+    };
+    if more && let Some(last) = hits.len().checked_sub(1).map(|last| shown[last].entry) {
+        results.cursor = Some(view.segments()[last.segment].rank(last.doc).to_vec());
+    }
+    results.hits = hits;
     Ok(results)
 }
 /// The parameters that a browse honours.

@@ -21,14 +21,14 @@ use crate::query::words::words_of;
 use crate::query::{Plan, Word};
 use crate::query::{explain, strategy};
 use crate::ranking::distinct;
-use crate::response::hits::{Shown, render};
+use crate::response::hits::{Rendered, Shown, render};
 use crate::rules;
 use crate::rules::promote::{Promotion, located};
 use quorate_model::limits::PAGINATION_LIMIT_MAX;
 use quorate_model::params::{RemoveWords, TypoTolerance};
 use quorate_model::results::FacetCounts;
 use quorate_model::settings::Effective;
-use quorate_model::{Result, SearchParams, SearchResults, Settings};
+use quorate_model::{Error, Result, SearchParams, SearchResults, Settings};
 use std::time::Instant;
 
 /// What bounds a search and what its caller may see.
@@ -42,6 +42,8 @@ pub struct SearchLimits {
     pub sees_unretrievable: bool,
     /// Cap of the page length from the caller's key; 0 = none.
     pub max_hits_per_query: u64,
+    /// Bytes that the hits may take, as JSON.
+    pub bytes_max: usize,
 }
 /// Documents whose values of a facet are counted in the time of ranking one.
 const COUNTED_PER_UNIT: u32 = 16;
@@ -128,10 +130,20 @@ pub fn search(
     results.parsed_query = params.get_ranking_info.then(|| joined(words.map(|word| word.text.as_str())));
     results.alternatives =
         explain::is_asked_for(&params.explain).then(|| explain::alternatives(view, &plan, &found.slots));
-    results.hits =
+    let rendered =
         render(view, settings, &params, limits, &analyzer, &plan, &prepared, &found.slots, &shown, scratch);
     prepared.end(scratch);
-    Ok(results)
+    match rendered {
+        Rendered::All(hits) => Ok(SearchResults { hits, ..results }),
+        Rendered::Cut(_) => Err(too_big(limits.bytes_max)),
+    }
+}
+/// What a caller is told whose hits take more bytes than an answer may.
+fn too_big(bytes_max: usize) -> Error {
+    Error::invalid(format!(
+        "The answer is too big: its hits may take {bytes_max} bytes. Ask for fewer of them with hitsPerPage, for fewer attributes with \
+         attributesToRetrieve, attributesToHighlight and attributesToSnippet, or for shorter tags"
+    ))
 }
 /// The attribute whose values may appear only so often, and how often.
 fn grouping<'a>(settings: &'a Settings, params: &Effective) -> Option<(&'a str, usize)> {

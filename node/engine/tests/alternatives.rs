@@ -25,6 +25,7 @@ fn ask(shard: &Shard, request: &Value) -> SearchResults {
         deadline: Instant::now() + Duration::from_secs(60),
         sees_unretrievable: false,
         max_hits_per_query: 0,
+        bytes_max: usize::MAX,
     };
     let params = SearchParams::from_json(request.as_object().unwrap()).unwrap();
     search(&shard.view, &shard.configuration, &params, &limits, &mut Scratch::new()).unwrap()

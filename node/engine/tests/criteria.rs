@@ -19,6 +19,7 @@ fn limits() -> SearchLimits {
         now_s: 0,
         sees_unretrievable: false,
         max_hits_per_query: 0,
+        bytes_max: usize::MAX,
     }
 }
 fn params(value: Value) -> SearchParams {

@@ -18,7 +18,13 @@ fn shard(settings: Value, records: Vec<Value>) -> Shard {
     Shard::new(settings, &records, &batches, &Spoken::default(), ReadySizes::default())
 }
 fn limits(deadline: Instant) -> SearchLimits {
-    SearchLimits { deadline, now_s: 0, sees_unretrievable: false, max_hits_per_query: 0 }
+    SearchLimits {
+        deadline,
+        now_s: 0,
+        sees_unretrievable: false,
+        max_hits_per_query: 0,
+        bytes_max: usize::MAX,
+    }
 }
 fn long_ago() -> Instant {
     Instant::now() - Duration::from_secs(10)

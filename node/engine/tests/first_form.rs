@@ -102,6 +102,7 @@ fn found(view: &ShardView, settings: &Arc<Settings>, request: &Value) -> (u64, V
         now_s: 0,
         sees_unretrievable: false,
         max_hits_per_query: 0,
+        bytes_max: usize::MAX,
     };
     let params = SearchParams::from_json(request.as_object().unwrap()).unwrap();
     let configuration = Configuration { settings: settings.clone(), ..Configuration::default() };

@@ -43,6 +43,7 @@ impl Script {
             deadline: Instant::now() + Duration::from_secs(60),
             sees_unretrievable: false,
             max_hits_per_query: 0,
+            bytes_max: usize::MAX,
         };
         let mut request = request.clone();
         request["getRankingInfo"] = json!(true);

@@ -26,6 +26,7 @@ fn found(shard: &Shard, query: &str) -> String {
         now_s: 0,
         sees_unretrievable: false,
         max_hits_per_query: 0,
+        bytes_max: usize::MAX,
     };
     let params = SearchParams::from_json(params.as_object().unwrap()).unwrap();
     let results = search(&shard.view, &shard.configuration, &params, &limits, &mut Scratch::new()).unwrap();

@@ -6,6 +6,12 @@ pub const INDEX_NAME_CHARS_MAX: usize = 256;
 pub const RECORD_BYTES_MAX: usize = 100_000;
 /// Bytes of a request body after decompression; the default of the option `body-bytes-max`.
 pub const BODY_BYTES_MAX: usize = 100 << 20;
+/// Bytes of the body of one search after decompression, unless configured otherwise.
+pub const SEARCH_BODY_BYTES_MAX: usize = 1 << 20;
+/// Bytes of the body of a call with many searches or object IDs after decompression, unless configured otherwise.
+pub const MULTI_BODY_BYTES_MAX: usize = 16 << 20;
+/// Steps of aroundPrecision.
+pub const PRECISION_STEPS_MAX: usize = 20;
 /// Bytes of `query` and of each scalar parameter value (C§6.6).
 pub const QUERY_BYTES_MAX: usize = 512;
 /// Bytes of an objectID.
@@ -46,8 +52,8 @@ pub const FACET_VALUES_MAX: u64 = 1_000;
 pub const FACET_HITS_MAX: u64 = 100;
 /// Queries in one multi-query or objects in one multi-get.
 pub const MULTI_MAX: usize = 1_000;
-/// Bytes that the answers of one multi-query have together, so that a small call cannot fill the memory.
-pub const MULTI_ANSWER_BYTES_MAX: usize = 64 << 20;
+/// Bytes of an answer, so that a small call cannot fill the memory, unless configured otherwise.
+pub const ANSWER_BYTES_MAX: usize = 32 << 20;
 /// Seconds after which no further query of a multi-query starts.
 pub const MULTI_S: u64 = 30;
 /// Operations of one batch.
@@ -94,6 +100,8 @@ pub const UNAPPLIED_S: u64 = 5;
 pub const WRITE_S: u64 = 25;
 /// Milliseconds a search may run before it is cut and says so.
 pub const SEARCH_MS: u64 = 2_000;
+/// Milliseconds that a search may wait for a thread; above it, 503: the caller has another host, or has gone.
+pub const SEARCH_WAIT_MS: u64 = 500;
 /// Searches that may wait for a thread; above it, 503.
 pub const SEARCH_QUEUE_MAX: usize = 1_024;
 /// Bytes of a value in the small state store; longer ones are chunked (distributed §3).

@@ -33,6 +33,13 @@ impl Hits {
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
+    /// Takes the last one away, unless it is the only one.
+    pub fn pop_beside_first(&mut self) {
+        if self.len() > 1 {
+            self.ends.pop();
+            self.json.truncate(self.ends.last().map_or(0, |end| *end as usize));
+        }
+    }
 }
 
 /// Counts of one facet, in the order they are to be shown.

@@ -1,6 +1,8 @@
 //! Which threads do reads run on?
 
 use super::*;
+use quorate_model::limits;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Keeps the only thread of the pool until the sender is dropped.
 fn occupy(node: &Node) -> std::sync::mpsc::Sender<()> {
@@ -46,4 +48,28 @@ async fn short_searches_of_small_indices_wait_for_no_other_thread() {
     let waits = tokio::time::timeout(Duration::from_millis(50), pool.search_at_once(view, long, rights));
     assert!(waits.await.is_err(), "it waits for the thread");
     drop(held);
+}
+
+#[actix_rt::test]
+async fn a_job_that_has_waited_too_long_or_that_nobody_waits_for_is_not_begun() {
+    let folder = tempfile::tempdir().unwrap();
+    let rig = Rig::open(folder.path(), vec![]);
+    let pool = rig.node.pool().clone();
+    let begun = Arc::new(AtomicUsize::new(0));
+    let job = || {
+        let begun = begun.clone();
+        move |_: &mut _| Ok(begun.fetch_add(1, Ordering::SeqCst))
+    };
+    let held = occupy(&rig.node);
+    let hung_up = tokio::time::timeout(Duration::from_millis(20), pool.run(job())).await;
+    assert!(hung_up.is_err(), "there is no thread");
+    let free = async {
+        tokio::time::sleep(Duration::from_millis(limits::SEARCH_WAIT_MS + 100)).await;
+        drop(held);
+    };
+    let (late, patient, ()) = tokio::join!(pool.run(job()), pool.run_patiently(job()), free);
+    let refused = late.unwrap_err();
+    assert_eq!(refused.kind, quorate_model::ErrorKind::Unavailable, "{refused}");
+    assert!(patient.is_ok());
+    assert_eq!(pool.run(job()).await.unwrap(), 1, "only the patient one was begun before");
 }

@@ -153,7 +153,7 @@ fn own(name: &str) -> Vec<Attempt> {
                     json!([{"from": "a", "value": 1}]),
                     json!(true),
                 ],
-                "positive integer or array of objects with integers from and value",
+                "positive integer or array of up to 20 objects with integers from and value",
             ),
             read([
                 json!(0),

@@ -127,6 +127,7 @@ pub struct Highlighter<'a> {
     showing: &'a Showing,
     marker: Marker<'a>,
     words: &'a [Word],
+    bytes_max: usize,
     path: String,
     text: String,
     /// Leaves with a match so far.
@@ -136,12 +137,18 @@ pub struct Highlighter<'a> {
 }
 impl<'a> Highlighter<'a> {
     /// Shows the matches of the plan's words and alternatives.
-    pub fn new(settings: &Settings, showing: &'a Showing, analyzer: &'a Analyzer, plan: &'a Plan) -> Self {
+    pub fn new(
+        settings: &Settings,
+        showing: &'a Showing,
+        analyzer: &'a Analyzer,
+        plan: &'a Plan,
+        bytes_max: usize,
+    ) -> Self {
         let words = plan.words.as_slice();
         let marker = Marker::new(settings, analyzer, words, &plan.alternatives, plan.deep);
         let marker = marker.replacing(showing.synonyms);
         let (path, text, members) = Default::default();
-        Highlighter { showing, marker, words, path, text, matching: 0, members }
+        Highlighter { showing, marker, words, bytes_max, path, text, matching: 0, members }
     }
     /// Appends `,"_highlightResult":…` and `,"_snippetResult":…` as far as there is something to show.
     pub fn write(&mut self, raw: &str, typos: &[u8], out: &mut Vec<u8>) {
@@ -259,7 +266,14 @@ impl<'a> Highlighter<'a> {
         self.matching += usize::from(marks.words != 0);
         // without escapes the text is longer than what is stored by its quotes at most
         let verbatim = text.len() + 2 >= raw.len();
-        let writer = Writer { showing: self.showing, words: self.words, verbatim, text, marks };
+        let writer = Writer {
+            showing: self.showing,
+            words: self.words,
+            bytes_max: self.bytes_max,
+            verbatim,
+            text,
+            marks,
+        };
         out.extend_from_slice(b"{\"value\":\"");
         match form {
             Form::Highlight => writer.stretch(0, text.len(), out),
@@ -311,6 +325,8 @@ impl<'a> Highlighter<'a> {
 struct Writer<'a> {
     showing: &'a Showing,
     words: &'a [Word],
+    /// Bytes from which on nobody sees what is written.
+    bytes_max: usize,
     /// Whether the text needs no escapes.
     verbatim: bool,
     text: &'a str,
@@ -331,6 +347,9 @@ impl Writer<'_> {
             let (start, end) = (start.max(from), end.min(to));
             if start >= end {
                 continue;
+            }
+            if out.len() > self.bytes_max {
+                break;
             }
             self.plain(at, start, out);
             out.extend_from_slice(&self.showing.pre);

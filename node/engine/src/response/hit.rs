@@ -45,7 +45,7 @@ pub struct Renderer<'a> {
     pub hits: Hits,
 }
 impl<'a> Renderer<'a> {
-    /// Prepares for hits of the plan.
+    /// Prepares for hits of the plan. Beyond `bytes_max` no marks are written: nobody sees those hits.
     pub fn new(
         settings: &Settings,
         selection: &'a Selection,
@@ -53,8 +53,10 @@ impl<'a> Renderer<'a> {
         analyzer: &'a Analyzer,
         plan: &'a Plan,
         ranking: RankingDetails,
+        bytes_max: usize,
     ) -> Renderer<'a> {
-        let highlighter = (!showing.is_empty()).then(|| Highlighter::new(settings, showing, analyzer, plan));
+        let highlighter =
+            (!showing.is_empty()).then(|| Highlighter::new(settings, showing, analyzer, plan, bytes_max));
         Renderer { selection, highlighter, ranking, words: plan.words.len(), hits: Hits::default() }
     }
     /// Shows no matches in the hits that follow.

@@ -33,6 +33,9 @@ const UNTIMED_BYTES: usize = 1 << 20;
 /// Bytes that a hit takes, more or less, beside those of its record and of the shown texts.
 const BYTES_AROUND: usize = 512;
 
+/// Bytes of a hit that may be in memory beyond those of the answer, before the buffer grows again.
+const BYTES_BEYOND: usize = 1 << 20;
+
 /// A hit of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shown {
@@ -43,7 +46,14 @@ pub struct Shown {
     /// Whether a rule put it here.
     pub promoted: bool,
 }
-/// Renders the hits of a page.
+/// The hits of a page, as far as they fit.
+pub enum Rendered {
+    /// Every one.
+    All(Hits),
+    /// The first ones, at least one; the next would have taken more bytes than they may.
+    Cut(Hits),
+}
+/// Renders the hits of a page, up to the bytes that they may take: never more than one hit beyond that is in memory.
 #[allow(clippy::too_many_arguments)]
 pub fn render(
     view: &ShardView,
@@ -56,7 +66,7 @@ pub fn render(
     slots: &[Vec<Vec<Slot>>],
     shown: &[Shown],
     scratch: &mut Scratch,
-) -> Hits {
+) -> Rendered {
     let selection = Selection::new(settings, Some(&params.attributes_to_retrieve), limits.sees_unretrievable);
     let showing = Showing::new(settings, params, limits.sees_unretrievable);
     let ranking = match params.get_ranking_info {
@@ -65,18 +75,29 @@ pub fn render(
     };
     let details = details(view, plan, prepared, slots, shown, scratch);
     let marked = marked(plan, params);
-    let mut renderer = Renderer::new(settings, &selection, &showing, analyzer, &marked, ranking);
+    let mut renderer =
+        Renderer::new(settings, &selection, &showing, analyzer, &marked, ranking, limits.bytes_max);
     let records =
         shown.iter().map(|shown| view.segments()[shown.entry.segment].record(shown.entry.doc).len());
-    renderer.hits.json.reserve(2 * records.sum::<usize>() + BYTES_AROUND * shown.len());
+    let expected = 2 * records.sum::<usize>() + BYTES_AROUND * shown.len();
+    renderer.hits.json.reserve(expected.min(limits.bytes_max));
     let late = limits.deadline + SHOWING;
     for (shown, details) in shown.iter().zip(&details) {
         if renderer.hits.json.len() > UNTIMED_BYTES && Instant::now() >= late {
             renderer.stop_highlighting();
         }
+        let json = &mut renderer.hits.json;
+        if json.len() > limits.bytes_max / 2 && json.capacity() < limits.bytes_max {
+            // a buffer that doubles once more would take twice what it may
+            json.reserve_exact(limits.bytes_max + BYTES_BEYOND - json.len());
+        }
         renderer.push(view.segments()[shown.entry.segment].record(shown.entry.doc), details);
+        if renderer.hits.json.len() > limits.bytes_max {
+            renderer.hits.pop_beside_first();
+            return Rendered::Cut(renderer.hits);
+        }
     }
-    renderer.hits
+    Rendered::All(renderer.hits)
 }
 /// The plan whose words are marked: a query of one word marks what counts as exact and nothing else where
 /// exactOnSingleWordQuery is `word` (C§7.8).

@@ -179,6 +179,7 @@ pub fn limits() -> SearchLimits {
         now_s: 0,
         sees_unretrievable: false,
         max_hits_per_query: 0,
+        bytes_max: usize::MAX,
     }
 }
 /// The parts of an answer that both sides know, as one value.

@@ -53,6 +53,7 @@ fn run(shard: &Shard, params: &SearchParams) -> SearchResults {
         now_s: NOW_S,
         sees_unretrievable: false,
         max_hits_per_query: 0,
+        bytes_max: usize::MAX,
     };
     search(&shard.view, &shard.configuration, params, &limits, &mut Scratch::new()).unwrap()
 }
@@ -463,6 +464,7 @@ fn facet_search_counts_what_the_rules_leave() {
         now_s: NOW_S,
         sees_unretrievable: false,
         max_hits_per_query: 0,
+        bytes_max: usize::MAX,
     };
     let count = |request: Value| {
         let (view, configuration) = (&shard.view, &shard.configuration);

@@ -240,10 +240,11 @@ pub(crate) fn around_radius(params: &mut SearchParams, name: &str, value: &Value
 }
 
 pub(crate) fn around_precision(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
-    let wrong =
-        || Error::parameter(name, "positive integer or array of objects with integers from and value");
+    let wrong = || {
+        Error::parameter(name, "positive integer or array of up to 20 objects with integers from and value")
+    };
     let steps = match lenient::json(value) {
-        Value::Array(steps) if steps.len() <= crate::limits::LIST_ENTRIES_MAX => {
+        Value::Array(steps) if steps.len() <= crate::limits::PRECISION_STEPS_MAX => {
             let step = |step: &Value| {
                 let precision = whole(step.get("value")?)?;
                 Some((whole(step.get("from")?)?, precision.max(PRECISION_METRES_MIN)))

@@ -1,0 +1,268 @@
+//! Does a caller with the public search key, or with none, take more of a node than a call may, or keep others out?
+//!
+//! Memory is that of the process at its highest, above what it was before: `VmHWM`, which the kernel sets back on request.
+
+use super::*;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use quorate_tests::harness::ADMIN_KEY;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// What one call may take above idle.
+const ONE_CALL: u64 = 64 << 20;
+/// What all calls together may.
+const ALL_CALLS: u64 = 512 << 20;
+/// Bytes of an answer, as the node is told here; the proportions are those of the default.
+const ANSWER: &str = "32MiB";
+
+/// A node with records whose every word matches.
+fn start_with_words() -> (tempfile::TempDir, Server) {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Setup::new(dir.path().join("data")).option("answer-bytes-max", ANSWER).start().unwrap();
+    let client = server.client();
+    let settings = json!({"attributesForFaceting": ["n"], "paginationLimitedTo": 1000});
+    client.put("/1/indexes/words/settings", &settings).unwrap().success().unwrap();
+    let text = "aa ".repeat(1_000);
+    for part in 0..10 {
+        let records: Vec<_> = (0..100)
+            .map(|n| ("addObject", json!({"objectID": format!("{}", part * 100 + n), "text": text, "n": n})))
+            .collect();
+        client.batch("words", &records).unwrap();
+    }
+    settle(&client, "words").unwrap();
+    (dir, server)
+}
+
+fn field(server: &Server, name: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
+}
+
+/// Runs something and returns what the process took at its highest, above what it had before.
+fn taken(server: &Server, what: impl FnOnce()) -> u64 {
+    let before = field(server, "VmRSS:");
+    std::fs::write(format!("/proc/{}/clear_refs", server.pid()), "5").unwrap();
+    what();
+    field(server, "VmHWM:").saturating_sub(before)
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(vec![], Compression::best());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Sends the head of a call, and a body, and returns the connection.
+fn begin(server: &Server, path: &str, headers: &str, body: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(server.address()).unwrap();
+    let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\n{headers}\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(body).unwrap();
+    stream
+}
+
+fn credentials(key: &str) -> String {
+    format!("X-Algolia-Application-Id: {APP_ID}\r\nX-Algolia-API-Key: {key}\r\n")
+}
+
+fn status(mut stream: TcpStream) -> String {
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let mut line = [0; 12];
+    stream.read_exact(&mut line).unwrap();
+    String::from_utf8_lossy(&line[9..]).into_owned()
+}
+
+#[test]
+fn an_answer_is_bounded_while_it_is_made() {
+    let (_dir, server) = start_with_words();
+    let client = server.client();
+    let tag = "t".repeat(500);
+    let greedy = json!({
+        "query": "aa", "hitsPerPage": 1000, "highlightPreTag": tag, "highlightPostTag": tag, "attributesToHighlight": ["*"],
+    });
+    let bytes = taken(&server, || {
+        let answer = client.post("/1/indexes/words/query", &greedy).unwrap();
+        assert_eq!(answer.status, 400, "{}", answer.message());
+        assert!(answer.message().contains("hitsPerPage"), "{}", answer.message());
+    });
+    assert!(bytes <= ONE_CALL, "{} MB for one search", bytes >> 20);
+    let many: Vec<_> = (0..50)
+        .map(|_| {
+            let mut query = greedy.clone();
+            query["indexName"] = json!("words");
+            query
+        })
+        .collect();
+    let bytes = taken(&server, || {
+        let answer = client.post("/1/indexes/*/queries", &json!({"requests": many})).unwrap();
+        assert_eq!(answer.status, 400, "{}", answer.message());
+    });
+    assert!(bytes <= 2 * ONE_CALL, "{} MB for many searches", bytes >> 20);
+    // a few of them fit, as long as they do together
+    let few = json!({"requests": [
+        {"indexName": "words", "query": "aa", "hitsPerPage": 4, "highlightPreTag": tag, "highlightPostTag": tag},
+        {"indexName": "words", "query": "aa", "hitsPerPage": 9, "highlightPreTag": tag, "highlightPostTag": tag},
+    ]});
+    let answer = client.post("/1/indexes/*/queries", &few).unwrap().success().unwrap();
+    assert_eq!(answer.body["results"][1]["hits"].as_array().unwrap().len(), 9);
+}
+
+#[test]
+fn a_page_of_a_browse_ends_early_and_the_next_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Setup::new(dir.path().join("data")).option("answer-bytes-max", "100KB").start().unwrap();
+    let client = server.client();
+    let text = "b".repeat(9_000);
+    let records: Vec<_> =
+        (0..100).map(|n| ("addObject", json!({"objectID": n.to_string(), "text": text}))).collect();
+    client.batch("books", &records).unwrap();
+    settle(&client, "books").unwrap();
+    let mut found = std::collections::BTreeSet::new();
+    let (mut cursor, mut pages) = (None, 0);
+    loop {
+        let asked = cursor.map_or(json!({}), |cursor: serde_json::Value| json!({"cursor": cursor}));
+        let answer = client.post("/1/indexes/books/browse", &asked).unwrap().success().unwrap().body;
+        assert_eq!(answer["page"], pages);
+        let hits = answer["hits"].as_array().unwrap();
+        assert!((1..=11).contains(&hits.len()), "{}", hits.len());
+        found.extend(hits.iter().map(|hit| hit["objectID"].as_str().unwrap().to_owned()));
+        pages += 1;
+        match answer.get("cursor") {
+            Some(next) => cursor = Some(next.clone()),
+            None => break,
+        }
+    }
+    assert_eq!((found.len(), pages > 9), (100, true));
+    let ids: Vec<String> = (0..100).map(|n| n.to_string()).collect();
+    let all: Vec<_> = ids.iter().map(|id| json!({"indexName": "books", "objectID": id})).collect();
+    let refused = client.post("/1/indexes/*/objects", &json!({"requests": all})).unwrap();
+    assert_eq!(refused.status, 400);
+    assert!(refused.message().contains("attributesToRetrieve"), "{}", refused.message());
+}
+
+#[test]
+fn a_small_body_does_not_become_a_large_tree() {
+    let (_dir, server) = start();
+    let client = server.client();
+    let of_length = |bytes: usize| {
+        let mut body = br#"{"x":["#.to_vec();
+        while body.len() < bytes - 16 {
+            body.extend_from_slice(br#"{"":0},"#);
+        }
+        body.extend_from_slice(b"0]}");
+        body
+    };
+    for (path, bytes, expected) in [
+        ("/1/indexes/books/query", 1 << 20, "400"),
+        ("/1/indexes/books/query", (1 << 20) + 64, "413"),
+        ("/1/indexes/books/browse", (1 << 20) + 64, "413"),
+        ("/1/indexes/books/facets/genre/query", (1 << 20) + 64, "413"),
+        ("/1/indexes/*/queries", 3 << 20, "400"),
+    ] {
+        let body = gzip(&of_length(bytes));
+        assert!(body.len() < 32 << 10);
+        let taken = taken(&server, || {
+            let headers = format!(
+                "{}Content-Encoding: gzip\r\nContent-Length: {}\r\n",
+                credentials(ADMIN_KEY),
+                body.len()
+            );
+            assert_eq!(status(begin(&server, path, &headers, &body)), expected, "{path} {bytes}");
+        });
+        assert!(taken <= ONE_CALL, "{} MB for {path}", taken >> 20);
+    }
+    check_alive(&client);
+}
+
+#[test]
+fn strangers_are_turned_away_before_their_body_is_read() {
+    let (_dir, server) = start();
+    // not one byte of the body is sent
+    let head = "X-Algolia-Application-Id: NOBODY\r\nContent-Length: 1000000\r\n";
+    let begun = Instant::now();
+    assert_eq!(status(begin(&server, "/1/indexes/books/query", head, b"")), "403");
+    let head = "X-Algolia-Application-Id: NOBODY\r\nX-Algolia-API-Key: x\r\nContent-Length: 1000000\r\n";
+    assert_eq!(status(begin(&server, "/1/indexes/books/query", head, b"")), "403");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    // those who know the application id and show no key have a room of their own, and little time
+    let piece = gzip(&vec![b' '; 1 << 20]);
+    let head = format!(
+        "X-Algolia-Application-Id: {APP_ID}\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n",
+        piece.len() + 1
+    );
+    let waiting: Vec<TcpStream> =
+        (0..100).map(|_| begin(&server, "/1/indexes/books/query", &head, &piece)).collect();
+    check_alive(&server.client());
+    let statuses: Vec<String> = waiting.into_iter().map(status).collect();
+    assert!(statuses.iter().all(|status| ["400", "503"].contains(&status.as_str())), "{statuses:?}");
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn answers_that_nobody_reads_are_bounded() {
+    let (_dir, server) = start_with_words();
+    let client = server.client();
+    // some 10 MB each
+    let body = json!({"query": "aa", "hitsPerPage": 1000}).to_string();
+    let headers = format!("{}Content-Length: {}\r\n", credentials(ADMIN_KEY), body.len());
+    let mut waiting = vec![];
+    let bytes = taken(&server, || {
+        for _ in 0..100 {
+            waiting.push(begin(&server, "/1/indexes/words/query", &headers, body.as_bytes()));
+        }
+        std::thread::sleep(Duration::from_secs(5));
+    });
+    assert!(bytes <= ALL_CALLS, "{} MB", bytes >> 20);
+    // others are served meanwhile
+    let small =
+        client.search("words", &json!({"query": "aa", "hitsPerPage": 1, "attributesToRetrieve": ["n"]}));
+    assert_eq!(small.unwrap()["nbHits"], 1_000);
+    // the kernel ends the connections in time
+    let end = Instant::now() + Duration::from_secs(60);
+    while client.post("/1/indexes/words/query", &json!({"query": "aa", "hitsPerPage": 1000})).unwrap().status
+        != 200
+    {
+        assert!(Instant::now() < end, "large answers are refused for ever");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    drop(waiting);
+}
+
+#[test]
+fn keys_in_mistyped_paths_stay_out_of_the_log() {
+    let (_dir, server) = start();
+    let client = server.client();
+    for path in ["/1/key/SECRET1", "/1/keys/SECRET2", "/SECRET3", "/1/keys/SECRET4/restore/now"] {
+        client.delete(path).unwrap();
+    }
+    let log = server.log();
+    assert!(!log.contains("SECRET"), "{log}");
+    assert!(log.contains("client=127.0.0.1") || log.contains("client=\"127.0.0.1\""), "{log}");
+}
+
+#[test]
+fn what_is_for_operators_is_not_for_scripts_of_other_pages() {
+    let (_dir, server) = start();
+    let allowed = |method: &str, path: &str| {
+        let mut stream = TcpStream::connect(server.address()).unwrap();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: x\r\nOrigin: http://evil\r\nConnection: close\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer.to_lowercase().contains("access-control-allow-origin")
+    };
+    for (method, path, is_allowed) in [
+        ("OPTIONS", "/1/indexes", true),
+        ("GET", "/1/indexes", true),
+        ("OPTIONS", "/admin/cluster", false),
+        ("GET", "/admin/cluster", false),
+        ("GET", "/metrics", false),
+    ] {
+        assert_eq!(allowed(method, path), is_allowed, "{method} {path}");
+    }
+}
