@@ -60,6 +60,9 @@ pub enum ServiceCall {
         facet_query: String,
         /// Which records count.
         params: Box<SearchParams>,
+        /// What it may show; of an older program nothing that is hidden.
+        #[serde(default)]
+        rights: ReadRights,
     },
     /// [`crate::Service::objects`] of one group; answered with `Vec<Option<Text>>`.
     Objects {
@@ -311,6 +314,7 @@ mod tests {
                 facet: "f".into(),
                 facet_query: "q".into(),
                 params,
+                rights,
             },
             ServiceCall::Objects {
                 requests: vec![request("1", None), request("\u{7f}\n", Some(&["a", "b"]))],

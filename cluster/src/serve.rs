@@ -97,8 +97,10 @@ async fn answer(router: &Router, node: &Node, read: Option<ReadOf>, call: Servic
             let browse = async |view| node.pool().browse(view, *params, after, rights).await;
             reply.encode(read::on_view(router, node, &index, browse).await).await
         }
-        ServiceCall::SearchFacet { index, facet, facet_query, params } => {
-            let search = async |view| node.pool().search_facet(view, facet, facet_query, *params).await;
+        ServiceCall::SearchFacet { index, facet, facet_query, params, rights } => {
+            let rights = read::rights_of(rights);
+            let search =
+                async |view| node.pool().search_facet(view, facet, facet_query, *params, rights).await;
             reply.encode(read::on_view(router, node, &index, search).await).await
         }
         ServiceCall::Objects { requests, rights, filter } => {

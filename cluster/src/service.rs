@@ -468,14 +468,18 @@ impl Service {
         facet: &str,
         facet_query: &str,
         params: SearchParams,
+        rights: ReadRights,
     ) -> Result<FacetHits> {
         let (router, node) = (self.open_router()?, &self.inner.node);
         let (facet, facet_query) = (facet.to_owned(), facet_query.to_owned());
         match read::view(router, node, index).await? {
-            Way::Here(view) => node.pool().search_facet(view, facet, facet_query, params).await,
+            Way::Here(view) => {
+                let rights = read::rights_of(rights);
+                node.pool().search_facet(view, facet, facet_query, params, rights).await
+            }
             Way::There(group) => {
                 let (index, params) = (index.clone(), Box::new(params));
-                let call = ServiceCall::SearchFacet { index, facet, facet_query, params };
+                let call = ServiceCall::SearchFacet { index, facet, facet_query, params, rights };
                 remote::ask(router, group, call, read_deadline()).await
             }
         }

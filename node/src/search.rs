@@ -157,9 +157,10 @@ impl SearchPool {
         facet: String,
         facet_query: String,
         params: SearchParams,
+        rights: ReadRights,
     ) -> quorate_model::Result<FacetHits> {
         self.run(move |scratch| {
-            let limits = search_limits(ReadRights::default());
+            let limits = search_limits(rights);
             quorate_engine::search_facet(
                 &view.shard,
                 &view.configuration,

@@ -52,9 +52,9 @@ impl FacetAsked {
     }
     /// Asks the service.
     pub async fn run(self, call: &Call<'_>, index: &IndexName) -> Result<FacetHits> {
-        let (facet, facet_query) = (self.facet, self.facet_query);
+        let (facet, facet_query, rights) = (self.facet, self.facet_query, call.read_rights());
         let search = async |index: &IndexName, params| {
-            call.service().search_facet(index, &facet, &facet_query, params).await
+            call.service().search_facet(index, &facet, &facet_query, params, rights).await
         };
         call.read(index, self.asked.params, search).await
     }

@@ -95,6 +95,75 @@ async fn secured_keys_force_what_they_embed() {
 }
 
 #[actix_web::test]
+async fn what_a_key_may_not_see_shows_nowhere() {
+    let node = Node::start().await;
+    let settings = json!({
+        "attributesForFaceting": ["searchable(team)", "searchable(salary)", "searchable(secret)"],
+        "unretrievableAttributes": ["secret"],
+    });
+    node.write(Method::PUT, "/1/indexes/i/settings", settings).await;
+    let record = json!({"name": "ann", "team": "red", "salary": "much", "secret": "tattoo"});
+    node.write(Method::PUT, "/1/indexes/i/1", record).await;
+    let asked = json!({
+        "query": "ann", "facets": ["*"], "attributesToRetrieve": ["*"], "attributesToHighlight": ["*"],
+        "attributesToSnippet": ["*"], "getRankingInfo": true,
+    });
+    let forced = derive(&node.search_key, "attributesToRetrieve=name%2Cteam");
+    for (key, shown) in [
+        (node.search_key.clone(), ["name", "team", "salary"].as_slice()),
+        (forced.clone(), &["name", "team"]),
+        (ADMIN.to_owned(), &["name", "team", "salary", "secret"]),
+    ] {
+        let call =
+            async |path: &str, body: Value| node.call_with(&key, Method::POST, path, &body.to_string()).await;
+        let found = call("/1/indexes/i/query", asked.clone()).await.success();
+        let mut multi = asked.clone();
+        multi["indexName"] = json!("i");
+        let all = call("/1/indexes/*/queries", json!({"requests": [multi]})).await.success();
+        for found in [&found, &all["results"][0]] {
+            let hit = &found["hits"][0];
+            for (attribute, value) in
+                [("name", "ann"), ("team", "red"), ("salary", "much"), ("secret", "tattoo")]
+            {
+                let is_shown = shown.contains(&attribute);
+                for place in
+                    [&hit[attribute], &hit["_highlightResult"][attribute], &hit["_snippetResult"][attribute]]
+                {
+                    assert_eq!(!place.is_null(), is_shown, "{attribute}: {found}");
+                }
+                assert_eq!(
+                    !found["facets"][attribute].is_null(),
+                    is_shown && attribute != "name",
+                    "{attribute}: {found}"
+                );
+                assert_eq!(
+                    found.to_string().contains(value),
+                    is_shown || value == "ann",
+                    "{attribute}: {found}"
+                );
+            }
+        }
+        for facet in ["team", "salary", "secret"] {
+            let answer = call(&format!("/1/indexes/i/facets/{facet}/query"), json!({"facetQuery": ""})).await;
+            assert_eq!(answer.status.is_success(), shown.contains(&facet), "{facet}");
+            let one = json!({"indexName": "i", "type": "facet", "facet": facet});
+            let answer = call("/1/indexes/*/queries", json!({"requests": [one]})).await;
+            assert_eq!(answer.status.is_success(), shown.contains(&facet), "{facet}");
+        }
+    }
+    // in the same words as of an attribute that is not there
+    let refused = |facet: &str| {
+        let path = format!("/1/indexes/i/facets/{facet}/query");
+        let (key, node) = (forced.clone(), &node);
+        async move { node.call_with(&key, Method::POST, &path, "{}").await.json()["message"].to_string() }
+    };
+    assert_eq!(
+        refused("salary").await.replace("salary", "x"),
+        refused("nothing").await.replace("nothing", "x")
+    );
+}
+
+#[actix_web::test]
 async fn a_key_that_forces_filters_shows_by_id_what_passes_them() {
     let node = Node::start().await;
     let settings = json!({"attributesForFaceting": ["team"]});

@@ -61,10 +61,12 @@ async fn read(
         }
     }
     let facets =
-        patiently("a facet", || node.search_facet(&index_name, "kind", "re", params(json!({})))).await;
+        patiently("a facet", || node.search_facet(&index_name, "kind", "re", params(json!({})), rights))
+            .await;
     let facets = facets.map(|facets| json!({"hits": facets.hits, "exhaustive": facets.exhaustive}));
     read.push(("facet".into(), facets));
-    let no_facet = patiently("a facet", || node.search_facet(&index_name, "n", "1", params(json!({})))).await;
+    let no_facet =
+        patiently("a facet", || node.search_facet(&index_name, "n", "1", params(json!({})), rights)).await;
     read.push(("no facet".into(), no_facet.map(|facets| json!(facets.hits))));
     let objects = installation.objects(number, &[(index, "1"), (index, "none"), (index, "2")]).await;
     read.push(("objects".into(), objects.map(|objects| json!(objects))));
@@ -154,7 +156,7 @@ async fn missing(installation: &Installation) {
         let errors = [
             node.search(&none, params(json!({})), rights).await.err(),
             node.browse(&none, params(json!({})), None, rights).await.err(),
-            node.search_facet(&none, "kind", "", params(json!({}))).await.err(),
+            node.search_facet(&none, "kind", "", params(json!({})), rights).await.err(),
             node.objects(vec![known, request], rights, Filter::default()).await.err(),
             node.settings(&none).await.err(),
             node.document(&none, DocumentKind::Rules, "r").await.err(),

@@ -15,6 +15,7 @@ use crate::query::strategy;
 use crate::query::words::{Words, words_of};
 use crate::query::{Plan, Word};
 use crate::response::hits::{Rendered, Shown, render};
+use crate::response::record::Selection;
 use crate::rules;
 use crate::rules::promote::located;
 use crate::search::{SearchLimits, find, is_cut_by_typos, pairs, run};
@@ -78,8 +79,10 @@ pub fn browse(
     let shown: Vec<Shown> =
         entries.into_iter().map(|entry| Shown { entry, sequence: None, promoted: false }).collect();
     let unranked = vec![vec![]; view.segments().len()];
-    let rendered =
-        render(view, settings, &params, limits, &analyzer, &plan, &prepared, &unranked, &shown, scratch);
+    let visible = Selection::visible(settings, request, limits.sees_unretrievable);
+    let rendered = render(
+        view, settings, &params, limits, &visible, &analyzer, &plan, &prepared, &unranked, &shown, scratch,
+    );
     let (hits, more) = match rendered {
         Rendered::All(hits) => (hits, more),
         // the page ends early, and the next begins there
@@ -173,7 +176,11 @@ pub fn search_facet(
     scratch: &mut Scratch,
 ) -> Result<FacetHits> {
     let settings: &Settings = &configuration.settings;
-    if !settings.index.attributes_for_faceting.iter().any(|a| a.path == facet && a.searchable) {
+    let visible = Selection::visible(settings, request, limits.sees_unretrievable);
+    let is_searchable =
+        settings.index.attributes_for_faceting.iter().any(|a| a.path == facet && a.searchable);
+    // in the same words: whether there is what may not be seen is nobody's business
+    if !is_searchable || !visible.shows(facet) {
         return Err(Error::invalid(format!(
             "Cannot search in `{facet}` attribute, you need to add `searchable({facet})` to attributesForFaceting."
         )));

@@ -22,6 +22,7 @@ use crate::query::{Plan, Word};
 use crate::query::{explain, strategy};
 use crate::ranking::distinct;
 use crate::response::hits::{Rendered, Shown, render};
+use crate::response::record;
 use crate::rules;
 use crate::rules::promote::{Promotion, located};
 use quorate_model::limits::PAGINATION_LIMIT_MAX;
@@ -78,7 +79,9 @@ pub fn search(
         results.exhaustive_typo = (params.typo_tolerance != TypoTolerance::Off).then_some(true);
         return Ok(results);
     }
-    let facets = facet::requested(&settings.index, &params.facets);
+    let visible = record::Selection::visible(settings, &request_after_rules, limits.sees_unretrievable);
+    let mut facets = facet::requested(&settings.index, &params.facets);
+    facets.retain(|path| visible.shows(path));
     let grouping = grouping(settings, &params);
     plan.wants_set = !facets.is_empty();
     let second_order = configuration.relevant_sort.as_deref();
@@ -130,8 +133,19 @@ pub fn search(
     results.parsed_query = params.get_ranking_info.then(|| joined(words.map(|word| word.text.as_str())));
     results.alternatives =
         explain::is_asked_for(&params.explain).then(|| explain::alternatives(view, &plan, &found.slots));
-    let rendered =
-        render(view, settings, &params, limits, &analyzer, &plan, &prepared, &found.slots, &shown, scratch);
+    let rendered = render(
+        view,
+        settings,
+        &params,
+        limits,
+        &visible,
+        &analyzer,
+        &plan,
+        &prepared,
+        &found.slots,
+        &shown,
+        scratch,
+    );
     prepared.end(scratch);
     match rendered {
         Rendered::All(hits) => Ok(SearchResults { hits, ..results }),

@@ -5,7 +5,8 @@
 use super::json;
 use super::marks::{Marker, Marks};
 use super::matches::Synonyms;
-use super::paths::{Part, descend, part_of, part_without};
+use super::paths::{Part, descend, part_of};
+use super::record::Selection;
 use crate::analysis::{Analyzer, AttributeOptions, TokenOptions};
 use crate::query::plan::covers;
 use crate::query::{Plan, Word};
@@ -23,7 +24,7 @@ pub struct Showing {
     highlight: Vec<String>,
     /// Attributes to snippet with their words.
     snippet: Vec<(String, usize)>,
-    hidden: Vec<String>,
+    visible: Selection,
     searchable: Vec<String>,
     options: AttributeOptions,
     names_object_id: bool,
@@ -41,7 +42,7 @@ enum Form {
 }
 impl Showing {
     /// Reads the parameters.
-    pub fn new(settings: &Settings, params: &Effective, sees_unretrievable: bool) -> Showing {
+    pub fn new(settings: &Settings, params: &Effective, visible: Selection) -> Showing {
         let index = &settings.index;
         let searchable: Vec<String> = index.searchable_attributes.iter().map(|a| a.path.clone()).collect();
         let highlight = match &params.attributes_to_highlight {
@@ -59,7 +60,7 @@ impl Showing {
         Showing {
             names_object_id: object_id(&highlight) || object_id(&searchable),
             snippet: snippet.collect(),
-            hidden: if sees_unretrievable { vec![] } else { index.unretrievable_attributes.clone() },
+            visible,
             options: AttributeOptions::new(settings),
             pre: escaped(&params.highlight_pre_tag),
             post: escaped(&params.highlight_post_tag),
@@ -89,10 +90,7 @@ impl Showing {
             Form::Highlight => listed_part(self.highlight.iter().map(String::as_str), path),
             Form::Snippet => listed_part(self.snippet.iter().map(|(listed, _)| listed.as_str()), path),
         };
-        if self.hidden.is_empty() {
-            return listed;
-        }
-        listed.min(part_without(self.hidden.iter().map(String::as_str), path))
+        if listed == Part::Nothing { listed } else { listed.min(self.visible.part(path)) }
     }
     fn snippet_words(&self, path: &str) -> usize {
         let named = self.snippet.iter().find(|(listed, _)| covers(listed, path));

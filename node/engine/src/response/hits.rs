@@ -60,6 +60,7 @@ pub fn render(
     settings: &Settings,
     params: &Effective,
     limits: &SearchLimits,
+    visible: &Selection,
     analyzer: &Analyzer,
     plan: &Plan,
     prepared: &Prepared<'_>,
@@ -68,7 +69,7 @@ pub fn render(
     scratch: &mut Scratch,
 ) -> Rendered {
     let selection = Selection::new(settings, Some(&params.attributes_to_retrieve), limits.sees_unretrievable);
-    let showing = Showing::new(settings, params, limits.sees_unretrievable);
+    let showing = Showing::new(settings, params, visible.clone());
     let ranking = match params.get_ranking_info {
         true => RankingDetails::Shown,
         false => RankingDetails::Hidden,

@@ -4,7 +4,7 @@
 
 use super::json;
 use super::paths::{Part, descend, part_of, part_without};
-use quorate_model::Settings;
+use quorate_model::{SearchParams, Settings};
 
 /// The selection of members for one request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,10 +31,20 @@ impl Selection {
         }
         selection
     }
+    /// What a caller may see of any attribute, wherever it would show: what its key forces, less what is unretrievable.
+    pub fn visible(settings: &Settings, request: &SearchParams, sees_unretrievable: bool) -> Selection {
+        let forced = request.forced.as_deref().and_then(|it| it.params.attributes_to_retrieve.as_deref());
+        Selection::new(settings, forced, sees_unretrievable)
+    }
+    /// Whether all of the value at a path may be seen.
+    pub fn shows(&self, path: &str) -> bool {
+        self.part(path) == Part::All
+    }
     fn is_everything(&self) -> bool {
         self.only.is_none() && self.without.is_empty()
     }
-    fn part(&self, path: &str) -> Part {
+    /// How much of the value at a path is selected.
+    pub fn part(&self, path: &str) -> Part {
         if path == "objectID" {
             return Part::All;
         }
