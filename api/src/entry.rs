@@ -74,7 +74,7 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
     let path = row.map_or("unknown", |(_, route)| if route.is_secret() { route.path } else { path });
     let micros = took.as_micros() as u64;
     let (method, id) = (request.method().as_str(), id.to_str().unwrap_or_default());
-    let client = request.peer_addr().map(|peer| peer.ip().to_string()).unwrap_or_default();
+    let client = caller_address(&request, &state).map(|address| address.to_string()).unwrap_or_default();
     tracing::info!(target: "quorate::request", id, client, method, path, status, received, sent, micros);
     response
 }
@@ -144,6 +144,11 @@ async fn take(
     run(route.endpoint, call).await
 }
 
+/// Whose call it is, as far as limits by address go.
+fn caller_address(request: &HttpRequest, state: &ApiState) -> Option<IpAddr> {
+    state.trusted_proxies().caller(request.peer_addr().map(|peer| peer.ip()), request.headers())
+}
+
 /// The first address of X-Forwarded-For.
 fn forwarded_for(headers: &header::HeaderMap) -> Option<IpAddr> {
     let addresses = headers.get(header::X_FORWARDED_FOR)?.to_str().ok()?;
@@ -162,7 +167,7 @@ fn allow(
         text(FORWARDED_API_KEY).map(|key| Forwarded { key, address: forwarded_for(request.headers()) });
     let origin = Origin {
         referer: text(header::REFERER).or_else(|| text(header::ORIGIN)),
-        address: request.peer_addr().map(|address| address.ip()),
+        address: caller_address(request, state),
         now_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         forwarded,
     };

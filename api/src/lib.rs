@@ -16,6 +16,7 @@ pub mod indices;
 pub mod listener;
 pub mod location;
 pub mod metrics;
+pub mod network;
 pub mod objects;
 pub mod operations;
 pub mod parse;
@@ -30,5 +31,6 @@ pub mod tasks;
 
 pub use listener::Listener;
 pub use location::Locations;
+pub use network::Networks;
 pub use server::{ServerOptions, routes, server};
 pub use state::{ApiState, Limits};

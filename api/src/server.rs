@@ -3,6 +3,7 @@
 use crate::entry;
 use crate::listener::{Listener, Listeners};
 use crate::location::Locations;
+use crate::network::Networks;
 use crate::state::{ApiState, Limits};
 use actix_web::dev::Server;
 use actix_web::{App, HttpServer, web};
@@ -30,6 +31,8 @@ pub struct ServerOptions {
     pub connections_max: usize,
     /// The places of callers, for aroundLatLngViaIP.
     pub locations: Option<Arc<Locations>>,
+    /// Proxies whose word on the address of their callers counts.
+    pub trusted_proxies: Networks,
     /// Seconds that requests under way get to finish when the server is stopped gracefully.
     pub drain_s: u64,
 }
@@ -56,12 +59,13 @@ impl ServerOptions {
             limits: Limits::default(),
             connections_max: CONNECTIONS_MAX,
             locations: None,
+            trusted_proxies: Networks::default(),
             drain_s: DRAIN_S,
         }
     }
     /// What all requests of this listener share.
     pub fn state(&self) -> ApiState {
-        ApiState::new(self.service.clone(), self.limits, self.locations.clone())
+        ApiState::new(self.service.clone(), self.limits, self.locations.clone(), self.trusted_proxies.clone())
     }
 }
 

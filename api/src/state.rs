@@ -4,6 +4,7 @@ use crate::auth::Authenticator;
 use crate::listener::{Listener, Listeners};
 use crate::location::Locations;
 use crate::metrics::Metrics;
+use crate::network::Networks;
 use crate::room::Room;
 use crate::routes::Router;
 use quorate_cluster::Service;
@@ -26,6 +27,7 @@ struct Shared {
     strangers: Room,
     answers: Room,
     locations: Option<Arc<Locations>>,
+    trusted_proxies: Networks,
     draining: AtomicBool,
     listeners: OnceLock<Listeners>,
 }
@@ -68,7 +70,12 @@ const STRANGERS_BYTES: usize = 8 << 20;
 
 impl ApiState {
     /// Wraps a service.
-    pub fn new(service: Service, limits: Limits, locations: Option<Arc<Locations>>) -> Self {
+    pub fn new(
+        service: Service,
+        limits: Limits,
+        locations: Option<Arc<Locations>>,
+        trusted_proxies: Networks,
+    ) -> Self {
         ApiState(Arc::new(Shared {
             service,
             router: Router::new(),
@@ -82,6 +89,7 @@ impl ApiState {
             answers: Room::new("large answers", limits.answer_bytes_max.saturating_mul(ANSWERS_AT_A_TIME)),
             strangers: Room::new("large bodies of strangers", STRANGERS_BYTES),
             locations,
+            trusted_proxies,
             draining: AtomicBool::new(false),
             listeners: OnceLock::new(),
         }))
@@ -109,6 +117,10 @@ impl ApiState {
     /// The places of callers, when the operator gave them.
     pub fn locations(&self) -> Option<&Locations> {
         self.0.locations.as_deref()
+    }
+    /// Proxies whose word on the address of their callers counts.
+    pub fn trusted_proxies(&self) -> &Networks {
+        &self.0.trusted_proxies
     }
     /// Memory for bodies.
     pub fn room(&self) -> &Room {

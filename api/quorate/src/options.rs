@@ -161,6 +161,13 @@ pub const OPTIONS: &[OptionRow] = &[
         "Where clients find this node, when that is not the address it listens on; shown to operators.",
     ),
     row(
+        "trusted-proxies",
+        Kind::Text,
+        None,
+        Audience::Server,
+        "Addresses or networks (CIDR) of the proxies before this node, separated by commas: limits by address count the caller they name in X-Forwarded-For.",
+    ),
+    row(
         "node-name",
         Kind::Text,
         None,

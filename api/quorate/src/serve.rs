@@ -7,7 +7,7 @@ use crate::process::{self, Allowed};
 use crate::start_text::{Program, Start, render};
 use crate::{demo, logging};
 use anyhow::{Context, Result, bail};
-use quorate_api::{Limits, Listener, Locations, ServerOptions};
+use quorate_api::{Limits, Listener, Locations, Networks, ServerOptions};
 use quorate_cluster::command::FEATURE_LEVEL;
 use quorate_cluster::{CheckOptions, ClusterOptions, Expected, Service, ServiceOptions, Started};
 use std::io::IsTerminal;
@@ -145,7 +145,11 @@ fn server_options(values: &Values, listen: SocketAddr, service: Service) -> Resu
         Ok(locations) => Ok(Arc::new(locations)),
         Err(reason) => bail!("ip-locations: cannot use {}: {reason}", path.display()),
     };
+    let trusted = values.list("trusted-proxies");
+    let trusted_proxies = Networks::parse(trusted.iter().map(String::as_str))
+        .map_err(|wrong| anyhow::anyhow!("trusted-proxies: `{wrong}` is no address and no network (CIDR)"))?;
     Ok(ServerOptions {
+        trusted_proxies,
         workers: values.number("workers") as usize,
         limits: Limits {
             body_bytes_max: values.number("body-bytes-max") as usize,
