@@ -8,6 +8,7 @@ mod connection;
 mod consensus_link;
 mod dialler;
 mod frame;
+mod greetings;
 mod hello;
 mod link;
 mod load;

@@ -4,6 +4,7 @@ use super::complaints::About;
 use super::connection::{self, Connection, End, Side, Stream};
 use super::dialler::{self, clock_ahead_ms};
 use super::frame::{CONSENSUS_FRAME_BYTES_MAX, Frame, PART_FRAME_BYTES_MAX};
+use super::greetings::{Greeting, Greetings};
 use super::hello::{PREAMBLE, PREAMBLE_BYTES, Purpose};
 use super::node::Local;
 use super::registry::{Peer, Registry, Threads};
@@ -20,12 +21,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-/// Connections that have not greeted yet; further ones are closed at once.
-const GREETINGS_MAX: usize = 64;
 /// Introductions at once; further ones are closed at once.
 const INTRODUCTIONS_MAX: usize = 64;
 /// How long accepting rests after it failed, mostly because there are too many open files.
@@ -36,7 +35,7 @@ pub struct Server {
     local: Arc<Local>,
     registry: Arc<Registry>,
     threads: Threads,
-    greetings: Arc<Semaphore>,
+    greetings: Greetings,
     introductions: Arc<Semaphore>,
     /// The connection of each node and lane, by what ends it.
     kept: Mutex<FxHashMap<(NodeId, Lane), CancellationToken>>,
@@ -49,7 +48,7 @@ impl Server {
             local,
             registry,
             threads,
-            greetings: Arc::new(Semaphore::new(GREETINGS_MAX)),
+            greetings: Greetings::default(),
             introductions: Arc::new(Semaphore::new(INTRODUCTIONS_MAX)),
             kept: Mutex::default(),
         }
@@ -64,9 +63,9 @@ impl Server {
             };
             match accepted {
                 Ok((stream, from)) => {
-                    // without a permit there are too many that do not say who they are
-                    if let Ok(permit) = self.greetings.clone().try_acquire_owned() {
-                        tokio::spawn(self.clone().sort(stream, from, permit));
+                    // otherwise there are too many that do not say who they are
+                    if let Some(greeting) = self.greetings.enter(from.ip()) {
+                        tokio::spawn(self.clone().sort(stream, from, greeting));
                     }
                 }
                 Err(error) => {
@@ -79,9 +78,9 @@ impl Server {
     }
 
     /// Reads what the connection is for and gives it to the threads of its lane.
-    async fn sort(self: Arc<Self>, mut stream: TcpStream, from: SocketAddr, permit: OwnedSemaphorePermit) {
+    async fn sort(self: Arc<Self>, mut stream: TcpStream, from: SocketAddr, greeting: Greeting) {
         let mut preamble = [0; PREAMBLE_BYTES];
-        let within = self.local.limits.connect_within;
+        let within = greeting.patience(self.local.limits.connect_within);
         let read = tokio::time::timeout(within, stream.read_exact(&mut preamble));
         if !matches!(read.await, Ok(Ok(_))) {
             // a check whether the port is open
@@ -99,12 +98,12 @@ impl Server {
                 let consensus = self.threads.consensus.clone();
                 consensus.spawn(async move {
                     if let Ok(stream) = TcpStream::from_std(stream) {
-                        self.accept(stream, from, purpose, permit).await;
+                        self.accept(stream, from, purpose, greeting).await;
                     }
                 });
             }
             Purpose::Lane(Lane::Requests | Lane::Bulk) | Purpose::Introduction => {
-                self.accept(stream, from, purpose, permit).await;
+                self.accept(stream, from, purpose, greeting).await;
             }
         }
     }
@@ -115,14 +114,17 @@ impl Server {
         stream: TcpStream,
         from: SocketAddr,
         purpose: Purpose,
-        permit: OwnedSemaphorePermit,
+        greeting: Greeting,
     ) {
         let within = self.local.limits.connect_within;
         let greeted = tokio::select! {
             () = self.local.stopped.cancelled() => return,
             greeted = tokio::time::timeout(within, self.greet(stream, purpose)) => greeted,
         };
-        drop(permit);
+        if matches!(greeted, Ok(Ok(_))) {
+            greeting.greeted();
+        }
+        drop(greeting);
         match greeted {
             Ok(Ok((connection, peer))) => {
                 dialler::meet(&self.local, &peer, &connection);

@@ -148,3 +148,25 @@ async fn bulk_does_not_delay_consensus() {
     let late = sent.iter().zip(&heard[1..]).map(|(sent, (.., at))| at.saturating_duration_since(*sent)).max();
     assert!(late < Some(Duration::from_secs(1)), "{late:?} of {}", sent.len());
 }
+
+#[tokio::test]
+async fn strangers_who_say_nothing_keep_no_node_out() {
+    let [one, other] = [start(options(node_id())), start(options(node_id()))];
+    let connect = || std::net::TcpStream::connect(&one.address).unwrap();
+    let mut silent: Vec<_> = (0..80).map(|_| connect()).collect();
+    introduce(&[&one, &other]);
+    let reached = tokio::time::timeout(Duration::from_secs(10), reaches(&other, &one));
+    let crowds = async {
+        loop {
+            // as soon as one is turned away the next one comes
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            silent.drain(..20);
+            silent.extend((0..20).map(|_| connect()));
+        }
+    };
+    let reached = tokio::select! {
+        reached = reached => reached,
+        () = crowds => unreachable!("it goes on"),
+    };
+    assert!(reached.is_ok(), "kept out");
+}
