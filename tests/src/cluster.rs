@@ -134,7 +134,10 @@ impl Cluster {
             if let Some(line) =
                 log.lines().find(|line| line.contains("holds something else than other replicas"))
             {
-                bail!("n{number} differs: {line}");
+                // whether they still do after the next comparisons
+                std::thread::sleep(Duration::from_secs(10));
+                let seen = self.node(number)?.client().get("/admin/cluster")?.body;
+                bail!("n{number} differs: {line}; later: {}", seen["waits"]);
             }
         }
         Ok(())

@@ -99,7 +99,11 @@ fn differs(own: &GroupDigest, other: &GroupDigest) -> Vec<String> {
                     ("rules", mine.rules != theirs.rules),
                 ];
                 let parts: Vec<&str> = parts.iter().filter(|(_, is)| *is).map(|(part, _)| *part).collect();
-                told.push(format!("{name} ({})", parts.join(", ")));
+                let counts = match mine.records == theirs.records {
+                    true => String::new(),
+                    false => format!(": {} here, {} there", mine.records, theirs.records),
+                };
+                told.push(format!("{name} ({}{counts})", parts.join(", ")));
             }
             (Some(_), Some(_)) => {}
         }
