@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Bytes of one record in a file; more means that the file is not what it seems.
 const RECORD_BYTES_MAX: usize = 64 << 20;
 const BUFFER_BYTES: usize = 1 << 20;
+/// Columns of a CSV file.
+const COLUMNS_MAX: usize = 10_000;
 
 /// The form of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +45,7 @@ pub struct Source {
 enum Reader {
     Lines { input: Input, line: u64 },
     Array { input: Input, line: u64, state: ArrayState },
-    Csv { rows: csv::Reader<Input>, names: Vec<String> },
+    Csv { rows: csv::Reader<Bounded>, names: Vec<String>, left: Arc<AtomicU64> },
 }
 
 type Input = Box<dyn BufRead + Send>;
@@ -80,7 +82,10 @@ impl Source {
         match &mut self.kind {
             Reader::Lines { input, line } => next_line(input, line),
             Reader::Array { input, line, state } => next_element(input, line, state),
-            Reader::Csv { rows, names } => next_row(rows, names),
+            Reader::Csv { rows, names, left } => {
+                left.store(ROW_BYTES_MAX, Ordering::Relaxed);
+                next_row(rows, names)
+            }
         }
     }
 }
@@ -91,6 +96,8 @@ impl Reader {
             Form::JsonLines => Reader::Lines { input, line: 0 },
             Form::JsonArray => Reader::Array { input, line: 1, state: ArrayState::BeforeArray },
             Form::Csv => {
+                let left = Arc::new(AtomicU64::new(ROW_BYTES_MAX));
+                let input = Bounded { input, left: left.clone() };
                 let mut rows = csv::ReaderBuilder::new().flexible(false).from_reader(input);
                 let names: Vec<String> = rows
                     .headers()
@@ -98,10 +105,13 @@ impl Reader {
                     .iter()
                     .map(|name| name.trim().to_owned())
                     .collect();
+                if names.len() > COLUMNS_MAX {
+                    bail!("line 1: {} columns, at most {COLUMNS_MAX} are taken", names.len());
+                }
                 if names.iter().any(String::is_empty) {
                     bail!("line 1: a column has no name");
                 }
-                Reader::Csv { rows, names }
+                Reader::Csv { rows, names, left }
             }
         })
     }
@@ -267,7 +277,7 @@ fn take_object(input: &mut Input, line: &mut u64) -> Result<Vec<u8>> {
     }
 }
 
-fn next_row(rows: &mut csv::Reader<Input>, names: &[String]) -> Result<Option<Found>> {
+fn next_row(rows: &mut csv::Reader<Bounded>, names: &[String]) -> Result<Option<Found>> {
     let mut row = csv::StringRecord::new();
     let read = rows.read_record(&mut row).map_err(|error| match error.position() {
         Some(position) => anyhow::anyhow!("line {}: {}", position.line(), csv_reason(&error)),
@@ -304,6 +314,31 @@ fn cell_value(name: &str, cell: &str) -> Value {
     match serde_json::from_str::<Value>(cell) {
         Ok(value @ (Value::Number(_) | Value::Bool(_))) => value,
         _ => Value::String(cell.to_owned()),
+    }
+}
+
+/// Bytes that the reader of rows may take for one: it reads ahead.
+const ROW_BYTES_MAX: u64 = (RECORD_BYTES_MAX + BUFFER_BYTES) as u64;
+
+/// A file of rows, of which one may have only so many bytes: a quote that nobody closes makes a row of the whole file.
+struct Bounded {
+    input: Input,
+    /// What the row that is read now may still take.
+    left: Arc<AtomicU64>,
+}
+
+impl Read for Bounded {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let left = self.left.load(Ordering::Relaxed);
+        if left == 0 {
+            return Err(std::io::Error::other(format!(
+                "a row longer than {RECORD_BYTES_MAX} bytes; is there a quote that nothing closes?"
+            )));
+        }
+        let most = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let read = self.input.read(&mut buffer[..most])?;
+        self.left.store(left - read as u64, Ordering::Relaxed);
+        Ok(read)
     }
 }
 

@@ -79,3 +79,24 @@ fn compressed_files_are_read() {
     assert_eq!(source.next_record().unwrap(), None);
     assert_eq!(source.read_bytes.load(Ordering::Relaxed), std::fs::metadata(&path).unwrap().len());
 }
+
+#[test]
+fn a_row_of_csv_is_bounded_also_when_it_is_compressed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv.gz");
+    let mut file = flate2::write::GzEncoder::new(File::create(&path).unwrap(), flate2::Compression::fast());
+    file.write_all(b"a,b\n1,2\n3,\"").unwrap();
+    let piece = vec![b'x'; 1 << 20];
+    for _ in 0..RECORD_BYTES_MAX / piece.len() + 8 {
+        file.write_all(&piece).unwrap();
+    }
+    file.finish().unwrap();
+    assert!(std::fs::metadata(&path).unwrap().len() < 1 << 20);
+    let mut source = Source::open(&path, None).unwrap();
+    assert_eq!(source.next_record().unwrap().unwrap().json, r#"{"a":1,"b":2}"#);
+    let error = format!("{:#}", source.next_record().unwrap_err());
+    assert!(error.contains("a row longer than") && error.contains("quote"), "{error}");
+    let header = format!("{}x\n", "x,".repeat(COLUMNS_MAX));
+    let error = format!("{:#}", read("wide.csv", header.as_bytes()).unwrap_err());
+    assert!(error.contains("10001 columns, at most 10000"), "{error}");
+}
