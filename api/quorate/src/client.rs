@@ -14,6 +14,8 @@ pub const ADDRESS_FILE: &str = "address";
 pub const APP_ID_FILE: &str = "app-id";
 /// File in the data folder that holds the admin key.
 pub const ADMIN_KEY_FILE: &str = "admin-key";
+/// File in the data folder that holds the search key that was made at the first start.
+pub const SEARCH_KEY_FILE: &str = "search-key";
 
 const DEFAULT_URL: &str = "http://127.0.0.1:7700";
 const CONNECT_S: u64 = 5;
@@ -181,10 +183,37 @@ pub fn segment(name: &str) -> String {
     utf8_percent_encode(name, SEGMENT).to_string()
 }
 
+/// Keys are sent to where the file says: nobody else may have written it. Errors: somebody could.
+#[cfg(unix)]
+fn check_owner(path: &Path) -> Result<()> {
+    use std::os::unix::fs::MetadataExt as _;
+    let of =
+        |path: &Path| std::fs::metadata(path).with_context(|| format!("cannot look at {}", path.display()));
+    // who owns the data folder runs the node
+    let (file, folder) = (of(path)?, of(path.parent().unwrap_or(path))?);
+    let is_writable = |mode: u32| mode & 0o022 != 0;
+    if file.uid() != folder.uid() && file.uid() != 0 || is_writable(file.mode()) || is_writable(folder.mode())
+    {
+        bail!(
+            "{} can be written by others than the owner of the folder: keys are not sent to the address in it. Name the node with \
+             --url, or put the modes right (folder 0700, file 0600)",
+            path.display()
+        );
+    }
+    Ok(())
+}
+#[cfg(not(unix))]
+fn check_owner(_: &Path) -> Result<()> {
+    Ok(())
+}
+
 fn local_address(data_dir: &Path) -> Result<Option<String>> {
     let path = data_dir.join(ADDRESS_FILE);
     match path.exists() {
-        true => Ok(Some(read_small(&path)?.trim().to_owned())),
+        true => {
+            check_owner(&path)?;
+            Ok(Some(read_small(&path)?.trim().to_owned()))
+        }
         false => Ok(None),
     }
 }
@@ -199,5 +228,24 @@ mod tests {
         check("products", "products");
         check("a b/c%", "a%20b%2Fc%25");
         check("größe", "gr%C3%B6%C3%9Fe");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_address_that_others_could_have_written_is_not_believed() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(ADDRESS_FILE);
+        std::fs::write(&path, "127.0.0.1:1\n").unwrap();
+        let allow = |path: &Path, mode: u32| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        for (of_folder, of_file, is_believed) in
+            [(0o700, 0o600, true), (0o755, 0o644, true), (0o700, 0o666, false), (0o777, 0o600, false)]
+        {
+            allow(folder.path(), of_folder);
+            allow(&path, of_file);
+            assert_eq!(local_address(folder.path()).is_ok(), is_believed, "{of_folder:o} {of_file:o}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! How does a node start and stop? `quorate serve`: open, listen, tell where, wait for a signal, drain, close.
 
-use crate::client::ADDRESS_FILE;
+use crate::client::{ADDRESS_FILE, SEARCH_KEY_FILE};
 use crate::config::Values;
 use crate::options::option;
 use crate::process::{self, Allowed};
@@ -82,6 +82,10 @@ async fn run_server(
     let address = bound.address;
     let handle = bound.server.handle();
     let mut running = actix_rt::spawn(bound.server);
+    if let Some(key) = &started.search_key {
+        // shown once otherwise
+        write_file(&values.data_dir().join(SEARCH_KEY_FILE), key)?;
+    }
     write_file(&address_file, &address.to_string())?;
     for (listener, address) in &bound.split {
         tracing::info!(%address, option = listener.option(), "listening for one kind of work");
