@@ -41,6 +41,13 @@ pub enum Command {
     Index(IndexCommand),
 }
 
+impl Command {
+    /// Whether it only has replicas compared.
+    pub fn is_comparison(&self) -> bool {
+        matches!(self, Command::Index(IndexCommand::Compare) | Command::Meta(MetaCommand::Compare))
+    }
+}
+
 /// A change of what the whole installation knows. Variants are numbered by their order: append, never reorder.
 ///
 /// A command that no longer fits the state (an index that is gone, a name that is taken) changes nothing: that is its

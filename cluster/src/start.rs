@@ -262,6 +262,7 @@ impl Starter {
             // what is in the log of a member without others is committed, and may have been shown
             leases.shown_before(raft.status().last_index);
         }
+        let apply = apply.continuing(raft.status().last_index);
         leases.set_raft(raft.clone());
         let (for_actor, handle, room) = (inbox.clone(), raft.clone(), self.snapshots.clone());
         let (meta, disk) = (self.meta.clone(), self.room.clone());

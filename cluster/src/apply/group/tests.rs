@@ -31,6 +31,7 @@ struct Notes {
     /// How many may be pending.
     lag: usize,
     halt: Halt,
+    compared: Vec<u64>,
 }
 
 impl Notes {
@@ -47,6 +48,7 @@ impl Notes {
             pending: VecDeque::new(),
             lag,
             halt: Halt::default(),
+            compared: vec![],
         }
     }
     fn flush_one(&mut self) {
@@ -65,6 +67,11 @@ impl Machine for Notes {
         self.applied
     }
     fn apply(&mut self, at: LogPosition, command: Command) -> Result<(), Failure> {
+        if command.is_comparison() {
+            self.compared.push(at.index);
+            self.pass(at.index);
+            return Ok(());
+        }
         let Command::Index(IndexCommand::Records { ops, .. }) = command else {
             return Err(Failure::Foreign { log_index: at.index });
         };
@@ -223,6 +230,22 @@ fn every_command_is_applied_once_wherever_a_node_dies() {
             "{case}"
         );
     }
+}
+
+/// A replay passes through states that were never there: what it would note there is no state to compare with others.
+#[test]
+fn nothing_is_noted_for_comparisons_that_a_start_finds_in_the_log() {
+    let compare = |index: u64| {
+        let command = Command::Index(IndexCommand::Compare);
+        let data = Entry { time_ms: 0, part: 0, parts: 1, command }.encode().into();
+        CommittedEntry { index, term: 1, data }
+    };
+    let disk = Disk::new();
+    let mut group = disk.open(0).continuing(2);
+    for index in 1..=4 {
+        group.take(&compare(index)).expect("applied");
+    }
+    assert_eq!((group.machine().compared.as_slice(), group.machine().applied()), ([3, 4].as_slice(), 4));
 }
 
 #[test]
