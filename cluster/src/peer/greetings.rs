@@ -95,21 +95,18 @@ mod tests {
     fn strangers_leave_room_for_others_and_for_those_who_are_known() {
         let greetings = Greetings::default();
         greetings.enter(address(7)).expect("room").greeted();
-        let many =
-            |number| (0..100).filter_map(move |_| Some(number)).filter_map(|it| greetings.enter(address(it)));
-        let of_one: Vec<Greeting> = many(1).collect();
+        let of_one: Vec<Greeting> = (0..100).filter_map(|_| greetings.enter(address(1))).collect();
         assert_eq!(of_one.len(), OF_ADDRESS_MAX);
         let usually = Duration::from_secs(2);
         assert_eq!(of_one[0].patience(usually), IN_A_CROWD);
-        let all = of_one[0].all.clone();
-        let others: Vec<Greeting> = (2..100).filter_map(|it| all.enter(address(it))).collect();
+        let others: Vec<Greeting> = (2..100).filter_map(|it| greetings.enter(address(it))).collect();
         assert_eq!(others.iter().filter(|it| !it.is_known).count() + of_one.len(), GREETINGS_MAX);
-        let known = all.enter(address(7)).expect("room of their own");
+        let known = greetings.enter(address(7)).expect("room of their own");
         assert_eq!(known.patience(usually), usually);
         drop(of_one);
-        assert!(all.enter(address(1)).is_some());
+        assert!(greetings.enter(address(1)).is_some());
         drop((others, known));
-        let inner = all.0.lock();
+        let inner = greetings.0.lock();
         assert!(inner.count == [0, 0] && inner.of_address.is_empty());
     }
 }
