@@ -13,7 +13,7 @@ use explain::Explained;
 use quorate_cluster::ReadRights;
 use quorate_model::params::{Forced, echo, echo_pairs};
 use quorate_model::settings::table::lookup;
-use quorate_model::{Filter, IndexName, Result, SearchParams, SearchResults, Settings, UserId};
+use quorate_model::{Error, Filter, IndexName, Result, SearchParams, SearchResults, Settings, UserId};
 use quorate_wire::SearchBody;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -200,6 +200,21 @@ impl Presentation {
         out
     }
 }
+
+/// A whole answer, whose hits are within bounds already; facets may not be. Errors: `Invalid` when it is too large.
+fn bounded(call: &Call<'_>, body: Vec<u8>) -> Result<Vec<u8>> {
+    let bytes_max = call.state.limits().answer_bytes_max;
+    // what stands around the hits is not what makes an answer large
+    match body.len() <= bytes_max.saturating_add(AROUND_HITS_BYTES) {
+        true => Ok(body),
+        false => Err(Error::invalid(format!(
+            "The answer is too big: it may have {bytes_max} bytes. Ask for fewer facets, for fewer values with maxValuesPerFacet, or for \
+             fewer hits with hitsPerPage"
+        ))),
+    }
+}
+/// Bytes of an answer beside its hits and facets.
+const AROUND_HITS_BYTES: usize = 64 << 10;
 
 /// Where an answer stands: members that only some endpoints add.
 #[derive(Clone, Copy, Debug, Default)]

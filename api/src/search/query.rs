@@ -1,6 +1,6 @@
 //! How is one index searched (§4.2, query POST and GET)?
 
-use super::{Asked, Place, Presentation, search, settings_of};
+use super::{Asked, Place, Presentation, bounded, search, settings_of};
 use crate::call::Call;
 use crate::parse;
 use crate::reply::Reply;
@@ -23,5 +23,5 @@ async fn answer(call: &Call<'_>, mut asked: Asked) -> Result<Reply> {
     let settings = settings_of(call, &index).await?;
     let presentation = Presentation::new(&mut asked, &settings);
     let results = search(call, &index, asked.params, call.read_rights()).await?;
-    Ok(Reply::ok(presentation.body(call, &results, Place::default())))
+    Ok(Reply::ok(bounded(call, presentation.body(call, &results, Place::default()))?))
 }

@@ -136,6 +136,22 @@ fn a_page_of_a_browse_ends_early_and_the_next_goes_on() {
         }
     }
     assert_eq!((found.len(), pages > 9), (100, true));
+    let faceted = json!({"query": "", "hitsPerPage": 1, "facets": ["f"], "maxValuesPerFacet": 1000});
+    client
+        .put("/1/indexes/books/settings", &json!({"attributesForFaceting": ["f"]}))
+        .unwrap()
+        .success()
+        .unwrap();
+    let values: Vec<_> = (0..200)
+        .map(|n| {
+            ("addObject", json!({"objectID": format!("f{n}"), "f": format!("{n:03}{}", "v".repeat(900))}))
+        })
+        .collect();
+    client.batch("books", &values).unwrap();
+    settle(&client, "books").unwrap();
+    let refused = client.post("/1/indexes/books/query", &faceted).unwrap();
+    assert_eq!(refused.status, 400, "{} bytes", refused.body.to_string().len());
+    assert!(refused.message().contains("maxValuesPerFacet"), "{}", refused.message());
     let ids: Vec<String> = (0..100).map(|n| n.to_string()).collect();
     let all: Vec<_> = ids.iter().map(|id| json!({"indexName": "books", "objectID": id})).collect();
     let refused = client.post("/1/indexes/*/objects", &json!({"requests": all})).unwrap();

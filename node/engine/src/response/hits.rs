@@ -83,17 +83,20 @@ pub fn render(
     let expected = 2 * records.sum::<usize>() + BYTES_AROUND * shown.len();
     renderer.hits.json.reserve(expected.min(limits.bytes_max));
     let late = limits.deadline + SHOWING;
+    let shown_count = shown.len();
     for (shown, details) in shown.iter().zip(&details) {
         if renderer.hits.json.len() > UNTIMED_BYTES && Instant::now() >= late {
             renderer.stop_highlighting();
         }
-        let json = &mut renderer.hits.json;
-        if json.len() > limits.bytes_max / 2 && json.capacity() < limits.bytes_max {
-            // a buffer that doubles once more would take twice what it may
-            json.reserve_exact(limits.bytes_max + BYTES_BEYOND - json.len());
-        }
         renderer.push(view.segments()[shown.entry.segment].record(shown.entry.doc), details);
-        if renderer.hits.json.len() > limits.bytes_max {
+        let json = &mut renderer.hits.json;
+        if renderer.hits.ends.len() == 1 {
+            // marks may have made it many times as long as the record: a buffer that doubles again and again takes twice the bytes
+            let all =
+                json.len().saturating_mul(shown_count).min(limits.bytes_max.saturating_add(BYTES_BEYOND));
+            json.reserve_exact(all - json.len().min(all));
+        }
+        if json.len() > limits.bytes_max {
             renderer.hits.pop_beside_first();
             return Rendered::Cut(renderer.hits);
         }
