@@ -152,8 +152,17 @@ async fn bulk_does_not_delay_consensus() {
 #[tokio::test]
 async fn strangers_who_say_nothing_keep_no_node_out() {
     let [one, other] = [start(options(node_id())), start(options(node_id()))];
-    let connect = || std::net::TcpStream::connect(&one.address).unwrap();
-    let mut silent: Vec<_> = (0..80).map(|_| connect()).collect();
+    let address: std::net::SocketAddr = one.address.parse().unwrap();
+    // all of one address, which no node has
+    let connect = async || {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
+        socket.connect(address).await.unwrap()
+    };
+    let mut silent = vec![];
+    for _ in 0..80 {
+        silent.push(connect().await);
+    }
     introduce(&[&one, &other]);
     let reached = tokio::time::timeout(Duration::from_secs(10), reaches(&other, &one));
     let crowds = async {
@@ -161,7 +170,9 @@ async fn strangers_who_say_nothing_keep_no_node_out() {
             // as soon as one is turned away the next one comes
             tokio::time::sleep(Duration::from_millis(50)).await;
             silent.drain(..20);
-            silent.extend((0..20).map(|_| connect()));
+            for _ in 0..20 {
+                silent.push(connect().await);
+            }
         }
     };
     let reached = tokio::select! {
