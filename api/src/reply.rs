@@ -252,12 +252,12 @@ mod tests {
     }
 
     fn delivery(readers: Readers) -> Delivery {
-        Delivery { held: Room::new("answers", 100).enter(), id: correlation_id(), readers }
+        Delivery { held: Room::new("answers", 100, 0).enter(), id: correlation_id(), readers }
     }
 
     #[actix_web::test]
     async fn a_large_answer_is_charged_until_it_is_sent() {
-        let room = Room::new("answers", 300_000);
+        let room = Room::new("answers", 300_000, 0);
         let mut held = room.enter();
         held.grow(200_000).unwrap();
         let reply = Reply::ok(vec![b'x'; 200_000]);

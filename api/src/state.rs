@@ -65,6 +65,8 @@ const BODY_BYTES_MIN: usize = 64 << 20;
 /// Answers of full size that may be under way at a time, over all callers.
 const ANSWERS_AT_A_TIME: usize = 4;
 
+/// Bytes of a body or an answer that is taken and given however much others hold: an ordinary search has less.
+const SHARE_BYTES: usize = 16 << 10;
 /// Memory for bodies of callers whose key is not known yet.
 const STRANGERS_BYTES: usize = 8 << 20;
 
@@ -85,9 +87,14 @@ impl ApiState {
             room: Room::new(
                 "large bodies",
                 limits.body_bytes_max.max(BODY_BYTES_MIN).saturating_mul(BODIES_AT_A_TIME),
+                SHARE_BYTES,
             ),
-            answers: Room::new("large answers", limits.answer_bytes_max.saturating_mul(ANSWERS_AT_A_TIME)),
-            strangers: Room::new("large bodies of strangers", STRANGERS_BYTES),
+            answers: Room::new(
+                "large answers",
+                limits.answer_bytes_max.saturating_mul(ANSWERS_AT_A_TIME),
+                SHARE_BYTES,
+            ),
+            strangers: Room::new("large bodies of strangers", STRANGERS_BYTES, 0),
             locations,
             trusted_proxies,
             draining: AtomicBool::new(false),

@@ -17,15 +17,21 @@ pub struct DataFolder {
     _lock: File,
 }
 
-/// Lets only the owner of a new folder in; the mode of one that was there before is its owner's choice.
+/// Lets only the owner of a new folder in. Who else may read one that was there before is its owner's choice; nobody else may
+/// write to it: keys are sent to the address in it.
 #[cfg(unix)]
-fn close_to_others(root: &Path) -> std::io::Result<()> {
+fn close_to_others(root: &Path, is_new: bool) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(root, std::fs::Permissions::from_mode(0o700))
+    let mode = std::fs::metadata(root)?.permissions().mode() & 0o7777;
+    let wanted = if is_new { 0o700 } else { mode & !0o022 };
+    match mode == wanted {
+        true => Ok(()),
+        false => std::fs::set_permissions(root, std::fs::Permissions::from_mode(wanted)),
+    }
 }
 /// Folders have no mode here.
 #[cfg(not(unix))]
-fn close_to_others(_root: &Path) -> std::io::Result<()> {
+fn close_to_others(_root: &Path, _is_new: bool) -> std::io::Result<()> {
     Ok(())
 }
 
@@ -38,8 +44,12 @@ impl DataFolder {
         let layout = Layout::new(root);
         let is_new = !root.exists();
         files.create_dir_durable(root).map_err(|e| StoreError::io("create", root, e))?;
-        if is_new {
-            close_to_others(root).map_err(|e| StoreError::io("set the mode of", root, e))?;
+        match close_to_others(root, is_new) {
+            // a volume that was mounted for this process may belong to somebody else
+            Err(error) if !is_new && error.kind() == std::io::ErrorKind::PermissionDenied => {
+                tracing::warn!(folder = %root.display(), "others may write to the data folder, which belongs to another user")
+            }
+            closed => closed.map_err(|e| StoreError::io("set the mode of", root, e))?,
         }
         let lock = lock(&layout)?;
         layout.prepare(&*files)?;
@@ -161,7 +171,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_new_folder_is_closed_to_others_and_the_mode_of_an_old_one_stays() {
+    fn a_new_folder_is_closed_to_others_and_an_old_one_is_written_by_its_owner_alone() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("data");
@@ -171,6 +181,9 @@ mod tests {
         std::fs::set_permissions(&root, std::fs::Permissions::from_mode(0o750)).unwrap();
         drop(DataFolder::open(&root).unwrap());
         assert_eq!(mode(), 0o750);
+        std::fs::set_permissions(&root, std::fs::Permissions::from_mode(0o775)).unwrap();
+        drop(DataFolder::open(&root).unwrap());
+        assert_eq!(mode(), 0o755);
     }
 
     #[test]

@@ -67,7 +67,7 @@ fn ids_that_are_numbers_are_their_text() {
     assert_eq!(answer.body["results"][0]["objectID"], "7");
 }
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()

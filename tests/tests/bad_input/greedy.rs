@@ -2,9 +2,8 @@
 //!
 //! Memory is that of the process at its highest, above what it was before: `VmHWM`, which the kernel sets back on request.
 
+use super::bytes::gzip;
 use super::*;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use quorate_tests::harness::ADMIN_KEY;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -47,12 +46,6 @@ fn taken(server: &Server, what: impl FnOnce()) -> u64 {
     std::fs::write(format!("/proc/{}/clear_refs", server.pid()), "5").unwrap();
     what();
     field(server, "VmHWM:").saturating_sub(before)
-}
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(vec![], Compression::best());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
 }
 
 /// Sends the head of a call, and a body, and returns the connection.
@@ -278,6 +271,7 @@ fn what_is_for_operators_is_not_for_scripts_of_other_pages() {
         ("OPTIONS", "/admin/cluster", false),
         ("GET", "/admin/cluster", false),
         ("GET", "/metrics", false),
+        ("GET", "/metrics/", false),
     ] {
         assert_eq!(allowed(method, path), is_allowed, "{method} {path}");
     }

@@ -8,7 +8,9 @@ use super::{
 use crate::error::{Error, Result};
 use crate::filter::{Filter, Items, parse_filters, parse_items};
 use crate::languages;
-use crate::limits::{CURSOR_BYTES_MAX, FACET_VALUES_MAX, POLYGON_POINTS_MAX, POLYGONS_POINTS_MAX};
+use crate::limits::{
+    CURSOR_BYTES_MAX, FACET_VALUES_MAX, POLYGON_POINTS_MAX, POLYGONS_POINTS_MAX, PRECISION_STEPS_MAX,
+};
 use serde_json::{Map, Value};
 
 /// Contexts of one query (C§4.6).
@@ -208,20 +210,37 @@ pub(crate) fn analytics_tags(params: &mut SearchParams, name: &str, value: &Valu
 /// What callers may not give any more, although programs of level 1 took it and logs and folders have it: shortened to what
 /// they may give. `None` when there is nothing of that.
 pub(crate) fn as_taken_before(params: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let shortened = [
+        ("analyticsTags", params.get("analyticsTags").and_then(short_tags)),
+        ("aroundPrecision", params.get("aroundPrecision").and_then(first_steps)),
+    ];
+    let shortened: Vec<_> = shortened.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+    (!shortened.is_empty()).then(|| {
+        let mut params = params.clone();
+        params.extend(shortened.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        params
+    })
+}
+/// Tags of which some were too long, cut; `None` when none is.
+fn short_tags(tags: &Value) -> Option<Value> {
     let is_long = |tag: &Value| tag.as_str().is_some_and(|tag| tag.chars().count() > ANALYTICS_TAG_CHARS_MAX);
-    let tags = params.get("analyticsTags")?;
     let is_it = is_long(tags) || tags.as_array().is_some_and(|tags| tags.iter().any(is_long));
     let short = |tag: &Value| match tag.as_str() {
         Some(tag) => Value::from(tag.chars().take(ANALYTICS_TAG_CHARS_MAX).collect::<String>()),
         None => tag.clone(),
     };
-    let tags = match tags {
+    is_it.then(|| match tags {
         Value::Array(tags) => tags.iter().map(short).collect(),
         tag => short(tag),
-    };
-    let mut params = params.clone();
-    params.insert("analyticsTags".to_owned(), tags);
-    is_it.then_some(params)
+    })
+}
+/// The nearest steps of too many; `None` when there are not.
+fn first_steps(steps: &Value) -> Option<Value> {
+    let steps = steps.as_array().filter(|steps| steps.len() > PRECISION_STEPS_MAX)?;
+    let mut steps = steps.clone();
+    steps.sort_by_key(|step| step.get("from").and_then(whole));
+    steps.truncate(PRECISION_STEPS_MAX);
+    Some(Value::Array(steps))
 }
 
 pub(crate) fn around_lat_lng(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {
@@ -244,7 +263,7 @@ pub(crate) fn around_precision(params: &mut SearchParams, name: &str, value: &Va
         Error::parameter(name, "positive integer or array of up to 20 objects with integers from and value")
     };
     let steps = match lenient::json(value) {
-        Value::Array(steps) if steps.len() <= crate::limits::PRECISION_STEPS_MAX => {
+        Value::Array(steps) if steps.len() <= PRECISION_STEPS_MAX => {
             let step = |step: &Value| {
                 let precision = whole(step.get("value")?)?;
                 Some((whole(step.get("from")?)?, precision.max(PRECISION_METRES_MIN)))
