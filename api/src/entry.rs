@@ -140,8 +140,9 @@ async fn take(
     let Match { route, names, .. } = found;
     let address = forwarded_for(headers).or_else(|| request.peer_addr().map(|peer| peer.ip()));
     let listener = state.listener(request.app_config().local_addr());
+    let payer = caller.payer(caller_address(request, state));
     let call = Call { state, caller, names, query, headers, body, address, listener, started };
-    run(route.endpoint, call).await
+    payer.charge(run(route.endpoint, call)).await
 }
 
 /// Whose call it is, as far as limits by address go.

@@ -10,6 +10,7 @@ pub mod body;
 pub mod call;
 pub mod clusters;
 pub mod documents;
+mod doorman;
 pub mod entry;
 pub mod error;
 pub mod indices;

@@ -44,6 +44,15 @@ impl Networks {
     }
 }
 
+/// The network of an address whose addresses count as one caller: each IPv4 address, and 64 bits of an IPv6 one, in which anybody
+/// has as many addresses as they like.
+pub fn network_of(address: IpAddr) -> u64 {
+    match address.to_canonical() {
+        IpAddr::V4(address) => u64::from(address.to_bits()),
+        IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

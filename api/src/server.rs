@@ -1,5 +1,6 @@
 //! How is the interface put on the network?
 
+use crate::doorman::Doorman;
 use crate::entry;
 use crate::listener::{Listener, Listeners};
 use crate::location::Locations;
@@ -107,6 +108,7 @@ pub fn routes(config: &mut web::ServiceConfig, state: ApiState) {
 pub fn server(options: ServerOptions) -> io::Result<Bound> {
     let state = options.state();
     let shared = web::Data::new(state.clone());
+    let doorman = Doorman::new(options.connections_max, options.trusted_proxies.clone());
     let workers = match options.workers {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         workers => workers,
@@ -115,7 +117,10 @@ pub fn server(options: ServerOptions) -> io::Result<Bound> {
         HttpServer::new(move || App::new().app_data(shared.clone()).default_service(web::to(entry::answer)))
             .workers(workers)
             .max_connections((options.connections_max / workers).max(1))
-            .on_connect(|socket, _| bound_sending(socket))
+            .on_connect(move |socket, kept| {
+                bound_sending(socket);
+                doorman.look(socket, kept);
+            })
             .backlog(BACKLOG)
             .keep_alive(Duration::from_secs(KEEP_ALIVE_S))
             .client_request_timeout(Duration::from_secs(HEAD_S))

@@ -6,6 +6,7 @@ use crate::service::{ObjectRequest, ReadRights};
 use crate::user_mapping::owned::Whose;
 use quorate_model::document::DocumentQuery;
 use quorate_model::{DocumentKind, Error, ErrorKind, Filter, GroupId, IndexName, SearchParams};
+use quorate_node::Payer;
 use quorate_node::RawDocument;
 use quorate_node::ops::Incarnation;
 use serde::de::DeserializeOwned;
@@ -23,6 +24,9 @@ pub struct Asked {
     /// What is read, and was seen of it; older programs do not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read: Option<ReadOf>,
+    /// Whom the work is charged to; older programs do not say it.
+    #[serde(default)]
+    pub payer: Payer,
     /// The call.
     pub call: ServiceCall,
 }
@@ -334,7 +338,8 @@ mod tests {
     #[test]
     fn every_call_survives() {
         for call in all() {
-            let asked = Asked { meta: 1 << 50, read: None, call };
+            let payer = Payer { key: u64::MAX, address: 7 };
+            let asked = Asked { meta: 1 << 50, read: None, payer, call };
             let bytes = encode_call(&asked).unwrap();
             assert_eq!(serde_json::from_slice::<Asked>(&bytes).unwrap(), asked);
         }

@@ -63,7 +63,7 @@ pub use entrance::ClusterOptions;
 pub use health::Health;
 pub use integrity::CheckOptions;
 pub use meta::IndexLimits;
-pub use quorate_node::RawDocument;
+pub use quorate_node::{Payer, RawDocument};
 pub use recovery::{Loss, NodeSurvey, Recovery, RecoveryPlan};
 pub use service::{
     CallerOp, Expected, IndexInfo, IndexOperation, ObjectRequest, ReadRights, Receipt, Service,

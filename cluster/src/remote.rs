@@ -6,6 +6,7 @@ use crate::calls::{Answered, Asked, ServiceCall, decode_answer, encode_call};
 use crate::requests::{PeerAnswer, PeerRequest};
 use crate::router::Router;
 use quorate_model::{Error, ErrorKind, GroupId, Result, limits};
+use quorate_node::Payer;
 use serde::de::DeserializeOwned;
 use std::time::{Duration, Instant};
 
@@ -52,7 +53,7 @@ pub async fn ask<T: DeserializeOwned>(
     deadline: Instant,
 ) -> Result<T> {
     let meta = *router.groups().meta()?.applied.borrow();
-    let mut asked = Asked { meta, read: None, call };
+    let mut asked = Asked { meta, read: None, payer: Payer::current(), call };
     let mut reason = None;
     for round in 0..ROUNDS {
         if round > 0 {

@@ -40,7 +40,7 @@ pub async fn serve(router: &Router, node: &Node, call: &[u8]) -> Vec<u8> {
             if let Some(read) = asked.read {
                 show_seen(router, node, read).await;
             }
-            answer(router, node, asked.read, asked.call).await
+            asked.payer.charge(answer(router, node, asked.read, asked.call)).await
         }
         Err(_) => encode_answer(&Answered::<()>::NotHere),
     }
@@ -190,6 +190,7 @@ mod tests {
     use crate::service::{CallerOp, ObjectRequest, ReadRights, ServiceOptions};
     use crate::write;
     use quorate_model::{Filter, IndexName, NodeId};
+    use quorate_node::Payer;
 
     fn index() -> IndexName {
         IndexName::new("i").expect("valid")
@@ -236,7 +237,7 @@ mod tests {
             let shown = if round % 2 == 0 {
                 // another node asks, whose clients have seen it
                 let read = Some(ReadOf { group, seen: second });
-                let asked = Asked { meta: 0, read, call: call() };
+                let asked = Asked { meta: 0, read, payer: Payer::default(), call: call() };
                 let answer = serve(&router, &node, &crate::calls::encode_call(&asked).expect("a call")).await;
                 let Some(Answered::DoneAt { applied, answer }) = decode_answer::<Vec<Option<Text>>>(&answer)
                 else {

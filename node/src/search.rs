@@ -1,15 +1,19 @@
-//! Where reads run: a bounded pool of threads, each with its own scratch memory.
+//! Where reads run: a bounded pool of threads, each with its own scratch memory, shared fairly among those who ask.
 
 use crate::error::{Error, Result};
 use crate::index::IndexView;
-use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+use crate::payer::Payer;
+use crate::turns::{Bounds, Entered, Turns};
+use parking_lot::{Condvar, Mutex};
 use quorate_engine::filter::filter_set;
 use quorate_engine::matching::bits;
 use quorate_engine::{Scratch, SearchLimits, render_record};
 use quorate_model::{FacetHits, Filter, SearchParams, SearchResults, limits};
+use rustc_hash::FxHashMap;
 use std::cell::{OnceCell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::oneshot;
 
@@ -30,68 +34,113 @@ impl ReadRights {
     }
 }
 
-type Job = Box<dyn FnOnce(&mut Scratch) + Send>;
-
-/// The threads that run searches. Cheap to clone; the threads end with the last clone.
-#[derive(Clone, Debug)]
-pub struct SearchPool {
-    jobs: Sender<Job>,
+/// What a job works with.
+pub struct Turn<'a> {
+    /// Memory of the thread.
+    pub scratch: &'a mut Scratch,
+    /// Set once nobody waits for the answer any more.
+    pub is_given_up: Arc<AtomicBool>,
 }
 
+/// `None`: it lost its place to that of somebody else.
+type Job = Box<dyn FnOnce(Option<&mut Scratch>) + Send>;
+
+/// The threads that run searches, shared among those who pay for them. Cheap to clone; the threads end with the last clone.
+#[derive(Clone, Debug)]
+pub struct SearchPool {
+    queue: Arc<Queue>,
+    long: Arc<LongSearches>,
+    _ends: Arc<Ends>,
+}
+
+/// Jobs and the threads that wait for some.
+#[derive(Debug)]
+struct Queue {
+    turns: Mutex<Waiting>,
+    has_more: Condvar,
+}
+struct Waiting {
+    turns: Turns<Job>,
+    /// Threads with nothing to do.
+    idle: usize,
+    is_over: bool,
+}
+impl std::fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Waiting").field("jobs", &self.turns.waiting()).field("idle", &self.idle).finish()
+    }
+}
+/// Lets the threads end.
+#[derive(Debug)]
+struct Ends(Arc<Queue>);
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.turns.lock().is_over = true;
+        self.0.has_more.notify_all();
+    }
+}
+
+/// Threads beyond those that one address may have: one for another address with the same key, one for another key. The
+/// system shares the processors among all of them, so nobody waits for the end of what others have under way.
+const THREADS_FOR_OTHERS: usize = 2;
+
 impl SearchPool {
-    /// Starts `threads` threads behind one bounded queue.
+    /// Starts the threads, of which one caller has at most `threads`.
     pub fn start(threads: usize) -> Result<SearchPool> {
-        let (jobs, queue) = bounded::<Job>(limits::SEARCH_QUEUE_MAX);
-        for number in 0..threads.max(1) {
+        let of_address = threads.max(1);
+        let bounds = Bounds { of_address, of_key: of_address + 1, waiting_max: limits::SEARCH_QUEUE_MAX };
+        let turns = Waiting { turns: Turns::new(bounds), idle: 0, is_over: false };
+        let queue = Arc::new(Queue { turns: Mutex::new(turns), has_more: Condvar::new() });
+        for number in 0..of_address + THREADS_FOR_OTHERS {
             let queue = queue.clone();
             std::thread::Builder::new()
                 .name(format!("search-{number}"))
-                .spawn(move || work(&queue))
+                .spawn(move || queue.work())
                 .map_err(|source| Error::Io { what: "starting a search thread".into(), source })?;
         }
-        Ok(SearchPool { jobs })
+        Ok(SearchPool { _ends: Arc::new(Ends(queue.clone())), queue, long: Arc::default() })
     }
     /// Jobs that wait for a thread.
     pub fn queued(&self) -> usize {
-        self.jobs.len()
+        self.queue.turns.lock().turns.waiting()
     }
-    /// Runs `job` on a thread of the pool. Errors: `Unavailable` when the queue is full or the job has waited for too long,
-    /// `Internal` when the job panics.
+    /// Runs `job` on a thread of the pool, for the [`Payer`] of this task. Errors: `Unavailable` when too many jobs wait or the job
+    /// has waited for too long, `Internal` when the job panics.
     pub async fn run<T: Send + 'static>(
         &self,
-        job: impl FnOnce(&mut Scratch) -> quorate_model::Result<T> + Send + 'static,
+        job: impl FnOnce(Turn<'_>) -> quorate_model::Result<T> + Send + 'static,
     ) -> quorate_model::Result<T> {
         self.run_after(WAIT_MAX, job).await
     }
     /// The same for work that no caller waits for: it may wait for its turn as long as that takes.
     pub async fn run_patiently<T: Send + 'static>(
         &self,
-        job: impl FnOnce(&mut Scratch) -> quorate_model::Result<T> + Send + 'static,
+        job: impl FnOnce(Turn<'_>) -> quorate_model::Result<T> + Send + 'static,
     ) -> quorate_model::Result<T> {
         self.run_after(Duration::MAX, job).await
     }
     async fn run_after<T: Send + 'static>(
         &self,
         wait_max: Duration,
-        job: impl FnOnce(&mut Scratch) -> quorate_model::Result<T> + Send + 'static,
+        job: impl FnOnce(Turn<'_>) -> quorate_model::Result<T> + Send + 'static,
     ) -> quorate_model::Result<T> {
         let (done, answer) = oneshot::channel();
         let queued = Instant::now();
+        // dropped with this future, when the caller hangs up
+        let asker = Asker::default();
+        let is_given_up = asker.0.clone();
         let boxed: Job = Box::new(move |scratch| {
             // nobody waits for what a caller who hung up has asked for
-            if done.is_closed() {
+            if is_given_up.load(Ordering::Relaxed) {
                 return;
             }
-            let result = if queued.elapsed() <= wait_max { job(scratch) } else { Err(too_many()) };
+            let result = match scratch {
+                Some(scratch) if queued.elapsed() <= wait_max => job(Turn { scratch, is_given_up }),
+                Some(_) | None => Err(too_many()),
+            };
             let _asker_is_gone = done.send(result);
         });
-        match self.jobs.try_send(boxed) {
-            Ok(()) => {}
-            Err(TrySendError::Full(_)) => return Err(too_many()),
-            Err(TrySendError::Disconnected(_)) => {
-                return Err(quorate_model::Error::unavailable("the node is stopping"));
-            }
-        }
+        self.queue.enter(Payer::current(), boxed);
         answer.await.unwrap_or_else(|_| Err(quorate_model::Error::internal("the search ended unexpectedly")))
     }
     /// Runs one query on a view.
@@ -101,24 +150,25 @@ impl SearchPool {
         params: SearchParams,
         rights: ReadRights,
     ) -> quorate_model::Result<SearchResults> {
-        self.run(move |scratch| {
-            let limits = search_limits(rights);
-            quorate_engine::search(&view.shard, &view.configuration, &params, &limits, scratch)
+        self.run(move |turn| {
+            let limits = turn.limits(rights);
+            quorate_engine::search(&view.shard, &view.configuration, &params, &limits, turn.scratch)
         })
         .await
     }
     /// As [`SearchPool::search`], for a caller whose thread may do a short search itself: handing one over and back costs two
-    /// wake-ups, which is more than a search of a small index takes. One that turns out to be long goes to the pool.
+    /// wake-ups, which is more than a search of a small index takes. One that turns out to be long goes to the pool, and so do
+    /// the next ones of who pays for it.
     pub async fn search_at_once(
         &self,
         view: Arc<IndexView>,
         params: SearchParams,
         rights: ReadRights,
     ) -> quorate_model::Result<SearchResults> {
-        if !is_light(&view, &params) {
+        let began = Instant::now();
+        if !is_light(&view, &params) || self.long.has_some(Payer::current(), began) {
             return self.search(view, params, rights).await;
         }
-        let began = Instant::now();
         let results = attempt(&view, &params, rights, ATTEMPT);
         if began.elapsed() > PAUSE_AFTER {
             // the next query of the same request is not to hold up everybody else
@@ -126,7 +176,10 @@ impl SearchPool {
         }
         match results {
             Some(results) => results,
-            None => self.search(view, params, rights).await,
+            None => {
+                self.long.add(Payer::current(), Instant::now());
+                self.search(view, params, rights).await
+            }
         }
     }
     /// Runs one page of a browse on a view.
@@ -137,15 +190,15 @@ impl SearchPool {
         after: Option<Vec<u8>>,
         rights: ReadRights,
     ) -> quorate_model::Result<SearchResults> {
-        self.run(move |scratch| {
-            let limits = search_limits(rights);
+        self.run(move |turn| {
+            let limits = turn.limits(rights);
             quorate_engine::browse(
                 &view.shard,
                 &view.configuration,
                 &params,
                 after.as_deref(),
                 &limits,
-                scratch,
+                turn.scratch,
             )
         })
         .await
@@ -159,8 +212,8 @@ impl SearchPool {
         params: SearchParams,
         rights: ReadRights,
     ) -> quorate_model::Result<FacetHits> {
-        self.run(move |scratch| {
-            let limits = search_limits(rights);
+        self.run(move |turn| {
+            let limits = turn.limits(rights);
             quorate_engine::search_facet(
                 &view.shard,
                 &view.configuration,
@@ -168,7 +221,7 @@ impl SearchPool {
                 &facet_query,
                 &params,
                 &limits,
-                scratch,
+                turn.scratch,
             )
         })
         .await
@@ -185,11 +238,27 @@ fn too_many() -> quorate_model::Error {
 /// The limits of a read whose work begins now.
 fn search_limits(rights: ReadRights) -> SearchLimits {
     SearchLimits {
-        deadline: Instant::now() + Duration::from_millis(limits::SEARCH_MS),
+        deadline: (Instant::now() + Duration::from_millis(limits::SEARCH_MS)).into(),
         now_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         sees_unretrievable: rights.sees_unretrievable,
         max_hits_per_query: rights.max_hits_per_query,
         bytes_max: rights.bytes_max(),
+    }
+}
+impl Turn<'_> {
+    /// The limits of a read whose work begins now and ends when nobody waits for it any more.
+    fn limits(&self, rights: ReadRights) -> SearchLimits {
+        let limits = search_limits(rights);
+        SearchLimits { deadline: limits.deadline.unless(self.is_given_up.clone()), ..limits }
+    }
+}
+
+/// Who waits for an answer.
+#[derive(Debug, Default)]
+struct Asker(Arc<AtomicBool>);
+impl Drop for Asker {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -199,8 +268,9 @@ const LIGHT_RECORDS: u64 = 250_000;
 const LIGHT_QUERY_BYTES: usize = 128;
 /// Hits of a page that is shown there: showing them is not bounded by the time that finding them has.
 const LIGHT_HITS: u64 = 100;
-/// How long such an attempt may take. One that took more than half of it may have been cut somewhere, and does not count.
-const ATTEMPT: Duration = Duration::from_millis(20);
+/// How long such an attempt may take: others wait for the thread meanwhile. One that took more than half of it may have been cut
+/// somewhere, and does not count.
+const ATTEMPT: Duration = Duration::from_millis(10);
 /// After an attempt of this length others have a turn.
 const PAUSE_AFTER: Duration = Duration::from_millis(1);
 
@@ -211,6 +281,7 @@ fn is_light(view: &IndexView, params: &SearchParams) -> bool {
     hits.is_none_or(|hits| hits <= LIGHT_HITS)
         && params.query.as_ref().is_none_or(|query| query.len() <= LIGHT_QUERY_BYTES)
         && params.similar_query.is_none()
+        && params.inside_polygon.is_none()
         && view.shard.record_count() <= LIGHT_RECORDS
 }
 
@@ -223,7 +294,7 @@ fn attempt(
 ) -> Option<quorate_model::Result<SearchResults>> {
     thread_local!(static SCRATCH: RefCell<Scratch> = RefCell::default());
     let began = Instant::now();
-    let limits = SearchLimits { deadline: began + most, ..search_limits(rights) };
+    let limits = SearchLimits { deadline: (began + most).into(), ..search_limits(rights) };
     let mut scratch = SCRATCH.take();
     let searched = catch_unwind(AssertUnwindSafe(|| {
         let results = quorate_engine::search(&view.shard, &view.configuration, params, &limits, &mut scratch);
@@ -235,13 +306,79 @@ fn attempt(
     (began.elapsed() < most / 2).then_some(results)
 }
 
-fn work(queue: &Receiver<Job>) {
-    let mut scratch = Scratch::default();
-    while let Ok(job) = queue.recv() {
-        // a panic is a defect; it must cost its caller an answer and not everybody a thread
-        if catch_unwind(AssertUnwindSafe(|| job(&mut scratch))).is_err() {
-            tracing::error!("a search panicked");
-            scratch = Scratch::default();
+/// Who has had a long search lately.
+#[derive(Debug, Default)]
+struct LongSearches {
+    until: Mutex<FxHashMap<Payer, Instant>>,
+    count: AtomicUsize,
+}
+/// How long the searches of somebody go to the pool after a long one: twenty times what the attempt took.
+const AFTER_LONG: Duration = Duration::from_millis(200);
+/// Those that are remembered, at most.
+const LONG_MAX: usize = 1_024;
+impl LongSearches {
+    /// Cost: one atomic load while nobody has.
+    fn has_some(&self, payer: Payer, now: Instant) -> bool {
+        if self.count.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let mut until = self.until.lock();
+        let is_it = until.get(&payer).is_some_and(|until| now < *until);
+        if !is_it && until.remove(&payer).is_some() {
+            self.count.store(until.len(), Ordering::Relaxed);
+        }
+        is_it
+    }
+    fn add(&self, payer: Payer, now: Instant) {
+        let mut until = self.until.lock();
+        if until.len() >= LONG_MAX {
+            until.retain(|_, until| now < *until);
+        }
+        if until.len() < LONG_MAX {
+            until.insert(payer, now + AFTER_LONG);
+        }
+        self.count.store(until.len(), Ordering::Relaxed);
+    }
+}
+
+impl Queue {
+    fn enter(&self, payer: Payer, job: Job) {
+        let mut waiting = self.turns.lock();
+        let entered = waiting.turns.enter(payer, job);
+        let wakes = waiting.idle > 0;
+        drop(waiting);
+        if wakes {
+            self.has_more.notify_one();
+        }
+        match entered {
+            Entered::Waits => {}
+            Entered::InsteadOf(job) | Entered::Refused(job) => job(None),
+        }
+    }
+    /// One thread.
+    fn work(&self) {
+        let mut scratch = Scratch::default();
+        let mut waiting = self.turns.lock();
+        loop {
+            if let Some((payer, job)) = waiting.turns.take() {
+                drop(waiting);
+                let began = Instant::now();
+                // a panic is a defect; it must cost its caller an answer and not everybody a thread
+                if catch_unwind(AssertUnwindSafe(|| job(Some(&mut scratch)))).is_err() {
+                    tracing::error!("a search panicked");
+                    scratch = Scratch::default();
+                }
+                let took = began.elapsed();
+                waiting = self.turns.lock();
+                waiting.turns.ended(payer, took);
+                continue;
+            }
+            if waiting.is_over {
+                return;
+            }
+            waiting.idle += 1;
+            self.has_more.wait(&mut waiting);
+            waiting.idle -= 1;
         }
     }
 }

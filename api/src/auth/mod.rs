@@ -11,7 +11,9 @@ pub mod secured;
 pub use credentials::Credentials;
 pub use restrictions::Restrictions;
 
+use crate::network::network_of;
 use crate::routes::Need;
+use quorate_cluster::Payer;
 use quorate_cluster::service::{ReadRights, Service};
 use quorate_model::{Acl, ApiKey, Error, Result};
 use std::net::IpAddr;
@@ -205,6 +207,16 @@ impl Caller {
         } else {
             Err(Error::forbidden("Index not allowed with this API key"))
         }
+    }
+    /// Whom reads from an address are charged to.
+    pub fn payer(&self, address: Option<IpAddr>) -> Payer {
+        let network = address.map(network_of);
+        let key = match self {
+            Caller::Nobody => None,
+            Caller::Admin => Some(None),
+            Caller::Key { key, .. } => Some(Some(&key.value)),
+        };
+        Payer::new(&key, &network)
     }
     /// What reads may show.
     pub fn read_rights(&self) -> ReadRights {

@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     words.alternatives.clear();
                 }
                 let deadline = Instant::now() + Duration::from_secs(5);
-                let mut plan = plan(&view, &settings, &params, words, deadline)?;
+                let mut plan = plan(&view, &settings, &params, words, deadline.into())?;
                 plan.limit = 20;
                 if with == 1 {
                     paths::lay(&view, &mut plan);

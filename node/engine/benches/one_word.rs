@@ -124,7 +124,7 @@ fn found(indices: &Indices, word: &str, scratch: &mut Scratch) -> Outcome<Durati
     let request = SearchParams { query: Some(word.to_owned()), ..SearchParams::default() };
     let params = settings.effective(&request);
     let words = words_of(&Analyzer::new(settings), configuration, &params, word);
-    let mut plan = plan(view, settings, &params, words, Instant::now() + Duration::from_secs(5))?;
+    let mut plan = plan(view, settings, &params, words, (Instant::now() + Duration::from_secs(5)).into())?;
     plan.limit = 20;
     let fixed = plan.clone();
     paths::lay(view, &mut plan);
@@ -143,7 +143,7 @@ fn shown(indices: &Indices, word: &str, scratch: &mut Scratch) -> Outcome<Durati
         ..SearchParams::default()
     };
     let limits = SearchLimits {
-        deadline: Instant::now() + Duration::from_secs(5),
+        deadline: (Instant::now() + Duration::from_secs(5)).into(),
         now_s: 0,
         sees_unretrievable: true,
         max_hits_per_query: 0,

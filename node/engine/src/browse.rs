@@ -1,7 +1,7 @@
 //! How are all records of a shard read page by page, and which values or ids does a filter select?
 
 use crate::analysis::Analyzer;
-use crate::clock::Clock;
+use crate::clock::{Clock, Deadline};
 use crate::configuration::Configuration;
 use crate::facet::search::{Tags, matching_values};
 use crate::index::{Segment, ShardView};
@@ -49,7 +49,7 @@ pub fn browse(
         wants_set: true,
         limit: 0,
         deep: true,
-        ..plan(view, settings, &params, words, limits.deadline)?
+        ..plan(view, settings, &params, words, limits.deadline.clone())?
     };
     paths::lay(view, &mut plan);
     let mut prepared = Prepared::new(view, settings, &params, &plan, scratch);
@@ -193,7 +193,8 @@ pub fn search_facet(
     let words = words_of(&analyzer, configuration, &params, &params.query);
     // a short page decides whether words are looked for more widely, as it does for the search
     let selected = Effective { hits_per_page: Page::new(settings, &params, limits).length, ..params.clone() };
-    let (matched, cut) = matching_sets(view, settings, &selected, words, hidden, limits.deadline, scratch)?;
+    let (matched, cut) =
+        matching_sets(view, settings, &selected, words, hidden, limits.deadline.clone(), scratch)?;
     let typed = Effective {
         advanced_syntax: false,
         optional_words: vec![],
@@ -206,7 +207,7 @@ pub fn search_facet(
     };
     let words: Vec<Word> = words_of(&analyzer, configuration, &typed, facet_query).wanted;
     let tags = Tags { pre: &params.highlight_pre_tag, post: &params.highlight_post_tag };
-    let mut clock = Clock::new(limits.deadline);
+    let mut clock = Clock::new(&limits.deadline);
     let hits = matching_values(
         settings,
         &pairs(view, &matched),
@@ -227,7 +228,7 @@ fn matching_sets(
     params: &Effective,
     words: Words,
     hidden: Vec<(usize, u32)>,
-    deadline: Instant,
+    deadline: Deadline,
     scratch: &mut Scratch,
 ) -> Result<(Vec<Vec<u64>>, bool)> {
     let plan = plan(view, settings, params, words, deadline)?;
@@ -256,7 +257,7 @@ pub fn matching_ids(view: &ShardView, settings: &Settings, request: &SearchParam
         ..SearchParams::default()
     };
     let params = settings.effective(&selecting);
-    let deadline = Instant::now() + NO_DEADLINE;
+    let deadline = Deadline::from(Instant::now() + NO_DEADLINE);
     let mut scratch = Scratch::new();
     let nothing = Words::default();
     let (matched, _) = matching_sets(view, settings, &params, nothing, vec![], deadline, &mut scratch)?;

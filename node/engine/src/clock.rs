@@ -2,22 +2,55 @@
 //!
 //! Hot path: a subtraction for each document; the system's clock is asked once in about a thousand.
 
-use std::time::Instant;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// When the work of a search ends: at a time, or as soon as nobody waits for its answer any more.
+#[derive(Clone, Debug)]
+pub struct Deadline {
+    at: Instant,
+    is_given_up: Option<Arc<AtomicBool>>,
+}
+impl Deadline {
+    /// The same, and earlier when somebody sets `is_given_up`.
+    pub fn unless(self, is_given_up: Arc<AtomicBool>) -> Deadline {
+        Deadline { is_given_up: Some(is_given_up), ..self }
+    }
+    /// So much later.
+    pub fn after(&self, time: Duration) -> Deadline {
+        Deadline { at: self.at + time, ..self.clone() }
+    }
+    /// When half of the time that is left will be over.
+    pub fn half_way(&self) -> Instant {
+        let now = Instant::now();
+        now + self.at.saturating_duration_since(now) / 2
+    }
+    /// Whether the work ends now. Cost: a look at the system's clock.
+    pub fn is_over(&self) -> bool {
+        self.is_given_up.as_ref().is_some_and(|it| it.load(Ordering::Relaxed)) || Instant::now() >= self.at
+    }
+}
+impl From<Instant> for Deadline {
+    fn from(at: Instant) -> Deadline {
+        Deadline { at, is_given_up: None }
+    }
+}
 
 /// Documents between two looks at the system's clock.
 const EVERY: u32 = 1_024;
 
 /// Looks at the time now and then.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Clock {
-    deadline: Instant,
+    deadline: Deadline,
     left: u32,
     over: bool,
 }
 impl Clock {
     /// A clock that rings at `deadline`.
-    pub fn new(deadline: Instant) -> Clock {
-        Clock { deadline, left: EVERY, over: false }
+    pub fn new(deadline: &Deadline) -> Clock {
+        Clock { deadline: deadline.clone(), left: EVERY, over: false }
     }
     /// Whether the time is over, asked once for each document.
     #[inline]
@@ -32,7 +65,7 @@ impl Clock {
             return self.over;
         }
         self.left = EVERY;
-        self.over |= Instant::now() >= self.deadline;
+        self.over |= self.deadline.is_over();
         self.over
     }
     /// Whether it was found to be over.
@@ -44,15 +77,27 @@ impl Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn it_rings_after_the_deadline_and_stays_so() {
-        let mut late = Clock::new(Instant::now());
+        let mut late = Clock::new(&Instant::now().into());
         let asked = (1..).find(|_| late.is_over());
         assert_eq!(asked, Some(EVERY));
         assert!(late.rang() && late.is_over());
-        let mut early = Clock::new(Instant::now() + Duration::from_secs(3_600));
+        let mut early = Clock::new(&(Instant::now() + Duration::from_secs(3_600)).into());
         assert!(!(0..5).any(|_| early.spend(u32::MAX)) && !early.rang());
+    }
+
+    #[test]
+    fn work_that_nobody_waits_for_ends_before_its_time() {
+        let is_given_up = Arc::new(AtomicBool::new(false));
+        let deadline =
+            Deadline::from(Instant::now() + Duration::from_secs(3_600)).unless(is_given_up.clone());
+        let mut clock = Clock::new(&deadline);
+        assert!(!clock.spend(u32::MAX) && !deadline.is_over());
+        is_given_up.store(true, Ordering::Relaxed);
+        assert!(
+            clock.spend(u32::MAX) && deadline.is_over() && deadline.after(Duration::from_secs(1)).is_over()
+        );
     }
 }

@@ -4,7 +4,7 @@
 //! on 64,000 long records. Of it, showing long attributes costs more than finding the hits.
 
 use crate::analysis::Analyzer;
-use crate::clock::Clock;
+use crate::clock::{Clock, Deadline};
 use crate::configuration::Configuration;
 use crate::facet::matched::Matched;
 use crate::facet::selection::{Others, Selection};
@@ -30,13 +30,12 @@ use quorate_model::params::{RemoveWords, TypoTolerance};
 use quorate_model::results::FacetCounts;
 use quorate_model::settings::Effective;
 use quorate_model::{Error, Result, SearchParams, SearchResults, Settings};
-use std::time::Instant;
 
 /// What bounds a search and what its caller may see.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct SearchLimits {
     /// When to stop and answer with what there is.
-    pub deadline: Instant,
+    pub deadline: Deadline,
     /// Unix seconds, for rules that act for a time.
     pub now_s: u64,
     /// Whether unretrievable attributes are shown.
@@ -69,7 +68,7 @@ pub fn search(
     strategy::apply(&mut params);
     let analyzer = Analyzer::new(settings);
     let words = words_of(&analyzer, configuration, &params, &params.query);
-    let mut plan = plan(view, settings, &params, words, limits.deadline)?;
+    let mut plan = plan(view, settings, &params, words, limits.deadline.clone())?;
     let page = Page::new(settings, &params, limits);
     let mut results = SearchResults { exhaustive_nb_hits: true, ..SearchResults::default() };
     results.query = request.query.clone().unwrap_or_default();
@@ -100,7 +99,7 @@ pub fn search(
     let matched = std::mem::take(&mut found.matched);
     let all_hits = second_order.map(|order| {
         let all = count(view, &found, grouping);
-        order.apply(view, &plan.layout, &params, &mut found.entries, limits.deadline);
+        order.apply(view, &plan.layout, &params, &mut found.entries, &limits.deadline);
         found.count = found.entries.len() as u64;
         all + if promotion.is_empty() { 0 } else { promotion.beside(&matched) }
     });
@@ -110,7 +109,7 @@ pub fn search(
     let Listed { shown, nb_hits, groups } = listed(view, &found, counted, &page, grouping, &promotion);
     let late = groups.filter(|_| faceting_after_distinct(settings, &params, &facets));
     let after_distinct = late.map(|groups| members_of(view, &groups, &matched));
-    let mut clock = Clock::new(limits.deadline);
+    let mut clock = Clock::new(&limits.deadline);
     let after = after_distinct.as_deref();
     let selection = Selection::new(&settings.index, &params.filter, others_of(&plan, &found));
     results.facets = (!params.facets.is_empty())

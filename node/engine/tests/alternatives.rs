@@ -22,7 +22,7 @@ fn titles(titles: &[&str]) -> Vec<Value> {
 fn ask(shard: &Shard, request: &Value) -> SearchResults {
     let limits = SearchLimits {
         now_s: 0,
-        deadline: Instant::now() + Duration::from_secs(60),
+        deadline: (Instant::now() + Duration::from_secs(60)).into(),
         sees_unretrievable: false,
         max_hits_per_query: 0,
         bytes_max: usize::MAX,

@@ -15,7 +15,7 @@ fn shard(settings: Value, records: &[Value]) -> Shard {
 }
 fn limits() -> SearchLimits {
     SearchLimits {
-        deadline: Instant::now() + Duration::from_secs(60),
+        deadline: (Instant::now() + Duration::from_secs(60)).into(),
         now_s: 0,
         sees_unretrievable: false,
         max_hits_per_query: 0,

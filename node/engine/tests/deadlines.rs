@@ -19,7 +19,7 @@ fn shard(settings: Value, records: Vec<Value>) -> Shard {
 }
 fn limits(deadline: Instant) -> SearchLimits {
     SearchLimits {
-        deadline,
+        deadline: deadline.into(),
         now_s: 0,
         sees_unretrievable: false,
         max_hits_per_query: 0,

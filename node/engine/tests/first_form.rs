@@ -98,7 +98,7 @@ fn of_today(settings: &Arc<Settings>, records: usize) -> (tempfile::TempDir, Arc
 }
 fn found(view: &ShardView, settings: &Arc<Settings>, request: &Value) -> (u64, Vec<String>) {
     let limits = SearchLimits {
-        deadline: Instant::now() + Duration::from_secs(60),
+        deadline: (Instant::now() + Duration::from_secs(60)).into(),
         now_s: 0,
         sees_unretrievable: false,
         max_hits_per_query: 0,

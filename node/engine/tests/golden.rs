@@ -40,7 +40,7 @@ impl Script {
         });
         let limits = SearchLimits {
             now_s: 0,
-            deadline: Instant::now() + Duration::from_secs(60),
+            deadline: (Instant::now() + Duration::from_secs(60)).into(),
             sees_unretrievable: false,
             max_hits_per_query: 0,
             bytes_max: usize::MAX,

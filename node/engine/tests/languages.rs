@@ -22,7 +22,7 @@ fn found(shard: &Shard, query: &str) -> String {
     let params =
         json!({"query": query, "typoTolerance": false, "highlightPreTag": "[", "highlightPostTag": "]"});
     let limits = SearchLimits {
-        deadline: Instant::now() + Duration::from_secs(60),
+        deadline: (Instant::now() + Duration::from_secs(60)).into(),
         now_s: 0,
         sees_unretrievable: false,
         max_hits_per_query: 0,

@@ -192,7 +192,7 @@ proptest! {
             }
             let request = SearchParams::from_json(request.as_object().unwrap()).unwrap();
             let deadline = Instant::now() + Duration::from_secs(60);
-            let limits = SearchLimits { deadline, now_s: NOW_S, sees_unretrievable: false, max_hits_per_query: 0, bytes_max: usize::MAX };
+            let limits = SearchLimits { deadline: deadline.into(), now_s: NOW_S, sees_unretrievable: false, max_hits_per_query: 0, bytes_max: usize::MAX };
             let results = search(&SHARD.view, &configuration, &request, &limits, &mut Scratch::new()).unwrap();
             let mut expected: Vec<([usize; 7], String)> = rules.iter().enumerate()
                 .filter_map(|(i, rule)| Some((rule.place(asked)?, format!("r{i:02}")))).collect();

@@ -2,6 +2,7 @@
 
 use super::*;
 use quorate_model::limits;
+use quorate_node::Turn;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Keeps the only thread of the pool until the sender is dropped.
@@ -58,7 +59,7 @@ async fn a_job_that_has_waited_too_long_or_that_nobody_waits_for_is_not_begun() 
     let begun = Arc::new(AtomicUsize::new(0));
     let job = || {
         let begun = begun.clone();
-        move |_: &mut _| Ok(begun.fetch_add(1, Ordering::SeqCst))
+        move |_: Turn<'_>| Ok(begun.fetch_add(1, Ordering::SeqCst))
     };
     let held = occupy(&rig.node);
     let hung_up = tokio::time::timeout(Duration::from_millis(20), pool.run(job())).await;

@@ -6,6 +6,7 @@ use quorate_tests::harness::{ADMIN_KEY, APP_ID, Server, Setup};
 use serde_json::json;
 
 mod bytes;
+mod crowds;
 mod greedy;
 mod parameters;
 

@@ -25,7 +25,7 @@ const OBJECT_ID: &str = "objectID";
 /// The documents that pass the filter, dead ones included; `None` when it restricts nothing.
 pub fn filter_set(segment: &Segment, settings: &IndexSettings, filter: &Filter) -> Option<Vec<u64>> {
     let endless = Instant::now() + NO_DEADLINE;
-    filter_set_in_time(segment, settings, filter, &mut Clock::new(endless), &mut Scratch::new())
+    filter_set_in_time(segment, settings, filter, &mut Clock::new(&endless.into()), &mut Scratch::new())
 }
 /// The same while there is time. Once the clock rings, no document passes.
 pub fn filter_set_in_time(

@@ -299,7 +299,7 @@ impl<'a> Run<'a> {
         let mut set = (self.matches == Matches::Listed)
             .then(|| scratch.take(bits::words_for(self.segment.doc_count())));
         let mut count = 0;
-        let mut clock = Clock::new(self.plan.deadline);
+        let mut clock = Clock::new(&self.plan.deadline);
         each_ahead(&self.lists, docs.iter().copied(), |doc| {
             if let Some(tuple) = self.evaluator.evaluate(doc) {
                 count += 1;
@@ -384,7 +384,7 @@ impl<'a> Run<'a> {
         scratch: &mut Scratch,
     ) -> (u64, Option<Vec<u64>>) {
         let mut matched = scratch.take(candidates.len());
-        let mut clock = Clock::new(self.plan.deadline);
+        let mut clock = Clock::new(&self.plan.deadline);
         let mut left = if self.frame.typos > 0 { self.plan.budget / READ_OTHERWISE_PART } else { u64::MAX };
         each_ahead(&self.lists, bits::documents(&candidates), |doc| {
             if left == 0 {

@@ -21,7 +21,6 @@ use quorate_model::params::TypoTolerance;
 use quorate_model::settings::Effective;
 use quorate_model::{Filter, Settings};
 use std::cmp::Ordering;
-use std::time::Instant;
 
 /// A document of a view and the key that ranked it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +81,7 @@ impl<'a> Prepared<'a> {
             beyond: 0,
             without_beyond: vec![],
         };
-        let mut clock = Clock::new(plan.deadline);
+        let mut clock = Clock::new(&plan.deadline);
         for (number, segment) in view.segments().iter().enumerate() {
             prepared.contexts.push(SegmentContext {
                 allowed: without(
@@ -104,7 +103,7 @@ impl<'a> Prepared<'a> {
             });
         }
         let polygons = !plan.geo.polygons.is_empty();
-        prepared.is_late = clock.rang() || polygons && Instant::now() >= plan.deadline;
+        prepared.is_late = clock.rang() || polygons && plan.deadline.is_over();
         if plan.geo.centre.is_some() {
             prepared.apply_radius(plan);
         }
@@ -154,7 +153,7 @@ impl<'a> Prepared<'a> {
             self.without_beyond = self.contexts.iter().map(|context| context.allowed.clone()).collect();
         }
         self.beyond = words;
-        let mut clock = Clock::new(plan.deadline);
+        let mut clock = Clock::new(&plan.deadline);
         let allowed = self.contexts.iter_mut().zip(&self.without_beyond);
         for (segment, (context, before)) in self.view.segments().iter().zip(allowed) {
             let mut set = before.clone().unwrap_or_else(|| all_of(segment));
@@ -310,7 +309,7 @@ fn allowed(
         restrict(alive);
     }
     if !plan.geo.boxes.is_empty() || !plan.geo.polygons.is_empty() {
-        restrict(&geo::inside(segment, &plan.geo, plan.deadline));
+        restrict(&geo::inside(segment, &plan.geo, &plan.deadline));
     }
     if plan.excluded.is_empty() {
         return set;

@@ -13,7 +13,6 @@ use super::union::can_match;
 use crate::index::Segment;
 use crate::query::Plan;
 use quorate_model::limits::QUERY_WORDS_MAX;
-use std::time::Instant;
 
 /// Words from which on it acts.
 const WORDS_MIN: usize = 4;
@@ -60,7 +59,7 @@ fn count_words(segment: &Segment, plan: &Plan, paths: &[Vec<Slot>], set: &mut [u
         let mut covers = 0;
         let mut missing: Vec<&Slot> = vec![];
         for slot in slots {
-            if Instant::now() >= plan.deadline {
+            if plan.deadline.is_over() {
                 return None;
             }
             covers = if slot.covers > 0 { slot.covers } else { covers };

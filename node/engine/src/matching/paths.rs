@@ -6,7 +6,6 @@ use crate::index::{Segment, ShardView};
 use crate::query::alternatives::{Alternative, Reason, Unit, paths};
 use crate::query::words::Compounds;
 use crate::query::{Plan, Word};
-use std::time::Instant;
 
 /// Alternatives of one query at most.
 pub const ALTERNATIVES_MAX: usize = 32;
@@ -18,7 +17,7 @@ pub const ALTERNATIVES_MAX: usize = 32;
 pub fn lay(view: &ShardView, plan: &mut Plan) {
     plan.alternatives.retain(|alternative| view.segments().iter().any(|segment| has(segment, alternative)));
     for (at, word) in plan.words.iter().enumerate().filter(|(_, word)| word.splits) {
-        if Instant::now() >= plan.deadline {
+        if plan.deadline.is_over() {
             plan.is_late = true;
             break;
         }

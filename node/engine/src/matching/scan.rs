@@ -47,7 +47,7 @@ pub fn scan(
     let base = plan.layout.key(&Tuple { attribute: 0, ..tier.bound });
     let mut end = top.end_of_places(&plan.layout, base);
     let mut evaluated = 0u64;
-    let mut clock = Clock::new(plan.deadline);
+    let mut clock = Clock::new(&plan.deadline);
     let mut looked_at = LookedAt::All;
     let lists = evaluator.lists();
     each_ahead(&lists, bits::documents(tier.set), |doc| {

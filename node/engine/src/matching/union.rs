@@ -14,7 +14,6 @@ use crate::query::Plan;
 use crate::ranking::context::SegmentContext;
 use crate::ranking::top::Ranked;
 use rustc_hash::FxHashSet;
-use std::time::Instant;
 
 /// Whether the set of matching documents is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +40,7 @@ pub fn search_segment(
     let mut all: Option<SegmentHits> = None;
     for (path, slots) in plan.paths.iter().zip(&slots).filter(|(_, slots)| can_match(slots)) {
         if let Some(others) = &mut all
-            && Instant::now() >= plan.deadline
+            && plan.deadline.is_over()
         {
             (others.count_cut, others.order_cut) = (true, true);
             break;

@@ -30,7 +30,7 @@ pub fn without_words(
     let mut top = Top::new(plan.limit);
     let order_is_known = !context.ranks(&plan.layout);
     let mut cut = false;
-    let mut clock = Clock::new(plan.deadline);
+    let mut clock = Clock::new(&plan.deadline);
     let nearest = nearest_of(&set, count, plan, context);
     bits::each(nearest.as_deref().unwrap_or(&set), |doc| {
         let tuple = context.complete(doc, Tuple::default());

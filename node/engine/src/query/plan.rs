@@ -2,6 +2,7 @@
 
 use super::alternatives::{Alternative, Path};
 use super::words::{Compounds, Word, Words};
+use crate::clock::Deadline;
 use crate::index::position::{AttributeNumbers, attribute_numbers};
 use crate::index::{SegmentForm, ShardView};
 use crate::ranking::evaluate::{FAR, Frame, PositionRules};
@@ -11,7 +12,6 @@ use quorate_model::limits::QUERY_WORDS_MAX;
 use quorate_model::params::ExactOnSingleWord;
 use quorate_model::settings::{Criterion, Effective, IndexSettings};
 use quorate_model::{Error, Result, Settings};
-use std::time::Instant;
 
 /// A query, ready to run on segments.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ pub struct Plan {
     /// Documents evaluated per tier once the page is full.
     pub budget: u64,
     /// When to stop.
-    pub deadline: Instant,
+    pub deadline: Deadline,
     /// Whether time ran out before all ways to read the query were known.
     pub is_late: bool,
     /// Geographic restriction and order.
@@ -72,7 +72,7 @@ pub fn plan(
     settings: &Settings,
     params: &Effective,
     words: Words,
-    deadline: Instant,
+    deadline: Deadline,
 ) -> Result<Plan> {
     debug_assert!(words.wanted.len() <= QUERY_WORDS_MAX);
     let order = ranking_order(&settings.index.ranking, params);

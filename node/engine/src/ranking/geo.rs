@@ -1,10 +1,10 @@
 //! How far is a record from a point, and is it inside a box or polygon? (C§7.3)
 
+use crate::clock::Deadline;
 use crate::index::Segment;
 use crate::matching::bits;
 use quorate_model::params::{AroundRadius, LatLng};
 use quorate_model::settings::Effective;
-use std::time::Instant;
 
 /// Mean radius of the Earth in metres.
 pub const EARTH_M: f64 = 6_371_008.8;
@@ -133,12 +133,12 @@ pub fn nearest(points: &[[f64; 2]], centre: LatLng) -> Option<(u32, LatLng)> {
     Some((best.0 as u32, best.1))
 }
 /// Documents with a point in one of the query's boxes or polygons. Those not looked at by the deadline are out.
-pub fn inside(segment: &Segment, query: &GeoQuery, deadline: Instant) -> Vec<u64> {
+pub fn inside(segment: &Segment, query: &GeoQuery, deadline: &Deadline) -> Vec<u64> {
     let mut set = vec![0; bits::words_for(segment.doc_count())];
     let Some(geo) = segment.geo() else { return set };
     let around: Vec<[f64; 4]> = query.polygons.iter().map(|polygon| bounds(polygon)).collect();
     for doc in 0..segment.doc_count() {
-        if doc % DOCS_BETWEEN_LOOKS == DOCS_BETWEEN_LOOKS - 1 && Instant::now() >= deadline {
+        if doc % DOCS_BETWEEN_LOOKS == DOCS_BETWEEN_LOOKS - 1 && deadline.is_over() {
             break;
         }
         if geo.points_of(doc).iter().any(|&[lat, lng]| query.contains(&around, LatLng { lat, lng })) {

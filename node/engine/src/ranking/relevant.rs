@@ -4,13 +4,13 @@
 //! each key, or the reading of its record where there is no such column, up to the deadline. Searches of other indices
 //! pay one comparison.
 
+use crate::clock::Deadline;
 use crate::index::{NumericColumn, RankKeys, ShardView};
 use crate::matching::find::Entry;
 use crate::ranking::key::{Layout, Tuple};
 use quorate_model::Settings;
 use quorate_model::settings::{Criterion, Effective, SortKey};
 use serde_json::{Map, Value};
-use std::time::Instant;
 
 /// The second order of a virtual replica.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -57,7 +57,7 @@ impl RelevantSort {
         layout: &Layout,
         params: &Effective,
         entries: &mut Vec<Entry>,
-        deadline: Instant,
+        deadline: &Deadline,
     ) {
         let strictness = params.relevancy_strictness;
         if !params.query.trim().is_empty() && strictness > 0 {
@@ -76,7 +76,7 @@ impl RelevantSort {
         let mut is_late = false;
         let mut keyed: Vec<(Vec<u8>, Entry)> = Vec::with_capacity(entries.len());
         for (number, &entry) in entries.iter().enumerate() {
-            is_late |= number % CLOCK_HITS == 0 && Instant::now() >= deadline;
+            is_late |= number % CLOCK_HITS == 0 && deadline.is_over();
             let mut out = Vec::with_capacity(self.keys.len() * 10);
             let mut record: Option<Map<String, Value>> = None;
             for (key, column) in self.keys.iter().zip(&columns[entry.segment]) {

@@ -23,7 +23,7 @@ use quorate_model::params::ExactOnSingleWord;
 use quorate_model::results::Hits;
 use quorate_model::settings::Effective;
 use std::borrow::Cow;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What showing hits may take beyond the deadline of finding them; then the others of the page come without highlights.
 const SHOWING: Duration = Duration::from_millis(SEARCH_MS);
@@ -82,10 +82,10 @@ pub fn render(
         shown.iter().map(|shown| view.segments()[shown.entry.segment].record(shown.entry.doc).len());
     let expected = 2 * records.sum::<usize>() + BYTES_AROUND * shown.len();
     renderer.hits.json.reserve(expected.min(limits.bytes_max));
-    let late = limits.deadline + SHOWING;
+    let late = limits.deadline.after(SHOWING);
     let shown_count = shown.len();
     for (shown, details) in shown.iter().zip(&details) {
-        if renderer.hits.json.len() > UNTIMED_BYTES && Instant::now() >= late {
+        if renderer.hits.json.len() > UNTIMED_BYTES && late.is_over() {
             renderer.stop_highlighting();
         }
         renderer.push(view.segments()[shown.entry.segment].record(shown.entry.doc), details);

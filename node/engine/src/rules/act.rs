@@ -16,7 +16,6 @@ use quorate_model::{Atom, Filter, FilterAtom, ObjectId, Rule, SearchParams, Sett
 use rustc_hash::FxHashSet;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-use std::time::Instant;
 
 /// Records that all rules together promote; those of lower precedence beyond it are left out.
 const PROMOTED_MAX: usize = 1_000;
@@ -70,8 +69,7 @@ pub fn act<'a>(
     }
     let asked = Asked::new(set, view, analyzer, settings, request);
     // half of the time is for the search
-    let now = Instant::now();
-    let found = matches(&asked, limits.now_s, now + limits.deadline.saturating_duration_since(now) / 2);
+    let found = matches(&asked, limits.now_s, limits.deadline.half_way());
     let mut kept = Kept { complete: found.complete, ..Kept::default() };
     for found in &found.all {
         kept.add(&asked, analyzer, found);

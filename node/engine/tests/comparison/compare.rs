@@ -175,7 +175,7 @@ fn engine_answer(view: &ShardView, shard: &Shard, query: &Query, thresholds: Thr
 /// Time enough for everything.
 pub fn limits() -> SearchLimits {
     SearchLimits {
-        deadline: Instant::now() + Duration::from_secs(60),
+        deadline: (Instant::now() + Duration::from_secs(60)).into(),
         now_s: 0,
         sees_unretrievable: false,
         max_hits_per_query: 0,

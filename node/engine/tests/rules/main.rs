@@ -49,7 +49,7 @@ fn params(value: &Value) -> SearchParams {
 }
 fn run(shard: &Shard, params: &SearchParams) -> SearchResults {
     let limits = SearchLimits {
-        deadline: Instant::now() + Duration::from_secs(60),
+        deadline: (Instant::now() + Duration::from_secs(60)).into(),
         now_s: NOW_S,
         sees_unretrievable: false,
         max_hits_per_query: 0,
@@ -460,7 +460,7 @@ fn facet_search_counts_what_the_rules_leave() {
     let rule = json!({"consequence": {"hide": [{"objectID": "p0"}], "params": {"filters": "n < 3"}}});
     let shard = index(settings, &brands(), &[rule], &[]);
     let limits = SearchLimits {
-        deadline: Instant::now() + Duration::from_secs(60),
+        deadline: (Instant::now() + Duration::from_secs(60)).into(),
         now_s: NOW_S,
         sees_unretrievable: false,
         max_hits_per_query: 0,

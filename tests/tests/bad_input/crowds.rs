@@ -1,0 +1,163 @@
+//! Do callers who work a node as hard as they can leave the others their share of it?
+
+use super::*;
+use quorate_tests::client::Family;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// A node with places, in which a search in a large polygon takes as long as a search may.
+fn start_with_places() -> (tempfile::TempDir, Server) {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Setup::new(dir.path().join("data")).option("search-threads", "2").start().unwrap();
+    let client = server.client();
+    for part in 0..20 {
+        let place = |n: usize| {
+            let at = json!({"lat": (n % 89) as f64 * 0.9, "lng": (n % 179) as f64 * 0.9});
+            ("addObject", json!({"objectID": format!("{part}-{n}"), "name": "place", "_geoloc": at}))
+        };
+        client.batch("places", &(0..1_000).map(place).collect::<Vec<_>>()).unwrap();
+    }
+    settle(&client, "places").unwrap();
+    (dir, server)
+}
+
+/// Every record has to be compared with each of its sides.
+fn in_large_polygon() -> serde_json::Value {
+    let point = |n: usize| {
+        let angle = n as f64 / 10_000.0 * std::f64::consts::TAU;
+        [80.0 * angle.sin(), 170.0 * angle.cos()]
+    };
+    let polygon: Vec<f64> = (0..10_000).flat_map(point).collect();
+    json!({"query": "", "insidePolygon": [polygon]})
+}
+
+/// Clock ticks that the process has used.
+fn ticks(server: &Server) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", server.pid())).unwrap();
+    let fields: Vec<&str> = stat[stat.rfind(')').unwrap()..].split_whitespace().collect();
+    fields[12].parse::<u64>().unwrap() + fields[13].parse::<u64>().unwrap()
+}
+
+#[test]
+fn nobody_works_for_a_caller_who_has_hung_up() {
+    let (_dir, server) = start_with_places();
+    let mut query = in_large_polygon();
+    query["indexName"] = json!("places");
+    let body = json!({"requests": vec![query; 20]}).to_string();
+    let mut stream = TcpStream::connect(server.address()).unwrap();
+    let head = format!(
+        "POST /1/indexes/*/queries HTTP/1.1\r\nHost: x\r\nX-Algolia-Application-Id: {APP_ID}\r\nX-Algolia-API-Key: {ADMIN_KEY}\r\n\
+         Content-Length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(body.as_bytes()).unwrap();
+    let used_in = |time: Duration| {
+        let before = ticks(&server);
+        std::thread::sleep(time);
+        ticks(&server) - before
+    };
+    // it is read and worked for
+    std::thread::sleep(Duration::from_millis(500));
+    let while_waiting = used_in(Duration::from_secs(1));
+    assert!(while_waiting >= 20, "{while_waiting} ticks: the searches are too short to show anything");
+    drop(stream);
+    std::thread::sleep(Duration::from_millis(300));
+    let after = used_in(Duration::from_secs(1));
+    assert!(
+        after * 5 <= while_waiting,
+        "{after} ticks in a second after the caller hung up, {while_waiting} before"
+    );
+}
+
+/// Does something in the end, however the test ends.
+struct OnDrop<F: Fn()>(F);
+impl<F: Fn()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+#[test]
+fn heavy_callers_of_one_key_do_not_keep_others_waiting() {
+    let (_dir, server) = start_with_places();
+    let search_key = std::fs::read_to_string(server.data_dir().join("search-key")).unwrap();
+    let heavy = Client::new(server.address(), Family::Algolia, APP_ID, search_key.trim());
+    let (is_over, answered) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let polygon = in_large_polygon();
+    let longest = std::thread::scope(|threads| {
+        let _ends = OnDrop(|| is_over.store(true, Ordering::Relaxed));
+        for _ in 0..8 {
+            threads.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let answer = heavy.post("/1/indexes/places/query", &polygon).unwrap();
+                    assert!([200, 503].contains(&answer.status), "{answer:?}");
+                    answered.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        std::thread::sleep(Duration::from_secs(1));
+        // another key, and searches that go to the threads of the pool as well
+        let asked = json!({"query": "place", "hitsPerPage": 150});
+        let client = server.client();
+        let longest = (0..50).map(|_| {
+            let began = Instant::now();
+            let answer = client.post("/1/indexes/places/query", &asked).unwrap();
+            assert_eq!(
+                (answer.status, &answer.body["nbHits"]),
+                (200, &json!(20_000)),
+                "{}",
+                answer.message()
+            );
+            began.elapsed()
+        });
+        longest.max().unwrap()
+    });
+    assert!(answered.load(Ordering::Relaxed) >= 8, "the heavy ones are answered as well");
+    // where all stood in one queue they waited for half a second and were refused
+    assert!(longest < Duration::from_secs(1), "{longest:?}");
+}
+
+/// Connects from another address of this machine.
+#[cfg(target_os = "linux")]
+fn connect_from(from: [u8; 4], to: &str) -> std::io::Result<TcpStream> {
+    use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+    bind(&socket, &SocketAddr::from((from, 0)))?;
+    connect(&socket, &to.parse::<SocketAddr>().unwrap())?;
+    Ok(TcpStream::from(socket))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn one_address_does_not_take_every_connection() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut setup = Setup::new(dir.path().join("data"));
+    setup.within = ["prlimit", "--nofile=1024:1024", "--"].map(str::to_owned).to_vec();
+    let server = setup.start().unwrap();
+    let greedy = |n: u8| connect_from([127, 0, 0, n], server.address());
+    let held: Vec<TcpStream> = (0..600).map_while(|_| greedy(9).ok()).collect();
+    assert_eq!(held.len(), 600, "the kernel takes them all");
+    // another address gets in, and a new index can be made
+    let mut stream = greedy(10).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream.write_all(b"GET /1/isalive HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let client = server.client();
+    for number in 0..40 {
+        let index = format!("i{number}");
+        client.post(&format!("/1/indexes/{index}"), &json!({"name": "thing"})).unwrap().success().unwrap();
+        settle(&client, &index).unwrap();
+    }
+    // those beyond half of the connections were closed
+    let is_closed = |stream: &mut TcpStream| {
+        stream.set_nonblocking(true).unwrap();
+        matches!(stream.read(&mut [0]), Ok(0)) || stream.take_error().unwrap().is_some()
+    };
+    let closed = held.into_iter().map(|mut stream| is_closed(&mut stream)).filter(|it| *it).count();
+    assert!((300..=400).contains(&closed), "{closed} of 600 were closed");
+}
