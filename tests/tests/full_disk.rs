@@ -1,7 +1,9 @@
-//! Does a full disk stop writes with a reason, leave reads alone, and let writes come back?
+//! Does a full disk stop writes with a reason, leave reads alone, and let writes come back? And does that of one of three stop
+//! nobody, whether it leads or follows?
 
 use quorate_tests::accident::settle;
 use quorate_tests::client::Client;
+use quorate_tests::cluster::Cluster;
 use quorate_tests::disk::SmallDisk;
 use quorate_tests::harness::Setup;
 use serde_json::{Value, json};
@@ -80,4 +82,132 @@ fn writes_stop_with_503_below_the_reserve_and_come_back_with_room() {
 #[test]
 fn the_last_byte_taken_by_others_stops_writes_and_nothing_else() {
     check_full_disk(0);
+}
+
+/// The node whose disk is filled.
+const FULL: usize = 2;
+
+/// Hands every group to `leads`, and looks until they are there.
+fn hand_over(cluster: &Cluster, leads: impl Fn(usize) -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let names: Vec<String> =
+        (0..cluster.len()).filter(|&node| leads(node)).map(|n| format!("n{n}")).collect();
+    loop {
+        let client = cluster.any();
+        let overview = client.send("GET", "/admin/cluster", &Value::Null).unwrap().body;
+        let groups = overview["groups"].as_array().unwrap();
+        let elsewhere = groups.iter().filter(|group| names.iter().all(|name| group["leader"] != **name));
+        let elsewhere: Vec<&Value> = elsewhere.map(|group| &group["id"]).collect();
+        if elsewhere.is_empty() {
+            return;
+        }
+        assert!(Instant::now() < deadline, "groups {elsewhere:?} are not led by {names:?}");
+        for (number, group) in elsewhere.into_iter().enumerate() {
+            let to = json!({"node": names[number % names.len()]});
+            // one that is being handed over already is looked at again
+            let _refused = client.post(&format!("/admin/groups/{group}/leader"), &to);
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+fn metric(client: &Client, name: &str) -> f64 {
+    let text = client.get("/metrics").unwrap().body;
+    let line = text.as_str().unwrap().lines().find(|line| line.starts_with(&format!("{name} "))).unwrap();
+    line.rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+/// Every node has all of them, and the same.
+fn check_everywhere(cluster: &Cluster, written: u64) {
+    cluster.wait_settled().unwrap();
+    cluster.wait_count("full", written).unwrap();
+    cluster.clients().iter().for_each(|client| check_records(client, written));
+    cluster.check_alike().unwrap();
+}
+
+/// Fills the disk of one member, kills it, starts it on the full disk, and makes room.
+fn check_full_member(leads: bool) {
+    let mut cluster = Cluster::prepare(3).unwrap();
+    let Some(disk) = SmallDisk::mount(&cluster.data_dir(FULL).with_extension("disk"), MOUNT_MB).unwrap()
+    else {
+        println!("skipped: mounting a small file system needs root");
+        return;
+    };
+    cluster.setup_mut(FULL).data_dir = disk.path().join("data");
+    for node in 0..3 {
+        let setup = cluster.setup_mut(node);
+        *setup = setup.clone().option("disk-reserve-bytes", "8MiB");
+        cluster.spawn(node).unwrap();
+    }
+    cluster.wait_ready().unwrap();
+    let mut written = 0;
+    // as clients do: to any node, and to the next one when that has no room
+    let write = |cluster: &Cluster, written: &mut u64, count: u64| {
+        let mut client = cluster.any();
+        for _ in 0..count {
+            client.turn();
+            let began = Instant::now();
+            while client.post("/1/indexes/full", &record(*written)).is_err() {
+                assert!(began.elapsed() < Duration::from_secs(60), "nobody takes a write");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            *written += 1;
+        }
+    };
+    write(&cluster, &mut written, 50);
+    hand_over(&cluster, |node| (node == FULL) == leads);
+
+    disk.fill(0).unwrap();
+    write(&cluster, &mut written, 150);
+    cluster.any().post("/1/indexes/full", &record(written)).unwrap().success().unwrap();
+    written += 1;
+    // the others show what they answered, whoever led before
+    let deadline = Instant::now() + Duration::from_secs(60);
+    for node in (0..3).filter(|&node| node != FULL) {
+        let client = cluster.node(node).unwrap().client();
+        while client.search("full", &json!({"query": ""})).unwrap()["nbHits"] != written {
+            assert!(Instant::now() < deadline, "n{node} does not show what was answered");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+    // it says so itself, and the others say it of it
+    let client = cluster.node(FULL).unwrap().client();
+    let ready = client.get("/readyz").unwrap();
+    assert_eq!(ready.status, 200, "it serves reads: {}", ready.body);
+    assert_eq!(ready.body["writes"]["ready"], false, "{}", ready.body);
+    assert!(ready.body["writes"]["reasons"].to_string().contains("disk"), "{}", ready.body);
+    assert_eq!(client.get("/readyz?writes=true").unwrap().status, 503);
+    assert!(metric(&client, "quorate_disk_free_bytes") < f64::from(8 << 20));
+    assert!(client.search("full", &json!({"query": "lamp"})).unwrap()["nbHits"].as_u64().unwrap() >= 50);
+    let overview = cluster.node(0).unwrap().client().get("/admin/cluster").unwrap().body;
+    let nodes = overview["nodes"].as_array().unwrap();
+    let full = nodes.iter().find(|node| node["name"] == format!("n{FULL}")).unwrap();
+    assert!(full["diskFreeBytes"].as_u64().unwrap() < 8 << 20, "{full}");
+
+    // killed while its disk is full, and started on it
+    cluster.kill(FULL).unwrap();
+    write(&cluster, &mut written, 50);
+    cluster.spawn(FULL).unwrap();
+    write(&cluster, &mut written, 50);
+    disk.empty().unwrap();
+    cluster.wait_up(FULL).unwrap();
+    check_everywhere(&cluster, written);
+    // and once more: the recovery is no different from the first one
+    disk.fill(0).unwrap();
+    write(&cluster, &mut written, 20);
+    cluster.kill(FULL).unwrap();
+    disk.empty().unwrap();
+    cluster.restart(FULL).unwrap();
+    write(&cluster, &mut written, 20);
+    check_everywhere(&cluster, written);
+}
+
+#[test]
+fn a_leader_whose_disk_is_full_stops_nobody_and_comes_back() {
+    check_full_member(true);
+}
+
+#[test]
+fn a_follower_whose_disk_is_full_stops_nobody_and_comes_back() {
+    check_full_member(false);
 }

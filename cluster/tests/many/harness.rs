@@ -212,7 +212,11 @@ impl Installation {
     pub async fn published(&self, number: usize, task: TaskId) {
         let end = Instant::now() + PATIENCE;
         while !self.node(number).is_published(task).await.expect("an answer") {
-            assert!(Instant::now() < end, "task {task:?} is not published in time, says node {number}");
+            if Instant::now() >= end {
+                let health: Vec<_> = self.nodes().map(Service::health).collect();
+                let groups = self.node(number).overview().await.map(|overview| overview.groups);
+                panic!("task {task:?} is not published in time, says node {number}: {health:?} {groups:?}");
+            }
             tokio::time::sleep(PAUSE).await;
         }
     }
