@@ -222,7 +222,7 @@ async fn run(endpoint: Endpoint, call: Call<'_>) -> Result<Reply> {
         Endpoint::Task => tasks::any(&call).await,
         Endpoint::IsAlive | Endpoint::Live => Ok(operations::live()),
         Endpoint::Ready => operations::ready(&call),
-        Endpoint::Metrics => Ok(operations::metrics(call.state)),
+        Endpoint::Metrics => operations::metrics(call.state).await,
         Endpoint::Overview => admin::overview(&call).await,
         Endpoint::Digest => admin::digest(&call).await,
         Endpoint::DrainNode => admin::drain(&call).await,

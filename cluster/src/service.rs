@@ -16,6 +16,7 @@ use crate::installation;
 use crate::integrity::CheckOptions;
 use crate::membership::{self, Force, Overview};
 use crate::meta::IndexLimits;
+use crate::metrics;
 use crate::mint;
 use crate::operate;
 use crate::read;
@@ -541,6 +542,18 @@ impl Service {
     pub async fn transfer_leader(&self, group: GroupId, to: &str) -> Result<()> {
         let seen = self.overview().await?;
         membership::transfer(self.open_router()?, &seen, group, to).await
+    }
+    /// Sets the figures that say how the node is now: disk, memory, queues, what is open, how far groups are applied. What parts of
+    /// the data folder take is looked at now and then.
+    pub fn show_figures(&self) {
+        let (router, node) = (&self.inner.router, &self.inner.node);
+        let disk = router.disk();
+        metrics::gauges(disk.free_bytes(), disk.claimed_bytes(), router.shared_meta().load().catalogue.len());
+        metrics::node(node);
+        metrics::memory();
+        for group in router.groups().all() {
+            metrics::applied(group.id.0, *group.applied.borrow());
+        }
     }
     /// Counts of the searches this node was asked for.
     pub fn traffic(&self) -> &Traffic {

@@ -1,4 +1,4 @@
-//! What is put in order in the background: lists of replicas, files of indices that no name stands for, idle shards, gauges.
+//! What is put in order in the background: lists of replicas, files of indices that no name stands for, idle shards.
 
 use crate::apply::actor::Incarnations;
 use crate::command::MetaCommand;
@@ -72,8 +72,6 @@ pub async fn run(router: Arc<Router>, node: Node, sweeper: Sweeper) {
         }
         let node = node.clone();
         let upkeep = move || {
-            metrics::node(&node);
-            metrics::memory();
             if round % DISK_ROUNDS == 0 {
                 metrics::disk(node.layout());
             }
@@ -83,7 +81,6 @@ pub async fn run(router: Arc<Router>, node: Node, sweeper: Sweeper) {
             Ok(()) => {}
             Err(_) => tracing::error!("closing idle indices panicked"),
         }
-        show(&router);
         membership::look_at_disks(&router).await;
         let _woken_or_time = tokio::time::timeout(INTERVAL, sweeper.notify.notified()).await;
     }
@@ -153,14 +150,6 @@ impl Ages {
             self.is_alone || self.unsettled.get(key).is_some_and(|at| at.elapsed() >= CALLER_GONE)
         };
         meta.unsettled.iter().map(|(it, revision)| (*it, *revision)).filter(is_due).collect()
-    }
-}
-
-fn show(router: &Router) {
-    let disk = router.disk();
-    metrics::gauges(disk.free_bytes(), disk.claimed_bytes(), router.shared_meta().load().catalogue.len());
-    for group in router.groups().all() {
-        metrics::applied(group.id.0, *group.applied.borrow());
     }
 }
 

@@ -61,6 +61,13 @@ pub fn ready(call: &Call<'_>) -> Result<Reply> {
 }
 
 /// `GET /metrics`: the text format of Prometheus.
-pub fn metrics(state: &ApiState) -> Reply {
-    Reply { content: Content::Metrics, ..Reply::ok(state.metrics().text()) }
+pub async fn metrics(state: &ApiState) -> Result<Reply> {
+    let state = state.clone();
+    // with very many indices that is no work for a thread that answers others
+    let text = actix_rt::task::spawn_blocking(move || {
+        state.service().show_figures();
+        state.metrics().text()
+    });
+    let text = text.await.map_err(|_| Error::internal("the figures could not be gathered"))?;
+    Ok(Reply { content: Content::Metrics, ..Reply::ok(text) })
 }
