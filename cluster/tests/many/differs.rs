@@ -90,10 +90,10 @@ async fn a_planted_record_goes(at_leader: bool) {
             if !was_told.is_empty() && told.is_empty() && have == [false; 3] {
                 break;
             }
+            // what others show may come from the odd one, while they have no lease; what they hold is compared in the end
             for other in (0..3).filter(|other| *other != odd) {
                 let told = self::told(&installation, other).await;
                 assert!(told.is_empty(), "n{odd} is the odd one: {told:?}");
-                assert!(!have[other], "n{other} has taken what n{odd} had");
             }
             assert!(planted.elapsed() < PATIENCE, "{was_told:?}, {told:?}, {have:?}");
             tokio::time::sleep(LOOK).await;
