@@ -74,7 +74,7 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
     let path = row.map_or("unknown", |(_, route)| if route.is_secret() { route.path } else { path });
     let micros = took.as_micros() as u64;
     let (method, id) = (request.method().as_str(), id.to_str().unwrap_or_default());
-    let client = caller_address(&request, &state).map(|address| address.to_string()).unwrap_or_default();
+    let client = caller_address(&request, &state).map(tracing::field::display);
     tracing::info!(target: "quorate::request", id, client, method, path, status, received, sent, micros);
     response
 }
@@ -88,9 +88,11 @@ fn readers(path: &str) -> Readers {
 }
 
 /// A panic is a defect: it costs its caller an answer, and neither the connection nor anybody else.
-async fn contained(work: impl Future<Output = Result<Reply>>) -> Result<Reply> {
-    let ended = AssertUnwindSafe(work).catch_unwind().await;
-    ended.unwrap_or_else(|panic| Err(Error::internal(format!("a panic: {}", panic_text(&*panic)))))
+fn contained(work: impl Future<Output = Result<Reply>>) -> impl Future<Output = Result<Reply>> {
+    let ended = AssertUnwindSafe(work).catch_unwind();
+    ended.map(|ended| {
+        ended.unwrap_or_else(|panic| Err(Error::internal(format!("a panic: {}", panic_text(&*panic)))))
+    })
 }
 
 /// Whether an endpoint finds records: what operators mean by queries.
@@ -180,22 +182,25 @@ fn allow(
     Ok(caller)
 }
 
+/// Runs an endpoint.
+///
+/// The large ones stand in a box: what is around them is moved several times before it runs, and every request has all of it.
 async fn run(endpoint: Endpoint, call: Call<'_>) -> Result<Reply> {
     match endpoint {
-        Endpoint::Query => search::query::post(&call).await,
-        Endpoint::QueryGet => search::query::get(&call).await,
-        Endpoint::Queries => search::multi::post(&call).await,
-        Endpoint::FacetQuery => search::facet::post(&call).await,
-        Endpoint::Browse => search::browse::post(&call).await,
-        Endpoint::BrowseGet => search::browse::get(&call).await,
-        Endpoint::AddObject => objects::one::add(&call).await,
-        Endpoint::PutObject => objects::one::put(&call).await,
-        Endpoint::DeleteObject => objects::one::delete(&call).await,
-        Endpoint::Partial => objects::one::partial(&call).await,
-        Endpoint::DeleteBy => objects::many::delete_by(&call).await,
-        Endpoint::Clear => objects::many::clear(&call).await,
-        Endpoint::Batch => objects::batch::one_index(call).await,
-        Endpoint::MultiBatch => objects::batch::many_indices(call).await,
+        Endpoint::Query => Box::pin(search::query::post(&call)).await,
+        Endpoint::QueryGet => Box::pin(search::query::get(&call)).await,
+        Endpoint::Queries => Box::pin(search::multi::post(&call)).await,
+        Endpoint::FacetQuery => Box::pin(search::facet::post(&call)).await,
+        Endpoint::Browse => Box::pin(search::browse::post(&call)).await,
+        Endpoint::BrowseGet => Box::pin(search::browse::get(&call)).await,
+        Endpoint::AddObject => Box::pin(objects::one::add(&call)).await,
+        Endpoint::PutObject => Box::pin(objects::one::put(&call)).await,
+        Endpoint::DeleteObject => Box::pin(objects::one::delete(&call)).await,
+        Endpoint::Partial => Box::pin(objects::one::partial(&call)).await,
+        Endpoint::DeleteBy => Box::pin(objects::many::delete_by(&call)).await,
+        Endpoint::Clear => Box::pin(objects::many::clear(&call)).await,
+        Endpoint::Batch => Box::pin(objects::batch::one_index(call)).await,
+        Endpoint::MultiBatch => Box::pin(objects::batch::many_indices(call)).await,
         Endpoint::GetObjects => objects::get::many(&call).await,
         Endpoint::GetObject => objects::get::one(&call).await,
         Endpoint::GetSettings => settings::get(&call).await,

@@ -36,6 +36,7 @@ fn node(number: u64) -> Result<(Peers, String), Box<dyn std::error::Error>> {
     let options = PeerOptions {
         node: NodeId(number),
         secret: ClusterSecret::from_bytes([1; 32]),
+        also: None,
         listener,
         version: PeerVersion::of_this_program(1),
         installation: None,

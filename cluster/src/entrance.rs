@@ -8,7 +8,7 @@ use crate::disk::Purpose;
 use crate::installation::{self, Place};
 use crate::leases;
 use crate::meta::{Joining, MetaState};
-use crate::peer::{ClusterSecret, PeerLimits, PeerOptions, PeerVersion, Peers};
+use crate::peer::{ClusterSecret, Derivation, PeerLimits, PeerOptions, PeerVersion, Peers};
 use crate::reopen;
 use crate::router::{Router, write_deadline};
 use crate::running::Running;
@@ -48,6 +48,8 @@ pub struct ClusterOptions {
     pub multi_cluster: bool,
     /// What all nodes of the installation share; `None` = the one in the folder, or a new one.
     pub join_token: Option<String>,
+    /// Another one that counts, while the token is replaced node by node.
+    pub join_token_also: Option<String>,
 }
 
 impl Default for ClusterOptions {
@@ -62,6 +64,7 @@ impl Default for ClusterOptions {
             join: vec![],
             multi_cluster: false,
             join_token: None,
+            join_token_also: None,
         }
     }
 }
@@ -201,6 +204,7 @@ fn meet(
     let peer_options = PeerOptions {
         node: running.starter.self_id,
         secret: secret(running, of_cluster)?,
+        also: of_cluster.join_token_also.as_deref().map(ClusterSecret::from_token).transpose()?,
         listener,
         version: PeerVersion::of_this_program(options.command_level),
         installation: running.router.meta().installation.as_ref().map(|it| it.app_id.clone()),
@@ -221,7 +225,17 @@ fn meet(
 fn secret(running: &Running, options: &ClusterOptions) -> Result<ClusterSecret> {
     let kept = running.folder.join_token()?;
     let secret = match (&options.join_token, &kept) {
-        (Some(given), _) => ClusterSecret::from_token(given)?,
+        (Some(given), Some(kept)) => {
+            let (secret, derivation) = ClusterSecret::from_token_or_kept(given, &kept.parse()?)?;
+            if derivation == Derivation::Hashed {
+                tracing::warn!(
+                    "the join token was chosen by people, and an earlier version made a secret of it that can be guessed: replace it \
+                     with one of `quorate cluster token --new`; until then nodes join with what stands in DATA_DIR/join-token"
+                );
+            }
+            secret
+        }
+        (Some(given), None) => ClusterSecret::from_token(given)?,
         (None, Some(kept)) => ClusterSecret::from_token(kept)?,
         (None, None) if options.join.is_empty() => ClusterSecret::random(),
         (None, None) => {

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use tokio::task::futures::TaskLocalFuture;
 
 tokio::task_local! {
     static PAYER: Payer;
@@ -23,8 +24,8 @@ impl Payer {
         Payer { key: hash(key), address: hash(address) }
     }
     /// Charges all reads to it that `work` does itself; not those of tasks that it spawns.
-    pub async fn charge<T>(self, work: impl Future<Output = T>) -> T {
-        PAYER.scope(self, work).await
+    pub fn charge<F: Future>(self, work: F) -> TaskLocalFuture<Payer, F> {
+        PAYER.scope(self, work)
     }
     /// Whom this task works for; the node itself when nobody was named.
     pub fn current() -> Payer {

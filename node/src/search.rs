@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use std::cell::{OnceCell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::oneshot;
 
@@ -58,6 +58,8 @@ pub struct SearchPool {
 struct Queue {
     turns: Mutex<Waiting>,
     has_more: Condvar,
+    /// Jobs that were handed in: a thread that has done one looks at it for a moment before it sleeps.
+    entered: AtomicUsize,
 }
 struct Waiting {
     turns: Turns<Job>,
@@ -90,7 +92,11 @@ impl SearchPool {
         let of_address = threads.max(1);
         let bounds = Bounds { of_address, of_key: of_address + 1, waiting_max: limits::SEARCH_QUEUE_MAX };
         let turns = Waiting { turns: Turns::new(bounds), idle: 0, is_over: false };
-        let queue = Arc::new(Queue { turns: Mutex::new(turns), has_more: Condvar::new() });
+        let queue = Arc::new(Queue {
+            turns: Mutex::new(turns),
+            has_more: Condvar::new(),
+            entered: AtomicUsize::new(0),
+        });
         for number in 0..of_address + THREADS_FOR_OTHERS {
             let queue = queue.clone();
             std::thread::Builder::new()
@@ -98,7 +104,7 @@ impl SearchPool {
                 .spawn(move || queue.work())
                 .map_err(|source| Error::Io { what: "starting a search thread".into(), source })?;
         }
-        Ok(SearchPool { _ends: Arc::new(Ends(queue.clone())), queue, long: Arc::default() })
+        Ok(SearchPool { _ends: Arc::new(Ends(queue.clone())), queue, long: Arc::new(LongSearches::new()) })
     }
     /// Jobs that wait for a thread.
     pub fn queued(&self) -> usize {
@@ -166,10 +172,12 @@ impl SearchPool {
         rights: ReadRights,
     ) -> quorate_model::Result<SearchResults> {
         let began = Instant::now();
-        if !is_light(&view, &params) || self.long.has_some(Payer::current(), began) {
+        let payer = Payer::current();
+        let is_shared = self.long.is_shared(payer, began);
+        if !is_light(&view, &params) || is_shared && self.long.has_some(payer, began) {
             return self.search(view, params, rights).await;
         }
-        let results = attempt(&view, &params, rights, ATTEMPT);
+        let results = attempt(&view, &params, rights, if is_shared { ATTEMPT_BESIDE } else { ATTEMPT });
         if began.elapsed() > PAUSE_AFTER {
             // the next query of the same request is not to hold up everybody else
             tokio::task::yield_now().await;
@@ -177,7 +185,9 @@ impl SearchPool {
         match results {
             Some(results) => results,
             None => {
-                self.long.add(Payer::current(), Instant::now());
+                if is_shared {
+                    self.long.add(payer, Instant::now());
+                }
                 self.search(view, params, rights).await
             }
         }
@@ -268,9 +278,10 @@ const LIGHT_RECORDS: u64 = 250_000;
 const LIGHT_QUERY_BYTES: usize = 128;
 /// Hits of a page that is shown there: showing them is not bounded by the time that finding them has.
 const LIGHT_HITS: u64 = 100;
-/// How long such an attempt may take: others wait for the thread meanwhile. One that took more than half of it may have been cut
-/// somewhere, and does not count.
-const ATTEMPT: Duration = Duration::from_millis(10);
+/// How long such an attempt may take. One that took more than half of it may have been cut somewhere, and does not count.
+const ATTEMPT: Duration = Duration::from_millis(20);
+/// The same while others ask, too, who wait for the thread meanwhile.
+const ATTEMPT_BESIDE: Duration = Duration::from_millis(10);
 /// After an attempt of this length others have a turn.
 const PAUSE_AFTER: Duration = Duration::from_millis(1);
 
@@ -306,18 +317,43 @@ fn attempt(
     (began.elapsed() < most / 2).then_some(results)
 }
 
-/// Who has had a long search lately.
-#[derive(Debug, Default)]
+/// Who has had a long search lately, while others asked, too. Who is alone keeps nobody waiting.
+#[derive(Debug)]
 struct LongSearches {
+    opened: Instant,
+    /// Who asked last.
+    last: AtomicU64,
+    /// Milliseconds after `opened` at which that was another one than before.
+    changed_ms: AtomicU64,
     until: Mutex<FxHashMap<Payer, Instant>>,
     count: AtomicUsize,
 }
+/// How long somebody counts as asking beside others.
+const BESIDE_MS: u64 = 1_000;
 /// How long the searches of somebody go to the pool after a long one: twenty times what the attempt took.
 const AFTER_LONG: Duration = Duration::from_millis(200);
 /// Those that are remembered, at most.
 const LONG_MAX: usize = 1_024;
 impl LongSearches {
-    /// Cost: one atomic load while nobody has.
+    fn new() -> LongSearches {
+        LongSearches {
+            opened: Instant::now(),
+            last: AtomicU64::new(0),
+            changed_ms: AtomicU64::new(0),
+            until: Mutex::default(),
+            count: AtomicUsize::new(0),
+        }
+    }
+    /// Whether others have asked lately than who asks now. Cost: two atomic loads while nobody has.
+    fn is_shared(&self, payer: Payer, now: Instant) -> bool {
+        let now_ms = now.saturating_duration_since(self.opened).as_millis() as u64;
+        let asking = payer.key ^ payer.address.rotate_left(1);
+        if self.last.load(Ordering::Relaxed) != asking {
+            self.last.store(asking, Ordering::Relaxed);
+            self.changed_ms.store(now_ms, Ordering::Relaxed);
+        }
+        now_ms.saturating_sub(self.changed_ms.load(Ordering::Relaxed)) < BESIDE_MS
+    }
     fn has_some(&self, payer: Payer, now: Instant) -> bool {
         if self.count.load(Ordering::Relaxed) == 0 {
             return false;
@@ -341,12 +377,17 @@ impl LongSearches {
     }
 }
 
+/// Looks at the queue before a thread sleeps, and those of them that keep the processor.
+const LOOKS: u32 = 11;
+const LOOKS_AWAKE: u32 = 7;
+
 impl Queue {
     fn enter(&self, payer: Payer, job: Job) {
         let mut waiting = self.turns.lock();
         let entered = waiting.turns.enter(payer, job);
         let wakes = waiting.idle > 0;
         drop(waiting);
+        self.entered.fetch_add(1, Ordering::Release);
         if wakes {
             self.has_more.notify_one();
         }
@@ -358,6 +399,7 @@ impl Queue {
     /// One thread.
     fn work(&self) {
         let mut scratch = Scratch::default();
+        let mut is_fresh = false;
         let mut waiting = self.turns.lock();
         loop {
             if let Some((payer, job)) = waiting.turns.take() {
@@ -371,14 +413,35 @@ impl Queue {
                 let took = began.elapsed();
                 waiting = self.turns.lock();
                 waiting.turns.ended(payer, took);
+                is_fresh = true;
                 continue;
             }
             if waiting.is_over {
                 return;
             }
+            if is_fresh {
+                is_fresh = false;
+                drop(waiting);
+                self.look_for_more();
+                waiting = self.turns.lock();
+                continue;
+            }
             waiting.idle += 1;
             self.has_more.wait(&mut waiting);
             waiting.idle -= 1;
+        }
+    }
+    /// Waits for another job for some microseconds: under load one comes, and to sleep and be woken costs more.
+    fn look_for_more(&self) {
+        let seen = self.entered.load(Ordering::Acquire);
+        for step in 0..LOOKS {
+            if self.entered.load(Ordering::Acquire) != seen {
+                return;
+            }
+            match step < LOOKS_AWAKE {
+                true => (0..1 << step).for_each(|_| std::hint::spin_loop()),
+                false => std::thread::yield_now(),
+            }
         }
     }
 }
@@ -435,6 +498,22 @@ mod tests {
             assert_eq!(planted.expect_err("no answer").kind, quorate_model::ErrorKind::Internal);
             assert_eq!(pool.run(move |_| Ok(round)).await, Ok(round), "the thread goes on");
         }
+    }
+
+    #[test]
+    fn the_long_searches_of_somebody_count_while_others_ask() {
+        let long = LongSearches::new();
+        let at = |ms: u64| long.opened + Duration::from_millis(ms);
+        let (a, b) = (Payer { key: 1, address: 1 }, Payer { key: 1, address: 2 });
+        assert!(long.is_shared(a, at(0)), "it is not known who asked before");
+        assert!(!long.is_shared(a, at(BESIDE_MS)) && !long.is_shared(a, at(60_000)));
+        assert!(long.is_shared(b, at(60_001)) && long.is_shared(a, at(60_002)));
+        long.add(a, at(60_002));
+        assert!(long.has_some(a, at(60_003)) && !long.has_some(b, at(60_003)));
+        assert!(!long.has_some(a, at(60_202)));
+        assert_eq!(long.count.load(Ordering::Relaxed), 0, "it is forgotten");
+        (0..2 * LONG_MAX as u64).for_each(|key| long.add(Payer { key, address: 0 }, at(70_000)));
+        assert_eq!(long.count.load(Ordering::Relaxed), LONG_MAX);
     }
 
     #[test]

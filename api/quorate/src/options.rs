@@ -192,7 +192,12 @@ pub const OPTIONS: &[OptionRow] = &[
     secret(
         "join-token",
         Audience::Server,
-        "What all nodes of the installation share: at least 16 characters. Made by the first node when absent; it stands in DATA_DIR/join-token.",
+        "What all nodes of the installation share: one of `quorate cluster token --new`, or at least 16 characters. Made by the first node when absent; it stands in DATA_DIR/join-token.",
+    ),
+    secret(
+        "join-token-also",
+        Audience::Server,
+        "Another join token that counts, while the token of a running installation is replaced node by node.",
     ),
     row(
         "app-id",
@@ -288,7 +293,7 @@ pub const OPTIONS: &[OptionRow] = &[
         Kind::Count,
         Some("0"),
         Audience::Server,
-        "Threads that search; 0 = one for each core.",
+        "Threads that search for one caller; 0 = one for each core. Two more are there for others.",
     ),
     row(
         "disk-reserve-bytes",

@@ -141,6 +141,7 @@ fn cluster_options(values: &Values) -> Result<ClusterOptions> {
         join: values.list("join"),
         multi_cluster: values.is_on("multi-cluster"),
         join_token: text("join-token"),
+        join_token_also: text("join-token-also"),
     })
 }
 

@@ -28,7 +28,7 @@ mod traffic;
 mod types;
 
 pub use peers::Peers;
-pub use secret::ClusterSecret;
+pub use secret::{ClusterSecret, Derivation};
 pub use types::{
     Lane, LaneStatus, PeerError, PeerHandler, PeerLimits, PeerOptions, PeerStatus, PeerVersion, StartError,
 };

@@ -51,12 +51,12 @@ impl Peers {
     ///
     /// Errors: a thread, the listener or the certificate.
     pub fn start(options: PeerOptions, handler: Arc<dyn PeerHandler>) -> Result<Peers, StartError> {
-        let PeerOptions { node, secret, listener, version, installation, limits } = options;
+        let PeerOptions { node, secret, also, listener, version, installation, limits } = options;
         listener.set_nonblocking(true)?;
         let local = Arc::new(Local {
             life: mint::chance(),
             node,
-            identity: Identity::new(&secret, node)?,
+            identity: Identity::new(&secret, also.as_ref(), node)?,
             version,
             installation: RwLock::new(installation),
             limits,

@@ -1,5 +1,6 @@
 //! What all nodes of an installation share, and its text: the join token.
 
+use argon2::{Algorithm, Argon2, Params, Version};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use quorate_model::{Error, Result};
@@ -34,22 +35,24 @@ impl ClusterSecret {
         &self.0
     }
     /// The secret of a join token: one that [`ClusterSecret::to_token`] made, or any other text of at least 16 characters
-    /// that the operator has chosen.
+    /// that the operator has chosen. The latter is stretched: whoever connects to a node gets a certificate to try guesses
+    /// against, at leisure. Cost then: 64 MiB and some 200 ms.
     ///
     /// Errors: `Invalid` with a text that says what is wrong, never with the token.
     pub fn from_token(token: &str) -> Result<Self> {
-        let token = token.trim();
-        if token.starts_with(PREFIX) {
-            return token.parse();
+        match Token::of(token)? {
+            Token::Made(secret) => Ok(secret),
+            Token::Chosen(token) => stretched(token),
         }
-        if token.chars().count() < CHOSEN_CHARS_MIN {
-            return Err(Error::invalid(format!(
-                "the join token is not valid: expected at least {CHOSEN_CHARS_MIN} characters"
-            )));
+    }
+    /// As [`ClusterSecret::from_token`], on a node that has had `kept`: what an earlier program made of a chosen token without
+    /// stretching it stays, since the other nodes have that.
+    pub fn from_token_or_kept(token: &str, kept: &ClusterSecret) -> Result<(Self, Derivation)> {
+        match Token::of(token)? {
+            Token::Made(secret) => Ok((secret, Derivation::Random)),
+            Token::Chosen(token) if unstretched(token) == *kept => Ok((kept.clone(), Derivation::Hashed)),
+            Token::Chosen(token) => Ok((stretched(token)?, Derivation::Stretched)),
         }
-        Ok(ClusterSecret(
-            Sha256::new().chain_update("quorate join token ").chain_update(token).finalize().into(),
-        ))
     }
     /// The join token: the secret as a word for a command line. [`ClusterSecret::from_str`] reads it.
     pub fn to_token(&self) -> String {
@@ -57,6 +60,56 @@ impl ClusterSecret {
         bytes.extend_from_slice(&checksum(&self.0));
         format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))
     }
+}
+
+/// What a secret was made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Derivation {
+    /// Chance.
+    Random,
+    /// Words of people, stretched.
+    Stretched,
+    /// Words of people, hashed once: thousands of guesses a second.
+    Hashed,
+}
+
+enum Token<'a> {
+    Made(ClusterSecret),
+    Chosen(&'a str),
+}
+impl Token<'_> {
+    fn of(token: &str) -> Result<Token<'_>> {
+        let token = token.trim();
+        if token.starts_with(PREFIX) {
+            return token.parse().map(Token::Made);
+        }
+        match token.chars().count() >= CHOSEN_CHARS_MIN {
+            true => Ok(Token::Chosen(token)),
+            false => Err(Error::invalid(format!(
+                "the join token is not valid: expected at least {CHOSEN_CHARS_MIN} characters; `quorate cluster token --new` makes one"
+            ))),
+        }
+    }
+}
+
+/// KiB, passes and lanes of Argon2id: the second choice of RFC 9106 §4, on one lane. A change locks old nodes out.
+const STRETCHING: (u32, u32, u32) = (64 << 10, 3, 1);
+/// Every node has to make the same of a token, and knows nothing else yet.
+const SALT: &[u8] = b"quorate join token argon2id 1";
+
+fn stretched(token: &str) -> Result<ClusterSecret> {
+    let wrong =
+        |error: argon2::Error| Error::internal(format!("the join token could not be stretched: {error}"));
+    let (memory, passes, lanes) = STRETCHING;
+    let params = Params::new(memory, passes, lanes, Some(SECRET_BYTES)).map_err(wrong)?;
+    let mut secret = [0; SECRET_BYTES];
+    let stretching = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+    stretching.hash_password_into(token.as_bytes(), SALT, &mut secret).map_err(wrong)?;
+    Ok(ClusterSecret(secret))
+}
+/// What earlier programs made of a token that was chosen.
+fn unstretched(token: &str) -> ClusterSecret {
+    ClusterSecret(Sha256::new().chain_update("quorate join token ").chain_update(token).finalize().into())
 }
 
 fn checksum(secret: &[u8]) -> [u8; CHECKSUM_BYTES] {
@@ -105,6 +158,22 @@ mod tests {
         assert_eq!(format!(" {token}\n").parse::<ClusterSecret>().unwrap(), secret, "from a file");
         assert_ne!(ClusterSecret::random(), ClusterSecret::random());
         assert_eq!(format!("{secret:?}"), "ClusterSecret(…)");
+    }
+
+    #[test]
+    fn a_token_that_people_chose_is_stretched_unless_the_others_have_it_as_it_was() {
+        let chosen = "correct horse battery staple";
+        let secret = ClusterSecret::from_token(chosen).unwrap();
+        assert_eq!(secret.to_token(), "qj1-NAJHgSJkgkq9xFazfhuGEQYe4YulC614AqFve2pTNiZ2O35V");
+        assert_eq!(ClusterSecret::from_token(&format!(" {chosen}\n")).unwrap(), secret);
+        assert_ne!(secret, unstretched(chosen));
+        let on = |token: &str, kept: &ClusterSecret| ClusterSecret::from_token_or_kept(token, kept).unwrap();
+        let made = ClusterSecret::from_bytes([7; 32]);
+        assert_eq!(on(chosen, &secret), (secret.clone(), Derivation::Stretched));
+        assert_eq!(on(chosen, &made), (secret.clone(), Derivation::Stretched), "another token is given");
+        assert_eq!(on(chosen, &unstretched(chosen)), (unstretched(chosen), Derivation::Hashed));
+        assert_eq!(on(&made.to_token(), &secret), (made, Derivation::Random));
+        assert!(ClusterSecret::from_token("fifteen letters").unwrap_err().message.contains("--new"));
     }
 
     #[test]

@@ -40,8 +40,13 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Makes the certificate of `node`. Errors: `Certificate` when a library refuses what is built here.
-    pub fn new(secret: &ClusterSecret, node: NodeId) -> Result<Self, StartError> {
+    /// Makes the certificate of `node` under `secret`, for those who believe it; those under `also` are believed as well.
+    /// Errors: `Certificate` when a library refuses what is built here.
+    pub fn new(
+        secret: &ClusterSecret,
+        also: Option<&ClusterSecret>,
+        node: NodeId,
+    ) -> Result<Self, StartError> {
         let authority_key = authority_key(secret).map_err(certificate_error)?;
         let authority_params = authority_params();
         let authority = authority_params.self_signed(&authority_key).map_err(certificate_error)?;
@@ -54,6 +59,11 @@ impl Identity {
         let provider = Arc::new(ring::default_provider());
         let mut roots = RootCertStore::empty();
         roots.add(authority.der().clone()).map_err(certificate_error)?;
+        if let Some(also) = also.filter(|also| *also != secret) {
+            let key = self::authority_key(also).map_err(certificate_error)?;
+            let authority = self::authority_params().self_signed(&key).map_err(certificate_error)?;
+            roots.add(authority.der().clone()).map_err(certificate_error)?;
+        }
         let roots = Arc::new(roots);
         let chain = vec![own.der().clone()];
         let private = || PrivatePkcs8KeyDer::from(key.serialize_der()).into();

@@ -106,6 +106,8 @@ pub struct PeerOptions {
     pub node: NodeId,
     /// What all nodes of the installation share.
     pub secret: ClusterSecret,
+    /// What some of them share already, or still, while that is replaced.
+    pub also: Option<ClusterSecret>,
     /// Where others reach this node; bound already.
     pub listener: std::net::TcpListener,
     /// What this node announces.

@@ -160,7 +160,7 @@ impl Installation {
             node_name: Some(format!("n{number}")),
             peer_listen: Some(address),
             join: if address == self.founder { vec![] } else { vec![self.founder.to_string()] },
-            join_token: Some("a token that all nodes of this test share".into()),
+            join_token: Some("qj1-ZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXp7fH1-f4CBgoOpP7iV".into()),
             ..options
         };
         let options = ServiceOptions {

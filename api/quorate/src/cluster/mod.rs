@@ -10,6 +10,7 @@ use crate::config::{Values, read_key};
 use anyhow::{Context, Result, bail};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use quorate_cluster::membership::Overview;
+use quorate_cluster::peer::ClusterSecret;
 use quorate_cluster::{Loss, NodeSurvey, Recovery};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -46,7 +47,9 @@ pub fn command(flags: impl Fn() -> Vec<Arg>, after_help: &str) -> Command {
             ),
         )
         .subcommand(sub("add", "Print the command that starts a further node"))
-        .subcommand(sub("token", "Print the join token in the data folder"))
+        .subcommand(sub("token", "Print the join token in the data folder").arg(
+            Arg::new("new").long("new").action(ArgAction::SetTrue).help("Make a new one and print that"),
+        ))
         .subcommand(sub("drain", "Move everything off a node, which goes on answering").arg(node()))
         .subcommand(sub("undrain", "Let a drained node hold replicas again").arg(node()))
         .subcommand(
@@ -114,6 +117,10 @@ pub fn command(flags: impl Fn() -> Vec<Arg>, after_help: &str) -> Command {
 /// Carries out one of the commands.
 pub fn run(values: &Values, name: &str, given: &ArgMatches) -> Result<ExitCode> {
     match name {
+        "token" if given.get_flag("new") => {
+            println!("{}", ClusterSecret::random().to_token());
+            return Ok(ExitCode::SUCCESS);
+        }
         "token" => return token(values),
         "recover" => return recover(values, given),
         _ => {}

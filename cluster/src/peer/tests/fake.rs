@@ -26,7 +26,7 @@ impl Fake {
     pub async fn listening(id: NodeId) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        Fake { id, address, identity: Identity::new(&secret(), id).unwrap(), listener }
+        Fake { id, address, identity: Identity::new(&secret(), None, id).unwrap(), listener }
     }
 
     pub fn hello(&self, purpose: Purpose) -> Hello {

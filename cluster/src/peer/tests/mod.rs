@@ -119,6 +119,7 @@ fn options(id: NodeId) -> PeerOptions {
     PeerOptions {
         node: id,
         secret: secret(),
+        also: None,
         listener: TcpListener::bind("127.0.0.1:0").unwrap(),
         version: PeerVersion::of_this_program(1),
         installation: None,

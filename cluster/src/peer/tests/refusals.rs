@@ -25,6 +25,30 @@ async fn another_join_token_is_refused_both_ways_and_logged() {
 }
 
 #[tokio::test]
+async fn a_join_token_is_replaced_node_by_node() {
+    let (old, new) = (secret(), ClusterSecret::from_bytes([4; 32]));
+    let of = |secret: &ClusterSecret, also: Option<&ClusterSecret>| {
+        start(PeerOptions { secret: secret.clone(), also: also.cloned(), ..options(node_id()) })
+    };
+    // each step of a node beside nodes that are a step ahead
+    for (one, two) in [
+        (of(&old, None), of(&old, Some(&new))),
+        (of(&old, Some(&new)), of(&new, Some(&old))),
+        (of(&new, Some(&old)), of(&new, None)),
+    ] {
+        introduce(&[&one, &two]);
+        reaches(&one, &two).await;
+        reaches(&two, &one).await;
+    }
+    // one that has the old token only is no node any more
+    let (left, done) = (of(&old, None), of(&new, None));
+    introduce(&[&left, &done]);
+    for (from, to) in [(&left, &done), (&done, &left)] {
+        assert!(matches!(from.ask(to, b"x").await, Err(PeerError::Refused(_))));
+    }
+}
+
+#[tokio::test]
 async fn nodes_of_two_installations_do_not_talk() {
     let of_app =
         |app: Option<&str>| start(PeerOptions { installation: app.map(String::from), ..options(node_id()) });
