@@ -19,8 +19,8 @@ fn round(cluster: &mut Cluster, token: &str, also: Option<&str>) {
         }
         cluster.stop(node).unwrap();
         cluster.restart(node).unwrap();
-        cluster.wait_settled().unwrap();
     }
+    cluster.wait_settled().unwrap();
 }
 
 #[test]
