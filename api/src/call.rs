@@ -3,12 +3,15 @@
 use crate::auth::Caller;
 use crate::clusters::named_user;
 use crate::listener::Listener;
+use crate::parse;
 use crate::state::ApiState;
 use actix_web::http::header::HeaderMap;
 use actix_web::web::Bytes;
 use quorate_cluster::{CallerOp, ReadRights, Receipt, Service};
 use quorate_model::{Error, IndexName, Result, UserId};
 use quorate_wire::QueryString;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::time::Instant;
@@ -39,6 +42,14 @@ impl<'a> Call<'a> {
     /// The service.
     pub fn service(&self) -> &'a Service {
         self.state.service()
+    }
+    /// The body, a JSON object; empty when there is none.
+    pub async fn object(&self) -> Result<Map<String, Value>> {
+        parse::away(&self.body, parse::object).await
+    }
+    /// The body, an object of a known shape.
+    pub async fn typed<T: DeserializeOwned + Send + 'static>(&self) -> Result<T> {
+        parse::away(&self.body, parse::typed).await
     }
     /// The index the path names.
     pub fn index_name(&self) -> Result<IndexName> {

@@ -136,7 +136,7 @@ async fn take(
         }
     };
     if becomes_tree(found.route.endpoint) {
-        room.grow(parse::tree_bytes(&body)?)?;
+        room.grow(parse::away(&body, parse::tree_bytes).await?)?;
     }
     *received = body.len() as u64;
     let Match { route, names, .. } = found;

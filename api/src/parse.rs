@@ -1,11 +1,25 @@
 //! How does a JSON body become members, and what does the caller read when it cannot (C§19)?
 
+use actix_web::web::{self, Bytes};
 use quorate_model::{Error, Result, limits};
 use serde::de::{Deserialize, DeserializeOwned};
 use serde_json::{Map, Value};
 
 /// Bytes of a body above which parsing leaves the arbiter.
 pub const ON_ARBITER_BYTES_MAX: usize = 256 << 10;
+
+/// Reads a body with `read`: a long one on another thread, since this one answers others as well.
+pub async fn away<T: Send + 'static>(
+    body: &Bytes,
+    read: impl FnOnce(&[u8]) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    if body.len() <= ON_ARBITER_BYTES_MAX {
+        return read(body);
+    }
+    let body = body.clone();
+    let read = web::block(move || read(&body)).await;
+    read.unwrap_or_else(|_| Err(Error::unavailable("the node is stopping")))
+}
 
 /// Reads a JSON object; an empty body is an empty object (C§1.2).
 pub fn object(body: &[u8]) -> Result<Map<String, Value>> {

@@ -99,6 +99,12 @@ impl Values {
         Ok(())
     }
 
+    /// The options that have another value than in `before`.
+    pub fn changed_since(&self, before: &Values) -> Vec<&'static str> {
+        let names = OPTIONS.iter().map(|row| row.name);
+        names.filter(|name| self.by_name.get(name) != before.by_name.get(name)).collect()
+    }
+
     /// The text of an option, if it has a value.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.by_name.get(option(name).name).map(String::as_str)

@@ -9,22 +9,43 @@ use tracing_subscriber::EnvFilter;
 /// node; a rule of the operator wins.
 const QUIET: &str = "actix_server=warn,actix_http::h1=off";
 
-/// Installs the logger of the process. Errors: a filter that cannot be read.
-pub fn install(values: &Values) -> Result<()> {
+/// Changes what is logged while the process runs.
+pub struct Log(Box<dyn Fn(EnvFilter) -> Result<()>>);
+
+impl Log {
+    /// Installs the logger of the process. Errors: a filter that cannot be read.
+    pub fn install(values: &Values) -> Result<Log> {
+        // A log that cannot be written, on a full disk for instance, must not stop the work it is about.
+        let lines = tracing_subscriber::fmt()
+            .with_env_filter(filter(values)?)
+            .with_writer(std::io::stderr)
+            .log_internal_errors(false);
+        Ok(match values.text("log-format") {
+            Some("json") => {
+                let lines = lines.json().flatten_event(true).with_filter_reloading();
+                let handle = lines.reload_handle();
+                lines.init();
+                Log(Box::new(move |filter| Ok(handle.reload(filter)?)))
+            }
+            _ => {
+                let lines = lines.with_ansi(std::io::stderr().is_terminal()).with_filter_reloading();
+                let handle = lines.reload_handle();
+                lines.init();
+                Log(Box::new(move |filter| Ok(handle.reload(filter)?)))
+            }
+        })
+    }
+    /// Filters by these values from now on. Errors: a filter that cannot be read; then nothing changes.
+    pub fn set(&self, values: &Values) -> Result<()> {
+        (self.0)(filter(values)?)
+    }
+}
+
+fn filter(values: &Values) -> Result<EnvFilter> {
     let level = values.text("log-level").unwrap_or("info");
     check(level)?;
-    let filter = EnvFilter::try_new(format!("{QUIET},{level}"))
-        .with_context(|| format!("log-level `{level}` cannot be read"))?;
-    // A log that cannot be written, on a full disk for instance, must not stop the work it is about.
-    let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .log_internal_errors(false);
-    match values.text("log-format") {
-        Some("json") => lines.json().flatten_event(true).init(),
-        _ => lines.with_ansi(std::io::stderr().is_terminal()).init(),
-    }
-    Ok(())
+    EnvFilter::try_new(format!("{QUIET},{level}"))
+        .with_context(|| format!("log-level `{level}` cannot be read"))
 }
 
 /// Levels of log lines, and none.

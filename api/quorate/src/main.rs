@@ -37,7 +37,7 @@ fn main() -> ExitCode {
 fn run(matches: &ArgMatches) -> Result<ExitCode> {
     let environment = Environment::of_process();
     match matches.subcommand() {
-        Some(("serve", given)) => serve::run(&values(Audience::Server, given, &environment)?),
+        Some(("serve", given)) => serve::run(&|| values(Audience::Server, given, &environment)),
         Some(("import", given)) => import::run(&values(Audience::Client, given, &environment)?, given),
         Some(("search", given)) => search::run(&values(Audience::Client, given, &environment)?, given),
         Some(("health", given)) => health::run(&values(Audience::Client, given, &environment)?),

@@ -2,10 +2,11 @@
 
 use crate::client::{ADDRESS_FILE, SEARCH_KEY_FILE};
 use crate::config::Values;
+use crate::demo;
+use crate::logging::Log;
 use crate::options::option;
 use crate::process::{self, Allowed};
 use crate::start_text::{Program, Start, render};
-use crate::{demo, logging};
 use anyhow::{Context, Result, bail};
 use quorate_api::{Limits, Listener, Locations, Networks, ServerOptions};
 use quorate_cluster::command::FEATURE_LEVEL;
@@ -18,19 +19,23 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+/// What the operator asks for now: the configuration file is read again.
+type Wanted<'a> = &'a dyn Fn() -> Result<Values>;
+
 /// Runs a node until SIGTERM or SIGINT.
-pub fn run(values: &Values) -> Result<ExitCode> {
+pub fn run(wanted: Wanted<'_>) -> Result<ExitCode> {
+    let values = &wanted()?;
     let allowed = process::prepare();
-    logging::install(values)?;
+    let log = Log::install(values)?;
     quorate_cluster::panics::watch();
     for warning in &values.warnings {
         tracing::warn!("{warning}");
     }
-    actix_rt::System::new().block_on(serve(values, allowed))?;
+    actix_rt::System::new().block_on(serve(values, allowed, &mut Reloading { log, wanted, had: None }))?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn serve(values: &Values, allowed: Allowed) -> Result<()> {
+async fn serve(values: &Values, allowed: Allowed, reloading: &mut Reloading<'_>) -> Result<()> {
     let mut signals = Signals::listen()?;
     let listen = address(values)?;
     let split = split(values)?;
@@ -42,7 +47,8 @@ async fn serve(values: &Values, allowed: Allowed) -> Result<()> {
     let (service, started) =
         Service::open(service_options(values)?).await.map_err(|error| anyhow::anyhow!(error.message))?;
     report(&started);
-    let outcome = run_server(values, (listen, split), allowed, &service, &started, &mut signals).await;
+    let outcome =
+        run_server(values, (listen, split), allowed, &service, &started, &mut signals, reloading).await;
     service.shutdown().await;
     tracing::info!("stopped");
     outcome
@@ -67,6 +73,7 @@ async fn run_server(
     service: &Service,
     started: &Started,
     signals: &mut Signals,
+    reloading: &mut Reloading<'_>,
 ) -> Result<()> {
     let address_file = values.data_dir().join(ADDRESS_FILE);
     // One that a killed process left behind leads nowhere.
@@ -91,8 +98,16 @@ async fn run_server(
         tracing::info!(%address, option = listener.option(), "listening for one kind of work");
     }
     announce(values, address, started);
+    let stopped = async {
+        loop {
+            match signals.next().await {
+                "SIGHUP" => reloading.reload(values),
+                name => return name,
+            }
+        }
+    };
     tokio::select! {
-        name = signals.next() => {
+        name = stopped => {
             tracing::info!(signal = name, "draining");
             bound.state.drain();
             service.hand_over().await;
@@ -228,10 +243,41 @@ fn remove_file(path: &Path) -> Result<()> {
     }
 }
 
-/// The signals that stop a node.
+/// What changes while the node runs.
+struct Reloading<'a> {
+    log: Log,
+    wanted: Wanted<'a>,
+    /// What was read last.
+    had: Option<Values>,
+}
+/// Options that are taken over without a restart.
+const RELOADED: [&str; 1] = ["log-level"];
+
+impl Reloading<'_> {
+    /// Reads the configuration again, takes over what can be, and says what cannot.
+    fn reload(&mut self, started: &Values) {
+        let taken = (self.wanted)().and_then(|values| self.log.set(&values).map(|()| values));
+        let values = match taken {
+            Ok(values) => values,
+            Err(error) => {
+                tracing::error!(error = format!("{error:#}"), "the configuration is not taken over");
+                return;
+            }
+        };
+        let changed = values.changed_since(self.had.as_ref().unwrap_or(started));
+        let taken: Vec<_> = changed.into_iter().filter(|name| RELOADED.contains(name)).collect();
+        let waiting = values.changed_since(started);
+        let waiting: Vec<_> = waiting.into_iter().filter(|name| !RELOADED.contains(name)).collect();
+        tracing::warn!(?taken, needs_restart = ?waiting, "the configuration was read again; keys in files are read at a start");
+        self.had = Some(values);
+    }
+}
+
+/// The signals that stop a node, and the one that lets it read its configuration again.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
+    hangup: Signal,
 }
 
 impl Signals {
@@ -239,6 +285,7 @@ impl Signals {
         Ok(Signals {
             terminate: signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?,
             interrupt: signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?,
+            hangup: signal(SignalKind::hangup()).context("cannot wait for SIGHUP")?,
         })
     }
 
@@ -246,6 +293,7 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
+            _ = self.hangup.recv() => "SIGHUP",
         }
     }
 }

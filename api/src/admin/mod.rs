@@ -1,7 +1,6 @@
 //! What do operators ask and change (`/admin/…`, admin key)?
 
 use crate::call::Call;
-use crate::parse;
 use crate::reply::Reply;
 use quorate_cluster::membership::Force;
 use quorate_model::{Error, GroupId, Result};
@@ -56,7 +55,7 @@ struct Replacement {
 pub async fn replace(call: &Call<'_>) -> Result<Reply> {
     let node = &call.names[0];
     let Replacement { with } =
-        if call.body.is_empty() { Replacement::default() } else { parse::typed(&call.body)? };
+        if call.body.is_empty() { Replacement::default() } else { call.typed().await? };
     let new = call.service().replace_node(node, with.as_deref(), force(call)?).await?;
     Ok(told(&format!("{new} takes the place of {node}, which is removed for good")))
 }
@@ -69,7 +68,7 @@ struct NewLeader {
 /// `POST /admin/groups/{group}/leader`, `{"node": NODE}`: it hands the group to this node.
 pub async fn transfer(call: &Call<'_>) -> Result<Reply> {
     let group = call.names[0].parse().map_err(|_| Error::parameter("group", "number of a group"))?;
-    let NewLeader { node } = parse::typed(&call.body)?;
+    let NewLeader { node } = call.typed().await?;
     let node =
         node.ok_or_else(|| Error::invalid("Parameter node is missing: the name of the next leader"))?;
     call.service().transfer_leader(GroupId(group), &node).await?;

@@ -1,7 +1,6 @@
 //! Which cluster serves which user, and how is that changed (§4.10, C§15)?
 
 use crate::call::Call;
-use crate::parse;
 use crate::reply::Reply;
 use quorate_cluster::user_mapping::UserRecord;
 use quorate_model::{Error, Result, UserId};
@@ -51,14 +50,14 @@ impl AssignBody {
 
 /// `POST /1/clusters/mapping`: assigns a user, or moves it.
 pub async fn assign(call: &Call<'_>) -> Result<Reply> {
-    let body: AssignBody = parse::typed(&call.body)?;
+    let body: AssignBody = call.typed().await?;
     let created_at = call.service().assign_user(required_user(call)?, body.cluster()?).await?;
     Ok(Reply::ok(stamp_body("createdAt", &created_at)))
 }
 
 /// `POST /1/clusters/mapping/batch`: assigns users that are in no cluster yet.
 pub async fn assign_many(call: &Call<'_>) -> Result<Reply> {
-    let body: AssignBody = parse::typed(&call.body)?;
+    let body: AssignBody = call.typed().await?;
     let users = body.users.as_ref().ok_or_else(|| Error::invalid("users is required: a list of user IDs"))?;
     let users: Vec<UserId> = users.iter().map(|user| UserId::new(user)).collect::<Result<_>>()?;
     let created_at = call.service().assign_users(users, body.cluster()?).await?;
@@ -110,7 +109,7 @@ pub async fn remove(call: &Call<'_>) -> Result<Reply> {
 
 /// `GET /1/clusters/mapping/pending`: `getClusters` stands in the query string or the body (C§14).
 pub async fn pending(call: &Call<'_>) -> Result<Reply> {
-    let in_body = parse::object(&call.body)?;
+    let in_body = call.object().await?;
     let names_clusters = match in_body.get("getClusters") {
         None | Some(Value::Null) => call.query.flag("getClusters", false)?,
         Some(Value::Bool(flag)) => *flag,
@@ -128,7 +127,7 @@ pub async fn pending(call: &Call<'_>) -> Result<Reply> {
 
 /// `POST /1/clusters/mapping/search`.
 pub async fn search(call: &Call<'_>) -> Result<Reply> {
-    let asked = Asked::parse(&parse::object(&call.body)?)?;
+    let asked = Asked::parse(&call.object().await?)?;
     let Asked { query, cluster, page, rows } = asked;
     let found = call.service().search_users(query, cluster, number(page), rows).await?;
     let hits = found.hits.iter().map(|(record, found)| UserHit {

@@ -16,8 +16,14 @@ use serde_json::{Map, Value};
 pub async fn save_one(call: &Call<'_>, kind: DocumentKind) -> Result<Reply> {
     let object_id = object_id(call)?;
     let document = match kind {
-        DocumentKind::Synonyms => raw_synonym(Synonym::parse_body(&call.body, object_id)?),
-        DocumentKind::Rules => raw_rule(Rule::parse_body(&call.body, object_id)?),
+        DocumentKind::Synonyms => {
+            let id = object_id.to_owned();
+            raw_synonym(parse::away(&call.body, move |body| Synonym::parse_body(body, &id)).await?)
+        }
+        DocumentKind::Rules => {
+            let id = object_id.to_owned();
+            raw_rule(parse::away(&call.body, move |body| Rule::parse_body(body, &id)).await?)
+        }
     };
     let receipt = change(call, kind, DocumentChange::Save(vec![document])).await?;
     Ok(Reply::ok(match kind {
@@ -67,7 +73,7 @@ pub async fn search(call: &Call<'_>, kind: DocumentKind) -> Result<Reply> {
             members.insert((*name).to_owned(), Value::from(value));
         }
     }
-    members.extend(parse::object(&call.body)?);
+    members.extend(call.object().await?);
     let asked = DocumentQuery::parse(kind, &members)?;
     let found = call.service().search_documents(&call.index_name()?, kind, asked).await?;
     Ok(Reply::ok(document_hits_body(&found)))

@@ -56,7 +56,7 @@ struct OperationBody {
 /// `POST /1/indexes/{indexName}/operation`: copy or move.
 pub async fn operation(call: &Call<'_>) -> Result<Reply> {
     let source = call.index_name()?;
-    let (destination, operation) = parse_operation(&call.body)?;
+    let (destination, operation) = parse::away(&call.body, parse_operation).await?;
     call.caller.check_index(destination.as_str())?;
     if destination == source {
         return Err(Error::invalid("destination is not valid: it must differ from the source index"));

@@ -32,7 +32,7 @@ pub async fn one(call: &Call<'_>) -> Result<Reply> {
 
 /// `POST /1/indexes/*/objects`: `null` where there is no such record.
 pub async fn many(call: &Call<'_>) -> Result<Reply> {
-    let mut requests = parse_requests(&call.body)?;
+    let mut requests = parse::away(&call.body, parse_requests).await?;
     let forced = forced_attributes(call)?;
     for request in &mut requests {
         call.caller.check_index(request.index.as_str())?;

@@ -1,7 +1,6 @@
 //! How are many records removed at once (§4.3 rule 2, C§3.5)?
 
 use crate::call::Call;
-use crate::parse;
 use crate::reply::Reply;
 use quorate_cluster::CallerOp;
 use quorate_model::settings::table::lookup;
@@ -11,7 +10,7 @@ use serde_json::{Map, Value};
 
 /// `POST /1/indexes/{indexName}/deleteByQuery`: every record that passes the filters.
 pub async fn delete_by(call: &Call<'_>) -> Result<Reply> {
-    let params = selection(parse::object(&call.body)?)?;
+    let params = selection(call.object().await?)?;
     let op = CallerOp::Ready(RecordOp::DeleteBy { params });
     let receipt = call.write(&call.index_name()?, vec![op]).await?;
     Ok(Reply::ok(receipt_body(receipt.task_id, &receipt.updated_at, Stamps::DeletedAndUpdated, None)))

@@ -3,7 +3,6 @@
 use super::cursor::Cursor;
 use super::{Asked, Place, Presentation, settings_of};
 use crate::call::Call;
-use crate::parse;
 use crate::reply::Reply;
 use crate::search::facet::take_embedded;
 use quorate_model::{Error, IndexName, Result, limits};
@@ -11,7 +10,7 @@ use serde_json::{Map, Value};
 
 /// `POST /1/indexes/{indexName}/browse`.
 pub async fn post(call: &Call<'_>) -> Result<Reply> {
-    let mut members = parse::object(&call.body)?;
+    let mut members = call.object().await?;
     let direct = members.remove("cursor");
     let embedded = take_embedded(&mut members, "cursor");
     let text = match direct {

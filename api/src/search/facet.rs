@@ -2,7 +2,6 @@
 
 use super::Asked;
 use crate::call::Call;
-use crate::parse;
 use crate::reply::Reply;
 use quorate_model::{Error, FacetHits, IndexName, Result, limits};
 use quorate_wire::FacetBody;
@@ -11,7 +10,7 @@ use serde_json::{Map, Value};
 /// `POST /1/indexes/{indexName}/facets/{facetName}/query`.
 pub async fn post(call: &Call<'_>) -> Result<Reply> {
     let index = call.index_name()?;
-    let asked = FacetAsked::from_members(call, &call.names[1], parse::object(&call.body)?)?;
+    let asked = FacetAsked::from_members(call, &call.names[1], call.object().await?)?;
     let results = asked.run(call, &index).await?;
     let mut out = Vec::with_capacity(1_024);
     FacetBody { results: &results, processing_time_ms: call.elapsed_ms(), index: None, processed: None }

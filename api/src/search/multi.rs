@@ -3,7 +3,6 @@
 use super::facet::FacetAsked;
 use super::{Asked, Place, Presentation, search, settings_of};
 use crate::call::Call;
-use crate::parse;
 use crate::reply::Reply;
 use futures_util::{StreamExt, stream};
 use quorate_cluster::ReadRights;
@@ -63,10 +62,13 @@ struct Answered {
 
 /// `POST /1/indexes/*/queries`.
 pub async fn post(call: &Call<'_>) -> Result<Reply> {
-    let mut body = parse::object(&call.body)?;
-    let strategy = Strategy::read(&body, call)?;
+    let body: Body = match call.body.trim_ascii().is_empty() {
+        true => Body::default(),
+        false => call.typed().await?,
+    };
+    let strategy = Strategy::read(body.strategy.as_ref(), call)?;
     let mut queries = Vec::new();
-    for members in requests(&mut body)? {
+    for members in requests(body.requests)? {
         queries.push(read(call, members)?);
     }
     let bytes_max = call.state.limits().answer_bytes_max;
@@ -100,9 +102,16 @@ pub async fn post(call: &Call<'_>) -> Result<Reply> {
     Ok(Reply::ok(out))
 }
 
+/// What is known of a body; whatever else stands there is passed over.
+#[derive(Default, serde::Deserialize)]
+struct Body {
+    requests: Option<Value>,
+    strategy: Option<Value>,
+}
+
 /// The elements of `requests`, bounded.
-fn requests(body: &mut Map<String, Value>) -> Result<Vec<Map<String, Value>>> {
-    let Some(Value::Array(list)) = body.remove("requests") else {
+fn requests(given: Option<Value>) -> Result<Vec<Map<String, Value>>> {
+    let Some(Value::Array(list)) = given else {
         return Err(Error::invalid("requests is required: a list of queries"));
     };
     if list.len() > limits::MULTI_MAX {
@@ -118,8 +127,8 @@ fn requests(body: &mut Map<String, Value>) -> Result<Vec<Map<String, Value>>> {
 }
 
 impl Strategy {
-    fn read(body: &Map<String, Value>, call: &Call<'_>) -> Result<Self> {
-        let given = match body.get("strategy") {
+    fn read(given: Option<&Value>, call: &Call<'_>) -> Result<Self> {
+        let given = match given {
             None | Some(Value::Null) => call.query.get("strategy").map(|text| text.into_owned()),
             Some(value) => Some(value.as_str().unwrap_or("?").to_owned()),
         };
@@ -263,9 +272,9 @@ mod tests {
 
     #[test]
     fn the_list_of_queries_is_bounded_and_typed() {
-        let read = |body: Value| match body {
-            Value::Object(mut body) => requests(&mut body).map(|list| list.len()).map_err(|e| e.message),
-            _ => unreachable!("an object was written"),
+        let read = |body: Value| {
+            let body: Body = serde_json::from_value(body).expect("an object was written");
+            requests(body.requests).map(|list| list.len()).map_err(|error| error.message)
         };
         assert_eq!(read(json!({"requests": []})), Ok(0));
         assert_eq!(read(json!({"requests": [{"indexName": "a"}]})), Ok(1));

@@ -2,13 +2,12 @@
 
 use super::{Asked, Place, Presentation, bounded, search, settings_of};
 use crate::call::Call;
-use crate::parse;
 use crate::reply::Reply;
 use quorate_model::Result;
 
 /// `POST /1/indexes/{indexName}/query`.
 pub async fn post(call: &Call<'_>) -> Result<Reply> {
-    let asked = Asked::from_members(call, parse::object(&call.body)?)?;
+    let asked = Asked::from_members(call, call.object().await?)?;
     answer(call, asked).await
 }
 

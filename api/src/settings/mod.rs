@@ -1,6 +1,7 @@
 //! What are the settings of an index, and how do they change (§4.4, C§4.9)?
 
 use crate::call::Call;
+use crate::parse;
 use crate::reply::Reply;
 use quorate_model::{Error, ErrorKind, Result, Settings};
 use quorate_wire::writes::{Stamps, receipt_body};
@@ -23,7 +24,7 @@ pub async fn set(call: &Call<'_>) -> Result<Reply> {
         Some(_) => call.query.flag("forwardToReplicas", false)?,
         None => call.query.flag("forwardToSlaves", false)?,
     };
-    let changes = Settings::parse_body(&call.body)?;
+    let changes = parse::away(&call.body, Settings::parse_body).await?;
     let current = match call.service().settings(&index).await {
         Ok(settings) => settings,
         Err(Error { kind: ErrorKind::NotFound, .. }) => Arc::new(Settings::default()),

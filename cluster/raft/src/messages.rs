@@ -375,4 +375,17 @@ mod tests {
         image.snapshot.as_mut().unwrap().data = vec![0; SNAPSHOT_BYTES_MAX + 1];
         assert_eq!(image.into_raft().unwrap_err(), MessageError::TooLarge("a snapshot description"));
     }
+
+    /// RUSTSEC-2024-0437: every byte begins another group that nobody knows, inside the one before.
+    #[test]
+    fn no_change_of_members_is_nested_deeply_enough_to_overflow_a_stack() {
+        use protobuf::Message as _;
+        const GROUP_15_BEGINS: u8 = 15 << 3 | 3;
+        let decode = || {
+            let mut change = raft::eraftpb::ConfChangeV2::default();
+            change.merge_from_bytes(&[GROUP_15_BEGINS; CONF_CHANGE_BYTES_MAX]).is_err()
+        };
+        let thread = std::thread::Builder::new().stack_size(1 << 20).spawn(decode).expect("a thread");
+        assert!(thread.join().expect("it ends"));
+    }
 }
