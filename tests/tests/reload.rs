@@ -2,13 +2,8 @@
 
 use quorate_tests::harness::{Server, Setup};
 use serde_json::json;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
-fn hang_up(server: &Server) {
-    let sent = Command::new("kill").args(["-HUP", &server.pid().to_string()]).status().unwrap();
-    assert!(sent.success());
-}
 /// Waits until a text stands so many times in the log.
 fn wait_for(server: &Server, text: &str, times: usize) {
     let deadline = Instant::now() + Duration::from_secs(30);
@@ -33,7 +28,7 @@ fn a_node_takes_another_log_level_and_names_what_waits_for_a_restart() {
     wait_for(&server, "/1/indexes/i/query", 1);
 
     std::fs::write(&config, "log_level = \"warn\"\nworkers = 3\n").unwrap();
-    hang_up(&server);
+    server.signal("HUP").unwrap();
     wait_for(&server, "the configuration was read again", 1);
     let log = server.log();
     let line = log.lines().find(|line| line.contains("was read again")).unwrap();
@@ -46,13 +41,13 @@ fn a_node_takes_another_log_level_and_names_what_waits_for_a_restart() {
     for wrong in ["log_level = \"loud\"\n", "log_level = \n", "no_such_option = 1\n"] {
         std::fs::write(&config, wrong).unwrap();
         let told = server.log().matches("is not taken over").count();
-        hang_up(&server);
+        server.signal("HUP").unwrap();
         wait_for(&server, "the configuration is not taken over", told + 1);
         assert_eq!(search().status, 200);
         assert_eq!(lines(), before);
     }
     std::fs::write(&config, "log_level = \"info\"\n").unwrap();
-    hang_up(&server);
+    server.signal("HUP").unwrap();
     wait_for(&server, "the configuration was read again", 2);
     search();
     wait_for(&server, "/1/indexes/i/query", before + 1);

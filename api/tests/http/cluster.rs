@@ -5,7 +5,7 @@ use quorate_api::Listener;
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[actix_web::test]
 async fn one_node_is_an_installation_that_is_settled() {
@@ -182,6 +182,12 @@ async fn listeners_keep_to_their_kind_of_work() {
         assert_eq!(put(operate).0, 403);
         assert_eq!((put(write).0, put(everything).0), (201, 201));
         let query = |at| exchange(at, "POST /1/indexes/i/query", "{}").0;
+        // an index that was made just now is found once its first write is published
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while query(everything) == 404 {
+            assert!(Instant::now() < deadline, "the write is not published in time");
+            std::thread::sleep(Duration::from_millis(5));
+        }
         assert_eq!([read, write, operate, everything].map(query), [200, 403, 403, 200]);
         let cluster = |at| exchange(at, "GET /admin/cluster", "").0;
         assert_eq!([read, write, operate, everything].map(cluster), [403, 403, 200, 200]);
