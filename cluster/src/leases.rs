@@ -220,10 +220,12 @@ pub async fn run(router: Arc<Router>, node: Node) {
     }
 }
 
-/// Whether this replica cannot write what was applied and reads nothing therefore: the leader would wait for what it shows for
-/// as long as its disk is ill.
+/// Whether this replica cannot write what is committed, so that it does not show it: the leader would wait for it for as long as its
+/// disk is ill. A lease that it has already says nothing: it is renewed from what was shown when its chain began. The leader
+/// itself asks on: when the disks of all are ill, reads go by its lease.
 fn is_stuck(node: &Node, group: &Group) -> bool {
-    node.is_failing(group.id) && !group.leases.has_lease(shown_through(node, group))
+    let is_behind = || shown_through(node, group) < group.status().committed;
+    !group.is_led_here() && node.is_failing(group.id) && is_behind()
 }
 
 async fn ask(router: &Router, leader: NodeId, asks: Vec<(GroupId, AskId)>) {
