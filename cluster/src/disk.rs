@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What a write does to the disk in the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +26,8 @@ pub struct DiskGuard {
     room: Room,
     in_log: InLog,
     looked: Looked,
+    /// Milliseconds since `looked.opened` at which writes were refused first, plus one; 0 = they are not.
+    short_ms: AtomicU64,
     /// Other nodes that say that they have no room, with their names.
     full_elsewhere: Mutex<BTreeMap<NodeId, String>>,
 }
@@ -58,7 +60,7 @@ impl DiskGuard {
             in_log: AtomicU64::new(0),
             accepted: AtomicU64::new(0),
         };
-        DiskGuard { room, in_log, looked, full_elsewhere: Mutex::default() }
+        DiskGuard { room, in_log, looked, short_ms: AtomicU64::new(0), full_elsewhere: Mutex::default() }
     }
     /// Refuses a write when too little is left. Errors: `Unavailable`. Cost: a few atomic reads; ten times a second a look
     /// at each group and a system call.
@@ -69,7 +71,15 @@ impl DiskGuard {
             Purpose::Remove => (self.free_bytes(), self.room.last_bytes()),
         };
         if left >= floor {
+            if purpose == Purpose::Add && self.short_ms.load(Ordering::Relaxed) != 0 {
+                self.short_ms.store(0, Ordering::Relaxed);
+            }
             return Ok(());
+        }
+        if purpose == Purpose::Add {
+            let now_ms = self.now_ms();
+            // the first one that is refused says since when
+            let _earlier = self.short_ms.compare_exchange(0, now_ms, Ordering::Relaxed, Ordering::Relaxed);
         }
         Err(Error::unavailable(format!(
             "disk is almost full: {} MB are free{}, writes need {} MB",
@@ -78,6 +88,18 @@ impl DiskGuard {
             floor.div_ceil(1_000_000)
         )))
     }
+    /// For how long writes have been refused, as far as [`Self::admit`] was asked; `None` while they are not. A shortage of a moment passes by itself:
+    /// what was accepted reaches the disk, and dead files of the log go.
+    pub fn short_for(&self) -> Option<Duration> {
+        let now_ms = self.now_ms();
+        match self.short_ms.load(Ordering::Relaxed) {
+            0 => None,
+            since_ms => Some(Duration::from_millis(now_ms.saturating_sub(since_ms))),
+        }
+    }
+    fn now_ms(&self) -> u64 {
+        self.looked.opened.elapsed().as_millis() as u64 + 1
+    }
     /// Notes bytes of operations that were let through: they count at once, before the next look at the groups.
     pub fn note_accepted(&self, bytes: u64) {
         self.looked.accepted.fetch_add(bytes, Ordering::Relaxed);
@@ -85,7 +107,7 @@ impl DiskGuard {
     /// Bytes of operations that the log has accepted and the indices have not, a tenth of a second ago and since.
     fn in_log_bytes(&self) -> u64 {
         let looked = &self.looked;
-        let now_ms = looked.opened.elapsed().as_millis() as u64 + 1;
+        let now_ms = self.now_ms();
         let at_ms = looked.at_ms.load(Ordering::Acquire);
         let is_due = at_ms == 0 || now_ms - at_ms.min(now_ms) >= LOOK_INTERVAL_MS;
         // one looks, the others go on with what is known
@@ -172,6 +194,27 @@ mod tests {
         }
         let error = guard(u64::MAX, 0).admit(Purpose::Add).expect_err("no such disk");
         assert!(error.message.starts_with("disk is almost full: "), "{error}");
+    }
+
+    #[test]
+    fn a_shortage_begins_with_the_first_refusal_and_ends_with_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let free = Room::new(folder.path(), 0).free_bytes();
+        let room = Room::new(folder.path(), free / 4);
+        let guard = DiskGuard::new(room.clone(), Box::new(|| 0));
+        assert!(guard.admit(Purpose::Add).is_ok());
+        assert_eq!(guard.short_for(), None);
+        let claim = room.claim(free);
+        assert!(guard.admit(Purpose::Add).is_err());
+        std::thread::sleep(Duration::from_millis(30));
+        assert!(guard.admit(Purpose::Add).is_err() && guard.admit(Purpose::Remove).is_ok());
+        assert!(
+            guard.short_for() >= Some(Duration::from_millis(29)),
+            "a second refusal begins no other shortage"
+        );
+        drop(claim);
+        assert!(guard.admit(Purpose::Add).is_ok());
+        assert_eq!(guard.short_for(), None);
     }
 
     #[test]

@@ -31,7 +31,8 @@ use std::time::{Duration, Instant};
 const LEADER_WAIT: Duration = Duration::from_secs(8);
 /// Between two looks for a leader.
 const LEADER_LOOK: Duration = Duration::from_millis(25);
-/// How long a write waits for a leader without room on its disk to hand its group to a node that has some.
+/// How long a write waits for a leader without room on its disk to get some, or to hand its group to a node that has some. With
+/// no other node it waits only while the shortage is younger than this.
 const ROOM_WAIT: Duration = Duration::from_secs(2);
 
 /// The groups of this node, the way to the others, and what a proposal needs.
@@ -258,7 +259,9 @@ impl Router {
             match tried {
                 Ok(log_index) => return Ok(Accepted { task_id: TaskId::new(group, log_index), time_ms }),
                 Err(Attempt::Failed(error)) => return Err(error),
-                Err(Attempt::NoRoom(error)) if self.is_alone() || Instant::now() >= room_by => {
+                Err(Attempt::NoRoom(error))
+                    if Instant::now() >= room_by || self.is_alone() && !self.is_short_for_a_moment() =>
+                {
                     return Err(error);
                 }
                 Err(Attempt::NoRoom(_)) => {
@@ -289,6 +292,10 @@ impl Router {
         Err(Error::unavailable(too_new(needs, &meta)))
     }
 
+    /// Whether the disk has lacked room for so short that it may have some again soon.
+    fn is_short_for_a_moment(&self) -> bool {
+        self.disk.short_for().is_some_and(|short_for| short_for < ROOM_WAIT)
+    }
     /// Whether there is no other node.
     fn is_alone(&self) -> bool {
         self.meta.load().present_nodes().len() <= 1

@@ -84,6 +84,49 @@ fn the_last_byte_taken_by_others_stops_writes_and_nothing_else() {
     check_full_disk(0);
 }
 
+/// A shortage that passes within a moment refuses nobody; one that stays refuses at once.
+#[test]
+fn a_write_waits_a_moment_for_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(disk) = SmallDisk::mount(folder.path(), MOUNT_MB).unwrap() else {
+        println!("skipped: mounting a small file system needs root");
+        return;
+    };
+    let setup = Setup::new(disk.path().join("data"))
+        .log_to(folder.path().join("server.log"))
+        .option("disk-reserve-bytes", "8MiB");
+    let server = setup.start().unwrap();
+    let client = server.client();
+    client.post("/1/indexes/full", &record(0)).unwrap().success().unwrap();
+    for n in 1..4 {
+        disk.fill(4 << 20).unwrap();
+        // until the node has looked at its disk
+        std::thread::sleep(Duration::from_millis(250));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(500));
+                disk.empty().unwrap();
+            });
+            let start = Instant::now();
+            let answer = client.post("/1/indexes/full", &record(n)).unwrap();
+            assert!(answer.status < 300, "{answer:?}");
+            assert!(
+                start.elapsed() > Duration::from_millis(400),
+                "the write did not wait: {:?}",
+                start.elapsed()
+            );
+        });
+    }
+    disk.fill(4 << 20).unwrap();
+    std::thread::sleep(Duration::from_millis(250));
+    assert_eq!(client.post("/1/indexes/full", &record(4)).unwrap().status, 503);
+    let start = Instant::now();
+    assert_eq!(client.post("/1/indexes/full", &record(4)).unwrap().status, 503);
+    assert!(start.elapsed() < Duration::from_secs(1), "a lasting shortage: {:?}", start.elapsed());
+    disk.empty().unwrap();
+    check_records(&client, 4);
+}
+
 /// The node whose disk is filled.
 const FULL: usize = 2;
 
