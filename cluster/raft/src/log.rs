@@ -22,9 +22,12 @@ use std::time::Duration;
 const FORMAT: u8 = 1;
 /// Bytes of one file of the log.
 const FILE_BYTES: u64 = 32 << 20;
-/// Bytes of the log above which files without live entries are removed and thin ones rewritten.
-const PURGE_BYTES: u64 = 64 << 20;
+/// Files of the log above which those without live entries are removed and thin ones rewritten.
+const PURGE_FILES: u64 = 2;
 
+/// The part of the entries in rewritten files that may be dead before these are written once more: the engine counts entries and
+/// not bytes, and a few dead ones of 8 MiB among many small ones fill a disk.
+const REWRITTEN_GARBAGE_RATIO: f64 = 0.0;
 /// Time between two looks for files that may be removed.
 const PURGE_EVERY: Duration = Duration::from_secs(2);
 
@@ -71,6 +74,8 @@ pub struct LogOptions {
     pub files: Arc<dyn LogFiles>,
     /// Called when a sync has failed: what is on disk is not known then, so nothing may go on.
     pub on_fatal: FatalHook,
+    /// Bytes of one file of the log, about.
+    pub file_bytes: u64,
     /// Time between two looks for files that may be removed, after logs were cut.
     pub purge_every: Duration,
     /// The disk: half of the last part of its reserve is kept from entries, so that what was applied can be made durable and
@@ -85,6 +90,7 @@ impl LogOptions {
             dir: dir.to_path_buf(),
             files: Arc::new(RealLogFiles),
             on_fatal: abort_process(),
+            file_bytes: FILE_BYTES,
             purge_every: PURGE_EVERY,
             room: Room::boundless(),
         }
@@ -123,14 +129,15 @@ fn refuse_damage(dir: &Path) -> Result<(), RaftError> {
 impl Log {
     /// Opens or makes the log. Cost: one pass over its files (about 0.1 s a GiB).
     pub fn open(options: LogOptions) -> Result<Log, RaftError> {
-        let LogOptions { dir, files, on_fatal, purge_every, room } = options;
+        let LogOptions { dir, files, on_fatal, file_bytes, purge_every, room } = options;
         let path =
             dir.to_str().ok_or_else(|| RaftError::Log(format!("the path {} is not text", dir.display())))?;
         let config = Config {
             dir: path.to_owned(),
             recovery_threads: 2,
-            target_file_size: ReadableSize(FILE_BYTES),
-            purge_threshold: ReadableSize(PURGE_BYTES),
+            target_file_size: ReadableSize(file_bytes),
+            purge_threshold: ReadableSize(file_bytes * PURGE_FILES),
+            purge_rewrite_garbage_ratio: REWRITTEN_GARBAGE_RATIO,
             enable_log_recycle: false,
             ..Config::default()
         };

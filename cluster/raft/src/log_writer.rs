@@ -24,6 +24,8 @@ const PROBE_BYTES: usize = 64 << 10;
 const LAST_BYTES_MAX: u64 = 16 << 20;
 /// Time between two looks for files that may be removed, at most, while the disk fills up.
 const PURGE_TIGHT: Duration = Duration::from_millis(200);
+/// The share of the time that looks may take while it does not: one part in this many.
+const PURGE_SHARE: u32 = 20;
 /// Name of the file that tries for space; it exists only for that moment.
 const PROBE_NAME: &str = "space-probe";
 
@@ -86,13 +88,13 @@ impl Shared {
         (self.on_fatal)(reason);
     }
 
-    /// When to look again for files that may be removed.
-    fn next_purge(&self) -> Instant {
-        let every = match self.room.is_tight() {
-            true => self.purge_every.min(PURGE_TIGHT),
-            false => self.purge_every,
+    /// When to look again for files that may be removed, when the last look took so long: writes wait meanwhile.
+    fn next_purge(&self, took: Duration) -> Instant {
+        let pause = match self.room.is_tight() {
+            true => self.purge_every.min(PURGE_TIGHT).max(took),
+            false => self.purge_every.max(took * PURGE_SHARE),
         };
-        Instant::now() + every
+        Instant::now() + pause
     }
 
     /// Takes what waits, up to the size of a batch; nothing when it is time to look for files that may be removed. `None`:
@@ -161,7 +163,8 @@ impl Shared {
 /// The writer thread.
 pub(crate) fn run(shared: &Shared) {
     // a start finds files that the last process had no time to remove
-    let mut purge_at = Some(shared.next_purge());
+    let mut took = Duration::ZERO;
+    let mut purge_at = Some(shared.next_purge(took));
     while let Some(writes) = shared.take(purge_at) {
         if !writes.is_empty() {
             match write_until_done(shared, &writes) {
@@ -169,15 +172,18 @@ pub(crate) fn run(shared: &Shared) {
                 Outcome::GivenUp => return,
             }
             if writes.iter().any(|w| w.truncated.is_some()) {
-                purge_at.get_or_insert_with(|| shared.next_purge());
+                purge_at.get_or_insert_with(|| shared.next_purge(took));
             }
             report(shared, writes);
         }
         if purge_at.is_some_and(|at| at <= Instant::now()) {
             // by time and not with the next write, which may not come: it is refused while dead files fill the disk
-            purge_at = match purge(shared) {
+            let start = Instant::now();
+            let purged = purge(shared);
+            took = start.elapsed();
+            purge_at = match purged {
                 Purged::All => None,
-                Purged::Pinned => Some(shared.next_purge()),
+                Purged::More => Some(shared.next_purge(took)),
             };
         }
     }
@@ -275,17 +281,18 @@ fn report(shared: &Shared, writes: Vec<Persist>) {
 enum Purged {
     /// What can be removed is.
     All,
-    /// Old files hold entries of groups that have to be cut, or are rewritten by one of the next looks.
-    Pinned,
+    /// Old files hold entries of groups that have to be cut, or the next look may remove more: each rewrites the older files only.
+    More,
 }
 
 fn purge(shared: &Shared) -> Purged {
+    let before = shared.engine.get_used_size();
     match catch_unwind(AssertUnwindSafe(|| shared.engine.purge_expired_files())) {
-        Ok(Ok(pinning)) if pinning.is_empty() => Purged::All,
-        Ok(Ok(_)) => Purged::Pinned,
+        Ok(Ok(pinning)) if pinning.is_empty() && shared.engine.get_used_size() == before => Purged::All,
+        Ok(Ok(_)) => Purged::More,
         Ok(Err(error)) => {
             tracing::warn!(%error, "cannot purge the raft log");
-            Purged::Pinned
+            Purged::More
         }
         Err(_) => {
             shared.fatal("a sync of the raft log failed while purging");

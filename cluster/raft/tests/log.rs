@@ -188,8 +188,9 @@ fn a_power_cut_at_any_point_loses_nothing_confirmed() {
     let dir = tempfile::tempdir().unwrap();
     let disk = PowerDisk::default();
     let home = dir.path().join("log");
-    let mut pair =
-        Pair::open(LogOptions { files: Arc::new(disk.clone()), ..options(&home) }, MemoryLog::default());
+    // so small that files are ended, written once more and removed within a few writes
+    let small = LogOptions { file_bytes: 512, purge_every: Duration::ZERO, ..options(&home) };
+    let mut pair = Pair::open(LogOptions { files: Arc::new(disk.clone()), ..small }, MemoryLog::default());
     let mut cuts = 0;
     let mut cut = |before: &MemoryLog, after: &MemoryLog, what: &str| {
         for kept in
@@ -244,17 +245,76 @@ fn files_without_live_entries_are_removed_at_once_while_the_disk_fills_up() {
     check_removal(LogOptions { purge_every: never, room, ..options(dir.path()) });
 }
 
+/// What no compression makes smaller.
+fn noise(count: usize) -> bytes::Bytes {
+    let mut state = 1_u64;
+    let next = || {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        (state >> 56) as u8
+    };
+    std::iter::repeat_with(next).take(count).collect()
+}
+
+/// Waits until the files of a log have fewer bytes.
+fn shrinks_to(most: u64, dir: &Path) {
+    let bytes = || {
+        let items = std::fs::read_dir(dir).unwrap();
+        // one that has just been removed has no bytes
+        items.map(|item| item.unwrap().metadata().map_or(0, |found| found.len())).sum::<u64>()
+    };
+    let end = Instant::now() + WITHIN;
+    while bytes() >= most {
+        assert!(Instant::now() < end, "the log takes {} MB", bytes() >> 20);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Many small entries of another group lie beside a few large dead ones in files that were written once more.
+#[test]
+fn large_dead_entries_beside_many_small_ones_are_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = LogOptions { file_bytes: 1 << 20, purge_every: Duration::ZERO, ..options(dir.path()) };
+    let mut pair = Pair::open(options.clone(), MemoryLog::default());
+    pair.found();
+    let seldom = (GROUP.0 + 1..=GROUP.0 + 20).map(GroupId);
+    // few enough in each for the engine to write them once more
+    let few = 30;
+    let (sender, reports) = mpsc::channel();
+    for group in seldom.clone() {
+        let sender = Mutex::new(sender.clone());
+        pair.log.listen(group, Arc::new(move |report| drop(sender.lock().send(report))));
+        let mut small = Persist::new(group, 1);
+        small.identity = Some(7);
+        small.entries = entries(1..=few, 1);
+        pair.log.submit(small);
+        assert_eq!(reports.recv_timeout(WITHIN).unwrap(), Report::Persisted(1));
+    }
+    let noise = noise(128 << 10);
+    const LAST: u64 = 301;
+    /// So many entries are live at a time.
+    const LIVE: u64 = 20;
+    for index in 2..=LAST {
+        let mut large = entry(index, 2, 0);
+        large.data = noise.clone();
+        let term = |index| if index == 1 { 1 } else { 2 };
+        pair.write(|p| {
+            p.entries = vec![large];
+            p.truncated = (index > LIVE).then(|| Position { index: index - LIVE, term: term(index - LIVE) });
+        });
+    }
+    pair.write(|p| p.truncated = Some(Position { index: LAST, term: 2 }));
+    shrinks_to(6 << 20, dir.path());
+    drop(pair);
+    let log = Log::open(options).unwrap();
+    for group in seldom {
+        assert_eq!(log.stored(group).unwrap().last, few);
+    }
+}
+
 fn check_removal(options: LogOptions) {
     let mut pair = Pair::open(options.clone(), MemoryLog::default());
     pair.found();
-    // Noise, so that compression does not keep it small.
-    let mut state = 1_u64;
-    let noise: bytes::Bytes = std::iter::repeat_with(|| {
-        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-        (state >> 56) as u8
-    })
-    .take(4 << 20)
-    .collect();
+    let noise = noise(128 << 10);
     const LAST: u64 = 41;
     for index in 2..=LAST {
         let mut large = entry(index, 2, 0);
@@ -265,16 +325,7 @@ fn check_removal(options: LogOptions) {
         });
     }
     pair.write(|p| p.truncated = Some(Position { index: LAST, term: 2 }));
-    let bytes = || {
-        let items = std::fs::read_dir(&options.dir).unwrap();
-        // one that has just been removed has no bytes
-        items.map(|item| item.unwrap().metadata().map_or(0, |found| found.len())).sum::<u64>()
-    };
-    let end = Instant::now() + WITHIN;
-    while bytes() >= 110 << 20 {
-        assert!(Instant::now() < end, "{} bytes for a log without entries, 160 MiB were written", bytes());
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    shrinks_to(110 << 20, &options.dir);
     let model = pair.model.clone();
     drop(pair);
     // The small state that lay in the removed files was carried over.
