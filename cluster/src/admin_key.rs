@@ -29,7 +29,7 @@ const ANSWER: Duration = Duration::from_secs(2);
 /// The admin key as this node was given it, keeps it and tells it to others.
 pub struct AdminKeys {
     files: AdminKeyFiles,
-    given: Option<String>,
+    given: Mutex<Option<String>>,
     overlap: Duration,
     wish: Mutex<Wish>,
 }
@@ -55,6 +55,15 @@ enum Wish {
         /// The revision.
         replaces: u64,
     },
+}
+
+impl Wish {
+    fn key(&self) -> Option<&str> {
+        match self {
+            Wish::Unread | Wish::Nothing => None,
+            Wish::New { key, .. } | Wish::Noted { key, .. } => Some(key),
+        }
+    }
 }
 
 /// What a node knows of the key before the one that it is given.
@@ -90,7 +99,7 @@ impl AdminKeys {
     pub fn new(folder: &DataFolder, options: &ServiceOptions) -> Arc<AdminKeys> {
         Arc::new(AdminKeys {
             files: folder.into(),
-            given: options.admin_key.clone(),
+            given: Mutex::new(options.admin_key.clone()),
             overlap: options.admin_key_overlap,
             wish: Mutex::new(Wish::Unread),
         })
@@ -99,17 +108,30 @@ impl AdminKeys {
     pub fn files(&self) -> &AdminKeyFiles {
         &self.files
     }
+    /// Gives the node another key while it runs, as a start with it would. Returns whether it is another one.
+    pub fn give(&self, key: &str) -> bool {
+        let mut given = self.given.lock();
+        if given.as_deref() == Some(key) {
+            return false;
+        }
+        *given = Some(key.to_owned());
+        *self.wish.lock() = Wish::Unread;
+        true
+    }
+    fn given(&self) -> Option<String> {
+        self.given.lock().clone()
+    }
     /// Notes, before a node without an installation looks for one, that what it was given is no wish: who joins takes the
     /// key that is there, and who founds makes it.
     pub fn enter(&self) -> Result<()> {
-        let digest = self.given.as_deref().map(admin_key_digest);
+        let digest = self.given().as_deref().map(admin_key_digest);
         Ok(self.files.set_given(Given { digest, replaces: None })?)
     }
     /// The key with this digest, if this node has it.
     pub fn known(&self, digest: &[u8; 32]) -> Option<String> {
         let has_it = |key: &String| admin_key_digest(key) == *digest;
         let in_file = || self.files.key().ok().flatten();
-        self.given.clone().filter(has_it).or_else(|| in_file().filter(has_it))
+        self.given().filter(has_it).or_else(|| in_file().filter(has_it))
     }
 
     /// What this start was given in comparison with the starts before it.
@@ -121,7 +143,7 @@ impl AdminKeys {
         if noted.is_none() {
             self.files.set_given(before)?;
         }
-        let Some(key) = self.given.clone() else { return Ok(Wish::Nothing) };
+        let Some(key) = self.given() else { return Ok(Wish::Nothing) };
         Ok(match before {
             Given { digest, replaces } if digest == Some(admin_key_digest(&key)) => match replaces {
                 Some(replaces) => Wish::Noted { key, replaces },
@@ -139,7 +161,12 @@ impl AdminKeys {
         Ok(changed.map_or(Wish::Nothing, |key| Wish::New { key, remembers: Remembers::Nothing }))
     }
     fn settled(&self, key: &str) -> Result<()> {
-        *self.wish.lock() = Wish::Nothing;
+        let mut wish = self.wish.lock();
+        // another key may have been given meanwhile
+        if wish.key() == Some(key) {
+            *wish = Wish::Nothing;
+        }
+        drop(wish);
         Ok(self.files.set_given(Given { digest: Some(admin_key_digest(key)), replaces: None })?)
     }
 
@@ -147,7 +174,7 @@ impl AdminKeys {
     pub async fn settle(&self, router: &Router) -> Result<Outcome> {
         loop {
             let wish = self.wish.lock().clone();
-            let next = match wish {
+            let next = match wish.clone() {
                 Wish::Nothing => return Ok(Outcome::Settled),
                 Wish::Unread => self.look(&router.meta())?,
                 Wish::New { key, remembers } => match self.note(router, key, remembers).await? {
@@ -156,12 +183,15 @@ impl AdminKeys {
                 },
                 Wish::Noted { key, replaces } => return self.propose(router, &key, replaces).await,
             };
-            *self.wish.lock() = next;
+            let mut now = self.wish.lock();
+            if *now == wish {
+                *now = next;
+            }
         }
     }
     fn look(&self, meta: &MetaState) -> Result<Wish> {
         let wish = match self.read()? {
-            Wish::Nothing if self.given.is_none() && is_alone(meta) => self.read_alone(meta)?,
+            Wish::Nothing if self.given().is_none() && is_alone(meta) => self.read_alone(meta)?,
             read => read,
         };
         if wish == Wish::Nothing {
@@ -227,7 +257,7 @@ impl AdminKeys {
     }
 
     fn say_when_other(&self, meta: &MetaState) {
-        let digest = self.given.as_deref().map(admin_key_digest);
+        let digest = self.given().as_deref().map(admin_key_digest);
         let current = meta.installation.as_ref().map(|it| it.admin_key);
         if digest.is_some() && digest != current {
             tracing::warn!(

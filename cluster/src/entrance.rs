@@ -74,7 +74,7 @@ pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<St
     let (router, starter) = (running.router.clone(), running.starter.clone());
     check_level(options.command_level, &router.meta())?;
     let seekers = Seekers::default();
-    let keys = AdminKeys::new(&running.folder, options);
+    let keys = running.admin_keys.clone();
     let (peers, joining) = meet(running, options, &seekers, &keys)?;
     let founding = match starter.knows(GroupId::META)? {
         // what its log holds wins

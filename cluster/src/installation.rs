@@ -29,14 +29,17 @@ pub fn check(options: &ServiceOptions) -> Result<()> {
     {
         return Err(Error::invalid("app-id must be 1 to 64 letters, digits, \"-\" or \"_\""));
     }
-    if let Some(key) = &options.admin_key
-        && (key.chars().count() < ADMIN_KEY_CHARS_MIN || !key.bytes().all(|b| b.is_ascii_graphic()))
-    {
-        return Err(Error::invalid(format!(
+    options.admin_key.as_deref().map_or(Ok(()), check_admin_key)
+}
+
+/// Errors: `Invalid`, an admin key of fewer characters than it must have, or others than visible ones.
+pub fn check_admin_key(key: &str) -> Result<()> {
+    match key.chars().count() < ADMIN_KEY_CHARS_MIN || !key.bytes().all(|b| b.is_ascii_graphic()) {
+        true => Err(Error::invalid(format!(
             "the admin key must have at least {ADMIN_KEY_CHARS_MIN} characters, all of them visible ASCII"
-        )));
+        ))),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 /// Refuses a folder that must hold data and holds none, before anything is made in it.

@@ -1,5 +1,6 @@
 //! A node whose groups run: how it catches up after its start, what it does in the background, how it stops.
 
+use crate::admin_key::AdminKeys;
 use crate::apply::actor::Close;
 use crate::disk::DiskGuard;
 use crate::groups::Group;
@@ -42,6 +43,8 @@ pub struct Running {
     pub folder: DataFolder,
     /// Starts and stops groups.
     pub starter: Arc<Starter>,
+    /// The admin key as this node was given it.
+    pub admin_keys: Arc<AdminKeys>,
     /// What is known of users beside the mapping.
     pub users: Arc<UserDirectory>,
     tasks: Vec<tokio::task::JoinHandle<()>>,
@@ -59,12 +62,14 @@ pub async fn start(options: &ServiceOptions) -> Result<Running> {
     let router = Router::new(starter.self_id, groups, meta, Mint::new(0), disk);
     let router = router.taking_over_after(options.take_over_s).with_at_most(options.index_limits);
     let router = Arc::new(router);
+    let admin_keys = AdminKeys::new(&folder, options);
     Ok(Running {
         router,
         node,
         sweeper: Sweeper::default(),
         folder,
         starter: Arc::new(starter),
+        admin_keys,
         users: Arc::default(),
         tasks: vec![],
     })

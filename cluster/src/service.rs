@@ -271,6 +271,13 @@ impl Service {
         }
     }
 
+    /// Gives the node another admin key, as a start with it would: it counts once the installation has it. Returns whether it is
+    /// another one than it was given before. Errors: `Invalid`, a key that no start would take.
+    pub fn give_admin_key(&self, key: &str) -> Result<bool> {
+        installation::check_admin_key(key)?;
+        Ok(self.inner.running.lock().as_ref().is_some_and(|running| running.admin_keys.give(key)))
+    }
+
     /// Gives the groups that this node leads to other nodes, so that writes need not wait for an election when it stops.
     pub async fn hand_over(&self) {
         steward::hand_over(&self.inner.router, Instant::now() + HAND_OVER).await;

@@ -75,6 +75,11 @@ impl Setup {
         self.arguments.extend([format!("--{name}"), value.to_string()]);
         self
     }
+    /// The admin key of the tests, unless a file has one.
+    fn admin_key(&self) -> Option<(&'static str, &'static str)> {
+        let is_in_file = self.arguments.iter().any(|argument| argument == "--admin-key-file");
+        (!is_in_file).then_some(("QUORATE_ADMIN_KEY", ADMIN_KEY))
+    }
     /// Without an option, however often it was given.
     pub fn without(mut self, name: &str) -> Setup {
         let flag = format!("--{name}");
@@ -134,7 +139,7 @@ impl Setup {
             .arg(&self.data_dir)
             .args(["--listen", &self.listen, "--app-id", APP_ID])
             .args(&self.arguments)
-            .env("QUORATE_ADMIN_KEY", ADMIN_KEY)
+            .envs(self.admin_key())
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)

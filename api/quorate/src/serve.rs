@@ -101,7 +101,7 @@ async fn run_server(
     let stopped = async {
         loop {
             match signals.next().await {
-                "SIGHUP" => reloading.reload(values),
+                "SIGHUP" => reloading.reload(values, service),
                 name => return name,
             }
         }
@@ -251,25 +251,40 @@ struct Reloading<'a> {
     had: Option<Values>,
 }
 /// Options that are taken over without a restart.
-const RELOADED: [&str; 1] = ["log-level"];
+const RELOADED: [&str; 2] = ["log-level", "admin-key-file"];
 
 impl Reloading<'_> {
-    /// Reads the configuration again, takes over what can be, and says what cannot.
-    fn reload(&mut self, started: &Values) {
-        let taken = (self.wanted)().and_then(|values| self.log.set(&values).map(|()| values));
-        let values = match taken {
-            Ok(values) => values,
+    /// Reads the configuration and the file with the admin key again, takes over what can be, and says what cannot.
+    fn reload(&mut self, started: &Values, service: &Service) {
+        let had = self.had.as_ref().unwrap_or(started);
+        let (values, is_new_key) = match self.take(had, service) {
+            Ok(taken) => taken,
             Err(error) => {
                 tracing::error!(error = format!("{error:#}"), "the configuration is not taken over");
                 return;
             }
         };
-        let changed = values.changed_since(self.had.as_ref().unwrap_or(started));
+        let changed = values.changed_since(had);
         let taken: Vec<_> = changed.into_iter().filter(|name| RELOADED.contains(name)).collect();
         let waiting = values.changed_since(started);
         let waiting: Vec<_> = waiting.into_iter().filter(|name| !RELOADED.contains(name)).collect();
-        tracing::warn!(?taken, needs_restart = ?waiting, "the configuration was read again; keys in files are read at a start");
+        let new_admin_key = if is_new_key { "given" } else { "none" };
+        tracing::warn!(?taken, needs_restart = ?waiting, new_admin_key, "the configuration was read again");
         self.had = Some(values);
+    }
+    fn take(&self, had: &Values, service: &Service) -> Result<(Values, bool)> {
+        let values = (self.wanted)()?;
+        // everything is read before anything is taken
+        let key = match values.path("admin-key-file") {
+            Some(_) => values.admin_key()?,
+            None => None,
+        };
+        self.log.set(&values)?;
+        let given = key.map_or(Ok(false), |key| service.give_admin_key(&key));
+        if given.is_err() {
+            self.log.set(had)?;
+        }
+        Ok((values, given?))
     }
 }
 
