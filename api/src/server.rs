@@ -124,6 +124,8 @@ pub fn server(options: ServerOptions) -> io::Result<Bound> {
             .backlog(BACKLOG)
             .keep_alive(Duration::from_secs(KEEP_ALIVE_S))
             .client_request_timeout(Duration::from_secs(HEAD_S))
+            // who ends a connection waits for no answer: the work for it ends as well
+            .h1_allow_half_closed(false)
             .tcp_nodelay(true)
             .shutdown_timeout(options.drain_s)
             .disable_signals()

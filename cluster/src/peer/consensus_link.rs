@@ -6,7 +6,7 @@ use super::connection::{End, Sink, Source};
 use super::frame::{CONSENSUS_BATCH_BYTES, Frame};
 use super::link::{Link, Trouble};
 use super::metrics::PeerCounters;
-use super::types::{Lane, LaneStatus, PeerLimits};
+use super::types::{Lane, LaneStatus, PeerLimits, PeerVersion};
 use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
 use quorate_model::GroupId;
@@ -207,7 +207,7 @@ impl Link for ConsensusLink {
     fn opened(&self) {
         self.inner.lock().state = State::Open;
     }
-    fn connected(&self) {
+    fn connected(&self, _to: &PeerVersion) {
         self.inner.lock().state = State::Connected;
     }
     fn lost(&self) {

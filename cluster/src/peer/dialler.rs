@@ -57,7 +57,7 @@ async fn attend<L: Link>(local: &Local, peer: &Peer, link: &L, pauses: &mut Paus
         Ok(connection) => {
             meet(local, peer, &connection);
             let traffic = connection.traffic.clone();
-            link.connected();
+            link.connected(&connection.version);
             let mut sink = link.sink();
             let end = tokio::select! {
                 end = connection::run(local, &peer.known, Side::Dialled, connection, link, &mut sink) => end,
@@ -216,7 +216,8 @@ async fn greet(
         | Frame::RequestPart { .. }
         | Frame::Answer { .. }
         | Frame::AnswerPart { .. }
-        | Frame::Failure { .. } => return Err(End::Nonsense("it did not answer the greeting".into())),
+        | Frame::Failure { .. }
+        | Frame::GivenUp(_) => return Err(End::Nonsense("it did not answer the greeting".into())),
     };
     let half_way = (traffic.age() - asked) / 2;
     if !tls::is_of(chain.as_deref(), theirs.node) {

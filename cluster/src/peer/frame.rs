@@ -3,6 +3,8 @@
 //! A request or answer longer than a part travels in several frames, so that a large one does not hold up those behind it.
 
 use super::hello::Hello;
+#[cfg(doc)]
+use super::types::PeerVersion;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use quorate_model::GroupId;
 use quorate_raft::messages::MESSAGE_BYTES_MAX;
@@ -95,6 +97,9 @@ pub enum Frame {
         /// Why.
         failure: Failure,
     },
+    /// Nobody waits for the answer any more, and no further part of the request comes. Of a node that speaks
+    /// [`PeerVersion::GIVES_UP`] to one that does.
+    GivenUp(u64),
 }
 
 /// Reads frames of at most `bytes_max`.
@@ -170,6 +175,10 @@ impl Frame {
                     Failure::Broken => 3,
                 });
             }
+            Frame::GivenUp(id) => {
+                out.put_u8(11);
+                out.put_u64_le(*id);
+            }
         }
     }
 
@@ -212,6 +221,7 @@ impl Frame {
                 };
                 Frame::Failure { id, failure }
             }
+            11 => Frame::GivenUp(u64_of(&mut bytes)?),
             other => return Err(Nonsense(format!("there is no kind of frame with the number {other}"))),
         };
         if bytes.has_remaining() {
@@ -280,6 +290,7 @@ mod tests {
             (Frame::Failure { id: 1, failure: Failure::Busy }, "0a0000000a010000000000000001"),
             (Frame::Failure { id: 1, failure: Failure::TooLarge }, "0a0000000a010000000000000002"),
             (Frame::Failure { id: 1, failure: Failure::Broken }, "0a0000000a010000000000000003"),
+            (Frame::GivenUp(1), "090000000b0100000000000000"),
         ]
     }
 
@@ -301,7 +312,7 @@ mod tests {
         for (bytes, expected) in [
             (&[][..], "ends early"),
             (&[0], "number 0"),
-            (&[11], "number 11"),
+            (&[12], "number 12"),
             (&[255, 1, 2], "number 255"),
             (&[1], "greeting"),
             (&[1, 255, 255, 255], "greeting"),
@@ -334,7 +345,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_panic(kind in 0u8..12, bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn no_bytes_make_it_panic(kind in 0u8..13, bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let all = [&[kind][..], &bytes].concat();
             if let Ok(frame) = Frame::read(all.into()) {
                 let mut out = BytesMut::new();
@@ -345,7 +356,7 @@ mod tests {
         }
 
         #[test]
-        fn damaged_frames_do_not_make_it_panic(which in 0usize..12, at in any::<proptest::sample::Index>(), bit in 0u8..8) {
+        fn damaged_frames_do_not_make_it_panic(which in 0usize..13, at in any::<proptest::sample::Index>(), bit in 0u8..8) {
             let mut out = BytesMut::new();
             golden()[which].0.put(&mut out);
             let length = out.len();

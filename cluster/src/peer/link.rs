@@ -1,7 +1,7 @@
 //! What the dialler needs of the two kinds of queues to a peer.
 
 use super::connection::{Sink, Source};
-use super::types::{Lane, LaneStatus, PeerError};
+use super::types::{Lane, LaneStatus, PeerError, PeerVersion};
 
 /// Why there is no connection.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,8 +43,8 @@ pub trait Link: Source {
     fn status(&self) -> LaneStatus;
     /// What is queued from now on starts an attempt to connect.
     fn opened(&self);
-    /// There is a connection.
-    fn connected(&self);
+    /// There is a connection to a node with such a program.
+    fn connected(&self, to: &PeerVersion);
     /// The connection has ended; what has not been sent goes over the next one.
     fn lost(&self);
     /// There is no connection and will be none for a moment: nothing is kept.

@@ -5,7 +5,7 @@ use super::frame::{Failure, Frame};
 use super::link::{Link, Trouble};
 use super::metrics::PeerCounters;
 use super::parts::{Arrived, Assembly, Outgoing, Turns};
-use super::types::{Lane, LaneStatus, PeerError, PeerLimits};
+use super::types::{Lane, LaneStatus, PeerError, PeerLimits, PeerVersion};
 use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -30,6 +30,10 @@ struct Inner {
     waiting: FxHashMap<u64, Waiting>,
     last_id: u64,
     is_connected: bool,
+    /// Whether the peer wants to hear who waits no more.
+    tells: bool,
+    /// Requests that it has and nobody waits for, still to be told.
+    given_up: Vec<u64>,
     /// Why the last attempt to connect failed a moment ago.
     trouble: Option<Trouble>,
 }
@@ -158,20 +162,36 @@ impl Forgets<'_> {
 impl Drop for Forgets<'_> {
     fn drop(&mut self) {
         let mut inner = self.link.inner.lock();
-        if inner.waiting.remove(&self.id).is_some_and(|waiting| !waiting.is_sent) {
+        let Some(waiting) = inner.waiting.remove(&self.id) else { return };
+        let is_told = waiting.is_sent && inner.tells;
+        if is_told || !waiting.is_sent {
             inner.turns.retain(|message| message.id != self.id);
+        }
+        if is_told {
+            inner.given_up.push(self.id);
+            drop(inner);
+            self.link.wake.notify_one();
         }
     }
 }
 
 impl Source for RequestLink {
     async fn ready(&self) {
-        while self.inner.lock().turns.is_empty() {
+        loop {
+            {
+                let inner = self.inner.lock();
+                if !inner.turns.is_empty() || !inner.given_up.is_empty() {
+                    return;
+                }
+            }
             self.wake.notified().await;
         }
     }
     fn fill(&self, out: &mut BytesMut) {
         let inner = &mut *self.inner.lock();
+        for id in inner.given_up.drain(..) {
+            Frame::GivenUp(id).put(out);
+        }
         let waiting = &mut inner.waiting;
         let frames = inner.turns.fill(out, |id| {
             let found = waiting.get_mut(&id);
@@ -197,13 +217,17 @@ impl Link for RequestLink {
     fn opened(&self) {
         self.inner.lock().trouble = None;
     }
-    fn connected(&self) {
+    fn connected(&self, to: &PeerVersion) {
         let mut inner = self.inner.lock();
+        inner.tells = to.protocol_highest >= PeerVersion::GIVES_UP;
         (inner.is_connected, inner.trouble) = (true, None);
     }
     fn lost(&self) {
         let mut inner = self.inner.lock();
         inner.is_connected = false;
+        // what it was working on ends with the connection
+        inner.tells = false;
+        inner.given_up.clear();
         inner.turns.retain(|message| !message.has_begun());
         for (_, waiting) in inner.waiting.extract_if(|_, waiting| waiting.is_sent) {
             drop(waiting.reply.send(Err(PeerError::Lost)));
@@ -254,9 +278,8 @@ impl Sink for Answers<'_> {
             | Frame::Pong(_)
             | Frame::Consensus(_)
             | Frame::Request { .. }
-            | Frame::RequestPart { .. } => {
-                Err(End::Nonsense("it sent what only the dialling side may".into()))
-            }
+            | Frame::RequestPart { .. }
+            | Frame::GivenUp(_) => Err(End::Nonsense("it sent what only the dialling side may".into())),
         }
     }
 }

@@ -17,7 +17,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 
 /// Refusals that wait to be sent. A peer that goes on asking without reading them is cut off.
 const REFUSALS_MAX: usize = 4_096;
@@ -131,6 +131,7 @@ pub struct RequestsIn {
     load: Arc<Load>,
     coming: FxHashMap<u64, Coming>,
     running: JoinSet<()>,
+    by_id: FxHashMap<u64, AbortHandle>,
 }
 
 impl RequestsIn {
@@ -144,6 +145,7 @@ impl RequestsIn {
             load: Arc::default(),
             coming: FxHashMap::default(),
             running: JoinSet::new(),
+            by_id: FxHashMap::default(),
         }
     }
 
@@ -212,8 +214,11 @@ impl RequestsIn {
 
     fn work(&mut self, id: u64, place: Admitted, request: Bytes, deadline: Instant) {
         while self.running.try_join_next().is_some() {}
+        if self.by_id.len() > 2 * self.running.len() {
+            self.by_id.retain(|_, task| !task.is_finished());
+        }
         let (local, from, lane, answers) = (self.local.clone(), self.from, self.lane, self.answers.clone());
-        self.running.spawn(async move {
+        let task = self.running.spawn(async move {
             // calling it may panic as well as waiting for it
             let asked = async { local.handler.request(from, lane, request).await };
             let answered = tokio::time::timeout_at(deadline.into(), AssertUnwindSafe(asked).catch_unwind()).await;
@@ -232,6 +237,15 @@ impl RequestsIn {
                 Err(_) => {}
             }
         });
+        self.by_id.insert(id, task);
+    }
+
+    /// Ends the work on a request that nobody waits for any more.
+    fn given_up(&mut self, id: u64) {
+        self.coming.remove(&id);
+        if let Some(task) = self.by_id.remove(&id) {
+            task.abort();
+        }
     }
 }
 
@@ -242,6 +256,10 @@ impl Sink for RequestsIn {
                 self.begin(id, Duration::from_millis(within_ms.into()), total, part)
             }
             Frame::RequestPart { id, part } => self.more(id, &part),
+            Frame::GivenUp(id) => {
+                self.given_up(id);
+                Ok(())
+            }
             Frame::Hello(_)
             | Frame::Refusal(_)
             | Frame::Ping(_)

@@ -48,14 +48,18 @@ pub struct PeerVersion {
 impl PeerVersion {
     /// Bytes of [`PeerVersion::program`].
     pub const PROGRAM_BYTES_MAX: usize = 64;
-    /// The protocol version this program speaks.
-    pub const PROTOCOL: u16 = 1;
+    /// The lowest protocol version this program speaks.
+    pub const LOWEST: u16 = 1;
+    /// The highest protocol version this program speaks.
+    pub const HIGHEST: u16 = Self::GIVES_UP;
+    /// From this protocol version on a node is told when nobody waits for its answer any more.
+    pub const GIVES_UP: u16 = 2;
 
     /// What this program announces when it can apply commands up to `feature_level`.
     pub fn of_this_program(feature_level: u16) -> Self {
         PeerVersion {
-            protocol_lowest: Self::PROTOCOL,
-            protocol_highest: Self::PROTOCOL,
+            protocol_lowest: Self::LOWEST,
+            protocol_highest: Self::HIGHEST,
             feature_level,
             program: env!("CARGO_PKG_VERSION").to_string(),
         }

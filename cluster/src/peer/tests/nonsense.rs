@@ -61,7 +61,7 @@ async fn wrong_greetings_are_refused() {
             "node 0000000000000007 does not have a certificate of that node",
         ),
         (own(|hello| hello.purpose = 1), "names another lane"),
-        (own(|hello| hello.protocol_lowest = 9), "versions 9 to 1"),
+        (own(|hello| hello.protocol_lowest = 9), "versions 9 to 2"),
         (own(|hello| hello.program = "\n".into()), "not valid"),
         (Frame::Ping(1), "did not greet"),
         (Frame::Request { id: 1, within_ms: 9, total: 0, part: Bytes::new() }, "did not greet"),

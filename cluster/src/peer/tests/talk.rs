@@ -181,3 +181,33 @@ async fn a_stopped_transport_answers_at_once() {
     eventually("the other side let go of the request", || asked.heard.running.load(Ordering::SeqCst) == 0)
         .await;
 }
+
+#[tokio::test]
+async fn the_work_on_a_request_ends_when_nobody_waits_for_it() {
+    let nodes: [Node; 2] = nodes(limits());
+    reaches(&nodes[0], &nodes[1]).await;
+    let running = || nodes[1].heard.running.load(Ordering::SeqCst);
+    eventually("nothing is worked on", || running() == 0).await;
+    for round in 0..20 {
+        // half of them in several parts
+        let length = if round % 2 == 0 { 1 } else { 600_000 };
+        let asked = (0..4)
+            .map(|_| nodes[0].peers.ask(nodes[1].id, Lane::Requests, vec![b'~'; length].into(), soon()));
+        let asked = futures_util::future::join_all(asked);
+        let begun = Instant::now();
+        tokio::select! {
+            _ = asked => panic!("it does not answer"),
+            () = eventually("they are worked on", || running() == 4) => {}
+        }
+        eventually("the work has ended", || running() == 0).await;
+        assert!(begun.elapsed() < PATIENCE / 2, "it ended with the time of the request");
+    }
+    // one that is given up while it is being sent leaves the connection as it was
+    for _ in 0..20 {
+        let long = nodes[0].peers.ask(nodes[1].id, Lane::Requests, vec![1; 20 << 20].into(), soon());
+        let _given_up = tokio::time::timeout(Duration::from_millis(3), long).await;
+        nodes[0].ask(&nodes[1], b"short").await.unwrap();
+    }
+    eventually("nothing is worked on", || running() == 0).await;
+    assert_eq!(nodes[0].peers.status()[0].lanes[1].queued_bytes, 0);
+}
