@@ -3,7 +3,7 @@
 //! Each row also says what kind of work it is, so that a listener can be kept to one kind (§4.1).
 //!
 //! One row per method and path of §4 and C§3.3. A row whose endpoint is `Missing` is part of the interface but not
-//! built yet; it answers 501 with the text.
+//! built yet; it answers 404 with the text.
 
 use quorate_model::{Acl, DocumentKind};
 

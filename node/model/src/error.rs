@@ -20,7 +20,7 @@ pub enum ErrorKind {
     TooLarge,
     /// A key used up its hourly allowance (429).
     RateLimited,
-    /// This part of the interface is not built yet (501).
+    /// This part of the interface is not built yet (404).
     NotImplemented,
     /// Another node, or the same one later, can serve this (503).
     Unavailable,

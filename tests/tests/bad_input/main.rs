@@ -324,7 +324,7 @@ fn unknown_paths_methods_names_and_keys_are_told_apart() {
             "GET",
             "/1/logs",
             b"",
-            501,
+            404,
             is("The request log: this part of the interface is not available in this version"),
         ),
     ];
