@@ -92,6 +92,11 @@ impl Client {
         client
     }
 
+    /// `HOST:PORT` of the server.
+    pub fn address(&self) -> &str {
+        self.base.trim_start_matches("http://")
+    }
+
     /// Sends bytes as they are. Errors: the server could not be reached or did not answer.
     pub fn send(&self, method: &str, path: &str, body: Option<&[u8]>) -> Result<Answer> {
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));

@@ -32,6 +32,8 @@ pub struct Disturber<'a> {
     pub members: Option<Members>,
     /// A disk that can be filled, and whose it is.
     pub disk: Option<(usize, &'a SmallDisk)>,
+    /// One that is never killed, for what shows over a long life.
+    pub steady: Option<usize>,
 }
 
 /// One thing that happens.
@@ -57,6 +59,8 @@ enum Accident {
     Full(u64),
     /// That disk is full while another node is drained, whose replicas would move there.
     FullAndDrain(usize, u64),
+    /// That disk is full while these die; there is room when they start again.
+    FullAndKill(Vec<usize>, u64),
 }
 
 impl Disturber<'_> {
@@ -69,20 +73,10 @@ impl Disturber<'_> {
         let hold = Duration::from_millis(300 + chance.below(4_000));
         let calm = Duration::from_millis(300 + chance.below(1_500));
         match accident {
-            Accident::Kill(victims) => {
-                for &victim in &victims {
-                    cluster.kill(victim)?;
-                    nodes.forget(victim);
-                }
+            Accident::Kill(victims) => killed(cluster, nodes, &victims, || {
                 std::thread::sleep(hold);
-                for &victim in &victims {
-                    cluster.spawn(victim)?;
-                }
-                for &victim in &victims {
-                    cluster.wait_up(victim)?;
-                }
-                nodes.look(cluster);
-            }
+                Ok(())
+            })?,
             Accident::Pause(node) => {
                 cluster.node(node)?.signal("STOP")?;
                 std::thread::sleep(hold);
@@ -139,6 +133,15 @@ impl Disturber<'_> {
                     disk.empty()
                 })?;
             }
+            Accident::FullAndKill(victims, left) => {
+                let (_, disk) = self.disk.context("a disk")?;
+                disk.fill(left)?;
+                std::thread::sleep(hold / 2);
+                killed(cluster, nodes, &victims, || {
+                    std::thread::sleep(hold / 2);
+                    disk.empty()
+                })?;
+            }
         }
         std::thread::sleep(calm);
         Ok(())
@@ -152,8 +155,9 @@ impl Disturber<'_> {
             _ => vec![one],
         };
         loop {
-            match chance.below(15) {
-                0 => return Accident::Kill(minority),
+            let may_die = self.steady.is_none_or(|steady| !minority.contains(&steady));
+            match chance.below(16) {
+                0 if may_die => return Accident::Kill(minority),
                 1 => return Accident::Pause(one),
                 2 if self.network.is_some() => return Accident::Cut(minority, Cut::Both),
                 3 if self.network.is_some() => return Accident::Cut(minority, Cut::Sending),
@@ -175,10 +179,35 @@ impl Disturber<'_> {
                         Some(_) | None => {}
                     }
                 }
+                15 if self.disk.is_some() && may_die => {
+                    return Accident::FullAndKill(minority, LEFT[chance.below(2) as usize]);
+                }
                 _ => {}
             }
         }
     }
+}
+
+/// Kills nodes, does something, and starts them again.
+fn killed(
+    cluster: &mut Cluster,
+    nodes: &Nodes,
+    victims: &[usize],
+    meanwhile: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    for &victim in victims {
+        cluster.kill(victim)?;
+        nodes.forget(victim);
+    }
+    meanwhile()?;
+    for &victim in victims {
+        cluster.spawn(victim)?;
+    }
+    for &victim in victims {
+        cluster.wait_up(victim)?;
+    }
+    nodes.look(cluster);
+    Ok(())
 }
 
 /// The clocks of nodes, by a library that stands between them and the time of day. Clocks that only measure how long

@@ -197,6 +197,10 @@ impl Server {
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
+    /// Bytes of memory, as the kernel counts them: `VmRSS:` for now, `VmHWM:` for the most so far.
+    pub fn memory(&self, field: &str) -> Result<u64> {
+        memory_of(self.pid(), field)
+    }
     /// The data folder.
     pub fn data_dir(&self) -> &Path {
         &self.setup.data_dir
@@ -251,6 +255,14 @@ impl Server {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
+}
+
+/// Bytes of memory of a process ([`Server::memory`]).
+pub fn memory_of(pid: u32, field: &str) -> Result<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find(|line| line.starts_with(field)).context("a field of the kernel's")?;
+    let kib = line.split_whitespace().nth(1).context("a number of KiB")?;
+    Ok(kib.parse::<u64>()? << 10)
 }
 
 impl Drop for Server {

@@ -1,6 +1,7 @@
 //! Do names of any script, odd ids and bytes that are no request leave the server whole?
 
 use super::*;
+use quorate_tests::greedy::gzip;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -65,12 +66,6 @@ fn ids_that_are_numbers_are_their_text() {
         .post("/1/indexes/*/objects", &json!({"requests": [{"indexName": "books", "objectID": 7}]}))
         .unwrap();
     assert_eq!(answer.body["results"][0]["objectID"], "7");
-}
-
-pub fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
 }
 
 #[test]

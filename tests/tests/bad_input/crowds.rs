@@ -4,6 +4,7 @@ use super::*;
 use quorate_model::limits;
 use quorate_tests::client::Family;
 use quorate_tests::cluster::Cluster;
+use quorate_tests::greedy::{begin, credentials, large_polygon};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -25,17 +26,6 @@ fn add_places(client: &Client) {
         client.batch("places", &(0..1_000).map(place).collect::<Vec<_>>()).unwrap();
     }
     settle(client, "places").unwrap();
-}
-
-/// Polygons around the whole earth but for the quarter in which the records are: each of these has to be compared with every side.
-fn in_large_polygon() -> serde_json::Value {
-    let point = |n: usize| {
-        let angle = (0.25 + 0.75 * n as f64 / 10_000.0) * std::f64::consts::TAU;
-        [80.0 * angle.sin(), 170.0 * angle.cos()].map(|it| (it * 1_000.0).round() / 1_000.0)
-    };
-    let around = (0..9_999).flat_map(point).chain([-0.1, -0.1]);
-    let polygon: Vec<f64> = around.collect();
-    json!({"query": "", "insidePolygon": vec![polygon; 4]})
 }
 
 /// Clock ticks that the process has used.
@@ -70,12 +60,14 @@ fn no_other_node_works_for_a_caller_who_has_hung_up() {
 
 /// Asks one node for a search that takes as long as one may, hangs up in the middle, and looks whether those that work stop.
 fn check_hanging_up(asked: &Server, working: &[&Server]) {
-    let body = in_large_polygon().to_string();
-    let head = format!(
-        "POST /1/indexes/places/query HTTP/1.1\r\nHost: x\r\nX-Algolia-Application-Id: {APP_ID}\r\nX-Algolia-API-Key: {ADMIN_KEY}\r\n\
-         Content-Length: {}\r\n\r\n",
-        body.len()
-    );
+    // a machine that does something else too may work too little for this search to show anything, or be late
+    let tries: Vec<String> = (0..5).map_while(|_| hang_up(asked, working).err()).collect();
+    assert!(tries.len() < 5, "{tries:#?}");
+}
+
+fn hang_up(asked: &Server, working: &[&Server]) -> Result<(), String> {
+    let body = large_polygon().to_string();
+    let head = format!("{}Content-Length: {}\r\n", credentials(ADMIN_KEY), body.len());
     let used = || working.iter().map(|server| ticks(server)).sum::<u64>();
     let used_in = |time: Duration| {
         let before = used();
@@ -84,21 +76,20 @@ fn check_hanging_up(asked: &Server, working: &[&Server]) {
     };
     let window = Duration::from_millis(500);
     let begun = Instant::now();
-    let mut stream = TcpStream::connect(asked.address()).unwrap();
-    stream.write_all(head.as_bytes()).unwrap();
-    stream.write_all(body.as_bytes()).unwrap();
+    let stream = begin(asked.address(), "/1/indexes/places/query", &head, body.as_bytes()).unwrap();
     // it is read and worked for
     std::thread::sleep(Duration::from_millis(300));
-    let while_waiting = used_in(window);
-    assert!(while_waiting >= 10, "{while_waiting} ticks: the search is too short to show anything");
+    let before = used_in(window);
     drop(stream);
     std::thread::sleep(Duration::from_millis(300));
     let after = used_in(window);
-    assert!(begun.elapsed() < Duration::from_millis(limits::SEARCH_MS), "the search has ended by itself");
-    assert!(
-        after * 3 <= while_waiting,
-        "{after} ticks in half a second after the caller hung up, {while_waiting} before"
-    );
+    let took = begun.elapsed();
+    if before < 10 || after * 3 > before || took >= Duration::from_millis(limits::SEARCH_MS) {
+        return Err(format!(
+            "{before} ticks in half a second before it hung up, {after} after that; {took:?}"
+        ));
+    }
+    Ok(())
 }
 
 /// Does something in the end, however the test ends.
@@ -115,7 +106,7 @@ fn heavy_callers_of_one_key_do_not_keep_others_waiting() {
     let search_key = std::fs::read_to_string(server.data_dir().join("search-key")).unwrap();
     let heavy = Client::new(server.address(), Family::Algolia, APP_ID, search_key.trim());
     let (is_over, answered) = (AtomicBool::new(false), AtomicUsize::new(0));
-    let polygon = in_large_polygon();
+    let polygon = large_polygon();
     let longest = std::thread::scope(|threads| {
         let _ends = OnDrop(|| is_over.store(true, Ordering::Relaxed));
         for _ in 0..8 {

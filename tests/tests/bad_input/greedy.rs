@@ -2,8 +2,8 @@
 //!
 //! Memory is that of the process at its highest, above what it was before: `VmHWM`, which the kernel sets back on request.
 
-use super::bytes::gzip;
 use super::*;
+use quorate_tests::greedy::{credentials, gzip, marked, tree};
 use quorate_tests::harness::ADMIN_KEY;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -34,31 +34,17 @@ fn start_with_words() -> (tempfile::TempDir, Server) {
     (dir, server)
 }
 
-fn field(server: &Server, name: &str) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
-    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
-}
-
 /// Runs something and returns what the process took at its highest, above what it had before.
 fn taken(server: &Server, what: impl FnOnce()) -> u64 {
-    let before = field(server, "VmRSS:");
+    let before = server.memory("VmRSS:").unwrap();
     std::fs::write(format!("/proc/{}/clear_refs", server.pid()), "5").unwrap();
     what();
-    field(server, "VmHWM:").saturating_sub(before)
+    server.memory("VmHWM:").unwrap().saturating_sub(before)
 }
 
 /// Sends the head of a call, and a body, and returns the connection.
 fn begin(server: &Server, path: &str, headers: &str, body: &[u8]) -> TcpStream {
-    let mut stream = TcpStream::connect(server.address()).unwrap();
-    let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\n{headers}\r\n");
-    stream.write_all(head.as_bytes()).unwrap();
-    stream.write_all(body).unwrap();
-    stream
-}
-
-fn credentials(key: &str) -> String {
-    format!("X-Algolia-Application-Id: {APP_ID}\r\nX-Algolia-API-Key: {key}\r\n")
+    quorate_tests::greedy::begin(server.address(), path, headers, body).unwrap()
 }
 
 fn status(mut stream: TcpStream) -> String {
@@ -72,10 +58,8 @@ fn status(mut stream: TcpStream) -> String {
 fn an_answer_is_bounded_while_it_is_made() {
     let (_dir, server) = start_with_words();
     let client = server.client();
-    let tag = "t".repeat(500);
-    let greedy = json!({
-        "query": "aa", "hitsPerPage": 1000, "highlightPreTag": tag, "highlightPostTag": tag, "attributesToHighlight": ["*"],
-    });
+    let greedy = marked("aa", 500);
+    let tag = &greedy["highlightPreTag"];
     let bytes = taken(&server, || {
         let answer = client.post("/1/indexes/words/query", &greedy).unwrap();
         assert_eq!(answer.status, 400, "{}", answer.message());
@@ -156,14 +140,6 @@ fn a_page_of_a_browse_ends_early_and_the_next_goes_on() {
 fn a_small_body_does_not_become_a_large_tree() {
     let (_dir, server) = start();
     let client = server.client();
-    let of_length = |bytes: usize| {
-        let mut body = br#"{"x":["#.to_vec();
-        while body.len() < bytes - 16 {
-            body.extend_from_slice(br#"{"":0},"#);
-        }
-        body.extend_from_slice(b"0]}");
-        body
-    };
     for (path, bytes, expected) in [
         ("/1/indexes/books/query", 1 << 20, "400"),
         ("/1/indexes/books/query", (1 << 20) + 64, "413"),
@@ -171,7 +147,7 @@ fn a_small_body_does_not_become_a_large_tree() {
         ("/1/indexes/books/facets/genre/query", (1 << 20) + 64, "413"),
         ("/1/indexes/*/queries", 3 << 20, "400"),
     ] {
-        let body = gzip(&of_length(bytes));
+        let body = gzip(&tree(bytes));
         assert!(body.len() < 32 << 10);
         let taken = taken(&server, || {
             let headers = format!(
@@ -275,4 +251,45 @@ fn what_is_for_operators_is_not_for_scripts_of_other_pages() {
     ] {
         assert_eq!(allowed(method, path), is_allowed, "{method} {path}");
     }
+}
+
+/// The only thread that answers HTTP reads a long body, and others are answered meanwhile.
+#[test]
+fn reading_a_long_body_keeps_nobody_waiting() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Setup::new(dir.path().join("data")).option("workers", "1").start().unwrap();
+    let client = server.client();
+    client.post("/1/indexes/i", &json!({"objectID": "1"})).unwrap().success().unwrap();
+    settle(&client, "i").unwrap();
+    // what nobody knows is passed over, character by character
+    let unknown = r"\n".repeat(6 << 20);
+    let body = format!(r#"{{"requests":[{{"indexName":"i","objectID":"1","unknown":"{unknown}"}}]}}"#);
+    let of_calls: Vec<(Duration, Duration)> = (0..8)
+        .map(|_| {
+            let is_over = std::sync::atomic::AtomicBool::new(false);
+            std::thread::scope(|threads| {
+                let others = threads.spawn(|| {
+                    let mut longest = Duration::ZERO;
+                    while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                        let asked = Instant::now();
+                        assert_eq!(client.get("/livez").unwrap().status, 200);
+                        longest = longest.max(asked.elapsed());
+                    }
+                    longest
+                });
+                let asked = Instant::now();
+                let answer = client.send("POST", "/1/indexes/*/objects", Some(body.as_bytes()));
+                let took = asked.elapsed();
+                is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+                let waited = others.join().unwrap();
+                answer.unwrap().success().unwrap();
+                (took, waited)
+            })
+        })
+        .collect();
+    // whatever else the machine does, one of the calls meets it at rest
+    let shortest = of_calls.iter().map(|(took, _)| *took).min().unwrap();
+    let waited = of_calls.iter().map(|(_, waited)| *waited).min().unwrap();
+
+    assert!(waited * 4 < shortest, "others waited {waited:?} for a call of {shortest:?}");
 }
