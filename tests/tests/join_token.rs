@@ -23,18 +23,15 @@ fn round(cluster: &mut Cluster, token: &str, also: Option<&str>) {
     cluster.wait_settled().unwrap();
 }
 
-#[test]
-fn a_join_token_is_replaced_under_load_and_the_old_one_is_refused() {
-    let mut cluster = Cluster::prepare(5).unwrap();
-    (0..3).for_each(|node| cluster.spawn(node).unwrap());
-    cluster.wait_ready().unwrap();
+/// The same while somebody writes; how many records are answered then.
+fn round_under_load(cluster: &mut Cluster, token: &str, also: Option<&str>, from: u64) -> u64 {
     let is_over = AtomicBool::new(false);
+    // addresses of clients change with every start: this one writes through the nodes that have not been started anew yet
     let mut any = cluster.any();
     let written = std::thread::scope(|threads| {
         let writes = threads.spawn(|| {
-            let mut written = 0_u64;
+            let mut written = from;
             while !is_over.load(Ordering::Relaxed) {
-                // addresses of clients change with every start: those that are there now are asked for again
                 let record = json!({"objectID": written.to_string(), "n": written});
                 if any.post("/1/indexes/i", &record).is_ok_and(|answer| answer.status < 300) {
                     written += 1;
@@ -43,20 +40,28 @@ fn a_join_token_is_replaced_under_load_and_the_old_one_is_refused() {
             }
             written
         });
-        // each round goes by while somebody writes through the nodes that have not been started anew yet
-        round(&mut cluster, JOIN_TOKEN, Some(NEW));
+        round(cluster, token, also);
         is_over.store(true, Ordering::Relaxed);
         writes.join().unwrap()
     });
-    assert!(written > 0);
-    round(&mut cluster, NEW, Some(JOIN_TOKEN));
+    assert!(written > from, "nothing is written");
+    written
+}
+
+#[test]
+fn a_join_token_is_replaced_under_load_and_the_old_one_is_refused() {
+    let mut cluster = Cluster::prepare(5).unwrap();
+    (0..3).for_each(|node| cluster.spawn(node).unwrap());
+    cluster.wait_ready().unwrap();
+    let mut written = round_under_load(&mut cluster, JOIN_TOKEN, Some(NEW), 0);
+    written = round_under_load(&mut cluster, NEW, Some(JOIN_TOKEN), written);
     // a node that has the new one joins already
     let setup = cluster.setup_mut(3);
     *setup = setup.clone().variable("QUORATE_JOIN_TOKEN", NEW);
     cluster.spawn(3).unwrap();
     cluster.wait_up(3).unwrap();
     cluster.wait_settled().unwrap();
-    round(&mut cluster, NEW, None);
+    written = round_under_load(&mut cluster, NEW, None, written);
 
     // with the old one it is no node any more
     let setup = cluster.setup_mut(4);

@@ -140,6 +140,44 @@ fn heavy_callers_of_one_key_do_not_keep_others_waiting() {
     assert!(longest < Duration::from_secs(1), "{longest:?}");
 }
 
+/// More callers than there is work done for: those that are answered are answered in full, and as many as before.
+#[test]
+fn more_than_a_node_can_do_is_refused_and_not_cut_short() {
+    let (_dir, server) = start_with_places();
+    let client = server.client();
+    let asked = json!({"query": "place", "hitsPerPage": 200});
+    let answered_to = |callers: usize| {
+        let (answered, until) = (AtomicUsize::new(0), Instant::now() + Duration::from_secs(4));
+        std::thread::scope(|threads| {
+            for _ in 0..callers {
+                threads.spawn(|| {
+                    while Instant::now() < until {
+                        let answer = client.post("/1/indexes/places/query", &asked).unwrap();
+                        match answer.status {
+                            503 => std::thread::sleep(Duration::from_millis(5)),
+                            200 => {
+                                let found = (&answer.body["nbHits"], &answer.body["exhaustive"]["nbHits"]);
+                                assert_eq!(
+                                    found,
+                                    (&json!(20_000), &json!(true)),
+                                    "{}",
+                                    answer.body["exhaustive"]
+                                );
+                                answered.fetch_add(1, Ordering::Relaxed);
+                            }
+                            _ => panic!("{answer:?}"),
+                        }
+                    }
+                });
+            }
+        });
+        answered.into_inner()
+    };
+    let at_ease = answered_to(4);
+    let crowded = answered_to(100);
+    assert!(crowded * 2 > at_ease, "{crowded} answers to a crowd, {at_ease} to a few");
+}
+
 /// Connects from another address of this machine.
 #[cfg(target_os = "linux")]
 fn connect_from(from: [u8; 4], to: &str) -> std::io::Result<TcpStream> {
@@ -168,10 +206,18 @@ fn one_address_does_not_take_every_connection() {
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     let client = server.client();
-    for number in 0..40 {
-        let index = format!("i{number}");
-        client.post(&format!("/1/indexes/{index}"), &json!({"name": "thing"})).unwrap().success().unwrap();
-        settle(&client, &index).unwrap();
+    let index = |number: usize| format!("i{number}");
+    for number in 0..200 {
+        let path = format!("/1/indexes/{}", index(number));
+        client.post(&path, &json!({"name": "thing"})).unwrap().success().unwrap();
+    }
+    let open = || std::fs::read_dir(format!("/proc/{}/fd", server.pid())).unwrap().count();
+    for number in 0..200 {
+        settle(&client, &index(number)).unwrap();
+        let found = client.search(&index(number), &json!({"query": "thing"})).unwrap();
+        assert_eq!(found["nbHits"], 1);
+        // files of indices in use have a bound of their own
+        assert!(open() < 900, "{} files are open", open());
     }
     // those beyond half of the connections were closed
     let is_closed = |stream: &mut TcpStream| {

@@ -129,6 +129,22 @@ fn a_page_of_a_browse_ends_early_and_the_next_goes_on() {
     let refused = client.post("/1/indexes/books/query", &faceted).unwrap();
     assert_eq!(refused.status, 400, "{} bytes", refused.body.to_string().len());
     assert!(refused.message().contains("maxValuesPerFacet"), "{}", refused.message());
+    // a page of rules is what somebody has written as settings: it fits, however large they are
+    let rule = |n: usize| {
+        let promoted: Vec<String> = (0..100).map(|id| format!("{}-{id}", "p".repeat(90))).collect();
+        json!({"objectID": n.to_string(), "conditions": [{"pattern": "b", "anchoring": "is"}],
+            "consequence": {"promote": [{"objectIDs": promoted, "position": 0}]}})
+    };
+    let rules: Vec<_> = (0..40).map(rule).collect();
+    client.post("/1/indexes/books/rules/batch", &json!(rules)).unwrap().success().unwrap();
+    settle(&client, "books").unwrap();
+    let page = client
+        .post("/1/indexes/books/rules/search", &json!({"hitsPerPage": 1000}))
+        .unwrap()
+        .success()
+        .unwrap();
+    assert!(page.body.to_string().len() > 300_000);
+    assert_eq!(page.body["hits"].as_array().unwrap().len(), 40);
     let ids: Vec<String> = (0..100).map(|n| n.to_string()).collect();
     let all: Vec<_> = ids.iter().map(|id| json!({"indexName": "books", "objectID": id})).collect();
     let refused = client.post("/1/indexes/*/objects", &json!({"requests": all})).unwrap();
@@ -292,4 +308,37 @@ fn reading_a_long_body_keeps_nobody_waiting() {
     let waited = of_calls.iter().map(|(_, waited)| *waited).min().unwrap();
 
     assert!(waited * 4 < shortest, "others waited {waited:?} for a call of {shortest:?}");
+}
+
+/// Whatever the node is started with, what it keeps is its user's alone.
+#[test]
+fn other_users_of_the_machine_read_nothing() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let mut setup = Setup::new(dir.path().join("data"));
+    setup.within = ["sh", "-c", "umask 0; exec \"$@\"", "sh"].map(str::to_owned).to_vec();
+    let server = setup.start().unwrap();
+    server.client().post("/1/indexes/i", &json!({"objectID": "1"})).unwrap().success().unwrap();
+    settle(&server.client(), "i").unwrap();
+    let (mut folders, mut files) = (vec![server.data_dir().to_path_buf()], 0);
+    while let Some(folder) = folders.pop() {
+        let open_to_others = |path: &std::path::Path| {
+            let mode = std::fs::metadata(path).unwrap().permissions().mode();
+            assert_eq!(mode & 0o077, 0, "{} has mode {mode:o}", path.display());
+        };
+        open_to_others(&folder);
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            // some are there for a moment only
+            match std::fs::metadata(&path) {
+                Ok(found) if found.is_dir() => folders.push(path),
+                Ok(found) => {
+                    assert_eq!(found.permissions().mode() & 0o077, 0, "{}", path.display());
+                    files += 1;
+                }
+                Err(_) => {}
+            }
+        }
+    }
+    assert!(files > 5, "{files} files");
 }
