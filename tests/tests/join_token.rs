@@ -85,8 +85,11 @@ fn a_join_token_is_replaced_under_load_and_the_old_one_is_refused() {
         let log = cluster.node(node).unwrap().log();
         assert!(!log.contains(NEW) && !log.contains(JOIN_TOKEN), "a token in the log");
     }
-    // what was answered is there
+    // what was answered is there, on every node
+    let client = cluster.node(0).unwrap().client();
+    let last = client.batch("i", &[("deleteObject", json!({"objectID": "nobody"}))]).unwrap();
     for client in (0..4).map(|node| cluster.node(node).unwrap().client()) {
+        client.wait_task("i", last).unwrap();
         let found = client.search("i", &json!({"query": "", "hitsPerPage": 0})).unwrap();
         // the last one may have been taken by a node that was stopped before it said so
         let count = found["nbHits"].as_u64().unwrap();

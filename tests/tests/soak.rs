@@ -114,7 +114,7 @@ fn soak(
         let memory = &mut memory;
         threads.spawn(move || {
             while !load.is_over.load(Ordering::Relaxed) {
-                memory.extend(quorate_tests::harness::memory_of(pid, "VmRSS:").ok());
+                memory.extend(quorate_tests::harness::memory_of(pid, "RssAnon:").ok());
                 std::thread::sleep(Duration::from_secs(1));
             }
         });
