@@ -6,9 +6,10 @@ use crate::auth::{Caller, Credentials, Forwarded, Origin, check_app_id};
 use crate::call::Call;
 use crate::metrics::Transferred;
 use crate::reply::{Delivery, Readers, Reply, correlation_id};
-use crate::routes::{Endpoint, Match, Need, Verb};
+use crate::routes::{BodyKind, Match, Need, Verb};
 use crate::state::ApiState;
-use crate::{admin, body, clusters, documents, indices, objects, operations, parse, search, settings, tasks};
+use crate::table::{Handler, ROUTER};
+use crate::{body, parse};
 use actix_web::dev::Payload;
 use actix_web::http::{Method, header};
 use actix_web::web::{self, Bytes};
@@ -41,7 +42,7 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
     }
     let _in_flight = state.metrics().enter();
     let listener = state.listener(request.app_config().local_addr());
-    let found = state.router().find(verb(request.method()), path).and_then(|found| {
+    let found = ROUTER.find(verb(request.method()), path).and_then(|found| {
         listener.check(found.route, state.listeners())?;
         Ok(found)
     });
@@ -66,10 +67,11 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
     let delivery = Delivery { held, id: id.clone(), readers };
     let response = reply.into_response(request.headers(), delivery).await;
     let took = started.elapsed();
-    if row.is_some_and(|(_, route)| is_search(route.endpoint)) {
+    if row.is_some_and(|(_, route)| route.is_query) {
         state.service().traffic().record(took);
     }
-    state.metrics().answered(row, status, Transferred { received, sent }, took);
+    let labels = row.map(|(number, route)| (number, route.verb.as_str(), route.path));
+    state.metrics().answered(labels, status, Transferred { received, sent }, took);
     // a path that means nothing may hold a key
     let path = row.map_or("unknown", |(_, route)| if route.is_secret() { route.path } else { path });
     let micros = took.as_micros() as u64;
@@ -95,23 +97,18 @@ fn contained(work: impl Future<Output = Result<Reply>>) -> impl Future<Output = 
     })
 }
 
-/// Whether an endpoint finds records: what operators mean by queries.
-fn is_search(endpoint: Endpoint) -> bool {
-    matches!(endpoint, Endpoint::Query | Endpoint::QueryGet | Endpoint::Queries | Endpoint::FacetQuery)
-}
-
 /// Finds out who calls, reads the body and runs the endpoint.
 async fn take(
     request: &HttpRequest,
     mut payload: Payload,
     state: &ApiState,
-    found: Match<'_>,
+    found: Match<'_, Handler>,
     started: Instant,
     received: &mut u64,
 ) -> Result<Reply> {
     let query = QueryString(request.uri().query().unwrap_or(""));
     let headers = request.headers();
-    let body_bytes_max = body_bytes_max(found.route.endpoint, state);
+    let body_bytes_max = body_bytes_max(found.route.body, state);
     // Held until the call is answered: the body lives as long.
     let mut room = state.room().enter();
     let (caller, body) = if found.route.need == Need::Nothing {
@@ -135,7 +132,7 @@ async fn take(
             (caller, body)
         }
     };
-    if becomes_tree(found.route.endpoint) {
+    if found.route.body.becomes_tree() {
         room.grow(parse::away(&body, parse::tree_bytes).await?)?;
     }
     *received = body.len() as u64;
@@ -144,7 +141,7 @@ async fn take(
     let listener = state.listener(request.app_config().local_addr());
     let payer = caller.payer(caller_address(request, state));
     let call = Call { state, caller, names, query, headers, body, address, listener, started };
-    payer.charge(run(route.endpoint, call)).await
+    payer.charge((route.handler)(call)).await
 }
 
 /// Whose call it is, as far as limits by address go.
@@ -162,7 +159,7 @@ fn forwarded_for(headers: &header::HeaderMap) -> Option<IpAddr> {
 fn allow(
     request: &HttpRequest,
     state: &ApiState,
-    found: &Match<'_>,
+    found: &Match<'_, Handler>,
     credentials: &Credentials<'_>,
 ) -> Result<Caller> {
     let text = |name: header::HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
@@ -182,102 +179,16 @@ fn allow(
     Ok(caller)
 }
 
-/// Runs an endpoint.
-///
-/// The large ones stand in a box: what is around them is moved several times before it runs, and every request has all of it.
-async fn run(endpoint: Endpoint, call: Call<'_>) -> Result<Reply> {
-    match endpoint {
-        Endpoint::Query => Box::pin(search::query::post(&call)).await,
-        Endpoint::QueryGet => Box::pin(search::query::get(&call)).await,
-        Endpoint::Queries => Box::pin(search::multi::post(&call)).await,
-        Endpoint::FacetQuery => Box::pin(search::facet::post(&call)).await,
-        Endpoint::Browse => Box::pin(search::browse::post(&call)).await,
-        Endpoint::BrowseGet => Box::pin(search::browse::get(&call)).await,
-        Endpoint::AddObject => Box::pin(objects::one::add(&call)).await,
-        Endpoint::PutObject => Box::pin(objects::one::put(&call)).await,
-        Endpoint::DeleteObject => Box::pin(objects::one::delete(&call)).await,
-        Endpoint::Partial => Box::pin(objects::one::partial(&call)).await,
-        Endpoint::DeleteBy => Box::pin(objects::many::delete_by(&call)).await,
-        Endpoint::Clear => Box::pin(objects::many::clear(&call)).await,
-        Endpoint::Batch => Box::pin(objects::batch::one_index(call)).await,
-        Endpoint::MultiBatch => Box::pin(objects::batch::many_indices(call)).await,
-        Endpoint::GetObjects => objects::get::many(&call).await,
-        Endpoint::GetObject => objects::get::one(&call).await,
-        Endpoint::GetSettings => settings::get(&call).await,
-        Endpoint::SetSettings => settings::set(&call).await,
-        Endpoint::SaveDocument(kind) => documents::save_one(&call, kind).await,
-        Endpoint::SaveDocuments(kind) => documents::save_many(&call, kind).await,
-        Endpoint::GetDocument(kind) => documents::get(&call, kind).await,
-        Endpoint::DeleteDocument(kind) => documents::delete(&call, kind).await,
-        Endpoint::ClearDocuments(kind) => documents::clear(&call, kind).await,
-        Endpoint::SearchDocuments(kind) => documents::search(&call, kind).await,
-        Endpoint::DeleteIndex => indices::delete(&call).await,
-        Endpoint::Operation => indices::operation(&call).await,
-        Endpoint::ListIndices => indices::list(&call).await,
-        Endpoint::AssignUser => clusters::assign(&call).await,
-        Endpoint::AssignUsers => clusters::assign_many(&call).await,
-        Endpoint::TopUsers => clusters::top(&call).await,
-        Endpoint::GetUser => clusters::get(&call).await,
-        Endpoint::ListUsers => clusters::list(&call).await,
-        Endpoint::ListClusters => clusters::clusters(&call).await,
-        Endpoint::RemoveUser => clusters::remove(&call).await,
-        Endpoint::SearchUsers => clusters::search(&call).await,
-        Endpoint::PendingUsers => clusters::pending(&call).await,
-        Endpoint::IndexTask => tasks::of_index(&call).await,
-        Endpoint::Task => tasks::any(&call).await,
-        Endpoint::IsAlive | Endpoint::Live => Ok(operations::live()),
-        Endpoint::Ready => operations::ready(&call),
-        Endpoint::Metrics => operations::metrics(call.state).await,
-        Endpoint::Overview => admin::overview(&call).await,
-        Endpoint::Digest => admin::digest(&call).await,
-        Endpoint::DrainNode => admin::drain(&call).await,
-        Endpoint::UndrainNode => admin::undrain(&call).await,
-        Endpoint::RemoveNode => admin::remove(&call).await,
-        Endpoint::ReplaceNode => admin::replace(&call).await,
-        Endpoint::TransferLeader => admin::transfer(&call).await,
-        Endpoint::Recovery => admin::recovery(&call).await,
-        Endpoint::Missing(what) => {
-            let text = format!("{what}: this part of the interface is not available in this version");
-            Err(Error::new(ErrorKind::NotImplemented, text))
-        }
-    }
-}
-
 /// Bytes that the body of a call may have after decompression.
-fn body_bytes_max(endpoint: Endpoint, state: &ApiState) -> usize {
+fn body_bytes_max(kind: BodyKind, state: &ApiState) -> usize {
     let limits = state.limits();
-    let most = match endpoint {
-        Endpoint::Batch
-        | Endpoint::MultiBatch
-        | Endpoint::AddObject
-        | Endpoint::PutObject
-        | Endpoint::SaveDocuments(_)
-        | Endpoint::Partial => limits.body_bytes_max,
-        Endpoint::Query
-        | Endpoint::QueryGet
-        | Endpoint::FacetQuery
-        | Endpoint::Browse
-        | Endpoint::BrowseGet
-        | Endpoint::SearchDocuments(_)
-        | Endpoint::SearchUsers
-        | Endpoint::DeleteBy => limits.search_body_bytes_max,
-        Endpoint::Queries | Endpoint::GetObjects => limits.multi_body_bytes_max,
-        _ => TREE_BYTES_MAX,
+    let most = match kind {
+        BodyKind::Records => limits.body_bytes_max,
+        BodyKind::Search => limits.search_body_bytes_max,
+        BodyKind::Several => limits.multi_body_bytes_max,
+        BodyKind::Object => TREE_BYTES_MAX,
     };
     most.min(limits.body_bytes_max)
-}
-
-/// Whether a body becomes a tree of values; records and batches are scanned in place.
-fn becomes_tree(endpoint: Endpoint) -> bool {
-    !matches!(
-        endpoint,
-        Endpoint::Batch
-            | Endpoint::MultiBatch
-            | Endpoint::AddObject
-            | Endpoint::PutObject
-            | Endpoint::SaveDocuments(_)
-            | Endpoint::Partial
-    )
 }
 
 fn verb(method: &Method) -> Option<Verb> {

@@ -1,6 +1,6 @@
 //! How does a request become a call on the service, and its outcome an answer?
 //!
-//! One table of routes (`routes::table`) says method, path, right and endpoint; one path of code (`entry`) takes
+//! One table of routes (`table`) says method, path, right, body and handler; one path of code (`entry`) takes
 //! every request through cross-origin answers, routing, credentials, body, endpoint, log line and figures.
 #![warn(missing_docs)]
 
@@ -28,6 +28,7 @@ pub mod search;
 pub mod server;
 pub mod settings;
 pub mod state;
+pub mod table;
 pub mod tasks;
 
 pub use listener::Listener;

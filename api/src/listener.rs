@@ -77,7 +77,7 @@ impl Listener {
     }
     /// Errors: `Forbidden` for work of another listener, naming where it is taken, unless that is for operators only. Clients do
     /// not try it again.
-    pub fn check(self, route: &Route, listeners: &Listeners) -> Result<()> {
+    pub fn check<H>(self, route: &Route<H>, listeners: &Listeners) -> Result<()> {
         if self.takes(route.work) {
             return Ok(());
         }
@@ -103,12 +103,12 @@ impl Listener {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::routes::{Router, Verb};
+    use crate::routes::Verb;
+    use crate::table::ROUTER;
 
     #[test]
     fn each_listener_takes_its_kind_of_work() {
         use Listener::{Everything, Operate, Read, Write};
-        let router = Router::new();
         let cases: [(Verb, &str, &[Listener]); 14] = [
             (Verb::Post, "/1/indexes/i/query", &[Read]),
             (Verb::Post, "/1/indexes/*/queries", &[Read]),
@@ -126,7 +126,7 @@ mod tests {
             (Verb::Post, "/admin/nodes/n1/drain", &[Operate]),
         ];
         for (verb, path, takers) in cases {
-            let route = router.find(Some(verb), path).map(|found| found.route).expect(path);
+            let route = ROUTER.find(Some(verb), path).map(|found| found.route).expect(path);
             for listener in [Read, Write, Operate] {
                 let taken = listener.check(route, &Listeners::default());
                 assert_eq!(taken.is_ok(), takers.contains(&listener), "{path} {listener:?}");
@@ -140,9 +140,8 @@ mod tests {
         let at = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
         let listeners = Listeners::new(at(1), vec![(Listener::Read, at(2)), (Listener::Write, at(3))]);
         assert_eq!((listeners.at(at(1)), listeners.at(at(3))), (Listener::Everything, Listener::Write));
-        let router = Router::new();
         let route =
-            router.find(Some(Verb::Post), "/1/indexes/i/batch").map(|found| found.route).expect("a route");
+            ROUTER.find(Some(Verb::Post), "/1/indexes/i/batch").map(|found| found.route).expect("a route");
         let refused = listeners.at(at(2)).check(route, &listeners).expect_err("a write on the read address");
         assert_eq!(
             refused.message,

@@ -1,6 +1,5 @@
 //! How many requests came, how did they end, and how long did they take?
 
-use crate::routes::{Route, table};
 use prometheus::{
     Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts, TextEncoder,
 };
@@ -81,12 +80,12 @@ impl Drop for InFlight<'_> {
 }
 
 impl Metrics {
-    /// Registers the figures on first use.
-    pub fn new() -> Self {
+    /// Registers the figures on first use; for a table of so many rows.
+    pub fn new(rows: usize) -> Self {
         let registered = &*REGISTERED;
         Metrics {
             registered,
-            rows: std::iter::repeat_with(RowFigures::default).take(table().len() + 1).collect(),
+            rows: std::iter::repeat_with(RowFigures::default).take(rows + 1).collect(),
             received: registered.request_bytes.with_label_values(&["in"]),
             sent: registered.request_bytes.with_label_values(&["out"]),
         }
@@ -96,10 +95,16 @@ impl Metrics {
         self.registered.in_flight.inc();
         InFlight(&self.registered.in_flight)
     }
-    /// Counts a finished request; `row` is its position in the route table.
-    pub fn answered(&self, row: Option<(usize, &Route)>, status: u16, bytes: Transferred, took: Duration) {
-        let (verb, path) = row.map_or(UNKNOWN, |(_, route)| labels(route));
-        let figures = &self.rows[row.map_or(self.rows.len() - 1, |(number, _)| number)];
+    /// Counts a finished request; `row` is its position in the route table, its method and its path there.
+    pub fn answered(
+        &self,
+        row: Option<(usize, &'static str, &'static str)>,
+        status: u16,
+        bytes: Transferred,
+        took: Duration,
+    ) {
+        let (number, verb, path) = row.unwrap_or((self.rows.len() - 1, UNKNOWN.0, UNKNOWN.1));
+        let figures = &self.rows[number];
         let latency =
             figures.latency.get_or_init(|| self.registered.latencies.with_label_values(&[verb, path]));
         latency.observe(took.as_secs_f64());
@@ -121,20 +126,10 @@ impl Metrics {
         out
     }
 }
-impl Default for Metrics {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 /// Body bytes of one request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Transferred {
     pub received: u64,
     pub sent: u64,
-}
-
-fn labels(route: &Route) -> (&'static str, &'static str) {
-    (route.verb.as_str(), route.path)
 }

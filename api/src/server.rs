@@ -6,6 +6,7 @@ use crate::listener::{Listener, Listeners};
 use crate::location::Locations;
 use crate::network::Networks;
 use crate::state::{ApiState, Limits};
+use crate::table::ROUTES;
 use actix_web::dev::Server;
 use actix_web::{App, HttpServer, web};
 use quorate_cluster::Service;
@@ -66,7 +67,13 @@ impl ServerOptions {
     }
     /// What all requests of this listener share.
     pub fn state(&self) -> ApiState {
-        ApiState::new(self.service.clone(), self.limits, self.locations.clone(), self.trusted_proxies.clone())
+        ApiState::new(
+            ROUTES.len(),
+            self.service.clone(),
+            self.limits,
+            self.locations.clone(),
+            self.trusted_proxies.clone(),
+        )
     }
 }
 

@@ -6,7 +6,6 @@ use crate::location::Locations;
 use crate::metrics::Metrics;
 use crate::network::Networks;
 use crate::room::Room;
-use crate::routes::Router;
 use quorate_cluster::Service;
 use quorate_model::limits;
 use std::net::SocketAddr;
@@ -19,7 +18,6 @@ pub struct ApiState(Arc<Shared>);
 
 struct Shared {
     service: Service,
-    router: Router,
     authenticator: Authenticator,
     metrics: Metrics,
     limits: Limits,
@@ -71,8 +69,9 @@ const SHARE_BYTES: usize = 16 << 10;
 const STRANGERS_BYTES: usize = 8 << 20;
 
 impl ApiState {
-    /// Wraps a service.
+    /// Wraps a service, for a table of so many routes.
     pub fn new(
+        routes: usize,
         service: Service,
         limits: Limits,
         locations: Option<Arc<Locations>>,
@@ -80,9 +79,8 @@ impl ApiState {
     ) -> Self {
         ApiState(Arc::new(Shared {
             service,
-            router: Router::new(),
             authenticator: Authenticator::default(),
-            metrics: Metrics::new(),
+            metrics: Metrics::new(routes),
             limits,
             room: Room::new(
                 "large bodies",
@@ -104,10 +102,6 @@ impl ApiState {
     /// The service.
     pub fn service(&self) -> &Service {
         &self.0.service
-    }
-    /// The ordered route table.
-    pub fn router(&self) -> &Router {
-        &self.0.router
     }
     /// The check of credentials.
     pub fn authenticator(&self) -> &Authenticator {

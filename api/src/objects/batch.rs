@@ -18,17 +18,17 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// `POST /1/indexes/{indexName}/batch`.
-pub async fn one_index(call: Call<'_>) -> Result<Reply> {
+pub async fn one_index(call: &Call<'_>) -> Result<Reply> {
     let index = call.index_name()?;
-    let ops = read(&call, Scope::PathIndex).await?;
+    let ops = read(call, Scope::PathIndex).await?;
     let ops = ops.into_iter().map(|(_, op)| op).collect();
     let receipt = call.write(&index, ops).await?;
     Ok(Reply::ok(batch_body(receipt.task_id, &receipt.object_ids)))
 }
 
 /// `POST /1/indexes/*/batch`: one task for each index.
-pub async fn many_indices(call: Call<'_>) -> Result<Reply> {
-    let ops = read(&call, Scope::EachNamesIndex).await?;
+pub async fn many_indices(call: &Call<'_>) -> Result<Reply> {
+    let ops = read(call, Scope::EachNamesIndex).await?;
     let named = ops.into_iter().map(|(index, op)| (index.expect("each operation names its index"), op));
     let (tasks, object_ids, at) = match call.user()? {
         Some(user) => call.service().write_many_for(&user, named.collect()).await?,

@@ -3,14 +3,13 @@
 use crate::call::Call;
 use crate::listener::Listener;
 use crate::reply::{Content, Reply, Retry};
-use crate::state::ApiState;
 use actix_web::http::StatusCode;
 use quorate_model::{Error, Result};
 use quorate_wire::json::Object;
 
 /// `GET /livez`, `GET /1/isalive`: the process answers.
-pub fn live() -> Reply {
-    Reply::ok(br#"{"message":"server is alive"}"#)
+pub async fn live(_: &Call<'_>) -> Result<Reply> {
+    Ok(Reply::ok(br#"{"message":"server is alive"}"#))
 }
 
 /// `GET /readyz`, `GET /1/health`, `GET /health`: whether this node can do its work, and what stands against it.
@@ -18,7 +17,7 @@ pub fn live() -> Reply {
 /// 503 when it cannot serve reads or is about to stop. Writes that are stopped (a full disk) show in the body, and
 /// make it 503 only with `?writes=true`: a node that can answer searches should go on getting them. `?for=read` and
 /// `?for=write` ask for one kind of work alone; a listener for one kind is asked for that.
-pub fn ready(call: &Call<'_>) -> Result<Reply> {
+pub async fn ready(call: &Call<'_>) -> Result<Reply> {
     let (needs_reads, needs_writes) = match call.query.get("for").as_deref() {
         Some("read") => (true, false),
         Some("write") => (false, true),
@@ -61,8 +60,8 @@ pub fn ready(call: &Call<'_>) -> Result<Reply> {
 }
 
 /// `GET /metrics`: the text format of Prometheus.
-pub async fn metrics(state: &ApiState) -> Result<Reply> {
-    let state = state.clone();
+pub async fn metrics(call: &Call<'_>) -> Result<Reply> {
+    let state = call.state.clone();
     // with very many indices that is no work for a thread that answers others
     let text = actix_rt::task::spawn_blocking(move || {
         state.service().show_figures();

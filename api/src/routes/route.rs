@@ -1,0 +1,124 @@
+//! What does a row of the route table say?
+
+use quorate_model::Acl;
+
+/// A method of the interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Verb {
+    Get,
+    Post,
+    Put,
+    Delete,
+}
+impl Verb {
+    /// The method as it stands on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verb::Get => "GET",
+            Verb::Post => "POST",
+            Verb::Put => "PUT",
+            Verb::Delete => "DELETE",
+        }
+    }
+}
+
+/// What a caller must have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Nothing: no credentials are read.
+    Nothing,
+    /// Any key.
+    AnyKey,
+    /// A key with this right.
+    Right(Acl),
+    /// A key; the endpoint checks the right of each operation.
+    PerOperation,
+    /// The admin key.
+    Admin,
+}
+
+/// What kind of work a row is: clients send reads to one host and writes to another (§4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// It changes nothing.
+    Read,
+    /// It changes something.
+    Write,
+    /// Part of either: those who write wait for their tasks, and so do those who read.
+    Either,
+    /// It is about the installation, for operators.
+    Operate,
+    /// It says whether the node is fit, for balancers, on any listener.
+    Watch,
+}
+
+/// How long the body of a call may be, and how it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyKind {
+    /// That of most calls: a tree of values.
+    Object,
+    /// What asks for records of one index: a tree of values, and short.
+    Search,
+    /// What asks for many things at once: a tree of values.
+    Several,
+    /// Records and batches: scanned in place, and long.
+    Records,
+}
+impl BodyKind {
+    /// Whether a body of this kind becomes a tree of values, which takes more memory than its bytes.
+    pub fn becomes_tree(self) -> bool {
+        self != BodyKind::Records
+    }
+}
+
+/// One row; `H` is what answers.
+#[derive(Clone, Copy, Debug)]
+pub struct Route<H> {
+    /// Method.
+    pub verb: Verb,
+    /// Path with `{placeholders}`; `*` is literal.
+    pub path: &'static str,
+    /// The right it needs.
+    pub need: Need,
+    /// What kind of work it is.
+    pub work: Work,
+    /// How its body is read.
+    pub body: BodyKind,
+    /// Whether it finds records: what operators mean by queries.
+    pub is_query: bool,
+    /// What answers.
+    pub handler: H,
+}
+impl<H: Copy> Route<H> {
+    /// A row; what gets is a read, everything else a write, unless the row says otherwise.
+    pub const fn new(verb: Verb, path: &'static str, need: Need, handler: H) -> Self {
+        let work = match verb {
+            Verb::Get => Work::Read,
+            Verb::Post | Verb::Put | Verb::Delete => Work::Write,
+        };
+        Route { verb, path, need, work, body: BodyKind::Object, is_query: false, handler }
+    }
+    /// The same row, for this kind of work.
+    pub const fn is(self, work: Work) -> Self {
+        Route { work, ..self }
+    }
+    /// The same row, with a body of this kind.
+    pub const fn body(self, body: BodyKind) -> Self {
+        Route { body, ..self }
+    }
+    /// The same row, which finds records.
+    pub const fn query(self) -> Self {
+        Route { is_query: true, body: BodyKind::Search, work: Work::Read, ..self }
+    }
+}
+impl<H> Route<H> {
+    /// Whether the first placeholder names an index, so that index restrictions of the key apply (C§13.2 step 7).
+    pub fn names_index(&self) -> bool {
+        self.path.starts_with("/1/indexes/{indexName}")
+    }
+    /// Whether the path itself carries something that must not be logged.
+    pub fn is_secret(&self) -> bool {
+        self.path.contains("{key}") || self.path.contains("{userToken}")
+    }
+}
