@@ -8,11 +8,11 @@ use crate::leases;
 use crate::membership;
 use crate::meta::{Joining, NodeRow};
 use crate::peer::{Lane, PeerHandler, PeerVersion};
+use crate::reconciler;
 use crate::requests::{AdminKeyText, PeerAnswer, PeerRequest, decode, encode};
 use crate::router::{Attempt, Router, write_deadline};
 use crate::serve;
 use crate::snapshot::{SnapshotRequest, SnapshotStore};
-use crate::steward;
 use crate::tasks;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -85,7 +85,7 @@ impl Answerer {
             },
             PeerRequest::MayLead { group } => {
                 let group = self.router.groups().get(group);
-                PeerAnswer::Truth(group.is_some_and(|it| steward::may_lead(&self.router, &self.node, &it)))
+                PeerAnswer::Truth(group.is_some_and(|it| reconciler::may_lead(&self.router, &self.node, &it)))
             }
             PeerRequest::AdminKey { digest } => self.admin_key(from, digest),
             PeerRequest::Snapshot(request) => self.snapshot(request).await,

@@ -85,7 +85,7 @@ pub enum MetaCommand {
         /// The life of it that the caller saw.
         incarnation: Incarnation,
     },
-    /// Renames over `to`, which keeps its replicas; what `to` and its replicas stood for is doomed.
+    /// Renames over `to`, which keeps its replicas; what `to` and its replicas stood for is tombstoned.
     MoveIndex {
         /// The source.
         from: IndexName,
@@ -113,7 +113,7 @@ pub enum MetaCommand {
         /// The reserved incarnation.
         incarnation: Incarnation,
     },
-    /// A doomed incarnation has been dropped in its group.
+    /// A tombstoned incarnation has been dropped in its group.
     Dropped {
         /// The incarnation.
         incarnation: Incarnation,
@@ -204,7 +204,7 @@ pub enum MetaCommand {
         name: IndexName,
     },
     /// Has the primaries in a placement group told again of what follows them.
-    Retell {
+    Reannounce {
         /// The group.
         group: GroupId,
     },
@@ -229,7 +229,7 @@ pub enum MetaCommand {
         looked: Looked,
     },
     /// Ends a copy of an index with all its parts, or of one that is missing, unless the source has been replaced meanwhile:
-    /// a name stands for what is reserved, and what it and its parts stood for is doomed.
+    /// a name stands for what is reserved, and what it and its parts stood for is tombstoned.
     PointCopy {
         /// The destination's name.
         name: IndexName,
@@ -305,7 +305,7 @@ impl MetaCommand {
                 | UserStep::Land => 2,
                 UserStep::Thaw => LOOKED_LEVEL,
             },
-            MetaCommand::Retell { .. } => 3,
+            MetaCommand::Reannounce { .. } => 3,
             MetaCommand::RotateAdminKey { .. } => KEY_ROTATION_LEVEL,
             MetaCommand::StepUserAfterLook { .. }
             | MetaCommand::PointCopy { .. }

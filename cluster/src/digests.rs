@@ -100,7 +100,7 @@ async fn pin(node: &Node, group: GroupId) -> Result<(u64, Vec<PinnedIndex>)> {
         if Instant::now() >= deadline {
             return Err(Error::unavailable(format!("group {group} does not show what it has applied")));
         }
-        node.hurry(group, through);
+        node.publish_now(group, through);
         tokio::time::sleep(SHOWN_LOOK).await;
     }
     let node = node.clone();

@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(
             lacking(NodeId(1), 10, &[], one_of_two),
             None,
-            "steward.rs never asks for a group wanted nowhere"
+            "reconciler.rs never asks for a group wanted nowhere"
         );
     }
 }

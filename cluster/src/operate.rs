@@ -4,6 +4,7 @@ use crate::calls::ServiceCall;
 use crate::command::MetaCommand;
 use crate::copies::{self, Filling};
 use crate::disk::Purpose;
+use crate::janitor::Janitor;
 use crate::meta::{IndexRow, Link, MetaState};
 use crate::metrics;
 use crate::parts::{self, Parts};
@@ -11,7 +12,6 @@ use crate::read;
 use crate::remote;
 use crate::replicas::{self, Prepared, announcement};
 use crate::router::{Accepted, Router, write_deadline};
-use crate::sweep::Sweeper;
 use crate::tasks;
 use crate::user_mapping::means::Here;
 use crate::write::index_for_write;
@@ -59,13 +59,13 @@ fn check_independent(row: Option<&IndexRow>, name: &IndexName, operation: &str) 
 pub async fn move_index(
     router: &Router,
     node: &Node,
-    sweeper: &Sweeper,
+    janitor: &Janitor,
     source: &IndexName,
     destination: &IndexName,
 ) -> Result<Accepted> {
     let deadline = write_deadline();
     look_again(router, source, destination).await;
-    let linking = sweeper.linking().await;
+    let linking = janitor.linking().await;
     for _ in 0..MOVE_ATTEMPTS {
         let (from, to) = (row_of(router, source), row_of(router, destination));
         check_independent(from.as_ref(), source, "move")?;
@@ -97,7 +97,7 @@ pub async fn move_index(
             accepted = router.propose_index(told.group, told.command, Purpose::Add, deadline).await?;
         }
         drop(linking);
-        sweeper.wake();
+        janitor.wake();
         metrics::accepted("move");
         return Ok(accepted);
     }
@@ -159,7 +159,7 @@ fn check_copy(meta: &MetaState, destination: &IndexName) -> Result<()> {
 pub async fn copy_index(
     router: &Router,
     node: &Node,
-    sweeper: &Sweeper,
+    janitor: &Janitor,
     source: &IndexName,
     destination: &IndexName,
 ) -> Result<Accepted> {
@@ -172,7 +172,7 @@ pub async fn copy_index(
     look_again(router, source, destination).await;
     let check = |meta: &MetaState| check_copy(meta, destination);
     let accepted = copies::copy(&Here { router, node }, (source, destination), check, deadline).await;
-    sweeper.wake();
+    janitor.wake();
     let accepted = accepted?;
     metrics::accepted("copy");
     Ok(accepted)

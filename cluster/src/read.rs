@@ -172,7 +172,7 @@ pub async fn serves(router: &Router, node: &Node, group: GroupId) -> bool {
             through if node.visible_through(group) >= through => router.seen().is_shown(group, through),
             _ if Instant::now() >= until => return false,
             through => {
-                node.hurry(group, through);
+                node.publish_now(group, through);
                 tokio::time::sleep(CATCH_UP_LOOK).await;
             }
         }

@@ -125,7 +125,7 @@ impl Recovery {
         let lost = lost.into_iter().map(|(_, command)| command);
         // a group that is made anew does not know what follows what
         let told = emptied.iter().filter(|_| self.meta.parts_follow());
-        let told = told.map(|&group| MetaCommand::Retell { group });
+        let told = told.map(|&group| MetaCommand::Reannounce { group });
         let made =
             self.plan.emptied().map(|(group, founder)| MetaCommand::Place { group, nodes: vec![founder] });
         let time_ms = mint::unix_ms();

@@ -2,7 +2,7 @@
 //!
 //! The catalogue is the home of a link: who may be written to, which name follows which. The group of the primary keeps
 //! its own list, because what an entry does must depend on nothing but the log. Between the two stands a note in the
-//! meta state, so that a crash heals: the sweep tells every group again what it may not have heard. A revision, the
+//! meta state, so that a crash heals: the janitor tells every group again what it may not have heard. A revision, the
 //! place of the list in the meta log, keeps an older list from replacing a newer one.
 //!
 //! The parts that other clusters have of an index are primaries like it (`meta/parts.rs`): one command links all of them,

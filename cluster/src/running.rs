@@ -5,12 +5,12 @@ use crate::apply::actor::Close;
 use crate::disk::DiskGuard;
 use crate::groups::Group;
 use crate::integrity::{self, CheckOptions};
+use crate::janitor::{self, Janitor};
 use crate::mint::Mint;
 use crate::panics;
 use crate::router::Router;
 use crate::service::ServiceOptions;
 use crate::start::{Founding, Starter};
-use crate::sweep::{self, Sweeper};
 use crate::user_mapping::{self, UserDirectory};
 use futures_util::future::{join_all, try_join_all};
 use quorate_model::{Error, GroupId, Result};
@@ -38,7 +38,7 @@ pub struct Running {
     /// The indices.
     pub node: Node,
     /// Wakes the background work.
-    pub sweeper: Sweeper,
+    pub janitor: Janitor,
     /// The locked data folder.
     pub folder: DataFolder,
     /// Starts and stops groups.
@@ -66,7 +66,7 @@ pub async fn start(options: &ServiceOptions) -> Result<Running> {
     Ok(Running {
         router,
         node,
-        sweeper: Sweeper::default(),
+        janitor: Janitor::default(),
         folder,
         starter: Arc::new(starter),
         admin_keys,
@@ -188,11 +188,11 @@ impl Running {
     }
 
     /// Starts the background work.
-    pub fn start_sweep(&mut self) {
+    pub fn start_janitor(&mut self) {
         let (router, node) = (self.router.clone(), self.node.clone());
-        let (sweeper, users) = (self.sweeper.clone(), self.users.clone());
+        let (janitor, users) = (self.janitor.clone(), self.users.clone());
         let ways = (router.clone(), node.clone());
-        self.run("sweep", move || sweep::run(router.clone(), node.clone(), sweeper.clone()));
+        self.run("janitor", move || janitor::run(router.clone(), node.clone(), janitor.clone()));
         let (router, node) = ways.clone();
         self.run("user moves", move || user_mapping::actor::run(router.clone(), node.clone()));
         let (router, node) = ways.clone();

@@ -54,7 +54,7 @@ async fn show_seen(router: &Router, node: &Node, read: ReadOf) {
     }
     let until = Instant::now() + SHOWN;
     while node.visible_through(read.group) < read.seen && Instant::now() < until {
-        node.hurry(read.group, read.seen);
+        node.publish_now(read.group, read.seen);
         tokio::time::sleep(SHOWN_LOOK).await;
     }
 }
@@ -185,7 +185,7 @@ async fn in_group<T>(
 mod tests {
     use super::*;
     use crate::calls::decode_answer;
-    use crate::entrance;
+    use crate::join;
     use crate::running::{self, Running};
     use crate::service::{CallerOp, ObjectRequest, ReadRights, ServiceOptions};
     use crate::write;
@@ -198,7 +198,7 @@ mod tests {
     async fn put(running: &Running, version: u64) -> (GroupId, u64) {
         let record = format!(r#"{{"objectID":"a","v":{version}}}"#).into_bytes();
         let op = CallerOp::Put { object_id: Some("a".into()), record };
-        let receipt = write::records(&running.router, &running.sweeper, &index(), vec![op]).await;
+        let receipt = write::records(&running.router, &running.janitor, &index(), vec![op]).await;
         let task = receipt.expect("accepted").task_id;
         (task.group(), task.log_index())
     }
@@ -219,7 +219,7 @@ mod tests {
         let options =
             ServiceOptions { disk_reserve_bytes: 0, search_threads: 2, ..ServiceOptions::new(folder.path()) };
         let mut running = running::start(&options).await.expect("a node that starts");
-        entrance::enter(&mut running, &options).await.expect("an installation");
+        join::enter(&mut running, &options).await.expect("an installation");
         let (router, node) = (running.router.clone(), running.node.clone());
         let mut put_off = 0;
         for round in 0..20 {

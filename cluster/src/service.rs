@@ -10,22 +10,22 @@ use crate::calls::{SentSettings, ServiceCall};
 use crate::command::FEATURE_LEVEL;
 use crate::digests::{self, NodeDigest};
 use crate::documents::{self, DocumentChange};
-use crate::entrance::{self, ClusterOptions};
 use crate::health::{self, Health};
 use crate::installation;
 use crate::integrity::CheckOptions;
+use crate::janitor::Janitor;
+use crate::join::{self, ClusterOptions};
 use crate::membership::{self, Force, Overview};
 use crate::meta::IndexLimits;
 use crate::metrics;
 use crate::mint;
 use crate::operate;
 use crate::read;
+use crate::reconciler;
 use crate::remote::{self, Way, read_deadline};
 use crate::replicas::listed;
 use crate::router::{Router, write_deadline};
 use crate::running::{self, Running};
-use crate::steward;
-use crate::sweep::Sweeper;
 use crate::tasks;
 use crate::traffic::Traffic;
 use crate::user_mapping::{UserDirectory, parts};
@@ -226,7 +226,7 @@ pub struct Service {
 struct Inner {
     router: Arc<Router>,
     node: Node,
-    sweeper: Sweeper,
+    janitor: Janitor,
     users: Arc<UserDirectory>,
     app_id: String,
     stopping: AtomicBool,
@@ -241,19 +241,19 @@ impl Service {
     pub async fn open(options: ServiceOptions) -> Result<(Service, Started)> {
         installation::check(&options)?;
         let mut running = running::start(&options).await?;
-        let started = match entrance::enter(&mut running, &options).await {
+        let started = match join::enter(&mut running, &options).await {
             Ok(started) => started,
             Err(error) => {
                 running.stop().await;
                 return Err(error);
             }
         };
-        running.start_sweep();
+        running.start_janitor();
         running.start_checks(options.checks);
         let inner = Inner {
             router: running.router.clone(),
             node: running.node.clone(),
-            sweeper: running.sweeper.clone(),
+            janitor: running.janitor.clone(),
             users: running.users.clone(),
             app_id: started.app_id.clone(),
             stopping: AtomicBool::new(false),
@@ -280,7 +280,7 @@ impl Service {
 
     /// Gives the groups that this node leads to other nodes, so that writes need not wait for an election when it stops.
     pub async fn hand_over(&self) {
-        steward::hand_over(&self.inner.router, Instant::now() + HAND_OVER).await;
+        reconciler::hand_over(&self.inner.router, Instant::now() + HAND_OVER).await;
     }
 
     fn open_router(&self) -> Result<&Arc<Router>> {
@@ -293,11 +293,11 @@ impl Service {
     /// Applies `ops` to one index in order, atomically; creates the index when it is missing. `DeleteIndex` is allowed
     /// anywhere.
     pub async fn write_records(&self, index: &IndexName, ops: Vec<CallerOp>) -> Result<Receipt> {
-        write::records(self.open_router()?, &self.inner.sweeper, index, ops).await
+        write::records(self.open_router()?, &self.inner.janitor, index, ops).await
     }
     /// Same for several indices, one entry and one task each, ids in the order of the operations.
     pub async fn write_many(&self, ops: Vec<(IndexName, CallerOp)>) -> Result<write::ManyReceipt> {
-        write::many(self.open_router()?, &self.inner.sweeper, ops).await
+        write::many(self.open_router()?, &self.inner.janitor, ops).await
     }
     /// Changes settings: members of `changes` replace, `null` resets. Already validated by `Settings::merge`.
     ///
@@ -311,14 +311,14 @@ impl Service {
     ) -> Result<Receipt> {
         let reach = Reach::forwarded(forward_to_replicas);
         let router = self.open_router()?.clone();
-        let (node, sweeper) = (self.inner.node.clone(), self.inner.sweeper.clone());
+        let (node, janitor) = (self.inner.node.clone(), self.inner.janitor.clone());
         let index = index.clone();
         // on its own: a caller that goes away must not leave replicas half linked
         let work = tokio::spawn(async move {
             parts::check_replicas(&router.meta(), &changes)?;
             let linked = router.meta().catalogue.get(&index).map_or(vec![], |row| row.replicas().to_vec());
             let links = listed(&changes)?.is_some_and(|wanted| wanted != linked);
-            let receipt = write::settings(&router, &node, &sweeper, &index, changes, reach).await?;
+            let receipt = write::settings(&router, &node, &janitor, &index, changes, reach).await?;
             let reach = if links { Reach::Replicas } else { reach };
             parts::spread(&router, &node, &index, reach, write_deadline()).await?;
             Ok(receipt)
@@ -328,7 +328,7 @@ impl Service {
     /// Removes an index; a missing one is no error. Errors: `Forbidden` for a linked replica.
     pub async fn delete_index(&self, index: &IndexName) -> Result<Receipt> {
         let router = self.open_router()?;
-        let accepted = write::delete(router, &self.inner.sweeper, index).await?;
+        let accepted = write::delete(router, &self.inner.janitor, index).await?;
         Ok(write::receipt(accepted, vec![]))
     }
     /// Copies or moves (C§3.2).
@@ -339,18 +339,18 @@ impl Service {
         operation: IndexOperation,
     ) -> Result<Receipt> {
         let router = self.open_router()?.clone();
-        let (node, sweeper) = (self.inner.node.clone(), self.inner.sweeper.clone());
+        let (node, janitor) = (self.inner.node.clone(), self.inner.janitor.clone());
         let (source, destination) = (source.clone(), destination.clone());
         // on its own: a caller that goes away must not leave a copy half done
         let work = tokio::spawn(async move {
             match operation {
                 IndexOperation::Move => {
-                    let moved = operate::move_index(&router, &node, &sweeper, &source, &destination).await?;
+                    let moved = operate::move_index(&router, &node, &janitor, &source, &destination).await?;
                     parts::spread(&router, &node, &destination, Reach::Index, write_deadline()).await?;
                     Ok(moved)
                 }
                 IndexOperation::Copy { scope: None } => {
-                    operate::copy_index(&router, &node, &sweeper, &source, &destination).await
+                    operate::copy_index(&router, &node, &janitor, &source, &destination).await
                 }
                 IndexOperation::Copy { scope: Some(scope) } => {
                     let copied = operate::copy_parts(&router, &node, &source, &destination, &scope).await?;

@@ -2,6 +2,7 @@
 
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
+use crate::janitor::Janitor;
 use crate::meta::IndexRow;
 use crate::metrics;
 use crate::mint::{Mint, rfc3339};
@@ -9,7 +10,6 @@ use crate::read;
 use crate::replicas;
 use crate::router::{Accepted, Router, write_deadline};
 use crate::service::{CallerOp, Receipt};
-use crate::sweep::Sweeper;
 use futures_util::future::try_join_all;
 use quorate_model::level;
 use quorate_model::record::with_object_id;
@@ -127,9 +127,9 @@ pub async fn index_for_write(router: &Router, name: &IndexName, deadline: Instan
     Err(Error::unavailable(format!("index {name} is being deleted; try again")))
 }
 
-async fn carry_out(router: &Router, sweeper: &Sweeper, name: &IndexName, plan: Plan) -> Result<Accepted> {
+async fn carry_out(router: &Router, janitor: &Janitor, name: &IndexName, plan: Plan) -> Result<Accepted> {
     if plan.deletes_index() {
-        return delete(router, sweeper, name).await;
+        return delete(router, janitor, name).await;
     }
     let (deadline, purpose) = (write_deadline(), plan.purpose());
     let row = index_for_write(router, name, deadline).await?;
@@ -142,7 +142,7 @@ async fn carry_out(router: &Router, sweeper: &Sweeper, name: &IndexName, plan: P
 /// Applies operations to one index, in order and as one.
 pub async fn records(
     router: &Router,
-    sweeper: &Sweeper,
+    janitor: &Janitor,
     name: &IndexName,
     ops: Vec<CallerOp>,
 ) -> Result<Receipt> {
@@ -150,7 +150,7 @@ pub async fn records(
     for op in ops {
         object_ids.extend(plan.take(op, router.mint()));
     }
-    let accepted = carry_out(router, sweeper, name, plan).await?;
+    let accepted = carry_out(router, janitor, name, plan).await?;
     Ok(receipt(accepted, object_ids))
 }
 
@@ -160,7 +160,7 @@ pub type ManyReceipt = (BTreeMap<IndexName, TaskId>, Vec<String>, String);
 /// Applies operations to several indices: in order and as one for each, independent of each other.
 pub async fn many(
     router: &Router,
-    sweeper: &Sweeper,
+    janitor: &Janitor,
     ops: Vec<(IndexName, CallerOp)>,
 ) -> Result<ManyReceipt> {
     let (mut plans, mut object_ids) = (BTreeMap::<IndexName, Plan>::new(), Vec::with_capacity(ops.len()));
@@ -168,7 +168,7 @@ pub async fn many(
         object_ids.extend(plans.entry(name).or_default().take(op, router.mint()));
     }
     let writes = plans.into_iter().map(async |(name, plan)| {
-        let accepted = carry_out(router, sweeper, &name, plan).await?;
+        let accepted = carry_out(router, janitor, &name, plan).await?;
         Ok::<_, Error>((name, accepted))
     });
     let accepted = try_join_all(writes).await?;
@@ -205,7 +205,7 @@ impl Reach {
 pub async fn settings(
     router: &Router,
     node: &Node,
-    sweeper: &Sweeper,
+    janitor: &Janitor,
     name: &IndexName,
     mut changes: Map<String, Value>,
     reach: Reach,
@@ -225,7 +225,7 @@ pub async fn settings(
     // before anything is made or linked for them
     router.check_level(&level::of_settings(&changes))?;
     let row = index_for_write(router, name, deadline).await?;
-    let linking = sweeper.linking().await;
+    let linking = janitor.linking().await;
     let announced = match listed {
         Some(wanted) if wanted != row.replicas() => {
             Some(replicas::link(router, node, name, &wanted, deadline).await?)
@@ -246,13 +246,13 @@ pub async fn settings(
     };
     let accepted = router.propose_index(group, command, Purpose::Add, deadline).await?;
     drop(linking);
-    sweeper.wake();
+    janitor.wake();
     metrics::accepted("settings");
     Ok(receipt(accepted, vec![]))
 }
 
 /// Removes an index; for a missing one there is a task all the same. Errors: `Forbidden` for a linked replica.
-pub async fn delete(router: &Router, sweeper: &Sweeper, name: &IndexName) -> Result<Accepted> {
+pub async fn delete(router: &Router, janitor: &Janitor, name: &IndexName) -> Result<Accepted> {
     read::look_again(router, name).await;
     let row = router.shared_meta().load().catalogue.get(name).cloned();
     if row.as_ref().is_some_and(|row| row.primary().is_some()) {
@@ -261,7 +261,7 @@ pub async fn delete(router: &Router, sweeper: &Sweeper, name: &IndexName) -> Res
     let incarnation = row.map_or(0, |row| row.incarnation);
     let delete = MetaCommand::DeleteIndex { name: name.clone(), incarnation };
     let accepted = router.propose_meta(delete, Purpose::Remove, write_deadline()).await?;
-    sweeper.wake();
+    janitor.wake();
     metrics::accepted("delete_index");
     Ok(accepted)
 }

@@ -272,13 +272,13 @@ impl IndexState {
         writer.apply_durably(Place::whole(log_index), 1, Arc::new(ops)).map(drop)
     }
     /// Lets what was written through `log_index` be shown without delay: somebody waits for it.
-    pub(crate) fn hurry(&self, log_index: u64) {
+    pub(crate) fn publish_now(&self, log_index: u64) {
         if !self.progress.wait_for(log_index) {
             return;
         }
         // a writer that is being opened or closed publishes anyway
         if let Some(Some(writer)) = self.writer.try_lock().as_deref() {
-            let _it_has_ended = writer.hurry();
+            let _it_has_ended = writer.publish_now();
         }
     }
     /// Whether closing the writer would undo work in the background.

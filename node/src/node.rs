@@ -167,7 +167,7 @@ impl Node {
         self.shared.touch(&state);
         if state.is_put_off.load(Ordering::Relaxed) {
             // for the next reader
-            state.hurry(self.applied(state.group));
+            state.publish_now(self.applied(state.group));
         }
         state.view()
     }
@@ -216,22 +216,22 @@ impl Node {
         }
         let is_visible = self.shared.least_of_busy(group, |state| (!shows(state)).then_some(())).is_none();
         if !is_visible {
-            self.hurry(group, log_index);
+            self.publish_now(group, log_index);
         }
         is_visible
     }
     /// Says whether this node leads a group, as every node does that nothing was said to. The others show writes in larger
-    /// groups, [`Self::hurry`] apart.
+    /// groups, [`Self::publish_now`] apart.
     pub fn set_leads(&self, group: GroupId, leads: bool) {
         self.shared.led_elsewhere(group).store(!leads, Ordering::Relaxed);
         if leads {
-            self.hurry(group, self.applied(group));
+            self.publish_now(group, self.applied(group));
         }
     }
     /// Shows what was written to the group's indices through `log_index` without delay: somebody waits for it.
-    pub fn hurry(&self, group: GroupId, log_index: u64) {
+    pub fn publish_now(&self, group: GroupId, log_index: u64) {
         let busy = self.shared.busy.lock().get(&group).cloned().unwrap_or_default();
-        busy.iter().for_each(|state| state.hurry(log_index));
+        busy.iter().for_each(|state| state.publish_now(log_index));
     }
     /// How the rebuilds of the node stand.
     pub fn rebuilds(&self) -> RebuildFigures {

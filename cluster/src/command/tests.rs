@@ -148,7 +148,7 @@ fn the_bytes_of_every_command_stay_what_they_are() {
             "00 15 0175 03 06".into(),
         ),
         (meta(MetaCommand::MakeParts { name: name() }), "00 16 0161".into()),
-        (meta(MetaCommand::Retell { group: GroupId(5) }), "00 17 05".into()),
+        (meta(MetaCommand::Reannounce { group: GroupId(5) }), "00 17 05".into()),
         (
             meta(MetaCommand::RotateAdminKey { admin_key: [9; 32], replaces: 5, overlap_ms: 7 }),
             format!("00 18 {} 05 07", "09".repeat(32)),
@@ -178,7 +178,7 @@ fn the_bytes_of_every_command_stay_what_they_are() {
         let entry = Entry { time_ms: 0x0102_0304_0506, part: 1, parts: 2, command };
         let bytes = entry.encode();
         let level = match &entry.command {
-            Command::Meta(MetaCommand::Retell { .. }) => "0300",
+            Command::Meta(MetaCommand::Reannounce { .. }) => "0300",
             Command::Meta(
                 MetaCommand::RotateAdminKey { .. }
                 | MetaCommand::StepUserAfterLook { .. }

@@ -3,7 +3,7 @@
 use super::{Checks, Mending};
 use crate::apply::actor::Anew;
 use crate::groups::Group;
-use crate::steward;
+use crate::reconciler;
 use quorate_model::NodeId;
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(super) async fn run(checks: &Checks) {
 /// A leader hands the group over first; it is tried again until it has.
 async fn begin(checks: &Checks, group: &Arc<Group>, from: Vec<NodeId>) {
     if group.is_led_here() {
-        steward::give_to_able(&checks.router, group).await;
+        reconciler::give_to_able(&checks.router, group).await;
         return;
     }
     let (done, ended) = tokio::sync::oneshot::channel();

@@ -1,6 +1,6 @@
 //! What operators see of an installation and change in it: its nodes, its groups, who leads.
 //!
-//! Changes are commands of the meta group; what follows from them is the steward's work.
+//! Changes are commands of the meta group; what follows from them is the reconciler's work.
 
 mod change;
 mod claims;

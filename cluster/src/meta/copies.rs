@@ -315,7 +315,7 @@ mod tests {
         log.put(point(&log, ready));
         assert_eq!(log.lives("b"), ready.map(|(life, _)| Some(life)));
         assert!(log.state.reserved.is_empty());
-        assert!(old.into_iter().flatten().all(|life| log.state.doomed.contains_key(&life)));
+        assert!(old.into_iter().flatten().all(|life| log.state.tombstoned.contains_key(&life)));
 
         // a source that is another one by now
         let mut log = Log::new(FEATURE_LEVEL);

@@ -42,7 +42,10 @@ impl MetaState {
                     .map(|(it, group)| RowChange::reserved(*it, *group))
                     .chain(self.waiting.map(RowChange::waiting)),
             ),
-            ("removed indices", &mut self.doomed.iter().map(|(it, group)| RowChange::doomed(*it, *group))),
+            (
+                "removed indices",
+                &mut self.tombstoned.iter().map(|(it, group)| RowChange::tombstoned(*it, *group)),
+            ),
             ("replica lists", &mut self.unsettled.iter().map(|(it, at)| RowChange::unsettled(*it, *at))),
             ("nodes", &mut self.nodes.iter().map(|(node, row)| RowChange::node(*node, row))),
             ("clusters", &mut self.clusters.iter().map(|(name, row)| RowChange::cluster(name, *row))),

@@ -88,7 +88,7 @@ fn new_in(meta: &MetaState, command: &MetaCommand) -> Vec<GroupId> {
         | MetaCommand::MoveUser { .. }
         | MetaCommand::RemoveUser { .. }
         | MetaCommand::StepUser { .. }
-        | MetaCommand::Retell { .. }
+        | MetaCommand::Reannounce { .. }
         | MetaCommand::MakeParts { .. }
         | MetaCommand::RotateAdminKey { .. }
         | MetaCommand::StepUserAfterLook { .. }

@@ -145,7 +145,7 @@ impl MetaState {
     }
 
     /// Has the primaries in a group told again of what follows them: it may have forgotten.
-    pub(super) fn retell(&mut self, at: At, group: GroupId) -> Vec<RowChange> {
+    pub(super) fn reannounce(&mut self, at: At, group: GroupId) -> Vec<RowChange> {
         let led = self.catalogue.iter().filter(|(_, row)| row.group == group && !row.replicas().is_empty());
         let led: BTreeSet<Incarnation> = led.map(|(_, row)| row.incarnation).collect();
         led.into_iter().map(|incarnation| self.unsettle(incarnation, at.log_index)).collect()
@@ -213,7 +213,7 @@ impl MetaState {
         changes
     }
 
-    /// Lets a name stand for a new replica; what it stood for is doomed.
+    /// Lets a name stand for a new replica; what it stood for is tombstoned.
     fn put_replica(
         &mut self,
         at: At,

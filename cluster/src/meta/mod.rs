@@ -48,7 +48,7 @@ pub struct MetaState {
     /// Incarnations reserved as the destination of a copy, with their group.
     pub reserved: SharedMap<Incarnation, GroupId>,
     /// Incarnations that no name stands for any more and that still hold files in their group.
-    pub doomed: SharedMap<Incarnation, GroupId>,
+    pub tombstoned: SharedMap<Incarnation, GroupId>,
     /// Primaries whose group may not know their replicas yet, with the revision of the list.
     pub unsettled: SharedMap<Incarnation, u64>,
     /// Every node that ever joined.
@@ -131,7 +131,7 @@ impl MetaState {
             MetaCommand::MoveUser { user, to } => self.move_user(user, to),
             MetaCommand::RemoveUser { user } => self.remove_user(user),
             MetaCommand::StepUser { user, epoch, step } => self.step_user(at, user, epoch, step),
-            MetaCommand::Retell { group } => self.retell(at, group),
+            MetaCommand::Reannounce { group } => self.reannounce(at, group),
             MetaCommand::MakeParts { name } => self.complete_parts(at, &name, &[]),
             MetaCommand::RotateAdminKey { admin_key, replaces, overlap_ms } => {
                 self.rotate_admin_key(at, admin_key, replaces, overlap_ms)
@@ -183,13 +183,13 @@ impl MetaState {
     }
 
     fn doom(&mut self, incarnation: Incarnation, group: GroupId) -> RowChange {
-        self.doomed.insert(incarnation, group);
-        RowChange::doomed(incarnation, group)
+        self.tombstoned.insert(incarnation, group);
+        RowChange::tombstoned(incarnation, group)
     }
 
     fn dropped(&mut self, incarnation: Incarnation) -> Vec<RowChange> {
-        match self.doomed.remove(&incarnation) {
-            Some(_) => vec![RowChange::not_doomed(incarnation)],
+        match self.tombstoned.remove(&incarnation) {
+            Some(_) => vec![RowChange::not_tombstoned(incarnation)],
             None => vec![],
         }
     }

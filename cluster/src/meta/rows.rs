@@ -1,4 +1,4 @@
-//! How the meta state lies in its tree: one row for each index, key, reservation, doomed incarnation and list of replicas
+//! How the meta state lies in its tree: one row for each index, key, reservation, tombstoned incarnation and list of replicas
 //! that is not settled.
 
 use super::{
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// First bytes of the row keys of the meta tree, beside those that the layout names.
 const RESERVED: u8 = b'r';
-const DOOMED: u8 = b'd';
+const TOMBSTONED: u8 = b'd';
 const UNSETTLED: u8 = b'u';
 const NODE: u8 = b'N';
 const CLUSTER: u8 = b'C';
@@ -73,11 +73,11 @@ impl RowChange {
     pub(super) fn not_reserved(incarnation: Incarnation) -> Self {
         Self::delete(RESERVED, &incarnation.to_be_bytes())
     }
-    pub(super) fn doomed(incarnation: Incarnation, group: GroupId) -> Self {
-        Self::put(DOOMED, &incarnation.to_be_bytes(), group.0.to_be_bytes().to_vec())
+    pub(super) fn tombstoned(incarnation: Incarnation, group: GroupId) -> Self {
+        Self::put(TOMBSTONED, &incarnation.to_be_bytes(), group.0.to_be_bytes().to_vec())
     }
-    pub(super) fn not_doomed(incarnation: Incarnation) -> Self {
-        Self::delete(DOOMED, &incarnation.to_be_bytes())
+    pub(super) fn not_tombstoned(incarnation: Incarnation) -> Self {
+        Self::delete(TOMBSTONED, &incarnation.to_be_bytes())
     }
     pub(super) fn unsettled(incarnation: Incarnation, revision: u64) -> Self {
         Self::put(UNSETTLED, &incarnation.to_be_bytes(), revision.to_be_bytes().to_vec())
@@ -155,7 +155,7 @@ impl MetaState {
                 self.keys.insert(key.value.clone(), Arc::new(key));
             }
             RESERVED => drop(self.reserved.insert(number(rest)?, group(value)?)),
-            DOOMED => drop(self.doomed.insert(number(rest)?, group(value)?)),
+            TOMBSTONED => drop(self.tombstoned.insert(number(rest)?, group(value)?)),
             UNSETTLED => drop(self.unsettled.insert(number(rest)?, number(value)?)),
             NODE => {
                 let row = codec::decode(value, ROW_BYTES_MAX).ok()?;

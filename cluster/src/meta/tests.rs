@@ -94,7 +94,7 @@ impl Machine {
                 MetaCommand::AddNode { node, joining }
             }
             ["users"] => MetaCommand::EnableUsers,
-            ["retell", of] => MetaCommand::Retell { group: group(of) },
+            ["reannounce", of] => MetaCommand::Reannounce { group: group(of) },
             ["parts", index] => MetaCommand::MakeParts { name: name(index) },
             ["key", value] => MetaCommand::PutKey { key: key_document(value) },
             ["key-damaged"] => MetaCommand::PutKey { key: b"{".to_vec() },
@@ -113,7 +113,7 @@ impl Machine {
         assert_eq!(restored, self.state, "after {line:?}");
     }
 
-    /// `name=life@group/created` of every index, then keys, `reserved` and `doomed` lives.
+    /// `name=life@group/created` of every index, then keys, `reserved` and `tombstoned` lives.
     fn show(&self) -> String {
         let life = |incarnation: &Incarnation| {
             let life = TaskId(*incarnation).log_index();
@@ -150,7 +150,9 @@ impl Machine {
         }
         lines.extend(self.state.keys.keys().map(|value| format!("key:{value}")));
         lines.extend(self.state.reserved.iter().map(|(it, group)| format!("reserved:{}@{group}", life(it))));
-        lines.extend(self.state.doomed.iter().map(|(it, group)| format!("doomed:{}@{group}", life(it))));
+        lines.extend(
+            self.state.tombstoned.iter().map(|(it, group)| format!("tombstoned:{}@{group}", life(it))),
+        );
         lines.extend(
             self.state.unsettled.iter().map(|(it, revision)| format!("tell:{}/{revision}", life(it))),
         );
@@ -172,11 +174,11 @@ fn names_stand_for_incarnations() {
         ("create a 3", "a=1@3/1"),
         ("create a 3, create a 4", "a=1@3/1"),
         ("create a 3, start, create b 4", "a=1@3/1 b=3@4/3"),
-        ("create a 3, delete a 1", "doomed:1@3"),
+        ("create a 3, delete a 1", "tombstoned:1@3"),
         ("create a 3, delete a 9", "a=1@3/1"),
         ("delete a 1", ""),
-        ("create a 3, delete a 1, create a 3", "a=3@3/3 doomed:1@3"),
-        ("create a 3, delete a 1, create a 3, delete a 1", "a=3@3/3 doomed:1@3"),
+        ("create a 3, delete a 1, create a 3", "a=3@3/3 tombstoned:1@3"),
+        ("create a 3, delete a 1, create a 3, delete a 1", "a=3@3/3 tombstoned:1@3"),
         ("create a 3, delete a 1, dropped 1", ""),
         ("create a 3, dropped 1", "a=1@3/1"),
     ] {
@@ -188,7 +190,7 @@ fn names_stand_for_incarnations() {
 fn a_move_renames_over_the_destination() {
     for (script, expected) in [
         ("create a 3, move a b", "b=1@3/1"),
-        ("create a 3, create b 4, move a b", "b=1@3/1 doomed:2@4"),
+        ("create a 3, create b 4, move a b", "b=1@3/1 tombstoned:2@4"),
         ("create b 4, move a b", "b=1@4/1"),
         ("create a 3, move a a", "a=1@3/1"),
         ("create a 3, move a b, create a 3", "a=3@3/3 b=1@3/1"),
@@ -202,9 +204,9 @@ fn a_copy_is_seen_when_it_is_complete() {
     for (script, expected) in [
         ("create a 3, begin 3", "a=1@3/1 reserved:2@3"),
         ("create a 3, begin 3, point b 2 3", "a=1@3/1 b=2@3/3"),
-        ("create a 3, create b 4, begin 3, point b 3 3", "a=1@3/1 b=3@3/2 doomed:2@4"),
-        ("create a 3, begin 3, abandon 2", "a=1@3/1 doomed:2@3"),
-        ("create a 3, begin 3, abandon 2, point b 2 3", "a=1@3/1 doomed:2@3"),
+        ("create a 3, create b 4, begin 3, point b 3 3", "a=1@3/1 b=3@3/2 tombstoned:2@4"),
+        ("create a 3, begin 3, abandon 2", "a=1@3/1 tombstoned:2@3"),
+        ("create a 3, begin 3, abandon 2, point b 2 3", "a=1@3/1 tombstoned:2@3"),
         ("create a 3, begin 3, point b 2 3, abandon 2", "a=1@3/1 b=2@3/3"),
         ("begin 3, begin 3, point b 2 3, abandon 1, dropped 1", "b=2@3/3"),
     ] {
@@ -247,7 +249,7 @@ fn links_stand_in_both_rows_and_only_between_two() {
         // a name that is taken needs a place in the group of the primary
         ("create a 3, create r 4, link a 1 r", "a=1@3/1 r=2@4/2"),
         ("create a 3, create r 4, link a 1 r:9", "a=1@3/1 r=2@4/2"),
-        ("create a 3, create r 4, begin 3, link a 1 r:3", "a=1@3/1[r] r=3@3/2<a doomed:2@4 tell:1/4"),
+        ("create a 3, create r 4, begin 3, link a 1 r:3", "a=1@3/1[r] r=3@3/2<a tombstoned:2@4 tell:1/4"),
         // no chains, one primary
         (
             "create a 3, link a 1 r, create b 3, begin 3, link b 3 r:4",
@@ -267,18 +269,18 @@ fn links_stand_in_both_rows_and_only_between_two() {
 fn links_outlive_moves_and_end_with_the_primary() {
     for (script, expected) in [
         ("create a 3, link a 1 r, delete r 2", "a=1@3/1[r] r=2@3/2<a tell:1/2"),
-        ("create a 3, link a 1 r ~v, delete a 1", "r=2@3/2 v=2+1@3/2 doomed:1@3"),
+        ("create a 3, link a 1 r ~v, delete a 1", "r=2@3/2 v=2+1@3/2 tombstoned:1@3"),
         ("create a 3, link a 1 r, move a b", "b=1@3/1[r] r=2@3/2<b tell:1/2"),
         ("create a 3, link a 1 r, move r b", "a=1@3/1[r] r=2@3/2<a tell:1/2"),
         ("create a 3, link a 1 r, create t 5, move t r", "a=1@3/1[r] r=2@3/2<a t=3@5/3 tell:1/2"),
         ("create a 3, link a 1 r, create t 5, move t a", "a=1@3/1[r] r=2@3/2<a t=3@5/3 tell:1/2"),
         (
             "create a 3, link a 1 r, create t 5, begin 5, move t a r 4",
-            "a=3@5/3[r] r=4@5/2<a doomed:1@3 doomed:2@3 tell:3/5",
+            "a=3@5/3[r] r=4@5/2<a tombstoned:1@3 tombstoned:2@3 tell:3/5",
         ),
         (
             "create a 3, link a 1 r, create t 5, link t 3 s, begin 5, move t a r 5",
-            "a=3@5/3[sr] r=5@5/2<a s=4@5/4<a doomed:1@3 doomed:2@3 tell:3/6",
+            "a=3@5/3[sr] r=5@5/2<a s=4@5/4<a tombstoned:1@3 tombstoned:2@3 tell:3/6",
         ),
         ("create a 3, link a 1 r, begin 3, point r 3 3", "a=1@3/1[r] r=2@3/2<a reserved:3@3 tell:1/2"),
         ("create a 3, link a 1 r, begin 3, point a 3 3", "a=1@3/1[r] r=2@3/2<a reserved:3@3 tell:1/2"),
@@ -330,10 +332,10 @@ fn parts_are_linked_like_their_index() {
             "create a 3, link a 4 r, link a 4 ~r s",
             "a=4@3/4[~rs] a|1=4+2@25/4[~r|1s|1] r=5@3/5<~a r|1=5+1@25/5<~a|1 s=6+1@3/6<a s|1=6+3@25/6<a|1 tell:4/6 tell:4+2/6",
         ),
-        ("create a 3, link a 4 r, delete a 4", "r=5@3/5 r|1=5+1@25/5 doomed:4@3 doomed:4+2@25"),
+        ("create a 3, link a 4 r, delete a 4", "r=5@3/5 r|1=5+1@25/5 tombstoned:4@3 tombstoned:4+2@25"),
         // a group that was made anew
         (
-            "create a 3, link a 4 r, settled 4 5, retell 25",
+            "create a 3, link a 4 r, settled 4 5, reannounce 25",
             "a=4@3/4[r] a|1=4+2@25/4[r|1] r=5@3/5<a r|1=5+1@25/5<a|1 tell:4+2/7",
         ),
         (
@@ -343,11 +345,11 @@ fn parts_are_linked_like_their_index() {
         // names that are taken, one of another cluster
         (
             "create a 3, create r 4, begin 3, begin 25, link a 4 r:6 r|1:7",
-            "a=4@3/4[r] a|1=4+2@25/4[r|1] r=6@3/5<a r|1=7@25/5<a|1 doomed:5@4 doomed:5+2@26 tell:4/8 tell:4+2/8",
+            "a=4@3/4[r] a|1=4+2@25/4[r|1] r=6@3/5<a r|1=7@25/5<a|1 tombstoned:5@4 tombstoned:5+2@26 tell:4/8 tell:4+2/8",
         ),
         (
             "create a 3, create r 20, begin 3, link a 4 r:6",
-            "a=4@3/4[r] a|1=4+2@25/4[r|1] r=6@3/5<a r|1=7+1@25/7<a|1 doomed:5@20 doomed:5+1@2 tell:4/7 tell:4+2/7",
+            "a=4@3/4[r] a|1=4+2@25/4[r|1] r=6@3/5<a r|1=7+1@25/7<a|1 tombstoned:5@20 tombstoned:5+1@2 tell:4/7 tell:4+2/7",
         ),
         // a cluster that comes later
         (
@@ -372,11 +374,11 @@ fn links_of_parts_outlive_moves() {
         ),
         (
             "create a 3, link a 4 r, create t 5, begin 5, begin 22, move t a r 7 r|1 8",
-            "a=6@5/6[r] a|1=6+2@22/6[r|1] r=7@5/5<a r|1=8@22/9<a|1 doomed:4@3 doomed:4+2@25 doomed:5@3 doomed:5+1@25 tell:6/9 tell:6+2/9",
+            "a=6@5/6[r] a|1=6+2@22/6[r|1] r=7@5/5<a r|1=8@22/9<a|1 tombstoned:4@3 tombstoned:4+2@25 tombstoned:5@3 tombstoned:5+1@25 tell:6/9 tell:6+2/9",
         ),
         (
             "create a 3, link a 4 r, create t 21, link t 6 s, begin 21, move t a r 8",
-            "a=6@21/6[sr] a|0=6+1@13/6[s|0r|0] r=8@21/5<a r|0=9+4@13/9<a|0 s=7@21/7<a s|0=7+1@13/7<a|0 doomed:4@3 doomed:4+2@25 doomed:5@3 doomed:5+1@25 tell:6/9 tell:6+1/9",
+            "a=6@21/6[sr] a|0=6+1@13/6[s|0r|0] r=8@21/5<a r|0=9+4@13/9<a|0 s=7@21/7<a s|0=7+1@13/7<a|0 tombstoned:4@3 tombstoned:4+2@25 tombstoned:5@3 tombstoned:5+1@25 tell:6/9 tell:6+1/9",
         ),
     ] {
         check(&format!("{CLUSTERS}{script}"), expected);

@@ -4,7 +4,7 @@ use super::*;
 use crate::killed::copy_folder;
 use crate::running::{self, Running};
 use crate::service::{CallerOp, ReadRights, Service, ServiceOptions};
-use crate::{entrance, write};
+use crate::{join, write};
 use quorate_model::{RecordOp, SearchParams};
 use serde_json::json;
 use std::path::Path;
@@ -25,11 +25,11 @@ fn name(text: &str) -> IndexName {
 fn options(folder: &Path) -> ServiceOptions {
     ServiceOptions { disk_reserve_bytes: 0, search_threads: 1, ..ServiceOptions::new(folder) }
 }
-/// A node without its sweep.
+/// A node without its janitor.
 async fn started(folder: &Path) -> Running {
     let options = options(folder);
     let mut running = running::start(&options).await.expect("a node that starts");
-    entrance::enter(&mut running, &options).await.expect("an installation");
+    join::enter(&mut running, &options).await.expect("an installation");
     running
 }
 async fn put(running: &Running, index: &str, ids: &[&str]) {
@@ -38,14 +38,14 @@ async fn put(running: &Running, index: &str, ids: &[&str]) {
         CallerOp::Ready(RecordOp::Put { object_id: (*id).to_owned(), record })
     };
     let ops = ids.iter().map(put).collect();
-    write::records(&running.router, &running.sweeper, &name(index), ops).await.expect("accepted");
+    write::records(&running.router, &running.janitor, &name(index), ops).await.expect("accepted");
 }
 /// Ends as a killed process does: what follows happens on a copy of the folder as it is now.
 async fn die(running: Running, from: &Path, to: &Path) {
     copy_folder(from, to);
     running.stop().await;
 }
-/// Waits until the sweep has told the groups, writes once more and compares.
+/// Waits until the janitor has told the groups, writes once more and compares.
 async fn check(folder: &Path, primary: &str, replicas: &[&str], expected: usize, died: Died) {
     let (service, _) = Service::open(options(folder)).await.expect("a node that starts");
     let record = br#"{"objectID":"last"}"#.to_vec();

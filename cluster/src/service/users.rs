@@ -29,8 +29,8 @@ impl Service {
         user_mapping::write::many(self.ways()?, user, ops).await
     }
     fn ways(&self) -> Result<Ways<'_>> {
-        let (node, sweeper) = (&self.inner.node, &self.inner.sweeper);
-        Ok(Ways { router: self.open_router()?, node, sweeper })
+        let (node, janitor) = (&self.inner.node, &self.inner.janitor);
+        Ok(Ways { router: self.open_router()?, node, janitor })
     }
     /// Reads of an index for a user: `ask` is given the name of the part that the user's cluster has, again when the user was
     /// moved meanwhile.

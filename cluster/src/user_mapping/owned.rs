@@ -107,7 +107,7 @@ async fn view_now(
     let barrier = group.raft.read_barrier(within(deadline)).await;
     let log_index = barrier.map_err(|error| Error::unavailable(error.to_string()))?;
     group.wait_applied(log_index, deadline).await?;
-    node.hurry(id, log_index);
+    node.publish_now(id, log_index);
     while node.visible_through(id) < log_index {
         if Instant::now() >= deadline {
             return Err(Error::unavailable(format!("group {id} does not show yet what is written")));

@@ -8,7 +8,7 @@ use super::records::{Clusters, Deleting, Mirroring, fence};
 use super::write::{Ways, records};
 use super::*;
 use crate::command::{FEATURE_LEVEL, MetaCommand};
-use crate::entrance;
+use crate::join;
 use crate::killed::copy_folder;
 use crate::meta::{Joining, Link, NodeState, UserStep};
 use crate::replicas;
@@ -38,7 +38,7 @@ fn options(folder: &Path) -> ServiceOptions {
 async fn started(folder: &Path) -> Running {
     let options = options(folder);
     let mut running = running::start(&options).await.expect("a node that starts");
-    entrance::enter(&mut running, &options).await.expect("an installation");
+    join::enter(&mut running, &options).await.expect("an installation");
     let router = &running.router;
     if !router.meta().clusters.contains_key("west") {
         let west = || "west".to_owned();
@@ -68,7 +68,7 @@ async fn started(folder: &Path) -> Running {
     running
 }
 fn ways(running: &Running) -> Ways<'_> {
-    Ways { router: &running.router, node: &running.node, sweeper: &running.sweeper }
+    Ways { router: &running.router, node: &running.node, janitor: &running.janitor }
 }
 async fn put(running: &Running, who: &str, ids: &[String]) -> Result<crate::service::Receipt> {
     let op = |id: &String| {
@@ -157,7 +157,7 @@ async fn a_move_ends_although_the_node_died_in_any_step() {
             running.stop().await;
 
             let mut running = started(&after).await;
-            running.start_sweep();
+            running.start_janitor();
             settled(&running, "jane").await;
             let [main, west] = parts(&running);
             let held = |part: &IndexName, who: &str| held(&running.router, &running.node, part, who).len();
@@ -190,7 +190,7 @@ async fn replicas_of_all_parts_are_filled_although_the_node_died() {
         running.stop().await;
 
         let mut running = started(&after).await;
-        running.start_sweep();
+        running.start_janitor();
         put(&running, "jane", &numbered(20, 21)).await.expect("written");
         put(&running, "roe", &numbered(3, 4)).await.expect("written");
         let [main, west] =
@@ -217,7 +217,7 @@ async fn replicas_of_all_parts_are_filled_although_the_node_died() {
 async fn no_record_is_absent_or_doubled_while_a_user_moves() {
     let dir = tempfile::tempdir().expect("a folder");
     let mut running = started(dir.path()).await;
-    running.start_sweep();
+    running.start_janitor();
     assign_many(&running.router, vec![user("jane")], "main").await.expect("assigned");
     put(&running, "*", &["p".to_owned()]).await.expect("written");
     let first = put(&running, "jane", &numbered(0, 50)).await.expect("written");

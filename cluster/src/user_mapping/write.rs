@@ -9,13 +9,13 @@ use super::means::{Here, Means, part_for_write};
 use super::parts::follow;
 use super::{place, records};
 use crate::abreast;
+use crate::janitor::Janitor;
 use crate::meta::{IndexRow, MetaState};
 use crate::metrics;
 use crate::mint::{Mint, rfc3339};
 use crate::replicas;
 use crate::router::{Accepted, Router, write_deadline};
 use crate::service::{CallerOp, Receipt};
-use crate::sweep::Sweeper;
 use crate::write::{self, ManyReceipt};
 use quorate_model::record::with_object_id;
 use quorate_model::user::owned_id;
@@ -39,7 +39,7 @@ pub struct Ways<'a> {
     /// The indices.
     pub node: &'a Node,
     /// The background work.
-    pub sweeper: &'a Sweeper,
+    pub janitor: &'a Janitor,
 }
 impl<'a> Ways<'a> {
     /// The part of it that a user's write needs.
@@ -158,7 +158,7 @@ fn is_there(meta: &MetaState, name: &IndexName, row: &IndexRow) -> bool {
 
 /// Public records go to all clusters: to the index itself, whose task is the answer, and from there to the other parts.
 async fn everywhere(ways: Ways<'_>, name: &IndexName, ops: Vec<RecordOp>) -> Result<Accepted> {
-    let Ways { router, node, sweeper: _ } = ways;
+    let Ways { router, node, janitor: _ } = ways;
     let deadline = write_deadline();
     if router.meta().clusters.len() > 1 && ways.here().hold().is_none() {
         // it would be refused afterwards, and stay in what had the name before

@@ -184,7 +184,7 @@ impl ShardHandle {
         Ok(answer)
     }
     /// Publishes what was put off.
-    pub fn hurry(&self) -> Result<()> {
+    pub fn publish_now(&self) -> Result<()> {
         self.send(Work::Hurry)
     }
     /// Commits everything queued durably and ends the shard's thread. Errors: the commit failed, and the shard goes on.

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Looks through where reads see everything, which nobody is told of: asking for one write would hurry it.
+/// Looks through where reads see everything, which nobody is told of: asking for one write would publish_now it.
 fn sees(rig: &Rig, log_index: u64) -> bool {
     rig.node.visible_through(GROUP) >= log_index
 }
@@ -33,7 +33,7 @@ fn a_stream_of_writes_is_shown_in_groups_unless_somebody_waits() {
                     rig.wait_until("not shown after a read", || sees(&rig, second));
                 }
                 2 => {
-                    rig.node.hurry(GROUP, second);
+                    rig.node.publish_now(GROUP, second);
                     let is_shown = || rig.node.visible_through(GROUP) >= second;
                     rig.wait_until("still put off", is_shown);
                 }

@@ -9,7 +9,7 @@ use crate::membership::NodeReport;
 use crate::membership::overview::{Overview, assemble};
 use crate::meta::{At, Joining, MetaState};
 use crate::placement;
-use crate::steward::{Led, Step, next_step};
+use crate::reconciler::{Led, Step, next_step};
 use bytes::Bytes;
 use quorate_model::{GroupId, NodeId};
 use quorate_raft::effects::{Delivery, Effect, Input};
@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Virtual milliseconds of one round.
 pub const ROUND_MS: u64 = 50;
-/// Rounds between two looks of a steward.
+/// Rounds between two looks of a reconciler.
 const LOOK_ROUNDS: u64 = 5;
 /// The groups that are simulated; the plan knows of the others of the cluster.
 pub const GROUPS: [GroupId; 2] = [GroupId(1), GroupId(2)];

@@ -34,11 +34,11 @@ pub fn start(world: &Arc<World>, node: u64) {
     });
     world.clock.spawn(life, drive(seat.clone()));
     world.clock.spawn(life, keep_alike(seat.clone()));
-    world.clock.spawn(life, sweep(seat));
+    world.clock.spawn(life, janitor(seat));
 }
 
 /// While it leads: tells groups what follows what, gives up copies whose caller is gone and drops what no name stands for.
-async fn sweep(seat: Seat) {
+async fn janitor(seat: Seat) {
     let world = seat.world.clone();
     let mut seen = BTreeMap::<(Incarnation, u64), u64>::new();
     loop {
@@ -66,7 +66,7 @@ async fn sweep(seat: Seat) {
                 _ => settle(&seat, incarnation, revision).await,
             });
         }
-        for (&index, &group) in meta.doomed.iter() {
+        for (&index, &group) in meta.tombstoned.iter() {
             drop(drop_index(&seat, group, index).await);
         }
     }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, RwLock, RwLockReadGuard};
 
-/// How often idle shards are looked for and doomed indices are tried again.
+/// How often idle shards are looked for and tombstoned indices are tried again.
 const INTERVAL: Duration = Duration::from_secs(5);
 
 /// Rounds between two looks at the size of every file.
@@ -31,34 +31,34 @@ const CALLER_GONE: Duration = Duration::from_secs(4 * limits::WRITE_S);
 /// How long the meta group may take to say how far it is.
 const BARRIER: Duration = Duration::from_secs(5);
 
-/// Wakes the sweep when there is something for it.
+/// Wakes the janitor when there is something for it.
 #[derive(Clone, Debug, Default)]
-pub struct Sweeper {
+pub struct Janitor {
     notify: Arc<Notify>,
     linking: Arc<RwLock<()>>,
 }
 
-impl Sweeper {
-    /// Something was doomed.
+impl Janitor {
+    /// Something was tombstoned.
     pub fn wake(&self) {
         self.notify.notify_one();
     }
-    /// While this is held, groups are told of their replicas by its holder and not by the sweep.
+    /// While this is held, groups are told of their replicas by its holder and not by the janitor.
     pub async fn linking(&self) -> RwLockReadGuard<'_, ()> {
         self.linking.read().await
     }
 }
 
-/// Sweeps until the task is aborted. Every step can be repeated, so it may be cut off anywhere.
+/// Cleans up until the task is aborted. Every step can be repeated, so it may be cut off anywhere.
 ///
 /// What concerns the whole installation is done by the node that leads the meta group.
-pub async fn run(router: Arc<Router>, node: Node, sweeper: Sweeper) {
+pub async fn run(router: Arc<Router>, node: Node, janitor: Janitor) {
     let mut ages = Ages::default();
     for round in 0_u64.. {
         if is_first(&router)
-            && let Err(error) = of_installation(&router, &sweeper, &mut ages).await
+            && let Err(error) = of_installation(&router, &janitor, &mut ages).await
         {
-            tracing::debug!(%error, "lists of replicas or doomed indices wait");
+            tracing::debug!(%error, "lists of replicas or tombstoned indices wait");
         }
         if round % STRAY_ROUNDS == 0
             && let Err(error) = drop_strays(&router).await
@@ -82,7 +82,7 @@ pub async fn run(router: Arc<Router>, node: Node, sweeper: Sweeper) {
             Err(_) => tracing::error!("closing idle indices panicked"),
         }
         membership::look_at_disks(&router).await;
-        let _woken_or_time = tokio::time::timeout(INTERVAL, sweeper.notify.notified()).await;
+        let _woken_or_time = tokio::time::timeout(INTERVAL, janitor.notify.notified()).await;
     }
 }
 
@@ -95,7 +95,7 @@ fn is_alone(router: &Router) -> bool {
     router.meta().present_nodes().len() <= 1
 }
 
-async fn of_installation(router: &Router, sweeper: &Sweeper, ages: &mut Ages) -> Result<()> {
+async fn of_installation(router: &Router, janitor: &Janitor, ages: &mut Ages) -> Result<()> {
     let meta = router.meta();
     ages.look(&meta, is_alone(router));
     for incarnation in ages.abandoned(&meta) {
@@ -104,13 +104,13 @@ async fn of_installation(router: &Router, sweeper: &Sweeper, ages: &mut Ages) ->
     }
     // a list that a caller is about to announce, with settings before it, must not come first from here
     let mut outcome = Ok(());
-    if let Ok(_nobody_links) = sweeper.linking.try_write() {
+    if let Ok(_nobody_links) = janitor.linking.try_write() {
         for (incarnation, revision) in ages.unsettled(&meta) {
             // a group that does not answer must not keep the others waiting
             outcome = outcome.and(replicas::settle(router, incarnation, revision).await.map(drop));
         }
     }
-    outcome.and(drop_doomed(router).await)
+    outcome.and(drop_tombstoned(router).await)
 }
 
 /// Since when unfinished work of callers has been seen: what they may still be doing on other nodes is left to them.
@@ -154,10 +154,10 @@ impl Ages {
 }
 
 /// Drops what no name stands for any more: first in its group, then from the list.
-async fn drop_doomed(router: &Router) -> Result<()> {
-    let doomed = router.meta().doomed.clone();
+async fn drop_tombstoned(router: &Router) -> Result<()> {
+    let tombstoned = router.meta().tombstoned.clone();
     let (mut outcome, mut silent) = (Ok(()), BTreeSet::new());
-    for (&incarnation, &group) in doomed.iter() {
+    for (&incarnation, &group) in tombstoned.iter() {
         if silent.contains(&group) {
             continue;
         }
@@ -231,6 +231,6 @@ async fn known(router: &Router) -> Result<(u64, BTreeSet<Incarnation>)> {
     meta_group.wait_applied(log_index, Instant::now() + BARRIER).await?;
     let meta = router.meta();
     let named = meta.catalogue.iter().map(|(_, row)| row.incarnation);
-    let others = meta.reserved.keys().chain(meta.doomed.keys()).copied();
+    let others = meta.reserved.keys().chain(meta.tombstoned.keys()).copied();
     Ok((log_index, named.chain(others).collect()))
 }

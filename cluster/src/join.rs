@@ -9,13 +9,13 @@ use crate::installation::{self, Place};
 use crate::leases;
 use crate::meta::{Joining, MetaState};
 use crate::peer::{ClusterSecret, Derivation, PeerLimits, PeerOptions, PeerVersion, Peers};
+use crate::reconciler;
 use crate::reopen;
 use crate::router::{Router, write_deadline};
 use crate::running::Running;
 use crate::service::{ServiceOptions, Started};
 use crate::snapshot::PeerSource;
 use crate::start::Founding;
-use crate::steward;
 use crate::user_mapping;
 use quorate_model::{Error, GroupId, NodeId, Result};
 use std::net::{SocketAddr, TcpListener};
@@ -124,8 +124,8 @@ pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<St
     running.run("admin key", move || admin_key::keep(keeper.clone(), keys.clone()));
     running.start_groups()?;
     running.catch_up().await?;
-    let (stewarded, node) = (router.clone(), starter.node().clone());
-    running.run("steward", move || steward::run(stewarded.clone(), starter.clone()));
+    let (reconciled, node) = (router.clone(), starter.node().clone());
+    running.run("reconciler", move || reconciler::run(reconciled.clone(), starter.clone()));
     let (failed, first) = (running.starter.clone(), options.reopen_after);
     running.run("failed groups", move || reopen::run(failed.clone(), first));
     running.run("leases", move || leases::run(router.clone(), node.clone()));
@@ -277,7 +277,7 @@ async fn wait_for_meta(router: &Router) {
         if meta.installation.is_some() && meta.nodes.contains_key(&self_id) {
             return;
         }
-        steward::introduce(router, &meta);
+        reconciler::introduce(router, &meta);
         if since.elapsed() >= PATIENCE {
             tracing::info!("waiting for the other nodes to tell this one of the installation");
             since = Instant::now();
