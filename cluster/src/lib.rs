@@ -14,6 +14,8 @@ mod calls;
 mod chance;
 pub mod command;
 mod copies;
+#[cfg(test)]
+mod crash_copy;
 pub mod damage;
 mod digests;
 pub mod disk;
@@ -24,8 +26,6 @@ mod installation;
 pub mod integrity;
 mod janitor;
 mod join;
-#[cfg(test)]
-mod killed;
 mod leases;
 mod leaving;
 pub mod membership;

@@ -1,4 +1,4 @@
-//! Which knows more of a group's small state at a start: the working store, or the dump?
+//! Which knows more of a group's metadata store at a start: the working store, or the dump?
 //!
 //! The one that reaches further in the log. At the same log index they may differ in how far shards were durable: a checkpoint
 //! without a new entry says so again, a process that ends by itself loses the newest batches of the store, and the log was

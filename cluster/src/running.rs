@@ -242,7 +242,7 @@ impl Running {
             group.thread.stop();
         }
         if all_closed && let Err(error) = starter.kv.clone().close() {
-            tracing::warn!(%error, "the small state is rebuilt at the next start");
+            tracing::warn!(%error, "the metadata store is rebuilt at the next start");
         }
     }
 }

@@ -261,7 +261,7 @@ impl Service {
         };
         Ok((Service { inner: Arc::new(inner) }, started))
     }
-    /// Stops the node: dumps the small state, makes every shard durable, closes every file. Later calls answer 503.
+    /// Stops the node: dumps the metadata store, makes every shard durable, closes every file. Later calls answer 503.
     pub async fn shutdown(&self) {
         self.inner.stopping.store(true, Ordering::Release);
         let running = self.inner.running.lock().take();

@@ -1,4 +1,4 @@
-//! How a node starts: verify or rebuild the small state, start and leave groups. What runs then is [`crate::running`].
+//! How a node starts: verify or rebuild the metadata store, start and leave groups. What runs then is [`crate::running`].
 
 use crate::apply::actor::{ApplyActor, Leave, LetGo};
 use crate::apply::group::{DumpFound, DumpPlace, GroupApply, remove};
@@ -359,7 +359,7 @@ pub fn read_state(folder: &DataFolder) -> Result<(Arc<MetaState>, BTreeMap<Group
     Ok((state, applied?))
 }
 
-/// Through where each group of a node that does not run is in its small state or in the files of one of its indices: its log must
+/// Through where each group of a node that does not run is in its metadata store or in the files of one of its indices: its log must
 /// not end before.
 pub fn read_reached(folder: &DataFolder) -> Result<BTreeMap<GroupId, u64>> {
     let (layout, files) = (folder.layout(), folder.files());
@@ -408,7 +408,7 @@ fn open_state(
     if let Start::Rebuild { reason } = &found
         && log_was == LogBefore::Some
     {
-        warnings.push(format!("the small state is rebuilt from its dumps and the log: {reason}"));
+        warnings.push(format!("the metadata store is rebuilt from its dumps and the log: {reason}"));
     }
     files
         .create_dir_all(&layout.dumps())
@@ -439,7 +439,7 @@ fn open_tree(
         Ok(None) => DumpFound::Lost,
         // the log may still reach back far enough; if it does not, consensus refuses to start
         Err(error) => {
-            warnings.push(format!("a dump of the small state is not used: {error}"));
+            warnings.push(format!("a dump of the metadata store is not used: {error}"));
             DumpFound::Lost
         }
     };
@@ -453,7 +453,7 @@ fn unreadable(kv: &Kv, error: &dyn std::fmt::Display) -> Error {
         Ok(()) => "start again to rebuild it from its dumps and the log".to_owned(),
         Err(again) => format!("and it cannot be marked for a rebuild: {again}"),
     };
-    Error::internal(format!("the small state cannot be read: {error}; {next}"))
+    Error::internal(format!("the metadata store cannot be read: {error}; {next}"))
 }
 
 /// Puts what consensus decides into the group's inbox.

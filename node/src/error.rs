@@ -18,7 +18,7 @@ pub enum Error {
         source: quorate_engine::index::IndexError,
     },
     /// The small-state store.
-    #[error("small state: {0}")]
+    #[error("metadata store: {0}")]
     Store(#[from] quorate_store::StoreError),
     /// A file operation outside the engine and the store.
     #[error("{what}: {source}")]

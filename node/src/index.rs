@@ -34,7 +34,7 @@ pub struct IndexView {
     pub shard: Arc<ShardView>,
 }
 
-/// The durable row of an index in its group's small state.
+/// The durable row of an index in its group's metadata store.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct IndexRow {
     /// The settings document as raw JSON.

@@ -1,4 +1,4 @@
-//! How one placement group's commands change this node: small state here, records in the shards.
+//! How one placement group's commands change this node: metadata here, records in the shards.
 //!
 //! Apply is a function of the state, the position in the log and the command. Commands that the state has seen are
 //! handed only to shards whose files have not: that is how a restart catches up. What each command reads, and why a replay
@@ -44,12 +44,12 @@ pub struct PlacementMachine {
     node: Arc<Shared>,
     group: GroupId,
     tree: Tree,
-    /// Everything through here is in the small state (of memory).
+    /// Everything through here is in the metadata store (of memory).
     applied: u64,
-    /// Everything through here was in the small state when the machine was opened: replayed for shards only.
+    /// Everything through here was in the metadata store when the machine was opened: replayed for shards only.
     replayed_until: u64,
     changes: Batch,
-    /// No command through here is handed over again after a crash, as far as the small state says.
+    /// No command through here is handed over again after a crash, as far as the metadata store says.
     never_again: u64,
     /// Which step of a command is carried out; [`Place::ALL`] of one that has a single step.
     step: u32,
@@ -72,7 +72,7 @@ const MERGES_LOOK: Duration = Duration::from_secs(1);
 const ROW_BYTES_MAX: usize = 16 << 20;
 
 impl PlacementMachine {
-    /// Loads the group's small state from its tree.
+    /// Loads the group's metadata store from its tree.
     pub(crate) fn open(node: Arc<Shared>, group: GroupId, tree: Tree) -> Result<Self> {
         let applied = tree.applied();
         for state in snapshot::load(&node, group, &tree)? {
@@ -110,7 +110,7 @@ impl PlacementMachine {
             Ok(durable.log_index.max(most))
         })
     }
-    /// The last log index in the small state.
+    /// The last log index in the metadata store.
     pub fn applied(&self) -> u64 {
         self.applied
     }
@@ -167,7 +167,7 @@ impl PlacementMachine {
         }
         Ok(())
     }
-    /// Writes the small state changed since the last call, with the applied position.
+    /// Writes the metadata store changed since the last call, with the applied position.
     pub fn checkpoint(&mut self) -> Result<()> {
         self.keep_changes()?;
         // a look for merges is one at every index of the group, and this is called with every few entries
@@ -335,12 +335,12 @@ impl PlacementMachine {
         let is_durable_at_once =
             self.may_have_failed || ops.iter().any(|op| matches!(op, RecordOp::DeleteBy { .. }));
         if known.0 && is_durable_at_once {
-            // before the small state knew it
+            // before the metadata store knew it
             return Ok(());
         }
         let state = match self.node.index(index) {
             Some(state) => state,
-            // dropped later on, as the small state already knows
+            // dropped later on, as the metadata store already knows
             None if known.0 => return Ok(()),
             None => self.create(at, index),
         };
@@ -488,7 +488,7 @@ impl PlacementMachine {
     }
 }
 
-/// Whether the small state has seen a command already.
+/// Whether the metadata store has seen a command already.
 #[derive(Clone, Copy)]
 struct Known(bool);
 

@@ -29,7 +29,7 @@ pub struct NodeOptions {
     pub layout: Layout,
     /// The file layer of durable commits.
     pub files: Arc<dyn Files>,
-    /// The working store of small state, verified or empty.
+    /// The working metadata store, verified or empty.
     pub kv: Kv,
     /// Threads that run searches.
     pub search_threads: usize,
@@ -128,7 +128,7 @@ impl Node {
         let tree = self.kv.tree(&layout::tree(group))?;
         self.shared.halts.lock().insert(group, Halt::default());
         let machine = PlacementMachine::open(self.shared.clone(), group, tree)?;
-        // what the small state knows beyond it has not been handed to the shards yet
+        // what the metadata store knows beyond it has not been handed to the shards yet
         self.shared.begins(group, machine.replay_from()?);
         Ok(machine)
     }
@@ -186,7 +186,7 @@ impl Node {
         self.shared.index(incarnation).map_or_else(|| Ok(IndexStats::default()), |state| state.stats())
     }
     /// The last log index of the group that this node has applied and handed to its shards, in this process: a replay begins
-    /// where all of them were durable, whatever the small state knows already.
+    /// where all of them were durable, whatever the metadata store knows already.
     pub fn applied(&self, group: GroupId) -> u64 {
         self.shared.applied.read().get(&group).copied().unwrap_or(0)
     }

@@ -328,7 +328,7 @@ fn check_removal(options: LogOptions) {
     shrinks_to(110 << 20, &options.dir);
     let model = pair.model.clone();
     drop(pair);
-    // The small state that lay in the removed files was carried over.
+    // The metadata store that lay in the removed files was carried over.
     Pair::open(options, model);
 }
 

@@ -1,4 +1,4 @@
-//! How far one group has come: which commands are applied, when its small state is dumped, what the log must keep.
+//! How far one group has come: which commands are applied, when its metadata store is dumped, what the log must keep.
 
 use super::cut::CutBatches;
 use super::staging::Staging;
@@ -23,7 +23,7 @@ const DUMP_BYTES: u64 = 64 << 20;
 /// Bytes of log that an idle group gives back.
 const IDLE_BYTES: u64 = 1 << 20;
 
-/// Where a group keeps its small state.
+/// Where a group keeps its metadata store.
 #[derive(Clone, Debug)]
 pub struct DumpPlace {
     /// The group.
@@ -43,7 +43,7 @@ pub struct DumpPlace {
 pub enum DumpFound {
     /// A whole one, or the group is new.
     Whole,
-    /// None that can be read, although the log may be cut: until there is one, the small state has no second home.
+    /// None that can be read, although the log may be cut: until there is one, the metadata store has no second home.
     Lost,
 }
 
@@ -57,7 +57,7 @@ pub struct GroupApply<M> {
     taken: u64,
     /// The entry that is being taken, or was when that broke off.
     taking: u64,
-    /// The small state reflected everything through here when the group was opened.
+    /// The metadata store reflected everything through here when the group was opened.
     known: u64,
     /// Entries through here may have been applied before this start.
     seen: u64,
@@ -244,7 +244,7 @@ impl<M: Machine> GroupApply<M> {
         if self.taken < self.known { Ok(()) } else { self.machine.upkeep() }
     }
 
-    /// Dumps the small state and returns through where the log may be cut, if that has moved.
+    /// Dumps the metadata store and returns through where the log may be cut, if that has moved.
     ///
     /// A dump that cannot be written is no failure: the old one is there and so is the log.
     pub fn dump(&mut self, when: DumpWhen) -> Result<Option<u64>, Failure> {
@@ -277,7 +277,7 @@ impl<M: Machine> GroupApply<M> {
                 Ok(moved.then_some(bound))
             }
             Err(error) => {
-                tracing::warn!(group = group.0, %error, "cannot dump the small state; the log is kept");
+                tracing::warn!(group = group.0, %error, "cannot dump the metadata store; the log is kept");
                 Ok(None)
             }
         }
@@ -343,7 +343,7 @@ impl<M: Machine> GroupApply<M> {
     }
 }
 
-/// Removes what a node has of a group that it has left: files first, then the small state and its dump. Begun again by the
+/// Removes what a node has of a group that it has left: files first, then the metadata store and its dump. Begun again by the
 /// next start when it is cut off.
 pub fn remove<M: Machine>(machine: &mut M, place: &DumpPlace) -> Result<(), Failure> {
     machine.leave()?;

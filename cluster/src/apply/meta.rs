@@ -1,4 +1,4 @@
-//! The state machine of the meta group: its state is in memory, its rows in the small state.
+//! The state machine of the meta group: its state is in memory, its rows in the metadata store.
 
 use super::{Failure, Halt, Machine};
 use crate::command::{Command, MetaCommand};

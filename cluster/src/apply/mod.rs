@@ -39,10 +39,10 @@ pub enum Failure {
     /// The node could not carry it out.
     #[error("{0}")]
     Node(#[from] quorate_node::Error),
-    /// The small state could not be read or written.
+    /// The metadata store could not be read or written.
     #[error("{0}")]
     Store(#[from] quorate_store::StoreError),
-    /// A row of the small state is not what was written.
+    /// A row of the metadata store is not what was written.
     #[error("{0}")]
     Row(#[from] crate::meta::RowError),
 }
@@ -65,15 +65,15 @@ impl Failure {
 pub trait Machine: Send + 'static {
     /// The log index after which entries are needed again after a start.
     fn replay_from(&self) -> Result<u64, Failure>;
-    /// The log index that the small state reflects.
+    /// The log index that the metadata store reflects.
     fn applied(&self) -> u64;
     /// Carries out one command. After an error, or a panic, the state may be half.
     fn apply(&mut self, at: LogPosition, command: Command) -> Result<(), Failure>;
     /// Passes an entry that holds no command.
     fn pass(&mut self, log_index: u64);
-    /// Puts what changed since the last call into the small state, with the applied position.
+    /// Puts what changed since the last call into the metadata store, with the applied position.
     fn checkpoint(&mut self) -> Result<(), Failure>;
-    /// The log index through which everything but the small state is durable without the log.
+    /// The log index through which everything but the metadata store is durable without the log.
     fn durable_through(&self) -> u64;
     /// The incarnations that hold files here.
     fn incarnations(&self) -> Vec<Incarnation>;
@@ -81,11 +81,11 @@ pub trait Machine: Send + 'static {
     fn upkeep(&mut self) -> Result<(), Failure> {
         Ok(())
     }
-    /// Makes everything but the small state durable and links its files into `into`, laid out as a data folder.
+    /// Makes everything but the metadata store durable and links its files into `into`, laid out as a data folder.
     fn export(&mut self, into: &Layout) -> Result<(), Failure>;
     /// Puts another state in the place of the whole state, the tree included. After an error the state may be half.
     fn replace(&mut self, with: &Replacement) -> Result<Head, Failure>;
-    /// Removes everything but the small state: this node has left the group.
+    /// Removes everything but the metadata store: this node has left the group.
     fn leave(&mut self) -> Result<(), Failure>;
     /// Makes everything durable and closes it.
     fn close(&mut self) -> Result<(), Failure>;

@@ -1,7 +1,7 @@
 //! Does a link hold when the node died between the catalogue's half of it and the group's?
 
 use super::*;
-use crate::killed::copy_folder;
+use crate::crash_copy::copy_folder;
 use crate::running::{self, Running};
 use crate::service::{CallerOp, ReadRights, Service, ServiceOptions};
 use crate::{join, write};

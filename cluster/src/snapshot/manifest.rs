@@ -31,7 +31,7 @@ pub struct Manifest {
     pub id: ManifestId,
     /// Feature level of the commands it may depend on.
     pub level: u16,
-    /// The files, by path; the dump of the small state is one of them.
+    /// The files, by path; the dump of the metadata store is one of them.
     pub files: Vec<FileRow>,
 }
 
@@ -146,7 +146,7 @@ impl Manifest {
         }
         match paths.contains(dump_path(manifest.id.group).as_str()) {
             true => Ok(manifest),
-            false => Err(wrong("it has no dump of the small state".into())),
+            false => Err(wrong("it has no dump of the metadata store".into())),
         }
     }
     /// Bytes of all files.

@@ -1,7 +1,7 @@
-//! A node that died, or whose small state is gone: the log and the dumps bring everything back.
+//! A node that died, or whose metadata store is gone: the log and the dumps bring everything back.
 
+use crate::crash_copy::copy_folder;
 use crate::harness::{Node, PATIENCE, name, put};
-use crate::killed::copy_folder;
 use quorate_cluster::IndexOperation;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

@@ -1,11 +1,11 @@
 //! A whole node in this process: what a write leaves behind, whatever happens next.
 
 mod accidents;
+#[path = "../../src/crash_copy.rs"]
+mod crash_copy;
 mod fetches;
 mod harness;
 mod indices;
-#[path = "../../src/killed.rs"]
-mod killed;
 mod planted;
 mod rebuilds;
 mod replicas;

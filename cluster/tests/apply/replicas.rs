@@ -1,7 +1,7 @@
 //! Indices that follow others (C§3.2): who is filled with what, who may be written to, what outlives moves and accidents.
 
+use crate::crash_copy::copy_folder;
 use crate::harness::{Node, delete, name, put};
-use crate::killed::copy_folder;
 use quorate_cluster::{CallerOp, IndexOperation, ReadRights};
 use quorate_model::{ErrorKind, RecordOp, SearchParams};
 use serde_json::{Value, json};

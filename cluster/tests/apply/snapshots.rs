@@ -363,7 +363,7 @@ fn the_meta_state_is_replaced_as_a_whole() {
     to.take(&create(1, "other")).expect("applied");
     assert_ne!(*shown.load_full(), *of_leader.load_full());
     let incoming = Incoming::new(&data, GroupId::META, 3);
-    crate::killed::copy_folder(out.root(), incoming.folder());
+    crate::crash_copy::copy_folder(out.root(), incoming.folder());
     assert_eq!(to.replace(incoming).expect("no failure"), Replaced::At(3));
     assert_eq!(*shown.load_full(), *of_leader.load_full());
     assert_eq!(to.taken(), 3);

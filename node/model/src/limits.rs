@@ -104,7 +104,7 @@ pub const SEARCH_MS: u64 = 2_000;
 pub const SEARCH_WAIT_MS: u64 = 500;
 /// Searches that may wait for a thread; above it, 503.
 pub const SEARCH_QUEUE_MAX: usize = 1_024;
-/// Bytes of a value in the small state store; longer ones are chunked (distributed §3).
+/// Bytes of a value in the metadata store; longer ones are chunked (distributed §3).
 pub const KV_VALUE_BYTES_MAX: usize = 16 << 10;
 /// Synonyms of one index (C§20).
 pub const SYNONYMS_MAX: usize = 10_000;

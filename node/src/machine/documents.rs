@@ -1,4 +1,4 @@
-//! How synonyms and rules change, and where they are kept: one row of the small state for each.
+//! How synonyms and rules change, and where they are kept: one row of the metadata store for each.
 
 use super::{LogPosition, PlacementMachine};
 use crate::documents::{Documents, Earlier};

@@ -75,7 +75,7 @@ impl PlacementMachine {
         commits.iter().try_for_each(|commit| commit.recv().map_err(|_| Error::Stopped)?)
     }
 
-    /// Puts another state in the place of the group's: its small state, then its indices, one after another.
+    /// Puts another state in the place of the group's: its metadata store, then its indices, one after another.
     ///
     /// Errors: the state is half the old one and half the new one. The process must stop; the next start goes on.
     pub fn replace(&mut self, with: &Replacement) -> Result<dump::Head> {

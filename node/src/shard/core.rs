@@ -305,7 +305,7 @@ impl ShardCore {
     /// Continues with other settings: at once, or when the files have been rebuilt for them.
     ///
     /// Durable commits name the command before it until a later one is carried out: the settings themselves live in the
-    /// small state, and records of the same command may still come.
+    /// metadata store, and records of the same command may still come.
     pub fn reconfigure(&mut self, at: WorkPosition, settings: Arc<Settings>) -> Result<()> {
         if at.ticket > self.ticket {
             self.rebuild.succeeded();

@@ -2,7 +2,7 @@
 //!
 //! Reads are shown the settings that the files fit. The tickets of newer settings are held until then, so that the tasks
 //! of record writes are published without them; the newest settings win, and all that wait are released together.
-//! Nothing of it is durable but the outcome: after a crash the small state has the newest settings, the files say how
+//! Nothing of it is durable but the outcome: after a crash the metadata store has the newest settings, the files say how
 //! they were built, and when the two differ the rebuild begins again.
 
 use super::core::ShardCore;

@@ -1,4 +1,4 @@
-//! What of the small state survives everything: one checksummed file per group with all rows, replaced atomically.
+//! What of the metadata store survives everything: one checksummed file per group with all rows, replaced atomically.
 //!
 //! Shape: a frame with the head, then per row its length, CRC-32 and encoding, then an end mark with the number of rows
 //! and a CRC-32 over all their bytes. The old dump stays until the new one is durable.
@@ -45,7 +45,7 @@ impl DumpWriter<'_> {
         if bytes.len() > ROW_BYTES_MAX {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                "a row of the small state is over 1 GiB",
+                "a row of the metadata store is over 1 GiB",
             ));
         }
         self.out.write_all(&(bytes.len() as u32).to_le_bytes())?;

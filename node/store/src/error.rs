@@ -26,7 +26,7 @@ pub enum StoreError {
         why: String,
     },
     /// The working store failed; the process must stop, the next start rebuilds it.
-    #[error("the working store of the small state failed: {0}")]
+    #[error("the working metadata store failed: {0}")]
     Broken(String),
     /// The data folder was written by a newer version.
     #[error(

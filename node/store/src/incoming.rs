@@ -1,6 +1,6 @@
 //! How a group's state that came from another member takes the place of the one here: a crash at any moment ends in one of the two.
 //!
-//! What arrived lies in `snapshots/in/G-N/`, laid out as a data folder is: the dump of the small state and the folders of the
+//! What arrived lies in `snapshots/in/G-N/`, laid out as a data folder is: the dump of the metadata store and the folders of the
 //! indices. Once all of it is durable, the file `ready` is written. From then on the old state is given up, and a start
 //! that finds the file goes on where the last process ended: every step may be done again.
 
@@ -120,7 +120,7 @@ impl Replacement {
     pub fn incoming(&self) -> &Incoming {
         &self.incoming
     }
-    /// Puts the small state into the working store. Errors: `Damaged` when the dump is not of this group and log index.
+    /// Puts the metadata store into the working store. Errors: `Damaged` when the dump is not of this group and log index.
     pub fn restore(&self, tree: &Tree) -> Result<dump::Head> {
         let Incoming { group, index, layout } = &self.incoming;
         let path = layout.dump(*group);
@@ -149,7 +149,7 @@ impl Replacement {
     pub fn drop_index(&self, files: &dyn Files, data: &Layout, index: u64) -> Result<()> {
         remove_folder(files, &data.index(index))
     }
-    /// Ends it, when the small state is restored and all folders are moved or removed.
+    /// Ends it, when the metadata store is restored and all folders are moved or removed.
     pub fn finish(self, files: &dyn Files, data: &Layout) -> Result<()> {
         let Incoming { group, layout, .. } = &self.incoming;
         sync(files, &data.indices())?;

@@ -1,4 +1,4 @@
-//! Where the small state is kept while the node runs: a working store that is verified at every start and never trusted with durability.
+//! Where the metadata store is kept while the node runs: a working store that is verified at every start and never trusted with durability.
 //!
 //! What survives a power cut is the last dump and the log; this store saves reading them after an ordinary restart. At
 //! [`Kv::open`] it is used only if the last process closed it, or died on a machine that has been up since, and if every
@@ -309,7 +309,7 @@ impl Tree {
         if self.has_failed.swap(true, Ordering::AcqRel) {
             return;
         }
-        tracing::error!(%error, "the working store of the small state failed; changes are kept in memory, the next start rebuilds it");
+        tracing::error!(%error, "the working metadata store failed; changes are kept in memory, the next start rebuilds it");
         // A failed store may wait for ever when it is dropped, so this part of it never is.
         std::mem::forget(self.rows.clone());
     }

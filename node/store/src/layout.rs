@@ -21,8 +21,8 @@ pub const FORMAT: u32 = 1;
 /// | `join-token` | what all nodes of the installation share, mode 0600 |
 /// | `address` | the bound address of the running server, for tools on this machine |
 /// | `raft/` | the log of all groups |
-/// | `state/` | working store of the small state: `db/`, `session`, `aside/` |
-/// | `dumps/G.dump` | last dump of group G's small state |
+/// | `state/` | working metadata store: `db/`, `session`, `aside/` |
+/// | `dumps/G.dump` | last dump of group G's metadata store |
 /// | `indices/I/` | index with incarnation I (hexadecimal); `indices/I/S/` its shard S |
 /// | `parts/` | parts of staged batches |
 /// | `snapshots/out/G-N/` | the state of group G as of log index N, for other members; gone at the next start |
@@ -77,7 +77,7 @@ impl Layout {
     pub fn raft(&self) -> PathBuf {
         self.root.join("raft")
     }
-    /// The working store of the small state.
+    /// The working metadata store.
     pub fn state(&self) -> PathBuf {
         self.root.join("state")
     }

@@ -27,7 +27,7 @@ struct Life {
     node: Node,
     machine: PlacementMachine,
     tree: Tree,
-    /// The small state knew everything through here.
+    /// The metadata store knew everything through here.
     known: u64,
     /// The working store, which a power cut takes with it.
     _state: tempfile::TempDir,
@@ -84,7 +84,7 @@ impl Life {
         let head = dump::write_tree(&self.files, &path, GROUP.0, &self.tree, &mut |_| 1).unwrap();
         self.cuts.push((self.files.points(), head.applied_index.min(durable)));
     }
-    /// What happens beside the commands, by chance: single shards become durable, the small state is dumped.
+    /// What happens beside the commands, by chance: single shards become durable, the metadata store is dumped.
     fn chores(&mut self, chance: &mut Chance) {
         for index in self.machine.incarnations() {
             if chance.one_in(4) {

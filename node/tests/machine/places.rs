@@ -86,7 +86,7 @@ fn what_stands_behind_a_step_that_failed_is_not_carried_out_by_a_replay() {
             rig.apply(IndexCommand::Sequence { commands: steps });
         }
         rig.apply(records(2, vec![put("a", 1)]));
-        // the small state knows all, and the log is needed from its beginning
+        // the metadata store knows all, and the log is needed from its beginning
         rig.machine.checkpoint().unwrap();
         rig.tree.write_out().unwrap();
         let expected = rig.records(1);

@@ -11,7 +11,7 @@ fn a_node_that_replays_shows_no_more_than_it_was_handed() {
             rig.apply(records(1, vec![put(&format!("r{n}"), n)]));
         }
         rig.wait();
-        // the small state knows all of it; the shard's files have nothing yet
+        // the metadata store knows all of it; the shard's files have nothing yet
         rig.machine.checkpoint().unwrap();
         assert_eq!(rig.machine.replay_from().unwrap(), 0);
         let log = rig.kill();

@@ -94,7 +94,7 @@ fn replicas_end_as_the_log_says_wherever_it_was_killed() {
     in_system(|| kill_after_each(&script(), assert_end));
 }
 
-/// Nothing of the small state was kept, so the replay gives the index settings while it already has the files that a later
+/// Nothing of the metadata store was kept, so the replay gives the index settings while it already has the files that a later
 /// command of the log gave it: two writers must never have them open.
 #[test]
 fn a_replay_opens_the_files_of_a_replica_once() {

@@ -19,7 +19,7 @@ const REPLAY: &[u8] = b"p";
 /// What a shard's files hold: the letters of each command, by log index. It outlives a crash.
 type ShardFiles = Arc<Mutex<BTreeMap<u64, String>>>;
 
-/// Keeps the letters of what it applied: as small state in its tree, and as records that reach their files late.
+/// Keeps the letters of what it applied: as metadata in its tree, and as records that reach their files late.
 struct Notes {
     tree: Tree,
     letters: String,
@@ -183,7 +183,7 @@ impl Disk {
     }
 }
 
-/// Dies after every entry of a log, and again in the replay: the small state is as old as `kept` says, files gained
+/// Dies after every entry of a log, and again in the replay: the metadata store is as old as `kept` says, files gained
 /// `flushed` commands since.
 #[test]
 fn every_command_is_applied_once_wherever_a_node_dies() {

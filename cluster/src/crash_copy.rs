@@ -8,7 +8,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Copies a folder with all it holds: what a process leaves that is killed now.
 ///
-/// The process goes on meanwhile, so what relies on other files is copied before them: the small state says which files are
+/// The process goes on meanwhile, so what relies on other files is copied before them: the metadata store says which files are
 /// there, and the log has what both lack. When a file is removed under the copy, it is begun anew.
 pub fn copy_folder(from: &Path, to: &Path) {
     let end = Instant::now() + PATIENCE;
