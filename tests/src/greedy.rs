@@ -16,16 +16,21 @@ pub fn marked(query: &str, tag_bytes: usize) -> Value {
     })
 }
 
-/// A search in polygons around the whole earth but for the quarter that is north and east of zero: a record there has to be
-/// compared with every side.
+/// A search that takes as long as one may where there are many places: [`in_polygons`] of the largest kind.
 pub fn large_polygon() -> Value {
+    in_polygons(4, 10_000)
+}
+
+/// A search in polygons of so many corners around the whole earth but for the quarter that is north and east of zero: a
+/// record there has to be compared with every side, and is not found.
+pub fn in_polygons(polygons: usize, corners: usize) -> Value {
     let point = |n: usize| {
-        let angle = (0.25 + 0.75 * n as f64 / 10_000.0) * std::f64::consts::TAU;
+        let angle = (0.25 + 0.75 * n as f64 / corners as f64) * std::f64::consts::TAU;
         [80.0 * angle.sin(), 170.0 * angle.cos()].map(|it| (it * 1_000.0).round() / 1_000.0)
     };
-    let around = (0..9_999).flat_map(point).chain([-0.1, -0.1]);
+    let around = (0..corners - 1).flat_map(point).chain([-0.1, -0.1]);
     let polygon: Vec<f64> = around.collect();
-    json!({"query": "", "insidePolygon": vec![polygon; 4]})
+    json!({"query": "", "insidePolygon": vec![polygon; polygons]})
 }
 
 /// Text of so many bytes that takes many times as much when it is read as a tree of values.

@@ -4,7 +4,7 @@ use super::*;
 use quorate_model::limits;
 use quorate_tests::client::Family;
 use quorate_tests::cluster::Cluster;
-use quorate_tests::greedy::{begin, credentials, large_polygon};
+use quorate_tests::greedy::{begin, credentials, in_polygons, large_polygon};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -145,7 +145,7 @@ fn heavy_callers_of_one_key_do_not_keep_others_waiting() {
 fn more_than_a_node_can_do_is_refused_and_not_cut_short() {
     let (_dir, server) = start_with_places();
     let client = server.client();
-    let asked = json!({"query": "place", "hitsPerPage": 200});
+    let asked = in_polygons(1, 1_500);
     let answered_to = |callers: usize| {
         let (answered, until) = (AtomicUsize::new(0), Instant::now() + Duration::from_secs(4));
         std::thread::scope(|threads| {
@@ -156,10 +156,8 @@ fn more_than_a_node_can_do_is_refused_and_not_cut_short() {
                         match answer.status {
                             503 => std::thread::sleep(Duration::from_millis(5)),
                             200 => {
-                                let found = (&answer.body["nbHits"], &answer.body["exhaustive"]["nbHits"]);
                                 assert_eq!(
-                                    found,
-                                    (&json!(20_000), &json!(true)),
+                                    answer.body["exhaustive"]["nbHits"], true,
                                     "{}",
                                     answer.body["exhaustive"]
                                 );
@@ -174,7 +172,7 @@ fn more_than_a_node_can_do_is_refused_and_not_cut_short() {
         answered.into_inner()
     };
     let at_ease = answered_to(4);
-    let crowded = answered_to(100);
+    let crowded = answered_to(150);
     assert!(crowded * 2 > at_ease, "{crowded} answers to a crowd, {at_ease} to a few");
 }
 
