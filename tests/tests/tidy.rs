@@ -222,6 +222,31 @@ fn source_files_say_what_they_answer() {
     );
 }
 
+/// `C§7.2` in a comment means a section of `api/contract.md`.
+#[test]
+fn what_comments_cite_of_the_contract_is_there() {
+    let read = |file: &str| std::fs::read_to_string(workspace_root().join(file)).unwrap();
+    let number = |text: &str| {
+        let number: String = text.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+        number.trim_end_matches('.').to_owned()
+    };
+    let contract = read("api/contract.md");
+    let headings: BTreeSet<String> = contract
+        .lines()
+        .filter(|line| line.starts_with('#'))
+        .map(|line| number(line.trim_start_matches(['#', ' '])))
+        .collect();
+    let mut wrong = vec![];
+    for file in tracked().into_iter().filter(|path| path.ends_with(".rs") || path.ends_with(".md")) {
+        let text = read(&file);
+        let cited = text.split("C§").skip(1).map(number).filter(|cited| !cited.is_empty());
+        wrong.extend(
+            cited.filter(|cited| !headings.contains(cited)).map(|cited| format!("{file}: C§{cited}")),
+        );
+    }
+    assert!(wrong.is_empty(), "sections that the contract does not have:\n{}", wrong.join("\n"));
+}
+
 /// Rust files of the repository.
 fn sources() -> Vec<String> {
     tracked().into_iter().filter(|path| path.ends_with(".rs")).collect()
