@@ -6,11 +6,11 @@
 //! others have replaced the key again. The file follows the installation, never the other way round, but on a node that is
 //! alone: there its owner may write a key into it.
 
+use crate::clock;
 use crate::command::{KEY_ROTATION_LEVEL, MetaCommand};
 use crate::disk::Purpose;
 use crate::installation::admin_key_digest;
 use crate::meta::MetaState;
-use crate::mint;
 use crate::requests::{AdminKeyText, PeerAnswer, PeerRequest};
 use crate::router::{Router, write_deadline};
 use crate::service::ServiceOptions;
@@ -357,7 +357,7 @@ struct Seen {
 
 impl Seen {
     fn of(meta: &MetaState) -> Seen {
-        let mut keys = meta.admin_keys(mint::unix_ms());
+        let mut keys = meta.admin_keys(clock::unix_ms());
         Seen { newest: keys.next(), counting: keys.count() }
     }
     /// Logs what has changed.
@@ -365,7 +365,7 @@ impl Seen {
         let now = Seen::of(meta);
         if self.newest.is_some() && now.newest != self.newest {
             let until_ms = meta.key_history.retired.last().map_or(0, |key| key.until_ms);
-            let before_counts_until = mint::rfc3339(until_ms);
+            let before_counts_until = clock::rfc3339(until_ms);
             tracing::warn!(before_counts_until, "the admin key of the installation was replaced");
         }
         if now.counting < self.counting {

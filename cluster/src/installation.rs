@@ -1,9 +1,10 @@
 //! Which installation a data folder belongs to: application id and keys, made at the first start and kept.
 
 use crate::admin_key::AdminKeys;
+use crate::clock;
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
-use crate::mint;
+use crate::ids;
 use crate::router::write_deadline;
 use crate::running::Running;
 use crate::service::{Expected, ServiceOptions, Started};
@@ -98,18 +99,18 @@ async fn set_up(running: &Running, options: &ServiceOptions, keys: &AdminKeys) -
     let app_id = match (&options.app_id, folder.app_id()?) {
         (_, Some(kept)) => kept,
         (Some(asked), None) => asked.clone(),
-        (None, None) => mint::app_id(),
+        (None, None) => ids::app_id(),
     };
     let admin_key = match (&options.admin_key, keys.files().key()?) {
         (Some(asked), _) => asked.clone(),
         (None, Some(kept)) => kept,
-        (None, None) => mint::key_string(),
+        (None, None) => ids::key_string(),
     };
     // the file first: nobody could ever know a key that is only a digest in the log
     keys.files().set_key(&admin_key)?;
     let search_key = ApiKey {
-        value: mint::key_string(),
-        created_at: mint::unix_ms() / 1_000,
+        value: ids::key_string(),
+        created_at: clock::unix_ms() / 1_000,
         acl: vec![Acl::Search],
         validity: 0,
         description: "Search-only key made at the first start".into(),

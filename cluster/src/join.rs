@@ -91,7 +91,7 @@ pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<St
         false => Place::AmongOthers,
     };
     // its number is never that of another start, even if no log entry can be made now
-    router.mint().set_start(mint_start(starter.life()));
+    router.id_source().set_start(id_start(starter.life()));
     match place {
         Place::Alone => running.catch_up().await?,
         Place::AmongOthers => wait_for_meta(&router).await,
@@ -163,7 +163,7 @@ fn check_level(own: u16, meta: &MetaState) -> Result<()> {
 }
 
 /// Ten digits of chance.
-fn mint_start(life: u64) -> u64 {
+fn id_start(life: u64) -> u64 {
     life % 10_000_000_000
 }
 
@@ -296,7 +296,7 @@ async fn introduce(router: &Router, joining: &Joining) -> Result<()> {
     }
     let start = MetaCommand::StartNode;
     match router.propose_meta(start, Purpose::Remove, write_deadline()).await {
-        Ok(accepted) => router.mint().set_start(accepted.task_id.log_index()),
+        Ok(accepted) => router.id_source().set_start(accepted.task_id.log_index()),
         // an almost full disk must not keep a node from serving reads
         Err(error) => tracing::warn!(%error, "this start is not in the log"),
     }

@@ -1,6 +1,6 @@
 //! Many machines agreeing: commands, placement, the paths of a write and of a read.
 //!
-//! A write: [`service`] → [`write`] (ids from [`mint`], index from [`meta`]) → [`router`] → [`command`] → the group's
+//! A write: [`service`] → [`write`] (ids from [`ids`], index from [`meta`]) → [`router`] → [`command`] → the group's
 //! log → [`apply`] on every member. A read: [`service`] → [`read`] → the node's view, or with one hop ([`remote`] → [`serve`])
 //! that of a node with the group. [`start`] puts a node together.
 
@@ -12,6 +12,7 @@ mod bootstrap;
 mod calls;
 #[cfg(test)]
 mod chance;
+mod clock;
 pub mod command;
 mod copies;
 #[cfg(test)]
@@ -22,6 +23,7 @@ pub mod disk;
 mod documents;
 mod groups;
 mod health;
+pub mod ids;
 mod installation;
 pub mod integrity;
 mod janitor;
@@ -31,7 +33,6 @@ mod leaving;
 pub mod membership;
 pub mod meta;
 mod metrics;
-pub mod mint;
 mod operate;
 pub mod panics;
 mod parts;

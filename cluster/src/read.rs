@@ -2,9 +2,9 @@
 
 use crate::abreast;
 use crate::calls::ServiceCall;
+use crate::clock::rfc3339;
 use crate::leases::Shown;
 use crate::meta::{IndexRow, Link, Role};
-use crate::mint::rfc3339;
 use crate::remote::{self, Way, read_deadline};
 use crate::replicas;
 use crate::router::Router;

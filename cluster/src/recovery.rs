@@ -9,9 +9,9 @@ mod plan;
 
 pub use plan::{NodeSurvey, RecoveryPlan};
 
+use crate::clock;
 use crate::command::{self, Command, MetaCommand};
 use crate::meta::{IndexRow, MetaState, NodeState};
-use crate::mint;
 use crate::start;
 use crate::user_mapping;
 use bytes::Bytes;
@@ -128,7 +128,7 @@ impl Recovery {
         let told = told.map(|&group| MetaCommand::Reannounce { group });
         let made =
             self.plan.emptied().map(|(group, founder)| MetaCommand::Place { group, nodes: vec![founder] });
-        let time_ms = mint::unix_ms();
+        let time_ms = clock::unix_ms();
         let entries = removed
             .chain(lost)
             .chain(told)

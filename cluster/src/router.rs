@@ -5,11 +5,11 @@ use crate::apply::meta::SharedMeta;
 use crate::command::{self, Command, MetaCommand};
 use crate::disk::{DiskGuard, Purpose};
 use crate::groups::{Group, Groups};
+use crate::ids::IdSource;
 use crate::integrity::Integrity;
 use crate::membership::{Claims, TAKE_OVER_S};
 use crate::meta::{IndexLimits, MetaState};
 use crate::metrics;
-use crate::mint::Mint;
 use crate::peer::{Lane, Peers};
 use crate::requests::{PeerAnswer, PeerRequest, decode, encode};
 use crate::seen::Seen;
@@ -40,7 +40,7 @@ pub struct Router {
     self_id: NodeId,
     groups: Arc<Groups>,
     meta: SharedMeta,
-    mint: Mint,
+    id_source: IdSource,
     disk: DiskGuard,
     peers: OnceLock<Peers>,
     /// Who led a group of other nodes when it was last asked for.
@@ -92,12 +92,18 @@ pub enum Attempt {
 
 impl Router {
     /// A router over the groups of this node.
-    pub fn new(self_id: NodeId, groups: Arc<Groups>, meta: SharedMeta, mint: Mint, disk: DiskGuard) -> Self {
+    pub fn new(
+        self_id: NodeId,
+        groups: Arc<Groups>,
+        meta: SharedMeta,
+        id_source: IdSource,
+        disk: DiskGuard,
+    ) -> Self {
         Router {
             self_id,
             groups,
             meta,
-            mint,
+            id_source,
             disk,
             peers: OnceLock::new(),
             led_by: Mutex::default(),
@@ -176,8 +182,8 @@ impl Router {
         &self.meta
     }
     /// Ids and times.
-    pub fn mint(&self) -> &Mint {
-        &self.mint
+    pub fn id_source(&self) -> &IdSource {
+        &self.id_source
     }
     /// Since when the node runs.
     pub fn started(&self) -> Instant {
@@ -237,7 +243,7 @@ impl Router {
     ) -> Result<Accepted> {
         let needs = command.needs();
         self.check_level(&needs)?;
-        let time_ms = self.mint.time_ms();
+        let time_ms = self.id_source.time_ms();
         let entries = command::entries_at(time_ms, command, needs.level);
         if let Some(large) = entries.iter().map(Vec::len).find(|&bytes| bytes > limits::ENTRY_BYTES_MAX) {
             return Err(Error::new(

@@ -7,6 +7,7 @@ mod users;
 
 use crate::abreast;
 use crate::calls::{SentSettings, ServiceCall};
+use crate::clock;
 use crate::command::FEATURE_LEVEL;
 use crate::digests::{self, NodeDigest};
 use crate::documents::{self, DocumentChange};
@@ -18,7 +19,6 @@ use crate::join::{self, ClusterOptions};
 use crate::membership::{self, Force, Overview};
 use crate::meta::IndexLimits;
 use crate::metrics;
-use crate::mint;
 use crate::operate;
 use crate::read;
 use crate::reconciler;
@@ -578,11 +578,11 @@ impl Service {
     /// The key with this value, if it exists and has not expired. Constant-time comparison is the caller's work.
     pub fn key(&self, value: &str) -> Option<Arc<ApiKey>> {
         let key = self.inner.router.shared_meta().load().keys.get(value).cloned()?;
-        is_valid(&key, mint::unix_ms() / 1_000).then_some(key)
+        is_valid(&key, clock::unix_ms() / 1_000).then_some(key)
     }
     /// All keys but the admin key, for the check of secured keys (C§13.3).
     pub fn keys(&self) -> Vec<Arc<ApiKey>> {
-        let now_s = mint::unix_ms() / 1_000;
+        let now_s = clock::unix_ms() / 1_000;
         let meta = self.inner.router.shared_meta().load();
         meta.keys.values().filter(|key| is_valid(key, now_s)).cloned().collect()
     }
@@ -590,7 +590,7 @@ impl Service {
     pub fn is_admin_key(&self, value: &str) -> bool {
         let digest = installation::admin_key_digest(value);
         let meta = self.inner.router.shared_meta().load();
-        let equal = meta.admin_keys(mint::unix_ms()).map(|kept| digest.ct_eq(&kept));
+        let equal = meta.admin_keys(clock::unix_ms()).map(|kept| digest.ct_eq(&kept));
         equal.fold(Choice::from(0), |any: Choice, is_it| any | is_it).into()
     }
     /// Whether this node can serve.

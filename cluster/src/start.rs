@@ -7,9 +7,9 @@ use crate::apply::meta::{MetaMachine, MetaPins, SharedMeta};
 use crate::apply::{Halt, Machine};
 use crate::damage;
 use crate::groups::{Group, Groups};
+use crate::ids;
 use crate::leases::GroupLeases;
 use crate::meta::MetaState;
-use crate::mint;
 use crate::peer::Peers;
 use crate::reach;
 use crate::service::ServiceOptions;
@@ -132,7 +132,7 @@ impl Starter {
             warnings: Mutex::new(warnings),
             outbox,
             level: options.command_level,
-            life: mint::chance(),
+            life: ids::chance(),
             node,
             kv,
             layout,
@@ -240,7 +240,7 @@ impl Starter {
         let halt = apply.halt();
         let inbox = Inbox::shared();
         // each life of a group asks for leases of its own
-        let leases = Arc::new(GroupLeases::new(self.self_id, mint::chance(), halt.clone()));
+        let leases = Arc::new(GroupLeases::new(self.self_id, ids::chance(), halt.clone()));
         let sink = Box::new(IntoInbox {
             group: id,
             inbox: inbox.clone(),

@@ -1,11 +1,12 @@
-//! The path of a write: ids are minted, the index is found or made, one command goes into its group's log.
+//! The path of a write: ids are made, the index is found or made, one command goes into its group's log.
 
+use crate::clock::rfc3339;
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
+use crate::ids::IdSource;
 use crate::janitor::Janitor;
 use crate::meta::IndexRow;
 use crate::metrics;
-use crate::mint::{Mint, rfc3339};
 use crate::read;
 use crate::replicas;
 use crate::router::{Accepted, Router, write_deadline};
@@ -43,13 +44,13 @@ enum Reset {
 
 impl Plan {
     /// Takes the next operation and returns the id of the record it names, if it names one (C§3.5).
-    pub fn take(&mut self, op: CallerOp, mint: &Mint) -> Option<String> {
+    pub fn take(&mut self, op: CallerOp, ids: &IdSource) -> Option<String> {
         match op {
             CallerOp::Put { object_id, record } => {
                 let (object_id, record) = match object_id {
                     Some(object_id) => (object_id, record),
                     None => {
-                        let minted = mint.object_id();
+                        let minted = ids.object_id();
                         let record = with_object_id(&record, &minted);
                         (minted, record)
                     }
@@ -148,7 +149,7 @@ pub async fn records(
 ) -> Result<Receipt> {
     let (mut plan, mut object_ids) = (Plan::default(), Vec::with_capacity(ops.len()));
     for op in ops {
-        object_ids.extend(plan.take(op, router.mint()));
+        object_ids.extend(plan.take(op, router.id_source()));
     }
     let accepted = carry_out(router, janitor, name, plan).await?;
     Ok(receipt(accepted, object_ids))
@@ -165,7 +166,7 @@ pub async fn many(
 ) -> Result<ManyReceipt> {
     let (mut plans, mut object_ids) = (BTreeMap::<IndexName, Plan>::new(), Vec::with_capacity(ops.len()));
     for (name, op) in ops {
-        object_ids.extend(plans.entry(name).or_default().take(op, router.mint()));
+        object_ids.extend(plans.entry(name).or_default().take(op, router.id_source()));
     }
     let writes = plans.into_iter().map(async |(name, plan)| {
         let accepted = carry_out(router, janitor, &name, plan).await?;
@@ -173,7 +174,7 @@ pub async fn many(
     });
     let accepted = try_join_all(writes).await?;
     let last_ms = accepted.iter().map(|(_, accepted)| accepted.time_ms).max();
-    let updated_at = rfc3339(last_ms.unwrap_or_else(|| router.mint().time_ms()));
+    let updated_at = rfc3339(last_ms.unwrap_or_else(|| router.id_source().time_ms()));
     let tasks = accepted.into_iter().map(|(name, accepted)| (name, accepted.task_id)).collect();
     Ok((tasks, object_ids, updated_at))
 }
@@ -284,10 +285,10 @@ mod tests {
 
     #[test]
     fn a_batch_names_its_records_in_order_and_mints_missing_ids() {
-        let (mint, mut plan) = (Mint::new(5), Plan::default());
+        let (ids, mut plan) = (IdSource::new(5), Plan::default());
         let ops =
             [put(Some("x")), put(None), CallerOp::Ready(RecordOp::Clear), delete_object("y"), put(None)];
-        let named: Vec<_> = ops.into_iter().filter_map(|op| plan.take(op, &mint)).collect();
+        let named: Vec<_> = ops.into_iter().filter_map(|op| plan.take(op, &ids)).collect();
         assert_eq!((named.len(), named[0].as_str(), named[2].as_str()), (4, "x", "y"));
         assert!(named[1].len() == 26 && named[3] > named[1], "{named:?}");
         let IndexCommand::Records { index: 9, ops } = plan.command(9) else { panic!("not records") };
@@ -301,10 +302,10 @@ mod tests {
 
     #[test]
     fn the_action_delete_starts_the_index_anew_or_ends_it() {
-        let mint = Mint::new(5);
+        let ids = IdSource::new(5);
         let plan_of = |ops: Vec<CallerOp>| {
             let mut plan = Plan::default();
-            let named: Vec<_> = ops.into_iter().filter_map(|op| plan.take(op, &mint)).collect();
+            let named: Vec<_> = ops.into_iter().filter_map(|op| plan.take(op, &ids)).collect();
             (plan, named)
         };
         let (plan, named) = plan_of(vec![put(Some("x")), CallerOp::DeleteIndex]);
@@ -332,7 +333,7 @@ mod tests {
 
     #[test]
     fn only_removals_pass_when_the_disk_is_low() {
-        let mint = Mint::new(5);
+        let ids = IdSource::new(5);
         for (ops, expected) in [
             (vec![put(None)], Purpose::Add),
             (vec![delete_object("x"), CallerOp::Ready(RecordOp::Clear)], Purpose::Remove),
@@ -341,7 +342,7 @@ mod tests {
         ] {
             let mut plan = Plan::default();
             for op in ops {
-                plan.take(op, &mint);
+                plan.take(op, &ids);
             }
             assert_eq!(plan.purpose(), expected, "{plan:?}");
         }

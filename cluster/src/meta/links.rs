@@ -29,21 +29,21 @@ pub struct Moved {
 
 /// The incarnations that a command has to give: numbers from its task id on, up to that of the next command.
 #[derive(Debug)]
-pub(super) struct Minted {
+pub(super) struct NewIncarnations {
     next: Incarnation,
     end: Incarnation,
 }
-impl Minted {
+impl NewIncarnations {
     /// All of them.
-    fn of(at: At) -> Minted {
+    fn of(at: At) -> NewIncarnations {
         let task_id = |log_index| TaskId::new(GroupId::META, log_index).0;
-        Minted { next: task_id(at.log_index), end: task_id(at.log_index + 1) }
+        NewIncarnations { next: task_id(at.log_index), end: task_id(at.log_index + 1) }
     }
     /// All but the first, which is an index's own.
-    pub(super) fn after(at: At) -> Minted {
-        let mut minted = Minted::of(at);
-        minted.take();
-        minted
+    pub(super) fn after(at: At) -> NewIncarnations {
+        let mut incarnations = NewIncarnations::of(at);
+        incarnations.take();
+        incarnations
     }
     /// How many there are.
     pub(super) fn left(&self) -> usize {
@@ -101,11 +101,11 @@ impl MetaState {
         if row.primary().is_some() || !own.iter().all(|wanted| self.can_follow(name, wanted)) {
             return vec![];
         }
-        let mut minted = Minted::of(at);
-        let mut changes = self.link(at, name, &own, &mut minted);
+        let mut incarnations = NewIncarnations::of(at);
+        let mut changes = self.link(at, name, &own, &mut incarnations);
         let ready = |Wanted { name, prepared, .. }: Wanted| Some(Moved { name, incarnation: prepared? });
         let ready: Vec<Moved> = of_parts.into_iter().filter_map(ready).collect();
-        changes.extend(self.link_parts(at, name, &ready, &mut minted, Links::All));
+        changes.extend(self.link_parts(at, name, &ready, &mut incarnations, Links::All));
         changes
     }
 
@@ -115,7 +115,7 @@ impl MetaState {
         at: At,
         name: &IndexName,
         wanted: &[Wanted],
-        minted: &mut Minted,
+        incarnations: &mut NewIncarnations,
     ) -> Vec<RowChange> {
         let Some(row) = self.catalogue.get(name).cloned() else { return vec![] };
         let mut changes = vec![];
@@ -130,12 +130,16 @@ impl MetaState {
         }
         for wanted in wanted {
             let role = Role::Replica(Link { name: name.clone(), kind: wanted.kind });
-            let minted = minted.take();
+            let incarnation = incarnations.take();
             changes.extend(match follows(self, &wanted.name) {
                 true => self.change_role(&wanted.name, role).into_iter().collect(),
-                false => {
-                    self.put_replica(at, &wanted.name, wanted.prepared.unwrap_or(minted), row.group, role)
-                }
+                false => self.put_replica(
+                    at,
+                    &wanted.name,
+                    wanted.prepared.unwrap_or(incarnation),
+                    row.group,
+                    role,
+                ),
             });
         }
         let links = wanted.iter().map(|wanted| Link { name: wanted.name.clone(), kind: wanted.kind });

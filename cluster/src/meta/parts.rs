@@ -6,7 +6,7 @@
 //!
 //! What follows an index has parts, too: that of a cluster follows the part that this cluster has of the primary.
 
-use super::links::{Minted, Moved, Wanted};
+use super::links::{Moved, NewIncarnations, Wanted};
 use super::{At, ClusterRow, IndexRow, Link, MetaState, Role, RowChange, group_of};
 use crate::command::PARTS_FOLLOW_LEVEL;
 use quorate_model::{GroupId, IndexName, Result, limits};
@@ -75,11 +75,11 @@ impl MetaState {
             return vec![];
         }
         let (own, created_ms) = (self.cluster_with(name), row.created_ms);
-        let mut minted = Minted::after(at);
+        let mut incarnations = NewIncarnations::after(at);
         let numbers: Vec<u16> = self.clusters.values().map(|row| row.number).collect();
         let mut changes = vec![];
         for number in numbers {
-            let incarnation = minted.take();
+            let incarnation = incarnations.take();
             let Ok(part) = name.part_in(number) else { continue };
             if Some(number) == own {
                 // the index itself came from another cluster
@@ -94,7 +94,7 @@ impl MetaState {
             changes.push(RowChange::index(&part, &row));
             self.catalogue.put(part, row);
         }
-        changes.extend(self.link_parts(at, name, ready, &mut minted, Links::ThatDiffer));
+        changes.extend(self.link_parts(at, name, ready, &mut incarnations, Links::ThatDiffer));
         changes
     }
     /// Lets the parts of an index be followed by the parts of what follows it. What there are too few numbers for is left to
@@ -104,7 +104,7 @@ impl MetaState {
         at: At,
         name: &IndexName,
         ready: &[Moved],
-        minted: &mut Minted,
+        incarnations: &mut NewIncarnations,
         links: Links,
     ) -> Vec<RowChange> {
         let Some(row) = self.catalogue.get(name).filter(|_| self.parts_follow()).cloned() else {
@@ -131,10 +131,10 @@ impl MetaState {
                 Some(Wanted { name, kind: link.kind, prepared })
             };
             let wanted: Vec<Wanted> = row.replicas().iter().filter_map(wanted).collect();
-            if minted.left() < wanted.len() {
+            if incarnations.left() < wanted.len() {
                 break;
             }
-            changes.extend(self.link(at, &part, &wanted, minted));
+            changes.extend(self.link(at, &part, &wanted, incarnations));
         }
         changes
     }

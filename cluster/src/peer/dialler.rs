@@ -10,7 +10,8 @@ use super::registry::Peer;
 use super::tls;
 use super::traffic::{Metered, Traffic};
 use super::types::Lane;
-use crate::mint;
+use crate::clock;
+use crate::ids;
 use quorate_model::NodeId;
 use std::io;
 use std::sync::Arc;
@@ -242,7 +243,7 @@ async fn greet(
 
 /// How far the clock of a greeting that took `on_the_way` is ahead of this node's.
 pub fn clock_ahead_ms(theirs: u64, on_the_way: Duration) -> i64 {
-    let now = i128::from(mint::unix_ms());
+    let now = i128::from(clock::unix_ms());
     let ahead = i128::from(theirs) + on_the_way.as_millis() as i128 - now;
     ahead.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
 }
@@ -258,7 +259,7 @@ impl Pauses {
     fn next(&mut self) -> Duration {
         let pause = PAUSES[0].saturating_mul(1 << self.failures.min(8)).min(PAUSES[1]);
         self.failures += 1;
-        let [chance] = mint::random();
+        let [chance] = ids::random();
         pause + pause.mul_f32(f32::from(chance) / 1_024.0)
     }
 }
@@ -278,7 +279,7 @@ mod tests {
 
     #[test]
     fn clocks_are_compared_with_the_time_on_the_way() {
-        let now = mint::unix_ms();
+        let now = clock::unix_ms();
         for (theirs, way_ms, expected) in [(now, 0, 0), (now + 5_000, 0, 5_000), (now - 5_000, 1_000, -4_000)]
         {
             let ahead = clock_ahead_ms(theirs, Duration::from_millis(way_ms));

@@ -6,7 +6,7 @@ use super::metrics::PeerCounters;
 use super::tls::Identity;
 use super::traffic::Traffic;
 use super::types::{PeerHandler, PeerLimits, PeerVersion};
-use crate::mint;
+use crate::clock;
 use parking_lot::{Mutex, RwLock};
 use quorate_model::NodeId;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl Local {
             feature_level,
             program,
             installation: self.installation.read().clone(),
-            unix_ms: mint::unix_ms(),
+            unix_ms: clock::unix_ms(),
             extra: vec![Hello::of_life(self.life)],
         }
     }

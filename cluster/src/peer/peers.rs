@@ -11,7 +11,7 @@ use super::request_link::RequestLink;
 use super::server::Server;
 use super::tls::Identity;
 use super::types::{Lane, PeerError, PeerHandler, PeerOptions, PeerStatus, StartError};
-use crate::mint;
+use crate::ids;
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
 use quorate_model::{GroupId, NodeId};
@@ -54,7 +54,7 @@ impl Peers {
         let PeerOptions { node, secret, also, listener, version, installation, limits } = options;
         listener.set_nonblocking(true)?;
         let local = Arc::new(Local {
-            life: mint::chance(),
+            life: ids::chance(),
             node,
             identity: Identity::new(&secret, also.as_ref(), node)?,
             version,

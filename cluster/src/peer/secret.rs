@@ -24,7 +24,7 @@ pub struct ClusterSecret([u8; SECRET_BYTES]);
 impl ClusterSecret {
     /// A new secret.
     pub fn random() -> Self {
-        ClusterSecret(crate::mint::random())
+        ClusterSecret(crate::ids::random())
     }
     /// The secret with these bytes.
     pub fn from_bytes(bytes: [u8; SECRET_BYTES]) -> Self {

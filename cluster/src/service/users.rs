@@ -1,7 +1,7 @@
 //! What the interface calls for users and clusters (§2.10, §4.10, C§15): their mapping, and their reads and writes.
 
 use super::{CallerOp, Receipt, Service};
-use crate::mint;
+use crate::clock;
 use crate::user_mapping::means::Here;
 use crate::user_mapping::write::Ways;
 use crate::user_mapping::{self, ClusterRecord, UserHits, UserRecord, place};
@@ -71,15 +71,15 @@ impl Service {
     }
     /// Assigns a user to a cluster or begins to move it there; the time of it (§4.10). Errors: `NotEnabled`, `Invalid`.
     pub async fn assign_user(&self, user: UserId, cluster: &str) -> Result<String> {
-        Ok(mint::rfc3339(user_mapping::assign(self.open_router()?, user, cluster).await?))
+        Ok(clock::rfc3339(user_mapping::assign(self.open_router()?, user, cluster).await?))
     }
     /// Assigns users that are in no cluster yet; the time of it. Errors: `NotEnabled`, `Invalid`.
     pub async fn assign_users(&self, users: Vec<UserId>, cluster: &str) -> Result<String> {
-        Ok(mint::rfc3339(user_mapping::assign_many(self.open_router()?, users, cluster).await?))
+        Ok(clock::rfc3339(user_mapping::assign_many(self.open_router()?, users, cluster).await?))
     }
     /// Begins to remove a user with all records; the time of it. Errors: `NotEnabled`, `NotFound`, `Invalid`.
     pub async fn remove_user(&self, user: UserId) -> Result<String> {
-        Ok(mint::rfc3339(user_mapping::remove(self.open_router()?, user).await?))
+        Ok(clock::rfc3339(user_mapping::remove(self.open_router()?, user).await?))
     }
     /// A user's record. Errors: `NotEnabled`, `NotFound`.
     pub fn user(&self, user: &UserId) -> Result<UserRecord> {

@@ -17,10 +17,10 @@ pub mod usage;
 pub mod write;
 
 use crate::abreast;
+use crate::clock;
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
 use crate::meta::{MetaState, USERS_PER_COMMAND_MAX, UserRow, UserState};
-use crate::mint;
 use crate::router::{Accepted, Router, write_deadline};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -160,7 +160,7 @@ pub async fn assign(router: &Router, user: UserId, cluster: &str) -> Result<u64>
     let command = match meta.users.map.get(&user) {
         None => MetaCommand::AssignUsers { cluster: to, users: vec![user.clone()] },
         Some(row) if !row.is_settled() => return Err(busy(&user, row)),
-        Some(row) if row.cluster == to => return Ok(router.mint().time_ms()),
+        Some(row) if row.cluster == to => return Ok(router.id_source().time_ms()),
         Some(_) => MetaCommand::MoveUser { user: user.clone(), to },
     };
     let accepted = propose(router, command).await?;
@@ -195,7 +195,7 @@ pub async fn assign_many(router: &Router, mut users: Vec<UserId>, cluster: &str)
         }
     }
     users.retain(|user| meta.users.map.get(user).is_none());
-    let mut last_ms = router.mint().time_ms();
+    let mut last_ms = router.id_source().time_ms();
     for part in users.chunks(USERS_PER_COMMAND_MAX) {
         let command = MetaCommand::AssignUsers { cluster: to, users: part.to_vec() };
         last_ms = propose(router, command).await?.time_ms;
@@ -351,7 +351,7 @@ impl UserDirectory {
         }
         let begun = Instant::now();
         let index = Arc::new(UserIndex::build(&meta.users.map, &usage));
-        let (at_s, took) = (mint::unix_ms() / 1_000, begun.elapsed());
+        let (at_s, took) = (clock::unix_ms() / 1_000, begun.elapsed());
         let built = Built { index, of: meta.users.map.clone(), usage, at_s, ended: Instant::now(), took };
         kept.insert(built).clone()
     }

@@ -9,10 +9,11 @@ use super::means::{Here, Means, part_for_write};
 use super::parts::follow;
 use super::{place, records};
 use crate::abreast;
+use crate::clock::rfc3339;
+use crate::ids::IdSource;
 use crate::janitor::Janitor;
 use crate::meta::{IndexRow, MetaState};
 use crate::metrics;
-use crate::mint::{Mint, rfc3339};
 use crate::replicas;
 use crate::router::{Accepted, Router, write_deadline};
 use crate::service::{CallerOp, Receipt};
@@ -49,7 +50,7 @@ impl<'a> Ways<'a> {
 }
 
 /// An operation on the records of a user, and the id it names.
-fn owned(op: CallerOp, user: &UserId, mint: &Mint) -> Result<(RecordOp, Option<String>)> {
+fn owned(op: CallerOp, user: &UserId, ids: &IdSource) -> Result<(RecordOp, Option<String>)> {
     let stored = |object_id: &str| owned_id(user, object_id);
     let deletion =
         |params: &[u8]| records::deletion_of(user, params).map(|params| RecordOp::DeleteBy { params });
@@ -59,7 +60,7 @@ fn owned(op: CallerOp, user: &UserId, mint: &Mint) -> Result<(RecordOp, Option<S
             (RecordOp::Put { object_id: stored(&id), record }, Some(id))
         }
         CallerOp::Put { object_id: None, record } => {
-            let id = mint.object_id();
+            let id = ids.object_id();
             (RecordOp::Put { object_id: stored(&id), record: with_object_id(&record, &id) }, Some(id))
         }
         CallerOp::Ready(RecordOp::Partial { object_id: id, changes, create }) => {
@@ -80,7 +81,7 @@ fn owned(op: CallerOp, user: &UserId, mint: &Mint) -> Result<(RecordOp, Option<S
 pub async fn records(ways: Ways<'_>, user: &UserId, name: &IndexName, ops: Vec<CallerOp>) -> Result<Receipt> {
     let (mut owned_ops, mut object_ids) = (Vec::with_capacity(ops.len()), Vec::with_capacity(ops.len()));
     for op in ops {
-        let (op, named) = owned(op, user, ways.router.mint())?;
+        let (op, named) = owned(op, user, ways.router.id_source())?;
         owned_ops.push(op);
         object_ids.extend(named);
     }
@@ -93,7 +94,7 @@ pub async fn many(ways: Ways<'_>, user: &UserId, ops: Vec<(IndexName, CallerOp)>
     let (mut by_index, mut object_ids) =
         (BTreeMap::<IndexName, Vec<RecordOp>>::new(), Vec::with_capacity(ops.len()));
     for (name, op) in ops {
-        let (op, named) = owned(op, user, ways.router.mint())?;
+        let (op, named) = owned(op, user, ways.router.id_source())?;
         by_index.entry(name).or_default().push(op);
         object_ids.extend(named);
     }
@@ -103,7 +104,7 @@ pub async fn many(ways: Ways<'_>, user: &UserId, ops: Vec<(IndexName, CallerOp)>
         last_ms = last_ms.max(Some(accepted.time_ms));
         tasks.insert(name, accepted.task_id);
     }
-    let updated_at = rfc3339(last_ms.unwrap_or_else(|| ways.router.mint().time_ms()));
+    let updated_at = rfc3339(last_ms.unwrap_or_else(|| ways.router.id_source().time_ms()));
     Ok((tasks, object_ids, updated_at))
 }
 

@@ -1,11 +1,11 @@
-//! What is not deterministic and therefore made before a command is proposed: times, record ids, key strings.
+//! What is not deterministic and therefore made before a command is proposed: ids, times of entries, key strings.
 
+use crate::clock::unix_us;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Makes times that never go back and record ids that are never made twice. One per process.
 #[derive(Debug)]
-pub struct Mint {
+pub struct IdSource {
     /// Log index of this process's start in the meta group: no other start has it. 0 until it is known.
     start: AtomicU64,
     /// Microseconds of the last id.
@@ -14,10 +14,10 @@ pub struct Mint {
     last_ms: AtomicU64,
 }
 
-impl Mint {
-    /// A mint for the process whose start is entry `start` of the meta log.
+impl IdSource {
+    /// A source for the process whose start is entry `start` of the meta log.
     pub fn new(start: u64) -> Self {
-        Mint { start: AtomicU64::new(start), last_us: AtomicU64::new(0), last_ms: AtomicU64::new(0) }
+        IdSource { start: AtomicU64::new(start), last_us: AtomicU64::new(0), last_ms: AtomicU64::new(0) }
     }
     /// Notes where this process's start is in the meta log; before any record id is made.
     pub fn set_start(&self, start: u64) {
@@ -62,35 +62,10 @@ pub fn app_id() -> String {
     bytes.iter().enumerate().map(letter).collect()
 }
 
-/// Now, Unix milliseconds; for what is shown or checked, never for what is applied.
-pub fn unix_ms() -> u64 {
-    unix_us() / 1_000
-}
-
-fn unix_us() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
-}
-
 pub(crate) fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).expect("the operating system has random numbers");
     bytes
-}
-
-/// Unix milliseconds as RFC 3339 UTC with milliseconds, `2023-06-27T14:42:38.831Z` (C§2).
-pub fn rfc3339(unix_ms: u64) -> String {
-    let time = time::OffsetDateTime::from_unix_timestamp_nanos(i128::from(unix_ms) * 1_000_000)
-        .unwrap_or(time::OffsetDateTime::UNIX_EPOCH);
-    format!(
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
-        time.year(),
-        u8::from(time.month()),
-        time.day(),
-        time.hour(),
-        time.minute(),
-        time.second(),
-        time.millisecond()
-    )
 }
 
 #[cfg(test)]
@@ -100,11 +75,11 @@ mod tests {
 
     #[test]
     fn ids_grow_and_are_unlike_those_of_another_start() {
-        let (mints, mut seen) = ([Mint::new(1), Mint::new(2)], BTreeSet::new());
+        let (sources, mut seen) = ([IdSource::new(1), IdSource::new(2)], BTreeSet::new());
         let mut last = [String::new(), String::new()];
         for _ in 0..2_000 {
-            for (mint, last) in mints.iter().zip(&mut last) {
-                let id = mint.object_id();
+            for (source, last) in sources.iter().zip(&mut last) {
+                let id = source.object_id();
                 assert!(id.len() == 26 && id.bytes().all(|b| b.is_ascii_digit()), "{id}");
                 assert!(id > *last, "{id} after {last}");
                 assert!(seen.insert(id.clone()), "{id} twice");
@@ -115,24 +90,13 @@ mod tests {
 
     #[test]
     fn a_clock_set_back_does_not_repeat_ids_or_times() {
-        let mint = Mint::new(7);
+        let source = IdSource::new(7);
         let ahead = unix_us() + 3_600_000_000;
-        mint.last_us.store(ahead, Ordering::Relaxed);
-        mint.last_ms.store(ahead / 1_000, Ordering::Relaxed);
-        assert_eq!(mint.object_id(), format!("{:016}0000000007", ahead + 1));
-        assert_eq!(mint.object_id(), format!("{:016}0000000007", ahead + 2));
-        assert_eq!(mint.time_ms(), ahead / 1_000);
-    }
-
-    #[test]
-    fn times_have_milliseconds() {
-        for (unix_ms, expected) in [
-            (0, "1970-01-01T00:00:00.000Z"),
-            (1_687_876_958_831, "2023-06-27T14:42:38.831Z"),
-            (951_782_400_007, "2000-02-29T00:00:00.007Z"),
-        ] {
-            assert_eq!(rfc3339(unix_ms), expected);
-        }
+        source.last_us.store(ahead, Ordering::Relaxed);
+        source.last_ms.store(ahead / 1_000, Ordering::Relaxed);
+        assert_eq!(source.object_id(), format!("{:016}0000000007", ahead + 1));
+        assert_eq!(source.object_id(), format!("{:016}0000000007", ahead + 2));
+        assert_eq!(source.time_ms(), ahead / 1_000);
     }
 
     #[test]
