@@ -20,6 +20,7 @@ pub mod place;
 pub mod progress;
 pub mod search;
 pub mod shard;
+mod sharing;
 mod turns;
 mod writers;
 

@@ -3,17 +3,17 @@
 use crate::error::{Error, Result};
 use crate::index::IndexView;
 use crate::payer::Payer;
-use crate::turns::{Bounds, Entered, Turns};
+use crate::sharing::Sharing;
+use crate::turns::{Entered, Sharer, Turns};
 use parking_lot::{Condvar, Mutex};
 use quorate_engine::filter::filter_set;
 use quorate_engine::matching::bits;
 use quorate_engine::{Scratch, SearchLimits, render_record};
 use quorate_model::{FacetHits, Filter, SearchParams, SearchResults, limits};
-use rustc_hash::FxHashMap;
 use std::cell::{OnceCell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::oneshot;
 
@@ -49,14 +49,22 @@ type Job = Box<dyn FnOnce(Option<&mut Scratch>) + Send>;
 #[derive(Clone, Debug)]
 pub struct SearchPool {
     queue: Arc<Queue>,
-    long: Arc<LongSearches>,
     _ends: Arc<Ends>,
 }
 
+/// The threads that somebody may have who leaves no room to others.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    of_address: usize,
+    of_key: usize,
+}
 /// Jobs and the threads that wait for some.
 #[derive(Debug)]
 struct Queue {
     turns: Mutex<Waiting>,
+    sharing: Sharing,
+    /// Threads that an address, and a key, may have.
+    bounds: Bounds,
     has_more: Condvar,
     /// Jobs that were handed in: a thread that has done one looks at it for a moment before it sleeps.
     entered: AtomicUsize,
@@ -90,10 +98,12 @@ impl SearchPool {
     /// Starts the threads, of which one caller has at most `threads`.
     pub fn start(threads: usize) -> Result<SearchPool> {
         let of_address = threads.max(1);
-        let bounds = Bounds { of_address, of_key: of_address + 1, waiting_max: limits::SEARCH_QUEUE_MAX };
-        let turns = Waiting { turns: Turns::new(bounds), idle: 0, is_over: false };
+        let bounds = Bounds { of_address, of_key: of_address + 1 };
+        let turns = Waiting { turns: Turns::new(limits::SEARCH_QUEUE_MAX), idle: 0, is_over: false };
         let queue = Arc::new(Queue {
             turns: Mutex::new(turns),
+            sharing: Sharing::default(),
+            bounds,
             has_more: Condvar::new(),
             entered: AtomicUsize::new(0),
         });
@@ -104,7 +114,7 @@ impl SearchPool {
                 .spawn(move || queue.work())
                 .map_err(|source| Error::Io { what: "starting a search thread".into(), source })?;
         }
-        Ok(SearchPool { _ends: Arc::new(Ends(queue.clone())), queue, long: Arc::new(LongSearches::new()) })
+        Ok(SearchPool { _ends: Arc::new(Ends(queue.clone())), queue })
     }
     /// Jobs that wait for a thread.
     pub fn queued(&self) -> usize {
@@ -116,6 +126,7 @@ impl SearchPool {
         &self,
         job: impl FnOnce(Turn<'_>) -> quorate_model::Result<T> + Send + 'static,
     ) -> quorate_model::Result<T> {
+        self.queue.sharing.asks(Payer::current(), Instant::now());
         self.run_after(WAIT_MAX, job).await
     }
     /// The same for work that no caller waits for: it may wait for its turn as long as that takes.
@@ -173,8 +184,10 @@ impl SearchPool {
     ) -> quorate_model::Result<SearchResults> {
         let began = Instant::now();
         let payer = Payer::current();
-        let is_shared = self.long.is_shared(payer, began);
-        if !is_light(&view, &params) || is_shared && self.long.has_some(payer, began) {
+        let sharing = &self.queue.sharing;
+        sharing.asks(payer, began);
+        let is_shared = sharing.is_shared(began);
+        if !is_light(&view, &params) || is_shared && sharing.is_long(payer, began) {
             return self.search(view, params, rights).await;
         }
         let results = attempt(&view, &params, rights, if is_shared { ATTEMPT_BESIDE } else { ATTEMPT });
@@ -186,7 +199,7 @@ impl SearchPool {
             Some(results) => results,
             None => {
                 if is_shared {
-                    self.long.add(payer, Instant::now());
+                    sharing.was_long(payer, Duration::ZERO, Instant::now());
                 }
                 self.search(view, params, rights).await
             }
@@ -317,66 +330,6 @@ fn attempt(
     (began.elapsed() < most / 2).then_some(results)
 }
 
-/// Who has had a long search lately, while others asked, too. Who is alone keeps nobody waiting.
-#[derive(Debug)]
-struct LongSearches {
-    opened: Instant,
-    /// Who asked last.
-    last: AtomicU64,
-    /// Milliseconds after `opened` at which that was another one than before.
-    changed_ms: AtomicU64,
-    until: Mutex<FxHashMap<Payer, Instant>>,
-    count: AtomicUsize,
-}
-/// How long somebody counts as asking beside others.
-const BESIDE_MS: u64 = 1_000;
-/// How long the searches of somebody go to the pool after a long one: twenty times what the attempt took.
-const AFTER_LONG: Duration = Duration::from_millis(200);
-/// Those that are remembered, at most.
-const LONG_MAX: usize = 1_024;
-impl LongSearches {
-    fn new() -> LongSearches {
-        LongSearches {
-            opened: Instant::now(),
-            last: AtomicU64::new(0),
-            changed_ms: AtomicU64::new(0),
-            until: Mutex::default(),
-            count: AtomicUsize::new(0),
-        }
-    }
-    /// Whether others have asked lately than who asks now. Cost: two atomic loads while nobody has.
-    fn is_shared(&self, payer: Payer, now: Instant) -> bool {
-        let now_ms = now.saturating_duration_since(self.opened).as_millis() as u64;
-        let asking = payer.key ^ payer.address.rotate_left(1);
-        if self.last.load(Ordering::Relaxed) != asking {
-            self.last.store(asking, Ordering::Relaxed);
-            self.changed_ms.store(now_ms, Ordering::Relaxed);
-        }
-        now_ms.saturating_sub(self.changed_ms.load(Ordering::Relaxed)) < BESIDE_MS
-    }
-    fn has_some(&self, payer: Payer, now: Instant) -> bool {
-        if self.count.load(Ordering::Relaxed) == 0 {
-            return false;
-        }
-        let mut until = self.until.lock();
-        let is_it = until.get(&payer).is_some_and(|until| now < *until);
-        if !is_it && until.remove(&payer).is_some() {
-            self.count.store(until.len(), Ordering::Relaxed);
-        }
-        is_it
-    }
-    fn add(&self, payer: Payer, now: Instant) {
-        let mut until = self.until.lock();
-        if until.len() >= LONG_MAX {
-            until.retain(|_, until| now < *until);
-        }
-        if until.len() < LONG_MAX {
-            until.insert(payer, now + AFTER_LONG);
-        }
-        self.count.store(until.len(), Ordering::Relaxed);
-    }
-}
-
 /// Looks at the queue before a thread sleeps, and those of them that keep the processor.
 const LOOKS: u32 = 11;
 const LOOKS_AWAKE: u32 = 7;
@@ -396,13 +349,22 @@ impl Queue {
             Entered::InsteadOf(job) | Entered::Refused(job) => job(None),
         }
     }
+    /// The threads that somebody may have now.
+    fn most(&self, of: Sharer) -> usize {
+        let now = Instant::now();
+        let (most, leaves_room) = match of {
+            Sharer::Key(key) => (self.bounds.of_key, self.sharing.key_leaves_room(key, now)),
+            Sharer::Address(payer) => (self.bounds.of_address, self.sharing.payer_leaves_room(payer, now)),
+        };
+        if leaves_room { self.bounds.of_address.div_ceil(2) } else { most }
+    }
     /// One thread.
     fn work(&self) {
         let mut scratch = Scratch::default();
         let mut is_fresh = false;
         let mut waiting = self.turns.lock();
         loop {
-            if let Some((payer, job)) = waiting.turns.take() {
+            if let Some((payer, job)) = waiting.turns.take(|of| self.most(of)) {
                 drop(waiting);
                 let began = Instant::now();
                 // a panic is a defect; it must cost its caller an answer and not everybody a thread
@@ -411,6 +373,7 @@ impl Queue {
                     scratch = Scratch::default();
                 }
                 let took = began.elapsed();
+                self.sharing.took(payer, took, began + took);
                 waiting = self.turns.lock();
                 waiting.turns.ended(payer, took);
                 is_fresh = true;
@@ -498,22 +461,6 @@ mod tests {
             assert_eq!(planted.expect_err("no answer").kind, quorate_model::ErrorKind::Internal);
             assert_eq!(pool.run(move |_| Ok(round)).await, Ok(round), "the thread goes on");
         }
-    }
-
-    #[test]
-    fn the_long_searches_of_somebody_count_while_others_ask() {
-        let long = LongSearches::new();
-        let at = |ms: u64| long.opened + Duration::from_millis(ms);
-        let (a, b) = (Payer { key: 1, address: 1 }, Payer { key: 1, address: 2 });
-        assert!(long.is_shared(a, at(0)), "it is not known who asked before");
-        assert!(!long.is_shared(a, at(BESIDE_MS)) && !long.is_shared(a, at(60_000)));
-        assert!(long.is_shared(b, at(60_001)) && long.is_shared(a, at(60_002)));
-        long.add(a, at(60_002));
-        assert!(long.has_some(a, at(60_003)) && !long.has_some(b, at(60_003)));
-        assert!(!long.has_some(a, at(60_202)));
-        assert_eq!(long.count.load(Ordering::Relaxed), 0, "it is forgotten");
-        (0..2 * LONG_MAX as u64).for_each(|key| long.add(Payer { key, address: 0 }, at(70_000)));
-        assert_eq!(long.count.load(Ordering::Relaxed), LONG_MAX);
     }
 
     #[test]

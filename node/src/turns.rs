@@ -5,22 +5,20 @@
 //! back after a pause begins where the others are. What is under way is not interrupted, so the bounds leave threads to others.
 //! Plain: time is what the caller says a job took.
 //!
-//! Cost: a walk over those who wait, at most [`Bounds::waiting_max`].
+//! Cost: a walk over those who wait, at most as many as may wait.
 
 use crate::payer::Payer;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Of threads and of jobs.
+/// Those whose threads are bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
-    /// Threads that one address may have with a key.
-    pub of_address: usize,
-    /// Threads that one key may have.
-    pub of_key: usize,
-    /// Jobs that may wait.
-    pub waiting_max: usize,
+pub enum Sharer {
+    /// A key, by its hash.
+    Key(u64),
+    /// An address that uses a key.
+    Address(Payer),
 }
 
 /// Those who are known although they want nothing, at most, on each level.
@@ -29,7 +27,7 @@ const IDLE_MAX: usize = 1_024;
 /// The jobs that wait.
 #[derive(Debug)]
 pub struct Turns<J> {
-    bounds: Bounds,
+    waiting_max: usize,
     keys: Level<OfKey<J>>,
     waiting: usize,
     running: usize,
@@ -84,10 +82,10 @@ impl<T: Default> Level<T> {
     }
 }
 impl<T> Level<T> {
-    /// Who is served next, of those with fewer than `most` threads for whom something waits that may run.
-    fn next(&self, most: usize, may_run: impl Fn(&T) -> bool) -> Option<u64> {
-        let waiting = self.members.iter().filter(|(_, it)| it.waiting > 0 && it.running < most);
-        let waiting = waiting.filter(|(_, member)| may_run(&member.own));
+    /// Who is served next, of those with fewer threads than `most` says for whom something waits that may run.
+    fn next(&self, most: impl Fn(u64) -> usize, may_run: impl Fn(u64, &T) -> bool) -> Option<u64> {
+        let waiting = self.members.iter().filter(|(id, it)| it.waiting > 0 && it.running < most(**id));
+        let waiting = waiting.filter(|(id, member)| may_run(**id, &member.own));
         waiting.min_by_key(|(_, member)| (member.running, member.had, member.oldest)).map(|(id, _)| *id)
     }
     fn serve(&mut self, id: u64) -> Option<&mut Member<T>> {
@@ -117,9 +115,9 @@ pub enum Entered<J> {
 }
 
 impl<J> Turns<J> {
-    /// Nothing waits.
-    pub fn new(bounds: Bounds) -> Turns<J> {
-        Turns { bounds, keys: Level::default(), waiting: 0, running: 0, next: 0 }
+    /// Nothing waits; at most so many jobs may.
+    pub fn new(waiting_max: usize) -> Turns<J> {
+        Turns { waiting_max, keys: Level::default(), waiting: 0, running: 0, next: 0 }
     }
     /// Jobs that wait.
     pub fn waiting(&self) -> usize {
@@ -127,7 +125,7 @@ impl<J> Turns<J> {
     }
     /// A job that waits for its turn from now on. When as many wait as may, who has most of them gives one up, the latest.
     pub fn enter(&mut self, payer: Payer, job: J) -> Entered<J> {
-        let instead = match self.waiting < self.bounds.waiting_max {
+        let instead = match self.waiting < self.waiting_max {
             true => None,
             false => match self.give_up_one(payer) {
                 Some(other) => Some(other),
@@ -169,13 +167,15 @@ impl<J> Turns<J> {
         self.waiting -= 1;
         Some(job)
     }
-    /// The job that is next, and who pays for it: [`Turns::ended`] is told when it has ended. `None` when nothing waits that may run.
-    pub fn take(&mut self) -> Option<(Payer, J)> {
-        let Bounds { of_address, of_key, .. } = self.bounds;
-        let may_run = |key: &OfKey<J>| key.addresses.next(of_address, |_| true).is_some();
-        let key = self.keys.next(of_key, may_run)?;
+    /// The job that is next, and who pays for it: [`Turns::ended`] is told when it has ended. `None` when nothing waits that
+    /// may run: each has at most the threads that `most` says.
+    pub fn take(&mut self, most: impl Fn(Sharer) -> usize) -> Option<(Payer, J)> {
+        let next_of = |key: u64, of: &OfKey<J>| {
+            of.addresses.next(|address| most(Sharer::Address(Payer { key, address })), |_, _| true)
+        };
+        let key = self.keys.next(|key| most(Sharer::Key(key)), |key, of| next_of(key, of).is_some())?;
         let of_key = self.keys.serve(key)?;
-        let address = of_key.own.addresses.next(of_address, |_| true)?;
+        let address = next_of(key, &of_key.own)?;
         let of_address = of_key.own.addresses.serve(address)?;
         let (_, job) = of_address.own.pop_front()?;
         of_address.oldest = of_address.own.front().map_or(0, |(number, _)| *number);
@@ -202,7 +202,15 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    const BOUNDS: Bounds = Bounds { of_address: 4, of_key: 5, waiting_max: 16 };
+    const WAITING_MAX: usize = 16;
+    const OF_ADDRESS: usize = 4;
+
+    fn most(of: Sharer) -> usize {
+        match of {
+            Sharer::Key(_) => OF_ADDRESS + 1,
+            Sharer::Address(_) => OF_ADDRESS,
+        }
+    }
 
     fn payer(key: u64, address: u64) -> Payer {
         Payer { key, address }
@@ -213,7 +221,7 @@ mod tests {
     /// Who is served, job after job on one thread, when each job takes as long as `took` says.
     fn served(turns: &mut Turns<u64>, jobs: usize, took: impl Fn(Payer) -> u64) -> Vec<(u64, u64)> {
         let serve = |_| {
-            let (payer, _) = turns.take().unwrap();
+            let (payer, _) = turns.take(most).unwrap();
             turns.ended(payer, ms(took(payer)));
             (payer.key, payer.address)
         };
@@ -222,21 +230,21 @@ mod tests {
 
     #[test]
     fn one_who_pays_is_served_in_order() {
-        let mut turns = Turns::new(BOUNDS);
+        let mut turns = Turns::new(WAITING_MAX);
         for job in 0..10 {
             assert_eq!(turns.enter(payer(1, 1), job), Entered::Waits);
         }
         for job in 0..10 {
             assert_eq!(turns.waiting(), 10 - job as usize);
-            assert_eq!(turns.take(), Some((payer(1, 1), job)));
+            assert_eq!(turns.take(most), Some((payer(1, 1), job)));
             turns.ended(payer(1, 1), ms(1));
         }
-        assert_eq!(turns.take(), None);
+        assert_eq!(turns.take(most), None);
     }
 
     #[test]
     fn time_is_shared_between_keys_and_then_between_addresses() {
-        let mut turns = Turns::new(Bounds { waiting_max: 1_000, ..BOUNDS });
+        let mut turns = Turns::new(1_000);
         for job in 0..100 {
             turns.enter(payer(1, 1), job);
             turns.enter(payer(1, 2), job);
@@ -255,31 +263,35 @@ mod tests {
 
     #[test]
     fn threads_are_left_to_others() {
-        let mut turns = Turns::new(BOUNDS);
+        let mut turns = Turns::new(WAITING_MAX);
         for job in 0..8 {
             turns.enter(payer(1, 1), job);
         }
-        for _ in 0..BOUNDS.of_address {
-            assert!(turns.take().is_some());
+        for _ in 0..OF_ADDRESS {
+            assert!(turns.take(most).is_some());
         }
-        assert_eq!(turns.take(), None, "an address has as many threads as it may");
+        assert_eq!(turns.take(most), None, "an address has as many threads as it may");
         turns.enter(payer(1, 2), 100);
         turns.enter(payer(1, 2), 101);
-        assert_eq!(turns.take(), Some((payer(1, 2), 100)), "another one has the next");
-        assert_eq!(turns.take(), None, "the key has as many as it may");
+        assert_eq!(turns.take(most), Some((payer(1, 2), 100)), "another one has the next");
+        assert_eq!(turns.take(most), None, "the key has as many as it may");
         turns.enter(payer(2, 1), 200);
-        assert_eq!(turns.take(), Some((payer(2, 1), 200)), "and another key the one after");
+        assert_eq!(turns.take(most), Some((payer(2, 1), 200)), "and another key the one after");
         turns.ended(payer(1, 1), ms(1_000));
-        assert_eq!(turns.take(), Some((payer(1, 2), 101)), "who has fewer threads comes first");
+        turns.enter(payer(2, 1), 201);
+        let half = |of| if of == Sharer::Key(1) { 2 } else { most(of) };
+        assert_eq!(turns.take(half), Some((payer(2, 1), 201)), "who has more than it may now waits");
+        assert_eq!(turns.take(half), None);
+        assert_eq!(turns.take(most), Some((payer(1, 2), 101)), "who has fewer threads comes first");
     }
 
     #[test]
     fn who_comes_back_is_owed_nothing_and_owes_what_it_had() {
-        let mut turns = Turns::new(BOUNDS);
+        let mut turns = Turns::new(WAITING_MAX);
         turns.enter(payer(1, 1), 0);
         turns.enter(payer(2, 1), 0);
         turns.enter(payer(2, 1), 0);
-        let first = turns.take().unwrap().0;
+        let first = turns.take(most).unwrap().0;
         assert_eq!(first, payer(1, 1));
         turns.ended(first, ms(1_000));
         turns.enter(payer(1, 1), 1);
@@ -293,7 +305,7 @@ mod tests {
 
     #[test]
     fn who_has_most_jobs_gives_up_its_latest() {
-        let mut turns = Turns::new(Bounds { waiting_max: 4, ..BOUNDS });
+        let mut turns = Turns::new(4);
         for job in 0..4 {
             turns.enter(payer(1, 1), job);
         }
@@ -302,21 +314,21 @@ mod tests {
         assert_eq!(turns.enter(payer(2, 2), 11), Entered::InsteadOf(2));
         assert_eq!(turns.enter(payer(2, 2), 12), Entered::Refused(12), "nobody has two more");
         assert_eq!(turns.waiting(), 4);
-        let mut taken: Vec<u64> = std::iter::from_fn(|| turns.take()).map(|(_, job)| job).collect();
+        let mut taken: Vec<u64> = std::iter::from_fn(|| turns.take(most)).map(|(_, job)| job).collect();
         taken.sort_unstable();
         assert_eq!(taken, [0, 1, 10, 11]);
     }
 
     #[test]
     fn nobody_is_remembered_for_ever() {
-        let mut turns = Turns::new(BOUNDS);
+        let mut turns = Turns::new(WAITING_MAX);
         turns.enter(payer(0, 0), 0);
-        let held = turns.take().unwrap().0;
+        let held = turns.take(most).unwrap().0;
         for key in 1..10 * IDLE_MAX as u64 {
             turns.enter(payer(key, 0), key);
             turns.enter(payer(0, key), key);
             for _ in 0..2 {
-                let (payer, _) = turns.take().unwrap();
+                let (payer, _) = turns.take(most).unwrap();
                 turns.ended(payer, ms(1));
             }
             assert!(turns.keys.members.len() <= IDLE_MAX + 1);
