@@ -3,7 +3,7 @@
 //! Every node has the catalogue. With a lease of the meta group it knows all that was answered; without one it asks the meta
 //! group first, and goes on with what it knows only when nobody answers (cluster/DECISIONS.md, reads of the catalogue).
 
-use crate::leases::now_ms;
+use crate::clock::steady_ms;
 use crate::router::{Router, within};
 use quorate_model::{Error, Result};
 use quorate_raft::lease::LEASE_MS;
@@ -16,7 +16,7 @@ const ASK: Duration = Duration::from_secs(1);
 /// Whether the meta group answered when it was asked last.
 #[derive(Debug, Default)]
 pub struct Abreast {
-    /// Nobody is kept waiting for another question before this time, by [`now_ms`].
+    /// Nobody is kept waiting for another question before this time, by [`steady_ms`].
     silent_until: AtomicU64,
 }
 
@@ -54,11 +54,11 @@ fn is_abreast(router: &Router) -> bool {
 /// Before something known is used that others may have changed: waits, on a node without a lease of the meta group, until it
 /// knows what they know; at most a second, and not again for some seconds when nobody answers. Cost with a lease: one lock.
 pub async fn keep_abreast(router: &Router) {
-    if is_abreast(router) || !router.abreast().asks(now_ms()) {
+    if is_abreast(router) || !router.abreast().asks(steady_ms()) {
         return;
     }
     if let Err(error) = learn(router).await {
-        router.abreast().heard_nothing(now_ms());
+        router.abreast().heard_nothing(steady_ms());
         tracing::debug!(%error, "this node goes on with the names and keys that it knows");
     }
 }

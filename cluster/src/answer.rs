@@ -2,11 +2,12 @@
 
 use crate::admin_key::AdminKeys;
 use crate::bootstrap::{Heard, Seekers};
+use crate::command::Joining;
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
 use crate::leases;
 use crate::membership;
-use crate::meta::{Joining, NodeRow};
+use crate::meta::NodeRow;
 use crate::peer::{Lane, PeerHandler, PeerVersion};
 use crate::reconciler;
 use crate::requests::{AdminKeyText, PeerAnswer, PeerRequest, decode, encode};

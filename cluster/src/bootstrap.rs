@@ -7,7 +7,7 @@
 //! go on asking. So the order in which nodes start does not matter, and two do not found when there is somebody whom both were
 //! told of, or were told of by those they were told of, and so on: the second of them to ask that one hears of the first.
 
-use crate::meta::Joining;
+use crate::command::Joining;
 use crate::peer::{PeerError, Peers};
 use crate::requests::{PeerAnswer, PeerRequest, decode, encode};
 use bytes::Bytes;

@@ -1,9 +1,8 @@
 //! What a node asks another one that has a replica of an index, and what that one answers: as JSON, since nodes of two versions
 //! talk, and parameters describe themselves.
 
-use crate::seen::ReadOf;
-use crate::service::{ObjectRequest, ReadRights};
-use crate::user_mapping::owned::Whose;
+use crate::types::Whose;
+use crate::types::{ObjectRequest, ReadRights};
 use quorate_model::document::DocumentQuery;
 use quorate_model::{DocumentKind, Error, ErrorKind, Filter, GroupId, IndexName, SearchParams};
 use quorate_node::Payer;
@@ -12,6 +11,15 @@ use quorate_node::ops::Incarnation;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+/// Which group a call reads, and what was seen of it. Who answers says how far it was with the group's log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadOf {
+    /// The group.
+    pub group: GroupId,
+    /// Through where the asker's clients may have seen it; 0 = no further than the node that is asked has shown.
+    pub seen: u64,
+}
 
 /// Bytes of a call or an answer at most: what a lane of the transport takes, with room for what is put around it.
 pub const BYTES_MAX: usize = 120 << 20;
@@ -136,7 +144,7 @@ pub enum ServiceCall {
         /// The place of the command in its log.
         log_index: u64,
     },
-    /// The records of an owner as of every write that was answered before; answered with `owned::Digest`.
+    /// The records of an owner as of every write that was answered before; answered with [`crate::types::OwnedDigest`].
     Owned {
         /// The group.
         group: GroupId,
@@ -159,7 +167,7 @@ pub enum ServiceCall {
         /// Milliseconds until the asker gives up.
         within_ms: u64,
     },
-    /// What every owner has in an index; answered with `owned::Owners`.
+    /// What every owner has in an index; answered with [`crate::types::Owners`].
     Owners {
         /// The group.
         group: GroupId,

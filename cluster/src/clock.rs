@@ -1,5 +1,6 @@
 //! What time is it, and how is it written?
 
+use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Now, Unix milliseconds; for what is shown or checked, never for what is applied.
@@ -26,6 +27,14 @@ pub fn rfc3339(unix_ms: u64) -> String {
         time.second(),
         time.millisecond()
     )
+}
+
+/// Where the clock of this process begins.
+static START: LazyLock<boot_time::Instant> = LazyLock::new(boot_time::Instant::now);
+
+/// Milliseconds by a clock that goes on while the machine sleeps; of use within this process only.
+pub fn steady_ms() -> u64 {
+    START.elapsed().as_millis() as u64
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! What stands in a log entry: the envelope and the numbered commands.
 
 mod parts;
+mod rows;
 
 pub use parts::join;
+pub use rows::{Copied, Joining, Looked, Moved, NodeState, Source, UserStep, Wanted};
 
-use crate::meta::{Copied, Joining, Looked, Moved, NodeState, Source, UserStep, Wanted};
 use quorate_model::level::{self, Needs, OF_USERS};
 use quorate_model::{GroupId, IndexName, NodeId, RecordOp, UserId};
 use quorate_node::ops::{Incarnation, IndexCommand};

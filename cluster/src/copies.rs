@@ -5,9 +5,10 @@
 //! (`meta/copies.rs`; the two take turns, `meta/turns.rs`): so each user's records are in the copy, once. A source that is replaced or deleted meanwhile gives
 //! parts of different times; then the copy is begun again.
 
+use crate::command::{Copied, Source};
 use crate::command::{LOOKED_LEVEL, MetaCommand};
 use crate::disk::Purpose;
-use crate::meta::{Copied, IndexRow, MetaState, Side, Source};
+use crate::meta::{IndexRow, MetaState, Side};
 use crate::router::Accepted;
 use crate::user_mapping::means::{Means, seen};
 use futures_util::future::try_join_all;

@@ -1,9 +1,11 @@
 //! What does this node hold, as hashes that other nodes can compare theirs with?
 
 use crate::router::Router;
+use crate::types::GroupDigest;
+use crate::types::NamedDigest;
+use crate::types::NodeDigest;
 use quorate_model::{Error, GroupId, Result};
-use quorate_node::{Digest, IndexDigest, Node, PinnedIndex};
-use serde::{Deserialize, Serialize};
+use quorate_node::{IndexDigest, Node, PinnedIndex};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -11,61 +13,6 @@ use std::time::{Duration, Instant};
 const SHOWN: Duration = Duration::from_secs(30);
 /// How often it is looked whether they do.
 const SHOWN_LOOK: Duration = Duration::from_millis(2);
-
-/// Hashes of what one node holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NodeDigest {
-    /// The node.
-    pub node: String,
-    /// Its replicas, without the meta group.
-    pub groups: Vec<GroupDigest>,
-}
-
-/// Hashes of what one replica holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct GroupDigest {
-    /// Its group.
-    pub group: GroupId,
-    /// The log index that it is of.
-    pub through: u64,
-    /// Whether nothing was applied while the indices were looked at: then it is of exactly that log index.
-    pub is_exact: bool,
-    /// Its indices, in the order of their incarnations.
-    pub indices: Vec<NamedDigest>,
-    /// Incarnations of which nobody can say what they held, ascending.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unknown: Vec<u64>,
-    /// Of the meta group: its parts.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub parts: BTreeMap<String, Digest>,
-}
-
-impl GroupDigest {
-    /// Of a group that held nothing at a log index.
-    pub fn of(group: GroupId, through: u64) -> GroupDigest {
-        GroupDigest {
-            group,
-            through,
-            is_exact: true,
-            indices: vec![],
-            unknown: vec![],
-            parts: BTreeMap::new(),
-        }
-    }
-}
-
-/// Hashes of what one replica has of an index.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NamedDigest {
-    /// Its name; nothing for one that the catalogue does not name (any more).
-    pub index: Option<String>,
-    /// Which life of which index.
-    pub incarnation: u64,
-    /// The hashes.
-    #[serde(flatten)]
-    pub digest: IndexDigest,
-}
 
 /// The hashes of all that this node holds. Cost: one pass over its records, on a thread of its own.
 ///

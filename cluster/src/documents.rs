@@ -7,7 +7,7 @@ use crate::metrics;
 use crate::read;
 use crate::remote::{self, Way, read_deadline};
 use crate::router::{Router, write_deadline};
-use crate::service::Receipt;
+use crate::types::Receipt;
 use crate::write::{Reach, index_for_write, receipt};
 use quorate_model::document::DocumentQuery;
 use quorate_model::level::{self, Needs};

@@ -13,37 +13,22 @@ mod verdict;
 
 use crate::apply::meta::MetaPins;
 use crate::command::{COMPARE_LEVEL, Command, MetaCommand};
-use crate::digests::GroupDigest;
 use crate::disk::Purpose;
 use crate::groups::Group;
 use crate::metrics;
+use crate::options::CheckOptions;
 use crate::requests::{PeerAnswer, PeerRequest};
 use crate::router::{Router, write_deadline};
+use crate::types::Finding;
+use crate::types::GroupDigest;
 use pace::Pace;
 use parking_lot::Mutex;
 use quorate_model::{GroupId, NodeId};
 use quorate_node::{IndexCommand, Node};
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use verdict::{Verdict, judge};
-
-/// How the checks go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CheckOptions {
-    /// Bytes of files and records read in a second.
-    pub bytes_per_s: u64,
-    /// From the beginning of one pass to that of the next, at least.
-    pub every: Duration,
-}
-
-impl Default for CheckOptions {
-    /// What costs some hundredths of a processor at most.
-    fn default() -> Self {
-        CheckOptions { bytes_per_s: 4_000_000, every: Duration::from_secs(3_600) }
-    }
-}
 
 /// How long another node may take to say what it found.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -53,15 +38,6 @@ const TOLD_MAX: usize = 20;
 const LOOK: Duration = Duration::from_millis(500);
 /// The longest wait for other nodes to hash what this one has hashed.
 const OTHERS: Duration = Duration::from_secs(3_600);
-
-/// Something that is not as it should be on this node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
-    /// The group.
-    pub group: GroupId,
-    /// What it is, with file or index, and what is done about it.
-    pub what: String,
-}
 
 /// What the last checks found.
 #[derive(Debug, Default)]

@@ -3,22 +3,24 @@
 use crate::admin_key::{self, AdminKeys, Outcome};
 use crate::answer::Answerer;
 use crate::bootstrap::{self, Entered, Seekers};
+use crate::command::Joining;
 use crate::command::{FEATURE_LEVEL, FIRST_LEVEL, MetaCommand};
 use crate::disk::Purpose;
 use crate::installation::{self, Place};
 use crate::leases;
-use crate::meta::{Joining, MetaState};
+use crate::meta::MetaState;
+use crate::options::ClusterOptions;
+use crate::options::{ServiceOptions, Started};
 use crate::peer::{ClusterSecret, Derivation, PeerLimits, PeerOptions, PeerVersion, Peers};
 use crate::reconciler;
 use crate::reopen;
 use crate::router::{Router, write_deadline};
 use crate::running::Running;
-use crate::service::{ServiceOptions, Started};
 use crate::snapshot::PeerSource;
 use crate::start::Founding;
 use crate::user_mapping;
 use quorate_model::{Error, GroupId, NodeId, Result};
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -28,46 +30,6 @@ const LOOK: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Before the next attempt to introduce this node to the others.
 const INTRODUCE_EVERY: Duration = Duration::from_secs(1);
-
-/// What makes a node one of several.
-#[derive(Clone, Debug)]
-pub struct ClusterOptions {
-    /// The name of the node; `None` = one made of its identity.
-    pub node_name: Option<String>,
-    /// The cluster it belongs to (§2.10).
-    pub cluster: String,
-    /// Where it listens for other nodes; `None` = it has none.
-    pub peer_listen: Option<SocketAddr>,
-    /// Where others find it, HOST:PORT; `None` = where it listens.
-    pub peer_address: Option<String>,
-    /// Where clients find it, HOST:PORT; for operators and proxies.
-    pub http_address: String,
-    /// Peer addresses of nodes of the installation to join; empty = found one.
-    pub join: Vec<String>,
-    /// Turns the mapping of users to clusters on, for the whole installation and for good (§4.10).
-    pub multi_cluster: bool,
-    /// What all nodes of the installation share; `None` = the one in the folder, or a new one.
-    pub join_token: Option<String>,
-    /// Another one that counts, while the token is replaced node by node.
-    pub join_token_also: Option<String>,
-}
-
-impl Default for ClusterOptions {
-    /// A node without others.
-    fn default() -> Self {
-        ClusterOptions {
-            node_name: None,
-            cluster: "main".into(),
-            peer_listen: None,
-            peer_address: None,
-            http_address: String::new(),
-            join: vec![],
-            multi_cluster: false,
-            join_token: None,
-            join_token_also: None,
-        }
-    }
-}
 
 /// Brings a node whose folder is open to where it serves.
 pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<Started> {

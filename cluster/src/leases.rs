@@ -4,6 +4,7 @@
 //! member is this node needs no leave.
 
 use crate::apply::Halt;
+use crate::clock::steady_ms;
 use crate::groups::{Group, Groups};
 use crate::membership::shown_through;
 use crate::requests::{PeerAnswer, PeerRequest};
@@ -16,21 +17,13 @@ use quorate_raft::lease::{ASK_EVERY_MS, AskId, Grant, LeaseGranter, LeaseHolder,
 use quorate_raft::{GroupHandle, Leadership, MemberChange, MembersError, Membership, Role, StateCopy};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How long a majority may take to confirm a leader.
 const CONFIRM: Duration = Duration::from_millis(700);
 /// How long an answer may take: a node that is gone must not keep this one from asking the others in time.
 const ANSWER: Duration = Duration::from_millis(ASK_EVERY_MS - 100);
-
-/// Where the clock of this process begins.
-static START: LazyLock<boot_time::Instant> = LazyLock::new(boot_time::Instant::now);
-
-/// Milliseconds by a clock that goes on while the machine sleeps; of use within this process only.
-pub fn now_ms() -> u64 {
-    START.elapsed().as_millis() as u64
-}
 
 /// Why a replica may serve reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,13 +75,13 @@ impl GroupLeases {
     pub fn lead(&self, leadership: Leadership) {
         let mut granter = self.granter.lock();
         match leadership.role {
-            Role::Leader => granter.became_leader(now_ms(), leadership.term, &self.membership()),
+            Role::Leader => granter.became_leader(steady_ms(), leadership.term, &self.membership()),
             Role::Follower | Role::Candidate => granter.lost_leadership(),
         }
     }
     /// Takes over who the members are; before entries that may have changed them are applied.
     pub fn look_at_members(&self) {
-        self.granter.lock().members_are(now_ms(), &self.membership());
+        self.granter.lock().members_are(steady_ms(), &self.membership());
     }
     fn membership(&self) -> Arc<Membership> {
         // before the group has started it knows nobody but this node, which always counts
@@ -109,7 +102,7 @@ impl GroupLeases {
         }
         match self.is_alone() {
             true => self.is_whole(|| shows(Shown::Records)),
-            false => self.holder.lock().may_read(now_ms(), shows(Shown::Everything)),
+            false => self.holder.lock().may_read(steady_ms(), shows(Shown::Everything)),
         }
     }
     /// Whether a replica without others shows what it may have shown before this start. Cost: an atomic load once it does.
@@ -129,7 +122,7 @@ impl GroupLeases {
     /// Whether this replica, which shows everything up to `shows`, goes on reading when others come: alone it needs no lease,
     /// among others it does.
     pub fn has_lease(&self, shows: u64) -> bool {
-        self.holder.lock().may_read(now_ms(), shows)
+        self.holder.lock().may_read(steady_ms(), shows)
     }
     /// The leave that this replica has to serve reads now, if it has one.
     pub fn hold(&self, shows: u64) -> Option<Hold> {
@@ -138,21 +131,21 @@ impl GroupLeases {
         }
         match self.is_alone() {
             true => self.is_whole(|| shows).then_some(Hold::Alone),
-            false => self.holder.lock().lease(now_ms(), shows).map(Hold::Lease),
+            false => self.holder.lock().lease(steady_ms(), shows).map(Hold::Lease),
         }
     }
     /// Whether this replica has had that leave ever since: nobody has gone on without its knowing.
     pub fn is_unbroken(&self, hold: Hold) -> bool {
         let is_held = match hold {
             Hold::Alone => self.is_alone(),
-            Hold::Lease(lease) => self.holder.lock().is_unbroken(now_ms(), lease),
+            Hold::Lease(lease) => self.holder.lock().is_unbroken(steady_ms(), lease),
         };
         is_held && !self.halt.is_set()
     }
     /// Whether a change of members may be proposed: nobody it removes may be reading. From this call on they get no leases.
     pub fn may_change(&self, changes: &[MemberChange]) -> bool {
         let mut granter = self.granter.lock();
-        let now = now_ms();
+        let now = steady_ms();
         let may: Vec<_> = removed(changes).map(|member| granter.may_remove(now, member)).collect();
         if may.iter().any(|may| *may != Removal::Now) {
             return false;
@@ -185,10 +178,10 @@ impl GroupLeases {
         self.holder.lock().give_up();
     }
     fn ask(&self) -> AskId {
-        self.holder.lock().ask(now_ms())
+        self.holder.lock().ask(steady_ms())
     }
     fn granted(&self, ask: AskId, grant: Grant) {
-        self.holder.lock().granted(now_ms(), ask, grant);
+        self.holder.lock().granted(steady_ms(), ask, grant);
     }
 }
 
@@ -261,7 +254,7 @@ pub async fn grant(
         let confirmed = group.raft.confirm_leader(CONFIRM).await.ok()?;
         let applied = *group.applied.borrow();
         group.leases.look_at_members();
-        let grant = group.leases.granter.lock().grant(now_ms(), member.0, confirmed, applied);
+        let grant = group.leases.granter.lock().grant(steady_ms(), member.0, confirmed, applied);
         Some((group.id, ask, grant.ok()?))
     });
     join_all(granted).await.into_iter().flatten().collect()

@@ -34,6 +34,7 @@ pub mod membership;
 pub mod meta;
 mod metrics;
 mod operate;
+mod options;
 pub mod panics;
 mod parts;
 pub mod peer;
@@ -55,20 +56,20 @@ pub mod snapshot;
 mod start;
 mod tasks;
 mod traffic;
+mod types;
 pub mod user_mapping;
 mod write;
 
-pub use digests::{GroupDigest, NamedDigest, NodeDigest};
 pub use documents::DocumentChange;
 pub use health::Health;
-pub use integrity::CheckOptions;
-pub use join::ClusterOptions;
 pub use meta::IndexLimits;
+pub use options::{CheckOptions, ClusterOptions, Expected, ServiceOptions, Started};
 pub use quorate_node::{Payer, RawDocument};
 pub use recovery::{Loss, NodeSurvey, Recovery, RecoveryPlan};
-pub use service::{
-    CallerOp, Expected, IndexInfo, IndexOperation, ObjectRequest, ReadRights, Receipt, Service,
-    ServiceOptions, Started,
-};
+pub use service::Service;
 pub use traffic::{QueryFigures, Traffic};
+pub use types::{
+    CallerOp, GroupDigest, IndexInfo, IndexOperation, NamedDigest, NodeDigest, ObjectRequest, ReadRights,
+    Receipt,
+};
 pub use write::Reach;

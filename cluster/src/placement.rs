@@ -104,7 +104,8 @@ fn led_evenly(groups: &BTreeMap<GroupId, Vec<NodeId>>, shares: &Shares) -> Optio
 mod tests {
     use super::*;
     use crate::command::MetaCommand;
-    use crate::meta::{At, Joining, NodeState};
+    use crate::command::{Joining, NodeState};
+    use crate::meta::At;
 
     struct Installation {
         meta: MetaState,

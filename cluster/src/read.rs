@@ -8,7 +8,7 @@ use crate::meta::{IndexRow, Link, Role};
 use crate::remote::{self, Way, read_deadline};
 use crate::replicas;
 use crate::router::Router;
-use crate::service::{IndexInfo, ObjectRequest, ReadRights};
+use crate::types::{IndexInfo, ObjectRequest, ReadRights};
 use crate::user_mapping;
 use futures_util::future::try_join_all;
 use quorate_model::wire::Text;

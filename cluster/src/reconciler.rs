@@ -1,10 +1,10 @@
 //! What brings the groups to where they are wanted: every node looks after the groups it leads, and the leader of the meta
 //! group after the plan. Only scheduling: what it decides becomes a command or a change of members, so it may stop anywhere.
 
+use crate::clock::steady_ms;
 use crate::command::{FIRST_LEVEL, MetaCommand};
 use crate::disk::Purpose;
 use crate::groups::Group;
-use crate::leases::now_ms;
 use crate::leaving;
 use crate::membership::{self, NodeReport};
 use crate::meta::MetaState;
@@ -343,7 +343,7 @@ async fn with_older(
 fn may_leave(group: &Group, changes: &[MemberChange]) -> bool {
     let mut granter = group.leases.granter().lock();
     changes.iter().all(|change| match *change {
-        MemberChange::Remove(member) => granter.may_remove(now_ms(), member) == Removal::Now,
+        MemberChange::Remove(member) => granter.may_remove(steady_ms(), member) == Removal::Now,
         MemberChange::AddVoter(_) | MemberChange::AddLearner(_) => true,
     })
 }

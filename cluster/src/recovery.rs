@@ -10,8 +10,9 @@ mod plan;
 pub use plan::{NodeSurvey, RecoveryPlan};
 
 use crate::clock;
+use crate::command::NodeState;
 use crate::command::{self, Command, MetaCommand};
-use crate::meta::{IndexRow, MetaState, NodeState};
+use crate::meta::{IndexRow, MetaState};
 use crate::start;
 use crate::user_mapping;
 use bytes::Bytes;

@@ -9,8 +9,9 @@
 //! and the group of each is told.
 
 use crate::command::MetaCommand;
+use crate::command::{Moved, Wanted};
 use crate::disk::Purpose;
-use crate::meta::{IndexRow, Link, MetaState, Moved, Wanted, too_many};
+use crate::meta::{IndexRow, Link, MetaState, too_many};
 use crate::parts::{self, Parts};
 use crate::router::{Router, write_deadline};
 use quorate_model::settings::replica;

@@ -1,7 +1,7 @@
 //! What nodes ask each other, and what they answer. Variants are appended, never reused: nodes of two versions talk.
 
+use crate::command::Joining;
 use crate::disk::Purpose;
-use crate::meta::Joining;
 use crate::snapshot::SnapshotRequest;
 use quorate_model::{ErrorKind, GroupId, NodeId, TaskId};
 use quorate_raft::lease::{AskId, Grant};

@@ -1,15 +1,16 @@
 //! Which group a command belongs to, and how it gets into that group's log: here, or with one hop to its leader.
 
 use crate::abreast::Abreast;
-use crate::apply::meta::SharedMeta;
 use crate::command::{self, Command, MetaCommand};
 use crate::disk::{DiskGuard, Purpose};
 use crate::groups::{Group, Groups};
 use crate::ids::IdSource;
 use crate::integrity::Integrity;
-use crate::membership::{Claims, TAKE_OVER_S};
+use crate::membership::Claims;
+use crate::meta::SharedMeta;
 use crate::meta::{IndexLimits, MetaState};
 use crate::metrics;
+use crate::options::TAKE_OVER_S;
 use crate::peer::{Lane, Peers};
 use crate::requests::{PeerAnswer, PeerRequest, decode, encode};
 use crate::seen::Seen;
@@ -493,7 +494,8 @@ fn refusal(error: ProposeError) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meta::{At, Joining};
+    use crate::command::Joining;
+    use crate::meta::At;
 
     #[test]
     fn what_needs_a_newer_version_is_named_with_the_nodes_to_upgrade() {

@@ -5,25 +5,16 @@
 //! may have seen, and so does this node before it serves again. Nothing is promised there for longer than [`FORGOTTEN_MS`]:
 //! a log that lost its end in a recovery never gets that far again.
 
-use crate::leases::now_ms;
+use crate::calls::ReadOf;
+use crate::clock::steady_ms;
 use arc_swap::ArcSwap;
 use quorate_model::{GroupId, NodeId};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How long what was seen counts.
 const FORGOTTEN_MS: u64 = 10_000;
-
-/// Which group a call reads, and what was seen of it. Who answers says how far it was with the group's log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReadOf {
-    /// The group.
-    pub group: GroupId,
-    /// Through where the asker's clients may have seen it; 0 = no further than the node that is asked has shown.
-    pub seen: u64,
-}
 
 /// What other nodes served, by group.
 #[derive(Debug, Default)]
@@ -35,7 +26,7 @@ struct Mark {
     served_by: AtomicU64,
     /// Through where reads may have shown the group; 0 = this node's replica shows it.
     through: AtomicU64,
-    /// When that was, by [`now_ms`].
+    /// When that was, by [`steady_ms`].
     at_ms: AtomicU64,
 }
 
@@ -59,7 +50,7 @@ impl Seen {
     }
     /// Notes that `node` has served a read of a group, whose log it had applied through `applied` by then.
     pub fn note(&self, group: GroupId, node: NodeId, applied: u64) {
-        self.note_at(now_ms(), group, node, applied);
+        self.note_at(steady_ms(), group, node, applied);
     }
     fn note_at(&self, now: u64, group: GroupId, node: NodeId, applied: u64) {
         let mark = self.mark(group).unwrap_or_else(|| {
@@ -79,7 +70,7 @@ impl Seen {
     }
     /// What `node` has to show for a read of a group, when this node's own replica has applied through `applied`, if it has one.
     pub fn asked_of(&self, node: NodeId, group: GroupId, applied: Option<u64>) -> ReadOf {
-        self.asked_at(now_ms(), node, group, applied)
+        self.asked_at(steady_ms(), node, group, applied)
     }
     fn asked_at(&self, now: u64, node: NodeId, group: GroupId, applied: Option<u64>) -> ReadOf {
         let seen = match (applied, self.served_by(group) == Some(node)) {
@@ -93,7 +84,7 @@ impl Seen {
     pub fn awaited(&self, group: GroupId) -> u64 {
         self.0.load().get(&group).map_or(0, |mark| match mark.through.load(Ordering::Acquire) {
             0 => 0,
-            _ => mark.through_at(now_ms()),
+            _ => mark.through_at(steady_ms()),
         })
     }
     /// This node's replica shows a group through `through`, which was awaited.
@@ -120,7 +111,7 @@ mod tests {
         let (seen, group, [a, b]) = (Seen::default(), GroupId(3), [NodeId(1), NodeId(2)]);
         let asked = |now, node, applied| seen.asked_at(now, node, group, applied).seen;
         assert_eq!((asked(0, a, None), asked(0, a, Some(7)), seen.awaited(group)), (0, 7, 0));
-        let now = now_ms();
+        let now = steady_ms();
         seen.note_at(now, group, a, 20);
         seen.note_at(now, group, a, 18);
         assert_eq!(seen.served_by(group), Some(a));

@@ -1,12 +1,12 @@
 //! What a node does with a call of another one: the same as with its own, as far as its replicas are up to date.
 
+use crate::calls::ReadOf;
 use crate::calls::{Answered, Asked, SentParts, SentSettings, ServiceCall, encode_answer};
 use crate::documents;
 use crate::parts;
 use crate::read;
 use crate::remote::Way;
 use crate::router::Router;
-use crate::seen::ReadOf;
 use crate::user_mapping::owned;
 use quorate_model::wire::Text;
 use quorate_model::{Error, GroupId, Result, limits};
@@ -186,8 +186,9 @@ mod tests {
     use super::*;
     use crate::calls::decode_answer;
     use crate::join;
+    use crate::options::ServiceOptions;
     use crate::running::{self, Running};
-    use crate::service::{CallerOp, ObjectRequest, ReadRights, ServiceOptions};
+    use crate::types::{CallerOp, ObjectRequest, ReadRights};
     use crate::write;
     use quorate_model::{Filter, IndexName, NodeId};
     use quorate_node::Payer;

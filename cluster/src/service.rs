@@ -8,18 +8,17 @@ mod users;
 use crate::abreast;
 use crate::calls::{SentSettings, ServiceCall};
 use crate::clock;
-use crate::command::FEATURE_LEVEL;
-use crate::digests::{self, NodeDigest};
+use crate::digests;
 use crate::documents::{self, DocumentChange};
 use crate::health::{self, Health};
 use crate::installation;
-use crate::integrity::CheckOptions;
 use crate::janitor::Janitor;
-use crate::join::{self, ClusterOptions};
+use crate::join;
 use crate::membership::{self, Force, Overview};
-use crate::meta::IndexLimits;
 use crate::metrics;
 use crate::operate;
+use crate::options::ServiceOptions;
+use crate::options::Started;
 use crate::read;
 use crate::reconciler;
 use crate::remote::{self, Way, read_deadline};
@@ -28,6 +27,13 @@ use crate::router::{Router, write_deadline};
 use crate::running::{self, Running};
 use crate::tasks;
 use crate::traffic::Traffic;
+use crate::types::CallerOp;
+use crate::types::IndexInfo;
+use crate::types::IndexOperation;
+use crate::types::NodeDigest;
+use crate::types::ObjectRequest;
+use crate::types::ReadRights;
+use crate::types::Receipt;
 use crate::user_mapping::{UserDirectory, parts};
 use crate::write::{self, Reach};
 use parking_lot::Mutex;
@@ -38,184 +44,14 @@ use quorate_model::{
     SearchParams, SearchResults, Settings, TaskId,
 };
 use quorate_node::Node;
-use quorate_store::files::{Files, RealFiles};
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use subtle::{Choice, ConstantTimeEq};
 
-/// The answer to a write that is on disk on a majority.
-#[derive(Clone, Debug)]
-pub struct Receipt {
-    /// Identifies the write; `published` once every reader sees it.
-    pub task_id: TaskId,
-    /// RFC 3339 UTC with milliseconds.
-    pub updated_at: String,
-    /// One per operation that names a record, in order, generated ones included (C§3.5).
-    pub object_ids: Vec<String>,
-}
-/// A record operation as the caller gave it: the id may still be missing, the record may still lack it.
-#[derive(Clone, Debug)]
-pub enum CallerOp {
-    /// Add or replace, as `quorate_model::record::parse_record` gives it: `object_id` of `None` asks for a generated one,
-    /// which is put into `record`; otherwise `record` contains it.
-    Put {
-        /// The id, if the caller gave one.
-        object_id: Option<String>,
-        /// Raw JSON object.
-        record: Vec<u8>,
-    },
-    /// An operation that is complete as it is (Partial, Delete, DeleteBy, Clear).
-    Ready(RecordOp),
-    /// Removes records, settings, everything (batch action `delete`).
-    DeleteIndex,
-}
-/// `operation` of §4.5.
-#[derive(Clone, Debug)]
-pub enum IndexOperation {
-    /// Copies everything, or with `scope` only the named parts.
-    Copy {
-        /// Any of `settings`, `synonyms`, `rules`; `None` = everything.
-        scope: Option<Vec<String>>,
-    },
-    /// Renames over the destination.
-    Move,
-}
-/// One element of a multi-get (§4.3).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ObjectRequest {
-    /// Index.
-    pub index: IndexName,
-    /// Record.
-    pub object_id: String,
-    /// Paths to return; `None` = all.
-    pub attributes_to_retrieve: Option<Vec<String>>,
-}
-/// What the caller's key lets a read show.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReadRights {
-    /// Admin key or the right seeUnretrievableAttributes.
-    pub sees_unretrievable: bool,
-    /// Cap of hitsPerPage from the key; 0 = none.
-    pub max_hits_per_query: u64,
-    /// Bytes of the hits or records at most; 0 = [`limits::ANSWER_BYTES_MAX`], also where an older program asks.
-    #[serde(default)]
-    pub bytes_max: usize,
-}
-/// A row of `GET /1/indexes` (§2.4).
-#[derive(Clone, Debug)]
-#[allow(missing_docs)]
-pub struct IndexInfo {
-    pub name: IndexName,
-    pub created_at: String,
-    pub updated_at: String,
-    pub entries: u64,
-    pub data_size: u64,
-    pub file_size: u64,
-    pub last_build_time_s: u64,
-    pub pending_tasks: u64,
-    pub primary: Option<IndexName>,
-    pub replicas: Vec<String>,
-    /// Whether it is a virtual replica.
-    pub is_virtual: bool,
-}
-
-/// What a node is started with.
-#[derive(Clone, Debug)]
-pub struct ServiceOptions {
-    /// The data folder; made when it is missing.
-    pub data_dir: PathBuf,
-    /// The application id; `None` = the one in the folder, or a new one. Another one than the folder's is refused.
-    pub app_id: Option<String>,
-    /// The admin key; `None` = the one of the installation, or a new one. Another one than at the last start that had one
-    /// replaces that of the installation, except on a node that joins.
-    pub admin_key: Option<String>,
-    /// How long an admin key still counts after it was replaced by the one of this node.
-    pub admin_key_overlap: Duration,
-    /// Writes stop with 503 while less than this is free on the disk of the data folder.
-    pub disk_reserve_bytes: u64,
-    /// Bytes per second at which files of snapshots are fetched from other nodes, all groups together.
-    pub snapshot_bytes_per_s: u64,
-    /// Seconds for which nobody must have heard of a node before one with an empty folder takes its place by itself.
-    pub take_over_s: u64,
-    /// Whether the folder must hold the data of a node already.
-    pub expects: Expected,
-    /// The newest commands that this node takes part in, at most [`FEATURE_LEVEL`]. A lower one keeps the installation from
-    /// using newer ones, so that an older program can still be started in the place of this one.
-    pub command_level: u16,
-    /// How many indices there may be.
-    pub index_limits: IndexLimits,
-    /// How files and replicas are checked.
-    pub checks: CheckOptions,
-    /// Threads that run searches; 0 = one for each processor.
-    pub search_threads: usize,
-    /// How long a group that failed stands still before it is opened anew; each time it fails again, twice as long.
-    pub reopen_after: Duration,
-    /// The file layer, so that tests can cut the power.
-    pub files: Arc<dyn Files>,
-    /// Its place among other nodes.
-    pub cluster: ClusterOptions,
-}
-/// What the operator knows of a data folder before a start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expected {
-    /// Nothing: an empty one is filled.
-    Anything,
-    /// It holds the data of a node: an empty one is a disk that is not mounted.
-    Data,
-}
-
-impl ServiceOptions {
-    /// The usual options for a data folder.
-    pub fn new(data_dir: impl Into<PathBuf>) -> Self {
-        ServiceOptions {
-            data_dir: data_dir.into(),
-            app_id: None,
-            admin_key: None,
-            admin_key_overlap: ADMIN_KEY_OVERLAP,
-            disk_reserve_bytes: DISK_RESERVE_BYTES,
-            snapshot_bytes_per_s: crate::snapshot::fetch::BYTES_PER_S,
-            take_over_s: membership::TAKE_OVER_S,
-            expects: Expected::Anything,
-            command_level: FEATURE_LEVEL,
-            index_limits: IndexLimits::default(),
-            checks: CheckOptions::default(),
-            search_threads: 0,
-            reopen_after: REOPEN_AFTER,
-            files: RealFiles::shared(),
-            cluster: ClusterOptions::default(),
-        }
-    }
-}
-/// How long an admin key that is replaced still counts by default: longer than nodes and clients are restarted one by one.
-pub const ADMIN_KEY_OVERLAP: Duration = Duration::from_secs(3_600);
-/// Bytes of the disk that stay free by default: enough for the log and the segments of writes under way.
-pub const DISK_RESERVE_BYTES: u64 = 256 << 20;
-
-/// The default of [`ServiceOptions::reopen_after`].
-const REOPEN_AFTER: Duration = Duration::from_secs(10);
 /// How long a node that stops looks for others to lead its groups.
 const HAND_OVER: Duration = Duration::from_secs(2);
-
-/// What a start found or made.
-#[derive(Clone, Debug)]
-pub struct Started {
-    /// The application id of the installation.
-    pub app_id: String,
-    /// The file with the admin key, mode 0600.
-    pub admin_key_path: PathBuf,
-    /// A search-only key, if there is one.
-    pub search_key: Option<String>,
-    /// Whether this start replaced an earlier admin key.
-    pub replaced_admin_key: bool,
-    /// Whether this start made the installation.
-    pub first_start: bool,
-    /// What the operator should know, one sentence each.
-    pub warnings: Vec<String>,
-}
 
 /// The service of one node. Cheap to clone.
 #[derive(Clone)]

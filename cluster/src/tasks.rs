@@ -1,7 +1,7 @@
 //! Whether a write is published: every reader sees it (C§1.6). The leader of its group knows.
 
+use crate::clock::steady_ms;
 use crate::groups::Group;
-use crate::leases::now_ms;
 use crate::requests::{PeerAnswer, PeerRequest};
 use crate::router::Router;
 use futures_util::future::join_all;
@@ -48,7 +48,7 @@ pub async fn is_published_here(router: &Router, node: &Node, group: &Group, log_
     if !is_visible(router, node, group, log_index) {
         return false;
     }
-    let holders = group.leases.granter().lock().holders(now_ms());
+    let holders = group.leases.granter().lock().holders(steady_ms());
     let others = holders.into_iter().filter(|&holder| holder != router.self_id().0);
     let probes = others.map(async |holder| {
         let request = PeerRequest::IsVisible { group: group.id, log_index };
@@ -66,7 +66,7 @@ pub async fn is_published_here(router: &Router, node: &Node, group: &Group, log_
     let status = group.status();
     let term = (status.role == Role::Leader).then_some(status.term);
     let shows = |holder: u64| shown.get(&holder).copied().unwrap_or(Shows::Unknown);
-    group.leases.granter().lock().published(now_ms(), term, log_index, shows) == Published::Yes
+    group.leases.granter().lock().published(steady_ms(), term, log_index, shows) == Published::Yes
 }
 
 /// Whether reads of this replica see the command. Of the meta group: whether everything that is under way here goes by it.

@@ -10,7 +10,7 @@ use crate::metrics;
 use crate::read;
 use crate::replicas;
 use crate::router::{Accepted, Router, write_deadline};
-use crate::service::{CallerOp, Receipt};
+use crate::types::{CallerOp, Receipt};
 use futures_util::future::try_join_all;
 use quorate_model::level;
 use quorate_model::record::with_object_id;

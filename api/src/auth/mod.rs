@@ -14,7 +14,7 @@ pub use restrictions::Restrictions;
 use crate::network::network_of;
 use crate::routes::Need;
 use quorate_cluster::Payer;
-use quorate_cluster::service::{ReadRights, Service};
+use quorate_cluster::{ReadRights, Service};
 use quorate_model::{Acl, ApiKey, Error, Result};
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -2,6 +2,7 @@
 
 use super::{Failure, Halt, Machine};
 use crate::command::{Command, MetaCommand};
+use crate::meta::SharedMeta;
 use crate::meta::{At, MetaState, RowChange};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -35,9 +36,6 @@ impl MetaPins {
         self.0.lock().take()
     }
 }
-
-/// The meta state that requests read without a lock.
-pub type SharedMeta = Arc<ArcSwap<MetaState>>;
 
 /// Applies meta commands and shows requests the result.
 pub struct MetaMachine {

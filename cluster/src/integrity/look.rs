@@ -2,8 +2,8 @@
 
 use super::{Checks, Kind};
 use crate::apply::meta::MetaPin;
-use crate::digests::{GroupDigest, NamedDigest};
 use crate::groups::Group;
+use crate::types::{GroupDigest, NamedDigest};
 use quorate_model::GroupId;
 use quorate_node::{GroupPin, Held, Incarnation, IndexDigest};
 use std::collections::BTreeMap;

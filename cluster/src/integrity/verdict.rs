@@ -1,6 +1,6 @@
 //! Who of several replicas holds what the group holds? The majority of all members says so; without one nobody does.
 
-use crate::digests::{GroupDigest, NamedDigest};
+use crate::types::{GroupDigest, NamedDigest};
 use quorate_model::NodeId;
 use std::collections::{BTreeMap, BTreeSet};
 

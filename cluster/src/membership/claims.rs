@@ -20,8 +20,6 @@ use std::time::{Duration, Instant};
 const CLAIMS_MAX: usize = 64;
 /// How long a claim counts after it was last made: who waits asks several times a second.
 const LIFETIME: Duration = Duration::from_secs(10);
-/// For how long the node whose place it is must not have been heard of by anybody, unless configured otherwise.
-pub const TAKE_OVER_S: u64 = 600;
 
 /// The claims that this node has heard of lately.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@ mod report;
 mod simulation;
 
 pub use change::{Force, drain, remove, replace, transfer, undrain};
-pub use claims::{Claims, TAKE_OVER_S, claim};
+pub use claims::{Claims, claim};
 pub use overview::{ClaimView, GroupView, NodeView, Overview, ReplicaView};
 pub use report::{Claim, CopyReport, MemberRole, NodeReport, ReplicaReport, own, shown_through};
 

@@ -2,7 +2,8 @@
 
 use super::name_of;
 use super::report::{Claim, CopyReport, MemberRole, NodeReport, ReplicaReport};
-use crate::meta::{MetaState, NodeRow, NodeState};
+use crate::command::NodeState;
+use crate::meta::{MetaState, NodeRow};
 use crate::peer::PeerStatus;
 use crate::traffic::QueryFigures;
 use quorate_model::{GroupId, NodeId};

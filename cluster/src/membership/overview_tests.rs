@@ -1,8 +1,9 @@
 //! Is what operators read what the registry and the nodes say?
 
 use super::*;
+use crate::command::Joining;
 use crate::command::MetaCommand;
-use crate::meta::{At, Joining};
+use crate::meta::At;
 
 fn ids(nodes: &[u64]) -> Vec<NodeId> {
     nodes.iter().copied().map(NodeId).collect()

@@ -1,16 +1,16 @@
 //! What a node says of itself: its health, its disk, its searches and how far its replicas are. Nodes send it to each other as
 //! JSON; members that one of two versions does not have are left out, or ignored.
 
+use crate::command::Joining;
 use crate::disk::Purpose;
 use crate::groups::Group;
 use crate::health;
-use crate::integrity::Finding;
-use crate::meta::Joining;
 use crate::metrics;
 use crate::panics;
 use crate::read;
 use crate::router::Router;
 use crate::traffic::QueryFigures;
+use crate::types::Finding;
 use quorate_model::{GroupId, NodeId};
 use quorate_node::Node;
 use quorate_raft::{Membership, Role, StateCopy, Status};

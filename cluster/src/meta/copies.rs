@@ -8,41 +8,14 @@
 //! ([`Looked`]); when the catalogue is another one by then, or a copy will make it so, the command has no effect.
 
 use super::{At, IndexRow, MetaState, Role, RowChange, Side};
+use crate::command::Copied;
+use crate::command::Looked;
+use crate::command::Source;
 use quorate_model::{GroupId, IndexName, TaskId};
 use quorate_node::ops::Incarnation;
-use serde::{Deserialize, Serialize};
 
 /// Incarnations of one copy at most: one for each cluster, far below the numbers that a command has.
 pub const COPIES_MAX: usize = 1_000;
-
-/// The catalogue in which somebody has been at every index.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Looked {
-    /// The log index of the last command that had changed it.
-    pub changed: u64,
-    /// Copies that begin after this log index take what was done to the indices.
-    pub through: u64,
-}
-
-/// An index or a part of one that was copied.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Source {
-    /// Its name.
-    pub name: IndexName,
-    /// The life of it that was copied.
-    pub incarnation: Incarnation,
-}
-
-/// The copy of an index or of a part of one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Copied {
-    /// The name that it gets.
-    pub name: IndexName,
-    /// A reserved incarnation.
-    pub incarnation: Incarnation,
-    /// Its group.
-    pub group: GroupId,
-}
 
 impl MetaState {
     /// The log index of the last command that changed the catalogue; 0 before level 4 is in force.
@@ -152,7 +125,8 @@ impl MetaState {
 mod tests {
     use super::*;
     use crate::command::{FEATURE_LEVEL, LOOKED_LEVEL, MetaCommand};
-    use crate::meta::{Joining, UserState, UserStep};
+    use crate::command::{Joining, UserStep};
+    use crate::meta::UserState;
     use quorate_model::{NodeId, UserId};
     use std::collections::BTreeMap;
 
@@ -243,7 +217,7 @@ mod tests {
             MetaCommand::SetReplicas {
                 name: name("a"),
                 incarnation: TaskId::new(GroupId::META, 4).0,
-                replicas: vec![super::super::Wanted {
+                replicas: vec![crate::command::Wanted {
                     name: name("r"),
                     kind: quorate_node::ops::ReplicaKind::Standard,
                     prepared: None,

@@ -99,7 +99,8 @@ fn new_in(meta: &MetaState, command: &MetaCommand) -> Vec<GroupId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meta::{IndexRow, Role, Wanted};
+    use crate::command::Wanted;
+    use crate::meta::{IndexRow, Role};
     use quorate_model::IndexName;
     use quorate_node::ops::ReplicaKind;
 

@@ -2,30 +2,11 @@
 
 use super::parts::Links;
 use super::{At, IndexRow, Link, MetaState, Role, RowChange};
+use crate::command::Moved;
+use crate::command::Wanted;
 use quorate_model::{GroupId, IndexName, TaskId, limits};
 use quorate_node::ops::{Incarnation, ReplicaKind};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-
-/// A replica as a list names it, or what is prepared for the part of one that another cluster has.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wanted {
-    /// Its name.
-    pub name: IndexName,
-    /// How it is to follow.
-    pub kind: ReplicaKind,
-    /// A reserved incarnation in the primary's group, with the settings of the index that has the name now.
-    pub prepared: Option<Incarnation>,
-}
-
-/// Where a replica of the destination of a move goes on, or the part of one that another cluster has.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Moved {
-    /// Its name.
-    pub name: IndexName,
-    /// A reserved incarnation in the group of what it will follow, with the replica's settings.
-    pub incarnation: Incarnation,
-}
 
 /// The incarnations that a command has to give: numbers from its task id on, up to that of the next command.
 #[derive(Debug)]

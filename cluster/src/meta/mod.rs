@@ -17,16 +17,17 @@ mod user_map;
 mod users;
 
 pub use admin_key::{KeyHistory, RetiredKey};
+use arc_swap::ArcSwap;
 pub use catalogue::{Catalogue, IndexRow, Link, Role, group_of};
-pub use copies::{COPIES_MAX, Copied, Looked, Source};
+pub use copies::COPIES_MAX;
 pub use index_limits::IndexLimits;
-pub use links::{Moved, Wanted, too_many};
-pub use nodes::{CLUSTERS_MAX, ClusterRow, Joining, META_VOTERS_MAX, NodeRow, NodeState, NotAdmitted};
+pub use links::too_many;
+pub use nodes::{CLUSTERS_MAX, ClusterRow, META_VOTERS_MAX, NodeRow, NotAdmitted};
 pub use rows::{RowChange, RowError};
 pub use shared_map::SharedMap;
 pub use turns::{Side, Waiting};
 pub use user_map::{UserMap, UserRow, UserState};
-pub use users::{USERS_PER_COMMAND_MAX, UserStep, Users};
+pub use users::{USERS_PER_COMMAND_MAX, Users};
 
 use crate::command::{FIRST_LEVEL, LOOKED_LEVEL, MetaCommand};
 use quorate_model::{ApiKey, GroupId, IndexName, NodeId, TaskId};
@@ -66,6 +67,9 @@ pub struct MetaState {
     /// The highest level that every node has announced at some time; see [`MetaState::level`].
     in_force: u16,
 }
+
+/// The meta state that requests read without a lock.
+pub type SharedMeta = Arc<ArcSwap<MetaState>>;
 
 /// What the first start fixed.
 #[derive(Clone, Debug, PartialEq, Eq)]

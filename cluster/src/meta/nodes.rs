@@ -1,6 +1,8 @@
 //! Which nodes the installation has, in which clusters, and where each placement group's replicas are wanted.
 
 use super::{MetaState, RowChange};
+use crate::command::Joining;
+use crate::command::NodeState;
 use crate::command::PLACES_COUNT_LEVEL;
 use quorate_model::{GroupId, NodeId, limits};
 use serde::{Deserialize, Serialize};
@@ -18,17 +20,6 @@ pub struct ClusterRow {
     pub number: u16,
     /// Its first node, which makes its groups.
     pub founder: NodeId,
-}
-
-/// Whether a node takes part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum NodeState {
-    /// It may hold replicas and lead.
-    Active,
-    /// Its replicas move away; it still answers.
-    Draining,
-    /// It is gone for good: its number never comes back, and peers do not speak to it.
-    Removed,
 }
 
 /// What the installation knows of a node.
@@ -278,21 +269,6 @@ impl MetaState {
 
 /// Members of the meta group that vote, at most; every other node follows.
 pub const META_VOTERS_MAX: usize = 5;
-
-/// How a node introduces itself; also at later starts, when its addresses or its program may have changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Joining {
-    /// Its name.
-    pub name: String,
-    /// Its cluster.
-    pub cluster: String,
-    /// Where its peers find it.
-    pub peer: String,
-    /// Where its clients find it.
-    pub http: String,
-    /// The newest commands its program knows.
-    pub level: u16,
-}
 
 #[cfg(test)]
 mod tests {

@@ -6,9 +6,9 @@
 //!
 //! What follows an index has parts, too: that of a cluster follows the part that this cluster has of the primary.
 
-use super::links::{Moved, NewIncarnations, Wanted};
+use super::links::NewIncarnations;
 use super::{At, ClusterRow, IndexRow, Link, MetaState, Role, RowChange, group_of};
-use crate::command::PARTS_FOLLOW_LEVEL;
+use crate::command::{Moved, PARTS_FOLLOW_LEVEL, Wanted};
 use quorate_model::{GroupId, IndexName, Result, limits};
 
 impl MetaState {

@@ -181,7 +181,9 @@ mod tests {
     fn a_change_copies_one_run_however_large_the_map_is() {
         for entries in [2_000, 200_000_u64] {
             let mut map = SharedMap::default();
-            (0..entries).for_each(|key| drop(map.insert(key * 2, key)));
+            for key in 0..entries {
+                map.insert(key * 2, key);
+            }
             for number in 0..500 {
                 let held = map.clone();
                 map.insert(number * (entries / 500) * 2 + 1, number);

@@ -1,6 +1,9 @@
 //! Scripts on the meta state: one command a line, then what it left. After each the rows give the same state back.
 
 use super::*;
+use crate::command::Joining;
+use crate::command::Moved;
+use crate::command::Wanted;
 use quorate_node::ops::ReplicaKind;
 use std::collections::BTreeMap;
 

@@ -6,8 +6,8 @@
 use super::user_map::{UserMap, UserRow, UserState};
 use super::{At, MetaState, RowChange, SharedMap, Side};
 use crate::command::LOOKED_LEVEL;
+use crate::command::UserStep;
 use quorate_model::UserId;
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -27,25 +27,6 @@ pub struct Users {
     pub frozen: usize,
     /// How many users each cluster serves, by its number.
     pub counts: Arc<BTreeMap<u16, u64>>,
-}
-
-/// The next step of a move or a removal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum UserStep {
-    /// Most records are copied: writes wait from now on.
-    Freeze,
-    /// Everything is copied: reads go to the new cluster.
-    Flip,
-    /// The old cluster has nothing of the user any more.
-    Settle,
-    /// The move ends where it began; what was copied is deleted.
-    GiveUp,
-    /// Nothing of a removed user is left.
-    Forget,
-    /// Every node reads in the new cluster: writes go on there.
-    Land,
-    /// Writes go on where they were; the move is tried again later. From [`crate::command::LOOKED_LEVEL`] on.
-    Thaw,
 }
 
 impl UserRow {

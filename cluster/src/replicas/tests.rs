@@ -2,8 +2,10 @@
 
 use super::*;
 use crate::crash_copy::copy_folder;
+use crate::options::ServiceOptions;
 use crate::running::{self, Running};
-use crate::service::{CallerOp, ReadRights, Service, ServiceOptions};
+use crate::service::Service;
+use crate::types::{CallerOp, ReadRights};
 use crate::{join, write};
 use quorate_model::{RecordOp, SearchParams};
 use serde_json::json;

@@ -4,7 +4,7 @@
 use super::{CallerOp, ReadRights, Service, ServiceOptions};
 use crate::command::{Command, Entry, MetaCommand};
 use crate::disk::Purpose;
-use crate::join::ClusterOptions;
+use crate::options::ClusterOptions;
 use crate::router::write_deadline;
 use bytes::Bytes;
 use quorate_model::{ErrorKind, GroupId, IndexName, SearchParams};

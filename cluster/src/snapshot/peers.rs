@@ -2,7 +2,7 @@
 
 use super::source::SnapshotSource;
 use super::{ManifestId, PIECES_LEVEL, PIECES_MAX, PieceName, SnapshotRequest, Wanted};
-use crate::apply::meta::SharedMeta;
+use crate::meta::SharedMeta;
 use crate::peer::{Lane, Peers};
 use crate::requests::{PeerAnswer, PeerRequest, decode, encode};
 use crate::router::{Router, unexpected};

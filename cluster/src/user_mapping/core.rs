@@ -4,7 +4,8 @@
 //! has one step. Work may be begun again at any time, on any node: that is how a crash is survived.
 
 use crate::command::LOOKED_LEVEL;
-use crate::meta::{MetaState, UserRow, UserState, UserStep};
+use crate::command::UserStep;
+use crate::meta::{MetaState, UserRow, UserState};
 use quorate_model::UserId;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -177,8 +178,9 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::Joining;
     use crate::command::{FEATURE_LEVEL, MetaCommand};
-    use crate::meta::{At, ClusterRow, Joining};
+    use crate::meta::{At, ClusterRow};
     use quorate_model::NodeId;
     use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! What do the placing and the moving of users need of their node and of the others? All their input and output goes through
 //! here, so that a simulation can stand in for it.
 
-use super::owned::{self, Digest, Whose};
+use super::owned;
 use super::parts;
 use super::place::UserWrites;
 use crate::abreast;
@@ -16,6 +16,7 @@ use crate::read;
 use crate::replicas;
 use crate::router::{Accepted, Router};
 use crate::tasks;
+use crate::types::{OwnedDigest, Whose};
 use crate::write;
 use quorate_model::{DocumentKind, Error, GroupId, IndexName, Result, TaskId, limits};
 use quorate_node::Node;
@@ -88,7 +89,7 @@ pub trait Means: Sync {
         row: &IndexRow,
         whose: &Whose,
         deadline: Instant,
-    ) -> impl Future<Output = Result<Digest>> + Send;
+    ) -> impl Future<Output = Result<OwnedDigest>> + Send;
     /// The raw JSON of records by their stored ids, in order, as of every write that was answered before.
     fn records(
         &self,
@@ -213,7 +214,7 @@ impl Means for Here<'_> {
     async fn is_published(&self, task: TaskId) -> bool {
         tasks::is_published(self.router, self.node, task).await
     }
-    async fn digest(&self, row: &IndexRow, whose: &Whose, deadline: Instant) -> Result<Digest> {
+    async fn digest(&self, row: &IndexRow, whose: &Whose, deadline: Instant) -> Result<OwnedDigest> {
         owned::digest(self.router, self.node, row, whose, deadline).await
     }
     async fn records(

@@ -5,31 +5,18 @@ use crate::meta::IndexRow;
 use crate::read;
 use crate::remote::{self, read_deadline};
 use crate::router::{Router, within};
+use crate::types::OwnedDigest;
+use crate::types::Owners;
+use crate::types::Whose;
 use quorate_model::wire::Text;
-use quorate_model::{Error, GroupId, Result, UserId};
+use quorate_model::{Error, GroupId, Result};
 use quorate_node::ops::Incarnation;
 use quorate_node::{IndexView, Node};
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Between two looks whether this node shows what is written.
 const LOOK: Duration = Duration::from_millis(5);
-
-/// The stored ids of an owner's records, each with a number that differs when the records do.
-pub type Digest = BTreeMap<String, u64>;
-/// For each owner the records and their bytes.
-pub type Owners = BTreeMap<String, (u64, u64)>;
-
-/// Which records are asked about.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Whose {
-    /// Their owner.
-    pub owner: UserId,
-    /// Only those with these stored ids.
-    pub ids: Option<Vec<String>>,
-}
 
 /// The owner's records as of every write that was answered before.
 pub async fn digest(
@@ -38,7 +25,7 @@ pub async fn digest(
     row: &IndexRow,
     whose: &Whose,
     deadline: Instant,
-) -> Result<Digest> {
+) -> Result<OwnedDigest> {
     let (group, incarnation) = (row.group, row.incarnation);
     if read::is_readable(router, node, group) {
         return digest_here(router, node, (group, incarnation), whose.clone(), deadline).await;
@@ -55,8 +42,8 @@ pub async fn digest_here(
     place: (GroupId, Incarnation),
     whose: Whose,
     deadline: Instant,
-) -> Result<Digest> {
-    let Some(view) = view_now(router, node, place, deadline).await? else { return Ok(Digest::new()) };
+) -> Result<OwnedDigest> {
+    let Some(view) = view_now(router, node, place, deadline).await? else { return Ok(OwnedDigest::new()) };
     node.pool().run_patiently(move |_| Ok(view.owned(whose.owner.as_str(), whose.ids.as_deref()))).await
 }
 

@@ -4,11 +4,13 @@
 //! changed since. Every command of a move or a removal names the user's epoch: see `quorate_node::ops`.
 
 use super::means::{Means, seen};
-use super::owned::{self, Digest, Whose};
+use super::owned;
 use super::usage::{Figures, Usage};
+use crate::command::Looked;
 use crate::disk::Purpose;
-use crate::meta::{IndexRow, Looked, MetaState};
+use crate::meta::{IndexRow, MetaState};
 use crate::router::Router;
+use crate::types::{OwnedDigest, Whose};
 use futures_util::future::try_join_all;
 use quorate_model::{Error, GroupId, IndexName, RecordOp, Result, TaskId, UserId, limits};
 use quorate_node::Node;
@@ -109,7 +111,7 @@ async fn compare(
     let whose = Whose { owner: user.clone(), ids: ids.map(<[String]>::to_vec) };
     let wanted = match source {
         Some(source) => means.digest(source, &whose, deadline).await?,
-        None => Digest::new(),
+        None => OwnedDigest::new(),
     };
     let mut found = means.digest(target, &whose, deadline).await?;
     let differs = |(id, number): (String, u64)| (found.remove(&id) != Some(number)).then_some(id);

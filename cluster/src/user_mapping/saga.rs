@@ -7,9 +7,10 @@ use super::core::{What, Work};
 use super::means::{Means, seen};
 use super::records::{Clusters, Deleting, Mirroring, fence};
 use crate::command::{LOOKED_LEVEL, MetaCommand};
+use crate::command::{Looked, UserStep};
 use crate::copies::REPEAT;
 use crate::disk::Purpose;
-use crate::meta::{Looked, Side, UserStep};
+use crate::meta::Side;
 use quorate_model::{Error, GroupId, Result, TaskId, limits};
 use std::time::{Duration, Instant};
 

@@ -17,8 +17,9 @@ mod seat;
 mod settings;
 mod world;
 
+use crate::command::Joining;
 use crate::command::{FEATURE_LEVEL, MetaCommand};
-use crate::meta::{Joining, MetaState};
+use crate::meta::MetaState;
 use clients::Truth;
 use executor::{Executor, NOBODY};
 use mutant::Mutant;

@@ -8,13 +8,15 @@ use super::records::{Clusters, Deleting, Mirroring, fence};
 use super::write::{Ways, records};
 use super::*;
 use crate::command::{FEATURE_LEVEL, MetaCommand};
+use crate::command::{Joining, NodeState, UserStep};
 use crate::crash_copy::copy_folder;
 use crate::join;
-use crate::meta::{Joining, Link, NodeState, UserStep};
+use crate::meta::Link;
+use crate::options::ServiceOptions;
 use crate::replicas;
 use crate::running::{self, Running};
-use crate::service::{CallerOp, ServiceOptions};
 use crate::start::Founding;
+use crate::types::CallerOp;
 use quorate_model::{IndexName, NodeId, RecordOp};
 use quorate_node::Node;
 use quorate_node::ops::ReplicaKind;
@@ -70,7 +72,7 @@ async fn started(folder: &Path) -> Running {
 fn ways(running: &Running) -> Ways<'_> {
     Ways { router: &running.router, node: &running.node, janitor: &running.janitor }
 }
-async fn put(running: &Running, who: &str, ids: &[String]) -> Result<crate::service::Receipt> {
+async fn put(running: &Running, who: &str, ids: &[String]) -> Result<crate::types::Receipt> {
     let op = |id: &String| {
         let record = format!(r#"{{"objectID":"{id}"}}"#).into_bytes();
         CallerOp::Ready(RecordOp::Put { object_id: id.clone(), record })

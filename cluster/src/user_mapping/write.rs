@@ -16,7 +16,7 @@ use crate::meta::{IndexRow, MetaState};
 use crate::metrics;
 use crate::replicas;
 use crate::router::{Accepted, Router, write_deadline};
-use crate::service::{CallerOp, Receipt};
+use crate::types::{CallerOp, Receipt};
 use crate::write::{self, ManyReceipt};
 use quorate_model::record::with_object_id;
 use quorate_model::user::owned_id;

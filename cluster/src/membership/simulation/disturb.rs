@@ -3,9 +3,9 @@
 use super::mutant::Mutant;
 use super::world::{GROUPS, TAKE_OVER_S, World, joining};
 use crate::command::MetaCommand;
+use crate::command::NodeState;
 use crate::membership::change::{check_copies, check_dispensable, check_gone, check_not_last};
 use crate::membership::claims::stands_against;
-use crate::meta::NodeState;
 use quorate_model::NodeId;
 
 /// Nodes at most.

@@ -3,11 +3,12 @@
 use super::mutant::Mutant;
 use super::replica::{Fetch, Replica};
 use crate::chance::Chance;
+use crate::command::Joining;
 use crate::command::MetaCommand;
 use crate::leaving;
 use crate::membership::NodeReport;
 use crate::membership::overview::{Overview, assemble};
-use crate::meta::{At, Joining, MetaState};
+use crate::meta::{At, MetaState};
 use crate::placement;
 use crate::reconciler::{Led, Step, next_step};
 use bytes::Bytes;

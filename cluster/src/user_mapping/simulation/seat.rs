@@ -3,15 +3,17 @@
 use super::executor::{Life, NOBODY};
 use super::mutant::Mutant;
 use super::world::{NODES, World, cluster_of};
+use crate::command::Copied;
 use crate::command::MetaCommand;
 use crate::copies::Filling;
 use crate::disk::Purpose;
 use crate::leases::Hold;
-use crate::meta::{Copied, IndexRow, MetaState, SharedMap, UserState};
+use crate::meta::{IndexRow, MetaState, SharedMap, UserState};
 use crate::parts::Parts;
 use crate::router::Accepted;
+use crate::types::OwnedDigest;
+use crate::types::Whose;
 use crate::user_mapping::means::{ASK, Means, seen};
-use crate::user_mapping::owned::{Digest, Whose};
 use crate::user_mapping::place::UserWrites;
 use futures_util::future::{Either, select};
 use quorate_model::{Error, GroupId, IndexName, NodeId, RecordOp, Result, Settings, TaskId};
@@ -422,7 +424,7 @@ impl Means for Seat {
             }
         }
     }
-    async fn digest(&self, row: &IndexRow, whose: &Whose, deadline: Instant) -> Result<Digest> {
+    async fn digest(&self, row: &IndexRow, whose: &Whose, deadline: Instant) -> Result<OwnedDigest> {
         let index = row.incarnation;
         let digest = self.ask_replica(row, deadline, move |replica| {
             let number = |record: &Vec<u8>| {

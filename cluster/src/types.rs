@@ -1,0 +1,166 @@
+//! What the rooms of this crate hand to each other, and to callers: what is asked for and what is answered.
+
+use quorate_model::{GroupId, IndexName, RecordOp, TaskId, UserId};
+use quorate_node::{Digest, IndexDigest};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The answer to a write that is on disk on a majority.
+#[derive(Clone, Debug)]
+pub struct Receipt {
+    /// Identifies the write; `published` once every reader sees it.
+    pub task_id: TaskId,
+    /// RFC 3339 UTC with milliseconds.
+    pub updated_at: String,
+    /// One per operation that names a record, in order, generated ones included (C§3.5).
+    pub object_ids: Vec<String>,
+}
+
+/// A record operation as the caller gave it: the id may still be missing, the record may still lack it.
+#[derive(Clone, Debug)]
+pub enum CallerOp {
+    /// Add or replace, as `quorate_model::record::parse_record` gives it: `object_id` of `None` asks for a generated one,
+    /// which is put into `record`; otherwise `record` contains it.
+    Put {
+        /// The id, if the caller gave one.
+        object_id: Option<String>,
+        /// Raw JSON object.
+        record: Vec<u8>,
+    },
+    /// An operation that is complete as it is (Partial, Delete, DeleteBy, Clear).
+    Ready(RecordOp),
+    /// Removes records, settings, everything (batch action `delete`).
+    DeleteIndex,
+}
+
+/// `operation` of §4.5.
+#[derive(Clone, Debug)]
+pub enum IndexOperation {
+    /// Copies everything, or with `scope` only the named parts.
+    Copy {
+        /// Any of `settings`, `synonyms`, `rules`; `None` = everything.
+        scope: Option<Vec<String>>,
+    },
+    /// Renames over the destination.
+    Move,
+}
+
+/// One element of a multi-get (§4.3).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObjectRequest {
+    /// Index.
+    pub index: IndexName,
+    /// Record.
+    pub object_id: String,
+    /// Paths to return; `None` = all.
+    pub attributes_to_retrieve: Option<Vec<String>>,
+}
+
+/// What the caller's key lets a read show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadRights {
+    /// Admin key or the right seeUnretrievableAttributes.
+    pub sees_unretrievable: bool,
+    /// Cap of hitsPerPage from the key; 0 = none.
+    pub max_hits_per_query: u64,
+    /// Bytes of the hits or records at most; 0 = [`quorate_model::limits::ANSWER_BYTES_MAX`], also where an older program asks.
+    #[serde(default)]
+    pub bytes_max: usize,
+}
+
+/// A row of `GET /1/indexes` (§2.4).
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct IndexInfo {
+    pub name: IndexName,
+    pub created_at: String,
+    pub updated_at: String,
+    pub entries: u64,
+    pub data_size: u64,
+    pub file_size: u64,
+    pub last_build_time_s: u64,
+    pub pending_tasks: u64,
+    pub primary: Option<IndexName>,
+    pub replicas: Vec<String>,
+    /// Whether it is a virtual replica.
+    pub is_virtual: bool,
+}
+
+/// The stored ids of an owner's records, each with a number that differs when the records do.
+pub type OwnedDigest = BTreeMap<String, u64>;
+
+/// For each owner the records and their bytes.
+pub type Owners = BTreeMap<String, (u64, u64)>;
+
+/// Which records are asked about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Whose {
+    /// Their owner.
+    pub owner: UserId,
+    /// Only those with these stored ids.
+    pub ids: Option<Vec<String>>,
+}
+
+/// Hashes of what one node holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeDigest {
+    /// The node.
+    pub node: String,
+    /// Its replicas, without the meta group.
+    pub groups: Vec<GroupDigest>,
+}
+
+/// Hashes of what one replica holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GroupDigest {
+    /// Its group.
+    pub group: GroupId,
+    /// The log index that it is of.
+    pub through: u64,
+    /// Whether nothing was applied while the indices were looked at: then it is of exactly that log index.
+    pub is_exact: bool,
+    /// Its indices, in the order of their incarnations.
+    pub indices: Vec<NamedDigest>,
+    /// Incarnations of which nobody can say what they held, ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<u64>,
+    /// Of the meta group: its parts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parts: BTreeMap<String, Digest>,
+}
+
+impl GroupDigest {
+    /// Of a group that held nothing at a log index.
+    pub fn of(group: GroupId, through: u64) -> GroupDigest {
+        GroupDigest {
+            group,
+            through,
+            is_exact: true,
+            indices: vec![],
+            unknown: vec![],
+            parts: BTreeMap::new(),
+        }
+    }
+}
+
+/// Hashes of what one replica has of an index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedDigest {
+    /// Its name; nothing for one that the catalogue does not name (any more).
+    pub index: Option<String>,
+    /// Which life of which index.
+    pub incarnation: u64,
+    /// The hashes.
+    #[serde(flatten)]
+    pub digest: IndexDigest,
+}
+
+/// Something that is not as it should be on this node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The group.
+    pub group: GroupId,
+    /// What it is, with file or index, and what is done about it.
+    pub what: String,
+}
