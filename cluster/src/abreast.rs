@@ -4,7 +4,8 @@
 //! group first, and goes on with what it knows only when nobody answers (cluster/DECISIONS.md, reads of the catalogue).
 
 use crate::clock::steady_ms;
-use crate::router::{Router, within};
+use crate::clock::within;
+use crate::context::NodeContext;
 use quorate_model::{Error, Result};
 use quorate_raft::lease::LEASE_MS;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,8 +35,8 @@ impl Abreast {
 
 /// Waits until this node knows everything that the meta group had decided when it was asked. Errors: `Unavailable` when it does
 /// not answer within a second.
-pub async fn learn(router: &Router) -> Result<()> {
-    let (group, deadline) = (router.groups().meta()?, Instant::now() + ASK);
+pub async fn learn(context: &NodeContext) -> Result<()> {
+    let (group, deadline) = (context.groups().meta()?, Instant::now() + ASK);
     let barrier = group.raft.read_barrier(within(deadline)).await;
     let log_index = barrier.map_err(|error| Error::unavailable(error.to_string()))?;
     group.wait_applied(log_index, deadline).await
@@ -43,22 +44,22 @@ pub async fn learn(router: &Router) -> Result<()> {
 
 /// Whether nobody can have been told of a change of the catalogue that this node does not know. Cost: one lock that is hardly
 /// ever waited for; an atomic load on a node without others.
-fn is_abreast(router: &Router) -> bool {
-    if router.shared_meta().load().nodes.len() <= 1 {
+fn is_abreast(context: &NodeContext) -> bool {
+    if context.shared_meta().load().nodes.len() <= 1 {
         return true;
     }
-    let meta = router.groups().meta();
+    let meta = context.groups().meta();
     meta.is_ok_and(|group| group.leases.may_read(|_| *group.applied.borrow()))
 }
 
 /// Before something known is used that others may have changed: waits, on a node without a lease of the meta group, until it
 /// knows what they know; at most a second, and not again for some seconds when nobody answers. Cost with a lease: one lock.
-pub async fn keep_abreast(router: &Router) {
-    if is_abreast(router) || !router.abreast().asks(steady_ms()) {
+pub async fn keep_abreast(context: &NodeContext) {
+    if is_abreast(context) || !context.abreast().asks(steady_ms()) {
         return;
     }
-    if let Err(error) = learn(router).await {
-        router.abreast().heard_nothing(steady_ms());
+    if let Err(error) = learn(context).await {
+        context.abreast().heard_nothing(steady_ms());
         tracing::debug!(%error, "this node goes on with the names and keys that it knows");
     }
 }

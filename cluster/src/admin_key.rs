@@ -7,13 +7,14 @@
 //! alone: there its owner may write a key into it.
 
 use crate::clock;
+use crate::clock::write_deadline;
 use crate::command::{KEY_ROTATION_LEVEL, MetaCommand};
+use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::installation::admin_key_digest;
 use crate::meta::MetaState;
 use crate::options::ServiceOptions;
 use crate::requests::{AdminKeyText, PeerAnswer, PeerRequest};
-use crate::router::{Router, write_deadline};
 use parking_lot::Mutex;
 use quorate_model::Result;
 use quorate_store::admin_key::{AdminKeyFiles, Given};
@@ -171,17 +172,17 @@ impl AdminKeys {
     }
 
     /// Goes on with the wish, if there is one, as far as it goes now. Errors: it could not; the next call may.
-    pub async fn settle(&self, router: &Router) -> Result<Outcome> {
+    pub async fn settle(&self, context: &NodeContext) -> Result<Outcome> {
         loop {
             let wish = self.wish.lock().clone();
             let next = match wish.clone() {
                 Wish::Nothing => return Ok(Outcome::Settled),
-                Wish::Unread => self.look(&router.meta())?,
-                Wish::New { key, remembers } => match self.note(router, key, remembers).await? {
+                Wish::Unread => self.look(&context.meta())?,
+                Wish::New { key, remembers } => match self.note(context, key, remembers).await? {
                     Noting::Noted(noted) => noted,
                     Noting::Not(outcome) => return Ok(outcome),
                 },
-                Wish::Noted { key, replaces } => return self.propose(router, &key, replaces).await,
+                Wish::Noted { key, replaces } => return self.propose(context, &key, replaces).await,
             };
             let mut now = self.wish.lock();
             if *now == wish {
@@ -201,14 +202,14 @@ impl AdminKeys {
     }
 
     /// Looks which key the wish is to replace, and notes it.
-    async fn note(&self, router: &Router, key: String, remembers: Remembers) -> Result<Noting> {
+    async fn note(&self, context: &NodeContext, key: String, remembers: Remembers) -> Result<Noting> {
         let digest = admin_key_digest(&key);
-        if router.meta().level() < KEY_ROTATION_LEVEL {
-            return self.replace_as_before(router, &key).await.map(Noting::Not);
+        if context.meta().level() < KEY_ROTATION_LEVEL {
+            return self.replace_as_before(context, &key).await.map(Noting::Not);
         }
         // what this node knows may be old: an entry of its own shows it what came before
-        router.propose_meta(MetaCommand::StartNode, Purpose::Remove, write_deadline()).await?;
-        let meta = router.meta();
+        context.proposer().propose_meta(MetaCommand::StartNode, Purpose::Remove, write_deadline()).await?;
+        let meta = context.meta();
         if meta.installation.as_ref().is_some_and(|it| it.admin_key == digest) {
             self.settled(&key)?;
             return Ok(Noting::Not(Outcome::Settled));
@@ -224,14 +225,14 @@ impl AdminKeys {
         Ok(Noting::Noted(Wish::Noted { key, replaces }))
     }
 
-    async fn propose(&self, router: &Router, key: &str, replaces: u64) -> Result<Outcome> {
+    async fn propose(&self, context: &NodeContext, key: &str, replaces: u64) -> Result<Outcome> {
         let admin_key = admin_key_digest(key);
         let overlap_ms = self.overlap.as_millis() as u64;
         let rotate = MetaCommand::RotateAdminKey { admin_key, replaces, overlap_ms };
-        router.propose_meta(rotate, Purpose::Remove, write_deadline()).await?;
+        context.proposer().propose_meta(rotate, Purpose::Remove, write_deadline()).await?;
         // either it was replaced now, or it had been before
         self.settled(key)?;
-        let meta = router.meta();
+        let meta = context.meta();
         if meta.installation.as_ref().is_some_and(|it| it.admin_key == admin_key) {
             return Ok(Outcome::Replaced);
         }
@@ -242,15 +243,15 @@ impl AdminKeys {
     }
 
     /// While nodes of older programs take part: a node that is alone replaces the key as they did, several wait.
-    async fn replace_as_before(&self, router: &Router, key: &str) -> Result<Outcome> {
-        let (admin_key, meta) = (admin_key_digest(key), router.meta());
+    async fn replace_as_before(&self, context: &NodeContext, key: &str) -> Result<Outcome> {
+        let (admin_key, meta) = (admin_key_digest(key), context.meta());
         let is_current = meta.installation.as_ref().is_some_and(|it| it.admin_key == admin_key);
         if !is_current && !is_alone(&meta) {
             return Ok(Outcome::Waits);
         }
         if !is_current {
             let set = MetaCommand::SetAdminKey { admin_key };
-            router.propose_meta(set, Purpose::Remove, write_deadline()).await?;
+            context.proposer().propose_meta(set, Purpose::Remove, write_deadline()).await?;
         }
         self.settled(key)?;
         Ok(if is_current { Outcome::Settled } else { Outcome::Replaced })
@@ -267,8 +268,8 @@ impl AdminKeys {
     }
 
     /// Brings the file to the key of the installation. Returns whether it has it.
-    pub async fn keep_file(&self, router: &Router) -> Result<bool> {
-        let meta = router.meta();
+    pub async fn keep_file(&self, context: &NodeContext) -> Result<bool> {
+        let meta = context.meta();
         let Some(digest) = meta.installation.as_ref().map(|it| it.admin_key) else { return Ok(false) };
         let in_file = self.files.key()?;
         if in_file.as_deref().map(admin_key_digest) == Some(digest) {
@@ -276,7 +277,7 @@ impl AdminKeys {
         }
         let key = match self.known(&digest) {
             Some(key) => Some(key),
-            None => ask_others(router, &meta, digest).await,
+            None => ask_others(context, &meta, digest).await,
         };
         let Some(key) = key else { return Ok(false) };
         self.files.set_key(&key)?;
@@ -290,10 +291,11 @@ fn is_alone(meta: &MetaState) -> bool {
 }
 
 /// Asks the other nodes, one after another, for the key with a digest.
-async fn ask_others(router: &Router, meta: &MetaState, digest: [u8; 32]) -> Option<String> {
-    let others = meta.present_nodes().into_iter().map(|(id, _)| id).filter(|id| *id != router.self_id());
+async fn ask_others(context: &NodeContext, meta: &MetaState, digest: [u8; 32]) -> Option<String> {
+    let others = meta.present_nodes().into_iter().map(|(id, _)| id).filter(|id| *id != context.self_id());
     for other in others {
-        let asked = router.ask(other, &PeerRequest::AdminKey { digest }, Instant::now() + ANSWER).await;
+        let asked =
+            context.peers().ask(other, &PeerRequest::AdminKey { digest }, Instant::now() + ANSWER).await;
         if let Ok(PeerAnswer::AdminKey(AdminKeyText(Some(key)))) = asked
             && admin_key_digest(&key) == digest
         {
@@ -304,13 +306,13 @@ async fn ask_others(router: &Router, meta: &MetaState, digest: [u8; 32]) -> Opti
 }
 
 /// Looks after the admin key until the node stops.
-pub async fn keep(router: Arc<Router>, keys: Arc<AdminKeys>) {
-    let (mut said, mut seen) = (Said::default(), Seen::of(&router.meta()));
+pub async fn keep(context: Arc<NodeContext>, keys: Arc<AdminKeys>) {
+    let (mut said, mut seen) = (Said::default(), Seen::of(&context.meta()));
     loop {
-        match keys.settle(&router).await {
+        match keys.settle(&context).await {
             Ok(Outcome::Settled | Outcome::Replaced) => {}
             Ok(Outcome::Waits) => {
-                if router.meta().level() < KEY_ROTATION_LEVEL {
+                if context.meta().level() < KEY_ROTATION_LEVEL {
                     said.once("the new admin key waits until every node has been upgraded");
                 }
             }
@@ -321,8 +323,8 @@ pub async fn keep(router: Arc<Router>, keys: Arc<AdminKeys>) {
                 );
             }
         }
-        seen = seen.and_now(&router.meta());
-        match keys.keep_file(&router).await {
+        seen = seen.and_now(&context.meta());
+        match keys.keep_file(&context).await {
             Ok(true) => {}
             Ok(false) => {
                 said.once("no node that can be reached has the admin key; the file is left as it is")

@@ -1,7 +1,8 @@
 //! What time is it, and how is it written?
 
+use quorate_model::limits;
 use std::sync::LazyLock;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Now, Unix milliseconds; for what is shown or checked, never for what is applied.
 pub fn unix_ms() -> u64 {
@@ -27,6 +28,16 @@ pub fn rfc3339(unix_ms: u64) -> String {
         time.second(),
         time.millisecond()
     )
+}
+
+/// When a write that starts now gives up.
+pub fn write_deadline() -> Instant {
+    Instant::now() + Duration::from_secs(limits::WRITE_S)
+}
+
+/// How long it is until `deadline`.
+pub fn within(deadline: Instant) -> Duration {
+    deadline.saturating_duration_since(Instant::now())
 }
 
 /// Where the clock of this process begins.

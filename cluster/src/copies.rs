@@ -8,9 +8,9 @@
 use crate::command::{Copied, Source};
 use crate::command::{LOOKED_LEVEL, MetaCommand};
 use crate::disk::Purpose;
+use crate::env::{Env, seen};
 use crate::meta::{IndexRow, MetaState, Side};
-use crate::router::Accepted;
-use crate::user_mapping::means::{Means, seen};
+use crate::proposer::Accepted;
 use futures_util::future::try_join_all;
 use quorate_model::{Error, GroupId, IndexName, Result, TaskId};
 use quorate_node::ops::{Incarnation, ReplicaKind};
@@ -47,28 +47,28 @@ struct Plan {
 }
 
 /// Reserves an incarnation in each group, all at once, when it is the turn of copies.
-async fn begin(means: &impl Means, groups: &[GroupId], deadline: Instant) -> Result<Vec<Incarnation>> {
-    if means.meta().level() < LOOKED_LEVEL {
+async fn begin(env: &impl Env, groups: &[GroupId], deadline: Instant) -> Result<Vec<Incarnation>> {
+    if env.meta().level() < LOOKED_LEVEL {
         let mut begun = vec![];
         for group in groups {
             let begin = MetaCommand::BeginCopy { group: *group };
-            begun.push(means.decide(begin, Purpose::Add, deadline).await?.task_id.0);
+            begun.push(env.decide(begin, Purpose::Add, deadline).await?.task_id.0);
         }
         return Ok(begun);
     }
     loop {
         let begin = MetaCommand::BeginCopies { groups: groups.to_vec() };
-        let first = means.decide(begin, Purpose::Add, deadline).await?.task_id.0;
-        if means.meta().reserved.contains_key(&first) {
+        let first = env.decide(begin, Purpose::Add, deadline).await?.task_id.0;
+        if env.meta().reserved.contains_key(&first) {
             return Ok((first..).take(groups.len()).collect());
         }
-        let again = means.now() + REPEAT;
+        let again = env.now() + REPEAT;
         loop {
-            if means.now() >= deadline {
+            if env.now() >= deadline {
                 return Err(Error::unavailable("a user is being moved to another cluster; try again"));
             }
-            means.pause(LOOK).await;
-            if means.now() >= again || means.meta().may_begin(Side::Copies) {
+            env.pause(LOOK).await;
+            if env.now() >= again || env.meta().may_begin(Side::Copies) {
                 break;
             }
         }
@@ -76,13 +76,13 @@ async fn begin(means: &impl Means, groups: &[GroupId], deadline: Instant) -> Res
 }
 
 /// Gives up what is still only reserved.
-pub async fn abandon(means: &impl Means, reserved: impl IntoIterator<Item = Incarnation>) {
+pub async fn abandon(env: &impl Env, reserved: impl IntoIterator<Item = Incarnation>) {
     for incarnation in reserved {
-        if !means.meta().reserved.contains_key(&incarnation) {
+        if !env.meta().reserved.contains_key(&incarnation) {
             continue;
         }
         let abandon = MetaCommand::AbandonCopy { incarnation };
-        if let Err(error) = means.decide(abandon, Purpose::Remove, means.write_deadline()).await {
+        if let Err(error) = env.decide(abandon, Purpose::Remove, env.write_deadline()).await {
             tracing::warn!(%error, "an abandoned copy stays for some minutes");
         }
     }
@@ -94,10 +94,10 @@ fn with_records(meta: &MetaState, row: &IndexRow) -> IndexRow {
     primary.and_then(|link| meta.catalogue.get(&link.name)).unwrap_or(row).clone()
 }
 
-fn plan(means: &impl Means, source: &IndexName, destination: &IndexName) -> Result<Vec<Plan>> {
-    let meta = means.meta();
+fn plan(env: &impl Env, source: &IndexName, destination: &IndexName) -> Result<Vec<Plan>> {
+    let meta = env.meta();
     let Some(row) = meta.catalogue.get(source) else {
-        let group = means.group_for(destination)?;
+        let group = env.group_for(destination)?;
         return Ok(vec![Plan { name: destination.clone(), shown: None, from: MISSING, group }]);
     };
     let planned = |name: IndexName, row: &IndexRow| {
@@ -123,16 +123,16 @@ fn sources(meta: &MetaState, source: &IndexName) -> Vec<Source> {
 /// Makes `destination` a copy of `source`, which is another name; a missing source gives an empty index. `check` says whether
 /// that is allowed, each time before it is tried.
 pub async fn copy(
-    means: &impl Means,
+    env: &impl Env,
     (source, destination): (&IndexName, &IndexName),
     check: impl Fn(&MetaState) -> Result<()>,
     deadline: Instant,
 ) -> Result<Accepted> {
     for _ in 0..ATTEMPTS {
-        check(&means.meta())?;
+        check(&env.meta())?;
         let mut reserved = vec![];
-        let outcome = attempt(means, (source, destination), &mut reserved, deadline).await;
-        abandon(means, reserved).await;
+        let outcome = attempt(env, (source, destination), &mut reserved, deadline).await;
+        abandon(env, reserved).await;
         if let Some(accepted) = outcome? {
             return Ok(accepted);
         }
@@ -142,16 +142,16 @@ pub async fn copy(
 
 /// `None` when the catalogue has changed meanwhile.
 async fn attempt(
-    means: &impl Means,
+    env: &impl Env,
     (source, destination): (&IndexName, &IndexName),
     reserved: &mut Vec<Incarnation>,
     deadline: Instant,
 ) -> Result<Option<Accepted>> {
     // nobody moves from the reservation on: what is there is looked at after it
     let groups = |plan: &[Plan]| -> Vec<GroupId> { plan.iter().map(|planned| planned.group).collect() };
-    let expected = groups(&plan(means, source, destination)?);
-    reserved.extend(begin(means, &expected, deadline).await?);
-    let (sources, plan) = (sources(&means.meta(), source), plan(means, source, destination)?);
+    let expected = groups(&plan(env, source, destination)?);
+    reserved.extend(begin(env, &expected, deadline).await?);
+    let (sources, plan) = (sources(&env.meta(), source), plan(env, source, destination)?);
     if groups(&plan) != expected {
         return Ok(None);
     }
@@ -160,7 +160,7 @@ async fn attempt(
         Filling { shown: shown.clone(), group: *group, from: *from, to }
     };
     let fillings: Vec<Filling> = plan.iter().zip(&*reserved).map(filling).collect();
-    let filled = fillings.iter().map(|filling| means.fill(filling, deadline));
+    let filled = fillings.iter().map(|filling| env.fill(filling, deadline));
     let rebuilt: Option<TaskId> = try_join_all(filled).await?[0];
     let copied = |(planned, filling): (&Plan, &Filling)| Copied {
         name: planned.name.clone(),
@@ -168,32 +168,32 @@ async fn attempt(
         group: filling.group,
     };
     let copies: Vec<Copied> = plan.iter().zip(&fillings).map(copied).collect();
-    let mut accepted = point(means, destination, sources, copies, deadline).await?;
-    if means.meta().reserved.contains_key(&reserved[0]) {
+    let mut accepted = point(env, destination, sources, copies, deadline).await?;
+    if env.meta().reserved.contains_key(&reserved[0]) {
         return Ok(None);
     }
     if let Some(task_id) = rebuilt {
-        seen(means, accepted.task_id, deadline).await?;
+        seen(env, accepted.task_id, deadline).await?;
         accepted.task_id = task_id;
     }
     Ok(Some(accepted))
 }
 
 async fn point(
-    means: &impl Means,
+    env: &impl Env,
     destination: &IndexName,
     sources: Vec<Source>,
     mut copies: Vec<Copied>,
     deadline: Instant,
 ) -> Result<Accepted> {
-    if means.meta().level() >= LOOKED_LEVEL {
+    if env.meta().level() >= LOOKED_LEVEL {
         let command = MetaCommand::PointCopy { name: destination.clone(), sources, copies };
-        return means.decide(command, Purpose::Add, deadline).await;
+        return env.decide(command, Purpose::Add, deadline).await;
     }
     let Copied { name, incarnation, group } = copies.swap_remove(0);
     for Copied { name, incarnation, group } in copies {
         let command = MetaCommand::PointIndex { name, incarnation, group };
-        means.decide(command, Purpose::Add, deadline).await?;
+        env.decide(command, Purpose::Add, deadline).await?;
     }
-    means.decide(MetaCommand::PointIndex { name, incarnation, group }, Purpose::Add, deadline).await
+    env.decide(MetaCommand::PointIndex { name, incarnation, group }, Purpose::Add, deadline).await
 }

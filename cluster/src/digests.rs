@@ -1,6 +1,6 @@
 //! What does this node hold, as hashes that other nodes can compare theirs with?
 
-use crate::router::Router;
+use crate::context::NodeContext;
 use crate::types::GroupDigest;
 use crate::types::NamedDigest;
 use crate::types::NodeDigest;
@@ -17,14 +17,14 @@ const SHOWN_LOOK: Duration = Duration::from_millis(2);
 /// The hashes of all that this node holds. Cost: one pass over its records, on a thread of its own.
 ///
 /// Errors: `Unavailable` when reads do not see within 30 s what is applied; the files of an index cannot be opened.
-pub async fn own(router: &Router, node: &Node) -> Result<NodeDigest> {
-    let meta = router.meta();
+pub async fn own(context: &NodeContext) -> Result<NodeDigest> {
+    let meta = context.meta();
     let names: BTreeMap<u64, String> =
         meta.catalogue.iter().map(|(name, row)| (row.incarnation, name.to_string())).collect();
     let mut groups = vec![];
-    for group in router.groups().placement() {
-        let (through, pinned) = pin(node, group.id).await?;
-        let is_exact = node.applied(group.id) == through;
+    for group in context.groups().placement() {
+        let (through, pinned) = pin(context.node(), group.id).await?;
+        let is_exact = context.node().applied(group.id) == through;
         let indices = tokio::task::spawn_blocking(move || hashed(&pinned))
             .await
             .map_err(|_| Error::internal("hashing an index broke off"))?;
@@ -36,7 +36,7 @@ pub async fn own(router: &Router, node: &Node) -> Result<NodeDigest> {
         let indices = indices.collect();
         groups.push(GroupDigest { is_exact, indices, ..GroupDigest::of(group.id, through) });
     }
-    let node = crate::membership::name_of(&meta, router.self_id());
+    let node = crate::membership::name_of(&meta, context.self_id());
     Ok(NodeDigest { node, groups })
 }
 

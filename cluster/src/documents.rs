@@ -1,134 +1,35 @@
-//! Saving, removing, reading and searching the synonyms and rules of an index (§4.6, §4.8).
+//! Reading and searching the synonyms and rules of an index (§4.6, §4.8).
 
 use crate::calls::ServiceCall;
-use crate::disk::Purpose;
+use crate::context::NodeContext;
 use crate::meta::IndexRow;
-use crate::metrics;
 use crate::read;
 use crate::remote::{self, Way, read_deadline};
-use crate::router::{Router, write_deadline};
-use crate::types::Receipt;
-use crate::write::{Reach, index_for_write, receipt};
 use quorate_model::document::DocumentQuery;
-use quorate_model::level::{self, Needs};
 use quorate_model::{DocumentHits, DocumentKind, IndexName, Result};
-use quorate_node::ops::{Incarnation, IndexCommand, RawDocument};
+use quorate_node::ops::Incarnation;
 use quorate_node::{Documents, Node};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// A change of the synonyms or the rules of an index.
-#[derive(Clone, Debug)]
-pub enum DocumentChange {
-    /// Saves these; one with the id of an earlier one replaces it.
-    Save(Vec<RawDocument>),
-    /// These are all there are from now on, at once.
-    Replace(Vec<RawDocument>),
-    /// Removes one; a missing one is no error.
-    Delete(String),
-}
-
-impl DocumentChange {
-    fn command(self, index: Incarnation, kind: DocumentKind) -> IndexCommand {
-        match self {
-            DocumentChange::Save(documents) => {
-                IndexCommand::SaveDocuments { index, kind, documents, replace: false }
-            }
-            DocumentChange::Replace(documents) => {
-                IndexCommand::SaveDocuments { index, kind, documents, replace: true }
-            }
-            DocumentChange::Delete(object_id) => IndexCommand::DeleteDocument { index, kind, object_id },
-        }
-    }
-    fn needs(&self, kind: DocumentKind) -> Needs {
-        match self {
-            DocumentChange::Save(documents) | DocumentChange::Replace(documents) => {
-                let each = documents.iter().map(|document| level::of_document(kind, &document.document));
-                each.fold(Needs::NOTHING, Needs::or)
-            }
-            DocumentChange::Delete(_) => Needs::NOTHING,
-        }
-    }
-    fn purpose(&self) -> Purpose {
-        match self {
-            DocumentChange::Save(_) => Purpose::Add,
-            DocumentChange::Replace(documents) if documents.is_empty() => Purpose::Remove,
-            DocumentChange::Replace(_) => Purpose::Add,
-            DocumentChange::Delete(_) => Purpose::Remove,
-        }
-    }
-    /// The ids it names, each once.
-    fn ids(&self) -> Vec<String> {
-        let ids: BTreeSet<&String> = match self {
-            DocumentChange::Save(documents) | DocumentChange::Replace(documents) => {
-                documents.iter().map(|document| &document.object_id).collect()
-            }
-            DocumentChange::Delete(_) => BTreeSet::new(),
-        };
-        ids.into_iter().cloned().collect()
-    }
-    /// Refuses what would leave more documents than there may be. Only looks at what is applied already: the command checks
-    /// again where it stands in the log.
-    async fn check(&self, router: &Router, node: &Node, row: &IndexRow, kind: DocumentKind) -> Result<()> {
-        let ids = self.ids();
-        let named = ids.len();
-        let counted = match self {
-            DocumentChange::Save(_) => count_of(router, node, row, kind, ids).await?,
-            DocumentChange::Replace(_) | DocumentChange::Delete(_) => (0, 0),
-        };
-        check_count(kind, named, counted)
-    }
-}
-
-/// Errors: `Invalid` when there are too many once `named` documents are saved beside `before`, `known` of them again.
-fn check_count(kind: DocumentKind, named: usize, (before, known): (usize, usize)) -> Result<()> {
-    let after = before + named.saturating_sub(known);
-    if after > kind.count_max() { Err(kind.too_many()) } else { Ok(()) }
-}
-
 /// How many documents an index has, and how many of `ids` are among them; from a node that has its group.
-async fn count_of(
-    router: &Router,
-    node: &Node,
+pub async fn count_of(
+    context: &NodeContext,
     row: &IndexRow,
     kind: DocumentKind,
     ids: Vec<String>,
 ) -> Result<(usize, usize)> {
     let (group, incarnation) = (row.group, row.incarnation);
-    if read::is_readable(router, node, group) {
-        return Ok(count(node, incarnation, kind, &ids));
+    if read::is_readable(context, group) {
+        return Ok(count(context.node(), incarnation, kind, &ids));
     }
     let call = ServiceCall::Count { group, incarnation, kind, ids };
-    remote::ask(router, group, call, read_deadline()).await
+    remote::ask(context, group, call, read_deadline()).await
 }
 
 /// How many documents an index has as applied here, and how many of `ids` are among them.
 pub fn count(node: &Node, index: Incarnation, kind: DocumentKind, ids: &[String]) -> (usize, usize) {
     let documents = of(node, index);
     (documents.count(kind), ids.iter().filter(|id| documents.contains(kind, id)).count())
-}
-
-/// Carries out a change on one index, making the index when it is missing, and on its replicas when they are within reach.
-///
-/// Errors: `Invalid` when there would be too many documents. A replica that would have too many goes without the change.
-pub async fn change(
-    router: &Router,
-    node: &Node,
-    name: &IndexName,
-    kind: DocumentKind,
-    change: DocumentChange,
-    reach: Reach,
-) -> Result<Receipt> {
-    let deadline = write_deadline();
-    // before an index is made for them
-    router.check_level(&change.needs(kind))?;
-    let row = index_for_write(router, name, deadline).await?;
-    change.check(router, node, &row, kind).await?;
-    let purpose = change.purpose();
-    let command = reach.of(change.command(row.incarnation, kind));
-    let accepted = router.propose_index(row.group, command, purpose, deadline).await?;
-    metrics::accepted(kind.name());
-    Ok(receipt(accepted, vec![]))
 }
 
 /// The documents of an index as applied here; none before anything was written to it.
@@ -138,17 +39,16 @@ pub fn of(node: &Node, index: Incarnation) -> Arc<Documents> {
 
 /// One document as it was saved. Errors: `NotFound`.
 pub async fn get(
-    router: &Router,
-    node: &Node,
+    context: &NodeContext,
     name: &IndexName,
     kind: DocumentKind,
     object_id: &str,
 ) -> Result<Way<Vec<u8>>> {
-    let row = read::known_row(router, name).await?;
-    if !read::serves(router, node, row.group).await {
+    let row = read::known_row(context, name).await?;
+    if !read::serves(context, row.group).await {
         return Ok(Way::There(row.group));
     }
-    let documents = of(node, row.incarnation);
+    let documents = of(context.node(), row.incarnation);
     let found = match kind {
         DocumentKind::Synonyms => documents.synonyms.get(object_id).map(|synonym| &synonym.document),
         DocumentKind::Rules => documents.rules.get(object_id).map(|rule| &rule.document),
@@ -159,52 +59,17 @@ pub async fn get(
 
 /// A page of the documents that match, by objectID from the last to the first. Errors: `NotFound` for a missing index.
 pub async fn search(
-    router: &Router,
-    node: &Node,
+    context: &NodeContext,
     name: &IndexName,
     kind: DocumentKind,
     asked: &DocumentQuery,
 ) -> Result<Way<DocumentHits>> {
-    let row = read::known_row(router, name).await?;
-    if !read::serves(router, node, row.group).await {
+    let row = read::known_row(context, name).await?;
+    if !read::serves(context, row.group).await {
         return Ok(Way::There(row.group));
     }
-    let documents = of(node, row.incarnation);
-    let settings = read::applied_settings(node, row.incarnation);
+    let documents = of(context.node(), row.incarnation);
+    let settings = read::applied_settings(context.node(), row.incarnation);
     let asked = asked.clone();
-    node.pool().run(move |_| Ok(Way::Here(documents.search(kind, &settings, &asked)))).await
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_change_names_each_id_once() {
-        let raw = |id: &str| RawDocument { object_id: id.into(), document: b"{}".to_vec() };
-        let twice = vec![raw("b"), raw("a"), raw("b")];
-        for (change, ids) in [
-            (DocumentChange::Save(twice.clone()), vec!["a", "b"]),
-            (DocumentChange::Replace(twice), vec!["a", "b"]),
-            (DocumentChange::Save(vec![]), vec![]),
-            (DocumentChange::Delete("7".into()), vec![]),
-        ] {
-            assert_eq!(change.ids(), ids, "{change:?}");
-        }
-    }
-    #[test]
-    fn c20_the_limit_counts_what_is_new() {
-        let kind = DocumentKind::Rules;
-        let most = kind.count_max();
-        for (named, counted, fits) in [
-            (most, (0, 0), true),
-            (most + 1, (0, 0), false),
-            (most, (most, most), true),
-            (2, (most - 1, 1), true),
-            (2, (most - 1, 0), false),
-            (0, (most, 0), true),
-        ] {
-            assert_eq!(check_count(kind, named, counted).is_ok(), fits, "{named} {counted:?}");
-        }
-    }
+    context.node().pool().run(move |_| Ok(Way::Here(documents.search(kind, &settings, &asked)))).await
 }

@@ -7,6 +7,7 @@ use actix::{ArbiterHandle, Recipient};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use quorate_model::{Error, GroupId, NodeId, Result};
+use quorate_node::Node;
 use quorate_raft::{GroupHandle, Role, Status};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,6 +52,13 @@ impl Group {
     /// The node that leads it, as far as this one knows.
     pub fn leader(&self) -> Option<NodeId> {
         self.status().leader.map(NodeId)
+    }
+    /// Through where reads of this replica see everything.
+    pub fn shown_through(&self, node: &Node) -> u64 {
+        match self.id {
+            GroupId::META => *self.applied.borrow(),
+            id => node.shown_through(id),
+        }
     }
     /// Waits until this node has applied the group's log through `log_index`. Errors: `Unavailable` at the deadline.
     pub async fn wait_applied(&self, log_index: u64, deadline: Instant) -> Result<()> {

@@ -1,12 +1,11 @@
 //! Whether this node can serve reads and take writes now, and what stands against it.
 
+use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::groups::Group;
 use crate::meta::MetaState;
 use crate::read;
-use crate::router::Router;
 use quorate_model::{GroupId, NodeId, limits};
-use quorate_node::Node;
 use quorate_raft::Role;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -29,20 +28,20 @@ const SILENCE: Duration = Duration::from_secs(3);
 const NAMED: usize = 4;
 
 /// How this node is. Cost: a look at each group.
-pub fn of(router: &Router, node: &Node) -> Health {
+pub fn of(context: &NodeContext) -> Health {
     let mut health = Health::default();
-    let meta = router.meta();
-    let local = router.groups().all();
+    let meta = context.meta();
+    let local = context.groups().all();
     if meta.installation.is_none() {
         let reason = "the node waits for the others to tell it of the installation";
         health.reads.push(reason.into());
         health.writes.push(reason.into());
     }
-    match router.disk().admit(Purpose::Add) {
-        Ok(()) => health.warnings.extend(router.disk().warning()),
+    match context.disk().admit(Purpose::Add) {
+        Ok(()) => health.warnings.extend(context.disk().warning()),
         Err(error) => health.writes.push(error.message),
     }
-    match node.failing_shards() {
+    match context.node().failing_shards() {
         0 => {}
         count => {
             health.warnings.push(format!("{count} indices cannot write what was applied, and try again"))
@@ -55,34 +54,33 @@ pub fn of(router: &Router, node: &Node) -> Health {
             health.writes.push(reason);
         }
     }
-    for (group, reason) in router.groups().failed() {
+    for (group, reason) in context.groups().failed() {
         let reason = format!("group {group} stands still: {reason}");
         health.reads.push(reason.clone());
         health.writes.push(reason);
     }
-    for finding in router.integrity().findings() {
+    for finding in context.integrity().findings() {
         health.warnings.push(format!("group {}: {}", finding.group, finding.what));
     }
     let behind =
         local.iter().filter(|group| group.status().unapplied_bytes > limits::UNAPPLIED_BYTES_MAX as u64);
     health.writes.extend(named(behind.map(|group| group.id), "behind with the log"));
-    let reachable = reachable(router);
-    let groups = Groups { router, node, meta: &meta, reachable: &reachable };
+    let reachable = reachable(context);
+    let groups = Groups { context, meta: &meta, reachable: &reachable };
     health.reads.extend(groups.against_reads());
     health.writes.extend(groups.against_writes(&local));
     health
 }
 
 /// The other nodes that can be reached.
-fn reachable(router: &Router) -> BTreeSet<NodeId> {
-    let peers = router.peers().map(|peers| peers.status()).unwrap_or_default();
+fn reachable(context: &NodeContext) -> BTreeSet<NodeId> {
+    let peers = context.peers().status();
     let is_heard = |heard: Option<Duration>| heard.is_some_and(|ago| ago <= SILENCE);
     peers.into_iter().filter(|peer| is_heard(peer.last_heard)).map(|peer| peer.node).collect()
 }
 
 struct Groups<'a> {
-    router: &'a Router,
-    node: &'a Node,
+    context: &'a NodeContext,
     meta: &'a MetaState,
     reachable: &'a BTreeSet<NodeId>,
 }
@@ -92,7 +90,7 @@ impl Groups<'_> {
         self.meta.placement.keys().copied()
     }
     fn is_readable(&self, group: GroupId) -> bool {
-        read::is_readable(self.router, self.node, group)
+        read::is_readable(self.context, group)
     }
     fn is_elsewhere(&self, group: GroupId) -> bool {
         self.meta.wanted(group).iter().any(|node| self.reachable.contains(node))
@@ -101,11 +99,11 @@ impl Groups<'_> {
     fn against_reads(&self) -> Vec<String> {
         let unreadable: Vec<GroupId> = self.placement().filter(|&group| !self.is_readable(group)).collect();
         let mut reasons = vec![];
-        if !self.router.has_caught_up() {
+        if !self.context.has_caught_up() {
             let own = unreadable.iter().copied().filter(|&group| self.is_wanted_here(group));
             match named(own, "not up to date here yet") {
                 Some(reason) => reasons.push(reason),
-                None => self.router.note_caught_up(),
+                None => self.context.note_caught_up(),
             }
         }
         let nowhere = unreadable.into_iter().filter(|&group| !self.is_elsewhere(group));
@@ -113,11 +111,11 @@ impl Groups<'_> {
         reasons
     }
     fn is_wanted_here(&self, group: GroupId) -> bool {
-        let self_id = self.router.self_id();
+        let self_id = self.context.self_id();
         // one that is leaving still serves what it votes in: others may not have it yet
         let votes = |it: &std::sync::Arc<Group>| it.raft.membership().voters.contains(&self_id.0);
         self.meta.wanted(group).contains(&self_id)
-            || self.router.groups().get(group).as_ref().is_some_and(votes)
+            || self.context.groups().get(group).as_ref().is_some_and(votes)
     }
     fn against_writes(&self, local: &[std::sync::Arc<Group>]) -> Vec<String> {
         let has_leader = |group: &Group| {

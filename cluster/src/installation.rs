@@ -2,11 +2,11 @@
 
 use crate::admin_key::AdminKeys;
 use crate::clock;
+use crate::clock::write_deadline;
 use crate::command::MetaCommand;
 use crate::disk::Purpose;
 use crate::ids;
 use crate::options::{Expected, ServiceOptions, Started};
-use crate::router::write_deadline;
 use crate::running::Running;
 use quorate_model::{Acl, ApiKey, Error, Result};
 use quorate_store::identity::DataFolder;
@@ -61,11 +61,11 @@ fn refuse_empty(options: &ServiceOptions) -> Result<()> {
 
 /// Brings the folder, the meta state and the options into agreement and says what was found or made.
 pub async fn settle(running: &Running, options: &ServiceOptions, keys: &AdminKeys) -> Result<Started> {
-    let first_start = running.router.meta().installation.is_none();
+    let first_start = running.context.meta().installation.is_none();
     if first_start {
         set_up(running, options, keys).await?;
     }
-    let meta = running.router.meta();
+    let meta = running.context.meta();
     let installation =
         meta.installation.clone().ok_or_else(|| Error::internal("the first start left nothing"))?;
     refuse_other_app(&running.folder, options, &installation.app_id)?;
@@ -125,7 +125,7 @@ async fn set_up(running: &Running, options: &ServiceOptions, keys: &AdminKeys) -
         admin_key: admin_key_digest(&admin_key),
         search_key: serde_json::to_vec(&search_key).expect("a key document always serialises"),
     };
-    running.router.propose_meta(command, Purpose::Add, write_deadline()).await?;
+    running.context.proposer().propose_meta(command, Purpose::Add, write_deadline()).await?;
     Ok(())
 }
 

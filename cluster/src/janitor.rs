@@ -1,22 +1,21 @@
 //! What is put in order in the background: lists of replicas, files of indices that no name stands for, idle shards.
 
 use crate::apply::actor::Incarnations;
+use crate::clock::write_deadline;
 use crate::command::MetaCommand;
+use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::groups::Group;
 use crate::membership;
 use crate::meta::MetaState;
 use crate::metrics;
 use crate::replicas;
-use crate::router::{Router, write_deadline};
 use quorate_model::{Error, GroupId, Result, TaskId, limits};
-use quorate_node::Node;
 use quorate_node::ops::{Incarnation, IndexCommand};
 use quorate_raft::StateCopy;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, RwLock, RwLockReadGuard};
 
 /// How often idle shards are looked for and tombstoned indices are tried again.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -31,46 +30,28 @@ const CALLER_GONE: Duration = Duration::from_secs(4 * limits::WRITE_S);
 /// How long the meta group may take to say how far it is.
 const BARRIER: Duration = Duration::from_secs(5);
 
-/// Wakes the janitor when there is something for it.
-#[derive(Clone, Debug, Default)]
-pub struct Janitor {
-    notify: Arc<Notify>,
-    linking: Arc<RwLock<()>>,
-}
-
-impl Janitor {
-    /// Something was tombstoned.
-    pub fn wake(&self) {
-        self.notify.notify_one();
-    }
-    /// While this is held, groups are told of their replicas by its holder and not by the janitor.
-    pub async fn linking(&self) -> RwLockReadGuard<'_, ()> {
-        self.linking.read().await
-    }
-}
-
 /// Cleans up until the task is aborted. Every step can be repeated, so it may be cut off anywhere.
 ///
 /// What concerns the whole installation is done by the node that leads the meta group.
-pub async fn run(router: Arc<Router>, node: Node, janitor: Janitor) {
+pub async fn run(context: Arc<NodeContext>) {
     let mut ages = Ages::default();
     for round in 0_u64.. {
-        if is_first(&router)
-            && let Err(error) = of_installation(&router, &janitor, &mut ages).await
+        if is_first(&context)
+            && let Err(error) = of_installation(&context, &mut ages).await
         {
             tracing::debug!(%error, "lists of replicas or tombstoned indices wait");
         }
         if round % STRAY_ROUNDS == 0
-            && let Err(error) = drop_strays(&router).await
+            && let Err(error) = drop_strays(&context).await
         {
             tracing::debug!(%error, "indices that no name stands for wait");
         }
         if round % STRAY_ROUNDS == 0
-            && let Err(error) = remove_dead(&router, &node).await
+            && let Err(error) = remove_dead(&context).await
         {
             tracing::debug!(%error, "folders of indices that are gone wait");
         }
-        let node = node.clone();
+        let node = context.node().clone();
         let upkeep = move || {
             if round % DISK_ROUNDS == 0 {
                 metrics::disk(node.layout());
@@ -81,36 +62,36 @@ pub async fn run(router: Arc<Router>, node: Node, janitor: Janitor) {
             Ok(()) => {}
             Err(_) => tracing::error!("closing idle indices panicked"),
         }
-        membership::look_at_disks(&router).await;
-        let _woken_or_time = tokio::time::timeout(INTERVAL, janitor.notify.notified()).await;
+        membership::look_at_disks(&context).await;
+        let _woken_or_time = tokio::time::timeout(INTERVAL, context.janitor().woken()).await;
     }
 }
 
 /// Whether this node leads the meta group.
-fn is_first(router: &Router) -> bool {
-    router.groups().meta().is_ok_and(|group| group.is_led_here())
+fn is_first(context: &NodeContext) -> bool {
+    context.groups().meta().is_ok_and(|group| group.is_led_here())
 }
 /// Whether no other node can be carrying out anything.
-fn is_alone(router: &Router) -> bool {
-    router.meta().present_nodes().len() <= 1
+fn is_alone(context: &NodeContext) -> bool {
+    context.meta().present_nodes().len() <= 1
 }
 
-async fn of_installation(router: &Router, janitor: &Janitor, ages: &mut Ages) -> Result<()> {
-    let meta = router.meta();
-    ages.look(&meta, is_alone(router));
+async fn of_installation(context: &NodeContext, ages: &mut Ages) -> Result<()> {
+    let meta = context.meta();
+    ages.look(&meta, is_alone(context));
     for incarnation in ages.abandoned(&meta) {
         let abandon = MetaCommand::AbandonCopy { incarnation };
-        router.propose_meta(abandon, Purpose::Remove, write_deadline()).await?;
+        context.proposer().propose_meta(abandon, Purpose::Remove, write_deadline()).await?;
     }
     // a list that a caller is about to announce, with settings before it, must not come first from here
     let mut outcome = Ok(());
-    if let Ok(_nobody_links) = janitor.linking.try_write() {
+    if let Some(_nobody_links) = context.janitor().nobody_links() {
         for (incarnation, revision) in ages.unsettled(&meta) {
             // a group that does not answer must not keep the others waiting
-            outcome = outcome.and(replicas::settle(router, incarnation, revision).await.map(drop));
+            outcome = outcome.and(replicas::settle(context, incarnation, revision).await.map(drop));
         }
     }
-    outcome.and(drop_tombstoned(router).await)
+    outcome.and(drop_tombstoned(context).await)
 }
 
 /// Since when unfinished work of callers has been seen: what they may still be doing on other nodes is left to them.
@@ -154,33 +135,33 @@ impl Ages {
 }
 
 /// Drops what no name stands for any more: first in its group, then from the list.
-async fn drop_tombstoned(router: &Router) -> Result<()> {
-    let tombstoned = router.meta().tombstoned.clone();
+async fn drop_tombstoned(context: &NodeContext) -> Result<()> {
+    let tombstoned = context.meta().tombstoned.clone();
     let (mut outcome, mut silent) = (Ok(()), BTreeSet::new());
     for (&incarnation, &group) in tombstoned.iter() {
         if silent.contains(&group) {
             continue;
         }
-        if let Err(error) = drop_index(router, group, incarnation).await {
+        if let Err(error) = drop_index(context, group, incarnation).await {
             silent.insert(group);
             outcome = Err(error);
             continue;
         }
         let dropped = MetaCommand::Dropped { incarnation };
-        router.propose_meta(dropped, Purpose::Remove, write_deadline()).await?;
+        context.proposer().propose_meta(dropped, Purpose::Remove, write_deadline()).await?;
     }
     outcome
 }
 
-async fn drop_index(router: &Router, group: GroupId, index: Incarnation) -> Result<()> {
+async fn drop_index(context: &NodeContext, group: GroupId, index: Incarnation) -> Result<()> {
     let command = IndexCommand::Drop { index };
-    router.propose_index(group, command, Purpose::Remove, write_deadline()).await?;
+    context.proposer().propose_index(group, command, Purpose::Remove, write_deadline()).await?;
     Ok(())
 }
 
 /// Drops indices that writes brought back after their end, in the groups that this node leads.
-async fn drop_strays(router: &Router) -> Result<()> {
-    for group in router.groups().placement().into_iter().filter(|group| group.is_led_here()) {
+async fn drop_strays(context: &NodeContext) -> Result<()> {
+    for group in context.groups().placement().into_iter().filter(|group| group.is_led_here()) {
         // listed before the catalogue is read: an index is in the catalogue before it is in its group
         // one that waits for a disk or a rebuild is asked another time
         let asked = tokio::time::timeout(BARRIER, group.incarnations.send(Incarnations));
@@ -188,10 +169,10 @@ async fn drop_strays(router: &Router) -> Result<()> {
         if held.is_empty() {
             continue;
         }
-        let (_, known) = known(router).await?;
+        let (_, known) = known(context).await?;
         for incarnation in held.into_iter().filter(|it| !known.contains(it)) {
             tracing::info!(group = group.id.0, incarnation, "dropping an index that no name stands for");
-            drop_index(router, group.id, incarnation).await?;
+            drop_index(context, group.id, incarnation).await?;
         }
     }
     Ok(())
@@ -201,22 +182,22 @@ async fn drop_strays(router: &Router) -> Result<()> {
 ///
 /// What is asked for later is not among them: an incarnation is the log index of a command of the meta group, and what has
 /// none in the catalogue, nor a reservation, nor waits to be dropped, after that command was applied, never has one again.
-async fn remove_dead(router: &Router, node: &Node) -> Result<()> {
+async fn remove_dead(context: &NodeContext) -> Result<()> {
     // a state that is on its way may be of before an index was dropped
     let is_fetching = |group: &Arc<Group>| group.status().copy == StateCopy::Fetching;
-    if router.groups().all().iter().any(is_fetching) {
+    if context.groups().all().iter().any(is_fetching) {
         return Ok(());
     }
-    let listed = node.clone();
+    let listed = context.node().clone();
     let folders = tokio::task::spawn_blocking(move || listed.layout().incarnations()).await;
     let folders = folders.map_err(|_| Error::internal("listing folders broke off"))??;
-    if folders.iter().all(|&incarnation| node.index(incarnation).is_some()) {
+    if folders.iter().all(|&incarnation| context.node().index(incarnation).is_some()) {
         return Ok(());
     }
-    let (through, known) = known(router).await?;
+    let (through, known) = known(context).await?;
     for incarnation in folders {
         let is_dead = TaskId(incarnation).log_index() <= through && !known.contains(&incarnation);
-        if is_dead && node.remove_dead(incarnation)? {
+        if is_dead && context.node().remove_dead(incarnation)? {
             tracing::info!(incarnation, "removed a folder that belongs to no index");
         }
     }
@@ -224,12 +205,12 @@ async fn remove_dead(router: &Router, node: &Node) -> Result<()> {
 }
 
 /// The incarnations that the installation knows, and the meta log index as of which.
-async fn known(router: &Router) -> Result<(u64, BTreeSet<Incarnation>)> {
-    let meta_group = router.groups().meta()?;
+async fn known(context: &NodeContext) -> Result<(u64, BTreeSet<Incarnation>)> {
+    let meta_group = context.groups().meta()?;
     let barrier = meta_group.raft.read_barrier(BARRIER).await;
     let log_index = barrier.map_err(|error| Error::unavailable(error.to_string()))?;
     meta_group.wait_applied(log_index, Instant::now() + BARRIER).await?;
-    let meta = router.meta();
+    let meta = context.meta();
     let named = meta.catalogue.iter().map(|(_, row)| row.incarnation);
     let others = meta.reserved.keys().chain(meta.tombstoned.keys()).copied();
     Ok((log_index, named.chain(others).collect()))

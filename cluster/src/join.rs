@@ -3,20 +3,21 @@
 use crate::admin_key::{self, AdminKeys, Outcome};
 use crate::answer::Answerer;
 use crate::bootstrap::{self, Entered, Seekers};
+use crate::clock::write_deadline;
 use crate::command::Joining;
 use crate::command::{FEATURE_LEVEL, FIRST_LEVEL, MetaCommand};
+use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::installation::{self, Place};
-use crate::leases;
+use crate::lease_renewal;
 use crate::meta::MetaState;
 use crate::options::ClusterOptions;
 use crate::options::{ServiceOptions, Started};
 use crate::peer::{ClusterSecret, Derivation, PeerLimits, PeerOptions, PeerVersion, Peers};
 use crate::reconciler;
 use crate::reopen;
-use crate::router::{Router, write_deadline};
 use crate::running::Running;
-use crate::snapshot::PeerSource;
+use crate::snapshot_source::PeerSource;
 use crate::start::Founding;
 use crate::user_mapping;
 use quorate_model::{Error, GroupId, NodeId, Result};
@@ -33,8 +34,8 @@ const INTRODUCE_EVERY: Duration = Duration::from_secs(1);
 
 /// Brings a node whose folder is open to where it serves.
 pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<Started> {
-    let (router, starter) = (running.router.clone(), running.starter.clone());
-    check_level(options.command_level, &router.meta())?;
+    let (context, starter) = (running.context.clone(), running.starter.clone());
+    check_level(options.command_level, &context.meta())?;
     let seekers = Seekers::default();
     let keys = running.admin_keys.clone();
     let (peers, joining) = meet(running, options, &seekers, &keys)?;
@@ -47,16 +48,16 @@ pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<St
         }
     };
     starter.start_group(GroupId::META, founding)?;
-    let meta_group = router.groups().meta()?;
+    let meta_group = context.groups().meta()?;
     let place = match meta_group.raft.membership().voters == [starter.self_id.0] {
         true => Place::Alone,
         false => Place::AmongOthers,
     };
     // its number is never that of another start, even if no log entry can be made now
-    router.id_source().set_start(id_start(starter.life()));
+    context.ids().set_start(id_start(starter.life()));
     match place {
         Place::Alone => running.catch_up().await?,
-        Place::AmongOthers => wait_for_meta(&router).await,
+        Place::AmongOthers => wait_for_meta(&context).await,
     }
     let mut started = installation::settle(running, options, &keys).await?;
     if let Some(peers) = &peers {
@@ -65,42 +66,42 @@ pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<St
     let multi_cluster = options.cluster.multi_cluster;
     match place {
         Place::Alone => {
-            introduce(&router, &joining).await?;
-            settle_admin_key(&keys, &router, &mut started).await;
+            introduce(&context, &joining).await?;
+            settle_admin_key(&keys, &context, &mut started).await;
             // not at once while others run an older program
-            if multi_cluster && user_mapping::enable(&router).await.is_err() {
-                let router = router.clone();
-                running.run("mapping of users", move || enable_users_in_time(router.clone()));
+            if multi_cluster && user_mapping::enable(&context).await.is_err() {
+                let context = context.clone();
+                running.run("mapping of users", move || enable_users_in_time(context.clone()));
             }
         }
         Place::AmongOthers => {
-            let to_others = router.clone();
+            let to_others = context.clone();
             running.run("introduction", move || introduce_in_time(to_others.clone(), joining.clone()));
             if multi_cluster {
-                let router = router.clone();
-                running.run("mapping of users", move || enable_users_in_time(router.clone()));
+                let context = context.clone();
+                running.run("mapping of users", move || enable_users_in_time(context.clone()));
             }
         }
     }
-    let keeper = router.clone();
+    let keeper = context.clone();
     running.run("admin key", move || admin_key::keep(keeper.clone(), keys.clone()));
     running.start_groups()?;
     running.catch_up().await?;
-    let (reconciled, node) = (router.clone(), starter.node().clone());
+    let reconciled = context.clone();
     running.run("reconciler", move || reconciler::run(reconciled.clone(), starter.clone()));
     let (failed, first) = (running.starter.clone(), options.reopen_after);
     running.run("failed groups", move || reopen::run(failed.clone(), first));
-    running.run("leases", move || leases::run(router.clone(), node.clone()));
+    running.run("leases", move || lease_renewal::run(context.clone()));
     Ok(started)
 }
 
 /// Brings the admin key of a node that is alone in force before it serves. What cannot be done now is done when it can be.
-async fn settle_admin_key(keys: &AdminKeys, router: &Router, started: &mut Started) {
-    match keys.settle(router).await {
+async fn settle_admin_key(keys: &AdminKeys, context: &NodeContext, started: &mut Started) {
+    match keys.settle(context).await {
         Ok(outcome) => started.replaced_admin_key = outcome == Outcome::Replaced,
         Err(error) => started.warnings.push(format!("the admin key given is not in force yet: {error}")),
     }
-    let has_file = keys.keep_file(router).await.is_ok_and(|has_it| has_it);
+    let has_file = keys.keep_file(context).await.is_ok_and(|has_it| has_it);
     if !has_file && matches!(keys.files().key(), Ok(None)) {
         started.warnings.push(
             "the file with the admin key is gone; the key still works, and a new one can be given in QUORATE_ADMIN_KEY"
@@ -169,15 +170,15 @@ fn meet(
         also: of_cluster.join_token_also.as_deref().map(ClusterSecret::from_token).transpose()?,
         listener,
         version: PeerVersion::of_this_program(options.command_level),
-        installation: running.router.meta().installation.as_ref().map(|it| it.app_id.clone()),
+        installation: running.context.meta().installation.as_ref().map(|it| it.app_id.clone()),
         limits: PeerLimits::default(),
     };
     let snapshots = running.starter.snapshots.store().clone();
-    let (router, node) = (running.router.clone(), running.node.clone());
-    let answerer = Answerer::new(router, node, snapshots, seekers.clone(), keys.clone());
+    let answerer = Answerer::new(running.context.clone(), snapshots, seekers.clone(), keys.clone());
     let peers = Peers::start(peer_options, Arc::new(answerer)).map_err(|e| Error::internal(e.to_string()))?;
-    running.router.set_peers(peers.clone());
-    running.starter.snapshots.connect(Arc::new(PeerSource::new(peers.clone(), &running.router)));
+    running.context.peers().connect(peers.clone());
+    let source = PeerSource::new(peers.clone(), running.starter.meta.clone(), running.starter.self_id);
+    running.starter.snapshots.connect(Arc::new(source));
     let set = running.starter.outbox.0.set(peers.clone());
     assert!(set.is_ok(), "a node meets its peers once");
     Ok((Some(peers), joining))
@@ -232,14 +233,14 @@ async fn seek(
 }
 
 /// Waits until the others have told this node of the installation and of itself.
-async fn wait_for_meta(router: &Router) {
-    let (mut since, self_id) = (Instant::now(), router.self_id());
+async fn wait_for_meta(context: &NodeContext) {
+    let (mut since, self_id) = (Instant::now(), context.self_id());
     loop {
-        let meta = router.meta();
+        let meta = context.meta();
         if meta.installation.is_some() && meta.nodes.contains_key(&self_id) {
             return;
         }
-        reconciler::introduce(router, &meta);
+        reconciler::introduce(context, &meta);
         if since.elapsed() >= PATIENCE {
             tracing::info!("waiting for the other nodes to tell this one of the installation");
             since = Instant::now();
@@ -249,31 +250,31 @@ async fn wait_for_meta(router: &Router) {
 }
 
 /// Tells the installation how this node is to be reached, and that it has started.
-async fn introduce(router: &Router, joining: &Joining) -> Result<()> {
-    let node = router.self_id();
-    let is_known = router.meta().nodes.get(&node).is_some_and(|row| row.is(joining));
+async fn introduce(context: &NodeContext, joining: &Joining) -> Result<()> {
+    let node = context.self_id();
+    let is_known = context.meta().nodes.get(&node).is_some_and(|row| row.is(joining));
     if !is_known {
         let add = MetaCommand::AddNode { node, joining: joining.clone() };
-        router.propose_meta(add, Purpose::Remove, write_deadline()).await?;
+        context.proposer().propose_meta(add, Purpose::Remove, write_deadline()).await?;
     }
     let start = MetaCommand::StartNode;
-    match router.propose_meta(start, Purpose::Remove, write_deadline()).await {
-        Ok(accepted) => router.id_source().set_start(accepted.task_id.log_index()),
+    match context.proposer().propose_meta(start, Purpose::Remove, write_deadline()).await {
+        Ok(accepted) => context.ids().set_start(accepted.task_id.log_index()),
         // an almost full disk must not keep a node from serving reads
         Err(error) => tracing::warn!(%error, "this start is not in the log"),
     }
     Ok(())
 }
 
-async fn enable_users_in_time(router: Arc<Router>) {
-    while let Err(error) = user_mapping::enable(&router).await {
+async fn enable_users_in_time(context: Arc<NodeContext>) {
+    while let Err(error) = user_mapping::enable(&context).await {
         tracing::debug!(%error, "the mapping of users is not enabled yet");
         tokio::time::sleep(INTRODUCE_EVERY).await;
     }
 }
 
-async fn introduce_in_time(router: Arc<Router>, joining: Joining) {
-    while let Err(error) = introduce(&router, &joining).await {
+async fn introduce_in_time(context: Arc<NodeContext>, joining: Joining) {
+    while let Err(error) = introduce(&context, &joining).await {
         tracing::debug!(%error, "the other nodes do not know yet that this one has started");
         tokio::time::sleep(INTRODUCE_EVERY).await;
     }

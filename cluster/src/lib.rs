@@ -1,6 +1,6 @@
 //! Many machines agreeing: commands, placement, the paths of a write and of a read.
 //!
-//! A write: [`service`] → [`write`] (ids from [`ids`], index from [`meta`]) → [`router`] → [`command`] → the group's
+//! A write: [`service`] → [`write`] (ids from [`ids`], index from [`meta`]) → [`context`] → [`command`] → the group's
 //! log → [`apply`] on every member. A read: [`service`] → [`read`] → the node's view, or with one hop ([`remote`] → [`serve`])
 //! that of a node with the group. [`start`] puts a node together.
 
@@ -12,22 +12,29 @@ mod bootstrap;
 mod calls;
 #[cfg(test)]
 mod chance;
+mod claims;
 mod clock;
 pub mod command;
+mod context;
 mod copies;
 #[cfg(test)]
 mod crash_copy;
 pub mod damage;
 mod digests;
 pub mod disk;
+mod document_changes;
 mod documents;
+mod env;
 mod groups;
 mod health;
 pub mod ids;
 mod installation;
 pub mod integrity;
+mod integrity_state;
 mod janitor;
+mod janitor_handle;
 mod join;
+mod lease_renewal;
 mod leases;
 mod leaving;
 pub mod membership;
@@ -35,10 +42,13 @@ pub mod meta;
 mod metrics;
 mod operate;
 mod options;
+mod owned;
 pub mod panics;
 mod parts;
 pub mod peer;
+mod peer_client;
 pub mod placement;
+mod proposer;
 mod reach;
 mod read;
 mod reconciler;
@@ -47,20 +57,21 @@ mod remote;
 mod reopen;
 mod replicas;
 mod requests;
-mod router;
 mod running;
 mod seen;
 mod serve;
 pub mod service;
 pub mod snapshot;
+mod snapshot_source;
 mod start;
 mod tasks;
 mod traffic;
 mod types;
 pub mod user_mapping;
+mod user_writes;
 mod write;
 
-pub use documents::DocumentChange;
+pub use document_changes::DocumentChange;
 pub use health::Health;
 pub use meta::IndexLimits;
 pub use options::{CheckOptions, ClusterOptions, Expected, ServiceOptions, Started};

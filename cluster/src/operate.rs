@@ -1,22 +1,21 @@
 //! Copying and moving whole indices (C§3.2).
 
 use crate::calls::ServiceCall;
+use crate::clock::write_deadline;
 use crate::command::MetaCommand;
+use crate::context::NodeContext;
 use crate::copies::{self, Filling};
 use crate::disk::Purpose;
-use crate::janitor::Janitor;
 use crate::meta::{IndexRow, Link, MetaState};
 use crate::metrics;
 use crate::parts::{self, Parts};
+use crate::proposer::Accepted;
 use crate::read;
 use crate::remote;
 use crate::replicas::{self, Prepared, announcement};
-use crate::router::{Accepted, Router, write_deadline};
 use crate::tasks;
-use crate::user_mapping::means::Here;
 use crate::write::index_for_write;
 use quorate_model::{DocumentKind, Error, IndexName, Result, Settings, TaskId};
-use quorate_node::Node;
 use quorate_node::ops::{Incarnation, IndexCommand, RawDocument};
 use serde_json::{Map, Value};
 use std::time::{Duration, Instant};
@@ -32,14 +31,14 @@ const VISIBLE_INTERVAL_MAX: Duration = Duration::from_millis(64);
 /// Tries to move while others change the links of the same names.
 const MOVE_ATTEMPTS: usize = 8;
 
-fn row_of(router: &Router, name: &IndexName) -> Option<IndexRow> {
-    router.shared_meta().load().catalogue.get(name).cloned()
+fn row_of(context: &NodeContext, name: &IndexName) -> Option<IndexRow> {
+    context.shared_meta().load().catalogue.get(name).cloned()
 }
 
 /// An index that another node has just made must not pass for a missing one.
-async fn look_again(router: &Router, source: &IndexName, destination: &IndexName) {
-    read::look_again(router, source).await;
-    read::look_again(router, destination).await;
+async fn look_again(context: &NodeContext, source: &IndexName, destination: &IndexName) {
+    read::look_again(context, source).await;
+    read::look_again(context, destination).await;
 }
 
 /// Errors: `Forbidden` when `name` is a replica, which is only its primary's to replace or to move.
@@ -57,17 +56,15 @@ fn check_independent(row: Option<&IndexRow>, name: &IndexName, operation: &str) 
 /// Renames `source` over `destination`, which keeps its replicas: they are filled with the new records. Those of the
 /// source stay linked, too. A missing source is no error.
 pub async fn move_index(
-    router: &Router,
-    node: &Node,
-    janitor: &Janitor,
+    context: &NodeContext,
     source: &IndexName,
     destination: &IndexName,
 ) -> Result<Accepted> {
     let deadline = write_deadline();
-    look_again(router, source, destination).await;
-    let linking = janitor.linking().await;
+    look_again(context, source, destination).await;
+    let linking = context.janitor().linking().await;
     for _ in 0..MOVE_ATTEMPTS {
-        let (from, to) = (row_of(router, source), row_of(router, destination));
+        let (from, to) = (row_of(context, source), row_of(context, destination));
         check_independent(from.as_ref(), source, "move")?;
         check_independent(to.as_ref(), destination, "move to")?;
         let kept = to.as_ref().filter(|_| source != destination).map_or(&[][..], IndexRow::replicas);
@@ -76,28 +73,29 @@ pub async fn move_index(
         }
         let kept: Vec<&Link> = kept.iter().collect();
         let prepared = match &from {
-            Some(_) => replicas::prepare(router, node, source, &kept, deadline).await?,
+            Some(_) => replicas::prepare(context, source, &kept, deadline).await?,
             None => Prepared::default(),
         };
         let (from_name, to_name) = (source.clone(), destination.clone());
         let command = MetaCommand::MoveIndex { from: from_name, to: to_name, replicas: prepared.moved() };
-        let mut accepted = router.propose_meta(command, Purpose::Add, deadline).await?;
+        let mut accepted = context.proposer().propose_meta(command, Purpose::Add, deadline).await?;
         let refused = source != destination
             && from.as_ref().is_some_and(|from| {
-                row_of(router, source).is_some_and(|now| now.incarnation == from.incarnation)
+                row_of(context, source).is_some_and(|now| now.incarnation == from.incarnation)
             });
-        replicas::abandon_unused(router, &prepared).await;
+        replicas::abandon_unused(context, &prepared).await;
         if refused {
             continue;
         }
         let revision = accepted.task_id.log_index();
         let moved = from.filter(|_| !kept.is_empty());
-        let told = moved.and_then(|it| announcement(&router.meta(), it.incarnation, revision));
+        let told = moved.and_then(|it| announcement(&context.meta(), it.incarnation, revision));
         if let Some(told) = told {
-            accepted = router.propose_index(told.group, told.command, Purpose::Add, deadline).await?;
+            accepted =
+                context.proposer().propose_index(told.group, told.command, Purpose::Add, deadline).await?;
         }
         drop(linking);
-        janitor.wake();
+        context.janitor().wake();
         metrics::accepted("move");
         return Ok(accepted);
     }
@@ -123,24 +121,22 @@ impl Part {
 
 /// What `row` has beside its records, as reads show it; as of every write that was answered before.
 async fn shown_parts(
-    router: &Router,
-    node: &Node,
+    context: &NodeContext,
     row: &IndexRow,
     kinds: &[DocumentKind],
     deadline: Instant,
 ) -> Result<Parts> {
-    let Parts { settings, documents } = parts::now(router, node, row, kinds, deadline).await?;
-    let of_primary = match read::virtual_primary(row).and_then(|primary| row_of(router, primary)) {
-        Some(primary) => Some(parts::now(router, node, &primary, &[], deadline).await?.settings),
+    let Parts { settings, documents } = parts::now(context, row, kinds, deadline).await?;
+    let of_primary = match read::virtual_primary(row).and_then(|primary| row_of(context, primary)) {
+        Some(primary) => Some(parts::now(context, &primary, &[], deadline).await?.settings),
         None => None,
     };
     Ok(Parts { settings: read::shown(row, settings, of_primary.as_deref())?, documents })
 }
 
 /// What a virtual replica has of its own.
-async fn own_parts(router: &Router, node: &Node, replica: &IndexRow, deadline: Instant) -> Result<Vec<Part>> {
-    let Parts { settings, documents } =
-        shown_parts(router, node, replica, &DocumentKind::ALL, deadline).await?;
+async fn own_parts(context: &NodeContext, replica: &IndexRow, deadline: Instant) -> Result<Vec<Part>> {
+    let Parts { settings, documents } = shown_parts(context, replica, &DocumentKind::ALL, deadline).await?;
     let documents = documents.into_iter().map(|(kind, raw)| Part::Documents(kind, raw));
     Ok([Part::Settings(settings.document.clone())].into_iter().chain(documents).collect())
 }
@@ -157,22 +153,20 @@ fn check_copy(meta: &MetaState, destination: &IndexName) -> Result<()> {
 
 /// Makes `destination` a copy of `source` with all its parts; a missing source gives an empty index.
 pub async fn copy_index(
-    router: &Router,
-    node: &Node,
-    janitor: &Janitor,
+    context: &NodeContext,
     source: &IndexName,
     destination: &IndexName,
 ) -> Result<Accepted> {
     let deadline = write_deadline();
     if source == destination {
-        let row = index_for_write(router, source, deadline).await?;
+        let row = index_for_write(context, source, deadline).await?;
         let nothing = IndexCommand::Records { index: row.incarnation, ops: vec![] };
-        return router.propose_index(row.group, nothing, Purpose::Add, deadline).await;
+        return context.proposer().propose_index(row.group, nothing, Purpose::Add, deadline).await;
     }
-    look_again(router, source, destination).await;
+    look_again(context, source, destination).await;
     let check = |meta: &MetaState| check_copy(meta, destination);
-    let accepted = copies::copy(&Here { router, node }, (source, destination), check, deadline).await;
-    janitor.wake();
+    let accepted = copies::copy(context, (source, destination), check, deadline).await;
+    context.janitor().wake();
     let accepted = accepted?;
     metrics::accepted("copy");
     Ok(accepted)
@@ -184,14 +178,13 @@ const COPY_REBUILD: Duration = Duration::from_millis(200);
 /// Copies the content and waits until reads would see its records. The answer is the task of settings that are not in
 /// force yet.
 pub async fn fill(
-    router: &Router,
-    node: &Node,
+    context: &NodeContext,
     Filling { shown, group, from, to }: &Filling,
     deadline: Instant,
 ) -> Result<Option<TaskId>> {
     let (group, from, to) = (*group, *from, *to);
     let own = match shown.as_ref().filter(|row| row.incarnation != from) {
-        Some(replica) => own_parts(router, node, replica, deadline).await?,
+        Some(replica) => own_parts(context, replica, deadline).await?,
         None => vec![],
     };
     let without = Map::from_iter(NOT_COPIED.map(|name| (name.to_owned(), Value::Null)));
@@ -199,12 +192,13 @@ pub async fn fill(
     commands.extend(own.iter().map(|part| part.command(to)));
     commands.push(settings_command(to, &without, Replace::No));
     let command = IndexCommand::Sequence { commands };
-    let copied = router.propose_index(group, command, Purpose::Add, deadline).await?.task_id.log_index();
+    let copied =
+        context.proposer().propose_index(group, command, Purpose::Add, deadline).await?.task_id.log_index();
     let (begun, task) = (Instant::now(), TaskId::new(group, copied));
     let mut pause = VISIBLE_INTERVAL;
-    while !tasks::is_published(router, node, task).await {
+    while !tasks::is_published(context, task).await {
         // settings that the source is being rebuilt for follow later, in the copy as in the source
-        if begun.elapsed() >= COPY_REBUILD && shows_records(router, node, task, deadline).await {
+        if begun.elapsed() >= COPY_REBUILD && shows_records(context, task, deadline).await {
             return Ok(Some(task));
         }
         if Instant::now() >= deadline {
@@ -217,43 +211,41 @@ pub async fn fill(
 }
 
 /// Whether reads of a replica see the records that a command wrote.
-async fn shows_records(router: &Router, node: &Node, task: TaskId, deadline: Instant) -> bool {
+async fn shows_records(context: &NodeContext, task: TaskId, deadline: Instant) -> bool {
     let (group, log_index) = (task.group(), task.log_index());
-    if read::is_readable(router, node, group) {
-        return node.records_are_visible(group, log_index);
+    if read::is_readable(context, group) {
+        return context.node().records_are_visible(group, log_index);
     }
     let call = ServiceCall::ShowsRecords { group, log_index };
     // without an answer it is looked for again
-    remote::ask(router, group, call, deadline).await.unwrap_or_default()
+    remote::ask(context, group, call, deadline).await.unwrap_or_default()
 }
 
 /// Copies only the named parts, as they are when all writes answered before are applied; records stay.
 pub async fn copy_parts(
-    router: &Router,
-    node: &Node,
+    context: &NodeContext,
     source: &IndexName,
     destination: &IndexName,
     scope: &[String],
 ) -> Result<Accepted> {
     let deadline = write_deadline();
-    let to = index_for_write(router, destination, deadline).await?;
+    let to = index_for_write(context, destination, deadline).await?;
     let mut commands = Vec::new();
     if source != destination {
-        read::look_again(router, source).await;
+        read::look_again(context, source).await;
         let kinds: Vec<DocumentKind> = DocumentKind::ALL
             .into_iter()
             .filter(|kind| scope.iter().any(|part| part == kind.name()))
             .collect();
-        let (theirs, documents) = match row_of(router, source) {
+        let (theirs, documents) = match row_of(context, source) {
             Some(from) => {
-                let Parts { settings, documents } =
-                    shown_parts(router, node, &from, &kinds, deadline).await?;
+                let Parts { settings, documents } = shown_parts(context, &from, &kinds, deadline).await?;
                 (settings.document.clone(), documents)
             }
             None => (Map::new(), kinds.into_iter().map(|kind| (kind, vec![])).collect()),
         };
         if scope.iter().any(|part| part == SCOPE_SETTINGS) {
-            let ours = parts::now(router, node, &to, &[], deadline).await?.settings;
+            let ours = parts::now(context, &to, &[], deadline).await?.settings;
             commands.push(settings_command(to.incarnation, &merged(theirs, &ours), Replace::Yes));
         }
         let documents = documents.into_iter().map(|(kind, raw)| Part::Documents(kind, raw));
@@ -263,7 +255,7 @@ pub async fn copy_parts(
         true => IndexCommand::Records { index: to.incarnation, ops: vec![] },
         false => IndexCommand::Sequence { commands },
     };
-    let accepted = router.propose_index(to.group, command, Purpose::Add, deadline).await?;
+    let accepted = context.proposer().propose_index(to.group, command, Purpose::Add, deadline).await?;
     metrics::accepted("copy");
     Ok(accepted)
 }

@@ -1,13 +1,13 @@
 //! What an index has beside its records, as of every write that was answered before: for copies and new replicas.
 
 use crate::calls::{SentParts, ServiceCall};
+use crate::clock::within;
+use crate::context::NodeContext;
 use crate::documents;
 use crate::meta::IndexRow;
 use crate::read;
 use crate::remote;
-use crate::router::{Router, within};
 use quorate_model::{DocumentKind, Error, GroupId, Result, Settings};
-use quorate_node::Node;
 use quorate_node::ops::{Incarnation, RawDocument};
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,19 +23,18 @@ pub struct Parts {
 
 /// Reads them from this node's replica of the group, otherwise from another node's.
 pub async fn now(
-    router: &Router,
-    node: &Node,
+    context: &NodeContext,
     row: &IndexRow,
     kinds: &[DocumentKind],
     deadline: Instant,
 ) -> Result<Parts> {
     let (group, incarnation) = (row.group, row.incarnation);
-    if read::is_readable(router, node, group) {
-        return here(router, node, (group, incarnation), kinds, deadline).await;
+    if read::is_readable(context, group) {
+        return here(context, (group, incarnation), kinds, deadline).await;
     }
     let within_ms = within(deadline).as_millis() as u64;
     let call = ServiceCall::Parts { group, incarnation, kinds: kinds.to_vec(), within_ms };
-    let SentParts { settings, documents } = remote::ask(router, group, call, deadline).await?;
+    let SentParts { settings, documents } = remote::ask(context, group, call, deadline).await?;
     let documents =
         documents.into_iter().map(|(kind, sent)| (kind, sent.into_iter().map(Into::into).collect()));
     Ok(Parts { settings: Arc::new(Settings::from_document(&settings)?), documents: documents.collect() })
@@ -43,19 +42,18 @@ pub async fn now(
 
 /// Reads them from this node's replica of the group. Errors: `Unavailable` when it is not up to date in time.
 pub async fn here(
-    router: &Router,
-    node: &Node,
+    context: &NodeContext,
     (group, incarnation): (GroupId, Incarnation),
     kinds: &[DocumentKind],
     deadline: Instant,
 ) -> Result<Parts> {
-    let group = router.group(group)?;
+    let group = context.group(group)?;
     let barrier = group.raft.read_barrier(within(deadline)).await;
     let log_index = barrier.map_err(|error| Error::unavailable(error.to_string()))?;
     group.wait_applied(log_index, deadline).await?;
-    let documents = documents::of(node, incarnation);
+    let documents = documents::of(context.node(), incarnation);
     let documents = kinds.iter().map(|kind| (*kind, documents.raw(*kind))).collect();
-    Ok(Parts { settings: read::applied_settings(node, incarnation), documents })
+    Ok(Parts { settings: read::applied_settings(context.node(), incarnation), documents })
 }
 
 impl From<Parts> for SentParts {

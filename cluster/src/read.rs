@@ -3,13 +3,11 @@
 use crate::abreast;
 use crate::calls::ServiceCall;
 use crate::clock::rfc3339;
+use crate::context::NodeContext;
 use crate::leases::Shown;
 use crate::meta::{IndexRow, Link, Role};
 use crate::remote::{self, Way, read_deadline};
-use crate::replicas;
-use crate::router::Router;
 use crate::types::{IndexInfo, ObjectRequest, ReadRights};
-use crate::user_mapping;
 use futures_util::future::try_join_all;
 use quorate_model::wire::Text;
 use quorate_model::{Error, ErrorKind, Filter, GroupId, IndexName, Result, Settings};
@@ -27,16 +25,16 @@ pub fn applied_settings(node: &Node, incarnation: Incarnation) -> Arc<Settings> 
 }
 
 /// The settings of `name` as a caller sees them. Errors: `NotFound`.
-pub async fn shown_settings(router: &Router, node: &Node, name: &IndexName) -> Result<Way<Arc<Settings>>> {
-    let row = known_row(router, name).await?;
-    if !serves(router, node, row.group).await {
+pub async fn shown_settings(context: &NodeContext, name: &IndexName) -> Result<Way<Arc<Settings>>> {
+    let row = known_row(context, name).await?;
+    if !serves(context, row.group).await {
         return Ok(Way::There(row.group));
     }
     let of_primary = match virtual_primary(&row) {
-        Some(primary) => Some(applied_settings(node, self::row(router, primary)?.incarnation)),
+        Some(primary) => Some(applied_settings(context.node(), self::row(context, primary)?.incarnation)),
         None => None,
     };
-    shown(&row, applied_settings(node, row.incarnation), of_primary.as_deref()).map(Way::Here)
+    shown(&row, applied_settings(context.node(), row.incarnation), of_primary.as_deref()).map(Way::Here)
 }
 
 /// The primary that a virtual replica shows the records of.
@@ -50,7 +48,7 @@ pub fn shown(row: &IndexRow, own: Arc<Settings>, of_primary: Option<&Settings>) 
     match &row.role {
         Role::Alone => Ok(own),
         Role::Primary(links) => {
-            let replicas: Vec<String> = links.iter().map(replicas::shown).collect();
+            let replicas: Vec<String> = links.iter().map(Link::shown).collect();
             let changes = Map::from_iter([("replicas".to_owned(), Value::from(replicas))]);
             Ok(Arc::new(own.merge(&changes)?))
         }
@@ -66,26 +64,26 @@ pub fn shown(row: &IndexRow, own: Arc<Settings>, of_primary: Option<&Settings>) 
 }
 
 /// What reads of the index that `name` stands for see now. Errors: `NotFound`.
-pub async fn view(router: &Router, node: &Node, name: &IndexName) -> Result<Way<Arc<IndexView>>> {
-    let row = known_row(router, name).await?;
-    if !serves(router, node, row.group).await {
+pub async fn view(context: &NodeContext, name: &IndexName) -> Result<Way<Arc<IndexView>>> {
+    let row = known_row(context, name).await?;
+    if !serves(context, row.group).await {
         return Ok(Way::There(row.group));
     }
-    match view_of(router, node, &row).await {
+    match view_of(context, &row).await {
         Err(error) if error.kind == ErrorKind::NotFound => {
-            let again = self::row(router, name)?;
-            if !serves(router, node, again.group).await {
+            let again = self::row(context, name)?;
+            if !serves(context, again.group).await {
                 // this node gave its replica away between the two looks
                 return Ok(Way::There(again.group));
             }
             // moved or copied over between the two looks
             let viewed = match again.incarnation == row.incarnation {
                 // a part is made with its index, whether anything is written to it or not, and so is an index with parts
-                true if name.part().1.is_some() || router.meta().users.is_enabled => {
-                    Ok(node.view_or_empty(row.incarnation, row.group)?)
+                true if name.part().1.is_some() || context.meta().users.is_enabled => {
+                    Ok(context.node().view_or_empty(row.incarnation, row.group)?)
                 }
                 true => Err(error),
-                false => view_of(router, node, &again).await,
+                false => view_of(context, &again).await,
             };
             viewed.map(Way::Here).map_err(|error| named(error, name))
         }
@@ -95,12 +93,11 @@ pub async fn view(router: &Router, node: &Node, name: &IndexName) -> Result<Way<
 
 /// Does `work` on what reads of the index see now, if that is here. Errors: `NotFound`.
 pub async fn on_view<T>(
-    router: &Router,
-    node: &Node,
+    context: &NodeContext,
     name: &IndexName,
     work: impl AsyncFnOnce(Arc<IndexView>) -> Result<T>,
 ) -> Result<Way<T>> {
-    match view(router, node, name).await? {
+    match view(context, name).await? {
         Way::Here(view) => work(view).await.map(Way::Here),
         Way::There(group) => Ok(Way::There(group)),
     }
@@ -114,37 +111,37 @@ fn named(error: Error, name: &IndexName) -> Error {
 }
 
 /// What the catalogue knows of `name`. Errors: `NotFound`.
-pub fn row(router: &Router, name: &IndexName) -> Result<IndexRow> {
-    let meta = router.shared_meta().load();
+pub fn row(context: &NodeContext, name: &IndexName) -> Result<IndexRow> {
+    let meta = context.shared_meta().load();
     meta.catalogue.get(name).cloned().ok_or_else(|| Error::no_index(name.as_str()))
 }
 
 /// As [`row`], as the others know it: a node that may be behind asks first. Errors also: `Unavailable` for a name that is missing
 /// here when this node cannot find out, for a caller who hears that there is no such index asks nobody else.
-pub async fn known_row(router: &Router, name: &IndexName) -> Result<IndexRow> {
-    catch_up_for(router, name).await?;
-    row(router, name)
+pub async fn known_row(context: &NodeContext, name: &IndexName) -> Result<IndexRow> {
+    catch_up_for(context, name).await?;
+    row(context, name)
 }
 
 /// Before `name` is used: waits until this node knows every index that was made or changed before, as far as the meta group
 /// can be asked. Costs a lock for a name that is known to a node with a lease of the meta group.
-pub async fn look_again(router: &Router, name: &IndexName) {
-    if let Err(error) = catch_up_for(router, name).await {
+pub async fn look_again(context: &NodeContext, name: &IndexName) {
+    if let Err(error) = catch_up_for(context, name).await {
         tracing::debug!(index = %name, %error, "this node may not know of an index yet");
     }
 }
 
 /// Errors: `Unavailable` when the name is not known here and the others cannot be asked.
-async fn catch_up_for(router: &Router, name: &IndexName) -> Result<()> {
+async fn catch_up_for(context: &NodeContext, name: &IndexName) -> Result<()> {
     let is_known = {
-        let meta = router.shared_meta().load();
+        let meta = context.shared_meta().load();
         meta.nodes.len() <= 1 || meta.catalogue.get(name).is_some()
     };
     if is_known {
-        abreast::keep_abreast(router).await;
+        abreast::keep_abreast(context).await;
         return Ok(());
     }
-    abreast::learn(router).await.map_err(|_| {
+    abreast::learn(context).await.map_err(|_| {
         Error::unavailable(format!(
             "this node does not know the index {name}, and cannot ask the others about it at present"
         ))
@@ -153,26 +150,28 @@ async fn catch_up_for(router: &Router, name: &IndexName) -> Result<()> {
 
 /// Whether reads of a group may be served from this node's replica, if it has one. Cost: one lock that is hardly ever waited
 /// for; without a lease the group's positions as well.
-pub fn is_readable(router: &Router, node: &Node, group: GroupId) -> bool {
-    let local = router.groups().get(group);
+pub fn is_readable(context: &NodeContext, group: GroupId) -> bool {
+    let local = context.groups().get(group);
     let shows = |what| match what {
-        Shown::Everything => node.shown_through(group),
-        Shown::Records => node.visible_through(group),
+        Shown::Everything => context.node().shown_through(group),
+        Shown::Records => context.node().visible_through(group),
     };
     local.is_some_and(|it| it.leases.may_read(shows))
 }
 
 /// Whether this node serves a read of a group: it may, and its replica shows what other nodes have shown its clients meanwhile.
 /// Cost beside [`is_readable`]: an atomic load; some milliseconds when others served the last reads.
-pub async fn serves(router: &Router, node: &Node, group: GroupId) -> bool {
+pub async fn serves(context: &NodeContext, group: GroupId) -> bool {
     let until = Instant::now() + CATCH_UP;
-    while is_readable(router, node, group) {
-        match router.seen().awaited(group) {
+    while is_readable(context, group) {
+        match context.seen().awaited(group) {
             0 => return true,
-            through if node.visible_through(group) >= through => router.seen().is_shown(group, through),
+            through if context.node().visible_through(group) >= through => {
+                context.seen().is_shown(group, through)
+            }
             _ if Instant::now() >= until => return false,
             through => {
-                node.publish_now(group, through);
+                context.node().publish_now(group, through);
                 tokio::time::sleep(CATCH_UP_LOOK).await;
             }
         }
@@ -186,18 +185,18 @@ const CATCH_UP: Duration = Duration::from_millis(100);
 const CATCH_UP_LOOK: Duration = Duration::from_millis(1);
 
 /// The view of an index; that of a virtual replica is its primary's with its own configuration.
-async fn view_of(router: &Router, node: &Node, row: &IndexRow) -> Result<Arc<IndexView>> {
+async fn view_of(context: &NodeContext, row: &IndexRow) -> Result<Arc<IndexView>> {
     match row.primary() {
         Some(Link { name: primary, kind: ReplicaKind::Virtual }) => {
-            let primary = self::row(router, primary)?;
-            let of_primary = open_view(node, &primary).await?;
-            match node.index(row.incarnation) {
+            let primary = self::row(context, primary)?;
+            let of_primary = open_view(context.node(), &primary).await?;
+            match context.node().index(row.incarnation) {
                 Some(replica) => Ok(Arc::new(replica.over(&of_primary)?)),
                 // linked, but its group has not heard of it yet
                 None => Ok(of_primary),
             }
         }
-        Some(_) | None => open_view(node, row).await,
+        Some(_) | None => open_view(context.node(), row).await,
     }
 }
 
@@ -214,15 +213,14 @@ async fn open_view(node: &Node, row: &IndexRow) -> Result<Arc<IndexView>> {
 /// Records by id, in request order; those that do not pass `filter` as if they were not there. Each comes from where its
 /// index is.
 pub async fn objects(
-    router: &Router,
-    node: &Node,
+    context: &NodeContext,
     requests: Vec<ObjectRequest>,
     rights: ReadRights,
     filter: Filter,
 ) -> Result<Vec<Option<Vec<u8>>>> {
-    let (views, elsewhere) = views(router, node, &requests).await?;
+    let (views, elsewhere) = views(context, &requests).await?;
     if elsewhere.is_empty() {
-        return fetch(node, views, requests, rights, filter).await;
+        return fetch(context.node(), views, requests, rights, filter).await;
     }
     let mut records = vec![None; requests.len()];
     let (mut here, mut there) = (vec![], BTreeMap::<GroupId, Vec<(usize, ObjectRequest)>>::new());
@@ -234,7 +232,7 @@ pub async fn objects(
     }
     let fetched = async {
         let (numbers, requests): (Vec<_>, Vec<_>) = here.into_iter().unzip();
-        Ok::<_, Error>((numbers, fetch(node, views, requests, rights, filter.clone()).await?))
+        Ok::<_, Error>((numbers, fetch(context.node(), views, requests, rights, filter.clone()).await?))
     };
     let deadline = read_deadline();
     let sent = there.into_iter().flat_map(|(group, requests)| {
@@ -244,7 +242,7 @@ pub async fn objects(
     let asked = sent.map(async |(group, calls)| {
         let (numbers, requests): (Vec<usize>, Vec<ObjectRequest>) = calls.into_iter().unzip();
         let call = ServiceCall::Objects { requests, rights, filter: filter.clone() };
-        let texts: Vec<Option<Text>> = remote::ask(router, group, call, deadline).await?;
+        let texts: Vec<Option<Text>> = remote::ask(context, group, call, deadline).await?;
         let found: Vec<Option<Vec<u8>>> = texts.into_iter().map(|text| text.map(|it| it.0)).collect();
         Ok::<_, Error>((numbers, found))
     });
@@ -264,16 +262,15 @@ const OBJECTS_OF_CALL: usize = 250;
 
 /// The same, if all of the indices can be read here.
 pub async fn objects_here(
-    router: &Router,
-    node: &Node,
+    context: &NodeContext,
     requests: Vec<ObjectRequest>,
     rights: ReadRights,
     filter: Filter,
 ) -> Result<Way<Vec<Option<Vec<u8>>>>> {
-    let (views, elsewhere) = views(router, node, &requests).await?;
+    let (views, elsewhere) = views(context, &requests).await?;
     match elsewhere.into_values().next() {
         Some(group) => Ok(Way::There(group)),
-        None => fetch(node, views, requests, rights, filter).await.map(Way::Here),
+        None => fetch(context.node(), views, requests, rights, filter).await.map(Way::Here),
     }
 }
 
@@ -281,8 +278,7 @@ type Views = BTreeMap<IndexName, Arc<IndexView>>;
 
 /// The views of the indices that can be read here, and the groups of the others. Errors: `NotFound`.
 async fn views(
-    router: &Router,
-    node: &Node,
+    context: &NodeContext,
     requests: &[ObjectRequest],
 ) -> Result<(Views, BTreeMap<IndexName, GroupId>)> {
     let (mut views, mut elsewhere) = (Views::new(), BTreeMap::new());
@@ -290,7 +286,7 @@ async fn views(
         if views.contains_key(index) || elsewhere.contains_key(index) {
             continue;
         }
-        match view(router, node, index).await? {
+        match view(context, index).await? {
             Way::Here(view) => drop(views.insert(index.clone(), view)),
             Way::There(group) => drop(elsewhere.insert(index.clone(), group)),
         }
@@ -342,16 +338,16 @@ pub fn rights_of(rights: ReadRights) -> quorate_node::ReadRights {
 }
 
 /// The names of all indices, in order.
-pub fn names(router: &Router) -> Vec<IndexName> {
-    let mut names: Vec<IndexName> = user_mapping::records::indices(&router.meta());
+pub fn names(context: &NodeContext) -> Vec<IndexName> {
+    let mut names: Vec<IndexName> = context.meta().catalogue.named();
     names.sort();
     names
 }
 
 /// The named indices with their figures, without those that are not there any more. Those of a group come from a node that
 /// has it.
-pub async fn indices(router: &Router, node: &Node, names: &[IndexName]) -> Result<Vec<IndexInfo>> {
-    let meta = router.meta();
+pub async fn indices(context: &NodeContext, names: &[IndexName]) -> Result<Vec<IndexInfo>> {
+    let meta = context.meta();
     let row = |name: &IndexName| {
         let row = meta.catalogue.get(name)?.clone();
         let shown = |row: &IndexRow| {
@@ -376,11 +372,11 @@ pub async fn indices(router: &Router, node: &Node, names: &[IndexName]) -> Resul
     }
     let deadline = read_deadline();
     let asked = wanted.into_iter().map(async |(group, incarnations)| {
-        let figures = match is_readable(router, node, group) {
-            true => figures(node, incarnations.clone()).await?,
+        let figures = match is_readable(context, group) {
+            true => figures(context.node(), incarnations.clone()).await?,
             false => {
                 let call = ServiceCall::Figures { group, incarnations: incarnations.clone() };
-                remote::ask(router, group, call, deadline).await?
+                remote::ask(context, group, call, deadline).await?
             }
         };
         Ok::<_, Error>(incarnations.into_iter().zip(figures))
@@ -436,7 +432,7 @@ fn index_info(
         last_build_time_s: stats.build_ms.div_ceil(1_000),
         pending_tasks: stats.pending,
         primary: row.primary().map(|link| link.name.clone()),
-        replicas: row.replicas().iter().map(replicas::shown).collect(),
+        replicas: row.replicas().iter().map(Link::shown).collect(),
         is_virtual: virtual_primary(row).is_some(),
     }
 }

@@ -2,7 +2,9 @@
 //! group after the plan. Only scheduling: what it decides becomes a command or a change of members, so it may stop anywhere.
 
 use crate::clock::steady_ms;
+use crate::clock::write_deadline;
 use crate::command::{FIRST_LEVEL, MetaCommand};
+use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::groups::Group;
 use crate::leaving;
@@ -10,12 +12,10 @@ use crate::membership::{self, NodeReport};
 use crate::meta::MetaState;
 use crate::placement;
 use crate::requests::{PeerAnswer, PeerRequest};
-use crate::router::{Router, write_deadline};
 use crate::start::{Founding, Starter};
 use bytes::Bytes;
 use futures_util::future::join_all;
 use quorate_model::{GroupId, NodeId, Result};
-use quorate_node::Node;
 use quorate_raft::lease::Removal;
 use quorate_raft::{MemberChange, Membership, Progress, StateCopy};
 use std::collections::{BTreeMap, BTreeSet};
@@ -143,24 +143,24 @@ pub fn next_step(led: Led<'_>, wanted: &[NodeId], voters: usize) -> Step {
 }
 
 /// Looks after groups until the task is aborted.
-pub async fn run(router: Arc<Router>, starter: Arc<Starter>) {
+pub async fn run(context: Arc<NodeContext>, starter: Arc<Starter>) {
     let mut transferred = BTreeMap::new();
     let mut looked = None;
     loop {
-        let meta = router.meta();
-        introduce(&router, &meta);
+        let meta = context.meta();
+        introduce(&context, &meta);
         if let Err(error) = start_wanted(&starter, &meta) {
             tracing::error!(%error, "cannot start a group");
         }
-        leave_unwanted(&router, &starter, &meta, &mut looked).await;
-        for group in router.groups().all() {
+        leave_unwanted(&context, &starter, &meta, &mut looked).await;
+        for group in context.groups().all() {
             match group.is_led_here() {
-                true => look_after(&router, starter.node(), &meta, &group, &mut transferred).await,
+                true => look_after(&context, &meta, &group, &mut transferred).await,
                 false => drop(transferred.remove(&group.id)),
             }
         }
-        if router.groups().meta().is_ok_and(|group| group.is_led_here())
-            && let Err(error) = plan(&router).await
+        if context.groups().meta().is_ok_and(|group| group.is_led_here())
+            && let Err(error) = plan(&context).await
         {
             tracing::debug!(%error, "the plan waits");
         }
@@ -169,10 +169,10 @@ pub async fn run(router: Arc<Router>, starter: Arc<Starter>) {
 }
 
 /// Tells the transport where the other nodes are.
-pub fn introduce(router: &Router, meta: &MetaState) {
+pub fn introduce(context: &NodeContext, meta: &MetaState) {
     // one that was just added knows the others from those who added it
-    if let Some(peers) = router.peers().filter(|_| !meta.nodes.is_empty()) {
-        let others = meta.nodes.iter().filter(|(id, row)| **id != router.self_id() && row.is_present());
+    if let Some(peers) = context.peers().connections().filter(|_| !meta.nodes.is_empty()) {
+        let others = meta.nodes.iter().filter(|(id, row)| **id != context.self_id() && row.is_present());
         peers.set_addresses(others.map(|(id, row)| (*id, row.peer.clone())).collect());
     }
 }
@@ -194,23 +194,28 @@ fn start_wanted(starter: &Starter, meta: &MetaState) -> Result<()> {
 
 /// Leaves groups that are not wanted here, once all that are to vote there say that they hold everything themselves. Until then
 /// what this node has stays, and is given to those who fetch it.
-async fn leave_unwanted(router: &Router, starter: &Starter, meta: &MetaState, looked: &mut Option<Instant>) {
+async fn leave_unwanted(
+    context: &NodeContext,
+    starter: &Starter,
+    meta: &MetaState,
+    looked: &mut Option<Instant>,
+) {
     let is_unwanted = |group: &Arc<Group>| {
         let wanted = meta.wanted(group.id);
-        !wanted.is_empty() && !wanted.contains(&router.self_id()) && !group.is_led_here()
+        !wanted.is_empty() && !wanted.contains(&context.self_id()) && !group.is_led_here()
     };
-    let unwanted: Vec<Arc<Group>> = router.groups().placement().into_iter().filter(is_unwanted).collect();
+    let unwanted: Vec<Arc<Group>> = context.groups().placement().into_iter().filter(is_unwanted).collect();
     if unwanted.is_empty() || looked.is_some_and(|at| at.elapsed() < LEAVE_LOOK) {
         return;
     }
     let heirs: BTreeSet<NodeId> = unwanted.iter().flat_map(|group| leaving::heirs(meta, group.id)).collect();
-    let asked = heirs.into_iter().map(async |node| (node, membership::ask(router, node).await.ok()));
+    let asked = heirs.into_iter().map(async |node| (node, membership::ask(context, node).await.ok()));
     let said: BTreeMap<NodeId, Option<NodeReport>> = join_all(asked).await.into_iter().collect();
     *looked = Some(Instant::now());
     for group in unwanted {
         let known = group.status().committed.max(*group.applied.borrow());
         let of = |node: NodeId| said.get(&node)?.as_ref()?.replicas.iter().find(|it| it.group == group.id);
-        match leaving::lacking(router.self_id(), known, &leaving::heirs(meta, group.id), of) {
+        match leaving::lacking(context.self_id(), known, &leaving::heirs(meta, group.id), of) {
             None => {
                 tracing::info!(group = group.id.0, "this node leaves a group");
                 if let Err(error) = starter.leave_group(group.id).await {
@@ -226,27 +231,28 @@ async fn leave_unwanted(router: &Router, starter: &Starter, meta: &MetaState, lo
 
 /// Whether this node can do what a leader has to: hold the right state, show it, apply what is in the log, write that to its files,
 /// and take writes.
-pub fn may_lead(router: &Router, node: &Node, group: &Group) -> bool {
+pub fn may_lead(context: &NodeContext, group: &Group) -> bool {
     let is_whole = group.status().copy != StateCopy::Fetching;
-    let is_right = !router.integrity().is_condemned(group.id);
-    let stands = group.halt.reason().is_some() || group.raft.is_stalled() || node.is_failing(group.id);
-    is_whole && is_right && !stands && router.disk().admit(Purpose::Add).is_ok()
+    let is_right = !context.integrity().is_condemned(group.id);
+    let stands =
+        group.halt.reason().is_some() || group.raft.is_stalled() || context.node().is_failing(group.id);
+    is_whole && is_right && !stands && context.disk().admit(Purpose::Add).is_ok()
 }
 
 /// Whether another node says that of itself. Errors count as no. Programs of the first level do not know the question and lead
 /// what they are given.
-async fn is_able(router: &Router, group: &Group, node: NodeId) -> bool {
-    if router.meta().nodes.get(&node).is_some_and(|row| row.level == FIRST_LEVEL) {
+async fn is_able(context: &NodeContext, group: &Group, node: NodeId) -> bool {
+    if context.meta().nodes.get(&node).is_some_and(|row| row.level == FIRST_LEVEL) {
         return true;
     }
     let request = PeerRequest::MayLead { group: group.id };
-    matches!(router.ask(node, &request, Instant::now() + ASK).await, Ok(PeerAnswer::Truth(true)))
+    matches!(context.peers().ask(node, &request, Instant::now() + ASK).await, Ok(PeerAnswer::Truth(true)))
 }
 
 /// Hands a group that this node cannot lead to one that can, if there is one.
-pub async fn give_to_able(router: &Router, group: &Group) {
+pub async fn give_to_able(context: &NodeContext, group: &Group) {
     for next in heirs(group) {
-        if is_able(router, group, NodeId(next)).await {
+        if is_able(context, group, NodeId(next)).await {
             tracing::info!(group = group.id.0, %next, "this node cannot lead at present: handing the leadership over");
             let _tried_again_later = group.raft.transfer_leader(next);
             return;
@@ -255,8 +261,7 @@ pub async fn give_to_able(router: &Router, group: &Group) {
 }
 
 async fn look_after(
-    router: &Router,
-    node: &Node,
+    context: &NodeContext,
     meta: &MetaState,
     group: &Group,
     transferred: &mut BTreeMap<GroupId, Instant>,
@@ -264,13 +269,13 @@ async fn look_after(
     let wanted = meta.wanted(group.id);
     let (members, status) = (group.raft.membership(), group.status());
     group.leases.keep(&wanted);
-    if !may_lead(router, node, group) {
-        give_to_able(router, group).await;
+    if !may_lead(context, group) {
+        give_to_able(context, group).await;
         return;
     }
-    let members = with_older(router, group.id, &wanted, members).await;
+    let members = with_older(context, group.id, &wanted, members).await;
     let led = Led {
-        self_id: router.self_id(),
+        self_id: context.self_id(),
         copy: status.copy,
         last_index: status.last_index,
         members: &members,
@@ -278,7 +283,7 @@ async fn look_after(
     match next_step(led, &wanted, meta.wanted_voters(group.id)) {
         Step::Rest | Step::Wait(_) => {}
         // the first lease comes within a second of a start; a member that came before it would stop the reads
-        Step::Change(_) if !group.leases.has_lease(membership::shown_through(node, group)) => {}
+        Step::Change(_) if !group.leases.has_lease(group.shown_through(context.node())) => {}
         Step::Change(changes) if !may_leave(group, &changes) => {}
         Step::Change(changes) => {
             // the next look tries again
@@ -295,12 +300,12 @@ async fn look_after(
         Step::Transfer(next) => {
             // the meta group is led by whoever was elected, as long as that is a voter
             let voters = &wanted[..meta.wanted_voters(group.id).min(wanted.len())];
-            let is_at_home = group.id == GroupId::META && voters.contains(&router.self_id());
+            let is_at_home = group.id == GroupId::META && voters.contains(&context.self_id());
             let is_early =
                 transferred.entry(group.id).or_insert_with(Instant::now).elapsed() < TRANSFER_EVERY;
             if !is_at_home && !is_early {
                 transferred.insert(group.id, Instant::now());
-                if is_able(router, group, next).await {
+                if is_able(context, group, next).await {
                     tracing::debug!(group = group.id.0, %next, "handing the leadership over");
                     let _tried_again_later = group.raft.transfer_leader(next.0);
                 }
@@ -312,7 +317,7 @@ async fn look_after(
 /// The members with what those say when they are asked whose programs do not say it with every answer. Nobody is asked when
 /// all are where they are wanted.
 async fn with_older(
-    router: &Router,
+    context: &NodeContext,
     group: GroupId,
     wanted: &[NodeId],
     members: Arc<Membership>,
@@ -321,13 +326,13 @@ async fn with_older(
     let older: Vec<u64> = members.followers.iter().filter(is_older).map(|it| it.member).collect();
     let count = members.voters.len() + members.learners.len();
     let is_settled = count == wanted.len() && wanted.iter().all(|node| members.contains(node.0));
-    let leads_for_good = group == GroupId::META || wanted.first() == Some(&router.self_id());
+    let leads_for_good = group == GroupId::META || wanted.first() == Some(&context.self_id());
     if older.is_empty() || is_settled && leads_for_good && members.learners.len() <= 1 {
         return members;
     }
     let mut members = Membership::clone(&members);
     for follower in members.followers.iter_mut().filter(|it| older.contains(&it.member)) {
-        let said = membership::ask(router, NodeId(follower.member)).await.ok();
+        let said = membership::ask(context, NodeId(follower.member)).await.ok();
         let replica = said.and_then(|said| said.replicas.into_iter().find(|it| it.group == group));
         if let Some(replica) = replica {
             follower.copy = match replica.is_full() {
@@ -349,25 +354,25 @@ fn may_leave(group: &Group, changes: &[MemberChange]) -> bool {
 }
 
 /// Carries the plan on: where replicas are wanted follows from which nodes there are.
-async fn plan(router: &Router) -> Result<()> {
+async fn plan(context: &NodeContext) -> Result<()> {
     for _ in 0..PLAN_CHANGES {
-        let Some((group, nodes)) = placement::next_change(&router.meta()) else { return Ok(()) };
+        let Some((group, nodes)) = placement::next_change(&context.meta()) else { return Ok(()) };
         let place = MetaCommand::Place { group, nodes };
-        router.propose_meta(place, Purpose::Remove, write_deadline()).await?;
+        context.proposer().propose_meta(place, Purpose::Remove, write_deadline()).await?;
     }
     Ok(())
 }
 
 /// Gives every leadership away before this node stops, to whoever is nearest to the end of the log. Returns when none is
 /// left, or at the deadline, sooner when nobody is heard of who could lead.
-pub async fn hand_over(router: &Router, deadline: Instant) {
-    let self_id = router.self_id().0;
+pub async fn hand_over(context: &NodeContext, deadline: Instant) {
+    let self_id = context.self_id().0;
     let has_other_voters =
         |group: &Group| group.raft.membership().voters.iter().any(|voter| *voter != self_id);
     let listens_until = Instant::now() + LISTEN;
     loop {
         let mut left = 0;
-        for group in router.groups().all().iter().filter(|group| group.is_led_here()) {
+        for group in context.groups().all().iter().filter(|group| group.is_led_here()) {
             match heirs(group).first() {
                 Some(next) => {
                     left += 1;

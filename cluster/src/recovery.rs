@@ -14,7 +14,6 @@ use crate::command::NodeState;
 use crate::command::{self, Command, MetaCommand};
 use crate::meta::{IndexRow, MetaState};
 use crate::start;
-use crate::user_mapping;
 use bytes::Bytes;
 use plan::{Future, KnownNode};
 use quorate_model::{Error, GroupId, IndexName, NodeId, Result};
@@ -116,7 +115,7 @@ impl Recovery {
         let is_lost = |row: &IndexRow, name: &IndexName| {
             emptied.contains(&row.group) && self.meta.other_parts(name).is_empty()
         };
-        let lost = user_mapping::records::indices(&self.meta).into_iter().filter_map(|name| {
+        let lost = self.meta.catalogue.named().into_iter().filter_map(|name| {
             let row = self.meta.catalogue.get(&name).filter(|row| is_lost(row, &name))?;
             Some((row.primary().is_some(), MetaCommand::DeleteIndex { name, incarnation: row.incarnation }))
         });

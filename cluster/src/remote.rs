@@ -3,8 +3,8 @@
 //! One hop only: who is asked serves the call or says that it cannot. A read that this node can serve never comes here.
 
 use crate::calls::{Answered, Asked, ServiceCall, decode_answer, encode_call};
+use crate::context::NodeContext;
 use crate::requests::{PeerAnswer, PeerRequest};
-use crate::router::Router;
 use quorate_model::{Error, ErrorKind, GroupId, Result, limits};
 use quorate_node::Payer;
 use serde::de::DeserializeOwned;
@@ -47,24 +47,24 @@ pub fn read_deadline() -> Instant {
 ///
 /// Errors: what the call comes to there; `TooLarge` when it cannot be sent; `Unavailable` when none serves it in time.
 pub async fn ask<T: DeserializeOwned>(
-    router: &Router,
+    context: &NodeContext,
     group: GroupId,
     call: ServiceCall,
     deadline: Instant,
 ) -> Result<T> {
-    let meta = *router.groups().meta()?.applied.borrow();
+    let meta = *context.groups().meta()?.applied.borrow();
     let mut asked = Asked { meta, read: None, payer: Payer::current(), call };
     let mut reason = None;
     for round in 0..ROUNDS {
         if round > 0 {
             tokio::time::sleep(PAUSE).await;
         }
-        for node in router.holders(group) {
+        for node in context.holders(group) {
             let by = deadline.min(Instant::now() + ANSWER);
-            let applied = router.groups().get(group).map(|local| *local.applied.borrow());
-            asked.read = Some(router.seen().asked_of(node, group, applied));
+            let applied = context.groups().get(group).map(|local| *local.applied.borrow());
+            asked.read = Some(context.seen().asked_of(node, group, applied));
             let request = PeerRequest::Call { call: encode_call(&asked)? };
-            let answered = match router.ask(node, &request, by).await {
+            let answered = match context.peers().ask(node, &request, by).await {
                 Ok(PeerAnswer::Called(bytes)) => decode_answer::<T>(&bytes),
                 Ok(PeerAnswer::Failed { message, .. }) => {
                     reason = Some(message);
@@ -78,12 +78,12 @@ pub async fn ask<T: DeserializeOwned>(
             };
             match answered {
                 Some(Answered::DoneAt { applied, answer }) => {
-                    router.seen().note(group, node, applied);
+                    context.seen().note(group, node, applied);
                     return Ok(answer);
                 }
                 // of a program that does not say how far it is
                 Some(Answered::Done(answer)) => {
-                    router.seen().note(group, node, 0);
+                    context.seen().note(group, node, 0);
                     return Ok(answer);
                 }
                 Some(Answered::Failed(sent)) => match Error::from(sent) {
@@ -99,7 +99,7 @@ pub async fn ask<T: DeserializeOwned>(
         }
     }
     // this node may be the only one that serves now, although it shows a little less than they did
-    router.seen().forget(group);
+    context.seen().forget(group);
     let reason = reason.unwrap_or_else(|| "no node with an up-to-date replica is known".to_owned());
     Err(Error::unavailable(format!("the nodes that have this index cannot answer at present: {reason}")))
 }

@@ -8,15 +8,15 @@
 //! The parts that other clusters have of an index are primaries like it (`meta/parts.rs`): one command links all of them,
 //! and the group of each is told.
 
+use crate::clock::write_deadline;
 use crate::command::MetaCommand;
 use crate::command::{Moved, Wanted};
+use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::meta::{IndexRow, Link, MetaState, too_many};
 use crate::parts::{self, Parts};
-use crate::router::{Router, write_deadline};
 use quorate_model::settings::replica;
 use quorate_model::{DocumentKind, Error, GroupId, IndexName, Result, TaskId};
-use quorate_node::Node;
 use quorate_node::ops::{Follower, Incarnation, IndexCommand, ReplicaKind};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -57,15 +57,6 @@ fn link_of(entry: &str) -> Result<Link> {
     let inside = entry.strip_prefix("virtual(").and_then(|rest| rest.strip_suffix(')'));
     let kind = if inside.is_some() { ReplicaKind::Virtual } else { ReplicaKind::Standard };
     Ok(Link { name: IndexName::new(inside.unwrap_or(entry))?, kind })
-}
-
-/// A link in the form of the setting, with the name that callers know.
-pub fn shown(link: &Link) -> String {
-    let name = link.name.part().0;
-    match link.kind {
-        ReplicaKind::Standard => name.to_owned(),
-        ReplicaKind::Virtual => format!("virtual({name})"),
-    }
 }
 
 /// Checks that `wanted` may be the replicas of `name`. Errors: `Invalid` with the name that cannot be one.
@@ -139,19 +130,18 @@ pub fn check_settings(row: &IndexRow, changes: &Map<String, Value>) -> Result<()
 
 /// Links `wanted` as the replicas of `name` and returns what its group has to be told.
 pub async fn link(
-    router: &Router,
-    node: &Node,
+    context: &NodeContext,
     name: &IndexName,
     wanted: &[Link],
     deadline: Instant,
 ) -> Result<Announcement> {
     for _ in 0..ATTEMPTS {
-        let meta = router.meta();
+        let meta = context.meta();
         check(&meta, name, wanted)?;
         let row = meta.catalogue.get(name).cloned().ok_or_else(|| Error::no_index(name.as_str()))?;
         let is_new = |link: &&Link| meta.catalogue.get(&link.name).is_some_and(|it| it.primary().is_none());
         let converted: Vec<&Link> = wanted.iter().filter(is_new).collect();
-        let prepared = prepare(router, node, name, &converted, deadline).await?;
+        let prepared = prepare(context, name, &converted, deadline).await?;
         let as_wanted = |link: &Link, name: &IndexName| Wanted {
             name: name.clone(),
             kind: link.kind,
@@ -164,9 +154,10 @@ pub async fn link(
         });
         let replicas = own.chain(of_parts).collect();
         let set = MetaCommand::SetReplicas { name: name.clone(), incarnation: row.incarnation, replicas };
-        let revision = router.propose_meta(set, Purpose::Add, deadline).await?.task_id.log_index();
-        let meta = router.meta();
-        abandon_unused(router, &prepared).await;
+        let revision =
+            context.proposer().propose_meta(set, Purpose::Add, deadline).await?.task_id.log_index();
+        let meta = context.meta();
+        abandon_unused(context, &prepared).await;
         let is_linked = |now: &IndexRow| now.incarnation == row.incarnation && now.replicas() == wanted;
         if meta.catalogue.get(name).is_some_and(is_linked) {
             let told = announcement(&meta, row.incarnation, revision);
@@ -179,16 +170,15 @@ pub async fn link(
 /// Reserves an incarnation for each of `names` in the group of `primary`, and one for each of their parts in the group of
 /// the part that it will follow; all with the settings, synonyms and rules that the name has now.
 pub async fn prepare(
-    router: &Router,
-    node: &Node,
+    context: &NodeContext,
     primary: &IndexName,
     names: &[&Link],
     deadline: Instant,
 ) -> Result<Prepared> {
     let mut prepared = Prepared::default();
     for Link { name, kind: _ } in names {
-        if let Err(error) = prepare_one(router, node, primary, name, &mut prepared, deadline).await {
-            abandon_unused(router, &prepared).await;
+        if let Err(error) = prepare_one(context, primary, name, &mut prepared, deadline).await {
+            abandon_unused(context, &prepared).await;
             return Err(error);
         }
     }
@@ -196,23 +186,22 @@ pub async fn prepare(
 }
 
 async fn prepare_one(
-    router: &Router,
-    node: &Node,
+    context: &NodeContext,
     primary: &IndexName,
     name: &IndexName,
     prepared: &mut Prepared,
     deadline: Instant,
 ) -> Result<()> {
-    let meta = router.meta();
+    let meta = context.meta();
     let Some(row) = meta.catalogue.get(name) else { return Ok(()) };
-    let Parts { settings, documents } = parts::now(router, node, row, &DocumentKind::ALL, deadline).await?;
+    let Parts { settings, documents } = parts::now(context, row, &DocumentKind::ALL, deadline).await?;
     let saved: Vec<_> = documents.into_iter().filter(|(_, documents)| !documents.is_empty()).collect();
     let parts = if meta.parts_follow() { meta.other_parts(primary) } else { vec![] };
     for followed in std::iter::once(primary).chain(&parts) {
         let Some(group) = meta.catalogue.get(followed).map(|row| row.group) else { continue };
         let name = followed.part().1.map_or_else(|| Ok(name.clone()), |number| name.part_in(number))?;
         let begin = MetaCommand::BeginCopy { group };
-        let index = router.propose_meta(begin, Purpose::Add, deadline).await?.task_id.0;
+        let index = context.proposer().propose_meta(begin, Purpose::Add, deadline).await?.task_id.0;
         prepared.lives.insert(name, index);
         let changes = serde_json::to_vec(&settings.document).expect("a JSON object always serialises");
         let mut commands = vec![IndexCommand::Settings { index, changes, replace: true }];
@@ -223,17 +212,18 @@ async fn prepare_one(
             replace: true,
         }));
         let command = IndexCommand::Sequence { commands };
-        router.propose_index(group, command, Purpose::Add, deadline).await?;
+        context.proposer().propose_index(group, command, Purpose::Add, deadline).await?;
     }
     Ok(())
 }
 
 /// Gives up what was prepared and is still only reserved.
-pub async fn abandon_unused(router: &Router, prepared: &Prepared) {
-    let unused = |it: &Incarnation| router.shared_meta().load().reserved.contains_key(it);
+pub async fn abandon_unused(context: &NodeContext, prepared: &Prepared) {
+    let unused = |it: &Incarnation| context.shared_meta().load().reserved.contains_key(it);
     for incarnation in prepared.lives.values().copied().filter(unused).collect::<Vec<_>>() {
         let abandon = MetaCommand::AbandonCopy { incarnation };
-        if let Err(error) = router.propose_meta(abandon, Purpose::Remove, write_deadline()).await {
+        if let Err(error) = context.proposer().propose_meta(abandon, Purpose::Remove, write_deadline()).await
+        {
             tracing::warn!(%error, "an index that was prepared as a replica stays until the next start");
         }
     }
@@ -261,15 +251,23 @@ pub fn announcement(meta: &MetaState, primary: Incarnation, revision: u64) -> Op
 }
 
 /// Tells the group of a primary what it may not have heard yet. Returns the task of it; `None` for one that is gone.
-pub async fn settle(router: &Router, incarnation: Incarnation, revision: u64) -> Result<Option<TaskId>> {
-    let told = match announcement(&router.meta(), incarnation, revision) {
+pub async fn settle(
+    context: &NodeContext,
+    incarnation: Incarnation,
+    revision: u64,
+) -> Result<Option<TaskId>> {
+    let told = match announcement(&context.meta(), incarnation, revision) {
         Some(told) => Some(
-            router.propose_index(told.group, told.command, Purpose::Add, write_deadline()).await?.task_id,
+            context
+                .proposer()
+                .propose_index(told.group, told.command, Purpose::Add, write_deadline())
+                .await?
+                .task_id,
         ),
         None => None,
     };
     let settled = MetaCommand::Settled { incarnation, revision };
-    router.propose_meta(settled, Purpose::Remove, write_deadline()).await?;
+    context.proposer().propose_meta(settled, Purpose::Remove, write_deadline()).await?;
     Ok(told)
 }
 

@@ -2,20 +2,18 @@
 
 use crate::admin_key::AdminKeys;
 use crate::apply::actor::Close;
+use crate::context::{NodeContext, Opened};
 use crate::disk::DiskGuard;
 use crate::groups::Group;
-use crate::ids::IdSource;
 use crate::integrity;
-use crate::janitor::{self, Janitor};
+use crate::janitor;
 use crate::options::CheckOptions;
 use crate::options::ServiceOptions;
 use crate::panics;
-use crate::router::Router;
 use crate::start::{Founding, Starter};
 use crate::user_mapping::{self, UserDirectory};
 use futures_util::future::{join_all, try_join_all};
 use quorate_model::{Error, GroupId, Result};
-use quorate_node::Node;
 use quorate_raft::StateCopy;
 use quorate_store::identity::DataFolder;
 use std::sync::Arc;
@@ -34,12 +32,8 @@ const CLOSE: Duration = Duration::from_secs(120);
 
 /// A node whose groups run.
 pub struct Running {
-    /// Ways into the groups.
-    pub router: Arc<Router>,
-    /// The indices.
-    pub node: Node,
-    /// Wakes the background work.
-    pub janitor: Janitor,
+    /// What its work rests on.
+    pub context: Arc<NodeContext>,
     /// The locked data folder.
     pub folder: DataFolder,
     /// Starts and stops groups.
@@ -55,19 +49,19 @@ pub struct Running {
 pub async fn start(options: &ServiceOptions) -> Result<Running> {
     let folder = DataFolder::open(&options.data_dir)?;
     let starter = Starter::open(&folder, options)?;
-    let node = starter.node.clone();
-    let (groups, meta) = (starter.groups.clone(), starter.meta.clone());
-    let of_log = groups.clone();
+    let of_log = starter.groups.clone();
     let in_log = move || of_log.all().iter().map(|group| bytes_in_log(group)).sum();
-    let disk = DiskGuard::new(starter.room.clone(), Box::new(in_log));
-    let router = Router::new(starter.self_id, groups, meta, IdSource::new(0), disk);
-    let router = router.taking_over_after(options.take_over_s).with_at_most(options.index_limits);
-    let router = Arc::new(router);
+    let opened = Opened {
+        self_id: starter.self_id,
+        node: starter.node().clone(),
+        groups: starter.groups.clone(),
+        meta: starter.meta.clone(),
+        disk: DiskGuard::new(starter.room.clone(), Box::new(in_log)),
+    };
+    let context = Arc::new(NodeContext::new(opened, options));
     let admin_keys = AdminKeys::new(&folder, options);
     Ok(Running {
-        router,
-        node,
-        janitor: Janitor::default(),
+        context,
         folder,
         starter: Arc::new(starter),
         admin_keys,
@@ -120,7 +114,7 @@ impl Running {
     /// Waits until reads see everything that was committed before this node started, of the groups it leads alone: it
     /// may have been published then. Of the others it serves nothing before it holds a lease.
     pub async fn catch_up(&self) -> Result<()> {
-        let groups = self.router.groups().all();
+        let groups = self.context.groups().all();
         // one that fetches its state serves nothing before it has it, and may wait for others that start later
         let alone = groups.iter().filter(|group| {
             let is_fetching = group.status().copy == StateCopy::Fetching;
@@ -166,8 +160,8 @@ impl Running {
     async fn wait_visible(&self, group: &Group) {
         let mut standing = Standing::new();
         loop {
-            let visible = self.node.visible_through(group.id);
-            if visible >= self.node.applied(group.id) || group.halt.is_set() {
+            let visible = self.context.node().visible_through(group.id);
+            if visible >= self.context.node().applied(group.id) || group.halt.is_set() {
                 return;
             }
             if standing.at(visible) > GROUP_STALL {
@@ -184,22 +178,20 @@ impl Running {
 
     /// Starts the checks of files and replicas.
     pub fn start_checks(&mut self, options: CheckOptions) {
-        let (router, node, meta) = (self.router.clone(), self.node.clone(), self.starter.meta_pins.clone());
-        self.run("checks", move || integrity::run(router.clone(), node.clone(), meta.clone(), options));
+        let (context, meta) = (self.context.clone(), self.starter.meta_pins.clone());
+        self.run("checks", move || integrity::run(context.clone(), meta.clone(), options));
     }
 
     /// Starts the background work.
     pub fn start_janitor(&mut self) {
-        let (router, node) = (self.router.clone(), self.node.clone());
-        let (janitor, users) = (self.janitor.clone(), self.users.clone());
-        let ways = (router.clone(), node.clone());
-        self.run("janitor", move || janitor::run(router.clone(), node.clone(), janitor.clone()));
-        let (router, node) = ways.clone();
-        self.run("user moves", move || user_mapping::actor::run(router.clone(), node.clone()));
-        let (router, node) = ways.clone();
-        self.run("alike parts", move || user_mapping::parts::keep_alike(router.clone(), node.clone()));
-        let (router, node) = ways;
-        let keep_count = move || user_mapping::actor::keep_count(router.clone(), node.clone(), users.clone());
+        let context = self.context.clone();
+        self.run("janitor", move || janitor::run(context.clone()));
+        let context = self.context.clone();
+        self.run("user moves", move || user_mapping::actor::run(context.clone()));
+        let context = self.context.clone();
+        self.run("alike parts", move || user_mapping::parts::keep_alike(context.clone()));
+        let (context, users) = (self.context.clone(), self.users.clone());
+        let keep_count = move || user_mapping::actor::keep_count(context.clone(), users.clone());
         self.run("user counts", keep_count);
     }
 
@@ -217,7 +209,7 @@ impl Running {
         for task in &self.tasks {
             task.abort();
         }
-        if let Some(peers) = self.router.peers().cloned() {
+        if let Some(peers) = self.context.peers().connections().cloned() {
             // from now on other nodes get no answers from here: they ask elsewhere
             if tokio::task::spawn_blocking(move || peers.stop()).await.is_err() {
                 tracing::error!("closing the connections to other nodes panicked");

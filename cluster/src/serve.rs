@@ -2,12 +2,12 @@
 
 use crate::calls::ReadOf;
 use crate::calls::{Answered, Asked, SentParts, SentSettings, ServiceCall, encode_answer};
+use crate::context::NodeContext;
 use crate::documents;
+use crate::owned;
 use crate::parts;
 use crate::read;
 use crate::remote::Way;
-use crate::router::Router;
-use crate::user_mapping::owned;
 use quorate_model::wire::Text;
 use quorate_model::{Error, GroupId, Result, limits};
 use quorate_node::Node;
@@ -22,7 +22,7 @@ const SHOWN: Duration = Duration::from_millis(500);
 const SHOWN_LOOK: Duration = Duration::from_millis(1);
 
 /// Carries a call out. Returns the bytes of an `Answered`.
-pub async fn serve(router: &Router, node: &Node, call: &[u8]) -> Vec<u8> {
+pub async fn serve(context: &NodeContext, call: &[u8]) -> Vec<u8> {
     let asked = match serde_json::from_slice::<Asked>(call) {
         Ok(asked) => asked,
         // a newer node asks: one of its own version may answer
@@ -31,16 +31,16 @@ pub async fn serve(router: &Router, node: &Node, call: &[u8]) -> Vec<u8> {
             return encode_answer(&Answered::<()>::NotHere);
         }
     };
-    let known = match router.groups().meta() {
+    let known = match context.groups().meta() {
         Ok(meta) => meta.wait_applied(asked.meta, Instant::now() + CATALOGUE).await,
         Err(error) => Err(error),
     };
     match known {
         Ok(()) => {
             if let Some(read) = asked.read {
-                show_seen(router, node, read).await;
+                show_seen(context, read).await;
             }
-            asked.payer.charge(answer(router, node, asked.read, asked.call)).await
+            asked.payer.charge(answer(context, asked.read, asked.call)).await
         }
         Err(_) => encode_answer(&Answered::<()>::NotHere),
     }
@@ -48,13 +48,13 @@ pub async fn serve(router: &Router, node: &Node, call: &[u8]) -> Vec<u8> {
 
 /// Lets this node show what the asker's clients have seen on another node: for them it would go backwards. What cannot be shown
 /// in time, some milliseconds in any ordinary case, they miss until it is.
-async fn show_seen(router: &Router, node: &Node, read: ReadOf) {
-    if !read::is_readable(router, node, read.group) {
+async fn show_seen(context: &NodeContext, read: ReadOf) {
+    if !read::is_readable(context, read.group) {
         return;
     }
     let until = Instant::now() + SHOWN;
-    while node.visible_through(read.group) < read.seen && Instant::now() < until {
-        node.publish_now(read.group, read.seen);
+    while context.node().visible_through(read.group) < read.seen && Instant::now() < until {
+        context.node().publish_now(read.group, read.seen);
         tokio::time::sleep(SHOWN_LOOK).await;
     }
 }
@@ -84,33 +84,34 @@ impl Reply<'_> {
     }
 }
 
-async fn answer(router: &Router, node: &Node, read: Option<ReadOf>, call: ServiceCall) -> Vec<u8> {
-    let reply = Reply { node, read };
+async fn answer(context: &NodeContext, read: Option<ReadOf>, call: ServiceCall) -> Vec<u8> {
+    let reply = Reply { node: context.node(), read };
     match call {
         ServiceCall::Search { index, params, rights } => {
             let rights = read::rights_of(rights);
-            let search = async |view| node.pool().search(view, *params, rights).await;
-            reply.encode(read::on_view(router, node, &index, search).await).await
+            let search = async |view| context.node().pool().search(view, *params, rights).await;
+            reply.encode(read::on_view(context, &index, search).await).await
         }
         ServiceCall::Browse { index, params, after, rights } => {
             let rights = read::rights_of(rights);
-            let browse = async |view| node.pool().browse(view, *params, after, rights).await;
-            reply.encode(read::on_view(router, node, &index, browse).await).await
+            let browse = async |view| context.node().pool().browse(view, *params, after, rights).await;
+            reply.encode(read::on_view(context, &index, browse).await).await
         }
         ServiceCall::SearchFacet { index, facet, facet_query, params, rights } => {
             let rights = read::rights_of(rights);
-            let search =
-                async |view| node.pool().search_facet(view, facet, facet_query, *params, rights).await;
-            reply.encode(read::on_view(router, node, &index, search).await).await
+            let search = async |view| {
+                context.node().pool().search_facet(view, facet, facet_query, *params, rights).await
+            };
+            reply.encode(read::on_view(context, &index, search).await).await
         }
         ServiceCall::Objects { requests, rights, filter } => {
-            let found = read::objects_here(router, node, requests, rights, filter).await;
+            let found = read::objects_here(context, requests, rights, filter).await;
             let texts =
                 |found: Vec<Option<Vec<u8>>>| found.into_iter().map(|it| it.map(Text)).collect::<Vec<_>>();
             reply.encode(found.map(|found| found.map(texts))).await
         }
         ServiceCall::Settings { index } => {
-            let shown = read::shown_settings(router, node, &index).await;
+            let shown = read::shown_settings(context, &index).await;
             let sent = shown.map(|shown| {
                 shown.map(|settings| SentSettings {
                     document: settings.document.clone(),
@@ -120,46 +121,46 @@ async fn answer(router: &Router, node: &Node, read: Option<ReadOf>, call: Servic
             reply.encode(sent).await
         }
         ServiceCall::Document { index, kind, object_id } => {
-            let found = documents::get(router, node, &index, kind, &object_id).await;
+            let found = documents::get(context, &index, kind, &object_id).await;
             reply.encode(found.map(|found| found.map(Text))).await
         }
         ServiceCall::SearchDocuments { index, kind, asked } => {
-            reply.encode(documents::search(router, node, &index, kind, &asked).await).await
+            reply.encode(documents::search(context, &index, kind, &asked).await).await
         }
         ServiceCall::Figures { group, incarnations } => {
-            let figures = async || read::figures(node, incarnations).await;
-            reply.encode(in_group(router, node, group, figures).await).await
+            let figures = async || read::figures(context.node(), incarnations).await;
+            reply.encode(in_group(context, group, figures).await).await
         }
         ServiceCall::Parts { group, incarnation, kinds, within_ms } => {
             let within = Duration::from_millis(within_ms).min(Duration::from_secs(limits::WRITE_S));
             let parts = async || {
                 let parts =
-                    parts::here(router, node, (group, incarnation), &kinds, Instant::now() + within).await?;
+                    parts::here(context, (group, incarnation), &kinds, Instant::now() + within).await?;
                 Ok(SentParts::from(parts))
             };
-            reply.encode(in_group(router, node, group, parts).await).await
+            reply.encode(in_group(context, group, parts).await).await
         }
         ServiceCall::Count { group, incarnation, kind, ids } => {
-            let count = async || Ok(documents::count(node, incarnation, kind, &ids));
-            reply.encode(in_group(router, node, group, count).await).await
+            let count = async || Ok(documents::count(context.node(), incarnation, kind, &ids));
+            reply.encode(in_group(context, group, count).await).await
         }
         ServiceCall::ShowsRecords { group, log_index } => {
-            let shows = async || Ok(node.records_are_visible(group, log_index));
-            reply.encode(in_group(router, node, group, shows).await).await
+            let shows = async || Ok(context.node().records_are_visible(group, log_index));
+            reply.encode(in_group(context, group, shows).await).await
         }
         ServiceCall::Owned { group, incarnation, whose, within_ms } => {
             let (place, by) = ((group, incarnation), given_up(within_ms));
-            let digest = async || owned::digest_here(router, node, place, whose, by).await;
-            reply.encode(in_group(router, node, group, digest).await).await
+            let digest = async || owned::digest_here(context, place, whose, by).await;
+            reply.encode(in_group(context, group, digest).await).await
         }
         ServiceCall::Stored { group, incarnation, ids, within_ms } => {
             let (place, by) = ((group, incarnation), given_up(within_ms));
-            let records = async || owned::records_here(router, node, place, ids, by).await;
-            reply.encode(in_group(router, node, group, records).await).await
+            let records = async || owned::records_here(context, place, ids, by).await;
+            reply.encode(in_group(context, group, records).await).await
         }
         ServiceCall::Owners { group, incarnation } => {
-            let owners = async || owned::owners_here(node, incarnation).await;
-            reply.encode(in_group(router, node, group, owners).await).await
+            let owners = async || owned::owners_here(context.node(), incarnation).await;
+            reply.encode(in_group(context, group, owners).await).await
         }
     }
 }
@@ -170,12 +171,11 @@ fn given_up(within_ms: u64) -> Instant {
 }
 
 async fn in_group<T>(
-    router: &Router,
-    node: &Node,
+    context: &NodeContext,
     group: GroupId,
     work: impl AsyncFnOnce() -> Result<T>,
 ) -> Result<Way<T>> {
-    match read::is_readable(router, node, group) {
+    match read::is_readable(context, group) {
         true => work().await.map(Way::Here),
         false => Ok(Way::There(group)),
     }
@@ -199,7 +199,7 @@ mod tests {
     async fn put(running: &Running, version: u64) -> (GroupId, u64) {
         let record = format!(r#"{{"objectID":"a","v":{version}}}"#).into_bytes();
         let op = CallerOp::Put { object_id: Some("a".into()), record };
-        let receipt = write::records(&running.router, &running.janitor, &index(), vec![op]).await;
+        let receipt = write::records(&running.context, &index(), vec![op]).await;
         let task = receipt.expect("accepted").task_id;
         (task.group(), task.log_index())
     }
@@ -221,25 +221,25 @@ mod tests {
             ServiceOptions { disk_reserve_bytes: 0, search_threads: 2, ..ServiceOptions::new(folder.path()) };
         let mut running = running::start(&options).await.expect("a node that starts");
         join::enter(&mut running, &options).await.expect("an installation");
-        let (router, node) = (running.router.clone(), running.node.clone());
+        let context = running.context.clone();
         let mut put_off = 0;
         for round in 0..20 {
             let (group, first) = put(&running, 2 * round).await;
-            while !node.is_visible(group, first) {
+            while !context.node().is_visible(group, first) {
                 tokio::time::sleep(SHOWN_LOOK).await;
             }
             // as one that another node leads: it shows in groups
-            node.set_leads(group, false);
+            context.node().set_leads(group, false);
             let (_, second) = put(&running, 2 * round + 1).await;
-            while node.applied(group) < second {
+            while context.node().applied(group) < second {
                 tokio::time::sleep(SHOWN_LOOK).await;
             }
-            put_off += u32::from(node.visible_through(group) < second);
+            put_off += u32::from(context.node().visible_through(group) < second);
             let shown = if round % 2 == 0 {
                 // another node asks, whose clients have seen it
                 let read = Some(ReadOf { group, seen: second });
                 let asked = Asked { meta: 0, read, payer: Payer::default(), call: call() };
-                let answer = serve(&router, &node, &crate::calls::encode_call(&asked).expect("a call")).await;
+                let answer = serve(&context, &crate::calls::encode_call(&asked).expect("a call")).await;
                 let Some(Answered::DoneAt { applied, answer }) = decode_answer::<Vec<Option<Text>>>(&answer)
                 else {
                     panic!("no answer that says how far this node is");
@@ -248,10 +248,9 @@ mod tests {
                 version(&answer)
             } else {
                 // this node serves again what another one has shown
-                router.seen().note(group, NodeId(77), second);
+                context.seen().note(group, NodeId(77), second);
                 let Way::Here(found) = read::objects_here(
-                    &router,
-                    &node,
+                    &context,
                     match call() {
                         ServiceCall::Objects { requests, .. } => requests,
                         _ => unreachable!("made above"),
@@ -267,7 +266,7 @@ mod tests {
                 version(&texts)
             };
             assert_eq!(shown, 2 * round + 1, "round {round}");
-            node.set_leads(group, true);
+            context.node().set_leads(group, true);
         }
         assert!(put_off >= 5, "{put_off} were put off: this shows nothing");
         running.stop().await;

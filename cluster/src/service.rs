@@ -8,11 +8,13 @@ mod users;
 use crate::abreast;
 use crate::calls::{SentSettings, ServiceCall};
 use crate::clock;
+use crate::clock::write_deadline;
+use crate::context::NodeContext;
 use crate::digests;
-use crate::documents::{self, DocumentChange};
+use crate::document_changes::{self, DocumentChange};
+use crate::documents;
 use crate::health::{self, Health};
 use crate::installation;
-use crate::janitor::Janitor;
 use crate::join;
 use crate::membership::{self, Force, Overview};
 use crate::metrics;
@@ -23,7 +25,6 @@ use crate::read;
 use crate::reconciler;
 use crate::remote::{self, Way, read_deadline};
 use crate::replicas::listed;
-use crate::router::{Router, write_deadline};
 use crate::running::{self, Running};
 use crate::tasks;
 use crate::traffic::Traffic;
@@ -43,7 +44,6 @@ use quorate_model::{
     ApiKey, DocumentHits, DocumentKind, Error, FacetHits, Filter, GroupId, IndexName, RecordOp, Result,
     SearchParams, SearchResults, Settings, TaskId,
 };
-use quorate_node::Node;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,9 +60,7 @@ pub struct Service {
 }
 
 struct Inner {
-    router: Arc<Router>,
-    node: Node,
-    janitor: Janitor,
+    context: Arc<NodeContext>,
     users: Arc<UserDirectory>,
     app_id: String,
     stopping: AtomicBool,
@@ -87,9 +85,7 @@ impl Service {
         running.start_janitor();
         running.start_checks(options.checks);
         let inner = Inner {
-            router: running.router.clone(),
-            node: running.node.clone(),
-            janitor: running.janitor.clone(),
+            context: running.context.clone(),
             users: running.users.clone(),
             app_id: started.app_id.clone(),
             stopping: AtomicBool::new(false),
@@ -116,24 +112,24 @@ impl Service {
 
     /// Gives the groups that this node leads to other nodes, so that writes need not wait for an election when it stops.
     pub async fn hand_over(&self) {
-        reconciler::hand_over(&self.inner.router, Instant::now() + HAND_OVER).await;
+        reconciler::hand_over(&self.inner.context, Instant::now() + HAND_OVER).await;
     }
 
-    fn open_router(&self) -> Result<&Arc<Router>> {
+    fn open_context(&self) -> Result<&Arc<NodeContext>> {
         match self.inner.stopping.load(Ordering::Acquire) {
             true => Err(Error::unavailable("the node is stopping")),
-            false => Ok(&self.inner.router),
+            false => Ok(&self.inner.context),
         }
     }
 
     /// Applies `ops` to one index in order, atomically; creates the index when it is missing. `DeleteIndex` is allowed
     /// anywhere.
     pub async fn write_records(&self, index: &IndexName, ops: Vec<CallerOp>) -> Result<Receipt> {
-        write::records(self.open_router()?, &self.inner.janitor, index, ops).await
+        write::records(self.open_context()?, index, ops).await
     }
     /// Same for several indices, one entry and one task each, ids in the order of the operations.
     pub async fn write_many(&self, ops: Vec<(IndexName, CallerOp)>) -> Result<write::ManyReceipt> {
-        write::many(self.open_router()?, &self.inner.janitor, ops).await
+        write::many(self.open_context()?, ops).await
     }
     /// Changes settings: members of `changes` replace, `null` resets. Already validated by `Settings::merge`.
     ///
@@ -146,25 +142,24 @@ impl Service {
         forward_to_replicas: bool,
     ) -> Result<Receipt> {
         let reach = Reach::forwarded(forward_to_replicas);
-        let router = self.open_router()?.clone();
-        let (node, janitor) = (self.inner.node.clone(), self.inner.janitor.clone());
+        let context = self.open_context()?.clone();
         let index = index.clone();
         // on its own: a caller that goes away must not leave replicas half linked
         let work = tokio::spawn(async move {
-            parts::check_replicas(&router.meta(), &changes)?;
-            let linked = router.meta().catalogue.get(&index).map_or(vec![], |row| row.replicas().to_vec());
+            parts::check_replicas(&context.meta(), &changes)?;
+            let linked = context.meta().catalogue.get(&index).map_or(vec![], |row| row.replicas().to_vec());
             let links = listed(&changes)?.is_some_and(|wanted| wanted != linked);
-            let receipt = write::settings(&router, &node, &janitor, &index, changes, reach).await?;
+            let receipt = write::settings(&context, &index, changes, reach).await?;
             let reach = if links { Reach::Replicas } else { reach };
-            parts::spread(&router, &node, &index, reach, write_deadline()).await?;
+            parts::spread(&context, &index, reach, write_deadline()).await?;
             Ok(receipt)
         });
         work.await.map_err(|_| Error::internal("the change of settings ended unexpectedly"))?
     }
     /// Removes an index; a missing one is no error. Errors: `Forbidden` for a linked replica.
     pub async fn delete_index(&self, index: &IndexName) -> Result<Receipt> {
-        let router = self.open_router()?;
-        let accepted = write::delete(router, &self.inner.janitor, index).await?;
+        let context = self.open_context()?;
+        let accepted = write::delete(context, index).await?;
         Ok(write::receipt(accepted, vec![]))
     }
     /// Copies or moves (C§3.2).
@@ -174,23 +169,22 @@ impl Service {
         destination: &IndexName,
         operation: IndexOperation,
     ) -> Result<Receipt> {
-        let router = self.open_router()?.clone();
-        let (node, janitor) = (self.inner.node.clone(), self.inner.janitor.clone());
+        let context = self.open_context()?.clone();
         let (source, destination) = (source.clone(), destination.clone());
         // on its own: a caller that goes away must not leave a copy half done
         let work = tokio::spawn(async move {
             match operation {
                 IndexOperation::Move => {
-                    let moved = operate::move_index(&router, &node, &janitor, &source, &destination).await?;
-                    parts::spread(&router, &node, &destination, Reach::Index, write_deadline()).await?;
+                    let moved = operate::move_index(&context, &source, &destination).await?;
+                    parts::spread(&context, &destination, Reach::Index, write_deadline()).await?;
                     Ok(moved)
                 }
                 IndexOperation::Copy { scope: None } => {
-                    operate::copy_index(&router, &node, &janitor, &source, &destination).await
+                    operate::copy_index(&context, &source, &destination).await
                 }
                 IndexOperation::Copy { scope: Some(scope) } => {
-                    let copied = operate::copy_parts(&router, &node, &source, &destination, &scope).await?;
-                    parts::spread(&router, &node, &destination, Reach::Index, write_deadline()).await?;
+                    let copied = operate::copy_parts(&context, &source, &destination, &scope).await?;
+                    parts::spread(&context, &destination, Reach::Index, write_deadline()).await?;
                     Ok(copied)
                 }
             }
@@ -200,13 +194,13 @@ impl Service {
     }
     /// The settings of an index, with its replicas or its primary. Errors: `NotFound`.
     pub async fn settings(&self, index: &IndexName) -> Result<Arc<Settings>> {
-        let router = self.open_router()?;
-        match read::shown_settings(router, &self.inner.node, index).await? {
+        let context = self.open_context()?;
+        match read::shown_settings(context, index).await? {
             Way::Here(settings) => Ok(settings),
             Way::There(group) => {
                 let call = ServiceCall::Settings { index: index.clone() };
                 let SentSettings { document, primary } =
-                    remote::ask(router, group, call, read_deadline()).await?;
+                    remote::ask(context, group, call, read_deadline()).await?;
                 let mut settings = Settings::from_document(&document)?;
                 settings.index.primary = primary;
                 Ok(Arc::new(settings))
@@ -223,20 +217,20 @@ impl Service {
         change: DocumentChange,
         reach: Reach,
     ) -> Result<Receipt> {
-        let (router, node) = (self.open_router()?, &self.inner.node);
-        let receipt = documents::change(router, node, index, kind, change, reach).await?;
-        parts::spread(router, node, index, reach, write_deadline()).await?;
+        let context = self.open_context()?;
+        let receipt = document_changes::change(context, index, kind, change, reach).await?;
+        parts::spread(context, index, reach, write_deadline()).await?;
         Ok(receipt)
     }
     /// A synonym or a rule as it was saved. Errors: `NotFound`.
     pub async fn document(&self, index: &IndexName, kind: DocumentKind, object_id: &str) -> Result<Vec<u8>> {
-        let router = self.open_router()?;
-        match documents::get(router, &self.inner.node, index, kind, object_id).await? {
+        let context = self.open_context()?;
+        match documents::get(context, index, kind, object_id).await? {
             Way::Here(document) => Ok(document),
             Way::There(group) => {
                 let (index, object_id) = (index.clone(), object_id.to_owned());
                 let call = ServiceCall::Document { index, kind, object_id };
-                let Text(document) = remote::ask(router, group, call, read_deadline()).await?;
+                let Text(document) = remote::ask(context, group, call, read_deadline()).await?;
                 Ok(document)
             }
         }
@@ -248,27 +242,27 @@ impl Service {
         kind: DocumentKind,
         asked: DocumentQuery,
     ) -> Result<DocumentHits> {
-        let router = self.open_router()?;
-        match documents::search(router, &self.inner.node, index, kind, &asked).await? {
+        let context = self.open_context()?;
+        match documents::search(context, index, kind, &asked).await? {
             Way::Here(hits) => Ok(hits),
             Way::There(group) => {
                 let call = ServiceCall::SearchDocuments { index: index.clone(), kind, asked };
-                remote::ask(router, group, call, read_deadline()).await
+                remote::ask(context, group, call, read_deadline()).await
             }
         }
     }
     /// The name of this node, as operators see it.
     pub fn node_name(&self) -> String {
-        let router = &self.inner.router;
-        membership::name_of(&router.meta(), router.self_id())
+        let context = &self.inner.context;
+        membership::name_of(&context.meta(), context.self_id())
     }
     /// The names of all indices, in order. Cost: memory only.
     pub fn index_names(&self) -> Result<Vec<IndexName>> {
-        Ok(read::names(self.open_router()?))
+        Ok(read::names(self.open_context()?))
     }
     /// The named indices that are there, with their figures. Cost: one small file for each that is not open.
     pub async fn indices(&self, names: &[IndexName]) -> Result<Vec<IndexInfo>> {
-        read::indices(self.open_router()?, &self.inner.node, names).await
+        read::indices(self.open_context()?, names).await
     }
     /// Runs one query. Errors: `NotFound`, `Invalid`, `Unavailable` when the search queue is full.
     pub async fn search(
@@ -277,13 +271,15 @@ impl Service {
         params: SearchParams,
         rights: ReadRights,
     ) -> Result<SearchResults> {
-        let (router, node) = (self.open_router()?, &self.inner.node);
-        match read::view(router, node, index).await? {
-            Way::Here(view) => node.pool().search_at_once(view, params, read::rights_of(rights)).await,
+        let context = self.open_context()?;
+        match read::view(context, index).await? {
+            Way::Here(view) => {
+                context.node().pool().search_at_once(view, params, read::rights_of(rights)).await
+            }
             Way::There(group) => {
                 let (index, params) = (index.clone(), Box::new(params));
                 let call = ServiceCall::Search { index, params, rights };
-                remote::ask(router, group, call, read_deadline()).await
+                remote::ask(context, group, call, read_deadline()).await
             }
         }
     }
@@ -295,13 +291,15 @@ impl Service {
         after: Option<Vec<u8>>,
         rights: ReadRights,
     ) -> Result<SearchResults> {
-        let (router, node) = (self.open_router()?, &self.inner.node);
-        match read::view(router, node, index).await? {
-            Way::Here(view) => node.pool().browse(view, params, after, read::rights_of(rights)).await,
+        let context = self.open_context()?;
+        match read::view(context, index).await? {
+            Way::Here(view) => {
+                context.node().pool().browse(view, params, after, read::rights_of(rights)).await
+            }
             Way::There(group) => {
                 let (index, params) = (index.clone(), Box::new(params));
                 let call = ServiceCall::Browse { index, params, after, rights };
-                remote::ask(router, group, call, read_deadline()).await
+                remote::ask(context, group, call, read_deadline()).await
             }
         }
     }
@@ -314,17 +312,17 @@ impl Service {
         params: SearchParams,
         rights: ReadRights,
     ) -> Result<FacetHits> {
-        let (router, node) = (self.open_router()?, &self.inner.node);
+        let context = self.open_context()?;
         let (facet, facet_query) = (facet.to_owned(), facet_query.to_owned());
-        match read::view(router, node, index).await? {
+        match read::view(context, index).await? {
             Way::Here(view) => {
                 let rights = read::rights_of(rights);
-                node.pool().search_facet(view, facet, facet_query, params, rights).await
+                context.node().pool().search_facet(view, facet, facet_query, params, rights).await
             }
             Way::There(group) => {
                 let (index, params) = (index.clone(), Box::new(params));
                 let call = ServiceCall::SearchFacet { index, facet, facet_query, params, rights };
-                remote::ask(router, group, call, read_deadline()).await
+                remote::ask(context, group, call, read_deadline()).await
             }
         }
     }
@@ -337,75 +335,79 @@ impl Service {
         rights: ReadRights,
         filter: Filter,
     ) -> Result<Vec<Option<Vec<u8>>>> {
-        read::objects(self.open_router()?, &self.inner.node, requests, rights, filter).await
+        read::objects(self.open_context()?, requests, rights, filter).await
     }
     /// Whether every reader sees the write (C§1.6: an id beyond the last issued one is not published).
     pub async fn is_published(&self, task: TaskId) -> Result<bool> {
-        Ok(tasks::is_published(self.open_router()?, &self.inner.node, task).await)
+        Ok(tasks::is_published(self.open_context()?, task).await)
     }
     /// How the installation is: nodes, groups, replicas, as every node that can be reached says.
     pub async fn overview(&self) -> Result<Overview> {
-        Ok(membership::overview(self.open_router()?, &self.inner.node).await)
+        Ok(membership::overview(self.open_context()?).await)
     }
     /// Hashes of what this node holds, index by index. See [`NodeDigest`].
     pub async fn digest(&self) -> Result<NodeDigest> {
-        digests::own(self.open_router()?, &self.inner.node).await
+        digests::own(self.open_context()?).await
     }
     /// Carries out operations on this node's replica of an index alone, as a defect would. For tests of what finds that.
     ///
     /// Errors: there is no such index here; nothing was written to it for a while.
     #[doc(hidden)]
     pub fn plant(&self, index: &IndexName, ops: Vec<RecordOp>) -> Result<()> {
-        let (router, node) = (self.open_router()?, &self.inner.node);
-        let row = router.meta().catalogue.get(index).cloned();
-        let state = row.and_then(|row| node.index(row.incarnation));
+        let context = self.open_context()?;
+        let row = context.meta().catalogue.get(index).cloned();
+        let state = row.and_then(|row| context.node().index(row.incarnation));
         let state = state.ok_or_else(|| Error::not_found("Index does not exist"))?;
-        Ok(state.plant(node.applied(state.group), ops)?)
+        Ok(state.plant(context.node().applied(state.group), ops)?)
     }
     /// Moves everything off a node, which goes on answering. See [`membership::drain`].
     pub async fn drain_node(&self, node: &str) -> Result<()> {
         let seen = self.overview().await?;
-        membership::drain(self.open_router()?, &seen, node).await
+        membership::drain(self.open_context()?, &seen, node).await
     }
     /// Lets a drained node hold replicas again. See [`membership::undrain`].
     pub async fn undrain_node(&self, node: &str) -> Result<()> {
-        membership::undrain(self.open_router()?, node).await
+        membership::undrain(self.open_context()?, node).await
     }
     /// Takes a node out for good. See [`membership::remove`].
     pub async fn remove_node(&self, node: &str, force: Force) -> Result<()> {
         let seen = self.overview().await?;
-        membership::remove(self.open_router()?, &seen, node, force).await
+        membership::remove(self.open_context()?, &seen, node, force).await
     }
     /// Puts another node in the place of one that is taken out for good. See [`membership::replace`].
     pub async fn replace_node(&self, old: &str, new: Option<&str>, force: Force) -> Result<String> {
         let seen = self.overview().await?;
-        membership::replace(self.open_router()?, &seen, old, new, force).await
+        membership::replace(self.open_context()?, &seen, old, new, force).await
     }
     /// Gives a group to another leader. See [`membership::transfer`].
     pub async fn transfer_leader(&self, group: GroupId, to: &str) -> Result<()> {
         let seen = self.overview().await?;
-        membership::transfer(self.open_router()?, &seen, group, to).await
+        membership::transfer(self.open_context()?, &seen, group, to).await
     }
     /// Sets the figures that say how the node is now: disk, memory, queues, what is open, how far groups are applied. What parts of
     /// the data folder take is looked at now and then.
     pub fn show_figures(&self) {
-        let (router, node) = (&self.inner.router, &self.inner.node);
-        let disk = router.disk();
-        metrics::gauges(disk.free_bytes(), disk.claimed_bytes(), router.shared_meta().load().catalogue.len());
-        metrics::node(node);
+        let context = &self.inner.context;
+        let disk = context.disk();
+        metrics::gauges(
+            disk.free_bytes(),
+            disk.claimed_bytes(),
+            context.shared_meta().load().catalogue.len(),
+        );
+        metrics::node(context.node());
         metrics::memory();
-        for group in router.groups().all() {
+        for group in context.groups().all() {
             metrics::applied(group.id.0, *group.applied.borrow());
         }
     }
     /// Counts of the searches this node was asked for.
     pub fn traffic(&self) -> &Traffic {
-        self.inner.router.traffic()
+        self.inner.context.traffic()
     }
     /// Before keys or names are looked up: waits until this node knows them as they were when it was asked, at most a second. On a
     /// node without a lease of the meta group that nobody answers, what it knew last has to do. Cost with a lease: one lock.
     pub async fn keep_abreast(&self) {
-        abreast::keep_abreast(&self.inner.router).await;
+        abreast::keep_abreast(&self.inner.context).await;
     }
     /// The application id of the installation.
     pub fn app_id(&self) -> &str {
@@ -413,19 +415,19 @@ impl Service {
     }
     /// The key with this value, if it exists and has not expired. Constant-time comparison is the caller's work.
     pub fn key(&self, value: &str) -> Option<Arc<ApiKey>> {
-        let key = self.inner.router.shared_meta().load().keys.get(value).cloned()?;
+        let key = self.inner.context.shared_meta().load().keys.get(value).cloned()?;
         is_valid(&key, clock::unix_ms() / 1_000).then_some(key)
     }
     /// All keys but the admin key, for the check of secured keys (C§13.3).
     pub fn keys(&self) -> Vec<Arc<ApiKey>> {
         let now_s = clock::unix_ms() / 1_000;
-        let meta = self.inner.router.shared_meta().load();
+        let meta = self.inner.context.shared_meta().load();
         meta.keys.values().filter(|key| is_valid(key, now_s)).cloned().collect()
     }
     /// Whether `value` is the admin key, or one before it that still counts; constant time.
     pub fn is_admin_key(&self, value: &str) -> bool {
         let digest = installation::admin_key_digest(value);
-        let meta = self.inner.router.shared_meta().load();
+        let meta = self.inner.context.shared_meta().load();
         let equal = meta.admin_keys(clock::unix_ms()).map(|kept| digest.ct_eq(&kept));
         equal.fold(Choice::from(0), |any: Choice, is_it| any | is_it).into()
     }
@@ -437,7 +439,7 @@ impl Service {
             health.writes.push("the node is stopping".into());
             return health;
         }
-        health = health::of(&self.inner.router, &self.inner.node);
+        health = health::of(&self.inner.context);
         if let Some(running) = &*self.inner.running.lock()
             && let Some(reason) = running.starter.log_stalled()
         {

@@ -1,12 +1,11 @@
 //! Whether a write is published: every reader sees it (C§1.6). The leader of its group knows.
 
 use crate::clock::steady_ms;
+use crate::context::NodeContext;
 use crate::groups::Group;
 use crate::requests::{PeerAnswer, PeerRequest};
-use crate::router::Router;
 use futures_util::future::join_all;
 use quorate_model::{GroupId, NodeId, TaskId};
-use quorate_node::Node;
 use quorate_raft::Role;
 use quorate_raft::lease::{Published, Shows};
 use std::collections::BTreeMap;
@@ -22,37 +21,37 @@ const PROBE: Duration = Duration::from_secs(1);
 /// Whether every reader sees the write.
 ///
 /// An id beyond the last one issued is not published; one from before is, whatever became of its index.
-pub async fn is_published(router: &Router, node: &Node, task: TaskId) -> bool {
+pub async fn is_published(context: &NodeContext, task: TaskId) -> bool {
     let (id, log_index) = (task.group(), task.log_index());
     let deadline = Instant::now() + ANSWER;
     for attempt in 0..ATTEMPTS {
-        let Some(leader) = router.leader(id, attempt) else { return false };
-        if leader == router.self_id() {
-            return match router.groups().get(id) {
-                Some(group) => is_published_here(router, node, &group, log_index).await,
+        let Some(leader) = context.proposer().leader(id, attempt) else { return false };
+        if leader == context.self_id() {
+            return match context.groups().get(id) {
+                Some(group) => is_published_here(context, &group, log_index).await,
                 None => false,
             };
         }
-        match router.ask(leader, &PeerRequest::IsPublished { task }, deadline).await {
+        match context.peers().ask(leader, &PeerRequest::IsPublished { task }, deadline).await {
             Ok(PeerAnswer::Truth(is_published)) => return is_published,
-            Ok(PeerAnswer::NotLeader { leader: next }) => router.led_by_another(id, next),
+            Ok(PeerAnswer::NotLeader { leader: next }) => context.proposer().led_by_another(id, next),
             Ok(_) => return false,
-            Err(_) => router.led_by_another(id, None),
+            Err(_) => context.proposer().led_by_another(id, None),
         }
     }
     false
 }
 
 /// The same, on the leader of the group; false on other nodes.
-pub async fn is_published_here(router: &Router, node: &Node, group: &Group, log_index: u64) -> bool {
-    if !is_visible(router, node, group, log_index) {
+pub async fn is_published_here(context: &NodeContext, group: &Group, log_index: u64) -> bool {
+    if !is_visible(context, group, log_index) {
         return false;
     }
     let holders = group.leases.granter().lock().holders(steady_ms());
-    let others = holders.into_iter().filter(|&holder| holder != router.self_id().0);
+    let others = holders.into_iter().filter(|&holder| holder != context.self_id().0);
     let probes = others.map(async |holder| {
         let request = PeerRequest::IsVisible { group: group.id, log_index };
-        let answer = router.ask(NodeId(holder), &request, Instant::now() + PROBE).await;
+        let answer = context.peers().ask(NodeId(holder), &request, Instant::now() + PROBE).await;
         let shows = match answer {
             Ok(PeerAnswer::Truth(true)) => Shows::Yes,
             Ok(PeerAnswer::Truth(false)) => Shows::No,
@@ -61,7 +60,7 @@ pub async fn is_published_here(router: &Router, node: &Node, group: &Group, log_
         (holder, shows)
     });
     let mut shown: BTreeMap<u64, Shows> = join_all(probes).await.into_iter().collect();
-    shown.insert(router.self_id().0, Shows::Yes);
+    shown.insert(context.self_id().0, Shows::Yes);
     // after all that was found out
     let status = group.status();
     let term = (status.role == Role::Leader).then_some(status.term);
@@ -70,12 +69,12 @@ pub async fn is_published_here(router: &Router, node: &Node, group: &Group, log_
 }
 
 /// Whether reads of this replica see the command. Of the meta group: whether everything that is under way here goes by it.
-pub fn is_visible(router: &Router, node: &Node, group: &Group, log_index: u64) -> bool {
+pub fn is_visible(context: &NodeContext, group: &Group, log_index: u64) -> bool {
     if log_index > *group.applied.borrow() {
         return false;
     }
     match group.id {
-        GroupId::META => !router.user_writes().hold_up(&router.shared_meta().load()),
-        id => node.is_visible(id, log_index),
+        GroupId::META => !context.user_writes().hold_up(&context.shared_meta().load()),
+        id => context.node().is_visible(id, log_index),
     }
 }

@@ -1,21 +1,21 @@
 //! The path of a write: ids are made, the index is found or made, one command goes into its group's log.
 
 use crate::clock::rfc3339;
+use crate::clock::write_deadline;
 use crate::command::MetaCommand;
+use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::ids::IdSource;
-use crate::janitor::Janitor;
 use crate::meta::IndexRow;
 use crate::metrics;
+use crate::proposer::Accepted;
 use crate::read;
 use crate::replicas;
-use crate::router::{Accepted, Router, write_deadline};
 use crate::types::{CallerOp, Receipt};
 use futures_util::future::try_join_all;
 use quorate_model::level;
 use quorate_model::record::with_object_id;
 use quorate_model::{DocumentKind, Error, IndexName, RecordOp, Result, TaskId};
-use quorate_node::Node;
 use quorate_node::ops::{Incarnation, IndexCommand};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -116,42 +116,38 @@ pub fn purpose(ops: &[RecordOp]) -> Purpose {
 }
 
 /// Finds the index that `name` stands for, making it when there is none.
-pub async fn index_for_write(router: &Router, name: &IndexName, deadline: Instant) -> Result<IndexRow> {
+pub async fn index_for_write(context: &NodeContext, name: &IndexName, deadline: Instant) -> Result<IndexRow> {
     for _ in 0..CREATE_ATTEMPTS {
-        if let Some(row) = router.shared_meta().load().catalogue.get(name) {
+        if let Some(row) = context.shared_meta().load().catalogue.get(name) {
             return Ok(row.clone());
         }
-        let group = router.group_for(name)?;
+        let group = context.group_for(name)?;
         let create = MetaCommand::CreateIndex { name: name.clone(), group };
-        router.propose_meta(create, Purpose::Add, deadline).await?;
+        context.proposer().propose_meta(create, Purpose::Add, deadline).await?;
     }
     Err(Error::unavailable(format!("index {name} is being deleted; try again")))
 }
 
-async fn carry_out(router: &Router, janitor: &Janitor, name: &IndexName, plan: Plan) -> Result<Accepted> {
+async fn carry_out(context: &NodeContext, name: &IndexName, plan: Plan) -> Result<Accepted> {
     if plan.deletes_index() {
-        return delete(router, janitor, name).await;
+        return delete(context, name).await;
     }
     let (deadline, purpose) = (write_deadline(), plan.purpose());
-    let row = index_for_write(router, name, deadline).await?;
+    let row = index_for_write(context, name, deadline).await?;
     replicas::check_writable(&row, name)?;
-    let accepted = router.propose_index(row.group, plan.command(row.incarnation), purpose, deadline).await?;
+    let accepted =
+        context.proposer().propose_index(row.group, plan.command(row.incarnation), purpose, deadline).await?;
     metrics::accepted("records");
     Ok(accepted)
 }
 
 /// Applies operations to one index, in order and as one.
-pub async fn records(
-    router: &Router,
-    janitor: &Janitor,
-    name: &IndexName,
-    ops: Vec<CallerOp>,
-) -> Result<Receipt> {
+pub async fn records(context: &NodeContext, name: &IndexName, ops: Vec<CallerOp>) -> Result<Receipt> {
     let (mut plan, mut object_ids) = (Plan::default(), Vec::with_capacity(ops.len()));
     for op in ops {
-        object_ids.extend(plan.take(op, router.id_source()));
+        object_ids.extend(plan.take(op, context.ids()));
     }
-    let accepted = carry_out(router, janitor, name, plan).await?;
+    let accepted = carry_out(context, name, plan).await?;
     Ok(receipt(accepted, object_ids))
 }
 
@@ -159,22 +155,18 @@ pub async fn records(
 pub type ManyReceipt = (BTreeMap<IndexName, TaskId>, Vec<String>, String);
 
 /// Applies operations to several indices: in order and as one for each, independent of each other.
-pub async fn many(
-    router: &Router,
-    janitor: &Janitor,
-    ops: Vec<(IndexName, CallerOp)>,
-) -> Result<ManyReceipt> {
+pub async fn many(context: &NodeContext, ops: Vec<(IndexName, CallerOp)>) -> Result<ManyReceipt> {
     let (mut plans, mut object_ids) = (BTreeMap::<IndexName, Plan>::new(), Vec::with_capacity(ops.len()));
     for (name, op) in ops {
-        object_ids.extend(plans.entry(name).or_default().take(op, router.id_source()));
+        object_ids.extend(plans.entry(name).or_default().take(op, context.ids()));
     }
     let writes = plans.into_iter().map(async |(name, plan)| {
-        let accepted = carry_out(router, janitor, &name, plan).await?;
+        let accepted = carry_out(context, &name, plan).await?;
         Ok::<_, Error>((name, accepted))
     });
     let accepted = try_join_all(writes).await?;
     let last_ms = accepted.iter().map(|(_, accepted)| accepted.time_ms).max();
-    let updated_at = rfc3339(last_ms.unwrap_or_else(|| router.id_source().time_ms()));
+    let updated_at = rfc3339(last_ms.unwrap_or_else(|| context.ids().time_ms()));
     let tasks = accepted.into_iter().map(|(name, accepted)| (name, accepted.task_id)).collect();
     Ok((tasks, object_ids, updated_at))
 }
@@ -204,16 +196,14 @@ impl Reach {
 
 /// Changes the settings of one index, and which replicas it has.
 pub async fn settings(
-    router: &Router,
-    node: &Node,
-    janitor: &Janitor,
+    context: &NodeContext,
     name: &IndexName,
     mut changes: Map<String, Value>,
     reach: Reach,
 ) -> Result<Receipt> {
     let deadline = write_deadline();
     let listed = replicas::listed(&changes)?;
-    let known = router.meta();
+    let known = context.meta();
     if let Some(wanted) = &listed {
         replicas::check(&known, name, wanted)?;
     }
@@ -224,12 +214,12 @@ pub async fn settings(
     changes.remove("slaves");
     let changes = serde_json::to_vec(&changes).expect("a JSON object always serialises");
     // before anything is made or linked for them
-    router.check_level(&level::of_settings(&changes))?;
-    let row = index_for_write(router, name, deadline).await?;
-    let linking = janitor.linking().await;
+    context.proposer().check_level(&level::of_settings(&changes))?;
+    let row = index_for_write(context, name, deadline).await?;
+    let linking = context.janitor().linking().await;
     let announced = match listed {
         Some(wanted) if wanted != row.replicas() => {
-            Some(replicas::link(router, node, name, &wanted, deadline).await?)
+            Some(replicas::link(context, name, &wanted, deadline).await?)
         }
         Some(_) | None => None,
     };
@@ -245,24 +235,24 @@ pub async fn settings(
             IndexCommand::Sequence { commands: vec![change.clone(), told.command, reach.of(change)] }
         }
     };
-    let accepted = router.propose_index(group, command, Purpose::Add, deadline).await?;
+    let accepted = context.proposer().propose_index(group, command, Purpose::Add, deadline).await?;
     drop(linking);
-    janitor.wake();
+    context.janitor().wake();
     metrics::accepted("settings");
     Ok(receipt(accepted, vec![]))
 }
 
 /// Removes an index; for a missing one there is a task all the same. Errors: `Forbidden` for a linked replica.
-pub async fn delete(router: &Router, janitor: &Janitor, name: &IndexName) -> Result<Accepted> {
-    read::look_again(router, name).await;
-    let row = router.shared_meta().load().catalogue.get(name).cloned();
+pub async fn delete(context: &NodeContext, name: &IndexName) -> Result<Accepted> {
+    read::look_again(context, name).await;
+    let row = context.shared_meta().load().catalogue.get(name).cloned();
     if row.as_ref().is_some_and(|row| row.primary().is_some()) {
         return Err(Error::forbidden("cannot delete a replica index; unlink it from its primary first"));
     }
     let incarnation = row.map_or(0, |row| row.incarnation);
     let delete = MetaCommand::DeleteIndex { name: name.clone(), incarnation };
-    let accepted = router.propose_meta(delete, Purpose::Remove, write_deadline()).await?;
-    janitor.wake();
+    let accepted = context.proposer().propose_meta(delete, Purpose::Remove, write_deadline()).await?;
+    context.janitor().wake();
     metrics::accepted("delete_index");
     Ok(accepted)
 }

@@ -24,7 +24,7 @@ impl Checks {
         let seen = tokio::task::spawn_blocking(move || {
             let mut seen = Seen::default();
             let mut pace = |bytes| checks.pace.take(bytes);
-            for (incarnation, held) in pin.looks(&checks.node, &mut pace) {
+            for (incarnation, held) in pin.looks(checks.context.node(), &mut pace) {
                 match held {
                     Ok(Held::Known(digest)) => seen.indices.push((incarnation, digest)),
                     Ok(Held::Unknown) => seen.unknown.push(incarnation),
@@ -67,7 +67,7 @@ impl Checks {
         let (id, checks) = (group.id, self.clone());
         let seen = tokio::task::spawn_blocking(move || {
             let mut seen = Seen::default();
-            for pinned in checks.node.pin_each(id) {
+            for pinned in checks.context.node().pin_each(id) {
                 let mut pace = |bytes| checks.pace.take(bytes);
                 if let Err(error) = pinned.and_then(|index| index.verify(&mut pace)) {
                     seen.note(id, &error);
@@ -84,13 +84,13 @@ impl Checks {
     }
 
     fn was_read(&self, id: GroupId, damage: Vec<String>, digest: Option<GroupDigest>) {
-        let Some(group) = self.router.groups().get(id) else { return };
+        let Some(group) = self.context.groups().get(id) else { return };
         let others = self.others(&group);
         let way = match others.is_empty() {
             true => "no other node has it: put back a copy of the file, or delete the index",
             false => "it is fetched anew from the other nodes",
         };
-        let integrity = self.router.integrity();
+        let integrity = self.context.integrity();
         let told = damage.into_iter().map(|what| format!("{what}; {way}"));
         integrity.tell(id, Kind::Damage, told, &others);
         integrity.update(id, |checked| {
@@ -102,7 +102,7 @@ impl Checks {
     }
 
     fn names(&self) -> BTreeMap<Incarnation, String> {
-        let meta = self.router.meta();
+        let meta = self.context.meta();
         meta.catalogue.iter().map(|(name, row)| (row.incarnation, name.to_string())).collect()
     }
 }

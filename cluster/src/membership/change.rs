@@ -3,13 +3,14 @@
 use super::claims;
 use super::find;
 use super::overview::{ClaimView, GroupView, NodeView, Overview};
-use super::report::Claim;
+use crate::claims::Claim;
+use crate::clock::write_deadline;
 use crate::command::MetaCommand;
 use crate::command::{Joining, NodeState};
+use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::meta::{MetaState, NodeRow};
 use crate::requests::{PeerAnswer, PeerRequest};
-use crate::router::{Router, write_deadline};
 use quorate_model::{Error, GroupId, NodeId, Result};
 
 /// Whether a change is made although it may cost something.
@@ -25,30 +26,30 @@ pub enum Force {
 /// hold everything themselves, however long that takes.
 ///
 /// Errors: `NotFound`; `Invalid` for the last node of a cluster, and for one that does not answer and has what the others lack.
-pub async fn drain(router: &Router, seen: &Overview, node: &str) -> Result<()> {
-    let meta = router.meta();
+pub async fn drain(context: &NodeContext, seen: &Overview, node: &str) -> Result<()> {
+    let meta = context.meta();
     let (id, row) = find(&meta, node)?;
     check_not_last(&meta, id, row, "drained")?;
     if !is_reachable(seen, &row.name) {
         check_copies(seen, &row.name, "drained")?;
     }
-    set_state(router, id, NodeState::Draining).await
+    set_state(context, id, NodeState::Draining).await
 }
 
 /// Lets a drained node hold replicas again. Errors: `NotFound`, `Invalid` for a node that was removed.
-pub async fn undrain(router: &Router, node: &str) -> Result<()> {
-    let meta = router.meta();
+pub async fn undrain(context: &NodeContext, node: &str) -> Result<()> {
+    let meta = context.meta();
     let (id, row) = find(&meta, node)?;
     check_present(row)?;
-    set_state(router, id, NodeState::Active).await
+    set_state(context, id, NodeState::Active).await
 }
 
 /// Takes a node out for good: its number never comes back. `seen` is how the installation was just before.
 ///
 /// Errors: `NotFound`; `Invalid` when it is alive and not drained, or when groups would lose their majority, unless forced;
 /// `Invalid` for the last node of a cluster.
-pub async fn remove(router: &Router, seen: &Overview, node: &str, force: Force) -> Result<()> {
-    let meta = router.meta();
+pub async fn remove(context: &NodeContext, seen: &Overview, node: &str, force: Force) -> Result<()> {
+    let meta = context.meta();
     let (id, row) = find(&meta, node)?;
     check_present(row)?;
     check_not_last(&meta, id, row, "removed")?;
@@ -56,7 +57,7 @@ pub async fn remove(router: &Router, seen: &Overview, node: &str, force: Force) 
         check_dispensable(seen, &row.name)?;
         check_gone(seen, &row.name)?;
     }
-    set_state(router, id, NodeState::Removed).await
+    set_state(context, id, NodeState::Removed).await
 }
 
 /// Puts `new` in the place of `old`, which is taken out for good. Without a name the new one is the node with an empty folder
@@ -65,13 +66,13 @@ pub async fn remove(router: &Router, seen: &Overview, node: &str, force: Force) 
 ///
 /// Errors: as [`remove`]; `Invalid` when there is no node that could take the place.
 pub async fn replace(
-    router: &Router,
+    context: &NodeContext,
     seen: &Overview,
     old: &str,
     new: Option<&str>,
     force: Force,
 ) -> Result<String> {
-    let meta = router.meta();
+    let meta = context.meta();
     let (old_id, old_row) = find(&meta, old)?;
     check_present(old_row)?;
     if new.is_none()
@@ -85,7 +86,7 @@ pub async fn replace(
             name = old_row.name,
             "an operator gives the place of a node to one with an empty folder"
         );
-        claims::take_place(router, claim).await?;
+        claims::take_place(context, claim).await?;
         return Ok(format!("the node with the empty folder at {}", old_row.peer));
     }
     let (new_id, new_row) = match new {
@@ -99,17 +100,17 @@ pub async fn replace(
     }
     for (group, nodes) in replaced(&meta, old_id, new_id) {
         let place = MetaCommand::Place { group, nodes };
-        router.propose_meta(place, Purpose::Remove, write_deadline()).await?;
+        context.proposer().propose_meta(place, Purpose::Remove, write_deadline()).await?;
     }
-    set_state(router, old_id, NodeState::Removed).await?;
+    set_state(context, old_id, NodeState::Removed).await?;
     Ok(new_row.name.clone())
 }
 
 /// Gives a group to another leader, now and, as long as every node leads its share, for later.
 ///
 /// Errors: `NotFound`; `Invalid` when the node does not vote in the group; `Unavailable` when nobody leads it.
-pub async fn transfer(router: &Router, seen: &Overview, group: GroupId, to: &str) -> Result<()> {
-    let meta = router.meta();
+pub async fn transfer(context: &NodeContext, seen: &Overview, group: GroupId, to: &str) -> Result<()> {
+    let meta = context.meta();
     let (id, row) = find(&meta, to)?;
     let Some(view) = seen.groups.iter().find(|view| view.id == group.0) else {
         return Err(Error::not_found(format!("there is no group {group}")));
@@ -131,32 +132,32 @@ pub async fn transfer(router: &Router, seen: &Overview, group: GroupId, to: &str
     if group != GroupId::META && wanted.contains(&id) && wanted.first() != Some(&id) {
         let nodes = std::iter::once(id).chain(wanted.into_iter().filter(|node| *node != id)).collect();
         let place = MetaCommand::Place { group, nodes };
-        router.propose_meta(place, Purpose::Remove, write_deadline()).await?;
+        context.proposer().propose_meta(place, Purpose::Remove, write_deadline()).await?;
     }
     if leader == row.name {
         return Ok(());
     }
-    hand_over(router, find(&meta, leader)?.0, group, id).await
+    hand_over(context, find(&meta, leader)?.0, group, id).await
 }
 
-async fn hand_over(router: &Router, leader: NodeId, group: GroupId, to: NodeId) -> Result<()> {
-    if leader == router.self_id() {
-        let local = router.group(group)?;
+async fn hand_over(context: &NodeContext, leader: NodeId, group: GroupId, to: NodeId) -> Result<()> {
+    if leader == context.self_id() {
+        let local = context.group(group)?;
         return local.raft.transfer_leader(to.0).map_err(|full| Error::unavailable(full.to_string()));
     }
-    match router.ask(leader, &PeerRequest::TransferLeader { group, to }, write_deadline()).await? {
+    match context.peers().ask(leader, &PeerRequest::TransferLeader { group, to }, write_deadline()).await? {
         PeerAnswer::Done => Ok(()),
         PeerAnswer::NotLeader { .. } => {
             Err(Error::unavailable(format!("group {group} has just got another leader; try again")))
         }
         PeerAnswer::Failed { kind, message, .. } => Err(Error::new(kind, message)),
-        other => Err(crate::router::unexpected(leader, &other)),
+        other => Err(crate::peer_client::unexpected(leader, &other)),
     }
 }
 
-async fn set_state(router: &Router, node: NodeId, state: NodeState) -> Result<()> {
+async fn set_state(context: &NodeContext, node: NodeId, state: NodeState) -> Result<()> {
     let command = MetaCommand::SetNodeState { node, state };
-    router.propose_meta(command, Purpose::Remove, write_deadline()).await?;
+    context.proposer().propose_meta(command, Purpose::Remove, write_deadline()).await?;
     tracing::info!(%node, ?state, "an operator changed the state of a node");
     Ok(())
 }

@@ -5,54 +5,22 @@
 //! operator gives it the place (`quorate cluster replace`), or it gets it after a stated time, when nothing can be lost by it.
 
 use super::overview::Overview;
-use super::report::Claim;
+use crate::claims::Claim;
+use crate::clock::write_deadline;
 use crate::command::MetaCommand;
+use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::meta::NodeRow;
-use crate::router::{Router, write_deadline};
-use parking_lot::Mutex;
-use quorate_model::{Error, NodeId, Result};
-use quorate_node::Node;
-use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
-
-/// Nodes that may wait for places at once.
-const CLAIMS_MAX: usize = 64;
-/// How long a claim counts after it was last made: who waits asks several times a second.
-const LIFETIME: Duration = Duration::from_secs(10);
-
-/// The claims that this node has heard of lately.
-#[derive(Debug, Default)]
-pub struct Claims {
-    heard: Mutex<BTreeMap<NodeId, (Claim, Instant)>>,
-    /// Held while one of them is looked into: that asks all nodes.
-    looking: tokio::sync::Mutex<()>,
-}
-
-impl Claims {
-    /// Notes a claim. Beyond the most that are kept, new ones are not.
-    fn note(&self, claim: Claim) {
-        let mut heard = self.heard.lock();
-        heard.retain(|_, (_, at)| at.elapsed() < LIFETIME);
-        if heard.len() < CLAIMS_MAX || heard.contains_key(&claim.node) {
-            heard.insert(claim.node, (claim, Instant::now()));
-        }
-    }
-    /// Those who are waiting now.
-    pub fn waiting(&self) -> Vec<Claim> {
-        let mut heard = self.heard.lock();
-        heard.retain(|_, (_, at)| at.elapsed() < LIFETIME);
-        heard.values().map(|(claim, _)| claim.clone()).collect()
-    }
-}
+use quorate_model::{Error, Result};
+use std::time::Duration;
 
 /// Looks into a claim on the place of `of`. When this returns, the claimant has the place.
 ///
 /// Errors: `Unavailable`, with what the operator can do, as long as the claimant has to wait.
-pub async fn claim(router: &Router, node: &Node, claim: Claim, of: &NodeRow) -> Result<()> {
+pub async fn claim(context: &NodeContext, claim: Claim, of: &NodeRow) -> Result<()> {
     let name = of.name.clone();
-    router.claims().note(claim.clone());
-    let silence = Duration::from_secs(router.take_over_s());
+    context.claims().note(claim.clone());
+    let silence = Duration::from_secs(context.take_over_s());
     let waits = |why: &str| {
         Error::unavailable(format!(
             "the data folder of this node is empty, but {name} at {} is a node of the installation and must have data ({why}). \
@@ -63,16 +31,16 @@ pub async fn claim(router: &Router, node: &Node, claim: Claim, of: &NodeRow) -> 
             silence.as_secs()
         ))
     };
-    let meta = router.meta();
+    let meta = context.meta();
     let Some((old, _)) = meta.namesake(claim.node, &name) else { return Ok(()) };
-    let own = super::report::silent_s(router).get(&old).copied().unwrap_or(0);
+    let own = super::report::silent_s(context).get(&old).copied().unwrap_or(0);
     if own < silence.as_secs() {
         return Err(waits(&format!("it was heard of {own} s ago, or this node has just started")));
     }
-    let Ok(_one_at_a_time) = router.claims().looking.try_lock() else {
+    let Some(_one_at_a_time) = context.claims().look() else {
         return Err(waits("another claim is being looked into"));
     };
-    let seen = super::overview(router, node).await;
+    let seen = super::overview(context).await;
     match stands_against(&seen, &name, silence.as_secs()) {
         Some(reason) => Err(waits(&reason)),
         None => {
@@ -81,16 +49,16 @@ pub async fn claim(router: &Router, node: &Node, claim: Claim, of: &NodeRow) -> 
                 silent_s = own,
                 "a node with an empty folder takes the place of a silent one"
             );
-            take_place(router, claim).await
+            take_place(context, claim).await
         }
     }
 }
 
 /// Lets a claimant take the place it claims.
-pub async fn take_place(router: &Router, claim: Claim) -> Result<()> {
+pub async fn take_place(context: &NodeContext, claim: Claim) -> Result<()> {
     let Claim { node, joining } = claim;
     let command = MetaCommand::TakePlace { node, joining };
-    router.propose_meta(command, Purpose::Remove, write_deadline()).await?;
+    context.proposer().propose_meta(command, Purpose::Remove, write_deadline()).await?;
     Ok(())
 }
 

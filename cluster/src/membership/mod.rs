@@ -10,16 +10,16 @@ mod report;
 mod simulation;
 
 pub use change::{Force, drain, remove, replace, transfer, undrain};
-pub use claims::{Claims, claim};
+pub use claims::claim;
 pub use overview::{ClaimView, GroupView, NodeView, Overview, ReplicaView};
-pub use report::{Claim, CopyReport, MemberRole, NodeReport, ReplicaReport, own, shown_through};
+pub use report::{CopyReport, MemberRole, NodeReport, ReplicaReport, own};
 
+use crate::context::NodeContext;
 use crate::meta::{MetaState, NodeRow};
+use crate::peer_client::Unasked;
 use crate::requests::{PeerAnswer, PeerRequest};
-use crate::router::{Router, Unasked};
 use futures_util::future::join_all;
 use quorate_model::{Error, NodeId, Result};
-use quorate_node::Node;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -27,40 +27,36 @@ use std::time::{Duration, Instant};
 const ANSWER: Duration = Duration::from_secs(2);
 
 /// How the installation is, as every node that can be reached says. Takes as long as the slowest, at most some 2 s.
-pub async fn overview(router: &Router, node: &Node) -> Overview {
-    let meta = router.meta();
-    let reports = reports(router, node, &meta).await;
-    let peers = router.peers().map(|peers| peers.status()).unwrap_or_default();
-    overview::assemble(&meta, router.self_id(), &reports, &peers)
+pub async fn overview(context: &NodeContext) -> Overview {
+    let meta = context.meta();
+    let reports = reports(context, &meta).await;
+    let peers = context.peers().status();
+    overview::assemble(&meta, context.self_id(), &reports, &peers)
 }
 
 /// Asks the other nodes whether their disks are too full for another write, and notes it for the writes of this one.
-pub async fn look_at_disks(router: &Router) {
-    let meta = router.meta();
-    let others = meta.present_nodes().into_iter().map(|(id, _)| id).filter(|&id| id != router.self_id());
-    let asked = others.map(async |id| (id, ask(router, id).await));
+pub async fn look_at_disks(context: &NodeContext) {
+    let meta = context.meta();
+    let others = meta.present_nodes().into_iter().map(|(id, _)| id).filter(|&id| id != context.self_id());
+    let asked = others.map(async |id| (id, ask(context, id).await));
     let is_full = |(id, report): (NodeId, Result<NodeReport, String>)| {
         report.is_ok_and(|report| report.has_full_disk).then(|| (id, name_of(&meta, id)))
     };
-    router.disk().note_full_elsewhere(join_all(asked).await.into_iter().filter_map(is_full).collect());
+    context.disk().note_full_elsewhere(join_all(asked).await.into_iter().filter_map(is_full).collect());
 }
 
 /// What each node says of itself, or why it says nothing.
-async fn reports(
-    router: &Router,
-    node: &Node,
-    meta: &MetaState,
-) -> BTreeMap<NodeId, Result<NodeReport, String>> {
-    let others = meta.present_nodes().into_iter().map(|(id, _)| id).filter(|&id| id != router.self_id());
-    let asked = others.map(async |id| (id, ask(router, id).await));
+async fn reports(context: &NodeContext, meta: &MetaState) -> BTreeMap<NodeId, Result<NodeReport, String>> {
+    let others = meta.present_nodes().into_iter().map(|(id, _)| id).filter(|&id| id != context.self_id());
+    let asked = others.map(async |id| (id, ask(context, id).await));
     let mut reports: BTreeMap<_, _> = join_all(asked).await.into_iter().collect();
-    reports.insert(router.self_id(), Ok(own(router, node).await));
+    reports.insert(context.self_id(), Ok(own(context).await));
     reports
 }
 
 /// What one node says of itself, or why it says nothing.
-pub async fn ask(router: &Router, id: NodeId) -> Result<NodeReport, String> {
-    match router.ask(id, &PeerRequest::Status, Instant::now() + ANSWER).await {
+pub async fn ask(context: &NodeContext, id: NodeId) -> Result<NodeReport, String> {
+    match context.peers().ask(id, &PeerRequest::Status, Instant::now() + ANSWER).await {
         Ok(PeerAnswer::Status(json)) => serde_json::from_slice(&json)
             .map_err(|_| "it answers in a way this node does not know".to_owned()),
         Ok(PeerAnswer::Failed { message, .. }) => Err(message),

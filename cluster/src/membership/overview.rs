@@ -1,7 +1,8 @@
 //! How the whole installation is: what the registry says of nodes and groups beside what the nodes say of themselves.
 
 use super::name_of;
-use super::report::{Claim, CopyReport, MemberRole, NodeReport, ReplicaReport};
+use super::report::{CopyReport, MemberRole, NodeReport, ReplicaReport};
+use crate::claims::Claim;
 use crate::command::NodeState;
 use crate::meta::{MetaState, NodeRow};
 use crate::peer::PeerStatus;

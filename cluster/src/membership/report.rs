@@ -1,18 +1,17 @@
 //! What a node says of itself: its health, its disk, its searches and how far its replicas are. Nodes send it to each other as
 //! JSON; members that one of two versions does not have are left out, or ignored.
 
-use crate::command::Joining;
+use crate::claims::Claim;
+use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::groups::Group;
 use crate::health;
 use crate::metrics;
 use crate::panics;
 use crate::read;
-use crate::router::Router;
 use crate::traffic::QueryFigures;
 use crate::types::Finding;
 use quorate_model::{GroupId, NodeId};
-use quorate_node::Node;
 use quorate_raft::{Membership, Role, StateCopy, Status};
 use quorate_store::space;
 use serde::{Deserialize, Serialize};
@@ -53,15 +52,6 @@ pub struct NodeReport {
     pub silent_s: BTreeMap<NodeId, u64>,
     /// Nodes with empty folders that want the places of others.
     pub claims: Vec<Claim>,
-}
-
-/// A node with an empty folder that asks to join under the name and the address of one that has not left.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Claim {
-    /// Its number.
-    pub node: NodeId,
-    /// How it introduces itself.
-    pub joining: Joining,
 }
 
 /// How far one replica is.
@@ -186,44 +176,44 @@ pub enum MemberRole {
 }
 
 /// How this node is. Cost: a look at the files of the log.
-pub async fn own(router: &Router, node: &Node) -> NodeReport {
-    let layout = node.layout().clone();
+pub async fn own(context: &NodeContext) -> NodeReport {
+    let layout = context.node().layout().clone();
     let on_disk = tokio::task::spawn_blocking(move || {
         let total = space::of(layout.root()).map_or(0, |space| space.total_bytes);
         (metrics::bytes_below(&layout.raft()), total)
     });
     // a look at the disk that fails is no reason to say nothing
     let (log_bytes, disk_total_bytes) = on_disk.await.unwrap_or_default();
-    let health = health::of(router, node);
+    let health = health::of(context);
     NodeReport {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        up_s: router.started().elapsed().as_secs(),
+        up_s: context.started().elapsed().as_secs(),
         log_bytes,
-        disk_free_bytes: router.disk().free_bytes(),
+        disk_free_bytes: context.disk().free_bytes(),
         disk_total_bytes,
         reads: health.reads,
         writes: health.writes,
         warnings: health.warnings,
-        has_full_disk: router.disk().admit(Purpose::Add).is_err(),
-        queries: router.traffic().figures(),
+        has_full_disk: context.disk().admit(Purpose::Add).is_err(),
+        queries: context.traffic().figures(),
         panics: panics::count(),
-        findings: router.integrity().findings(),
-        replicas: router.groups().all().iter().map(|group| replica(router, node, group)).collect(),
-        silent_s: silent_s(router),
-        claims: router.claims().waiting(),
+        findings: context.integrity().findings(),
+        replicas: context.groups().all().iter().map(|group| replica(context, group)).collect(),
+        silent_s: silent_s(context),
+        claims: context.claims().waiting(),
     }
 }
 
-fn replica(router: &Router, node: &Node, group: &Group) -> ReplicaReport {
+fn replica(context: &NodeContext, group: &Group) -> ReplicaReport {
     let (status, membership) = (group.status(), group.raft.membership());
     let applied = *group.applied.borrow();
-    let shown = shown_through(node, group);
+    let shown = group.shown_through(context.node());
     let local = Local {
         applied,
         shown,
         has_lease: match group.id {
             GroupId::META => group.leases.may_read(|_| shown),
-            id => read::is_readable(router, node, id),
+            id => read::is_readable(context, id),
         },
         halted: group.halt.reason().map(str::to_owned),
     };
@@ -231,24 +221,17 @@ fn replica(router: &Router, node: &Node, group: &Group) -> ReplicaReport {
 }
 
 /// For how long each other node has not been heard of here.
-pub fn silent_s(router: &Router) -> BTreeMap<NodeId, u64> {
-    let up = router.started().elapsed();
-    let heard: BTreeMap<NodeId, Duration> = router
+pub fn silent_s(context: &NodeContext) -> BTreeMap<NodeId, u64> {
+    let up = context.started().elapsed();
+    let heard: BTreeMap<NodeId, Duration> = context
         .peers()
+        .connections()
         .map(|peers| peers.status())
         .unwrap_or_default()
         .into_iter()
         .filter_map(|peer| Some((peer.node, peer.last_heard?)))
         .collect();
-    let others = router.meta().present_nodes().into_iter().map(|(id, _)| id).collect::<Vec<_>>();
-    let others = others.into_iter().filter(|id| *id != router.self_id());
+    let others = context.meta().present_nodes().into_iter().map(|(id, _)| id).collect::<Vec<_>>();
+    let others = others.into_iter().filter(|id| *id != context.self_id());
     others.map(|id| (id, heard.get(&id).copied().unwrap_or(up).min(up).as_secs())).collect()
-}
-
-/// Through where reads of this replica see everything.
-pub fn shown_through(node: &Node, group: &Group) -> u64 {
-    match group.id {
-        GroupId::META => *group.applied.borrow(),
-        id => node.shown_through(id),
-    }
 }

@@ -19,6 +19,17 @@ pub struct Link {
     pub kind: ReplicaKind,
 }
 
+impl Link {
+    /// The link in the form of the setting `replicas`, with the name that callers know.
+    pub fn shown(&self) -> String {
+        let name = self.name.part().0;
+        match self.kind {
+            ReplicaKind::Standard => name.to_owned(),
+            ReplicaKind::Virtual => format!("virtual({name})"),
+        }
+    }
+}
+
 /// Whether an index follows another one or is followed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
@@ -86,6 +97,10 @@ impl Default for Catalogue {
 }
 
 impl Catalogue {
+    /// The indices that callers name, in no order.
+    pub fn named(&self) -> Vec<IndexName> {
+        self.iter().map(|(name, _)| name.clone()).filter(|name| name.part().1.is_none()).collect()
+    }
     /// The index that `name` stands for.
     pub fn get(&self, name: &IndexName) -> Option<&IndexRow> {
         self.buckets[bucket_of(name)].get(name)

@@ -40,7 +40,7 @@ async fn put(running: &Running, index: &str, ids: &[&str]) {
         CallerOp::Ready(RecordOp::Put { object_id: (*id).to_owned(), record })
     };
     let ops = ids.iter().map(put).collect();
-    write::records(&running.router, &running.janitor, &name(index), ops).await.expect("accepted");
+    write::records(&running.context, &name(index), ops).await.expect("accepted");
 }
 /// Ends as a killed process does: what follows happens on a copy of the folder as it is now.
 async fn die(running: Running, from: &Path, to: &Path) {
@@ -79,16 +79,18 @@ async fn a_link_reaches_the_group_although_the_node_died() {
         put(&running, "p", &["a", "bb"]).await;
         put(&running, "taken", &["own"]).await;
         let wanted = ["fresh", "taken"].map(|it| Link { name: name(it), kind: ReplicaKind::Standard });
-        let (router, node) = (&running.router, &running.node);
-        let told = link(router, node, &name("p"), &wanted, write_deadline()).await.expect("linked");
+        let context = &running.context;
+        let told = link(context, &name("p"), &wanted, write_deadline()).await.expect("linked");
         if died == Died::BeforeTheNote {
-            let proposed =
-                router.propose_index(told.group, told.command, Purpose::Add, write_deadline()).await;
+            let proposed = context
+                .proposer()
+                .propose_index(told.group, told.command, Purpose::Add, write_deadline())
+                .await;
             proposed.expect("accepted");
         }
         // answered after the link: replicas must not miss it
         put(&running, "p", &["ccc"]).await;
-        assert!(!router.meta().unsettled.is_empty());
+        assert!(!context.meta().unsettled.is_empty());
         die(running, &before, &after).await;
         check(&after, "p", &["fresh", "taken"], 4, died).await;
     }
@@ -101,13 +103,15 @@ async fn an_unlinked_replica_goes_its_own_way_although_the_node_died() {
         let (before, after) = (dir.path().join("before"), dir.path().join("after"));
         let running = started(&before).await;
         put(&running, "p", &["a", "bb"]).await;
-        let (router, node) = (&running.router, &running.node);
+        let context = &running.context;
         let wanted = [Link { name: name("r"), kind: ReplicaKind::Standard }];
         for list in [&wanted[..], &[]] {
-            let told = link(router, node, &name("p"), list, write_deadline()).await.expect("linked");
+            let told = link(context, &name("p"), list, write_deadline()).await.expect("linked");
             if died == Died::BeforeTheNote || !list.is_empty() {
-                let told =
-                    router.propose_index(told.group, told.command, Purpose::Add, write_deadline()).await;
+                let told = context
+                    .proposer()
+                    .propose_index(told.group, told.command, Purpose::Add, write_deadline())
+                    .await;
                 told.expect("accepted");
             }
         }
@@ -129,21 +133,26 @@ async fn a_move_fills_the_replicas_although_the_node_died() {
         let running = started(&before).await;
         put(&running, "p", &["a", "bb"]).await;
         put(&running, "tmp", &["c", "dd", "eee"]).await;
-        let (router, node) = (&running.router, &running.node);
+        let context = &running.context;
         let wanted = [Link { name: name("r"), kind: ReplicaKind::Standard }];
-        let told = link(router, node, &name("p"), &wanted, write_deadline()).await.expect("linked");
-        let linked = router.propose_index(told.group, told.command, Purpose::Add, write_deadline()).await;
+        let told = link(context, &name("p"), &wanted, write_deadline()).await.expect("linked");
+        let linked =
+            context.proposer().propose_index(told.group, told.command, Purpose::Add, write_deadline()).await;
         linked.expect("accepted");
-        let from = router.meta().catalogue.get(&name("tmp")).cloned().expect("an index");
+        let from = context.meta().catalogue.get(&name("tmp")).cloned().expect("an index");
         let (tmp, links) = (name("tmp"), [&wanted[0]]);
-        let prepared = prepare(router, node, &tmp, &links, write_deadline()).await.expect("prepared");
+        let prepared = prepare(context, &tmp, &links, write_deadline()).await.expect("prepared");
         let replicas = prepared.moved();
         let command = MetaCommand::MoveIndex { from: name("tmp"), to: name("p"), replicas };
-        let moved = router.propose_meta(command, Purpose::Add, write_deadline()).await.expect("accepted");
+        let moved =
+            context.proposer().propose_meta(command, Purpose::Add, write_deadline()).await.expect("accepted");
         if died == Died::BeforeTheNote {
-            let told = announcement(&router.meta(), from.incarnation, moved.task_id.log_index());
+            let told = announcement(&context.meta(), from.incarnation, moved.task_id.log_index());
             let told = told.expect("a primary");
-            let told = router.propose_index(told.group, told.command, Purpose::Add, write_deadline()).await;
+            let told = context
+                .proposer()
+                .propose_index(told.group, told.command, Purpose::Add, write_deadline())
+                .await;
             told.expect("accepted");
         }
         die(running, &before, &after).await;

@@ -2,10 +2,10 @@
 //! goes on?
 
 use super::{CallerOp, ReadRights, Service, ServiceOptions};
+use crate::clock::write_deadline;
 use crate::command::{Command, Entry, MetaCommand};
 use crate::disk::Purpose;
 use crate::options::ClusterOptions;
-use crate::router::write_deadline;
 use bytes::Bytes;
 use quorate_model::{ErrorKind, GroupId, IndexName, SearchParams};
 use quorate_node::Left;
@@ -72,7 +72,7 @@ impl Nodes {
         }
         for service in &nodes.services {
             until("every group is everywhere", async || {
-                let groups = service.inner.router.groups().all();
+                let groups = service.inner.context.groups().all();
                 groups.len() == 17 && groups.iter().all(|it| it.raft.membership().voters.len() == count)
             })
             .await;
@@ -118,15 +118,15 @@ fn stands_still(service: &Service, group: GroupId) -> bool {
 async fn a_halted_leader_gives_its_group_away_and_reads_and_writes_go_on() {
     let nodes = Nodes::start(3).await;
     write(&nodes.services[0], "a", "before").await;
-    let row = crate::read::row(&nodes.services[0].inner.router, &name("a")).expect("known");
+    let row = crate::read::row(&nodes.services[0].inner.context, &name("a")).expect("known");
     let group = row.group;
     let leads = |service: &Service| {
-        service.inner.router.groups().get(group).is_some_and(|it| it.status().role == Role::Leader)
+        service.inner.context.groups().get(group).is_some_and(|it| it.status().role == Role::Leader)
     };
     until("a leader", async || nodes.services.iter().any(leads)).await;
     let halted = nodes.services.iter().find(|it| leads(it)).expect("a leader");
     // as a shard does that has panicked
-    assert!(halted.inner.node.halt(group).set("planted".into(), Left::Half));
+    assert!(halted.inner.context.node().halt(group).set("planted".into(), Left::Half));
     until("another leader", async || !leads(halted) && nodes.services.iter().any(leads)).await;
     assert!(stands_still(halted, group));
     // through every node, the halted one too
@@ -152,9 +152,10 @@ async fn poison(nodes: &Nodes) -> u64 {
     let mut put = None;
     until("the entry is in the log", async || {
         for service in &nodes.services {
-            let router = &service.inner.router;
+            let context = &service.inner.context;
             let entries = vec![entry.clone()];
-            let proposed = router.propose_here(GroupId::META, entries, Purpose::Add, write_deadline()).await;
+            let proposed =
+                context.proposer().propose_here(GroupId::META, entries, Purpose::Add, write_deadline()).await;
             put = put.or(proposed.ok());
             if put.is_some() {
                 break;

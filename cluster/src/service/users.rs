@@ -2,8 +2,6 @@
 
 use super::{CallerOp, Receipt, Service};
 use crate::clock;
-use crate::user_mapping::means::Here;
-use crate::user_mapping::write::Ways;
 use crate::user_mapping::{self, ClusterRecord, UserHits, UserRecord, place};
 use crate::write;
 use quorate_model::{Error, IndexName, Result, UserId};
@@ -18,7 +16,7 @@ impl Service {
         index: &IndexName,
         ops: Vec<CallerOp>,
     ) -> Result<Receipt> {
-        user_mapping::write::records(self.ways()?, user, index, ops).await
+        user_mapping::write::records(self.open_context()?, user, index, ops).await
     }
     /// As [`Self::write_many`], on the records of a user.
     pub async fn write_many_for(
@@ -26,11 +24,7 @@ impl Service {
         user: &UserId,
         ops: Vec<(IndexName, CallerOp)>,
     ) -> Result<write::ManyReceipt> {
-        user_mapping::write::many(self.ways()?, user, ops).await
-    }
-    fn ways(&self) -> Result<Ways<'_>> {
-        let (node, janitor) = (&self.inner.node, &self.inner.janitor);
-        Ok(Ways { router: self.open_router()?, node, janitor })
+        user_mapping::write::many(self.open_context()?, user, ops).await
     }
     /// Reads of an index for a user: `ask` is given the name of the part that the user's cluster has, again when the user was
     /// moved meanwhile.
@@ -55,15 +49,14 @@ impl Service {
         indices: &[IndexName],
         mut ask: impl AsyncFnMut(&[IndexName]) -> Result<T>,
     ) -> Result<T> {
-        let router = self.open_router()?;
+        let context = self.open_context()?;
         if user.is_public() {
             return ask(indices).await;
         }
-        let here = Here { router, node: &self.inner.node };
-        place::read(&here, user, async |cluster| {
+        place::read(&**context, user, async |cluster| {
             let mut parts = Vec::with_capacity(indices.len());
             for name in indices {
-                parts.push(place::part_for_read(&here, name, cluster).await?);
+                parts.push(place::part_for_read(&**context, name, cluster).await?);
             }
             ask(&parts).await
         })
@@ -71,27 +64,27 @@ impl Service {
     }
     /// Assigns a user to a cluster or begins to move it there; the time of it (§4.10). Errors: `NotEnabled`, `Invalid`.
     pub async fn assign_user(&self, user: UserId, cluster: &str) -> Result<String> {
-        Ok(clock::rfc3339(user_mapping::assign(self.open_router()?, user, cluster).await?))
+        Ok(clock::rfc3339(user_mapping::assign(self.open_context()?, user, cluster).await?))
     }
     /// Assigns users that are in no cluster yet; the time of it. Errors: `NotEnabled`, `Invalid`.
     pub async fn assign_users(&self, users: Vec<UserId>, cluster: &str) -> Result<String> {
-        Ok(clock::rfc3339(user_mapping::assign_many(self.open_router()?, users, cluster).await?))
+        Ok(clock::rfc3339(user_mapping::assign_many(self.open_context()?, users, cluster).await?))
     }
     /// Begins to remove a user with all records; the time of it. Errors: `NotEnabled`, `NotFound`, `Invalid`.
     pub async fn remove_user(&self, user: UserId) -> Result<String> {
-        Ok(clock::rfc3339(user_mapping::remove(self.open_router()?, user).await?))
+        Ok(clock::rfc3339(user_mapping::remove(self.open_context()?, user).await?))
     }
     /// A user's record. Errors: `NotEnabled`, `NotFound`.
     pub fn user(&self, user: &UserId) -> Result<UserRecord> {
-        self.inner.users.get(&self.open_router()?.meta(), user)
+        self.inner.users.get(&self.open_context()?.meta(), user)
     }
     /// A page of the users' records, by user id. Errors: `NotEnabled`.
     pub async fn users(&self, page: usize, rows: usize) -> Result<Vec<UserRecord>> {
-        self.inner.users.clone().list(self.open_router()?.meta(), page, rows).await
+        self.inner.users.clone().list(self.open_context()?.meta(), page, rows).await
     }
     /// For each cluster the users with most records. Errors: `NotEnabled`.
     pub async fn top_users(&self) -> Result<BTreeMap<String, Vec<UserRecord>>> {
-        self.inner.users.clone().top(self.open_router()?.meta()).await
+        self.inner.users.clone().top(self.open_context()?.meta()).await
     }
     /// A page of the users that match. Errors: `NotEnabled`, `Invalid` for an unknown cluster.
     pub async fn search_users(
@@ -101,18 +94,18 @@ impl Service {
         page: usize,
         rows: usize,
     ) -> Result<UserHits> {
-        self.inner.users.clone().search(self.open_router()?.meta(), query, cluster, page, rows).await
+        self.inner.users.clone().search(self.open_context()?.meta(), query, cluster, page, rows).await
     }
     /// The users for whom something is under way, by cluster. Errors: `NotEnabled`.
     pub fn pending_users(&self) -> Result<BTreeMap<String, Vec<UserId>>> {
-        self.inner.users.pending(&self.open_router()?.meta())
+        self.inner.users.pending(&self.open_context()?.meta())
     }
     /// Every cluster with its figures.
     pub fn clusters(&self) -> Result<Vec<ClusterRecord>> {
-        Ok(self.inner.users.clusters(&self.open_router()?.meta()))
+        Ok(self.inner.users.clusters(&self.open_context()?.meta()))
     }
     /// Whether the installation places records by user.
     pub fn places_by_user(&self) -> bool {
-        self.inner.router.shared_meta().load().users.is_enabled
+        self.inner.context.shared_meta().load().users.is_enabled
     }
 }

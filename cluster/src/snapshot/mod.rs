@@ -11,7 +11,6 @@
 mod ahead;
 pub mod fetch;
 pub mod manifest;
-mod peers;
 mod pieces;
 pub mod room;
 pub mod source;
@@ -24,7 +23,6 @@ use quorate_store::codec::{self, Mark};
 use serde::{Deserialize, Serialize};
 
 pub use fetch::FetchOptions;
-pub use peers::PeerSource;
 pub use room::{RoomOptions, SnapshotRoom};
 pub use source::{InProcess, SnapshotSource};
 pub use store::{Making, OfferOptions, SnapshotStore};
@@ -34,7 +32,7 @@ pub const CHUNK_BYTES: usize = 1 << 20;
 /// Pieces that one question names at most: the one who is asked opens as many files.
 pub const PIECES_MAX: usize = 1_024;
 /// The level from which on every node answers questions for several pieces.
-const PIECES_LEVEL: u16 = 4;
+pub const PIECES_LEVEL: u16 = 4;
 
 const MARK: Mark = Mark { magic: *b"QSNP", version: 1 };
 const DESCRIPTION_BYTES_MAX: usize = 256;

@@ -2,13 +2,11 @@
 
 use super::UserDirectory;
 use super::core::Core;
-use super::means::Here;
 use super::records::count;
 use super::saga::carry_out;
-use crate::router::Router;
+use crate::context::NodeContext;
 use futures_util::FutureExt as _;
 use quorate_model::Error;
-use quorate_node::Node;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,15 +19,14 @@ const COUNT_EVERY: Duration = Duration::from_secs(2);
 const REST_AFTER_COUNT: u32 = 20;
 
 /// Works until the task is aborted; what was under way then is begun again by whoever leads next.
-pub async fn run(router: Arc<Router>, node: Node) {
+pub async fn run(context: Arc<NodeContext>) {
     let (mut core, mut works, began) = (Core::default(), JoinSet::new(), Instant::now());
     loop {
-        if leads(&router) {
-            for work in core.next(&router.meta(), began.elapsed()) {
-                let (router, node) = (router.clone(), node.clone());
+        if leads(&context) {
+            for work in core.next(&context.meta(), began.elapsed()) {
+                let context = context.clone();
                 works.spawn(async move {
-                    let here = Here { router: &router, node: &node };
-                    let outcome = AssertUnwindSafe(carry_out(&here, &work)).catch_unwind().await;
+                    let outcome = AssertUnwindSafe(carry_out(&*context, &work)).catch_unwind().await;
                     // who never hears of the end would never begin it again
                     let outcome = outcome.unwrap_or_else(|_| Err(Error::internal("a panic")));
                     (work, outcome)
@@ -48,16 +45,16 @@ pub async fn run(router: Arc<Router>, node: Node) {
     }
 }
 
-fn leads(router: &Router) -> bool {
-    router.groups().meta().is_ok_and(|group| group.is_led_here())
+fn leads(context: &NodeContext) -> bool {
+    context.groups().meta().is_ok_and(|group| group.is_led_here())
 }
 
 /// Counts what users have, until the task is aborted.
-pub async fn keep_count(router: Arc<Router>, node: Node, users: Arc<UserDirectory>) {
+pub async fn keep_count(context: Arc<NodeContext>, users: Arc<UserDirectory>) {
     loop {
         let began = Instant::now();
-        if router.shared_meta().load().users.is_enabled {
-            match count(&router, &node).await {
+        if context.shared_meta().load().users.is_enabled {
+            match count(&context).await {
                 Ok(usage) if usage != **users.usage.load() => users.usage.store(Arc::new(usage)),
                 Ok(_) => {}
                 Err(error) => tracing::debug!(%error, "the records of users are not counted"),

@@ -6,8 +6,7 @@
 
 pub mod actor;
 pub mod core;
-pub mod means;
-pub mod owned;
+pub mod env;
 pub mod parts;
 pub mod place;
 pub mod records;
@@ -18,10 +17,12 @@ pub mod write;
 
 use crate::abreast;
 use crate::clock;
+use crate::clock::write_deadline;
 use crate::command::MetaCommand;
+use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::meta::{MetaState, USERS_PER_COMMAND_MAX, UserRow, UserState};
-use crate::router::{Accepted, Router, write_deadline};
+use crate::proposer::Accepted;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use quorate_model::{Error, ErrorKind, Result, UserId};
@@ -88,9 +89,9 @@ struct Built {
 }
 
 /// Turns the mapping on, for good: records that were placed by user must never show without one.
-pub async fn enable(router: &Router) -> Result<()> {
-    if !router.meta().users.is_enabled {
-        propose(router, MetaCommand::EnableUsers).await?;
+pub async fn enable(context: &NodeContext) -> Result<()> {
+    if !context.meta().users.is_enabled {
+        propose(context, MetaCommand::EnableUsers).await?;
     }
     Ok(())
 }
@@ -144,27 +145,27 @@ fn busy(user: &UserId, row: &UserRow) -> Error {
 
 /// What is decided about users, including what other nodes have answered before. Errors: users are not mapped here; `Unavailable`
 /// when the others cannot be asked.
-async fn up_to_date(router: &Router) -> Result<Arc<MetaState>> {
-    check_enabled(&router.meta())?;
-    abreast::learn(router).await?;
-    Ok(router.meta())
+async fn up_to_date(context: &NodeContext) -> Result<Arc<MetaState>> {
+    check_enabled(&context.meta())?;
+    abreast::learn(context).await?;
+    Ok(context.meta())
 }
 
 /// Assigns a user to a cluster, or begins to move it there. Returns when it was accepted, Unix milliseconds.
 ///
 /// Errors: `Invalid` for an unknown cluster and while something is under way for the user.
-pub async fn assign(router: &Router, user: UserId, cluster: &str) -> Result<u64> {
-    let meta = up_to_date(router).await?;
+pub async fn assign(context: &NodeContext, user: UserId, cluster: &str) -> Result<u64> {
+    let meta = up_to_date(context).await?;
     check_is_user(&user)?;
     let to = cluster_number(&meta, cluster)?;
     let command = match meta.users.map.get(&user) {
         None => MetaCommand::AssignUsers { cluster: to, users: vec![user.clone()] },
         Some(row) if !row.is_settled() => return Err(busy(&user, row)),
-        Some(row) if row.cluster == to => return Ok(router.id_source().time_ms()),
+        Some(row) if row.cluster == to => return Ok(context.ids().time_ms()),
         Some(_) => MetaCommand::MoveUser { user: user.clone(), to },
     };
-    let accepted = propose(router, command).await?;
-    match router.meta().users.map.get(&user) {
+    let accepted = propose(context, command).await?;
+    match context.meta().users.map.get(&user) {
         Some(row) if row.cluster == to || row.state == (UserState::Copying { to }) => Ok(accepted.time_ms),
         Some(row) if row.state == (UserState::Frozen { to }) => Ok(accepted.time_ms),
         Some(row) => Err(busy(&user, row)),
@@ -175,8 +176,8 @@ pub async fn assign(router: &Router, user: UserId, cluster: &str) -> Result<u64>
 /// Assigns users that are in no cluster yet. Returns when it was accepted, Unix milliseconds.
 ///
 /// Errors: `Invalid` for an unknown cluster, and when one of them is in another cluster or being moved: then none is assigned.
-pub async fn assign_many(router: &Router, mut users: Vec<UserId>, cluster: &str) -> Result<u64> {
-    let meta = up_to_date(router).await?;
+pub async fn assign_many(context: &NodeContext, mut users: Vec<UserId>, cluster: &str) -> Result<u64> {
+    let meta = up_to_date(context).await?;
     let to = cluster_number(&meta, cluster)?;
     if users.len() > USERS_PER_CALL_MAX {
         return Err(Error::parameter("users", &format!("list of at most {USERS_PER_CALL_MAX} user IDs")));
@@ -195,10 +196,10 @@ pub async fn assign_many(router: &Router, mut users: Vec<UserId>, cluster: &str)
         }
     }
     users.retain(|user| meta.users.map.get(user).is_none());
-    let mut last_ms = router.id_source().time_ms();
+    let mut last_ms = context.ids().time_ms();
     for part in users.chunks(USERS_PER_COMMAND_MAX) {
         let command = MetaCommand::AssignUsers { cluster: to, users: part.to_vec() };
-        last_ms = propose(router, command).await?.time_ms;
+        last_ms = propose(context, command).await?.time_ms;
     }
     Ok(last_ms)
 }
@@ -206,21 +207,21 @@ pub async fn assign_many(router: &Router, mut users: Vec<UserId>, cluster: &str)
 /// Begins to remove a user with all records. Returns when it was accepted, Unix milliseconds.
 ///
 /// Errors: `NotFound` for an unknown user, `Invalid` while something is under way for it.
-pub async fn remove(router: &Router, user: UserId) -> Result<u64> {
-    let meta = up_to_date(router).await?;
+pub async fn remove(context: &NodeContext, user: UserId) -> Result<u64> {
+    let meta = up_to_date(context).await?;
     let row = meta.users.map.get(&user).ok_or_else(|| unknown(&user))?;
     if !row.is_settled() {
         return Err(busy(&user, row));
     }
-    Ok(propose(router, MetaCommand::RemoveUser { user }).await?.time_ms)
+    Ok(propose(context, MetaCommand::RemoveUser { user }).await?.time_ms)
 }
 
 fn unknown(user: &UserId) -> Error {
     Error::not_found(format!("userID {user} does not exist"))
 }
 
-async fn propose(router: &Router, command: MetaCommand) -> Result<Accepted> {
-    router.propose_meta(command, Purpose::Add, write_deadline()).await
+async fn propose(context: &NodeContext, command: MetaCommand) -> Result<Accepted> {
+    context.proposer().propose_meta(command, Purpose::Add, write_deadline()).await
 }
 
 impl UserDirectory {

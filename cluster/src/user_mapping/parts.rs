@@ -4,18 +4,18 @@
 //! compares and writes until a look finds no difference, so several may do it at the same time: the last one that writes
 //! looks once more. What somebody left undone who died is found by the leader of the meta group ([`keep_alike`]).
 
-use super::means::{Here, Means, seen};
 use super::records::{Copying, copy, differences};
+use crate::clock::write_deadline;
 use crate::command::MetaCommand;
+use crate::context::NodeContext;
 use crate::disk::Purpose;
+use crate::env::{Env, seen};
 use crate::meta::{IndexRow, Link, MetaState};
 use crate::parts::Parts;
 use crate::replicas::{listed, settle};
-use crate::router::{Router, write_deadline};
 use crate::write::Reach;
 use futures_util::future::join_all;
 use quorate_model::{Error, IndexName, Result, TaskId, UserId};
-use quorate_node::Node;
 use quorate_node::ops::IndexCommand;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -32,19 +32,13 @@ const REST_AFTER_COMPARISON: u32 = 50;
 /// Gives every other part the configuration that the index has now, and its replicas, and with [`Reach::Replicas`] those
 /// theirs; returns when all readers see it, or when that takes long. A cluster that cannot be reached does not keep the
 /// others from getting it.
-pub async fn spread(
-    router: &Router,
-    node: &Node,
-    name: &IndexName,
-    reach: Reach,
-    deadline: Instant,
-) -> Result<()> {
-    let parts = router.meta().other_parts(name);
-    let spread = parts.iter().map(|part| spread_to(router, node, (name, part), reach, deadline));
+pub async fn spread(context: &NodeContext, name: &IndexName, reach: Reach, deadline: Instant) -> Result<()> {
+    let parts = context.meta().other_parts(name);
+    let spread = parts.iter().map(|part| spread_to(context, (name, part), reach, deadline));
     let spread: Vec<Result<Vec<TaskId>>> = join_all(spread).await;
     let shown = spread.iter().flatten().flatten().map(|task| {
         let until = deadline.min(Instant::now() + SHOWN);
-        async move { seen(&Here { router, node }, *task, until).await }
+        async move { seen(context, *task, until).await }
     });
     if let Some(error) = join_all(shown).await.into_iter().find_map(Result::err) {
         tracing::info!(index = %name, %error, "a configuration is shown later on some nodes");
@@ -54,22 +48,20 @@ pub async fn spread(
 
 /// The same to one part; returns the tasks after which readers see it.
 async fn spread_to(
-    router: &Router,
-    node: &Node,
+    context: &NodeContext,
     (name, part): (&IndexName, &IndexName),
     reach: Reach,
     deadline: Instant,
 ) -> Result<Vec<TaskId>> {
-    let mut tasks: Vec<TaskId> =
-        configure(&Here { router, node }, name, part, deadline).await?.into_iter().collect();
+    let mut tasks: Vec<TaskId> = configure(context, name, part, deadline).await?.into_iter().collect();
     // what is new takes over the configuration that its primary has by now
-    let linked = link(router, part).await?;
+    let linked = link(context, part).await?;
     if reach == Reach::Replicas || linked.is_some() {
-        let meta = router.meta();
+        let meta = context.meta();
         let replicas = meta.catalogue.get(part).map_or(&[][..], IndexRow::replicas);
         for Link { name: part, kind: _ } in replicas {
             let name = IndexName::new(part.part().0)?;
-            tasks.extend(configure(&Here { router, node }, &name, part, deadline).await?);
+            tasks.extend(configure(context, &name, part, deadline).await?);
         }
     }
     tasks.extend(linked);
@@ -77,11 +69,11 @@ async fn spread_to(
 }
 
 /// Tells the group of a part of its replicas if it may not have heard. Returns the task.
-async fn link(router: &Router, part: &IndexName) -> Result<Option<TaskId>> {
-    let meta = router.meta();
+async fn link(context: &NodeContext, part: &IndexName) -> Result<Option<TaskId>> {
+    let meta = context.meta();
     let Some(row) = meta.catalogue.get(part) else { return Ok(None) };
     match meta.unsettled.get(&row.incarnation) {
-        Some(revision) => settle(router, row.incarnation, *revision).await,
+        Some(revision) => settle(context, row.incarnation, *revision).await,
         None => Ok(None),
     }
 }
@@ -89,22 +81,22 @@ async fn link(router: &Router, part: &IndexName) -> Result<Option<TaskId>> {
 /// Makes the configuration of a part like that of its index. Returns a task after which readers see it; `None` for one that
 /// is gone.
 pub(super) async fn configure(
-    means: &impl Means,
+    env: &impl Env,
     name: &IndexName,
     part: &IndexName,
     deadline: Instant,
 ) -> Result<Option<TaskId>> {
     for _ in 0..ROUNDS {
-        let meta = means.meta();
+        let meta = env.meta();
         let (Some(from), Some(to)) = (meta.catalogue.get(name), meta.catalogue.get(part)) else {
             return Ok(None);
         };
-        let (wanted, found) = configurations(means, (from, to), deadline).await?;
+        let (wanted, found) = configurations(env, (from, to), deadline).await?;
         let index = to.incarnation;
         if is_same(&wanted, &found) {
             // shown after everything that others may have changed a moment ago
             let nothing = IndexCommand::Settings { index, changes: b"{}".to_vec(), replace: false };
-            let proposed = means.propose(to.group, nothing, Purpose::Remove, deadline).await?;
+            let proposed = env.propose(to.group, nothing, Purpose::Remove, deadline).await?;
             return Ok(Some(proposed.task_id));
         }
         let changes = serde_json::to_vec(&own_settings(&wanted)).expect("a JSON object always serialises");
@@ -115,31 +107,31 @@ pub(super) async fn configure(
             documents,
             replace: true,
         }));
-        means.propose(to.group, IndexCommand::Sequence { commands }, Purpose::Add, deadline).await?;
+        env.propose(to.group, IndexCommand::Sequence { commands }, Purpose::Add, deadline).await?;
     }
     Err(Error::unavailable(format!("index {name} is being configured by others; try again")))
 }
 
 async fn configurations(
-    means: &impl Means,
+    env: &impl Env,
     (from, to): (&IndexRow, &IndexRow),
     deadline: Instant,
 ) -> Result<(Parts, Parts)> {
-    let wanted = means.configuration(from, deadline).await?;
-    Ok((wanted, means.configuration(to, deadline).await?))
+    let wanted = env.configuration(from, deadline).await?;
+    Ok((wanted, env.configuration(to, deadline).await?))
 }
 /// Whether a part has the configuration of its index; also when one of them is gone.
 pub(super) async fn are_configured_alike(
-    means: &impl Means,
+    env: &impl Env,
     name: &IndexName,
     part: &IndexName,
     deadline: Instant,
 ) -> Result<bool> {
-    let meta = means.meta();
+    let meta = env.meta();
     let (Some(from), Some(to)) = (meta.catalogue.get(name), meta.catalogue.get(part)) else {
         return Ok(true);
     };
-    let (wanted, found) = configurations(means, (from, to), deadline).await?;
+    let (wanted, found) = configurations(env, (from, to), deadline).await?;
     Ok(is_same(&wanted, &found))
 }
 fn is_same(wanted: &Parts, found: &Parts) -> bool {
@@ -154,17 +146,16 @@ fn own_settings(parts: &Parts) -> Map<String, Value> {
 /// Gives every other part the public records that the index has now, of all or those that are named by stored ids; returns
 /// when all readers see them.
 pub async fn follow(
-    router: &Router,
-    node: &Node,
+    context: &NodeContext,
     name: &IndexName,
     ids: Option<&[String]>,
     deadline: Instant,
 ) -> Result<()> {
     let public = UserId::new(quorate_model::user::PUBLIC)?;
-    for part in router.meta().other_parts(name) {
+    for part in context.meta().other_parts(name) {
         let copying = Copying { user: &public, epoch: None, from: name, to: &part, ids };
         let mut rounds = 0..ROUNDS;
-        while copy(&Here { router, node }, &copying, deadline).await? > 0 {
+        while copy(context, &copying, deadline).await? > 0 {
             if rounds.next().is_none() {
                 return Err(Error::unavailable(format!(
                     "index {name} is being written by others; try again"
@@ -188,10 +179,10 @@ pub fn check_replicas(meta: &MetaState, changes: &Map<String, Value>) -> Result<
 
 /// Makes the parts that are missing because their cluster came after their index, with the configuration that they would
 /// have.
-pub async fn make(router: &Router, node: &Node, name: &IndexName, deadline: Instant) -> Result<()> {
+pub async fn make(context: &NodeContext, name: &IndexName, deadline: Instant) -> Result<()> {
     let command = MetaCommand::MakeParts { name: name.clone() };
-    router.propose_meta(command, Purpose::Add, deadline).await?;
-    if let Err(error) = spread(router, node, name, Reach::Replicas, deadline).await {
+    context.proposer().propose_meta(command, Purpose::Add, deadline).await?;
+    if let Err(error) = spread(context, name, Reach::Replicas, deadline).await {
         tracing::info!(index = %name, %error, "a part is configured later");
     }
     Ok(())
@@ -199,21 +190,21 @@ pub async fn make(router: &Router, node: &Node, name: &IndexName, deadline: Inst
 
 /// Finds and mends differences while this node leads the meta group, until the task is aborted. What is missing is looked for
 /// in memory, more often than what differs.
-pub async fn keep_alike(router: Arc<Router>, node: Node) {
+pub async fn keep_alike(context: Arc<NodeContext>) {
     let mut next_comparison = Instant::now();
     loop {
-        let meta = router.meta();
+        let meta = context.meta();
         if meta.users.is_enabled
             && meta.clusters.len() > 1
-            && router.groups().meta().is_ok_and(|group| group.is_led_here())
+            && context.groups().meta().is_ok_and(|group| group.is_led_here())
         {
             let began = Instant::now();
             let compares = began >= next_comparison;
-            for name in super::records::indices(&meta) {
+            for name in meta.catalogue.named() {
                 if !compares && !meta.lacks_parts(&name) {
                     continue;
                 }
-                if let Err(error) = mend(&router, &node, &name).await {
+                if let Err(error) = mend(&context, &name).await {
                     tracing::debug!(index = %name, %error, "the parts of an index are not compared");
                 }
             }
@@ -225,13 +216,13 @@ pub async fn keep_alike(router: Arc<Router>, node: Node) {
     }
 }
 
-async fn mend(router: &Router, node: &Node, name: &IndexName) -> Result<()> {
+async fn mend(context: &NodeContext, name: &IndexName) -> Result<()> {
     let deadline = write_deadline();
-    if router.meta().lacks_parts(name) {
-        make(router, node, name, deadline).await?;
+    if context.meta().lacks_parts(name) {
+        make(context, name, deadline).await?;
     }
-    let parts = router.meta().other_parts(name);
-    let mended = parts.iter().map(|part| mend_part(router, node, (name, part), deadline));
+    let parts = context.meta().other_parts(name);
+    let mended = parts.iter().map(|part| mend_part(context, (name, part), deadline));
     // one after another: nobody waits for it
     let mut outcome = Ok(());
     for mended in mended {
@@ -241,21 +232,20 @@ async fn mend(router: &Router, node: &Node, name: &IndexName) -> Result<()> {
 }
 
 async fn mend_part(
-    router: &Router,
-    node: &Node,
+    context: &NodeContext,
     (name, part): (&IndexName, &IndexName),
     deadline: Instant,
 ) -> Result<()> {
-    let (here, meta) = (Here { router, node }, router.meta());
+    let meta = context.meta();
     let is_unsettled =
         meta.catalogue.get(part).is_some_and(|it| meta.unsettled.contains_key(&it.incarnation));
-    if is_unsettled || !are_configured_alike(&here, name, part, deadline).await? {
-        spread_to(router, node, (name, part), Reach::Index, deadline).await?;
+    if is_unsettled || !are_configured_alike(context, name, part, deadline).await? {
+        spread_to(context, (name, part), Reach::Index, deadline).await?;
     }
     let public = UserId::new(quorate_model::user::PUBLIC)?;
     let copying = Copying { user: &public, epoch: None, from: name, to: part, ids: None };
-    if !differences(&here, &copying, deadline).await?.is_empty() {
-        follow(router, node, name, None, deadline).await?;
+    if !differences(context, &copying, deadline).await?.is_empty() {
+        follow(context, name, None, deadline).await?;
     }
     Ok(())
 }

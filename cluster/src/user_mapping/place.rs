@@ -9,63 +9,17 @@
 //! Cost: two looks at a lock that is hardly ever waited for, and for a write an entry in a small map.
 
 use super::assigned;
-use super::means::{ASK, Means};
+use crate::env::{ASK, Env};
 use crate::leases::Hold;
-use crate::meta::{MetaState, UserRow, UserState};
-use parking_lot::Mutex;
+use crate::meta::{UserRow, UserState};
+use crate::user_writes::UnderWay;
 use quorate_model::{Error, IndexName, Result, UserId};
-use rustc_hash::FxHashMap;
 use std::time::{Duration, Instant};
 
 /// Between two looks at the mapping of a user whose writes wait.
 const LOOK: Duration = Duration::from_millis(5);
 /// A user who is moved away and back has at least so many changes.
 const EPOCHS_OF_A_RETURN: u64 = 6;
-
-/// The users for whom writes are under way on this node.
-#[derive(Debug, Default)]
-pub struct UserWrites {
-    count: Mutex<FxHashMap<UserId, usize>>,
-}
-
-impl UserWrites {
-    fn begin(&self, user: &UserId) -> UnderWay<'_> {
-        *self.count.lock().entry(user.clone()).or_default() += 1;
-        UnderWay { writes: self, user: user.clone() }
-    }
-    /// Whether a write is under way that may have begun before its user's writes had to wait.
-    pub fn hold_up(&self, meta: &MetaState) -> bool {
-        let waits = |user: &UserId| match meta.users.map.get(user).map(|row| row.state) {
-            Some(UserState::Frozen { .. } | UserState::Removing) => true,
-            Some(
-                UserState::Assigned
-                | UserState::Copying { .. }
-                | UserState::Landing { .. }
-                | UserState::Cleaning { .. },
-            )
-            | None => false,
-        };
-        self.count.lock().keys().any(waits)
-    }
-}
-
-/// A write of a user, until it is dropped.
-#[derive(Debug)]
-struct UnderWay<'a> {
-    writes: &'a UserWrites,
-    user: UserId,
-}
-impl Drop for UnderWay<'_> {
-    fn drop(&mut self) {
-        let mut count = self.writes.count.lock();
-        if let Some(left) = count.get_mut(&self.user) {
-            *left -= 1;
-            if *left == 0 {
-                count.remove(&self.user);
-            }
-        }
-    }
-}
 
 /// What this node knew of a user at some moment, and whether it could be sure.
 #[derive(Clone, Copy, Debug)]
@@ -88,13 +42,13 @@ impl Known {
 /// What is known of a user, who may have been assigned through another node a moment ago.
 ///
 /// Errors: `Invalid` for a user that is in no cluster; `Unavailable` when that cannot be known.
-async fn known(means: &impl Means, user: &UserId) -> Result<Known> {
-    let hold = means.hold();
-    if let Ok(row) = assigned(&means.meta(), user) {
+async fn known(env: &impl Env, user: &UserId) -> Result<Known> {
+    let hold = env.hold();
+    if let Ok(row) = assigned(&env.meta(), user) {
         return Ok(Known { row, hold });
     }
-    means.learn().await?;
-    let row = assigned(&means.meta(), user)?;
+    env.learn().await?;
+    let row = assigned(&env.meta(), user)?;
     Ok(Known { row, hold })
 }
 
@@ -102,19 +56,15 @@ async fn known(means: &impl Means, user: &UserId) -> Result<Known> {
 /// meanwhile.
 ///
 /// Errors: those of `ask`; `Invalid` for a user that is in no cluster.
-pub async fn read<T>(
-    means: &impl Means,
-    user: &UserId,
-    mut ask: impl AsyncFnMut(u16) -> Result<T>,
-) -> Result<T> {
+pub async fn read<T>(env: &impl Env, user: &UserId, mut ask: impl AsyncFnMut(u16) -> Result<T>) -> Result<T> {
     loop {
-        let before = known(means, user).await?;
+        let before = known(env, user).await?;
         let answer = ask(before.cluster()).await;
-        if !means.is_unbroken(before.hold) && means.learn().await.is_err() {
+        if !env.is_unbroken(before.hold) && env.learn().await.is_err() {
             // cut off from the others: what this node knows has to do, as for every read
             return answer;
         }
-        match means.meta().users.map.get(user) {
+        match env.meta().users.map.get(user) {
             Some(now) if !before.stayed(now) => {}
             Some(_) | None => return answer,
         }
@@ -123,37 +73,37 @@ pub async fn read<T>(
 
 /// A user's write that has found its cluster.
 pub struct Write<'a, M> {
-    means: &'a M,
+    env: &'a M,
     user: &'a UserId,
     known: Known,
     _under_way: UnderWay<'a>,
 }
 
-impl<'a, M: Means> Write<'a, M> {
+impl<'a, M: Env> Write<'a, M> {
     /// Waits while the user's writes have to.
     ///
     /// Errors: `Invalid` for a user that is in no cluster; `Unavailable` when that lasts until `until`, and when this node
     /// cannot know what has been decided.
-    pub async fn begin(means: &'a M, user: &'a UserId, until: Instant) -> Result<Write<'a, M>> {
-        if means.hold().is_none() {
+    pub async fn begin(env: &'a M, user: &'a UserId, until: Instant) -> Result<Write<'a, M>> {
+        if env.hold().is_none() {
             // what it takes for the index may have another name by now, and what is refused afterwards would stay there
-            means.learn().await?;
+            env.learn().await?;
         }
         loop {
-            if !waits(known(means, user).await?.row.state) {
+            if !waits(known(env, user).await?.row.state) {
                 // before the mapping is looked at again: who wants to go on sees this write, or this write the change
-                let under_way = means.writes().begin(user);
-                let known = known(means, user).await?;
+                let under_way = env.writes().begin(user);
+                let known = known(env, user).await?;
                 if !waits(known.row.state) {
-                    return Ok(Write { means, user, known, _under_way: under_way });
+                    return Ok(Write { env, user, known, _under_way: under_way });
                 }
             }
-            if means.now() >= until {
+            if env.now() >= until {
                 return Err(Error::unavailable(format!(
                     "userID {user} is being moved; try again in a moment"
                 )));
             }
-            means.pause(LOOK).await;
+            env.pause(LOOK).await;
         }
     }
     /// Number of the cluster to write in.
@@ -164,26 +114,26 @@ impl<'a, M: Means> Write<'a, M> {
     ///
     /// Errors: `Unavailable` when that cannot be known.
     pub async fn counts(self) -> Result<bool> {
-        let Write { means, user, known, _under_way: under_way } = self;
-        if means.is_unbroken(known.hold) {
+        let Write { env, user, known, _under_way: under_way } = self;
+        if env.is_unbroken(known.hold) {
             return Ok(true);
         }
         drop(under_way);
-        let until = means.now() + ASK;
+        let until = env.now() + ASK;
         loop {
-            means.learn().await?;
-            match means.meta().users.map.get(user) {
+            env.learn().await?;
+            match env.meta().users.map.get(user) {
                 Some(now) if !known.stayed(now) => return Ok(false),
                 Some(now) if !waits(now.state) => return Ok(true),
                 // the rest may be copied already or not
-                Some(_) if means.now() < until => {}
+                Some(_) if env.now() < until => {}
                 Some(_) | None => {
                     return Err(Error::unavailable(format!(
                         "userID {user} is being moved or removed; try again"
                     )));
                 }
             }
-            means.pause(LOOK).await;
+            env.pause(LOOK).await;
         }
     }
 }
@@ -199,12 +149,12 @@ fn waits(state: UserState) -> bool {
 }
 
 /// The index that reads of `name` in a cluster go to: that cluster's part. A name that no cluster has goes on as it is.
-pub async fn part_for_read(means: &impl Means, name: &IndexName, cluster: u16) -> Result<IndexName> {
-    let part = means.meta().part_of(name, cluster)?;
+pub async fn part_for_read(env: &impl Env, name: &IndexName, cluster: u16) -> Result<IndexName> {
+    let part = env.meta().part_of(name, cluster)?;
     if part != *name {
         // the cluster may have come after the index
-        means.look_again(&part).await;
-        if means.meta().catalogue.get(&part).is_none() {
+        env.look_again(&part).await;
+        if env.meta().catalogue.get(&part).is_none() {
             return Ok(name.clone());
         }
     }

@@ -3,17 +3,16 @@
 //! Copying compares the two parts and writes the difference, so it may be done again, and a second time only takes what
 //! changed since. Every command of a move or a removal names the user's epoch: see `quorate_node::ops`.
 
-use super::means::{Means, seen};
-use super::owned;
 use super::usage::{Figures, Usage};
 use crate::command::Looked;
+use crate::context::NodeContext;
 use crate::disk::Purpose;
+use crate::env::{Env, seen};
 use crate::meta::{IndexRow, MetaState};
-use crate::router::Router;
+use crate::owned;
 use crate::types::{OwnedDigest, Whose};
 use futures_util::future::try_join_all;
 use quorate_model::{Error, GroupId, IndexName, RecordOp, Result, TaskId, UserId, limits};
-use quorate_node::Node;
 use quorate_node::ops::{Incarnation, IndexCommand};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -82,8 +81,8 @@ impl Differences {
 }
 
 /// Both parts as they are at one moment; `None` when they follow another index, which gives them their records.
-fn rows(means: &impl Means, Copying { from, to, .. }: &Copying<'_>) -> Result<Option<(IndexRow, IndexRow)>> {
-    let meta = means.meta();
+fn rows(env: &impl Env, Copying { from, to, .. }: &Copying<'_>) -> Result<Option<(IndexRow, IndexRow)>> {
+    let meta = env.meta();
     let row =
         |name: &IndexName| meta.catalogue.get(name).cloned().ok_or_else(|| Error::no_index(name.part().0));
     let (source, target) = (row(from)?, row(to)?);
@@ -91,29 +90,25 @@ fn rows(means: &impl Means, Copying { from, to, .. }: &Copying<'_>) -> Result<Op
 }
 
 /// Compares two parts as of every write answered before. Parts of replicas do not differ.
-pub async fn differences(
-    means: &impl Means,
-    copying: &Copying<'_>,
-    deadline: Instant,
-) -> Result<Differences> {
-    match rows(means, copying)? {
-        Some((source, target)) => compare(means, copying.who(), (Some(&source), &target), deadline).await,
+pub async fn differences(env: &impl Env, copying: &Copying<'_>, deadline: Instant) -> Result<Differences> {
+    match rows(env, copying)? {
+        Some((source, target)) => compare(env, copying.who(), (Some(&source), &target), deadline).await,
         None => Ok(Differences::default()),
     }
 }
 
 async fn compare(
-    means: &impl Means,
+    env: &impl Env,
     Who { user, epoch: _, ids }: Who<'_>,
     (source, target): (Option<&IndexRow>, &IndexRow),
     deadline: Instant,
 ) -> Result<Differences> {
     let whose = Whose { owner: user.clone(), ids: ids.map(<[String]>::to_vec) };
     let wanted = match source {
-        Some(source) => means.digest(source, &whose, deadline).await?,
+        Some(source) => env.digest(source, &whose, deadline).await?,
         None => OwnedDigest::new(),
     };
-    let mut found = means.digest(target, &whose, deadline).await?;
+    let mut found = env.digest(target, &whose, deadline).await?;
     let differs = |(id, number): (String, u64)| (found.remove(&id) != Some(number)).then_some(id);
     let all = wanted.len();
     let puts: Vec<String> = wanted.into_iter().filter_map(differs).collect();
@@ -123,26 +118,26 @@ async fn compare(
 
 /// Makes the owner's records in one part those of another as of every write answered before. Reads see them when this
 /// returns. Returns how many were not.
-pub async fn copy(means: &impl Means, copying: &Copying<'_>, deadline: Instant) -> Result<usize> {
-    match rows(means, copying)? {
-        Some((source, target)) => copy_rows(means, copying.who(), (Some(&source), &target), deadline).await,
+pub async fn copy(env: &impl Env, copying: &Copying<'_>, deadline: Instant) -> Result<usize> {
+    match rows(env, copying)? {
+        Some((source, target)) => copy_rows(env, copying.who(), (Some(&source), &target), deadline).await,
         None => Ok(0),
     }
 }
 
 /// The same for two lives of parts, whatever they are called. Where there is no source there are no records.
 async fn copy_rows(
-    means: &impl Means,
+    env: &impl Env,
     who: Who<'_>,
     (source, row): (Option<&IndexRow>, &IndexRow),
     deadline: Instant,
 ) -> Result<usize> {
     let Who { user, epoch, ids: _ } = who;
-    let Differences { puts, deletes, alike } = compare(means, who, (source, row), deadline).await?;
-    let target = Target { means, row, user, epoch, deadline };
+    let Differences { puts, deletes, alike } = compare(env, who, (source, row), deadline).await?;
+    let target = Target { env, row, user, epoch, deadline };
     for ids in puts.chunks(RECORDS_AT_A_TIME) {
         let records = match source {
-            Some(source) => means.records(source, ids, deadline).await?,
+            Some(source) => env.records(source, ids, deadline).await?,
             None => vec![],
         };
         let (mut ops, mut bytes) = (vec![], 0);
@@ -168,27 +163,27 @@ async fn copy_rows(
     let differed = puts.len() + deletes.len();
     if differed + alike > 0 {
         // after everything that an attempt before may have written and not every reader shows yet
-        seen(means, target.propose(vec![], Purpose::Remove).await?, deadline).await?;
+        seen(env, target.propose(vec![], Purpose::Remove).await?, deadline).await?;
     }
     Ok(differed)
 }
 
 /// A part that a user's records are written to.
 struct Target<'a, M> {
-    means: &'a M,
+    env: &'a M,
     row: &'a IndexRow,
     user: &'a UserId,
     epoch: Option<u64>,
     deadline: Instant,
 }
-impl<M: Means> Target<'_, M> {
+impl<M: Env> Target<'_, M> {
     async fn propose(&self, ops: Vec<RecordOp>, purpose: Purpose) -> Result<TaskId> {
         let records = IndexCommand::Records { index: self.row.incarnation, ops };
         let command = match self.epoch {
             Some(epoch) => for_user(self.user, epoch, records),
             None => records,
         };
-        let proposed = self.means.propose(self.row.group, command, purpose, self.deadline).await?;
+        let proposed = self.env.propose(self.row.group, command, purpose, self.deadline).await?;
         Ok(proposed.task_id)
     }
 }
@@ -198,25 +193,14 @@ fn for_user(user: &UserId, epoch: u64, command: IndexCommand) -> IndexCommand {
 }
 
 /// Lets a cluster refuse what was decided for a user before `epoch`.
-pub async fn fence(
-    means: &impl Means,
-    user: &UserId,
-    epoch: u64,
-    cluster: u16,
-    deadline: Instant,
-) -> Result<()> {
-    let meta = means.meta();
+pub async fn fence(env: &impl Env, user: &UserId, epoch: u64, cluster: u16, deadline: Instant) -> Result<()> {
+    let meta = env.meta();
     let groups = meta.cluster_name(cluster).map(|name| meta.groups_of(name)).unwrap_or_default();
     let told = groups.into_iter().map(async |group| {
         let command = for_user(user, epoch, IndexCommand::Sequence { commands: vec![] });
-        means.propose(group, command, Purpose::Remove, deadline).await
+        env.propose(group, command, Purpose::Remove, deadline).await
     });
     try_join_all(told).await.map(drop)
-}
-
-/// The indices that callers name.
-pub fn indices(meta: &MetaState) -> Vec<IndexName> {
-    meta.catalogue.iter().map(|(name, _)| name.clone()).filter(|name| name.part().1.is_none()).collect()
 }
 
 /// What two clusters have of an index.
@@ -243,34 +227,34 @@ fn pairs(meta: &MetaState, (from, to): (u16, u16)) -> Vec<Pair> {
         meta.part_of(name, cluster).ok().and_then(|part| meta.catalogue.get(&part).cloned())
     };
     let pair = |name: IndexName| Pair { from: row(&name, from), to: row(&name, to), name };
-    indices(meta).into_iter().map(pair).filter(|pair| !pair.follows()).collect()
+    meta.catalogue.named().into_iter().map(pair).filter(|pair| !pair.follows()).collect()
 }
 
 /// Makes what a user has in a cluster what it has in another one, index by index.
 pub struct Mirroring<'a, M> {
-    means: &'a M,
+    env: &'a M,
     whom: (&'a UserId, u64),
     clusters: (u16, u16),
     deadline: Instant,
     done: BTreeSet<(Incarnation, Incarnation)>,
 }
 
-impl<'a, M: Means> Mirroring<'a, M> {
+impl<'a, M: Env> Mirroring<'a, M> {
     /// From the first of two clusters to the second.
-    pub fn new(means: &'a M, whom: (&'a UserId, u64), clusters: (u16, u16), deadline: Instant) -> Self {
-        Mirroring { means, whom, clusters, deadline, done: BTreeSet::new() }
+    pub fn new(env: &'a M, whom: (&'a UserId, u64), clusters: (u16, u16), deadline: Instant) -> Self {
+        Mirroring { env, whom, clusters, deadline, done: BTreeSet::new() }
     }
     /// Goes on until there is no index that it has not been at, and returns what it has looked at.
     pub async fn look(&mut self) -> Result<Looked> {
-        let through = self.means.known_through()?;
+        let through = self.env.known_through()?;
         loop {
-            let meta = self.means.meta();
+            let meta = self.env.meta();
             let pairs = pairs(&meta, self.clusters).into_iter();
             let new: Vec<Pair> = pairs.filter(|pair| !self.done.contains(&pair.lives())).collect();
             if new.is_empty() {
                 return Ok(Looked { changed: meta.catalogue_changed(), through });
             }
-            if self.means.now() >= self.deadline {
+            if self.env.now() >= self.deadline {
                 return Err(Error::unavailable("the records of a user are not copied in time"));
             }
             for some in new.chunks(INDICES_AT_A_TIME) {
@@ -290,15 +274,15 @@ impl<'a, M: Means> Mirroring<'a, M> {
                 Err(Error::unavailable(format!("the replicas of {name} are being changed; try again")))
             }
             (from, Some(to)) => {
-                copy_rows(self.means, who, (from.as_ref(), to), self.deadline).await.map(|_| true)
+                copy_rows(self.env, who, (from.as_ref(), to), self.deadline).await.map(|_| true)
             }
             (None, None) => Ok(true),
             (Some(from), None) => {
                 let whose = Whose { owner: user.clone(), ids: None };
-                if self.means.digest(from, &whose, self.deadline).await?.is_empty() {
+                if self.env.digest(from, &whose, self.deadline).await?.is_empty() {
                     return Ok(true);
                 }
-                self.means.make_parts(name, self.deadline).await.map(|()| false)
+                self.env.make_parts(name, self.deadline).await.map(|()| false)
             }
         }
     }
@@ -315,7 +299,7 @@ pub enum Clusters {
 
 /// Deletes what a user has in clusters, index by index.
 pub struct Deleting<'a, M> {
-    means: &'a M,
+    env: &'a M,
     whom: (&'a UserId, u64),
     clusters: Clusters,
     deadline: Instant,
@@ -323,18 +307,18 @@ pub struct Deleting<'a, M> {
     through: u64,
 }
 
-impl<'a, M: Means> Deleting<'a, M> {
+impl<'a, M: Env> Deleting<'a, M> {
     /// Of these clusters.
-    pub fn new(means: &'a M, whom: (&'a UserId, u64), clusters: Clusters, deadline: Instant) -> Self {
-        Deleting { means, whom, clusters, deadline, done: BTreeSet::new(), through: 0 }
+    pub fn new(env: &'a M, whom: (&'a UserId, u64), clusters: Clusters, deadline: Instant) -> Self {
+        Deleting { env, whom, clusters, deadline, done: BTreeSet::new(), through: 0 }
     }
     /// Lets the clusters refuse what was decided for the user before.
     pub async fn begin(&self) -> Result<()> {
-        let meta = self.means.meta();
+        let meta = self.env.meta();
         let (user, epoch) = self.whom;
         let numbers = meta.clusters.values().map(|row| row.number);
         for number in numbers.filter(|number| self.is_meant(*number)) {
-            fence(self.means, user, epoch, number, self.deadline).await?;
+            fence(self.env, user, epoch, number, self.deadline).await?;
         }
         Ok(())
     }
@@ -347,7 +331,7 @@ impl<'a, M: Means> Deleting<'a, M> {
     /// Goes on until there is no index that it has not been at and no reader sees a record, and returns what it has looked at.
     pub async fn look(&mut self) -> Result<Looked> {
         loop {
-            let meta = self.means.meta();
+            let meta = self.env.meta();
             let is_new = |row: &&IndexRow| {
                 let is_meant = cluster_of(row.group).is_some_and(|cluster| self.is_meant(cluster));
                 // a replica has what its primary has
@@ -358,7 +342,7 @@ impl<'a, M: Means> Deleting<'a, M> {
             if new.is_empty() && self.through > 0 {
                 return Ok(Looked { changed: meta.catalogue_changed(), through: self.through });
             }
-            if self.means.now() >= self.deadline {
+            if self.env.now() >= self.deadline {
                 return Err(Error::unavailable("the records of a user are not deleted in time"));
             }
             let mut tasks = vec![];
@@ -367,12 +351,12 @@ impl<'a, M: Means> Deleting<'a, M> {
             }
             let tasks: Vec<TaskId> = tasks.into_iter().flatten().collect();
             for task in &tasks {
-                seen(self.means, *task, self.deadline).await?;
+                seen(self.env, *task, self.deadline).await?;
             }
             if self.through == 0 || !tasks.is_empty() {
                 // a copy that begins after this finds nothing any more
-                self.means.learn().await?;
-                self.through = self.means.known_through()?;
+                self.env.learn().await?;
+                self.through = self.env.known_through()?;
             }
             self.done.extend(new.iter().map(|row| row.incarnation));
         }
@@ -380,11 +364,11 @@ impl<'a, M: Means> Deleting<'a, M> {
     async fn delete_in(&self, row: &IndexRow) -> Result<Option<TaskId>> {
         let (user, epoch) = self.whom;
         let whose = Whose { owner: user.clone(), ids: None };
-        if self.means.digest(row, &whose, self.deadline).await?.is_empty() {
+        if self.env.digest(row, &whose, self.deadline).await?.is_empty() {
             return Ok(None);
         }
         let ops = vec![RecordOp::DeleteBy { params: deletion_of(user, b"{}")? }];
-        let target = Target { means: self.means, row, user, epoch: Some(epoch), deadline: self.deadline };
+        let target = Target { env: self.env, row, user, epoch: Some(epoch), deadline: self.deadline };
         target.propose(ops, Purpose::Remove).await.map(Some)
     }
 }
@@ -395,13 +379,13 @@ fn cluster_of(group: GroupId) -> Option<u16> {
 }
 
 /// Counts what all indices have of each user.
-pub async fn count(router: &Router, node: &Node) -> Result<Usage> {
-    let meta = router.meta();
+pub async fn count(context: &NodeContext) -> Result<Usage> {
+    let meta = context.meta();
     let rows = meta.catalogue.iter().filter(|(_, row)| row.primary().is_none());
     let mut usage = Usage::default();
     for (_, row) in rows {
         let Some(cluster) = cluster_of(row.group) else { continue };
-        let owners = owned::owners(router, node, row).await?;
+        let owners = owned::owners(context, row).await?;
         for (owner, (records, bytes)) in owners {
             let Ok(user) = UserId::new(&owner) else { continue };
             // what a move has copied or not deleted yet counts where the user is

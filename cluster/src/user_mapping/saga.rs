@@ -4,12 +4,12 @@
 //! what was looked at ([`Looked`]), and has no effect when that has changed: then what is new is looked at, too.
 
 use super::core::{What, Work};
-use super::means::{Means, seen};
 use super::records::{Clusters, Deleting, Mirroring, fence};
 use crate::command::{LOOKED_LEVEL, MetaCommand};
 use crate::command::{Looked, UserStep};
 use crate::copies::REPEAT;
 use crate::disk::Purpose;
+use crate::env::{Env, seen};
 use crate::meta::Side;
 use quorate_model::{Error, GroupId, Result, TaskId, limits};
 use std::time::{Duration, Instant};
@@ -28,116 +28,116 @@ const TURN: Duration = Duration::from_secs(limits::WRITE_S + 5);
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Does what there is to do, and takes the step that this allows. Errors: it is to be begun again.
-pub async fn carry_out(means: &impl Means, work: &Work) -> Result<()> {
+pub async fn carry_out(env: &impl Env, work: &Work) -> Result<()> {
     let Work { user, epoch, what, tries } = work;
-    let (whom, deadline) = ((user, *epoch), means.now() + WORK);
+    let (whom, deadline) = ((user, *epoch), env.now() + WORK);
     match *what {
         What::Copy { from, to } => {
-            Mirroring::new(means, whom, (from, to), deadline).look().await?;
+            Mirroring::new(env, whom, (from, to), deadline).look().await?;
             // who has just died must not keep writes waiting in the next step
-            all_heard(means).await?;
-            if means.meta().level() >= LOOKED_LEVEL {
-                return freeze(means, work).await;
+            all_heard(env).await?;
+            if env.meta().level() >= LOOKED_LEVEL {
+                return freeze(env, work).await;
             }
         }
         What::CopyRest { from, to } => {
-            all_heard(means).await?;
-            let until = means.now() + if *tries == 0 { REST[0] } else { REST[1] };
+            all_heard(env).await?;
+            let until = env.now() + if *tries == 0 { REST[0] } else { REST[1] };
             // what somebody who copied before sent late must not come after the comparison
-            fence(means, user, *epoch, to, until).await?;
-            let mut mirroring = Mirroring::new(means, whom, (from, to), until);
+            fence(env, user, *epoch, to, until).await?;
+            let mut mirroring = Mirroring::new(env, whom, (from, to), until);
             loop {
                 let looked = mirroring.look().await?;
-                if step_after(means, work, looked, until).await? {
+                if step_after(env, work, looked, until).await? {
                     return Ok(());
                 }
             }
         }
         What::Land { to } => {
-            fence(means, user, *epoch, to, deadline).await?;
-            all_heard(means).await?;
+            fence(env, user, *epoch, to, deadline).await?;
+            all_heard(env).await?;
         }
         What::Clean { cluster } => {
-            return delete(means, work, Clusters::Only(cluster), deadline).await;
+            return delete(env, work, Clusters::Only(cluster), deadline).await;
         }
         What::Delete => {
-            all_heard(means).await?;
-            return delete(means, work, Clusters::All, deadline).await;
+            all_heard(env).await?;
+            return delete(env, work, Clusters::All, deadline).await;
         }
         What::Step(_) => {}
     }
-    step(means, work, what.leads_to()).await
+    step(env, work, what.leads_to()).await
 }
 
-async fn delete(means: &impl Means, work: &Work, clusters: Clusters, deadline: Instant) -> Result<()> {
-    let mut deleting = Deleting::new(means, (&work.user, work.epoch), clusters, deadline);
+async fn delete(env: &impl Env, work: &Work, clusters: Clusters, deadline: Instant) -> Result<()> {
+    let mut deleting = Deleting::new(env, (&work.user, work.epoch), clusters, deadline);
     deleting.begin().await?;
     loop {
         let looked = deleting.look().await?;
-        if step_after(means, work, looked, deadline).await? {
+        if step_after(env, work, looked, deadline).await? {
             return Ok(());
         }
     }
 }
 
-async fn step(means: &impl Means, work: &Work, step: UserStep) -> Result<()> {
+async fn step(env: &impl Env, work: &Work, step: UserStep) -> Result<()> {
     let command = MetaCommand::StepUser { user: work.user.clone(), epoch: work.epoch, step };
-    means.decide(command, Purpose::Remove, means.write_deadline()).await.map(drop)
+    env.decide(command, Purpose::Remove, env.write_deadline()).await.map(drop)
 }
 
 /// Takes the step of work that has been at every index, when no copy is under way that may bring another one. Returns whether
 /// the user has gone on; otherwise there is something new to be looked at.
-async fn step_after(means: &impl Means, work: &Work, looked: Looked, deadline: Instant) -> Result<bool> {
+async fn step_after(env: &impl Env, work: &Work, looked: Looked, deadline: Instant) -> Result<bool> {
     let Work { user, epoch, what, .. } = work;
-    if means.meta().level() < LOOKED_LEVEL {
-        return step(means, work, what.leads_to()).await.map(|()| true);
+    if env.meta().level() < LOOKED_LEVEL {
+        return step(env, work, what.leads_to()).await.map(|()| true);
     }
-    while means.meta().copies_since_before(looked.through) {
-        wait(means, deadline).await?;
+    while env.meta().copies_since_before(looked.through) {
+        wait(env, deadline).await?;
     }
-    if means.meta().is_as_it_was(looked) {
+    if env.meta().is_as_it_was(looked) {
         let (user, step) = (user.clone(), what.leads_to());
         let command = MetaCommand::StepUserAfterLook { user, epoch: *epoch, step, looked };
-        means.decide(command, Purpose::Remove, means.write_deadline()).await?;
-        if has_gone_on(means, work) {
+        env.decide(command, Purpose::Remove, env.write_deadline()).await?;
+        if has_gone_on(env, work) {
             return Ok(true);
         }
     }
-    wait(means, deadline).await.map(|()| false)
+    wait(env, deadline).await.map(|()| false)
 }
 
-async fn wait(means: &impl Means, deadline: Instant) -> Result<()> {
-    if means.now() >= deadline {
+async fn wait(env: &impl Env, deadline: Instant) -> Result<()> {
+    if env.now() >= deadline {
         return Err(Error::unavailable("indices are being changed by others; try again"));
     }
-    means.pause(LOOK).await;
+    env.pause(LOOK).await;
     Ok(())
 }
 
 /// Lets the user's writes wait from now on, when it is the turn of moves: while indices are copied, which may take long, they
 /// go on, and no other copy begins.
-async fn freeze(means: &impl Means, work: &Work) -> Result<()> {
-    let until = means.now() + TURN;
+async fn freeze(env: &impl Env, work: &Work) -> Result<()> {
+    let until = env.now() + TURN;
     loop {
-        step(means, work, UserStep::Freeze).await?;
-        if has_gone_on(means, work) {
+        step(env, work, UserStep::Freeze).await?;
+        if has_gone_on(env, work) {
             return Ok(());
         }
-        let again = means.now() + REPEAT;
-        wait(means, until).await?;
-        while means.now() < again && !means.meta().may_begin(Side::Moves) {
-            wait(means, until).await?;
+        let again = env.now() + REPEAT;
+        wait(env, until).await?;
+        while env.now() < again && !env.meta().may_begin(Side::Moves) {
+            wait(env, until).await?;
         }
     }
 }
 
-fn has_gone_on(means: &impl Means, Work { user, epoch, .. }: &Work) -> bool {
-    means.meta().users.map.get(user).is_none_or(|row| row.epoch != *epoch)
+fn has_gone_on(env: &impl Env, Work { user, epoch, .. }: &Work) -> bool {
+    env.meta().users.map.get(user).is_none_or(|row| row.epoch != *epoch)
 }
 
 /// Waits until every node that may serve users knows what this one knows of them, and has no write under way that it began
 /// before. A node that cannot be asked has no lease to serve with after some seconds.
-async fn all_heard(means: &impl Means) -> Result<()> {
-    let task = TaskId::new(GroupId::META, means.known_through()?);
-    seen(means, task, means.now() + HEARD).await
+async fn all_heard(env: &impl Env) -> Result<()> {
+    let task = TaskId::new(GroupId::META, env.known_through()?);
+    seen(env, task, env.now() + HEARD).await
 }

@@ -1,7 +1,7 @@
 //! Is a user on exactly one cluster at every moment, and are no records missing, doubled or refused because of a move?
 //!
 //! The code that places, moves and removes users runs here as it is, and so do the mapping, the leases and the fences; only
-//! what lies behind [`super::means::Means`] is simulated: four nodes in two clusters, in virtual time, by one seed. Messages are
+//! what lies behind [`crate::env::Env`] is simulated: four nodes in two clusters, in virtual time, by one seed. Messages are
 //! lost, late and repeated, replicas lag, nodes die (above all the one that drives moves, after any of its steps) and are cut
 //! off, while clients write, read, change settings, and move users to and fro, and indices are renamed, copied, linked and deleted.
 //!

@@ -3,13 +3,13 @@
 //! Both clusters are on one node: its groups are started for the second one as well.
 
 use super::core::{Core, What, Work};
-use super::means::{Here, seen};
 use super::records::{Clusters, Deleting, Mirroring, fence};
-use super::write::{Ways, records};
+use super::write::records;
 use super::*;
 use crate::command::{FEATURE_LEVEL, MetaCommand};
 use crate::command::{Joining, NodeState, UserStep};
 use crate::crash_copy::copy_folder;
+use crate::env::seen;
 use crate::join;
 use crate::meta::Link;
 use crate::options::ServiceOptions;
@@ -18,7 +18,6 @@ use crate::running::{self, Running};
 use crate::start::Founding;
 use crate::types::CallerOp;
 use quorate_model::{IndexName, NodeId, RecordOp};
-use quorate_node::Node;
 use quorate_node::ops::ReplicaKind;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -41,8 +40,8 @@ async fn started(folder: &Path) -> Running {
     let options = options(folder);
     let mut running = running::start(&options).await.expect("a node that starts");
     join::enter(&mut running, &options).await.expect("an installation");
-    let router = &running.router;
-    if !router.meta().clusters.contains_key("west") {
+    let context = &*running.context;
+    if !context.meta().clusters.contains_key("west") {
         let west = || "west".to_owned();
         let level = FEATURE_LEVEL;
         let joining = Joining { name: west(), cluster: west(), peer: west(), http: west(), level };
@@ -51,70 +50,66 @@ async fn started(folder: &Path) -> Running {
             MetaCommand::AddNode { node, joining },
             MetaCommand::SetNodeState { node, state: NodeState::Removed },
         ] {
-            router.propose_meta(command, Purpose::Add, write_deadline()).await.expect("accepted");
+            context.proposer().propose_meta(command, Purpose::Add, write_deadline()).await.expect("accepted");
         }
     }
-    let west = router.meta().groups_of("west");
+    let west = context.meta().groups_of("west");
     for &group in &west {
         running.starter.start_group(group, Founding::Founder).expect("a group that starts");
         // whoever looks after the groups may have seen node 7 before it was removed
-        let place = MetaCommand::Place { group, nodes: vec![router.self_id()] };
-        router.propose_meta(place, Purpose::Add, write_deadline()).await.expect("accepted");
+        let place = MetaCommand::Place { group, nodes: vec![context.self_id()] };
+        context.proposer().propose_meta(place, Purpose::Add, write_deadline()).await.expect("accepted");
     }
     let end = Instant::now() + Duration::from_secs(60);
-    while !west.iter().all(|&group| crate::read::is_readable(router, &running.node, group)) {
+    while !west.iter().all(|&group| crate::read::is_readable(context, group)) {
         assert!(Instant::now() < end, "the groups of the second cluster are not alone here in time");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     running.catch_up().await.expect("groups with leaders");
     running
 }
-fn ways(running: &Running) -> Ways<'_> {
-    Ways { router: &running.router, node: &running.node, janitor: &running.janitor }
-}
 async fn put(running: &Running, who: &str, ids: &[String]) -> Result<crate::types::Receipt> {
     let op = |id: &String| {
         let record = format!(r#"{{"objectID":"{id}"}}"#).into_bytes();
         CallerOp::Ready(RecordOp::Put { object_id: id.clone(), record })
     };
-    records(ways(running), &user(who), &index(), ids.iter().map(op).collect()).await
+    records(&running.context, &user(who), &index(), ids.iter().map(op).collect()).await
 }
 fn numbered(from: usize, to: usize) -> Vec<String> {
     (from..to).map(|number| number.to_string()).collect()
 }
 /// The ids that a part shows of a user.
-fn held(router: &Router, node: &Node, part: &IndexName, who: &str) -> BTreeSet<String> {
-    let meta = router.meta();
+fn held(context: &NodeContext, part: &IndexName, who: &str) -> BTreeSet<String> {
+    let meta = context.meta();
     let Some(row) = meta.catalogue.get(part) else { return BTreeSet::new() };
-    let view = node.view(row.incarnation).expect("a part that opens");
+    let view = context.node().view(row.incarnation).expect("a part that opens");
     let seen = |id: String| quorate_model::user::owner_of(&id).1.to_owned();
     view.owned(who, None).into_keys().map(seen).collect()
 }
 fn parts(running: &Running) -> [IndexName; 2] {
-    let meta = running.router.meta();
+    let meta = running.context.meta();
     [0, 1].map(|cluster| meta.part_of(&index(), cluster).expect("a name"))
 }
 async fn begin_move(running: &Running, who: &str, to: &str) -> Result<u64> {
-    assign(&running.router, user(who), to).await
+    assign(&running.context, user(who), to).await
 }
 async fn settled(running: &Running, who: &str) {
     for _ in 0..2_000 {
-        if running.router.meta().users.map.get(&user(who)).is_none_or(|row| row.is_settled()) {
+        if running.context.meta().users.map.get(&user(who)).is_none_or(|row| row.is_settled()) {
             return;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("the move of {who} did not end: {:?}", running.router.meta().users.map.get(&user(who)));
+    panic!("the move of {who} did not end: {:?}", running.context.meta().users.map.get(&user(who)));
 }
 
 /// Carries out the work of a move up to and without the given number of steps, as a leader that dies then.
 async fn go_to(running: &Running, steps: usize, copies_more: bool) {
-    let (router, node) = (&running.router, &running.node);
-    let here = Here { router, node };
+    let context = &*running.context;
     let mut core = Core::default();
     let deadline = Instant::now() + Duration::from_secs(20);
     for number in 0..=steps {
-        let Some(Work { user, epoch, what, tries: _ }) = core.next(&router.meta(), Duration::ZERO).pop()
+        let Some(Work { user, epoch, what, tries: _ }) = core.next(&context.meta(), Duration::ZERO).pop()
         else {
             return;
         };
@@ -123,12 +118,12 @@ async fn go_to(running: &Running, steps: usize, copies_more: bool) {
         }
         match what {
             What::Copy { from, to } | What::CopyRest { from, to } => {
-                Mirroring::new(&here, (&user, epoch), (from, to), deadline).look().await.expect("copied");
+                Mirroring::new(context, (&user, epoch), (from, to), deadline).look().await.expect("copied");
             }
-            What::Land { to } => fence(&here, &user, epoch, to, deadline).await.expect("told"),
+            What::Land { to } => fence(context, &user, epoch, to, deadline).await.expect("told"),
             What::Clean { cluster } => {
                 let whom = (&user, epoch);
-                let mut deleting = Deleting::new(&here, whom, Clusters::Only(cluster), deadline);
+                let mut deleting = Deleting::new(context, whom, Clusters::Only(cluster), deadline);
                 deleting.begin().await.expect("told");
                 deleting.look().await.expect("deleted");
             }
@@ -138,7 +133,7 @@ async fn go_to(running: &Running, steps: usize, copies_more: bool) {
             return;
         }
         let step = MetaCommand::StepUser { user: user.clone(), epoch, step: what.leads_to() };
-        router.propose_meta(step, Purpose::Add, write_deadline()).await.expect("accepted");
+        context.proposer().propose_meta(step, Purpose::Add, write_deadline()).await.expect("accepted");
         core = Core::default();
     }
 }
@@ -150,7 +145,7 @@ async fn a_move_ends_although_the_node_died_in_any_step() {
             let dir = tempfile::tempdir().expect("a folder");
             let (before, after) = (dir.path().join("before"), dir.path().join("after"));
             let running = started(&before).await;
-            assign_many(&running.router, vec![user("jane"), user("roe")], "main").await.expect("assigned");
+            assign_many(&running.context, vec![user("jane"), user("roe")], "main").await.expect("assigned");
             put(&running, "jane", &numbered(0, 20)).await.expect("written");
             put(&running, "roe", &numbered(0, 3)).await.expect("written");
             begin_move(&running, "jane", "west").await.expect("a move");
@@ -162,7 +157,7 @@ async fn a_move_ends_although_the_node_died_in_any_step() {
             running.start_janitor();
             settled(&running, "jane").await;
             let [main, west] = parts(&running);
-            let held = |part: &IndexName, who: &str| held(&running.router, &running.node, part, who).len();
+            let held = |part: &IndexName, who: &str| held(&running.context, part, who).len();
             let found = [held(&main, "jane"), held(&west, "jane"), held(&main, "roe"), held(&west, "roe")];
             assert_eq!(found, [0, 20, 3, 0], "died after {steps} steps, {copies_more}");
             running.stop().await;
@@ -177,15 +172,18 @@ async fn replicas_of_all_parts_are_filled_although_the_node_died() {
         let dir = tempfile::tempdir().expect("a folder");
         let (before, after) = (dir.path().join("before"), dir.path().join("after"));
         let running = started(&before).await;
-        assign_many(&running.router, vec![user("jane")], "main").await.expect("assigned");
-        assign_many(&running.router, vec![user("roe")], "west").await.expect("assigned");
+        assign_many(&running.context, vec![user("jane")], "main").await.expect("assigned");
+        assign_many(&running.context, vec![user("roe")], "west").await.expect("assigned");
         put(&running, "jane", &numbered(0, 20)).await.expect("written");
         put(&running, "roe", &numbered(0, 3)).await.expect("written");
-        let (router, node) = (&running.router, &running.node);
+        let context = &*running.context;
         let wanted = [Link { name: IndexName::new("r").expect("valid"), kind: ReplicaKind::Standard }];
-        let told = replicas::link(router, node, &index(), &wanted, write_deadline()).await.expect("linked");
+        let told = replicas::link(context, &index(), &wanted, write_deadline()).await.expect("linked");
         if home_was_told {
-            let told = router.propose_index(told.group, told.command, Purpose::Add, write_deadline()).await;
+            let told = context
+                .proposer()
+                .propose_index(told.group, told.command, Purpose::Add, write_deadline())
+                .await;
             told.expect("accepted");
         }
         copy_folder(&before, &after);
@@ -196,10 +194,10 @@ async fn replicas_of_all_parts_are_filled_although_the_node_died() {
         put(&running, "jane", &numbered(20, 21)).await.expect("written");
         put(&running, "roe", &numbered(3, 4)).await.expect("written");
         let [main, west] =
-            [0, 1].map(|cluster| running.router.meta().part_of(&wanted[0].name, cluster).expect("a name"));
+            [0, 1].map(|cluster| running.context.meta().part_of(&wanted[0].name, cluster).expect("a name"));
         let held = |part: &IndexName, who: &str| {
-            let row = running.router.meta().catalogue.get(part).cloned().expect("a replica");
-            let view = running.node.view(row.incarnation).ok()?;
+            let row = running.context.meta().catalogue.get(part).cloned().expect("a replica");
+            let view = running.context.node().view(row.incarnation).ok()?;
             Some(view.owned(who, None).len())
         };
         let mut found = [None; 4];
@@ -220,10 +218,10 @@ async fn no_record_is_absent_or_doubled_while_a_user_moves() {
     let dir = tempfile::tempdir().expect("a folder");
     let mut running = started(dir.path()).await;
     running.start_janitor();
-    assign_many(&running.router, vec![user("jane")], "main").await.expect("assigned");
+    assign_many(&running.context, vec![user("jane")], "main").await.expect("assigned");
     put(&running, "*", &["p".to_owned()]).await.expect("written");
     let first = put(&running, "jane", &numbered(0, 50)).await.expect("written");
-    seen(&ways(&running).here(), first.task_id, write_deadline()).await.expect("seen");
+    seen(&*running.context, first.task_id, write_deadline()).await.expect("seen");
     let running = Arc::new(running);
     let ended = Arc::new(AtomicBool::new(false));
     let writer = {
@@ -245,10 +243,10 @@ async fn no_record_is_absent_or_doubled_while_a_user_moves() {
             while !ended.load(Ordering::Relaxed) {
                 let jane = user("jane");
                 let look = async |cluster| {
-                    let part = place::part_for_read(&ways(&running).here(), &index(), cluster).await?;
-                    Ok(held(&running.router, &running.node, &part, "jane").len())
+                    let part = place::part_for_read(&*running.context, &index(), cluster).await?;
+                    Ok(held(&running.context, &part, "jane").len())
                 };
-                let seen = place::read(&ways(&running).here(), &jane, look).await.expect("assigned");
+                let seen = place::read(&*running.context, &jane, look).await.expect("assigned");
                 assert!(seen >= most, "{seen} of at least {most} records");
                 most = seen;
                 reads += 1;
@@ -260,25 +258,25 @@ async fn no_record_is_absent_or_doubled_while_a_user_moves() {
     for to in ["west", "main", "west"] {
         begin_move(&running, "jane", to).await.expect("a move");
         let second = begin_move(&running, "jane", if to == "west" { "main" } else { "west" }).await;
-        assert!(second.is_err() || running.router.meta().users.pending.is_empty(), "one move at a time");
+        assert!(second.is_err() || running.context.meta().users.pending.is_empty(), "one move at a time");
         settled(&running, "jane").await;
     }
     ended.store(true, Ordering::Relaxed);
     let (written, reads) = (writer.await.expect("no panic"), reader.await.expect("no panic"));
     assert!(reads > 0);
     let accepted = put(&running, "jane", &["last".to_owned()]).await.expect("written");
-    let shown = seen(&ways(&running).here(), accepted.task_id, write_deadline()).await;
+    let shown = seen(&*running.context, accepted.task_id, write_deadline()).await;
     shown.expect("seen");
     let [main, west] = parts(&running);
-    let held = |part: &IndexName, who: &str| held(&running.router, &running.node, part, who);
+    let held = |part: &IndexName, who: &str| held(&running.context, part, who);
     assert_eq!((held(&main, "jane").len(), held(&west, "jane").len()), (0, written + 1));
     assert_eq!((held(&main, "*").len(), held(&west, "*").len()), (1, 1), "public records are in both");
-    let row = running.router.meta().users.map.get(&user("jane")).copied().expect("assigned");
+    let row = running.context.meta().users.map.get(&user("jane")).copied().expect("assigned");
     assert_eq!((row.cluster, row.state), (1, UserState::Assigned));
     let late = MetaCommand::StepUser { user: user("jane"), epoch: 2, step: UserStep::Freeze };
-    running.router.propose_meta(late, Purpose::Add, write_deadline()).await.expect("accepted");
+    running.context.proposer().propose_meta(late, Purpose::Add, write_deadline()).await.expect("accepted");
     assert_eq!(
-        running.router.meta().users.map.get(&user("jane")),
+        running.context.meta().users.map.get(&user("jane")),
         Some(&row),
         "an old leader changes nothing"
     );

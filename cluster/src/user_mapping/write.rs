@@ -5,23 +5,24 @@
 //! that changes nothing that is there already. A write of public records goes to the index itself and then to its other
 //! parts, before it is answered.
 
-use super::means::{Here, Means, part_for_write};
 use super::parts::follow;
 use super::{place, records};
 use crate::abreast;
 use crate::clock::rfc3339;
+use crate::clock::write_deadline;
+use crate::context::NodeContext;
+use crate::env::Env;
 use crate::ids::IdSource;
-use crate::janitor::Janitor;
 use crate::meta::{IndexRow, MetaState};
 use crate::metrics;
+use crate::proposer::Accepted;
 use crate::replicas;
-use crate::router::{Accepted, Router, write_deadline};
 use crate::types::{CallerOp, Receipt};
+use crate::user_mapping::env::part_for_write;
 use crate::write::{self, ManyReceipt};
 use quorate_model::record::with_object_id;
 use quorate_model::user::owned_id;
 use quorate_model::{Error, IndexName, RecordOp, Result, UserId};
-use quorate_node::Node;
 use quorate_node::ops::IndexCommand;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -31,23 +32,6 @@ use std::time::{Duration, Instant};
 const FROZEN_WAIT: Duration = Duration::from_secs(12);
 /// Moves that a write follows.
 const MOVES_FOLLOWED: usize = 4;
-
-/// What a write needs of the node.
-#[derive(Clone, Copy)]
-pub struct Ways<'a> {
-    /// Into the groups.
-    pub router: &'a Router,
-    /// The indices.
-    pub node: &'a Node,
-    /// The background work.
-    pub janitor: &'a Janitor,
-}
-impl<'a> Ways<'a> {
-    /// The part of it that a user's write needs.
-    pub fn here(&self) -> Here<'a> {
-        Here { router: self.router, node: self.node }
-    }
-}
 
 /// An operation on the records of a user, and the id it names.
 fn owned(op: CallerOp, user: &UserId, ids: &IdSource) -> Result<(RecordOp, Option<String>)> {
@@ -78,72 +62,81 @@ fn owned(op: CallerOp, user: &UserId, ids: &IdSource) -> Result<(RecordOp, Optio
 /// Applies a user's operations to one index, in order and as one.
 ///
 /// Errors: `Invalid` for a user that is in no cluster; `Unavailable` when a move of the user takes too long.
-pub async fn records(ways: Ways<'_>, user: &UserId, name: &IndexName, ops: Vec<CallerOp>) -> Result<Receipt> {
+pub async fn records(
+    context: &NodeContext,
+    user: &UserId,
+    name: &IndexName,
+    ops: Vec<CallerOp>,
+) -> Result<Receipt> {
     let (mut owned_ops, mut object_ids) = (Vec::with_capacity(ops.len()), Vec::with_capacity(ops.len()));
     for op in ops {
-        let (op, named) = owned(op, user, ways.router.id_source())?;
+        let (op, named) = owned(op, user, context.ids())?;
         owned_ops.push(op);
         object_ids.extend(named);
     }
-    let accepted = carry_out(ways, user, name, owned_ops).await?;
+    let accepted = carry_out(context, user, name, owned_ops).await?;
     Ok(write::receipt(accepted, object_ids))
 }
 
 /// The same for several indices: in order and as one for each, one after the other.
-pub async fn many(ways: Ways<'_>, user: &UserId, ops: Vec<(IndexName, CallerOp)>) -> Result<ManyReceipt> {
+pub async fn many(
+    context: &NodeContext,
+    user: &UserId,
+    ops: Vec<(IndexName, CallerOp)>,
+) -> Result<ManyReceipt> {
     let (mut by_index, mut object_ids) =
         (BTreeMap::<IndexName, Vec<RecordOp>>::new(), Vec::with_capacity(ops.len()));
     for (name, op) in ops {
-        let (op, named) = owned(op, user, ways.router.id_source())?;
+        let (op, named) = owned(op, user, context.ids())?;
         by_index.entry(name).or_default().push(op);
         object_ids.extend(named);
     }
     let (mut tasks, mut last_ms) = (BTreeMap::new(), None);
     for (name, ops) in by_index {
-        let accepted = carry_out(ways, user, &name, ops).await?;
+        let accepted = carry_out(context, user, &name, ops).await?;
         last_ms = last_ms.max(Some(accepted.time_ms));
         tasks.insert(name, accepted.task_id);
     }
-    let updated_at = rfc3339(last_ms.unwrap_or_else(|| ways.router.id_source().time_ms()));
+    let updated_at = rfc3339(last_ms.unwrap_or_else(|| context.ids().time_ms()));
     Ok((tasks, object_ids, updated_at))
 }
 
-async fn carry_out(ways: Ways<'_>, user: &UserId, name: &IndexName, ops: Vec<RecordOp>) -> Result<Accepted> {
+async fn carry_out(
+    context: &NodeContext,
+    user: &UserId,
+    name: &IndexName,
+    ops: Vec<RecordOp>,
+) -> Result<Accepted> {
     let accepted = match user.is_public() {
-        true => everywhere(ways, name, ops).await?,
-        false => with_user(&ways.here(), user, name, ops).await?,
+        true => everywhere(context, name, ops).await?,
+        false => with_user(context, user, name, ops).await?,
     };
     metrics::accepted("records");
     Ok(accepted)
 }
 
-async fn propose(
-    means: &impl Means,
-    row: &IndexRow,
-    ops: Vec<RecordOp>,
-    deadline: Instant,
-) -> Result<Accepted> {
+async fn propose(env: &impl Env, row: &IndexRow, ops: Vec<RecordOp>, deadline: Instant) -> Result<Accepted> {
     let purpose = write::purpose(&ops);
     let command = IndexCommand::Records { index: row.incarnation, ops };
-    means.propose(row.group, command, purpose, deadline).await
+    env.propose(row.group, command, purpose, deadline).await
 }
 
 /// Writes records of a user to the part of an index that has them, wherever the user is by then.
 pub async fn with_user(
-    means: &impl Means,
+    env: &impl Env,
     user: &UserId,
     name: &IndexName,
     ops: Vec<RecordOp>,
 ) -> Result<Accepted> {
-    let until = means.now() + FROZEN_WAIT;
+    let until = env.now() + FROZEN_WAIT;
     for _ in 0..MOVES_FOLLOWED {
-        let deadline = means.write_deadline();
+        let deadline = env.write_deadline();
         // a user who is in no cluster makes no index
-        let write = place::Write::begin(means, user, until).await?;
-        let row = part_for_write(means, name, write.cluster(), deadline).await?;
-        let accepted = propose(means, &row, ops.clone(), deadline).await?;
+        let write = place::Write::begin(env, user, until).await?;
+        let row = part_for_write(env, name, write.cluster(), deadline).await?;
+        let accepted = propose(env, &row, ops.clone(), deadline).await?;
         // a node that others do not wait for may have taken an index that is gone
-        if write.counts().await? && is_there(&means.meta(), name, &row) {
+        if write.counts().await? && is_there(&env.meta(), name, &row) {
             return Ok(accepted);
         }
     }
@@ -158,21 +151,20 @@ fn is_there(meta: &MetaState, name: &IndexName, row: &IndexRow) -> bool {
 }
 
 /// Public records go to all clusters: to the index itself, whose task is the answer, and from there to the other parts.
-async fn everywhere(ways: Ways<'_>, name: &IndexName, ops: Vec<RecordOp>) -> Result<Accepted> {
-    let Ways { router, node, janitor: _ } = ways;
+async fn everywhere(context: &NodeContext, name: &IndexName, ops: Vec<RecordOp>) -> Result<Accepted> {
     let deadline = write_deadline();
-    if router.meta().clusters.len() > 1 && ways.here().hold().is_none() {
+    if context.meta().clusters.len() > 1 && context.hold().is_none() {
         // it would be refused afterwards, and stay in what had the name before
-        abreast::learn(router).await?;
+        abreast::learn(context).await?;
     }
-    let row = write::index_for_write(router, name, deadline).await?;
+    let row = write::index_for_write(context, name, deadline).await?;
     replicas::check_writable(&row, name)?;
     let touched = named(&ops);
-    let accepted = propose(&ways.here(), &row, ops, deadline).await?;
-    if router.meta().clusters.len() > 1 {
+    let accepted = propose(context, &row, ops, deadline).await?;
+    if context.meta().clusters.len() > 1 {
         // parts that somebody made a moment ago
-        abreast::learn(router).await?;
-        follow(router, node, name, touched.as_deref(), deadline).await?;
+        abreast::learn(context).await?;
+        follow(context, name, touched.as_deref(), deadline).await?;
     }
     Ok(accepted)
 }

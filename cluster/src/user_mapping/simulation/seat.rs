@@ -7,14 +7,14 @@ use crate::command::Copied;
 use crate::command::MetaCommand;
 use crate::copies::Filling;
 use crate::disk::Purpose;
+use crate::env::{ASK, Env, seen};
 use crate::leases::Hold;
 use crate::meta::{IndexRow, MetaState, SharedMap, UserState};
 use crate::parts::Parts;
-use crate::router::Accepted;
+use crate::proposer::Accepted;
 use crate::types::OwnedDigest;
 use crate::types::Whose;
-use crate::user_mapping::means::{ASK, Means, seen};
-use crate::user_mapping::place::UserWrites;
+use crate::user_writes::UserWrites;
 use futures_util::future::{Either, select};
 use quorate_model::{Error, GroupId, IndexName, NodeId, RecordOp, Result, Settings, TaskId};
 use quorate_node::ops::IndexCommand;
@@ -279,7 +279,7 @@ impl Seat {
     }
 }
 
-impl Means for Seat {
+impl Env for Seat {
     fn meta(&self) -> Arc<MetaState> {
         let meta = self.world.with(self.node, |machine| machine.meta.clone());
         if let Some(old) = &self.old {

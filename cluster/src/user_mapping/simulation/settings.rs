@@ -7,8 +7,8 @@ use super::executor::NOBODY;
 use super::seat::Seat;
 use super::world::World;
 use crate::disk::Purpose;
-use crate::user_mapping::means::{Means, seen};
-use crate::user_mapping::{parts, records};
+use crate::env::{Env, seen};
+use crate::user_mapping::parts;
 use parking_lot::Mutex;
 use quorate_model::{IndexName, Result};
 use quorate_node::ops::{Incarnation, IndexCommand};
@@ -93,7 +93,7 @@ fn shown(world: &World, name: &IndexName) -> Vec<u64> {
 
 /// Whether all parts of every index are configured alike.
 pub fn are_alike(world: &World) -> bool {
-    let names = records::indices(&world.state().decided.clone());
+    let names = world.state().decided.catalogue.named();
     names.iter().all(|name| shown(world, name).windows(2).all(|pair| pair[0] == pair[1]))
 }
 
@@ -142,7 +142,7 @@ async fn configure(seat: Seat, name: IndexName, value: u64) -> Result<()> {
 /// Finds and mends what differs, as the leader of the meta group does.
 pub async fn mend_all(seat: &Seat) -> Result<()> {
     let meta = seat.meta();
-    for name in records::indices(&meta) {
+    for name in meta.catalogue.named() {
         for part in meta.other_parts(&name) {
             if !parts::are_configured_alike(seat, &name, &part, seat.write_deadline()).await? {
                 parts::configure(seat, &name, &part, seat.write_deadline()).await?;

@@ -8,7 +8,7 @@ use super::mutant::Mutant;
 use super::settings::Configured;
 use crate::command::{FEATURE_LEVEL, MetaCommand};
 use crate::meta::{At, MetaState, SharedMap};
-use crate::user_mapping::place::UserWrites;
+use crate::user_writes::UserWrites;
 use parking_lot::Mutex;
 use quorate_model::GroupId;
 use quorate_node::ops::{Incarnation, IndexCommand};

@@ -1,11 +1,11 @@
 //! The files of snapshots from other nodes, over the connections for bulk.
 
-use super::source::SnapshotSource;
-use super::{ManifestId, PIECES_LEVEL, PIECES_MAX, PieceName, SnapshotRequest, Wanted};
 use crate::meta::SharedMeta;
 use crate::peer::{Lane, Peers};
+use crate::peer_client::unexpected;
 use crate::requests::{PeerAnswer, PeerRequest, decode, encode};
-use crate::router::{Router, unexpected};
+use crate::snapshot::source::SnapshotSource;
+use crate::snapshot::{ManifestId, PIECES_LEVEL, PIECES_MAX, PieceName, SnapshotRequest, Wanted};
 use bytes::Bytes;
 use quorate_model::{Error, GroupId, NodeId, Result};
 use std::time::{Duration, Instant};
@@ -22,8 +22,8 @@ pub struct PeerSource {
 
 impl PeerSource {
     /// A source over the connections of a node.
-    pub fn new(peers: Peers, router: &Router) -> Self {
-        PeerSource { peers, meta: router.shared_meta().clone(), self_id: router.self_id() }
+    pub fn new(peers: Peers, meta: SharedMeta, self_id: NodeId) -> Self {
+        PeerSource { peers, meta, self_id }
     }
 
     /// Asks and waits; the calling thread does nothing else.

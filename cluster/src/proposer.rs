@@ -1,31 +1,23 @@
-//! Which group a command belongs to, and how it gets into that group's log: here, or with one hop to its leader.
+//! How a command gets into the log of its group: here, or with one hop to its leader.
 
-use crate::abreast::Abreast;
+use crate::clock::within;
 use crate::command::{self, Command, MetaCommand};
 use crate::disk::{DiskGuard, Purpose};
 use crate::groups::{Group, Groups};
 use crate::ids::IdSource;
-use crate::integrity::Integrity;
-use crate::membership::Claims;
-use crate::meta::SharedMeta;
-use crate::meta::{IndexLimits, MetaState};
+use crate::meta::{IndexLimits, MetaState, SharedMeta};
 use crate::metrics;
-use crate::options::TAKE_OVER_S;
-use crate::peer::{Lane, Peers};
-use crate::requests::{PeerAnswer, PeerRequest, decode, encode};
-use crate::seen::Seen;
-use crate::traffic::Traffic;
-use crate::user_mapping::place::UserWrites;
+use crate::peer_client::{PeerClient, Unasked, unexpected};
+use crate::requests::{PeerAnswer, PeerRequest};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use quorate_model::level::Needs;
-use quorate_model::{Error, ErrorKind, GroupId, IndexName, NodeId, Result, TaskId, limits};
+use quorate_model::{Error, ErrorKind, GroupId, NodeId, Result, TaskId, limits};
 use quorate_node::ops::IndexCommand;
 use quorate_raft::ProposeError;
 use rustc_hash::FxHashMap;
 use serde_bytes::ByteBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long a write waits for its group to have a leader: longer than an election takes, shorter than clients wait.
@@ -36,29 +28,35 @@ const LEADER_LOOK: Duration = Duration::from_millis(25);
 /// no other node it waits only while the shortage is younger than this.
 const ROOM_WAIT: Duration = Duration::from_secs(2);
 
-/// The groups of this node, the way to the others, and what a proposal needs.
-pub struct Router {
+/// Puts commands into logs, and knows who leads the groups of other nodes.
+pub struct Proposer {
     self_id: NodeId,
     groups: Arc<Groups>,
     meta: SharedMeta,
-    id_source: IdSource,
-    disk: DiskGuard,
-    peers: OnceLock<Peers>,
+    ids: Arc<IdSource>,
+    disk: Arc<DiskGuard>,
+    peers: Arc<PeerClient>,
+    index_limits: IndexLimits,
     /// Who led a group of other nodes when it was last asked for.
     led_by: Mutex<FxHashMap<GroupId, NodeId>>,
-    /// What others served that this node could not serve.
-    seen: Seen,
-    /// When it was made, which is when the node started.
-    started: Instant,
-    /// Whether this node has had leave to serve everything it should have.
-    caught_up: AtomicBool,
-    traffic: Traffic,
-    user_writes: UserWrites,
-    abreast: Abreast,
-    integrity: Arc<Integrity>,
-    claims: Claims,
-    take_over_s: u64,
-    index_limits: IndexLimits,
+}
+
+/// What a proposer works with.
+pub struct ProposerParts {
+    /// This node.
+    pub self_id: NodeId,
+    /// The groups of this node.
+    pub groups: Arc<Groups>,
+    /// The meta state as requests read it.
+    pub meta: SharedMeta,
+    /// The times of entries.
+    pub ids: Arc<IdSource>,
+    /// The disk of the data folder.
+    pub disk: Arc<DiskGuard>,
+    /// The way to the other nodes.
+    pub peers: Arc<PeerClient>,
+    /// How many indices there may be.
+    pub index_limits: IndexLimits,
 }
 
 /// A command that is on disk on a majority.
@@ -68,16 +66,6 @@ pub struct Accepted {
     pub task_id: TaskId,
     /// The time it was minted with, Unix milliseconds.
     pub time_ms: u64,
-}
-
-/// When a write that starts now gives up.
-pub fn write_deadline() -> Instant {
-    Instant::now() + Duration::from_secs(limits::WRITE_S)
-}
-
-/// How long it is until `deadline`.
-pub fn within(deadline: Instant) -> Duration {
-    deadline.saturating_duration_since(Instant::now())
 }
 
 /// Why an attempt to propose did not succeed.
@@ -91,124 +79,11 @@ pub enum Attempt {
     Failed(Error),
 }
 
-impl Router {
-    /// A router over the groups of this node.
-    pub fn new(
-        self_id: NodeId,
-        groups: Arc<Groups>,
-        meta: SharedMeta,
-        id_source: IdSource,
-        disk: DiskGuard,
-    ) -> Self {
-        Router {
-            self_id,
-            groups,
-            meta,
-            id_source,
-            disk,
-            peers: OnceLock::new(),
-            led_by: Mutex::default(),
-            seen: Seen::default(),
-            started: Instant::now(),
-            caught_up: AtomicBool::new(false),
-            traffic: Traffic::default(),
-            user_writes: UserWrites::default(),
-            abreast: Abreast::default(),
-            integrity: Arc::default(),
-            claims: Claims::default(),
-            take_over_s: TAKE_OVER_S,
-            index_limits: IndexLimits::default(),
-        }
-    }
-    /// The same with another time after which the place of a silent node may be taken.
-    pub fn taking_over_after(self, take_over_s: u64) -> Self {
-        Router { take_over_s, ..self }
-    }
-    /// The same with other numbers of indices.
-    pub fn with_at_most(self, index_limits: IndexLimits) -> Self {
-        Router { index_limits, ..self }
-    }
-    /// Who waits for the place of another node.
-    pub fn claims(&self) -> &Claims {
-        &self.claims
-    }
-    /// Seconds of silence after which the place of a node may be taken.
-    pub fn take_over_s(&self) -> u64 {
-        self.take_over_s
-    }
-    /// Names the way to the other nodes, once.
-    pub fn set_peers(&self, peers: Peers) {
-        let named = self.peers.set(peers);
-        assert!(named.is_ok(), "a node has one way to its peers");
-    }
-    /// The way to the other nodes, if there are any.
-    pub fn peers(&self) -> Option<&Peers> {
-        self.peers.get()
-    }
-    /// What the checks of files and replicas found.
-    pub fn integrity(&self) -> &Integrity {
-        &self.integrity
-    }
-    /// Whether the meta group answers this node.
-    pub fn abreast(&self) -> &Abreast {
-        &self.abreast
-    }
-    /// This node.
-    pub fn self_id(&self) -> NodeId {
-        self.self_id
-    }
-    /// The groups of this node.
-    pub fn groups(&self) -> &Groups {
-        &self.groups
-    }
-    /// The group with this number, if this node is a member. Errors: `Unavailable`.
-    pub fn group(&self, id: GroupId) -> Result<Arc<Group>> {
-        self.groups
-            .get(id)
-            .ok_or_else(|| Error::unavailable(format!("this node has no replica of group {id}")))
-    }
-    /// The group for a new index: one of this node's cluster.
-    pub fn group_for(&self, name: &IndexName) -> Result<GroupId> {
-        let meta = self.meta.load();
-        let cluster = meta.nodes.get(&self.self_id).and_then(|row| meta.clusters.get(&row.cluster));
-        let group = cluster.map(|cluster| meta.group_in(cluster.number, name));
-        group.ok_or_else(|| Error::unavailable("this node has not joined its cluster yet"))
-    }
-    /// The catalogue and the keys as of now.
-    pub fn meta(&self) -> Arc<MetaState> {
-        self.meta.load_full()
-    }
-    /// What requests read of the catalogue and the keys.
-    pub fn shared_meta(&self) -> &SharedMeta {
-        &self.meta
-    }
-    /// Ids and times.
-    pub fn id_source(&self) -> &IdSource {
-        &self.id_source
-    }
-    /// Since when the node runs.
-    pub fn started(&self) -> Instant {
-        self.started
-    }
-    /// The searches this node was asked for.
-    pub fn traffic(&self) -> &Traffic {
-        &self.traffic
-    }
-    /// The writes of users that are under way on this node.
-    pub fn user_writes(&self) -> &UserWrites {
-        &self.user_writes
-    }
-    /// Whether this node has been able to serve everything it should have at some time since its start.
-    pub fn has_caught_up(&self) -> bool {
-        self.caught_up.load(Ordering::Acquire)
-    }
-    /// Notes that it is able to now.
-    pub fn note_caught_up(&self) {
-        self.caught_up.store(true, Ordering::Release);
-    }
-    /// The disk of the data folder.
-    pub fn disk(&self) -> &DiskGuard {
-        &self.disk
+impl Proposer {
+    /// A proposer that knows no leader yet.
+    pub fn new(parts: ProposerParts) -> Proposer {
+        let ProposerParts { self_id, groups, meta, ids, disk, peers, index_limits } = parts;
+        Proposer { self_id, groups, meta, ids, disk, peers, index_limits, led_by: Mutex::default() }
     }
 
     /// Changes what the installation knows; returns when this node knows it too.
@@ -244,7 +119,7 @@ impl Router {
     ) -> Result<Accepted> {
         let needs = command.needs();
         self.check_level(&needs)?;
-        let time_ms = self.id_source.time_ms();
+        let time_ms = self.ids.time_ms();
         let entries = command::entries_at(time_ms, command, needs.level);
         if let Some(large) = entries.iter().map(Vec::len).find(|&bytes| bytes > limits::ENTRY_BYTES_MAX) {
             return Err(Error::new(
@@ -327,23 +202,12 @@ impl Router {
         local.raft.membership().contains(self.self_id.0)
             && self.meta.load().wanted(local.id).contains(&self.self_id)
     }
-    /// Nodes other than this one that may have a replica of a group, the best ones to ask for a read first: whoever served
-    /// the last one, since another one may not show yet what that showed, then the leader.
-    pub fn holders(&self, group: GroupId) -> Vec<NodeId> {
-        let leader = match self.groups.get(group) {
+    /// Who leads a group, as far as this node knows.
+    pub fn known_leader(&self, group: GroupId) -> Option<NodeId> {
+        match self.groups.get(group) {
             Some(local) if self.is_member(&local) => local.leader(),
             Some(_) | None => self.led_by.lock().get(&group).copied(),
-        };
-        let last = self.seen.served_by(group);
-        let mut holders: Vec<NodeId> = last.into_iter().chain(leader.filter(|_| leader != last)).collect();
-        let wanted = self.meta.load().wanted(group);
-        holders.extend(wanted.into_iter().filter(|node| Some(*node) != leader && Some(*node) != last));
-        holders.retain(|node| *node != self.self_id);
-        holders
-    }
-    /// What others served that this node could not serve.
-    pub fn seen(&self) -> &Seen {
-        &self.seen
+        }
     }
     /// Notes who leads a group of others. Returns whether that is news.
     fn note_leader(&self, group: GroupId, leader: NodeId) -> bool {
@@ -401,7 +265,7 @@ impl Router {
             entries: entries.iter().map(|entry| ByteBuf::from(&entry[..])).collect(),
             within_ms: within(deadline).as_millis() as u64,
         };
-        match self.ask(leader, &request, deadline).await {
+        match self.peers.ask(leader, &request, deadline).await {
             Ok(PeerAnswer::Committed { log_index }) => Ok(log_index),
             Ok(PeerAnswer::NotLeader { leader }) => {
                 self.forget_leader(group);
@@ -419,28 +283,6 @@ impl Router {
             Err(Unasked::Perhaps(error)) => Err(Attempt::Failed(error)),
         }
     }
-
-    /// Asks another node.
-    pub async fn ask(
-        &self,
-        node: NodeId,
-        request: &PeerRequest,
-        deadline: Instant,
-    ) -> Result<PeerAnswer, Unasked> {
-        let Some(peers) = self.peers.get() else { return Err(Unasked::Never) };
-        let bytes = Bytes::from(encode(request));
-        match peers.ask(node, Lane::Requests, bytes, deadline).await {
-            Ok(answer) => decode(&answer).ok_or_else(|| {
-                Unasked::Perhaps(Error::unavailable(format!(
-                    "node {node} answered in a way this one does not know"
-                )))
-            }),
-            Err(error) if error.outcome_is_unknown() => Err(Unasked::Perhaps(Error::unavailable(format!(
-                "node {node}: {error}; the outcome is not known"
-            )))),
-            Err(_) => Err(Unasked::Never),
-        }
-    }
 }
 
 /// What a caller hears who asks for what only newer programs know.
@@ -451,30 +293,6 @@ fn too_new(needs: &Needs, meta: &MetaState) -> String {
     let what = needs.what.as_deref().unwrap_or("this");
     let who = if older.is_empty() { "the others".to_owned() } else { older.join(", ") };
     format!("{what} needs a newer version on every node; {who} must be upgraded first")
-}
-
-/// Why another node gave no answer.
-#[derive(Debug)]
-pub enum Unasked {
-    /// It has not got the question.
-    Never,
-    /// It may have done what it was asked to.
-    Perhaps(Error),
-}
-
-impl From<Unasked> for Error {
-    fn from(unasked: Unasked) -> Error {
-        match unasked {
-            Unasked::Never => Error::unavailable("the node that has this index cannot be reached"),
-            Unasked::Perhaps(error) => error,
-        }
-    }
-}
-
-/// An answer to another question than the one that was asked.
-pub fn unexpected(node: NodeId, answer: &PeerAnswer) -> Error {
-    tracing::warn!(%node, ?answer, "an answer of another kind");
-    Error::unavailable(format!("node {node} answered in a way this one does not know"))
 }
 
 /// What a caller hears about a proposal that was not, or not surely, committed: all of it is 503 (C§1.4).
