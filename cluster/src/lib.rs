@@ -1,86 +1,64 @@
 //! Many machines agreeing: commands, placement, the paths of a write and of a read.
 //!
-//! A write: [`service`] → [`write`] (ids from [`ids`], index from [`meta`]) → [`context`] → [`command`] → the group's
-//! log → [`apply`] on every member. A read: [`service`] → [`read`] → the node's view, or with one hop ([`remote`] → [`serve`])
-//! that of a node with the group. [`start`] puts a node together.
+//! The rooms, from the bottom up; each uses those before it only (`tests/tests/tidy.rs` has the table):
+//!
+//! | room | question |
+//! |---|---|
+//! | [`clock`], [`ids`], [`metrics`], [`panics`] | what time it is, what is counted |
+//! | [`command`] | what a log entry can say |
+//! | [`meta`] | what the whole installation knows: the state machine of the meta group |
+//! | [`disk`] | whether there is room for another write |
+//! | [`peer`] | how nodes reach each other |
+//! | [`snapshot`] | how the state of a group travels |
+//! | [`types`], [`options`] | what is handed to callers, what a node is started with |
+//! | [`apply`] | how entries become state |
+//! | [`rpc`] | what nodes ask each other |
+//! | [`groups`] | the groups of this node: start, stop, leases to serve reads |
+//! | [`context`] | what all work of a node rests on, and the way of a command into a log |
+//! | [`read`] | the path of a read, here or on another node |
+//! | [`write`] | the path of a write |
+//! | [`users`] | which cluster has whose records, and their moves |
+//! | [`membership`] | what operators see and change |
+//! | [`controllers`] | what goes on in the background |
+//! | [`lifecycle`] | start, join, recovery, and answers to other nodes |
+//! | [`service`] | what the interface calls |
 
-mod abreast;
-mod admin_key;
-mod answer;
 pub mod apply;
-mod bootstrap;
-mod calls;
 #[cfg(test)]
 mod chance;
-mod claims;
 mod clock;
 pub mod command;
 mod context;
-mod copies;
-#[cfg(test)]
-mod crash_copy;
-pub mod damage;
-mod digests;
+mod controllers;
 pub mod disk;
-mod document_changes;
-mod documents;
-mod env;
 mod groups;
-mod health;
 pub mod ids;
-mod installation;
-pub mod integrity;
-mod integrity_state;
-mod janitor;
-mod janitor_handle;
-mod join;
-mod lease_renewal;
-mod leases;
-mod leaving;
+mod lifecycle;
 pub mod membership;
 pub mod meta;
 mod metrics;
-mod operate;
 mod options;
-mod owned;
 pub mod panics;
-mod parts;
 pub mod peer;
-mod peer_client;
-pub mod placement;
-mod proposer;
-mod reach;
 mod read;
-mod reconciler;
-mod recovery;
-mod remote;
-mod reopen;
-mod replicas;
-mod requests;
-mod running;
-mod seen;
-mod serve;
+mod rpc;
 pub mod service;
 pub mod snapshot;
-mod snapshot_source;
-mod start;
-mod tasks;
-mod traffic;
 mod types;
-pub mod user_mapping;
-mod user_writes;
+pub mod users;
 mod write;
 
-pub use document_changes::DocumentChange;
-pub use health::Health;
+pub use context::traffic::{QueryFigures, Traffic};
+pub use groups::damage;
+pub use lifecycle::recovery::{Loss, NodeSurvey, Recovery, RecoveryPlan};
 pub use meta::IndexLimits;
 pub use options::{CheckOptions, ClusterOptions, Expected, ServiceOptions, Started};
 pub use quorate_node::{Payer, RawDocument};
-pub use recovery::{Loss, NodeSurvey, Recovery, RecoveryPlan};
+pub use read::health::Health;
 pub use service::Service;
-pub use traffic::{QueryFigures, Traffic};
 pub use types::{
     CallerOp, GroupDigest, IndexInfo, IndexOperation, NamedDigest, NodeDigest, ObjectRequest, ReadRights,
     Receipt,
 };
 pub use write::Reach;
+pub use write::document_changes::DocumentChange;

@@ -33,8 +33,8 @@ const DOORS: &[(&str, &[&str])] = &[
         &[
             "node/src/shard/",
             "cluster/src/apply/",
-            "cluster/src/groups.rs",
-            "cluster/src/start.rs",
+            "cluster/src/groups/mod.rs",
+            "cluster/src/groups/start.rs",
             "cluster/raft/src/",
             "cluster/tests/apply/",
         ],

@@ -2,7 +2,7 @@
 
 use crate::call::Call;
 use crate::reply::Reply;
-use quorate_cluster::user_mapping::UserRecord;
+use quorate_cluster::users::UserRecord;
 use quorate_model::{Error, Result, UserId};
 use quorate_wire::clusters::{
     ClusterRow, UserHit, UserRow, clusters_body, pending_body, stamp_body, top_body, user_body,

@@ -3,14 +3,14 @@
 use super::claims;
 use super::find;
 use super::overview::{ClaimView, GroupView, NodeView, Overview};
-use crate::claims::Claim;
 use crate::clock::write_deadline;
 use crate::command::MetaCommand;
 use crate::command::{Joining, NodeState};
 use crate::context::NodeContext;
+use crate::context::claims::Claim;
 use crate::disk::Purpose;
 use crate::meta::{MetaState, NodeRow};
-use crate::requests::{PeerAnswer, PeerRequest};
+use crate::rpc::requests::{PeerAnswer, PeerRequest};
 use quorate_model::{Error, GroupId, NodeId, Result};
 
 /// Whether a change is made although it may cost something.
@@ -151,7 +151,7 @@ async fn hand_over(context: &NodeContext, leader: NodeId, group: GroupId, to: No
             Err(Error::unavailable(format!("group {group} has just got another leader; try again")))
         }
         PeerAnswer::Failed { kind, message, .. } => Err(Error::new(kind, message)),
-        other => Err(crate::peer_client::unexpected(leader, &other)),
+        other => Err(crate::rpc::peer_client::unexpected(leader, &other)),
     }
 }
 

@@ -5,10 +5,10 @@
 //! operator gives it the place (`quorate cluster replace`), or it gets it after a stated time, when nothing can be lost by it.
 
 use super::overview::Overview;
-use crate::claims::Claim;
 use crate::clock::write_deadline;
 use crate::command::MetaCommand;
 use crate::context::NodeContext;
+use crate::context::claims::Claim;
 use crate::disk::Purpose;
 use crate::meta::NodeRow;
 use quorate_model::{Error, Result};

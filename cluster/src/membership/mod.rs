@@ -2,6 +2,9 @@
 //!
 //! Changes are commands of the meta group; what follows from them is the reconciler's work.
 
+pub mod leaving;
+pub mod placement;
+
 mod change;
 mod claims;
 mod overview;
@@ -16,8 +19,8 @@ pub use report::{CopyReport, MemberRole, NodeReport, ReplicaReport, own};
 
 use crate::context::NodeContext;
 use crate::meta::{MetaState, NodeRow};
-use crate::peer_client::Unasked;
-use crate::requests::{PeerAnswer, PeerRequest};
+use crate::rpc::peer_client::Unasked;
+use crate::rpc::requests::{PeerAnswer, PeerRequest};
 use futures_util::future::join_all;
 use quorate_model::{Error, NodeId, Result};
 use std::collections::BTreeMap;

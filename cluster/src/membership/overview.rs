@@ -2,11 +2,11 @@
 
 use super::name_of;
 use super::report::{CopyReport, MemberRole, NodeReport, ReplicaReport};
-use crate::claims::Claim;
 use crate::command::NodeState;
+use crate::context::claims::Claim;
+use crate::context::traffic::QueryFigures;
 use crate::meta::{MetaState, NodeRow};
 use crate::peer::PeerStatus;
-use crate::traffic::QueryFigures;
 use quorate_model::{GroupId, NodeId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,15 +1,15 @@
 //! What a node says of itself: its health, its disk, its searches and how far its replicas are. Nodes send it to each other as
 //! JSON; members that one of two versions does not have are left out, or ignored.
 
-use crate::claims::Claim;
 use crate::context::NodeContext;
+use crate::context::claims::Claim;
+use crate::context::traffic::QueryFigures;
 use crate::disk::Purpose;
 use crate::groups::Group;
-use crate::health;
 use crate::metrics;
 use crate::panics;
 use crate::read;
-use crate::traffic::QueryFigures;
+use crate::read::health;
 use crate::types::Finding;
 use quorate_model::{GroupId, NodeId};
 use quorate_raft::{Membership, Role, StateCopy, Status};

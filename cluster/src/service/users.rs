@@ -2,7 +2,7 @@
 
 use super::{CallerOp, Receipt, Service};
 use crate::clock;
-use crate::user_mapping::{self, ClusterRecord, UserHits, UserRecord, place};
+use crate::users::{self, ClusterRecord, UserHits, UserRecord, place};
 use crate::write;
 use quorate_model::{Error, IndexName, Result, UserId};
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ impl Service {
         index: &IndexName,
         ops: Vec<CallerOp>,
     ) -> Result<Receipt> {
-        user_mapping::write::records(self.open_context()?, user, index, ops).await
+        users::write::records(self.open_context()?, user, index, ops).await
     }
     /// As [`Self::write_many`], on the records of a user.
     pub async fn write_many_for(
@@ -24,7 +24,7 @@ impl Service {
         user: &UserId,
         ops: Vec<(IndexName, CallerOp)>,
     ) -> Result<write::ManyReceipt> {
-        user_mapping::write::many(self.open_context()?, user, ops).await
+        users::write::many(self.open_context()?, user, ops).await
     }
     /// Reads of an index for a user: `ask` is given the name of the part that the user's cluster has, again when the user was
     /// moved meanwhile.
@@ -64,15 +64,15 @@ impl Service {
     }
     /// Assigns a user to a cluster or begins to move it there; the time of it (§4.10). Errors: `NotEnabled`, `Invalid`.
     pub async fn assign_user(&self, user: UserId, cluster: &str) -> Result<String> {
-        Ok(clock::rfc3339(user_mapping::assign(self.open_context()?, user, cluster).await?))
+        Ok(clock::rfc3339(users::assign(self.open_context()?, user, cluster).await?))
     }
     /// Assigns users that are in no cluster yet; the time of it. Errors: `NotEnabled`, `Invalid`.
     pub async fn assign_users(&self, users: Vec<UserId>, cluster: &str) -> Result<String> {
-        Ok(clock::rfc3339(user_mapping::assign_many(self.open_context()?, users, cluster).await?))
+        Ok(clock::rfc3339(users::assign_many(self.open_context()?, users, cluster).await?))
     }
     /// Begins to remove a user with all records; the time of it. Errors: `NotEnabled`, `NotFound`, `Invalid`.
     pub async fn remove_user(&self, user: UserId) -> Result<String> {
-        Ok(clock::rfc3339(user_mapping::remove(self.open_context()?, user).await?))
+        Ok(clock::rfc3339(users::remove(self.open_context()?, user).await?))
     }
     /// A user's record. Errors: `NotEnabled`, `NotFound`.
     pub fn user(&self, user: &UserId) -> Result<UserRecord> {

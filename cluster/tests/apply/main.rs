@@ -1,7 +1,7 @@
 //! A whole node in this process: what a write leaves behind, whatever happens next.
 
 mod accidents;
-#[path = "../../src/crash_copy.rs"]
+#[path = "../../src/lifecycle/crash_copy.rs"]
 mod crash_copy;
 mod fetches;
 mod harness;

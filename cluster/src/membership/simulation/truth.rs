@@ -137,7 +137,7 @@ impl World {
             let wanted = self.meta.wanted(group);
             let mut members = self.listed(group);
             let Some(mut voters) = members.pop().filter(|_| members.is_empty()) else { return false };
-            let mut heirs = crate::leaving::heirs(&self.meta, group);
+            let mut heirs = crate::membership::leaving::heirs(&self.meta, group);
             voters.sort();
             heirs.sort();
             let answered =

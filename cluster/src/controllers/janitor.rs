@@ -1,0 +1,217 @@
+//! What is put in order in the background: lists of replicas, files of indices that no name stands for, idle shards.
+
+use crate::apply::actor::Incarnations;
+use crate::clock::write_deadline;
+use crate::command::MetaCommand;
+use crate::context::NodeContext;
+use crate::disk::Purpose;
+use crate::groups::Group;
+use crate::membership;
+use crate::meta::MetaState;
+use crate::metrics;
+use crate::write::replicas;
+use quorate_model::{Error, GroupId, Result, TaskId, limits};
+use quorate_node::ops::{Incarnation, IndexCommand};
+use quorate_raft::StateCopy;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often idle shards are looked for and tombstoned indices are tried again.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// Rounds between two looks at the size of every file.
+const DISK_ROUNDS: u64 = 12;
+
+/// Rounds between two looks for indices that no name stands for.
+const STRAY_ROUNDS: u64 = 12;
+/// After this time whoever began something has ended it or is gone: four times as long as a write may take.
+const CALLER_GONE: Duration = Duration::from_secs(4 * limits::WRITE_S);
+/// How long the meta group may take to say how far it is.
+const BARRIER: Duration = Duration::from_secs(5);
+
+/// Cleans up until the task is aborted. Every step can be repeated, so it may be cut off anywhere.
+///
+/// What concerns the whole installation is done by the node that leads the meta group.
+pub async fn run(context: Arc<NodeContext>) {
+    let mut ages = Ages::default();
+    for round in 0_u64.. {
+        if is_first(&context)
+            && let Err(error) = of_installation(&context, &mut ages).await
+        {
+            tracing::debug!(%error, "lists of replicas or tombstoned indices wait");
+        }
+        if round % STRAY_ROUNDS == 0
+            && let Err(error) = drop_strays(&context).await
+        {
+            tracing::debug!(%error, "indices that no name stands for wait");
+        }
+        if round % STRAY_ROUNDS == 0
+            && let Err(error) = remove_dead(&context).await
+        {
+            tracing::debug!(%error, "folders of indices that are gone wait");
+        }
+        let node = context.node().clone();
+        let upkeep = move || {
+            if round % DISK_ROUNDS == 0 {
+                metrics::disk(node.layout());
+            }
+            node.passivate();
+        };
+        match tokio::task::spawn_blocking(upkeep).await {
+            Ok(()) => {}
+            Err(_) => tracing::error!("closing idle indices panicked"),
+        }
+        membership::look_at_disks(&context).await;
+        let _woken_or_time = tokio::time::timeout(INTERVAL, context.janitor().woken()).await;
+    }
+}
+
+/// Whether this node leads the meta group.
+fn is_first(context: &NodeContext) -> bool {
+    context.groups().meta().is_ok_and(|group| group.is_led_here())
+}
+/// Whether no other node can be carrying out anything.
+fn is_alone(context: &NodeContext) -> bool {
+    context.meta().present_nodes().len() <= 1
+}
+
+async fn of_installation(context: &NodeContext, ages: &mut Ages) -> Result<()> {
+    let meta = context.meta();
+    ages.look(&meta, is_alone(context));
+    for incarnation in ages.abandoned(&meta) {
+        let abandon = MetaCommand::AbandonCopy { incarnation };
+        context.proposer().propose_meta(abandon, Purpose::Remove, write_deadline()).await?;
+    }
+    // a list that a caller is about to announce, with settings before it, must not come first from here
+    let mut outcome = Ok(());
+    if let Some(_nobody_links) = context.janitor().nobody_links() {
+        for (incarnation, revision) in ages.unsettled(&meta) {
+            // a group that does not answer must not keep the others waiting
+            outcome = outcome.and(replicas::settle(context, incarnation, revision).await.map(drop));
+        }
+    }
+    outcome.and(drop_tombstoned(context).await)
+}
+
+/// Since when unfinished work of callers has been seen: what they may still be doing on other nodes is left to them.
+#[derive(Debug, Default)]
+struct Ages {
+    began: Option<Instant>,
+    reserved: BTreeMap<Incarnation, Instant>,
+    unsettled: BTreeMap<(Incarnation, u64), Instant>,
+    is_alone: bool,
+}
+
+impl Ages {
+    fn look(&mut self, meta: &MetaState, is_alone: bool) {
+        let now = Instant::now();
+        self.is_alone = is_alone;
+        // what a node that is alone finds when it starts is the last process's
+        let since =
+            if is_alone && self.began.is_none() { now.checked_sub(CALLER_GONE).unwrap_or(now) } else { now };
+        self.began.get_or_insert(now);
+        self.reserved.retain(|it, _| meta.reserved.contains_key(it));
+        for &incarnation in meta.reserved.keys() {
+            self.reserved.entry(incarnation).or_insert(since);
+        }
+        self.unsettled.retain(|(it, revision), _| meta.unsettled.get(it) == Some(revision));
+        for (&incarnation, &revision) in meta.unsettled.iter() {
+            self.unsettled.entry((incarnation, revision)).or_insert(since);
+        }
+    }
+    /// Copies whose caller cannot be at work any more.
+    fn abandoned(&self, meta: &MetaState) -> Vec<Incarnation> {
+        let is_old = |it: &&Incarnation| self.reserved.get(it).is_some_and(|at| at.elapsed() >= CALLER_GONE);
+        meta.reserved.keys().filter(is_old).copied().collect()
+    }
+    /// Lists of replicas that nobody is announcing: on a node that is alone the lock says so.
+    fn unsettled(&self, meta: &MetaState) -> Vec<(Incarnation, u64)> {
+        let is_due = |key: &(Incarnation, u64)| {
+            self.is_alone || self.unsettled.get(key).is_some_and(|at| at.elapsed() >= CALLER_GONE)
+        };
+        meta.unsettled.iter().map(|(it, revision)| (*it, *revision)).filter(is_due).collect()
+    }
+}
+
+/// Drops what no name stands for any more: first in its group, then from the list.
+async fn drop_tombstoned(context: &NodeContext) -> Result<()> {
+    let tombstoned = context.meta().tombstoned.clone();
+    let (mut outcome, mut silent) = (Ok(()), BTreeSet::new());
+    for (&incarnation, &group) in tombstoned.iter() {
+        if silent.contains(&group) {
+            continue;
+        }
+        if let Err(error) = drop_index(context, group, incarnation).await {
+            silent.insert(group);
+            outcome = Err(error);
+            continue;
+        }
+        let dropped = MetaCommand::Dropped { incarnation };
+        context.proposer().propose_meta(dropped, Purpose::Remove, write_deadline()).await?;
+    }
+    outcome
+}
+
+async fn drop_index(context: &NodeContext, group: GroupId, index: Incarnation) -> Result<()> {
+    let command = IndexCommand::Drop { index };
+    context.proposer().propose_index(group, command, Purpose::Remove, write_deadline()).await?;
+    Ok(())
+}
+
+/// Drops indices that writes brought back after their end, in the groups that this node leads.
+async fn drop_strays(context: &NodeContext) -> Result<()> {
+    for group in context.groups().placement().into_iter().filter(|group| group.is_led_here()) {
+        // listed before the catalogue is read: an index is in the catalogue before it is in its group
+        // one that waits for a disk or a rebuild is asked another time
+        let asked = tokio::time::timeout(BARRIER, group.incarnations.send(Incarnations));
+        let Ok(Ok(held)) = asked.await else { continue };
+        if held.is_empty() {
+            continue;
+        }
+        let (_, known) = known(context).await?;
+        for incarnation in held.into_iter().filter(|it| !known.contains(it)) {
+            tracing::info!(group = group.id.0, incarnation, "dropping an index that no name stands for");
+            drop_index(context, group.id, incarnation).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes folders of this node that belong to no index: a power cut brings back what was removed and not synced yet.
+///
+/// What is asked for later is not among them: an incarnation is the log index of a command of the meta group, and what has
+/// none in the catalogue, nor a reservation, nor waits to be dropped, after that command was applied, never has one again.
+async fn remove_dead(context: &NodeContext) -> Result<()> {
+    // a state that is on its way may be of before an index was dropped
+    let is_fetching = |group: &Arc<Group>| group.status().copy == StateCopy::Fetching;
+    if context.groups().all().iter().any(is_fetching) {
+        return Ok(());
+    }
+    let listed = context.node().clone();
+    let folders = tokio::task::spawn_blocking(move || listed.layout().incarnations()).await;
+    let folders = folders.map_err(|_| Error::internal("listing folders broke off"))??;
+    if folders.iter().all(|&incarnation| context.node().index(incarnation).is_some()) {
+        return Ok(());
+    }
+    let (through, known) = known(context).await?;
+    for incarnation in folders {
+        let is_dead = TaskId(incarnation).log_index() <= through && !known.contains(&incarnation);
+        if is_dead && context.node().remove_dead(incarnation)? {
+            tracing::info!(incarnation, "removed a folder that belongs to no index");
+        }
+    }
+    Ok(())
+}
+
+/// The incarnations that the installation knows, and the meta log index as of which.
+async fn known(context: &NodeContext) -> Result<(u64, BTreeSet<Incarnation>)> {
+    let meta_group = context.groups().meta()?;
+    let barrier = meta_group.raft.read_barrier(BARRIER).await;
+    let log_index = barrier.map_err(|error| Error::unavailable(error.to_string()))?;
+    meta_group.wait_applied(log_index, Instant::now() + BARRIER).await?;
+    let meta = context.meta();
+    let named = meta.catalogue.iter().map(|(_, row)| row.incarnation);
+    let others = meta.reserved.keys().chain(meta.tombstoned.keys()).copied();
+    Ok((log_index, named.chain(others).collect()))
+}

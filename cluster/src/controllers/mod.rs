@@ -1,0 +1,7 @@
+//! What goes on in the background until things are as they should be: members, replicas, leases, files.
+
+pub mod digests;
+pub mod integrity;
+pub mod janitor;
+pub mod lease_renewal;
+pub mod reconciler;

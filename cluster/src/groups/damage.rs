@@ -1,0 +1,180 @@
+//! What can be done with a stopped node whose log is damaged: look, start anew from the other nodes, or accept the loss.
+
+use crate::groups::start;
+use quorate_model::{Error, Result};
+use quorate_raft::log::{Log, LogOptions};
+use quorate_raft::log_inspect::{self, GroupReport, LogReport};
+use quorate_raft::{log_mend, recovery};
+use quorate_store::identity::DataFolder;
+use quorate_store::layout::Layout;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What stays in the data folder of a node that starts anew: its format, its lock, and what lets it join.
+const KEPT: [&str; 3] = ["FORMAT", "lock", "join-token"];
+/// Where the damaged log of a node stays that went on without what it lost.
+const DAMAGED_LOG: &str = "raft-damaged";
+const MENDED_LOG: &str = "raft-mended";
+
+/// What the log of a data folder holds and where it is damaged. Changes nothing, not even a lock: a node that runs may write
+/// meanwhile, and then its end looks cut off.
+///
+/// Errors: it is no data folder; a file cannot be read.
+pub fn inspect(data_dir: &Path) -> Result<LogReport> {
+    let raft = Layout::new(data_dir).raft();
+    if !raft.exists() {
+        return Err(Error::invalid(format!("{} is no data folder of a node", data_dir.display())));
+    }
+    log_inspect::inspect(&raft).map_err(failed)
+}
+
+/// A report for an operator, with what can be done.
+pub fn text(report: &LogReport, data_dir: &Path) -> String {
+    let mut text = String::new();
+    for file in &report.files {
+        let _ = writeln!(text, "{}: {} records, {} bytes", file.path.display(), file.records, file.used);
+    }
+    for (group, it) in &report.groups {
+        let entries = match it.entries {
+            Some((first, last)) => format!("entries {first} to {last}"),
+            None => "no entries".to_owned(),
+        };
+        let _ = writeln!(
+            text,
+            "group {group}: {entries}, committed {}, term {}, {} voters, {} learners",
+            it.committed,
+            it.term,
+            it.voters.len(),
+            it.learners.len()
+        );
+    }
+    for torn in &report.torn {
+        let (file, at) = (torn.path.display(), torn.at);
+        let _ = writeln!(text, "{file} ends at {at} in a write that was cut off; nobody was told of it");
+    }
+    if report.damage.is_empty() {
+        text.push_str("The log is whole.\n");
+        return text;
+    }
+    let _ = writeln!(text, "DAMAGED:\n{report}\n{}", advice(report, data_dir));
+    text
+}
+
+/// What an operator can do about a damaged log.
+pub fn advice(report: &LogReport, data_dir: &Path) -> String {
+    let folder = data_dir.display();
+    match report.groups.values().any(has_others) {
+        true => format!(
+            "Other nodes have replicas of these groups. To take this node's place anew from them: quorate log start-anew \
+             --data-dir {folder}; see before with quorate cluster status that they are well"
+        ),
+        false => format!(
+            "No other node has these groups. Put back a copy of {folder}/raft, if there is one. To go on without what is lost: \
+             quorate log accept-loss --data-dir {folder}"
+        ),
+    }
+}
+
+fn has_others(group: &GroupReport) -> bool {
+    !group.learners.is_empty() || group.voters.iter().any(|&voter| Some(voter) != group.member)
+}
+
+/// Sets everything aside that a node has, so that its next start joins the others with an empty folder, under a new number:
+/// under the old one it might vote twice. Returns where it is; nothing is deleted.
+///
+/// Errors: the log is not damaged; there are groups that only this node has; the folder is in use, or `confirm` is not its
+/// application id.
+pub fn start_anew(data_dir: &Path, confirm: Option<&str>) -> Result<PathBuf> {
+    let report = inspect(data_dir)?;
+    if report.damage.is_empty() {
+        return Err(Error::invalid(
+            "the log is whole: nothing was changed. Take a node that is well out with quorate cluster drain",
+        ));
+    }
+    if report.groups.values().any(|group| group.entries.is_some() && !has_others(group)) {
+        return Err(Error::invalid(
+            "no other node has what is in this folder: nothing was changed. See quorate log accept-loss",
+        ));
+    }
+    let folder = confirmed(data_dir, confirm)?;
+    let root = folder.layout().root();
+    let aside = (1..)
+        .map(|number| root.join(format!("damaged-{number}")))
+        .find(|path| !path.exists())
+        .expect("some number is free");
+    let io = |error: std::io::Error| Error::internal(format!("cannot set aside {}: {error}", root.display()));
+    fs::create_dir(&aside).map_err(io)?;
+    // the number first: whatever is left of an attempt that breaks off is never that node again
+    let mut names: Vec<_> = fs::read_dir(root)
+        .map_err(io)?
+        .map(|it| it.map(|it| it.file_name()))
+        .collect::<Result<_, _>>()
+        .map_err(io)?;
+    names.sort_by_key(|name| name != "node-id");
+    for name in names {
+        let is_kept = name.to_str().is_some_and(|it| KEPT.contains(&it) || it.starts_with("damaged-"));
+        if !is_kept {
+            fs::rename(root.join(&name), aside.join(&name)).map_err(io)?;
+        }
+    }
+    for path in [&aside, root] {
+        fs::File::open(path).and_then(|it| it.sync_all()).map_err(io)?;
+    }
+    Ok(aside)
+}
+
+/// Lets the only node of its groups go on without what the damage of its log has taken. The damaged log stays beside it.
+/// Returns what is lost.
+///
+/// Errors: the log is not damaged; other nodes have these groups; the folder is in use, or `confirm` is not its application id.
+pub fn accept_loss(data_dir: &Path, confirm: Option<&str>) -> Result<LogReport> {
+    let report = inspect(data_dir)?;
+    if report.damage.is_empty() && !data_dir.join(MENDED_LOG).exists() {
+        return Err(Error::invalid("the log is whole: nothing was changed"));
+    }
+    if report.groups.values().any(has_others) {
+        return Err(Error::invalid(
+            "other nodes have replicas of these groups: nothing was changed. See quorate log start-anew",
+        ));
+    }
+    let folder = confirmed(data_dir, confirm)?;
+    let layout = folder.layout();
+    let (raft, mended, kept) = (layout.raft(), data_dir.join(MENDED_LOG), data_dir.join(DAMAGED_LOG));
+    if kept.exists() {
+        let message = format!("{} is in the way: move it elsewhere", kept.display());
+        return Err(Error::invalid(message));
+    }
+    let io = |error: std::io::Error| Error::internal(format!("cannot mend the log: {error}"));
+    if mended.exists() {
+        // of an attempt that broke off
+        fs::remove_dir_all(&mended).map_err(io)?;
+    }
+    log_mend::copy_without_damage(&raft, &mended).map_err(failed)?;
+    let reached = start::read_reached(&folder)?;
+    let log = Log::open(LogOptions::new(&mended)).map_err(failed)?;
+    let self_id = start::node_number(&folder);
+    for (group, known) in &report.groups {
+        let applied = reached.get(group).copied().unwrap_or_default();
+        recovery::accept_loss(&log, (*group, known), self_id.0, applied).map_err(failed)?;
+    }
+    drop(log);
+    fs::rename(&raft, &kept).map_err(io)?;
+    fs::rename(&mended, &raft).map_err(io)?;
+    fs::File::open(layout.root()).and_then(|it| it.sync_all()).map_err(io)?;
+    Ok(report)
+}
+
+/// Opens a data folder once its application id was named. Errors: it is not the one.
+fn confirmed(data_dir: &Path, confirm: Option<&str>) -> Result<DataFolder> {
+    let folder = DataFolder::open(data_dir)?;
+    let app_id = folder.app_id()?.unwrap_or_default();
+    match confirm == Some(app_id.as_str()) {
+        true => Ok(folder),
+        false => Err(Error::invalid(format!("nothing was changed. To do it, add --confirm {app_id}"))),
+    }
+}
+
+fn failed(error: quorate_raft::RaftError) -> Error {
+    Error::internal(error.to_string())
+}

@@ -1,0 +1,454 @@
+//! What the interface calls: every write and read of the service, wherever it is carried out. What it calls for users is in
+//! `users.rs`.
+
+#[cfg(test)]
+mod halted;
+mod users;
+
+use crate::clock;
+use crate::clock::write_deadline;
+use crate::context::NodeContext;
+use crate::context::abreast;
+use crate::context::traffic::Traffic;
+use crate::controllers::digests;
+use crate::controllers::reconciler;
+use crate::lifecycle::installation;
+use crate::lifecycle::join;
+use crate::lifecycle::running::{self, Running};
+use crate::membership::{self, Force, Overview};
+use crate::metrics;
+use crate::options::ServiceOptions;
+use crate::options::Started;
+use crate::read;
+use crate::read::documents;
+use crate::read::health::{self, Health};
+use crate::read::remote::{self, Way, read_deadline};
+use crate::rpc::calls::{SentSettings, ServiceCall};
+use crate::types::CallerOp;
+use crate::types::IndexInfo;
+use crate::types::IndexOperation;
+use crate::types::NodeDigest;
+use crate::types::ObjectRequest;
+use crate::types::ReadRights;
+use crate::types::Receipt;
+use crate::users::{UserDirectory, parts};
+use crate::write::document_changes::{self, DocumentChange};
+use crate::write::operate;
+use crate::write::replicas::listed;
+use crate::write::tasks;
+use crate::write::{self, Reach};
+use parking_lot::Mutex;
+use quorate_model::document::DocumentQuery;
+use quorate_model::wire::Text;
+use quorate_model::{
+    ApiKey, DocumentHits, DocumentKind, Error, FacetHits, Filter, GroupId, IndexName, RecordOp, Result,
+    SearchParams, SearchResults, Settings, TaskId,
+};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use subtle::{Choice, ConstantTimeEq};
+
+/// How long a node that stops looks for others to lead its groups.
+const HAND_OVER: Duration = Duration::from_secs(2);
+
+/// The service of one node. Cheap to clone.
+#[derive(Clone)]
+pub struct Service {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    context: Arc<NodeContext>,
+    users: Arc<UserDirectory>,
+    app_id: String,
+    stopping: AtomicBool,
+    running: Mutex<Option<Running>>,
+}
+
+impl Service {
+    /// Opens the data folder and starts the node: returns when its groups have leaders and the log is applied.
+    ///
+    /// Must run inside an actix system. Errors: the folder is in use, of a newer format, of another application id, or
+    /// damaged beyond what the log can rebuild.
+    pub async fn open(options: ServiceOptions) -> Result<(Service, Started)> {
+        installation::check(&options)?;
+        let mut running = running::start(&options).await?;
+        let started = match join::enter(&mut running, &options).await {
+            Ok(started) => started,
+            Err(error) => {
+                running.stop().await;
+                return Err(error);
+            }
+        };
+        running.start_janitor();
+        running.start_checks(options.checks);
+        let inner = Inner {
+            context: running.context.clone(),
+            users: running.users.clone(),
+            app_id: started.app_id.clone(),
+            stopping: AtomicBool::new(false),
+            running: Mutex::new(Some(running)),
+        };
+        Ok((Service { inner: Arc::new(inner) }, started))
+    }
+    /// Stops the node: dumps the metadata store, makes every shard durable, closes every file. Later calls answer 503.
+    pub async fn shutdown(&self) {
+        self.inner.stopping.store(true, Ordering::Release);
+        let running = self.inner.running.lock().take();
+        if let Some(running) = running {
+            self.hand_over().await;
+            running.stop().await;
+        }
+    }
+
+    /// Gives the node another admin key, as a start with it would: it counts once the installation has it. Returns whether it is
+    /// another one than it was given before. Errors: `Invalid`, a key that no start would take.
+    pub fn give_admin_key(&self, key: &str) -> Result<bool> {
+        installation::check_admin_key(key)?;
+        Ok(self.inner.running.lock().as_ref().is_some_and(|running| running.admin_keys.give(key)))
+    }
+
+    /// Gives the groups that this node leads to other nodes, so that writes need not wait for an election when it stops.
+    pub async fn hand_over(&self) {
+        reconciler::hand_over(&self.inner.context, Instant::now() + HAND_OVER).await;
+    }
+
+    fn open_context(&self) -> Result<&Arc<NodeContext>> {
+        match self.inner.stopping.load(Ordering::Acquire) {
+            true => Err(Error::unavailable("the node is stopping")),
+            false => Ok(&self.inner.context),
+        }
+    }
+
+    /// Applies `ops` to one index in order, atomically; creates the index when it is missing. `DeleteIndex` is allowed
+    /// anywhere.
+    pub async fn write_records(&self, index: &IndexName, ops: Vec<CallerOp>) -> Result<Receipt> {
+        write::records(self.open_context()?, index, ops).await
+    }
+    /// Same for several indices, one entry and one task each, ids in the order of the operations.
+    pub async fn write_many(&self, ops: Vec<(IndexName, CallerOp)>) -> Result<write::ManyReceipt> {
+        write::many(self.open_context()?, ops).await
+    }
+    /// Changes settings: members of `changes` replace, `null` resets. Already validated by `Settings::merge`.
+    ///
+    /// With `forward_to_replicas` its replicas get the same changes, but for `replicas` itself. Errors: `Invalid` when
+    /// `replicas` lists what cannot be one, `Forbidden` for what a virtual replica does not take (C§3.2).
+    pub async fn set_settings(
+        &self,
+        index: &IndexName,
+        changes: Map<String, Value>,
+        forward_to_replicas: bool,
+    ) -> Result<Receipt> {
+        let reach = Reach::forwarded(forward_to_replicas);
+        let context = self.open_context()?.clone();
+        let index = index.clone();
+        // on its own: a caller that goes away must not leave replicas half linked
+        let work = tokio::spawn(async move {
+            parts::check_replicas(&context.meta(), &changes)?;
+            let linked = context.meta().catalogue.get(&index).map_or(vec![], |row| row.replicas().to_vec());
+            let links = listed(&changes)?.is_some_and(|wanted| wanted != linked);
+            let receipt = write::settings(&context, &index, changes, reach).await?;
+            let reach = if links { Reach::Replicas } else { reach };
+            parts::spread(&context, &index, reach, write_deadline()).await?;
+            Ok(receipt)
+        });
+        work.await.map_err(|_| Error::internal("the change of settings ended unexpectedly"))?
+    }
+    /// Removes an index; a missing one is no error. Errors: `Forbidden` for a linked replica.
+    pub async fn delete_index(&self, index: &IndexName) -> Result<Receipt> {
+        let context = self.open_context()?;
+        let accepted = write::delete(context, index).await?;
+        Ok(write::receipt(accepted, vec![]))
+    }
+    /// Copies or moves (C§3.2).
+    pub async fn operate(
+        &self,
+        source: &IndexName,
+        destination: &IndexName,
+        operation: IndexOperation,
+    ) -> Result<Receipt> {
+        let context = self.open_context()?.clone();
+        let (source, destination) = (source.clone(), destination.clone());
+        // on its own: a caller that goes away must not leave a copy half done
+        let work = tokio::spawn(async move {
+            match operation {
+                IndexOperation::Move => {
+                    let moved = operate::move_index(&context, &source, &destination).await?;
+                    parts::spread(&context, &destination, Reach::Index, write_deadline()).await?;
+                    Ok(moved)
+                }
+                IndexOperation::Copy { scope: None } => {
+                    operate::copy_index(&context, &source, &destination).await
+                }
+                IndexOperation::Copy { scope: Some(scope) } => {
+                    let copied = operate::copy_parts(&context, &source, &destination, &scope).await?;
+                    parts::spread(&context, &destination, Reach::Index, write_deadline()).await?;
+                    Ok(copied)
+                }
+            }
+        });
+        let accepted = work.await.map_err(|_| Error::internal("the operation ended unexpectedly"))??;
+        Ok(write::receipt(accepted, vec![]))
+    }
+    /// The settings of an index, with its replicas or its primary. Errors: `NotFound`.
+    pub async fn settings(&self, index: &IndexName) -> Result<Arc<Settings>> {
+        let context = self.open_context()?;
+        match read::shown_settings(context, index).await? {
+            Way::Here(settings) => Ok(settings),
+            Way::There(group) => {
+                let call = ServiceCall::Settings { index: index.clone() };
+                let SentSettings { document, primary } =
+                    remote::ask(context, group, call, read_deadline()).await?;
+                let mut settings = Settings::from_document(&document)?;
+                settings.index.primary = primary;
+                Ok(Arc::new(settings))
+            }
+        }
+    }
+    /// Changes the synonyms or the rules of an index. Already validated by the model's types.
+    ///
+    /// Errors: `Invalid` when there would be too many of them.
+    pub async fn change_documents(
+        &self,
+        index: &IndexName,
+        kind: DocumentKind,
+        change: DocumentChange,
+        reach: Reach,
+    ) -> Result<Receipt> {
+        let context = self.open_context()?;
+        let receipt = document_changes::change(context, index, kind, change, reach).await?;
+        parts::spread(context, index, reach, write_deadline()).await?;
+        Ok(receipt)
+    }
+    /// A synonym or a rule as it was saved. Errors: `NotFound`.
+    pub async fn document(&self, index: &IndexName, kind: DocumentKind, object_id: &str) -> Result<Vec<u8>> {
+        let context = self.open_context()?;
+        match documents::get(context, index, kind, object_id).await? {
+            Way::Here(document) => Ok(document),
+            Way::There(group) => {
+                let (index, object_id) = (index.clone(), object_id.to_owned());
+                let call = ServiceCall::Document { index, kind, object_id };
+                let Text(document) = remote::ask(context, group, call, read_deadline()).await?;
+                Ok(document)
+            }
+        }
+    }
+    /// A page of the synonyms or rules that match, by objectID, the last one first. Errors: `NotFound`.
+    pub async fn search_documents(
+        &self,
+        index: &IndexName,
+        kind: DocumentKind,
+        asked: DocumentQuery,
+    ) -> Result<DocumentHits> {
+        let context = self.open_context()?;
+        match documents::search(context, index, kind, &asked).await? {
+            Way::Here(hits) => Ok(hits),
+            Way::There(group) => {
+                let call = ServiceCall::SearchDocuments { index: index.clone(), kind, asked };
+                remote::ask(context, group, call, read_deadline()).await
+            }
+        }
+    }
+    /// The name of this node, as operators see it.
+    pub fn node_name(&self) -> String {
+        let context = &self.inner.context;
+        membership::name_of(&context.meta(), context.self_id())
+    }
+    /// The names of all indices, in order. Cost: memory only.
+    pub fn index_names(&self) -> Result<Vec<IndexName>> {
+        Ok(read::names(self.open_context()?))
+    }
+    /// The named indices that are there, with their figures. Cost: one small file for each that is not open.
+    pub async fn indices(&self, names: &[IndexName]) -> Result<Vec<IndexInfo>> {
+        read::indices(self.open_context()?, names).await
+    }
+    /// Runs one query. Errors: `NotFound`, `Invalid`, `Unavailable` when the search queue is full.
+    pub async fn search(
+        &self,
+        index: &IndexName,
+        params: SearchParams,
+        rights: ReadRights,
+    ) -> Result<SearchResults> {
+        let context = self.open_context()?;
+        match read::view(context, index).await? {
+            Way::Here(view) => {
+                context.node().pool().search_at_once(view, params, read::rights_of(rights)).await
+            }
+            Way::There(group) => {
+                let (index, params) = (index.clone(), Box::new(params));
+                let call = ServiceCall::Search { index, params, rights };
+                remote::ask(context, group, call, read_deadline()).await
+            }
+        }
+    }
+    /// One page of a browse; the next position is in `cursor` (§4.2 rules 5 and 6, C§8.8).
+    pub async fn browse(
+        &self,
+        index: &IndexName,
+        params: SearchParams,
+        after: Option<Vec<u8>>,
+        rights: ReadRights,
+    ) -> Result<SearchResults> {
+        let context = self.open_context()?;
+        match read::view(context, index).await? {
+            Way::Here(view) => {
+                context.node().pool().browse(view, params, after, read::rights_of(rights)).await
+            }
+            Way::There(group) => {
+                let (index, params) = (index.clone(), Box::new(params));
+                let call = ServiceCall::Browse { index, params, after, rights };
+                remote::ask(context, group, call, read_deadline()).await
+            }
+        }
+    }
+    /// Values of a facet that match `facet_query` among the records `params` selects.
+    pub async fn search_facet(
+        &self,
+        index: &IndexName,
+        facet: &str,
+        facet_query: &str,
+        params: SearchParams,
+        rights: ReadRights,
+    ) -> Result<FacetHits> {
+        let context = self.open_context()?;
+        let (facet, facet_query) = (facet.to_owned(), facet_query.to_owned());
+        match read::view(context, index).await? {
+            Way::Here(view) => {
+                let rights = read::rights_of(rights);
+                context.node().pool().search_facet(view, facet, facet_query, params, rights).await
+            }
+            Way::There(group) => {
+                let (index, params) = (index.clone(), Box::new(params));
+                let call = ServiceCall::SearchFacet { index, facet, facet_query, params, rights };
+                remote::ask(context, group, call, read_deadline()).await
+            }
+        }
+    }
+    /// Records by id, in request order, as raw JSON; `None` where there is none, or none that passes `filter`.
+    ///
+    /// Errors: `NotFound` for a missing index.
+    pub async fn objects(
+        &self,
+        requests: Vec<ObjectRequest>,
+        rights: ReadRights,
+        filter: Filter,
+    ) -> Result<Vec<Option<Vec<u8>>>> {
+        read::objects(self.open_context()?, requests, rights, filter).await
+    }
+    /// Whether every reader sees the write (C§1.6: an id beyond the last issued one is not published).
+    pub async fn is_published(&self, task: TaskId) -> Result<bool> {
+        Ok(tasks::is_published(self.open_context()?, task).await)
+    }
+    /// How the installation is: nodes, groups, replicas, as every node that can be reached says.
+    pub async fn overview(&self) -> Result<Overview> {
+        Ok(membership::overview(self.open_context()?).await)
+    }
+    /// Hashes of what this node holds, index by index. See [`NodeDigest`].
+    pub async fn digest(&self) -> Result<NodeDigest> {
+        digests::own(self.open_context()?).await
+    }
+    /// Carries out operations on this node's replica of an index alone, as a defect would. For tests of what finds that.
+    ///
+    /// Errors: there is no such index here; nothing was written to it for a while.
+    #[doc(hidden)]
+    pub fn plant(&self, index: &IndexName, ops: Vec<RecordOp>) -> Result<()> {
+        let context = self.open_context()?;
+        let row = context.meta().catalogue.get(index).cloned();
+        let state = row.and_then(|row| context.node().index(row.incarnation));
+        let state = state.ok_or_else(|| Error::not_found("Index does not exist"))?;
+        Ok(state.plant(context.node().applied(state.group), ops)?)
+    }
+    /// Moves everything off a node, which goes on answering. See [`membership::drain`].
+    pub async fn drain_node(&self, node: &str) -> Result<()> {
+        let seen = self.overview().await?;
+        membership::drain(self.open_context()?, &seen, node).await
+    }
+    /// Lets a drained node hold replicas again. See [`membership::undrain`].
+    pub async fn undrain_node(&self, node: &str) -> Result<()> {
+        membership::undrain(self.open_context()?, node).await
+    }
+    /// Takes a node out for good. See [`membership::remove`].
+    pub async fn remove_node(&self, node: &str, force: Force) -> Result<()> {
+        let seen = self.overview().await?;
+        membership::remove(self.open_context()?, &seen, node, force).await
+    }
+    /// Puts another node in the place of one that is taken out for good. See [`membership::replace`].
+    pub async fn replace_node(&self, old: &str, new: Option<&str>, force: Force) -> Result<String> {
+        let seen = self.overview().await?;
+        membership::replace(self.open_context()?, &seen, old, new, force).await
+    }
+    /// Gives a group to another leader. See [`membership::transfer`].
+    pub async fn transfer_leader(&self, group: GroupId, to: &str) -> Result<()> {
+        let seen = self.overview().await?;
+        membership::transfer(self.open_context()?, &seen, group, to).await
+    }
+    /// Sets the figures that say how the node is now: disk, memory, queues, what is open, how far groups are applied. What parts of
+    /// the data folder take is looked at now and then.
+    pub fn show_figures(&self) {
+        let context = &self.inner.context;
+        let disk = context.disk();
+        metrics::gauges(
+            disk.free_bytes(),
+            disk.claimed_bytes(),
+            context.shared_meta().load().catalogue.len(),
+        );
+        metrics::node(context.node());
+        metrics::memory();
+        for group in context.groups().all() {
+            metrics::applied(group.id.0, *group.applied.borrow());
+        }
+    }
+    /// Counts of the searches this node was asked for.
+    pub fn traffic(&self) -> &Traffic {
+        self.inner.context.traffic()
+    }
+    /// Before keys or names are looked up: waits until this node knows them as they were when it was asked, at most a second. On a
+    /// node without a lease of the meta group that nobody answers, what it knew last has to do. Cost with a lease: one lock.
+    pub async fn keep_abreast(&self) {
+        abreast::keep_abreast(&self.inner.context).await;
+    }
+    /// The application id of the installation.
+    pub fn app_id(&self) -> &str {
+        &self.inner.app_id
+    }
+    /// The key with this value, if it exists and has not expired. Constant-time comparison is the caller's work.
+    pub fn key(&self, value: &str) -> Option<Arc<ApiKey>> {
+        let key = self.inner.context.shared_meta().load().keys.get(value).cloned()?;
+        is_valid(&key, clock::unix_ms() / 1_000).then_some(key)
+    }
+    /// All keys but the admin key, for the check of secured keys (C§13.3).
+    pub fn keys(&self) -> Vec<Arc<ApiKey>> {
+        let now_s = clock::unix_ms() / 1_000;
+        let meta = self.inner.context.shared_meta().load();
+        meta.keys.values().filter(|key| is_valid(key, now_s)).cloned().collect()
+    }
+    /// Whether `value` is the admin key, or one before it that still counts; constant time.
+    pub fn is_admin_key(&self, value: &str) -> bool {
+        let digest = installation::admin_key_digest(value);
+        let meta = self.inner.context.shared_meta().load();
+        let equal = meta.admin_keys(clock::unix_ms()).map(|kept| digest.ct_eq(&kept));
+        equal.fold(Choice::from(0), |any: Choice, is_it| any | is_it).into()
+    }
+    /// Whether this node can serve.
+    pub fn health(&self) -> Health {
+        let mut health = Health::default();
+        if self.inner.stopping.load(Ordering::Acquire) {
+            health.reads.push("the node is stopping".into());
+            health.writes.push("the node is stopping".into());
+            return health;
+        }
+        health = health::of(&self.inner.context);
+        if let Some(running) = &*self.inner.running.lock()
+            && let Some(reason) = running.starter.log_stalled()
+        {
+            health.writes.push(format!("the log cannot be written: {reason}"));
+        }
+        health
+    }
+}
+
+fn is_valid(key: &ApiKey, now_s: u64) -> bool {
+    key.validity == 0 || now_s <= key.created_at.saturating_add(key.validity)
+}

@@ -1,0 +1,251 @@
+//! How do the parts of an index stay alike in what belongs to all users: settings, synonyms, rules, public records?
+//!
+//! The index that callers name is the home of all that; the others are made like it. Whoever changes something there
+//! compares and writes until a look finds no difference, so several may do it at the same time: the last one that writes
+//! looks once more. What somebody left undone who died is found by the leader of the meta group ([`keep_alike`]).
+
+use super::records::{Copying, copy, differences};
+use crate::clock::write_deadline;
+use crate::command::MetaCommand;
+use crate::context::NodeContext;
+use crate::disk::Purpose;
+use crate::meta::{IndexRow, Link, MetaState};
+use crate::read::parts::Parts;
+use crate::write::Reach;
+use crate::write::env::{Env, seen};
+use crate::write::replicas::{listed, settle};
+use futures_util::future::join_all;
+use quorate_model::{Error, IndexName, Result, TaskId, UserId};
+use quorate_node::ops::IndexCommand;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often a difference is written before it is left to others.
+const ROUNDS: usize = 8;
+/// How long a change of configuration may take until all show it, before its caller is answered all the same.
+const SHOWN: Duration = Duration::from_secs(10);
+/// Between two looks for differences, at least; a look that takes long is followed by a rest of many times as long.
+const COMPARE_EVERY: Duration = Duration::from_secs(5);
+const REST_AFTER_COMPARISON: u32 = 50;
+
+/// Gives every other part the configuration that the index has now, and its replicas, and with [`Reach::Replicas`] those
+/// theirs; returns when all readers see it, or when that takes long. A cluster that cannot be reached does not keep the
+/// others from getting it.
+pub async fn spread(context: &NodeContext, name: &IndexName, reach: Reach, deadline: Instant) -> Result<()> {
+    let parts = context.meta().other_parts(name);
+    let spread = parts.iter().map(|part| spread_to(context, (name, part), reach, deadline));
+    let spread: Vec<Result<Vec<TaskId>>> = join_all(spread).await;
+    let shown = spread.iter().flatten().flatten().map(|task| {
+        let until = deadline.min(Instant::now() + SHOWN);
+        async move { seen(context, *task, until).await }
+    });
+    if let Some(error) = join_all(shown).await.into_iter().find_map(Result::err) {
+        tracing::info!(index = %name, %error, "a configuration is shown later on some nodes");
+    }
+    spread.into_iter().find_map(Result::err).map_or(Ok(()), Err)
+}
+
+/// The same to one part; returns the tasks after which readers see it.
+async fn spread_to(
+    context: &NodeContext,
+    (name, part): (&IndexName, &IndexName),
+    reach: Reach,
+    deadline: Instant,
+) -> Result<Vec<TaskId>> {
+    let mut tasks: Vec<TaskId> = configure(context, name, part, deadline).await?.into_iter().collect();
+    // what is new takes over the configuration that its primary has by now
+    let linked = link(context, part).await?;
+    if reach == Reach::Replicas || linked.is_some() {
+        let meta = context.meta();
+        let replicas = meta.catalogue.get(part).map_or(&[][..], IndexRow::replicas);
+        for Link { name: part, kind: _ } in replicas {
+            let name = IndexName::new(part.part().0)?;
+            tasks.extend(configure(context, &name, part, deadline).await?);
+        }
+    }
+    tasks.extend(linked);
+    Ok(tasks)
+}
+
+/// Tells the group of a part of its replicas if it may not have heard. Returns the task.
+async fn link(context: &NodeContext, part: &IndexName) -> Result<Option<TaskId>> {
+    let meta = context.meta();
+    let Some(row) = meta.catalogue.get(part) else { return Ok(None) };
+    match meta.unsettled.get(&row.incarnation) {
+        Some(revision) => settle(context, row.incarnation, *revision).await,
+        None => Ok(None),
+    }
+}
+
+/// Makes the configuration of a part like that of its index. Returns a task after which readers see it; `None` for one that
+/// is gone.
+pub(super) async fn configure(
+    env: &impl Env,
+    name: &IndexName,
+    part: &IndexName,
+    deadline: Instant,
+) -> Result<Option<TaskId>> {
+    for _ in 0..ROUNDS {
+        let meta = env.meta();
+        let (Some(from), Some(to)) = (meta.catalogue.get(name), meta.catalogue.get(part)) else {
+            return Ok(None);
+        };
+        let (wanted, found) = configurations(env, (from, to), deadline).await?;
+        let index = to.incarnation;
+        if is_same(&wanted, &found) {
+            // shown after everything that others may have changed a moment ago
+            let nothing = IndexCommand::Settings { index, changes: b"{}".to_vec(), replace: false };
+            let proposed = env.propose(to.group, nothing, Purpose::Remove, deadline).await?;
+            return Ok(Some(proposed.task_id));
+        }
+        let changes = serde_json::to_vec(&own_settings(&wanted)).expect("a JSON object always serialises");
+        let mut commands = vec![IndexCommand::Settings { index, changes, replace: true }];
+        commands.extend(wanted.documents.into_iter().map(|(kind, documents)| IndexCommand::SaveDocuments {
+            index,
+            kind,
+            documents,
+            replace: true,
+        }));
+        env.propose(to.group, IndexCommand::Sequence { commands }, Purpose::Add, deadline).await?;
+    }
+    Err(Error::unavailable(format!("index {name} is being configured by others; try again")))
+}
+
+async fn configurations(
+    env: &impl Env,
+    (from, to): (&IndexRow, &IndexRow),
+    deadline: Instant,
+) -> Result<(Parts, Parts)> {
+    let wanted = env.configuration(from, deadline).await?;
+    Ok((wanted, env.configuration(to, deadline).await?))
+}
+/// Whether a part has the configuration of its index; also when one of them is gone.
+pub(super) async fn are_configured_alike(
+    env: &impl Env,
+    name: &IndexName,
+    part: &IndexName,
+    deadline: Instant,
+) -> Result<bool> {
+    let meta = env.meta();
+    let (Some(from), Some(to)) = (meta.catalogue.get(name), meta.catalogue.get(part)) else {
+        return Ok(true);
+    };
+    let (wanted, found) = configurations(env, (from, to), deadline).await?;
+    Ok(is_same(&wanted, &found))
+}
+fn is_same(wanted: &Parts, found: &Parts) -> bool {
+    own_settings(wanted) == own_settings(found) && wanted.documents == found.documents
+}
+fn own_settings(parts: &Parts) -> Map<String, Value> {
+    let mut document = parts.settings.document.clone();
+    document.remove("replicas");
+    document
+}
+
+/// Gives every other part the public records that the index has now, of all or those that are named by stored ids; returns
+/// when all readers see them.
+pub async fn follow(
+    context: &NodeContext,
+    name: &IndexName,
+    ids: Option<&[String]>,
+    deadline: Instant,
+) -> Result<()> {
+    let public = UserId::new(quorate_model::user::PUBLIC)?;
+    for part in context.meta().other_parts(name) {
+        let copying = Copying { user: &public, epoch: None, from: name, to: &part, ids };
+        let mut rounds = 0..ROUNDS;
+        while copy(context, &copying, deadline).await? > 0 {
+            if rounds.next().is_none() {
+                return Err(Error::unavailable(format!(
+                    "index {name} is being written by others; try again"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Errors: `Invalid` when `changes` names replicas that would have no parts in other clusters.
+pub fn check_replicas(meta: &MetaState, changes: &Map<String, Value>) -> Result<()> {
+    let names_some = listed(changes)?.is_some_and(|links| !links.is_empty());
+    if meta.users.is_enabled && meta.clusters.len() > 1 && names_some && !meta.parts_follow() {
+        return Err(Error::invalid(
+            "replicas cannot be used on several clusters before all nodes run a version that knows how",
+        ));
+    }
+    Ok(())
+}
+
+/// Makes the parts that are missing because their cluster came after their index, with the configuration that they would
+/// have.
+pub async fn make(context: &NodeContext, name: &IndexName, deadline: Instant) -> Result<()> {
+    let command = MetaCommand::MakeParts { name: name.clone() };
+    context.proposer().propose_meta(command, Purpose::Add, deadline).await?;
+    if let Err(error) = spread(context, name, Reach::Replicas, deadline).await {
+        tracing::info!(index = %name, %error, "a part is configured later");
+    }
+    Ok(())
+}
+
+/// Finds and mends differences while this node leads the meta group, until the task is aborted. What is missing is looked for
+/// in memory, more often than what differs.
+pub async fn keep_alike(context: Arc<NodeContext>) {
+    let mut next_comparison = Instant::now();
+    loop {
+        let meta = context.meta();
+        if meta.users.is_enabled
+            && meta.clusters.len() > 1
+            && context.groups().meta().is_ok_and(|group| group.is_led_here())
+        {
+            let began = Instant::now();
+            let compares = began >= next_comparison;
+            for name in meta.catalogue.named() {
+                if !compares && !meta.lacks_parts(&name) {
+                    continue;
+                }
+                if let Err(error) = mend(&context, &name).await {
+                    tracing::debug!(index = %name, %error, "the parts of an index are not compared");
+                }
+            }
+            if compares {
+                next_comparison = Instant::now() + began.elapsed() * REST_AFTER_COMPARISON;
+            }
+        }
+        tokio::time::sleep(COMPARE_EVERY).await;
+    }
+}
+
+async fn mend(context: &NodeContext, name: &IndexName) -> Result<()> {
+    let deadline = write_deadline();
+    if context.meta().lacks_parts(name) {
+        make(context, name, deadline).await?;
+    }
+    let parts = context.meta().other_parts(name);
+    let mended = parts.iter().map(|part| mend_part(context, (name, part), deadline));
+    // one after another: nobody waits for it
+    let mut outcome = Ok(());
+    for mended in mended {
+        outcome = outcome.and(mended.await);
+    }
+    outcome
+}
+
+async fn mend_part(
+    context: &NodeContext,
+    (name, part): (&IndexName, &IndexName),
+    deadline: Instant,
+) -> Result<()> {
+    let meta = context.meta();
+    let is_unsettled =
+        meta.catalogue.get(part).is_some_and(|it| meta.unsettled.contains_key(&it.incarnation));
+    if is_unsettled || !are_configured_alike(context, name, part, deadline).await? {
+        spread_to(context, (name, part), Reach::Index, deadline).await?;
+    }
+    let public = UserId::new(quorate_model::user::PUBLIC)?;
+    let copying = Copying { user: &public, epoch: None, from: name, to: part, ids: None };
+    if !differences(context, &copying, deadline).await?.is_empty() {
+        follow(context, name, None, deadline).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! How does a user's write find its cluster, and stay with the user when that is being moved?
+//!
+//! A write of a user is answered when it is sure to be in the cluster that the user's records are copied from, or in the
+//! one that serves the user ([`place::Write`]). Otherwise it is done again where the user is now: ids are minted once, so
+//! that changes nothing that is there already. A write of public records goes to the index itself and then to its other
+//! parts, before it is answered.
+
+use super::parts::follow;
+use super::{place, records};
+use crate::clock::rfc3339;
+use crate::clock::write_deadline;
+use crate::context::NodeContext;
+use crate::context::abreast;
+use crate::context::proposer::Accepted;
+use crate::ids::IdSource;
+use crate::meta::{IndexRow, MetaState};
+use crate::metrics;
+use crate::types::{CallerOp, Receipt};
+use crate::users::env::part_for_write;
+use crate::write::env::Env;
+use crate::write::replicas;
+use crate::write::{self, ManyReceipt};
+use quorate_model::record::with_object_id;
+use quorate_model::user::owned_id;
+use quorate_model::{Error, IndexName, RecordOp, Result, UserId};
+use quorate_node::ops::IndexCommand;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// How long a write waits while its user is being moved: longer than it takes to choose another node to go on with a move
+/// and to wait for leases, shorter than clients wait for an answer.
+const FROZEN_WAIT: Duration = Duration::from_secs(12);
+/// Moves that a write follows.
+const MOVES_FOLLOWED: usize = 4;
+
+/// An operation on the records of a user, and the id it names.
+fn owned(op: CallerOp, user: &UserId, ids: &IdSource) -> Result<(RecordOp, Option<String>)> {
+    let stored = |object_id: &str| owned_id(user, object_id);
+    let deletion =
+        |params: &[u8]| records::deletion_of(user, params).map(|params| RecordOp::DeleteBy { params });
+    Ok(match op {
+        CallerOp::Put { object_id: Some(id), record }
+        | CallerOp::Ready(RecordOp::Put { object_id: id, record }) => {
+            (RecordOp::Put { object_id: stored(&id), record }, Some(id))
+        }
+        CallerOp::Put { object_id: None, record } => {
+            let id = ids.object_id();
+            (RecordOp::Put { object_id: stored(&id), record: with_object_id(&record, &id) }, Some(id))
+        }
+        CallerOp::Ready(RecordOp::Partial { object_id: id, changes, create }) => {
+            (RecordOp::Partial { object_id: stored(&id), changes, create }, Some(id))
+        }
+        CallerOp::Ready(RecordOp::Delete { object_id: id }) => {
+            (RecordOp::Delete { object_id: stored(&id) }, Some(id))
+        }
+        CallerOp::Ready(RecordOp::DeleteBy { params }) => (deletion(&params)?, None),
+        // a user's index is the user's records in it
+        CallerOp::Ready(RecordOp::Clear) | CallerOp::DeleteIndex => (deletion(b"{}")?, None),
+    })
+}
+
+/// Applies a user's operations to one index, in order and as one.
+///
+/// Errors: `Invalid` for a user that is in no cluster; `Unavailable` when a move of the user takes too long.
+pub async fn records(
+    context: &NodeContext,
+    user: &UserId,
+    name: &IndexName,
+    ops: Vec<CallerOp>,
+) -> Result<Receipt> {
+    let (mut owned_ops, mut object_ids) = (Vec::with_capacity(ops.len()), Vec::with_capacity(ops.len()));
+    for op in ops {
+        let (op, named) = owned(op, user, context.ids())?;
+        owned_ops.push(op);
+        object_ids.extend(named);
+    }
+    let accepted = carry_out(context, user, name, owned_ops).await?;
+    Ok(write::receipt(accepted, object_ids))
+}
+
+/// The same for several indices: in order and as one for each, one after the other.
+pub async fn many(
+    context: &NodeContext,
+    user: &UserId,
+    ops: Vec<(IndexName, CallerOp)>,
+) -> Result<ManyReceipt> {
+    let (mut by_index, mut object_ids) =
+        (BTreeMap::<IndexName, Vec<RecordOp>>::new(), Vec::with_capacity(ops.len()));
+    for (name, op) in ops {
+        let (op, named) = owned(op, user, context.ids())?;
+        by_index.entry(name).or_default().push(op);
+        object_ids.extend(named);
+    }
+    let (mut tasks, mut last_ms) = (BTreeMap::new(), None);
+    for (name, ops) in by_index {
+        let accepted = carry_out(context, user, &name, ops).await?;
+        last_ms = last_ms.max(Some(accepted.time_ms));
+        tasks.insert(name, accepted.task_id);
+    }
+    let updated_at = rfc3339(last_ms.unwrap_or_else(|| context.ids().time_ms()));
+    Ok((tasks, object_ids, updated_at))
+}
+
+async fn carry_out(
+    context: &NodeContext,
+    user: &UserId,
+    name: &IndexName,
+    ops: Vec<RecordOp>,
+) -> Result<Accepted> {
+    let accepted = match user.is_public() {
+        true => everywhere(context, name, ops).await?,
+        false => with_user(context, user, name, ops).await?,
+    };
+    metrics::accepted("records");
+    Ok(accepted)
+}
+
+async fn propose(env: &impl Env, row: &IndexRow, ops: Vec<RecordOp>, deadline: Instant) -> Result<Accepted> {
+    let purpose = write::purpose(&ops);
+    let command = IndexCommand::Records { index: row.incarnation, ops };
+    env.propose(row.group, command, purpose, deadline).await
+}
+
+/// Writes records of a user to the part of an index that has them, wherever the user is by then.
+pub async fn with_user(
+    env: &impl Env,
+    user: &UserId,
+    name: &IndexName,
+    ops: Vec<RecordOp>,
+) -> Result<Accepted> {
+    let until = env.now() + FROZEN_WAIT;
+    for _ in 0..MOVES_FOLLOWED {
+        let deadline = env.write_deadline();
+        // a user who is in no cluster makes no index
+        let write = place::Write::begin(env, user, until).await?;
+        let row = part_for_write(env, name, write.cluster(), deadline).await?;
+        let accepted = propose(env, &row, ops.clone(), deadline).await?;
+        // a node that others do not wait for may have taken an index that is gone
+        if write.counts().await? && is_there(&env.meta(), name, &row) {
+            return Ok(accepted);
+        }
+    }
+    Err(Error::unavailable(format!("userID {user} is being moved, or {name} changed by others; try again")))
+}
+
+/// Whether an index or a part of one is still there, perhaps under another name.
+fn is_there(meta: &MetaState, name: &IndexName, row: &IndexRow) -> bool {
+    let is_it = |now: &IndexRow| now.incarnation == row.incarnation;
+    meta.other_parts(name).iter().chain([name]).any(|part| meta.catalogue.get(part).is_some_and(is_it))
+        || meta.catalogue.iter().any(|(_, now)| is_it(now))
+}
+
+/// Public records go to all clusters: to the index itself, whose task is the answer, and from there to the other parts.
+async fn everywhere(context: &NodeContext, name: &IndexName, ops: Vec<RecordOp>) -> Result<Accepted> {
+    let deadline = write_deadline();
+    if context.meta().clusters.len() > 1 && context.hold().is_none() {
+        // it would be refused afterwards, and stay in what had the name before
+        abreast::learn(context).await?;
+    }
+    let row = write::index_for_write(context, name, deadline).await?;
+    replicas::check_writable(&row, name)?;
+    let touched = named(&ops);
+    let accepted = propose(context, &row, ops, deadline).await?;
+    if context.meta().clusters.len() > 1 {
+        // parts that somebody made a moment ago
+        abreast::learn(context).await?;
+        follow(context, name, touched.as_deref(), deadline).await?;
+    }
+    Ok(accepted)
+}
+
+/// The stored ids that operations name; `None` when some of them select records in another way.
+fn named(ops: &[RecordOp]) -> Option<Vec<String>> {
+    let id = |op: &RecordOp| match op {
+        RecordOp::Put { object_id, .. }
+        | RecordOp::Partial { object_id, .. }
+        | RecordOp::Delete { object_id } => Some(object_id.clone()),
+        RecordOp::DeleteBy { .. } | RecordOp::Clear => None,
+    };
+    ops.iter().map(id).collect()
+}

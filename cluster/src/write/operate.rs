@@ -1,0 +1,283 @@
+//! Copying and moving whole indices (C§3.2).
+
+use crate::clock::write_deadline;
+use crate::command::MetaCommand;
+use crate::context::NodeContext;
+use crate::context::proposer::Accepted;
+use crate::disk::Purpose;
+use crate::meta::{IndexRow, Link, MetaState};
+use crate::metrics;
+use crate::read;
+use crate::read::parts::{self, Parts};
+use crate::read::remote;
+use crate::rpc::calls::ServiceCall;
+use crate::write::copies::{self, Filling};
+use crate::write::index_for_write;
+use crate::write::replicas::{self, Prepared, announcement};
+use crate::write::tasks;
+use quorate_model::{DocumentKind, Error, IndexName, Result, Settings, TaskId};
+use quorate_node::ops::{Incarnation, IndexCommand, RawDocument};
+use serde_json::{Map, Value};
+use std::time::{Duration, Instant};
+
+/// Settings that belong to an index and not to its content: no copy carries them.
+const NOT_COPIED: [&str; 3] = ["replicas", "mode", "enableReRanking"];
+/// The part of an index that `scope` may name beside synonyms and rules.
+const SCOPE_SETTINGS: &str = "settings";
+/// How soon the end of a copy is looked for again; each time after twice as long.
+const VISIBLE_INTERVAL: Duration = Duration::from_millis(2);
+/// At the end after so long.
+const VISIBLE_INTERVAL_MAX: Duration = Duration::from_millis(64);
+/// Tries to move while others change the links of the same names.
+const MOVE_ATTEMPTS: usize = 8;
+
+fn row_of(context: &NodeContext, name: &IndexName) -> Option<IndexRow> {
+    context.shared_meta().load().catalogue.get(name).cloned()
+}
+
+/// An index that another node has just made must not pass for a missing one.
+async fn look_again(context: &NodeContext, source: &IndexName, destination: &IndexName) {
+    read::look_again(context, source).await;
+    read::look_again(context, destination).await;
+}
+
+/// Errors: `Forbidden` when `name` is a replica, which is only its primary's to replace or to move.
+fn check_independent(row: Option<&IndexRow>, name: &IndexName, operation: &str) -> Result<()> {
+    match row.and_then(IndexRow::primary) {
+        Some(primary) => Err(Error::forbidden(format!(
+            "cannot {operation} {}: it is a replica of {}; unlink it from its primary first",
+            name.part().0,
+            primary.name.part().0
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Renames `source` over `destination`, which keeps its replicas: they are filled with the new records. Those of the
+/// source stay linked, too. A missing source is no error.
+pub async fn move_index(
+    context: &NodeContext,
+    source: &IndexName,
+    destination: &IndexName,
+) -> Result<Accepted> {
+    let deadline = write_deadline();
+    look_again(context, source, destination).await;
+    let linking = context.janitor().linking().await;
+    for _ in 0..MOVE_ATTEMPTS {
+        let (from, to) = (row_of(context, source), row_of(context, destination));
+        check_independent(from.as_ref(), source, "move")?;
+        check_independent(to.as_ref(), destination, "move to")?;
+        let kept = to.as_ref().filter(|_| source != destination).map_or(&[][..], IndexRow::replicas);
+        if let Some(from) = &from {
+            replicas::check_joined(destination, kept, from.replicas())?;
+        }
+        let kept: Vec<&Link> = kept.iter().collect();
+        let prepared = match &from {
+            Some(_) => replicas::prepare(context, source, &kept, deadline).await?,
+            None => Prepared::default(),
+        };
+        let (from_name, to_name) = (source.clone(), destination.clone());
+        let command = MetaCommand::MoveIndex { from: from_name, to: to_name, replicas: prepared.moved() };
+        let mut accepted = context.proposer().propose_meta(command, Purpose::Add, deadline).await?;
+        let refused = source != destination
+            && from.as_ref().is_some_and(|from| {
+                row_of(context, source).is_some_and(|now| now.incarnation == from.incarnation)
+            });
+        replicas::abandon_unused(context, &prepared).await;
+        if refused {
+            continue;
+        }
+        let revision = accepted.task_id.log_index();
+        let moved = from.filter(|_| !kept.is_empty());
+        let told = moved.and_then(|it| announcement(&context.meta(), it.incarnation, revision));
+        if let Some(told) = told {
+            accepted =
+                context.proposer().propose_index(told.group, told.command, Purpose::Add, deadline).await?;
+        }
+        drop(linking);
+        context.janitor().wake();
+        metrics::accepted("move");
+        return Ok(accepted);
+    }
+    Err(Error::unavailable(format!("{destination} is being changed by others; try again")))
+}
+
+/// A part of an index that a copy of it gets apart from its records.
+enum Part {
+    Settings(Map<String, Value>),
+    Documents(DocumentKind, Vec<RawDocument>),
+}
+impl Part {
+    fn command(&self, index: Incarnation) -> IndexCommand {
+        match self {
+            Part::Settings(document) => settings_command(index, document, Replace::Yes),
+            Part::Documents(kind, documents) => {
+                let documents = documents.clone();
+                IndexCommand::SaveDocuments { index, kind: *kind, documents, replace: true }
+            }
+        }
+    }
+}
+
+/// What `row` has beside its records, as reads show it; as of every write that was answered before.
+async fn shown_parts(
+    context: &NodeContext,
+    row: &IndexRow,
+    kinds: &[DocumentKind],
+    deadline: Instant,
+) -> Result<Parts> {
+    let Parts { settings, documents } = parts::now(context, row, kinds, deadline).await?;
+    let of_primary = match read::virtual_primary(row).and_then(|primary| row_of(context, primary)) {
+        Some(primary) => Some(parts::now(context, &primary, &[], deadline).await?.settings),
+        None => None,
+    };
+    Ok(Parts { settings: read::shown(row, settings, of_primary.as_deref())?, documents })
+}
+
+/// What a virtual replica has of its own.
+async fn own_parts(context: &NodeContext, replica: &IndexRow, deadline: Instant) -> Result<Vec<Part>> {
+    let Parts { settings, documents } = shown_parts(context, replica, &DocumentKind::ALL, deadline).await?;
+    let documents = documents.into_iter().map(|(kind, raw)| Part::Documents(kind, raw));
+    Ok([Part::Settings(settings.document.clone())].into_iter().chain(documents).collect())
+}
+
+/// Whether an index may be copied over this one. Errors: `Forbidden` for a replica, `Invalid` for one that has replicas.
+fn check_copy(meta: &MetaState, destination: &IndexName) -> Result<()> {
+    let old = meta.catalogue.get(destination);
+    check_independent(old, destination, "copy to")?;
+    match old.is_some_and(|row| !row.replicas().is_empty()) {
+        true => Err(Error::invalid(format!("cannot copy to {}: it has replicas", destination.part().0))),
+        false => Ok(()),
+    }
+}
+
+/// Makes `destination` a copy of `source` with all its parts; a missing source gives an empty index.
+pub async fn copy_index(
+    context: &NodeContext,
+    source: &IndexName,
+    destination: &IndexName,
+) -> Result<Accepted> {
+    let deadline = write_deadline();
+    if source == destination {
+        let row = index_for_write(context, source, deadline).await?;
+        let nothing = IndexCommand::Records { index: row.incarnation, ops: vec![] };
+        return context.proposer().propose_index(row.group, nothing, Purpose::Add, deadline).await;
+    }
+    look_again(context, source, destination).await;
+    let check = |meta: &MetaState| check_copy(meta, destination);
+    let accepted = copies::copy(context, (source, destination), check, deadline).await;
+    context.janitor().wake();
+    let accepted = accepted?;
+    metrics::accepted("copy");
+    Ok(accepted)
+}
+
+/// How long a copy stays unnamed because its source is being rebuilt for other settings.
+const COPY_REBUILD: Duration = Duration::from_millis(200);
+
+/// Copies the content and waits until reads would see its records. The answer is the task of settings that are not in
+/// force yet.
+pub async fn fill(
+    context: &NodeContext,
+    Filling { shown, group, from, to }: &Filling,
+    deadline: Instant,
+) -> Result<Option<TaskId>> {
+    let (group, from, to) = (*group, *from, *to);
+    let own = match shown.as_ref().filter(|row| row.incarnation != from) {
+        Some(replica) => own_parts(context, replica, deadline).await?,
+        None => vec![],
+    };
+    let without = Map::from_iter(NOT_COPIED.map(|name| (name.to_owned(), Value::Null)));
+    let mut commands = vec![IndexCommand::Copy { from, to }];
+    commands.extend(own.iter().map(|part| part.command(to)));
+    commands.push(settings_command(to, &without, Replace::No));
+    let command = IndexCommand::Sequence { commands };
+    let copied =
+        context.proposer().propose_index(group, command, Purpose::Add, deadline).await?.task_id.log_index();
+    let (begun, task) = (Instant::now(), TaskId::new(group, copied));
+    let mut pause = VISIBLE_INTERVAL;
+    while !tasks::is_published(context, task).await {
+        // settings that the source is being rebuilt for follow later, in the copy as in the source
+        if begun.elapsed() >= COPY_REBUILD && shows_records(context, task, deadline).await {
+            return Ok(Some(task));
+        }
+        if Instant::now() >= deadline {
+            return Err(Error::unavailable("the copy is not finished in time"));
+        }
+        tokio::time::sleep(pause).await;
+        pause = (2 * pause).min(VISIBLE_INTERVAL_MAX);
+    }
+    Ok(None)
+}
+
+/// Whether reads of a replica see the records that a command wrote.
+async fn shows_records(context: &NodeContext, task: TaskId, deadline: Instant) -> bool {
+    let (group, log_index) = (task.group(), task.log_index());
+    if read::is_readable(context, group) {
+        return context.node().records_are_visible(group, log_index);
+    }
+    let call = ServiceCall::ShowsRecords { group, log_index };
+    // without an answer it is looked for again
+    remote::ask(context, group, call, deadline).await.unwrap_or_default()
+}
+
+/// Copies only the named parts, as they are when all writes answered before are applied; records stay.
+pub async fn copy_parts(
+    context: &NodeContext,
+    source: &IndexName,
+    destination: &IndexName,
+    scope: &[String],
+) -> Result<Accepted> {
+    let deadline = write_deadline();
+    let to = index_for_write(context, destination, deadline).await?;
+    let mut commands = Vec::new();
+    if source != destination {
+        read::look_again(context, source).await;
+        let kinds: Vec<DocumentKind> = DocumentKind::ALL
+            .into_iter()
+            .filter(|kind| scope.iter().any(|part| part == kind.name()))
+            .collect();
+        let (theirs, documents) = match row_of(context, source) {
+            Some(from) => {
+                let Parts { settings, documents } = shown_parts(context, &from, &kinds, deadline).await?;
+                (settings.document.clone(), documents)
+            }
+            None => (Map::new(), kinds.into_iter().map(|kind| (kind, vec![])).collect()),
+        };
+        if scope.iter().any(|part| part == SCOPE_SETTINGS) {
+            let ours = parts::now(context, &to, &[], deadline).await?.settings;
+            commands.push(settings_command(to.incarnation, &merged(theirs, &ours), Replace::Yes));
+        }
+        let documents = documents.into_iter().map(|(kind, raw)| Part::Documents(kind, raw));
+        commands.extend(documents.map(|part| part.command(to.incarnation)));
+    }
+    let command = match commands.is_empty() {
+        true => IndexCommand::Records { index: to.incarnation, ops: vec![] },
+        false => IndexCommand::Sequence { commands },
+    };
+    let accepted = context.proposer().propose_index(to.group, command, Purpose::Add, deadline).await?;
+    metrics::accepted("copy");
+    Ok(accepted)
+}
+
+/// The source's settings with those of the destination that are never copied.
+fn merged(mut theirs: Map<String, Value>, ours: &Settings) -> Map<String, Value> {
+    for name in NOT_COPIED {
+        match ours.document.get(name) {
+            Some(value) => drop(theirs.insert(name.to_owned(), value.clone())),
+            None => drop(theirs.remove(name)),
+        }
+    }
+    theirs
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Replace {
+    No,
+    Yes,
+}
+
+fn settings_command(index: Incarnation, changes: &Map<String, Value>, replace: Replace) -> IndexCommand {
+    let changes = serde_json::to_vec(changes).expect("a JSON object always serialises");
+    IndexCommand::Settings { index, changes, replace: replace == Replace::Yes }
+}

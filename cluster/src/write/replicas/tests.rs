@@ -1,0 +1,162 @@
+//! Does a link hold when the node died between the catalogue's half of it and the group's?
+
+use super::*;
+use crate::lifecycle::crash_copy::copy_folder;
+use crate::lifecycle::join;
+use crate::lifecycle::running::{self, Running};
+use crate::options::ServiceOptions;
+use crate::service::Service;
+use crate::types::{CallerOp, ReadRights};
+use crate::write;
+use quorate_model::{RecordOp, SearchParams};
+use serde_json::json;
+use std::path::Path;
+use std::time::Duration;
+
+/// What the process still did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Died {
+    /// Only the catalogue has heard.
+    BeforeTheGroup,
+    /// The group has heard, the note that it has not is still there.
+    BeforeTheNote,
+}
+
+fn name(text: &str) -> IndexName {
+    IndexName::new(text).expect("a valid name")
+}
+fn options(folder: &Path) -> ServiceOptions {
+    ServiceOptions { disk_reserve_bytes: 0, search_threads: 1, ..ServiceOptions::new(folder) }
+}
+/// A node without its janitor.
+async fn started(folder: &Path) -> Running {
+    let options = options(folder);
+    let mut running = running::start(&options).await.expect("a node that starts");
+    join::enter(&mut running, &options).await.expect("an installation");
+    running
+}
+async fn put(running: &Running, index: &str, ids: &[&str]) {
+    let put = |id: &&str| {
+        let record = json!({"objectID": id, "n": id.len()}).to_string().into_bytes();
+        CallerOp::Ready(RecordOp::Put { object_id: (*id).to_owned(), record })
+    };
+    let ops = ids.iter().map(put).collect();
+    write::records(&running.context, &name(index), ops).await.expect("accepted");
+}
+/// Ends as a killed process does: what follows happens on a copy of the folder as it is now.
+async fn die(running: Running, from: &Path, to: &Path) {
+    copy_folder(from, to);
+    running.stop().await;
+}
+/// Waits until the janitor has told the groups, writes once more and compares.
+async fn check(folder: &Path, primary: &str, replicas: &[&str], expected: usize, died: Died) {
+    let (service, _) = Service::open(options(folder)).await.expect("a node that starts");
+    let record = br#"{"objectID":"last"}"#.to_vec();
+    let last = CallerOp::Ready(RecordOp::Put { object_id: "last".into(), record });
+    service.write_records(&name(primary), vec![last]).await.expect("accepted");
+    let mut found = vec![];
+    for _ in 0..1_000 {
+        found.clear();
+        for index in [primary].iter().chain(replicas) {
+            let results = service.search(&name(index), SearchParams::default(), ReadRights::default()).await;
+            // a new replica is not found before its group has heard of it
+            found.push(results.map_or(u64::MAX, |results| results.nb_hits));
+        }
+        if found.iter().all(|&hits| hits == expected as u64) {
+            service.shutdown().await;
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{died:?}: {found:?} records in {primary} and {replicas:?}, expected {expected}");
+}
+
+#[actix_rt::test]
+async fn a_link_reaches_the_group_although_the_node_died() {
+    for died in [Died::BeforeTheGroup, Died::BeforeTheNote] {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (before, after) = (dir.path().join("before"), dir.path().join("after"));
+        let running = started(&before).await;
+        put(&running, "p", &["a", "bb"]).await;
+        put(&running, "taken", &["own"]).await;
+        let wanted = ["fresh", "taken"].map(|it| Link { name: name(it), kind: ReplicaKind::Standard });
+        let context = &running.context;
+        let told = link(context, &name("p"), &wanted, write_deadline()).await.expect("linked");
+        if died == Died::BeforeTheNote {
+            let proposed = context
+                .proposer()
+                .propose_index(told.group, told.command, Purpose::Add, write_deadline())
+                .await;
+            proposed.expect("accepted");
+        }
+        // answered after the link: replicas must not miss it
+        put(&running, "p", &["ccc"]).await;
+        assert!(!context.meta().unsettled.is_empty());
+        die(running, &before, &after).await;
+        check(&after, "p", &["fresh", "taken"], 4, died).await;
+    }
+}
+
+#[actix_rt::test]
+async fn an_unlinked_replica_goes_its_own_way_although_the_node_died() {
+    for died in [Died::BeforeTheGroup, Died::BeforeTheNote] {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (before, after) = (dir.path().join("before"), dir.path().join("after"));
+        let running = started(&before).await;
+        put(&running, "p", &["a", "bb"]).await;
+        let context = &running.context;
+        let wanted = [Link { name: name("r"), kind: ReplicaKind::Standard }];
+        for list in [&wanted[..], &[]] {
+            let told = link(context, &name("p"), list, write_deadline()).await.expect("linked");
+            if died == Died::BeforeTheNote || !list.is_empty() {
+                let told = context
+                    .proposer()
+                    .propose_index(told.group, told.command, Purpose::Add, write_deadline())
+                    .await;
+                told.expect("accepted");
+            }
+        }
+        die(running, &before, &after).await;
+        let (service, _) = Service::open(options(&after)).await.expect("a node that starts");
+        let own = CallerOp::Ready(RecordOp::Delete { object_id: "a".into() });
+        service.write_records(&name("r"), vec![own]).await.expect("not a replica any more");
+        service.shutdown().await;
+        check(&after, "p", &[], 3, died).await;
+        check(&after, "r", &[], 2, died).await;
+    }
+}
+
+#[actix_rt::test]
+async fn a_move_fills_the_replicas_although_the_node_died() {
+    for died in [Died::BeforeTheGroup, Died::BeforeTheNote] {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (before, after) = (dir.path().join("before"), dir.path().join("after"));
+        let running = started(&before).await;
+        put(&running, "p", &["a", "bb"]).await;
+        put(&running, "tmp", &["c", "dd", "eee"]).await;
+        let context = &running.context;
+        let wanted = [Link { name: name("r"), kind: ReplicaKind::Standard }];
+        let told = link(context, &name("p"), &wanted, write_deadline()).await.expect("linked");
+        let linked =
+            context.proposer().propose_index(told.group, told.command, Purpose::Add, write_deadline()).await;
+        linked.expect("accepted");
+        let from = context.meta().catalogue.get(&name("tmp")).cloned().expect("an index");
+        let (tmp, links) = (name("tmp"), [&wanted[0]]);
+        let prepared = prepare(context, &tmp, &links, write_deadline()).await.expect("prepared");
+        let replicas = prepared.moved();
+        let command = MetaCommand::MoveIndex { from: name("tmp"), to: name("p"), replicas };
+        let moved =
+            context.proposer().propose_meta(command, Purpose::Add, write_deadline()).await.expect("accepted");
+        if died == Died::BeforeTheNote {
+            let told = announcement(&context.meta(), from.incarnation, moved.task_id.log_index());
+            let told = told.expect("a primary");
+            let told = context
+                .proposer()
+                .propose_index(told.group, told.command, Purpose::Add, write_deadline())
+                .await;
+            told.expect("accepted");
+        }
+        die(running, &before, &after).await;
+        check(&after, "p", &["r"], 4, died).await;
+    }
+}
