@@ -240,58 +240,26 @@ impl PlacementMachine {
         Place { log_index: at.index, step: self.step }
     }
 
+    /// The arm of each command: what it does, which is a function of the state, the place in the log and the command.
     fn carry_out(&mut self, at: LogPosition, command: IndexCommand, known: Known) -> Result<()> {
+        if known.0 && !command.row().is_replayed {
+            return Ok(());
+        }
         match command {
             IndexCommand::Records { index, ops } => self.records(at, index, ops, known),
-            IndexCommand::Settings { index, changes, replace } => {
-                if known.0 {
-                    Ok(())
-                } else {
-                    self.settings(at, index, &changes, replace)
-                }
-            }
+            IndexCommand::Settings { index, changes, replace } => self.settings(at, index, &changes, replace),
             IndexCommand::SaveDocuments { index, kind, documents, replace } => {
-                if known.0 {
-                    Ok(())
-                } else {
-                    self.save_documents(at, index, kind, documents, replace)
-                }
+                self.save_documents(at, index, kind, documents, replace)
             }
             IndexCommand::DeleteDocument { index, kind, object_id } => {
-                if known.0 {
-                    Ok(())
-                } else {
-                    self.delete_document(at, index, kind, &object_id)
-                }
+                self.delete_document(at, index, kind, &object_id)
             }
-            IndexCommand::Copy { from, to } => {
-                if known.0 {
-                    Ok(())
-                } else {
-                    self.copy(at, from, to)
-                }
-            }
-            IndexCommand::Drop { index } => {
-                if known.0 {
-                    Ok(())
-                } else {
-                    self.drop_index(at, index)
-                }
-            }
+            IndexCommand::Copy { from, to } => self.copy(at, from, to),
+            IndexCommand::Drop { index } => self.drop_index(at, index),
             IndexCommand::Replicas { primary, revision, followers } => {
-                if known.0 {
-                    Ok(())
-                } else {
-                    self.replicas(at, primary, revision, &followers)
-                }
+                self.replicas(at, primary, revision, &followers)
             }
-            IndexCommand::Forward { command } => {
-                if known.0 {
-                    Ok(())
-                } else {
-                    self.forward(at, *command)
-                }
-            }
+            IndexCommand::Forward { command } => self.forward(at, *command),
             IndexCommand::ForUser { user, epoch, command } => {
                 if !self.fences.let_pass(&user, epoch, at.index) {
                     return Ok(());
@@ -302,9 +270,7 @@ impl PlacementMachine {
                 self.carry_out(at, *command, known)
             }
             IndexCommand::Compare => {
-                if !known.0 {
-                    self.node.put_pin(GroupPin::take(self.group, at.index, self.node.of_group(self.group)));
-                }
+                self.node.put_pin(GroupPin::take(self.group, at.index, self.node.of_group(self.group)));
                 Ok(())
             }
             IndexCommand::Sequence { commands } => self.sequence(at, commands, known),
@@ -318,7 +284,7 @@ impl PlacementMachine {
         }
         for command in commands {
             self.step += 1;
-            let may_fail = may_fail(&command);
+            let may_fail = command.row().may_fail;
             self.carry_out(at, command, known)?;
             self.may_have_failed |= may_fail;
         }
@@ -491,23 +457,6 @@ impl PlacementMachine {
 /// Whether the metadata store has seen a command already.
 #[derive(Clone, Copy)]
 struct Known(bool);
-
-/// Whether a command may come to nothing for a reason that lies in the state of its moment.
-fn may_fail(command: &IndexCommand) -> bool {
-    match command {
-        IndexCommand::Settings { .. }
-        | IndexCommand::SaveDocuments { .. }
-        | IndexCommand::Replicas { .. }
-        | IndexCommand::Forward { .. } => true,
-        IndexCommand::Records { .. }
-        | IndexCommand::Copy { .. }
-        | IndexCommand::Drop { .. }
-        | IndexCommand::DeleteDocument { .. }
-        | IndexCommand::Compare => false,
-        IndexCommand::ForUser { command, .. } => may_fail(command),
-        IndexCommand::Sequence { commands } => commands.iter().any(may_fail),
-    }
-}
 
 fn parse_document(bytes: &[u8]) -> Result<serde_json::Map<String, serde_json::Value>> {
     serde_json::from_slice(bytes)

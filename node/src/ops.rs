@@ -1,5 +1,10 @@
-//! What a placement group's log says about indices: the commands that node machines apply.
+//! What a placement group's log says about indices: the commands that node machines apply, and a row of facts for each.
+//!
+//! A new command is a variant behind the last one, its row in [`IndexCommand::row`], and an arm of
+//! `PlacementMachine::carry_out`, which applies it. Everybody else asks the row.
 
+use quorate_model::level::{self, FIRST, Needs};
+use quorate_model::settings::replica;
 use quorate_model::{DocumentKind, RecordOp, UserId};
 use serde::{Deserialize, Serialize};
 
@@ -123,4 +128,190 @@ pub enum IndexCommand {
     },
     /// Lets every replica hash, later and elsewhere, what it holds at this place of the log. It changes nothing.
     Compare,
+}
+
+/// What has to be known of a command beside what applying it does.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    /// Its place among the variants: the byte that stands for it in a log.
+    pub number: u8,
+    /// The programs that know it are those of this level and above.
+    pub level: u16,
+    /// Whether it may come to nothing for a reason that lies in the state of its moment.
+    pub may_fail: bool,
+    /// Whether it is carried out again after a crash although the metadata store knows it: shards may not have it.
+    pub is_replayed: bool,
+    /// The index whose replicas are given it, too, when it is forwarded; `None` of what nobody forwards.
+    pub forwarded_from: Option<Incarnation>,
+    /// What it holds beside names and numbers.
+    pub content: Content<'a>,
+}
+
+/// What a command holds: it says how many bytes it takes, and which programs know all of it.
+#[derive(Clone, Copy, Debug)]
+pub enum Content<'a> {
+    /// Names and numbers, and of names so many bytes.
+    Names(usize),
+    /// Record operations.
+    Operations(&'a [RecordOp]),
+    /// A settings document.
+    Settings(&'a [u8]),
+    /// Synonyms or rules.
+    Documents(DocumentKind, &'a [RawDocument]),
+    /// What follows an index.
+    Followers(&'a [Follower]),
+    /// Other commands.
+    Commands(&'a [IndexCommand]),
+}
+
+/// A row from which others differ.
+const PLAIN: Row<'static> = Row {
+    number: 0,
+    level: FIRST,
+    may_fail: false,
+    is_replayed: false,
+    forwarded_from: None,
+    content: Content::Names(0),
+};
+
+impl IndexCommand {
+    /// Its row. Cost: none.
+    pub fn row(&self) -> Row<'_> {
+        match self {
+            IndexCommand::Records { index: _, ops } => {
+                Row { number: 0, is_replayed: true, content: Content::Operations(ops), ..PLAIN }
+            }
+            IndexCommand::Settings { index, changes, replace: _ } => Row {
+                number: 1,
+                may_fail: true,
+                forwarded_from: Some(*index),
+                content: Content::Settings(changes),
+                ..PLAIN
+            },
+            IndexCommand::Copy { .. } => Row { number: 2, ..PLAIN },
+            IndexCommand::Drop { .. } => Row { number: 3, ..PLAIN },
+            IndexCommand::Sequence { commands } => Row {
+                number: 4,
+                may_fail: commands.iter().any(|command| command.row().may_fail),
+                is_replayed: true,
+                content: Content::Commands(commands),
+                ..PLAIN
+            },
+            IndexCommand::SaveDocuments { index, kind, documents, replace: _ } => Row {
+                number: 5,
+                may_fail: true,
+                forwarded_from: Some(*index),
+                content: Content::Documents(*kind, documents),
+                ..PLAIN
+            },
+            IndexCommand::DeleteDocument { index, kind: _, object_id } => Row {
+                number: 6,
+                forwarded_from: Some(*index),
+                content: Content::Names(object_id.len()),
+                ..PLAIN
+            },
+            IndexCommand::Replicas { followers, .. } => {
+                Row { number: 7, may_fail: true, content: Content::Followers(followers), ..PLAIN }
+            }
+            IndexCommand::Forward { command } => {
+                Row { number: 8, may_fail: true, content: Content::Commands(only(command)), ..PLAIN }
+            }
+            IndexCommand::ForUser { command, .. } => Row {
+                number: 9,
+                level: level::OF_USERS,
+                may_fail: command.row().may_fail,
+                is_replayed: true,
+                content: Content::Commands(only(command)),
+                ..PLAIN
+            },
+            IndexCommand::Compare => Row { number: 10, level: level::COMPARE, ..PLAIN },
+        }
+    }
+
+    /// The lowest level of programs that know the command and all that it holds, and what needs that. Cost: settings and
+    /// documents are parsed once anything of them began after the first level.
+    pub fn needs(&self) -> Needs {
+        let Row { level, content, .. } = self.row();
+        let all = |each: &mut dyn Iterator<Item = Needs>| each.fold(Needs::NOTHING, Needs::or);
+        Needs::level(level).or(match content {
+            Content::Names(_) | Content::Followers(_) => Needs::NOTHING,
+            Content::Operations(ops) => all(&mut ops.iter().map(operation_needs)),
+            Content::Settings(changes) => level::of_settings(changes),
+            Content::Documents(kind, documents) => {
+                all(&mut documents.iter().map(|document| level::of_document(kind, &document.document)))
+            }
+            Content::Commands(commands) => all(&mut commands.iter().map(IndexCommand::needs)),
+        })
+    }
+
+    /// About how many bytes it takes in an entry.
+    pub fn bytes(&self) -> usize {
+        match self.row().content {
+            Content::Names(bytes) => bytes,
+            Content::Operations(ops) => ops.iter().map(operation_bytes).sum(),
+            Content::Settings(changes) => changes.len(),
+            Content::Documents(_, documents) => documents.iter().map(RawDocument::bytes).sum(),
+            Content::Followers(followers) => std::mem::size_of_val(followers),
+            Content::Commands(commands) => commands.iter().map(IndexCommand::bytes).sum(),
+        }
+    }
+
+    /// What an index that follows the command's own one is given when the command is forwarded: the same, of settings what a
+    /// replica of its kind may have.
+    pub fn forwarded(&self, to: Incarnation, kind: ReplicaKind) -> IndexCommand {
+        let mut command = self.clone();
+        match &mut command {
+            IndexCommand::Settings { index, changes, .. } => {
+                *index = to;
+                if kind == ReplicaKind::Virtual
+                    && let Ok(document) = serde_json::from_slice(changes)
+                {
+                    let taken = replica::for_virtual(&document);
+                    *changes = serde_json::to_vec(&taken).expect("a JSON object always serialises");
+                }
+            }
+            IndexCommand::SaveDocuments { index, .. } | IndexCommand::DeleteDocument { index, .. } => {
+                *index = to
+            }
+            // its row says that nobody forwards it
+            _ => {}
+        }
+        command
+    }
+}
+
+impl RawDocument {
+    /// About how many bytes it takes in an entry.
+    pub fn bytes(&self) -> usize {
+        FRAME + self.object_id.len() + self.document.len()
+    }
+}
+
+/// Bytes around each operation and document, at most.
+const FRAME: usize = 32;
+
+/// About how many bytes an operation takes in an entry.
+pub fn operation_bytes(op: &RecordOp) -> usize {
+    FRAME
+        + match op {
+            RecordOp::Put { object_id, record } => object_id.len() + record.len(),
+            RecordOp::Partial { object_id, changes, create: _ } => object_id.len() + changes.len(),
+            RecordOp::Delete { object_id } => object_id.len(),
+            RecordOp::DeleteBy { params } => params.len(),
+            RecordOp::Clear => 0,
+        }
+}
+
+fn operation_needs(op: &RecordOp) -> Needs {
+    match op {
+        RecordOp::DeleteBy { params } => level::of_delete_by(params),
+        // the built-in operations are those of the first level
+        RecordOp::Put { .. } | RecordOp::Partial { .. } | RecordOp::Delete { .. } | RecordOp::Clear => {
+            Needs::NOTHING
+        }
+    }
+}
+
+fn only(command: &IndexCommand) -> &[IndexCommand] {
+    std::slice::from_ref(command)
 }

@@ -1,14 +1,14 @@
 //! How is a large command cut into parts that fit into log entries, and how do they become one command again?
 
 use quorate_model::{DocumentKind, RecordOp, limits};
-use quorate_node::ops::{Follower, Incarnation, IndexCommand, RawDocument};
+use quorate_node::ops::{Incarnation, IndexCommand, RawDocument, operation_bytes};
 
 /// Cuts a command over the entry limit at record boundaries; [`join`] undoes it.
 pub fn cut(command: IndexCommand) -> Vec<IndexCommand> {
     match command {
         IndexCommand::Records { index, ops } => cut_records(index, ops),
         IndexCommand::Sequence { commands } => {
-            let bytes: usize = commands.iter().map(command_bytes).sum();
+            let bytes: usize = commands.iter().map(IndexCommand::bytes).sum();
             if bytes <= limits::ENTRY_BYTES {
                 return vec![IndexCommand::Sequence { commands }];
             }
@@ -21,14 +21,8 @@ pub fn cut(command: IndexCommand) -> Vec<IndexCommand> {
             let forward = |part| IndexCommand::Forward { command: Box::new(part) };
             cut(*command).into_iter().map(forward).collect()
         }
-        whole @ (IndexCommand::Settings { .. }
-        | IndexCommand::DeleteDocument { .. }
-        | IndexCommand::Copy { .. }
-        | IndexCommand::Drop { .. }
         // whoever makes one keeps it below the limit
-        | IndexCommand::ForUser { .. }
-        | IndexCommand::Replicas { .. }
-        | IndexCommand::Compare) => vec![whole],
+        whole => vec![whole],
     }
 }
 
@@ -36,7 +30,7 @@ fn cut_records(index: Incarnation, ops: Vec<RecordOp>) -> Vec<IndexCommand> {
     let mut parts = Vec::new();
     let (mut part, mut bytes) = (Vec::new(), 0);
     for op in ops {
-        let op_bytes = op_bytes(&op);
+        let op_bytes = operation_bytes(&op);
         if bytes + op_bytes > limits::ENTRY_BYTES && !part.is_empty() {
             parts.push(IndexCommand::Records { index, ops: std::mem::take(&mut part) });
             bytes = 0;
@@ -60,7 +54,7 @@ fn cut_documents(
     let mut parts: Vec<Vec<RawDocument>> = vec![Vec::new()];
     let mut bytes = 0;
     for document in documents {
-        let document_bytes = raw_bytes(&document);
+        let document_bytes = document.bytes();
         let part = parts.last_mut().expect("never empty");
         if bytes + document_bytes > limits::ENTRY_BYTES && !part.is_empty() {
             parts.push(vec![document]);
@@ -117,41 +111,5 @@ fn merge(command: &mut IndexCommand, next: IndexCommand) -> Option<IndexCommand>
             merge(command, *next).map(|next| IndexCommand::Forward { command: Box::new(next) })
         }
         (_, next) => Some(next),
-    }
-}
-
-/// About how many bytes an operation takes in an entry.
-fn op_bytes(op: &RecordOp) -> usize {
-    const FRAME: usize = 32;
-    FRAME
-        + match op {
-            RecordOp::Put { object_id, record } => object_id.len() + record.len(),
-            RecordOp::Partial { object_id, changes, create: _ } => object_id.len() + changes.len(),
-            RecordOp::Delete { object_id } => object_id.len(),
-            RecordOp::DeleteBy { params } => params.len(),
-            RecordOp::Clear => 0,
-        }
-}
-
-fn raw_bytes(document: &RawDocument) -> usize {
-    const FRAME: usize = 32;
-    FRAME + document.object_id.len() + document.document.len()
-}
-
-fn command_bytes(command: &IndexCommand) -> usize {
-    match command {
-        IndexCommand::Records { index: _, ops } => ops.iter().map(op_bytes).sum(),
-        IndexCommand::Settings { index: _, changes, replace: _ } => changes.len(),
-        IndexCommand::Forward { command } => command_bytes(command),
-        IndexCommand::ForUser { user, epoch: _, command } => user.as_str().len() + command_bytes(command),
-        IndexCommand::Sequence { commands } => commands.iter().map(command_bytes).sum(),
-        IndexCommand::SaveDocuments { index: _, kind: _, documents, replace: _ } => {
-            documents.iter().map(raw_bytes).sum()
-        }
-        IndexCommand::DeleteDocument { index: _, kind: _, object_id } => object_id.len(),
-        IndexCommand::Replicas { primary: _, revision: _, followers } => {
-            followers.len() * std::mem::size_of::<Follower>()
-        }
-        IndexCommand::Copy { .. } | IndexCommand::Drop { .. } | IndexCommand::Compare => 0,
     }
 }

@@ -50,6 +50,30 @@ pub struct Moved {
     pub incarnation: Incarnation,
 }
 
+/// Something that the meta group decides and placement groups keep, too (`meta/announcements.rs`).
+///
+/// Logs and rows name it by a number. That of an index is its incarnation, which is 4,096 at least; those below are the
+/// numbers of groups, free for what all indices of a group share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "u64", into = "u64")]
+pub enum Subject {
+    /// What follows a primary.
+    Replicas(Incarnation),
+}
+
+impl From<u64> for Subject {
+    fn from(number: u64) -> Subject {
+        Subject::Replicas(number)
+    }
+}
+impl From<Subject> for u64 {
+    fn from(subject: Subject) -> u64 {
+        match subject {
+            Subject::Replicas(primary) => primary,
+        }
+    }
+}
+
 /// The catalogue in which somebody has been at every index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Looked {

@@ -2,8 +2,9 @@
 
 use super::parts::cut;
 use super::*;
-use quorate_model::{DocumentKind, RecordOp, limits};
+use quorate_model::{DocumentKind, GroupId, IndexName, NodeId, RecordOp, UserId, limits};
 use quorate_node::ops::{Follower, RawDocument, ReplicaKind};
+use std::collections::BTreeSet;
 
 fn put(id: &str, bytes: usize) -> RecordOp {
     RecordOp::Put { object_id: id.into(), record: vec![b'x'; bytes] }
@@ -56,7 +57,7 @@ fn the_bytes_of_every_command_stay_what_they_are() {
             }),
             "00 0a 0161 05 02 0161 00 00 0161 01 0109".into(),
         ),
-        (meta(MetaCommand::Settled { incarnation: 5, revision: 7 }), "00 0b 05 07".into()),
+        (meta(MetaCommand::Announced { subject: Subject::Replicas(5), revision: 7 }), "00 0b 05 07".into()),
         (meta(MetaCommand::PutKey { key: vec![1] }), "00 0c 0101".into()),
         (meta(MetaCommand::DeleteKey { value: "k".into() }), "00 0d 016b".into()),
         (
@@ -174,7 +175,13 @@ fn the_bytes_of_every_command_stay_what_they_are() {
         (meta(MetaCommand::Compare), "00 1d".into()),
         (index(IndexCommand::Compare), "01 0a".into()),
     ];
+    let mut numbers: [BTreeSet<u8>; 2] = Default::default();
     for (command, expected) in cases {
+        let (kind, number) = match &command {
+            Command::Meta(command) => (0, command.row().number),
+            Command::Index(command) => (1, command.row().number),
+        };
+        numbers[kind].insert(number);
         let entry = Entry { time_ms: 0x0102_0304_0506, part: 1, parts: 2, command };
         let bytes = entry.encode();
         let level = match &entry.command {
@@ -192,10 +199,26 @@ fn the_bytes_of_every_command_stay_what_they_are() {
             command if is_of_users(command) => "0200",
             _ => "0100",
         };
+        assert_eq!(bytes[HEADER_BYTES..HEADER_BYTES + 2], [kind as u8, number], "the row of {entry:?}");
         let envelope = format!("01 {level} 0605040302010000 01000000 02000000");
         assert_eq!(hex(&bytes), format!("{envelope}{expected}").replace(' ', ""), "{entry:?}");
         assert_eq!(Entry::decode(&bytes, FEATURE_LEVEL).expect("own bytes"), entry);
     }
+    for (kind, numbers) in (0..).zip(numbers) {
+        let all: BTreeSet<u8> = (0..count_of(kind)).collect();
+        assert_eq!(numbers, all, "every command of kind {kind} has its bytes above");
+    }
+}
+
+/// How many commands of a kind there are: whoever reads one that there is not says it.
+fn count_of(kind: u8) -> u8 {
+    let mut bytes =
+        Entry { time_ms: 1, part: 0, parts: 1, command: Command::Meta(MetaCommand::StartNode) }.encode();
+    bytes.truncate(HEADER_BYTES);
+    bytes.extend([kind, 250]);
+    let error = Entry::decode(&bytes, FEATURE_LEVEL).expect_err("no such command").to_string();
+    let count = error.rsplit_once("< ").and_then(|(_, count)| count.parse().ok());
+    count.unwrap_or_else(|| panic!("{error}"))
 }
 
 /// Whether it came with the mapping of users, which is level 2.

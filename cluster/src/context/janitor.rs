@@ -1,4 +1,4 @@
-//! Wakes the janitor, and keeps it from links that a caller is about to announce.
+//! Wakes the janitor, and keeps it from what a caller is about to announce.
 
 use std::sync::Arc;
 use tokio::sync::{Notify, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -7,7 +7,7 @@ use tokio::sync::{Notify, RwLock, RwLockReadGuard, RwLockWriteGuard};
 #[derive(Clone, Debug, Default)]
 pub struct JanitorHandle {
     notify: Arc<Notify>,
-    linking: Arc<RwLock<()>>,
+    announcing: Arc<RwLock<()>>,
 }
 
 impl JanitorHandle {
@@ -19,12 +19,13 @@ impl JanitorHandle {
     pub async fn woken(&self) {
         self.notify.notified().await;
     }
-    /// For the janitor: nobody links replicas while this is held. `None` when somebody does.
-    pub fn nobody_links(&self) -> Option<RwLockWriteGuard<'_, ()>> {
-        self.linking.try_write().ok()
+    /// For the janitor: no caller announces anything while this is held. `None` when somebody does.
+    pub fn nobody_announces(&self) -> Option<RwLockWriteGuard<'_, ()>> {
+        self.announcing.try_write().ok()
     }
-    /// While this is held, groups are told of their replicas by its holder and not by the janitor.
-    pub async fn linking(&self) -> RwLockReadGuard<'_, ()> {
-        self.linking.read().await
+    /// From before something is decided that groups have to be told until its holder has told them: the janitor leaves it to
+    /// the holder.
+    pub async fn announcing(&self) -> RwLockReadGuard<'_, ()> {
+        self.announcing.read().await
     }
 }

@@ -1,15 +1,15 @@
-//! What is put in order in the background: lists of replicas, files of indices that no name stands for, idle shards.
+//! What is put in order in the background: announcements that nobody made, files of indices that no name stands for, idle shards.
 
 use crate::apply::actor::Incarnations;
 use crate::clock::write_deadline;
-use crate::command::MetaCommand;
+use crate::command::{MetaCommand, Subject};
 use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::groups::Group;
 use crate::membership;
 use crate::meta::MetaState;
 use crate::metrics;
-use crate::write::replicas;
+use crate::write::announcements::announce;
 use quorate_model::{Error, GroupId, Result, TaskId, limits};
 use quorate_node::ops::{Incarnation, IndexCommand};
 use quorate_raft::StateCopy;
@@ -39,7 +39,7 @@ pub async fn run(context: Arc<NodeContext>) {
         if is_first(&context)
             && let Err(error) = of_installation(&context, &mut ages).await
         {
-            tracing::debug!(%error, "lists of replicas or tombstoned indices wait");
+            tracing::debug!(%error, "announcements or tombstoned indices wait");
         }
         if round % STRAY_ROUNDS == 0
             && let Err(error) = drop_strays(&context).await
@@ -83,12 +83,12 @@ async fn of_installation(context: &NodeContext, ages: &mut Ages) -> Result<()> {
         let abandon = MetaCommand::AbandonCopy { incarnation };
         context.proposer().propose_meta(abandon, Purpose::Remove, write_deadline()).await?;
     }
-    // a list that a caller is about to announce, with settings before it, must not come first from here
+    // what a caller is about to announce, with settings before it, must not come first from here
     let mut outcome = Ok(());
-    if let Some(_nobody_links) = context.janitor().nobody_links() {
-        for (incarnation, revision) in ages.unsettled(&meta) {
+    if let Some(_nobody_announces) = context.janitor().nobody_announces() {
+        for (subject, revision) in ages.unannounced(&meta) {
             // a group that does not answer must not keep the others waiting
-            outcome = outcome.and(replicas::settle(context, incarnation, revision).await.map(drop));
+            outcome = outcome.and(announce(context, subject, revision).await.map(drop));
         }
     }
     outcome.and(drop_tombstoned(context).await)
@@ -99,7 +99,7 @@ async fn of_installation(context: &NodeContext, ages: &mut Ages) -> Result<()> {
 struct Ages {
     began: Option<Instant>,
     reserved: BTreeMap<Incarnation, Instant>,
-    unsettled: BTreeMap<(Incarnation, u64), Instant>,
+    unannounced: BTreeMap<(Subject, u64), Instant>,
     is_alone: bool,
 }
 
@@ -115,9 +115,9 @@ impl Ages {
         for &incarnation in meta.reserved.keys() {
             self.reserved.entry(incarnation).or_insert(since);
         }
-        self.unsettled.retain(|(it, revision), _| meta.unsettled.get(it) == Some(revision));
-        for (&incarnation, &revision) in meta.unsettled.iter() {
-            self.unsettled.entry((incarnation, revision)).or_insert(since);
+        self.unannounced.retain(|(it, revision), _| meta.unannounced.get(it) == Some(revision));
+        for (&subject, &revision) in meta.unannounced.iter() {
+            self.unannounced.entry((subject, revision)).or_insert(since);
         }
     }
     /// Copies whose caller cannot be at work any more.
@@ -125,12 +125,12 @@ impl Ages {
         let is_old = |it: &&Incarnation| self.reserved.get(it).is_some_and(|at| at.elapsed() >= CALLER_GONE);
         meta.reserved.keys().filter(is_old).copied().collect()
     }
-    /// Lists of replicas that nobody is announcing: on a node that is alone the lock says so.
-    fn unsettled(&self, meta: &MetaState) -> Vec<(Incarnation, u64)> {
-        let is_due = |key: &(Incarnation, u64)| {
-            self.is_alone || self.unsettled.get(key).is_some_and(|at| at.elapsed() >= CALLER_GONE)
+    /// What nobody is announcing: on a node that is alone the lock says so.
+    fn unannounced(&self, meta: &MetaState) -> Vec<(Subject, u64)> {
+        let is_due = |key: &(Subject, u64)| {
+            self.is_alone || self.unannounced.get(key).is_some_and(|at| at.elapsed() >= CALLER_GONE)
         };
-        meta.unsettled.iter().map(|(it, revision)| (*it, *revision)).filter(is_due).collect()
+        meta.unannounced.iter().map(|(it, revision)| (*it, *revision)).filter(is_due).collect()
     }
 }
 

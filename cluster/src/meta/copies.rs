@@ -74,7 +74,7 @@ impl MetaState {
         let row = IndexRow { incarnation, group, created_ms, role: Role::Alone };
         let mut changes = vec![RowChange::not_reserved(incarnation), RowChange::index(&name, &row)];
         if let Some(old) = self.catalogue.put(name.clone(), row) {
-            changes.push(self.doom(old.incarnation, old.group));
+            changes.push(self.tombstone(old.incarnation, old.group));
         }
         changes.extend(self.complete_parts(at, &name, &[]));
         changes
@@ -82,7 +82,7 @@ impl MetaState {
 
     pub(super) fn abandon_copy(&mut self, incarnation: Incarnation) -> Vec<RowChange> {
         match self.reserved.remove(&incarnation) {
-            Some(group) => vec![RowChange::not_reserved(incarnation), self.doom(incarnation, group)],
+            Some(group) => vec![RowChange::not_reserved(incarnation), self.tombstone(incarnation, group)],
             None => vec![],
         }
     }
@@ -113,7 +113,7 @@ impl MetaState {
             let row = IndexRow { incarnation: *incarnation, group: *group, created_ms, role: Role::Alone };
             changes.extend([RowChange::not_reserved(*incarnation), RowChange::index(name, &row)]);
             if let Some(old) = self.catalogue.put(name.clone(), row) {
-                changes.push(self.doom(old.incarnation, old.group));
+                changes.push(self.tombstone(old.incarnation, old.group));
             }
         }
         changes.extend(self.complete_parts(at, name, &[]));

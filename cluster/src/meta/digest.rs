@@ -46,7 +46,7 @@ impl MetaState {
                 "removed indices",
                 &mut self.tombstoned.iter().map(|(it, group)| RowChange::tombstoned(*it, *group)),
             ),
-            ("replica lists", &mut self.unsettled.iter().map(|(it, at)| RowChange::unsettled(*it, *at))),
+            ("replica lists", &mut self.unannounced.iter().map(|(it, at)| RowChange::unannounced(*it, *at))),
             ("nodes", &mut self.nodes.iter().map(|(node, row)| RowChange::node(*node, row))),
             ("clusters", &mut self.clusters.iter().map(|(name, row)| RowChange::cluster(name, *row))),
             ("placement", &mut self.placement.iter().map(|(group, on)| RowChange::placed(*group, on))),

@@ -2,11 +2,9 @@
 
 use super::parts::Links;
 use super::{At, IndexRow, Link, MetaState, Role, RowChange};
-use crate::command::Moved;
-use crate::command::Wanted;
+use crate::command::{Moved, Subject, Wanted};
 use quorate_model::{GroupId, IndexName, TaskId, limits};
 use quorate_node::ops::{Incarnation, ReplicaKind};
-use std::collections::BTreeSet;
 
 /// The incarnations that a command has to give: numbers from its task id on, up to that of the next command.
 #[derive(Debug)]
@@ -125,15 +123,8 @@ impl MetaState {
         }
         let links = wanted.iter().map(|wanted| Link { name: wanted.name.clone(), kind: wanted.kind });
         changes.extend(self.change_role(name, Role::primary_of(links.collect())));
-        changes.push(self.unsettle(row.incarnation, at.log_index));
+        changes.push(self.announce(at, Subject::Replicas(row.incarnation)));
         changes
-    }
-
-    /// Has the primaries in a group told again of what follows them: it may have forgotten.
-    pub(super) fn reannounce(&mut self, at: At, group: GroupId) -> Vec<RowChange> {
-        let led = self.catalogue.iter().filter(|(_, row)| row.group == group && !row.replicas().is_empty());
-        let led: BTreeSet<Incarnation> = led.map(|(_, row)| row.incarnation).collect();
-        led.into_iter().map(|incarnation| self.unsettle(incarnation, at.log_index)).collect()
     }
 
     pub(super) fn move_index(
@@ -169,29 +160,23 @@ impl MetaState {
             changes.extend(self.change_role(&link.name, role));
         }
         if !theirs.is_empty() {
-            changes.push(self.unsettle(row.incarnation, at.log_index));
+            changes.push(self.announce(at, Subject::Replicas(row.incarnation)));
         }
         let row = IndexRow { role: Role::primary_of(replicas), ..row };
         changes.push(RowChange::index(to, &row));
         self.catalogue.put(to.clone(), row);
         if let Some(old) = old {
-            changes.push(self.doom(old.incarnation, old.group));
-            changes.extend(self.settle(old.incarnation));
+            changes.push(self.tombstone(old.incarnation, old.group));
+            changes.extend(self.withdraw(Subject::Replicas(old.incarnation)));
         }
         changes.extend(self.move_parts(at, (from, to), &theirs, moved));
         changes
     }
 
-    pub(super) fn settled(&mut self, incarnation: Incarnation, revision: u64) -> Vec<RowChange> {
-        if self.unsettled.get(&incarnation) == Some(&revision) {
-            return self.settle(incarnation).into_iter().collect();
-        }
-        vec![]
-    }
-
     /// Takes what follows a removed index out of its service.
     pub(super) fn forget_links(&mut self, removed: &IndexRow) -> Vec<RowChange> {
-        let mut changes: Vec<RowChange> = self.settle(removed.incarnation).into_iter().collect();
+        let mut changes: Vec<RowChange> =
+            self.withdraw(Subject::Replicas(removed.incarnation)).into_iter().collect();
         for link in removed.replicas() {
             changes.extend(self.change_role(&link.name, Role::Alone));
         }
@@ -211,7 +196,7 @@ impl MetaState {
         let row = IndexRow { incarnation, group, created_ms, role };
         let mut changes = vec![RowChange::index(name, &row)];
         if let Some(old) = self.catalogue.put(name.clone(), row) {
-            changes.push(self.doom(old.incarnation, old.group));
+            changes.push(self.tombstone(old.incarnation, old.group));
         }
         if self.reserved.remove(&incarnation).is_some() {
             changes.push(RowChange::not_reserved(incarnation));
@@ -224,13 +209,5 @@ impl MetaState {
         let change = RowChange::index(name, &row);
         self.catalogue.put(name.clone(), row);
         Some(change)
-    }
-    fn unsettle(&mut self, incarnation: Incarnation, revision: u64) -> RowChange {
-        self.unsettled.insert(incarnation, revision);
-        RowChange::unsettled(incarnation, revision)
-    }
-    fn settle(&mut self, incarnation: Incarnation) -> Option<RowChange> {
-        let removed = self.unsettled.remove(&incarnation);
-        removed.map(|_| RowChange::not_unsettled(incarnation))
     }
 }

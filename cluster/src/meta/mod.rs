@@ -3,6 +3,7 @@
 //! [`MetaState`] is the state machine of the meta group. It is cheap to clone: every request reads an immutable copy.
 
 mod admin_key;
+mod announcements;
 mod catalogue;
 mod copies;
 mod digest;
@@ -29,7 +30,7 @@ pub use turns::{Side, Waiting};
 pub use user_map::{UserMap, UserRow, UserState};
 pub use users::{USERS_PER_COMMAND_MAX, Users};
 
-use crate::command::{FIRST_LEVEL, LOOKED_LEVEL, MetaCommand};
+use crate::command::{FIRST_LEVEL, LOOKED_LEVEL, MetaCommand, Subject};
 use quorate_model::{ApiKey, GroupId, IndexName, NodeId, TaskId};
 use quorate_node::ops::Incarnation;
 use std::collections::BTreeMap;
@@ -50,8 +51,8 @@ pub struct MetaState {
     pub reserved: SharedMap<Incarnation, GroupId>,
     /// Incarnations that no name stands for any more and that still hold files in their group.
     pub tombstoned: SharedMap<Incarnation, GroupId>,
-    /// Primaries whose group may not know their replicas yet, with the revision of the list.
-    pub unsettled: SharedMap<Incarnation, u64>,
+    /// What groups have to be told and may not have heard yet, with the meta log index of the decision.
+    pub unannounced: SharedMap<Subject, u64>,
     /// Every node that ever joined.
     pub nodes: Arc<BTreeMap<NodeId, NodeRow>>,
     /// Every cluster.
@@ -123,7 +124,7 @@ impl MetaState {
             MetaCommand::SetReplicas { name, incarnation, replicas } => {
                 self.set_replicas(at, &name, incarnation, &replicas)
             }
-            MetaCommand::Settled { incarnation, revision } => self.settled(incarnation, revision),
+            MetaCommand::Announced { subject, revision } => self.announced(subject, revision),
             MetaCommand::PutKey { key } => self.put_key(&key),
             MetaCommand::DeleteKey { value } => self.delete_key(&value),
             MetaCommand::AddNode { node, joining } => self.add_node(at.log_index, node, joining),
@@ -177,7 +178,7 @@ impl MetaState {
             Some(row) if row.incarnation == incarnation && row.primary().is_none() => {
                 let row = row.clone();
                 self.catalogue.remove(name);
-                let mut changes = vec![RowChange::no_index(name), self.doom(row.incarnation, row.group)];
+                let mut changes = vec![RowChange::no_index(name), self.tombstone(row.incarnation, row.group)];
                 changes.extend(self.forget_links(&row));
                 changes.extend(self.remove_parts(name));
                 changes
@@ -186,7 +187,7 @@ impl MetaState {
         }
     }
 
-    fn doom(&mut self, incarnation: Incarnation, group: GroupId) -> RowChange {
+    fn tombstone(&mut self, incarnation: Incarnation, group: GroupId) -> RowChange {
         self.tombstoned.insert(incarnation, group);
         RowChange::tombstoned(incarnation, group)
     }

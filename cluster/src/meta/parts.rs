@@ -145,7 +145,7 @@ impl MetaState {
     }
     fn remove_part(&mut self, part: &IndexName) -> Vec<RowChange> {
         let Some(row) = self.catalogue.remove(part) else { return vec![] };
-        let mut changes = vec![RowChange::no_index(part), self.doom(row.incarnation, row.group)];
+        let mut changes = vec![RowChange::no_index(part), self.tombstone(row.incarnation, row.group)];
         changes.extend(self.forget_links(&row));
         changes
     }

@@ -1,9 +1,10 @@
-//! How the meta state lies in its tree: one row for each index, key, reservation, tombstoned incarnation and list of replicas
-//! that is not settled.
+//! How the meta state lies in its tree: one row for each index, key, reservation, tombstoned incarnation and announcement
+//! that may not have been heard.
 
 use super::{
     Catalogue, ClusterRow, IndexRow, Installation, KeyHistory, MetaState, NodeRow, UserRow, Waiting,
 };
+use crate::command::Subject;
 use quorate_model::{ApiKey, GroupId, IndexName, NodeId, UserId};
 use quorate_node::ops::Incarnation;
 use quorate_store::codec;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 /// First bytes of the row keys of the meta tree, beside those that the layout names.
 const RESERVED: u8 = b'r';
 const TOMBSTONED: u8 = b'd';
-const UNSETTLED: u8 = b'u';
+const UNANNOUNCED: u8 = b'u';
 const NODE: u8 = b'N';
 const CLUSTER: u8 = b'C';
 const PLACED: u8 = b'P';
@@ -79,8 +80,8 @@ impl RowChange {
     pub(super) fn not_tombstoned(incarnation: Incarnation) -> Self {
         Self::delete(TOMBSTONED, &incarnation.to_be_bytes())
     }
-    pub(super) fn unsettled(incarnation: Incarnation, revision: u64) -> Self {
-        Self::put(UNSETTLED, &incarnation.to_be_bytes(), revision.to_be_bytes().to_vec())
+    pub(super) fn unannounced(subject: Subject, revision: u64) -> Self {
+        Self::put(UNANNOUNCED, &u64::from(subject).to_be_bytes(), revision.to_be_bytes().to_vec())
     }
     pub(super) fn node(node: NodeId, row: &NodeRow) -> Self {
         Self::put(NODE, &node.0.to_be_bytes(), codec::encode(row))
@@ -116,8 +117,8 @@ impl RowChange {
     pub(super) fn is_of_index(&self) -> bool {
         self.key.first() == Some(&INDEX)
     }
-    pub(super) fn not_unsettled(incarnation: Incarnation) -> Self {
-        Self::delete(UNSETTLED, &incarnation.to_be_bytes())
+    pub(super) fn announced(subject: Subject) -> Self {
+        Self::delete(UNANNOUNCED, &u64::from(subject).to_be_bytes())
     }
 }
 
@@ -156,7 +157,7 @@ impl MetaState {
             }
             RESERVED => drop(self.reserved.insert(number(rest)?, group(value)?)),
             TOMBSTONED => drop(self.tombstoned.insert(number(rest)?, group(value)?)),
-            UNSETTLED => drop(self.unsettled.insert(number(rest)?, number(value)?)),
+            UNANNOUNCED => drop(self.unannounced.insert(number(rest)?.into(), number(value)?)),
             NODE => {
                 let row = codec::decode(value, ROW_BYTES_MAX).ok()?;
                 Arc::make_mut(&mut self.nodes).insert(NodeId(number(rest)?), row);

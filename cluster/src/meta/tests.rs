@@ -1,9 +1,9 @@
 //! Scripts on the meta state: one command a line, then what it left. After each the rows give the same state back.
 
 use super::*;
-use crate::command::Joining;
 use crate::command::Moved;
 use crate::command::Wanted;
+use crate::command::{Joining, Subject};
 use quorate_node::ops::ReplicaKind;
 use std::collections::BTreeMap;
 
@@ -76,8 +76,8 @@ impl Machine {
                 incarnation: incarnation(life),
                 replicas: replicas.iter().map(|text| wanted(text)).collect(),
             },
-            ["settled", life, revision] => MetaCommand::Settled {
-                incarnation: incarnation(life),
+            ["announced", life, revision] => MetaCommand::Announced {
+                subject: Subject::Replicas(incarnation(life)),
                 revision: revision.parse().expect("a log index"),
             },
             ["begin", to] => MetaCommand::BeginCopy { group: group(to) },
@@ -157,7 +157,10 @@ impl Machine {
             self.state.tombstoned.iter().map(|(it, group)| format!("tombstoned:{}@{group}", life(it))),
         );
         lines.extend(
-            self.state.unsettled.iter().map(|(it, revision)| format!("tell:{}/{revision}", life(it))),
+            self.state
+                .unannounced
+                .iter()
+                .map(|(it, revision)| format!("tell:{}/{revision}", life(&u64::from(*it)))),
         );
         lines.join(" ")
     }
@@ -243,8 +246,8 @@ fn rows_that_are_not_ours_are_refused() {
 fn links_stand_in_both_rows_and_only_between_two() {
     for (script, expected) in [
         ("create a 3, link a 1 r ~v", "a=1@3/1[r~v] r=2@3/2<a v=2+1@3/2<~a tell:1/2"),
-        ("create a 3, link a 1 r, settled 1 2", "a=1@3/1[r] r=2@3/2<a"),
-        ("create a 3, link a 1 r, settled 1 1", "a=1@3/1[r] r=2@3/2<a tell:1/2"),
+        ("create a 3, link a 1 r, announced 1 2", "a=1@3/1[r] r=2@3/2<a"),
+        ("create a 3, link a 1 r, announced 1 1", "a=1@3/1[r] r=2@3/2<a tell:1/2"),
         ("create a 3, link a 1 r, link a 1", "a=1@3/1 r=2@3/2 tell:1/3"),
         ("create a 3, link a 1 r, link a 1 ~r s", "a=1@3/1[~rs] r=2@3/2<~a s=3+1@3/3<a tell:1/3"),
         ("create a 3, link a 9 r", "a=1@3/1"),
@@ -338,7 +341,7 @@ fn parts_are_linked_like_their_index() {
         ("create a 3, link a 4 r, delete a 4", "r=5@3/5 r|1=5+1@25/5 tombstoned:4@3 tombstoned:4+2@25"),
         // a group that was made anew
         (
-            "create a 3, link a 4 r, settled 4 5, reannounce 25",
+            "create a 3, link a 4 r, announced 4 5, reannounce 25",
             "a=4@3/4[r] a|1=4+2@25/4[r|1] r=5@3/5<a r|1=5+1@25/5<a|1 tell:4+2/7",
         ),
         (

@@ -6,14 +6,15 @@
 
 use super::records::{Copying, copy, differences};
 use crate::clock::write_deadline;
-use crate::command::MetaCommand;
+use crate::command::{MetaCommand, Subject};
 use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::meta::{IndexRow, Link, MetaState};
 use crate::read::parts::Parts;
 use crate::write::Reach;
+use crate::write::announcements::announce;
 use crate::write::env::{Env, seen};
-use crate::write::replicas::{listed, settle};
+use crate::write::replicas::listed;
 use futures_util::future::join_all;
 use quorate_model::{Error, IndexName, Result, TaskId, UserId};
 use quorate_node::ops::IndexCommand;
@@ -72,8 +73,9 @@ async fn spread_to(
 async fn link(context: &NodeContext, part: &IndexName) -> Result<Option<TaskId>> {
     let meta = context.meta();
     let Some(row) = meta.catalogue.get(part) else { return Ok(None) };
-    match meta.unsettled.get(&row.incarnation) {
-        Some(revision) => settle(context, row.incarnation, *revision).await,
+    let subject = Subject::Replicas(row.incarnation);
+    match meta.unannounced.get(&subject) {
+        Some(revision) => announce(context, subject, *revision).await,
         None => Ok(None),
     }
 }
@@ -237,9 +239,10 @@ async fn mend_part(
     deadline: Instant,
 ) -> Result<()> {
     let meta = context.meta();
-    let is_unsettled =
-        meta.catalogue.get(part).is_some_and(|it| meta.unsettled.contains_key(&it.incarnation));
-    if is_unsettled || !are_configured_alike(context, name, part, deadline).await? {
+    let is_unannounced = |row: &IndexRow| meta.unannounced.contains_key(&Subject::Replicas(row.incarnation));
+    if meta.catalogue.get(part).is_some_and(is_unannounced)
+        || !are_configured_alike(context, name, part, deadline).await?
+    {
         spread_to(context, (name, part), Reach::Index, deadline).await?;
     }
     let public = UserId::new(quorate_model::user::PUBLIC)?;

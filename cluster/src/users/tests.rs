@@ -178,7 +178,7 @@ async fn replicas_of_all_parts_are_filled_although_the_node_died() {
         put(&running, "roe", &numbered(0, 3)).await.expect("written");
         let context = &*running.context;
         let wanted = [Link { name: IndexName::new("r").expect("valid"), kind: ReplicaKind::Standard }];
-        let told = replicas::link(context, &index(), &wanted, write_deadline()).await.expect("linked");
+        let (_, told) = replicas::link(context, &index(), &wanted, write_deadline()).await.expect("linked");
         if home_was_told {
             let told = context
                 .proposer()

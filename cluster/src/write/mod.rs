@@ -1,5 +1,6 @@
 //! The path of a write: ids are made, the index is found or made, one command goes into its group's log.
 
+pub mod announcements;
 pub mod copies;
 pub mod document_changes;
 pub mod env;
@@ -222,7 +223,7 @@ pub async fn settings(
     // before anything is made or linked for them
     context.proposer().check_level(&level::of_settings(&changes))?;
     let row = index_for_write(context, name, deadline).await?;
-    let linking = context.janitor().linking().await;
+    let announcing = context.janitor().announcing().await;
     let announced = match listed {
         Some(wanted) if wanted != row.replicas() => {
             Some(replicas::link(context, name, &wanted, deadline).await?)
@@ -230,19 +231,19 @@ pub async fn settings(
         Some(_) | None => None,
     };
     let (index, group) = match &announced {
-        Some(told) => (told.primary, told.group),
+        Some((primary, told)) => (*primary, told.group),
         None => (row.incarnation, row.group),
     };
     let change = IndexCommand::Settings { index, changes, replace: false };
     let command = match announced {
         None => reach.of(change),
         // new replicas take over what is set with them
-        Some(told) => {
+        Some((_, told)) => {
             IndexCommand::Sequence { commands: vec![change.clone(), told.command, reach.of(change)] }
         }
     };
     let accepted = context.proposer().propose_index(group, command, Purpose::Add, deadline).await?;
-    drop(linking);
+    drop(announcing);
     context.janitor().wake();
     metrics::accepted("settings");
     Ok(receipt(accepted, vec![]))

@@ -62,7 +62,7 @@ pub async fn move_index(
 ) -> Result<Accepted> {
     let deadline = write_deadline();
     look_again(context, source, destination).await;
-    let linking = context.janitor().linking().await;
+    let announcing = context.janitor().announcing().await;
     for _ in 0..MOVE_ATTEMPTS {
         let (from, to) = (row_of(context, source), row_of(context, destination));
         check_independent(from.as_ref(), source, "move")?;
@@ -94,7 +94,7 @@ pub async fn move_index(
             accepted =
                 context.proposer().propose_index(told.group, told.command, Purpose::Add, deadline).await?;
         }
-        drop(linking);
+        drop(announcing);
         context.janitor().wake();
         metrics::accepted("move");
         return Ok(accepted);

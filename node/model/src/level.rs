@@ -16,6 +16,8 @@ use std::sync::LazyLock;
 pub const FIRST: u16 = 1;
 /// The level from which on records belong to users.
 pub const OF_USERS: u16 = 2;
+/// The level from which on replicas compare what they hold.
+pub const COMPARE: u16 = 4;
 
 /// What something needs of the nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]

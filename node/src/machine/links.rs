@@ -258,32 +258,10 @@ impl PlacementMachine {
 
     /// Carries out a command on an index and on all that follow it.
     pub(super) fn forward(&mut self, at: LogPosition, command: IndexCommand) -> Result<()> {
-        let (index, for_virtual) = match &command {
-            IndexCommand::Settings { index, changes, replace } => {
-                let taken = replica::for_virtual(&super::parse_document(changes)?);
-                let changes = serde_json::to_vec(&taken).expect("a JSON object always serialises");
-                (*index, IndexCommand::Settings { index: *index, changes, replace: *replace })
-            }
-            IndexCommand::SaveDocuments { index, .. } | IndexCommand::DeleteDocument { index, .. } => {
-                (*index, command.clone())
-            }
-            // nothing else is ever forwarded
-            IndexCommand::Records { .. }
-            | IndexCommand::Copy { .. }
-            | IndexCommand::Drop { .. }
-            | IndexCommand::Sequence { .. }
-            | IndexCommand::Replicas { .. }
-            | IndexCommand::ForUser { .. }
-            | IndexCommand::Forward { .. }
-            | IndexCommand::Compare => return Ok(()),
-        };
+        let Some(index) = command.row().forwarded_from else { return Ok(()) };
         self.carry_out(at, command.clone(), Known(false))?;
         for (follower, kind) in self.links.of(index).to_vec() {
-            let theirs = match kind {
-                ReplicaKind::Standard => on(command.clone(), follower),
-                ReplicaKind::Virtual => on(for_virtual.clone(), follower),
-            };
-            match self.carry_out(at, theirs, Known(false)) {
+            match self.carry_out(at, command.forwarded(follower, kind), Known(false)) {
                 // a replica that cannot take it goes without, on every node alike
                 Err(error) if error.is_deterministic() => {
                     tracing::debug!(follower, %error, "a replica did not take a change");
@@ -309,25 +287,4 @@ pub(super) fn end_writer(state: &IndexState) {
         writer.discard();
     }
     state.progress.abandon();
-}
-
-/// A command that [`PlacementMachine::forward`] takes, for another index.
-fn on(command: IndexCommand, index: Incarnation) -> IndexCommand {
-    match command {
-        IndexCommand::Settings { changes, replace, .. } => IndexCommand::Settings { index, changes, replace },
-        IndexCommand::SaveDocuments { kind, documents, replace, .. } => {
-            IndexCommand::SaveDocuments { index, kind, documents, replace }
-        }
-        IndexCommand::DeleteDocument { kind, object_id, .. } => {
-            IndexCommand::DeleteDocument { index, kind, object_id }
-        }
-        other @ (IndexCommand::Records { .. }
-        | IndexCommand::Copy { .. }
-        | IndexCommand::Drop { .. }
-        | IndexCommand::Sequence { .. }
-        | IndexCommand::Replicas { .. }
-        | IndexCommand::ForUser { .. }
-        | IndexCommand::Forward { .. }
-        | IndexCommand::Compare) => other,
-    }
 }

@@ -4,13 +4,13 @@ use super::mutant::Mutant;
 use super::seat::{Role, Seat};
 use super::settings::mend_all;
 use super::world::World;
-use crate::command::MetaCommand;
+use crate::command::{MetaCommand, Subject};
 use crate::disk::Purpose;
 use crate::users::core::{Core, What, Work};
 use crate::users::records::{Clusters, Deleting, Mirroring};
 use crate::users::saga::carry_out;
+use crate::write::announcements::announcement;
 use crate::write::env::{Env, seen};
-use crate::write::replicas;
 use parking_lot::Mutex;
 use quorate_model::{GroupId, Result};
 use quorate_node::ops::{Incarnation, IndexCommand};
@@ -49,7 +49,8 @@ async fn janitor(seat: Seat) {
         }
         let (meta, now_ms) = (seat.meta(), world.clock.now_ms());
         let reserved = meta.reserved.keys().map(|it| (*it, 0));
-        let keys: Vec<_> = reserved.chain(meta.unsettled.iter().map(|(it, at)| (*it, *at))).collect();
+        let keys: Vec<_> =
+            reserved.chain(meta.unannounced.iter().map(|(it, at)| (u64::from(*it), *at))).collect();
         seen.retain(|key, _| keys.contains(key));
         for key in keys {
             seen.entry(key).or_insert(now_ms);
@@ -63,7 +64,7 @@ async fn janitor(seat: Seat) {
                     let abandon = MetaCommand::AbandonCopy { incarnation };
                     seat.decide(abandon, Purpose::Remove, seat.write_deadline()).await.map(drop)
                 }
-                _ => settle(&seat, incarnation, revision).await,
+                _ => announce(&seat, incarnation.into(), revision).await,
             });
         }
         for (&index, &group) in meta.tombstoned.iter() {
@@ -89,14 +90,14 @@ async fn drop_index(seat: &Seat, group: GroupId, index: Incarnation) -> Result<(
     seat.decide(dropped, Purpose::Remove, deadline).await.map(drop)
 }
 /// Tells the group of a primary what follows it, and returns when readers see that.
-pub async fn settle(seat: &Seat, incarnation: Incarnation, revision: u64) -> Result<()> {
+pub async fn announce(seat: &Seat, subject: Subject, revision: u64) -> Result<()> {
     let deadline = seat.write_deadline();
-    if let Some(told) = replicas::announcement(&seat.meta(), incarnation, revision) {
+    if let Some(told) = announcement(&seat.meta(), subject, revision) {
         let task = seat.propose(told.group, told.command, Purpose::Add, deadline).await?.task_id;
         seen(seat, task, deadline).await?;
     }
-    let settled = MetaCommand::Settled { incarnation, revision };
-    seat.decide(settled, Purpose::Remove, deadline).await.map(drop)
+    let announced = MetaCommand::Announced { subject, revision };
+    seat.decide(announced, Purpose::Remove, deadline).await.map(drop)
 }
 
 async fn drive(seat: Seat) {

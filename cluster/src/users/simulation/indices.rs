@@ -5,13 +5,13 @@
 //! do; nobody waits for copies and links.
 
 use super::clients::{Truth, call, some_node};
-use super::drive::settle;
+use super::drive::announce;
 use super::executor::{Clock, NOBODY};
 use super::seat::Seat;
 use super::world::{FIRST_NODES, NODES, World};
 use super::{index, joining};
-use crate::command::MetaCommand;
 use crate::command::Wanted;
+use crate::command::{MetaCommand, Subject};
 use crate::disk::Purpose;
 use crate::meta::{MetaState, Role};
 use crate::write::copies;
@@ -331,12 +331,13 @@ async fn delete(world: &Arc<World>, (name, life): &(IndexName, Incarnation)) {
 }
 
 /// Tells all groups what follows the parts of an index.
-async fn settle_all(seat: &Seat, name: &IndexName) -> Result<()> {
+async fn announce_all(seat: &Seat, name: &IndexName) -> Result<()> {
     let meta = seat.meta();
     for part in std::iter::once(name.clone()).chain(meta.other_parts(name)) {
         let Some(row) = meta.catalogue.get(&part) else { continue };
-        if let Some(revision) = meta.unsettled.get(&row.incarnation) {
-            settle(seat, row.incarnation, *revision).await?;
+        let subject = Subject::Replicas(row.incarnation);
+        if let Some(revision) = meta.unannounced.get(&subject) {
+            announce(seat, subject, *revision).await?;
         }
     }
     Ok(())
@@ -354,12 +355,12 @@ async fn link(world: &Arc<World>, truths: &[Arc<Truth>], (name, life): &(IndexNa
         let (name, incarnation) = (name.clone(), *life);
         perform(world, move |seat| async move {
             decide(&seat, MetaCommand::SetReplicas { name: name.clone(), incarnation, replicas }).await?;
-            settle_all(&seat, &name).await
+            announce_all(&seat, &name).await
         })
     };
     // it gets the settings when it begins to follow
     let configured = world.configured.answered(*life);
-    let all_told = || world.state().decided.unsettled.is_empty();
+    let all_told = || world.state().decided.unannounced.is_empty();
     set(&name, vec![Wanted { name: replica.clone(), kind: ReplicaKind::Standard, prepared: None }]).await;
     while !all_told() {
         world.clock.sleep(20).await;

@@ -1,9 +1,8 @@
 //! How indices are linked as replicas (C§3.2): the catalogue first, then the group that feeds them.
 //!
 //! The catalogue is the home of a link: who may be written to, which name follows which. The group of the primary keeps
-//! its own list, because what an entry does must depend on nothing but the log. Between the two stands a note in the
-//! meta state, so that a crash heals: the janitor tells every group again what it may not have heard. A revision, the
-//! place of the list in the meta log, keeps an older list from replacing a newer one.
+//! its own list, which is announced to it (`write/announcements.rs`): a crash between the two heals, and an older list
+//! replaces no newer one.
 //!
 //! The parts that other clusters have of an index are primaries like it (`meta/parts.rs`): one command links all of them,
 //! and the group of each is told.
@@ -15,8 +14,9 @@ use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::meta::{IndexRow, Link, MetaState, too_many};
 use crate::read::parts::{self, Parts};
+use crate::write::announcements::Announcement;
 use quorate_model::settings::replica;
-use quorate_model::{DocumentKind, Error, GroupId, IndexName, Result, TaskId};
+use quorate_model::{DocumentKind, Error, IndexName, Result};
 use quorate_node::ops::{Follower, Incarnation, IndexCommand, ReplicaKind};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -29,17 +29,6 @@ const ATTEMPTS: usize = 8;
 #[derive(Debug, Default)]
 pub struct Prepared {
     lives: BTreeMap<IndexName, Incarnation>,
-}
-
-/// What a primary's group has to be told of its replicas.
-#[derive(Debug)]
-pub struct Announcement {
-    /// The group.
-    pub group: GroupId,
-    /// The primary.
-    pub primary: Incarnation,
-    /// What it is told.
-    pub command: IndexCommand,
 }
 
 /// The names that a `replicas` setting lists; `None` when `changes` has none.
@@ -128,13 +117,13 @@ pub fn check_settings(row: &IndexRow, changes: &Map<String, Value>) -> Result<()
     Err(Error::forbidden(format!("The following settings are forbidden in virtual replicas: {names}")))
 }
 
-/// Links `wanted` as the replicas of `name` and returns what its group has to be told.
+/// Links `wanted` as the replicas of `name` and returns its incarnation with what its group has to be told.
 pub async fn link(
     context: &NodeContext,
     name: &IndexName,
     wanted: &[Link],
     deadline: Instant,
-) -> Result<Announcement> {
+) -> Result<(Incarnation, Announcement)> {
     for _ in 0..ATTEMPTS {
         let meta = context.meta();
         check(&meta, name, wanted)?;
@@ -161,7 +150,7 @@ pub async fn link(
         let is_linked = |now: &IndexRow| now.incarnation == row.incarnation && now.replicas() == wanted;
         if meta.catalogue.get(name).is_some_and(is_linked) {
             let told = announcement(&meta, row.incarnation, revision);
-            return told.ok_or_else(|| Error::no_index(name.as_str()));
+            return told.map(|told| (row.incarnation, told)).ok_or_else(|| Error::no_index(name.as_str()));
         }
     }
     Err(Error::unavailable(format!("the replicas of {name} are being changed by others; try again")))
@@ -247,28 +236,7 @@ pub fn announcement(meta: &MetaState, primary: Incarnation, revision: u64) -> Op
     };
     let followers = row.replicas().iter().filter_map(follower).collect();
     let command = IndexCommand::Replicas { primary, revision, followers };
-    Some(Announcement { group: row.group, primary, command })
-}
-
-/// Tells the group of a primary what it may not have heard yet. Returns the task of it; `None` for one that is gone.
-pub async fn settle(
-    context: &NodeContext,
-    incarnation: Incarnation,
-    revision: u64,
-) -> Result<Option<TaskId>> {
-    let told = match announcement(&context.meta(), incarnation, revision) {
-        Some(told) => Some(
-            context
-                .proposer()
-                .propose_index(told.group, told.command, Purpose::Add, write_deadline())
-                .await?
-                .task_id,
-        ),
-        None => None,
-    };
-    let settled = MetaCommand::Settled { incarnation, revision };
-    context.proposer().propose_meta(settled, Purpose::Remove, write_deadline()).await?;
-    Ok(told)
+    Some(Announcement { group: row.group, command })
 }
 
 #[cfg(test)]

@@ -81,7 +81,7 @@ async fn a_link_reaches_the_group_although_the_node_died() {
         put(&running, "taken", &["own"]).await;
         let wanted = ["fresh", "taken"].map(|it| Link { name: name(it), kind: ReplicaKind::Standard });
         let context = &running.context;
-        let told = link(context, &name("p"), &wanted, write_deadline()).await.expect("linked");
+        let (_, told) = link(context, &name("p"), &wanted, write_deadline()).await.expect("linked");
         if died == Died::BeforeTheNote {
             let proposed = context
                 .proposer()
@@ -91,7 +91,7 @@ async fn a_link_reaches_the_group_although_the_node_died() {
         }
         // answered after the link: replicas must not miss it
         put(&running, "p", &["ccc"]).await;
-        assert!(!context.meta().unsettled.is_empty());
+        assert!(!context.meta().unannounced.is_empty());
         die(running, &before, &after).await;
         check(&after, "p", &["fresh", "taken"], 4, died).await;
     }
@@ -107,7 +107,7 @@ async fn an_unlinked_replica_goes_its_own_way_although_the_node_died() {
         let context = &running.context;
         let wanted = [Link { name: name("r"), kind: ReplicaKind::Standard }];
         for list in [&wanted[..], &[]] {
-            let told = link(context, &name("p"), list, write_deadline()).await.expect("linked");
+            let (_, told) = link(context, &name("p"), list, write_deadline()).await.expect("linked");
             if died == Died::BeforeTheNote || !list.is_empty() {
                 let told = context
                     .proposer()
@@ -136,7 +136,7 @@ async fn a_move_fills_the_replicas_although_the_node_died() {
         put(&running, "tmp", &["c", "dd", "eee"]).await;
         let context = &running.context;
         let wanted = [Link { name: name("r"), kind: ReplicaKind::Standard }];
-        let told = link(context, &name("p"), &wanted, write_deadline()).await.expect("linked");
+        let (_, told) = link(context, &name("p"), &wanted, write_deadline()).await.expect("linked");
         let linked =
             context.proposer().propose_index(told.group, told.command, Purpose::Add, write_deadline()).await;
         linked.expect("accepted");

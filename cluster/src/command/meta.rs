@@ -1,0 +1,280 @@
+//! The commands of the meta group, and a row of facts for each.
+//!
+//! A new one is a variant behind the last one, its row in [`MetaCommand::row`], and an arm of `MetaState::carry_out`
+//! (`meta/mod.rs`), which applies it. Everybody else asks the row.
+
+use super::{
+    COMPARE_LEVEL, Copied, FIRST_LEVEL, Joining, KEY_ROTATION_LEVEL, LOOKED_LEVEL, Looked, Moved, NodeState,
+    PARTS_FOLLOW_LEVEL, PLACES_COUNT_LEVEL, Source, Subject, UserStep, Wanted,
+};
+use quorate_model::level::{self, Needs};
+use quorate_model::{GroupId, IndexName, NodeId, UserId};
+use quorate_node::ops::Incarnation;
+use serde::{Deserialize, Serialize};
+
+/// A change of what the whole installation knows. Variants are numbered by their order: append, never reorder.
+///
+/// A command that no longer fits the state (an index that is gone, a name that is taken) changes nothing: that is its
+/// outcome, the same on every member.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum MetaCommand {
+    /// First start of an installation; later ones change nothing.
+    SetUp {
+        /// The application id.
+        app_id: String,
+        /// SHA-256 of the admin key.
+        admin_key: [u8; 32],
+        /// The first search-only key, as a JSON document.
+        #[serde(with = "serde_bytes")]
+        search_key: Vec<u8>,
+    },
+    /// A process start. Its log index makes the ids that this process mints unlike those of every other one.
+    StartNode,
+    /// Replaces the admin key at once; programs from [`KEY_ROTATION_LEVEL`] on propose `RotateAdminKey`.
+    SetAdminKey {
+        /// SHA-256 of the new one.
+        admin_key: [u8; 32],
+    },
+    /// Adds a name to the catalogue; its incarnation is this command's task id.
+    CreateIndex {
+        /// The new name.
+        name: IndexName,
+        /// Where its records will live.
+        group: GroupId,
+    },
+    /// Takes a name out of the catalogue if it still has this incarnation, and tombstones what it stood for.
+    DeleteIndex {
+        /// The name.
+        name: IndexName,
+        /// The life of it that the caller saw.
+        incarnation: Incarnation,
+    },
+    /// Renames over `to`, which keeps its replicas; what `to` and its replicas stood for is tombstoned.
+    MoveIndex {
+        /// The source.
+        from: IndexName,
+        /// The destination.
+        to: IndexName,
+        /// For each replica of the destination a reserved incarnation in the group of the source, and for parts of them.
+        replicas: Vec<Moved>,
+    },
+    /// Reserves an incarnation, which is this command's task id, as the destination of a copy.
+    BeginCopy {
+        /// Group of the source, hence of the copy.
+        group: GroupId,
+    },
+    /// Ends a copy: lets a name stand for a reserved incarnation and tombstones what it stood for.
+    PointIndex {
+        /// The destination's name.
+        name: IndexName,
+        /// The reserved incarnation.
+        incarnation: Incarnation,
+        /// Its group.
+        group: GroupId,
+    },
+    /// gives up and tombstones a reserved incarnation.
+    AbandonCopy {
+        /// The reserved incarnation.
+        incarnation: Incarnation,
+    },
+    /// A tombstoned incarnation has been dropped in its group.
+    Dropped {
+        /// The incarnation.
+        incarnation: Incarnation,
+    },
+    /// Lets exactly these names be the replicas of an index, all or, if one cannot, none; their parts follow its parts.
+    ///
+    /// The incarnations of names that are new are this command's task id and the numbers after it.
+    SetReplicas {
+        /// The primary.
+        name: IndexName,
+        /// The life of it that the caller saw.
+        incarnation: Incarnation,
+        /// All its replicas, and what is prepared for parts of them.
+        replicas: Vec<Wanted>,
+    },
+    /// A placement group has been told what the meta group decided of something that it keeps, too.
+    Announced {
+        /// What it was told of.
+        subject: Subject,
+        /// The meta log index of what was decided.
+        revision: u64,
+    },
+    /// Adds a key or replaces the one with its value.
+    PutKey {
+        /// The key as a JSON document.
+        #[serde(with = "serde_bytes")]
+        key: Vec<u8>,
+    },
+    /// Removes a key.
+    DeleteKey {
+        /// The key string.
+        value: String,
+    },
+    /// Adds a node, or takes over what has changed of one since its last start.
+    AddNode {
+        /// Its number.
+        node: NodeId,
+        /// How it introduces itself.
+        joining: Joining,
+    },
+    /// Lets a node take part, drains it, or removes it for good.
+    SetNodeState {
+        /// Its number.
+        node: NodeId,
+        /// What it becomes.
+        state: NodeState,
+    },
+    /// Says where the replicas of a placement group are wanted.
+    Place {
+        /// The group.
+        group: GroupId,
+        /// The nodes; the first should lead.
+        nodes: Vec<NodeId>,
+    },
+    /// From now on records are placed by user.
+    EnableUsers,
+    /// Puts users that are in no cluster yet into one.
+    AssignUsers {
+        /// Its number.
+        cluster: u16,
+        /// The users, at most [`crate::meta::USERS_PER_COMMAND_MAX`].
+        users: Vec<UserId>,
+    },
+    /// Begins to move a user for whom nothing is under way.
+    MoveUser {
+        /// The user.
+        user: UserId,
+        /// Number of the cluster that is to serve the user.
+        to: u16,
+    },
+    /// Begins to remove a user for whom nothing is under way.
+    RemoveUser {
+        /// The user.
+        user: UserId,
+    },
+    /// Goes on with a move or a removal.
+    StepUser {
+        /// The user.
+        user: UserId,
+        /// The epoch that the step was decided on.
+        epoch: u64,
+        /// The step.
+        step: UserStep,
+    },
+    /// Lets every cluster have its part of an index: for clusters that came after it.
+    MakeParts {
+        /// The index.
+        name: IndexName,
+    },
+    /// Has everything announced again that a placement group has to know: it may have forgotten.
+    Reannounce {
+        /// The group.
+        group: GroupId,
+    },
+    /// Replaces the admin key unless it was replaced since the proposer looked; the one before counts for a time.
+    RotateAdminKey {
+        /// SHA-256 of the new one.
+        admin_key: [u8; 32],
+        /// The revision of the one that it is to replace.
+        replaces: u64,
+        /// For how many milliseconds the one before still counts.
+        overlap_ms: u64,
+    },
+    /// Goes on with a move or a removal unless there are indices by now, or will be, that were not looked at.
+    StepUserAfterLook {
+        /// The user.
+        user: UserId,
+        /// The epoch that the step was decided on.
+        epoch: u64,
+        /// The step.
+        step: UserStep,
+        /// What was looked at.
+        looked: Looked,
+    },
+    /// Ends a copy of an index with all its parts, or of one that is missing, unless the source has been replaced meanwhile:
+    /// a name stands for what is reserved, and what it and its parts stood for is tombstoned.
+    PointCopy {
+        /// The destination's name.
+        name: IndexName,
+        /// What was copied.
+        sources: Vec<Source>,
+        /// The copies: one of the index, which has the destination's name, and one of each part.
+        copies: Vec<Copied>,
+    },
+    /// Reserves the destinations of a copy unless a user's writes wait or a move waits for its turn: one in each group, with this command's task id and
+    /// the numbers after it.
+    BeginCopies {
+        /// The groups of the sources, at most [`crate::meta::COPIES_MAX`].
+        groups: Vec<GroupId>,
+    },
+    /// Lets a node take the place of the one with its name and its address, which is removed for good.
+    TakePlace {
+        /// Its number.
+        node: NodeId,
+        /// How it introduces itself.
+        joining: Joining,
+    },
+    /// Lets every member hash, later and elsewhere, what it holds at this place of the log. It changes nothing.
+    Compare,
+}
+
+/// What has to be known of a command beside what applying it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MetaRow {
+    /// Its place among the variants: the byte that stands for it in a log.
+    pub number: u8,
+    /// The programs that know it are those of this level and above.
+    pub level: u16,
+    /// Whether it may make indices: then there must be room for them (`meta/index_limits.rs` counts them).
+    pub makes_indices: bool,
+}
+
+impl MetaCommand {
+    /// Its row.
+    pub fn row(&self) -> MetaRow {
+        let row = |number, level| MetaRow { number, level, makes_indices: false };
+        let making = |number, level| MetaRow { number, level, makes_indices: true };
+        match self {
+            MetaCommand::SetUp { .. } => row(0, FIRST_LEVEL),
+            MetaCommand::StartNode => row(1, FIRST_LEVEL),
+            MetaCommand::SetAdminKey { .. } => row(2, FIRST_LEVEL),
+            MetaCommand::CreateIndex { .. } => making(3, FIRST_LEVEL),
+            MetaCommand::DeleteIndex { .. } => row(4, FIRST_LEVEL),
+            MetaCommand::MoveIndex { .. } => row(5, FIRST_LEVEL),
+            MetaCommand::BeginCopy { .. } => making(6, FIRST_LEVEL),
+            MetaCommand::PointIndex { .. } => row(7, FIRST_LEVEL),
+            MetaCommand::AbandonCopy { .. } => row(8, FIRST_LEVEL),
+            MetaCommand::Dropped { .. } => row(9, FIRST_LEVEL),
+            MetaCommand::SetReplicas { .. } => making(10, FIRST_LEVEL),
+            MetaCommand::Announced { .. } => row(11, FIRST_LEVEL),
+            MetaCommand::PutKey { .. } => row(12, FIRST_LEVEL),
+            MetaCommand::DeleteKey { .. } => row(13, FIRST_LEVEL),
+            MetaCommand::AddNode { .. } => row(14, FIRST_LEVEL),
+            MetaCommand::SetNodeState { .. } => row(15, FIRST_LEVEL),
+            MetaCommand::Place { .. } => row(16, FIRST_LEVEL),
+            MetaCommand::EnableUsers => row(17, level::OF_USERS),
+            MetaCommand::AssignUsers { .. } => row(18, level::OF_USERS),
+            MetaCommand::MoveUser { .. } => row(19, level::OF_USERS),
+            MetaCommand::RemoveUser { .. } => row(20, level::OF_USERS),
+            MetaCommand::StepUser { step: UserStep::Thaw, .. } => row(21, LOOKED_LEVEL),
+            MetaCommand::StepUser { .. } => row(21, level::OF_USERS),
+            MetaCommand::MakeParts { .. } => row(22, level::OF_USERS),
+            MetaCommand::Reannounce { .. } => row(23, PARTS_FOLLOW_LEVEL),
+            MetaCommand::RotateAdminKey { .. } => row(24, KEY_ROTATION_LEVEL),
+            MetaCommand::StepUserAfterLook { .. } => row(25, LOOKED_LEVEL),
+            MetaCommand::PointCopy { .. } => row(26, LOOKED_LEVEL),
+            MetaCommand::BeginCopies { .. } => making(27, LOOKED_LEVEL),
+            MetaCommand::TakePlace { .. } => row(28, PLACES_COUNT_LEVEL),
+            MetaCommand::Compare => row(29, COMPARE_LEVEL),
+        }
+    }
+
+    /// The lowest level of programs that know the command and all that it holds, and what needs that.
+    pub(super) fn needs(&self) -> Needs {
+        match self {
+            MetaCommand::PutKey { key } => level::of_key(key),
+            command => Needs::level(command.row().level),
+        }
+    }
+}
