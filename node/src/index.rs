@@ -6,7 +6,7 @@ use crate::ops::Incarnation;
 use crate::overlaid::Overlaid;
 use crate::place::Place;
 use crate::progress::Progress;
-use crate::shard::ShardHandle;
+use crate::shard::{ShardHandle, ShardQueue};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
 use quorate_engine::index::{Built, IndexError, Payload, RebuildCounts, ShardFigures, ShardView};
@@ -15,7 +15,7 @@ use quorate_model::{GroupId, RecordOp, Settings};
 use quorate_store::files::Files;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// What the files in `folder` say they hold; `None` when there are none.
@@ -117,8 +117,8 @@ pub struct IndexState {
     compiled: Mutex<Option<Compiled>>,
     durable: OnceLock<Place>,
     pub(crate) writer: Mutex<Option<ShardHandle>>,
-    /// How many times in a row what the shard was given has failed. Not behind the lock: who waits for the shard holds that.
-    pub(crate) failures: AtomicU32,
+    /// What waits for the open writer, and how it is. Not behind the lock: who waits for the shard holds that.
+    pub(crate) shard: ArcSwapOption<ShardQueue>,
 }
 
 impl IndexState {
@@ -153,7 +153,7 @@ impl IndexState {
             compiled: Mutex::new(None),
             durable: OnceLock::new(),
             writer: Mutex::new(None),
-            failures: AtomicU32::new(0),
+            shard: ArcSwapOption::empty(),
         }
     }
     /// The row to keep.
@@ -278,7 +278,7 @@ impl IndexState {
         }
         // a writer that is being opened or closed publishes anyway
         if let Some(Some(writer)) = self.writer.try_lock().as_deref() {
-            let _it_has_ended = writer.publish_now();
+            writer.publish_now();
         }
     }
     /// Whether closing the writer would undo work in the background.
@@ -291,7 +291,7 @@ impl IndexState {
     }
     /// How many times in a row what the shard was given has failed; it is tried again.
     pub(crate) fn failures(&self) -> u32 {
-        self.failures.load(Ordering::Relaxed)
+        self.shard.load().as_ref().map_or(0, |queue| queue.failures())
     }
     /// Whether what the shard was given fails, and is tried again.
     pub(crate) fn is_failing(&self) -> bool {

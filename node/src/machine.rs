@@ -213,7 +213,6 @@ impl PlacementMachine {
     pub fn abandon(&mut self) {
         self.is_closed = true;
         for state in self.node.of_group(self.group) {
-            state.progress.stop();
             state.abandon_writer();
         }
     }
@@ -448,9 +447,11 @@ impl PlacementMachine {
         self.node.writers.make_room(state);
         let mut writer = state.writer.lock();
         self.node.writers.opens(state);
-        let handle = writer
-            .get_or_insert_with(|| ShardHandle::start(state.clone(), self.node.shard_options(self.group)));
-        act(handle)
+        let handle = match writer.take() {
+            Some(handle) => handle,
+            None => ShardHandle::start(state.clone(), self.node.shard_options(self.group))?,
+        };
+        act(writer.insert(handle))
     }
 }
 

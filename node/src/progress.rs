@@ -1,8 +1,7 @@
 //! How far the writes of one shard have come: queued, visible to reads, durable in segment files.
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::time::Duration;
 
 /// Log indices of one shard that are under way.
 ///
@@ -11,7 +10,6 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub struct Progress {
     state: Mutex<State>,
-    changed: Condvar,
 }
 #[derive(Debug, Default)]
 struct State {
@@ -20,9 +18,6 @@ struct State {
     /// Since the last durable commit: the first log index and the last ticket.
     unflushed: Option<(u64, u64)>,
     last_ticket: u64,
-    queued_bytes: usize,
-    /// Nothing is carried out any more.
-    is_stopped: bool,
     /// Somebody waits until reads see everything through here.
     awaited: u64,
 }
@@ -56,16 +51,9 @@ impl What {
 const HELD_KEPT: usize = 256;
 
 impl Progress {
-    /// Notes work at `log_index` with `bytes` of operations; waits while more than `bytes_max` are queued.
-    ///
-    /// Returns its ticket, ascending in the order of the calls. Work above the bound is let through when nothing else waits.
-    pub fn enqueue(&self, log_index: u64, bytes: usize, bytes_max: usize) -> u64 {
-        let mut state = self.state.lock();
-        while !state.is_stopped && state.queued_bytes > 0 && state.queued_bytes + bytes > bytes_max {
-            self.changed.wait_for(&mut state, Duration::from_secs(1));
-        }
-        state.queued_bytes += bytes;
-        state.enqueue(log_index, What::Records)
+    /// Notes work at `log_index`. Returns its ticket, ascending in the order of the calls.
+    pub fn enqueue(&self, log_index: u64) -> u64 {
+        self.state.lock().enqueue(log_index, What::Records)
     }
     /// Notes a change of settings at `log_index`. Returns its ticket.
     pub fn enqueue_settings(&self, log_index: u64) -> u64 {
@@ -89,7 +77,6 @@ impl Progress {
     pub fn release(&self) {
         let mut state = self.state.lock();
         state.unpublished.retain(|waiting| !waiting.what.is_held());
-        self.changed.notify_all();
     }
     /// Whether settings wait for a rebuild.
     pub fn has_held(&self) -> bool {
@@ -107,16 +94,6 @@ impl Progress {
     pub fn last_ticket(&self) -> u64 {
         self.state.lock().last_ticket
     }
-    /// The shard took work of `bytes` off its queue.
-    pub fn dequeued(&self, bytes: usize) {
-        let mut state = self.state.lock();
-        state.queued_bytes = state.queued_bytes.saturating_sub(bytes);
-        self.changed.notify_all();
-    }
-    /// Bytes of operations that the shard has not taken off its queue.
-    pub fn queued_bytes(&self) -> usize {
-        self.state.lock().queued_bytes
-    }
     /// Everything through `ticket` is visible to reads, except settings that are held.
     pub fn published(&self, ticket: u64) {
         let mut state = self.state.lock();
@@ -126,7 +103,6 @@ impl Progress {
         for waiting in held.into_iter().rev() {
             state.unpublished.push_front(waiting);
         }
-        self.changed.notify_all();
     }
     /// Everything through `ticket` and through `log_index` is durable in segment files.
     ///
@@ -137,16 +113,10 @@ impl Progress {
         let waits = state.unflushed.filter(|&(_, last)| last > ticket);
         state.unflushed = waits.map(|(first, last)| (first.max(log_index + 1), last));
     }
-    /// The shard carries out nothing more: whoever waits for room goes on. What was not durable counts as that for good.
-    pub fn stop(&self) {
-        self.state.lock().is_stopped = true;
-        self.changed.notify_all();
-    }
     /// The index is gone: nothing waits any more.
     pub fn abandon(&self) {
         let mut state = self.state.lock();
         *state = State { last_ticket: state.last_ticket + 1, ..State::default() };
-        self.changed.notify_all();
     }
     /// Whether reads see the command at `log_index`, given that it was applied.
     pub fn is_visible(&self, log_index: u64) -> bool {
@@ -222,7 +192,7 @@ mod tests {
     fn marks_move_forward_only_as_far_as_is_true() {
         let progress = Progress::default();
         assert_eq!((progress.visible_through(), progress.durable_through()), (None, None));
-        let tickets = [5, 9, 12].map(|log_index| progress.enqueue(log_index, 10, 100));
+        let tickets = [5, 9, 12].map(|log_index| progress.enqueue(log_index));
         assert_eq!((progress.visible_through(), progress.durable_through()), (Some(4), Some(4)));
         progress.published(tickets[1]);
         assert!(progress.is_visible(9) && progress.is_visible(6) && !progress.is_visible(12));
@@ -240,11 +210,11 @@ mod tests {
     #[test]
     fn what_is_durable_never_goes_back() {
         let progress = Progress::default();
-        let early = progress.enqueue(5, 0, 1);
+        let early = progress.enqueue(5);
         progress.published(early);
         progress.flushed(early, 5);
         assert_eq!(progress.durable_through(), None, "the log may be cut through whatever is applied");
-        progress.enqueue(20, 0, 1);
+        progress.enqueue(20);
         // segments of what came before it have been merged
         progress.flushed(early, 5);
         assert_eq!(progress.durable_through(), Some(19));
@@ -253,7 +223,7 @@ mod tests {
     #[test]
     fn two_pieces_of_one_command_are_visible_only_together() {
         let progress = Progress::default();
-        let (first, second) = (progress.enqueue(7, 0, 1), progress.enqueue(7, 0, 1));
+        let (first, second) = (progress.enqueue(7), progress.enqueue(7));
         progress.published(first);
         assert!(!progress.is_visible(7));
         progress.published(second);
@@ -261,34 +231,11 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_makes_the_next_command_wait() {
-        let progress = std::sync::Arc::new(Progress::default());
-        progress.enqueue(1, 80, 100);
-        let other = progress.clone();
-        let waiter = std::thread::spawn(move || other.enqueue(2, 80, 100));
-        assert_eq!(progress.pending(), 1);
-        progress.dequeued(80);
-        waiter.join().unwrap();
-        assert_eq!(progress.pending(), 2);
-    }
-
-    #[test]
-    fn nobody_waits_for_room_of_a_shard_that_has_stopped() {
-        let progress = std::sync::Arc::new(Progress::default());
-        progress.enqueue(1, 80, 100);
-        let other = progress.clone();
-        let waiter = std::thread::spawn(move || other.enqueue(2, 80, 100));
-        progress.stop();
-        waiter.join().unwrap();
-        assert_eq!((progress.durable_through(), progress.visible_through()), (Some(0), Some(0)));
-    }
-
-    #[test]
     fn what_is_replayed_behind_settings_of_an_earlier_process_waits_to_be_visible() {
         let progress = Progress::default();
         progress.resume_held(20);
         progress.resume_held(21);
-        let tickets = [10, 12, 15].map(|log_index| progress.enqueue(log_index, 0, 1));
+        let tickets = [10, 12, 15].map(|log_index| progress.enqueue(log_index));
         for log_index in [10, 12, 15, 20, 21] {
             assert!(!progress.is_visible(log_index), "{log_index}");
         }
@@ -302,9 +249,9 @@ mod tests {
     #[test]
     fn held_settings_do_not_keep_later_writes_from_being_visible() {
         let progress = Progress::default();
-        let before = progress.enqueue(3, 0, 1);
+        let before = progress.enqueue(3);
         let settings = progress.enqueue_settings(5);
-        let after = progress.enqueue(6, 0, 1);
+        let after = progress.enqueue(6);
         progress.hold(settings);
         progress.published(before);
         progress.flushed(after, 6);

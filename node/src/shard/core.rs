@@ -1,437 +1,272 @@
-//! How one shard carries out commands: writes, publishes, commits durably, merges, recovers from a failing disk.
+//! What one shard does next: its work in log order, up to the first failure; tries again; publications, durable commits and
+//! work in the background when they are due. It reads no clock and waits for nothing but files.
+//!
+//! Work that fails (a full disk) stays first in line and is tried again: nothing behind it is carried out before it. What is
+//! only asked for once (a durable commit before closing, files for a snapshot) is refused meanwhile, so that nobody waits
+//! for a disk.
 
 use super::attempts::Attempts;
-use super::rebuild::Failures;
-use crate::error::{Error, Result, is_outcome};
-use crate::halt::Halt;
+use super::open::{OpenShard, Queue};
+use super::options::ShardOptions;
+use super::queue::{Queued, ShardQueue};
+use super::work::Work;
+use crate::error::{Error, Result};
+use crate::halt::{Left, panic_text};
 use crate::index::IndexState;
-use crate::place::Place;
-use bytes::Bytes;
-use quorate_engine::index::{MergeGoal, MergeState, Payload, ShardView, ShardWriter, WriterOptions};
-use quorate_model::record::{PartialOutcome, apply_partial};
-use quorate_model::user::OWNER;
-use quorate_model::{Filter, RecordOp, SearchParams, Settings, UserId, limits};
-use quorate_store::files::Files;
-use quorate_store::space::{Claim, INDEXED_FACTOR};
-use std::path::Path;
+use quorate_engine::index::Waker;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// What a shard needs beside its index.
-#[derive(Clone, Debug)]
-pub struct ShardOptions {
-    /// The file layer of durable commits.
-    pub files: Arc<dyn Files>,
-    /// Memory and threads of the index writer.
-    pub writer: WriterOptions,
-    /// When it commits durably, and tries again what failed.
-    pub pace: Pace,
-    /// Whether another node leads the index's group: the one that is asked whether a write is visible.
-    pub is_led_elsewhere: Arc<AtomicBool>,
-    /// Whether the index's group stands still.
-    pub halt: Halt,
-    /// Counts the rebuilds that failed.
-    pub rebuild_failures: Arc<Failures>,
+/// How often it says anew what it will take of the disk, while commands come.
+const CLAIM: Duration = Duration::from_millis(50);
+
+/// When the shard has to be looked after again, unless it is woken before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// More waits.
+    AtOnce,
+    /// Something is due then.
+    At(Instant),
+    /// It has stopped.
+    Never,
 }
 
-/// When shards do what nobody asks for.
-#[derive(Clone, Copy, Debug)]
-pub struct Pace {
-    /// Bytes of unflushed segments or operations that make a durable commit due.
-    pub flush_bytes: usize,
-    /// Age of the oldest unflushed operation that makes a durable commit due.
-    pub flush_after: Duration,
-    /// How often a shard looks whether something is due. What failed is first tried again after as long.
-    pub upkeep: Duration,
-}
-impl Default for Pace {
-    fn default() -> Self {
-        Pace {
-            flush_bytes: limits::FLUSH_BYTES,
-            flush_after: Duration::from_secs(limits::FLUSH_S),
-            upkeep: Duration::from_millis(500),
-        }
-    }
-}
-
-/// Age of the oldest unflushed operation that makes a durable commit due while the disk fills up: the log is kept for it, and
-/// takes more room than what it becomes.
-const FLUSH_TIGHT: Duration = Duration::from_secs(1);
-/// The longest time that a stream of writes may hold back a publication.
-const PUBLISH_AT_LATEST: Duration = Duration::from_millis(250);
-/// How often a node publishes that does not lead the group, unless somebody waits for it: a stream of single records costs
-/// each node of a cluster less in this way, and nothing is promised to its readers before a write is published.
-const PUBLISH_FOLLOWING: Duration = Duration::from_millis(200);
-
-/// Time without writes after which all segments are merged into one.
-const PAUSED_AFTER: Duration = Duration::from_secs(2);
-
-/// The owner of a shard's writer. Commands arrive in log order.
-pub struct ShardCore {
-    pub(super) state: Arc<IndexState>,
+/// The owner of a shard: of its files while they are open for writing, and of the order in which it does things.
+pub(super) struct ShardCore {
+    state: Arc<IndexState>,
     options: ShardOptions,
-    pub(super) writer: ShardWriter,
-    /// The newest settings carried out.
-    pub(super) settings: Arc<Settings>,
-    /// What reads are shown: the newest settings that the files fit.
-    pub(super) shown: Arc<Settings>,
-    pub(super) rebuild: Attempts,
-    /// What the files held when the shard was opened: work through here is in them.
-    durable_at_open: Place,
-    /// The last work carried out wholly, as durable commits name it.
-    done: Place,
-    term: u64,
-    /// Ticket of the last work carried out.
-    ticket: u64,
-    /// Commands since the last durable commit, to be carried out again when the writer has to be reopened. Nothing but a
-    /// commit that holds them, or the end of the shard, takes them away.
-    since_flush: Vec<(Place, Arc<Vec<RecordOp>>)>,
-    since_flush_bytes: usize,
-    /// What the next durable commit takes of the disk.
-    claim: Claim,
-    /// Merges that failed, since one succeeded.
-    merges: Attempts,
-    /// What the last command that selects records by a query came to.
-    resolved: Option<Arc<Vec<RecordOp>>>,
-    unflushed_since: Option<Instant>,
-    unpublished_since: Option<Instant>,
-    published: Instant,
-    /// When the last command was carried out.
-    last_work: Option<Instant>,
+    queue: Arc<ShardQueue>,
+    open: Option<OpenShard>,
+    /// The open shard has to go back to what is durable before it is used again.
+    must_recover: bool,
+    /// Attempts since something last succeeded.
+    attempts: Attempts,
+    /// When the shard last said what it takes of the disk.
+    claimed: Option<Instant>,
+    /// When the background was last looked after.
+    advanced: Option<Instant>,
 }
 
 impl ShardCore {
-    /// Opens the shard's folder for writing. When its files do not fit the settings, they are rebuilt.
-    pub fn open(state: Arc<IndexState>, options: ShardOptions) -> Result<Self> {
-        let settings = state.settings.load_full();
-        let (writer, durable) = open_writer(&state, &options, &settings)?;
-        let shown = state.settings_for(writer.built())?;
-        let mut core = ShardCore {
-            shown,
-            rebuild: Attempts::every(options.pace.upkeep),
-            merges: Attempts::every(options.pace.upkeep),
-            claim: options.writer.room.claim(0),
-            durable_at_open: Place::of(durable),
-            done: Place::of(durable),
-            term: durable.term,
-            ticket: 0,
+    /// A shard whose files are opened by its first step.
+    pub fn new(state: Arc<IndexState>, mut options: ShardOptions, queue: Arc<ShardQueue>) -> ShardCore {
+        let woken = queue.clone();
+        options.writer.waker = Waker::new(move || woken.background_ended());
+        let attempts = Attempts::every(options.pace.upkeep);
+        ShardCore {
             state,
             options,
-            writer,
-            settings,
-            since_flush: Vec::new(),
-            since_flush_bytes: 0,
-            resolved: None,
-            unflushed_since: None,
-            unpublished_since: None,
-            published: Instant::now(),
-            last_work: None,
-        };
-        core.publish()?;
-        core.release_when_fit();
-        Ok(core)
-    }
-
-    /// Carries out the operations of one command. Commands that the files held at opening are skipped.
-    pub fn apply(&mut self, at: WorkPosition, ops: Arc<Vec<RecordOp>>, bytes: usize) -> Result<()> {
-        if at.ticket <= self.ticket {
-            // tried again after a failure: recovery has carried it out
-            return Ok(());
-        }
-        if at.place <= self.durable_at_open {
-            self.begin(at);
-            return Ok(());
-        }
-        if ops.iter().any(|op| matches!(op, RecordOp::DeleteBy { .. })) {
-            // what it deletes depends on the settings of its place in the log, on every node alike
-            self.settle()?;
-        }
-        self.begin(at);
-        self.since_flush.push((at.place, ops.clone()));
-        self.since_flush_bytes += bytes;
-        self.done = at.place;
-        self.run(&ops)
-    }
-
-    pub(super) fn begin(&mut self, at: WorkPosition) {
-        self.ticket = at.ticket;
-        self.term = at.term;
-        let now = Instant::now();
-        self.unflushed_since.get_or_insert(now);
-        self.unpublished_since.get_or_insert(now);
-        self.last_work = Some(now);
-    }
-
-    /// The operations of the last command carried out, which were `ops`, with deletions in the place of what selects
-    /// records by a query.
-    pub fn resolved(&mut self, ops: &Arc<Vec<RecordOp>>) -> Arc<Vec<RecordOp>> {
-        self.resolved.take().unwrap_or_else(|| ops.clone())
-    }
-
-    fn run(&mut self, ops: &[RecordOp]) -> Result<()> {
-        let mut resolved: Option<Vec<RecordOp>> = None;
-        for (number, op) in ops.iter().enumerate() {
-            match (op, &mut resolved) {
-                (RecordOp::DeleteBy { .. }, None) => resolved = Some(ops[..number].to_vec()),
-                (RecordOp::DeleteBy { .. }, Some(_)) | (_, None) => {}
-                (other, Some(resolved)) => resolved.push(other.clone()),
-            }
-            match op {
-                RecordOp::Put { object_id, record } => {
-                    self.writer.put(object_id, Bytes::copy_from_slice(record)).map_err(|e| self.engine(e))?;
-                }
-                RecordOp::Partial { object_id, changes, create } => {
-                    let current = self.writer.get(object_id).map_err(|e| self.engine(e))?;
-                    match apply_partial(current.as_deref(), changes, *create, object_id) {
-                        Ok(PartialOutcome::Write(record)) => {
-                            self.writer.put(object_id, Bytes::from(record)).map_err(|e| self.engine(e))?;
-                        }
-                        // an update that cannot be carried out changes nothing, on every node alike
-                        Ok(PartialOutcome::Ignore) => {}
-                        Err(error) if is_outcome(error.kind) => {}
-                        Err(error) => return Err(Error::Model(error)),
-                    }
-                }
-                RecordOp::Delete { object_id } => {
-                    self.writer.delete(object_id);
-                }
-                RecordOp::DeleteBy { params } => {
-                    let deleted = self.delete_by(params)?;
-                    let ops = deleted.into_iter().map(|object_id| RecordOp::Delete { object_id });
-                    resolved.get_or_insert_default().extend(ops);
-                }
-                RecordOp::Clear => self.writer.clear(),
-            }
-        }
-        self.resolved = resolved.map(Arc::new);
-        Ok(())
-    }
-
-    /// Deletes what a query selects and returns what that was.
-    fn delete_by(&mut self, params: &[u8]) -> Result<Vec<String>> {
-        let parsed = serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(params)
-            .map_err(|e| quorate_model::Error::invalid(e.to_string()))
-            .and_then(|mut params| {
-                let owner = params.remove(OWNER);
-                let parsed = SearchParams::from_json(&params)?;
-                match owner.as_ref().and_then(serde_json::Value::as_str).map(UserId::new).transpose()? {
-                    Some(owner) => Ok(SearchParams {
-                        filter: parsed.filter.meant_by(&owner).and(Filter::owned_by(&owner)),
-                        ..parsed
-                    }),
-                    None => Ok(parsed),
-                }
-            });
-        let view = self.writer.publish().map_err(|e| self.engine(e))?;
-        let matching = parsed.and_then(|params| quorate_engine::matching_ids(&view, &self.shown, &params));
-        match matching {
-            Ok(object_ids) => {
-                for object_id in &object_ids {
-                    self.writer.delete(object_id);
-                }
-                Ok(object_ids)
-            }
-            // it was checked before it was proposed; should it be wrong all the same, it is on every node alike
-            Err(error) if is_outcome(error.kind) => {
-                tracing::warn!(index = self.state.incarnation, %error, "a deleteByQuery had no effect");
-                Ok(vec![])
-            }
-            // what this node alone meets: it is tried again, and nothing comes before it
-            Err(error) => Err(Error::Model(error)),
+            queue,
+            open: None,
+            must_recover: false,
+            attempts,
+            claimed: None,
+            advanced: None,
         }
     }
 
-    /// In what time reads should be shown the operations, if nothing else happens; `None` = there is nothing to show.
-    pub fn publication_due_in(&self, queue: Queue) -> Option<Duration> {
-        let since = self.unpublished_since?;
-        let has_time =
-            self.options.is_led_elsewhere.load(Ordering::Relaxed) && !self.state.progress.is_awaited();
-        Some(match queue {
-            Queue::Waiting => PUBLISH_AT_LATEST.saturating_sub(since.elapsed()),
-            Queue::Empty if has_time => PUBLISH_FOLLOWING.saturating_sub(self.published.elapsed()),
-            Queue::Empty => Duration::ZERO,
-        })
-    }
-
-    /// Shows reads everything carried out so far.
-    pub fn publish(&mut self) -> Result<()> {
-        let shard = self.writer.publish().map_err(|e| self.engine(e))?;
-        self.state.publish(self.shown.clone(), shard, self.writer.built());
-        self.unpublished_since = None;
-        self.published = Instant::now();
-        self.state.progress.published(self.ticket);
-        Ok(())
-    }
-
-    /// Shows reads everything carried out so far, and returns its records; nothing when the log is replayed to files that were
-    /// ahead of this place when they were opened.
-    pub fn pin(&mut self, through: u64) -> Result<Option<Arc<ShardView>>> {
-        if self.durable_at_open > Place::whole(through) {
-            return Ok(None);
-        }
-        self.publish()?;
-        Ok(Some(self.state.view()?.shard.clone()))
-    }
-
-    /// Whether a durable commit should be made now.
-    pub fn flush_is_due(&self) -> bool {
-        self.unflushed_since.is_some_and(|since| {
-            since.elapsed() >= self.options.pace.flush_after
-                || since.elapsed() >= FLUSH_TIGHT && self.options.writer.room.is_tight()
-                || self.since_flush_bytes >= self.options.pace.flush_bytes
-                || self.writer.unflushed_bytes() >= self.options.pace.flush_bytes as u64
-        })
-    }
-
-    /// Makes everything carried out so far durable in segment files.
-    pub fn flush(&mut self) -> Result<()> {
-        self.commit()?;
-        self.publish()
-    }
-    /// A durable commit that reads are not shown yet.
-    pub(super) fn commit(&mut self) -> Result<()> {
+    /// Does the next piece of work and what is due at `now`. A panic stops the shard's group: what the shard has in memory may
+    /// be half then and is let go.
+    pub fn step(&mut self, now: Instant) -> Next {
         if self.options.halt.is_half() {
-            return Err(Error::Stopped);
+            self.let_go();
+            return Next::Never;
         }
-        self.writer.flush(self.done.payload(self.term)).map_err(|e| self.engine(e))?;
-        self.since_flush.clear();
-        self.since_flush_bytes = 0;
-        self.unflushed_since = None;
-        self.state.progress.flushed(self.ticket, self.done.through());
-        Ok(())
-    }
-
-    /// Continues with other settings: at once, or when the files have been rebuilt for them.
-    ///
-    /// Durable commits name the command before it until a later one is carried out: the settings themselves live in the
-    /// metadata store, and records of the same command may still come.
-    pub fn reconfigure(&mut self, at: WorkPosition, settings: Arc<Settings>) -> Result<()> {
-        if at.ticket > self.ticket {
-            self.rebuild.succeeded();
-        }
-        self.begin(at);
-        self.done = self.done.max(Place::whole(at.place.log_index - 1));
-        self.settings = settings;
-        if self.files_fit() {
-            return self.show_settings();
-        }
-        self.state.progress.hold(at.ticket);
-        self.advance_rebuild()
-    }
-
-    /// Makes the durable state of this shard also that of `folder`.
-    pub fn link_into(&mut self, folder: &Path) -> Result<()> {
-        self.flush()?;
-        self.writer.link_into(folder).map_err(|e| self.engine(e))
-    }
-    /// Gives what this shard holds to another one, whose folder says that it has it by the command at `payload`.
-    pub fn give_to(&mut self, folder: &Path, payload: Payload) -> Result<()> {
-        self.flush()?;
-        self.writer.link_as(payload, folder).map_err(|e| self.engine(e))
-    }
-
-    /// Does one step of merging: few segments while writes go on, one when they have paused.
-    pub fn merge(&mut self, queue: Queue) -> Result<()> {
-        let paused = self.last_work.is_none_or(|at| at.elapsed() >= PAUSED_AFTER);
-        let goal = match queue {
-            Queue::Waiting => MergeGoal::Load,
-            Queue::Empty if paused && self.files_fit() => MergeGoal::One,
-            Queue::Empty => MergeGoal::Few,
+        let panic = match catch_unwind(AssertUnwindSafe(|| self.next_step(now))) {
+            Ok(next) => return next,
+            Err(panic) => panic,
         };
-        let state = match self.merges.may_begin() {
-            true => self.writer.merge_step(goal),
-            false => Ok(MergeState::Idle),
-        };
-        self.state.is_merging.store(matches!(state, Ok(MergeState::Running)), Ordering::Relaxed);
-        match state {
-            Ok(MergeState::Idle | MergeState::Running) => Ok(()),
-            // the writer has all it had: searches look into more segments for a while
+        let (index, text) = (self.state.incarnation, panic_text(&*panic));
+        tracing::error!(group = self.state.group.0, index, panic = text, "a shard panicked");
+        self.options.halt.set(format!("the shard of index {index} panicked: {text}"), Left::Half);
+        self.let_go();
+        Next::Never
+    }
+    /// Gives up what waits and what is open: nothing of it becomes durable. Whoever waits for an answer hears that the shard
+    /// has stopped.
+    fn let_go(&mut self) {
+        self.queue.close();
+        let open = self.open.take();
+        if catch_unwind(AssertUnwindSafe(|| drop(open))).is_err() {
+            tracing::error!(index = self.state.incarnation, "closing the files of a shard panicked");
+        }
+    }
+
+    fn next_step(&mut self, now: Instant) -> Next {
+        if !self.attempts.may_begin(now) {
+            self.queue.refuse_single_tries();
+            self.claim(now);
+            return Next::At(self.attempts.next(now).unwrap_or(now));
+        }
+        // first: whatever comes after an empty queue was seen wakes the shard
+        let queued = self.queue.take();
+        let queue = if queued.is_some() { Queue::Waiting } else { Queue::Empty };
+        let mut due_in = None;
+        // what failed is tried again first: that something else succeeds says nothing of it
+        if queue == Queue::Empty || !self.attempts.are_failing() {
+            match self.upkeep(queue, now) {
+                Ok(put_off) => due_in = put_off,
+                Err(()) => {
+                    if let Some(queued) = queued {
+                        self.queue.put_back(queued);
+                    }
+                    return Next::AtOnce;
+                }
+            }
+        }
+        if let Some(queued) = queued {
+            self.carry_out(queued, now);
+        }
+        let upkeep = self.options.pace.upkeep;
+        if self.queue.take_ended() || self.advanced.is_none_or(|at| now >= at + upkeep) {
+            self.advance(queue, now);
+        }
+        self.claim(now);
+        if queue == Queue::Waiting || self.attempts.are_failing() {
+            return Next::AtOnce;
+        }
+        self.queue.says("work");
+        let next = self.advanced.map_or(now, |at| at + upkeep);
+        Next::At(due_in.map_or(next, |due_in| next.min(now + due_in)))
+    }
+
+    /// The open shard, opened on first use and brought back to where it was after a failure.
+    fn open(&mut self, now: Instant) -> Result<&mut OpenShard> {
+        if self.open.is_none() {
+            self.queue.says("its files to be opened");
+            self.open = Some(OpenShard::open(self.state.clone(), self.options.clone(), now)?);
+        }
+        let open = self.open.as_mut().expect("opened above");
+        if self.must_recover {
+            open.recover(now)?;
+            self.must_recover = false;
+        }
+        Ok(open)
+    }
+    /// Says what the shard takes of the disk, when it is time.
+    fn claim(&mut self, now: Instant) {
+        if self.claimed.is_none_or(|at| now >= at + CLAIM) {
+            self.claimed = Some(now);
+            if let Some(open) = &mut self.open {
+                open.claim_room(self.queue.bytes());
+            }
+        }
+    }
+    /// Publishes and commits what is due; returns in what time a publication is due that is put off. Errors are noted.
+    fn upkeep(&mut self, queue: Queue, now: Instant) -> Result<Option<Duration>, ()> {
+        let upkeep = self.open(now).and_then(|open| {
+            let due_in = open.publication_due_in(queue, now);
+            if due_in == Some(Duration::ZERO) {
+                open.publish(now)?;
+            }
+            if open.flush_is_due(now) {
+                open.flush(now)?;
+            }
+            Ok(due_in.filter(|due_in| !due_in.is_zero()))
+        });
+        let is_put_off = upkeep.as_ref().is_ok_and(Option::is_some);
+        self.state.is_put_off.store(is_put_off, Ordering::Relaxed);
+        if self.note("publishing", &upkeep) { Err(()) } else { Ok(upkeep.ok().flatten()) }
+    }
+    /// Does a piece of work, or puts it back to be tried again.
+    fn carry_out(&mut self, Queued { work, bytes, since }: Queued, now: Instant) {
+        let is_tried_once = work.is_tried_once();
+        self.queue.says(work.name());
+        match self.do_work(work, bytes, now) {
+            Some(unfinished) => self.queue.put_back(Queued { work: unfinished, bytes, since }),
+            None => self.queue.done(bytes, is_tried_once),
+        }
+    }
+    /// Returns the work that has to be tried again.
+    fn do_work(&mut self, work: Work, bytes: usize, now: Instant) -> Option<Work> {
+        let what = work.name();
+        match work {
+            Work::Apply { at, ops, done } => {
+                let result = self.open(now).and_then(|open| {
+                    open.apply(at, ops.clone(), bytes, now)?;
+                    if done.is_none() {
+                        return Ok(None);
+                    }
+                    open.flush(now)?;
+                    Ok(Some(open.resolved(&ops)))
+                });
+                if self.note(what, &result) {
+                    return Some(Work::Apply { at, ops, done });
+                }
+                if let (Some(done), Ok(Some(resolved))) = (done, result) {
+                    let _asker_is_gone = done.send(Ok(resolved));
+                }
+            }
+            Work::Reconfigure { at, settings } => {
+                let result = self.open(now).and_then(|open| open.reconfigure(at, settings.clone(), now));
+                if self.note(what, &result) {
+                    return Some(Work::Reconfigure { at, settings });
+                }
+            }
+            Work::Give { folder, payload, done } => {
+                let result = self.open(now).and_then(|open| open.give_to(&folder, payload, now));
+                if self.note(what, &result) {
+                    return Some(Work::Give { folder, payload, done });
+                }
+                let _asker_is_gone = done.send(result);
+            }
+            Work::Export { folder, done } => {
+                let result = self.open(now).and_then(|open| open.link_into(&folder, now));
+                self.note(what, &result);
+                let _asker_is_gone = done.send(result);
+            }
+            Work::Flush { done } => {
+                let commit = |open: &mut OpenShard| if open.is_clean() { Ok(()) } else { open.flush(now) };
+                let result = self.open(now).and_then(commit);
+                self.note(what, &result);
+                let _asker_is_gone = done.send(result);
+            }
+            Work::Pin { through, done } => {
+                let result = self.open(now).and_then(|open| open.pin(through, now));
+                self.note(what, &result);
+                let _asker_is_gone = done.send(result.and_then(|pinned| pinned.ok_or(Error::Delayed)));
+            }
+        }
+        None
+    }
+    /// Moves rebuilds and merges on.
+    fn advance(&mut self, queue: Queue, now: Instant) {
+        self.advanced = Some(now);
+        if self.attempts.are_failing() {
+            return;
+        }
+        let advanced = self.open(now).and_then(|open| {
+            open.advance_rebuild(now)?;
+            open.merge(queue, now)
+        });
+        self.note("work in the background", &advanced);
+    }
+    /// Notes how an attempt ended. Returns whether it failed; the first failure in a row is logged.
+    fn note<T>(&mut self, what: &str, result: &Result<T>) -> bool {
+        let index = self.state.incarnation;
+        match result {
+            Ok(_) => {
+                if self.attempts.are_failing() {
+                    tracing::info!(index, "the shard works again");
+                    self.attempts.succeeded();
+                    self.queue.says_well();
+                }
+                false
+            }
             Err(error) => {
-                self.merges.failed();
-                tracing::warn!(index = self.state.incarnation, %error, "a merge failed; it will be tried again");
-                Ok(())
-            }
-            Ok(MergeState::Merged) => {
-                self.merges.succeeded();
-                self.unflushed_since.get_or_insert_with(Instant::now);
-                self.publish()
-            }
-        }
-    }
-
-    /// Reopens the writer from its durable state and carries out again what came after it.
-    ///
-    /// Errors: the writer is in no state to be used, and recovery has to be tried again; nothing that was applied is
-    /// forgotten, however often it fails.
-    pub fn recover(&mut self) -> Result<()> {
-        self.writer.reopen(&self.settings).map_err(|e| self.engine(e))?;
-        let durable = self.writer.durable().unwrap_or_default();
-        self.shown = match self.files_fit() {
-            true => {
-                self.writer.describe(&self.settings);
-                self.settings.clone()
-            }
-            false => self.state.settings_for(self.writer.built())?,
-        };
-        for at in 0..self.since_flush.len() {
-            let (place, ops) = self.since_flush[at].clone();
-            if place > Place::of(durable) {
-                self.run(&ops)?;
+                if !self.attempts.are_failing() {
+                    tracing::error!(index, %error, "{what} failed; it will be tried again");
+                }
+                self.attempts.failed();
+                self.queue.says_failed(format!("{what}: {error}"), self.attempts.failures());
+                self.must_recover = self.open.is_some();
+                true
             }
         }
-        self.unpublished_since.get_or_insert_with(Instant::now);
-        self.release_when_fit();
-        Ok(())
-    }
-
-    /// Claims the room on disk that durable commits will take for what was accepted so far.
-    pub fn claim_room(&mut self) {
-        let queued = INDEXED_FACTOR * self.state.progress.queued_bytes() as u64;
-        self.claim.set(self.writer.owed_bytes() + queued);
-    }
-
-    /// Whether the shard may be closed without losing time: nothing is waiting to be made durable.
-    pub fn is_clean(&self) -> bool {
-        self.unflushed_since.is_none()
-    }
-
-    pub(super) fn failures(&self) -> &Failures {
-        &self.options.rebuild_failures
-    }
-    pub(super) fn engine(&self, source: quorate_engine::index::IndexError) -> Error {
-        Error::Engine { folder: self.state.folder.clone(), source }
     }
 }
 
-/// Where a piece of work stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WorkPosition {
-    /// Its ticket in the shard's progress.
-    pub ticket: u64,
-    /// Its place in the group's log.
-    pub place: Place,
-    /// The Raft term of that place.
-    pub term: u64,
-}
-
-/// Whether further commands wait in the shard's mailbox.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Queue {
-    /// None.
-    Empty,
-    /// At least one.
-    Waiting,
-}
-
-fn open_writer(
-    state: &IndexState,
-    options: &ShardOptions,
-    settings: &Arc<Settings>,
-) -> Result<(ShardWriter, Payload)> {
-    let engine = |source| Error::Engine { folder: state.folder.clone(), source };
-    let writer = ShardWriter::open(&state.folder, settings, options.files.clone(), options.writer.clone())
-        .map_err(engine)?;
-    let durable = writer.durable().unwrap_or_default();
-    Ok((writer, durable))
-}
+#[cfg(test)]
+mod tests;

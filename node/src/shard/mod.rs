@@ -1,10 +1,16 @@
-//! The writing side of one index shard: a core with the writer, and the actor that owns it.
+//! The writing side of one index shard: a queue of work, a core that does it in order, and the actor that runs the core.
 
 mod actor;
 mod attempts;
 mod core;
+mod handle;
+mod open;
+mod options;
+mod queue;
 mod rebuild;
+mod work;
 
-pub use actor::{ShardActor, ShardHandle, ShardStatus, Unclosed};
-pub use core::{Pace, ShardCore, ShardOptions};
+pub use handle::{ShardHandle, Unclosed};
+pub use options::{Pace, ShardOptions};
+pub use queue::{ShardQueue, ShardStatus};
 pub use rebuild::Failures;

@@ -5,10 +5,11 @@
 //! Nothing of it is durable but the outcome: after a crash the metadata store has the newest settings, the files say how
 //! they were built, and when the two differ the rebuild begins again.
 
-use super::core::ShardCore;
+use super::open::OpenShard;
 use crate::error::Result;
 use quorate_engine::index::{IndexError, RebuildState};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 /// Records of a shard that is rebuilt while its writes wait: it takes less than starting a thread and asking for it.
 const AT_ONCE_RECORDS: u64 = 1_000;
@@ -30,17 +31,17 @@ impl Failures {
     }
 }
 
-impl ShardCore {
+impl OpenShard {
     /// Whether the files need no rebuild for the newest settings.
     pub(super) fn files_fit(&self) -> bool {
         self.writer.fits(&self.settings)
     }
     /// Shows reads the newest settings, which the files fit; a rebuild for others is given up.
-    pub(super) fn show_settings(&mut self) -> Result<()> {
+    pub(super) fn show_settings(&mut self, now: Instant) -> Result<()> {
         self.writer.cancel_rebuild();
         self.writer.describe(&self.settings);
         self.shown = self.settings.clone();
-        self.publish()?;
+        self.publish(now)?;
         self.release_when_fit();
         Ok(())
     }
@@ -55,23 +56,23 @@ impl ShardCore {
     /// Moves a rebuild on that is needed. A failed one is tried again later; reads and writes go on.
     ///
     /// Errors: those of taking over what it made; the shard has to recover then.
-    pub fn advance_rebuild(&mut self) -> Result<()> {
+    pub fn advance_rebuild(&mut self, now: Instant) -> Result<()> {
         if self.files_fit() {
             return Ok(());
         }
         if self.rebuilding().is_none_or(|fingerprint| fingerprint != self.settings.fingerprint()) {
-            if !self.rebuild.may_begin() {
+            if !self.rebuild.may_begin(now) {
                 return Ok(());
             }
             if self.writer.record_count() <= AT_ONCE_RECORDS {
-                return self.settle();
+                return self.settle(now);
             }
-            self.begin_rebuild()?;
+            self.begin_rebuild(now)?;
         }
         let state = self.writer.rebuild_step();
         *self.state.rebuild.lock() = self.writer.rebuild_counts();
         match state {
-            Ok(RebuildState::Ready) => self.settle(),
+            Ok(RebuildState::Ready) => self.settle(now),
             Ok(RebuildState::Idle | RebuildState::Running) => Ok(()),
             Err(error) => {
                 self.note_failure(&error);
@@ -82,15 +83,15 @@ impl ShardCore {
     fn rebuilding(&self) -> Option<u64> {
         self.writer.rebuild_settings().map(|settings| settings.fingerprint())
     }
-    fn begin_rebuild(&mut self) -> Result<()> {
+    fn begin_rebuild(&mut self, now: Instant) -> Result<()> {
         // after a crash the files have to say what reads are shown meanwhile
         self.writer.describe(&self.shown);
-        self.flush()?;
+        self.flush(now)?;
         tracing::info!(index = self.state.incarnation, "rebuilding a shard whose settings changed");
         self.writer.start_rebuild(&self.settings).map_err(|e| self.engine(e))
     }
     /// Ends a rebuild that is needed before it returns, and shows reads what it made once that is durable.
-    pub(super) fn settle(&mut self) -> Result<()> {
+    pub(super) fn settle(&mut self, now: Instant) -> Result<()> {
         if self.files_fit() {
             return Ok(());
         }
@@ -103,7 +104,7 @@ impl ShardCore {
         }
         self.commit()?;
         self.rebuild.succeeded();
-        self.show_settings()
+        self.show_settings(now)
     }
     fn note_failure(&mut self, error: &IndexError) {
         self.failures().count(error);
