@@ -6,10 +6,10 @@ use crate::auth::{Caller, Credentials, Forwarded, Origin, check_app_id};
 use crate::call::Call;
 use crate::metrics::Transferred;
 use crate::reply::{Delivery, Readers, Reply, correlation_id};
-use crate::routes::{BodyKind, Match, Need, Verb};
+use crate::routes::{BodyKind, Match, Need, Verb, Work};
 use crate::state::ApiState;
 use crate::table::{Handler, ROUTER};
-use crate::{body, parse};
+use crate::{body, parse, sources};
 use actix_web::dev::Payload;
 use actix_web::http::{Method, header};
 use actix_web::web::{self, Bytes};
@@ -111,11 +111,16 @@ async fn take(
     let body_bytes_max = body_bytes_max(found.route.body, state);
     // Held until the call is answered: the body lives as long.
     let mut room = state.room().enter();
+    if found.route.need != Need::Nothing {
+        state.service().keep_abreast().await;
+    }
+    if found.route.work != Work::Watch {
+        sources::gate::check(&state.service().sources(), request, state.trusted_proxies())?;
+    }
     let (caller, body) = if found.route.need == Need::Nothing {
         (Caller::Nobody, Bytes::new())
     } else {
         let credentials = Credentials::read(headers, query);
-        state.service().keep_abreast().await;
         if credentials.key.is_some() || credentials.app_id.is_none() {
             let caller = allow(request, state, &found, &credentials)?;
             (caller, body::read(headers, &mut payload, &mut room, body_bytes_max).await?)

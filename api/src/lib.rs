@@ -27,6 +27,7 @@ pub mod routes;
 pub mod search;
 pub mod server;
 pub mod settings;
+pub mod sources;
 pub mod state;
 pub mod table;
 pub mod tasks;

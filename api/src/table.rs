@@ -8,7 +8,7 @@ use crate::reply::Reply;
 use crate::routes::BodyKind::{Records, Search, Several};
 use crate::routes::Verb::{self, Delete, Get, Post, Put};
 use crate::routes::{Need, Route, Router, Work};
-use crate::{admin, clusters, documents, indices, objects, operations, search, settings, tasks};
+use crate::{admin, clusters, documents, indices, objects, operations, search, settings, sources, tasks};
 use futures_util::future::LocalBoxFuture;
 use quorate_model::DocumentKind::{Rules, Synonyms};
 use quorate_model::{Acl, Error, ErrorKind, Result};
@@ -53,7 +53,6 @@ const RECOMMENDATION: Need = Need::Right(Acl::Recommendation);
 const ADMIN: Need = Need::Admin;
 const KEYS: Handler = missing!("Key management");
 const DICTIONARIES: Handler = missing!("Dictionaries");
-const SOURCES: Handler = missing!("The network allowlist");
 const LOGS: Handler = missing!("The request log");
 const SUGGESTIONS: Handler = missing!("Query suggestions");
 const RECOMMEND: Handler = missing!("Recommendations");
@@ -134,10 +133,10 @@ pub static ROUTES: &[Route<Handler>] = &[
     row(Post, "/1/clusters/mapping/search", ADMIN, handler!(clusters::search)).body(Search).is(Work::Read),
     row(Get, "/1/clusters/mapping/pending", ADMIN, handler!(clusters::pending)),
     // §4.11 allowlist
-    row(Get, "/1/security/sources", ADMIN, SOURCES),
-    row(Put, "/1/security/sources", ADMIN, SOURCES),
-    row(Post, "/1/security/sources/append", ADMIN, SOURCES),
-    row(Delete, "/1/security/sources/{source}", ADMIN, SOURCES),
+    row(Get, "/1/security/sources", ADMIN, handler!(sources::list)),
+    row(Put, "/1/security/sources", ADMIN, handler!(sources::set)),
+    row(Post, "/1/security/sources/append", ADMIN, handler!(sources::append)),
+    row(Delete, "/1/security/sources/{source}", ADMIN, handler!(sources::delete)),
     // §4.12 logs and tasks
     row(Get, "/1/logs", Need::Right(Acl::Logs), LOGS),
     row(Get, "/1/indexes/{indexName}/task/{taskID}", ADD, handler!(tasks::of_index)).is(Work::Either),

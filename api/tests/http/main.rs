@@ -14,6 +14,7 @@ mod pathological;
 mod readings;
 mod replicas;
 mod rules;
+mod sources;
 mod stop;
 
 use actix_web::body::{BoxBody, to_bytes};

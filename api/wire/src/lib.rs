@@ -10,6 +10,7 @@ pub mod indices;
 pub mod json;
 pub mod query;
 pub mod search;
+pub mod sources;
 pub mod writes;
 
 pub use error::error_body;

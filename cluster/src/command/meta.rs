@@ -5,10 +5,10 @@
 
 use super::{
     COMPARE_LEVEL, Copied, FIRST_LEVEL, Joining, KEY_ROTATION_LEVEL, LOOKED_LEVEL, Looked, Moved, NodeState,
-    PARTS_FOLLOW_LEVEL, PLACES_COUNT_LEVEL, Source, Subject, UserStep, Wanted,
+    PARTS_FOLLOW_LEVEL, PLACES_COUNT_LEVEL, SOURCES_LEVEL, Source, Subject, UserStep, Wanted,
 };
 use quorate_model::level::{self, Needs};
-use quorate_model::{GroupId, IndexName, NodeId, UserId};
+use quorate_model::{AllowedSource, GroupId, IndexName, NodeId, UserId};
 use quorate_node::ops::Incarnation;
 use serde::{Deserialize, Serialize};
 
@@ -217,6 +217,21 @@ pub enum MetaCommand {
     },
     /// Lets every member hash, later and elsewhere, what it holds at this place of the log. It changes nothing.
     Compare,
+    /// Replaces the list of allowed sources; an empty one lets everybody in.
+    SetSources {
+        /// All of them, at most [`quorate_model::limits::SOURCES_MAX`].
+        sources: Vec<AllowedSource>,
+    },
+    /// Adds a source to the list, unless that is full, or describes anew the one that is there.
+    AppendSource {
+        /// The source.
+        source: AllowedSource,
+    },
+    /// Takes a source out of the list.
+    RemoveSource {
+        /// How it stands there.
+        source: String,
+    },
 }
 
 /// What has to be known of a command beside what applying it does.
@@ -267,6 +282,9 @@ impl MetaCommand {
             MetaCommand::BeginCopies { .. } => making(27, LOOKED_LEVEL),
             MetaCommand::TakePlace { .. } => row(28, PLACES_COUNT_LEVEL),
             MetaCommand::Compare => row(29, COMPARE_LEVEL),
+            MetaCommand::SetSources { .. } => row(30, SOURCES_LEVEL),
+            MetaCommand::AppendSource { .. } => row(31, SOURCES_LEVEL),
+            MetaCommand::RemoveSource { .. } => row(32, SOURCES_LEVEL),
         }
     }
 

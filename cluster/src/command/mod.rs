@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub const FORMAT: u8 = 1;
 /// The newest commands this program knows. It rises when a variant is appended to any command, whose row then has the new
 /// level, and when commands do more than before, which they do from the moment at which the level is in force.
-pub const FEATURE_LEVEL: u16 = 4;
+pub const FEATURE_LEVEL: u16 = 5;
 /// The level that every program knows.
 pub const FIRST_LEVEL: u16 = level::FIRST;
 /// From this level on, commands that link or move an index do so to the parts that other clusters have of it.
@@ -31,6 +31,8 @@ pub const PLACES_COUNT_LEVEL: u16 = 4;
 pub const LOOKED_LEVEL: u16 = 4;
 /// From this level on, a leader has the replicas of its group compare what they hold at one place of the log.
 pub const COMPARE_LEVEL: u16 = level::COMPARE;
+/// From this level on, the installation has a list of allowed sources.
+pub const SOURCES_LEVEL: u16 = 5;
 /// Bytes of the envelope before the command.
 const HEADER_BYTES: usize = 1 + 2 + 8 + 4 + 4;
 

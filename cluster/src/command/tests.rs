@@ -2,7 +2,7 @@
 
 use super::parts::cut;
 use super::*;
-use quorate_model::{DocumentKind, GroupId, IndexName, NodeId, RecordOp, UserId, limits};
+use quorate_model::{AllowedSource, DocumentKind, GroupId, IndexName, NodeId, RecordOp, UserId, limits};
 use quorate_node::ops::{Follower, RawDocument, ReplicaKind};
 use std::collections::BTreeSet;
 
@@ -21,6 +21,9 @@ fn the_bytes_of_every_command_stay_what_they_are() {
     let joining =
         Joining { name: "n".into(), cluster: "c".into(), peer: "p".into(), http: "h".into(), level: 1 };
     let user = || UserId::new("u").expect("valid");
+    let source = |description: Option<&str>| {
+        AllowedSource::new("10.0.0.0/8", description.map(str::to_owned)).expect("valid")
+    };
     // first the number of the kind of command, then that of the command, then its fields
     let cases = [
         (
@@ -174,6 +177,12 @@ fn the_bytes_of_every_command_stay_what_they_are() {
         (meta(MetaCommand::BeginCopies { groups: vec![GroupId(2), GroupId(3)] }), "00 1b 02 02 03".into()),
         (meta(MetaCommand::Compare), "00 1d".into()),
         (index(IndexCommand::Compare), "01 0a".into()),
+        (
+            meta(MetaCommand::SetSources { sources: vec![source(Some("d")), source(None)] }),
+            "00 1e 02 0a31302e302e302e302f38 01 0164  0a31302e302e302e302f38 00".into(),
+        ),
+        (meta(MetaCommand::AppendSource { source: source(None) }), "00 1f 0a31302e302e302e302f38 00".into()),
+        (meta(MetaCommand::RemoveSource { source: "s".into() }), "00 20 0173".into()),
     ];
     let mut numbers: [BTreeSet<u8>; 2] = Default::default();
     for (command, expected) in cases {
@@ -196,6 +205,11 @@ fn the_bytes_of_every_command_stay_what_they_are() {
                 | MetaCommand::Compare,
             )
             | Command::Index(IndexCommand::Compare) => "0400",
+            Command::Meta(
+                MetaCommand::SetSources { .. }
+                | MetaCommand::AppendSource { .. }
+                | MetaCommand::RemoveSource { .. },
+            ) => "0500",
             command if is_of_users(command) => "0200",
             _ => "0100",
         };

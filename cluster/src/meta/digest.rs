@@ -26,13 +26,20 @@ impl MetaState {
         };
         let users = self.users.map.iter().map(|(user, row)| RowChange::user(user, *row));
         let is_enabled = self.users.is_enabled.then(RowChange::users_enabled);
+        // no row, as on nodes that know of no sources, when there are none
+        let sources = (!self.sources.list().is_empty()).then(|| RowChange::sources(&self.sources));
         let history = RowChange::key_history(&self.key_history);
         let parts: [(&str, &mut dyn Iterator<Item = RowChange>); 11] = [
             ("indices", &mut self.catalogue.iter().map(|(name, row)| RowChange::index(name, row))),
             ("keys", &mut self.keys.iter().map(|(value, document)| key((value, &**document)))),
             (
                 "admin key",
-                &mut self.installation.iter().map(|it| RowChange::installation(it)).chain([history]),
+                &mut self
+                    .installation
+                    .iter()
+                    .map(|it| RowChange::installation(it))
+                    .chain([history])
+                    .chain(sources),
             ),
             (
                 "copies",

@@ -13,6 +13,7 @@ mod nodes;
 mod parts;
 mod rows;
 mod shared_map;
+mod sources;
 mod turns;
 mod user_map;
 mod users;
@@ -31,7 +32,7 @@ pub use user_map::{UserMap, UserRow, UserState};
 pub use users::{USERS_PER_COMMAND_MAX, Users};
 
 use crate::command::{FIRST_LEVEL, LOOKED_LEVEL, MetaCommand, Subject};
-use quorate_model::{ApiKey, GroupId, IndexName, NodeId, TaskId};
+use quorate_model::{AllowedSources, ApiKey, GroupId, IndexName, NodeId, TaskId};
 use quorate_node::ops::Incarnation;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,6 +48,8 @@ pub struct MetaState {
     pub catalogue: Catalogue,
     /// Every key but the admin key, by value.
     pub keys: SharedMap<String, Arc<ApiKey>>,
+    /// Where calls may come from.
+    pub sources: Arc<AllowedSources>,
     /// Incarnations reserved as the destination of a copy, with their group.
     pub reserved: SharedMap<Incarnation, GroupId>,
     /// Incarnations that no name stands for any more and that still hold files in their group.
@@ -147,6 +150,9 @@ impl MetaState {
             },
             MetaCommand::BeginCopies { groups } => self.begin_copies(at, &groups),
             MetaCommand::PointCopy { name, sources, copies } => self.point_copy(at, &name, &sources, &copies),
+            MetaCommand::SetSources { sources } => self.set_sources(sources),
+            MetaCommand::AppendSource { source } => self.append_source(source),
+            MetaCommand::RemoveSource { source } => self.remove_source(&source),
         }
     }
 

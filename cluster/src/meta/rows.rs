@@ -5,7 +5,7 @@ use super::{
     Catalogue, ClusterRow, IndexRow, Installation, KeyHistory, MetaState, NodeRow, UserRow, Waiting,
 };
 use crate::command::Subject;
-use quorate_model::{ApiKey, GroupId, IndexName, NodeId, UserId};
+use quorate_model::{AllowedSource, AllowedSources, ApiKey, GroupId, IndexName, NodeId, UserId};
 use quorate_node::ops::Incarnation;
 use quorate_store::codec;
 use quorate_store::layout::rows::{INDEX, INSTALLATION, KEY};
@@ -24,6 +24,7 @@ const LEVEL: u8 = b'L';
 const KEY_HISTORY: u8 = b'A';
 const CATALOGUE_CHANGED: u8 = b'c';
 const WAITING: u8 = b'w';
+const SOURCES: u8 = b'a';
 /// Bytes of a row at most; far above a name of 256 characters or a key document.
 const ROW_BYTES_MAX: usize = 1 << 20;
 
@@ -67,6 +68,12 @@ impl RowChange {
     }
     pub(super) fn no_key(value: &str) -> Self {
         Self::delete(KEY, value.as_bytes())
+    }
+    pub(super) fn sources(sources: &AllowedSources) -> Self {
+        match sources.list() {
+            [] => Self::delete(SOURCES, b""),
+            list => Self::put(SOURCES, b"", codec::encode(&list)),
+        }
     }
     pub(super) fn reserved(incarnation: Incarnation, group: GroupId) -> Self {
         Self::put(RESERVED, &incarnation.to_be_bytes(), group.0.to_be_bytes().to_vec())
@@ -154,6 +161,10 @@ impl MetaState {
             KEY => {
                 let key: ApiKey = serde_json::from_slice(value).ok()?;
                 self.keys.insert(key.value.clone(), Arc::new(key));
+            }
+            SOURCES => {
+                let list: Vec<AllowedSource> = codec::decode(value, ROW_BYTES_MAX).ok()?;
+                self.sources = Arc::new(AllowedSources::new(list));
             }
             RESERVED => drop(self.reserved.insert(number(rest)?, group(value)?)),
             TOMBSTONED => drop(self.tombstoned.insert(number(rest)?, group(value)?)),

@@ -4,6 +4,7 @@ use super::*;
 use crate::command::Moved;
 use crate::command::Wanted;
 use crate::command::{Joining, Subject};
+use quorate_model::{AllowedSource, limits};
 use quorate_node::ops::ReplicaKind;
 use std::collections::BTreeMap;
 
@@ -40,6 +41,14 @@ fn wanted(text: &str) -> Wanted {
     let bare = text.trim_start_matches('~');
     let kind = if bare == text { ReplicaKind::Standard } else { ReplicaKind::Virtual };
     Wanted { name: part_or_name(bare), kind, prepared }
+}
+/// `network`, or `network=description`.
+fn source(text: &str) -> AllowedSource {
+    let (network, description) = match text.split_once('=') {
+        Some((network, description)) => (network, Some(description.to_owned())),
+        None => (text, None),
+    };
+    AllowedSource::new(network, description).expect("a network")
 }
 fn key_document(value: &str) -> Vec<u8> {
     format!(r#"{{"value":"{value}","createdAt":1,"acl":["search"]}}"#).into_bytes()
@@ -102,6 +111,11 @@ impl Machine {
             ["key", value] => MetaCommand::PutKey { key: key_document(value) },
             ["key-damaged"] => MetaCommand::PutKey { key: b"{".to_vec() },
             ["no-key", value] => MetaCommand::DeleteKey { value: value.into() },
+            ["sources", ref sources @ ..] => {
+                MetaCommand::SetSources { sources: sources.iter().map(|it| source(it)).collect() }
+            }
+            ["source", text] => MetaCommand::AppendSource { source: source(text) },
+            ["no-source", text] => MetaCommand::RemoveSource { source: text.into() },
             _ => panic!("unknown line {line:?}"),
         };
         self.log_index += 1;
@@ -162,6 +176,10 @@ impl Machine {
                 .iter()
                 .map(|(it, revision)| format!("tell:{}/{revision}", life(&u64::from(*it)))),
         );
+        lines.extend(self.state.sources.list().iter().map(|it| match it.description() {
+            Some(description) => format!("from:{}={description}", it.source()),
+            None => format!("from:{}", it.source()),
+        }));
         lines.join(" ")
     }
 }
@@ -190,6 +208,33 @@ fn names_stand_for_incarnations() {
     ] {
         check(script, expected);
     }
+}
+
+#[test]
+fn the_list_of_sources_keeps_its_order() {
+    for (script, expected) in [
+        ("sources ::1/128 10.0.0.0/8=d", "from:::1/128 from:10.0.0.0/8=d"),
+        ("sources 10.0.0.0/8, sources 11.0.0.0/8", "from:11.0.0.0/8"),
+        ("sources 10.0.0.0/8, sources", ""),
+        ("source 10.0.0.0/8, source 9.0.0.0/8", "from:10.0.0.0/8 from:9.0.0.0/8"),
+        ("source 10.0.0.0/8, source 9.0.0.0/8, source 10.0.0.0/8=d", "from:10.0.0.0/8=d from:9.0.0.0/8"),
+        ("sources 10.0.0.0/8 9.0.0.0/8, no-source 10.0.0.0/8", "from:9.0.0.0/8"),
+        ("sources 10.0.0.0/8, no-source 9.0.0.0/8", "from:10.0.0.0/8"),
+        ("sources 10.0.0.0/8, no-source 10.0.0.0/8", ""),
+    ] {
+        check(script, expected);
+    }
+}
+
+#[test]
+fn a_full_list_takes_no_further_source() {
+    let mut machine = Machine::default();
+    let all = (0..limits::SOURCES_MAX).map(|at| format!("10.0.{}.{}", at / 256, at % 256));
+    machine.step(&format!("sources {}", all.collect::<Vec<_>>().join(" ")));
+    machine.step("source 11.0.0.0/8");
+    assert_eq!(machine.state.sources.list().len(), limits::SOURCES_MAX);
+    machine.step("source 10.0.0.0/32=described");
+    assert_eq!(machine.state.sources.list()[0].description(), Some("described"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 #[cfg(test)]
 mod halted;
+mod sources;
 mod users;
 
 use crate::clock;

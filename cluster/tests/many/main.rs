@@ -9,6 +9,7 @@ mod harness;
 mod integrity;
 mod keys;
 mod moves;
+mod sources;
 mod stops;
 mod user_replicas;
 mod users;

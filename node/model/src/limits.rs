@@ -130,6 +130,10 @@ pub const RULE_PARAMETER_BYTES_MAX: usize = 16 << 10;
 pub const RULE_USER_DATA_BYTES_MAX: usize = 1 << 10;
 /// Query edits, automatic filters of a kind, periods and tags of one rule.
 pub const RULE_LIST_ENTRIES_MAX: usize = 100;
+/// Allowed sources of an installation (§2.11).
+pub const SOURCES_MAX: usize = 1_000;
+/// Bytes of the description of one: what they take together is one row of the meta state.
+pub const SOURCE_DESCRIPTION_BYTES_MAX: usize = 512;
 
 /// Replicas of one index.
 pub const REPLICAS_MAX: usize = 100;

@@ -1,0 +1,31 @@
+//! How does the list of allowed sources change?
+
+use super::{MetaState, RowChange};
+use quorate_model::{AllowedSource, AllowedSources, limits};
+use std::sync::Arc;
+
+impl MetaState {
+    pub(super) fn set_sources(&mut self, sources: Vec<AllowedSource>) -> Vec<RowChange> {
+        self.sources = Arc::new(AllowedSources::new(sources));
+        vec![RowChange::sources(&self.sources)]
+    }
+
+    pub(super) fn append_source(&mut self, source: AllowedSource) -> Vec<RowChange> {
+        let mut list = self.sources.list().to_vec();
+        match list.iter().position(|it| it.source() == source.source()) {
+            Some(at) => list[at] = source,
+            None if list.len() < limits::SOURCES_MAX => list.push(source),
+            None => return vec![],
+        }
+        self.set_sources(list)
+    }
+
+    pub(super) fn remove_source(&mut self, source: &str) -> Vec<RowChange> {
+        if !self.sources.contains(source) {
+            return vec![];
+        }
+        let kept = self.sources.list().iter().filter(|it| it.source() != source);
+        let kept = kept.cloned().collect();
+        self.set_sources(kept)
+    }
+}
