@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::ops::RawDocument;
+use quorate_engine::Schema;
 use quorate_engine::documents::{find_rules, find_synonyms};
 use quorate_model::document::DocumentQuery;
 use quorate_model::{DocumentHits, DocumentKind, ObjectId, Rule, Settings, Synonym};
@@ -56,12 +57,18 @@ impl Documents {
         }
     }
     /// A page of those that match, by objectID from the last to the first.
-    pub fn search(&self, kind: DocumentKind, settings: &Settings, asked: &DocumentQuery) -> DocumentHits {
+    pub fn search(
+        &self,
+        kind: DocumentKind,
+        settings: &Arc<Settings>,
+        asked: &DocumentQuery,
+    ) -> DocumentHits {
+        let schema = Schema::from(settings.clone());
         match kind {
             DocumentKind::Synonyms => {
-                find_synonyms(self.synonyms.values().rev().map(|synonym| &**synonym), settings, asked)
+                find_synonyms(self.synonyms.values().rev().map(|synonym| &**synonym), &schema, asked)
             }
-            DocumentKind::Rules => find_rules(self.rules.values().rev().map(|rule| &**rule), settings, asked),
+            DocumentKind::Rules => find_rules(self.rules.values().rev().map(|rule| &**rule), &schema, asked),
         }
     }
     /// All of a kind as a command saves them.

@@ -10,7 +10,7 @@ use crate::shard::{ShardHandle, ShardQueue};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
 use quorate_engine::index::{Built, IndexError, Payload, RebuildCounts, ShardFigures, ShardView};
-use quorate_engine::{Configuration, RuleSet, SynonymSet};
+use quorate_engine::{Configuration, RuleSet, Schema, SynonymSet};
 use quorate_model::{GroupId, RecordOp, Settings};
 use quorate_store::files::Files;
 use serde::{Deserialize, Serialize};
@@ -70,10 +70,10 @@ struct Compiled {
     configuration: Configuration,
 }
 impl Compiled {
-    fn is_of(&self, documents: &Documents, settings: &Arc<Settings>) -> bool {
+    fn is_of(&self, documents: &Documents, schema: &Schema) -> bool {
         Arc::ptr_eq(&self.documents.rules, &documents.rules)
             && Arc::ptr_eq(&self.documents.synonyms, &documents.synonyms)
-            && Arc::ptr_eq(&self.configuration.settings, settings)
+            && self.configuration.schema.is(schema)
     }
 }
 
@@ -90,8 +90,8 @@ pub struct IndexState {
     pub settings: ArcSwap<Settings>,
     /// Synonyms and rules as of the last applied command; the view shows them from the same moment on.
     pub documents: ArcSwap<Documents>,
-    /// The settings that reads were shown last.
-    shown: ArcSwap<Settings>,
+    /// The schema that reads were shown last.
+    shown: ArcSwap<Schema>,
     /// Milliseconds of the last rebuild.
     build_ms: AtomicU64,
     /// How far a rebuild has come, while one goes on.
@@ -135,7 +135,7 @@ impl IndexState {
             incarnation,
             group,
             folder,
-            shown: ArcSwap::new(settings.clone()),
+            shown: ArcSwap::from_pointee(Schema::from(settings.clone())),
             settings: ArcSwap::new(settings),
             documents: ArcSwap::default(),
             build_ms: AtomicU64::new(0),
@@ -181,47 +181,52 @@ impl IndexState {
             drop(one_at_a_time);
             return successor.view();
         }
-        let (shard, settings) = match ShardView::open_built(&self.folder) {
-            Ok((shard, built)) => (shard, self.settings_for(&built)?),
-            Err(IndexError::Absent { .. }) => (ShardView::default(), self.settings.load_full()),
+        let (shard, schema) = match ShardView::open_built(&self.folder) {
+            Ok((shard, built)) => (shard, self.schema_for(&built)?),
+            Err(IndexError::Absent { .. }) => (ShardView::default(), self.schema()),
             Err(source) => return Err(self.engine(source)),
         };
-        let view =
-            Arc::new(IndexView { configuration: self.configuration(settings), shard: Arc::new(shard) });
+        let view = Arc::new(IndexView { configuration: self.configuration(schema), shard: Arc::new(shard) });
         self.view.store(Some(view.clone()));
         Ok(view)
     }
-    /// The settings to serve files with: the newest that they were built for.
-    pub(crate) fn settings_for(&self, built: &Built) -> Result<Arc<Settings>> {
+    /// The settings as of the last applied command, with the dictionaries of the application.
+    pub(crate) fn schema(&self) -> Schema {
+        Schema::from(self.settings.load_full())
+    }
+    /// The schema to serve files with: the newest that they were built for.
+    pub(crate) fn schema_for(&self, built: &Built) -> Result<Schema> {
         self.build_ms.store(built.build_ms, Ordering::Relaxed);
-        let fits = |settings: &Arc<Settings>| settings.fingerprint() == built.fingerprint;
-        match [self.settings.load_full(), self.shown.load_full()].into_iter().find(fits) {
-            Some(settings) => Ok(settings),
-            None => built.settings(&self.folder).map_err(|e| self.engine(e)),
+        let newest = self.schema();
+        let shown = self.shown.load();
+        match [&newest, &**shown].into_iter().find(|schema| schema.fingerprint() == built.fingerprint) {
+            Some(schema) => Ok(schema.clone()),
+            None => built.schema(&self.folder, newest.dictionaries()).map_err(|e| self.engine(e)),
         }
     }
-    /// Whether there are files, and they were built with settings that ask for others than `settings` do.
-    pub(crate) fn files_differ(&self, settings: &Settings) -> Result<bool> {
+    /// Whether there are files, and they were built with a schema that asks for others than the newest does.
+    pub(crate) fn files_differ(&self) -> Result<bool> {
         let built = ShardView::built(&self.folder).map_err(|e| self.engine(e))?;
-        Ok(built.is_some_and(|built| built.fingerprint != settings.fingerprint()))
+        Ok(built.is_some_and(|built| built.fingerprint != self.schema().fingerprint()))
     }
     fn engine(&self, source: IndexError) -> Error {
         Error::Engine { folder: self.folder.clone(), source }
     }
-    /// Shows reads other records, and the settings that their files fit.
-    pub(crate) fn publish(&self, settings: Arc<Settings>, shard: Arc<ShardView>, built: &Built) {
+    /// Shows reads other records, and the schema that their files fit.
+    pub(crate) fn publish(&self, schema: Schema, shard: Arc<ShardView>, built: &Built) {
         let _one_at_a_time = self.activation.lock();
         self.build_ms.store(built.build_ms, Ordering::Relaxed);
         self.is_put_off.store(false, Ordering::Relaxed);
-        self.shown.store(settings.clone());
-        self.view.store(Some(Arc::new(IndexView { configuration: self.configuration(settings), shard })));
+        self.shown.store(Arc::new(schema.clone()));
+        self.view.store(Some(Arc::new(IndexView { configuration: self.configuration(schema), shard })));
     }
-    /// Shows the current records with other settings that need no rebuild.
-    pub(crate) fn publish_settings(&self, settings: Arc<Settings>) {
+    /// Shows the current records with the newest schema, which needs no rebuild.
+    pub(crate) fn publish_schema(&self) {
         let _one_at_a_time = self.activation.lock();
-        self.shown.store(settings.clone());
+        let schema = self.schema();
+        self.shown.store(Arc::new(schema.clone()));
         if let Some(view) = self.view.load_full() {
-            let configuration = self.configuration(settings);
+            let configuration = self.configuration(schema);
             self.view.store(Some(Arc::new(IndexView { configuration, shard: view.shard.clone() })));
         }
     }
@@ -230,26 +235,25 @@ impl IndexState {
         let _one_at_a_time = self.activation.lock();
         self.documents.store(Arc::new(documents));
         if let Some(view) = self.view.load_full() {
-            let configuration = self.configuration(view.configuration.settings.clone());
+            let configuration = self.configuration(view.configuration.schema.clone());
             self.view.store(Some(Arc::new(IndexView { configuration, shard: view.shard.clone() })));
         }
     }
-    /// What is in force with these settings. Documents are compiled when they or the settings have changed.
-    pub(crate) fn configuration(&self, settings: Arc<Settings>) -> Configuration {
+    /// What is in force with this schema. Documents are compiled when they or the schema have changed.
+    pub(crate) fn configuration(&self, schema: Schema) -> Configuration {
         let documents = self.documents.load_full();
         let mut compiled = self.compiled.lock();
         if let Some(known) = &*compiled
-            && known.is_of(&documents, &settings)
+            && known.is_of(&documents, &schema)
         {
             return known.configuration.clone();
         }
         let synonyms = || documents.synonyms.values();
         let configuration = Configuration {
-            rules: Arc::new(RuleSet::new(documents.rules.values(), synonyms(), &settings)),
-            synonyms: Arc::new(SynonymSet::new(&settings, synonyms().map(|synonym| &**synonym))),
-            dictionaries: Arc::default(),
+            rules: Arc::new(RuleSet::new(documents.rules.values(), synonyms(), &schema)),
+            synonyms: Arc::new(SynonymSet::new(&schema, synonyms().map(|synonym| &**synonym))),
             relevant_sort: None,
-            settings,
+            schema,
         };
         *compiled = Some(Compiled { documents, configuration: configuration.clone() });
         configuration

@@ -328,19 +328,20 @@ impl PlacementMachine {
         let before = if replace { Arc::new(Settings::default()) } else { state.settings.load_full() };
         let after = Arc::new(before.merge(&parse_document(changes)?)?);
         state.updated_ms.store(at.time_ms, Ordering::Relaxed);
-        state.settings.store(after.clone());
-        self.show(at, &state, after)?;
+        state.settings.store(after);
+        self.show(at, &state)?;
         self.keep(&state);
         Ok(())
     }
-    /// Makes reads see settings: at once, or when the files have been rebuilt for them.
-    fn show(&self, at: LogPosition, state: &Arc<IndexState>, settings: Arc<Settings>) -> Result<()> {
+    /// Makes reads see the newest settings: at once, or when the files have been rebuilt for them.
+    fn show(&self, at: LogPosition, state: &Arc<IndexState>) -> Result<()> {
         let is_written = state.writer.lock().is_some();
-        if is_written || state.progress.has_held() || state.files_differ(&settings)? {
+        if is_written || state.progress.has_held() || state.files_differ()? {
             let place = self.place(at);
-            return self.with_writer(state, |writer| writer.reconfigure(place, at.term, settings));
+            let schema = state.schema();
+            return self.with_writer(state, |writer| writer.reconfigure(place, at.term, schema));
         }
-        state.publish_settings(settings);
+        state.publish_schema();
         Ok(())
     }
 
@@ -354,13 +355,12 @@ impl PlacementMachine {
             None => Arc::default(),
         };
         tracing::debug!(from, to, "copied an index");
-        let state =
-            Arc::new(IndexState::new(to, self.group, folder, settings.clone(), at.time_ms, at.time_ms));
+        let state = Arc::new(IndexState::new(to, self.group, folder, settings, at.time_ms, at.time_ms));
         self.copy_documents(from, &state);
         self.insert_new(&state);
-        if state.files_differ(&settings)? {
+        if state.files_differ()? {
             // the source is being rebuilt
-            self.show(at, &state, settings)?;
+            self.show(at, &state)?;
         }
         self.keep(&state);
         Ok(())

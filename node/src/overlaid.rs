@@ -3,15 +3,15 @@
 use crate::documents::Documents;
 use crate::error::Result;
 use crate::index::{IndexState, IndexView};
-use quorate_engine::Configuration;
 use quorate_engine::ranking::relevant::RelevantSort;
+use quorate_engine::{Configuration, Schema};
 use quorate_model::Settings;
 use std::sync::Arc;
 
 /// The configuration of a virtual replica, with what it was made of.
 #[derive(Debug)]
 pub(crate) struct Overlaid {
-    primary: Arc<Settings>,
+    primary: Schema,
     own: Arc<Settings>,
     documents: Arc<Documents>,
     configuration: Configuration,
@@ -23,21 +23,25 @@ impl IndexState {
     /// Cost: three comparisons and one allocation while neither's configuration changes.
     pub fn over(&self, primary: &IndexView) -> Result<IndexView> {
         let shard = primary.shard.clone();
-        let theirs = &primary.configuration.settings;
+        let theirs = &primary.configuration.schema;
         let (own, documents) = (self.settings.load_full(), self.documents.load_full());
         if let Some(known) = &*self.overlaid.load()
-            && Arc::ptr_eq(&known.primary, theirs)
+            && known.primary.is(theirs)
             && Arc::ptr_eq(&known.own, &own)
             && Arc::ptr_eq(&known.documents, &documents)
         {
             return Ok(IndexView { configuration: known.configuration.clone(), shard });
         }
-        let mut settings = Settings::from_document(&theirs.on_virtual(&own.document))?;
+        let mut settings = Settings::from_document(&theirs.settings().on_virtual(&own.document))?;
         // the primary's own order stays in force beneath
-        let custom_ranking =
-            std::mem::replace(&mut settings.index.custom_ranking, theirs.index.custom_ranking.clone());
-        let relevant_sort = Some(Arc::new(RelevantSort::new(theirs, &custom_ranking)));
-        let configuration = Configuration { relevant_sort, ..self.configuration(Arc::new(settings)) };
+        let custom_ranking = std::mem::replace(
+            &mut settings.index.custom_ranking,
+            theirs.settings().index.custom_ranking.clone(),
+        );
+        let relevant_sort = Some(Arc::new(RelevantSort::new(theirs.settings(), &custom_ranking)));
+        // files and dictionaries are the primary's
+        let schema = Schema::new(Arc::new(settings), theirs.dictionaries().clone());
+        let configuration = Configuration { relevant_sort, ..self.configuration(schema) };
         let overlaid =
             Overlaid { primary: theirs.clone(), own, documents, configuration: configuration.clone() };
         self.overlaid.store(Some(Arc::new(overlaid)));

@@ -300,7 +300,7 @@ const PAUSE_AFTER: Duration = Duration::from_millis(1);
 
 /// Whether a search hardly ever takes a millisecond.
 fn is_light(view: &IndexView, params: &SearchParams) -> bool {
-    let usual = &view.configuration.settings.params;
+    let usual = &view.configuration.settings().params;
     let hits = params.length.or(params.hits_per_page).or(usual.hits_per_page);
     hits.is_none_or(|hits| hits <= LIGHT_HITS)
         && params.query.as_ref().is_none_or(|query| query.len() <= LIGHT_QUERY_BYTES)
@@ -433,7 +433,7 @@ impl<'a> ObjectReader<'a> {
     ) -> Option<Vec<u8>> {
         let (at, doc) = self.view.shard.find(object_id)?;
         let segment = &self.view.shard.segments()[at];
-        let settings = &self.view.configuration.settings;
+        let settings = self.view.configuration.settings();
         let evaluate = || filter_set(segment, &settings.index, self.filter);
         if self.passing[at].get_or_init(evaluate).as_ref().is_some_and(|set| !bits::contains(set, doc)) {
             return None;

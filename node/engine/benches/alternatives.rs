@@ -4,13 +4,12 @@
 //! by letter, once with the words as typed alone, once with everything that stands for them. Prints µs of processor time a
 //! query for both, and how many ways to read a query there were.
 
-use quorate_engine::analysis::Analyzer;
 use quorate_engine::index::{ShardWriter, WriterOptions};
 use quorate_engine::matching::find::Prepared;
 use quorate_engine::matching::paths;
 use quorate_engine::query::plan::plan;
 use quorate_engine::query::words::words_of;
-use quorate_engine::{Configuration, Scratch};
+use quorate_engine::{Schema, Scratch, SynonymSet};
 use quorate_model::{SearchParams, Settings};
 use quorate_store::files::RealFiles;
 use serde_json::{Value, json};
@@ -26,9 +25,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let attributes: Vec<&str> = attributes.split(',').collect();
     let document = json!({"searchableAttributes": attributes});
     let settings = Arc::new(Settings::from_document(document.as_object().ok_or("an object")?)?);
+    let schema = Schema::from(settings.clone());
     let folder = tempfile::tempdir()?;
     let options = WriterOptions { memory_bytes: 512 << 20, threads: 1, ..WriterOptions::default() };
-    let mut writer = ShardWriter::open(folder.path(), &settings, Arc::new(RealFiles), options)?;
+    let mut writer = ShardWriter::open(folder.path(), &schema, Arc::new(RealFiles), options)?;
     let mut queries: Vec<String> = vec![];
     for (number, line) in BufReader::new(std::fs::File::open(file)?).lines().enumerate() {
         let line = line?;
@@ -42,8 +42,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         writer.put(record["objectID"].as_str().unwrap_or_default(), line.into_bytes().into())?;
     }
     let view = writer.publish()?;
-    let configuration = Configuration { settings: settings.clone(), ..Configuration::default() };
-    let analyzer = Analyzer::new(&settings);
     let mut scratch = Scratch::new();
     let (mut ways, mut hits) = ([0usize; 2], [0u64; 2]);
     for round in ["first", "again"] {
@@ -53,7 +51,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 let begun = cpu_time();
                 let request = SearchParams { query: Some(query.clone()), ..SearchParams::default() };
                 let params = settings.effective(&request);
-                let mut words = words_of(&analyzer, &configuration, &params, query);
+                let mut words = words_of(&schema, &SynonymSet::default(), &params, query);
                 if with == 0 {
                     words.alternatives.clear();
                 }

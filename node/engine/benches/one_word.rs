@@ -6,7 +6,6 @@
 //! engine again with its answer rendered as ids. Prints a Markdown table; a word counts with the quickest
 //! of its rounds, which other work on the machine disturbs least.
 
-use quorate_engine::analysis::Analyzer;
 use quorate_engine::index::{ShardView, ShardWriter, WriterOptions};
 use quorate_engine::matching::find::Prepared;
 use quorate_engine::matching::paths;
@@ -77,9 +76,10 @@ fn main() -> Outcome<()> {
 fn build(file: &str, attributes: &[&str], records: usize) -> Outcome<Indices> {
     let document = json!({"searchableAttributes": attributes});
     let settings = Arc::new(Settings::from_document(document.as_object().ok_or("an object")?)?);
+    let configuration = Configuration { schema: settings.into(), ..Configuration::default() };
     let folder = tempfile::tempdir()?;
     let options = WriterOptions { memory_bytes: HEAP_BYTES, threads: 1, ..WriterOptions::default() };
-    let mut writer = ShardWriter::open(folder.path(), &settings, Arc::new(RealFiles), options)?;
+    let mut writer = ShardWriter::open(folder.path(), &configuration.schema, Arc::new(RealFiles), options)?;
     let mut schema = Schema::builder();
     let text = schema.add_text_field("text", TEXT);
     let index = Index::create_in_ram(schema.build());
@@ -105,7 +105,6 @@ fn build(file: &str, attributes: &[&str], records: usize) -> Outcome<Indices> {
     bare.commit()?;
     let searcher = index.reader()?.searcher();
     let view = writer.publish()?;
-    let configuration = Configuration { settings, ..Configuration::default() };
     Ok(Indices { view, configuration, searcher, text, words, _folder: folder })
 }
 
@@ -119,11 +118,11 @@ fn bare(indices: &Indices, word: &str) -> Outcome<Duration> {
 /// From the text to the twenty best with their ranking and the count.
 fn found(indices: &Indices, word: &str, scratch: &mut Scratch) -> Outcome<Duration> {
     let Indices { view, configuration, .. } = indices;
-    let settings = &configuration.settings;
+    let settings = configuration.settings();
     let begun = Instant::now();
     let request = SearchParams { query: Some(word.to_owned()), ..SearchParams::default() };
     let params = settings.effective(&request);
-    let words = words_of(&Analyzer::new(settings), configuration, &params, word);
+    let words = words_of(&configuration.schema, &configuration.synonyms, &params, word);
     let mut plan = plan(view, settings, &params, words, (Instant::now() + Duration::from_secs(5)).into())?;
     plan.limit = 20;
     let fixed = plan.clone();

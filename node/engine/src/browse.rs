@@ -1,6 +1,5 @@
 //! How are all records of a shard read page by page, and which values or ids does a filter select?
 
-use crate::analysis::Analyzer;
 use crate::clock::{Clock, Deadline};
 use crate::configuration::Configuration;
 use crate::facet::search::{Tags, matching_values};
@@ -41,10 +40,9 @@ pub fn browse(
     limits: &SearchLimits,
     scratch: &mut Scratch,
 ) -> Result<SearchResults> {
-    let settings: &Settings = &configuration.settings;
+    let settings: &Settings = configuration.settings();
     let params = browsing(settings, request);
-    let analyzer = Analyzer::new(settings);
-    let words = words_of(&analyzer, configuration, &params, &params.query);
+    let words = words_of(&configuration.schema, &configuration.synonyms, &params, &params.query);
     let mut plan = Plan {
         wants_set: true,
         limit: 0,
@@ -81,7 +79,17 @@ pub fn browse(
     let unranked = vec![vec![]; view.segments().len()];
     let visible = Selection::visible(settings, request, limits.sees_unretrievable);
     let rendered = render(
-        view, settings, &params, limits, &visible, &analyzer, &plan, &prepared, &unranked, &shown, scratch,
+        view,
+        settings,
+        &params,
+        limits,
+        &visible,
+        configuration.schema.analyzer(),
+        &plan,
+        &prepared,
+        &unranked,
+        &shown,
+        scratch,
     );
     let (hits, more) = match rendered {
         Rendered::All(hits) => (hits, more),
@@ -175,7 +183,7 @@ pub fn search_facet(
     limits: &SearchLimits,
     scratch: &mut Scratch,
 ) -> Result<FacetHits> {
-    let settings: &Settings = &configuration.settings;
+    let settings: &Settings = configuration.settings();
     let visible = Selection::visible(settings, request, limits.sees_unretrievable);
     let is_searchable =
         settings.index.attributes_for_faceting.iter().any(|a| a.path == facet && a.searchable);
@@ -185,12 +193,12 @@ pub fn search_facet(
             "Cannot search in `{facet}` attribute, you need to add `searchable({facet})` to attributesForFaceting."
         )));
     }
-    let rules::Ruled { params: request, effects } = rules::act(view, configuration, request, limits);
+    let rules::Ruled { params: request, effects } =
+        rules::act(view, &configuration.rules, settings, request, limits);
     let mut params = settings.effective(&request);
     strategy::apply(&mut params);
-    let analyzer = Analyzer::new(settings);
     let hidden = located(view, &effects.hidden);
-    let words = words_of(&analyzer, configuration, &params, &params.query);
+    let words = words_of(&configuration.schema, &configuration.synonyms, &params, &params.query);
     // a short page decides whether words are looked for more widely, as it does for the search
     let selected = Effective { hits_per_page: Page::new(settings, &params, limits).length, ..params.clone() };
     let (matched, cut) =
@@ -205,14 +213,15 @@ pub fn search_facet(
         synonyms: false,
         ..params.clone()
     };
-    let words: Vec<Word> = words_of(&analyzer, configuration, &typed, facet_query).wanted;
+    let words: Vec<Word> =
+        words_of(&configuration.schema, &configuration.synonyms, &typed, facet_query).wanted;
     let tags = Tags { pre: &params.highlight_pre_tag, post: &params.highlight_post_tag };
     let mut clock = Clock::new(&limits.deadline);
     let hits = matching_values(
         settings,
         &pairs(view, &matched),
         facet,
-        &analyzer,
+        configuration.schema.analyzer(),
         &words,
         params.sort_facet_values_by,
         params.max_facet_hits as usize,

@@ -1,6 +1,6 @@
 //! What does an index say about queries, beside its records?
 
-use crate::language::Dictionaries;
+use crate::analysis::Schema;
 use crate::query::synonyms::SynonymSet;
 use crate::ranking::relevant::RelevantSort;
 use crate::rules::RuleSet;
@@ -10,14 +10,18 @@ use std::sync::Arc;
 /// Everything of an index that shapes a query and its answer, beside the records. One immutable value for each change.
 #[derive(Clone, Debug, Default)]
 pub struct Configuration {
-    /// Settings in force (§2.5).
-    pub settings: Arc<Settings>,
-    /// Its rules (§2.7), compiled with these settings.
+    /// Settings in force (§2.5), and stop words, plurals and compounds: the standard ones and those of the application (§2.9).
+    pub schema: Schema,
+    /// Its rules (§2.7), compiled with that schema.
     pub rules: Arc<RuleSet>,
-    /// Its synonyms (§2.6), normalised as these settings say.
+    /// Its synonyms (§2.6), normalised as that schema says.
     pub synonyms: Arc<SynonymSet>,
-    /// Stop words, plurals and compounds: the standard ones and those of the application (§2.9).
-    pub dictionaries: Arc<Dictionaries>,
     /// The order of a virtual replica; its settings are then those that shape its primary, with its own beside them.
     pub relevant_sort: Option<Arc<RelevantSort>>,
+}
+impl Configuration {
+    /// The settings in force.
+    pub fn settings(&self) -> &Arc<Settings> {
+        self.schema.settings()
+    }
 }

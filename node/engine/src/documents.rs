@@ -2,11 +2,11 @@
 //!
 //! Cost: every document is looked at, some microseconds each; only those of the page are rendered.
 
-use crate::analysis::{Analyzer, TokenOptions};
+use crate::analysis::{Analyzer, Schema, TokenOptions};
 use quorate_model::document::DocumentQuery;
 use quorate_model::results::DocumentHits;
 use quorate_model::rule::{Condition, PatternPart, QueryChange};
-use quorate_model::{Rule, Settings, Synonym, SynonymKind};
+use quorate_model::{Rule, Synonym, SynonymKind};
 use serde_json::{Map, Value, json};
 use std::ops::Range;
 
@@ -19,10 +19,10 @@ const TAGS: (&str, &str) = ("<em>", "</em>");
 /// prefix.
 pub fn find_synonyms<'a>(
     synonyms: impl Iterator<Item = &'a Synonym>,
-    settings: &Settings,
+    schema: &Schema,
     asked: &DocumentQuery,
 ) -> DocumentHits {
-    let words = Words::new(settings, &asked.query);
+    let words = Words::new(schema, &asked.query);
     let selected = synonyms
         .filter(|synonym| asked.types.is_empty() || asked.types.contains(&synonym.kind.type_name()))
         .filter(|synonym| words.are_in(&synonym_texts(synonym)));
@@ -39,10 +39,10 @@ pub fn find_synonyms<'a>(
 /// The rules that match, of one page; see [`find_synonyms`].
 pub fn find_rules<'a>(
     rules: impl Iterator<Item = &'a Rule>,
-    settings: &Settings,
+    schema: &Schema,
     asked: &DocumentQuery,
 ) -> DocumentHits {
-    let words = Words::new(settings, &asked.query);
+    let words = Words::new(schema, &asked.query);
     let is_selected = |rule: &Rule| {
         let is_so = |condition: &Condition| {
             let anchoring = condition.pattern.as_ref().map(|pattern| pattern.anchoring);
@@ -139,8 +139,8 @@ struct Words {
 }
 
 impl Words {
-    fn new(settings: &Settings, query: &str) -> Words {
-        let analyzer = Analyzer::new(settings);
+    fn new(schema: &Schema, query: &str) -> Words {
+        let analyzer = schema.analyzer().clone();
         let mut words = Vec::new();
         each_word(&analyzer, query, |word, _| words.push(word.to_owned()));
         Words { analyzer, words }
@@ -281,8 +281,8 @@ mod tests {
                 json!({"objectID": "a", "type": "synonym", "synonyms": ["car", "Véhicule", "auto mobile"]}),
             ),
         ];
-        let settings = Settings::default();
-        let find = |asked: &DocumentQuery| find_synonyms(all.iter(), &settings, asked);
+        let schema = Schema::default();
+        let find = |asked: &DocumentQuery| find_synonyms(all.iter(), &schema, asked);
         for (query, expected) in [
             ("", "d c b a"),
             ("street", "d"),
@@ -310,7 +310,7 @@ mod tests {
         let all = [synonym(
             json!({"objectID": "c", "type": "onewaysynonym", "input": "Tablet", "synonyms": ["iPad", "Tab note"]}),
         )];
-        let found = find_synonyms(all.iter(), &Settings::default(), &asked("tab"));
+        let found = find_synonyms(all.iter(), &Schema::default(), &asked("tab"));
         let hit: Value = serde_json::from_slice(&found.hits[0]).unwrap();
         let mut tablet = leaf("<em>Tab</em>let", "full", &["tab"]);
         tablet["fullyHighlighted"] = json!(false);
@@ -337,8 +337,8 @@ mod tests {
                 json!({"objectID": "r1", "description": "Spring sale", "consequence": {"params": {"query": "flowers", "hitsPerPage": 3}}}),
             ),
         ];
-        let settings = Settings::default();
-        let find = |asked: &DocumentQuery| find_rules(all.iter(), &settings, asked);
+        let schema = Schema::default();
+        let find = |asked: &DocumentQuery| find_rules(all.iter(), &schema, asked);
         for (query, expected) in [
             ("", "r3 r2 r1"),
             ("zor", "r2"),

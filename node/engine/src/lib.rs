@@ -18,6 +18,7 @@ pub mod response;
 pub mod rules;
 pub mod search;
 
+pub use analysis::Schema;
 pub use browse::{browse, matching_ids, search_facet};
 pub use configuration::Configuration;
 pub use matching::scratch::Scratch;

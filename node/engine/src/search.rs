@@ -3,7 +3,6 @@
 //! Hot path: the budget is 100 µs of processor time at the median for a whole search with 20 rendered and highlighted hits
 //! on 64,000 long records. Of it, showing long attributes costs more than finding the hits.
 
-use crate::analysis::Analyzer;
 use crate::clock::{Clock, Deadline};
 use crate::configuration::Configuration;
 use crate::facet::matched::Matched;
@@ -61,13 +60,12 @@ pub fn search(
     limits: &SearchLimits,
     scratch: &mut Scratch,
 ) -> Result<SearchResults> {
-    let settings: &Settings = &configuration.settings;
+    let settings: &Settings = configuration.settings();
     let rules::Ruled { params: request_after_rules, effects } =
-        rules::act(view, configuration, request, limits);
+        rules::act(view, &configuration.rules, settings, request, limits);
     let mut params = settings.effective(&request_after_rules);
     strategy::apply(&mut params);
-    let analyzer = Analyzer::new(settings);
-    let words = words_of(&analyzer, configuration, &params, &params.query);
+    let words = words_of(&configuration.schema, &configuration.synonyms, &params, &params.query);
     let mut plan = plan(view, settings, &params, words, limits.deadline.clone())?;
     let page = Page::new(settings, &params, limits);
     let mut results = SearchResults { exhaustive_nb_hits: true, ..SearchResults::default() };
@@ -138,7 +136,7 @@ pub fn search(
         &params,
         limits,
         &visible,
-        &analyzer,
+        configuration.schema.analyzer(),
         &plan,
         &prepared,
         &found.slots,

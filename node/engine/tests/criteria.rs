@@ -188,7 +188,7 @@ fn filters_select_records() {
         assert_eq!(ids(&found), expected, "{filters}");
         assert_eq!(found.nb_hits as usize, expected.split_whitespace().count(), "{filters}");
         let deleted =
-            matching_ids(&shop.view, &shop.configuration.settings, &params(json!({"filters": filters})))
+            matching_ids(&shop.view, shop.configuration.settings(), &params(json!({"filters": filters})))
                 .unwrap();
         assert_eq!(deleted.join(" "), expected, "{filters}");
     }

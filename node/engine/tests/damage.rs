@@ -3,6 +3,7 @@
 //! Every test run changes some bytes of each file; `QUORATE_DAMAGE=all` changes every bit.
 
 use bytes::Bytes;
+use quorate_engine::Schema;
 use quorate_engine::index::{IndexError, Payload, ShardView, ShardWriter, WriterOptions, verify_file};
 use quorate_model::Settings;
 use quorate_store::files::RealFiles;
@@ -21,9 +22,10 @@ fn make(dir: &Path) {
         "attributesForFaceting": ["colour", "searchable(brand)"],
         "customRanking": ["desc(rank)"],
     });
-    let settings = Arc::new(Settings::from_document(settings.as_object().unwrap()).unwrap());
+    let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
+    let schema = Schema::from(Arc::new(settings));
     let options = WriterOptions { threads: 1, ..WriterOptions::default() };
-    let mut writer = ShardWriter::open(dir, &settings, RealFiles::shared(), options).unwrap();
+    let mut writer = ShardWriter::open(dir, &schema, RealFiles::shared(), options).unwrap();
     for part in 0..2u64 {
         for n in part * 40..part * 40 + 40 {
             let record = json!({

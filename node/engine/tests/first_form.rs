@@ -7,7 +7,7 @@ use quorate_engine::index::{
     LevelInForce, MergeGoal, MergeState, Payload, ReadySizes, RebuildState, SegmentForm, ShardView,
     ShardWriter, WriterOptions,
 };
-use quorate_engine::{Configuration, Scratch, SearchLimits, search};
+use quorate_engine::{Configuration, Schema, Scratch, SearchLimits, search};
 use quorate_model::{SearchParams, Settings};
 use quorate_store::files::RealFiles;
 use serde_json::{Value, json};
@@ -31,18 +31,18 @@ fn copied() -> tempfile::TempDir {
     }
     folder
 }
-fn settings(searchable: Value) -> Arc<Settings> {
+fn schema(searchable: Value) -> Schema {
     let document = json!({
         "searchableAttributes": searchable, "attributesForFaceting": ["brand"], "customRanking": ["desc(stars)"]
     });
-    Arc::new(Settings::from_document(document.as_object().unwrap()).unwrap())
+    Schema::from(Arc::new(Settings::from_document(document.as_object().unwrap()).unwrap()))
 }
 /// Those of the folder: attributes that share a priority have numbers of their own today.
-fn shared() -> Arc<Settings> {
-    settings(json!(["title", "maker,brand", "unordered(text)"]))
+fn shared() -> Schema {
+    schema(json!(["title", "maker,brand", "unordered(text)"]))
 }
-fn apart() -> Arc<Settings> {
-    settings(json!(["title", "maker", "brand", "unordered(text)"]))
+fn apart() -> Schema {
+    schema(json!(["title", "maker", "brand", "unordered(text)"]))
 }
 fn record(i: usize) -> Value {
     let colour = ["red", "blue", "Éclat"][i % 3];
@@ -64,19 +64,14 @@ fn record(i: usize) -> Value {
     }
     record
 }
-fn writer(folder: &Path, settings: &Arc<Settings>, level: &Arc<AtomicU16>) -> ShardWriter {
-    writer_with(folder, settings, level, READY)
+fn writer(folder: &Path, schema: &Schema, level: &Arc<AtomicU16>) -> ShardWriter {
+    writer_with(folder, schema, level, READY)
 }
-fn writer_with(
-    folder: &Path,
-    settings: &Arc<Settings>,
-    level: &Arc<AtomicU16>,
-    ready: ReadySizes,
-) -> ShardWriter {
+fn writer_with(folder: &Path, schema: &Schema, level: &Arc<AtomicU16>, ready: ReadySizes) -> ShardWriter {
     let level = level.clone();
     let level = LevelInForce::new(move || level.load(Ordering::Relaxed));
     let options = WriterOptions { threads: 1, ready, level, ..WriterOptions::default() };
-    ShardWriter::open(folder, settings, RealFiles::shared(), options).unwrap()
+    ShardWriter::open(folder, schema, RealFiles::shared(), options).unwrap()
 }
 fn level(level: u16) -> Arc<AtomicU16> {
     Arc::new(AtomicU16::new(level))
@@ -88,15 +83,15 @@ fn put(writer: &mut ShardWriter, numbers: impl Iterator<Item = usize>) {
     }
 }
 /// A view of the records as today's programs index them.
-fn of_today(settings: &Arc<Settings>, records: usize) -> (tempfile::TempDir, Arc<ShardView>) {
+fn of_today(schema: &Schema, records: usize) -> (tempfile::TempDir, Arc<ShardView>) {
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = writer(folder.path(), settings, &level(4));
+    let mut writer = writer(folder.path(), schema, &level(4));
     put(&mut writer, 0..records);
     let view = writer.publish().unwrap();
     assert_eq!(view.form(), SegmentForm::Lettered);
     (folder, view)
 }
-fn found(view: &ShardView, settings: &Arc<Settings>, request: &Value) -> (u64, Vec<String>) {
+fn found(view: &ShardView, schema: &Schema, request: &Value) -> (u64, Vec<String>) {
     let limits = SearchLimits {
         deadline: (Instant::now() + Duration::from_secs(60)).into(),
         now_s: 0,
@@ -105,7 +100,7 @@ fn found(view: &ShardView, settings: &Arc<Settings>, request: &Value) -> (u64, V
         bytes_max: usize::MAX,
     };
     let params = SearchParams::from_json(request.as_object().unwrap()).unwrap();
-    let configuration = Configuration { settings: settings.clone(), ..Configuration::default() };
+    let configuration = Configuration { schema: schema.clone(), ..Configuration::default() };
     let results = search(view, &configuration, &params, &limits, &mut Scratch::new()).unwrap();
     let hits = results.hits.iter().map(|raw| serde_json::from_slice::<Value>(raw).unwrap());
     let ids = hits.map(|hit| hit["objectID"].as_str().unwrap().to_owned());
@@ -134,10 +129,10 @@ fn requests() -> Vec<Value> {
         json!({"insideBoundingBox": [[60.0, -10.0, 44.0, 0.0]], "hitsPerPage": 50}),
     ]
 }
-fn agree(what: &str, found_in: &ShardView, settings: &Arc<Settings>, records: usize) {
-    let (_folder, expected) = of_today(settings, records);
+fn agree(what: &str, found_in: &ShardView, schema: &Schema, records: usize) {
+    let (_folder, expected) = of_today(schema, records);
     for request in requests() {
-        let (found, expected) = (found(found_in, settings, &request), found(&expected, settings, &request));
+        let (found, expected) = (found(found_in, schema, &request), found(&expected, schema, &request));
         assert_eq!(found, expected, "{what}: {request}");
     }
 }
@@ -150,8 +145,8 @@ fn merge(writer: &mut ShardWriter) -> Arc<ShardView> {
     }
     writer.publish().unwrap()
 }
-fn rebuild(writer: &mut ShardWriter, settings: &Arc<Settings>) -> Arc<ShardView> {
-    writer.start_rebuild(settings).unwrap();
+fn rebuild(writer: &mut ShardWriter, schema: &Schema) -> Arc<ShardView> {
+    writer.start_rebuild(schema).unwrap();
     let end = Instant::now() + Duration::from_secs(60);
     while writer.rebuild_step().unwrap() != RebuildState::Ready {
         assert!(Instant::now() < end, "rebuilding does not end");

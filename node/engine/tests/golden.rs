@@ -34,7 +34,7 @@ impl Script {
                 &self.spoken,
                 ReadySizes::default(),
             );
-            let rules = RuleSet::new(&self.rules, &[], &shard.configuration.settings);
+            let rules = RuleSet::new(&self.rules, &[], &shard.configuration.schema);
             shard.configuration.rules = Arc::new(rules);
             shard
         });

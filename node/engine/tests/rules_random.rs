@@ -181,7 +181,7 @@ proptest! {
             Arc::new(Rule::parse_body(rule.document().to_string().as_bytes(), &format!("r{i:02}")).unwrap())
         }).collect();
         let mut configuration = SHARD.configuration.clone();
-        configuration.rules = Arc::new(RuleSet::new(&compiled, &[], &configuration.settings));
+        configuration.rules = Arc::new(RuleSet::new(&compiled, &[], &configuration.schema));
         for asked in &asked {
             let mut request = json!({"query": asked.words.join(" "), "getRankingInfo": true});
             if let Some(context) = &asked.context {

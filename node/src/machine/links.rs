@@ -172,9 +172,9 @@ impl PlacementMachine {
             None => Arc::new(Settings::from_document(&primary.settings.load().inherited())?),
         };
         self.give_records(at, primary, incarnation)?;
-        let state = self.renewed(at, primary.incarnation, incarnation, settings.clone());
-        if state.files_differ(&settings)? {
-            self.show(at, &state, settings)?;
+        let state = self.renewed(at, primary.incarnation, incarnation, settings);
+        if state.files_differ()? {
+            self.show(at, &state)?;
             self.keep(&state);
         }
         Ok(())

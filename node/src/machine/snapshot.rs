@@ -48,7 +48,7 @@ pub(super) fn load(node: &Shared, group: GroupId, tree: &Tree) -> Result<Vec<Loa
 
 /// Holds the settings that wait for a rebuild of the index' files, if they still do.
 pub(super) fn hold_waiting(node: &Shared, index: &Arc<IndexState>, waiting: &[u64]) -> Result<()> {
-    if !waiting.is_empty() && index.files_differ(&index.settings.load())? {
+    if !waiting.is_empty() && index.files_differ()? {
         waiting.iter().for_each(|&log_index| index.progress.resume_held(log_index));
         node.busy(index);
     }

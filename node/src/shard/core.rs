@@ -199,10 +199,10 @@ impl ShardCore {
                     let _asker_is_gone = done.send(Ok(resolved));
                 }
             }
-            Work::Reconfigure { at, settings } => {
-                let result = self.open(now).and_then(|open| open.reconfigure(at, settings.clone(), now));
+            Work::Reconfigure { at, schema } => {
+                let result = self.open(now).and_then(|open| open.reconfigure(at, schema.clone(), now));
                 if self.note(what, &result) {
-                    return Some(Work::Reconfigure { at, settings });
+                    return Some(Work::Reconfigure { at, schema });
                 }
             }
             Work::Give { folder, payload, done } => {

@@ -9,8 +9,9 @@ use crate::error::{Error, Result};
 use crate::index::IndexState;
 use crate::place::Place;
 use crossbeam_channel::Receiver;
+use quorate_engine::Schema;
 use quorate_engine::index::ShardView;
-use quorate_model::{RecordOp, Settings};
+use quorate_model::RecordOp;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -64,12 +65,12 @@ impl ShardHandle {
         self.ask(|done| Work::Apply { at, ops, done: Some(done) })
     }
     /// Queues a change of settings; waits while too much is queued.
-    pub fn reconfigure(&self, place: Place, term: u64, settings: Arc<Settings>) -> Result<()> {
-        let bytes = settings_bytes(&settings);
+    pub fn reconfigure(&self, place: Place, term: u64, schema: Schema) -> Result<()> {
+        let bytes = settings_bytes(schema.settings());
         self.queue.wait_for_room(bytes)?;
         let ticket = self.state.progress.enqueue_settings(place.log_index);
         let at = WorkPosition { ticket, place, term };
-        self.queue.push(Work::Reconfigure { at, settings }, bytes, Instant::now())
+        self.queue.push(Work::Reconfigure { at, schema }, bytes, Instant::now())
     }
     /// Makes what the shard holds after everything queued also the durable state of another shard, in `folder`: what a
     /// command does whose place and term the files there then name. It is tried until it is done.

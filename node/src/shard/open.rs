@@ -8,10 +8,11 @@ use crate::error::{Error, Result, is_outcome};
 use crate::index::IndexState;
 use crate::place::Place;
 use bytes::Bytes;
+use quorate_engine::Schema;
 use quorate_engine::index::{MergeGoal, MergeState, Payload, ShardView, ShardWriter};
 use quorate_model::record::{PartialOutcome, apply_partial};
 use quorate_model::user::OWNER;
-use quorate_model::{Filter, RecordOp, SearchParams, Settings, UserId};
+use quorate_model::{Filter, RecordOp, SearchParams, UserId};
 use quorate_store::space::{Claim, INDEXED_FACTOR};
 use std::path::Path;
 use std::sync::Arc;
@@ -35,10 +36,10 @@ pub(super) struct OpenShard {
     pub(super) state: Arc<IndexState>,
     options: ShardOptions,
     pub(super) writer: ShardWriter,
-    /// The newest settings carried out.
-    pub(super) settings: Arc<Settings>,
-    /// What reads are shown: the newest settings that the files fit.
-    pub(super) shown: Arc<Settings>,
+    /// The newest schema carried out.
+    pub(super) schema: Schema,
+    /// What reads are shown: the newest schema that the files fit.
+    pub(super) shown: Schema,
     pub(super) rebuild: Attempts,
     /// What the files held when the shard was opened: work through here is in them.
     durable_at_open: Place,
@@ -67,9 +68,9 @@ pub(super) struct OpenShard {
 impl OpenShard {
     /// Opens the shard's folder for writing. When its files do not fit the settings, they are rebuilt.
     pub fn open(state: Arc<IndexState>, options: ShardOptions, now: Instant) -> Result<Self> {
-        let settings = state.settings.load_full();
-        let (writer, durable) = open_writer(&state, &options, &settings)?;
-        let shown = state.settings_for(writer.built())?;
+        let schema = state.schema();
+        let (writer, durable) = open_writer(&state, &options, &schema)?;
+        let shown = state.schema_for(writer.built())?;
         let mut shard = OpenShard {
             shown,
             rebuild: Attempts::every(options.pace.upkeep),
@@ -82,7 +83,7 @@ impl OpenShard {
             state,
             options,
             writer,
-            settings,
+            schema,
             since_flush: Vec::new(),
             since_flush_bytes: 0,
             resolved: None,
@@ -192,7 +193,8 @@ impl OpenShard {
                 }
             });
         let view = self.writer.publish().map_err(|e| self.engine(e))?;
-        let matching = parsed.and_then(|params| quorate_engine::matching_ids(&view, &self.shown, &params));
+        let matching =
+            parsed.and_then(|params| quorate_engine::matching_ids(&view, self.shown.settings(), &params));
         match matching {
             Ok(object_ids) => {
                 for object_id in &object_ids {
@@ -276,13 +278,13 @@ impl OpenShard {
     ///
     /// Durable commits name the command before it until a later one is carried out: the settings themselves live in the
     /// metadata store, and records of the same command may still come.
-    pub fn reconfigure(&mut self, at: WorkPosition, settings: Arc<Settings>, now: Instant) -> Result<()> {
+    pub fn reconfigure(&mut self, at: WorkPosition, schema: Schema, now: Instant) -> Result<()> {
         if at.ticket > self.ticket {
             self.rebuild.succeeded();
         }
         self.begin(at, now);
         self.done = self.done.max(Place::whole(at.place.log_index - 1));
-        self.settings = settings;
+        self.schema = schema;
         if self.files_fit() {
             return self.show_settings(now);
         }
@@ -335,14 +337,14 @@ impl OpenShard {
     /// Errors: the writer is in no state to be used, and recovery has to be tried again; nothing that was applied is
     /// forgotten, however often it fails.
     pub fn recover(&mut self, now: Instant) -> Result<()> {
-        self.writer.reopen(&self.settings).map_err(|e| self.engine(e))?;
+        self.writer.reopen(&self.schema).map_err(|e| self.engine(e))?;
         let durable = self.writer.durable().unwrap_or_default();
         self.shown = match self.files_fit() {
             true => {
-                self.writer.describe(&self.settings);
-                self.settings.clone()
+                self.writer.describe(&self.schema);
+                self.schema.clone()
             }
-            false => self.state.settings_for(self.writer.built())?,
+            false => self.state.schema_for(self.writer.built())?,
         };
         for at in 0..self.since_flush.len() {
             let (place, ops) = self.since_flush[at].clone();
@@ -386,10 +388,10 @@ pub(super) enum Queue {
 fn open_writer(
     state: &IndexState,
     options: &ShardOptions,
-    settings: &Arc<Settings>,
+    schema: &Schema,
 ) -> Result<(ShardWriter, Payload)> {
     let engine = |source| Error::Engine { folder: state.folder.clone(), source };
-    let writer = ShardWriter::open(&state.folder, settings, options.files.clone(), options.writer.clone())
+    let writer = ShardWriter::open(&state.folder, schema, options.files.clone(), options.writer.clone())
         .map_err(engine)?;
     let durable = writer.durable().unwrap_or_default();
     Ok((writer, durable))

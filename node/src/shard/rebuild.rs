@@ -7,6 +7,7 @@
 
 use super::open::OpenShard;
 use crate::error::Result;
+use quorate_engine::Schema;
 use quorate_engine::index::{IndexError, RebuildState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -34,13 +35,13 @@ impl Failures {
 impl OpenShard {
     /// Whether the files need no rebuild for the newest settings.
     pub(super) fn files_fit(&self) -> bool {
-        self.writer.fits(&self.settings)
+        self.writer.fits(&self.schema)
     }
     /// Shows reads the newest settings, which the files fit; a rebuild for others is given up.
     pub(super) fn show_settings(&mut self, now: Instant) -> Result<()> {
         self.writer.cancel_rebuild();
-        self.writer.describe(&self.settings);
-        self.shown = self.settings.clone();
+        self.writer.describe(&self.schema);
+        self.shown = self.schema.clone();
         self.publish(now)?;
         self.release_when_fit();
         Ok(())
@@ -60,7 +61,7 @@ impl OpenShard {
         if self.files_fit() {
             return Ok(());
         }
-        if self.rebuilding().is_none_or(|fingerprint| fingerprint != self.settings.fingerprint()) {
+        if self.rebuilding().is_none_or(|fingerprint| fingerprint != self.schema.fingerprint()) {
             if !self.rebuild.may_begin(now) {
                 return Ok(());
             }
@@ -81,22 +82,22 @@ impl OpenShard {
         }
     }
     fn rebuilding(&self) -> Option<u64> {
-        self.writer.rebuild_settings().map(|settings| settings.fingerprint())
+        self.writer.rebuild_schema().map(Schema::fingerprint)
     }
     fn begin_rebuild(&mut self, now: Instant) -> Result<()> {
         // after a crash the files have to say what reads are shown meanwhile
         self.writer.describe(&self.shown);
         self.flush(now)?;
         tracing::info!(index = self.state.incarnation, "rebuilding a shard whose settings changed");
-        self.writer.start_rebuild(&self.settings).map_err(|e| self.engine(e))
+        self.writer.start_rebuild(&self.schema).map_err(|e| self.engine(e))
     }
     /// Ends a rebuild that is needed before it returns, and shows reads what it made once that is durable.
     pub(super) fn settle(&mut self, now: Instant) -> Result<()> {
         if self.files_fit() {
             return Ok(());
         }
-        if self.rebuilding() != Some(self.settings.fingerprint()) {
-            self.writer.start_rebuild(&self.settings).map_err(|e| self.engine(e))?;
+        if self.rebuilding() != Some(self.schema.fingerprint()) {
+            self.writer.start_rebuild(&self.schema).map_err(|e| self.engine(e))?;
         }
         if let Err(error) = self.writer.finish_rebuild() {
             self.note_failure(&error);

@@ -3,6 +3,7 @@
 use super::options::WorkPosition;
 use crate::error::{Error, Result};
 use crossbeam_channel::Sender;
+use quorate_engine::Schema;
 use quorate_engine::index::{Payload, ShardView};
 use quorate_model::{RecordOp, Settings};
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ pub(super) enum Work {
     /// Record operations of one command; with an asker they are made durable before it is answered.
     Apply { at: WorkPosition, ops: Arc<Vec<RecordOp>>, done: Option<Sender<Resolved>> },
     /// Other settings.
-    Reconfigure { at: WorkPosition, settings: Arc<Settings> },
+    Reconfigure { at: WorkPosition, schema: Schema },
     /// A durable commit, then the files become another shard's, too.
     Give { folder: PathBuf, payload: Payload, done: Sender<Result<()>> },
     /// A durable commit, then the files are linked into another folder; tried once.
@@ -34,7 +35,7 @@ impl Work {
     pub fn bytes(&self) -> usize {
         match self {
             Work::Apply { ops, .. } => ops_bytes(ops),
-            Work::Reconfigure { settings, .. } => settings_bytes(settings),
+            Work::Reconfigure { schema, .. } => settings_bytes(schema.settings()),
             Work::Give { .. } | Work::Export { .. } | Work::Flush { .. } | Work::Pin { .. } => WORK_BYTES,
         }
     }

@@ -400,7 +400,7 @@ impl Rig {
         self.node.view(index).unwrap().shard.record_count() as u32
     }
     fn shown(&self, name: &str) -> Option<serde_json::Value> {
-        self.node.view(1).unwrap().configuration.settings.document.get(name).cloned()
+        self.node.view(1).unwrap().configuration.settings().document.get(name).cloned()
     }
 }
 
@@ -565,7 +565,7 @@ fn an_index_may_be_copied_and_dropped_while_it_is_rebuilt() {
         assert_eq!(rig.records(1), ["gone"]);
         rig.wait_visible(copied);
         let view = rig.node.view(2).unwrap();
-        assert_eq!(view.configuration.settings.document["attributesForFaceting"], serde_json::json!(["n"]));
+        assert_eq!(view.configuration.settings().document["attributesForFaceting"], serde_json::json!(["n"]));
         assert!(view.shard.segments()[0].facet("n").is_some());
         assert_eq!(rig.count(2), MANY);
     });

@@ -85,7 +85,7 @@ impl Rig {
         found.hits.iter().map(id).collect()
     }
     fn shown_by(&self, index: u64, name: &str) -> Option<serde_json::Value> {
-        self.node.view(index).unwrap().configuration.settings.document.get(name).cloned()
+        self.node.view(index).unwrap().configuration.settings().document.get(name).cloned()
     }
 }
 

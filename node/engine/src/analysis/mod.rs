@@ -3,6 +3,7 @@
 mod attributes;
 mod chars;
 mod normalise;
+mod schema;
 mod segment;
 mod simplified;
 mod tokenise;
@@ -11,5 +12,6 @@ mod walk;
 pub use attributes::AttributeOptions;
 pub use chars::is_ideographic;
 pub use normalise::{fold_text, fold_word, letters};
+pub use schema::Schema;
 pub use tokenise::{Analyzer, TOKEN_CHARS_MAX, Token, TokenKind, TokenOptions};
 pub use walk::{PLACEHOLDER_START, placeholder_end};

@@ -5,7 +5,7 @@ use super::normalise::{push_folded, push_kept};
 use super::walk::Walk;
 use crate::language::{Dictionaries, Languages};
 use quorate_model::Settings;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 /// Characters of a token; the rest is cut off.
 pub const TOKEN_CHARS_MAX: usize = 64;
@@ -118,16 +118,10 @@ impl Rules {
         end
     }
 }
-/// No custom entries.
-static STANDARD: LazyLock<Arc<Dictionaries>> = LazyLock::new(Arc::default);
-
 impl Analyzer {
-    /// Takes separatorsToIndex, keepDiacriticsOnCharacters, customNormalization and indexLanguages over.
-    pub fn new(settings: &Settings) -> Analyzer {
-        Analyzer::with_dictionaries(settings, STANDARD.clone())
-    }
-    /// The same with custom dictionary entries.
-    pub fn with_dictionaries(settings: &Settings, dictionaries: Arc<Dictionaries>) -> Analyzer {
+    /// Takes separatorsToIndex, keepDiacriticsOnCharacters, customNormalization and indexLanguages over. Whoever needs one asks
+    /// the [`super::Schema`].
+    pub(super) fn new(settings: &Settings, dictionaries: Arc<Dictionaries>) -> Analyzer {
         let index = &settings.index;
         let languages = Languages::listed(&index.index_languages);
         let rules = Rules {
@@ -142,10 +136,6 @@ impl Analyzer {
     #[cfg(test)]
     pub(super) fn of(rules: Rules) -> Analyzer {
         Analyzer { rules: Arc::new(rules) }
-    }
-    /// The dictionaries that it uses.
-    pub fn dictionaries(&self) -> &Dictionaries {
-        &self.rules.dictionaries
     }
     /// Calls `sink` for every token of `text`, in text order; a joined form comes before its parts, a word before what is
     /// inside it. Returns the number of positions used.

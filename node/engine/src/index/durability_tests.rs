@@ -2,7 +2,7 @@
 //!
 //! `QUORATE_POWER_CUTS=all` cuts at every operation in every way instead of one way at each.
 
-use super::tests::{Model, check, options, other_settings, put, record, settings};
+use super::tests::{Model, check, options, other_schema, put, record, schema};
 use super::*;
 use crate::index::{MergeGoal, MergeState, RebuildState};
 use quorate_store::files::RealFiles;
@@ -14,7 +14,7 @@ fn payload(applied: u64) -> Payload {
     Payload { applied, term: 1, step: None }
 }
 fn open(dir: &Path, files: Arc<dyn Files>, spill_bytes: usize) -> Result<ShardWriter> {
-    ShardWriter::open_with(dir, &settings(), files, options(), spill_bytes)
+    ShardWriter::open_with(dir, &schema(), files, options(), spill_bytes)
 }
 
 /// Commits 1 to 6, with deletes, a merge and rebuilds between them, one beside the writes; returns what each holds and
@@ -39,8 +39,8 @@ fn six_commits(writer: &mut ShardWriter, points: &dyn Fn() -> usize) -> Vec<(usi
             writer.wait_for_merge().unwrap();
         }
         if commit == 4 {
-            writer.rebuild(&settings()).unwrap();
-            writer.start_rebuild(&other_settings()).unwrap();
+            writer.rebuild(&schema()).unwrap();
+            writer.start_rebuild(&other_schema()).unwrap();
             writer.rebuild_step().unwrap();
         }
         if commit == 6 {
@@ -88,7 +88,7 @@ fn a_power_cut_at_any_point_leaves_the_commit_before_or_after_it() {
                 "point {point}, {mode:?}: commit {found}, done {done}"
             );
             check(&writer.view(), &commits[found].1);
-            let fits = if found == 6 { other_settings() } else { settings() };
+            let fits = if found == 6 { other_schema() } else { schema() };
             assert_eq!(writer.built().fingerprint, fits.fingerprint(), "point {point}, {mode:?}");
             if point % 15 == 0 {
                 let mut model = commits[found].1.clone();

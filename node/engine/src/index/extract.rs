@@ -6,7 +6,7 @@ use super::paths::{leaves, number_text, value_at, values_at};
 use super::position::{AttributeNumbers, VALUE_GAP, WORD_MAX, attribute_numbers, pack};
 use super::rank::RankKeys;
 use super::wire::push_word;
-use crate::analysis::{Analyzer, AttributeOptions, Token, TokenOptions};
+use crate::analysis::{Analyzer, AttributeOptions, Schema, Token, TokenOptions};
 use bytes::Bytes;
 use quorate_model::Settings;
 use quorate_model::user::{OWNER, owner_of};
@@ -37,7 +37,7 @@ struct Searchable {
     options: TokenOptions,
 }
 
-/// How the records of an index are taken apart: its settings, compiled.
+/// How the records of an index are taken apart: its schema, compiled.
 pub(crate) struct Extractor {
     analyzer: Analyzer,
     searchable: Vec<Searchable>,
@@ -51,8 +51,9 @@ pub(crate) struct Extractor {
 }
 
 impl Extractor {
-    /// Compiles the settings.
-    pub fn new(settings: &Settings, form: SegmentForm) -> Extractor {
+    /// Compiles the schema.
+    pub fn new(schema: &Schema, form: SegmentForm) -> Extractor {
+        let settings: &Settings = schema.settings();
         let index = &settings.index;
         let options = AttributeOptions::new(settings);
         let numbered = index.searchable_attributes.iter().zip(attribute_numbers(index, form));
@@ -70,7 +71,7 @@ impl Extractor {
             listed.iter().map(|(path, _)| path.clone()).chain(facets.iter().cloned()).collect::<Vec<_>>()
         });
         Extractor {
-            analyzer: Analyzer::new(settings),
+            analyzer: schema.analyzer().clone(),
             searchable,
             options,
             rank: RankKeys::new(settings),

@@ -4,18 +4,19 @@ use super::*;
 use crate::index::position::{attribute, whole_value, word};
 use crate::index::wire::WireTokenizer;
 use serde_json::json;
+use std::sync::Arc;
 use tantivy::tokenizer::{TokenStream, Tokenizer};
 
-fn settings(document: Value) -> Settings {
-    Settings::from_document(document.as_object().unwrap()).unwrap()
+fn schema(document: Value) -> Schema {
+    Schema::from(Arc::new(Settings::from_document(document.as_object().unwrap()).unwrap()))
 }
 
-fn extract(settings: &Settings, record: &Value) -> Extracted {
-    Extractor::new(settings, SegmentForm::Lettered).extract("1", Bytes::from(record.to_string())).unwrap()
+fn extract(schema: &Schema, record: &Value) -> Extracted {
+    Extractor::new(schema, SegmentForm::Lettered).extract("1", Bytes::from(record.to_string())).unwrap()
 }
 /// `word@attribute:position`, `!` for whole values.
-fn words(settings_document: Value, record: Value) -> String {
-    let extracted = extract(&settings(settings_document), &record);
+fn words(document: Value, record: Value) -> String {
+    let extracted = extract(&schema(document), &record);
     let mut tokenizer = WireTokenizer::default();
     let mut stream = tokenizer.token_stream(&extracted.wire);
     let mut out = Vec::new();
@@ -87,11 +88,11 @@ fn positions_never_descend_for_a_term() {
 
 #[test]
 fn values_numbers_and_points() {
-    let settings = settings(json!({"attributesForFaceting": ["a", "n.b"], "attributeForDistinct": "g"}));
+    let schema = schema(json!({"attributesForFaceting": ["a", "n.b"], "attributeForDistinct": "g"}));
     let record = json!({"a": ["X", 2, 2.5, true, null, 3.0], "n": [{"b": "u"}, {"b": 4}], "g": "G", "_tags": ["t", "t"],
         "deep": {"p": [1, {"q": false}]}, "s": "12",
         "_geoloc": [{"lat": 1.5, "lng": -2}, {"lat": 91, "lng": 0}, {"lat": "1", "lng": 0}]});
-    let found = extract(&settings, &record);
+    let found = extract(&schema, &record);
     let facets: Vec<(u16, &str)> = found.facets.iter().map(|(c, v)| (*c, v.as_str())).collect();
     let expected = [
         (0, "X"),
@@ -113,7 +114,7 @@ fn values_numbers_and_points() {
     assert_eq!(numbers, expected);
     assert_eq!(found.points, [[1.5, -2.0]]);
     let Err(IndexError::Record { object_id, .. }) =
-        Extractor::new(&settings, SegmentForm::Lettered).extract("x", Bytes::from("[1]"))
+        Extractor::new(&schema, SegmentForm::Lettered).extract("x", Bytes::from("[1]"))
     else {
         panic!("an array is no record")
     };

@@ -1,6 +1,8 @@
 //! Which segments make up the durable state of a shard: one small file, replaced atomically.
 
 use super::error::{IndexError, Result};
+use crate::analysis::Schema;
+use crate::language::Dictionaries;
 use quorate_model::Settings;
 use quorate_store::files::Files;
 use serde::{Deserialize, Serialize};
@@ -27,26 +29,37 @@ pub struct Payload {
     pub step: Option<u32>,
 }
 
-/// How the records of a durable state were analysed: files of other settings are served with these until they are
+/// How the records of a durable state were analysed: files of another schema are served with this one until they are
 /// rebuilt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Built {
-    /// Fingerprint of the settings, as of the version that built the files.
+    /// Fingerprint of the schema, as of the version that built the files.
     pub fingerprint: u64,
     /// The settings document.
     pub settings: Map<String, Value>,
     /// Milliseconds that the last rebuild of all records took; 0 = there was none.
     pub build_ms: u64,
+    /// Entries of dictionaries that lie in the files, see [`Dictionaries::in_segments`].
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub dictionaries: Map<String, Value>,
 }
 impl Built {
-    /// Files that are analysed with these settings from the first record on.
-    pub fn with(settings: &Settings) -> Built {
-        Built { fingerprint: settings.fingerprint(), settings: settings.document.clone(), build_ms: 0 }
+    /// Files that are analysed with this schema from the first record on.
+    pub fn with(schema: &Schema) -> Built {
+        Built {
+            fingerprint: schema.fingerprint(),
+            settings: schema.settings().document.clone(),
+            build_ms: 0,
+            dictionaries: schema.dictionaries_in_segments(),
+        }
     }
-    /// The settings, parsed. Errors: `Damaged` when they are not valid.
-    pub fn settings(&self, dir: &Path) -> Result<Arc<Settings>> {
-        let parsed = Settings::from_document(&self.settings);
-        parsed.map(Arc::new).map_err(|e| IndexError::damaged(&dir.join(MANIFEST), e.to_string()))
+    /// The schema, parsed; what acts in queries alone is that of `now`. Errors: `Damaged` when it is not valid.
+    pub fn schema(&self, dir: &Path, now: &Dictionaries) -> Result<Schema> {
+        let damaged = |what: String| IndexError::damaged(&dir.join(MANIFEST), what);
+        let settings = Settings::from_document(&self.settings).map_err(|e| damaged(e.to_string()))?;
+        let dictionaries = now.with_compounds_of(&self.dictionaries);
+        let dictionaries = dictionaries.ok_or_else(|| damaged("its dictionaries are not valid".into()))?;
+        Ok(Schema::new(Arc::new(settings), Arc::new(dictionaries)))
     }
 }
 
@@ -175,6 +188,7 @@ mod tests {
                 fingerprint: 9,
                 settings: Map::from_iter([("hitsPerPage".into(), 5.into())]),
                 build_ms: 6,
+                dictionaries: Map::new(),
             },
             segments: vec![SegmentRow {
                 name: "a".into(),

@@ -1,4 +1,4 @@
-//! How a shard changes to settings that shape its files: beside the old segments, in rounds, then all at once.
+//! How a shard changes to a schema that shapes its files otherwise: beside the old segments, in rounds, then all at once.
 //!
 //! A round indexes the records of the segments that are there when it begins. Writes go on in the old form; what they
 //! add is a matter of the next, smaller round, what they remove is noticed when the new segments take over. Until the
@@ -16,7 +16,7 @@ use super::manifest::Built;
 use super::merge::died_since;
 use super::segment::Segment;
 use super::writer::{ShardWriter, kill};
-use quorate_model::Settings;
+use crate::analysis::Schema;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,7 +48,7 @@ pub struct RebuildCounts {
 
 /// A rebuild in progress.
 pub(crate) struct Rebuild {
-    settings: Arc<Settings>,
+    schema: Schema,
     bulk: Arc<Bulk>,
     began: Instant,
     rounds: Vec<Round>,
@@ -134,21 +134,21 @@ fn round(bulk: &Bulk, sources: &[Segment], done: &AtomicU64) -> Result<Option<Ma
 }
 
 impl ShardWriter {
-    /// Starts to index every record again under other settings, in the background; a rebuild in progress is given up.
+    /// Starts to index every record again under another schema, in the background; a rebuild in progress is given up.
     ///
-    /// Reads and writes go on under the settings of before until [`Self::finish_rebuild`].
-    pub fn start_rebuild(&mut self, settings: &Arc<Settings>) -> Result<()> {
+    /// Reads and writes go on under the schema of before until [`Self::finish_rebuild`].
+    pub fn start_rebuild(&mut self, schema: &Schema) -> Result<()> {
         self.cancel_rebuild();
         let bulk = Bulk {
             overlay: self.overlay.apart()?,
-            extractor: Arc::new(Extractor::new(settings, self.options.level.form())),
+            extractor: Arc::new(Extractor::new(schema, self.options.level.form())),
             threads: self.options.threads,
             // half of what the writer takes: both may be at work
             part_bytes: self.part_bytes() / 2,
             ready: self.options.ready,
         };
         self.rebuild = Some(Rebuild {
-            settings: settings.clone(),
+            schema: schema.clone(),
             bulk: Arc::new(bulk),
             began: Instant::now(),
             rounds: Vec::new(),
@@ -164,9 +164,9 @@ impl ShardWriter {
             rebuild.give_up();
         }
     }
-    /// The settings that a rebuild in progress is for.
-    pub fn rebuild_settings(&self) -> Option<&Settings> {
-        self.rebuild.as_ref().map(|rebuild| &*rebuild.settings)
+    /// The schema that a rebuild in progress is for.
+    pub fn rebuild_schema(&self) -> Option<&Schema> {
+        self.rebuild.as_ref().map(|rebuild| &rebuild.schema)
     }
     /// How far the rebuild in progress has come.
     pub fn rebuild_counts(&self) -> Option<RebuildCounts> {
@@ -211,7 +211,7 @@ impl ShardWriter {
         Ok(RebuildState::Running)
     }
 
-    /// Waits for the rebuild in progress, indexes what it has not seen, and goes on with the new segments and settings.
+    /// Waits for the rebuild in progress, indexes what it has not seen, and goes on with the new segments and schema.
     /// They are searchable and durable with the next [`Self::flush`], not before.
     ///
     /// Errors: after one, drop the writer and open it again.
@@ -251,7 +251,7 @@ impl ShardWriter {
         self.is_outdated = false;
         self.built = Built {
             build_ms: (rebuild.began.elapsed().as_millis() as u64).max(1),
-            ..Built::with(&rebuild.settings)
+            ..Built::with(&rebuild.schema)
         };
         Ok(())
     }
@@ -264,10 +264,10 @@ impl ShardWriter {
             |source| died_since(source, now(source)).filter_map(|doc| made.doc_of(source.object_id(doc)));
         sources.iter().flat_map(each).collect()
     }
-    /// Indexes every record again under other settings before it returns; as [`Self::start_rebuild`] and
+    /// Indexes every record again under another schema before it returns; as [`Self::start_rebuild`] and
     /// [`Self::finish_rebuild`].
-    pub fn rebuild(&mut self, settings: &Arc<Settings>) -> Result<()> {
-        self.start_rebuild(settings)?;
+    pub fn rebuild(&mut self, schema: &Schema) -> Result<()> {
+        self.start_rebuild(schema)?;
         self.finish_rebuild()
     }
 

@@ -1,14 +1,18 @@
 //! Rebuilds beside writes: nothing is lost, nothing comes back, and the outcome is that of an index built at once.
 
-use super::super::writer::tests::{Model, check, options, other_settings, put, record, settings};
+use super::super::writer::tests::{Model, check, options, other_schema, put, record, schema};
 use super::*;
 use crate::index::{MergeGoal, MergeState, Payload, ShardView, WriterOptions};
+use crate::language::{Dictionaries, Language};
+use bytes::Bytes;
+use quorate_model::Settings;
 use quorate_store::files::{Files, RealFiles};
 use quorate_store::full_disk::FullDisk;
+use serde_json::json;
 use std::path::Path;
 
 fn open(dir: &Path, files: Arc<dyn Files>) -> ShardWriter {
-    ShardWriter::open(dir, &settings(), files, options()).unwrap()
+    ShardWriter::open(dir, &schema(), files, options()).unwrap()
 }
 fn set(writer: &mut ShardWriter, model: &mut Model, ids: impl Iterator<Item = i64>, plus: i64) {
     for i in ids {
@@ -65,7 +69,7 @@ fn writes_during_a_rebuild_are_in_what_it_makes() {
     let mut model = Model::new();
     set(&mut writer, &mut model, 0..1_500, 0);
     writer.flush(Payload::default()).unwrap();
-    writer.start_rebuild(&other_settings()).unwrap();
+    writer.start_rebuild(&other_schema()).unwrap();
     assert_eq!(writer.rebuild_step().unwrap(), RebuildState::Running);
     assert_eq!(writer.rebuild_counts().map(|counts| counts.total), Some(1_500));
     set(&mut writer, &mut model, 100..300, 7);
@@ -75,7 +79,7 @@ fn writes_during_a_rebuild_are_in_what_it_makes() {
     set(&mut writer, &mut model, 2_000..3_200, 0);
     check(&writer.publish().unwrap(), &model);
     writer.flush(Payload { applied: 3, term: 1, step: None }).unwrap();
-    assert_eq!(ShardView::built(dir.path()).unwrap().unwrap().fingerprint, settings().fingerprint());
+    assert_eq!(ShardView::built(dir.path()).unwrap().unwrap().fingerprint, schema().fingerprint());
     until_ready(&mut writer);
     delete(&mut writer, &mut model, 2_500..2_600);
     set(&mut writer, &mut model, 2_550..2_560, 9);
@@ -84,13 +88,13 @@ fn writes_during_a_rebuild_are_in_what_it_makes() {
     check(&writer.publish().unwrap(), &model);
     writer.flush(Payload { applied: 4, term: 1, step: None }).unwrap();
     let built = ShardView::built(dir.path()).unwrap().unwrap();
-    assert_eq!(built.fingerprint, other_settings().fingerprint());
+    assert_eq!(built.fingerprint, other_schema().fingerprint());
     assert!(built.build_ms > 0);
     check(&ShardView::open(dir.path()).unwrap(), &model);
 
     let fresh = tempfile::tempdir().unwrap();
     let mut at_once =
-        ShardWriter::open(fresh.path(), &other_settings(), RealFiles::shared(), options()).unwrap();
+        ShardWriter::open(fresh.path(), &other_schema(), RealFiles::shared(), options()).unwrap();
     for (id, record) in &model {
         at_once.put(id, record.to_string().into()).unwrap();
     }
@@ -108,15 +112,15 @@ fn the_newest_of_two_rebuilds_wins_and_nothing_of_the_other_stays() {
     writer.flush(Payload::default()).unwrap();
     let files = || std::fs::read_dir(dir.path()).unwrap().count();
     let before = files();
-    writer.start_rebuild(&other_settings()).unwrap();
+    writer.start_rebuild(&other_schema()).unwrap();
     until_ready(&mut writer);
     assert!(files() > before);
     writer.cancel_rebuild();
     assert_eq!((files(), writer.rebuild_step().unwrap()), (before, RebuildState::Idle));
-    writer.start_rebuild(&other_settings()).unwrap();
+    writer.start_rebuild(&other_schema()).unwrap();
     writer.rebuild_step().unwrap();
-    writer.start_rebuild(&settings()).unwrap();
-    assert_eq!(writer.rebuild_settings().unwrap().fingerprint(), settings().fingerprint());
+    writer.start_rebuild(&schema()).unwrap();
+    assert_eq!(writer.rebuild_schema().unwrap().fingerprint(), schema().fingerprint());
     until_ready(&mut writer);
     writer.finish_rebuild().unwrap();
     writer.clear();
@@ -137,7 +141,7 @@ fn a_full_disk_ends_a_rebuild_and_nothing_else() {
     let before = files();
     for room in [0, 3_000, 30_000] {
         disk.set_free_bytes(room);
-        writer.start_rebuild(&other_settings()).unwrap();
+        writer.start_rebuild(&other_schema()).unwrap();
         let error = loop {
             match writer.rebuild_step() {
                 Ok(RebuildState::Running) => std::thread::yield_now(),
@@ -151,7 +155,7 @@ fn a_full_disk_ends_a_rebuild_and_nothing_else() {
     }
     disk.set_free_bytes(u64::MAX);
     set(&mut writer, &mut model, 0..20, 4);
-    writer.start_rebuild(&other_settings()).unwrap();
+    writer.start_rebuild(&other_schema()).unwrap();
     until_ready(&mut writer);
     writer.finish_rebuild().unwrap();
     writer.flush(Payload::default()).unwrap();
@@ -159,7 +163,7 @@ fn a_full_disk_ends_a_rebuild_and_nothing_else() {
 }
 
 #[test]
-fn files_of_other_settings_are_served_and_written_as_they_were_built() {
+fn files_of_another_schema_are_served_and_written_as_they_were_built() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = open(dir.path(), RealFiles::shared());
     let mut model = Model::new();
@@ -167,17 +171,17 @@ fn files_of_other_settings_are_served_and_written_as_they_were_built() {
     writer.flush(Payload::default()).unwrap();
     drop(writer);
     let open_other =
-        || ShardWriter::open(dir.path(), &other_settings(), RealFiles::shared(), options()).unwrap();
+        || ShardWriter::open(dir.path(), &other_schema(), RealFiles::shared(), options()).unwrap();
     let mut writer = open_other();
-    assert_eq!(writer.built().fingerprint, settings().fingerprint());
+    assert_eq!(writer.built().fingerprint, schema().fingerprint());
     set(&mut writer, &mut model, 5..9, 0);
     let view = merge_all(&mut writer);
     let order: Vec<&str> = (0..9).map(|doc| view.segments()[0].object_id(doc)).collect();
     assert_eq!(order, ["r8", "r7", "r6", "r5", "r4", "r3", "r2", "r1", "r0"], "by desc(n)");
-    writer.rebuild(&other_settings()).unwrap();
+    writer.rebuild(&other_schema()).unwrap();
     writer.flush(Payload::default()).unwrap();
     drop(writer);
-    assert_eq!(open_other().built().fingerprint, other_settings().fingerprint());
+    assert_eq!(open_other().built().fingerprint, other_schema().fingerprint());
     check(&ShardView::open(dir.path()).unwrap(), &model);
 }
 
@@ -186,7 +190,7 @@ fn big_work_waits_for_its_turn_and_segments_being_merged_for_the_merge() {
     let dir = tempfile::tempdir().unwrap();
     let options = WriterOptions { threads: 1, ..options() };
     let turn = options.heavy.clone();
-    let mut writer = ShardWriter::open(dir.path(), &settings(), RealFiles::shared(), options).unwrap();
+    let mut writer = ShardWriter::open(dir.path(), &schema(), RealFiles::shared(), options).unwrap();
     let mut model = Model::new();
     for part in 0..3 {
         set(&mut writer, &mut model, part * 10..part * 10 + 10, 0);
@@ -194,7 +198,7 @@ fn big_work_waits_for_its_turn_and_segments_being_merged_for_the_merge() {
     }
     let other = turn.take_for(u64::MAX);
     assert_eq!(writer.merge_step(MergeGoal::One).unwrap(), MergeState::Running);
-    writer.start_rebuild(&other_settings()).unwrap();
+    writer.start_rebuild(&other_schema()).unwrap();
     assert_eq!(writer.rebuild_step().unwrap(), RebuildState::Running);
     assert_eq!(writer.rebuild_counts(), Some(RebuildCounts::default()), "waits for the merge");
     writer.wait_for_merge().unwrap();
@@ -203,4 +207,45 @@ fn big_work_waits_for_its_turn_and_segments_being_merged_for_the_merge() {
     assert_eq!(writer.merge_step(MergeGoal::One).unwrap(), MergeState::Idle, "all is covered");
     writer.finish_rebuild().unwrap();
     check(&writer.publish().unwrap(), &model);
+}
+
+#[test]
+fn custom_compounds_lie_in_segments_until_a_rebuild_takes_them_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let document = json!({"searchableAttributes": ["name"], "decompoundedAttributes": {"de": ["name"]}});
+    let settings = Arc::new(Settings::from_document(document.as_object().unwrap()).unwrap());
+    let parts = vec![(Language::of("de").unwrap(), vec!["xyl".to_owned(), "oturm".to_owned()])];
+    let compounds = [("xyloturm".to_owned(), parts)].into_iter().collect();
+    let custom =
+        Schema::new(settings.clone(), Arc::new(Dictionaries { compounds, ..Dictionaries::default() }));
+    let open =
+        |schema: &Schema| ShardWriter::open(dir.path(), schema, RealFiles::shared(), options()).unwrap();
+    let add = |writer: &mut ShardWriter, id: &str| {
+        let record = json!({"objectID": id, "name": "Xyloturm"}).to_string();
+        writer.put(id, Bytes::from(record)).unwrap();
+        writer.flush(Payload::default()).unwrap();
+    };
+    let with_entry = |view: &ShardView| {
+        let has = |segment: &&Segment| segment.terms().ordinal("oturm").is_some();
+        view.segments().iter().filter(has).map(|segment| segment.doc_count()).sum::<u32>()
+    };
+    let mut writer = open(&custom);
+    add(&mut writer, "a");
+    drop(writer);
+    // the entry is gone: what is written before the rebuild is taken apart as what is there
+    let plain = Schema::from(settings);
+    let mut writer = open(&plain);
+    assert!(!writer.fits(&plain) && writer.fits(&custom));
+    add(&mut writer, "b");
+    assert_eq!(with_entry(&writer.view()), 2);
+    let built = ShardView::built(dir.path()).unwrap().unwrap();
+    assert_eq!(
+        built.schema(dir.path(), &Dictionaries::default()).unwrap().fingerprint(),
+        custom.fingerprint()
+    );
+    writer.rebuild(&plain).unwrap();
+    writer.flush(Payload::default()).unwrap();
+    assert!(writer.fits(&plain));
+    assert_eq!((with_entry(&writer.view()), writer.view().record_count()), (0, 2));
+    assert!(ShardView::built(dir.path()).unwrap().unwrap().dictionaries.is_empty());
 }

@@ -2,6 +2,7 @@
 
 use super::super::{FacetDocs, Payload, ShardWriter, WriterOptions};
 use super::*;
+use crate::analysis::Schema;
 use bytes::Bytes;
 use quorate_model::Settings;
 use quorate_store::files::RealFiles;
@@ -9,9 +10,10 @@ use serde_json::{Value, json};
 
 fn segment(settings: Value, records: &[Value]) -> Segment {
     let dir = tempfile::tempdir().unwrap();
-    let settings = Arc::new(Settings::from_document(settings.as_object().unwrap()).unwrap());
+    let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
+    let schema = Schema::from(Arc::new(settings));
     let options = WriterOptions { threads: 1, ..WriterOptions::default() };
-    let mut writer = ShardWriter::open(dir.path(), &settings, RealFiles::shared(), options).unwrap();
+    let mut writer = ShardWriter::open(dir.path(), &schema, RealFiles::shared(), options).unwrap();
     for (i, record) in records.iter().enumerate() {
         let mut record = record.clone();
         let id = format!("{:05}", records.len() - i);

@@ -17,8 +17,9 @@ use super::overlay::{Overlay, SPILL_BYTES};
 use super::rebuild::Rebuild;
 use super::segment::{Origin, Place, Segment, SegmentFile};
 use super::view::{ShardView, form_of, open_segments};
+use crate::analysis::Schema;
+use crate::language::Dictionaries;
 use bytes::Bytes;
-use quorate_model::Settings;
 use quorate_store::files::Files;
 use quorate_store::space::{INDEXED_FACTOR, Room};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -95,29 +96,29 @@ const SEGMENTS_FEW: usize = 8;
 impl ShardWriter {
     /// Opens the durable state of a folder, or a new shard when there is none. Leftovers of a crash are removed.
     ///
-    /// Files that were built with other settings stay as they are ([`Self::built`]): see [`Self::start_rebuild`].
+    /// Files that were built with another schema stay as they are ([`Self::built`]): see [`Self::start_rebuild`].
     pub fn open(
         dir: &Path,
-        settings: &Arc<Settings>,
+        schema: &Schema,
         files: Arc<dyn Files>,
         options: WriterOptions,
     ) -> Result<ShardWriter> {
         let spill_bytes = options.spill_bytes;
-        Self::open_with(dir, settings, files, options, spill_bytes)
+        Self::open_with(dir, schema, files, options, spill_bytes)
     }
     fn open_with(
         dir: &Path,
-        settings: &Arc<Settings>,
+        schema: &Schema,
         files: Arc<dyn Files>,
         options: WriterOptions,
         spill_bytes: usize,
     ) -> Result<ShardWriter> {
         files.create_dir_durable(dir).map_err(|e| IndexError::io(dir, e))?;
-        Self::open_locked(dir, settings, files, options, spill_bytes, lock(dir)?)
+        Self::open_locked(dir, schema, files, options, spill_bytes, lock(dir)?)
     }
     fn open_locked(
         dir: &Path,
-        settings: &Arc<Settings>,
+        schema: &Schema,
         files: Arc<dyn Files>,
         options: WriterOptions,
         spill_bytes: usize,
@@ -131,19 +132,19 @@ impl ShardWriter {
             Some(manifest) => open_segments(dir, manifest)?,
             None => Vec::new(),
         };
-        let built = durable.as_ref().map_or_else(|| Built::with(settings), |manifest| manifest.built.clone());
-        let settings = match built.fingerprint == settings.fingerprint() {
-            true => settings.clone(),
-            false => built.settings(dir)?,
+        let built = durable.as_ref().map_or_else(|| Built::with(schema), |manifest| manifest.built.clone());
+        let schema = match built.fingerprint == schema.fingerprint() {
+            true => schema.clone(),
+            false => built.schema(dir, schema.dictionaries())?,
         };
         let form = options.level.form();
         let is_outdated = form == SegmentForm::Lettered
             && form_of(&segments) == SegmentForm::First
-            && SegmentForm::numbers_differ(&settings.index);
+            && SegmentForm::numbers_differ(&schema.settings().index);
         let form = if is_outdated { SegmentForm::First } else { form };
         Ok(ShardWriter {
             overlay: Overlay::open(dir, files, spill_bytes)?,
-            extractor: Arc::new(Extractor::new(&settings, form)),
+            extractor: Arc::new(Extractor::new(&schema, form)),
             built,
             is_outdated,
             options,
@@ -160,12 +161,12 @@ impl ShardWriter {
         })
     }
     /// Goes back to the durable state, as after a crash: for the time after an error.
-    pub fn reopen(&mut self, settings: &Arc<Settings>) -> Result<()> {
+    pub fn reopen(&mut self, schema: &Schema) -> Result<()> {
         self.end_background();
         let dir = self.overlay.dir().to_path_buf();
         let lock = self.only_writer.try_clone().map_err(|e| IndexError::io(&dir, e))?;
         let (files, spill) = (self.overlay.files().clone(), self.overlay.spill());
-        *self = Self::open_locked(&dir, settings, files, self.options.clone(), spill, lock)?;
+        *self = Self::open_locked(&dir, schema, files, self.options.clone(), spill, lock)?;
         Ok(())
     }
     fn end_background(&mut self) {
@@ -183,9 +184,9 @@ impl ShardWriter {
     pub fn built(&self) -> &Built {
         &self.built
     }
-    /// Whether the files are as `settings` and the level in force want them; if not, see [`Self::start_rebuild`].
-    pub fn fits(&self, settings: &Settings) -> bool {
-        self.built.fingerprint == settings.fingerprint() && !self.is_outdated
+    /// Whether the files are as `schema` and the level in force want them; if not, see [`Self::start_rebuild`].
+    pub fn fits(&self, schema: &Schema) -> bool {
+        self.built.fingerprint == schema.fingerprint() && !self.is_outdated
     }
     /// Lets new segments have the newest form once nobody needs the first one any more. Where the two cannot stand side by side
     /// that has to wait until the shard is opened again and rebuilt.
@@ -193,15 +194,16 @@ impl ShardWriter {
         let may_change = !self.extractor.numbers_differ() || self.segments.is_empty();
         let form = self.options.level.form();
         if may_change && self.extractor.form() != form {
-            let settings = self.built.settings(self.overlay.dir())?;
-            self.extractor = Arc::new(Extractor::new(&settings, form));
+            let schema = self.built.schema(self.overlay.dir(), &Dictionaries::default())?;
+            self.extractor = Arc::new(Extractor::new(&schema, form));
             self.is_outdated = false;
         }
         Ok(())
     }
-    /// Notes other settings with the same fingerprint; durable with the next flush.
-    pub fn describe(&mut self, settings: &Settings) {
-        self.built.settings.clone_from(&settings.document);
+    /// Notes another schema with the same fingerprint; durable with the next flush.
+    pub fn describe(&mut self, schema: &Schema) {
+        self.built.settings.clone_from(&schema.settings().document);
+        self.built.dictionaries = schema.dictionaries_in_segments();
     }
     /// Raw record bytes that are indexed at a time.
     pub(super) fn part_bytes(&self) -> usize {

@@ -3,28 +3,32 @@
 use super::*;
 use crate::index::{MergeGoal, MergeState, RebuildState};
 use proptest::prelude::*;
+use quorate_model::Settings;
 use quorate_store::files::RealFiles;
 use serde_json::json;
 use std::collections::BTreeMap;
 
 pub(in crate::index) type Model = BTreeMap<String, serde_json::Value>;
 
-pub(in crate::index) fn settings() -> Arc<Settings> {
+pub(in crate::index) fn schema() -> Schema {
     let document = json!({"searchableAttributes": ["name", "unordered(tags)"], "customRanking": ["desc(n)"],
         "attributesForFaceting": ["kind"]});
-    Arc::new(Settings::from_document(document.as_object().unwrap()).unwrap())
+    of(document)
 }
-/// Settings that ask for other files, with the same columns.
-pub(in crate::index) fn other_settings() -> Arc<Settings> {
+/// One that asks for other files, with the same columns.
+pub(in crate::index) fn other_schema() -> Schema {
     let document = json!({"searchableAttributes": ["name"], "customRanking": ["asc(n)"],
         "attributesForFaceting": ["kind"]});
-    Arc::new(Settings::from_document(document.as_object().unwrap()).unwrap())
+    of(document)
+}
+fn of(document: serde_json::Value) -> Schema {
+    Schema::from(Arc::new(Settings::from_document(document.as_object().unwrap()).unwrap()))
 }
 pub(in crate::index) fn options() -> WriterOptions {
     WriterOptions { memory_bytes: 8 << 20, ..WriterOptions::default() }
 }
 fn open(dir: &Path) -> ShardWriter {
-    ShardWriter::open(dir, &settings(), RealFiles::shared(), options()).unwrap()
+    ShardWriter::open(dir, &schema(), RealFiles::shared(), options()).unwrap()
 }
 pub(in crate::index) fn record(id: &str, n: i64) -> serde_json::Value {
     let rare = serde_json::Map::from_iter([(rare_path(n), json!([n, 1]))]);
@@ -172,10 +176,10 @@ proptest! {
                     check(&writer.publish().unwrap(), &model);
                     writer.wait_for_merge().unwrap();
                 }
-                Step::Rebuild => writer.rebuild(&settings()).unwrap(),
+                Step::Rebuild => writer.rebuild(&schema()).unwrap(),
                 Step::BeginRebuild => {
-                    let fits = writer.built().fingerprint == settings().fingerprint();
-                    writer.start_rebuild(&if fits { other_settings() } else { settings() }).unwrap();
+                    let fits = writer.built().fingerprint == schema().fingerprint();
+                    writer.start_rebuild(&if fits { other_schema() } else { schema() }).unwrap();
                 }
                 Step::MoveRebuild => {
                     if writer.rebuild_step().unwrap() == RebuildState::Ready {
@@ -360,7 +364,7 @@ fn a_rebuild_uses_the_new_settings_and_survives_only_with_a_flush() {
     }
     writer.flush(Payload::default()).unwrap();
     let document = json!({"customRanking": ["asc(n)"], "attributesForFaceting": ["name"]});
-    let other = Arc::new(Settings::from_document(document.as_object().unwrap()).unwrap());
+    let other = of(document);
     writer.rebuild(&other).unwrap();
     let view = writer.publish().unwrap();
     let segment = &view.segments()[0];
@@ -380,10 +384,8 @@ fn a_rebuild_uses_the_new_settings_and_survives_only_with_a_flush() {
 fn a_folder_has_one_writer_at_a_time() {
     let dir = tempfile::tempdir().unwrap();
     let first = open(dir.path());
-    let again = || {
-        let settings = Arc::new(Settings::default());
-        ShardWriter::open(dir.path(), &settings, RealFiles::shared(), WriterOptions::default())
-    };
+    let again =
+        || ShardWriter::open(dir.path(), &Schema::default(), RealFiles::shared(), WriterOptions::default());
     assert!(matches!(again().map(drop), Err(IndexError::InUse { .. })));
     drop(first);
     again().unwrap();

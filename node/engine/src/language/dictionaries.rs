@@ -3,6 +3,8 @@
 use super::codes::{Language, Languages};
 use super::{compounds, plurals, stop_words};
 use rustc_hash::FxHashMap;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// Forms of a word that are looked for at most.
 pub const FORMS_MAX: usize = 12;
@@ -63,23 +65,75 @@ impl Dictionaries {
     /// Only `de`, `nl`, `fi`, `da`, `sv` and `no` (`nb`) have compounds. Used for decompoundedAttributes and, where the
     /// words of the index itself do not tell, for decompoundQuery.
     pub fn compound_parts(&self, word: &str, languages: Languages) -> Vec<String> {
-        let custom = self.compounds.get(word).map(Vec::as_slice).unwrap_or_default();
-        if let Some((_, parts)) = custom.iter().find(|(language, _)| languages.contains(*language)) {
-            return parts.clone();
+        match self.custom_parts(word, languages) {
+            Some(parts) => parts.to_vec(),
+            None => self.listed_parts(word, languages),
         }
-        compounds::known_parts(word, languages.minus(self.without_standard[Kind::Compounds as usize]))
     }
-    /// Two words of the index that a compound of the query may be made of: the second ends it, linking letters between
-    /// them left out. `is_term` says whether the index holds a word. Longest second part first, at most one pair.
+    /// The same for a word of a query, which the words of the index take apart, too: custom entries go first, then two words of
+    /// the index, the second as long as possible and linking letters between them left out, then lists. `is_term` says
+    /// whether the index holds a word.
     ///
     /// Cost: at most 2 look-ups for each way to cut the word.
-    pub fn compound_of_terms(
+    pub fn compound_parts_by_terms(
         &self,
         word: &str,
         languages: Languages,
         is_term: &mut dyn FnMut(&str) -> bool,
-    ) -> Option<(String, String)> {
-        compounds::split_by_terms(word, languages, is_term)
+    ) -> Vec<String> {
+        if let Some(parts) = self.custom_parts(word, languages) {
+            return parts.to_vec();
+        }
+        match compounds::split_by_terms(word, languages, is_term) {
+            Some((first, second)) => vec![first, second],
+            None => self.listed_parts(word, languages),
+        }
+    }
+    /// The parts that somebody wrote down; of several languages those of the first by code.
+    fn custom_parts(&self, word: &str, languages: Languages) -> Option<&[String]> {
+        let custom = self.compounds.get(word)?.iter().filter(|(language, _)| languages.contains(*language));
+        custom.min_by_key(|(language, _)| *language).map(|(_, parts)| parts.as_slice())
+    }
+    fn listed_parts(&self, word: &str, languages: Languages) -> Vec<String> {
+        compounds::known_parts(word, languages.minus(self.without_standard[Kind::Compounds as usize]))
+    }
+    /// What is not standard of all that decides how words lie in segments which take compounds of these languages apart; empty
+    /// where all of it is. Fixed for ever: files remember it, and fingerprints cover it.
+    pub fn in_segments(&self, languages: Languages) -> Map<String, Value> {
+        let mut compounds: BTreeMap<&str, BTreeMap<&str, &[String]>> = BTreeMap::new();
+        for (word, entries) in &self.compounds {
+            for (language, parts) in entries.iter().filter(|(language, _)| languages.contains(*language)) {
+                compounds.entry(language.code()).or_default().insert(word, parts);
+            }
+        }
+        let without = self.without_standard[Kind::Compounds as usize].common(languages);
+        let without: Vec<&str> =
+            Language::all().filter(|language| without.contains(*language)).map(Language::code).collect();
+        let mut part = Map::new();
+        if !compounds.is_empty() {
+            part.insert("compounds".into(), json!(compounds));
+        }
+        if !without.is_empty() {
+            part.insert("withoutStandardCompounds".into(), json!(without));
+        }
+        part
+    }
+    /// These dictionaries with the compounds that some files remember, see [`Self::in_segments`]; `None` when it is not that.
+    pub fn with_compounds_of(&self, part: &Map<String, Value>) -> Option<Dictionaries> {
+        let read = |name: &str| part.get(name).cloned();
+        let compounds: BTreeMap<String, BTreeMap<String, Vec<String>>> =
+            read("compounds").map_or(Ok(BTreeMap::new()), serde_json::from_value).ok()?;
+        let without: Vec<String> =
+            read("withoutStandardCompounds").map_or(Ok(vec![]), serde_json::from_value).ok()?;
+        let mut all = Dictionaries { compounds: FxHashMap::default(), ..self.clone() };
+        for (code, entries) in compounds {
+            let language = Language::of(&code)?;
+            for (word, parts) in entries {
+                all.compounds.entry(word).or_default().push((language, parts));
+            }
+        }
+        all.without_standard[Kind::Compounds as usize] = Languages::listed(&without);
+        Some(all)
     }
     /// What a language has: whether there are standard stop words, plurals and compounds for it (C§12.1 languages).
     pub fn standard(language: Language) -> [bool; 3] {

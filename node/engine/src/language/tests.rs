@@ -172,15 +172,24 @@ fn compounds_fall_into_parts() {
 #[test]
 fn the_words_of_the_index_take_compounds_apart() {
     let german = Languages::listed(&["de"]);
-    let split = |word: &str, terms: &[&str]| {
-        Dictionaries::default()
-            .compound_of_terms(word, german, &mut |term| terms.contains(&term))
-            .map(|(a, b)| format!("{a} {b}"))
+    let split = |dictionaries: &Dictionaries, word: &str, terms: &[&str]| {
+        dictionaries.compound_parts_by_terms(word, german, &mut |term| terms.contains(&term)).join(" ")
     };
-    assert_eq!(split("hundehutte", &["hund", "hutte"]).as_deref(), Some("hund hutte"));
-    assert_eq!(split("bundesliga", &["bund", "bundes", "liga"]).as_deref(), Some("bundes liga"));
-    assert_eq!(split("hundehutte", &["hund"]), None);
-    assert_eq!(split("haus", &["ha", "us"]), None);
+    let standard = Dictionaries::default();
+    for (word, terms, expected) in [
+        ("xylohutte", &["xylo", "hutte"][..], "xylo hutte"),
+        ("bundesliga", &["bund", "bundes", "liga"], "bundes liga"),
+        ("xylophone", &["xylo"], ""),
+        ("haus", &["ha", "us"], ""),
+        // lists know what the index does not
+        ("gartenhaus", &[], "garten haus"),
+    ] {
+        assert_eq!(split(&standard, word, terms), expected, "{word}");
+    }
+    let entry = (Language::of("de").unwrap(), vec!["bundes".into(), "lig".into(), "a".into()]);
+    let custom =
+        Dictionaries { compounds: [("bundesliga".into(), vec![entry])].into_iter().collect(), ..standard };
+    assert_eq!(split(&custom, "bundesliga", &["bundes", "liga"]), "bundes lig a", "an entry goes first");
 }
 
 #[test]
@@ -201,4 +210,35 @@ fn custom_entries_come_on_top_and_switch_standard_ones_off() {
     assert_eq!(dictionaries.compound_parts("kaskade", all), ["kas", "kade"]);
     dictionaries.without_standard = [only; 3];
     assert!(!dictionaries.is_stop_word("about", only) && dictionaries.declensions("car", only).is_empty());
+}
+
+#[test]
+fn files_remember_the_compounds_that_shaped_them() {
+    let (german, dutch) = (Language::of("de").unwrap(), Language::of("nl").unwrap());
+    let parts = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<String>>();
+    let mut dictionaries = Dictionaries::default();
+    dictionaries.stop_words.insert("shop".into(), Languages::ALL);
+    dictionaries
+        .compounds
+        .insert("kaskade".into(), vec![(dutch, parts("kask ade")), (german, parts("kas kade"))]);
+    dictionaries.compounds.insert("fietsbel".into(), vec![(dutch, parts("fiets bel"))]);
+    dictionaries.without_standard[Kind::Compounds as usize] = Languages::listed(&["fi", "de"]);
+    let part = dictionaries.in_segments(Languages::listed(&["de", "sv"]));
+    let expected = serde_json::json!({"compounds": {"de": {"kaskade": ["kas", "kade"]}}, "withoutStandardCompounds": ["de"]});
+    assert_eq!(serde_json::Value::from(part.clone()), expected, "stored in files: must never change");
+    let now = Dictionaries::default();
+    let again = now.with_compounds_of(&part).unwrap();
+    let all = Languages::listed(&["de", "nl"]);
+    assert_eq!(again.compound_parts("kaskade", all), ["kas", "kade"]);
+    assert_eq!(again.compound_parts("gartenhaus", all), Vec::<String>::new());
+    assert!(!again.is_stop_word("shop", all), "what acts in queries is that of now");
+    assert_eq!(again.in_segments(Languages::ALL), part);
+    assert!(now.with_compounds_of(&Default::default()).unwrap().in_segments(Languages::ALL).is_empty());
+    for wrong in [
+        serde_json::json!({"compounds": []}),
+        serde_json::json!({"compounds": {"xx": {}}}),
+        serde_json::json!({"withoutStandardCompounds": 1}),
+    ] {
+        assert!(now.with_compounds_of(wrong.as_object().unwrap()).is_none(), "{wrong}");
+    }
 }

@@ -38,10 +38,7 @@ fn compounds(view: &ShardView, plan: &Plan) -> Vec<Alternative> {
         |word: &str| view.segments().iter().any(|segment| segment.terms().ordinal(word).is_some());
     let mut found = vec![];
     for (at, word) in plan.words.iter().enumerate().filter(|(_, word)| !word.quoted) {
-        let parts = match dictionaries.compound_of_terms(&word.text, *languages, &mut is_term) {
-            Some((first, second)) => vec![first, second],
-            None => dictionaries.compound_parts(&word.text, *languages),
-        };
+        let parts = dictionaries.compound_parts_by_terms(&word.text, *languages, &mut is_term);
         if parts.len() > 1 {
             let (from, to, words) = (at, at + 1, parts.into_iter().map(Word::written).collect());
             found.push(Alternative { reason: Reason::Compound, from, to, words, typos: 0, exact: false });

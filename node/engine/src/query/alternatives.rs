@@ -5,11 +5,11 @@
 
 use super::synonyms::{Kind, SynonymSet, Target};
 use super::words::{Compounds, Other, OtherReason, Word, Words};
-use crate::configuration::Configuration;
-use crate::language::Languages;
+use crate::language::{Dictionaries, Languages};
 use quorate_model::limits::QUERY_WORDS_MAX;
 use quorate_model::params::{ExactOnSingleWord, ForLanguages};
 use quorate_model::settings::Effective;
+use std::sync::Arc;
 
 /// Ways to read one query at most; the words as typed are the first.
 pub const PATHS_MAX: usize = 16;
@@ -89,13 +89,12 @@ impl Path {
 const TARGETS_MAX: usize = 256;
 
 /// Leaves stop words out and adds what stands for the words: other forms, synonyms, neighbours written as one.
-pub fn add(words: &mut Words, configuration: &Configuration, params: &Effective) {
+pub fn add(words: &mut Words, dictionaries: &Arc<Dictionaries>, synonyms: &SynonymSet, params: &Effective) {
     let languages = |which: &ForLanguages| match which {
         ForLanguages::None => Languages::NONE,
         ForLanguages::Query => Languages::of_query(&params.query_languages),
         ForLanguages::Listed(listed) => Languages::listed(listed),
     };
-    let dictionaries = &configuration.dictionaries;
     let plural_languages = languages(&params.ignore_plurals);
     if !plural_languages.is_empty() {
         for word in words.wanted.iter_mut().filter(|word| !word.quoted) {
@@ -118,8 +117,8 @@ pub fn add(words: &mut Words, configuration: &Configuration, params: &Effective)
     } else {
         words.beyond.retain(|phrase| !phrase.iter().all(is_stop));
     }
-    if params.synonyms && !configuration.synonyms.is_empty() {
-        add_synonyms(words, &stop, &configuration.synonyms, params);
+    if params.synonyms && !synonyms.is_empty() {
+        add_synonyms(words, &stop, synonyms, params);
     }
     if stop.contains(&true) {
         let all = std::mem::take(&mut words.wanted);

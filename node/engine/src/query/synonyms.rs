@@ -4,8 +4,8 @@
 //! text, then on the rest.
 
 use super::words::push_words;
-use crate::analysis::{Analyzer, PLACEHOLDER_START};
-use quorate_model::{Settings, Synonym, SynonymKind};
+use crate::analysis::{Analyzer, PLACEHOLDER_START, Schema};
+use quorate_model::{Synonym, SynonymKind};
 use std::cmp::Ordering;
 
 /// The synonyms of an index, ready for look-ups.
@@ -55,12 +55,12 @@ pub struct Target<'a> {
 }
 
 impl SynonymSet {
-    /// Normalises the synonyms as the index's settings say; what has no words is left out.
-    pub fn new<'a>(settings: &Settings, synonyms: impl IntoIterator<Item = &'a Synonym>) -> SynonymSet {
-        let analyzer = Analyzer::new(settings);
+    /// Normalises the synonyms as the index's schema says; what has no words is left out.
+    pub fn new<'a>(schema: &Schema, synonyms: impl IntoIterator<Item = &'a Synonym>) -> SynonymSet {
+        let analyzer = schema.analyzer();
         let mut set = SynonymSet::default();
         for synonym in synonyms {
-            set.add(&analyzer, &synonym.kind);
+            set.add(analyzer, &synonym.kind);
         }
         let SynonymSet { bytes, ends, keys, .. } = &mut set;
         let text = |number: u32| text_of(bytes, ends, number);
@@ -197,7 +197,7 @@ mod tests {
             Synonym::parse_body(value.to_string().as_bytes(), &format!("{i}")).unwrap()
         };
         let all: Vec<Synonym> = synonyms.as_array().unwrap().iter().enumerate().map(one).collect();
-        SynonymSet::new(&Settings::default(), &all)
+        SynonymSet::new(&Schema::default(), &all)
     }
     fn shown<'s>(targets: impl Iterator<Item = Target<'s>>) -> String {
         let one = |target: Target<'_>| match target.kind {

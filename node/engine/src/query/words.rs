@@ -1,8 +1,8 @@
 //! Which words does the query text consist of, and how may each of them match?
 
 use super::alternatives::{self, Alternative};
-use crate::analysis::{Analyzer, TokenKind, TokenOptions, is_ideographic, letters};
-use crate::configuration::Configuration;
+use super::synonyms::SynonymSet;
+use crate::analysis::{Analyzer, Schema, TokenKind, TokenOptions, is_ideographic, letters};
 use crate::language::{Dictionaries, Languages};
 use quorate_model::Settings;
 use quorate_model::limits::{QUERY_WORDS_BEYOND_MAX, QUERY_WORDS_MAX};
@@ -118,14 +118,9 @@ struct Piece<'a> {
 }
 
 /// Takes a query text apart as the parameters say, and adds what stands for its words.
-pub fn words_of(
-    analyzer: &Analyzer,
-    configuration: &Configuration,
-    params: &Effective,
-    query: &str,
-) -> Words {
-    let mut words = typed(analyzer, &configuration.settings, params, query);
-    alternatives::add(&mut words, configuration, params);
+pub fn words_of(schema: &Schema, synonyms: &SynonymSet, params: &Effective, query: &str) -> Words {
+    let mut words = typed(schema.analyzer(), schema.settings(), params, query);
+    alternatives::add(&mut words, schema.dictionaries(), synonyms, params);
     if !params.similar_query.is_empty() {
         words.wanted.iter_mut().for_each(|word| word.optional = true);
         words.beyond.clear();

@@ -202,21 +202,21 @@ fn join(marked: &mut Vec<(usize, usize)>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::configuration::Configuration;
+    use crate::analysis::Schema;
+    use crate::query::synonyms::SynonymSet;
     use crate::query::words::words_of;
     use quorate_model::SearchParams;
 
     #[test]
     fn a_word_as_near_as_its_beginning_is_marked_as_a_whole() {
-        let configuration = Configuration::default();
-        let settings = Settings::default();
-        let analyzer = Analyzer::new(&settings);
+        let schema = Schema::default();
+        let (settings, analyzer) = (schema.settings(), schema.analyzer());
         for (query, text, end) in
             [("lantrn", "lantern", 7), ("lante", "lantern", 5), ("lamte", "lantern", 5), ("lampe", "lamp", 4)]
         {
             let params = settings.effective(&SearchParams::default());
-            let words = words_of(&analyzer, &configuration, &params, query).wanted;
-            let mut marker = Marker::new(&settings, &analyzer, &words, &[], false);
+            let words = words_of(&schema, &SynonymSet::default(), &params, query).wanted;
+            let mut marker = Marker::new(settings, analyzer, &words, &[], false);
             marker.mark(text, TokenOptions::default(), &[2]);
             assert_eq!(marker.marks.marked, [(0, end)], "{query}");
         }
@@ -224,11 +224,10 @@ mod tests {
 
     #[test]
     fn the_short_way_finds_what_the_analyzer_finds() {
-        let configuration = Configuration::default();
-        let settings = Settings::default();
-        let analyzer = Analyzer::new(&settings);
+        let schema = Schema::default();
+        let (settings, analyzer) = (schema.settings(), schema.analyzer());
         let params = settings.effective(&SearchParams::default());
-        let words = words_of(&analyzer, &configuration, &params, "dont libary 3 c x11").wanted;
+        let words = words_of(&schema, &SynonymSet::default(), &params, "dont libary 3 c x11").wanted;
         let typos = vec![2; words.len()];
         for text in [
             "",
@@ -241,7 +240,7 @@ mod tests {
             "Library.LIBRARY l-i-b",
             "tab\there\nlibrary\"c\"",
         ] {
-            let mut marker = Marker::new(&settings, &analyzer, &words, &[], false);
+            let mut marker = Marker::new(settings, analyzer, &words, &[], false);
             marker.mark(text, TokenOptions::default(), &typos);
             let short = marker.marks.clone();
             marker.plain_only = false;

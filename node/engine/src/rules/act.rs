@@ -1,10 +1,10 @@
 //! What is searched instead of what was asked, and what happens to the results (C§10.3, C§10.4)?
 
 use super::asked::Asked;
+use super::compile::RuleSet;
 use super::edits::Rewrite;
 use super::matching::{Match, matches};
 use crate::analysis::Analyzer;
-use crate::configuration::Configuration;
 use crate::index::ShardView;
 use crate::query::plan::unsearchable;
 use crate::search::SearchLimits;
@@ -57,12 +57,12 @@ pub struct Promoted {
 /// Source: C§8.6 step 3; C§10.
 pub fn act<'a>(
     view: &ShardView,
-    configuration: &Configuration,
+    set: &RuleSet,
+    settings: &Settings,
     request: &'a SearchParams,
     limits: &SearchLimits,
 ) -> Ruled<'a> {
     let mut ruled = Ruled { params: Cow::Borrowed(request), effects: Effects::default() };
-    let (set, settings) = (&*configuration.rules, &*configuration.settings);
     let Some(analyzer) = &set.analyzer else { return ruled };
     if !request.enable_rules.or(settings.params.enable_rules).unwrap_or(true) {
         return ruled;

@@ -5,7 +5,7 @@
 
 use super::spoken::{Phrase, Spoken};
 use super::words::texts;
-use crate::analysis::Analyzer;
+use crate::analysis::{Analyzer, Schema};
 use crate::filter::is_declared;
 use crate::index::fold;
 use quorate_model::rule::{Anchoring, Condition, FacetValue, Pattern, PatternPart};
@@ -103,20 +103,20 @@ impl RuleSet {
     pub fn new<'a>(
         rules: impl IntoIterator<Item = &'a Arc<Rule>>,
         synonyms: impl IntoIterator<Item = &'a Arc<Synonym>>,
-        settings: &Settings,
+        schema: &Schema,
     ) -> RuleSet {
         let rules: Vec<Arc<Rule>> = rules.into_iter().filter(|rule| rule.enabled).cloned().collect();
         if rules.is_empty() {
             return RuleSet::default();
         }
-        let analyzer = Analyzer::new(settings);
+        let (analyzer, settings) = (schema.analyzer(), schema.settings());
         let takes_alternatives = |rule: &Arc<Rule>| rule.conditions.iter().any(|c| c.alternatives);
         let spoken = match rules.iter().any(takes_alternatives) {
-            true => Spoken::new(&analyzer, settings, synonyms),
+            true => Spoken::new(schema, synonyms),
             false => Spoken::default(),
         };
         let mut compiler = Compiler {
-            analyzer: &analyzer,
+            analyzer,
             settings,
             spoken: &spoken,
             likes: FxHashMap::default(),
@@ -127,7 +127,7 @@ impl RuleSet {
         }
         let mut set = compiler.set;
         set.rules = rules;
-        set.analyzer = Some(analyzer);
+        set.analyzer = Some(analyzer.clone());
         set.place_triggers();
         set.place_misspellable();
         set

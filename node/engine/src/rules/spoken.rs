@@ -2,10 +2,10 @@
 //! errors are looked at when there is a query.
 
 use super::words::texts;
-use crate::analysis::Analyzer;
+use crate::analysis::Schema;
 use crate::language::{Dictionaries, Languages};
+use quorate_model::Synonym;
 use quorate_model::synonym::SynonymKind;
-use quorate_model::{Settings, Synonym};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -23,19 +23,17 @@ pub(super) struct Spoken {
     longest: usize,
     /// Whose plurals count; `None` when nobody asks.
     languages: Option<Languages>,
-    dictionaries: Dictionaries,
+    dictionaries: Arc<Dictionaries>,
 }
 impl Spoken {
     /// Cost: one analysis of every member of every synonym.
-    pub fn new<'a>(
-        analyzer: &Analyzer,
-        settings: &Settings,
-        synonyms: impl IntoIterator<Item = &'a Arc<Synonym>>,
-    ) -> Spoken {
-        let languages = Languages::of_query(settings.params.query_languages.as_deref().unwrap_or_default());
-        let mut spoken = Spoken { languages: Some(languages), ..Spoken::default() };
+    pub fn new<'a>(schema: &Schema, synonyms: impl IntoIterator<Item = &'a Arc<Synonym>>) -> Spoken {
+        let listed = schema.settings().params.query_languages.as_deref();
+        let languages = Languages::of_query(listed.unwrap_or_default());
+        let dictionaries = schema.dictionaries().clone();
+        let mut spoken = Spoken { languages: Some(languages), dictionaries, ..Spoken::default() };
         let phrases = |texts_of: &[String]| -> Vec<Phrase> {
-            let all = texts_of.iter().map(|text| texts(analyzer, text));
+            let all = texts_of.iter().map(|text| texts(schema.analyzer(), text));
             all.filter(|phrase| !phrase.is_empty()).collect()
         };
         for synonym in synonyms {

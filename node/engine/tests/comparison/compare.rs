@@ -45,10 +45,10 @@ pub fn compare_seed(seed: u64, tally: &mut Tally) {
         settings.index.custom_ranking
     });
     shard.configuration.relevant_sort =
-        keys.as_ref().map(|keys| Arc::new(RelevantSort::new(&shard.configuration.settings, keys)));
+        keys.as_ref().map(|keys| Arc::new(RelevantSort::new(shard.configuration.settings(), keys)));
     let mut before: Option<(Arc<ShardView>, &Query, Value)> = None;
     for (number, query) in case.queries.iter().enumerate() {
-        let settings = shard.configuration.settings.clone();
+        let settings = shard.configuration.settings().clone();
         let records = case.surviving(number);
         shard.go_on(&mut incoming, &case.before[number]);
         if let Some((view, query, answered)) = before.take() {
@@ -148,7 +148,7 @@ fn browsed(
     if query.params.get("typoTolerance").is_some_and(Value::is_string) {
         query.params.insert("typoTolerance".into(), true.into());
     }
-    (ids, Ranker::new(&shard.configuration.settings, &query, &case.spoken).browse(records))
+    (ids, Ranker::new(shard.configuration.settings(), &query, &case.spoken).browse(records))
 }
 /// The first hit of the page and its length.
 fn page_of(query: &Query) -> (u64, u64) {

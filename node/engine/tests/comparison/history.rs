@@ -49,7 +49,7 @@ impl Shard {
                 }
                 Event::Rebuild => {
                     self.writer.publish().unwrap();
-                    self.writer.rebuild(&self.configuration.settings).unwrap();
+                    self.writer.rebuild(&self.configuration.schema).unwrap();
                 }
             }
         }

@@ -40,7 +40,7 @@ fn index(settings: Value, records: &[Value], documents: &[Value], spoken: &[Valu
         &Spoken::default(),
         ReadySizes::default(),
     );
-    let set = RuleSet::new(&rules(documents), &synonyms(spoken), &shard.configuration.settings);
+    let set = RuleSet::new(&rules(documents), &synonyms(spoken), &shard.configuration.schema);
     shard.configuration.rules = Arc::new(set);
     shard
 }
@@ -499,7 +499,7 @@ fn ten_thousand_rules_are_compiled_and_matched_in_time() {
     let documents = rules(&(0..10_000).map(rule).collect::<Vec<_>>());
     let mut shard = index(shop(), &brands(), &[], &[]);
     let before = Instant::now();
-    let set = RuleSet::new(&documents, &[], &shard.configuration.settings);
+    let set = RuleSet::new(&documents, &[], &shard.configuration.schema);
     // generous: this is an unoptimised build on a busy machine
     assert!(before.elapsed() < Duration::from_secs(10), "{:?}", before.elapsed());
     shard.configuration.rules = Arc::new(set);
@@ -516,7 +516,7 @@ fn ten_thousand_rules_are_compiled_and_matched_in_time() {
     let always =
         |i: usize| json!({"consequence": {"userData": i, "params": {"filters": format!("n < {}", i + 1)}}});
     let documents = rules(&(0..10_000).map(always).collect::<Vec<_>>());
-    shard.configuration.rules = Arc::new(RuleSet::new(&documents, &[], &shard.configuration.settings));
+    shard.configuration.rules = Arc::new(RuleSet::new(&documents, &[], &shard.configuration.schema));
     let results = ask(&shard, json!({}));
     assert_eq!(results.rules.complete, Some(false), "more filters than a request may have");
     assert_eq!((ids(&results).as_str(), results.rules.user_data.len()), ("p0", 1_000));

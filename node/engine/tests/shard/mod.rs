@@ -1,9 +1,9 @@
 //! A shard in a temporary folder, filled with records.
 
-use quorate_engine::Configuration;
 use quorate_engine::index::{ReadySizes, ShardView, ShardWriter, WriterOptions};
 use quorate_engine::language::{Dictionaries, Language, Languages};
 use quorate_engine::query::synonyms::SynonymSet;
+use quorate_engine::{Configuration, Schema};
 use quorate_model::{Settings, Synonym};
 use quorate_store::files::RealFiles;
 use serde_json::Value;
@@ -38,8 +38,9 @@ impl Spoken {
         for word in &self.stop_words {
             dictionaries.stop_words.insert(word.clone(), Languages::NONE.with(english));
         }
-        let synonyms = Arc::new(SynonymSet::new(&settings, &synonyms));
-        Configuration { settings, synonyms, dictionaries: Arc::new(dictionaries), ..Configuration::default() }
+        let schema = Schema::new(settings, Arc::new(dictionaries));
+        let synonyms = Arc::new(SynonymSet::new(&schema, &synonyms));
+        Configuration { schema, synonyms, ..Configuration::default() }
     }
 }
 /// A published shard; its folder lives as long as it does.
@@ -61,9 +62,10 @@ impl Shard {
         let settings = Arc::new(settings);
         let folder = tempfile::tempdir().unwrap();
         let options = WriterOptions { memory_bytes: 16 << 20, threads: 1, ready, ..WriterOptions::default() };
-        let mut writer = ShardWriter::open(folder.path(), &settings, Arc::new(RealFiles), options).unwrap();
-        let view = writer.publish().unwrap();
         let configuration = spoken.configuration(settings);
+        let files = Arc::new(RealFiles);
+        let mut writer = ShardWriter::open(folder.path(), &configuration.schema, files, options).unwrap();
+        let view = writer.publish().unwrap();
         let mut shard = Shard { view, configuration, writer, _folder: folder };
         let mut records = records.iter();
         for size in batches {

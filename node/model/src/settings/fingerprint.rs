@@ -5,15 +5,20 @@
 //! something other than its default, the tagged name and the tagged value. A tag is one letter for the kind of JSON
 //! value and, for everything with a length, the length as eight little-endian bytes; members of objects are visited in
 //! the order of their names. Of `ranking` only the `asc(…)` and `desc(…)` entries count, each as the tagged direction
-//! and the tagged name. One string counts as a list of one where settings accept it for a list.
+//! and the tagged name. One string counts as a list of one where settings accept it for a list. What else shapes the index
+//! follows in the same way: its members, in the order of their names; nothing where there is nothing.
 
 use super::table::ROWS;
 use super::{Criterion, Settings, SortKey};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 impl Settings {
     /// A stable hash over the settings that decide what the index holds on disk.
     pub fn fingerprint(&self) -> u64 {
+        self.fingerprint_with(&Map::new())
+    }
+    /// The same over these settings and what else decides it, such as entries of dictionaries.
+    pub fn fingerprint_with(&self, others: &Map<String, Value>) -> u64 {
         let mut rows: Vec<_> = ROWS.iter().filter(|row| row.shapes_index).collect();
         rows.sort_by_key(|row| row.name);
         let mut hash = Fnv::new();
@@ -33,6 +38,7 @@ impl Settings {
                 }
             }
         }
+        hash.members(others);
         hash.0
     }
 
@@ -102,13 +108,17 @@ impl Fnv {
             }
             Value::Object(map) => {
                 self.tag(b'o', map.len());
-                let mut members: Vec<_> = map.iter().collect();
-                members.sort_by_key(|(name, _)| *name);
-                for (name, inner) in members {
-                    self.text(name);
-                    self.value(inner);
-                }
+                self.members(map);
             }
+        }
+    }
+
+    fn members(&mut self, map: &Map<String, Value>) {
+        let mut members: Vec<_> = map.iter().collect();
+        members.sort_by_key(|(name, _)| *name);
+        for (name, inner) in members {
+            self.text(name);
+            self.value(inner);
         }
     }
 }
