@@ -1,7 +1,7 @@
 //! How is a whole index read, page by page (§4.2 rules 5 and 6, C§8.8)?
 
 use super::cursor::Cursor;
-use super::{Asked, Place, Presentation, settings_of};
+use super::{Asked, Place, Presentation};
 use crate::call::Call;
 use crate::reply::Reply;
 use crate::search::facet::take_embedded;
@@ -49,8 +49,7 @@ async fn answer(call: &Call<'_>, mut members: Map<String, Value>, text: Option<S
     });
     let mut asked = Asked::from_members(call, members)?;
     asked.params.hits_per_page.get_or_insert(limits::HITS_PER_PAGE_MAX);
-    let settings = settings_of(call, &index).await?;
-    let presentation = Presentation::new(&mut asked, &settings);
+    let presentation = Presentation::new(&mut asked);
     page(call, &index, asked, &presentation, after).await
 }
 

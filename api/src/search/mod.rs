@@ -154,18 +154,14 @@ pub struct Presentation {
 }
 
 impl Presentation {
-    /// Takes what settings and request say about the answer.
-    pub fn new(asked: &mut Asked, settings: &Settings) -> Self {
+    /// Takes what the request says about the answer.
+    pub fn new(asked: &mut Asked) -> Self {
         let params = &asked.params;
-        let inherited = &settings.params;
         Presentation {
             echo: std::mem::take(&mut asked.echo),
             message: asked.message,
-            response_fields: params.response_fields.clone().or_else(|| inherited.response_fields.clone()),
-            rendering_content: params
-                .rendering_content
-                .clone()
-                .or_else(|| inherited.rendering_content.clone()),
+            response_fields: params.response_fields.clone(),
+            rendering_content: params.rendering_content.clone(),
             click_analytics: params.click_analytics == Some(true),
             explained: asked.explained.take(),
             explain: params.explain.clone().unwrap_or_default(),
@@ -174,7 +170,12 @@ impl Presentation {
 
     /// Writes the answer.
     pub fn body(&self, call: &Call<'_>, results: &SearchResults, place: Place<'_>) -> Vec<u8> {
-        let rendering_content = self.rendering_content.as_ref().map(Value::to_string);
+        let of_index = results.settings.as_ref();
+        let response_fields = self.response_fields.as_ref();
+        let response_fields = response_fields.or_else(|| of_index?.response_fields.as_ref());
+        let rendering_content = self.rendering_content.as_ref();
+        let rendering_content = rendering_content.or_else(|| of_index?.rendering_content.as_ref());
+        let rendering_content = rendering_content.map(Value::to_string);
         let explained = self.explained.as_ref();
         let explained_params =
             explained.and_then(|explained| explained.params(&self.explain, &results.rules));
@@ -193,7 +194,7 @@ impl Presentation {
             server: server.as_deref(),
             message: self.message,
             cursor: place.cursor,
-            response_fields: self.response_fields.as_deref(),
+            response_fields: response_fields.map(Vec::as_slice),
             rendering_content: rendering_content.as_deref().map(str::as_bytes),
         };
         body.write(&mut out);

@@ -177,8 +177,7 @@ async fn run(
     check_time(call.started.elapsed())?;
     match wanted {
         Wanted::Hits(mut asked) => {
-            let settings = settings_of(call, &index).await?;
-            let presentation = Presentation::new(&mut asked, &settings);
+            let presentation = Presentation::new(&mut asked);
             let rights = ReadRights { bytes_max: bytes_max.max(1), ..call.read_rights() };
             let results = search(call, &index, asked.params, rights).await?;
             let wanted = results.window.map_or(results.hits_per_page, |(_, length)| length);

@@ -1,6 +1,6 @@
 //! How is one index searched (§4.2, query POST and GET)?
 
-use super::{Asked, Place, Presentation, bounded, search, settings_of};
+use super::{Asked, Place, Presentation, bounded, search};
 use crate::call::Call;
 use crate::reply::Reply;
 use quorate_model::Result;
@@ -19,8 +19,7 @@ pub async fn get(call: &Call<'_>) -> Result<Reply> {
 
 async fn answer(call: &Call<'_>, mut asked: Asked) -> Result<Reply> {
     let index = call.index_name()?;
-    let settings = settings_of(call, &index).await?;
-    let presentation = Presentation::new(&mut asked, &settings);
+    let presentation = Presentation::new(&mut asked);
     let results = search(call, &index, asked.params, call.read_rights()).await?;
     Ok(Reply::ok(bounded(call, presentation.body(call, &results, Place::default()))?))
 }

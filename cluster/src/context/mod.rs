@@ -2,6 +2,7 @@
 
 pub mod abreast;
 pub mod claims;
+pub mod each_node;
 pub mod integrity;
 pub mod janitor;
 pub mod proposer;

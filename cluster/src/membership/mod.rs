@@ -18,13 +18,11 @@ pub use overview::{ClaimView, GroupView, NodeView, Overview, ReplicaView};
 pub use report::{CopyReport, MemberRole, NodeReport, ReplicaReport, own};
 
 use crate::context::NodeContext;
+use crate::context::each_node::{Answers, ask_each, ask_one, others};
 use crate::meta::{MetaState, NodeRow};
-use crate::rpc::peer_client::Unasked;
 use crate::rpc::requests::{PeerAnswer, PeerRequest};
-use futures_util::future::join_all;
 use quorate_model::{Error, NodeId, Result};
-use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long a node may take to say how it is.
 const ANSWER: Duration = Duration::from_secs(2);
@@ -32,7 +30,7 @@ const ANSWER: Duration = Duration::from_secs(2);
 /// How the installation is, as every node that can be reached says. Takes as long as the slowest, at most some 2 s.
 pub async fn overview(context: &NodeContext) -> Overview {
     let meta = context.meta();
-    let reports = reports(context, &meta).await;
+    let reports = reports(context).await;
     let peers = context.peers().status();
     overview::assemble(&meta, context.self_id(), &reports, &peers)
 }
@@ -40,32 +38,31 @@ pub async fn overview(context: &NodeContext) -> Overview {
 /// Asks the other nodes whether their disks are too full for another write, and notes it for the writes of this one.
 pub async fn look_at_disks(context: &NodeContext) {
     let meta = context.meta();
-    let others = meta.present_nodes().into_iter().map(|(id, _)| id).filter(|&id| id != context.self_id());
-    let asked = others.map(async |id| (id, ask(context, id).await));
+    let reports = ask_each(context, others(context, None), &PeerRequest::Status, ANSWER, report_in).await;
     let is_full = |(id, report): (NodeId, Result<NodeReport, String>)| {
         report.is_ok_and(|report| report.has_full_disk).then(|| (id, name_of(&meta, id)))
     };
-    context.disk().note_full_elsewhere(join_all(asked).await.into_iter().filter_map(is_full).collect());
+    context.disk().note_full_elsewhere(reports.into_iter().filter_map(is_full).collect());
 }
 
 /// What each node says of itself, or why it says nothing.
-async fn reports(context: &NodeContext, meta: &MetaState) -> BTreeMap<NodeId, Result<NodeReport, String>> {
-    let others = meta.present_nodes().into_iter().map(|(id, _)| id).filter(|&id| id != context.self_id());
-    let asked = others.map(async |id| (id, ask(context, id).await));
-    let mut reports: BTreeMap<_, _> = join_all(asked).await.into_iter().collect();
-    reports.insert(context.self_id(), Ok(own(context).await));
+async fn reports(context: &NodeContext) -> Answers<NodeReport> {
+    let asked = ask_each(context, others(context, None), &PeerRequest::Status, ANSWER, report_in);
+    let (mut reports, own) = (asked.await, own(context).await);
+    reports.insert(context.self_id(), Ok(own));
     reports
 }
 
 /// What one node says of itself, or why it says nothing.
 pub async fn ask(context: &NodeContext, id: NodeId) -> Result<NodeReport, String> {
-    match context.peers().ask(id, &PeerRequest::Status, Instant::now() + ANSWER).await {
-        Ok(PeerAnswer::Status(json)) => serde_json::from_slice(&json)
-            .map_err(|_| "it answers in a way this node does not know".to_owned()),
-        Ok(PeerAnswer::Failed { message, .. }) => Err(message),
-        Ok(_) => Err("it answers in a way this node does not know".to_owned()),
-        Err(Unasked::Never) => Err("it cannot be reached".to_owned()),
-        Err(Unasked::Perhaps(error)) => Err(error.message),
+    ask_one(context, id, &PeerRequest::Status, ANSWER, report_in).await
+}
+
+/// The report in an answer to `Status`.
+fn report_in(answer: PeerAnswer) -> Option<NodeReport> {
+    match answer {
+        PeerAnswer::Status(json) => serde_json::from_slice(&json).ok(),
+        _ => None,
     }
 }
 

@@ -1,75 +1,112 @@
 //! Reading and searching the synonyms and rules of an index (§4.6, §4.8).
 
+use super::call::{Location, ReadCall, in_group};
+use super::{known_row, serves, settings};
 use crate::context::NodeContext;
 use crate::meta::IndexRow;
-use crate::read;
-use crate::read::remote::{self, Way, read_deadline};
-use crate::rpc::calls::ServiceCall;
 use quorate_model::document::DocumentQuery;
-use quorate_model::{DocumentHits, DocumentKind, IndexName, Result};
+use quorate_model::wire::Text;
+use quorate_model::{DocumentHits, DocumentKind, GroupId, IndexName, Result};
 use quorate_node::ops::Incarnation;
 use quorate_node::{Documents, Node};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-
-/// How many documents an index has, and how many of `ids` are among them; from a node that has its group.
-pub async fn count_of(
-    context: &NodeContext,
-    row: &IndexRow,
-    kind: DocumentKind,
-    ids: Vec<String>,
-) -> Result<(usize, usize)> {
-    let (group, incarnation) = (row.group, row.incarnation);
-    if read::is_readable(context, group) {
-        return Ok(count(context.node(), incarnation, kind, &ids));
-    }
-    let call = ServiceCall::Count { group, incarnation, kind, ids };
-    remote::ask(context, group, call, read_deadline()).await
-}
-
-/// How many documents an index has as applied here, and how many of `ids` are among them.
-pub fn count(node: &Node, index: Incarnation, kind: DocumentKind, ids: &[String]) -> (usize, usize) {
-    let documents = of(node, index);
-    (documents.count(kind), ids.iter().filter(|id| documents.contains(kind, id)).count())
-}
 
 /// The documents of an index as applied here; none before anything was written to it.
 pub fn of(node: &Node, index: Incarnation) -> Arc<Documents> {
     node.index(index).map_or_else(Arc::default, |state| state.documents.load_full())
 }
 
-/// One document as it was saved. Errors: `NotFound`.
-pub async fn get(
-    context: &NodeContext,
-    name: &IndexName,
-    kind: DocumentKind,
-    object_id: &str,
-) -> Result<Way<Vec<u8>>> {
-    let row = read::known_row(context, name).await?;
-    if !read::serves(context, row.group).await {
-        return Ok(Way::There(row.group));
-    }
-    let documents = of(context.node(), row.incarnation);
-    let found = match kind {
-        DocumentKind::Synonyms => documents.synonyms.get(object_id).map(|synonym| &synonym.document),
-        DocumentKind::Rules => documents.rules.get(object_id).map(|rule| &rule.document),
-    };
-    let found = found.ok_or_else(|| kind.missing())?;
-    Ok(Way::Here(found.as_bytes().to_vec()))
+/// Where the documents of an index are.
+async fn located(context: &NodeContext, index: &IndexName) -> Result<Location<IndexRow>> {
+    let row = known_row(context, index).await?;
+    Ok(match serves(context, row.group).await {
+        true => Location::Local(row),
+        false => Location::Remote(row.group),
+    })
 }
 
-/// A page of the documents that match, by objectID from the last to the first. Errors: `NotFound` for a missing index.
-pub async fn search(
-    context: &NodeContext,
-    name: &IndexName,
-    kind: DocumentKind,
-    asked: &DocumentQuery,
-) -> Result<Way<DocumentHits>> {
-    let row = read::known_row(context, name).await?;
-    if !read::serves(context, row.group).await {
-        return Ok(Way::There(row.group));
+/// One document as it was saved; see [`crate::Service::document`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GetDocument {
+    /// The index.
+    pub index: IndexName,
+    /// Synonyms or rules.
+    pub kind: DocumentKind,
+    /// The document.
+    pub object_id: String,
+}
+
+impl ReadCall for GetDocument {
+    const NAME: &'static str = "Document";
+    type Answer = Text;
+    type Source = IndexRow;
+
+    async fn locate(&self, context: &NodeContext) -> Result<Location<IndexRow>> {
+        located(context, &self.index).await
     }
-    let documents = of(context.node(), row.incarnation);
-    let settings = read::applied_settings(context.node(), row.incarnation);
-    let asked = asked.clone();
-    context.node().pool().run(move |_| Ok(Way::Here(documents.search(kind, &settings, &asked)))).await
+    async fn read(self, context: &NodeContext, row: IndexRow) -> Result<Text> {
+        let (documents, id) = (of(context.node(), row.incarnation), &self.object_id);
+        let found = match self.kind {
+            DocumentKind::Synonyms => documents.synonyms.get(id).map(|synonym| &synonym.document),
+            DocumentKind::Rules => documents.rules.get(id).map(|rule| &rule.document),
+        };
+        let found = found.ok_or_else(|| self.kind.missing())?;
+        Ok(Text(found.as_bytes().to_vec()))
+    }
+}
+
+/// A page of the documents that match, by objectID from the last to the first; see [`crate::Service::search_documents`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SearchDocuments {
+    /// The index.
+    pub index: IndexName,
+    /// Synonyms or rules.
+    pub kind: DocumentKind,
+    /// What is looked for.
+    pub asked: DocumentQuery,
+}
+
+impl ReadCall for SearchDocuments {
+    const NAME: &'static str = "SearchDocuments";
+    type Answer = DocumentHits;
+    type Source = IndexRow;
+
+    async fn locate(&self, context: &NodeContext) -> Result<Location<IndexRow>> {
+        located(context, &self.index).await
+    }
+    async fn read(self, context: &NodeContext, row: IndexRow) -> Result<DocumentHits> {
+        let documents = of(context.node(), row.incarnation);
+        let settings = settings::applied(context.node(), row.incarnation);
+        let SearchDocuments { index: _, kind, asked } = self;
+        context.node().pool().run(move |_| Ok(documents.search(kind, &settings, &asked))).await
+    }
+}
+
+/// How many documents an index has, and how many of some ids are among them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CountDocuments {
+    /// The group.
+    pub group: GroupId,
+    /// The index.
+    pub incarnation: Incarnation,
+    /// Synonyms or rules.
+    pub kind: DocumentKind,
+    /// The ids.
+    pub ids: Vec<String>,
+}
+
+impl ReadCall for CountDocuments {
+    const NAME: &'static str = "Count";
+    type Answer = (usize, usize);
+    type Source = ();
+
+    async fn locate(&self, context: &NodeContext) -> Result<Location<()>> {
+        Ok(in_group(context, self.group))
+    }
+    async fn read(self, context: &NodeContext, (): ()) -> Result<(usize, usize)> {
+        let (documents, kind) = (of(context.node(), self.incarnation), self.kind);
+        let known = self.ids.iter().filter(|id| documents.contains(kind, id));
+        Ok((documents.count(kind), known.count()))
+    }
 }

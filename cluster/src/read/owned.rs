@@ -1,86 +1,136 @@
-//! What does an index hold of the users whose records it has? Read from this node's replica, otherwise from another node's.
+//! What does an index hold of the users whose records it has?
 
+use super::call::{Location, ReadCall, ask, ask_by, bounded_ms, given_up, in_group};
 use crate::clock::within;
 use crate::context::NodeContext;
 use crate::meta::IndexRow;
-use crate::read;
-use crate::read::remote::{self, read_deadline};
-use crate::rpc::calls::ServiceCall;
-use crate::types::OwnedDigest;
-use crate::types::Owners;
-use crate::types::Whose;
+use crate::types::{OwnedDigest, Owners, Whose};
 use quorate_model::wire::Text;
 use quorate_model::{Error, GroupId, Result};
 use quorate_node::ops::Incarnation;
 use quorate_node::{IndexView, Node};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Between two looks whether this node shows what is written.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// The owner's records as of every write that was answered before.
+/// The records of an owner as of every write that was answered before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GetOwned {
+    /// The group.
+    pub group: GroupId,
+    /// The index.
+    pub incarnation: Incarnation,
+    /// Which records.
+    pub whose: Whose,
+    /// Milliseconds until the asker gives up.
+    #[serde(deserialize_with = "bounded_ms")]
+    pub within_ms: u64,
+}
+
+impl ReadCall for GetOwned {
+    const NAME: &'static str = "Owned";
+    type Answer = OwnedDigest;
+    type Source = ();
+
+    async fn locate(&self, context: &NodeContext) -> Result<Location<()>> {
+        Ok(in_group(context, self.group))
+    }
+    async fn read(self, context: &NodeContext, (): ()) -> Result<OwnedDigest> {
+        let GetOwned { group, incarnation, whose, within_ms } = self;
+        let view = view_now(context, (group, incarnation), given_up(within_ms)).await?;
+        let Some(view) = view else { return Ok(OwnedDigest::new()) };
+        let owned = move || Ok(view.owned(whose.owner.as_str(), whose.ids.as_deref()));
+        context.node().pool().run_patiently(move |_| owned()).await
+    }
+}
+
+/// Records by their stored ids, in order, as of every write that was answered before, whoever may see them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GetStored {
+    /// The group.
+    pub group: GroupId,
+    /// The index.
+    pub incarnation: Incarnation,
+    /// The ids.
+    pub ids: Vec<String>,
+    /// Milliseconds until the asker gives up.
+    #[serde(deserialize_with = "bounded_ms")]
+    pub within_ms: u64,
+}
+
+impl ReadCall for GetStored {
+    const NAME: &'static str = "Stored";
+    type Answer = Vec<Option<Text>>;
+    type Source = ();
+
+    async fn locate(&self, context: &NodeContext) -> Result<Location<()>> {
+        Ok(in_group(context, self.group))
+    }
+    async fn read(self, context: &NodeContext, (): ()) -> Result<Vec<Option<Text>>> {
+        let GetStored { group, incarnation, ids, within_ms } = self;
+        let view = view_now(context, (group, incarnation), given_up(within_ms)).await?;
+        let Some(view) = view else { return Ok(ids.iter().map(|_| None).collect()) };
+        let record = move |id: &String| view.record(id).map(|record| Text(record.to_vec()));
+        context.node().pool().run_patiently(move |_| Ok(ids.iter().map(record).collect())).await
+    }
+}
+
+/// What every owner has in an index.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GetOwners {
+    /// The group.
+    pub group: GroupId,
+    /// The index.
+    pub incarnation: Incarnation,
+}
+
+impl ReadCall for GetOwners {
+    const NAME: &'static str = "Owners";
+    type Answer = Owners;
+    type Source = ();
+
+    async fn locate(&self, context: &NodeContext) -> Result<Location<()>> {
+        Ok(in_group(context, self.group))
+    }
+    async fn read(self, context: &NodeContext, (): ()) -> Result<Owners> {
+        match view_of(context.node(), self.incarnation).await? {
+            Some(view) => context.node().pool().run_patiently(move |_| Ok(view.owners())).await,
+            None => Ok(Owners::new()),
+        }
+    }
+}
+
+/// The owner's records; see [`GetOwned`].
 pub async fn digest(
     context: &NodeContext,
     row: &IndexRow,
     whose: &Whose,
     deadline: Instant,
 ) -> Result<OwnedDigest> {
-    let (group, incarnation) = (row.group, row.incarnation);
-    if read::is_readable(context, group) {
-        return digest_here(context, (group, incarnation), whose.clone(), deadline).await;
-    }
-    let within_ms = within(deadline).as_millis() as u64;
-    let call = ServiceCall::Owned { group, incarnation, whose: whose.clone(), within_ms };
-    remote::ask(context, group, call, deadline).await
+    let (whose, within_ms) = (whose.clone(), within(deadline).as_millis() as u64);
+    let call = GetOwned { group: row.group, incarnation: row.incarnation, whose, within_ms };
+    ask_by(context, call, deadline).await
 }
 
-/// The same from this node's replica. Errors: `Unavailable` when it does not show what is written in time.
-pub async fn digest_here(
-    context: &NodeContext,
-    place: (GroupId, Incarnation),
-    whose: Whose,
-    deadline: Instant,
-) -> Result<OwnedDigest> {
-    let Some(view) = view_now(context, place, deadline).await? else { return Ok(OwnedDigest::new()) };
-    context
-        .node()
-        .pool()
-        .run_patiently(move |_| Ok(view.owned(whose.owner.as_str(), whose.ids.as_deref())))
-        .await
-}
-
-/// The raw JSON of records by their stored ids, in order, as of every write that was answered before.
+/// The raw JSON of records; see [`GetStored`].
 pub async fn records(
     context: &NodeContext,
     row: &IndexRow,
     ids: &[String],
     deadline: Instant,
 ) -> Result<Vec<Option<Vec<u8>>>> {
-    let (group, incarnation) = (row.group, row.incarnation);
-    let texts: Vec<Option<Text>> = match read::is_readable(context, group) {
-        true => records_here(context, (group, incarnation), ids.to_vec(), deadline).await?,
-        false => {
-            let within_ms = within(deadline).as_millis() as u64;
-            let call = ServiceCall::Stored { group, incarnation, ids: ids.to_vec(), within_ms };
-            remote::ask(context, group, call, deadline).await?
-        }
-    };
+    let (ids, within_ms) = (ids.to_vec(), within(deadline).as_millis() as u64);
+    let call = GetStored { group: row.group, incarnation: row.incarnation, ids, within_ms };
+    let texts = ask_by(context, call, deadline).await?;
     Ok(texts.into_iter().map(|text| text.map(|it| it.0)).collect())
 }
 
-/// The same from this node's replica.
-pub async fn records_here(
-    context: &NodeContext,
-    place: (GroupId, Incarnation),
-    ids: Vec<String>,
-    deadline: Instant,
-) -> Result<Vec<Option<Text>>> {
-    let Some(view) = view_now(context, place, deadline).await? else {
-        return Ok(ids.iter().map(|_| None).collect());
-    };
-    let record = move |id: &String| view.record(id).map(|record| Text(record.to_vec()));
-    context.node().pool().run_patiently(move |_| Ok(ids.iter().map(record).collect())).await
+/// What every owner has in an index.
+pub async fn owners(context: &NodeContext, row: &IndexRow) -> Result<Owners> {
+    ask(context, GetOwners { group: row.group, incarnation: row.incarnation }).await
 }
 
 /// What this node's replica shows once it shows everything that was answered before; `None` before anything was written
@@ -102,23 +152,6 @@ async fn view_now(
         tokio::time::sleep(LOOK).await;
     }
     view_of(context.node(), incarnation).await
-}
-
-/// What every owner has in an index.
-pub async fn owners(context: &NodeContext, row: &IndexRow) -> Result<Owners> {
-    let (group, incarnation) = (row.group, row.incarnation);
-    if read::is_readable(context, group) {
-        return owners_here(context.node(), incarnation).await;
-    }
-    remote::ask(context, group, ServiceCall::Owners { group, incarnation }, read_deadline()).await
-}
-
-/// The same from this node's replica.
-pub async fn owners_here(node: &Node, incarnation: Incarnation) -> Result<Owners> {
-    match view_of(node, incarnation).await? {
-        Some(view) => node.pool().run_patiently(move |_| Ok(view.owners())).await,
-        None => Ok(Owners::new()),
-    }
 }
 
 /// What reads of an index see; `None` before anything was written to it.

@@ -2,58 +2,48 @@
 //!
 //! One hop only: who is asked serves the call or says that it cannot. A read that this node can serve never comes here.
 
+use super::call::ReadCall;
 use crate::context::NodeContext;
-use crate::rpc::calls::{Answered, Asked, ServiceCall, decode_answer, encode_call};
+use crate::rpc::calls::{Answered, Asked, ReadOf, decode_answer, encode_call};
 use crate::rpc::requests::{PeerAnswer, PeerRequest};
 use quorate_model::{Error, ErrorKind, GroupId, Result, limits};
 use quorate_node::Payer;
-use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-
-/// Where something is served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way<T> {
-    /// By this node, from this.
-    Here(T),
-    /// By another node with a replica of this group.
-    There(GroupId),
-}
-
-impl<T> Way<T> {
-    /// The same place of something made of it.
-    pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Way<U> {
-        match self {
-            Way::Here(it) => Way::Here(make(it)),
-            Way::There(group) => Way::There(group),
-        }
-    }
-}
 
 /// How long one node may take: a search of full length and a wait for a thread.
 const ANSWER: Duration = Duration::from_millis(2 * limits::SEARCH_MS);
-/// How long a read may be on its way, over all nodes that are asked.
-const READ: Duration = Duration::from_secs(10);
 /// How often all nodes are asked.
 const ROUNDS: u32 = 2;
 /// Between two rounds.
 const PAUSE: Duration = Duration::from_millis(150);
 
-/// When a read that starts now gives up.
-pub fn read_deadline() -> Instant {
-    Instant::now() + READ
+/// What is sent to a node that is to carry a call out; `read` says which group it reads and what was seen of it. Errors:
+/// `TooLarge`.
+pub fn question<C: ReadCall>(context: &NodeContext, call: &C, read: Option<ReadOf>) -> Result<PeerRequest> {
+    let meta = *context.groups().meta()?.applied.borrow();
+    let call = BTreeMap::from([(C::NAME, call)]);
+    let asked = Asked { meta, read, payer: Payer::current(), call };
+    Ok(PeerRequest::Call { call: encode_call(&asked)? })
+}
+
+/// What became of a call there; `None` when this node does not know such an answer.
+pub fn answered<C: ReadCall>(answer: PeerAnswer) -> Option<Answered<C::Answer>> {
+    match answer {
+        PeerAnswer::Called(bytes) => decode_answer(&bytes),
+        _ => None,
+    }
 }
 
 /// Asks the nodes that may have a replica of `group`, one after another, until one serves the call.
 ///
 /// Errors: what the call comes to there; `TooLarge` when it cannot be sent; `Unavailable` when none serves it in time.
-pub async fn ask<T: DeserializeOwned>(
+pub async fn ask<C: ReadCall>(
     context: &NodeContext,
     group: GroupId,
-    call: ServiceCall,
+    call: &C,
     deadline: Instant,
-) -> Result<T> {
-    let meta = *context.groups().meta()?.applied.borrow();
-    let mut asked = Asked { meta, read: None, payer: Payer::current(), call };
+) -> Result<C::Answer> {
     let mut reason = None;
     for round in 0..ROUNDS {
         if round > 0 {
@@ -62,21 +52,20 @@ pub async fn ask<T: DeserializeOwned>(
         for node in context.holders(group) {
             let by = deadline.min(Instant::now() + ANSWER);
             let applied = context.groups().get(group).map(|local| *local.applied.borrow());
-            asked.read = Some(context.seen().asked_of(node, group, applied));
-            let request = PeerRequest::Call { call: encode_call(&asked)? };
-            let answered = match context.peers().ask(node, &request, by).await {
-                Ok(PeerAnswer::Called(bytes)) => decode_answer::<T>(&bytes),
+            let read = context.seen().asked_of(node, group, applied);
+            let request = question(context, call, Some(read))?;
+            let answer = match context.peers().ask(node, &request, by).await {
                 Ok(PeerAnswer::Failed { message, .. }) => {
                     reason = Some(message);
                     continue;
                 }
-                Ok(_) => None,
+                Ok(answer) => answer,
                 Err(unasked) => {
                     reason = Some(Error::from(unasked).message);
                     continue;
                 }
             };
-            match answered {
+            match answered::<C>(answer) {
                 Some(Answered::DoneAt { applied, answer }) => {
                     context.seen().note(group, node, applied);
                     return Ok(answer);

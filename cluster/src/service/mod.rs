@@ -20,11 +20,13 @@ use crate::membership::{self, Force, Overview};
 use crate::metrics;
 use crate::options::ServiceOptions;
 use crate::options::Started;
-use crate::read;
-use crate::read::documents;
+use crate::read::call::ask;
+use crate::read::documents::{GetDocument, SearchDocuments};
+use crate::read::figures;
 use crate::read::health::{self, Health};
-use crate::read::remote::{self, Way, read_deadline};
-use crate::rpc::calls::{SentSettings, ServiceCall};
+use crate::read::objects;
+use crate::read::search::{self, Browse, Search, SearchFacet};
+use crate::read::settings::{GetSettings, ShownSettings};
 use crate::types::CallerOp;
 use crate::types::IndexInfo;
 use crate::types::IndexOperation;
@@ -196,17 +198,8 @@ impl Service {
     /// The settings of an index, with its replicas or its primary. Errors: `NotFound`.
     pub async fn settings(&self, index: &IndexName) -> Result<Arc<Settings>> {
         let context = self.open_context()?;
-        match read::shown_settings(context, index).await? {
-            Way::Here(settings) => Ok(settings),
-            Way::There(group) => {
-                let call = ServiceCall::Settings { index: index.clone() };
-                let SentSettings { document, primary } =
-                    remote::ask(context, group, call, read_deadline()).await?;
-                let mut settings = Settings::from_document(&document)?;
-                settings.index.primary = primary;
-                Ok(Arc::new(settings))
-            }
-        }
+        let ShownSettings(settings) = ask(context, GetSettings { index: index.clone() }).await?;
+        Ok(settings)
     }
     /// Changes the synonyms or the rules of an index. Already validated by the model's types.
     ///
@@ -226,15 +219,9 @@ impl Service {
     /// A synonym or a rule as it was saved. Errors: `NotFound`.
     pub async fn document(&self, index: &IndexName, kind: DocumentKind, object_id: &str) -> Result<Vec<u8>> {
         let context = self.open_context()?;
-        match documents::get(context, index, kind, object_id).await? {
-            Way::Here(document) => Ok(document),
-            Way::There(group) => {
-                let (index, object_id) = (index.clone(), object_id.to_owned());
-                let call = ServiceCall::Document { index, kind, object_id };
-                let Text(document) = remote::ask(context, group, call, read_deadline()).await?;
-                Ok(document)
-            }
-        }
+        let (index, object_id) = (index.clone(), object_id.to_owned());
+        let Text(document) = ask(context, GetDocument { index, kind, object_id }).await?;
+        Ok(document)
     }
     /// A page of the synonyms or rules that match, by objectID, the last one first. Errors: `NotFound`.
     pub async fn search_documents(
@@ -243,14 +230,7 @@ impl Service {
         kind: DocumentKind,
         asked: DocumentQuery,
     ) -> Result<DocumentHits> {
-        let context = self.open_context()?;
-        match documents::search(context, index, kind, &asked).await? {
-            Way::Here(hits) => Ok(hits),
-            Way::There(group) => {
-                let call = ServiceCall::SearchDocuments { index: index.clone(), kind, asked };
-                remote::ask(context, group, call, read_deadline()).await
-            }
-        }
+        ask(self.open_context()?, SearchDocuments { index: index.clone(), kind, asked }).await
     }
     /// The name of this node, as operators see it.
     pub fn node_name(&self) -> String {
@@ -259,11 +239,11 @@ impl Service {
     }
     /// The names of all indices, in order. Cost: memory only.
     pub fn index_names(&self) -> Result<Vec<IndexName>> {
-        Ok(read::names(self.open_context()?))
+        Ok(figures::names(self.open_context()?))
     }
     /// The named indices that are there, with their figures. Cost: one small file for each that is not open.
     pub async fn indices(&self, names: &[IndexName]) -> Result<Vec<IndexInfo>> {
-        read::indices(self.open_context()?, names).await
+        figures::indices(self.open_context()?, names).await
     }
     /// Runs one query. Errors: `NotFound`, `Invalid`, `Unavailable` when the search queue is full.
     pub async fn search(
@@ -272,17 +252,9 @@ impl Service {
         params: SearchParams,
         rights: ReadRights,
     ) -> Result<SearchResults> {
-        let context = self.open_context()?;
-        match read::view(context, index).await? {
-            Way::Here(view) => {
-                context.node().pool().search_at_once(view, params, read::rights_of(rights)).await
-            }
-            Way::There(group) => {
-                let (index, params) = (index.clone(), Box::new(params));
-                let call = ServiceCall::Search { index, params, rights };
-                remote::ask(context, group, call, read_deadline()).await
-            }
-        }
+        let (context, params) = (self.open_context()?, Box::new(params));
+        let call = Search { index: index.clone(), params, rights, at_once: true };
+        search::results(context, index, call).await
     }
     /// One page of a browse; the next position is in `cursor` (§4.2 rules 5 and 6, C§8.8).
     pub async fn browse(
@@ -292,17 +264,9 @@ impl Service {
         after: Option<Vec<u8>>,
         rights: ReadRights,
     ) -> Result<SearchResults> {
-        let context = self.open_context()?;
-        match read::view(context, index).await? {
-            Way::Here(view) => {
-                context.node().pool().browse(view, params, after, read::rights_of(rights)).await
-            }
-            Way::There(group) => {
-                let (index, params) = (index.clone(), Box::new(params));
-                let call = ServiceCall::Browse { index, params, after, rights };
-                remote::ask(context, group, call, read_deadline()).await
-            }
-        }
+        let (context, params) = (self.open_context()?, Box::new(params));
+        let call = Browse { index: index.clone(), params, after, rights };
+        search::results(context, index, call).await
     }
     /// Values of a facet that match `facet_query` among the records `params` selects.
     pub async fn search_facet(
@@ -313,19 +277,9 @@ impl Service {
         params: SearchParams,
         rights: ReadRights,
     ) -> Result<FacetHits> {
-        let context = self.open_context()?;
         let (facet, facet_query) = (facet.to_owned(), facet_query.to_owned());
-        match read::view(context, index).await? {
-            Way::Here(view) => {
-                let rights = read::rights_of(rights);
-                context.node().pool().search_facet(view, facet, facet_query, params, rights).await
-            }
-            Way::There(group) => {
-                let (index, params) = (index.clone(), Box::new(params));
-                let call = ServiceCall::SearchFacet { index, facet, facet_query, params, rights };
-                remote::ask(context, group, call, read_deadline()).await
-            }
-        }
+        let (index, params) = (index.clone(), Box::new(params));
+        ask(self.open_context()?, SearchFacet { index, facet, facet_query, params, rights }).await
     }
     /// Records by id, in request order, as raw JSON; `None` where there is none, or none that passes `filter`.
     ///
@@ -336,7 +290,7 @@ impl Service {
         rights: ReadRights,
         filter: Filter,
     ) -> Result<Vec<Option<Vec<u8>>>> {
-        read::objects(self.open_context()?, requests, rights, filter).await
+        objects::objects(self.open_context()?, requests, rights, filter).await
     }
     /// Whether every reader sees the write (C§1.6: an id beyond the last issued one is not published).
     pub async fn is_published(&self, task: TaskId) -> Result<bool> {

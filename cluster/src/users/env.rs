@@ -10,8 +10,8 @@ use crate::disk::Purpose;
 use crate::groups::leases::Hold;
 use crate::meta::{IndexRow, MetaState};
 use crate::read;
+use crate::read::index_config::IndexConfig;
 use crate::read::owned;
-use crate::read::parts::Parts;
 use crate::types::{OwnedDigest, Whose};
 use crate::write;
 use crate::write::copies::Filling;
@@ -93,8 +93,8 @@ impl Env for NodeContext {
     ) -> Result<Vec<Option<Vec<u8>>>> {
         owned::records(self, row, ids, deadline).await
     }
-    async fn configuration(&self, row: &IndexRow, deadline: Instant) -> Result<Parts> {
-        crate::read::parts::now(self, row, &DocumentKind::ALL, deadline).await
+    async fn configuration(&self, row: &IndexRow, deadline: Instant) -> Result<IndexConfig> {
+        crate::read::index_config::now(self, row, &DocumentKind::ALL, deadline).await
     }
 }
 

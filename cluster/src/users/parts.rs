@@ -10,7 +10,7 @@ use crate::command::{MetaCommand, Subject};
 use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::meta::{IndexRow, Link, MetaState};
-use crate::read::parts::Parts;
+use crate::read::index_config::IndexConfig;
 use crate::write::Reach;
 use crate::write::announcements::announce;
 use crate::write::env::{Env, seen};
@@ -118,7 +118,7 @@ async fn configurations(
     env: &impl Env,
     (from, to): (&IndexRow, &IndexRow),
     deadline: Instant,
-) -> Result<(Parts, Parts)> {
+) -> Result<(IndexConfig, IndexConfig)> {
     let wanted = env.configuration(from, deadline).await?;
     Ok((wanted, env.configuration(to, deadline).await?))
 }
@@ -136,10 +136,10 @@ pub(super) async fn are_configured_alike(
     let (wanted, found) = configurations(env, (from, to), deadline).await?;
     Ok(is_same(&wanted, &found))
 }
-fn is_same(wanted: &Parts, found: &Parts) -> bool {
+fn is_same(wanted: &IndexConfig, found: &IndexConfig) -> bool {
     own_settings(wanted) == own_settings(found) && wanted.documents == found.documents
 }
-fn own_settings(parts: &Parts) -> Map<String, Value> {
+fn own_settings(parts: &IndexConfig) -> Map<String, Value> {
     let mut document = parts.settings.document.clone();
     document.remove("replicas");
     document

@@ -5,7 +5,8 @@ use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::meta::IndexRow;
 use crate::metrics;
-use crate::read::documents;
+use crate::read::call::ask;
+use crate::read::documents::CountDocuments;
 use crate::types::Receipt;
 use crate::write::{Reach, index_for_write, receipt};
 use quorate_model::level::{self, Needs};
@@ -69,7 +70,10 @@ impl DocumentChange {
         let ids = self.ids();
         let named = ids.len();
         let counted = match self {
-            DocumentChange::Save(_) => documents::count_of(context, row, kind, ids).await?,
+            DocumentChange::Save(_) => {
+                let (group, incarnation) = (row.group, row.incarnation);
+                ask(context, CountDocuments { group, incarnation, kind, ids }).await?
+            }
             DocumentChange::Replace(_) | DocumentChange::Delete(_) => (0, 0),
         };
         check_count(kind, named, counted)

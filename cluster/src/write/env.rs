@@ -7,7 +7,7 @@ use crate::context::user_writes::UserWrites;
 use crate::disk::Purpose;
 use crate::groups::leases::Hold;
 use crate::meta::{IndexRow, MetaState};
-use crate::read::parts::Parts;
+use crate::read::index_config::IndexConfig;
 use crate::types::{OwnedDigest, Whose};
 use crate::write::copies::Filling;
 use quorate_model::{Error, GroupId, IndexName, Result, TaskId, limits};
@@ -90,7 +90,11 @@ pub trait Env: Sync {
     ) -> impl Future<Output = Result<Vec<Option<Vec<u8>>>>> + Send;
 
     /// The configuration of a part, as of every write that was answered before.
-    fn configuration(&self, row: &IndexRow, deadline: Instant) -> impl Future<Output = Result<Parts>> + Send;
+    fn configuration(
+        &self,
+        row: &IndexRow,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<IndexConfig>> + Send;
 
     /// When a write that starts now gives up.
     fn write_deadline(&self) -> Instant {

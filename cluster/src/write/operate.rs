@@ -8,9 +8,9 @@ use crate::disk::Purpose;
 use crate::meta::{IndexRow, Link, MetaState};
 use crate::metrics;
 use crate::read;
-use crate::read::parts::{self, Parts};
-use crate::read::remote;
-use crate::rpc::calls::ServiceCall;
+use crate::read::call::ask_by;
+use crate::read::index_config::{self, IndexConfig};
+use crate::read::published::ShowsRecords;
 use crate::write::copies::{self, Filling};
 use crate::write::index_for_write;
 use crate::write::replicas::{self, Prepared, announcement};
@@ -125,18 +125,19 @@ async fn shown_parts(
     row: &IndexRow,
     kinds: &[DocumentKind],
     deadline: Instant,
-) -> Result<Parts> {
-    let Parts { settings, documents } = parts::now(context, row, kinds, deadline).await?;
+) -> Result<IndexConfig> {
+    let IndexConfig { settings, documents } = index_config::now(context, row, kinds, deadline).await?;
     let of_primary = match read::virtual_primary(row).and_then(|primary| row_of(context, primary)) {
-        Some(primary) => Some(parts::now(context, &primary, &[], deadline).await?.settings),
+        Some(primary) => Some(index_config::now(context, &primary, &[], deadline).await?.settings),
         None => None,
     };
-    Ok(Parts { settings: read::shown(row, settings, of_primary.as_deref())?, documents })
+    Ok(IndexConfig { settings: read::settings::shown(row, settings, of_primary.as_deref())?, documents })
 }
 
 /// What a virtual replica has of its own.
 async fn own_parts(context: &NodeContext, replica: &IndexRow, deadline: Instant) -> Result<Vec<Part>> {
-    let Parts { settings, documents } = shown_parts(context, replica, &DocumentKind::ALL, deadline).await?;
+    let IndexConfig { settings, documents } =
+        shown_parts(context, replica, &DocumentKind::ALL, deadline).await?;
     let documents = documents.into_iter().map(|(kind, raw)| Part::Documents(kind, raw));
     Ok([Part::Settings(settings.document.clone())].into_iter().chain(documents).collect())
 }
@@ -213,12 +214,8 @@ pub async fn fill(
 /// Whether reads of a replica see the records that a command wrote.
 async fn shows_records(context: &NodeContext, task: TaskId, deadline: Instant) -> bool {
     let (group, log_index) = (task.group(), task.log_index());
-    if read::is_readable(context, group) {
-        return context.node().records_are_visible(group, log_index);
-    }
-    let call = ServiceCall::ShowsRecords { group, log_index };
     // without an answer it is looked for again
-    remote::ask(context, group, call, deadline).await.unwrap_or_default()
+    ask_by(context, ShowsRecords { group, log_index }, deadline).await.unwrap_or_default()
 }
 
 /// Copies only the named parts, as they are when all writes answered before are applied; records stay.
@@ -239,13 +236,14 @@ pub async fn copy_parts(
             .collect();
         let (theirs, documents) = match row_of(context, source) {
             Some(from) => {
-                let Parts { settings, documents } = shown_parts(context, &from, &kinds, deadline).await?;
+                let IndexConfig { settings, documents } =
+                    shown_parts(context, &from, &kinds, deadline).await?;
                 (settings.document.clone(), documents)
             }
             None => (Map::new(), kinds.into_iter().map(|kind| (kind, vec![])).collect()),
         };
         if scope.iter().any(|part| part == SCOPE_SETTINGS) {
-            let ours = parts::now(context, &to, &[], deadline).await?.settings;
+            let ours = index_config::now(context, &to, &[], deadline).await?.settings;
             commands.push(settings_command(to.incarnation, &merged(theirs, &ours), Replace::Yes));
         }
         let documents = documents.into_iter().map(|(kind, raw)| Part::Documents(kind, raw));

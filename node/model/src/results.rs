@@ -1,6 +1,8 @@
 //! What a search found, before it becomes a response body (§2.2, C§8.7).
 
 use crate::ids::ObjectId;
+use crate::params::SearchParams;
+use crate::settings::Settings;
 use crate::wire;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -173,6 +175,29 @@ pub struct SearchResults {
     pub message: Option<String>,
     /// Position after the last hit of a browse; `None` at the end. Opaque bytes, made and read by the engine.
     pub cursor: Option<Vec<u8>>,
+    /// What the settings in force say about the body of the answer; `None` from a program that does not say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settings: Option<AnswerSettings>,
+}
+
+/// What the settings of an index say about the body of an answer, where the request says nothing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AnswerSettings {
+    /// The members that it has.
+    pub response_fields: Option<Vec<String>>,
+    /// What is passed on to who shows it.
+    pub rendering_content: Option<Value>,
+}
+
+impl SearchResults {
+    /// The results with what the settings of their index say about the body.
+    pub fn with_settings(mut self, settings: &Settings) -> SearchResults {
+        let SearchParams { response_fields, rendering_content, .. } = &settings.params;
+        let (response_fields, rendering_content) = (response_fields.clone(), rendering_content.clone());
+        self.settings = Some(AnswerSettings { response_fields, rendering_content });
+        self
+    }
 }
 
 /// The result of a facet value search (§4.2).

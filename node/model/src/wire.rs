@@ -200,6 +200,10 @@ mod tests {
             alternatives: Some(crate::results::ALTERNATIVE_TYPES.map(|it| alternative(&[it])).to_vec()),
             message: Some("m".into()),
             cursor: Some(vec![0, 255, 7]),
+            settings: Some(crate::results::AnswerSettings {
+                response_fields: Some(vec!["hits".into()]),
+                rendering_content: Some(json!({"a": 1})),
+            }),
         };
         survives(&results);
         survives(&SearchResults::default());

@@ -10,7 +10,7 @@ use crate::context::user_writes::UserWrites;
 use crate::disk::Purpose;
 use crate::groups::leases::Hold;
 use crate::meta::{IndexRow, MetaState, SharedMap, UserState};
-use crate::read::parts::Parts;
+use crate::read::index_config::IndexConfig;
 use crate::types::OwnedDigest;
 use crate::types::Whose;
 use crate::write::copies::Filling;
@@ -403,13 +403,13 @@ impl Env for Seat {
         self.world.clock.sleep(self.world.slowness()).await;
         seen(self, task, deadline).await.map(|()| None)
     }
-    async fn configuration(&self, row: &IndexRow, deadline: Instant) -> Result<Parts> {
+    async fn configuration(&self, row: &IndexRow, deadline: Instant) -> Result<IndexConfig> {
         let index = row.incarnation;
         let document = self.ask_replica(row, deadline, move |replica| {
             replica.settings.get(&index).cloned().unwrap_or_default()
         });
         let settings = Arc::new(Settings::from_document(&document.await?)?);
-        Ok(Parts { settings, documents: vec![] })
+        Ok(IndexConfig { settings, documents: vec![] })
     }
     async fn is_published(&self, task: TaskId) -> bool {
         match task.group() {

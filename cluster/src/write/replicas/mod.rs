@@ -13,7 +13,7 @@ use crate::command::{Moved, Wanted};
 use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::meta::{IndexRow, Link, MetaState, too_many};
-use crate::read::parts::{self, Parts};
+use crate::read::index_config::{self, IndexConfig};
 use crate::write::announcements::Announcement;
 use quorate_model::settings::replica;
 use quorate_model::{DocumentKind, Error, IndexName, Result};
@@ -183,7 +183,8 @@ async fn prepare_one(
 ) -> Result<()> {
     let meta = context.meta();
     let Some(row) = meta.catalogue.get(name) else { return Ok(()) };
-    let Parts { settings, documents } = parts::now(context, row, &DocumentKind::ALL, deadline).await?;
+    let IndexConfig { settings, documents } =
+        index_config::now(context, row, &DocumentKind::ALL, deadline).await?;
     let saved: Vec<_> = documents.into_iter().filter(|(_, documents)| !documents.is_empty()).collect();
     let parts = if meta.parts_follow() { meta.other_parts(primary) } else { vec![] };
     for followed in std::iter::once(primary).chain(&parts) {
