@@ -28,7 +28,7 @@ pub enum MetaCommand {
         #[serde(with = "serde_bytes")]
         search_key: Vec<u8>,
     },
-    /// A process start. Its log index makes the ids that this process mints unlike those of every other one.
+    /// A process start. Its log index makes the ids that this process makes unlike those of every other one.
     StartNode,
     /// Replaces the admin key at once; programs from [`KEY_ROTATION_LEVEL`] on propose `RotateAdminKey`.
     SetAdminKey {

@@ -1,11 +1,11 @@
 //! What stands in a log entry: the envelope and the numbered commands.
 
+mod entry_chunks;
 mod meta;
-mod parts;
 mod rows;
 
+pub use entry_chunks::join;
 pub use meta::{MetaCommand, MetaRow};
-pub use parts::join;
 pub use rows::{Copied, Joining, Looked, Moved, NodeState, Source, Subject, UserStep, Wanted};
 
 use quorate_model::level::{self, Needs};
@@ -149,7 +149,7 @@ pub fn entries(time_ms: u64, command: Command) -> Vec<Vec<u8>> {
 pub fn entries_at(time_ms: u64, command: Command, level: u16) -> Vec<Vec<u8>> {
     // a node that does not know one part must not begin with another: all name the level of the whole
     let commands = match command {
-        Command::Index(command) => parts::cut(command).into_iter().map(Command::Index).collect(),
+        Command::Index(command) => entry_chunks::cut(command).into_iter().map(Command::Index).collect(),
         command @ Command::Meta(_) => vec![command],
     };
     let parts = commands.len() as u32;

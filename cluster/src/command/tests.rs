@@ -1,6 +1,6 @@
 //! Do the bytes of log entries stay what they are, and do parts become the command that was cut?
 
-use super::parts::cut;
+use super::entry_chunks::cut;
 use super::*;
 use quorate_model::{AllowedSource, DocumentKind, GroupId, IndexName, NodeId, RecordOp, UserId, limits};
 use quorate_node::ops::{Follower, RawDocument, ReplicaKind};
@@ -336,7 +336,7 @@ fn c20_many_rules_are_cut_and_replace_the_earlier_ones_once() {
         }
         assert_eq!(join(cut), whole);
         let forwarded = IndexCommand::Forward { command: Box::new(whole) };
-        assert_eq!(join(parts::cut(forwarded.clone())), forwarded);
+        assert_eq!(join(entry_chunks::cut(forwarded.clone())), forwarded);
     }
 }
 

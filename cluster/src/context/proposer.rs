@@ -64,7 +64,7 @@ pub struct ProposerParts {
 pub struct Accepted {
     /// Its task id.
     pub task_id: TaskId,
-    /// The time it was minted with, Unix milliseconds.
+    /// The time that it was given, Unix milliseconds.
     pub time_ms: u64,
 }
 

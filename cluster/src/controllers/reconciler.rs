@@ -344,7 +344,7 @@ async fn with_older(
     Arc::new(members)
 }
 
-/// Whether those that a change removes read no more; from this question on they get no leave to.
+/// Whether those that a change removes read no more; from this question on they get no lease.
 fn may_leave(group: &Group, changes: &[MemberChange]) -> bool {
     let mut granter = group.leases.granter().lock();
     changes.iter().all(|change| match *change {

@@ -1,7 +1,7 @@
-//! How this node gets leave to serve reads, and gives it to others for the groups it leads.
+//! How this node gets leases to serve reads, and grants them to others for the groups it leads.
 //!
 //! The rules are those of [`quorate_raft::lease`]; here are the clock, the questions and the answers. A group whose only
-//! member is this node needs no leave.
+//! member is this node needs no lease.
 
 use crate::apply::Halt;
 use crate::clock::steady_ms;
@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 pub enum Hold {
     /// The group has no other member.
     Alone,
-    /// It was given leave.
+    /// It was granted a lease.
     Lease(LeaseId),
 }
 
@@ -111,7 +111,7 @@ impl GroupLeases {
     pub fn has_lease(&self, shows: u64) -> bool {
         self.holder.lock().may_read(steady_ms(), shows)
     }
-    /// The leave that this replica has to serve reads now, if it has one.
+    /// The lease by which this replica serves reads now, if it has one.
     pub fn hold(&self, shows: u64) -> Option<Hold> {
         if self.halt.is_set() {
             return None;
@@ -121,7 +121,7 @@ impl GroupLeases {
             false => self.holder.lock().lease(steady_ms(), shows).map(Hold::Lease),
         }
     }
-    /// Whether this replica has had that leave ever since: nobody has gone on without its knowing.
+    /// Whether this replica has had that lease ever since: nobody has gone on without its knowing.
     pub fn is_unbroken(&self, hold: Hold) -> bool {
         let is_held = match hold {
             Hold::Alone => self.is_alone(),

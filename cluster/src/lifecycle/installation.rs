@@ -87,11 +87,11 @@ pub async fn settle(running: &Running, options: &ServiceOptions, keys: &AdminKey
 
 /// Whether other nodes have the installation as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Topology {
     /// This node decides alone.
-    Alone,
+    SingleNode,
     /// It is one of several.
-    AmongOthers,
+    MultiNode,
 }
 
 async fn set_up(running: &Running, options: &ServiceOptions, keys: &AdminKeys) -> Result<()> {

@@ -12,7 +12,7 @@ use crate::groups::start::Founding;
 use crate::lifecycle::admin_key::{self, AdminKeys, Outcome};
 use crate::lifecycle::answer::Answerer;
 use crate::lifecycle::bootstrap::{self, Entered, Seekers};
-use crate::lifecycle::installation::{self, Place};
+use crate::lifecycle::installation::{self, Topology};
 use crate::lifecycle::running::Running;
 use crate::meta::MetaState;
 use crate::options::ClusterOptions;
@@ -50,14 +50,14 @@ pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<St
     starter.start_group(GroupId::META, founding)?;
     let meta_group = context.groups().meta()?;
     let place = match meta_group.raft.membership().voters == [starter.self_id.0] {
-        true => Place::Alone,
-        false => Place::AmongOthers,
+        true => Topology::SingleNode,
+        false => Topology::MultiNode,
     };
     // its number is never that of another start, even if no log entry can be made now
     context.ids().set_start(id_start(starter.life()));
     match place {
-        Place::Alone => running.catch_up().await?,
-        Place::AmongOthers => wait_for_meta(&context).await,
+        Topology::SingleNode => running.catch_up().await?,
+        Topology::MultiNode => wait_for_meta(&context).await,
     }
     let mut started = installation::settle(running, options, &keys).await?;
     if let Some(peers) = &peers {
@@ -65,7 +65,7 @@ pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<St
     }
     let multi_cluster = options.cluster.multi_cluster;
     match place {
-        Place::Alone => {
+        Topology::SingleNode => {
             introduce(&context, &joining).await?;
             settle_admin_key(&keys, &context, &mut started).await;
             // not at once while others run an older program
@@ -74,7 +74,7 @@ pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<St
                 running.run("mapping of users", move || enable_users_in_time(context.clone()));
             }
         }
-        Place::AmongOthers => {
+        Topology::MultiNode => {
             let to_others = context.clone();
             running.run("introduction", move || introduce_in_time(to_others.clone(), joining.clone()));
             if multi_cluster {

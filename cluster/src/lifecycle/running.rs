@@ -189,7 +189,7 @@ impl Running {
         let context = self.context.clone();
         self.run("user moves", move || users::actor::run(context.clone()));
         let context = self.context.clone();
-        self.run("alike parts", move || users::parts::keep_alike(context.clone()));
+        self.run("alike parts", move || users::partitions::keep_alike(context.clone()));
         let (context, users) = (self.context.clone(), self.users.clone());
         let keep_count = move || users::actor::keep_count(context.clone(), users.clone());
         self.run("user counts", keep_count);

@@ -1,6 +1,6 @@
 //! How the catalogue keeps primaries and replicas in step: every link stands in both rows (C§3.2).
 
-use super::parts::Links;
+use super::partitions::Links;
 use super::{At, IndexRow, Link, MetaState, Role, RowChange};
 use crate::command::{Moved, Subject, Wanted};
 use quorate_model::{GroupId, IndexName, TaskId, limits};

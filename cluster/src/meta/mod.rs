@@ -10,7 +10,7 @@ mod digest;
 mod index_limits;
 mod links;
 mod nodes;
-mod parts;
+mod partitions;
 mod rows;
 mod shared_map;
 mod sources;

@@ -15,7 +15,7 @@ pub enum About {
     /// Something that is not a node.
     Stranger,
     /// It breaks the rules.
-    Nonsense,
+    ProtocolError,
     /// One of the two does not want to talk to the other.
     Refusal,
     /// It takes nothing.
@@ -72,13 +72,13 @@ mod tests {
         let complaints = Complaints::default();
         let start = Instant::now();
         for (who, about, after_s, expected) in [
-            ("1", About::Nonsense, 0, true),
-            ("1", About::Nonsense, 1, false),
+            ("1", About::ProtocolError, 0, true),
+            ("1", About::ProtocolError, 1, false),
             ("1", About::Refusal, 1, true),
-            ("2", About::Nonsense, 2, true),
-            ("1", About::Nonsense, 599, false),
-            ("1", About::Nonsense, 600, true),
-            ("1", About::Nonsense, 601, false),
+            ("2", About::ProtocolError, 2, true),
+            ("1", About::ProtocolError, 599, false),
+            ("1", About::ProtocolError, 600, true),
+            ("1", About::ProtocolError, 601, false),
         ] {
             let is_new =
                 complaints.is_new(who, about, &format!("at {after_s}"), start + Duration::from_secs(after_s));
@@ -86,7 +86,7 @@ mod tests {
         }
         assert!(complaints.all().contains(&"at 601".to_string()), "the last details are kept");
         for number in 0..2 * REMEMBERED_MAX {
-            complaints.is_new(&number.to_string(), About::Nonsense, "x", start);
+            complaints.is_new(&number.to_string(), About::ProtocolError, "x", start);
         }
         assert!(complaints.made.lock().len() <= REMEMBERED_MAX);
     }

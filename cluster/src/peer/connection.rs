@@ -1,6 +1,6 @@
 //! How a connection lives: frames in, frames out, pings in between, and why it ends. The same for both sides.
 
-use super::frame::{self, Frame, Nonsense};
+use super::frame::{self, Frame, ProtocolError};
 use super::node::{Known, Local};
 use super::traffic::{Metered, Traffic};
 use super::types::PeerVersion;
@@ -36,7 +36,7 @@ pub enum End {
     Closed(String),
     /// The other side sent what it must not.
     #[error("it sent nonsense: {0}")]
-    Nonsense(String),
+    ProtocolError(String),
     /// Nothing was heard.
     #[error("nothing was heard of it for too long")]
     Silent,
@@ -58,15 +58,15 @@ impl From<io::Error> for End {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             // an oversize frame, or bytes that are not TLS
-            io::ErrorKind::InvalidData => End::Nonsense(error.to_string()),
+            io::ErrorKind::InvalidData => End::ProtocolError(error.to_string()),
             _ => End::Closed(error.to_string()),
         }
     }
 }
 
-impl From<Nonsense> for End {
-    fn from(Nonsense(text): Nonsense) -> Self {
-        End::Nonsense(text)
+impl From<ProtocolError> for End {
+    fn from(ProtocolError(text): ProtocolError) -> Self {
+        End::ProtocolError(text)
     }
 }
 
@@ -232,7 +232,7 @@ impl Pings {
     }
     fn answered(&self, known: &Known, traffic: &Traffic, number: u64) -> Result<(), End> {
         if number > self.asked.load(Ordering::Relaxed) {
-            return Err(End::Nonsense("it answered a ping that was not sent".into()));
+            return Err(End::ProtocolError("it answered a ping that was not sent".into()));
         }
         known.round_trip(traffic.age().saturating_sub(Duration::from_micros(number)));
         Ok(())

@@ -4,7 +4,7 @@
 
 use super::connection::{End, Sink, Source};
 use super::frame::{CONSENSUS_BATCH_BYTES, Frame};
-use super::link::{Link, Trouble};
+use super::link::{Link, LinkError};
 use super::metrics::PeerCounters;
 use super::types::{Lane, LaneStatus, PeerLimits, PeerVersion};
 use bytes::{Bytes, BytesMut};
@@ -217,7 +217,7 @@ impl Link for ConsensusLink {
         let talking = std::mem::take(&mut inner.talking);
         self.drop_messages(&mut inner, 0, talking);
     }
-    fn failed(&self, _trouble: &Trouble) {
+    fn failed(&self, _trouble: &LinkError) {
         let mut inner = self.inner.lock();
         inner.state = State::Down;
         let count = inner.waiting.len() as u64;
@@ -234,6 +234,6 @@ impl Link for ConsensusLink {
 struct NothingComes;
 impl Sink for NothingComes {
     fn take(&mut self, _frame: Frame) -> Result<(), End> {
-        Err(End::Nonsense("it answered on a connection without answers".into()))
+        Err(End::ProtocolError("it answered on a connection without answers".into()))
     }
 }

@@ -4,7 +4,7 @@ use super::complaints::About;
 use super::connection::{self, Connection, End, Side, Stream};
 use super::frame::{Frame, PART_FRAME_BYTES_MAX, SHORT_FRAME_BYTES_MAX};
 use super::hello::{ITSELF, PREAMBLE, Purpose};
-use super::link::{Link, Trouble};
+use super::link::{Link, LinkError};
 use super::node::Local;
 use super::registry::Peer;
 use super::tls;
@@ -43,7 +43,7 @@ pub async fn keep<L: Link>(local: Arc<Local>, peer: Arc<Peer>, link: impl Fn(&Pe
         () = local.stopped.cancelled() => {}
         () = stops => {}
     }
-    link.failed(&Trouble::Stopped);
+    link.failed(&LinkError::Stopped);
 }
 
 /// One attempt to connect, and the connection while it lasts.
@@ -51,7 +51,7 @@ async fn attend<L: Link>(local: &Local, peer: &Peer, link: &L, pauses: &mut Paus
     let mut address = peer.address.subscribe();
     let to = address.borrow_and_update().clone();
     let dialled = match &to {
-        None => Err(Trouble::NoAddress),
+        None => Err(LinkError::NoAddress),
         Some(to) => dial(local, to, Some(peer.node), Purpose::Lane(link.lane())).await,
     };
     let trouble = match dialled {
@@ -70,12 +70,12 @@ async fn attend<L: Link>(local: &Local, peer: &Peer, link: &L, pauses: &mut Paus
                 *pauses = Pauses::default();
                 return;
             }
-            Trouble::Unreachable(end.to_string())
+            LinkError::Unreachable(end.to_string())
         }
         Err(trouble) => {
             peer.known.counters.failed.inc();
             peer.known.reached(Some(trouble.to_string()));
-            if let Trouble::Refused(_) = &trouble {
+            if let LinkError::Refused(_) = &trouble {
                 local.complaints.warn(&peer.node.to_string(), About::Refusal, &trouble.to_string());
             }
             trouble
@@ -104,7 +104,7 @@ pub fn meet(local: &Local, peer: &Peer, connection: &Connection) {
 /// Logs an end that somebody should know of.
 pub fn complain(local: &Local, who: &str, end: &End) {
     let about = match end {
-        End::Nonsense(_) => About::Nonsense,
+        End::ProtocolError(_) => About::ProtocolError,
         End::Refused(_) | End::Itself => About::Refusal,
         End::Stalled => About::Stall,
         End::Closed(_) | End::Silent | End::Replaced => {
@@ -114,26 +114,26 @@ pub fn complain(local: &Local, who: &str, end: &End) {
     local.complaints.warn(who, about, &end.to_string());
 }
 
-/// Dials and greets. `expected` is who must be there. Errors: [`Trouble`], within
+/// Dials and greets. `expected` is who must be there. Errors: [`LinkError`], within
 /// [`PeerLimits::connect_within`](super::types::PeerLimits::connect_within).
 pub async fn dial(
     local: &Local,
     address: &str,
     expected: Option<NodeId>,
     purpose: Purpose,
-) -> Result<Connection, Trouble> {
+) -> Result<Connection, LinkError> {
     let within = local.limits.connect_within;
     let greeted = async {
         let stream = connect(address, within / 2).await.map_err(|error| unreachable(address, error))?;
         let (stream, traffic) =
             encrypt(local, stream, purpose).await.map_err(|error| match tls::is_wrong_secret(&error) {
-                true => Trouble::Refused(format!("the node at {address} has another join token")),
+                true => LinkError::Refused(format!("the node at {address} has another join token")),
                 false => unreachable(address, error),
             })?;
         greet(local, stream, traffic, expected, purpose).await.map_err(|end| match end {
-            End::Refused(text) => Trouble::Refused(text),
-            End::Itself => Trouble::Itself,
-            End::Closed(_) | End::Nonsense(_) | End::Silent | End::Stalled | End::Replaced => {
+            End::Refused(text) => LinkError::Refused(text),
+            End::Itself => LinkError::Itself,
+            End::Closed(_) | End::ProtocolError(_) | End::Silent | End::Stalled | End::Replaced => {
                 unreachable(address, end)
             }
         })
@@ -144,8 +144,8 @@ pub async fn dial(
     }
 }
 
-fn unreachable(address: &str, why: impl std::fmt::Display) -> Trouble {
-    Trouble::Unreachable(format!("cannot connect to {address}: {why}"))
+fn unreachable(address: &str, why: impl std::fmt::Display) -> LinkError {
+    LinkError::Unreachable(format!("cannot connect to {address}: {why}"))
 }
 
 /// Tries the addresses of a name in turn, each for `within_one` at most.
@@ -218,7 +218,7 @@ async fn greet(
         | Frame::Answer { .. }
         | Frame::AnswerPart { .. }
         | Frame::Failure { .. }
-        | Frame::GivenUp(_) => return Err(End::Nonsense("it did not answer the greeting".into())),
+        | Frame::GivenUp(_) => return Err(End::ProtocolError("it did not answer the greeting".into())),
     };
     let half_way = (traffic.age() - asked) / 2;
     if !tls::is_of(chain.as_deref(), theirs.node) {

@@ -30,7 +30,7 @@ const MESSAGE_HEAD_BYTES: usize = 6;
 /// Why bytes are not a frame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Nonsense(pub String);
+pub struct ProtocolError(pub String);
 
 /// Why a request has no answer. The numbers travel; they are appended, never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,20 +182,20 @@ impl Frame {
         }
     }
 
-    /// Reads what stands behind a length. Errors: [`Nonsense`] that says what is wrong. Never panics and allocates no more
+    /// Reads what stands behind a length. Errors: [`ProtocolError`] that says what is wrong. Never panics and allocates no more
     /// than the bytes.
-    pub fn read(mut bytes: Bytes) -> Result<Frame, Nonsense> {
+    pub fn read(mut bytes: Bytes) -> Result<Frame, ProtocolError> {
         let kind = u8_of(&mut bytes)?;
         let frame = match kind {
             1 => {
                 let hello = codec::decode(&bytes, SHORT_FRAME_BYTES_MAX);
                 return hello
                     .map(Frame::Hello)
-                    .map_err(|error| Nonsense(format!("the greeting is not one: {error}")));
+                    .map_err(|error| ProtocolError(format!("the greeting is not one: {error}")));
             }
             2 => {
                 let text = String::from_utf8(bytes.to_vec())
-                    .map_err(|_| Nonsense("a refusal is not text".into()))?;
+                    .map_err(|_| ProtocolError("a refusal is not text".into()))?;
                 return Ok(Frame::Refusal(text.chars().filter(|c| !c.is_control()).collect()));
             }
             3 => Frame::Ping(u64_of(&mut bytes)?),
@@ -222,40 +222,40 @@ impl Frame {
                 Frame::Failure { id, failure }
             }
             11 => Frame::GivenUp(u64_of(&mut bytes)?),
-            other => return Err(Nonsense(format!("there is no kind of frame with the number {other}"))),
+            other => return Err(ProtocolError(format!("there is no kind of frame with the number {other}"))),
         };
         if bytes.has_remaining() {
-            return Err(Nonsense(format!("a frame of kind {kind} has {} bytes too many", bytes.len())));
+            return Err(ProtocolError(format!("a frame of kind {kind} has {} bytes too many", bytes.len())));
         }
         Ok(frame)
     }
 }
 
-fn messages(mut bytes: Bytes) -> Result<Frame, Nonsense> {
+fn messages(mut bytes: Bytes) -> Result<Frame, ProtocolError> {
     let mut messages = Vec::with_capacity(bytes.len().div_ceil(MESSAGE_HEAD_BYTES + 64).min(64));
     while bytes.has_remaining() {
-        let short = |_| Nonsense("a frame of consensus ends inside a message".into());
+        let short = |_| ProtocolError("a frame of consensus ends inside a message".into());
         let group = bytes.try_get_u16_le().map_err(short)?;
         let length = bytes.try_get_u32_le().map_err(short)? as usize;
         if length > bytes.len() {
-            return Err(Nonsense(format!("a message claims {length} bytes, {} are left", bytes.len())));
+            return Err(ProtocolError(format!("a message claims {length} bytes, {} are left", bytes.len())));
         }
         messages.push((GroupId(group), bytes.split_to(length)));
     }
     Ok(Frame::Consensus(messages))
 }
 
-fn u8_of(bytes: &mut Bytes) -> Result<u8, Nonsense> {
+fn u8_of(bytes: &mut Bytes) -> Result<u8, ProtocolError> {
     bytes.try_get_u8().map_err(|_| short())
 }
-fn u32_of(bytes: &mut Bytes) -> Result<u32, Nonsense> {
+fn u32_of(bytes: &mut Bytes) -> Result<u32, ProtocolError> {
     bytes.try_get_u32_le().map_err(|_| short())
 }
-fn u64_of(bytes: &mut Bytes) -> Result<u64, Nonsense> {
+fn u64_of(bytes: &mut Bytes) -> Result<u64, ProtocolError> {
     bytes.try_get_u64_le().map_err(|_| short())
 }
-fn short() -> Nonsense {
-    Nonsense("a frame ends early".into())
+fn short() -> ProtocolError {
+    ProtocolError("a frame ends early".into())
 }
 
 #[cfg(test)]

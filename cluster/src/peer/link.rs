@@ -5,7 +5,7 @@ use super::types::{Lane, LaneStatus, PeerError, PeerVersion};
 
 /// Why there is no connection.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub enum LinkError {
     /// No address is known.
     #[error("no address is known")]
     NoAddress,
@@ -23,14 +23,14 @@ pub enum Trouble {
     Stopped,
 }
 
-impl From<&Trouble> for PeerError {
-    fn from(trouble: &Trouble) -> Self {
+impl From<&LinkError> for PeerError {
+    fn from(trouble: &LinkError) -> Self {
         match trouble {
-            Trouble::NoAddress => PeerError::Unknown,
-            Trouble::Unreachable(_) => PeerError::Unreachable,
-            Trouble::Refused(text) => PeerError::Refused(text.clone()),
-            Trouble::Itself => PeerError::Itself,
-            Trouble::Stopped => PeerError::Stopped,
+            LinkError::NoAddress => PeerError::Unknown,
+            LinkError::Unreachable(_) => PeerError::Unreachable,
+            LinkError::Refused(text) => PeerError::Refused(text.clone()),
+            LinkError::Itself => PeerError::Itself,
+            LinkError::Stopped => PeerError::Stopped,
         }
     }
 }
@@ -48,7 +48,7 @@ pub trait Link: Source {
     /// The connection has ended; what has not been sent goes over the next one.
     fn lost(&self);
     /// There is no connection and will be none for a moment: nothing is kept.
-    fn failed(&self, trouble: &Trouble);
+    fn failed(&self, trouble: &LinkError);
     /// Takes what the peer sends back.
     fn sink(&self) -> impl Sink;
 }

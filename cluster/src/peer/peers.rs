@@ -4,7 +4,7 @@ use super::complaints::Complaints;
 use super::connection::{self, Side};
 use super::dialler;
 use super::hello::Purpose;
-use super::link::{Link, Trouble};
+use super::link::{Link, LinkError};
 use super::node::{Known, Local};
 use super::registry::{Registry, Threads};
 use super::request_link::RequestLink;
@@ -182,7 +182,7 @@ async fn introduce(
         tokio::time::timeout_at(deadline.into(), dialler::dial(local, address, None, Purpose::Introduction));
     let connection = dialled
         .await
-        .unwrap_or_else(|_| Err(Trouble::Unreachable("the deadline has passed".into())))
+        .unwrap_or_else(|_| Err(LinkError::Unreachable("the deadline has passed".into())))
         .map_err(|trouble| PeerError::from(&trouble))?;
     let node = connection.peer;
     local.handler.met(node, &connection.version);
@@ -193,7 +193,7 @@ async fn introduce(
         let end = connection::run(local, &known, Side::Dialled, connection, &link, &mut sink).await;
         tracing::debug!(%node, %end, "an introduction ended");
         link.lost();
-        link.failed(&Trouble::Unreachable(end.to_string()));
+        link.failed(&LinkError::Unreachable(end.to_string()));
         std::future::pending::<()>().await
     };
     tokio::select! {

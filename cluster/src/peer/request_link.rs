@@ -2,9 +2,9 @@
 
 use super::connection::{End, Sink, Source};
 use super::frame::{Failure, Frame};
-use super::link::{Link, Trouble};
+use super::frame_chunks::{Arrived, Assembly, Outgoing, Turns};
+use super::link::{Link, LinkError};
 use super::metrics::PeerCounters;
-use super::parts::{Arrived, Assembly, Outgoing, Turns};
 use super::types::{Lane, LaneStatus, PeerError, PeerLimits, PeerVersion};
 use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
@@ -35,7 +35,7 @@ struct Inner {
     /// Requests that it has and nobody waits for, still to be told.
     given_up: Vec<u64>,
     /// Why the last attempt to connect failed a moment ago.
-    trouble: Option<Trouble>,
+    trouble: Option<LinkError>,
 }
 
 /// Somebody who waits for an answer.
@@ -110,12 +110,12 @@ impl RequestLink {
     ) -> Result<(), End> {
         let mut inner = self.inner.lock();
         if id == 0 || id > inner.last_id {
-            return Err(End::Nonsense(format!("it answered request {id}, which was not sent")));
+            return Err(End::ProtocolError(format!("it answered request {id}, which was not sent")));
         }
         // nobody may wait for it any more
         let Some(waiting) = inner.waiting.get_mut(&id) else { return Ok(()) };
         if !waiting.is_sent {
-            return Err(End::Nonsense(format!("it answered request {id} before it was sent")));
+            return Err(End::ProtocolError(format!("it answered request {id} before it was sent")));
         }
         match take(waiting.answer.take())? {
             Arrived::Partly(assembly) => waiting.answer = Some(assembly),
@@ -137,7 +137,7 @@ impl RequestLink {
         };
         let mut inner = self.inner.lock();
         if id == 0 || id > inner.last_id {
-            return Err(End::Nonsense(format!("it refused request {id}, which was not sent")));
+            return Err(End::ProtocolError(format!("it refused request {id}, which was not sent")));
         }
         if let Some(waiting) = inner.waiting.remove(&id) {
             inner.turns.retain(|message| message.id != id || message.has_begun());
@@ -233,7 +233,7 @@ impl Link for RequestLink {
             drop(waiting.reply.send(Err(PeerError::Lost)));
         }
     }
-    fn failed(&self, trouble: &Trouble) {
+    fn failed(&self, trouble: &LinkError) {
         let mut inner = self.inner.lock();
         inner.trouble = Some(trouble.clone());
         inner.turns.retain(|_| false);
@@ -260,7 +260,7 @@ impl Sink for Answers<'_> {
                 let bytes_max = link.limits.message_bytes_max(link.lane);
                 link.answered(id, |before| {
                     if before.is_some() || total as usize > bytes_max {
-                        return Err(End::Nonsense(format!(
+                        return Err(End::ProtocolError(format!(
                             "an answer of {total} bytes begins twice or is too long"
                         )));
                     }
@@ -268,7 +268,8 @@ impl Sink for Answers<'_> {
                 })
             }
             Frame::AnswerPart { id, part } => link.answered(id, |before| {
-                let begun = before.ok_or_else(|| End::Nonsense(format!("answer {id} has no beginning")))?;
+                let begun =
+                    before.ok_or_else(|| End::ProtocolError(format!("answer {id} has no beginning")))?;
                 Ok(begun.add(&part)?)
             }),
             Frame::Failure { id, failure } => link.refused(id, failure),
@@ -279,7 +280,7 @@ impl Sink for Answers<'_> {
             | Frame::Consensus(_)
             | Frame::Request { .. }
             | Frame::RequestPart { .. }
-            | Frame::GivenUp(_) => Err(End::Nonsense("it sent what only the dialling side may".into())),
+            | Frame::GivenUp(_) => Err(End::ProtocolError("it sent what only the dialling side may".into())),
         }
     }
 }

@@ -146,7 +146,7 @@ impl Server {
         let chain = stream.get_ref().1.peer_certificates().map(<[_]>::to_vec);
         let (mut reader, mut writer) = connection::framed(stream);
         let Frame::Hello(theirs) = connection::next_frame(&mut reader).await? else {
-            return Err(End::Nonsense("it did not greet".into()));
+            return Err(End::ProtocolError("it did not greet".into()));
         };
         let own = self.local.hello(purpose);
         let objection = if !tls::is_of(chain.as_deref(), theirs.node) {

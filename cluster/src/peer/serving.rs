@@ -2,10 +2,10 @@
 
 use super::connection::{End, Sink, Source};
 use super::frame::{Failure, Frame};
+use super::frame_chunks::{Arrived, Assembly, Outgoing, Turns};
 use super::load::{Admitted, Load};
 use super::metrics::PeerCounters;
 use super::node::Local;
-use super::parts::{Arrived, Assembly, Outgoing, Turns};
 use super::types::Lane;
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
@@ -33,7 +33,7 @@ pub struct ConsensusIn<'l> {
 impl Sink for ConsensusIn<'_> {
     fn take(&mut self, frame: Frame) -> Result<(), End> {
         let Frame::Consensus(encoded) = frame else {
-            return Err(End::Nonsense("it sent something else on the lane of consensus".into()));
+            return Err(End::ProtocolError("it sent something else on the lane of consensus".into()));
         };
         let read = encoded.into_iter().map(|(group, bytes)| self.read(group, &bytes));
         let messages = read.collect::<Result<Vec<_>, End>>()?;
@@ -44,10 +44,10 @@ impl Sink for ConsensusIn<'_> {
 
 impl ConsensusIn<'_> {
     fn read(&self, group: GroupId, bytes: &[u8]) -> Result<(GroupId, PeerMessage), End> {
-        let message = PeerMessage::decode(bytes).map_err(|error| End::Nonsense(error.to_string()))?;
+        let message = PeerMessage::decode(bytes).map_err(|error| End::ProtocolError(error.to_string()))?;
         let (from, to) = (NodeId(message.from), NodeId(message.to));
         if from != self.from || to != self.local.node {
-            return Err(End::Nonsense(format!(
+            return Err(End::ProtocolError(format!(
                 "a message on its connection is from node {from} to node {to}"
             )));
         }
@@ -84,7 +84,7 @@ impl Answers {
     fn refuse(&self, id: u64, failure: Failure) -> Result<(), End> {
         let mut waiting = self.waiting.lock();
         if waiting.0.len() >= REFUSALS_MAX {
-            return Err(End::Nonsense("it goes on asking and does not read what it is told".into()));
+            return Err(End::ProtocolError("it goes on asking and does not read what it is told".into()));
         }
         waiting.0.push((id, failure));
         drop(waiting);
@@ -151,7 +151,7 @@ impl RequestsIn {
 
     fn begin(&mut self, id: u64, within: Duration, total: u32, part: Bytes) -> Result<(), End> {
         if self.coming.contains_key(&id) {
-            return Err(End::Nonsense(format!("request {id} begins twice")));
+            return Err(End::ProtocolError(format!("request {id} begins twice")));
         }
         let limits = self.local.limits;
         let (bytes, came) = (total as usize, part.len());
@@ -186,7 +186,7 @@ impl RequestsIn {
     /// Notes that the rest of a request is to be passed over.
     fn refused(&mut self, id: u64, rest: usize) -> Result<(), End> {
         if self.coming.len() >= REFUSALS_MAX {
-            return Err(End::Nonsense("it began too many requests".into()));
+            return Err(End::ProtocolError("it began too many requests".into()));
         }
         self.coming.insert(id, Coming::Refused { rest });
         Ok(())
@@ -194,9 +194,9 @@ impl RequestsIn {
 
     fn more(&mut self, id: u64, part: &[u8]) -> Result<(), End> {
         match self.coming.remove(&id) {
-            None => Err(End::Nonsense(format!("request {id} has no beginning"))),
+            None => Err(End::ProtocolError(format!("request {id} has no beginning"))),
             Some(Coming::Refused { rest }) => match rest.checked_sub(part.len()) {
-                None => Err(End::Nonsense(format!("request {id} is longer than it said"))),
+                None => Err(End::ProtocolError(format!("request {id} is longer than it said"))),
                 Some(0) => Ok(()),
                 Some(rest) => self.refused(id, rest),
             },
@@ -267,7 +267,9 @@ impl Sink for RequestsIn {
             | Frame::Consensus(_)
             | Frame::Answer { .. }
             | Frame::AnswerPart { .. }
-            | Frame::Failure { .. } => Err(End::Nonsense("it sent what only the accepting side may".into())),
+            | Frame::Failure { .. } => {
+                Err(End::ProtocolError("it sent what only the accepting side may".into()))
+            }
         }
     }
 }

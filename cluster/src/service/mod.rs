@@ -34,7 +34,7 @@ use crate::types::NodeDigest;
 use crate::types::ObjectRequest;
 use crate::types::ReadRights;
 use crate::types::Receipt;
-use crate::users::{UserDirectory, parts};
+use crate::users::{UserDirectory, partitions};
 use crate::write::document_changes::{self, DocumentChange};
 use crate::write::operate;
 use crate::write::replicas::listed;
@@ -149,12 +149,12 @@ impl Service {
         let index = index.clone();
         // on its own: a caller that goes away must not leave replicas half linked
         let work = tokio::spawn(async move {
-            parts::check_replicas(&context.meta(), &changes)?;
+            partitions::check_replicas(&context.meta(), &changes)?;
             let linked = context.meta().catalogue.get(&index).map_or(vec![], |row| row.replicas().to_vec());
             let links = listed(&changes)?.is_some_and(|wanted| wanted != linked);
             let receipt = write::settings(&context, &index, changes, reach).await?;
             let reach = if links { Reach::Replicas } else { reach };
-            parts::spread(&context, &index, reach, write_deadline()).await?;
+            partitions::spread(&context, &index, reach, write_deadline()).await?;
             Ok(receipt)
         });
         work.await.map_err(|_| Error::internal("the change of settings ended unexpectedly"))?
@@ -179,7 +179,7 @@ impl Service {
             match operation {
                 IndexOperation::Move => {
                     let moved = operate::move_index(&context, &source, &destination).await?;
-                    parts::spread(&context, &destination, Reach::Index, write_deadline()).await?;
+                    partitions::spread(&context, &destination, Reach::Index, write_deadline()).await?;
                     Ok(moved)
                 }
                 IndexOperation::Copy { scope: None } => {
@@ -187,7 +187,7 @@ impl Service {
                 }
                 IndexOperation::Copy { scope: Some(scope) } => {
                     let copied = operate::copy_parts(&context, &source, &destination, &scope).await?;
-                    parts::spread(&context, &destination, Reach::Index, write_deadline()).await?;
+                    partitions::spread(&context, &destination, Reach::Index, write_deadline()).await?;
                     Ok(copied)
                 }
             }
@@ -213,7 +213,7 @@ impl Service {
     ) -> Result<Receipt> {
         let context = self.open_context()?;
         let receipt = document_changes::change(context, index, kind, change, reach).await?;
-        parts::spread(context, index, reach, write_deadline()).await?;
+        partitions::spread(context, index, reach, write_deadline()).await?;
         Ok(receipt)
     }
     /// A synonym or a rule as it was saved. Errors: `NotFound`.

@@ -2,7 +2,7 @@
 
 use super::{CallerOp, Receipt, Service};
 use crate::clock;
-use crate::users::{self, ClusterRecord, UserHits, UserRecord, place};
+use crate::users::{self, ClusterRecord, UserHits, UserRecord, routing};
 use crate::write;
 use quorate_model::{Error, IndexName, Result, UserId};
 use std::collections::BTreeMap;
@@ -53,10 +53,10 @@ impl Service {
         if user.is_public() {
             return ask(indices).await;
         }
-        place::read(&**context, user, async |cluster| {
+        routing::read(&**context, user, async |cluster| {
             let mut parts = Vec::with_capacity(indices.len());
             for name in indices {
-                parts.push(place::part_for_read(&**context, name, cluster).await?);
+                parts.push(routing::part_for_read(&**context, name, cluster).await?);
             }
             ask(&parts).await
         })

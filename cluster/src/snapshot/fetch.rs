@@ -82,7 +82,7 @@ const TURN_LOOK: Duration = Duration::from_millis(50);
 
 /// Why an attempt ended early.
 #[derive(Debug)]
-enum Trouble {
+enum FetchError {
     /// Somebody stopped it.
     Stopped,
     /// The node does not have it, or has something that is of no use here: another one may.
@@ -91,17 +91,17 @@ enum Trouble {
     Passing(String),
 }
 
-impl From<Error> for Trouble {
+impl From<Error> for FetchError {
     fn from(error: Error) -> Self {
         match error.kind {
-            ErrorKind::NotFound => Trouble::Useless(error.message),
-            _ => Trouble::Passing(error.message),
+            ErrorKind::NotFound => FetchError::Useless(error.message),
+            _ => FetchError::Passing(error.message),
         }
     }
 }
-impl From<StoreError> for Trouble {
+impl From<StoreError> for FetchError {
     fn from(error: StoreError) -> Self {
-        Trouble::Passing(error.to_string())
+        FetchError::Passing(error.to_string())
     }
 }
 
@@ -187,12 +187,12 @@ impl Fetcher {
             let mut got = 0;
             match self.attempt(&question, &mut got) {
                 Ok(incoming) => return Some(incoming),
-                Err(Trouble::Stopped) => return None,
-                Err(Trouble::Useless(reason)) => {
+                Err(FetchError::Stopped) => return None,
+                Err(FetchError::Useless(reason)) => {
                     self.note(&question, &reason);
                     since = Instant::now();
                 }
-                Err(Trouble::Passing(reason)) => {
+                Err(FetchError::Passing(reason)) => {
                     self.note(&question, &reason);
                     if got > 0 {
                         (since, pause) = (Instant::now(), self.options.retry_first);
@@ -233,7 +233,7 @@ impl Fetcher {
     }
 
     /// Asks one node; `got` counts the bytes that came.
-    fn attempt(&self, (from, wanted): &Question, got: &mut u64) -> Result<Incoming, Trouble> {
+    fn attempt(&self, (from, wanted): &Question, got: &mut u64) -> Result<Incoming, FetchError> {
         let _turn = self.turn()?;
         let manifest = self.manifest(*from, wanted)?;
         let ManifestId { group, index, .. } = manifest.id;
@@ -242,7 +242,7 @@ impl Fetcher {
             Wanted::AtLeast { .. } => group == self.group && index >= self.index,
         };
         if !is_wanted || manifest.level > self.options.level {
-            return Err(Trouble::Useless("it is not one that can be used here".into()));
+            return Err(FetchError::Useless("it is not one that can be used here".into()));
         }
         let incoming = Incoming::new(&self.data, self.group, index);
         self.tidy(&incoming, &manifest)?;
@@ -267,10 +267,10 @@ impl Fetcher {
         })?;
         Ok(incoming)
     }
-    fn manifest(&self, from: u64, wanted: &Wanted) -> Result<Manifest, Trouble> {
+    fn manifest(&self, from: u64, wanted: &Wanted) -> Result<Manifest, FetchError> {
         let source = self.source.load_full();
         let bytes = source.manifest(from, wanted)?;
-        let useless = |e: Error| Trouble::Useless(e.message);
+        let useless = |e: Error| FetchError::Useless(e.message);
         match ManifestAnswer::decode(&bytes).map_err(useless)? {
             ManifestAnswer::Whole(manifest) => Ok(manifest),
             ManifestAnswer::InPieces(head) => head.fetch(|offset, bytes| {
@@ -279,16 +279,16 @@ impl Fetcher {
             }),
         }
     }
-    fn wait_for_rate(&self, bytes: u64) -> Result<(), Trouble> {
+    fn wait_for_rate(&self, bytes: u64) -> Result<(), FetchError> {
         // nothing more is asked for once it is stopped
-        self.stop.wait(self.throttle.take(bytes)).ok_or(Trouble::Stopped)
+        self.stop.wait(self.throttle.take(bytes)).ok_or(FetchError::Stopped)
     }
     /// Does the same to many paths, some at a time. Errors: the first one, when the others of its step are done.
     fn at_once(
         &self,
         paths: &[PathBuf],
         act: impl Fn(&Path) -> Result<(), StoreError> + Sync,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), FetchError> {
         for paths in paths.chunks(SYNCS_A_STEP) {
             let mut outcome = Ok(());
             self.step(|| {
@@ -307,7 +307,7 @@ impl Fetcher {
         }
         Ok(())
     }
-    fn turn(&self) -> Result<Option<Turn<'_>>, Trouble> {
+    fn turn(&self) -> Result<Option<Turn<'_>>, FetchError> {
         if self.group == GroupId::META {
             return Ok(None);
         }
@@ -315,16 +315,16 @@ impl Fetcher {
             if let Some(turn) = self.turns.take() {
                 return Ok(Some(turn));
             }
-            self.stop.wait(TURN_LOOK).ok_or(Trouble::Stopped)?;
+            self.stop.wait(TURN_LOOK).ok_or(FetchError::Stopped)?;
         }
     }
     /// Carries out a step on files, unless the fetch was stopped.
-    fn step<T>(&self, act: impl FnOnce() -> Result<T, StoreError>) -> Result<T, Trouble> {
-        Ok(self.stop.step(act).ok_or(Trouble::Stopped)??)
+    fn step<T>(&self, act: impl FnOnce() -> Result<T, StoreError>) -> Result<T, FetchError> {
+        Ok(self.stop.step(act).ok_or(FetchError::Stopped)??)
     }
 
     /// Removes files that the snapshot does not have: what is left of another one.
-    fn tidy(&self, incoming: &Incoming, manifest: &Manifest) -> Result<(), Trouble> {
+    fn tidy(&self, incoming: &Incoming, manifest: &Manifest) -> Result<(), FetchError> {
         let names: BTreeSet<PathBuf> =
             manifest.files.iter().map(|row| incoming.folder().join(&row.path)).collect();
         for path in files_below(incoming.folder())? {
@@ -334,12 +334,12 @@ impl Fetcher {
         }
         Ok(())
     }
-    fn check_space(&self, incoming: &Incoming, manifest: &Manifest) -> Result<(), Trouble> {
+    fn check_space(&self, incoming: &Incoming, manifest: &Manifest) -> Result<(), FetchError> {
         let have = |row: &FileRow| length(&incoming.folder().join(&row.path)).unwrap_or(0).min(row.bytes);
         let missing: u64 = manifest.files.iter().map(|row| row.bytes - have(row)).sum();
         let free = space::of(self.data.root())?.free_bytes;
         match missing.saturating_add(self.options.reserve_bytes) > free && missing > 0 {
-            true => Err(Trouble::Passing(format!(
+            true => Err(FetchError::Passing(format!(
                 "{} MB are free, a snapshot needs {} MB and leaves {} MB free",
                 free / 1_000_000,
                 missing.div_ceil(1_000_000),
@@ -350,7 +350,13 @@ impl Fetcher {
     }
 
     /// Brings files to the state of their rows, durably.
-    fn complete(&self, from: u64, manifest: &Manifest, folder: &Path, got: &mut u64) -> Result<(), Trouble> {
+    fn complete(
+        &self,
+        from: u64,
+        manifest: &Manifest,
+        folder: &Path,
+        got: &mut u64,
+    ) -> Result<(), FetchError> {
         let listed = |(place, row)| Listed { place: place as u32, row };
         let all: Vec<Listed> = manifest.files.iter().enumerate().map(listed).collect();
         for some in all.chunks(FILES_TOGETHER) {
@@ -362,7 +368,7 @@ impl Fetcher {
                 }
             }
             if let Some(damaged) = left.first() {
-                return Err(Trouble::Useless(format!("{} arrives damaged", damaged.row.path)));
+                return Err(FetchError::Useless(format!("{} arrives damaged", damaged.row.path)));
             }
             let paths: Vec<PathBuf> = some.iter().map(|it| folder.join(&it.row.path)).collect();
             self.at_once(&paths, |path| self.sync(path))?;
@@ -379,7 +385,7 @@ impl Fetcher {
         })
     }
     /// Links a file that this node has under the same name and length, in the index itself or in an earlier snapshot.
-    fn adopt(&self, row: &FileRow, path: &Path, earlier: &[Incoming]) -> Result<(), Trouble> {
+    fn adopt(&self, row: &FileRow, path: &Path, earlier: &[Incoming]) -> Result<(), FetchError> {
         if length(path).is_some_and(|length| length == row.bytes) {
             return Ok(());
         }
@@ -403,7 +409,7 @@ impl Fetcher {
         listed: Listed<'r>,
         path: PathBuf,
         earlier: &[Incoming],
-    ) -> Result<Option<Gap<'r>>, Trouble> {
+    ) -> Result<Option<Gap<'r>>, FetchError> {
         let row = listed.row;
         self.adopt(row, &path, earlier)?;
         if length(&path).is_some_and(|length| length > row.bytes) {
@@ -429,7 +435,7 @@ impl Fetcher {
         some: &[Listed<'r>],
         folder: &Path,
         got: &mut u64,
-    ) -> Result<Vec<Listed<'r>>, Trouble> {
+    ) -> Result<Vec<Listed<'r>>, FetchError> {
         let earlier = Incoming::of_group(&self.data, self.group)?;
         let gaps = some.iter().map(|it| self.gap(*it, folder.join(&it.row.path), &earlier));
         let mut gaps: Vec<Gap> = gaps.filter_map(Result::transpose).collect::<Result<_, _>>()?;
@@ -437,7 +443,7 @@ impl Fetcher {
         let source = self.source.load_full();
         let asked = questions(&gaps, most, source.pieces_at_once());
         let rows: Vec<&FileRow> = gaps.iter().map(|gap| gap.listed.row).collect();
-        let ask = |pieces: &Vec<Piece>| -> Result<Bytes, Trouble> {
+        let ask = |pieces: &Vec<Piece>| -> Result<Bytes, FetchError> {
             self.wait_for_rate(pieces.iter().map(|piece| u64::from(piece.name.bytes)).sum())?;
             let source = self.source.load_full();
             Ok(match pieces[..] {
@@ -453,7 +459,7 @@ impl Fetcher {
                 let (gap, bytes) = (&mut gaps[piece.gap], piece.name.bytes as usize);
                 if arrived.len() < bytes {
                     let path = &gap.listed.row.path;
-                    return Err(Trouble::Useless(format!("{path} ends early at its source")));
+                    return Err(FetchError::Useless(format!("{path} ends early at its source")));
                 }
                 self.write(gap, &arrived.split_to(bytes))?;
                 if gap.have - gap.synced >= SYNC_BYTES {
@@ -468,12 +474,12 @@ impl Fetcher {
             }
             match arrived.is_empty() {
                 true => Ok(()),
-                false => Err(Trouble::Useless("more arrives than was asked for".into())),
+                false => Err(FetchError::Useless("more arrives than was asked for".into())),
             }
         })?;
         Ok(damaged)
     }
-    fn write(&self, gap: &mut Gap, arrived: &[u8]) -> Result<(), Trouble> {
+    fn write(&self, gap: &mut Gap, arrived: &[u8]) -> Result<(), FetchError> {
         let path = &gap.path;
         let error = |e| StoreError::io("write", path, e);
         let file = match &mut gap.file {
@@ -492,7 +498,7 @@ impl Fetcher {
         Ok(())
     }
     /// Whether a file that has all its bytes has those of its row.
-    fn is_whole(&self, gap: &mut Gap) -> Result<bool, Trouble> {
+    fn is_whole(&self, gap: &mut Gap) -> Result<bool, FetchError> {
         gap.file = None;
         if gap.crc.clone().finalize() == gap.listed.row.crc {
             return Ok(true);
@@ -505,7 +511,7 @@ impl Fetcher {
         let (group, file) = (self.group.0, &row.path);
         tracing::warn!(group, file, "a file of a snapshot is damaged; it is fetched again");
     }
-    fn remove(&self, path: &Path) -> Result<(), Trouble> {
+    fn remove(&self, path: &Path) -> Result<(), FetchError> {
         self.step(|| match self.files.remove(path) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(StoreError::io("remove", path, e)),
             _ => Ok(()),

@@ -1,6 +1,6 @@
 //! This node and the others as they are, for copies and for the placing and moving of users.
 
-use super::parts;
+use super::partitions;
 use crate::command::MetaCommand;
 use crate::context::NodeContext;
 use crate::context::abreast;
@@ -71,7 +71,7 @@ impl Env for NodeContext {
         write::index_for_write(self, name, deadline).await
     }
     async fn make_parts(&self, name: &IndexName, deadline: Instant) -> Result<()> {
-        parts::make(self, name, deadline).await
+        partitions::make(self, name, deadline).await
     }
     fn group_for(&self, name: &IndexName) -> Result<GroupId> {
         NodeContext::group_for(self, name)

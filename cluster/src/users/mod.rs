@@ -1,15 +1,15 @@
 //! Which cluster serves which user (§2.10, §4.10, C§15): what the interface asks about users and has done to them.
 //!
-//! The mapping itself lies in the meta state, in the memory of every node. [`place`] says where a user is,
-//! [`mod@write`] and [`records`] put records there, [`parts`] keeps the parts of an index alike, [`actor`] moves and removes
+//! The mapping itself lies in the meta state, in the memory of every node. [`routing`] says where a user is,
+//! [`mod@write`] and [`records`] put records there, [`partitions`] keeps the parts of an index alike, [`actor`] moves and removes
 //! users as [`core`] says and [`saga`] does it, [`usage`] is what they have, [`search`] finds them.
 
 pub mod actor;
 pub mod core;
 pub mod env;
-pub mod parts;
-pub mod place;
+pub mod partitions;
 pub mod records;
+pub mod routing;
 pub mod saga;
 pub mod search;
 pub mod usage;

@@ -243,10 +243,10 @@ async fn no_record_is_absent_or_doubled_while_a_user_moves() {
             while !ended.load(Ordering::Relaxed) {
                 let jane = user("jane");
                 let look = async |cluster| {
-                    let part = place::part_for_read(&*running.context, &index(), cluster).await?;
+                    let part = routing::part_for_read(&*running.context, &index(), cluster).await?;
                     Ok(held(&running.context, &part, "jane").len())
                 };
-                let seen = place::read(&*running.context, &jane, look).await.expect("assigned");
+                let seen = routing::read(&*running.context, &jane, look).await.expect("assigned");
                 assert!(seen >= most, "{seen} of at least {most} records");
                 most = seen;
                 reads += 1;

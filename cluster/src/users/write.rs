@@ -1,12 +1,12 @@
 //! How does a user's write find its cluster, and stay with the user when that is being moved?
 //!
 //! A write of a user is answered when it is sure to be in the cluster that the user's records are copied from, or in the
-//! one that serves the user ([`place::Write`]). Otherwise it is done again where the user is now: ids are minted once, so
+//! one that serves the user ([`routing::Write`]). Otherwise it is done again where the user is now: ids are made once, so
 //! that changes nothing that is there already. A write of public records goes to the index itself and then to its other
 //! parts, before it is answered.
 
-use super::parts::follow;
-use super::{place, records};
+use super::partitions::follow;
+use super::{records, routing};
 use crate::clock::rfc3339;
 use crate::clock::write_deadline;
 use crate::context::NodeContext;
@@ -132,7 +132,7 @@ pub async fn with_user(
     for _ in 0..MOVES_FOLLOWED {
         let deadline = env.write_deadline();
         // a user who is in no cluster makes no index
-        let write = place::Write::begin(env, user, until).await?;
+        let write = routing::Write::begin(env, user, until).await?;
         let row = part_for_write(env, name, write.cluster(), deadline).await?;
         let accepted = propose(env, &row, ops.clone(), deadline).await?;
         // a node that others do not wait for may have taken an index that is gone

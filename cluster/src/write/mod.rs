@@ -57,9 +57,9 @@ impl Plan {
                 let (object_id, record) = match object_id {
                     Some(object_id) => (object_id, record),
                     None => {
-                        let minted = ids.object_id();
-                        let record = with_object_id(&record, &minted);
-                        (minted, record)
+                        let generated = ids.object_id();
+                        let record = with_object_id(&record, &generated);
+                        (generated, record)
                     }
                 };
                 self.ops.push(RecordOp::Put { object_id: object_id.clone(), record });
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_names_its_records_in_order_and_mints_missing_ids() {
+    fn a_batch_names_its_records_in_order_and_makes_missing_ids() {
         let (ids, mut plan) = (IdSource::new(5), Plan::default());
         let ops =
             [put(Some("x")), put(None), CallerOp::Ready(RecordOp::Clear), delete_object("y"), put(None)];

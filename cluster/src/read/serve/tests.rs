@@ -48,7 +48,7 @@ async fn what_clients_have_seen_elsewhere_is_shown_before_a_read_is_served() {
     let mut running = running::start(&options).await.expect("a node that starts");
     join::enter(&mut running, &options).await.expect("an installation");
     let context = running.context.clone();
-    let mut put_off = 0;
+    let mut deferred = 0;
     for round in 0..20 {
         let (group, first) = put(&running, 2 * round).await;
         while !context.node().is_visible(group, first) {
@@ -60,7 +60,7 @@ async fn what_clients_have_seen_elsewhere_is_shown_before_a_read_is_served() {
         while context.node().applied(group) < second {
             tokio::time::sleep(SHOWN_LOOK).await;
         }
-        put_off += u32::from(context.node().visible_through(group) < second);
+        deferred += u32::from(context.node().visible_through(group) < second);
         let shown = if round % 2 == 0 {
             // another node asks, whose clients have seen it
             let read = Some(ReadOf { group, seen: second });
@@ -82,7 +82,7 @@ async fn what_clients_have_seen_elsewhere_is_shown_before_a_read_is_served() {
         assert_eq!(shown, 2 * round + 1, "round {round}");
         context.node().set_leads(group, true);
     }
-    assert!(put_off >= 5, "{put_off} were put off: this shows nothing");
+    assert!(deferred >= 5, "{deferred} were deferred: this shows nothing");
     running.stop().await;
 }
 

@@ -12,7 +12,7 @@ use crate::context::proposer::Accepted;
 use crate::disk::Purpose;
 use crate::meta::IndexRow;
 use crate::users::records::deletion_of;
-use crate::users::{place, write};
+use crate::users::{routing, write};
 use crate::write::env::Env;
 use parking_lot::Mutex;
 use quorate_model::user::{owned_id, owner_of};
@@ -372,7 +372,7 @@ pub async fn read_once(
             let (seat, user, name) = (asker.clone(), whose.clone(), named.clone());
             async move { seat.read_part(cluster, &user, (&name, life)).await }
         };
-        let found = place::read(&seat, &user, ask).await;
+        let found = routing::read(&seat, &user, ask).await;
         (found, seat.is_cut_off())
     });
     let answer = answer.await;
@@ -403,7 +403,7 @@ impl Seat {
         (name, life): (&IndexName, Incarnation),
     ) -> Result<Option<BTreeMap<String, Vec<u8>>>> {
         self.look_again(name).await;
-        let part = place::part_for_read(self, name, cluster).await?;
+        let part = routing::part_for_read(self, name, cluster).await?;
         let meta = self.meta();
         if meta.catalogue.get(name).is_none_or(|row| row.incarnation != life) {
             return Ok(None);

@@ -7,7 +7,7 @@ use super::executor::NOBODY;
 use super::seat::Seat;
 use super::world::World;
 use crate::disk::Purpose;
-use crate::users::parts;
+use crate::users::partitions;
 use crate::write::env::{Env, seen};
 use parking_lot::Mutex;
 use quorate_model::{IndexName, Result};
@@ -132,7 +132,7 @@ async fn configure(seat: Seat, name: IndexName, value: u64) -> Result<()> {
     let change = IndexCommand::Settings { index: row.incarnation, changes, replace: false };
     let task = seat.propose(row.group, change, Purpose::Add, deadline).await?.task_id;
     for part in seat.meta().other_parts(&name) {
-        if let Some(task) = parts::configure(&seat, &name, &part, deadline).await? {
+        if let Some(task) = partitions::configure(&seat, &name, &part, deadline).await? {
             seen(&seat, task, deadline).await?;
         }
     }
@@ -144,8 +144,8 @@ pub async fn mend_all(seat: &Seat) -> Result<()> {
     let meta = seat.meta();
     for name in meta.catalogue.named() {
         for part in meta.other_parts(&name) {
-            if !parts::are_configured_alike(seat, &name, &part, seat.write_deadline()).await? {
-                parts::configure(seat, &name, &part, seat.write_deadline()).await?;
+            if !partitions::are_configured_alike(seat, &name, &part, seat.write_deadline()).await? {
+                partitions::configure(seat, &name, &part, seat.write_deadline()).await?;
             }
         }
     }

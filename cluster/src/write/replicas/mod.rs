@@ -4,7 +4,7 @@
 //! its own list, which is announced to it (`write/announcements.rs`): a crash between the two heals, and an older list
 //! replaces no newer one.
 //!
-//! The parts that other clusters have of an index are primaries like it (`meta/parts.rs`): one command links all of them,
+//! The parts that other clusters have of an index are primaries like it (`meta/partitions.rs`): one command links all of them,
 //! and the group of each is told.
 
 use crate::clock::write_deadline;

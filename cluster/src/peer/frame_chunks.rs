@@ -1,6 +1,6 @@
 //! How requests and answers are cut into parts for the wire, and put together again.
 
-use super::frame::{Frame, Nonsense, PART_BYTES};
+use super::frame::{Frame, PART_BYTES, ProtocolError};
 use super::load::Admitted;
 use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
@@ -138,7 +138,7 @@ pub struct Assembly {
 
 impl Assembly {
     /// Takes the first part. Errors: it is larger than all parts together, or empty although there are others.
-    pub fn begin(total: u32, part: Bytes) -> Result<Arrived, Nonsense> {
+    pub fn begin(total: u32, part: Bytes) -> Result<Arrived, ProtocolError> {
         let total = total as usize;
         if part.len() == total {
             return Ok(Arrived::Whole(part));
@@ -147,10 +147,10 @@ impl Assembly {
         empty.add(&part)
     }
     /// Takes a further part. Errors: as for [`Assembly::begin`].
-    pub fn add(mut self, part: &[u8]) -> Result<Arrived, Nonsense> {
+    pub fn add(mut self, part: &[u8]) -> Result<Arrived, ProtocolError> {
         if part.is_empty() || self.bytes.len() + part.len() > self.total {
             let (came, total) = (self.bytes.len() + part.len(), self.total);
-            return Err(Nonsense(format!("a part brings a message of {total} bytes to {came}")));
+            return Err(ProtocolError(format!("a part brings a message of {total} bytes to {came}")));
         }
         self.bytes.extend_from_slice(part);
         match self.bytes.len() == self.total {
