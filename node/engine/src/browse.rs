@@ -1,23 +1,24 @@
 //! How are all records of a shard read page by page, and which values or ids does a filter select?
 
+use crate::bits;
 use crate::clock::{Clock, Deadline};
 use crate::configuration::Configuration;
 use crate::facet::search::{Tags, matching_values};
 use crate::index::{Segment, ShardView};
-use crate::matching::bits;
-use crate::matching::find::{Entry, Prepared};
+use crate::limits::SearchLimits;
+use crate::matching::find::Prepared;
 use crate::matching::paths;
-use crate::matching::scratch::Scratch;
 use crate::page::Page;
 use crate::query::plan::plan;
-use crate::query::strategy;
 use crate::query::words::{Words, words_of};
-use crate::query::{Plan, Word};
+use crate::query::{Plan, Word, strategy};
+use crate::ranking::top::Entry;
 use crate::response::hits::{Rendered, Shown, render};
 use crate::response::record::Selection;
 use crate::rules;
 use crate::rules::promote::located;
-use crate::search::{SearchLimits, find, is_cut_by_typos, pairs, run};
+use crate::scratch::Scratch;
+use crate::search::{find, is_cut_by_typos, pairs, run};
 use quorate_model::limits::HITS_PER_PAGE_MAX;
 use quorate_model::params::{ForLanguages, QueryType, TypoTolerance};
 use quorate_model::settings::Effective;

@@ -1,5 +1,11 @@
 //! The search library: analysis, index files, matching, ranking, filters, facets, rendering. Synchronous and pure.
+//!
+//! Rooms from the bottom up; none uses one that comes later: `bits`, `clock`, `prefetch`, `scratch`, `terms` (what words stand
+//! for), `text` (characters); `language`; `analysis` (words of a text, the schema); `index` (files, segments); `slot` (a word in a
+//! segment), `filter`; `ranking`; `query` (what is asked for); `matching` (which documents, the best of them); `response`,
+//! `rules`, `facet`; `configuration`; `search` and `browse`.
 pub mod analysis;
+pub mod bits;
 pub mod browse;
 pub mod clock;
 pub mod configuration;
@@ -8,6 +14,7 @@ pub mod facet;
 pub mod filter;
 pub mod index;
 pub mod language;
+pub mod limits;
 pub mod matching;
 pub mod owners;
 pub mod page;
@@ -16,13 +23,18 @@ pub mod query;
 pub mod ranking;
 pub mod response;
 pub mod rules;
+pub mod scratch;
 pub mod search;
+pub mod slot;
+pub mod terms;
+pub mod text;
 
 pub use analysis::Schema;
 pub use browse::{browse, matching_ids, search_facet};
 pub use configuration::Configuration;
-pub use matching::scratch::Scratch;
+pub use limits::SearchLimits;
 pub use query::synonyms::SynonymSet;
 pub use response::render_record;
 pub use rules::RuleSet;
-pub use search::{SearchLimits, search};
+pub use scratch::Scratch;
+pub use search::search;

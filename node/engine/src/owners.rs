@@ -1,7 +1,7 @@
 //! Which records of a shard belong to whom, and how many bytes are they? One look at every record that is asked about.
 
+use crate::bits;
 use crate::index::{FacetDocs, Segment, ShardView};
-use crate::matching::bits;
 use quorate_model::user::{OWNER, owner_of};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher};

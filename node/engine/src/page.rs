@@ -1,6 +1,6 @@
 //! Which stretch of the hits is a page? (C§8.5)
 
-use crate::search::SearchLimits;
+use crate::limits::SearchLimits;
 use quorate_model::limits::HITS_PER_PAGE_MAX;
 use quorate_model::settings::Effective;
 use quorate_model::{SearchResults, Settings};

@@ -3,47 +3,34 @@
 //! Hot path: the budget is 100 µs of processor time at the median for a whole search with 20 rendered and highlighted hits
 //! on 64,000 long records. Of it, showing long attributes costs more than finding the hits.
 
-use crate::clock::{Clock, Deadline};
+use crate::bits;
+use crate::clock::Clock;
 use crate::configuration::Configuration;
 use crate::facet::matched::Matched;
 use crate::facet::selection::{Others, Selection};
 use crate::facet::{self, Listing};
 use crate::index::ShardView;
-use crate::matching::bits;
-use crate::matching::find::{Entry, Found, Prepared, sets_of};
+use crate::limits::SearchLimits;
+use crate::matching::find::{Found, Prepared, sets_of};
 use crate::matching::growth::Growth;
 use crate::matching::paths;
-use crate::matching::scratch::Scratch;
 use crate::page::Page;
 use crate::query::plan::plan;
 use crate::query::words::words_of;
-use crate::query::{Plan, Word};
-use crate::query::{explain, strategy};
+use crate::query::{Plan, Word, explain, strategy};
 use crate::ranking::distinct;
+use crate::ranking::top::Entry;
 use crate::response::hits::{Rendered, Shown, render};
 use crate::response::record;
 use crate::rules;
 use crate::rules::promote::{Promotion, located};
+use crate::scratch::Scratch;
 use quorate_model::limits::PAGINATION_LIMIT_MAX;
 use quorate_model::params::{RemoveWords, TypoTolerance};
 use quorate_model::results::FacetCounts;
 use quorate_model::settings::Effective;
 use quorate_model::{Error, Result, SearchParams, SearchResults, Settings};
 
-/// What bounds a search and what its caller may see.
-#[derive(Clone, Debug)]
-pub struct SearchLimits {
-    /// When to stop and answer with what there is.
-    pub deadline: Deadline,
-    /// Unix seconds, for rules that act for a time.
-    pub now_s: u64,
-    /// Whether unretrievable attributes are shown.
-    pub sees_unretrievable: bool,
-    /// Cap of the page length from the caller's key; 0 = none.
-    pub max_hits_per_query: u64,
-    /// Bytes that the hits may take, as JSON.
-    pub bytes_max: usize,
-}
 /// Documents whose values of a facet are counted in the time of ranking one.
 const COUNTED_PER_UNIT: u32 = 16;
 /// Words that removeWordsIfNoResults makes optional at most (C§4.6).

@@ -3,7 +3,7 @@
 //! Thai, Lao, Khmer and Burmese are always cut into words; Chinese and Japanese when indexLanguages names one of them,
 //! otherwise each ideograph is a word (C§6.2). Measured: about 10 MB of Chinese a second; other text never comes here.
 
-use super::chars::{Class, after_marks, class, continues, is_han};
+use crate::text::{Class, after_marks, class, continues, is_han};
 use icu_segmenter::options::WordBreakInvariantOptions;
 use icu_segmenter::{WordSegmenter, WordSegmenterBorrowed};
 use std::sync::LazyLock;

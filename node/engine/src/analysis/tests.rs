@@ -1,7 +1,7 @@
 //! Which tokens texts give, as a table.
 
 use super::*;
-use crate::analysis::is_ideographic;
+use crate::text::is_ideographic;
 
 fn show(analyzer: &Analyzer, text: &str, options: TokenOptions) -> String {
     let mut out = Vec::new();

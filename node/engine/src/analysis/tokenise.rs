@@ -1,9 +1,8 @@
 //! Which tokens does a text give? The analyzer of an index, and what a token is (C§6.2, C§6.3).
 
-use super::chars::{self, Class, class};
-use super::normalise::{push_folded, push_kept};
 use super::walk::Walk;
 use crate::language::{Dictionaries, Languages};
+use crate::text::{Class, after_marks, class, push_folded, push_kept};
 use quorate_model::Settings;
 use std::sync::Arc;
 
@@ -112,7 +111,7 @@ impl Rules {
         for (i, c) in word.char_indices() {
             self.push(c, &mut folded);
             if folded.chars().nth(wanted.saturating_sub(1)).is_some() {
-                return chars::after_marks(text, start + i + c.len_utf8()).min(end);
+                return after_marks(text, start + i + c.len_utf8()).min(end);
             }
         }
         end

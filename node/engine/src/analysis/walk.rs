@@ -2,10 +2,11 @@
 //!
 //! Hot path: one pass over the text; ASCII words cost one table look-up a byte.
 
-use super::chars::{Class, after_marks, class, continues, picture_end, push_picture};
-use super::normalise::{push_folded, push_fraction};
 use super::segment;
 use super::tokenise::{Rules, TOKEN_CHARS_MAX, Token, TokenKind, TokenOptions, capped};
+use crate::text::{
+    Class, after_marks, class, continues, picture_end, push_folded, push_fraction, push_picture,
+};
 use unicode_normalization::char::compose;
 
 /// A stretch of a chain between two places where it may be cut.

@@ -1,7 +1,7 @@
 //! The documents that match, as counting wants them: counted once, and listed when they are few.
 
+use crate::bits;
 use crate::index::Segment;
-use crate::matching::bits;
 
 /// Documents are listed when there are so many words of the set for each: then to go through the words costs more.
 const WORDS_PER_DOCUMENT: usize = 4;

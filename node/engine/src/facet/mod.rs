@@ -1,13 +1,12 @@
 //! How many of the matching records have each value of a facet? (C§8.2)
 pub mod common;
 pub mod matched;
-pub mod phrases;
 pub mod search;
 pub mod selection;
 
+use crate::bits;
 use crate::filter::is_declared;
 use crate::index::{FacetColumn, FacetDocs, FacetOrdinals};
-use crate::matching::bits;
 use common::Facet;
 use matched::{Documents, Matched};
 use quorate_model::params::FacetSort;

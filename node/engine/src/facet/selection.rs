@@ -117,8 +117,8 @@ impl<'a> Selection<'a> {
             if !driver.is_disjoint() {
                 return None;
             }
-            let common: &common::CommonValues = segment.common_values();
-            driver.ordinals.iter().for_each(|&o| common.add(driver.facet, o, counted, &mut counts));
+            let kept = segment.common_values();
+            driver.ordinals.iter().for_each(|&o| common::add(kept, driver.facet, o, counted, &mut counts));
         }
         let all = 0..values;
         let (listed, all) = match kept {

@@ -1,10 +1,10 @@
 //! Which documents of a segment pass a filter? (C§5)
 pub mod scores;
 
+use crate::bits;
 use crate::clock::Clock;
 use crate::index::{EXTENT_DOCS, FacetDocs, NumericColumn, Segment, fold};
-use crate::matching::bits;
-use crate::matching::scratch::Scratch;
+use crate::scratch::Scratch;
 use multiversion::multiversion;
 use quorate_model::filter::{AnyOf, NumericOp};
 use quorate_model::settings::IndexSettings;

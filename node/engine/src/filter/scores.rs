@@ -4,9 +4,9 @@
 //! document at once: 1,000 filters take the memory of one number for each document, not of 1,000 sets.
 
 use super::{cost, signed_set};
+use crate::bits;
 use crate::clock::Clock;
 use crate::index::Segment;
-use crate::matching::bits;
 use quorate_model::Filter;
 use quorate_model::filter::AnyOf;
 use quorate_model::settings::IndexSettings;

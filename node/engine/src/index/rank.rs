@@ -3,7 +3,7 @@
 //! Per key: 0 and the value, or 1 when it is missing; the value is a type byte and order-preserving bytes, all inverted
 //! when descending. Then the objectID, descending.
 
-use crate::analysis::fold_text;
+use crate::text::fold_text;
 use quorate_model::Settings;
 use quorate_model::settings::{Criterion, SortKey};
 use serde_json::{Map, Value};

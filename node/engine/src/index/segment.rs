@@ -3,16 +3,16 @@
 //! Hot path: everything is read in place from one mapped file; no accessor allocates.
 
 use super::columns::{FacetColumn, NumericColumn, StoredColumns};
+use super::common::CommonValues;
 use super::container::Container;
 use super::error::{IndexError, Result};
 use super::form::SegmentForm;
 use super::geo_column::GeoColumn;
+use super::phrases::FacetPhrases;
 use super::records::StoredRecords;
 use super::sections as s;
 use super::trie::{StoredTerms, Terms};
-use crate::facet::common::CommonValues;
-use crate::facet::phrases::FacetPhrases;
-use crate::matching::expansions::Expansions;
+use crate::terms::Expansions;
 use rustc_hash::FxHashMap;
 use std::fmt;
 use std::ops::Range;

@@ -4,7 +4,7 @@
 //! of stopwords-iso. A look-up costs one hash.
 
 use super::codes::{Language, Languages};
-use crate::analysis::fold_word;
+use crate::text::fold_word;
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
 

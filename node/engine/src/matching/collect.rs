@@ -4,11 +4,9 @@
 //! with the same number of typos) that can still enter the page. No allocation per document.
 
 use super::ahead::each_ahead;
-use super::bits;
 use super::scan::{LookedAt, Tier, scan};
-use super::scratch::{Scratch, Thresholds};
-use super::slot::{Slot, add_documents, all_listed, each_document};
 use super::union::Matches;
+use crate::bits;
 use crate::clock::Clock;
 use crate::index::{Lists, Segment, position};
 use crate::query::Plan;
@@ -16,6 +14,8 @@ use crate::ranking::context::SegmentContext;
 use crate::ranking::evaluate::{EXACT_WORD_CHARS_MIN, Evaluator, FAR, Frame};
 use crate::ranking::key::Tuple;
 use crate::ranking::top::{Ranked, Top};
+use crate::scratch::{Scratch, Thresholds};
+use crate::slot::{Slot, add_documents, all_listed, each_document};
 use quorate_model::params::ExactOnSingleWord;
 
 /// Hits up to which a single word is ranked from its lists: a document may come up again, which costs a look at all.

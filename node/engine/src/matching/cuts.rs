@@ -5,11 +5,12 @@
 //! rarer of the two parts.
 
 use super::ahead::each_ahead;
-use super::bits;
-use super::slot::{Cut, Expansion, each_document, postings};
+use crate::bits;
 use crate::index::{Lists, Segment, ShardView};
 use crate::query::Word;
 use crate::ranking::evaluate::directly_after;
+use crate::slot::{add_documents, each_document, postings};
+use crate::terms::{Cut, Expansion};
 use std::sync::Arc;
 
 /// Characters of the first part at most (C§6.4).
@@ -112,7 +113,7 @@ fn first_documents(segment: &Segment, lists: &Lists<'_>, range: (u32, u32), docs
     let mut made = vec![];
     let set = segment.bitmap(range.0, range.1).unwrap_or_else(|| {
         made.resize(bits::words_for(segment.doc_count()), 0);
-        super::slot::add_documents(segment, lists, range.0, range.1, &mut made);
+        add_documents(segment, lists, range.0, range.1, &mut made);
         &made
     });
     docs.extend(bits::documents(set).take(LOOKED_AT_MAX));

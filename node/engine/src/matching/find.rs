@@ -1,13 +1,11 @@
 //! Which records of a whole shard match, in which order? The segments' answers put together.
 
-use super::bits;
 use super::collect::SegmentHits;
 use super::growth::{self, Growth};
 use super::paths::slots_of;
 use super::phrases;
-use super::scratch::Scratch;
-use super::slot::Slot;
 use super::union::search_segment;
+use crate::bits;
 use crate::clock::Clock;
 use crate::filter::filter_set_in_time;
 use crate::filter::scores::{Scores, Summing};
@@ -16,22 +14,15 @@ use crate::query::Plan;
 use crate::ranking::context::{Groups, SegmentContext};
 use crate::ranking::geo::{self, AUTOMATIC_RECORDS, NOWHERE};
 use crate::ranking::nearby::{Nearby, metres_of};
+use crate::ranking::top::Entry;
+use crate::scratch::Scratch;
+use crate::slot::Slot;
 use quorate_model::limits::QUERY_WORDS_MAX;
 use quorate_model::params::TypoTolerance;
 use quorate_model::settings::Effective;
 use quorate_model::{Filter, Settings};
 use std::cmp::Ordering;
 
-/// A document of a view and the key that ranked it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// Number of the segment in the view.
-    pub segment: usize,
-    /// Document of the segment.
-    pub doc: u32,
-    /// Its key, the group number included.
-    pub key: u128,
-}
 /// What a query found in a view.
 #[derive(Debug, Default)]
 pub struct Found {

@@ -6,12 +6,12 @@
 //! Cost: for queries that it cuts, one pass over the documents of each word and one byte for each document. Time is looked at
 //! before each word.
 
-use super::bits;
-use super::scratch::Scratch;
-use super::slot::Slot;
 use super::union::can_match;
+use crate::bits;
 use crate::index::Segment;
 use crate::query::Plan;
+use crate::scratch::Scratch;
+use crate::slot::Slot;
 use quorate_model::limits::QUERY_WORDS_MAX;
 
 /// Words from which on it acts.

@@ -1,17 +1,14 @@
 //! Which documents of a segment contain the words of a query?
 mod ahead;
 pub mod automaton;
-pub mod bits;
 pub mod collect;
 pub mod cuts;
-pub mod expansions;
+pub mod expand;
 pub mod find;
 pub mod growth;
 pub mod paths;
 pub mod phrases;
 mod scan;
-pub mod scratch;
-pub mod slot;
 pub mod typo;
 pub mod union;
 mod widen;

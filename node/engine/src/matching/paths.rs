@@ -1,11 +1,12 @@
 //! Which ways to read the query can find anything in these records?
 
 use super::cuts;
-use super::slot::{ExpandOptions, Join, Slot, expand};
+use super::expand::{ExpandOptions, expand};
 use crate::index::{Segment, ShardView};
 use crate::query::alternatives::{Alternative, Reason, Unit, paths};
 use crate::query::words::Compounds;
 use crate::query::{Plan, Word};
+use crate::slot::{Join, Slot};
 
 /// Alternatives of one query at most.
 pub const ALTERNATIVES_MAX: usize = 32;

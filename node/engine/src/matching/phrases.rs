@@ -3,15 +3,16 @@
 //! Cost: the sets of the words; where words have to follow each other or attributes are left out, the positions of every
 //! document that has them all.
 
-use super::bits;
 use super::collect::mark_terms;
-use super::scratch::Scratch;
-use super::slot::{ExpandOptions, Slot, expand};
+use super::expand::{ExpandOptions, expand};
+use crate::bits;
 use crate::clock::Clock;
 use crate::index::Segment;
 use crate::index::position::AttributeNumbers;
 use crate::query::Word;
 use crate::ranking::evaluate::{Evaluator, Frame, PositionRules};
+use crate::scratch::Scratch;
+use crate::slot::Slot;
 use quorate_model::params::ExactOnSingleWord;
 
 /// Words count wherever they stand.

@@ -3,7 +3,7 @@
 //! Hot path: a document is evaluated only as far as it can still enter the page. No allocation per document.
 
 use super::ahead::each_ahead;
-use super::bits;
+use crate::bits;
 use crate::clock::Clock;
 use crate::query::Plan;
 use crate::ranking::context::SegmentContext;

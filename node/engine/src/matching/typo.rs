@@ -5,17 +5,8 @@
 
 use super::automaton::{Automaton, ONE, State, TWO};
 use crate::index::{TermNode, Terms, letter_bit};
+use crate::terms::Interval;
 
-/// Terms `low..high` (ordinals) that match a word with `typos` typos.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interval {
-    /// First ordinal.
-    pub low: u32,
-    /// One past the last ordinal.
-    pub high: u32,
-    /// Typos as the ranking counts them: a wrong first letter counts one more (C§7.2).
-    pub typos: u8,
-}
 /// How a word may match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tolerance {

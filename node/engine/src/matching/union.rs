@@ -3,16 +3,16 @@
 //! Hot path: a path that cannot match here costs the look-up of its words. As long as one path is left, nothing is put
 //! together; with several, each gives its best documents and the set of its matches.
 
-use super::bits;
 use super::collect::{SegmentHits, search_path};
 use super::paths::slots_of;
-use super::scratch::Scratch;
-use super::slot::Slot;
 use super::wordless::without_words;
+use crate::bits;
 use crate::index::Segment;
 use crate::query::Plan;
 use crate::ranking::context::SegmentContext;
 use crate::ranking::top::Ranked;
+use crate::scratch::Scratch;
+use crate::slot::Slot;
 use rustc_hash::FxHashSet;
 
 /// Whether the set of matching documents is wanted.

@@ -2,10 +2,10 @@
 //!
 //! Hot path: a dictionary look-up for each word that stands for the query word; the rest only when one of them is a term.
 
-use super::slot::{Counted, ExpandOptions, Expansion};
-use super::typo::Interval;
+use super::expand::{ExpandOptions, sum_up};
 use crate::index::Segment;
 use crate::query::words::Other;
+use crate::terms::{Counted, Expansion, Interval};
 
 /// The expansion with the terms of `others`; `None` when the segment has none of them.
 pub fn with_others(
@@ -49,7 +49,7 @@ pub fn with_others(
             (!is_own, interval.low)
         });
     }
-    wider.sum_up(&segment.lists());
+    sum_up(&mut wider, &segment.lists());
     Some(wider)
 }
 /// Adds an interval to disjoint ones; every term keeps its fewest typos.

@@ -1,8 +1,7 @@
 //! Which documents of one segment come first when the query has no words?
 
-use super::bits;
 use super::collect::SegmentHits;
-use super::scratch::Scratch;
+use crate::bits;
 use crate::clock::Clock;
 use crate::index::Segment;
 use crate::query::Plan;
@@ -10,6 +9,7 @@ use crate::ranking::context::SegmentContext;
 use crate::ranking::key::Tuple;
 use crate::ranking::nearby::{end_of_bucket, metres_of};
 use crate::ranking::top::Top;
+use crate::scratch::Scratch;
 
 /// Every document that may be shown, in document order unless something else ranks.
 pub fn without_words(

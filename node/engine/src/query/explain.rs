@@ -5,7 +5,7 @@ use super::plan::Plan;
 use super::words::{OtherReason, Word};
 use crate::analysis::PLACEHOLDER_START;
 use crate::index::ShardView;
-use crate::matching::slot::Slot;
+use crate::slot::Slot;
 use quorate_model::results::ExplainedAlternative;
 use rustc_hash::FxHashMap;
 

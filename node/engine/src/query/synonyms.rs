@@ -3,8 +3,7 @@
 //! Cost: compiling a million members takes some tenths of a second; a look-up is a binary search on eight bytes of each
 //! text, then on the rest.
 
-use super::words::push_words;
-use crate::analysis::{Analyzer, PLACEHOLDER_START, Schema};
+use crate::analysis::{Analyzer, PLACEHOLDER_START, Schema, push_words};
 use quorate_model::{Synonym, SynonymKind};
 use std::cmp::Ordering;
 

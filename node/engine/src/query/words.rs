@@ -2,8 +2,9 @@
 
 use super::alternatives::{self, Alternative};
 use super::synonyms::SynonymSet;
-use crate::analysis::{Analyzer, Schema, TokenKind, TokenOptions, is_ideographic, letters};
+use crate::analysis::{Analyzer, Schema, normalised};
 use crate::language::{Dictionaries, Languages};
+use crate::text::{is_ideographic, letters};
 use quorate_model::Settings;
 use quorate_model::limits::{QUERY_WORDS_BEYOND_MAX, QUERY_WORDS_MAX};
 use quorate_model::params::{QueryType, SyntaxFeatures, TypoTolerance};
@@ -186,40 +187,6 @@ fn number(words: &mut Words, params: &Effective, open_end: bool) {
                 QueryType::PrefixNone => false,
             };
     }
-}
-/// Appends the words of a text with single spaces between them: those of [`normalised`], without a list.
-pub fn push_words(analyzer: &Analyzer, text: &str, out: &mut String) {
-    let start = out.len();
-    let mut last = None;
-    analyzer.tokens(text, TokenOptions::default(), |token| {
-        let only_parts_count = token.kind == TokenKind::Joined && token.span > 1;
-        if only_parts_count || last == Some(token.position) {
-            return;
-        }
-        if out.len() > start {
-            out.push(' ');
-        }
-        out.push_str(token.text);
-        last = Some(token.position);
-    });
-}
-/// The words of a text, one for each position. Joined forms give way to their parts when those are indexed, too.
-pub fn normalised(analyzer: &Analyzer, text: &str) -> Vec<String> {
-    let mut words: Vec<String> = vec![];
-    let mut last = None;
-    analyzer.tokens(text, TokenOptions::default(), |token| {
-        let joined = token.kind == TokenKind::Joined;
-        if joined && token.span > 1 {
-            return;
-        }
-        if last != Some(token.position) {
-            words.push(token.text.to_string());
-            last = Some(token.position);
-        } else if joined && let Some(word) = words.last_mut() {
-            *word = token.text.to_string();
-        }
-    });
-    words
 }
 fn fixed_words(texts: Vec<String>) -> Vec<Word> {
     let fixed = |(i, text): (usize, String)| Word { follows: i > 0, quoted: true, ..Word::written(text) };

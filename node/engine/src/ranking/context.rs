@@ -3,9 +3,9 @@
 use super::geo::{GeoQuery, NOWHERE};
 use super::key::{Layout, Tuple};
 use super::nearby::Nearby;
+use crate::bits;
 use crate::filter::scores::Scores;
 use crate::index::Segment;
-use crate::matching::bits;
 
 /// The part of a query that is known per segment before words are looked at.
 pub struct SegmentContext<'a> {

@@ -1,7 +1,7 @@
 //! Which hits remain when each value of an attribute may appear only so often? (C§8.1)
 
 use crate::index::ShardView;
-use crate::matching::find::Entry;
+use crate::ranking::top::Entry;
 use rustc_hash::FxHashMap;
 
 /// The hits of one value, best first.

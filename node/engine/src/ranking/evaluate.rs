@@ -4,11 +4,11 @@
 //! late; no allocation.
 
 use super::key::Tuple;
+use crate::bits;
 use crate::index::position::AttributeNumbers;
 use crate::index::{Lists, position};
-use crate::matching::bits;
-use crate::matching::slot::{Join, Slot};
-use crate::matching::typo::Interval;
+use crate::slot::{Join, Slot};
+use crate::terms::Interval;
 use multiversion::multiversion;
 use quorate_model::limits::QUERY_WORDS_MAX;
 use quorate_model::params::ExactOnSingleWord;

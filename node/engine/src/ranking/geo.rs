@@ -1,8 +1,8 @@
 //! How far is a record from a point, and is it inside a box or polygon? (C§7.3)
 
+use crate::bits;
 use crate::clock::Deadline;
 use crate::index::Segment;
-use crate::matching::bits;
 use quorate_model::params::{AroundRadius, LatLng};
 use quorate_model::settings::Effective;
 

@@ -5,8 +5,8 @@
 //! those there are looked at.
 
 use super::geo::{EARTH_M, GeoQuery, NOWHERE, nearest};
+use crate::bits;
 use crate::index::{GeoColumn, Segment, on_sphere, squared_chords};
-use crate::matching::bits;
 use quorate_model::params::LatLng;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

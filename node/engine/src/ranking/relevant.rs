@@ -6,8 +6,8 @@
 
 use crate::clock::Deadline;
 use crate::index::{NumericColumn, RankKeys, ShardView};
-use crate::matching::find::Entry;
 use crate::ranking::key::{Layout, Tuple};
+use crate::ranking::top::Entry;
 use quorate_model::Settings;
 use quorate_model::settings::{Criterion, Effective, SortKey};
 use serde_json::{Map, Value};

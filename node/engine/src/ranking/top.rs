@@ -7,6 +7,17 @@ use std::collections::BinaryHeap;
 /// A ranked document: smaller is better, document order breaks ties.
 pub type Ranked = (u128, u32);
 
+/// A document of a view and the key that ranked it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Number of the segment in the view.
+    pub segment: usize,
+    /// Document of the segment.
+    pub doc: u32,
+    /// Its key, the group number included.
+    pub key: u128,
+}
+
 /// A bounded heap with the worst kept entry at hand.
 pub struct Top {
     limit: usize,

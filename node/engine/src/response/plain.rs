@@ -4,7 +4,7 @@
 //! fifth of whole queries on long records.
 
 use crate::analysis::placeholder_end;
-use crate::matching::bits::packed;
+use crate::bits::packed;
 
 /// Bytes of a word that is surely not cut.
 const WORD_BYTES_MAX: u32 = 60;

@@ -3,8 +3,7 @@
 use super::compile::{RuleSet, WordId, letters};
 use super::words::{PlacedWord, placed_words};
 use crate::analysis::Analyzer;
-use crate::facet::phrases::PHRASE_WORDS_MAX;
-use crate::index::{ShardView, fold};
+use crate::index::{PHRASE_WORDS_MAX, ShardView, fold};
 use crate::matching::typo::{Tolerance, typos_of};
 use quorate_model::params::TypoTolerance;
 use quorate_model::{Atom, SearchParams, Settings};

@@ -4,11 +4,11 @@
 //! matching documents, to count each record once.
 
 use super::act::Promoted;
+use crate::bits;
 use crate::filter::filter_set;
 use crate::index::ShardView;
-use crate::matching::bits;
-use crate::matching::find::Entry;
 use crate::ranking::context::SegmentContext;
+use crate::ranking::top::Entry;
 use quorate_model::params::Forced;
 use quorate_model::user::public_id;
 use quorate_model::{ObjectId, Settings};

@@ -19,7 +19,7 @@ static SHORT: LazyLock<Vec<char>> = LazyLock::new(|| {
 });
 
 /// Appends what `c` is searched as; nothing for a character that is no part of words.
-pub(super) fn push_folded(c: char, out: &mut String) {
+pub(crate) fn push_folded(c: char, out: &mut String) {
     match c {
         'a'..='z' | '0'..='9' => out.push(c),
         'A'..='Z' => out.push(c.to_ascii_lowercase()),
@@ -68,11 +68,11 @@ fn push_part(part: char, out: &mut String) {
     }
 }
 /// Appends `c` in lower case with its marks.
-pub(super) fn push_kept(c: char, out: &mut String) {
+pub(crate) fn push_kept(c: char, out: &mut String) {
     out.extend(c.to_lowercase());
 }
 /// Appends the two numbers of `½`, separated by a space.
-pub(super) fn push_fraction(c: char, out: &mut String) {
+pub(crate) fn push_fraction(c: char, out: &mut String) {
     decompose_compatible(c, |part| out.push(if part.is_ascii_digit() { part } else { ' ' }));
 }
 /// A text in lower case and without marks, punctuation and spaces as they are: how text values are ordered (C§7.9).

@@ -1,9 +1,9 @@
 //! Which values of a facet are these words? For placeholders in rules (C§10.2).
 
-use crate::analysis::Analyzer;
-use crate::index::{FacetDocs, Segment};
-use crate::matching::bits;
-use crate::query::words::normalised;
+use super::columns::FacetDocs;
+use super::segment::Segment;
+use crate::analysis::{Analyzer, normalised};
+use crate::bits;
 use parking_lot::Mutex;
 use rustc_hash::FxHasher;
 use std::fmt;

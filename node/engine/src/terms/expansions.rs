@@ -2,7 +2,7 @@
 //!
 //! Hot path: one hash and one uncontended lock. A search never waits: when another one is in the way, it computes.
 
-use super::slot::Expansion;
+use super::Expansion;
 use lru::LruCache;
 use parking_lot::Mutex;
 use std::fmt;
@@ -81,8 +81,8 @@ impl fmt::Debug for Expansions {
 
 #[cfg(test)]
 mod tests {
-    use super::super::typo::Interval;
     use super::*;
+    use crate::terms::Interval;
 
     fn expansion(intervals: usize) -> Expansion {
         let interval = Interval { low: 0, high: 1, typos: 0 };

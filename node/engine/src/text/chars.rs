@@ -4,7 +4,7 @@ use unicode_normalization::char::is_combining_mark;
 
 /// What a character does to the word it stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
+pub(crate) enum Class {
     /// Part of a word.
     Letter,
     /// Belongs to the character before it.
@@ -25,7 +25,7 @@ pub(super) enum Class {
     Gap,
 }
 /// The kind of a character.
-pub(super) fn class(c: char) -> Class {
+pub(crate) fn class(c: char) -> Class {
     match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' => Class::Letter,
         '.' | '\'' | '’' | '‘' | 'ʼ' | '®' | '©' | '·' | '．' | '＇' => Class::Joint,
@@ -56,7 +56,7 @@ pub fn is_ideographic(c: char) -> bool {
         | 0x31F0..=0x31FF | 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0xFF66..=0xFF9D | 0x20000..=0x323AF)
 }
 /// Whether a character is an ideograph proper, not kana.
-pub(super) fn is_han(c: char) -> bool {
+pub(crate) fn is_han(c: char) -> bool {
     is_ideographic(c) && !matches!(c as u32, 0x3041..=0x31FF | 0xFF66..=0xFF9D)
 }
 fn is_unspaced(c: char) -> bool {
@@ -69,7 +69,7 @@ fn is_picture(c: char) -> bool {
 }
 /// Whether a mark tells words apart as letters do: the vowel signs of the scripts of India and South-East Asia.
 /// Elsewhere marks are diacritics, which are not searched by (C§6.1).
-pub(super) fn is_vowel_sign(c: char) -> bool {
+pub(crate) fn is_vowel_sign(c: char) -> bool {
     match c as u32 {
         // nuktas are dots under letters
         0x093C | 0x09BC | 0x0A3C | 0x0ABC | 0x0B3C | 0x0CBC => false,
@@ -80,16 +80,16 @@ pub(super) fn is_vowel_sign(c: char) -> bool {
     }
 }
 /// Whether a character changes the one before it instead of being one.
-pub(super) fn continues(c: char) -> bool {
+pub(crate) fn continues(c: char) -> bool {
     !c.is_ascii() && (class(c) == Class::Mark || is_combining_mark(c) || matches!(c as u32, 0x1160..=0x11FF))
 }
 /// Byte offset after the marks that follow `at`.
-pub(super) fn after_marks(text: &str, at: usize) -> usize {
+pub(crate) fn after_marks(text: &str, at: usize) -> usize {
     let marks = text[at..].chars().take_while(|&c| continues(c));
     at + marks.map(char::len_utf8).sum::<usize>()
 }
 /// Appends what a picture is searched as: without skin tones and marks, with what joins it to others.
-pub(super) fn push_picture(picture: &str, out: &mut String) {
+pub(crate) fn push_picture(picture: &str, out: &mut String) {
     let from = out.len();
     let counts =
         |c: &char| !is_tone(*c) && (matches!(*c, JOINER | '\u{e0020}'..='\u{e007f}') || !continues(*c));
@@ -103,7 +103,7 @@ fn is_tone(c: char) -> bool {
     matches!(c as u32, 0x1F3FB..=0x1F3FF)
 }
 /// Byte offset after the picture that starts at `at`: with its skin tone, and joined with others, or two letters of a flag.
-pub(super) fn picture_end(text: &str, at: usize) -> usize {
+pub(crate) fn picture_end(text: &str, at: usize) -> usize {
     let is_flag_letter = |c: char| matches!(c as u32, 0x1F1E6..=0x1F1FF);
     let mut chars = text[at..].char_indices().peekable();
     let Some((_, first)) = chars.next() else { return at };
