@@ -16,7 +16,7 @@ use actix_web::web::{self, Bytes};
 use actix_web::{HttpRequest, HttpResponse};
 use futures_util::FutureExt as _;
 use quorate_cluster::panics::panic_text;
-use quorate_model::{Error, ErrorKind, Result};
+use quorate_model::{Error, ErrorKind, Result, limits};
 use quorate_wire::QueryString;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
@@ -186,14 +186,15 @@ fn allow(
 
 /// Bytes that the body of a call may have after decompression.
 fn body_bytes_max(kind: BodyKind, state: &ApiState) -> usize {
-    let limits = state.limits();
+    let configured = state.limits();
     let most = match kind {
-        BodyKind::Records => limits.body_bytes_max,
-        BodyKind::Search => limits.search_body_bytes_max,
-        BodyKind::Several => limits.multi_body_bytes_max,
+        BodyKind::Records => configured.body_bytes_max,
+        BodyKind::Search => configured.search_body_bytes_max,
+        BodyKind::Several => configured.multi_body_bytes_max,
         BodyKind::Object => TREE_BYTES_MAX,
+        BodyKind::Entries => limits::DICTIONARY_BATCH_BYTES_MAX,
     };
-    most.min(limits.body_bytes_max)
+    most.min(configured.body_bytes_max)
 }
 
 fn verb(method: &Method) -> Option<Verb> {

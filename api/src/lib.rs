@@ -9,6 +9,7 @@ pub mod auth;
 pub mod body;
 pub mod call;
 pub mod clusters;
+pub mod dictionaries;
 pub mod documents;
 mod doorman;
 pub mod entry;

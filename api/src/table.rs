@@ -5,10 +5,12 @@
 
 use crate::call::Call;
 use crate::reply::Reply;
-use crate::routes::BodyKind::{Records, Search, Several};
+use crate::routes::BodyKind::{Entries, Records, Search, Several};
 use crate::routes::Verb::{self, Delete, Get, Post, Put};
 use crate::routes::{Need, Route, Router, Work};
-use crate::{admin, clusters, documents, indices, objects, operations, search, settings, sources, tasks};
+use crate::{
+    admin, clusters, dictionaries, documents, indices, objects, operations, search, settings, sources, tasks,
+};
 use futures_util::future::LocalBoxFuture;
 use quorate_model::DocumentKind::{Rules, Synonyms};
 use quorate_model::{Acl, Error, ErrorKind, Result};
@@ -52,7 +54,6 @@ const EDIT: Need = Need::Right(Acl::EditSettings);
 const RECOMMENDATION: Need = Need::Right(Acl::Recommendation);
 const ADMIN: Need = Need::Admin;
 const KEYS: Handler = missing!("Key management");
-const DICTIONARIES: Handler = missing!("Dictionaries");
 const LOGS: Handler = missing!("The request log");
 const SUGGESTIONS: Handler = missing!("Query suggestions");
 const RECOMMEND: Handler = missing!("Recommendations");
@@ -115,12 +116,12 @@ pub static ROUTES: &[Route<Handler>] = &[
     row(Post, "/1/indexes/{indexName}/rules/clear", EDIT, handler!(documents::clear, Rules)),
     row(Post, "/1/indexes/{indexName}/rules/search", SETTINGS, handler!(documents::search, Rules)).body(Search).is(Work::Read),
     // §4.9 dictionaries
-    row(Post, "/1/dictionaries/{dictionaryName}/batch", EDIT, DICTIONARIES),
-    row(Get, "/1/dictionaries/{dictionaryName}/search", SETTINGS, DICTIONARIES),
-    row(Post, "/1/dictionaries/{dictionaryName}/search", SETTINGS, DICTIONARIES).is(Work::Read),
-    row(Put, "/1/dictionaries/*/settings", EDIT, DICTIONARIES),
-    row(Get, "/1/dictionaries/*/settings", SETTINGS, DICTIONARIES),
-    row(Get, "/1/dictionaries/*/languages", SETTINGS, DICTIONARIES),
+    row(Post, "/1/dictionaries/{dictionaryName}/batch", EDIT, handler!(dictionaries::batch)).body(Entries),
+    row(Get, "/1/dictionaries/{dictionaryName}/search", SETTINGS, handler!(dictionaries::get)),
+    row(Post, "/1/dictionaries/{dictionaryName}/search", SETTINGS, handler!(dictionaries::post)).body(Search).is(Work::Read),
+    row(Put, "/1/dictionaries/*/settings", EDIT, handler!(dictionaries::set_settings)),
+    row(Get, "/1/dictionaries/*/settings", SETTINGS, handler!(dictionaries::settings)),
+    row(Get, "/1/dictionaries/*/languages", SETTINGS, handler!(dictionaries::languages)),
     // §4.10 multi-cluster
     row(Post, "/1/clusters/mapping", ADMIN, handler!(clusters::assign)),
     row(Post, "/1/clusters/mapping/batch", ADMIN, handler!(clusters::assign_many)),

@@ -164,3 +164,12 @@ pub struct Finding {
     /// What it is, with file or index, and what is done about it.
     pub what: String,
 }
+
+/// Which dictionaries a language has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DictionaryLanguage {
+    /// Its code.
+    pub code: &'static str,
+    /// Custom entries in each dictionary, by its number; `None` where the language has neither standard nor custom ones.
+    pub entries: [Option<u64>; 3],
+}

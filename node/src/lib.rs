@@ -35,5 +35,6 @@ pub use ops::{Follower, Incarnation, IndexCommand, RawDocument, ReplicaKind};
 pub use payer::Payer;
 pub use pins::{GroupPin, Held};
 pub use quorate_engine::index::LevelInForce;
+pub use quorate_engine::language::{CustomEntries, Dictionaries, EntryChange, Language};
 pub use search::{ReadRights, SearchPool, Turn};
 pub use shard::Pace;

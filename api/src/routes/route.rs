@@ -64,11 +64,13 @@ pub enum BodyKind {
     Several,
     /// Records and batches: scanned in place, and long.
     Records,
+    /// Entries of dictionaries: scanned in place, and at most 10 MB (§4.9).
+    Entries,
 }
 impl BodyKind {
     /// Whether a body of this kind becomes a tree of values, which takes more memory than its bytes.
     pub fn becomes_tree(self) -> bool {
-        self != BodyKind::Records
+        !matches!(self, BodyKind::Records | BodyKind::Entries)
     }
 }
 

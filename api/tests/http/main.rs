@@ -4,6 +4,7 @@ mod bodies;
 mod calls;
 mod cluster;
 mod clusters;
+mod dictionaries;
 mod documents;
 mod edges;
 mod filters;
@@ -74,7 +75,10 @@ impl Node {
     }
     /// Sends one request as it is.
     async fn send(&self, request: test::TestRequest) -> Answer {
-        let state = self.options().state();
+        self.send_to(self.options(), request).await
+    }
+    async fn send_to(&self, options: ServerOptions, request: test::TestRequest) -> Answer {
+        let state = options.state();
         let app = test::init_service(App::new().configure(|config| routes(config, state))).await;
         let request = request.to_request();
         let is_for_operators = request.path().starts_with("/admin");

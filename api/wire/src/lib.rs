@@ -4,6 +4,7 @@
 #![warn(missing_docs)]
 
 pub mod clusters;
+pub mod dictionaries;
 pub mod documents;
 pub mod error;
 pub mod indices;

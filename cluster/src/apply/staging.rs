@@ -1,7 +1,6 @@
 //! Which whole commands come out of a group's entries: parts are held until the last one is there.
 
-use crate::command::{Command, Entry, EntryError, FEATURE_LEVEL, join};
-use quorate_node::ops::IndexCommand;
+use crate::command::{Command, Entry, EntryError, FEATURE_LEVEL, is_cut, join};
 
 /// A command as it is applied: at the place of its last part.
 #[derive(Debug, PartialEq)]
@@ -37,7 +36,7 @@ struct Staged {
     next: u64,
     time_ms: u64,
     parts: u32,
-    commands: Vec<IndexCommand>,
+    commands: Vec<Command>,
 }
 
 impl Staging {
@@ -61,9 +60,9 @@ impl Staging {
         if parts <= 1 {
             return Ok(Some(Whole { first: log_index, time_ms, command }));
         }
-        let Command::Index(command) = command else {
+        if matches!(&command, Command::Meta(command) if !is_cut(command)) {
             return Err(EntryError::Body("a command of the meta group in parts".into()));
-        };
+        }
         let staged = match staged {
             Some(mut staged) if staged.is_next(log_index, time_ms, part, parts) => {
                 staged.commands.push(command);
@@ -79,7 +78,9 @@ impl Staging {
             self.staged = Some(staged);
             return Ok(None);
         }
-        Ok(Some(Whole { first: staged.first, time_ms, command: Command::Index(join(staged.commands)) }))
+        let command = join(staged.commands);
+        let command = command.ok_or_else(|| EntryError::Body("parts of several commands".into()))?;
+        Ok(Some(Whole { first: staged.first, time_ms, command }))
     }
 
     /// Log index of the first part that waits; the log must be kept from there on.
@@ -100,6 +101,7 @@ mod tests {
     use super::*;
     use crate::command::MetaCommand;
     use quorate_model::RecordOp;
+    use quorate_node::ops::IndexCommand;
 
     /// One entry: part `k` of `n` with a delete of the record named by its letter.
     fn part(batch: char, k: u32, n: u32) -> Vec<u8> {
@@ -166,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn meta_commands_are_never_cut() {
+    fn meta_commands_that_are_small_are_never_cut() {
         let command = Command::Meta(MetaCommand::StartNode);
         let data = Entry { time_ms: 1, part: 0, parts: 2, command }.encode();
         assert!(Staging::default().take(1, &data).is_err());

@@ -1,5 +1,6 @@
 //! How is a large command cut into parts that fit into log entries, and how do they become one command again?
 
+use super::{Command, meta_chunks};
 use quorate_model::{DocumentKind, RecordOp, limits};
 use quorate_node::ops::{Incarnation, IndexCommand, RawDocument, operation_bytes};
 
@@ -69,8 +70,23 @@ fn cut_documents(
     parts.into_iter().enumerate().map(part).collect()
 }
 
-/// Puts the parts of a cut command together again, in their order.
-pub fn join(parts: Vec<IndexCommand>) -> IndexCommand {
+/// Puts the parts of a cut command together again, in their order; `None` when they are not those of one.
+pub fn join(parts: Vec<Command>) -> Option<Command> {
+    let (mut of_index, mut of_meta) = (vec![], vec![]);
+    for part in parts {
+        match part {
+            Command::Index(part) => of_index.push(part),
+            Command::Meta(part) => of_meta.push(part),
+        }
+    }
+    match (of_index.is_empty(), of_meta.is_empty()) {
+        (false, true) => Some(Command::Index(join_index(of_index))),
+        (true, false) => meta_chunks::join(of_meta).map(Command::Meta),
+        (true, true) | (false, false) => None,
+    }
+}
+
+fn join_index(parts: Vec<IndexCommand>) -> IndexCommand {
     let mut commands: Vec<IndexCommand> = Vec::with_capacity(parts.len());
     for part in parts {
         let apart = match commands.last_mut() {

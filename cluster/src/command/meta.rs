@@ -4,11 +4,13 @@
 //! (`meta/mod.rs`), which applies it. Everybody else asks the row.
 
 use super::{
-    COMPARE_LEVEL, Copied, FIRST_LEVEL, Joining, KEY_ROTATION_LEVEL, LOOKED_LEVEL, Looked, Moved, NodeState,
-    PARTS_FOLLOW_LEVEL, PLACES_COUNT_LEVEL, SOURCES_LEVEL, Source, Subject, UserStep, Wanted,
+    COMPARE_LEVEL, Copied, DICTIONARIES_LEVEL, FIRST_LEVEL, Joining, KEY_ROTATION_LEVEL, LOOKED_LEVEL,
+    Looked, Moved, NodeState, PARTS_FOLLOW_LEVEL, PLACES_COUNT_LEVEL, SOURCES_LEVEL, Source, Subject,
+    UserStep, Wanted,
 };
+use quorate_model::dictionary::StandardChange;
 use quorate_model::level::{self, Needs};
-use quorate_model::{AllowedSource, GroupId, IndexName, NodeId, UserId};
+use quorate_model::{AllowedSource, DictionaryKind, DictionaryOp, GroupId, IndexName, NodeId, UserId};
 use quorate_node::ops::Incarnation;
 use serde::{Deserialize, Serialize};
 
@@ -232,6 +234,20 @@ pub enum MetaCommand {
         /// How it stands there.
         source: String,
     },
+    /// Changes the custom entries of a dictionary; a change that would leave too many of them is none.
+    ChangeDictionary {
+        /// Which.
+        kind: DictionaryKind,
+        /// Removes all of them first.
+        clear: bool,
+        /// What is done then, in order.
+        ops: Vec<DictionaryOp>,
+    },
+    /// Switches standard entries of dictionaries off and on.
+    SetStandardEntries {
+        /// What becomes of those of each dictionary, by its number.
+        changes: [StandardChange; 3],
+    },
 }
 
 /// What has to be known of a command beside what applying it does.
@@ -285,6 +301,8 @@ impl MetaCommand {
             MetaCommand::SetSources { .. } => row(30, SOURCES_LEVEL),
             MetaCommand::AppendSource { .. } => row(31, SOURCES_LEVEL),
             MetaCommand::RemoveSource { .. } => row(32, SOURCES_LEVEL),
+            MetaCommand::ChangeDictionary { .. } => row(33, DICTIONARIES_LEVEL),
+            MetaCommand::SetStandardEntries { .. } => row(34, DICTIONARIES_LEVEL),
         }
     }
 

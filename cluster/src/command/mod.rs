@@ -2,10 +2,12 @@
 
 mod entry_chunks;
 mod meta;
+mod meta_chunks;
 mod rows;
 
 pub use entry_chunks::join;
 pub use meta::{MetaCommand, MetaRow};
+pub use meta_chunks::is_cut;
 pub use rows::{Copied, Joining, Looked, Moved, NodeState, Source, Subject, UserStep, Wanted};
 
 use quorate_model::level::{self, Needs};
@@ -33,6 +35,8 @@ pub const LOOKED_LEVEL: u16 = 4;
 pub const COMPARE_LEVEL: u16 = level::COMPARE;
 /// From this level on, the installation has a list of allowed sources.
 pub const SOURCES_LEVEL: u16 = 5;
+/// From this level on, there are custom entries of dictionaries.
+pub const DICTIONARIES_LEVEL: u16 = level::DICTIONARIES;
 /// Bytes of the envelope before the command.
 const HEADER_BYTES: usize = 1 + 2 + 8 + 4 + 4;
 
@@ -148,9 +152,9 @@ pub fn entries(time_ms: u64, command: Command) -> Vec<Vec<u8>> {
 /// As [`entries`], for a command whose level is known.
 pub fn entries_at(time_ms: u64, command: Command, level: u16) -> Vec<Vec<u8>> {
     // a node that does not know one part must not begin with another: all name the level of the whole
-    let commands = match command {
+    let commands: Vec<Command> = match command {
         Command::Index(command) => entry_chunks::cut(command).into_iter().map(Command::Index).collect(),
-        command @ Command::Meta(_) => vec![command],
+        Command::Meta(command) => meta_chunks::cut(command).into_iter().map(Command::Meta).collect(),
     };
     let parts = commands.len() as u32;
     let entry = |(part, command)| Entry { time_ms, part: part as u32, parts, command }.encode_at(level);

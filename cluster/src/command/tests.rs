@@ -2,12 +2,25 @@
 
 use super::entry_chunks::cut;
 use super::*;
-use quorate_model::{AllowedSource, DocumentKind, GroupId, IndexName, NodeId, RecordOp, UserId, limits};
+use quorate_model::dictionary::{DictionaryEntry, DictionaryWords, StandardChange};
+use quorate_model::{
+    AllowedSource, DictionaryKind, DictionaryOp, DocumentKind, GroupId, IndexName, NodeId, RecordOp, UserId,
+    limits,
+};
 use quorate_node::ops::{Follower, RawDocument, ReplicaKind};
 use std::collections::BTreeSet;
 
 fn put(id: &str, bytes: usize) -> RecordOp {
     RecordOp::Put { object_id: id.into(), record: vec![b'x'; bytes] }
+}
+fn add_entry(words: DictionaryWords) -> DictionaryOp {
+    DictionaryOp::Add(DictionaryEntry { object_id: "i".into(), language: "de", words })
+}
+fn joined(parts: Vec<IndexCommand>) -> IndexCommand {
+    match join(parts.into_iter().map(Command::Index).collect()) {
+        Some(Command::Index(command)) => command,
+        other => panic!("{other:?}"),
+    }
 }
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
@@ -183,6 +196,31 @@ fn the_bytes_of_every_command_stay_what_they_are() {
         ),
         (meta(MetaCommand::AppendSource { source: source(None) }), "00 1f 0a31302e302e302e302f38 00".into()),
         (meta(MetaCommand::RemoveSource { source: "s".into() }), "00 20 0173".into()),
+        (
+            meta(MetaCommand::ChangeDictionary {
+                kind: DictionaryKind::Compounds,
+                clear: true,
+                ops: vec![
+                    add_entry(DictionaryWords::StopWord { word: "w".into(), is_enabled: true }),
+                    add_entry(DictionaryWords::Plurals { words: vec!["w".into(), "v".into()] }),
+                    add_entry(DictionaryWords::Compound { word: "w".into(), parts: vec!["v".into()] }),
+                    DictionaryOp::Delete { object_id: "i".into() },
+                ],
+            }),
+            "00 21 02 01 04  00 0169 026465 00 0177 01  00 0169 026465 01 02 0177 0176  \
+             00 0169 026465 02 0177 01 0176  01 0169"
+                .into(),
+        ),
+        (
+            meta(MetaCommand::SetStandardEntries {
+                changes: [
+                    StandardChange::Kept,
+                    StandardChange::Reset,
+                    StandardChange::Set([("de".to_owned(), true)].into_iter().collect()),
+                ],
+            }),
+            "00 22 00 01 02 01 026465 01".into(),
+        ),
     ];
     let mut numbers: [BTreeSet<u8>; 2] = Default::default();
     for (command, expected) in cases {
@@ -210,6 +248,9 @@ fn the_bytes_of_every_command_stay_what_they_are() {
                 | MetaCommand::AppendSource { .. }
                 | MetaCommand::RemoveSource { .. },
             ) => "0500",
+            Command::Meta(MetaCommand::ChangeDictionary { .. } | MetaCommand::SetStandardEntries { .. }) => {
+                "0500"
+            }
             command if is_of_users(command) => "0200",
             _ => "0100",
         };
@@ -306,11 +347,8 @@ fn a_batch_is_cut_between_records_and_joined_again() {
         for (i, entry) in opened.iter().enumerate() {
             assert_eq!((entry.part as usize, entry.parts as usize, entry.time_ms), (i, expected, 3));
         }
-        let commands = opened.into_iter().map(|entry| match entry.command {
-            Command::Index(command) => command,
-            Command::Meta(command) => panic!("{command:?}"),
-        });
-        assert_eq!(join(commands.collect()), whole);
+        let commands = opened.into_iter().map(|entry| entry.command).collect();
+        assert_eq!(join(commands), Some(Command::Index(whole)));
     }
 }
 
@@ -334,9 +372,9 @@ fn c20_many_rules_are_cut_and_replace_the_earlier_ones_once() {
             let IndexCommand::SaveDocuments { replace: drops, .. } = part else { panic!("{part:?}") };
             assert_eq!(*drops, replace && at == 0);
         }
-        assert_eq!(join(cut), whole);
+        assert_eq!(joined(cut), whole);
         let forwarded = IndexCommand::Forward { command: Box::new(whole) };
-        assert_eq!(join(entry_chunks::cut(forwarded.clone())), forwarded);
+        assert_eq!(joined(entry_chunks::cut(forwarded.clone())), forwarded);
     }
 }
 
@@ -350,7 +388,7 @@ fn a_long_sequence_keeps_its_order() {
     let whole = IndexCommand::Sequence { commands: vec![reset, records] };
     let parts = cut(whole.clone());
     assert_eq!(parts.len(), 4);
-    assert_eq!(join(parts), whole);
+    assert_eq!(joined(parts), whole);
 }
 
 #[test]

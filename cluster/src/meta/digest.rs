@@ -1,6 +1,7 @@
 //! What does the meta state hold, as hashes that other members can compare theirs with?
 
 use super::{MetaState, RowChange};
+use quorate_model::DictionaryKind;
 use quorate_node::Digest;
 use std::collections::BTreeMap;
 
@@ -28,6 +29,9 @@ impl MetaState {
         let is_enabled = self.users.is_enabled.then(RowChange::users_enabled);
         // no row, as on nodes that know of no sources, when there are none
         let sources = (!self.sources.list().is_empty()).then(|| RowChange::sources(&self.sources));
+        let entries = DictionaryKind::ALL.into_iter().flat_map(|kind| self.dictionaries.all(kind));
+        let entries = entries.map(RowChange::dictionary_entry);
+        let standard = RowChange::standard_entries(self.dictionaries.settings());
         let history = RowChange::key_history(&self.key_history);
         let parts: [(&str, &mut dyn Iterator<Item = RowChange>); 11] = [
             ("indices", &mut self.catalogue.iter().map(|(name, row)| RowChange::index(name, row))),
@@ -64,7 +68,12 @@ impl MetaState {
                     .into_iter(),
             ),
         ];
-        let digests = parts.into_iter().map(|(name, rows)| (name.to_owned(), part(rows))).collect();
+        let mut digests: BTreeMap<String, Digest> =
+            parts.into_iter().map(|(name, rows)| (name.to_owned(), part(rows))).collect();
+        // older programs know of no such part
+        if !self.dictionaries.is_empty() {
+            digests.insert("dictionaries".to_owned(), part(&mut entries.chain([standard])));
+        }
         pace(read);
         digests
     }

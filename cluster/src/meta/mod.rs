@@ -6,13 +6,13 @@ mod admin_key;
 mod announcements;
 mod catalogue;
 mod copies;
+mod dictionaries;
 mod digest;
 mod index_limits;
 mod links;
 mod nodes;
 mod partitions;
 mod rows;
-mod shared_map;
 mod sources;
 mod turns;
 mod user_map;
@@ -25,14 +25,15 @@ pub use copies::COPIES_MAX;
 pub use index_limits::IndexLimits;
 pub use links::too_many;
 pub use nodes::{CLUSTERS_MAX, ClusterRow, META_VOTERS_MAX, NodeRow, NotAdmitted};
+pub use quorate_model::SharedMap;
 pub use rows::{RowChange, RowError};
-pub use shared_map::SharedMap;
 pub use turns::{Side, Waiting};
 pub use user_map::{UserMap, UserRow, UserState};
 pub use users::{USERS_PER_COMMAND_MAX, Users};
 
 use crate::command::{FIRST_LEVEL, LOOKED_LEVEL, MetaCommand, Subject};
 use quorate_model::{AllowedSources, ApiKey, GroupId, IndexName, NodeId, TaskId};
+use quorate_node::CustomEntries;
 use quorate_node::ops::Incarnation;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -64,6 +65,8 @@ pub struct MetaState {
     pub placement: Arc<BTreeMap<GroupId, Vec<NodeId>>>,
     /// Which cluster serves each user.
     pub users: Users,
+    /// Custom entries of dictionaries, and which standard ones are switched off.
+    pub dictionaries: CustomEntries,
     /// The log index of the last command that changed the catalogue, from [`LOOKED_LEVEL`] on.
     catalogue_changed: u64,
     /// Who waits for a copy or a move to end, from [`LOOKED_LEVEL`] on.
@@ -153,6 +156,8 @@ impl MetaState {
             MetaCommand::SetSources { sources } => self.set_sources(sources),
             MetaCommand::AppendSource { source } => self.append_source(source),
             MetaCommand::RemoveSource { source } => self.remove_source(&source),
+            MetaCommand::ChangeDictionary { kind, clear, ops } => self.change_dictionary(kind, clear, ops),
+            MetaCommand::SetStandardEntries { changes } => self.set_standard_entries(changes),
         }
     }
 

@@ -5,7 +5,10 @@ use super::{
     Catalogue, ClusterRow, IndexRow, Installation, KeyHistory, MetaState, NodeRow, UserRow, Waiting,
 };
 use crate::command::Subject;
-use quorate_model::{AllowedSource, AllowedSources, ApiKey, GroupId, IndexName, NodeId, UserId};
+use quorate_model::dictionary::{DictionaryEntry, DictionarySettings};
+use quorate_model::{
+    AllowedSource, AllowedSources, ApiKey, DictionaryKind, GroupId, IndexName, NodeId, UserId,
+};
 use quorate_node::ops::Incarnation;
 use quorate_store::codec;
 use quorate_store::layout::rows::{INDEX, INSTALLATION, KEY};
@@ -25,6 +28,8 @@ const KEY_HISTORY: u8 = b'A';
 const CATALOGUE_CHANGED: u8 = b'c';
 const WAITING: u8 = b'w';
 const SOURCES: u8 = b'a';
+const DICTIONARY_ENTRY: u8 = b'D';
+const STANDARD_ENTRIES: u8 = b'S';
 /// Bytes of a row at most; far above a name of 256 characters or a key document.
 const ROW_BYTES_MAX: usize = 1 << 20;
 
@@ -120,6 +125,16 @@ impl RowChange {
     pub(super) fn nobody_waits() -> Self {
         Self::delete(WAITING, b"")
     }
+    pub(super) fn dictionary_entry(entry: &DictionaryEntry) -> Self {
+        let rest = of_dictionary(entry.kind(), &entry.object_id);
+        Self::put(DICTIONARY_ENTRY, &rest, codec::encode(entry))
+    }
+    pub(super) fn no_dictionary_entry(kind: DictionaryKind, object_id: &str) -> Self {
+        Self::delete(DICTIONARY_ENTRY, &of_dictionary(kind, object_id))
+    }
+    pub(super) fn standard_entries(settings: &DictionarySettings) -> Self {
+        Self::put(STANDARD_ENTRIES, b"", codec::encode(settings))
+    }
     /// Whether it is about an index.
     pub(super) fn is_of_index(&self) -> bool {
         self.key.first() == Some(&INDEX)
@@ -188,6 +203,8 @@ impl MetaState {
             USERS_ENABLED => self.users.is_enabled = true,
             CATALOGUE_CHANGED => self.catalogue_changed = number(value)?,
             WAITING => self.waiting = Some(codec::decode(value, ROW_BYTES_MAX).ok()?),
+            DICTIONARY_ENTRY => self.dictionaries.insert(codec::decode(value, ROW_BYTES_MAX).ok()?),
+            STANDARD_ENTRIES => self.dictionaries.set(codec::decode(value, ROW_BYTES_MAX).ok()?),
             LEVEL => self.in_force = u16::from_be_bytes(value.try_into().ok()?),
             _ => return None,
         }
@@ -195,6 +212,10 @@ impl MetaState {
     }
 }
 
+/// A key of an entry, behind its kind of row.
+fn of_dictionary(kind: DictionaryKind, object_id: &str) -> Vec<u8> {
+    key(kind as u8, object_id.as_bytes())
+}
 fn number(bytes: &[u8]) -> Option<Incarnation> {
     Some(Incarnation::from_be_bytes(bytes.try_into().ok()?))
 }

@@ -1,6 +1,7 @@
 //! What the interface calls: every write and read of the service, wherever it is carried out. What it calls for users is in
 //! `users.rs`.
 
+mod dictionaries;
 #[cfg(test)]
 mod halted;
 mod sources;

@@ -2,6 +2,7 @@
 
 pub mod announcements;
 pub mod copies;
+pub mod dictionaries;
 pub mod document_changes;
 pub mod env;
 pub mod operate;

@@ -16,13 +16,15 @@ pub fn number(code: &str) -> Option<usize> {
     CODES.iter().position(|known| known.eq_ignore_ascii_case(code))
 }
 
+/// The code as [`CODES`] has it. Errors: `Invalid`, naming the parameter and what is no code.
+pub(crate) fn code(name: &str, code: &str) -> Result<&'static str> {
+    number(code).map(|number| CODES[number]).ok_or_else(|| {
+        let unknown = crate::error::shortened(code);
+        Error::parameter(name, &format!("language codes such as \"en\", \"{unknown}\" is not one"))
+    })
+}
+
 /// Errors: `Invalid`, naming the parameter and the first entry that is not a code.
 pub(crate) fn check<S: AsRef<str>>(name: &str, codes: &[S]) -> Result<()> {
-    match codes.iter().map(AsRef::as_ref).find(|code| number(code).is_none()) {
-        None => Ok(()),
-        Some(unknown) => {
-            let unknown = crate::error::shortened(unknown);
-            Err(Error::parameter(name, &format!("language codes such as \"en\", \"{unknown}\" is not one")))
-        }
-    }
+    codes.iter().try_for_each(|entry| code(name, entry.as_ref()).map(drop))
 }

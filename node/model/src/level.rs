@@ -18,6 +18,8 @@ pub const FIRST: u16 = 1;
 pub const OF_USERS: u16 = 2;
 /// The level from which on replicas compare what they hold.
 pub const COMPARE: u16 = 4;
+/// From this level on, there are custom entries of dictionaries.
+pub const DICTIONARIES: u16 = 5;
 
 /// What something needs of the nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]

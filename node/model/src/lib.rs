@@ -3,6 +3,7 @@
 //! No input or output happens here. Everything is a value or a function from values to values.
 #![warn(missing_docs)]
 
+pub mod dictionary;
 pub mod document;
 pub mod error;
 pub mod filter;
@@ -17,11 +18,13 @@ pub mod record;
 pub mod results;
 pub mod rule;
 pub mod settings;
+pub mod shared_map;
 pub mod source;
 pub mod synonym;
 pub mod user;
 pub mod wire;
 
+pub use dictionary::{DictionaryEntry, DictionaryKind, DictionaryOp};
 pub use document::DocumentKind;
 pub use error::{Error, ErrorKind, Result};
 pub use filter::{Atom, Filter, FilterAtom};
@@ -32,6 +35,7 @@ pub use record::{BatchAction, BuiltIn, PartialOutcome, RecordOp};
 pub use results::{DocumentHits, FacetHits, Hits, SearchResults};
 pub use rule::Rule;
 pub use settings::{Effective, Settings};
+pub use shared_map::SharedMap;
 pub use source::{AllowedSource, AllowedSources};
 pub use synonym::{Synonym, SynonymKind};
 pub use user::UserId;

@@ -135,6 +135,17 @@ pub const SOURCES_MAX: usize = 1_000;
 /// Bytes of the description of one: what they take together is one row of the meta state.
 pub const SOURCE_DESCRIPTION_BYTES_MAX: usize = 512;
 
+/// Bytes of the body of a batch of dictionary entries after decompression (§8).
+pub const DICTIONARY_BATCH_BYTES_MAX: usize = 10 << 20;
+/// Custom entries of one dictionary; above it, 403.
+pub const DICTIONARY_ENTRIES_MAX: usize = 200_000;
+/// Bytes of the custom entries of one dictionary, on every node in memory; above it, 403.
+pub const DICTIONARY_BYTES_MAX: usize = 32 << 20;
+/// Words of a set of plurals, and parts of a compound.
+pub const DICTIONARY_WORDS_MAX: usize = 100;
+/// Entries of a dictionary that have the same word and act when it is looked up, the first by objectID.
+pub const DICTIONARY_SAME_WORD_MAX: usize = 64;
+
 /// Replicas of one index.
 pub const REPLICAS_MAX: usize = 100;
 /// Virtual replicas of one index (C§20).

@@ -4,7 +4,7 @@
 //! with one. At query time the words of the index serve as the dictionary: both parts must occur. Between two parts there
 //! may be linking letters.
 
-use super::codes::Languages;
+use super::codes::{Language, Languages};
 use super::heads;
 use rustc_hash::FxHashSet;
 use std::sync::LazyLock;
@@ -45,6 +45,11 @@ fn of(languages: Languages) -> impl Iterator<Item = &'static Compounding> {
 /// Whether words of one of the languages are taken apart.
 pub(super) fn has_compounds(languages: Languages) -> bool {
     of(languages).next().is_some()
+}
+/// The parts that compounds of a language are known to consist of.
+pub(super) fn listed(language: Language) -> Vec<&'static str> {
+    let all = of(Languages::NONE.with(language)).flat_map(|one| one.listed.iter().copied());
+    all.collect()
 }
 /// The parts of a normalised word as far as the lists know; none when it is no compound.
 pub(super) fn known_parts(word: &str, languages: Languages) -> Vec<String> {

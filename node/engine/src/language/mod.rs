@@ -2,10 +2,13 @@
 
 pub mod codes;
 mod compounds;
+pub mod custom;
 pub mod dictionaries;
+mod entries;
 mod heads;
 mod plurals;
 mod stop_words;
 
 pub use codes::{Language, Languages};
+pub use custom::{CustomEntries, EntryChange};
 pub use dictionaries::Dictionaries;

@@ -12,12 +12,7 @@ use std::sync::LazyLock;
 static STANDARD: LazyLock<FxHashMap<String, Languages>> = LazyLock::new(|| {
     let mut words: FxHashMap<String, Languages> = FxHashMap::default();
     for language in Language::all() {
-        let listed = match language.code() {
-            "nb" | "ns" => "no",
-            "pt-br" => "pt",
-            code => code,
-        };
-        for word in stop_words::lookup(listed).into_iter().flatten() {
+        for word in listed(language) {
             let folded = fold_word(word);
             if !folded.is_empty() {
                 let of_word = words.entry(folded).or_default();
@@ -32,7 +27,16 @@ static STANDARD: LazyLock<FxHashMap<String, Languages>> = LazyLock::new(|| {
 pub(super) fn languages_of(word: &str) -> Languages {
     STANDARD.get(word).copied().unwrap_or(Languages::NONE)
 }
+/// The standard list of a language as it is written; empty when there is none.
+pub(super) fn listed(language: Language) -> &'static [&'static str] {
+    let code = match language.code() {
+        "nb" | "ns" => "no",
+        "pt-br" => "pt",
+        code => code,
+    };
+    stop_words::lookup(code).unwrap_or_default()
+}
 /// Whether a language has a standard list.
 pub(super) fn has_list(language: Language) -> bool {
-    STANDARD.values().any(|languages| languages.contains(language))
+    !listed(language).is_empty()
 }

@@ -75,3 +75,7 @@ pub(super) fn push_forms(word: &str, languages: Languages, forms: &mut Vec<Strin
 pub(super) fn has_rules(language: Language) -> bool {
     BY_LANGUAGE.iter().any(|(known, _)| *known == language)
 }
+/// Words of a language that follow no rule, with their plurals.
+pub(super) fn irregular(language: Language) -> &'static [(&'static str, &'static str)] {
+    BY_LANGUAGE.iter().find(|(known, _)| *known == language).map_or(&[], |(_, rules)| rules.pairs)
+}

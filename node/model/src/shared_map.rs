@@ -49,6 +49,14 @@ impl<K, V> SharedMap<K, V> {
     pub fn values(&self) -> impl Iterator<Item = &V> {
         self.iter().map(|(_, value)| value)
     }
+    /// The entries behind all those whose key comes before what is meant, by key. Cost: two binary searches.
+    pub fn from(&self, comes_before: impl Fn(&K) -> bool) -> impl Iterator<Item = (&K, &V)> {
+        let is_behind = |run: &Run<K, V>| run.last().is_some_and(|(key, _)| comes_before(key));
+        let run = self.runs.partition_point(is_behind);
+        let first = self.runs.get(run).map_or(0, |run| run.partition_point(|(key, _)| comes_before(key)));
+        let entries = self.runs[run..].iter().flat_map(|run| run.iter());
+        entries.skip(first).map(|(key, value)| (key, value))
+    }
     /// How many entries there are.
     pub fn len(&self) -> usize {
         self.len
@@ -155,6 +163,9 @@ mod tests {
                 }
             }
             prop_assert!(map.iter().eq(model.iter()));
+            for from in [0, 1, 700, 1_499, 1_500] {
+                prop_assert!(map.from(|key| *key < from).eq(model.range(from..)), "from {}", from);
+            }
             prop_assert_eq!(map.len(), model.len());
             prop_assert!(map.runs.iter().all(|run| !run.is_empty() && run.len() <= RUN_MAX));
         }
