@@ -32,6 +32,8 @@ pub struct Call<'a> {
     pub body: Bytes,
     /// Where the request comes from: the first address of X-Forwarded-For, otherwise the peer.
     pub address: Option<IpAddr>,
+    /// Whose call it is, as far as rights and limits by address go: nobody but a trusted proxy can claim another.
+    pub caller_address: Option<IpAddr>,
     /// What the listener that took it is there for.
     pub listener: Listener,
     /// When the head had been read.

@@ -122,7 +122,7 @@ async fn take(
     } else {
         let credentials = Credentials::read(headers, query);
         if credentials.key.is_some() || credentials.app_id.is_none() {
-            let caller = allow(request, state, &found, &credentials)?;
+            let caller = allow(request, state, &found, &credentials).await?;
             (caller, body::read(headers, &mut payload, &mut room, body_bytes_max).await?)
         } else {
             // the key may stand in the body: that has a room and a time of its own, and no stranger gets in
@@ -132,7 +132,7 @@ async fn take(
             let reading = body::read(headers, &mut payload, &mut strangers, bytes_max);
             let late = |_| Error::invalid("The body did not arrive in time");
             let body = actix_rt::time::timeout(UNKNOWN_CALLER_PATIENCE, reading).await.map_err(late)??;
-            let caller = allow(request, state, &found, &credentials.with_body(&body))?;
+            let caller = allow(request, state, &found, &credentials.with_body(&body)).await?;
             room.grow(body.len())?;
             (caller, body)
         }
@@ -144,8 +144,10 @@ async fn take(
     let Match { route, names, .. } = found;
     let address = forwarded_for(headers).or_else(|| request.peer_addr().map(|peer| peer.ip()));
     let listener = state.listener(request.app_config().local_addr());
-    let payer = caller.payer(caller_address(request, state));
-    let call = Call { state, caller, names, query, headers, body, address, listener, started };
+    let caller_address = caller_address(request, state);
+    let payer = caller.payer(caller_address);
+    let call =
+        Call { state, caller, names, query, headers, body, address, caller_address, listener, started };
     payer.charge((route.handler)(call)).await
 }
 
@@ -161,7 +163,7 @@ fn forwarded_for(headers: &header::HeaderMap) -> Option<IpAddr> {
 }
 
 /// The checks that need no body (C§13.2 steps 1 to 7).
-fn allow(
+async fn allow(
     request: &HttpRequest,
     state: &ApiState,
     found: &Match<'_, Handler>,
@@ -176,8 +178,11 @@ fn allow(
         now_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         forwarded,
     };
-    let caller = state.authenticator().authenticate(state.service(), credentials, origin)?;
+    let caller = state.authenticator().authenticate(state.service(), credentials, origin).await?;
     caller.check(found.route.need)?;
+    if found.route.is_of_installation() && caller.is_of_one_index() {
+        return Err(Error::forbidden("Index not allowed with this API key"));
+    }
     if found.route.names_index() {
         caller.check_index(&found.names[0])?;
     }

@@ -15,6 +15,7 @@ mod doorman;
 pub mod entry;
 pub mod error;
 pub mod indices;
+pub mod keys;
 pub mod listener;
 pub mod location;
 pub mod metrics;

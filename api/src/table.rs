@@ -9,7 +9,8 @@ use crate::routes::BodyKind::{Entries, Records, Search, Several};
 use crate::routes::Verb::{self, Delete, Get, Post, Put};
 use crate::routes::{Need, Route, Router, Work};
 use crate::{
-    admin, clusters, dictionaries, documents, indices, objects, operations, search, settings, sources, tasks,
+    admin, clusters, dictionaries, documents, indices, keys, objects, operations, search, settings, sources,
+    tasks,
 };
 use futures_util::future::LocalBoxFuture;
 use quorate_model::DocumentKind::{Rules, Synonyms};
@@ -53,7 +54,6 @@ const SETTINGS: Need = Need::Right(Acl::Settings);
 const EDIT: Need = Need::Right(Acl::EditSettings);
 const RECOMMENDATION: Need = Need::Right(Acl::Recommendation);
 const ADMIN: Need = Need::Admin;
-const KEYS: Handler = missing!("Key management");
 const LOGS: Handler = missing!("The request log");
 const SUGGESTIONS: Handler = missing!("Query suggestions");
 const RECOMMEND: Handler = missing!("Recommendations");
@@ -96,18 +96,18 @@ pub static ROUTES: &[Route<Handler>] = &[
     row(Delete, "/1/indexes/{indexName}/synonyms/{objectID}", EDIT, handler!(documents::delete, Synonyms)),
     row(Post, "/1/indexes/{indexName}/synonyms/search", SETTINGS, handler!(documents::search, Synonyms)).body(Search).is(Work::Read),
     // §4.7 keys
-    row(Post, "/1/keys", ADMIN, KEYS),
-    row(Put, "/1/keys/{key}", ADMIN, KEYS),
-    row(Get, "/1/keys", ADMIN, KEYS),
-    row(Get, "/1/keys/{key}", Need::AnyKey, KEYS),
-    row(Delete, "/1/keys/{key}", ADMIN, KEYS),
-    row(Post, "/1/keys/{key}/restore", ADMIN, KEYS),
-    row(Post, "/1/indexes/{indexName}/keys", ADMIN, KEYS),
-    row(Put, "/1/indexes/{indexName}/keys/{key}", ADMIN, KEYS),
-    row(Get, "/1/indexes/{indexName}/keys", ADMIN, KEYS),
-    row(Get, "/1/indexes/*/keys", ADMIN, KEYS),
-    row(Get, "/1/indexes/{indexName}/keys/{key}", ADMIN, KEYS),
-    row(Delete, "/1/indexes/{indexName}/keys/{key}", ADMIN, KEYS),
+    row(Post, "/1/keys", ADMIN, handler!(keys::create)).body(Search),
+    row(Put, "/1/keys/{key}", ADMIN, handler!(keys::update)).body(Search),
+    row(Get, "/1/keys", ADMIN, handler!(keys::list)),
+    row(Get, "/1/keys/{key}", Need::AnyKey, handler!(keys::get)),
+    row(Delete, "/1/keys/{key}", ADMIN, handler!(keys::delete)),
+    row(Post, "/1/keys/{key}/restore", ADMIN, handler!(keys::restore)),
+    row(Post, "/1/indexes/{indexName}/keys", ADMIN, handler!(keys::create_of_index)).body(Search),
+    row(Put, "/1/indexes/{indexName}/keys/{key}", ADMIN, handler!(keys::update_of_index)).body(Search),
+    row(Get, "/1/indexes/{indexName}/keys", ADMIN, handler!(keys::list_of_index)),
+    row(Get, "/1/indexes/*/keys", ADMIN, handler!(keys::list_of_indices)),
+    row(Get, "/1/indexes/{indexName}/keys/{key}", ADMIN, handler!(keys::get_of_index)),
+    row(Delete, "/1/indexes/{indexName}/keys/{key}", ADMIN, handler!(keys::delete_of_index)),
     // §4.8 rules
     row(Put, "/1/indexes/{indexName}/rules/{objectID}", EDIT, handler!(documents::save_one, Rules)),
     row(Post, "/1/indexes/{indexName}/rules/batch", EDIT, handler!(documents::save_many, Rules)).body(Records),
@@ -180,6 +180,7 @@ pub static ROUTES: &[Route<Handler>] = &[
     row(Post, "/admin/nodes/{node}/replace", ADMIN, handler!(admin::replace)).is(Work::Operate),
     row(Delete, "/admin/nodes/{node}", ADMIN, handler!(admin::remove)).is(Work::Operate),
     row(Post, "/admin/groups/{group}/leader", ADMIN, handler!(admin::transfer)).is(Work::Operate),
+    row(Post, "/admin/admin-key", ADMIN, handler!(admin::replace_admin_key)).is(Work::Operate),
     row(Post, "/admin/recover", ADMIN, handler!(admin::recovery)).is(Work::Operate),
 ];
 

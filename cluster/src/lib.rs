@@ -51,7 +51,7 @@ mod write;
 pub use context::traffic::{QueryFigures, Traffic};
 pub use groups::damage;
 pub use lifecycle::recovery::{Loss, NodeSurvey, Recovery, RecoveryPlan};
-pub use meta::IndexLimits;
+pub use meta::{IndexLimits, KeyDigest, KeyMap};
 pub use options::{CheckOptions, ClusterOptions, Expected, ServiceOptions, Started};
 pub use quorate_node::{Payer, RawDocument};
 pub use read::health::Health;

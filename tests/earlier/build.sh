@@ -14,6 +14,7 @@ commits='
 1 5cc9be9
 2 cef313f
 3 04f7126
+4 e76bbc8
 '
 while read -r level commit; do
   [ -n "$level" ] || continue

@@ -267,4 +267,22 @@ step('errors', async () => {
   await assert.rejects(client.initIndex('v4_bad').setSettings({ searchableAttributes: 7 }), (error) => error.status === 400);
 });
 
+step('API keys and secured keys', async () => {
+  const { key } = await client.addApiKey(['search'], { description: 'of a client', indexes: ['v4_keys*'], validity: 600 }).wait();
+  await client.initIndex('v4_keys').saveObjects(people).wait();
+  const own = (apiKey) => algoliasearch(target.appId, apiKey, { hosts: [{ url: `${target.host}:${target.port}`, protocol: 'http' }] }).initIndex('v4_keys');
+  assert.equal((await own(key).search('')).nbHits, 4);
+  const secured = client.generateSecuredApiKey(key, { numericFilters: ['age>40'], restrictIndices: ['v4_keys', 'v4_more'], validUntil: 2524604400 });
+  assert.deepEqual(ids((await own(secured).search('')).hits), ['2', '3']);
+  assert.ok(client.getSecuredApiKeyRemainingValidity(secured) > 0);
+  await client.updateApiKey(key, { acl: ['search', 'browse'] }).wait();
+  assert.ok((await client.listApiKeys()).keys.some((it) => it.value === key && it.acl.length === 2));
+  await client.deleteApiKey(key).wait();
+  await assert.rejects(own(secured).search(''), (error) => error.status === 403);
+  await client.restoreApiKey(key).wait();
+  assert.equal((await client.getApiKey(key)).validity, 0);
+  await client.deleteApiKey(key).wait();
+  await client.initIndex('v4_keys').delete().wait();
+});
+
 await report('javascript client 4');

@@ -74,6 +74,52 @@ step('partialUpdateObjects with operations', async () => {
   await assert.rejects(client.getObject({ indexName, objectID: 'ghost' }), (error) => error.status === 404);
 });
 
+step('API keys: add, wait, list, update, delete, restore', async () => {
+  const apiKey = { acl: ['search'], description: 'of a client', indexes: [indexName, 'v5_*'], maxHitsPerQuery: 2, referers: [], validity: 0 };
+  const { key, createdAt } = await client.addApiKey(apiKey);
+  assert.ok(key && createdAt);
+  await client.waitForApiKey({ operation: 'add', key });
+  const own = algoliasearch(target.appId, key, { hosts: [host] });
+  const found = await own.searchSingleIndex({ indexName, searchParams: { hitsPerPage: 10 } });
+  assert.equal(found.hits.length, 2);
+  assert.equal((await own.getApiKey({ key })).description, '<redacted>');
+  await assert.rejects(own.listApiKeys(), (error) => error.status === 403);
+  await assert.rejects(own.searchSingleIndex({ indexName: 'other' }), (error) => error.status === 403);
+  const listed = (await client.listApiKeys()).keys.find((it) => it.value === key);
+  assert.deepEqual(listed.acl, ['search']);
+  const changed = { acl: ['browse', 'search'], maxQueriesPerIPPerHour: 1000, queryParameters: 'hitsPerPage=1' };
+  await client.updateApiKey({ key, apiKey: changed });
+  await client.waitForApiKey({ operation: 'update', key, apiKey: changed });
+  assert.equal((await own.searchSingleIndex({ indexName })).hits.length, 1);
+  await client.deleteApiKey({ key });
+  await client.waitForApiKey({ operation: 'delete', key });
+  await assert.rejects(own.searchSingleIndex({ indexName }), (error) => error.status === 403);
+  await client.restoreApiKey({ key });
+  await client.waitForApiKey({ operation: 'add', key });
+  await own.searchSingleIndex({ indexName });
+  await client.deleteApiKey({ key });
+});
+
+step('generateSecuredApiKey', async () => {
+  const { key } = await client.addApiKey({ acl: ['search', 'browse'] });
+  const validUntil = Math.floor(Date.now() / 1000) + 600;
+  const secured = client.generateSecuredApiKey({
+    parentApiKey: key,
+    restrictions: { filters: 'city:Oslo', restrictIndices: [indexName], validUntil, userToken: 'user 1', searchParams: { attributesToRetrieve: ['name'] } },
+  });
+  const holder = algoliasearch(target.appId, secured, { hosts: [host] });
+  const { hits } = await holder.searchSingleIndex({ indexName, searchParams: { filters: 'age > 1' } });
+  assert.deepEqual(ids(hits), ['1', '3']);
+  assert.ok(hits.every((hit) => hit.company === undefined));
+  await assert.rejects(holder.searchSingleIndex({ indexName: 'other' }), (error) => error.status === 403);
+  await assert.rejects(holder.getObject({ indexName, objectID: '2' }), (error) => error.status === 404);
+  const expired = client.generateSecuredApiKey({ parentApiKey: key, restrictions: { validUntil: 1000 } });
+  const late = algoliasearch(target.appId, expired, { hosts: [host] });
+  await assert.rejects(late.searchSingleIndex({ indexName }), (error) => error.status === 400);
+  await client.deleteApiKey({ key });
+  await assert.rejects(holder.searchSingleIndex({ indexName }), (error) => error.status === 403);
+});
+
 step('searchSingleIndex', async () => {
   const answer = await search(indexName, { query: 'paint' });
   assert.deepEqual(ids(answer.hits), ['1', '4']);

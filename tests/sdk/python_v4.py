@@ -305,6 +305,28 @@ def list_clear_delete():
 
 
 @step
+def api_keys_and_secured_keys():
+    name = "py_keys"
+    client.save_objects(name, PEOPLE, wait_for_tasks=True)
+    wait(name, client.set_settings(name, {"attributesForFaceting": ["city"]}))
+    key = client.add_api_key({"acl": ["search"], "indexes": ["py_*"], "description": "of a client"}).key
+    client.wait_for_api_key(key, "add")
+    secured = client.generate_secured_api_key(key, {"filters": "city:Oslo", "validUntil": 2524604400})
+    assert ids(connect(secured).search_single_index(name)) == ["1", "3"]
+    changed = {"acl": ["search", "browse"], "maxHitsPerQuery": 1}
+    client.update_api_key(key, changed)
+    client.wait_for_api_key(key, "update", changed)
+    assert len(connect(key).search_single_index(name).hits) == 1
+    client.delete_api_key(key)
+    client.wait_for_api_key(key, "delete")
+    refused(403, lambda: connect(secured).search_single_index(name))
+    client.restore_api_key(key)
+    client.wait_for_api_key(key, "add")
+    client.delete_api_key(key)
+    wait(name, client.delete_index(name))
+
+
+@step
 def errors():
     refused(403, lambda: connect("not-a-key").search_single_index("any"))
     refused(404, lambda: search("py_missing"))

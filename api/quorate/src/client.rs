@@ -114,6 +114,17 @@ impl Client {
         self.answer(sent)
     }
 
+    /// `PUT path` with a JSON body.
+    pub fn put(&self, path: &str, body: &Value) -> Result<Answer> {
+        let request = self
+            .agent
+            .put(format!("{}{path}", self.url))
+            .header("X-Service-Application-Id", &self.app_id)
+            .header("X-Service-API-Key", &self.api_key)
+            .header("Content-Type", "application/json");
+        self.answer(request.send(body.to_string().as_bytes()))
+    }
+
     /// `POST path` with a JSON body that may be compressed already.
     pub fn post(&self, path: &str, body: &[u8], encoding: Encoding) -> Result<Answer> {
         let mut request = self

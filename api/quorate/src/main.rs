@@ -1,4 +1,4 @@
-//! Which command was asked for? `quorate serve`, `import`, `search`, `health`, `cluster`, `log` and `config`.
+//! Which command was asked for? `quorate serve`, `import`, `search`, `health`, `keys`, `cluster`, `log` and `config`.
 
 mod client;
 mod cluster;
@@ -6,6 +6,7 @@ mod config;
 mod demo;
 mod health;
 mod import;
+mod keys;
 mod log;
 mod logging;
 mod options;
@@ -41,6 +42,10 @@ fn run(matches: &ArgMatches) -> Result<ExitCode> {
         Some(("import", given)) => import::run(&values(Audience::Client, given, &environment)?, given),
         Some(("search", given)) => search::run(&values(Audience::Client, given, &environment)?, given),
         Some(("health", given)) => health::run(&values(Audience::Client, given, &environment)?),
+        Some(("keys", given)) => {
+            let (name, given) = given.subcommand().expect("clap requires a command of keys");
+            keys::run(&values(Audience::Client, given, &environment)?, name, given)
+        }
         Some(("cluster", given)) => {
             let (name, given) = given.subcommand().expect("clap requires a command of cluster");
             cluster::run(&values(Audience::Client, given, &environment)?, name, given)
@@ -97,6 +102,7 @@ fn command() -> Command {
                 .args(flags(Audience::Client))
                 .after_help(secrets(Audience::Client)),
         )
+        .subcommand(keys::command(|| flags(Audience::Client).collect(), &secrets(Audience::Client)))
         .subcommand(cluster::command(|| flags(Audience::Client).collect(), &secrets(Audience::Client)))
         .subcommand(log::command(|| flags(Audience::Client).collect()))
         .subcommand(Command::new("config").about("Print an annotated configuration file with the defaults"))

@@ -46,6 +46,20 @@ pub async fn remove(call: &Call<'_>) -> Result<Reply> {
     )))
 }
 
+#[derive(Deserialize)]
+struct NewAdminKey {
+    #[serde(rename = "adminKey")]
+    admin_key: Option<String>,
+}
+
+/// `POST /admin/admin-key`: the installation goes by another admin key, and by the one before for a while.
+pub async fn replace_admin_key(call: &Call<'_>) -> Result<Reply> {
+    let body: NewAdminKey = call.typed().await?;
+    let key = body.admin_key.ok_or_else(|| Error::invalid("adminKey is required: the new admin key"))?;
+    call.service().replace_admin_key(&key).await?;
+    Ok(told("the admin key is replaced; the one before counts for a while more (admin-key-overlap-s)"))
+}
+
 #[derive(Default, Deserialize)]
 struct Replacement {
     with: Option<String>,

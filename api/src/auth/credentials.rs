@@ -19,14 +19,16 @@ const APP_ID_NAMES: [&str; 2] = ["x-algolia-application-id", "x-service-applicat
 const KEY_NAMES: [&str; 2] = ["x-algolia-api-key", "x-service-api-key"];
 
 impl<'a> Credentials<'a> {
-    /// Reads headers of both families, then the query string; names in any letter case.
+    /// Reads headers of both families, otherwise the query string; names in any letter case.
+    ///
+    /// Headers go before the query string, since clients put credentials there and let a call override them. What disagrees
+    /// within one of the two is no credential: what a proxy looked at must not be another one than what counts here.
     pub fn read(headers: &'a HeaderMap, query: QueryString<'a>) -> Self {
         let find = |names: [&str; 2]| {
-            let header = names.iter().find_map(|name| headers.get(*name)?.to_str().ok());
-            match header {
-                Some(value) => Some(Cow::Borrowed(value)),
-                None => names.iter().find_map(|name| query.get_any_case(name)),
-            }
+            // what is no text is no key either, and must not let another one count
+            let given = names.iter().flat_map(|name| headers.get_all(*name));
+            let given = given.map(|value| Cow::Borrowed(value.to_str().unwrap_or_default()));
+            agreed(given).or_else(|| agreed(names.iter().flat_map(|name| query.all_any_case(name))))
         };
         Credentials { app_id: find(APP_ID_NAMES), key: find(KEY_NAMES) }
     }
@@ -45,6 +47,15 @@ impl<'a> Credentials<'a> {
     }
 }
 
+/// The one value that was given; an empty one, which is nobody's, when there are several.
+fn agreed<'a>(mut given: impl Iterator<Item = Cow<'a, str>>) -> Option<Cow<'a, str>> {
+    let first = given.next()?;
+    match given.all(|other| other == first) {
+        true => Some(first),
+        false => Some(Cow::Borrowed("")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,9 +65,9 @@ mod tests {
     fn check(headers: &[(&str, &str)], query: &str, body: &str, app_id: Option<&str>, key: Option<&str>) {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
-            map.insert(
+            map.append(
                 HeaderName::from_bytes(name.to_lowercase().as_bytes()).unwrap(),
-                HeaderValue::from_str(value).unwrap(),
+                HeaderValue::from_bytes(value.as_bytes()).unwrap(),
             );
         }
         let found = Credentials::read(&map, QueryString(query)).with_body(body.as_bytes());
@@ -79,5 +90,18 @@ mod tests {
         check(&[], "x-algolia-application-id=a", r#"{"params":"","apiKey":"b"}"#, Some("a"), Some("b"));
         check(&[], "x-algolia-application-id=a", "{not json", Some("a"), None);
         check(&[], "x-algolia-application-id=a", r#"["apiKey"]"#, Some("a"), None);
+    }
+
+    #[test]
+    fn what_disagrees_is_no_credential() {
+        let (algolia, service) = ("X-Algolia-API-Key", "X-Service-API-Key");
+        check(&[(algolia, "k"), (algolia, "k"), (service, "k")], "", "", None, Some("k"));
+        check(&[(algolia, "k"), (algolia, "l")], "", "", None, Some(""));
+        check(&[(algolia, "k"), (service, "l")], "x-algolia-api-key=k", "", None, Some(""));
+        check(&[(algolia, "é")], "x-algolia-api-key=k", r#"{"apiKey":"k"}"#, None, Some(""));
+        check(&[], "x-algolia-api-key=k&X-ALGOLIA-API-KEY=k", "", None, Some("k"));
+        check(&[], "x-algolia-api-key=k&x-algolia-api-key=l", r#"{"apiKey":"k"}"#, None, Some(""));
+        check(&[], "x-algolia-application-id=a&x-service-application-id=b", "", Some(""), None);
+        check(&[(algolia, "k")], "x-algolia-api-key=l&x-algolia-api-key=m", "", None, Some("k"));
     }
 }

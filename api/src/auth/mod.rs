@@ -7,14 +7,14 @@ pub mod pattern;
 pub mod quota;
 pub mod restrictions;
 pub mod secured;
+mod tries;
 
 pub use credentials::Credentials;
 pub use restrictions::Restrictions;
 
 use crate::network::network_of;
 use crate::routes::Need;
-use quorate_cluster::Payer;
-use quorate_cluster::{ReadRights, Service};
+use quorate_cluster::{KeyDigest, KeyMap, Payer, ReadRights, Service};
 use quorate_model::{Acl, ApiKey, Error, Result};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -24,25 +24,25 @@ use subtle::ConstantTimeEq;
 pub trait Keyring {
     /// The application id.
     fn app_id(&self) -> &str;
-    /// The unexpired key with this value.
-    fn key(&self, value: &str) -> Option<Arc<ApiKey>>;
-    /// Every key but the admin key.
-    fn keys(&self) -> Vec<Arc<ApiKey>>;
+    /// The key with this digest, unless it has ended.
+    fn key(&self, digest: KeyDigest) -> Option<Arc<ApiKey>>;
+    /// Every key but the admin key; some may have ended.
+    fn keys(&self) -> KeyMap;
     /// Whether this is the admin key.
-    fn is_admin_key(&self, value: &str) -> bool;
+    fn is_admin_key(&self, digest: KeyDigest) -> bool;
 }
 impl Keyring for Service {
     fn app_id(&self) -> &str {
         Service::app_id(self)
     }
-    fn key(&self, value: &str) -> Option<Arc<ApiKey>> {
-        Service::key(self, value)
+    fn key(&self, digest: KeyDigest) -> Option<Arc<ApiKey>> {
+        Service::key(self, digest)
     }
-    fn keys(&self) -> Vec<Arc<ApiKey>> {
+    fn keys(&self) -> KeyMap {
         Service::keys(self)
     }
-    fn is_admin_key(&self, value: &str) -> bool {
-        Service::is_admin_key(self, value)
+    fn is_admin_key(&self, digest: KeyDigest) -> bool {
+        Service::is_admin_key(self, digest)
     }
 }
 
@@ -81,13 +81,15 @@ pub enum Caller {
         key: Arc<ApiKey>,
         /// What the secured part and the key's queryParameters force, weakest first.
         restrictions: Vec<Arc<Restrictions>>,
+        /// Whether it is a key derived from it, whose holder does not know it.
+        is_secured: bool,
     },
 }
 
 /// Checks credentials; keeps what is costly to verify.
 #[derive(Debug, Default)]
 pub struct Authenticator {
-    secured: secured::Cache,
+    secured: secured::Verifier,
     forced: restrictions::Cache,
     quota: quota::Quota,
 }
@@ -97,7 +99,7 @@ impl Authenticator {
     ///
     /// Errors: `Forbidden` for unknown or missing credentials, refused referers and sources; `Invalid` when a
     /// secured key has expired; `RateLimited` when the key allows no further call in this hour.
-    pub fn authenticate(
+    pub async fn authenticate(
         &self,
         keyring: &impl Keyring,
         credentials: &Credentials<'_>,
@@ -107,12 +109,13 @@ impl Authenticator {
             return Err(invalid_credentials());
         };
         check_app_id(keyring, app_id)?;
-        if keyring.is_admin_key(value) {
-            self.count_forwarded(keyring, origin)?;
+        let digest = digest_of(value)?;
+        if keyring.is_admin_key(digest) {
+            self.count_forwarded(keyring, origin).await?;
             return Ok(Caller::Admin);
         }
-        let caller = self.ordinary(keyring, value)?;
-        if let Caller::Key { key, restrictions } = &caller {
+        let caller = self.ordinary(keyring, value, digest, origin).await?;
+        if let Caller::Key { key, restrictions, .. } = &caller {
             check_origin(key, restrictions, origin)?;
             self.quota.count(key, restrictions, origin)?;
         }
@@ -120,23 +123,31 @@ impl Authenticator {
     }
 
     /// Counts a call of a proxy for the key and address it passes it on for (C§13.4).
-    fn count_forwarded(&self, keyring: &impl Keyring, origin: Origin<'_>) -> Result<()> {
+    async fn count_forwarded(&self, keyring: &impl Keyring, origin: Origin<'_>) -> Result<()> {
         let Some(Forwarded { key, address }) = origin.forwarded else { return Ok(()) };
-        match self.ordinary(keyring, key)? {
-            Caller::Key { key, restrictions } => {
+        match self.ordinary(keyring, key, digest_of(key)?, origin).await? {
+            Caller::Key { key, restrictions, .. } => {
                 self.quota.count(&key, &restrictions, Origin { address, ..origin })
             }
             Caller::Nobody | Caller::Admin => Ok(()),
         }
     }
 
-    fn ordinary(&self, keyring: &impl Keyring, value: &str) -> Result<Caller> {
+    async fn ordinary(
+        &self,
+        keyring: &impl Keyring,
+        value: &str,
+        digest: KeyDigest,
+        origin: Origin<'_>,
+    ) -> Result<Caller> {
         let mut restrictions = Vec::new();
-        let plain = keyring.key(value).filter(|key| bool::from(key.value.as_bytes().ct_eq(value.as_bytes())));
+        let plain = keyring.key(digest);
+        let is_secured = plain.is_none();
         let key = match plain {
             Some(key) => key,
             None => {
-                let (key, secured) = self.secured.verify(keyring, value).ok_or_else(invalid_credentials)?;
+                let verified = self.secured.verify(keyring, value, digest, origin.address).await?;
+                let (key, secured) = verified.ok_or_else(invalid_credentials)?;
                 restrictions.push(secured);
                 key
             }
@@ -144,7 +155,15 @@ impl Authenticator {
         if !key.query_parameters.is_empty() {
             restrictions.push(self.forced.get(&key.query_parameters));
         }
-        Ok(Caller::Key { key, restrictions })
+        Ok(Caller::Key { key, restrictions, is_secured })
+    }
+}
+
+/// Errors: `Forbidden`, a text that is too long for a key.
+fn digest_of(value: &str) -> Result<KeyDigest> {
+    match value.len() <= secured::KEY_BYTES_MAX {
+        true => Ok(KeyDigest::of(value)),
+        false => Err(invalid_credentials()),
     }
 }
 
@@ -186,13 +205,14 @@ impl Caller {
         };
         if allowed { Ok(()) } else { Err(Error::forbidden("Method not allowed with this API key")) }
     }
-    /// Whether the key's `indexes` and every `restrictIndices` let the caller use an index.
+    /// Whether the index of the key, its `indexes` and every `restrictIndices` let the caller use an index.
     pub fn may_use(&self, index: &str) -> bool {
         match self {
             Caller::Nobody => false,
             Caller::Admin => true,
-            Caller::Key { key, restrictions } => {
-                pattern::any_matches(&key.indexes, index)
+            Caller::Key { key, restrictions, .. } => {
+                key.index.as_ref().is_none_or(|own| own.as_str() == index)
+                    && pattern::any_matches(&key.indexes, index)
                     && restrictions.iter().all(|r| match &r.indices {
                         None => true,
                         Some(patterns) => patterns.iter().any(|p| pattern::matches(p, index)),
@@ -207,6 +227,10 @@ impl Caller {
         } else {
             Err(Error::forbidden("Index not allowed with this API key"))
         }
+    }
+    /// Whether the key is for one index alone.
+    pub fn is_of_one_index(&self) -> bool {
+        matches!(self, Caller::Key { key, .. } if key.index.is_some())
     }
     /// Whom reads from an address are charged to.
     pub fn payer(&self, address: Option<IpAddr>) -> Payer {

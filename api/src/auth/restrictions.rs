@@ -79,6 +79,10 @@ impl Restrictions {
             })
     }
 
+    /// A source that is neither an address nor a network.
+    pub fn wrong_source(&self) -> Option<&str> {
+        self.sources.iter().map(String::as_str).find(|source| Networks::parse([*source]).is_err())
+    }
     /// The filters, or the error to answer a search with.
     pub fn filter(&self) -> Result<&Filter, Error> {
         self.filter.as_ref().map_err(Clone::clone)

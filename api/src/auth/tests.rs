@@ -1,53 +1,51 @@
 //! Are the checks made in the order of C§13.2, with the texts of C§19?
 
 use super::*;
+use futures_util::FutureExt as _;
 use std::borrow::Cow;
 
 const ADMIN: &str = "adminadminadminadminadminadmin00";
 const SEARCH: &str = "searchsearchsearchsearchsearch00";
 
+#[derive(Default)]
 struct Ring {
-    keys: Vec<Arc<ApiKey>>,
+    keys: KeyMap,
 }
 impl Keyring for Ring {
     fn app_id(&self) -> &str {
         "APP"
     }
-    fn key(&self, value: &str) -> Option<Arc<ApiKey>> {
-        self.keys.iter().find(|key| key.value == value).cloned()
+    fn key(&self, digest: KeyDigest) -> Option<Arc<ApiKey>> {
+        self.keys.values().find(|key| KeyDigest::of(&key.value) == digest).cloned()
     }
-    fn keys(&self) -> Vec<Arc<ApiKey>> {
+    fn keys(&self) -> KeyMap {
         self.keys.clone()
     }
-    fn is_admin_key(&self, value: &str) -> bool {
-        value == ADMIN
+    fn is_admin_key(&self, digest: KeyDigest) -> bool {
+        digest == KeyDigest::of(ADMIN)
     }
 }
 
 fn key(change: impl FnOnce(&mut ApiKey)) -> ApiKey {
-    let mut key = ApiKey {
-        value: SEARCH.into(),
-        created_at: 0,
-        acl: vec![Acl::Search],
-        validity: 0,
-        description: String::new(),
-        indexes: vec![],
-        max_hits_per_query: 0,
-        max_queries_per_ip_per_hour: 0,
-        query_parameters: String::new(),
-        referers: vec![],
-    };
+    let mut key = ApiKey::new(SEARCH, 0, vec![Acl::Search]);
     change(&mut key);
     key
 }
 fn ring(change: impl FnOnce(&mut ApiKey)) -> Ring {
-    Ring { keys: vec![Arc::new(key(change))] }
+    let mut ring = Ring::default();
+    let key = key(change);
+    ring.keys.insert(key.value.clone(), Arc::new(key));
+    ring
 }
 fn credentials<'a>(app_id: &'a str, key: &'a str) -> Credentials<'a> {
     Credentials { app_id: Some(Cow::Borrowed(app_id)), key: Some(Cow::Borrowed(key)) }
 }
 fn call(ring: &Ring, key: &str, origin: Origin<'_>) -> Result<Caller> {
-    Authenticator::default().authenticate(ring, &credentials("APP", key), origin)
+    at_once(Authenticator::default().authenticate(ring, &credentials("APP", key), origin))
+}
+/// With few keys nothing waits for another thread.
+fn at_once<T>(work: impl Future<Output = T>) -> T {
+    work.now_or_never().expect("it is done on this thread")
 }
 #[track_caller]
 fn refused(result: Result<Caller>, message: &str) {
@@ -60,10 +58,12 @@ const INVALID: &str = "Invalid Application-ID or API key";
 fn unknown_or_missing_credentials() {
     let ring = ring(|_| {});
     let auth = Authenticator::default();
-    refused(auth.authenticate(&ring, &Credentials::default(), Origin::default()), INVALID);
-    refused(auth.authenticate(&ring, &credentials("OTHER", ADMIN), Origin::default()), INVALID);
-    refused(auth.authenticate(&ring, &credentials("APP", "nope"), Origin::default()), INVALID);
-    refused(auth.authenticate(&ring, &credentials("APP", ""), Origin::default()), INVALID);
+    let shown = |shown: Credentials<'_>| at_once(auth.authenticate(&ring, &shown, Origin::default()));
+    refused(shown(Credentials::default()), INVALID);
+    refused(shown(credentials("OTHER", ADMIN)), INVALID);
+    refused(shown(credentials("APP", "nope")), INVALID);
+    refused(shown(credentials("APP", "")), INVALID);
+    refused(shown(credentials("APP", &ADMIN.repeat(4_096))), INVALID);
     assert!(matches!(call(&ring, ADMIN, Origin::default()), Ok(Caller::Admin)));
 }
 
@@ -103,12 +103,66 @@ fn secured_keys_die_with_their_parent_and_have_no_children() {
     let secured = secured::derive(SEARCH, "userToken=u");
     let grandchild = secured::derive(&secured, "userToken=v");
     let from_admin = secured::derive(ADMIN, "");
-    let call = |ring: &Ring, key: &str| auth.authenticate(ring, &credentials("APP", key), Origin::default());
+    let call = |ring: &Ring, key: &str| {
+        at_once(auth.authenticate(ring, &credentials("APP", key), Origin::default()))
+    };
     assert!(call(&living, &secured).is_ok());
     assert!(call(&living, &secured).is_ok(), "from the cache");
     refused(call(&living, &grandchild), INVALID);
     refused(call(&living, &from_admin), INVALID);
-    refused(call(&Ring { keys: vec![] }, &secured), INVALID);
+    refused(call(&Ring::default(), &secured), INVALID);
+}
+
+/// Made once by `generateSecuredApiKey` of the JavaScript clients 5.64 and 4.27, and of the Python client 4.
+const OF_CLIENTS: [&str; 3] = [
+    "MjIzNzhhZjIyN2ViMDk5MGJlY2Q2ZmYxZmNiZWQ1M2E5ZTE5YTdlYWVjNGRkYzZmN2RlZmU0MDllYWNjNjE2OGF0dHJpYnV0ZXNUb1JldHJpZXZlPW5h\
+     bWUlMkN0ZWFtJmZhY2V0RmlsdGVycz10ZWFtJTNBcmVkJTJDdGVhbSUzQWJsdWUmZmlsdGVycz10ZWFtJTNBcmVkJTIwQU5EJTIwbiUzRTMmaGl0c1Bl\
+     clBhZ2U9MiZyZWZlcmVycz1odHRwcyUzQSUyRiUyRmElMkYqJnJlc3RyaWN0SW5kaWNlcz1Nb3ZpZXMlMkNjdHNfZTJlX3NldHRpbmdzJnJlc3RyaWN0\
+     U291cmNlcz0xMjcuMC4wLjAlMkY4JnVzZXJUb2tlbj11c2VyJTIwMSUyRiVDMyVBOSZ2YWxpZFVudGlsPTI1MjQ2MDQ0MDA=",
+    "MDIzYWNmOTcyMmQxMjdjOTY1YTdiZmI0ZGFjZDJhNzQ1OTdjOTBmZjQwMDdmNGE5ODJjNjNjM2VjMGRlZGZlNnZhbGlkVW50aWw9MjUyNDYwNDQwMCZy\
+     ZXN0cmljdEluZGljZXM9JTVCJTIyTW92aWVzJTIyJTJDJTIyY3RzX2UyZV9zZXR0aW5ncyUyMiU1RCZmaWx0ZXJzPXRlYW0lM0FyZWQlMjBBTkQlMjBu\
+     JTNFMyZ1c2VyVG9rZW49dXNlciUyMDElMkYlQzMlQTkmaGl0c1BlclBhZ2U9MiZhdHRyaWJ1dGVzVG9SZXRyaWV2ZT0lNUIlMjJuYW1lJTIyJTJDJTIy\
+     dGVhbSUyMiU1RCZmYWNldEZpbHRlcnM9JTVCJTVCJTIydGVhbSUzQXJlZCUyMiUyQyUyMnRlYW0lM0FibHVlJTIyJTVEJTVE",
+    "YmJmYmI2M2JkOGMwYzQ2Y2JlN2M0NmRmYWY4NGFkMjkxMjViMjdhNjUzNzIxYTAwYzVlZjgwNmQyNTBhZjJiN2F0dHJpYnV0ZXNUb1JldHJpZXZlPW5h\
+     bWUlMkN0ZWFtJmZpbHRlcnM9dGVhbSUzQXJlZCUyMEFORCUyMG4lM0UzJmhpdHNQZXJQYWdlPTImcmVzdHJpY3RJbmRpY2VzPU1vdmllcyUyQ2N0c19l\
+     MmVfc2V0dGluZ3MmdXNlclRva2VuPXVzZXIlMjAxJTJGJUMzJUE5JnZhbGlkVW50aWw9MjUyNDYwNDQwMA==",
+];
+
+#[test]
+fn keys_that_official_clients_derive_are_read() {
+    let ring = ring(|key| key.value = "2640659426d5107b6e47d75db9cbaef8".into());
+    let origin = Origin {
+        referer: Some("https://a/b"),
+        address: "127.0.0.1".parse().ok(),
+        now_s: 1_700_000_000,
+        ..Origin::default()
+    };
+    for text in OF_CLIENTS {
+        for text in [text, text.trim_end_matches('=')] {
+            let caller = call(&ring, text, origin).unwrap();
+            assert!(
+                caller.may_use("Movies") && caller.may_use("cts_e2e_settings") && !caller.may_use("other")
+            );
+            let [restrictions] = caller.restrictions() else { panic!("{caller:?}") };
+            assert_eq!(restrictions.valid_until_s, Some(2_524_604_400));
+            assert_eq!(restrictions.user_token.as_deref(), Some("user 1/é"));
+            assert!(restrictions.filter().is_ok_and(|filter| !filter.is_empty()), "{restrictions:?}");
+            assert_eq!(restrictions.overrides["hitsPerPage"], "2");
+        }
+        let mut wrong = text.to_owned();
+        wrong.replace_range(20..21, if text[20..].starts_with('x') { "y" } else { "x" });
+        refused(call(&ring, &wrong, origin), INVALID);
+    }
+}
+
+#[test]
+fn a_key_for_one_index_is_good_there_alone() {
+    let ring = ring(|key| key.index = quorate_model::IndexName::new("own").ok());
+    for key in [SEARCH.to_owned(), secured::derive(SEARCH, "restrictIndices=own%2Cother%2C*")] {
+        let caller = call(&ring, &key, Origin::default()).unwrap();
+        assert!(caller.may_use("own") && !caller.may_use("other") && !caller.may_use("own2"));
+        assert!(caller.is_of_one_index());
+    }
 }
 
 #[test]
@@ -138,7 +192,8 @@ fn calls_are_counted_by_key_and_caller() {
     let checks = Authenticator::default();
     let at = |address: &str, now_s| Origin { address: address.parse().ok(), now_s, ..Origin::default() };
     let call = |key: &str, origin| {
-        checks.authenticate(&ring, &credentials("APP", key), origin).map(|_| ()).map_err(|error| error.kind)
+        let answer = at_once(checks.authenticate(&ring, &credentials("APP", key), origin));
+        answer.map(|_| ()).map_err(|error| error.kind)
     };
     let limited = Err(quorate_model::ErrorKind::RateLimited);
     for (address, now_s, expected) in [

@@ -119,6 +119,10 @@ impl<H> Route<H> {
     pub fn names_index(&self) -> bool {
         self.path.starts_with("/1/indexes/{indexName}")
     }
+    /// Whether it is about the whole installation, so that a key for one index has no business there.
+    pub fn is_of_installation(&self) -> bool {
+        !["/1/indexes", "/1/keys/", "/1/task/"].iter().any(|start| self.path.starts_with(start))
+    }
     /// Whether the path itself carries something that must not be logged.
     pub fn is_secret(&self) -> bool {
         self.path.contains("{key}") || self.path.contains("{userToken}")

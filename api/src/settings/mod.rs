@@ -1,5 +1,6 @@
 //! What are the settings of an index, and how do they change (§4.4, C§4.9)?
 
+use crate::auth::Caller;
 use crate::call::Call;
 use crate::parse;
 use crate::reply::Reply;
@@ -30,7 +31,21 @@ pub async fn set(call: &Call<'_>) -> Result<Reply> {
         Err(Error { kind: ErrorKind::NotFound, .. }) => Arc::new(Settings::default()),
         Err(error) => return Err(error),
     };
-    current.merge(&changes)?;
+    let merged = current.merge(&changes)?;
+    check_replicas(&call.caller, &current.index.replicas, &merged.index.replicas)?;
     let receipt = call.service().set_settings(&index, changes, forward).await?;
     Ok(Reply::ok(receipt_body(receipt.task_id, &receipt.updated_at, Stamps::Updated, None)))
+}
+
+/// Whoever lets an index follow another one, or ends that, changes that index: the key has to be good for it, too.
+fn check_replicas(caller: &Caller, before: &[String], after: &[String]) -> Result<()> {
+    let (added, dropped) = (
+        after.iter().filter(|entry| !before.contains(entry)),
+        before.iter().filter(|entry| !after.contains(entry)),
+    );
+    for entry in added.chain(dropped) {
+        let inside = entry.strip_prefix("virtual(").and_then(|rest| rest.strip_suffix(')'));
+        caller.check_index(inside.unwrap_or(entry))?;
+    }
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! Does the interface behave over HTTP as the card and the contract say?
 
+mod attacks;
 mod bodies;
 mod calls;
 mod cluster;
@@ -10,10 +11,12 @@ mod edges;
 mod filters;
 mod keys;
 mod languages;
+mod managed_keys;
 mod parameters;
 mod pathological;
 mod readings;
 mod replicas;
+mod rights;
 mod rules;
 mod sources;
 mod stop;

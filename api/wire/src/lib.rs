@@ -9,6 +9,7 @@ pub mod documents;
 pub mod error;
 pub mod indices;
 pub mod json;
+pub mod keys;
 pub mod query;
 pub mod search;
 pub mod sources;

@@ -26,6 +26,10 @@ impl<'a> QueryString<'a> {
         }
         self.pairs().filter(|(key, _)| key.eq_ignore_ascii_case(name)).last().map(|(_, value)| value)
     }
+    /// Every value whose name is `name` in any letter case.
+    pub fn all_any_case(&self, name: &str) -> impl Iterator<Item = Cow<'a, str>> {
+        self.pairs().filter(move |(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
     /// A switch: `true`, `1`, `false`, `0`; `default` when absent or empty.
     pub fn flag(&self, name: &str, default: bool) -> Result<bool> {
         match self.get(name).as_deref() {

@@ -4,9 +4,9 @@
 //! (`meta/mod.rs`), which applies it. Everybody else asks the row.
 
 use super::{
-    COMPARE_LEVEL, Copied, DICTIONARIES_LEVEL, FIRST_LEVEL, Joining, KEY_ROTATION_LEVEL, LOOKED_LEVEL,
-    Looked, Moved, NodeState, PARTS_FOLLOW_LEVEL, PLACES_COUNT_LEVEL, SOURCES_LEVEL, Source, Subject,
-    UserStep, Wanted,
+    COMPARE_LEVEL, Copied, DICTIONARIES_LEVEL, FIRST_LEVEL, Joining, KEY_ROTATION_LEVEL, KEYS_LEVEL,
+    LOOKED_LEVEL, Looked, Moved, NodeState, PARTS_FOLLOW_LEVEL, PLACES_COUNT_LEVEL, SOURCES_LEVEL, Source,
+    Subject, UserStep, Wanted,
 };
 use quorate_model::dictionary::StandardChange;
 use quorate_model::level::{self, Needs};
@@ -102,7 +102,7 @@ pub enum MetaCommand {
         /// The meta log index of what was decided.
         revision: u64,
     },
-    /// Adds a key or replaces the one with its value.
+    /// Adds a key or replaces the one with its value; from [`KEYS_LEVEL`] on nobody proposes it.
     PutKey {
         /// The key as a JSON document.
         #[serde(with = "serde_bytes")]
@@ -248,6 +248,25 @@ pub enum MetaCommand {
         /// What becomes of those of each dictionary, by its number.
         changes: [StandardChange; 3],
     },
+    /// Adds a key unless one has its value or there are too many; it is created at the time of this entry.
+    CreateKey {
+        /// The key as a JSON document.
+        #[serde(with = "serde_bytes")]
+        key: Vec<u8>,
+    },
+    /// Replaces what a living key may do: it keeps its index and the time of its creation, and is valid from this entry on.
+    UpdateKey {
+        /// The key as a JSON document.
+        #[serde(with = "serde_bytes")]
+        key: Vec<u8>,
+    },
+    /// Lets a deleted key that is still known live again, without an end, unless there are too many.
+    RestoreKey {
+        /// The key string.
+        value: String,
+    },
+    /// Removes every key whose end was a while before the time of this entry.
+    RemoveEndedKeys,
 }
 
 /// What has to be known of a command beside what applying it does.
@@ -303,13 +322,19 @@ impl MetaCommand {
             MetaCommand::RemoveSource { .. } => row(32, SOURCES_LEVEL),
             MetaCommand::ChangeDictionary { .. } => row(33, DICTIONARIES_LEVEL),
             MetaCommand::SetStandardEntries { .. } => row(34, DICTIONARIES_LEVEL),
+            MetaCommand::CreateKey { .. } => row(35, KEYS_LEVEL),
+            MetaCommand::UpdateKey { .. } => row(36, KEYS_LEVEL),
+            MetaCommand::RestoreKey { .. } => row(37, KEYS_LEVEL),
+            MetaCommand::RemoveEndedKeys => row(38, KEYS_LEVEL),
         }
     }
 
     /// The lowest level of programs that know the command and all that it holds, and what needs that.
     pub(super) fn needs(&self) -> Needs {
         match self {
-            MetaCommand::PutKey { key } => level::of_key(key),
+            MetaCommand::PutKey { key } | MetaCommand::CreateKey { key } | MetaCommand::UpdateKey { key } => {
+                Needs::level(self.row().level).or(level::of_key(key))
+            }
             command => Needs::level(command.row().level),
         }
     }

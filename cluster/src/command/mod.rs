@@ -37,6 +37,8 @@ pub const COMPARE_LEVEL: u16 = level::COMPARE;
 pub const SOURCES_LEVEL: u16 = 5;
 /// From this level on, there are custom entries of dictionaries.
 pub const DICTIONARIES_LEVEL: u16 = level::DICTIONARIES;
+/// From this level on, keys are managed: deleted ones can be restored, and an index is deleted with those that are for it alone.
+pub const KEYS_LEVEL: u16 = 5;
 /// Bytes of the envelope before the command.
 const HEADER_BYTES: usize = 1 + 2 + 8 + 4 + 4;
 

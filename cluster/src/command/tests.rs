@@ -189,6 +189,10 @@ fn the_bytes_of_every_command_stay_what_they_are() {
         ),
         (meta(MetaCommand::BeginCopies { groups: vec![GroupId(2), GroupId(3)] }), "00 1b 02 02 03".into()),
         (meta(MetaCommand::Compare), "00 1d".into()),
+        (meta(MetaCommand::CreateKey { key: vec![1] }), "00 23 0101".into()),
+        (meta(MetaCommand::UpdateKey { key: vec![1] }), "00 24 0101".into()),
+        (meta(MetaCommand::RestoreKey { value: "k".into() }), "00 25 016b".into()),
+        (meta(MetaCommand::RemoveEndedKeys), "00 26".into()),
         (index(IndexCommand::Compare), "01 0a".into()),
         (
             meta(MetaCommand::SetSources { sources: vec![source(Some("d")), source(None)] }),
@@ -233,6 +237,12 @@ fn the_bytes_of_every_command_stay_what_they_are() {
         let bytes = entry.encode();
         let level = match &entry.command {
             Command::Meta(MetaCommand::Reannounce { .. }) => "0300",
+            Command::Meta(
+                MetaCommand::CreateKey { .. }
+                | MetaCommand::UpdateKey { .. }
+                | MetaCommand::RestoreKey { .. }
+                | MetaCommand::RemoveEndedKeys,
+            ) => "0500",
             Command::Meta(
                 MetaCommand::RotateAdminKey { .. }
                 | MetaCommand::StepUserAfterLook { .. }

@@ -1,8 +1,10 @@
-//! What is put in order in the background: announcements that nobody made, files of indices that no name stands for, idle shards.
+//! What is put in order in the background: announcements that nobody made, files of indices that no name stands for, idle
+//! shards, keys whose time is up.
 
 use crate::apply::actor::Incarnations;
+use crate::clock;
 use crate::clock::write_deadline;
-use crate::command::{MetaCommand, Subject};
+use crate::command::{KEYS_LEVEL, MetaCommand, Subject};
 use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::groups::Group;
@@ -79,6 +81,10 @@ fn is_alone(context: &NodeContext) -> bool {
 async fn of_installation(context: &NodeContext, ages: &mut Ages) -> Result<()> {
     let meta = context.meta();
     ages.look(&meta, is_alone(context));
+    if meta.level() >= KEYS_LEVEL && !meta.ended_keys(clock::unix_ms() / 1_000).is_empty() {
+        let remove = MetaCommand::RemoveEndedKeys;
+        context.proposer().propose_meta(remove, Purpose::Remove, write_deadline()).await?;
+    }
     for incarnation in ages.abandoned(&meta) {
         let abandon = MetaCommand::AbandonCopy { incarnation };
         context.proposer().propose_meta(abandon, Purpose::Remove, write_deadline()).await?;

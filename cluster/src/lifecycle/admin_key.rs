@@ -11,12 +11,12 @@ use crate::clock::write_deadline;
 use crate::command::{KEY_ROTATION_LEVEL, MetaCommand};
 use crate::context::NodeContext;
 use crate::disk::Purpose;
-use crate::lifecycle::installation::admin_key_digest;
+use crate::lifecycle::installation::{admin_key_digest, check_admin_key};
 use crate::meta::MetaState;
 use crate::options::ServiceOptions;
 use crate::rpc::requests::{AdminKeyText, PeerAnswer, PeerRequest};
 use parking_lot::Mutex;
-use quorate_model::Result;
+use quorate_model::{Error, Result};
 use quorate_store::admin_key::{AdminKeyFiles, Given};
 use quorate_store::identity::DataFolder;
 use std::sync::Arc;
@@ -240,6 +240,29 @@ impl AdminKeys {
             "the admin key was replaced on another node at the same time; the one given to this node is not used"
         );
         Ok(Outcome::Settled)
+    }
+
+    /// Replaces the admin key as an operator asks a running node to. What this node was given at its start stays what it was: the
+    /// next start with the same changes nothing.
+    ///
+    /// Errors: `Invalid`, a key that no start would take, or one that was replaced by another at the same time.
+    pub async fn replace(&self, context: &NodeContext, key: &str) -> Result<()> {
+        check_admin_key(key)?;
+        let (admin_key, meta) = (admin_key_digest(key), context.meta());
+        let is_current =
+            |meta: &MetaState| meta.installation.as_ref().is_some_and(|it| it.admin_key == admin_key);
+        if !is_current(&meta) {
+            let (replaces, overlap_ms) = (meta.key_history.revision, self.overlap.as_millis() as u64);
+            let rotate = MetaCommand::RotateAdminKey { admin_key, replaces, overlap_ms };
+            context.proposer().propose_meta(rotate, Purpose::Remove, write_deadline()).await?;
+            if !is_current(&context.meta()) {
+                return Err(Error::invalid(
+                    "The admin key was replaced by another one at the same time: look again",
+                ));
+            }
+        }
+        // the other nodes ask for it
+        Ok(self.files.set_key(key)?)
     }
 
     /// While nodes of older programs take part: a node that is alone replaces the key as they did, several wait.

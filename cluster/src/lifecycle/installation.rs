@@ -7,18 +7,18 @@ use crate::disk::Purpose;
 use crate::ids;
 use crate::lifecycle::admin_key::AdminKeys;
 use crate::lifecycle::running::Running;
+use crate::meta::KeyDigest;
 use crate::options::{Expected, ServiceOptions, Started};
 use quorate_model::{Acl, ApiKey, Error, Result};
 use quorate_store::identity::DataFolder;
 use quorate_store::layout::Layout;
-use sha2::{Digest, Sha256};
 
 /// Characters of an admin key given by the operator.
 const ADMIN_KEY_CHARS_MIN: usize = 8;
 
 /// What the meta state keeps of the admin key.
 pub fn admin_key_digest(value: &str) -> [u8; 32] {
-    Sha256::digest(value.as_bytes()).into()
+    KeyDigest::of(value).0
 }
 
 /// Refuses options that cannot be right for this folder, before anything is changed in it.
@@ -75,6 +75,7 @@ pub async fn settle(running: &Running, options: &ServiceOptions, keys: &AdminKey
         admin_key_path: running.folder.layout().admin_key(),
         search_key: meta
             .keys
+            .living()
             .values()
             .filter(searches_only)
             .min_by_key(|key| key.created_at)
@@ -109,16 +110,8 @@ async fn set_up(running: &Running, options: &ServiceOptions, keys: &AdminKeys) -
     // the file first: nobody could ever know a key that is only a digest in the log
     keys.files().set_key(&admin_key)?;
     let search_key = ApiKey {
-        value: ids::key_string(),
-        created_at: clock::unix_ms() / 1_000,
-        acl: vec![Acl::Search],
-        validity: 0,
         description: "Search-only key made at the first start".into(),
-        indexes: vec![],
-        max_hits_per_query: 0,
-        max_queries_per_ip_per_hour: 0,
-        query_parameters: String::new(),
-        referers: vec![],
+        ..ApiKey::new(ids::key_string(), clock::unix_ms() / 1_000, vec![Acl::Search])
     };
     let command = MetaCommand::SetUp {
         app_id,

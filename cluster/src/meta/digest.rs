@@ -1,5 +1,6 @@
 //! What does the meta state hold, as hashes that other members can compare theirs with?
 
+use super::keys::document;
 use super::{MetaState, RowChange};
 use quorate_model::DictionaryKind;
 use quorate_node::Digest;
@@ -22,9 +23,8 @@ impl MetaState {
             }
             digest
         };
-        let key = |(value, key): (&String, &_)| {
-            RowChange::key(value, &serde_json::to_vec(key).expect("a key always serialises"))
-        };
+        let living = self.keys.living().values().map(|key| RowChange::key(&key.value, &document(key)));
+        let deleted = self.keys.deleted().values().map(|it| RowChange::deleted_key(it));
         let users = self.users.map.iter().map(|(user, row)| RowChange::user(user, *row));
         let is_enabled = self.users.is_enabled.then(RowChange::users_enabled);
         // no row, as on nodes that know of no sources, when there are none
@@ -35,7 +35,7 @@ impl MetaState {
         let history = RowChange::key_history(&self.key_history);
         let parts: [(&str, &mut dyn Iterator<Item = RowChange>); 11] = [
             ("indices", &mut self.catalogue.iter().map(|(name, row)| RowChange::index(name, row))),
-            ("keys", &mut self.keys.iter().map(|(value, document)| key((value, &**document)))),
+            ("keys", &mut living.chain(deleted)),
             (
                 "admin key",
                 &mut self

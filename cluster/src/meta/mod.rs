@@ -9,6 +9,7 @@ mod copies;
 mod dictionaries;
 mod digest;
 mod index_limits;
+mod keys;
 mod links;
 mod nodes;
 mod partitions;
@@ -23,6 +24,7 @@ use arc_swap::ArcSwap;
 pub use catalogue::{Catalogue, IndexRow, Link, Role, group_of};
 pub use copies::COPIES_MAX;
 pub use index_limits::IndexLimits;
+pub use keys::{DeletedKey, KeyDigest, KeyMap, Keys};
 pub use links::too_many;
 pub use nodes::{CLUSTERS_MAX, ClusterRow, META_VOTERS_MAX, NodeRow, NotAdmitted};
 pub use quorate_model::SharedMap;
@@ -32,7 +34,7 @@ pub use user_map::{UserMap, UserRow, UserState};
 pub use users::{USERS_PER_COMMAND_MAX, Users};
 
 use crate::command::{FIRST_LEVEL, LOOKED_LEVEL, MetaCommand, Subject};
-use quorate_model::{AllowedSources, ApiKey, GroupId, IndexName, NodeId, TaskId};
+use quorate_model::{AllowedSources, GroupId, IndexName, NodeId, TaskId};
 use quorate_node::CustomEntries;
 use quorate_node::ops::Incarnation;
 use std::collections::BTreeMap;
@@ -47,8 +49,8 @@ pub struct MetaState {
     pub key_history: Arc<KeyHistory>,
     /// Name to index.
     pub catalogue: Catalogue,
-    /// Every key but the admin key, by value.
-    pub keys: SharedMap<String, Arc<ApiKey>>,
+    /// Every key but the admin key.
+    pub keys: Keys,
     /// Where calls may come from.
     pub sources: Arc<AllowedSources>,
     /// Incarnations reserved as the destination of a copy, with their group.
@@ -119,7 +121,7 @@ impl MetaState {
             MetaCommand::StartNode | MetaCommand::Compare => vec![],
             MetaCommand::SetAdminKey { admin_key } => self.set_admin_key(at, admin_key),
             MetaCommand::CreateIndex { name, group } => self.create_index(at, name, group),
-            MetaCommand::DeleteIndex { name, incarnation } => self.delete_index(&name, incarnation),
+            MetaCommand::DeleteIndex { name, incarnation } => self.delete_index(at, &name, incarnation),
             MetaCommand::MoveIndex { from, to, replicas } => self.move_index(at, &from, &to, &replicas),
             MetaCommand::BeginCopy { group } => self.begin_copy(at, group),
             MetaCommand::PointIndex { name, incarnation, group } => {
@@ -132,7 +134,11 @@ impl MetaState {
             }
             MetaCommand::Announced { subject, revision } => self.announced(subject, revision),
             MetaCommand::PutKey { key } => self.put_key(&key),
-            MetaCommand::DeleteKey { value } => self.delete_key(&value),
+            MetaCommand::DeleteKey { value } => self.delete_key(at, &value),
+            MetaCommand::CreateKey { key } => self.create_key(at, &key),
+            MetaCommand::UpdateKey { key } => self.update_key(at, &key),
+            MetaCommand::RestoreKey { value } => self.restore_key(at, &value),
+            MetaCommand::RemoveEndedKeys => self.remove_ended_keys(at),
             MetaCommand::AddNode { node, joining } => self.add_node(at.log_index, node, joining),
             MetaCommand::TakePlace { node, joining } => self.take_place(at.log_index, node, joining),
             MetaCommand::SetNodeState { node, state } => self.set_node_state(node, state),
@@ -184,7 +190,7 @@ impl MetaState {
         changes
     }
 
-    fn delete_index(&mut self, name: &IndexName, incarnation: Incarnation) -> Vec<RowChange> {
+    fn delete_index(&mut self, at: At, name: &IndexName, incarnation: Incarnation) -> Vec<RowChange> {
         match self.catalogue.get(name) {
             Some(row) if row.incarnation == incarnation && row.primary().is_none() => {
                 let row = row.clone();
@@ -192,6 +198,7 @@ impl MetaState {
                 let mut changes = vec![RowChange::no_index(name), self.tombstone(row.incarnation, row.group)];
                 changes.extend(self.forget_links(&row));
                 changes.extend(self.remove_parts(name));
+                changes.extend(self.delete_keys_of(at, name));
                 changes
             }
             Some(_) | None => vec![],
@@ -206,20 +213,6 @@ impl MetaState {
     fn dropped(&mut self, incarnation: Incarnation) -> Vec<RowChange> {
         match self.tombstoned.remove(&incarnation) {
             Some(_) => vec![RowChange::not_tombstoned(incarnation)],
-            None => vec![],
-        }
-    }
-
-    fn put_key(&mut self, document: &[u8]) -> Vec<RowChange> {
-        let Ok(key) = serde_json::from_slice::<ApiKey>(document) else { return vec![] };
-        let change = RowChange::key(&key.value, document);
-        self.keys.insert(key.value.clone(), Arc::new(key));
-        vec![change]
-    }
-
-    fn delete_key(&mut self, value: &str) -> Vec<RowChange> {
-        match self.keys.remove(value) {
-            Some(_) => vec![RowChange::no_key(value)],
             None => vec![],
         }
     }

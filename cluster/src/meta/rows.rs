@@ -2,13 +2,12 @@
 //! that may not have been heard.
 
 use super::{
-    Catalogue, ClusterRow, IndexRow, Installation, KeyHistory, MetaState, NodeRow, UserRow, Waiting,
+    Catalogue, ClusterRow, DeletedKey, IndexRow, Installation, KeyHistory, MetaState, NodeRow, UserRow,
+    Waiting, keys,
 };
 use crate::command::Subject;
 use quorate_model::dictionary::{DictionaryEntry, DictionarySettings};
-use quorate_model::{
-    AllowedSource, AllowedSources, ApiKey, DictionaryKind, GroupId, IndexName, NodeId, UserId,
-};
+use quorate_model::{AllowedSource, AllowedSources, DictionaryKind, GroupId, IndexName, NodeId, UserId};
 use quorate_node::ops::Incarnation;
 use quorate_store::codec;
 use quorate_store::layout::rows::{INDEX, INSTALLATION, KEY};
@@ -30,6 +29,7 @@ const WAITING: u8 = b'w';
 const SOURCES: u8 = b'a';
 const DICTIONARY_ENTRY: u8 = b'D';
 const STANDARD_ENTRIES: u8 = b'S';
+const DELETED_KEY: u8 = b'x';
 /// Bytes of a row at most; far above a name of 256 characters or a key document.
 const ROW_BYTES_MAX: usize = 1 << 20;
 
@@ -79,6 +79,15 @@ impl RowChange {
             [] => Self::delete(SOURCES, b""),
             list => Self::put(SOURCES, b"", codec::encode(&list)),
         }
+    }
+    /// With the log index of the deletion before the document.
+    pub(super) fn deleted_key(DeletedKey { log_index, key }: &DeletedKey) -> Self {
+        let mut value = log_index.to_be_bytes().to_vec();
+        value.extend(keys::document(key));
+        Self::put(DELETED_KEY, key.value.as_bytes(), value)
+    }
+    pub(super) fn no_deleted_key(value: &str) -> Self {
+        Self::delete(DELETED_KEY, value.as_bytes())
     }
     pub(super) fn reserved(incarnation: Incarnation, group: GroupId) -> Self {
         Self::put(RESERVED, &incarnation.to_be_bytes(), group.0.to_be_bytes().to_vec())
@@ -173,9 +182,11 @@ impl MetaState {
                 let name = IndexName::stored(std::str::from_utf8(rest).ok()?).ok()?;
                 self.catalogue.put(name, codec::decode(value, ROW_BYTES_MAX).ok()?);
             }
-            KEY => {
-                let key: ApiKey = serde_json::from_slice(value).ok()?;
-                self.keys.insert(key.value.clone(), Arc::new(key));
+            KEY => self.keys.load(serde_json::from_slice(value).ok()?),
+            DELETED_KEY => {
+                let (log_index, document) = value.split_first_chunk::<8>()?;
+                let log_index = u64::from_be_bytes(*log_index);
+                self.keys.load_deleted(DeletedKey { log_index, key: serde_json::from_slice(document).ok()? });
             }
             SOURCES => {
                 let list: Vec<AllowedSource> = codec::decode(value, ROW_BYTES_MAX).ok()?;

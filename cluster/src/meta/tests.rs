@@ -165,7 +165,7 @@ impl Machine {
         if let Some(installation) = &self.state.installation {
             lines.insert(0, format!("{}:{}", installation.app_id, installation.admin_key[31]));
         }
-        lines.extend(self.state.keys.keys().map(|value| format!("key:{value}")));
+        lines.extend(self.state.keys.living().keys().map(|value| format!("key:{value}")));
         lines.extend(self.state.reserved.iter().map(|(it, group)| format!("reserved:{}@{group}", life(it))));
         lines.extend(
             self.state.tombstoned.iter().map(|(it, group)| format!("tombstoned:{}@{group}", life(it))),

@@ -1,13 +1,13 @@
 //! What the interface calls: every write and read of the service, wherever it is carried out. What it calls for users is in
-//! `users.rs`.
+//! `users.rs`, for keys in `keys.rs`.
 
 mod dictionaries;
 #[cfg(test)]
 mod halted;
+mod keys;
 mod sources;
 mod users;
 
-use crate::clock;
 use crate::clock::write_deadline;
 use crate::context::NodeContext;
 use crate::context::abreast;
@@ -45,14 +45,13 @@ use parking_lot::Mutex;
 use quorate_model::document::DocumentQuery;
 use quorate_model::wire::Text;
 use quorate_model::{
-    ApiKey, DocumentHits, DocumentKind, Error, FacetHits, Filter, GroupId, IndexName, RecordOp, Result,
-    SearchParams, SearchResults, Settings, TaskId,
+    DocumentHits, DocumentKind, Error, FacetHits, Filter, GroupId, IndexName, RecordOp, Result, SearchParams,
+    SearchResults, Settings, TaskId,
 };
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use subtle::{Choice, ConstantTimeEq};
 
 /// How long a node that stops looks for others to lead its groups.
 const HAND_OVER: Duration = Duration::from_secs(2);
@@ -242,6 +241,10 @@ impl Service {
     pub fn index_names(&self) -> Result<Vec<IndexName>> {
         Ok(figures::names(self.open_context()?))
     }
+    /// Whether there is an index of this name. Cost: memory only.
+    pub fn has_index(&self, index: &IndexName) -> Result<bool> {
+        Ok(self.open_context()?.meta().catalogue.get(index).is_some())
+    }
     /// The named indices that are there, with their figures. Cost: one small file for each that is not open.
     pub async fn indices(&self, names: &[IndexName]) -> Result<Vec<IndexInfo>> {
         figures::indices(self.open_context()?, names).await
@@ -369,24 +372,6 @@ impl Service {
     pub fn app_id(&self) -> &str {
         &self.inner.app_id
     }
-    /// The key with this value, if it exists and has not expired. Constant-time comparison is the caller's work.
-    pub fn key(&self, value: &str) -> Option<Arc<ApiKey>> {
-        let key = self.inner.context.shared_meta().load().keys.get(value).cloned()?;
-        is_valid(&key, clock::unix_ms() / 1_000).then_some(key)
-    }
-    /// All keys but the admin key, for the check of secured keys (C§13.3).
-    pub fn keys(&self) -> Vec<Arc<ApiKey>> {
-        let now_s = clock::unix_ms() / 1_000;
-        let meta = self.inner.context.shared_meta().load();
-        meta.keys.values().filter(|key| is_valid(key, now_s)).cloned().collect()
-    }
-    /// Whether `value` is the admin key, or one before it that still counts; constant time.
-    pub fn is_admin_key(&self, value: &str) -> bool {
-        let digest = installation::admin_key_digest(value);
-        let meta = self.inner.context.shared_meta().load();
-        let equal = meta.admin_keys(clock::unix_ms()).map(|kept| digest.ct_eq(&kept));
-        equal.fold(Choice::from(0), |any: Choice, is_it| any | is_it).into()
-    }
     /// Whether this node can serve.
     pub fn health(&self) -> Health {
         let mut health = Health::default();
@@ -403,8 +388,4 @@ impl Service {
         }
         health
     }
-}
-
-fn is_valid(key: &ApiKey, now_s: u64) -> bool {
-    key.validity == 0 || now_s <= key.created_at.saturating_add(key.validity)
 }

@@ -1,6 +1,9 @@
 //! API keys: what a caller may do (§2.8, §5.3, C§13).
 
+mod body;
+
 use crate::error::{Error, Result, shortened};
+use crate::ids::IndexName;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -37,7 +40,10 @@ pub struct ApiKey {
     pub created_at: u64,
     /// Rights, in the order given.
     pub acl: Vec<Acl>,
-    /// Seconds after which the key is removed; 0 = never.
+    /// The index that it is for alone (§4.7); such a key has no `indexes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<IndexName>,
+    /// Seconds after `created_at` at which the key ends; 0 = never.
     #[serde(default)]
     pub validity: u64,
     /// Free text.
@@ -62,6 +68,34 @@ pub struct ApiKey {
 }
 fn is_zero(n: &u64) -> bool {
     *n == 0
+}
+
+impl ApiKey {
+    /// A key without restrictions.
+    pub fn new(value: impl Into<String>, created_at: u64, acl: Vec<Acl>) -> ApiKey {
+        ApiKey {
+            value: value.into(),
+            created_at,
+            acl,
+            index: None,
+            validity: 0,
+            description: String::new(),
+            indexes: vec![],
+            max_hits_per_query: 0,
+            max_queries_per_ip_per_hour: 0,
+            query_parameters: String::new(),
+            referers: vec![],
+        }
+    }
+    /// Seconds that the key has left at a time, Unix seconds; `None` = it never ends. 0: it has ended.
+    pub fn left_s(&self, now_s: u64) -> Option<u64> {
+        let ends_at = self.created_at.saturating_add(self.validity);
+        (self.validity > 0).then(|| ends_at.saturating_sub(now_s))
+    }
+    /// Whether the key counts at a time, Unix seconds.
+    pub fn is_valid_at(&self, now_s: u64) -> bool {
+        self.left_s(now_s) != Some(0)
+    }
 }
 
 impl Acl {
@@ -123,6 +157,18 @@ impl FromStr for Acl {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn validity_counts_down_to_the_end() {
+        let mut key = ApiKey::new("k", 100, vec![]);
+        assert_eq!((key.left_s(u64::MAX), key.is_valid_at(u64::MAX)), (None, true));
+        key.validity = 10;
+        for (now_s, left_s) in [(0, 110), (100, 10), (109, 1), (110, 0), (u64::MAX, 0)] {
+            assert_eq!((key.left_s(now_s), key.is_valid_at(now_s)), (Some(left_s), left_s > 0), "{now_s}");
+        }
+        key.created_at = u64::MAX;
+        assert!(key.is_valid_at(1));
+    }
 
     #[test]
     fn rights_are_read_and_written_by_their_names() {

@@ -79,20 +79,28 @@ pub struct LaterWord {
     pub level: u16,
 }
 
-/// Every later word of synonyms, rules and keys. Empty: nothing was added to them since nodes of two versions run together.
-pub const LATER_WORDS: &[LaterWord] = &[];
+/// Every later word of synonyms, rules and keys.
+pub const LATER_WORDS: &[LaterWord] =
+    &[LaterWord { bearer: Bearer::Key, path: "index", value: None, level: 5 }];
 
-/// Whether anything began after the first level: if nothing did, nothing has to be looked through.
-fn anything_is_later() -> bool {
-    static IS: LazyLock<bool> = LazyLock::new(|| {
-        !LATER_WORDS.is_empty() || ROWS.iter().any(|row| row.began > FIRST || !row.later.is_empty())
-    });
+/// Whether any setting or parameter began after the first level: if none did, none has to be looked for.
+fn any_row_is_later() -> bool {
+    static IS: LazyLock<bool> =
+        LazyLock::new(|| ROWS.iter().any(|row| row.began > FIRST || !row.later.is_empty()));
     *IS
+}
+/// The same for what has words of its own, too.
+fn anything_is_later(bearer: Bearer) -> bool {
+    let rows = match bearer {
+        Bearer::Document(_) => any_row_is_later(),
+        Bearer::Key => false,
+    };
+    rows || LATER_WORDS.iter().any(|word| word.bearer == bearer)
 }
 
 /// What a change of settings needs; `changes` is its JSON text.
 pub fn of_settings(changes: &[u8]) -> Needs {
-    match anything_is_later().then(|| serde_json::from_slice(changes)) {
+    match any_row_is_later().then(|| serde_json::from_slice(changes)) {
         Some(Ok(changes)) => of_members(&changes, table::lookup),
         // what cannot be read has no effect at any level
         Some(Err(_)) | None => Needs::NOTHING,
@@ -105,7 +113,7 @@ pub fn of_delete_by(params: &[u8]) -> Needs {
     if params.contains_key(OWNER) {
         return Needs::level(OF_USERS);
     }
-    match anything_is_later().then(|| given(&params)) {
+    match any_row_is_later().then(|| given(&params)) {
         Some(Ok(members)) => of_members(&members, table::lookup),
         Some(Err(_)) | None => Needs::NOTHING,
     }
@@ -113,7 +121,7 @@ pub fn of_delete_by(params: &[u8]) -> Needs {
 
 /// What a synonym or a rule needs; `document` is its JSON text.
 pub fn of_document(kind: DocumentKind, document: &[u8]) -> Needs {
-    if !anything_is_later() {
+    if !anything_is_later(Bearer::Document(kind)) {
         return Needs::NOTHING;
     }
     match serde_json::from_slice(document) {
@@ -125,7 +133,7 @@ pub fn of_document(kind: DocumentKind, document: &[u8]) -> Needs {
 /// What an API key needs; `key` is its JSON text. A program that does not know a restriction would let the key do more than it
 /// may, one that does not know a right would have no such key.
 pub fn of_key(key: &[u8]) -> Needs {
-    match anything_is_later().then(|| serde_json::from_slice(key)) {
+    match anything_is_later(Bearer::Key).then(|| serde_json::from_slice(key)) {
         Some(Ok(key)) => of_value(Bearer::Key, &key, LATER_WORDS, table::lookup),
         Some(Err(_)) | None => Needs::NOTHING,
     }

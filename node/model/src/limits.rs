@@ -150,3 +150,21 @@ pub const DICTIONARY_SAME_WORD_MAX: usize = 64;
 pub const REPLICAS_MAX: usize = 100;
 /// Virtual replicas of one index (C§20).
 pub const VIRTUAL_REPLICAS_MAX: usize = 20;
+
+/// API keys of an installation beside the admin key (C§20). Applying commands goes by it.
+pub const KEYS_MAX: usize = 5_000;
+/// Deleted API keys that can be restored; with one more, the one that was deleted first cannot (C§13.1). Applying commands
+/// goes by it.
+pub const RESTORABLE_KEYS_MAX: usize = 1_000;
+/// Bytes of a key as a minified JSON document: all keys together fit in an answer.
+pub const KEY_BYTES_MAX: usize = 4 << 10;
+/// Bytes of the description of a key.
+pub const KEY_DESCRIPTION_BYTES_MAX: usize = 2 << 10;
+/// Entries of `indexes` and of `referers` of a key.
+pub const KEY_LIST_ENTRIES_MAX: usize = 1_000;
+/// Bytes of a referer pattern of a key.
+pub const KEY_REFERER_BYTES_MAX: usize = 512;
+/// Bytes of `queryParameters` of a key.
+pub const KEY_QUERY_PARAMETERS_BYTES_MAX: usize = 4 << 10;
+/// `validity` (seconds), `maxHitsPerQuery` and `maxQueriesPerIPPerHour` of a key: what typed clients can read.
+pub const KEY_INTEGER_MAX: u64 = i32::MAX as u64;

@@ -65,6 +65,10 @@ impl<K, V> SharedMap<K, V> {
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
+    /// Whether both are one map, without a change between them. Cost: a comparison.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.runs, &other.runs)
+    }
 }
 
 impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
@@ -184,7 +188,9 @@ mod tests {
         assert_eq!((map.len(), map.iter().count()), (400, 400));
         assert!(map.runs.len() <= 8, "{} runs", map.runs.len());
         let same = map.clone();
-        assert!(map.remove(&1).is_none() && Arc::ptr_eq(&map.runs, &same.runs), "it copies nothing");
+        assert!(map.remove(&1).is_none() && map.is_same(&same), "it copies nothing");
+        map.insert(0, ());
+        assert!(!map.is_same(&same) && map == same, "whatever is changed, it is another one");
     }
 
     /// Each change is of a map that a reader holds, as the meta state's are.

@@ -6,19 +6,8 @@ use quorate_model::ApiKey;
 use std::sync::Arc;
 
 fn key(acl: &[Acl]) -> Caller {
-    let key = ApiKey {
-        value: "k".into(),
-        created_at: 0,
-        acl: acl.to_vec(),
-        validity: 0,
-        description: String::new(),
-        indexes: vec!["a*".into()],
-        max_hits_per_query: 0,
-        max_queries_per_ip_per_hour: 0,
-        query_parameters: String::new(),
-        referers: vec![],
-    };
-    Caller::Key { key: Arc::new(key), restrictions: vec![] }
+    let key = ApiKey { indexes: vec!["a*".into()], ..ApiKey::new("k", 0, acl.to_vec()) };
+    Caller::Key { key: Arc::new(key), restrictions: vec![], is_secured: false }
 }
 fn read(caller: Caller, scope: Scope, body: &str) -> Result<Ops> {
     let body = Bytes::copy_from_slice(body.as_bytes());

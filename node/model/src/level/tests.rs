@@ -5,7 +5,7 @@ use crate::key::{Acl, ApiKey};
 use crate::languages::CODES;
 use crate::settings::table::{Form, Place, Target, row};
 use crate::synonym::SYNONYM_TYPES;
-use crate::{BuiltIn, Rule, Settings, Synonym};
+use crate::{BuiltIn, IndexName, Rule, Settings, Synonym};
 use serde_json::json;
 
 fn object(value: Value) -> Map<String, Value> {
@@ -91,6 +91,7 @@ fn keys() -> String {
         value: "k".into(),
         created_at: 1,
         acl: Acl::ALL.to_vec(),
+        index: Some(IndexName::new("i").unwrap()),
         validity: 1,
         description: "d".into(),
         indexes: vec!["i".into()],

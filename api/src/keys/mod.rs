@@ -1,0 +1,160 @@
+//! How are API keys made, read, changed, deleted and restored (§4.7, C§13)?
+//!
+//! All of it needs the admin key, but that a key reads itself. Whoever has no admin key hears nothing of other keys, not even
+//! whether they are there.
+
+use crate::auth::{Caller, Restrictions};
+use crate::call::Call;
+use crate::reply::Reply;
+use quorate_model::{Acl, ApiKey, Error, ErrorKind, IndexName, Result, SearchParams};
+use quorate_wire::clusters::stamp_body;
+use quorate_wire::keys::{Shown, changed_key_body, key_body, keys_body};
+use std::sync::Arc;
+use subtle::ConstantTimeEq;
+
+/// `POST /1/keys`.
+pub async fn create(call: &Call<'_>) -> Result<Reply> {
+    create_for(call, None).await
+}
+/// `POST /1/indexes/{indexName}/keys`.
+pub async fn create_of_index(call: &Call<'_>) -> Result<Reply> {
+    create_for(call, Some(call.index_name()?)).await
+}
+async fn create_for(call: &Call<'_>, index: Option<IndexName>) -> Result<Reply> {
+    let (value, at) = call.service().create_key(wanted(call, index.as_ref()).await?).await?;
+    Ok(Reply::ok(changed_key_body(&value, "createdAt", &at)))
+}
+
+/// `PUT /1/keys/{key}`: what is not given gets its default.
+pub async fn update(call: &Call<'_>) -> Result<Reply> {
+    let value = &call.names[0];
+    let key = wanted(call, None).await?;
+    if let Some(index) = call.service().key(value.as_ref()).and_then(|key| key.index.clone()) {
+        return Err(Error::invalid(format!(
+            "The key is for the index {index} alone: change it at /1/indexes/{{indexName}}/keys/{{key}}"
+        )));
+    }
+    let at = call.service().update_key(value, key).await?;
+    Ok(Reply::ok(changed_key_body(value, "updatedAt", &at)))
+}
+/// `PUT /1/indexes/{indexName}/keys/{key}`: a key that the index does not have is no error, and is not made (§4.7).
+pub async fn update_of_index(call: &Call<'_>) -> Result<Reply> {
+    let (index, value) = (call.index_name()?, &call.names[1]);
+    let key = wanted(call, Some(&index)).await?;
+    let is_of_index =
+        call.service().key(value.as_ref()).is_some_and(|key| key.index.as_ref() == Some(&index));
+    let updated = match is_of_index {
+        true => call.service().update_key(value, key).await,
+        false => Err(Error::not_found("")),
+    };
+    let at = match updated {
+        Err(Error { kind: ErrorKind::NotFound, .. }) => call.service().now_text(),
+        updated => updated?,
+    };
+    Ok(Reply::ok(changed_key_body(value, "updatedAt", &at)))
+}
+
+/// `DELETE /1/keys/{key}`, also of a key for one index.
+pub async fn delete(call: &Call<'_>) -> Result<Reply> {
+    let at = call.service().delete_key(&call.names[0], None).await?;
+    Ok(Reply::ok(stamp_body("deletedAt", &at)))
+}
+/// `DELETE /1/indexes/{indexName}/keys/{key}`.
+pub async fn delete_of_index(call: &Call<'_>) -> Result<Reply> {
+    let at = call.service().delete_key(&call.names[1], Some(&call.index_name()?)).await?;
+    Ok(Reply::ok(stamp_body("deletedAt", &at)))
+}
+
+/// `POST /1/keys/{key}/restore`.
+pub async fn restore(call: &Call<'_>) -> Result<Reply> {
+    let value = &call.names[0];
+    let at = call.service().restore_key(value).await?;
+    Ok(Reply::ok(changed_key_body(value, "createdAt", &at)))
+}
+
+/// `GET /1/keys/{key}`: any key for the holder of the admin key, the own one for others.
+pub async fn get(call: &Call<'_>) -> Result<Reply> {
+    let value: &str = &call.names[0];
+    let now_s = call.service().now_s();
+    match &call.caller {
+        Caller::Admin if call.service().is_admin_key(value) => {
+            // it is kept as a digest, without a time
+            Ok(Reply::ok(key_body(&ApiKey::new(value, 0, Acl::ALL.to_vec()), Shown::All, now_s)))
+        }
+        Caller::Admin => {
+            let key = call.service().key(value).ok_or_else(no_key)?;
+            Ok(Reply::ok(key_body(&key, Shown::All, now_s)))
+        }
+        Caller::Key { key, is_secured: false, .. } if key.value.as_bytes().ct_eq(value.as_bytes()).into() => {
+            Ok(Reply::ok(key_body(key, Shown::ToHolder, now_s)))
+        }
+        Caller::Key { .. } | Caller::Nobody => Err(Error::forbidden("Method not allowed with this API key")),
+    }
+}
+/// `GET /1/indexes/{indexName}/keys/{key}`.
+pub async fn get_of_index(call: &Call<'_>) -> Result<Reply> {
+    let index = call.index_name()?;
+    let found = call.service().key(call.names[1].as_ref()).filter(|key| key.index.as_ref() == Some(&index));
+    let key = found.ok_or_else(no_key)?;
+    Ok(Reply::ok(key_body(&key, Shown::All, call.service().now_s())))
+}
+
+/// `GET /1/keys`: those for more than one index.
+pub async fn list(call: &Call<'_>) -> Result<Reply> {
+    Ok(listed(call, |key| key.index.is_none()))
+}
+/// `GET /1/indexes/{indexName}/keys`. Errors: `NotFound` when there is neither the index nor a key for it.
+pub async fn list_of_index(call: &Call<'_>) -> Result<Reply> {
+    let index = call.index_name()?;
+    let has_key = call.service().keys().values().any(|key| key.index.as_ref() == Some(&index));
+    if !has_key && !call.service().has_index(&index)? {
+        return Err(Error::no_index(index.as_str()));
+    }
+    Ok(listed(call, |key| key.index.as_ref() == Some(&index)))
+}
+/// `GET /1/indexes/*/keys`: the keys of every index, each with its index.
+pub async fn list_of_indices(call: &Call<'_>) -> Result<Reply> {
+    Ok(listed(call, |key| key.index.is_some()))
+}
+
+/// The keys that count, the oldest first.
+fn listed(call: &Call<'_>, is_wanted: impl Fn(&ApiKey) -> bool) -> Reply {
+    let (now_s, keys) = (call.service().now_s(), call.service().keys());
+    let mut keys: Vec<&Arc<ApiKey>> =
+        keys.values().filter(|key| key.is_valid_at(now_s) && is_wanted(key)).collect();
+    keys.sort_by(|a, b| (a.created_at, &a.value).cmp(&(b.created_at, &b.value)));
+    Reply::ok(keys_body(keys.into_iter().map(|key| &**key), now_s))
+}
+
+/// The key that the body describes. Errors: `Invalid`, naming the member.
+async fn wanted(call: &Call<'_>, index: Option<&IndexName>) -> Result<ApiKey> {
+    let key = ApiKey::from_members(&call.object().await?, index)?;
+    check_parameters(&key.query_parameters, call)?;
+    Ok(key)
+}
+
+/// Refuses `queryParameters` that would refuse every call: better said now than to whoever uses the key.
+fn check_parameters(text: &str, call: &Call<'_>) -> Result<()> {
+    let named = |error: Error| Error { message: format!("queryParameters: {}", error.message), ..error };
+    let forced = Restrictions::parse(text);
+    forced.filter().map_err(named)?;
+    SearchParams::from_json(&forced.overrides).map_err(named)?;
+    let mut pairs = form_urlencoded::parse(text.as_bytes());
+    if pairs.any(|(name, value)| name == "validUntil" && value.parse::<u64>().is_err()) {
+        return Err(named(Error::parameter("validUntil", "Unix time in seconds")));
+    }
+    if let Some(wrong) = forced.wrong_source() {
+        let expected = format!("IP addresses and networks, which {wrong:?} is not");
+        return Err(named(Error::parameter("restrictSources", &expected)));
+    }
+    match forced.allows_source(call.caller_address) {
+        true => Ok(()),
+        false => {
+            Err(named(Error::parameter("restrictSources", "networks that hold the address of this call")))
+        }
+    }
+}
+
+fn no_key() -> Error {
+    Error::not_found("Key does not exist")
+}
