@@ -3,7 +3,7 @@
 use super::super::writer::tests::{Model, check, options, other_schema, put, record, schema};
 use super::*;
 use crate::index::{MergeGoal, MergeState, Payload, ShardView, WriterOptions};
-use crate::language::{Dictionaries, Language};
+use crate::language::{Dictionaries, Language, Languages};
 use bytes::Bytes;
 use quorate_model::Settings;
 use quorate_store::files::{Files, RealFiles};
@@ -248,4 +248,71 @@ fn custom_compounds_lie_in_segments_until_a_rebuild_takes_them_out() {
     assert!(writer.fits(&plain));
     assert_eq!((with_entry(&writer.view()), writer.view().record_count()), (0, 2));
     assert!(ShardView::built(dir.path()).unwrap().unwrap().dictionaries.is_empty());
+}
+
+#[test]
+fn a_rebuild_takes_words_apart_as_changed_entries_say_beside_writes() {
+    let document = json!({"searchableAttributes": ["name"], "decompoundedAttributes": {"de": ["name"]}});
+    let settings = Arc::new(Settings::from_document(document.as_object().unwrap()).unwrap());
+    let entry = |parts: [&str; 2]| {
+        let parts = vec![(Language::of("de").unwrap(), parts.map(str::to_owned).to_vec())];
+        let compounds = [("xyloturm".to_owned(), parts)].into_iter().collect();
+        Schema::new(settings.clone(), Arc::new(Dictionaries { compounds, ..Dictionaries::default() }))
+    };
+    let (before, after) = (entry(["xyl", "oturm"]), entry(["xylot", "urm"]));
+    assert_ne!(before.fingerprint(), after.fingerprint());
+    // neither entry says what the standard lists say anyway
+    let standard = Dictionaries::default().compound_parts("xyloturm", Languages::listed(&["de".to_owned()]));
+    assert!(standard != ["xyl", "oturm"] && standard != ["xylot", "urm"], "{standard:?}");
+    let add = |writer: &mut ShardWriter, ids: std::ops::Range<u32>| {
+        for id in ids.map(|i| format!("r{i:05}")) {
+            let record = json!({"objectID": id, "name": format!("Xyloturm {id}")}).to_string();
+            writer.put(&id, Bytes::from(record)).unwrap();
+        }
+    };
+    let delete = |writer: &mut ShardWriter, ids: std::ops::Range<u32>| {
+        ids.for_each(|i| writer.delete(&format!("r{i:05}")));
+    };
+    // in how many segments each of the four parts is a word
+    let parts = |view: &ShardView| {
+        ["xyl", "oturm", "xylot", "urm"].map(|part| {
+            view.segments().iter().filter(|segment| segment.terms().ordinal(part).is_some()).count()
+        })
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = ShardWriter::open(dir.path(), &before, RealFiles::shared(), options()).unwrap();
+    add(&mut writer, 0..1_500);
+    writer.flush(Payload::default()).unwrap();
+    assert!(writer.fits(&before) && !writer.fits(&after));
+
+    writer.start_rebuild(&after).unwrap();
+    assert_eq!(writer.rebuild_step().unwrap(), RebuildState::Running);
+    add(&mut writer, 1_500..1_600);
+    delete(&mut writer, 100..300);
+    let serving = writer.publish().unwrap();
+    let all = serving.segments().len();
+    assert_eq!((serving.record_count(), parts(&serving)), (1_400, [all, all, 0, 0]), "the old entry serves");
+    until_ready(&mut writer);
+    add(&mut writer, 1_600..1_650);
+    delete(&mut writer, 1_550..1_560);
+    writer.finish_rebuild().unwrap();
+    let rebuilt = writer.publish().unwrap();
+    let all = rebuilt.segments().len();
+    assert_eq!((rebuilt.record_count(), parts(&rebuilt)), (1_440, [0, 0, all, all]));
+    writer.flush(Payload { applied: 1, term: 1, step: None }).unwrap();
+    drop(writer);
+
+    let built = ShardView::built(dir.path()).unwrap().unwrap();
+    let remembered = built.schema(dir.path(), &Dictionaries::default()).unwrap();
+    assert_eq!(remembered.fingerprint(), after.fingerprint(), "the files say which entries shaped them");
+    let mut writer = ShardWriter::open(dir.path(), &after, RealFiles::shared(), options()).unwrap();
+    assert!(writer.fits(&after) && !writer.fits(&before));
+    let fresh = tempfile::tempdir().unwrap();
+    let mut at_once = ShardWriter::open(fresh.path(), &after, RealFiles::shared(), options()).unwrap();
+    for ids in [0..100, 300..1_550, 1_560..1_650] {
+        add(&mut at_once, ids);
+    }
+    let (rebuilt, expected) = (merge_all(&mut writer), merge_all(&mut at_once));
+    assert_eq!(parts(&rebuilt), [0, 0, 1, 1]);
+    assert_eq!(content(&rebuilt), content(&expected));
 }
