@@ -18,7 +18,7 @@ mod settings;
 mod world;
 
 use crate::command::Joining;
-use crate::command::{FEATURE_LEVEL, MetaCommand};
+use crate::command::{FEATURE_LEVEL, LOOKED_LEVEL, MetaCommand};
 use crate::meta::MetaState;
 use clients::Truth;
 use executor::{Executor, NOBODY};
@@ -103,7 +103,7 @@ fn disturb(world: &Arc<World>, is_over: &Arc<AtomicBool>) {
 
 /// A world whose nodes all know the users, and what becomes of each user.
 fn begin(seed: u64, climate: Climate, mutant: Option<Mutant>) -> (Arc<World>, Executor, Vec<Arc<Truth>>) {
-    let level = if mutant == Some(Mutant::EarlierLevel) { FEATURE_LEVEL - 1 } else { FEATURE_LEVEL };
+    let level = if mutant == Some(Mutant::EarlierLevel) { LOOKED_LEVEL - 1 } else { FEATURE_LEVEL };
     let first = first(level);
     let known = first.len() as u64;
     let world = World::new(seed, climate, mutant, first);

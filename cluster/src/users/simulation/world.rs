@@ -6,7 +6,7 @@ use super::groups::{Records, Replica};
 use super::indices::Indices;
 use super::mutant::Mutant;
 use super::settings::Configured;
-use crate::command::{FEATURE_LEVEL, MetaCommand};
+use crate::command::{FEATURE_LEVEL, LOOKED_LEVEL, MetaCommand};
 use crate::context::user_writes::UserWrites;
 use crate::meta::{At, MetaState, SharedMap};
 use parking_lot::Mutex;
@@ -301,7 +301,7 @@ impl World {
     /// The level of every node.
     pub fn level(&self) -> u16 {
         match self.mutant {
-            Some(Mutant::EarlierLevel) => FEATURE_LEVEL - 1,
+            Some(Mutant::EarlierLevel) => LOOKED_LEVEL - 1,
             _ => FEATURE_LEVEL,
         }
     }
