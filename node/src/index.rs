@@ -1,5 +1,6 @@
 //! One living index of this node: its settings, its shard's files, what reads see of it.
 
+use crate::dictionaries::SharedDictionaries;
 use crate::documents::Documents;
 use crate::error::{Error, Result};
 use crate::ops::Incarnation;
@@ -75,6 +76,11 @@ impl Compiled {
             && Arc::ptr_eq(&self.documents.synonyms, &documents.synonyms)
             && self.configuration.schema.is(schema)
     }
+    /// Synonyms are analysed as settings say, whatever dictionaries there are.
+    fn has_synonyms_of(&self, documents: &Documents, schema: &Schema) -> bool {
+        Arc::ptr_eq(&self.documents.synonyms, &documents.synonyms)
+            && Arc::ptr_eq(self.configuration.settings(), schema.settings())
+    }
 }
 
 /// An index as this node holds it. Reads share it; only the machine of its group and its shard's actor change it.
@@ -90,6 +96,8 @@ pub struct IndexState {
     pub settings: ArcSwap<Settings>,
     /// Synonyms and rules as of the last applied command; the view shows them from the same moment on.
     pub documents: ArcSwap<Documents>,
+    /// The dictionaries of the node.
+    dictionaries: SharedDictionaries,
     /// The schema that reads were shown last.
     shown: ArcSwap<Schema>,
     /// Milliseconds of the last rebuild.
@@ -135,6 +143,7 @@ impl IndexState {
             incarnation,
             group,
             folder,
+            dictionaries: SharedDictionaries::default(),
             shown: ArcSwap::from_pointee(Schema::from(settings.clone())),
             settings: ArcSwap::new(settings),
             documents: ArcSwap::default(),
@@ -156,6 +165,12 @@ impl IndexState {
             shard: ArcSwapOption::empty(),
         }
     }
+    /// The same index where these dictionaries count.
+    pub(crate) fn going_by(self, dictionaries: &SharedDictionaries) -> Self {
+        let dictionaries = dictionaries.clone();
+        let shown = Schema::new(self.settings.load_full(), dictionaries.newest());
+        IndexState { dictionaries, shown: ArcSwap::from_pointee(shown), ..self }
+    }
     /// The row to keep.
     pub(crate) fn row(&self) -> IndexRow {
         IndexRow {
@@ -171,7 +186,12 @@ impl IndexState {
     /// Cost: one atomic load when open; a few milliseconds otherwise.
     pub fn view(&self) -> Result<Arc<IndexView>> {
         if let Some(view) = self.view.load_full() {
-            return Ok(view);
+            if self.dictionaries.are_in(&view.configuration.schema) {
+                return Ok(view);
+            }
+            if let Some(view) = self.renewed_view() {
+                return Ok(view);
+            }
         }
         let one_at_a_time = self.activation.lock();
         if let Some(view) = self.view.load_full() {
@@ -190,9 +210,21 @@ impl IndexState {
         self.view.store(Some(view.clone()));
         Ok(view)
     }
-    /// The settings as of the last applied command, with the dictionaries of the application.
+    /// The open view with the newest dictionaries; `None` when it has been closed.
+    fn renewed_view(&self) -> Option<Arc<IndexView>> {
+        let _one_at_a_time = self.activation.lock();
+        let view = self.view.load_full()?;
+        if self.dictionaries.are_in(&view.configuration.schema) {
+            return Some(view);
+        }
+        let configuration = self.configuration(view.configuration.schema.clone());
+        let renewed = Arc::new(IndexView { configuration, shard: view.shard.clone() });
+        self.view.store(Some(renewed.clone()));
+        Some(renewed)
+    }
+    /// The settings as of the last applied command, with the newest dictionaries.
     pub(crate) fn schema(&self) -> Schema {
-        Schema::from(self.settings.load_full())
+        Schema::new(self.settings.load_full(), self.dictionaries.newest())
     }
     /// The schema to serve files with: the newest that they were built for.
     pub(crate) fn schema_for(&self, built: &Built) -> Result<Schema> {
@@ -239,8 +271,13 @@ impl IndexState {
             self.view.store(Some(Arc::new(IndexView { configuration, shard: view.shard.clone() })));
         }
     }
-    /// What is in force with this schema. Documents are compiled when they or the schema have changed.
+    /// What is in force with the settings of this schema, and with the newest dictionaries. Documents are compiled when they
+    /// or the settings have changed, rules with the dictionaries, too.
     pub(crate) fn configuration(&self, schema: Schema) -> Configuration {
+        let schema = match self.dictionaries.are_in(&schema) {
+            true => schema,
+            false => Schema::new(schema.settings().clone(), self.dictionaries.newest()),
+        };
         let documents = self.documents.load_full();
         let mut compiled = self.compiled.lock();
         if let Some(known) = &*compiled
@@ -249,9 +286,12 @@ impl IndexState {
             return known.configuration.clone();
         }
         let synonyms = || documents.synonyms.values();
+        let same_synonyms = compiled.as_ref().filter(|known| known.has_synonyms_of(&documents, &schema));
+        let same_synonyms = same_synonyms.map(|known| known.configuration.synonyms.clone());
+        let compile = || Arc::new(SynonymSet::new(&schema, synonyms().map(|synonym| &**synonym)));
         let configuration = Configuration {
             rules: Arc::new(RuleSet::new(documents.rules.values(), synonyms(), &schema)),
-            synonyms: Arc::new(SynonymSet::new(&schema, synonyms().map(|synonym| &**synonym))),
+            synonyms: same_synonyms.unwrap_or_else(compile),
             relevant_sort: None,
             schema,
         };

@@ -3,6 +3,7 @@
 //! It has never heard of Raft or of HTTP. `cluster` hands every placement group's commands to a [`PlacementMachine`]
 //! in log order; reads load an immutable [`IndexView`] and run on the [`SearchPool`].
 
+pub mod dictionaries;
 pub mod digest;
 pub mod documents;
 pub mod error;
@@ -24,6 +25,7 @@ mod sharing;
 mod turns;
 mod writers;
 
+pub use dictionaries::{SharedDictionaries, Told};
 pub use digest::{Digest, IndexDigest, PinnedIndex, verify_file};
 pub use documents::Documents;
 pub use error::{Error, Result};

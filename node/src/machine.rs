@@ -4,6 +4,7 @@
 //! handed only to shards whose files have not: that is how a restart catches up. What each command reads, and why a replay
 //! ends in the same state, is a table in `node/DECISIONS.md`.
 
+mod dictionaries;
 mod documents;
 mod fences;
 mod links;
@@ -99,6 +100,7 @@ impl PlacementMachine {
             merges_looked_for: None,
         };
         machine.never_again = machine.replay_from()?;
+        machine.load_dictionaries()?;
         Ok(machine)
     }
 
@@ -150,6 +152,7 @@ impl PlacementMachine {
     /// Goes on with rebuilds that a restart or the closing of a writer has cut off, and with merges of what is searched. To
     /// be called every few seconds.
     pub fn resume_work(&mut self) -> Result<()> {
+        self.resume_dictionaries()?;
         self.resume_rebuilds()?;
         self.merges_looked_for = Some(Instant::now());
         while !self.is_closed
@@ -227,6 +230,7 @@ impl PlacementMachine {
         self.changes = Batch::default();
         self.node.forget_idle(self.group);
         self.node.drop_pin(self.group);
+        self.node.dictionaries.note(self.group, None);
         Ok(())
     }
     /// The indices of the group; those that the catalogue does not know were left behind by a crash.
@@ -272,6 +276,7 @@ impl PlacementMachine {
                 self.node.put_pin(GroupPin::take(self.group, at.index, self.node.of_group(self.group)));
                 Ok(())
             }
+            IndexCommand::Dictionaries { revision } => self.follow_dictionaries(at, revision),
             IndexCommand::Sequence { commands } => self.sequence(at, commands, known),
         }
     }
@@ -355,7 +360,8 @@ impl PlacementMachine {
             None => Arc::default(),
         };
         tracing::debug!(from, to, "copied an index");
-        let state = Arc::new(IndexState::new(to, self.group, folder, settings, at.time_ms, at.time_ms));
+        let state = IndexState::new(to, self.group, folder, settings, at.time_ms, at.time_ms);
+        let state = Arc::new(state.going_by(&self.node.dictionaries));
         self.copy_documents(from, &state);
         self.insert_new(&state);
         if state.files_differ()? {
@@ -419,7 +425,8 @@ impl PlacementMachine {
     fn create(&mut self, at: LogPosition, index: Incarnation) -> Arc<IndexState> {
         let folder = self.node.layout.shard(index, 0);
         let settings = Arc::new(Settings::default());
-        let state = Arc::new(IndexState::new(index, self.group, folder, settings, at.time_ms, at.time_ms));
+        let state = IndexState::new(index, self.group, folder, settings, at.time_ms, at.time_ms);
+        let state = Arc::new(state.going_by(&self.node.dictionaries));
         self.keep(&state);
         self.insert_new(&state);
         state

@@ -1,5 +1,6 @@
 //! The indices of one node, shared by the machines that change them and the reads that see them.
 
+use crate::dictionaries::SharedDictionaries;
 use crate::error::{Error, Result};
 use crate::halt::Halt;
 use crate::index::{IndexState, IndexStats, IndexView};
@@ -45,6 +46,8 @@ pub struct NodeOptions {
     pub pace: Pace,
     /// Decides the form of new segments.
     pub level: LevelInForce,
+    /// The dictionaries of all indices.
+    pub dictionaries: SharedDictionaries,
 }
 
 /// What machines and reads share.
@@ -52,6 +55,7 @@ pub struct NodeOptions {
 pub(crate) struct Shared {
     pub layout: Layout,
     pub files: Arc<dyn Files>,
+    pub dictionaries: SharedDictionaries,
     shard_options: ShardOptions,
     indices: RwLock<Indices>,
     /// Those with an open writer.
@@ -91,6 +95,7 @@ impl Node {
             room,
             pace,
             level,
+            dictionaries,
         } = options;
         let shard_options = ShardOptions {
             files: files.clone(),
@@ -110,6 +115,7 @@ impl Node {
         let shared = Shared {
             layout,
             files,
+            dictionaries,
             shard_options,
             indices: RwLock::default(),
             writers: Writers::default(),
@@ -177,7 +183,8 @@ impl Node {
             Some(_) => self.view(incarnation),
             None => {
                 let folder = self.shared.layout.shard(incarnation, 0);
-                IndexState::new(incarnation, group, folder, Arc::default(), 0, 0).view()
+                let state = IndexState::new(incarnation, group, folder, Arc::default(), 0, 0);
+                state.going_by(&self.shared.dictionaries).view()
             }
         }
     }
@@ -205,6 +212,14 @@ impl Node {
     /// Whether reads see the command at this place. When they do not, they do soon: who asks waits for it.
     pub fn is_visible(&self, group: GroupId, log_index: u64) -> bool {
         self.sees(group, log_index, |state| state.progress.is_visible(log_index))
+            && match self.shared.dictionaries.acts_at(group, log_index) {
+                Some(at) => at == log_index || self.sees(group, at, |state| state.progress.is_visible(at)),
+                None => false,
+            }
+    }
+    /// The dictionaries that indices go by, and what groups were told of them.
+    pub fn dictionaries(&self) -> &SharedDictionaries {
+        &self.shared.dictionaries
     }
     /// As [`Self::is_visible`], for the records alone: settings may wait for a rebuild.
     pub fn records_are_visible(&self, group: GroupId, log_index: u64) -> bool {

@@ -128,6 +128,11 @@ pub enum IndexCommand {
     },
     /// Lets every replica hash, later and elsewhere, what it holds at this place of the log. It changes nothing.
     Compare,
+    /// From here on all indices of the group go by the dictionaries of this revision, or by later ones.
+    Dictionaries {
+        /// The log index of the change in the meta group's log; one that is not newer than what is in force changes nothing.
+        revision: u64,
+    },
 }
 
 /// What has to be known of a command beside what applying it does.
@@ -225,6 +230,7 @@ impl IndexCommand {
                 ..PLAIN
             },
             IndexCommand::Compare => Row { number: 10, level: level::COMPARE, ..PLAIN },
+            IndexCommand::Dictionaries { .. } => Row { number: 11, level: level::DICTIONARIES, ..PLAIN },
         }
     }
 

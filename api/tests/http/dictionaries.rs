@@ -315,3 +315,140 @@ impl Node {
         self.send_to(options, request).await
     }
 }
+
+impl Node {
+    /// An index with these names, numbered, and the ids that each query finds.
+    async fn names(&self, index: &str, names: &[&str]) {
+        for (number, name) in names.iter().enumerate() {
+            self.write(Method::PUT, &format!("/1/indexes/{index}/{number}"), json!({"name": name})).await;
+        }
+    }
+    /// The ids that a search finds, in order.
+    async fn ids(&self, index: &str, asked: Value) -> String {
+        let answer = self.post(&format!("/1/indexes/{index}/query"), asked).await;
+        let mut ids: Vec<&str> =
+            answer["hits"].as_array().unwrap().iter().map(|hit| hit["objectID"].as_str().unwrap()).collect();
+        ids.sort();
+        ids.join(" ")
+    }
+}
+
+#[actix_web::test]
+async fn stop_words_act_on_every_index_in_their_languages() {
+    let node = Node::start().await;
+    node.names("i", &["red car", "shiny car", "the band", "Łąka zielona", "слово дело"]).await;
+    let search = |query: &str, languages: Value| json!({"query": format!("{query} "), "removeStopWords": true, "queryLanguages": languages});
+    assert_eq!(node.ids("i", search("shiny red car", json!(["en"]))).await, "");
+    let entries = vec![
+        stop_word("1", "en", "Shiny"),
+        stop_word("2", "pl", "łąka"),
+        stop_word("3", "ru", "СЛОВО"),
+        add(json!({"objectID": "4", "language": "en", "word": "the", "state": "disabled"})),
+    ];
+    assert_eq!(node.ids("i", search("the red car", json!(["en"]))).await, "0", "a standard one");
+    node.change_dictionary("stopwords", false, entries).await;
+    assert_eq!(node.ids("i", search("shiny red car", json!(["en"]))).await, "0");
+    assert_eq!(node.ids("i", search("shiny red car", json!(["de"]))).await, "");
+    assert_eq!(node.ids("i", json!({"query": "shiny red car", "removeStopWords": ["en"], "queryType": "prefixNone", "typoTolerance": false})).await, "0");
+    assert_eq!(node.ids("i", json!({"query": "shiny red car "})).await, "", "nobody asked for it");
+    assert_eq!(
+        node.ids("i", search("the red car", json!(["en"]))).await,
+        "",
+        "the standard one is switched off"
+    );
+    assert_eq!(node.ids("i", search("łąka red car", json!(["pl"]))).await, "0");
+    assert_eq!(node.ids("i", search("слово red car", json!(["ru"]))).await, "0");
+    assert_eq!(node.ids("i", json!({"query": "shiny red car ", "removeStopWords": ["en", "fr"]})).await, "0");
+    // an index that is made later, and a virtual replica
+    let replica = json!({"replicas": ["virtual(v)"], "removeStopWords": true, "queryLanguages": ["en"]});
+    node.write(Method::PUT, "/1/indexes/later/settings", replica).await;
+    node.names("later", &["red car"]).await;
+    for index in ["later", "v"] {
+        assert_eq!(node.ids(index, json!({"query": "shiny red car "})).await, "0", "{index}");
+    }
+    // standard ones of a language
+    assert_eq!(node.ids("i", search("about red car", json!(["en"]))).await, "0");
+    node.switch_standard(json!({"stopwords": {"en": true}})).await;
+    assert_eq!(node.ids("i", search("about red car", json!(["en"]))).await, "");
+    assert_eq!(node.ids("i", search("shiny red car", json!(["en"]))).await, "0", "custom ones stay");
+    node.switch_standard(json!({"stopwords": {"en": false}})).await;
+    assert_eq!(node.ids("i", search("about red car", json!(["en"]))).await, "0");
+    node.change_dictionary("stopwords", true, vec![]).await;
+    assert_eq!(node.ids("i", search("shiny red car", json!(["en"]))).await, "");
+    assert_eq!(node.ids("i", search("the red car", json!(["en"]))).await, "0");
+}
+
+#[actix_web::test]
+async fn plurals_find_each_other_in_their_languages() {
+    let node = Node::start().await;
+    node.names("i", &["one blork", "two zwampf", "car", "cars", "мышь", "мыши"]).await;
+    let search = |query: &str, language: &str| json!({"query": format!("{query} "), "ignorePlurals": [language], "typoTolerance": false, "queryType": "prefixNone"});
+    assert_eq!(node.ids("i", search("blork", "sv")).await, "0");
+    let sets = vec![
+        add(json!({"objectID": "1", "language": "sv", "words": ["Blork", "Zwampf"]})),
+        add(json!({"objectID": "2", "language": "ru", "words": ["мышь", "мыши"]})),
+    ];
+    node.change_dictionary("plurals", false, sets).await;
+    assert_eq!(node.ids("i", search("blork", "sv")).await, "0 1");
+    assert_eq!(node.ids("i", search("zwampf", "sv")).await, "0 1");
+    assert_eq!(node.ids("i", search("blork", "fr")).await, "0");
+    assert_eq!(node.ids("i", search("мыши", "ru")).await, "4 5");
+    assert_eq!(node.ids("i", search("car", "en")).await, "2 3");
+    node.switch_standard(json!({"stopwords": null, "plurals": {"en": true}})).await;
+    assert_eq!(node.ids("i", search("car", "en")).await, "2");
+    assert_eq!(node.ids("i", search("blork", "sv")).await, "0 1");
+    let delete = json!({"action": "deleteEntry", "body": {"objectID": "1"}});
+    node.change_dictionary("plurals", false, vec![delete]).await;
+    assert_eq!(node.ids("i", search("blork", "sv")).await, "0");
+}
+
+#[actix_web::test]
+async fn compounds_are_taken_apart_in_segments_and_queries() {
+    let node = Node::start().await;
+    let settings = json!({"decompoundedAttributes": {"de": ["name"], "nl": ["name"]}});
+    node.write(Method::PUT, "/1/indexes/i/settings", settings.clone()).await;
+    node.names("i", &["Xylokubel", "Gartenhaus", "Kaskade", "kubel fur xylo"]).await;
+    node.names("plain", &["Xylokubel"]).await;
+    let part = |query: &str| json!({"query": query, "typoTolerance": false, "queryType": "prefixNone"});
+    assert_eq!(node.ids("i", part("haus")).await, "1", "as lists say");
+    assert_eq!(node.ids("i", part("kubel")).await, "3");
+    let entries = vec![
+        add(json!({"objectID": "1", "language": "de", "word": "Xylo", "decomposition": []})),
+        add(json!({"objectID": "2", "language": "de", "word": "kübel", "decomposition": []})),
+        add(json!({"objectID": "3", "language": "nl", "word": "Kaskade", "decomposition": ["kas", "kade"]})),
+        add(
+            json!({"objectID": "4", "language": "de", "word": "Gartenhaus", "decomposition": ["gart", "enhaus"]}),
+        ),
+        add(
+            json!({"objectID": "5", "language": "nl", "word": "Kaskadex", "decomposition": ["ka", "skadex"]}),
+        ),
+    ];
+    node.change_dictionary("compounds", false, entries).await;
+    for (query, expected) in
+        [("kubel", "0 3"), ("xylo", "0 3"), ("kade", "2"), ("haus", ""), ("enhaus", "1"), ("gartenhaus", "1")]
+    {
+        assert_eq!(node.ids("i", part(query)).await, expected, "{query}");
+    }
+    assert_eq!(node.ids("plain", part("kubel")).await, "", "it takes no words apart");
+    let query = json!({"query": "kaskadex ", "queryLanguages": ["nl"], "decompoundQuery": true, "typoTolerance": false});
+    node.names("parts", &["ka met skadex"]).await;
+    assert_eq!(node.ids("parts", query.clone()).await, "0");
+    // made later, and written to later
+    node.write(Method::PUT, "/1/indexes/later/settings", settings).await;
+    node.names("later", &["Xylokubel"]).await;
+    assert_eq!(node.ids("later", part("kubel")).await, "0");
+    node.write(Method::PUT, "/1/indexes/i/9", json!({"name": "Kubelxylo"})).await;
+    assert_eq!(node.ids("i", part("xylo")).await, "0 3 9");
+    // without the standard ones, then without any
+    node.switch_standard(json!({"compounds": {"de": true}})).await;
+    node.write(Method::PUT, "/1/indexes/i/10", json!({"name": "Lederhandtasche"})).await;
+    assert_eq!(node.ids("i", part("tasche")).await, "");
+    node.switch_standard(json!({"compounds": null})).await;
+    assert_eq!(node.ids("i", part("tasche")).await, "10");
+    node.change_dictionary("compounds", true, vec![]).await;
+    assert_eq!(
+        (node.ids("i", part("kubel")).await, node.ids("i", part("haus")).await),
+        ("3".into(), "1".into())
+    );
+    assert_eq!(node.ids("parts", query).await, "");
+}

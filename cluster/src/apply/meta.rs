@@ -6,8 +6,8 @@ use crate::meta::SharedMeta;
 use crate::meta::{At, MetaState, RowChange};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use quorate_node::LogPosition;
 use quorate_node::ops::Incarnation;
+use quorate_node::{LogPosition, SharedDictionaries};
 use quorate_store::dump::Head;
 use quorate_store::incoming::Replacement;
 use quorate_store::kv::{Batch, Tree};
@@ -46,6 +46,7 @@ pub struct MetaMachine {
     changes: Batch,
     halt: Halt,
     pins: MetaPins,
+    dictionaries: SharedDictionaries,
 }
 
 impl MetaMachine {
@@ -55,7 +56,21 @@ impl MetaMachine {
         let applied = tree.applied();
         let shared = Arc::new(ArcSwap::from_pointee(state.clone()));
         let (changes, halt, pins) = (Batch::new(applied), Halt::default(), MetaPins::default());
-        Ok(MetaMachine { tree, state, shared, applied, changes, halt, pins })
+        let dictionaries = SharedDictionaries::default();
+        let machine = MetaMachine { tree, state, shared, applied, changes, halt, pins, dictionaries };
+        machine.show();
+        Ok(machine)
+    }
+    /// Lets requests and indices see the state.
+    fn show(&self) {
+        if self.dictionaries.revision() != self.state.dictionaries_revision {
+            self.dictionaries.set(self.state.dictionaries_revision, self.state.dictionaries.clone());
+        }
+        self.shared.store(Arc::new(self.state.clone()));
+    }
+    /// The dictionaries that the indices of this node go by.
+    pub fn dictionaries(&self) -> SharedDictionaries {
+        self.dictionaries.clone()
     }
     /// Where it leaves what members are compared by.
     pub fn pins(&self) -> MetaPins {
@@ -91,7 +106,7 @@ impl Machine for MetaMachine {
                 None => self.changes.delete(key),
             }
         }
-        self.shared.store(Arc::new(self.state.clone()));
+        self.show();
         self.pass(at.log_index);
         Ok(())
     }
@@ -122,7 +137,7 @@ impl Machine for MetaMachine {
         self.state = MetaState::from_rows(self.tree.scan(b"")?)?;
         self.applied = head.applied_index;
         self.changes = Batch::new(self.applied);
-        self.shared.store(Arc::new(self.state.clone()));
+        self.show();
         self.pins.put(None);
         Ok(head)
     }

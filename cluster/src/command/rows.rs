@@ -59,17 +59,26 @@ pub struct Moved {
 pub enum Subject {
     /// What follows a primary.
     Replicas(Incarnation),
+    /// The dictionaries, in this group.
+    Dictionaries(GroupId),
 }
+
+/// Below it are the numbers of groups.
+const FIRST_INCARNATION: u64 = 1 << 12;
 
 impl From<u64> for Subject {
     fn from(number: u64) -> Subject {
-        Subject::Replicas(number)
+        match u16::try_from(number) {
+            Ok(group) if number < FIRST_INCARNATION => Subject::Dictionaries(GroupId(group)),
+            Ok(_) | Err(_) => Subject::Replicas(number),
+        }
     }
 }
 impl From<Subject> for u64 {
     fn from(subject: Subject) -> u64 {
         match subject {
             Subject::Replicas(primary) => primary,
+            Subject::Dictionaries(group) => u64::from(group.0),
         }
     }
 }

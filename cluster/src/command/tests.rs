@@ -73,7 +73,10 @@ fn the_bytes_of_every_command_stay_what_they_are() {
             }),
             "00 0a 0161 05 02 0161 00 00 0161 01 0109".into(),
         ),
-        (meta(MetaCommand::Announced { subject: Subject::Replicas(5), revision: 7 }), "00 0b 05 07".into()),
+        (
+            meta(MetaCommand::Announced { subject: Subject::Replicas(4096), revision: 7 }),
+            "00 0b fb0010 07".into(),
+        ),
         (meta(MetaCommand::PutKey { key: vec![1] }), "00 0c 0101".into()),
         (meta(MetaCommand::DeleteKey { value: "k".into() }), "00 0d 016b".into()),
         (
@@ -194,6 +197,11 @@ fn the_bytes_of_every_command_stay_what_they_are() {
         (meta(MetaCommand::RestoreKey { value: "k".into() }), "00 25 016b".into()),
         (meta(MetaCommand::RemoveEndedKeys), "00 26".into()),
         (index(IndexCommand::Compare), "01 0a".into()),
+        (index(IndexCommand::Dictionaries { revision: 7 }), "01 0b 07".into()),
+        (
+            meta(MetaCommand::Announced { subject: Subject::Dictionaries(GroupId(5)), revision: 7 }),
+            "00 0b 05 07".into(),
+        ),
         (
             meta(MetaCommand::SetSources { sources: vec![source(Some("d")), source(None)] }),
             "00 1e 02 0a31302e302e302e302f38 01 0164  0a31302e302e302e302f38 00".into(),
@@ -261,6 +269,7 @@ fn the_bytes_of_every_command_stay_what_they_are() {
             Command::Meta(MetaCommand::ChangeDictionary { .. } | MetaCommand::SetStandardEntries { .. }) => {
                 "0500"
             }
+            Command::Index(IndexCommand::Dictionaries { .. }) => "0500",
             command if is_of_users(command) => "0200",
             _ => "0100",
         };

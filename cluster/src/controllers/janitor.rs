@@ -133,8 +133,13 @@ impl Ages {
     }
     /// What nobody is announcing: on a node that is alone the lock says so.
     fn unannounced(&self, meta: &MetaState) -> Vec<(Subject, u64)> {
+        let patience = |subject: &Subject| match subject {
+            Subject::Replicas(_) => CALLER_GONE,
+            // whoever announces them does nothing before it that has to come first
+            Subject::Dictionaries(_) => INTERVAL,
+        };
         let is_due = |key: &(Subject, u64)| {
-            self.is_alone || self.unannounced.get(key).is_some_and(|at| at.elapsed() >= CALLER_GONE)
+            self.is_alone || self.unannounced.get(key).is_some_and(|at| at.elapsed() >= patience(&key.0))
         };
         meta.unannounced.iter().map(|(it, revision)| (*it, *revision)).filter(is_due).collect()
     }

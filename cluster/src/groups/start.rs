@@ -18,7 +18,7 @@ use crate::snapshot::{RoomOptions, SnapshotRoom};
 use actix::{Actor, Arbiter};
 use parking_lot::Mutex;
 use quorate_model::{Error, GroupId, NodeId, Result};
-use quorate_node::{Left, LevelInForce, Node, NodeOptions, Pace, PlacementMachine};
+use quorate_node::{Left, LevelInForce, Node, NodeOptions, Pace, PlacementMachine, SharedDictionaries};
 use quorate_raft::{
     CommitSink, CommittedEntry, GroupOptions, Leadership, Outbox, PeerMessage, RaftError, RaftHost,
     RaftOptions, Role, SnapshotImage,
@@ -115,7 +115,9 @@ impl Starter {
         let meta = MetaMachine::open(place.tree.clone()).map_err(|e| unreadable(&kv, &e))?;
         let in_force = meta.shared();
         let level = LevelInForce::new(move || in_force.load().level());
-        let node_options = NodeOptions { level, ..node_options(options, &layout, kv.clone(), disk.clone()) };
+        let dictionaries = meta.dictionaries();
+        let node_options = node_options(options, &layout, kv.clone(), disk.clone());
+        let node_options = NodeOptions { level, dictionaries, ..node_options };
         let node = Node::open(node_options)?;
         let self_id = node_number(folder);
         let mut room = RoomOptions::new(&layout, files.clone(), self_id.0);
@@ -334,6 +336,7 @@ fn node_options(options: &ServiceOptions, layout: &Layout, kv: Kv, room: Room) -
         room,
         pace: Pace::default(),
         level: LevelInForce::default(),
+        dictionaries: SharedDictionaries::default(),
     }
 }
 

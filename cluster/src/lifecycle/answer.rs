@@ -17,7 +17,7 @@ use crate::peer::{Lane, PeerHandler, PeerVersion};
 use crate::read::serve;
 use crate::rpc::requests::{AdminKeyText, PeerAnswer, PeerRequest, decode, encode};
 use crate::snapshot::{SnapshotRequest, SnapshotStore};
-use crate::write::tasks;
+use crate::write::tasks::{self, Question};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use quorate_model::{Error, ErrorKind, GroupId, NodeId, limits};
@@ -47,19 +47,28 @@ impl Answerer {
         Answerer { context, snapshots, seekers, admin_keys }
     }
 
+    async fn answer_as_leader(&self, group: GroupId, question: Question) -> PeerAnswer {
+        match self.context.groups().get(group) {
+            Some(group) if group.is_led_here() => {
+                PeerAnswer::Truth(question.answer_here(&self.context, &group).await)
+            }
+            Some(group) => PeerAnswer::NotLeader { leader: group.leader() },
+            None => PeerAnswer::NotLeader { leader: None },
+        }
+    }
+
     async fn answer(&self, from: NodeId, request: PeerRequest) -> PeerAnswer {
         match request {
             PeerRequest::Join { node, joining, known } => self.join(from, node, joining, known).await,
             PeerRequest::Propose { group, purpose, entries, within_ms } => {
                 self.propose(group, purpose, entries, within_ms).await
             }
-            PeerRequest::IsPublished { task } => match self.context.groups().get(task.group()) {
-                Some(group) if group.is_led_here() => {
-                    PeerAnswer::Truth(tasks::is_published_here(&self.context, &group, task.log_index()).await)
-                }
-                Some(group) => PeerAnswer::NotLeader { leader: group.leader() },
-                None => PeerAnswer::NotLeader { leader: None },
-            },
+            PeerRequest::IsPublished { task } => {
+                self.answer_as_leader(task.group(), Question::IsPublished(task.log_index())).await
+            }
+            PeerRequest::GoesByDictionaries { group, revision } => {
+                self.answer_as_leader(group, Question::GoesByDictionaries(revision)).await
+            }
             PeerRequest::IsVisible { group, log_index } => {
                 let group = self.context.groups().get(group);
                 PeerAnswer::Truth(group.is_some_and(|it| tasks::is_visible(&self.context, &it, log_index)))

@@ -15,9 +15,9 @@ use std::collections::BTreeSet;
 
 impl MetaState {
     /// From now on the group of a subject has to be told of it.
-    pub(super) fn announce(&mut self, at: At, subject: Subject) -> RowChange {
-        self.unannounced.insert(subject, at.log_index);
-        RowChange::unannounced(subject, at.log_index)
+    pub(super) fn announce(&mut self, log_index: u64, subject: Subject) -> RowChange {
+        self.unannounced.insert(subject, log_index);
+        RowChange::unannounced(subject, log_index)
     }
 
     /// A group has been told of this revision, which may not be the last.
@@ -36,13 +36,15 @@ impl MetaState {
 
     /// Has everything announced again that a group has to know.
     pub(super) fn reannounce(&mut self, at: At, group: GroupId) -> Vec<RowChange> {
-        self.subjects_of(group).into_iter().map(|subject| self.announce(at, subject)).collect()
+        self.subjects_of(group).into_iter().map(|subject| self.announce(at.log_index, subject)).collect()
     }
 
     /// All that a group has to know.
     fn subjects_of(&self, group: GroupId) -> BTreeSet<Subject> {
         let is_led = |row: &IndexRow| row.group == group && !row.replicas().is_empty();
         let primaries = self.catalogue.iter().filter(|(_, row)| is_led(row));
-        primaries.map(|(_, row)| Subject::Replicas(row.incarnation)).collect()
+        let replicas = primaries.map(|(_, row)| Subject::Replicas(row.incarnation));
+        let dictionaries = (self.dictionaries_revision > 0).then_some(Subject::Dictionaries(group));
+        replicas.chain(dictionaries).collect()
     }
 }

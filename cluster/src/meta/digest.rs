@@ -32,6 +32,7 @@ impl MetaState {
         let entries = DictionaryKind::ALL.into_iter().flat_map(|kind| self.dictionaries.all(kind));
         let entries = entries.map(RowChange::dictionary_entry);
         let standard = RowChange::standard_entries(self.dictionaries.settings());
+        let revision = RowChange::dictionaries_revision(self.dictionaries_revision);
         let history = RowChange::key_history(&self.key_history);
         let parts: [(&str, &mut dyn Iterator<Item = RowChange>); 11] = [
             ("indices", &mut self.catalogue.iter().map(|(name, row)| RowChange::index(name, row))),
@@ -71,8 +72,8 @@ impl MetaState {
         let mut digests: BTreeMap<String, Digest> =
             parts.into_iter().map(|(name, rows)| (name.to_owned(), part(rows))).collect();
         // older programs know of no such part
-        if !self.dictionaries.is_empty() {
-            digests.insert("dictionaries".to_owned(), part(&mut entries.chain([standard])));
+        if self.dictionaries_revision > 0 {
+            digests.insert("dictionaries".to_owned(), part(&mut entries.chain([standard, revision])));
         }
         pace(read);
         digests

@@ -123,7 +123,7 @@ impl MetaState {
         }
         let links = wanted.iter().map(|wanted| Link { name: wanted.name.clone(), kind: wanted.kind });
         changes.extend(self.change_role(name, Role::primary_of(links.collect())));
-        changes.push(self.announce(at, Subject::Replicas(row.incarnation)));
+        changes.push(self.announce(at.log_index, Subject::Replicas(row.incarnation)));
         changes
     }
 
@@ -160,7 +160,7 @@ impl MetaState {
             changes.extend(self.change_role(&link.name, role));
         }
         if !theirs.is_empty() {
-            changes.push(self.announce(at, Subject::Replicas(row.incarnation)));
+            changes.push(self.announce(at.log_index, Subject::Replicas(row.incarnation)));
         }
         let row = IndexRow { role: Role::primary_of(replicas), ..row };
         changes.push(RowChange::index(to, &row));

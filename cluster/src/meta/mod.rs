@@ -69,6 +69,8 @@ pub struct MetaState {
     pub users: Users,
     /// Custom entries of dictionaries, and which standard ones are switched off.
     pub dictionaries: CustomEntries,
+    /// The log index of the last command that was to change them.
+    pub dictionaries_revision: u64,
     /// The log index of the last command that changed the catalogue, from [`LOOKED_LEVEL`] on.
     catalogue_changed: u64,
     /// Who waits for a copy or a move to end, from [`LOOKED_LEVEL`] on.
@@ -142,7 +144,7 @@ impl MetaState {
             MetaCommand::AddNode { node, joining } => self.add_node(at.log_index, node, joining),
             MetaCommand::TakePlace { node, joining } => self.take_place(at.log_index, node, joining),
             MetaCommand::SetNodeState { node, state } => self.set_node_state(node, state),
-            MetaCommand::Place { group, nodes } => self.place(group, nodes),
+            MetaCommand::Place { group, nodes } => self.place(at.log_index, group, nodes),
             MetaCommand::EnableUsers => self.enable_users(),
             MetaCommand::AssignUsers { cluster, users } => self.assign_users(at, cluster, users),
             MetaCommand::MoveUser { user, to } => self.move_user(user, to),
@@ -162,8 +164,10 @@ impl MetaState {
             MetaCommand::SetSources { sources } => self.set_sources(sources),
             MetaCommand::AppendSource { source } => self.append_source(source),
             MetaCommand::RemoveSource { source } => self.remove_source(&source),
-            MetaCommand::ChangeDictionary { kind, clear, ops } => self.change_dictionary(kind, clear, ops),
-            MetaCommand::SetStandardEntries { changes } => self.set_standard_entries(changes),
+            MetaCommand::ChangeDictionary { kind, clear, ops } => {
+                self.change_dictionary(at, kind, clear, ops)
+            }
+            MetaCommand::SetStandardEntries { changes } => self.set_standard_entries(at, changes),
         }
     }
 

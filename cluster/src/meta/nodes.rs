@@ -4,6 +4,7 @@ use super::{MetaState, RowChange};
 use crate::command::Joining;
 use crate::command::NodeState;
 use crate::command::PLACES_COUNT_LEVEL;
+use crate::command::Subject;
 use quorate_model::{GroupId, NodeId, limits};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -196,7 +197,7 @@ impl MetaState {
             })
             .collect();
         for (group, nodes) in places {
-            changes.extend(self.place(group, nodes));
+            changes.extend(self.place(log_index, group, nodes));
         }
         changes
     }
@@ -215,7 +216,7 @@ impl MetaState {
             Arc::make_mut(&mut self.clusters).insert(cluster.clone(), row);
             changes.push(RowChange::cluster(&cluster, row));
             for group in self.groups_of(&cluster) {
-                changes.extend(self.place(group, vec![node]));
+                changes.extend(self.place(log_index, group, vec![node]));
             }
         }
         let known = self.nodes.get(&node);
@@ -251,13 +252,16 @@ impl MetaState {
         }
     }
 
-    pub(super) fn place(&mut self, group: GroupId, nodes: Vec<NodeId>) -> Vec<RowChange> {
+    pub(super) fn place(&mut self, log_index: u64, group: GroupId, nodes: Vec<NodeId>) -> Vec<RowChange> {
         if self.placement.get(&group) == Some(&nodes) {
             return vec![];
         }
-        let change = RowChange::placed(group, &nodes);
-        Arc::make_mut(&mut self.placement).insert(group, nodes);
-        vec![change]
+        let mut changes = vec![RowChange::placed(group, &nodes)];
+        let is_new = Arc::make_mut(&mut self.placement).insert(group, nodes).is_none();
+        if is_new && self.dictionaries_revision > 0 {
+            changes.push(self.announce(log_index, Subject::Dictionaries(group)));
+        }
+        changes
     }
 
     fn put_node(&mut self, node: NodeId, row: NodeRow) -> RowChange {
@@ -396,7 +400,7 @@ mod tests {
         (7..=9)
             .zip(["a", "b", "c"])
             .for_each(|(id, name)| drop(state.add_node(id, NodeId(id), newest(name))));
-        state.place(GroupId(1), ids(&[8, 7, 9]));
+        state.place(0, GroupId(1), ids(&[8, 7, 9]));
         assert!(
             state.held_place(NodeId(5), &newest("b")).is_some()
                 && state.admits(NodeId(5), &newest("b")).is_ok()
@@ -430,7 +434,7 @@ mod tests {
         let mut state = MetaState::default();
         for (count, voters) in [(1, 1), (2, 1), (3, 3), (4, 3), (5, 5), (6, 5), (7, 5)] {
             state.add_node(count, NodeId(count), joining(&count.to_string(), "main"));
-            state.place(GroupId(1), (1..=count.min(3)).map(NodeId).collect());
+            state.place(0, GroupId(1), (1..=count.min(3)).map(NodeId).collect());
             assert_eq!(state.wanted_voters(GroupId::META), voters, "{count} nodes");
             assert_eq!(state.wanted_voters(GroupId(1)), voters.min(3), "{count} nodes");
         }

@@ -29,6 +29,7 @@ const WAITING: u8 = b'w';
 const SOURCES: u8 = b'a';
 const DICTIONARY_ENTRY: u8 = b'D';
 const STANDARD_ENTRIES: u8 = b'S';
+const DICTIONARIES_REVISION: u8 = b'R';
 const DELETED_KEY: u8 = b'x';
 /// Bytes of a row at most; far above a name of 256 characters or a key document.
 const ROW_BYTES_MAX: usize = 1 << 20;
@@ -144,6 +145,9 @@ impl RowChange {
     pub(super) fn standard_entries(settings: &DictionarySettings) -> Self {
         Self::put(STANDARD_ENTRIES, b"", codec::encode(settings))
     }
+    pub(super) fn dictionaries_revision(log_index: u64) -> Self {
+        Self::put(DICTIONARIES_REVISION, b"", log_index.to_be_bytes().to_vec())
+    }
     /// Whether it is about an index.
     pub(super) fn is_of_index(&self) -> bool {
         self.key.first() == Some(&INDEX)
@@ -166,6 +170,10 @@ impl MetaState {
             state
                 .take_row(&key, &value)
                 .ok_or_else(|| RowError(String::from_utf8_lossy(&key).into_owned()))?;
+        }
+        if state.dictionaries_revision == 0 && !state.dictionaries.is_empty() {
+            // entries from before revisions were kept
+            state.dictionaries_revision = 1;
         }
         Ok(state)
     }
@@ -216,6 +224,7 @@ impl MetaState {
             WAITING => self.waiting = Some(codec::decode(value, ROW_BYTES_MAX).ok()?),
             DICTIONARY_ENTRY => self.dictionaries.insert(codec::decode(value, ROW_BYTES_MAX).ok()?),
             STANDARD_ENTRIES => self.dictionaries.set(codec::decode(value, ROW_BYTES_MAX).ok()?),
+            DICTIONARIES_REVISION => self.dictionaries_revision = number(value)?,
             LEVEL => self.in_force = u16::from_be_bytes(value.try_into().ok()?),
             _ => return None,
         }

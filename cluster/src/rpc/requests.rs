@@ -91,6 +91,13 @@ pub enum PeerRequest {
         /// The group.
         group: GroupId,
     },
+    /// Do all readers of this group, which you lead, go by dictionaries of this revision or later ones?
+    GoesByDictionaries {
+        /// The group.
+        group: GroupId,
+        /// The revision.
+        revision: u64,
+    },
 }
 
 /// The answer to a [`PeerRequest`].
@@ -120,7 +127,7 @@ pub enum PeerAnswer {
         /// Who leads, as far as it is known.
         leader: Option<NodeId>,
     },
-    /// To `IsPublished`, `IsVisible`, `IsMember` and `MayLead`.
+    /// To `IsPublished`, `IsVisible`, `IsMember`, `MayLead` and `GoesByDictionaries`.
     Truth(bool),
     /// To `Leases`: those that are granted.
     Granted(Vec<(GroupId, AskId, Grant)>),

@@ -31,6 +31,9 @@ pub struct Announcement {
 pub fn announcement(meta: &MetaState, subject: Subject, revision: u64) -> Option<Announcement> {
     match subject {
         Subject::Replicas(primary) => replicas::announcement(meta, primary, revision),
+        Subject::Dictionaries(group) => {
+            Some(Announcement { group, command: IndexCommand::Dictionaries { revision } })
+        }
     }
 }
 

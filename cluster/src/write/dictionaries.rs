@@ -1,21 +1,24 @@
-//! Changing the dictionaries of the installation (§4.9).
+//! Changing the dictionaries of the installation (§4.9): the meta group decides, then every placement group is told.
 
 use crate::clock::write_deadline;
-use crate::command::MetaCommand;
+use crate::command::{MetaCommand, Subject};
 use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::metrics;
 use crate::types::Receipt;
+use crate::write::announcements::announce;
 use crate::write::receipt;
+use futures_util::future::join_all;
 use quorate_model::dictionary::{DictionaryChange, StandardChange};
-use quorate_model::{DictionaryKind, Error, Result};
+use quorate_model::{DictionaryKind, Error, GroupId, Result, TaskId};
+use std::sync::Arc;
 
 /// Changes the entries of a dictionary, all of it or nothing.
 ///
 /// Errors: `Forbidden` when there would be too many of them. That looks at what is applied already: the command checks again
 /// where it stands in the log.
 pub async fn change(
-    context: &NodeContext,
+    context: &Arc<NodeContext>,
     kind: DictionaryKind,
     change: DictionaryChange,
 ) -> Result<Receipt> {
@@ -32,12 +35,26 @@ pub async fn change(
 }
 
 /// Switches standard entries off and on.
-pub async fn set_standard(context: &NodeContext, changes: [StandardChange; 3]) -> Result<Receipt> {
+pub async fn set_standard(context: &Arc<NodeContext>, changes: [StandardChange; 3]) -> Result<Receipt> {
     propose(context, MetaCommand::SetStandardEntries { changes }, Purpose::Add).await
 }
 
-async fn propose(context: &NodeContext, command: MetaCommand, purpose: Purpose) -> Result<Receipt> {
-    let accepted = context.proposer().propose_meta(command, purpose, write_deadline()).await?;
+async fn propose(context: &Arc<NodeContext>, command: MetaCommand, purpose: Purpose) -> Result<Receipt> {
+    let mut accepted = context.proposer().propose_meta(command, purpose, write_deadline()).await?;
     metrics::accepted("dictionaries");
+    let revision = accepted.task_id.log_index();
+    // the caller is answered: what is not announced now the janitor announces
+    tokio::spawn(announce_to_all(context.clone(), revision));
+    accepted.task_id = TaskId::new(GroupId::DICTIONARIES, revision);
     Ok(receipt(accepted, vec![]))
+}
+
+async fn announce_to_all(context: Arc<NodeContext>, revision: u64) {
+    let meta = context.meta();
+    let announced = meta.placement.keys().map(async |&group| {
+        if let Err(error) = announce(&context, Subject::Dictionaries(group), revision).await {
+            tracing::debug!(group = group.0, %error, "a group does not know of changed dictionaries yet");
+        }
+    });
+    join_all(announced).await;
 }

@@ -22,17 +22,69 @@ const PROBE: Duration = Duration::from_secs(1);
 ///
 /// An id beyond the last one issued is not published; one from before is, whatever became of its index.
 pub async fn is_published(context: &NodeContext, task: TaskId) -> bool {
-    let (id, log_index) = (task.group(), task.log_index());
+    match task.group() {
+        GroupId::DICTIONARIES => are_dictionaries_published(context, task.log_index()).await,
+        group => ask_leader(context, group, Question::IsPublished(task.log_index())).await,
+    }
+}
+
+/// Whether the meta group has decided on a change of dictionaries and every placement group has it in force.
+async fn are_dictionaries_published(context: &NodeContext, revision: u64) -> bool {
+    if !ask_leader(context, GroupId::META, Question::IsPublished(revision)).await {
+        return false;
+    }
+    let meta = context.meta();
+    let question = Question::GoesByDictionaries(revision);
+    let asked = meta.placement.keys().map(|&group| ask_leader(context, group, question));
+    join_all(asked).await.into_iter().all(|goes_by| goes_by)
+}
+
+/// What only the leader of a group knows.
+#[derive(Clone, Copy, Debug)]
+pub enum Question {
+    /// Whether every reader sees the command at this log index.
+    IsPublished(u64),
+    /// Whether every reader goes by dictionaries of this revision or later ones.
+    GoesByDictionaries(u64),
+}
+
+impl Question {
+    fn request(self, group: GroupId) -> PeerRequest {
+        match self {
+            Question::IsPublished(log_index) => {
+                PeerRequest::IsPublished { task: TaskId::new(group, log_index) }
+            }
+            Question::GoesByDictionaries(revision) => PeerRequest::GoesByDictionaries { group, revision },
+        }
+    }
+    /// The answer on the leader of the group; false on other nodes.
+    pub async fn answer_here(self, context: &NodeContext, group: &Group) -> bool {
+        let log_index = match self {
+            Question::IsPublished(log_index) => Some(log_index),
+            Question::GoesByDictionaries(revision) => {
+                let told = context.node().dictionaries().told(group.id);
+                told.filter(|told| told.revision >= revision).map(|told| told.log_index)
+            }
+        };
+        match log_index {
+            Some(log_index) => is_published_here(context, group, log_index).await,
+            None => false,
+        }
+    }
+}
+
+/// Asks the leader of a group, which may be this node.
+async fn ask_leader(context: &NodeContext, id: GroupId, question: Question) -> bool {
     let deadline = Instant::now() + ANSWER;
     for attempt in 0..ATTEMPTS {
         let Some(leader) = context.proposer().leader(id, attempt) else { return false };
         if leader == context.self_id() {
             return match context.groups().get(id) {
-                Some(group) => is_published_here(context, &group, log_index).await,
+                Some(group) => question.answer_here(context, &group).await,
                 None => false,
             };
         }
-        match context.peers().ask(leader, &PeerRequest::IsPublished { task }, deadline).await {
+        match context.peers().ask(leader, &question.request(id), deadline).await {
             Ok(PeerAnswer::Truth(is_published)) => return is_published,
             Ok(PeerAnswer::NotLeader { leader: next }) => context.proposer().led_by_another(id, next),
             Ok(_) => return false,
@@ -42,8 +94,8 @@ pub async fn is_published(context: &NodeContext, task: TaskId) -> bool {
     false
 }
 
-/// The same, on the leader of the group; false on other nodes.
-pub async fn is_published_here(context: &NodeContext, group: &Group, log_index: u64) -> bool {
+/// Whether every reader sees the command, on the leader of the group; false on other nodes.
+async fn is_published_here(context: &NodeContext, group: &Group, log_index: u64) -> bool {
     if !is_visible(context, group, log_index) {
         return false;
     }

@@ -12,7 +12,7 @@ use quorate_cluster::command::{self, Command, Entry, MetaCommand};
 use quorate_cluster::snapshot::{InProcess, RoomOptions, SnapshotRequest, SnapshotRoom, Wanted};
 use quorate_model::{ErrorKind, GroupId, NodeId, RecordOp};
 use quorate_node::ops::IndexCommand;
-use quorate_node::{LevelInForce, Node, NodeOptions, Pace, PlacementMachine};
+use quorate_node::{LevelInForce, Node, NodeOptions, Pace, PlacementMachine, SharedDictionaries};
 use quorate_raft::*;
 use quorate_store::files::RealFiles;
 use quorate_store::incoming::{self, Incoming};
@@ -104,6 +104,7 @@ impl Member {
             room: Room::boundless(),
             pace: Pace::default(),
             level: LevelInForce::default(),
+            dictionaries: SharedDictionaries::default(),
         };
         let node = Node::open(options).expect("a node");
         let apply = GroupApply::open(node.machine(GROUP).expect("a machine"), place).expect("a group");

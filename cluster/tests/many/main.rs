@@ -2,6 +2,7 @@
 
 mod answers;
 mod damage;
+mod dictionaries;
 mod differs;
 mod digests;
 mod disk;

@@ -76,6 +76,9 @@ pub struct GroupId(pub u16);
 impl GroupId {
     /// The group that holds the catalogue, keys and clusters.
     pub const META: GroupId = GroupId(0);
+    /// No group: in the id of a task it stands for a change of dictionaries, which the meta group decides on and every placement
+    /// group has in force before it is published.
+    pub const DICTIONARIES: GroupId = GroupId(0xfff);
 }
 impl fmt::Display for GroupId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

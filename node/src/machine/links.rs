@@ -214,8 +214,8 @@ impl PlacementMachine {
         }
         let created_ms = before.as_ref().map_or(at.time_ms, |known| known.created_ms);
         let folder = self.node.layout.shard(incarnation, 0);
-        let state =
-            Arc::new(IndexState::new(incarnation, self.group, folder, settings, created_ms, at.time_ms));
+        let state = IndexState::new(incarnation, self.group, folder, settings, created_ms, at.time_ms);
+        let state = Arc::new(state.going_by(&self.node.dictionaries));
         self.keep(&state);
         match before {
             Some(known) => state.documents.store(known.documents.load_full()),

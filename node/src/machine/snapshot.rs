@@ -38,7 +38,8 @@ pub(super) fn load(node: &Shared, group: GroupId, tree: &Tree) -> Result<Vec<Loa
         let settings = Arc::new(Settings::from_document(&parse_document(&row.settings)?)?);
         let folder = node.layout.shard(incarnation, 0);
         let (created_ms, updated_ms) = (row.created_ms, row.updated_ms);
-        let index = Arc::new(IndexState::new(incarnation, group, folder, settings, created_ms, updated_ms));
+        let index = IndexState::new(incarnation, group, folder, settings, created_ms, updated_ms);
+        let index = Arc::new(index.going_by(&node.dictionaries));
         by_incarnation.insert(incarnation, index.clone());
         loaded.push(Loaded { index, waiting: row.waiting });
     }
@@ -108,6 +109,7 @@ impl PlacementMachine {
         self.applied = head.applied_index;
         self.replayed_until = self.applied;
         self.never_again = self.replay_from()?;
+        self.load_dictionaries()?;
         self.node.begins(self.group, self.applied);
         Ok(head)
     }

@@ -231,6 +231,8 @@ pub mod rows {
     pub const FENCE: u8 = b'u';
     /// Placement group: the log index after which a restart replays.
     pub const REPLAY: u8 = b'p';
+    /// Placement group: what it was told of dictionaries.
+    pub const DICTIONARIES: u8 = b'l';
     /// Placement group: a synonym or rule, by incarnation, kind and objectID.
     pub const DOCUMENT: u8 = b'y';
     /// Any group: outcome of a task, by log index.

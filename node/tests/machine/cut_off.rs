@@ -63,6 +63,7 @@ impl Life {
             room: Room::boundless(),
             pace: Pace::default(),
             level: LevelInForce::default(),
+            dictionaries: quorate_node::SharedDictionaries::default(),
         };
         let node = Node::open(options).unwrap();
         let machine = node.machine(GROUP).unwrap();

@@ -1,6 +1,7 @@
 //! Whether commands change a node as they say, and whether a restart at any point ends in the same state.
 
 mod cut_off;
+mod dictionaries;
 mod failing_disk;
 mod following;
 mod places;
@@ -13,7 +14,7 @@ mod snapshots;
 use quorate_model::{DocumentKind, GroupId, RecordOp, SearchParams, SynonymKind};
 use quorate_node::{
     IndexCommand, LevelInForce, LogPosition, Node, NodeOptions, Pace, PlacementMachine, RawDocument,
-    ReadRights,
+    ReadRights, SharedDictionaries,
 };
 use quorate_store::files::{Files, RealFiles};
 use quorate_store::full_disk::FullDisk;
@@ -102,6 +103,7 @@ impl Rig {
             room: disk.room,
             pace,
             level: LevelInForce::default(),
+            dictionaries: SharedDictionaries::default(),
         };
         let node = Node::open(options)?;
         let machine = node.machine(GROUP)?;

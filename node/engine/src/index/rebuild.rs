@@ -249,6 +249,7 @@ impl ShardWriter {
         self.segments = segments;
         self.extractor = rebuild.bulk.extractor.clone();
         self.is_outdated = false;
+        self.dictionaries = rebuild.schema.dictionaries().clone();
         self.built = Built {
             build_ms: (rebuild.began.elapsed().as_millis() as u64).max(1),
             ..Built::with(&rebuild.schema)

@@ -3,9 +3,10 @@
 use super::super::writer::tests::{Model, check, options, other_schema, put, record, schema};
 use super::*;
 use crate::index::{MergeGoal, MergeState, Payload, ShardView, WriterOptions};
-use crate::language::{Dictionaries, Language, Languages};
+use crate::language::{CustomEntries, Dictionaries, Languages};
 use bytes::Bytes;
-use quorate_model::Settings;
+use quorate_model::dictionary::DictionaryWords;
+use quorate_model::{DictionaryEntry, Settings};
 use quorate_store::files::{Files, RealFiles};
 use quorate_store::full_disk::FullDisk;
 use serde_json::json;
@@ -209,15 +210,20 @@ fn big_work_waits_for_its_turn_and_segments_being_merged_for_the_merge() {
     check(&writer.publish().unwrap(), &model);
 }
 
+/// Dictionaries in which somebody says of what this German word consists.
+fn with_compound(word: &str, parts: [&str; 2]) -> Arc<Dictionaries> {
+    let words = DictionaryWords::Compound { word: word.into(), parts: parts.map(str::to_owned).to_vec() };
+    let mut entries = CustomEntries::default();
+    entries.insert(DictionaryEntry { object_id: "1".into(), language: "de", words });
+    Arc::new(Dictionaries::new(entries))
+}
+
 #[test]
 fn custom_compounds_lie_in_segments_until_a_rebuild_takes_them_out() {
     let dir = tempfile::tempdir().unwrap();
     let document = json!({"searchableAttributes": ["name"], "decompoundedAttributes": {"de": ["name"]}});
     let settings = Arc::new(Settings::from_document(document.as_object().unwrap()).unwrap());
-    let parts = vec![(Language::of("de").unwrap(), vec!["xyl".to_owned(), "oturm".to_owned()])];
-    let compounds = [("xyloturm".to_owned(), parts)].into_iter().collect();
-    let custom =
-        Schema::new(settings.clone(), Arc::new(Dictionaries { compounds, ..Dictionaries::default() }));
+    let custom = Schema::new(settings.clone(), with_compound("Xyloturm", ["xyl", "oturm"]));
     let open =
         |schema: &Schema| ShardWriter::open(dir.path(), schema, RealFiles::shared(), options()).unwrap();
     let add = |writer: &mut ShardWriter, id: &str| {
@@ -232,33 +238,32 @@ fn custom_compounds_lie_in_segments_until_a_rebuild_takes_them_out() {
     let mut writer = open(&custom);
     add(&mut writer, "a");
     drop(writer);
-    // the entry is gone: what is written before the rebuild is taken apart as what is there
+    // the entry is gone: what was written with it stays until the rebuild
     let plain = Schema::from(settings);
     let mut writer = open(&plain);
-    assert!(!writer.fits(&plain) && writer.fits(&custom));
-    add(&mut writer, "b");
-    assert_eq!(with_entry(&writer.view()), 2);
-    let built = ShardView::built(dir.path()).unwrap().unwrap();
-    assert_eq!(
-        built.schema(dir.path(), &Dictionaries::default()).unwrap().fingerprint(),
-        custom.fingerprint()
+    assert!(
+        !writer.fits(&plain) && !writer.fits(&custom),
+        "some of the words are taken apart, others are not"
     );
+    add(&mut writer, "b");
+    assert_eq!((with_entry(&writer.view()), writer.view().record_count()), (1, 2));
+    writer.flush(Payload::default()).unwrap();
+    assert!(!writer.fits(&plain) && !writer.fits(&custom), "also after another durable commit");
+    drop(writer);
+    let mut writer = open(&custom);
+    assert!(!writer.fits(&plain) && !writer.fits(&custom), "also when the entry comes back");
     writer.rebuild(&plain).unwrap();
     writer.flush(Payload::default()).unwrap();
     assert!(writer.fits(&plain));
     assert_eq!((with_entry(&writer.view()), writer.view().record_count()), (0, 2));
-    assert!(ShardView::built(dir.path()).unwrap().unwrap().dictionaries.is_empty());
+    assert_eq!(ShardView::built(dir.path()).unwrap().unwrap().fingerprint, plain.fingerprint());
 }
 
 #[test]
 fn a_rebuild_takes_words_apart_as_changed_entries_say_beside_writes() {
     let document = json!({"searchableAttributes": ["name"], "decompoundedAttributes": {"de": ["name"]}});
     let settings = Arc::new(Settings::from_document(document.as_object().unwrap()).unwrap());
-    let entry = |parts: [&str; 2]| {
-        let parts = vec![(Language::of("de").unwrap(), parts.map(str::to_owned).to_vec())];
-        let compounds = [("xyloturm".to_owned(), parts)].into_iter().collect();
-        Schema::new(settings.clone(), Arc::new(Dictionaries { compounds, ..Dictionaries::default() }))
-    };
+    let entry = |parts: [&str; 2]| Schema::new(settings.clone(), with_compound("Xyloturm", parts));
     let (before, after) = (entry(["xyl", "oturm"]), entry(["xylot", "urm"]));
     assert_ne!(before.fingerprint(), after.fingerprint());
     // neither entry says what the standard lists say anyway
@@ -303,8 +308,7 @@ fn a_rebuild_takes_words_apart_as_changed_entries_say_beside_writes() {
     drop(writer);
 
     let built = ShardView::built(dir.path()).unwrap().unwrap();
-    let remembered = built.schema(dir.path(), &Dictionaries::default()).unwrap();
-    assert_eq!(remembered.fingerprint(), after.fingerprint(), "the files say which entries shaped them");
+    assert_eq!(built.fingerprint, after.fingerprint(), "the files say which entries shaped them");
     let mut writer = ShardWriter::open(dir.path(), &after, RealFiles::shared(), options()).unwrap();
     assert!(writer.fits(&after) && !writer.fits(&before));
     let fresh = tempfile::tempdir().unwrap();

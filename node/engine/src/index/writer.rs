@@ -71,6 +71,8 @@ pub struct ShardWriter {
     pub(super) extractor: Arc<Extractor>,
     pub(super) options: WriterOptions,
     pub(super) built: Built,
+    /// The dictionaries as of the last schema that it was given.
+    pub(super) dictionaries: Arc<Dictionaries>,
     /// Whether all records have to be indexed again, because attributes have other numbers than new segments give them.
     pub(super) is_outdated: bool,
     /// Operations since the last segment; `None` = delete.
@@ -132,11 +134,13 @@ impl ShardWriter {
             Some(manifest) => open_segments(dir, manifest)?,
             None => Vec::new(),
         };
-        let built = durable.as_ref().map_or_else(|| Built::with(schema), |manifest| manifest.built.clone());
+        let mut built =
+            durable.as_ref().map_or_else(|| Built::with(schema), |manifest| manifest.built.clone());
         let schema = match built.fingerprint == schema.fingerprint() {
             true => schema.clone(),
             false => built.schema(dir, schema.dictionaries())?,
         };
+        built.write_with(&schema);
         let form = options.level.form();
         let is_outdated = form == SegmentForm::Lettered
             && form_of(&segments) == SegmentForm::First
@@ -145,6 +149,7 @@ impl ShardWriter {
         Ok(ShardWriter {
             overlay: Overlay::open(dir, files, spill_bytes)?,
             extractor: Arc::new(Extractor::new(&schema, form)),
+            dictionaries: schema.dictionaries().clone(),
             built,
             is_outdated,
             options,
@@ -194,7 +199,7 @@ impl ShardWriter {
         let may_change = !self.extractor.numbers_differ() || self.segments.is_empty();
         let form = self.options.level.form();
         if may_change && self.extractor.form() != form {
-            let schema = self.built.schema(self.overlay.dir(), &Dictionaries::default())?;
+            let schema = self.built.schema(self.overlay.dir(), &self.dictionaries)?;
             self.extractor = Arc::new(Extractor::new(&schema, form));
             self.is_outdated = false;
         }
@@ -203,7 +208,7 @@ impl ShardWriter {
     /// Notes another schema with the same fingerprint; durable with the next flush.
     pub fn describe(&mut self, schema: &Schema) {
         self.built.settings.clone_from(&schema.settings().document);
-        self.built.dictionaries = schema.dictionaries_in_segments();
+        self.dictionaries = schema.dictionaries().clone();
     }
     /// Raw record bytes that are indexed at a time.
     pub(super) fn part_bytes(&self) -> usize {

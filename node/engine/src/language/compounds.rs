@@ -51,12 +51,25 @@ pub(super) fn listed(language: Language) -> Vec<&'static str> {
     let all = of(Languages::NONE.with(language)).flat_map(|one| one.listed.iter().copied());
     all.collect()
 }
-/// The parts of a normalised word as far as the lists know; none when it is no compound.
-pub(super) fn known_parts(word: &str, languages: Languages) -> Vec<String> {
+/// The parts of a normalised word as far as the lists know, and who else knows parts of some languages; none when it is no
+/// compound. The lists of languages in `off` do not count.
+pub(super) fn known_parts(
+    word: &str,
+    languages: Languages,
+    off: Languages,
+    is_custom: &dyn Fn(&str, Languages) -> bool,
+) -> Vec<String> {
     if !is_candidate(word) {
         return vec![];
     }
-    of(languages).map(|language| language.parts_of(word)).find(|parts| !parts.is_empty()).unwrap_or_default()
+    let parts = of(languages).map(|language| {
+        let spoken = language.languages.common(languages);
+        let has_list = !spoken.minus(off).is_empty();
+        let is_part = |part: &str| has_list && language.listed.contains(part) || is_custom(part, spoken);
+        language.parts_of(word, &is_part)
+    });
+    let mut found = parts.filter(|parts| !parts.is_empty());
+    found.next().unwrap_or_default()
 }
 /// Two words of the index that make up a normalised word, the second as long as possible.
 pub(super) fn split_by_terms(
@@ -97,25 +110,25 @@ impl Compounding {
         let stripped = self.links.iter().rev().filter_map(move |link| before.strip_suffix(link));
         stripped.filter(|first| first.chars().count() >= PART_MIN)
     }
-    fn parts_of(&self, word: &str) -> Vec<String> {
-        if self.listed.contains(word) {
+    fn parts_of(&self, word: &str, is_part: &dyn Fn(&str) -> bool) -> Vec<String> {
+        if is_part(word) {
             return vec![];
         }
         let mut parts = vec![];
-        if self.all_listed(word, &mut parts) && parts.len() > 1 {
+        if self.all_known(word, is_part, &mut parts) && parts.len() > 1 {
             return parts;
         }
         for at in cuts(word, HEAD_MIN, HEAD_MIN) {
             let (before, head) = word.split_at(at);
-            if self.listed.contains(head) && before.contains(['a', 'e', 'i', 'o', 'u', 'y']) {
+            if is_part(head) && before.contains(['a', 'e', 'i', 'o', 'u', 'y']) {
                 return vec![before.to_string(), head.to_string()];
             }
         }
         vec![]
     }
-    /// Whether the word consists of listed parts, which are then appended in order; longer first parts are preferred.
-    fn all_listed(&self, word: &str, parts: &mut Vec<String>) -> bool {
-        if self.listed.contains(word) {
+    /// Whether the word consists of known parts, which are then appended in order; longer first parts are preferred.
+    fn all_known(&self, word: &str, is_part: &dyn Fn(&str) -> bool, parts: &mut Vec<String>) -> bool {
+        if is_part(word) {
             parts.push(word.to_string());
             return true;
         }
@@ -123,10 +136,10 @@ impl Compounding {
         starts.reverse();
         for at in starts {
             let (before, rest) = word.split_at(at);
-            for first in self.without_link(before).filter(|first| self.listed.contains(first)) {
+            for first in self.without_link(before).filter(|first| is_part(first)) {
                 let length = parts.len();
                 parts.push(first.to_string());
-                if self.all_listed(rest, parts) {
+                if self.all_known(rest, is_part, parts) {
                     return true;
                 }
                 parts.truncate(length);

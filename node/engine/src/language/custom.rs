@@ -3,6 +3,7 @@
 //! A clone costs some pointers, and a change copies little of what clones share: there may be 200,000 entries of each kind.
 
 use super::codes::{Language, Languages};
+use super::dictionaries::FORMS_MAX;
 use crate::text::fold_word;
 use quorate_model::dictionary::{DictionaryEntry, DictionarySettings, DictionaryWords, StandardChange};
 use quorate_model::limits::{DICTIONARY_BYTES_MAX, DICTIONARY_ENTRIES_MAX, DICTIONARY_SAME_WORD_MAX};
@@ -169,7 +170,7 @@ impl CustomEntries {
     }
     /// Of these languages: those in which a normalised word is a custom stop word, and those in which the standard one is
     /// switched off by an entry.
-    pub fn stop_word(&self, word: &str, languages: Languages) -> (Languages, Languages) {
+    pub(super) fn stop_word(&self, word: &str, languages: Languages) -> (Languages, Languages) {
         let (mut on, mut off) = (Languages::NONE, Languages::NONE);
         for entry in self.of(DictionaryKind::StopWords, word, languages) {
             match entry.given.words {
@@ -180,27 +181,31 @@ impl CustomEntries {
         (on, off)
     }
     /// The languages in which a normalised word is in custom sets of plurals, and the words of these sets.
-    pub fn plurals(&self, word: &str, languages: Languages) -> (Languages, Vec<String>) {
-        let (mut found, mut forms) = (Languages::NONE, vec![]);
+    pub(super) fn plurals(&self, word: &str, languages: Languages) -> (Languages, Vec<String>) {
+        let (mut found, mut forms) = (Languages::NONE, Vec::<String>::new());
         for entry in self.of(DictionaryKind::Plurals, word, languages) {
             found = found.with(entry.language);
-            forms.extend(entry.words.iter().filter(|form| &***form != word).map(|form| form.to_string()));
+            for form in entry.words.iter().filter(|form| &***form != word) {
+                if forms.len() < FORMS_MAX && !forms.iter().any(|known| **known == **form) {
+                    forms.push(form.to_string());
+                }
+            }
         }
         (found, forms)
     }
     /// The parts that somebody wrote down for a normalised word; of several languages those of the first by code.
-    pub fn parts(&self, word: &str, languages: Languages) -> Option<&[String]> {
+    pub(super) fn parts(&self, word: &str, languages: Languages) -> Option<&[String]> {
         let written =
             self.of(DictionaryKind::Compounds, word, languages).filter(|entry| !entry.parts.is_empty());
         written.min_by_key(|entry| entry.language).map(|entry| entry.parts.as_slice())
     }
     /// Of these languages those in which somebody said that compounds consist of this normalised word.
-    pub fn is_part(&self, word: &str, languages: Languages) -> bool {
+    pub(super) fn is_part(&self, word: &str, languages: Languages) -> bool {
         self.of(DictionaryKind::Compounds, word, languages).any(|entry| entry.parts.is_empty())
     }
     /// A hash over what decides how words of these languages are taken apart; 0 when nobody changed anything of it. It is
     /// compared with stored ones: it stays what it is.
-    pub fn compounds_hash(&self, languages: Languages) -> u64 {
+    pub(super) fn compounds_hash(&self, languages: Languages) -> u64 {
         let kind = DictionaryKind::Compounds;
         let custom = self.kinds[kind as usize].of_language.iter();
         let custom =

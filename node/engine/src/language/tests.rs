@@ -1,6 +1,7 @@
 //! Tables of stop words, word forms and compounds.
 
 use super::*;
+use quorate_model::dictionary::{DictionaryEntry, DictionaryWords, StandardChange};
 
 fn forms(code: &str, word: &str) -> Vec<String> {
     Dictionaries::default().declensions(word, Languages::listed(&[code]))
@@ -186,59 +187,75 @@ fn the_words_of_the_index_take_compounds_apart() {
     ] {
         assert_eq!(split(&standard, word, terms), expected, "{word}");
     }
-    let entry = (Language::of("de").unwrap(), vec!["bundes".into(), "lig".into(), "a".into()]);
-    let custom =
-        Dictionaries { compounds: [("bundesliga".into(), vec![entry])].into_iter().collect(), ..standard };
+    let custom = with(vec![("de", compound("bundesliga", "bundes lig a"))], &[]);
     assert_eq!(split(&custom, "bundesliga", &["bundes", "liga"]), "bundes lig a", "an entry goes first");
+}
+
+/// Dictionaries with these custom entries, without the standard ones of some languages.
+fn with(entries: Vec<(&'static str, DictionaryWords)>, without_standard: &[&str]) -> Dictionaries {
+    let mut custom = CustomEntries::default();
+    for (number, (language, words)) in entries.into_iter().enumerate() {
+        custom.insert(DictionaryEntry { object_id: number.to_string(), language, words });
+    }
+    let off =
+        || StandardChange::Set(without_standard.iter().map(|code| ((*code).to_owned(), true)).collect());
+    custom.change_standard([off(), off(), off()]);
+    Dictionaries::new(custom)
+}
+fn stop_word(word: &str, is_enabled: bool) -> DictionaryWords {
+    DictionaryWords::StopWord { word: word.into(), is_enabled }
+}
+fn set(words: &[&str]) -> DictionaryWords {
+    DictionaryWords::Plurals { words: words.iter().map(|word| (*word).into()).collect() }
+}
+fn compound(word: &str, parts: &str) -> DictionaryWords {
+    DictionaryWords::Compound {
+        word: word.into(),
+        parts: parts.split_whitespace().map(str::to_owned).collect(),
+    }
 }
 
 #[test]
 fn custom_entries_come_on_top_and_switch_standard_ones_off() {
-    let english = Language::of("en").unwrap();
     let all = Languages::listed(&["en", "de"]);
-    let only = Languages::NONE.with(english);
-    let mut dictionaries = Dictionaries::default();
-    dictionaries.stop_words.insert("shop".into(), only);
-    dictionaries.disabled_stop_words.insert("the".into(), only);
-    dictionaries.plurals.insert("roof".into(), vec![(english, vec!["rooves".into()])]);
-    dictionaries
-        .compounds
-        .insert("kaskade".into(), vec![(Language::of("de").unwrap(), vec!["kas".into(), "kade".into()])]);
+    let only = Languages::listed(&["en"]);
+    let entries = || {
+        vec![
+            ("en", stop_word("shop", true)),
+            ("en", stop_word("the", false)),
+            ("en", set(&["roof", "rooves"])),
+            ("de", compound("kaskade", "kas kade")),
+        ]
+    };
+    let dictionaries = with(entries(), &[]);
     assert!(dictionaries.is_stop_word("shop", all) && !dictionaries.is_stop_word("the", all));
     assert!(!dictionaries.is_stop_word("shop", Languages::listed(&["de"])));
     assert_eq!(dictionaries.declensions("roof", only), ["rooves"]);
+    assert_eq!(dictionaries.declensions("car", only), ["cars"]);
     assert_eq!(dictionaries.compound_parts("kaskade", all), ["kas", "kade"]);
-    dictionaries.without_standard = [only; 3];
+    let dictionaries = with(entries(), &["en"]);
     assert!(!dictionaries.is_stop_word("about", only) && dictionaries.declensions("car", only).is_empty());
+    assert!(dictionaries.is_stop_word("shop", all) && dictionaries.declensions("roof", only) == ["rooves"]);
 }
 
 #[test]
-fn files_remember_the_compounds_that_shaped_them() {
-    let (german, dutch) = (Language::of("de").unwrap(), Language::of("nl").unwrap());
-    let parts = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<String>>();
-    let mut dictionaries = Dictionaries::default();
-    dictionaries.stop_words.insert("shop".into(), Languages::ALL);
-    dictionaries
-        .compounds
-        .insert("kaskade".into(), vec![(dutch, parts("kask ade")), (german, parts("kas kade"))]);
-    dictionaries.compounds.insert("fietsbel".into(), vec![(dutch, parts("fiets bel"))]);
-    dictionaries.without_standard[Kind::Compounds as usize] = Languages::listed(&["fi", "de"]);
-    let part = dictionaries.in_segments(Languages::listed(&["de", "sv"]));
-    let expected = serde_json::json!({"compounds": {"de": {"kaskade": ["kas", "kade"]}}, "withoutStandardCompounds": ["de"]});
-    assert_eq!(serde_json::Value::from(part.clone()), expected, "stored in files: must never change");
-    let now = Dictionaries::default();
-    let again = now.with_compounds_of(&part).unwrap();
-    let all = Languages::listed(&["de", "nl"]);
-    assert_eq!(again.compound_parts("kaskade", all), ["kas", "kade"]);
-    assert_eq!(again.compound_parts("gartenhaus", all), Vec::<String>::new());
-    assert!(!again.is_stop_word("shop", all), "what acts in queries is that of now");
-    assert_eq!(again.in_segments(Languages::ALL), part);
-    assert!(now.with_compounds_of(&Default::default()).unwrap().in_segments(Languages::ALL).is_empty());
-    for wrong in [
-        serde_json::json!({"compounds": []}),
-        serde_json::json!({"compounds": {"xx": {}}}),
-        serde_json::json!({"withoutStandardCompounds": 1}),
-    ] {
-        assert!(now.with_compounds_of(wrong.as_object().unwrap()).is_none(), "{wrong}");
-    }
+fn a_word_without_parts_is_a_part_of_others() {
+    let (german, dutch) = (Languages::listed(&["de"]), Languages::listed(&["nl"]));
+    let xylo = || ("de", compound("Xylo", ""));
+    let parts = |dictionaries: &Dictionaries, word: &str, languages| {
+        dictionaries.compound_parts(word, languages).join(" ")
+    };
+    let plain = with(vec![], &[]);
+    assert_eq!(parts(&plain, "xyloxylo", german), "");
+    let custom = with(vec![xylo(), ("de", compound("gartenhaus", ""))], &[]);
+    assert_eq!(parts(&custom, "xylohaus", german), "xylo haus");
+    assert_eq!(parts(&custom, "xyloxylo", german), "xylo xylo");
+    assert_eq!(parts(&custom, "xyloxylo", dutch), "");
+    assert_eq!(parts(&custom, "gartenhaus", german), "", "somebody said that it is not taken apart");
+    assert_eq!(custom.compound_parts_by_terms("gartenhaus", german, &mut |_| true), Vec::<String>::new());
+    let alone = with(vec![xylo()], &["de"]);
+    assert_eq!(
+        (parts(&alone, "xyloxylo", german).as_str(), parts(&alone, "gartenhaus", german).as_str()),
+        ("xylo xylo", "")
+    );
 }

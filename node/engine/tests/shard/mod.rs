@@ -1,9 +1,11 @@
 //! A shard in a temporary folder, filled with records.
 
 use quorate_engine::index::{ReadySizes, ShardView, ShardWriter, WriterOptions};
-use quorate_engine::language::{Dictionaries, Language, Languages};
+use quorate_engine::language::{CustomEntries, Dictionaries};
 use quorate_engine::query::synonyms::SynonymSet;
 use quorate_engine::{Configuration, Schema};
+use quorate_model::dictionary::{DictionaryEntry, DictionaryWords, StandardChange};
+use quorate_model::languages::CODES;
 use quorate_model::{Settings, Synonym};
 use quorate_store::files::RealFiles;
 use serde_json::Value;
@@ -25,19 +27,18 @@ impl Spoken {
             Synonym::parse_body(document.to_string().as_bytes(), &format!("{i}")).unwrap()
         };
         let synonyms: Vec<Synonym> = self.synonyms.iter().enumerate().map(synonym).collect();
-        let english = Language::of("en").unwrap();
+        let plurals = self.plurals.iter().map(|words| DictionaryWords::Plurals { words: words.clone() });
+        let stop_words = self.stop_words.iter();
+        let stop_words =
+            stop_words.map(|word| DictionaryWords::StopWord { word: word.clone(), is_enabled: true });
+        let mut custom = CustomEntries::default();
+        for (number, words) in plurals.chain(stop_words).enumerate() {
+            custom.insert(DictionaryEntry { object_id: number.to_string(), language: "en", words });
+        }
+        let all = || StandardChange::Set(CODES.iter().map(|code| ((*code).to_owned(), true)).collect());
         // compounds are the standard ones
-        let without_standard = [Languages::ALL, Languages::ALL, Languages::NONE];
-        let mut dictionaries = Dictionaries { without_standard, ..Dictionaries::default() };
-        for set in &self.plurals {
-            for word in set {
-                let others = set.iter().filter(|other| *other != word).cloned().collect();
-                dictionaries.plurals.entry(word.clone()).or_default().push((english, others));
-            }
-        }
-        for word in &self.stop_words {
-            dictionaries.stop_words.insert(word.clone(), Languages::NONE.with(english));
-        }
+        custom.change_standard([all(), all(), StandardChange::Kept]);
+        let dictionaries = Dictionaries::new(custom);
         let schema = Schema::new(settings, Arc::new(dictionaries));
         let synonyms = Arc::new(SynonymSet::new(&schema, &synonyms));
         Configuration { schema, synonyms, ..Configuration::default() }
