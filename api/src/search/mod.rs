@@ -28,14 +28,39 @@ pub struct Asked {
     pub echo: String,
     /// Who gave which parameters, when the caller wants to know.
     pub explained: Option<Explained>,
-    /// What the answer says about a parameter that cannot act.
-    pub message: Option<&'static str>,
+    /// What the answer says about parameters that cannot act.
+    pub message: Option<String>,
 }
 
 /// What an answer says when aroundLatLngViaIP finds no centre.
 const NO_LOCATIONS: &str =
     "aroundLatLngViaIP has no effect: this service has no places of addresses (option ip-locations)";
 const NO_LOCATION: &str = "aroundLatLngViaIP has no effect: the place of the caller's address is not known";
+
+/// What is kept and has no effect, when it asks for one: by its name, the value that does.
+const WITHOUT_EFFECT: [(&str, fn(&Value) -> bool); 4] = [
+    ("enablePersonalization", |value| *value == Value::Bool(true)),
+    ("enableReRanking", |value| *value == Value::Bool(true)),
+    ("reRankingApplyFilter", |value| !value.is_null()),
+    ("mode", |value| value.as_str() == Some("neuralSearch")),
+];
+
+/// What an answer says of parameters of its request that have no effect; `located` is said of the caller's place.
+fn without_effect(params: &SearchParams, located: Option<&'static str>) -> Option<String> {
+    let asks = |(name, asks): &&(&str, fn(&Value) -> bool)| params.other.get(*name).is_some_and(asks);
+    let names: Vec<&str> = WITHOUT_EFFECT.iter().filter(asks).map(|(name, _)| *name).collect();
+    let kept = (!names.is_empty()).then(|| {
+        let verb = if names.len() == 1 { "has" } else { "have" };
+        format!(
+            "{} {verb} no effect: this service does not personalize, re-rank or search by vectors",
+            names.join(" and ")
+        )
+    });
+    match (kept, located) {
+        (Some(kept), Some(located)) => Some(format!("{kept}; {located}")),
+        (kept, located) => kept.or_else(|| located.map(str::to_owned)),
+    }
+}
 
 /// Puts the caller's place in as the centre where it is asked for and none is given (C§4.7).
 fn locate(call: &Call<'_>, params: &mut SearchParams) -> Option<&'static str> {
@@ -81,7 +106,8 @@ impl Asked {
         echo: String,
         explained: Option<Explained>,
     ) -> Result<Self> {
-        let message = locate(call, &mut params);
+        let located = locate(call, &mut params);
+        let message = without_effect(&params, located);
         let mut params = forced(&call.caller, params, user_token(call))?;
         if let Some(user) = call.user()? {
             show_to(&user, &mut params);
@@ -145,7 +171,7 @@ fn user_token<'a>(call: &Call<'a>) -> Option<&'a str> {
 #[derive(Clone, Debug)]
 pub struct Presentation {
     echo: String,
-    message: Option<&'static str>,
+    message: Option<String>,
     response_fields: Option<Vec<String>>,
     rendering_content: Option<Value>,
     click_analytics: bool,
@@ -159,7 +185,7 @@ impl Presentation {
         let params = &asked.params;
         Presentation {
             echo: std::mem::take(&mut asked.echo),
-            message: asked.message,
+            message: asked.message.take(),
             response_fields: params.response_fields.clone(),
             rendering_content: params.rendering_content.clone(),
             click_analytics: params.click_analytics == Some(true),
@@ -192,7 +218,7 @@ impl Presentation {
             query_id: query_id.as_deref(),
             explained_params: explained_params.as_ref(),
             server: server.as_deref(),
-            message: self.message,
+            message: self.message.as_deref(),
             cursor: place.cursor,
             response_fields: response_fields.map(Vec::as_slice),
             rendering_content: rendering_content.as_deref().map(str::as_bytes),

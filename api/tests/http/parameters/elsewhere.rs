@@ -143,3 +143,40 @@ async fn callers_are_the_centre_where_their_place_is_known() {
     assert!(body["message"].as_str().unwrap().contains("(option ip-locations)"), "{body}");
     assert!(quorate_api::Locations::from_bytes(vec![0; 100]).is_err());
 }
+
+#[actix_web::test]
+async fn parameters_that_change_nothing_are_named() {
+    let node = Node::start().await;
+    node.fill("i", &json!({"enableReRanking": true, "mode": "neuralSearch"}), &shop()).await;
+    let nothing = "no effect: this service does not personalize, re-rank or search by vectors";
+    let no_places =
+        "aroundLatLngViaIP has no effect: this service has no places of addresses (option ip-locations)";
+    for (asked, message) in [
+        (json!({}), None),
+        (
+            json!({"enablePersonalization": false, "enableReRanking": false, "reRankingApplyFilter": null}),
+            None,
+        ),
+        (json!({"mode": "keywordSearch", "personalizationImpact": 50}), None),
+        (json!({"enablePersonalization": true}), Some(format!("enablePersonalization has {nothing}"))),
+        (json!({"enableReRanking": "true"}), Some(format!("enableReRanking has {nothing}"))),
+        (json!({"mode": "neuralSearch"}), Some(format!("mode has {nothing}"))),
+        (
+            json!({"enablePersonalization": true, "reRankingApplyFilter": ["brand:Acme"]}),
+            Some(format!("enablePersonalization and reRankingApplyFilter have {nothing}")),
+        ),
+        (
+            json!({"enableReRanking": true, "aroundLatLngViaIP": true}),
+            Some(format!("enableReRanking has {nothing}; {no_places}")),
+        ),
+    ] {
+        let several = json!({"requests": [joined(&asked, "indexName", &json!("i"))]});
+        let several = node.post("/1/indexes/*/queries", several).await;
+        let answer = node.post("/1/indexes/i/query", asked.clone()).await;
+        for answer in [&answer, &several["results"][0]] {
+            let said = answer.get("message").map(|text| text.as_str().unwrap());
+            assert_eq!(said, message.as_deref(), "{asked}");
+            assert_eq!(answer["nbHits"], 5, "{asked}");
+        }
+    }
+}
