@@ -21,6 +21,7 @@ pub mod location;
 pub mod metrics;
 pub mod network;
 pub mod objects;
+pub mod openapi;
 pub mod operations;
 pub mod parse;
 pub mod reply;

@@ -7,14 +7,15 @@ use crate::call::Call;
 use crate::reply::Reply;
 use crate::routes::BodyKind::{Entries, Records, Search, Several};
 use crate::routes::Verb::{self, Delete, Get, Post, Put};
-use crate::routes::{Need, Route, Router, Work};
+use crate::routes::{Argument, Need, Route, Router, Work, choice, count, flag, text};
 use crate::{
-    admin, clusters, dictionaries, documents, indices, keys, objects, operations, search, settings, sources,
-    tasks,
+    admin, clusters, dictionaries, documents, indices, keys, objects, openapi, operations, search, settings,
+    sources, tasks,
 };
 use futures_util::future::LocalBoxFuture;
 use quorate_model::DocumentKind::{Rules, Synonyms};
 use quorate_model::{Acl, Error, ErrorKind, Result};
+use quorate_wire::schema as body;
 use std::sync::LazyLock;
 
 /// Answers a call. It stands in a box: what is around it is moved several times before it runs.
@@ -60,88 +61,182 @@ const RECOMMEND: Handler = missing!("Recommendations");
 const INSIGHTS: Handler = missing!("Event collection");
 const PERSONALIZATION: Handler = missing!("Personalization");
 
+// what may stand in the query string of several rows
+const FORWARD: Argument = flag("forwardToReplicas", "Does the same to the replicas of the index.");
+const FORCE: Argument = flag("force", "Also when copies of records may be lost by it.");
+const FORWARD_EARLIER: Argument = flag("forwardToSlaves", "An earlier name of forwardToReplicas.");
+const PAGE: Argument = count("page", 0, u64::MAX, "Page, from zero.");
+const HITS_PER_PAGE: Argument = count("hitsPerPage", 1, 1_000, "Entries of a page.");
+const QUERY: Argument = text("query", "What is searched for.");
+const ATTRIBUTES: &[Argument] = &[
+    text("attributesToRetrieve", "The attributes that are shown, with commas."),
+    text("attributes", "An earlier name of attributesToRetrieve."),
+];
+const HEALTH: &[Argument] = &[
+    choice("for", &["read", "write"], "One kind of work."),
+    flag("writes", "Whether writes must be possible, too."),
+];
+const DICTIONARY_SEARCH: &[Argument] =
+    &[QUERY, PAGE, HITS_PER_PAGE, text("language", "Only entries of this language.")];
+const SYNONYM_SEARCH: &[Argument] = &[QUERY, PAGE, HITS_PER_PAGE, text("type", "Types, with commas.")];
+const RULE_SEARCH: &[Argument] = &[
+    QUERY,
+    PAGE,
+    HITS_PER_PAGE,
+    text("anchoring", "Only rules with a condition of this anchoring."),
+    text("context", "Only rules with a condition of this context."),
+    flag("enabled", "Only rules that are enabled, or that are not."),
+];
+
 /// Every row: one for each method and path of §4 and C§3.3.
 #[rustfmt::skip]
 pub static ROUTES: &[Route<Handler>] = &[
     // §4.2 search
-    row(Post, "/1/indexes/{indexName}/query", SEARCH, handler!(search::query::post)).query(),
-    row(Get, "/1/indexes/{indexName}", SEARCH, handler!(search::query::get)).query(),
-    row(Post, "/1/indexes/*/queries", SEARCH, handler!(search::multi::post)).query().body(Several),
-    row(Post, "/1/indexes/{indexName}/facets/{facetName}/query", SEARCH, handler!(search::facet::post)).query(),
-    row(Post, "/1/indexes/{indexName}/browse", BROWSE, handler!(search::browse::post)).body(Search).is(Work::Read),
-    row(Get, "/1/indexes/{indexName}/browse", BROWSE, handler!(search::browse::get)).body(Search),
+    row(Post, "/1/indexes/{indexName}/query", SEARCH, handler!(search::query::post)).query()
+        .says("Searches an index").takes::<body::SearchParameters>().gives::<body::SearchAnswer>(200),
+    row(Get, "/1/indexes/{indexName}", SEARCH, handler!(search::query::get)).query()
+        .says("Searches an index").with_search_parameters().gives::<body::SearchAnswer>(200),
+    row(Post, "/1/indexes/*/queries", SEARCH, handler!(search::multi::post)).query().body(Several)
+        .says("Runs several queries").takes::<body::MultiSearch>().gives::<body::MultiSearchAnswer>(200),
+    row(Post, "/1/indexes/{indexName}/facets/{facetName}/query", SEARCH, handler!(search::facet::post)).query()
+        .says("Searches the values of a facet").takes::<body::FacetSearch>().gives::<body::FacetValues>(200),
+    row(Post, "/1/indexes/{indexName}/browse", BROWSE, handler!(search::browse::post)).body(Search).is(Work::Read)
+        .says("Reads an index, page by page").takes::<body::SearchParameters>().gives::<body::SearchAnswer>(200),
+    row(Get, "/1/indexes/{indexName}/browse", BROWSE, handler!(search::browse::get)).body(Search)
+        .says("Reads an index, page by page").with_search_parameters().gives::<body::SearchAnswer>(200),
     // §4.3 objects
-    row(Post, "/1/indexes/{indexName}", ADD, handler!(objects::one::add)).body(Records),
-    row(Put, "/1/indexes/{indexName}/{objectID}", ADD, handler!(objects::one::put)).body(Records),
-    row(Delete, "/1/indexes/{indexName}/{objectID}", DELETE_OBJECT, handler!(objects::one::delete)),
-    row(Post, "/1/indexes/{indexName}/deleteByQuery", DELETE_INDEX, handler!(objects::many::delete_by)).body(Search),
-    row(Post, "/1/indexes/{indexName}/clear", DELETE_INDEX, handler!(objects::many::clear)),
-    row(Post, "/1/indexes/{indexName}/{objectID}/partial", ADD, handler!(objects::one::partial)).body(Records),
-    row(Post, "/1/indexes/{indexName}/batch", Need::PerOperation, handler!(objects::batch::one_index)).body(Records),
-    row(Post, "/1/indexes/*/batch", Need::PerOperation, handler!(objects::batch::many_indices)).body(Records),
-    row(Post, "/1/indexes/*/objects", SEARCH, handler!(objects::get::many)).body(Several).is(Work::Read),
-    row(Get, "/1/indexes/{indexName}/{objectID}", SEARCH, handler!(objects::get::one)),
+    row(Post, "/1/indexes/{indexName}", ADD, handler!(objects::one::add)).body(Records)
+        .says("Adds a record").takes::<body::Record>().gives::<body::Created>(201),
+    row(Put, "/1/indexes/{indexName}/{objectID}", ADD, handler!(objects::one::put)).body(Records)
+        .says("Adds or replaces a record").takes::<body::Record>().gives::<body::UpdatedObject>(201),
+    row(Delete, "/1/indexes/{indexName}/{objectID}", DELETE_OBJECT, handler!(objects::one::delete))
+        .says("Deletes a record").gives::<body::Deleted>(200),
+    row(Post, "/1/indexes/{indexName}/deleteByQuery", DELETE_INDEX, handler!(objects::many::delete_by)).body(Search)
+        .says("Deletes the records that filters select").takes::<body::SearchParameters>().gives::<body::Deleted>(200),
+    row(Post, "/1/indexes/{indexName}/clear", DELETE_INDEX, handler!(objects::many::clear))
+        .says("Deletes all records").gives::<body::Updated>(200),
+    row(Post, "/1/indexes/{indexName}/{objectID}/partial", ADD, handler!(objects::one::partial)).body(Records)
+        .says("Changes attributes of a record").with(&[flag("createIfNotExists", "Whether a missing record is made.")]).takes::<body::Record>().gives::<body::UpdatedObject>(200),
+    row(Post, "/1/indexes/{indexName}/batch", Need::PerOperation, handler!(objects::batch::one_index)).body(Records)
+        .says("Does several operations on an index").takes::<body::Batch>().gives::<body::BatchWritten>(200),
+    row(Post, "/1/indexes/*/batch", Need::PerOperation, handler!(objects::batch::many_indices)).body(Records)
+        .says("Does several operations on several indices").takes::<body::MultiBatch>().gives::<body::MultiBatchWritten>(200),
+    row(Post, "/1/indexes/*/objects", SEARCH, handler!(objects::get::many)).body(Several).is(Work::Read)
+        .says("Reads records").takes::<body::ObjectsWanted>().gives::<body::ObjectsFound>(200),
+    row(Get, "/1/indexes/{indexName}/{objectID}", SEARCH, handler!(objects::get::one))
+        .says("Reads a record").with(ATTRIBUTES).gives::<body::Record>(200),
     // §4.4 settings
-    row(Get, "/1/indexes/{indexName}/settings", SETTINGS, handler!(settings::get)),
-    row(Put, "/1/indexes/{indexName}/settings", EDIT, handler!(settings::set)),
+    row(Get, "/1/indexes/{indexName}/settings", SETTINGS, handler!(settings::get))
+        .says("Reads settings").with(&[count("getVersion", 1, 2, "Form of the answer.")]).gives::<body::SettingsChange>(200),
+    row(Put, "/1/indexes/{indexName}/settings", EDIT, handler!(settings::set))
+        .says("Changes settings").with(&[FORWARD, FORWARD_EARLIER]).takes::<body::SettingsChange>().gives::<body::Updated>(200),
     // §4.5 indices
-    row(Delete, "/1/indexes/{indexName}", DELETE_INDEX, handler!(indices::delete)),
-    row(Post, "/1/indexes/{indexName}/operation", ADD, handler!(indices::operation)),
-    row(Get, "/1/indexes", Need::Right(Acl::ListIndexes), handler!(indices::list)),
+    row(Delete, "/1/indexes/{indexName}", DELETE_INDEX, handler!(indices::delete))
+        .says("Deletes an index").gives::<body::Deleted>(200),
+    row(Post, "/1/indexes/{indexName}/operation", ADD, handler!(indices::operation))
+        .says("Copies or renames an index").takes::<body::Operation>().gives::<body::Updated>(200),
+    row(Get, "/1/indexes", Need::Right(Acl::ListIndexes), handler!(indices::list))
+        .says("Lists indices").with(&[PAGE, HITS_PER_PAGE]).gives::<body::IndexList>(200),
     // §4.6 synonyms
-    row(Put, "/1/indexes/{indexName}/synonyms/{objectID}", EDIT, handler!(documents::save_one, Synonyms)),
-    row(Post, "/1/indexes/{indexName}/synonyms/batch", EDIT, handler!(documents::save_many, Synonyms)).body(Records),
-    row(Get, "/1/indexes/{indexName}/synonyms/{objectID}", SETTINGS, handler!(documents::get, Synonyms)),
-    row(Post, "/1/indexes/{indexName}/synonyms/clear", EDIT, handler!(documents::clear, Synonyms)),
-    row(Delete, "/1/indexes/{indexName}/synonyms/{objectID}", EDIT, handler!(documents::delete, Synonyms)),
-    row(Post, "/1/indexes/{indexName}/synonyms/search", SETTINGS, handler!(documents::search, Synonyms)).body(Search).is(Work::Read),
+    row(Put, "/1/indexes/{indexName}/synonyms/{objectID}", EDIT, handler!(documents::save_one, Synonyms))
+        .says("Saves a synonym").with(&[FORWARD, FORWARD_EARLIER]).takes::<body::SynonymDocument>().gives::<body::SavedSynonym>(200),
+    row(Post, "/1/indexes/{indexName}/synonyms/batch", EDIT, handler!(documents::save_many, Synonyms)).body(Records)
+        .says("Saves synonyms").with(&[FORWARD, FORWARD_EARLIER, flag("replaceExistingSynonyms", "Deletes all others.")]).takes::<body::SynonymDocuments>().gives::<body::Updated>(200),
+    row(Get, "/1/indexes/{indexName}/synonyms/{objectID}", SETTINGS, handler!(documents::get, Synonyms))
+        .says("Reads a synonym").gives::<body::SynonymDocument>(200),
+    row(Post, "/1/indexes/{indexName}/synonyms/clear", EDIT, handler!(documents::clear, Synonyms))
+        .says("Deletes all synonyms").with(&[FORWARD, FORWARD_EARLIER]).gives::<body::Updated>(200),
+    row(Delete, "/1/indexes/{indexName}/synonyms/{objectID}", EDIT, handler!(documents::delete, Synonyms))
+        .says("Deletes a synonym").with(&[FORWARD, FORWARD_EARLIER]).gives::<body::Deleted>(200),
+    row(Post, "/1/indexes/{indexName}/synonyms/search", SETTINGS, handler!(documents::search, Synonyms)).body(Search).is(Work::Read)
+        .says("Searches synonyms").with(SYNONYM_SEARCH).takes::<body::SynonymSearch>().gives::<body::SynonymsFound>(200),
     // §4.7 keys
-    row(Post, "/1/keys", ADMIN, handler!(keys::create)).body(Search),
-    row(Put, "/1/keys/{key}", ADMIN, handler!(keys::update)).body(Search),
-    row(Get, "/1/keys", ADMIN, handler!(keys::list)),
-    row(Get, "/1/keys/{key}", Need::AnyKey, handler!(keys::get)),
-    row(Delete, "/1/keys/{key}", ADMIN, handler!(keys::delete)),
-    row(Post, "/1/keys/{key}/restore", ADMIN, handler!(keys::restore)),
-    row(Post, "/1/indexes/{indexName}/keys", ADMIN, handler!(keys::create_of_index)).body(Search),
-    row(Put, "/1/indexes/{indexName}/keys/{key}", ADMIN, handler!(keys::update_of_index)).body(Search),
-    row(Get, "/1/indexes/{indexName}/keys", ADMIN, handler!(keys::list_of_index)),
-    row(Get, "/1/indexes/*/keys", ADMIN, handler!(keys::list_of_indices)),
-    row(Get, "/1/indexes/{indexName}/keys/{key}", ADMIN, handler!(keys::get_of_index)),
-    row(Delete, "/1/indexes/{indexName}/keys/{key}", ADMIN, handler!(keys::delete_of_index)),
+    row(Post, "/1/keys", ADMIN, handler!(keys::create)).body(Search)
+        .says("Makes a key").takes::<body::KeyWanted>().gives::<body::KeyCreated>(200),
+    row(Put, "/1/keys/{key}", ADMIN, handler!(keys::update)).body(Search)
+        .says("Changes a key: what is not given gets its default").takes::<body::KeyWanted>().gives::<body::KeyUpdated>(200),
+    row(Get, "/1/keys", ADMIN, handler!(keys::list))
+        .says("Lists the keys for more than one index").gives::<body::Keys>(200),
+    row(Get, "/1/keys/{key}", Need::AnyKey, handler!(keys::get))
+        .says("Reads a key: the own one, or any with the admin key").gives::<body::Key>(200),
+    row(Delete, "/1/keys/{key}", ADMIN, handler!(keys::delete))
+        .says("Deletes a key").gives::<body::DeletedAt>(200),
+    row(Post, "/1/keys/{key}/restore", ADMIN, handler!(keys::restore))
+        .says("Restores a deleted key").gives::<body::KeyCreated>(200),
+    row(Post, "/1/indexes/{indexName}/keys", ADMIN, handler!(keys::create_of_index)).body(Search)
+        .says("Makes a key for an index alone").takes::<body::KeyWanted>().gives::<body::KeyCreated>(200),
+    row(Put, "/1/indexes/{indexName}/keys/{key}", ADMIN, handler!(keys::update_of_index)).body(Search)
+        .says("Changes a key for an index alone").takes::<body::KeyWanted>().gives::<body::KeyUpdated>(200),
+    row(Get, "/1/indexes/{indexName}/keys", ADMIN, handler!(keys::list_of_index))
+        .says("Lists the keys for an index alone").gives::<body::Keys>(200),
+    row(Get, "/1/indexes/*/keys", ADMIN, handler!(keys::list_of_indices))
+        .says("Lists the keys for one index each").gives::<body::Keys>(200),
+    row(Get, "/1/indexes/{indexName}/keys/{key}", ADMIN, handler!(keys::get_of_index))
+        .says("Reads a key for an index alone").gives::<body::Key>(200),
+    row(Delete, "/1/indexes/{indexName}/keys/{key}", ADMIN, handler!(keys::delete_of_index))
+        .says("Deletes a key for an index alone").gives::<body::DeletedAt>(200),
     // §4.8 rules
-    row(Put, "/1/indexes/{indexName}/rules/{objectID}", EDIT, handler!(documents::save_one, Rules)),
-    row(Post, "/1/indexes/{indexName}/rules/batch", EDIT, handler!(documents::save_many, Rules)).body(Records),
-    row(Get, "/1/indexes/{indexName}/rules/{objectID}", SETTINGS, handler!(documents::get, Rules)),
-    row(Delete, "/1/indexes/{indexName}/rules/{objectID}", EDIT, handler!(documents::delete, Rules)),
-    row(Post, "/1/indexes/{indexName}/rules/clear", EDIT, handler!(documents::clear, Rules)),
-    row(Post, "/1/indexes/{indexName}/rules/search", SETTINGS, handler!(documents::search, Rules)).body(Search).is(Work::Read),
+    row(Put, "/1/indexes/{indexName}/rules/{objectID}", EDIT, handler!(documents::save_one, Rules))
+        .says("Saves a rule").with(&[FORWARD, FORWARD_EARLIER]).takes::<body::RuleDocument>().gives::<body::UpdatedObject>(200),
+    row(Post, "/1/indexes/{indexName}/rules/batch", EDIT, handler!(documents::save_many, Rules)).body(Records)
+        .says("Saves rules").with(&[FORWARD, FORWARD_EARLIER, flag("clearExistingRules", "Deletes all others.")]).takes::<body::RuleDocuments>().gives::<body::Updated>(200),
+    row(Get, "/1/indexes/{indexName}/rules/{objectID}", SETTINGS, handler!(documents::get, Rules))
+        .says("Reads a rule").gives::<body::RuleDocument>(200),
+    row(Delete, "/1/indexes/{indexName}/rules/{objectID}", EDIT, handler!(documents::delete, Rules))
+        .says("Deletes a rule").with(&[FORWARD, FORWARD_EARLIER]).gives::<body::Deleted>(200),
+    row(Post, "/1/indexes/{indexName}/rules/clear", EDIT, handler!(documents::clear, Rules))
+        .says("Deletes all rules").with(&[FORWARD, FORWARD_EARLIER]).gives::<body::Updated>(200),
+    row(Post, "/1/indexes/{indexName}/rules/search", SETTINGS, handler!(documents::search, Rules)).body(Search).is(Work::Read)
+        .says("Searches rules").with(RULE_SEARCH).takes::<body::RuleSearch>().gives::<body::RulesFound>(200),
     // §4.9 dictionaries
-    row(Post, "/1/dictionaries/{dictionaryName}/batch", EDIT, handler!(dictionaries::batch)).body(Entries),
-    row(Get, "/1/dictionaries/{dictionaryName}/search", SETTINGS, handler!(dictionaries::get)),
-    row(Post, "/1/dictionaries/{dictionaryName}/search", SETTINGS, handler!(dictionaries::post)).body(Search).is(Work::Read),
-    row(Put, "/1/dictionaries/*/settings", EDIT, handler!(dictionaries::set_settings)),
-    row(Get, "/1/dictionaries/*/settings", SETTINGS, handler!(dictionaries::settings)),
-    row(Get, "/1/dictionaries/*/languages", SETTINGS, handler!(dictionaries::languages)),
+    row(Post, "/1/dictionaries/{dictionaryName}/batch", EDIT, handler!(dictionaries::batch)).body(Entries)
+        .says("Changes entries of a dictionary").takes::<body::DictionaryBatch>().gives::<body::Updated>(200),
+    row(Get, "/1/dictionaries/{dictionaryName}/search", SETTINGS, handler!(dictionaries::get))
+        .says("Searches entries of a dictionary").with(DICTIONARY_SEARCH).gives::<body::DictionaryEntries>(200),
+    row(Post, "/1/dictionaries/{dictionaryName}/search", SETTINGS, handler!(dictionaries::post)).body(Search).is(Work::Read)
+        .says("Searches entries of a dictionary").with(DICTIONARY_SEARCH).takes::<body::DictionarySearch>().gives::<body::DictionaryEntries>(200),
+    row(Put, "/1/dictionaries/*/settings", EDIT, handler!(dictionaries::set_settings))
+        .says("Switches standard entries off and on").takes::<body::DictionarySettings>().gives::<body::Updated>(200),
+    row(Get, "/1/dictionaries/*/settings", SETTINGS, handler!(dictionaries::settings))
+        .says("Says which standard entries are switched off").gives::<body::DictionarySettings>(200),
+    row(Get, "/1/dictionaries/*/languages", SETTINGS, handler!(dictionaries::languages))
+        .says("Says which languages have which dictionaries").gives::<body::DictionaryLanguages>(200),
     // §4.10 multi-cluster
-    row(Post, "/1/clusters/mapping", ADMIN, handler!(clusters::assign)),
-    row(Post, "/1/clusters/mapping/batch", ADMIN, handler!(clusters::assign_many)),
-    row(Get, "/1/clusters/mapping/top", ADMIN, handler!(clusters::top)),
-    row(Get, "/1/clusters/mapping/{userID}", ADMIN, handler!(clusters::get)),
-    row(Get, "/1/clusters", ADMIN, handler!(clusters::clusters)),
-    row(Get, "/1/clusters/mapping", ADMIN, handler!(clusters::list)),
-    row(Delete, "/1/clusters/mapping/{userID}", ADMIN, handler!(clusters::remove)),
-    row(Delete, "/1/clusters/mapping", ADMIN, handler!(clusters::remove)),
-    row(Post, "/1/clusters/mapping/search", ADMIN, handler!(clusters::search)).body(Search).is(Work::Read),
-    row(Get, "/1/clusters/mapping/pending", ADMIN, handler!(clusters::pending)),
+    row(Post, "/1/clusters/mapping", ADMIN, handler!(clusters::assign))
+        .says("Assigns or moves a user").takes::<body::Assignment>().gives::<body::CreatedAt>(200),
+    row(Post, "/1/clusters/mapping/batch", ADMIN, handler!(clusters::assign_many))
+        .says("Assigns users").takes::<body::Assignments>().gives::<body::CreatedAt>(200),
+    row(Get, "/1/clusters/mapping/top", ADMIN, handler!(clusters::top))
+        .says("Shows the users with the most records").gives::<body::TopUsers>(200),
+    row(Get, "/1/clusters/mapping/{userID}", ADMIN, handler!(clusters::get))
+        .says("Reads where a user is").gives::<body::MappedUser>(200),
+    row(Get, "/1/clusters", ADMIN, handler!(clusters::clusters))
+        .says("Lists clusters").gives::<body::Clusters>(200),
+    row(Get, "/1/clusters/mapping", ADMIN, handler!(clusters::list))
+        .says("Lists users").with(&[PAGE, HITS_PER_PAGE]).gives::<body::MappedUsers>(200),
+    row(Delete, "/1/clusters/mapping/{userID}", ADMIN, handler!(clusters::remove))
+        .says("Removes a user").gives::<body::DeletedAt>(200),
+    row(Delete, "/1/clusters/mapping", ADMIN, handler!(clusters::remove))
+        .says("Removes a user").gives::<body::DeletedAt>(200),
+    row(Post, "/1/clusters/mapping/search", ADMIN, handler!(clusters::search)).body(Search).is(Work::Read)
+        .says("Searches users").takes::<body::UserSearch>().gives::<body::UsersFound>(200),
+    row(Get, "/1/clusters/mapping/pending", ADMIN, handler!(clusters::pending))
+        .says("Says which users are being moved or removed").with(&[flag("getClusters", "Whether they are named.")]).gives::<body::PendingUsers>(200),
     // §4.11 allowlist
-    row(Get, "/1/security/sources", ADMIN, handler!(sources::list)),
-    row(Put, "/1/security/sources", ADMIN, handler!(sources::set)),
-    row(Post, "/1/security/sources/append", ADMIN, handler!(sources::append)),
-    row(Delete, "/1/security/sources/{source}", ADMIN, handler!(sources::delete)),
+    row(Get, "/1/security/sources", ADMIN, handler!(sources::list))
+        .says("Lists the networks that calls may come from").gives::<body::Sources>(200),
+    row(Put, "/1/security/sources", ADMIN, handler!(sources::set))
+        .says("Replaces the list of networks that calls may come from").takes::<body::Sources>().gives::<body::UpdatedAt>(200),
+    row(Post, "/1/security/sources/append", ADMIN, handler!(sources::append))
+        .says("Lets calls come from one more network").takes::<body::Source>().gives::<body::CreatedAt>(200),
+    row(Delete, "/1/security/sources/{source}", ADMIN, handler!(sources::delete))
+        .says("Removes a network from the list").gives::<body::DeletedAt>(200),
     // §4.12 logs and tasks
     row(Get, "/1/logs", Need::Right(Acl::Logs), LOGS),
-    row(Get, "/1/indexes/{indexName}/task/{taskID}", ADD, handler!(tasks::of_index)).is(Work::Either),
-    row(Get, "/1/task/{taskID}", EDIT, handler!(tasks::any)).is(Work::Either),
+    row(Get, "/1/indexes/{indexName}/task/{taskID}", ADD, handler!(tasks::of_index)).is(Work::Either)
+        .says("Says whether readers see what a write has changed").gives::<body::Task>(200),
+    row(Get, "/1/task/{taskID}", EDIT, handler!(tasks::any)).is(Work::Either)
+        .says("Says whether readers see what a write has changed").gives::<body::Task>(200),
     // §4.13 query suggestions
     row(Post, "/1/configs", SETTINGS, SUGGESTIONS),
     row(Put, "/1/configs/{indexName}", EDIT, SUGGESTIONS),
@@ -165,123 +260,41 @@ pub static ROUTES: &[Route<Handler>] = &[
     row(Post, "/1/recommendation/personalization/strategy", RECOMMENDATION, PERSONALIZATION),
     row(Get, "/1/strategies/personalization", RECOMMENDATION, PERSONALIZATION),
     row(Post, "/1/strategies/personalization", RECOMMENDATION, PERSONALIZATION),
-    row(Get, "/1/isalive", Need::Nothing, handler!(operations::live)).is(Work::Watch),
-    row(Get, "/1/health", Need::Nothing, handler!(operations::ready)).is(Work::Watch),
-    row(Get, "/health", Need::Nothing, handler!(operations::ready)).is(Work::Watch),
+    row(Get, "/1/isalive", Need::Nothing, handler!(operations::live)).is(Work::Watch)
+        .says("Says that the process answers").gives::<body::Message>(200),
+    row(Get, "/1/health", Need::Nothing, handler!(operations::ready)).is(Work::Watch)
+        .says("Says whether the node can do its work").with(HEALTH).gives::<body::Health>(200).or(503),
+    row(Get, "/health", Need::Nothing, handler!(operations::ready)).is(Work::Watch)
+        .says("Says whether the node can do its work").with(HEALTH).gives::<body::Health>(200).or(503),
     // operation
-    row(Get, "/livez", Need::Nothing, handler!(operations::live)).is(Work::Watch),
-    row(Get, "/readyz", Need::Nothing, handler!(operations::ready)).is(Work::Watch),
-    row(Get, "/metrics", Need::Nothing, handler!(operations::metrics)).is(Work::Operate),
+    row(Get, "/livez", Need::Nothing, handler!(operations::live)).is(Work::Watch)
+        .says("Says that the process answers").gives::<body::Message>(200),
+    row(Get, "/readyz", Need::Nothing, handler!(operations::ready)).is(Work::Watch)
+        .says("Says whether the node can do its work").with(HEALTH).gives::<body::Health>(200).or(503),
+    row(Get, "/metrics", Need::Nothing, handler!(operations::metrics)).is(Work::Operate)
+        .says("Figures for Prometheus").gives_text("text/plain; version=0.0.4"),
+    row(Get, "/openapi.json", Need::Nothing, handler!(openapi::get)).is(Work::Either)
+        .says("This document").gives::<body::AnyObject>(200),
     // the installation, for operators
-    row(Get, "/admin/cluster", ADMIN, handler!(admin::overview)).is(Work::Operate),
-    row(Get, "/admin/cluster/digest", ADMIN, handler!(admin::digest)).is(Work::Operate),
-    row(Post, "/admin/nodes/{node}/drain", ADMIN, handler!(admin::drain)).is(Work::Operate),
-    row(Post, "/admin/nodes/{node}/undrain", ADMIN, handler!(admin::undrain)).is(Work::Operate),
-    row(Post, "/admin/nodes/{node}/replace", ADMIN, handler!(admin::replace)).is(Work::Operate),
-    row(Delete, "/admin/nodes/{node}", ADMIN, handler!(admin::remove)).is(Work::Operate),
-    row(Post, "/admin/groups/{group}/leader", ADMIN, handler!(admin::transfer)).is(Work::Operate),
-    row(Post, "/admin/admin-key", ADMIN, handler!(admin::replace_admin_key)).is(Work::Operate),
-    row(Post, "/admin/recover", ADMIN, handler!(admin::recovery)).is(Work::Operate),
+    row(Get, "/admin/cluster", ADMIN, handler!(admin::overview)).is(Work::Operate)
+        .says("Shows nodes, groups and replicas").gives::<body::Overview>(200),
+    row(Get, "/admin/cluster/digest", ADMIN, handler!(admin::digest)).is(Work::Operate)
+        .says("Shows hashes of what the node holds").gives::<body::Digest>(200),
+    row(Post, "/admin/nodes/{node}/drain", ADMIN, handler!(admin::drain)).is(Work::Operate)
+        .says("Moves the replicas of a node elsewhere").gives::<body::Message>(200),
+    row(Post, "/admin/nodes/{node}/undrain", ADMIN, handler!(admin::undrain)).is(Work::Operate)
+        .says("Lets a node have replicas again").gives::<body::Message>(200),
+    row(Post, "/admin/nodes/{node}/replace", ADMIN, handler!(admin::replace)).is(Work::Operate)
+        .says("Lets a node take the place of another one").with(&[FORCE]).takes::<body::Replacement>().gives::<body::Message>(200),
+    row(Delete, "/admin/nodes/{node}", ADMIN, handler!(admin::remove)).is(Work::Operate)
+        .says("Removes a node for good").with(&[FORCE]).gives::<body::Message>(200),
+    row(Post, "/admin/groups/{group}/leader", ADMIN, handler!(admin::transfer)).is(Work::Operate)
+        .says("Hands a group to another leader").takes::<body::NewLeader>().gives::<body::Message>(200),
+    row(Post, "/admin/admin-key", ADMIN, handler!(admin::replace_admin_key)).is(Work::Operate)
+        .says("Replaces the admin key").takes::<body::NewAdminKey>().gives::<body::Message>(200),
+    row(Post, "/admin/recover", ADMIN, handler!(admin::recovery)).is(Work::Operate)
+        .says("Says what to do when a majority is lost").gives::<body::Message>(200),
 ];
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::collections::BTreeSet;
-
-    #[track_caller]
-    fn check(verb: Verb, path: &str, expected: Result<(&str, &[&str]), ErrorKind>) {
-        let router = &*ROUTER;
-        match (router.find(Some(verb), path), expected) {
-            (Ok(found), Ok((row, names))) => {
-                assert_eq!(found.route.path, row, "{path}");
-                assert_eq!(found.names, names, "{path}");
-            }
-            (Err(error), Err(kind)) => assert_eq!(error.kind, kind, "{path}: {error}"),
-            (Ok(found), Err(kind)) => panic!("{path}: found {}, expected {kind:?}", found.route.path),
-            (Err(error), Ok(_)) => panic!("{path}: {error}"),
-        }
-    }
-
-    #[test]
-    fn names_are_decoded_after_splitting() {
-        check(Verb::Post, "/1/indexes/a%2Fb%20c%25/query", Ok(("/1/indexes/{indexName}/query", &["a/b c%"])));
-        check(Verb::Post, "/1/indexes/a%252Fb/query", Ok(("/1/indexes/{indexName}/query", &["a%2Fb"])));
-        check(Verb::Post, "/1/indexes/a+b/query", Ok(("/1/indexes/{indexName}/query", &["a+b"])));
-        check(
-            Verb::Post,
-            "/1/indexes/%E6%97%A5%E6%9C%AC/query",
-            Ok(("/1/indexes/{indexName}/query", &["日本"])),
-        );
-        check(Verb::Get, "/1/indexes/a/x%2Fy", Ok(("/1/indexes/{indexName}/{objectID}", &["a", "x/y"])));
-        check(Verb::Post, "/1/indexes/%FF/query", Err(ErrorKind::Invalid));
-        check(Verb::Post, "/1/indexes/%zz/query", Ok(("/1/indexes/{indexName}/query", &["%zz"])));
-    }
-
-    #[test]
-    fn literals_win_over_names_and_the_star_may_be_encoded() {
-        check(Verb::Post, "/1/indexes/*/queries", Ok(("/1/indexes/*/queries", &[])));
-        check(Verb::Post, "/1/indexes/%2A/queries", Ok(("/1/indexes/*/queries", &[])));
-        check(Verb::Post, "/1/indexes/%2a/batch", Ok(("/1/indexes/*/batch", &[])));
-        check(Verb::Post, "/1/indexes/i/batch", Ok(("/1/indexes/{indexName}/batch", &["i"])));
-        check(Verb::Post, "/1/indexes/*/objects", Ok(("/1/indexes/*/objects", &[])));
-        check(Verb::Get, "/1/indexes/i/settings", Ok(("/1/indexes/{indexName}/settings", &["i"])));
-        check(Verb::Put, "/1/indexes/i/settings", Ok(("/1/indexes/{indexName}/settings", &["i"])));
-        check(Verb::Get, "/1/indexes/i/browse", Ok(("/1/indexes/{indexName}/browse", &["i"])));
-        check(Verb::Get, "/1/indexes/i/o", Ok(("/1/indexes/{indexName}/{objectID}", &["i", "o"])));
-        check(Verb::Get, "/1/indexes/i/task/9", Ok(("/1/indexes/{indexName}/task/{taskID}", &["i", "9"])));
-        check(Verb::Get, "/1/task/9", Ok(("/1/task/{taskID}", &["9"])));
-        check(Verb::Get, "/1/indexes/", Ok(("/1/indexes", &[])));
-        check(
-            Verb::Post,
-            "/1/indexes/i/facets/f%2Fg/query",
-            Ok(("/1/indexes/{indexName}/facets/{facetName}/query", &["i", "f/g"])),
-        );
-    }
-
-    #[test]
-    fn unknown_paths_and_methods_differ() {
-        check(Verb::Get, "/", Err(ErrorKind::NotFound));
-        check(Verb::Get, "/2/indexes", Err(ErrorKind::NotFound));
-        check(Verb::Get, "/1/indexes/a/b/c/d/e/f/g/h/i", Err(ErrorKind::NotFound));
-        check(Verb::Put, "/1/indexes", Err(ErrorKind::MethodNotAllowed));
-        check(Verb::Post, "/livez", Err(ErrorKind::MethodNotAllowed));
-        assert_eq!(ROUTER.find(None, "/livez").err().map(|e| e.kind), Some(ErrorKind::MethodNotAllowed));
-    }
-
-    #[test]
-    fn no_two_rows_are_the_same_and_every_row_is_reachable() {
-        let mut seen = BTreeSet::new();
-        let router = &*ROUTER;
-        for route in ROUTES {
-            assert!(
-                seen.insert((route.verb.as_str(), route.path)),
-                "{} {} twice",
-                route.verb.as_str(),
-                route.path
-            );
-            let path = route.path.replace(['{', '}'], "~");
-            let found = router.find(Some(route.verb), &path).unwrap_or_else(|e| panic!("{path}: {e}"));
-            assert_eq!(found.route.path, route.path);
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn any_path_is_answered(path in "(/[a-z0-9%*{}. ]{0,8}){0,10}") {
-            let router = &*ROUTER;
-            for verb in [Verb::Get, Verb::Post, Verb::Put, Verb::Delete] {
-                let _ = router.find(Some(verb), &path);
-            }
-        }
-        #[test]
-        fn any_name_survives_encoding(name in "\\PC{1,20}") {
-            let encoded = percent_encoding::utf8_percent_encode(&name, percent_encoding::NON_ALPHANUMERIC);
-            let path = format!("/1/indexes/x/{encoded}");
-            let router = &*ROUTER;
-            let found = router.find(Some(Verb::Delete), &path).unwrap();
-            prop_assert_eq!(found.names[1].as_ref(), name.as_str());
-        }
-    }
-}
+mod tests;

@@ -3,8 +3,10 @@
 //! Hot path: a few literal comparisons, no regular expressions. Paths are split on `/` first and percent-decoded
 //! afterwards, so that names may contain any character (C§1.2).
 
+mod doc;
 mod route;
 
+pub use doc::{Answer, AnswerContent, Argument, ArgumentKind, Doc, choice, count, flag, text};
 pub use route::{BodyKind, Need, Route, Verb, Work};
 
 use percent_encoding::percent_decode_str;

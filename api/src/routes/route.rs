@@ -1,6 +1,9 @@
 //! What does a row of the route table say?
 
+use super::doc::{Answer, AnswerContent, Argument, Doc};
 use quorate_model::Acl;
+use quorate_wire::schema::SchemaOf;
+use utoipa::ToSchema;
 
 /// A method of the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -91,6 +94,8 @@ pub struct Route<H> {
     pub is_query: bool,
     /// What answers.
     pub handler: H,
+    /// What callers may know of it.
+    pub doc: Doc,
 }
 impl<H: Copy> Route<H> {
     /// A row; what gets is a read, everything else a write, unless the row says otherwise.
@@ -99,7 +104,7 @@ impl<H: Copy> Route<H> {
             Verb::Get => Work::Read,
             Verb::Post | Verb::Put | Verb::Delete => Work::Write,
         };
-        Route { verb, path, need, work, body: BodyKind::Object, is_query: false, handler }
+        Route { verb, path, need, work, body: BodyKind::Object, is_query: false, handler, doc: Doc::NONE }
     }
     /// The same row, for this kind of work.
     pub const fn is(self, work: Work) -> Self {
@@ -112,6 +117,37 @@ impl<H: Copy> Route<H> {
     /// The same row, which finds records.
     pub const fn query(self) -> Self {
         Route { is_query: true, body: BodyKind::Search, work: Work::Read, ..self }
+    }
+    /// The same row, which does this, in a few words.
+    pub const fn says(self, summary: &'static str) -> Self {
+        Route { doc: Doc { summary, ..self.doc }, ..self }
+    }
+    /// The same row, with these arguments in the query string.
+    pub const fn with(self, query: &'static [Argument]) -> Self {
+        Route { doc: Doc { query, ..self.doc }, ..self }
+    }
+    /// The same row, with search parameters in the query string.
+    pub const fn with_search_parameters(self) -> Self {
+        Route { doc: Doc { takes_search_parameters: true, ..self.doc }, ..self }
+    }
+    /// The same row, with a body of this shape.
+    pub const fn takes<T: ToSchema>(self) -> Self {
+        Route { doc: Doc { body: Some(SchemaOf::of::<T>()), ..self.doc }, ..self }
+    }
+    /// The same row, which answers this when all is well.
+    pub const fn gives<T: ToSchema>(self, status: u16) -> Self {
+        let answer = Answer { status, or: None, content: AnswerContent::Json(SchemaOf::of::<T>()) };
+        Route { doc: Doc { answer, ..self.doc }, ..self }
+    }
+    /// The same row, whose answer has this status when something is not well.
+    pub const fn or(self, status: u16) -> Self {
+        let answer = Answer { or: Some(status), ..self.doc.answer };
+        Route { doc: Doc { answer, ..self.doc }, ..self }
+    }
+    /// The same row, which answers text in this format.
+    pub const fn gives_text(self, format: &'static str) -> Self {
+        let answer = Answer { status: 200, or: None, content: AnswerContent::Text(format) };
+        Route { doc: Doc { answer, ..self.doc }, ..self }
     }
 }
 impl<H> Route<H> {

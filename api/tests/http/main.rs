@@ -6,6 +6,7 @@ mod calls;
 mod cluster;
 mod clusters;
 mod dictionaries;
+mod document;
 mod documents;
 mod edges;
 mod filters;
@@ -84,21 +85,29 @@ impl Node {
         let state = options.state();
         let app = test::init_service(App::new().configure(|config| routes(config, state))).await;
         let request = request.to_request();
-        let is_for_operators = request.path().starts_with("/admin");
+        let (method, path) = (request.method().clone(), request.path().to_owned());
+        let is_for_operators = path.starts_with("/admin");
         let response: ServiceResponse<BoxBody> = app.call(request).await.unwrap();
         let (status, headers) = (response.status(), response.headers().clone());
         let bytes = to_bytes(response.into_body()).await.unwrap().to_vec();
+        if headers.get("content-encoding").is_none() {
+            document::check_answer(&method, &path, status.as_u16(), &bytes);
+        }
         Answer { is_for_operators, status, headers, bytes }
     }
     async fn call_with(&self, key: &str, method: Method, uri: &str, body: &str) -> Answer {
         let request = test::TestRequest::default()
-            .method(method)
+            .method(method.clone())
             .uri(uri)
             .insert_header(("X-Algolia-Application-Id", APP))
             .insert_header(("X-Algolia-API-Key", key))
             .insert_header(("Content-Type", "application/x-www-form-urlencoded"))
             .set_payload(body.to_owned());
-        self.send(request).await
+        let answer = self.send(request).await;
+        if answer.status.is_success() {
+            document::check_call(&method, uri, body);
+        }
+        answer
     }
     /// Sends a request with the admin key.
     async fn call(&self, method: Method, uri: &str, body: &str) -> Answer {

@@ -104,6 +104,7 @@ GET /health none
 GET /livez none
 GET /readyz none
 GET /metrics none
+GET /openapi.json none
 GET /admin/cluster admin
 GET /admin/cluster/digest admin
 POST /admin/nodes/{node}/drain admin

@@ -11,6 +11,7 @@ pub mod indices;
 pub mod json;
 pub mod keys;
 pub mod query;
+pub mod schema;
 pub mod search;
 pub mod sources;
 pub mod writes;

@@ -1,0 +1,50 @@
+//! Which shape has each body, for the document of the interface (OpenAPI 3.1)?
+//!
+//! The types here are never built: bodies are read and written elsewhere, without trees of values. Tests hold every answer
+//! against its type. A type that is named by a row of the route table becomes a component of the document.
+
+mod access;
+mod clusters;
+mod dictionaries;
+mod documents;
+mod indices;
+mod objects;
+mod operation;
+mod parameters;
+mod search;
+
+pub use access::*;
+pub use clusters::*;
+pub use dictionaries::*;
+pub use documents::*;
+pub use indices::*;
+pub use objects::*;
+pub use operation::*;
+pub use parameters::{SearchParameters, SettingsChange, query_parameters};
+pub use search::*;
+
+use std::borrow::Cow;
+use utoipa::ToSchema;
+use utoipa::openapi::{RefOr, Schema};
+
+/// A named schema with those that it refers to, as a row of the route table can hold it.
+#[derive(Clone, Copy)]
+pub struct SchemaOf {
+    /// Its name among the components.
+    pub name: fn() -> Cow<'static, str>,
+    /// The schema itself.
+    pub schema: fn() -> RefOr<Schema>,
+    /// Adds those that it refers to.
+    pub referred: fn(&mut Vec<(String, RefOr<Schema>)>),
+}
+impl SchemaOf {
+    /// The schema of a type.
+    pub const fn of<T: ToSchema>() -> SchemaOf {
+        SchemaOf { name: T::name, schema: T::schema, referred: T::schemas }
+    }
+}
+impl std::fmt::Debug for SchemaOf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&(self.name)())
+    }
+}

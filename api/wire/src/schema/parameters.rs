@@ -1,0 +1,117 @@
+//! The schemas of search parameters and settings, which the one table of them gives.
+
+use quorate_model::settings::table::{Form, ROWS, Row, Target};
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, OneOfBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::{Object, ObjectBuilder, RefOr, Required};
+use utoipa::{PartialSchema, ToSchema};
+
+/// Any JSON value.
+pub struct AnyJson;
+impl PartialSchema for AnyJson {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new().schema_type(SchemaType::AnyValue).into()
+    }
+}
+impl ToSchema for AnyJson {}
+
+/// The parameters of a search, as members or inside `params`, URL-encoded.
+pub struct SearchParameters;
+impl PartialSchema for SearchParameters {
+    fn schema() -> RefOr<Schema> {
+        parameters_schema(&[("params", String::schema())], "Search parameters.").into()
+    }
+}
+impl ToSchema for SearchParameters {}
+
+/// Settings; as a change, `null` takes a setting back to its default.
+pub struct SettingsChange;
+impl PartialSchema for SettingsChange {
+    fn schema() -> RefOr<Schema> {
+        let rows = ROWS.iter().filter(|row| row.place.in_settings());
+        object(rows, &[], "Settings of an index.").into()
+    }
+}
+impl ToSchema for SettingsChange {}
+
+/// The schema of an object with all search parameters and some more members.
+pub(super) fn parameters_schema(more: &[(&str, RefOr<Schema>)], description: &str) -> Object {
+    object(ROWS.iter().filter(|row| row.place.in_query()), more, description)
+}
+
+/// The search parameters as those of a query string.
+pub fn query_parameters() -> Vec<Parameter> {
+    let rows = ROWS.iter().filter(|row| row.place.in_query());
+    let named = rows.flat_map(|row| {
+        let text = format!("{} As text: {}.", row.doc, row.allowed());
+        std::iter::once(&row.name).chain(row.legacy).map(move |name| (*name, text.clone()))
+    });
+    let packed = ("params", "More parameters, URL-encoded.".to_owned());
+    std::iter::once(packed).chain(named).map(|(name, text)| of_query_string(name, text)).collect()
+}
+
+fn of_query_string(name: &str, meaning: String) -> Parameter {
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Query)
+        .required(Required::False)
+        .description(Some(meaning))
+        .schema(Some(String::schema()))
+        .build()
+}
+
+fn object(
+    rows: impl Iterator<Item = &'static Row>,
+    more: &[(&str, RefOr<Schema>)],
+    description: &str,
+) -> Object {
+    let mut object = ObjectBuilder::new().description(Some(description));
+    for (name, schema) in more {
+        object = object.property(*name, schema.clone());
+    }
+    for row in rows {
+        for name in std::iter::once(&row.name).chain(row.legacy) {
+            object = object.property(*name, of_row(row));
+        }
+    }
+    object.build()
+}
+
+/// What a row accepts. Looser than the program where a form has no schema of its own: its words stand in the description.
+fn of_row(row: &Row) -> RefOr<Schema> {
+    let described =
+        |schema: ObjectBuilder| schema.description(Some(format!("{} {}.", row.doc, row.allowed())));
+    let plain = |kind: Type| described(ObjectBuilder::new().schema_type(kind)).into();
+    let any = || described(ObjectBuilder::new().schema_type(SchemaType::AnyValue)).into();
+    match row.target {
+        Target::Flag(_) | Target::Kept(Form::Flag) => plain(Type::Boolean),
+        Target::Count(from, to, _) | Target::Kept(Form::Count(from, to)) => count(from, to, described),
+        Target::Text(_) | Target::Kept(Form::Text) => plain(Type::String),
+        Target::List(_) | Target::Languages(_) | Target::IndexList(..) | Target::Kept(Form::List) => {
+            list(row, described)
+        }
+        Target::Kept(Form::Choice(names)) => {
+            described(ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names.iter().copied())))
+                .into()
+        }
+        Target::Kept(Form::Object) => {
+            let free = AdditionalProperties::FreeForm(true);
+            described(ObjectBuilder::new().additional_properties(Some(free))).into()
+        }
+        Target::Query(..) | Target::Index(..) | Target::Kept(Form::Any) | Target::Dropped => any(),
+    }
+}
+
+fn count(from: u64, to: u64, described: impl Fn(ObjectBuilder) -> ObjectBuilder) -> RefOr<Schema> {
+    let number = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(from));
+    let number = if to == u64::MAX { number } else { number.maximum(Some(to)) };
+    described(number).into()
+}
+
+fn list(row: &Row, described: impl Fn(ObjectBuilder) -> ObjectBuilder) -> RefOr<Schema> {
+    let many = ArrayBuilder::new().items(String::schema()).description(Some(row.doc));
+    if !row.single {
+        return many.into();
+    }
+    OneOfBuilder::new().item(many).item(described(ObjectBuilder::new().schema_type(Type::String))).into()
+}
