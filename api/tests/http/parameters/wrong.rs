@@ -2,6 +2,7 @@
 //! and as a setting, and is every lenient form of C§2 read?
 
 use super::*;
+use quorate_model::settings::Criterion;
 use quorate_model::settings::table::{Form, Target};
 
 /// What is sent for a row, and the beginning of what was expected; `None` when the value is read.
@@ -249,7 +250,7 @@ fn own(name: &str) -> Vec<Attempt> {
                     json!(["asc(desc(a))"]),
                     json!(["asc(a),desc(b)"]),
                 ],
-                "typo, geo, words, filters, proximity, attribute, exact, custom, asc(name) or desc(name), \"",
+                &format!("{}, asc(name) or desc(name), \"", Criterion::NAMES.join(", ")),
             ),
         ]
         .concat(),

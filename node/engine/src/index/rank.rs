@@ -5,7 +5,7 @@
 
 use crate::text::fold_text;
 use quorate_model::Settings;
-use quorate_model::settings::{Criterion, SortKey};
+use quorate_model::settings::SortKey;
 use serde_json::{Map, Value};
 
 /// Bytes of a text value that take part in the order.
@@ -21,21 +21,9 @@ pub(crate) struct RankKeys {
 impl RankKeys {
     /// Takes the keys from the settings.
     pub fn new(settings: &Settings) -> RankKeys {
-        let mut keys: Vec<SortKey> = Vec::new();
-        for criterion in &settings.index.ranking {
-            match criterion {
-                Criterion::Sort(key) => keys.push(key.clone()),
-                Criterion::Custom => keys.extend(settings.index.custom_ranking.iter().cloned()),
-                Criterion::Typo
-                | Criterion::Geo
-                | Criterion::Words
-                | Criterion::Filters
-                | Criterion::Proximity
-                | Criterion::Attribute
-                | Criterion::Exact => {}
-            }
-        }
-        RankKeys { keys }
+        let custom = &settings.index.custom_ranking;
+        let keys = settings.index.ranking.iter().flat_map(|criterion| criterion.sort_keys(custom));
+        RankKeys { keys: keys.cloned().collect() }
     }
     /// Appends what a record has for one key.
     pub fn push(key: &SortKey, record: &Map<String, Value>, out: &mut Vec<u8>) {

@@ -1,5 +1,6 @@
 //! How do the members that only settings carry become typed (C§4)?
 
+use super::criterion::ENTRY;
 use super::{Criterion, FacetAttribute, IndexSettings, SearchableAttribute, SortKey};
 use crate::error::{Error, Result, shortened};
 use crate::languages;
@@ -119,19 +120,9 @@ pub(crate) fn unretrievable_attributes(index: &mut IndexSettings, _: &str, value
 }
 
 pub(crate) fn ranking(index: &mut IndexSettings, name: &str, value: &Value) -> Result<()> {
-    let expected = "typo, geo, words, filters, proximity, attribute, exact, custom, asc(name) or desc(name)";
-    let criterion = |entry: &str| {
-        Ok(match entry.trim() {
-            "typo" => Criterion::Typo,
-            "geo" => Criterion::Geo,
-            "words" => Criterion::Words,
-            "filters" => Criterion::Filters,
-            "proximity" => Criterion::Proximity,
-            "attribute" => Criterion::Attribute,
-            "exact" => Criterion::Exact,
-            "custom" => Criterion::Custom,
-            other => Criterion::Sort(sort_key(name, other, expected)?),
-        })
+    let criterion = |entry: &str| match Criterion::named(entry.trim()) {
+        Some(criterion) => Ok(criterion),
+        None => Ok(Criterion::Sort(sort_key(name, entry.trim(), ENTRY)?)),
     };
     index.ranking = entries(value).map(criterion).collect::<Result<_>>()?;
     Ok(())

@@ -1,6 +1,7 @@
 //! Index settings (§2.5, C§4): one table drives parsing, defaults, validation and what GET answers.
 
 mod change;
+pub(crate) mod criterion;
 mod effective;
 mod fingerprint;
 pub(crate) mod members;
@@ -9,6 +10,7 @@ pub mod table;
 #[cfg(test)]
 mod tests;
 
+pub use criterion::Criterion;
 pub use effective::Effective;
 
 use crate::params::SearchParams;
@@ -42,20 +44,6 @@ pub struct FacetAttribute {
     pub searchable: bool,
     pub filter_only: bool,
     pub after_distinct: bool,
-}
-/// One criterion of `ranking` (C§4.2).
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Criterion {
-    Typo,
-    Geo,
-    Words,
-    Filters,
-    Proximity,
-    Attribute,
-    Exact,
-    Custom,
-    Sort(SortKey),
 }
 /// `asc(attr)` or `desc(attr)`.
 #[derive(Clone, Debug, PartialEq, Eq)]

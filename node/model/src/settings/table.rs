@@ -8,6 +8,7 @@ use crate::params::SearchParams;
 use crate::params::lenient;
 use crate::params::members as query;
 use crate::settings::IndexSettings;
+use crate::settings::criterion;
 use crate::settings::members as index;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -150,7 +151,6 @@ impl Row {
         Row { began, ..self }
     }
     /// A row with values that came later.
-    #[cfg_attr(not(test), expect(dead_code, reason = "no value has come since the first level"))]
     pub(crate) const fn with_later(self, later: &'static [LaterValue]) -> Row {
         Row { later, ..self }
     }
@@ -244,7 +244,7 @@ pub static ROWS: &[Row] = &[
     row("attributesToRetrieve", Both, List(|p| &mut p.attributes_to_retrieve), r#"["*"]"#, "Attributes that hits show; `-name` leaves one out.").was(&["attributes"]).single(),
     row("restrictSearchableAttributes", Query, List(|p| &mut p.restrict_searchable_attributes), "[]", "Searches only these of the searchable attributes."),
     // ranking
-    row("ranking", Settings, IndexList("array of typo, geo, words, filters, proximity, attribute, exact, custom, asc(name) or desc(name)", index::ranking), r#"["typo","geo","words","proximity","attribute","exact","custom"]"#, "Criteria that order hits, first to last.").single().shown().shapes(),
+    row("ranking", Settings, IndexList(criterion::ENTRIES, index::ranking), r#"["typo","geo","words","proximity","attribute","exact","custom"]"#, "Criteria that order hits, first to last.").with_later(criterion::LATER).single().shown().shapes(),
     row("customRanking", Settings, IndexList("array of asc(name) or desc(name)", index::custom_ranking), "[]", "Attributes that order hits under the custom criterion.").single().shapes(),
     row("replicas", Settings, IndexList("array of index names or virtual(name)", index::replicas), "[]", "Indices that follow this one with their own order.").was(&["slaves"]),
     row("relevancyStrictness", Both, Count(0, 100, |p| &mut p.relevancy_strictness), "100", "How close to the best a hit of a virtual replica must be."),

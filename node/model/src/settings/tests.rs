@@ -154,8 +154,7 @@ fn c19_wrong_values_name_the_setting() {
         (json!({"paginationLimitedTo": 20001}), "integer between 0 and 20000"),
         (
             json!({"ranking": ["best"]}),
-            "typo, geo, words, filters, proximity, attribute, exact, custom, asc(name) or desc(name), \"best\" is \
-             none of them",
+            &format!("{}, asc(name) or desc(name), \"best\" is none of them", Criterion::NAMES.join(", ")),
         ),
         (json!({"customRanking": ["price"]}), "asc(name) or desc(name), \"price\" is none of them"),
         (json!({"customRanking": ["desc(price"]}), "asc(name) or desc(name), \"desc(price\" is none of them"),
