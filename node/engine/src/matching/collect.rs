@@ -1,6 +1,6 @@
 //! Which documents of one segment match a query, how many are they, and which come first?
 //!
-//! Hot path: sets decide membership and the count; the tuple is computed only for documents of the best tier (documents
+//! Hot path: sets decide membership and the count; scores are computed only for documents of the best tier (documents
 //! with the same number of typos) that can still enter the page. No allocation per document.
 
 use super::ahead::each_ahead;
@@ -11,8 +11,11 @@ use crate::clock::Clock;
 use crate::index::{Lists, Segment, position};
 use crate::query::Plan;
 use crate::ranking::context::SegmentContext;
-use crate::ranking::evaluate::{EXACT_WORD_CHARS_MIN, Evaluator, FAR, Frame};
-use crate::ranking::key::Tuple;
+use crate::ranking::criteria::exact::EXACT_WORD_CHARS_MIN;
+use crate::ranking::criteria::row::Reach;
+use crate::ranking::criteria::{CriterionScores, Field};
+use crate::ranking::evaluate::Evaluator;
+use crate::ranking::rules::Frame;
 use crate::ranking::top::{Ranked, Top};
 use crate::scratch::{Scratch, Thresholds};
 use crate::slot::{Slot, add_documents, all_listed, each_document};
@@ -148,7 +151,7 @@ impl<'a> Run<'a> {
             && self.plan.rules.exact == u32::MAX
             // a document counts with its fewest typos, whatever a match with more would rank
             && (self.plan.typos_rank_first || slot.typos_max == 0)
-            && !context.ranks(&self.plan.layout)
+            && !self.plan.layout.orders(context)
             && slot.postings < self.thresholds.single
             && slot.intervals.iter().all(|i| all_listed(&self.lists, i.low, i.high))
     }
@@ -156,9 +159,9 @@ impl<'a> Run<'a> {
     fn take_ready_list(&mut self, context: &mut SegmentContext<'_>) -> bool {
         let (rules, layout) = (&self.plan.rules, &self.plan.layout);
         let Some(slot) = self.only_word() else { return false };
-        if context.ranks(layout)
+        if layout.orders(context)
             || !self.plan.typos_rank_first
-            || !layout.attribute_before_exact()
+            || !layout.is_before(Field::Attribute, Field::Exact)
             || rules.exact != u32::MAX
             || rules.exact_on_single_word != ExactOnSingleWord::Attribute
         {
@@ -171,8 +174,8 @@ impl<'a> Run<'a> {
             return false;
         }
         for doc in best {
-            if let Some(tuple) = self.evaluator.evaluate(doc) {
-                self.top.push((layout.key(&context.complete(doc, tuple)), doc));
+            if let Some(scores) = self.evaluator.evaluate(doc) {
+                self.top.push((layout.key(&context.complete(doc, scores)), doc));
             }
         }
         true
@@ -191,10 +194,10 @@ impl<'a> Run<'a> {
             false => 0,
         };
         for interval in &intervals {
-            let tuple =
-                context.complete(0, Tuple { typos: interval.typos.into(), inexact: 1, ..Tuple::default() });
-            let base = layout.key(&tuple);
-            let base_exact = layout.key(&Tuple { inexact: 0, ..tuple });
+            let matched = CriterionScores::default().with(Field::Typo, interval.typos.into());
+            let scores = context.complete(0, matched.with(Field::Exact, 1));
+            let base = layout.key(&scores);
+            let base_exact = layout.key(&scores.with(Field::Exact, 0));
             if self.top.beats(base_exact) {
                 continue;
             }
@@ -207,15 +210,15 @@ impl<'a> Run<'a> {
                 if (u32::from(attribute), doc) >= bound && !exact_range.contains(&i) {
                     continue;
                 }
-                let mut entry = (base | layout.attribute(attribute.into()), doc);
+                let mut entry = (base | layout.part(Field::Attribute, attribute.into()), doc);
                 if exact_range.contains(&i) && self.single_is_exact(place) {
                     // another word may give the document a better place: the whole document decides
-                    let best = (base_exact | layout.attribute(best_place), doc);
+                    let best = (base_exact | layout.part(Field::Attribute, best_place), doc);
                     if !self.top.would_enter(best) || !context.is_allowed(doc) {
                         continue;
                     }
-                    let Some(tuple) = self.evaluator.evaluate(doc) else { continue };
-                    entry.0 = layout.key(&context.complete(doc, tuple));
+                    let Some(scores) = self.evaluator.evaluate(doc) else { continue };
+                    entry.0 = layout.key(&context.complete(doc, scores));
                 }
                 if self.top.would_enter(entry) && context.is_allowed(doc) {
                     self.top.push_again(entry);
@@ -301,9 +304,9 @@ impl<'a> Run<'a> {
         let mut count = 0;
         let mut clock = Clock::new(&self.plan.deadline);
         each_ahead(&self.lists, docs.iter().copied(), |doc| {
-            if let Some(tuple) = self.evaluator.evaluate(doc) {
+            if let Some(scores) = self.evaluator.evaluate(doc) {
                 count += 1;
-                let key = self.plan.layout.key(&context.complete(doc, tuple));
+                let key = self.plan.layout.key(&context.complete(doc, scores));
                 self.top.push((key, doc));
                 if let Some(set) = &mut set {
                     bits::insert(set, doc);
@@ -392,9 +395,9 @@ impl<'a> Run<'a> {
                 return false;
             }
             left -= 1;
-            if let Some(tuple) = self.evaluator.evaluate(doc) {
+            if let Some(scores) = self.evaluator.evaluate(doc) {
                 bits::insert(&mut matched, doc);
-                self.top.push((self.plan.layout.key(&context.complete(doc, tuple)), doc));
+                self.top.push((self.plan.layout.key(&context.complete(doc, scores)), doc));
             }
             self.count_cut |= clock.is_over();
             !self.count_cut
@@ -409,32 +412,15 @@ impl<'a> Run<'a> {
         (count, None)
     }
     /// The best that a document with `typos` typos can have.
-    fn bound(&self, typos: u32, context: &SegmentContext<'_>) -> Tuple {
-        let optional = self.slots.iter().any(|slot| slot.optional);
-        let counted = |slot: &&Slot| slot.join.counts();
-        let pairs = if optional { 0 } else { self.slots.iter().filter(counted).count() as u32 - 1 };
-        let place = |best: u16| u32::from(position::place(best));
-        let attribute = match typos {
-            0 if !optional && self.plan.typos_rank_first => {
-                self.slots.iter().map(|slot| place(slot.best_typo_free)).min()
-            }
-            _ => self.slots.iter().map(|slot| place(slot.best)).min(),
-        };
-        let never_exact = |slot: &&Slot| !slot.has_exact_terms();
-        let inexact = match typos {
-            0 => self.slots.iter().filter(never_exact).map(|slot| u32::from(slot.covers)).sum(),
-            _ => 1,
-        };
-        Tuple {
-            typos: self.frame.typos + typos,
-            geo: 0,
-            missing: 0,
-            filters: context.score_max(),
-            proximity: self.frame.proximity + pairs * self.plan.rules.min_proximity.min(FAR),
-            attribute: if self.plan.rules.attributes_rank { attribute.unwrap_or(0) } else { 0 },
-            inexact,
-            group: 0,
-        }
+    fn bound(&self, typos: u32, context: &SegmentContext<'_>) -> CriterionScores {
+        CriterionScores::best(&Reach {
+            frame: self.frame,
+            typos,
+            slots: self.slots,
+            rules: &self.plan.rules,
+            typos_rank_first: self.plan.typos_rank_first,
+            context,
+        })
     }
     /// Evaluates documents until none that follows can enter the page.
     fn scan(&mut self, tier: Tier<'_>, context: &mut SegmentContext<'_>) {
@@ -471,7 +457,7 @@ impl<'a> Run<'a> {
             }
             bits::and(&mut exact, &other);
         }
-        let inexact = Tuple { inexact: bound.inexact + 1, ..bound };
+        let inexact = bound.with(Field::Exact, bound[Field::Exact] + 1);
         bits::and(&mut exact, &rest);
         bits::and_not(&mut rest, &exact);
         let both = [Tier { set: &exact, bound }, Tier { set: &rest, bound: inexact }];

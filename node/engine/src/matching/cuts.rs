@@ -8,7 +8,7 @@ use super::ahead::each_ahead;
 use crate::bits;
 use crate::index::{Lists, Segment, ShardView};
 use crate::query::Word;
-use crate::ranking::evaluate::directly_after;
+use crate::ranking::criteria::proximity::directly_after;
 use crate::slot::{add_documents, each_document, postings};
 use crate::terms::{Cut, Expansion};
 use std::sync::Arc;

@@ -11,8 +11,10 @@ use crate::filter::filter_set_in_time;
 use crate::filter::scores::{Scores, Summing};
 use crate::index::{Segment, ShardView};
 use crate::query::Plan;
-use crate::ranking::context::{Groups, SegmentContext};
-use crate::ranking::geo::{self, AUTOMATIC_RECORDS, NOWHERE};
+use crate::ranking::context::SegmentContext;
+use crate::ranking::criteria::Field;
+use crate::ranking::distance::{self, AUTOMATIC_RECORDS, NOWHERE};
+use crate::ranking::groups::Groups;
 use crate::ranking::nearby::{Nearby, metres_of};
 use crate::ranking::top::Entry;
 use crate::scratch::Scratch;
@@ -75,6 +77,7 @@ impl<'a> Prepared<'a> {
         let mut clock = Clock::new(&plan.deadline);
         for (number, segment) in view.segments().iter().enumerate() {
             prepared.contexts.push(SegmentContext {
+                segment,
                 allowed: without(
                     allowed(segment, settings, &params.filter, plan, &mut clock, scratch),
                     segment,
@@ -214,7 +217,7 @@ impl<'a> Prepared<'a> {
         let mut found = Found { count_cut: self.is_late || plan.is_late, ..Found::default() };
         let view = self.view;
         for (number, (segment, context)) in view.segments().iter().zip(&mut self.contexts).enumerate() {
-            context.groups = plan.grouping.map(|grouping| Groups::new(segment, grouping.keys));
+            context.groups = plan.grouping.map(|grouping| Groups::new(grouping.keys));
             let SegmentHits { ranked, count, matched, slots, count_cut, order_cut } =
                 search_segment(segment, plan, context, scratch);
             found.entries.extend(ranked.into_iter().map(|(key, doc)| Entry { segment: number, doc, key }));
@@ -241,7 +244,7 @@ impl Found {
     fn keep_typo_counts(&mut self, view: &ShardView, plan: &Plan, kept: usize) {
         let mut seen: Vec<u32> = vec![];
         let end = self.entries.iter().position(|entry| {
-            let typos = plan.layout.typos(entry.key);
+            let typos = plan.layout.shown(Field::Typo, entry.key);
             if !seen.contains(&typos) {
                 seen.push(typos);
             }
@@ -300,7 +303,7 @@ fn allowed(
         restrict(alive);
     }
     if !plan.geo.boxes.is_empty() || !plan.geo.polygons.is_empty() {
-        restrict(&geo::inside(segment, &plan.geo, &plan.deadline));
+        restrict(&distance::inside(segment, &plan.geo, &plan.deadline));
     }
     if plan.excluded.is_empty() {
         return set;

@@ -7,8 +7,8 @@ use crate::bits;
 use crate::clock::Clock;
 use crate::query::Plan;
 use crate::ranking::context::SegmentContext;
+use crate::ranking::criteria::{CriterionScores, Field};
 use crate::ranking::evaluate::Evaluator;
-use crate::ranking::key::Tuple;
 use crate::ranking::top::Top;
 
 /// Documents of which the best are wanted.
@@ -16,7 +16,7 @@ pub struct Tier<'a> {
     /// The documents.
     pub set: &'a [u64],
     /// The best that one of them can have.
-    pub bound: Tuple,
+    pub bound: CriterionScores,
 }
 /// How many documents of a tier were looked at.
 pub enum LookedAt {
@@ -44,7 +44,7 @@ pub fn scan(
     context: &mut SegmentContext<'_>,
 ) -> LookedAt {
     let bound = plan.layout.key(&tier.bound);
-    let base = plan.layout.key(&Tuple { attribute: 0, ..tier.bound });
+    let base = plan.layout.key(&tier.bound.with(Field::Attribute, 0));
     let mut end = top.end_of_places(&plan.layout, base);
     let mut evaluated = 0u64;
     let mut clock = Clock::new(&plan.deadline);
@@ -55,8 +55,8 @@ pub fn scan(
             looked_at = LookedAt::Before(doc);
             return false;
         }
-        if let Some(tuple) = evaluator.evaluate_before(doc, end) {
-            let entry = (plan.layout.key(&context.complete(doc, tuple)), doc);
+        if let Some(scores) = evaluator.evaluate_before(doc, end) {
+            let entry = (plan.layout.key(&context.complete(doc, scores)), doc);
             if top.would_enter(entry) {
                 top.push(entry);
                 end = top.end_of_places(&plan.layout, base);

@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use crate::index::Segment;
 use crate::query::Plan;
 use crate::ranking::context::SegmentContext;
-use crate::ranking::key::Tuple;
+use crate::ranking::criteria::CriterionScores;
 use crate::ranking::nearby::{end_of_bucket, metres_of};
 use crate::ranking::top::Top;
 use crate::scratch::Scratch;
@@ -28,13 +28,13 @@ pub fn without_words(
     };
     let count = bits::count(&set);
     let mut top = Top::new(plan.limit);
-    let order_is_known = !context.ranks(&plan.layout);
+    let order_is_known = !plan.layout.orders(context);
     let mut cut = false;
     let mut clock = Clock::new(&plan.deadline);
     let nearest = nearest_of(&set, count, plan, context);
     bits::each(nearest.as_deref().unwrap_or(&set), |doc| {
-        let tuple = context.complete(doc, Tuple::default());
-        top.push((plan.layout.key(&tuple), doc));
+        let scores = context.complete(doc, CriterionScores::default());
+        top.push((plan.layout.key(&scores), doc));
         if clock.is_over() {
             cut = true;
             return false;
@@ -55,7 +55,7 @@ pub fn without_words(
 fn nearest_of(set: &[u64], count: u64, plan: &Plan, context: &SegmentContext<'_>) -> Option<Vec<u64>> {
     let nearby = context.nearby.as_ref()?;
     let wanted = plan.limit.max(1);
-    if wanted as u64 >= count || !context.ranks_by_distance_alone(&plan.layout) {
+    if wanted as u64 >= count || !plan.layout.orders_by_distance_alone(context) {
         return None;
     }
     let mut chords = vec![];

@@ -5,9 +5,10 @@ use super::words::{Compounds, Word, Words};
 use crate::clock::Deadline;
 use crate::index::position::{AttributeNumbers, attribute_numbers};
 use crate::index::{SegmentForm, ShardView};
-use crate::ranking::evaluate::{FAR, Frame, PositionRules};
-use crate::ranking::geo::GeoQuery;
+use crate::ranking::criteria::proximity::FAR;
+use crate::ranking::distance::GeoQuery;
 use crate::ranking::key::{Grouping, Layout, acting_order};
+use crate::ranking::rules::{Frame, PositionRules};
 use quorate_model::limits::QUERY_WORDS_MAX;
 use quorate_model::params::ExactOnSingleWord;
 use quorate_model::settings::{Criterion, Effective, IndexSettings};
@@ -57,7 +58,7 @@ pub struct Plan {
     pub geo: GeoQuery,
 }
 impl Plan {
-    /// What a path adds to the tuples of its matches.
+    /// What a path adds to the scores of its matches.
     pub fn frame(&self, path: &Path) -> Frame {
         let adjacent = self.rules.min_proximity.min(FAR);
         Frame { words: self.words.len(), typos: path.typos, proximity: path.joined * adjacent }

@@ -1,47 +1,14 @@
 //! In which order do the criteria compare? One integer per hit, laid out once per query.
 
+use super::context::SegmentContext;
+use super::criteria::{COUNT, CriterionScores, FIELDS, Field};
 use quorate_model::settings::Criterion;
 
-/// What the criteria say about one document; smaller is better except for `filters`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tuple {
-    /// Typos over all matched words (C§7.2).
-    pub typos: u32,
-    /// Distance bucket (C§7.3).
-    pub geo: u32,
-    /// Query words without a match (C§7.4).
-    pub missing: u32,
-    /// Score of the satisfied filters, more is better (C§7.5).
-    pub filters: u32,
-    /// Sum of the distances of neighbouring words (C§7.6).
-    pub proximity: u32,
-    /// Attribute number × 1024 + word position of the best match (C§7.7).
-    pub attribute: u32,
-    /// Query words without an exact match (C§7.8).
-    pub inexact: u32,
-    /// Number of the group of documents with equal leading sort keys.
-    pub group: u32,
-}
-/// Bits of each member, in the order of [`Tuple`]. Values above the width act as the highest.
-const WIDTHS: [u32; 8] = [6, 22, 4, 26, 8, 16, 4, 32];
-
-/// The place of each member in a key.
+/// The place of each field in a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    shifts: [u32; 8],
-    masks: [u32; 8],
-}
-fn place(criterion: &Criterion) -> Option<usize> {
-    match criterion {
-        Criterion::Typo => Some(0),
-        Criterion::Geo => Some(1),
-        Criterion::Words => Some(2),
-        Criterion::Filters => Some(3),
-        Criterion::Proximity => Some(4),
-        Criterion::Attribute => Some(5),
-        Criterion::Exact => Some(6),
-        Criterion::Custom | Criterion::Sort(_) => None,
-    }
+    shifts: [u32; COUNT],
+    masks: [u32; COUNT],
 }
 /// The order of the criteria as it acts: `filters` follows `words` when the list does not name it (C§21).
 pub fn acting_order(ranking: &[Criterion]) -> Vec<Criterion> {
@@ -60,88 +27,77 @@ impl Layout {
     /// Lays the criteria out in this order. Sort keys before other criteria become the group number; document order
     /// decides the rest.
     pub fn new(order: &[Criterion], grouping: Option<Grouping>) -> Layout {
-        let mut layout = Layout { shifts: [0; 8], masks: [0; 8] };
-        let mut members: Vec<usize> = Vec::with_capacity(8);
+        let mut layout = Layout { shifts: [0; COUNT], masks: [0; COUNT] };
+        let mut fields: Vec<Field> = Vec::with_capacity(COUNT);
         for (i, criterion) in order.iter().enumerate() {
             if grouping.is_some_and(|grouping| grouping.at == i) {
-                members.push(7);
+                fields.push(Field::SortKeys);
             }
-            members.extend(place(criterion));
+            fields.extend(Field::of(criterion));
         }
         let mut shift = 0;
-        for &member in members.iter().rev() {
-            if layout.masks[member] != 0 {
+        for &field in fields.iter().rev() {
+            if layout.acts(field) {
                 continue;
             }
-            layout.shifts[member] = shift;
-            layout.masks[member] = u32::MAX;
-            shift += WIDTHS[member];
+            layout.shifts[field as usize] = shift;
+            layout.masks[field as usize] = u32::MAX;
+            shift += field.row().bits;
         }
         layout
     }
     /// The key of a document: a smaller key ranks higher.
     #[inline]
-    pub fn key(&self, tuple: &Tuple) -> u128 {
-        let values = [
-            tuple.typos,
-            tuple.geo,
-            tuple.missing,
-            limit(3) - tuple.filters.min(limit(3)),
-            tuple.proximity,
-            tuple.attribute,
-            tuple.inexact,
-            tuple.group,
-        ];
-        let mut key = 0;
-        for (i, value) in values.into_iter().enumerate() {
-            key |= u128::from(value.min(limit(i)) & self.masks[i]) << self.shifts[i];
-        }
-        key
+    pub fn key(&self, scores: &CriterionScores) -> u128 {
+        FIELDS.into_iter().fold(0, |key, field| key | self.part(field, scores[field]))
     }
-    /// The part of a key that shows the attribute criterion.
+    /// The part of a key that shows one criterion.
     #[inline]
-    pub fn attribute(&self, attribute: u32) -> u128 {
-        u128::from(attribute.min(limit(5)) & self.masks[5]) << self.shifts[5]
+    pub fn part(&self, field: Field, value: u32) -> u128 {
+        let shown = value.min(field.limit()) ^ field.flip();
+        u128::from(shown & self.masks[field as usize]) << self.shifts[field as usize]
     }
-    /// What a key shows of each criterion; those that do not act show as their best. The group is left out.
-    pub fn tuple(&self, key: u128) -> Tuple {
-        let shown = |member: usize| (key >> self.shifts[member]) as u32 & limit(member) & self.masks[member];
-        let filters = if self.masks[3] == 0 { 0 } else { limit(3) - shown(3) };
-        Tuple {
-            typos: shown(0),
-            geo: shown(1),
-            missing: shown(2),
-            filters,
-            proximity: shown(4),
-            attribute: shown(5),
-            inexact: shown(6),
-            group: 0,
+    /// What a key shows of a criterion; its best when it does not act.
+    pub fn shown(&self, field: Field, key: u128) -> u32 {
+        if !self.acts(field) {
+            return 0;
         }
+        (key >> self.shifts[field as usize]) as u32 & field.limit() ^ field.flip()
     }
-    /// The number of typos a key shows.
-    pub fn typos(&self, key: u128) -> u32 {
-        (key >> self.shifts[0]) as u32 & limit(0) & self.masks[0]
+    /// What a key shows of each criterion; the group is left out.
+    pub fn scores(&self, key: u128) -> CriterionScores {
+        let shown = FIELDS.into_iter().filter(|field| *field != Field::SortKeys);
+        shown.fold(CriterionScores::default(), |scores, field| scores.with(field, self.shown(field, key)))
     }
-    /// Whether distances rank.
-    pub fn acts_on_geo(&self) -> bool {
-        self.masks[1] != 0
+    /// Whether a criterion ranks.
+    pub fn acts(&self, field: Field) -> bool {
+        self.masks[field as usize] != 0
     }
-    /// Whether scores of filters rank.
-    pub fn acts_on_filters(&self) -> bool {
-        self.masks[3] != 0
+    /// Whether both criteria rank, `first` before `second`.
+    pub fn is_before(&self, first: Field, second: Field) -> bool {
+        let shift = |field: Field| self.shifts[field as usize];
+        self.acts(first) && self.acts(second) && shift(first) > shift(second)
     }
-    /// Whether the attribute ranks before exactness, as in ready lists of the best documents.
-    pub fn attribute_before_exact(&self) -> bool {
-        self.masks[5] != 0 && self.masks[6] != 0 && self.shifts[5] > self.shifts[6]
+    /// Whether the documents of a segment differ in something that ranks before words are looked at.
+    pub fn orders(&self, context: &SegmentContext<'_>) -> bool {
+        self.varying(context).next().is_some()
+    }
+    /// Whether documents without words differ by their distance and nothing else.
+    pub fn orders_by_distance_alone(&self, context: &SegmentContext<'_>) -> bool {
+        self.varying(context).eq([Field::Geo])
+    }
+    fn varying(&self, context: &SegmentContext<'_>) -> impl Iterator<Item = Field> {
+        FIELDS.into_iter().filter(|&field| self.acts(field) && (field.row().varies)(context))
     }
     /// The part of a key that compares before the group number, and the part that compares after it: numbers of
     /// different segments do not compare.
     pub fn around_group(&self, key: u128) -> (u128, u128) {
-        if self.masks[7] == 0 {
+        if !self.acts(Field::SortKeys) {
             return (key, 0);
         }
-        let after = (1u128 << self.shifts[7]) - 1;
-        (key >> self.shifts[7] >> WIDTHS[7], key & after)
+        let shift = self.shifts[Field::SortKeys as usize];
+        let after = (1u128 << shift) - 1;
+        (key >> shift >> Field::SortKeys.row().bits, key & after)
     }
 }
 /// Sort keys or the custom ranking that compare before some other criterion.
@@ -167,20 +123,19 @@ impl Grouping {
         followed.then_some(Grouping { at, keys: run.iter().sum() })
     }
 }
-/// The highest value a member can show.
-fn limit(member: usize) -> u32 {
-    u32::MAX >> (32 - WIDTHS[member])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use Criterion::*;
 
+    fn score(values: &[(Field, u32)]) -> CriterionScores {
+        values.iter().fold(CriterionScores::default(), |scores, &(field, value)| scores.with(field, value))
+    }
+
     #[test]
     fn the_formula_decides() {
-        let better_typo = Tuple { proximity: 8, ..Tuple::default() };
-        let better_proximity = Tuple { typos: 1, proximity: 1, ..Tuple::default() };
+        let better_typo = score(&[(Field::Proximity, 8)]);
+        let better_proximity = score(&[(Field::Typo, 1), (Field::Proximity, 1)]);
         for (order, first) in [
             (vec![Typo, Proximity], better_typo),
             (vec![Proximity, Typo], better_proximity),
@@ -193,11 +148,33 @@ mod tests {
         }
     }
     #[test]
+    fn values_stand_in_the_order_of_the_criteria() {
+        let order = [Typo, Geo, Words, Filters, Proximity, Attribute, Exact];
+        let scores = score(&[
+            (Field::Typo, 1),
+            (Field::Geo, 2),
+            (Field::Words, 3),
+            (Field::Filters, 4),
+            (Field::Proximity, 5),
+            (Field::Attribute, 6),
+            (Field::Exact, 7),
+        ]);
+        let most = (1u128 << 26) - 1;
+        let parts = [(1, 6), (2, 22), (3, 4), (most - 4, 26), (5, 8), (6, 16), (7, 4)];
+        let expected = parts.into_iter().fold(0, |key, (value, bits)| key << bits | value);
+        let layout = Layout::new(&order, None);
+        assert_eq!(layout.key(&scores), expected);
+        assert_eq!(layout.scores(expected), scores);
+        let beyond = FIELDS.into_iter().fold(scores, |scores, field| scores.with(field, u32::MAX));
+        let limits = [(63, 6), ((1 << 22) - 1, 22), (15, 4), (0, 26), (255, 8), (65_535, 16), (15, 4)];
+        assert_eq!(layout.key(&beyond), limits.into_iter().fold(0, |key, (value, bits)| key << bits | value));
+    }
+    #[test]
     fn a_missing_criterion_does_not_act() {
         let layout = Layout::new(&[Words, Exact], None);
-        let a = Tuple { typos: 3, attribute: 9, ..Tuple::default() };
-        assert_eq!(layout.key(&a), layout.key(&Tuple::default()));
-        assert!(layout.key(&Tuple { inexact: 1, ..Tuple::default() }) > 0);
+        let a = score(&[(Field::Typo, 3), (Field::Attribute, 9)]);
+        assert_eq!(layout.key(&a), layout.key(&CriterionScores::default()));
+        assert!(layout.key(&score(&[(Field::Exact, 1)])) > 0);
     }
     #[test]
     fn keys_before_other_criteria_make_groups() {
@@ -214,7 +191,7 @@ mod tests {
         }
         let order = [Typo, sort(), Exact];
         let layout = Layout::new(&order, Grouping::of(&order, 0));
-        let key = layout.key(&Tuple { typos: 2, group: 77, inexact: 3, ..Tuple::default() });
+        let key = layout.key(&score(&[(Field::Typo, 2), (Field::SortKeys, 77), (Field::Exact, 3)]));
         assert_eq!(layout.around_group(key), (2, 3));
     }
     #[test]
@@ -222,7 +199,7 @@ mod tests {
         let order = acting_order(&[Typo, Geo, Words, Proximity, Custom]);
         assert_eq!(order, [Typo, Geo, Words, Filters, Proximity, Custom]);
         let layout = Layout::new(&order, None);
-        let scored = Tuple { filters: 2, proximity: 5, ..Tuple::default() };
-        assert!(layout.key(&scored) < layout.key(&Tuple { filters: 1, ..Tuple::default() }));
+        let scored = score(&[(Field::Filters, 2), (Field::Proximity, 5)]);
+        assert!(layout.key(&scored) < layout.key(&score(&[(Field::Filters, 1)])));
     }
 }

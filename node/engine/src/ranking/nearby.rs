@@ -4,7 +4,7 @@
 //! for those that the chord cannot decide. Boxes around neighbours tell where a circle's edge is, so that of all documents only
 //! those there are looked at.
 
-use super::geo::{EARTH_M, GeoQuery, NOWHERE, nearest};
+use super::distance::{EARTH_M, GeoQuery, NOWHERE, nearest};
 use crate::bits;
 use crate::index::{GeoColumn, Segment, on_sphere, squared_chords};
 use quorate_model::params::LatLng;
@@ -146,7 +146,7 @@ pub fn end_of_bucket(query: &GeoQuery, metres: u32) -> Option<u32> {
 mod tests {
     use super::*;
     use crate::index::GeoBuilder;
-    use crate::ranking::geo::distance_m;
+    use crate::ranking::distance::distance_m;
     use proptest::prelude::*;
 
     #[test]

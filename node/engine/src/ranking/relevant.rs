@@ -4,9 +4,11 @@
 //! each key, or the reading of its record where there is no such column, up to the deadline. Searches of other indices
 //! pay one comparison.
 
+use super::criteria::attribute::WORD_BITS;
+use super::criteria::{CriterionScores, Field};
+use super::key::Layout;
 use crate::clock::Deadline;
 use crate::index::{NumericColumn, RankKeys, ShardView};
-use crate::ranking::key::{Layout, Tuple};
 use crate::ranking::top::Entry;
 use quorate_model::Settings;
 use quorate_model::settings::{Criterion, Effective, SortKey};
@@ -27,8 +29,6 @@ const PER_MISSING_WORD: u32 = 30;
 const PER_PROXIMITY_BUCKET: u32 = 5;
 const PER_ATTRIBUTE: u32 = 5;
 const PER_INEXACT_WORD: u32 = 5;
-/// Bits of the word position in the attribute criterion.
-const ATTRIBUTE_SHIFT: u32 = 10;
 /// Hits between two looks at the clock.
 const CLOCK_HITS: usize = 256;
 
@@ -37,14 +37,7 @@ impl RelevantSort {
     pub fn new(primary: &Settings, custom_ranking: &[SortKey]) -> RelevantSort {
         let sorts = primary.index.ranking.iter().filter_map(|criterion| match criterion {
             Criterion::Sort(key) => Some(key.clone()),
-            Criterion::Typo
-            | Criterion::Geo
-            | Criterion::Words
-            | Criterion::Filters
-            | Criterion::Proximity
-            | Criterion::Attribute
-            | Criterion::Exact
-            | Criterion::Custom => None,
+            _ => None,
         });
         RelevantSort { keys: sorts.chain(custom_ranking.iter().cloned()).collect() }
     }
@@ -62,7 +55,7 @@ impl RelevantSort {
         let strictness = params.relevancy_strictness;
         if !params.query.trim().is_empty() && strictness > 0 {
             let base = Base::of(layout, entries);
-            let relevance = |entry: &Entry| relevance(&layout.tuple(entry.key), base);
+            let relevance = |entry: &Entry| relevance(&layout.scores(entry.key), base);
             let best = entries.iter().map(relevance).max().unwrap_or(0);
             entries.retain(|entry| u64::from(relevance(entry)) * 100 >= u64::from(best) * strictness);
         }
@@ -114,24 +107,24 @@ struct Base {
 }
 impl Base {
     fn of(layout: &Layout, entries: &[Entry]) -> Base {
-        let shown = || entries.iter().map(|entry| layout.tuple(entry.key));
+        let shown = || entries.iter().map(|entry| layout.scores(entry.key));
         Base {
-            proximity: shown().map(|tuple| tuple.proximity).min().unwrap_or(0),
-            attribute: shown().map(|tuple| tuple.attribute >> ATTRIBUTE_SHIFT).min().unwrap_or(0),
+            proximity: shown().map(|scores| scores[Field::Proximity]).min().unwrap_or(0),
+            attribute: shown().map(|scores| scores[Field::Attribute] >> WORD_BITS).min().unwrap_or(0),
         }
     }
 }
 
 /// How relevant a hit is, 0 to 100: what its typos, missing and inexact words, distances and attribute leave of the best.
 /// Criteria that the primary does not rank by take nothing off.
-fn relevance(tuple: &Tuple, base: Base) -> u32 {
+fn relevance(scores: &CriterionScores, base: Base) -> u32 {
     // 1–2, 3–6, 7–14 … words farther apart than in the best hit
-    let bucket = (tuple.proximity.saturating_sub(base.proximity) + 1).ilog2();
-    let penalty = PER_TYPO * tuple.typos
-        + PER_MISSING_WORD * tuple.missing
+    let bucket = (scores[Field::Proximity].saturating_sub(base.proximity) + 1).ilog2();
+    let penalty = PER_TYPO * scores[Field::Typo]
+        + PER_MISSING_WORD * scores[Field::Words]
         + PER_PROXIMITY_BUCKET * bucket
-        + PER_ATTRIBUTE * (tuple.attribute >> ATTRIBUTE_SHIFT).saturating_sub(base.attribute)
-        + PER_INEXACT_WORD * tuple.inexact;
+        + PER_ATTRIBUTE * (scores[Field::Attribute] >> WORD_BITS).saturating_sub(base.attribute)
+        + PER_INEXACT_WORD * scores[Field::Exact];
     BEST.saturating_sub(penalty)
 }
 
@@ -143,22 +136,22 @@ mod tests {
     fn each_shortcoming_takes_its_share() {
         use Criterion::{Attribute, Exact, Proximity, Typo, Words};
         let layout = Layout::new(&[Typo, Words, Proximity, Attribute, Exact], None);
-        let none = Tuple::default();
+        let none = CriterionScores::default();
         let base = Base { proximity: 1, attribute: 1 };
-        for (tuple, expected) in [
+        for (scores, expected) in [
             (none, 100),
-            (Tuple { typos: 1, ..none }, 80),
-            (Tuple { proximity: 1, attribute: 1 << 10 | 9, ..none }, 100),
-            (Tuple { proximity: 2, ..none }, 95),
-            (Tuple { proximity: 8, ..none }, 85),
-            (Tuple { missing: 1, inexact: 1, ..none }, 65),
-            (Tuple { attribute: 3 << 10 | 7, ..none }, 90),
-            (Tuple { missing: 3, typos: 4, ..none }, 0),
+            (none.with(Field::Typo, 1), 80),
+            (none.with(Field::Proximity, 1).with(Field::Attribute, 1 << 10 | 9), 100),
+            (none.with(Field::Proximity, 2), 95),
+            (none.with(Field::Proximity, 8), 85),
+            (none.with(Field::Words, 1).with(Field::Exact, 1), 65),
+            (none.with(Field::Attribute, 3 << 10 | 7), 90),
+            (none.with(Field::Words, 3).with(Field::Typo, 4), 0),
         ] {
-            assert_eq!(relevance(&layout.tuple(layout.key(&tuple)), base), expected, "{tuple:?}");
+            assert_eq!(relevance(&layout.scores(layout.key(&scores)), base), expected, "{scores:?}");
         }
         let by_words = Layout::new(&[Words], None);
-        let typos = by_words.tuple(by_words.key(&Tuple { typos: 3, ..none }));
+        let typos = by_words.scores(by_words.key(&none.with(Field::Typo, 3)));
         assert_eq!(relevance(&typos, Base::default()), 100);
     }
 }

@@ -1,5 +1,6 @@
 //! Which are the best `limit` documents of a segment so far?
 
+use super::criteria::Field;
 use super::key::Layout;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -76,7 +77,7 @@ impl Top {
     /// The first place, and document there, that cannot enter any more with a key that is `base` but for the place.
     pub fn end_of_places(&self, layout: &Layout, base: u128) -> (u32, u32) {
         let Some((worst, doc)) = self.worst() else { return (u32::MAX, u32::MAX) };
-        let key = |place: u32| base | layout.attribute(place);
+        let key = |place: u32| base | layout.part(Field::Attribute, place);
         let (mut low, mut high) = (0, u32::from(u16::MAX));
         while low < high {
             let middle = (low + high).div_ceil(2);

@@ -5,7 +5,8 @@ use super::json;
 use super::record::Selection;
 use crate::analysis::Analyzer;
 use crate::query::Plan;
-use crate::ranking::key::Tuple;
+use crate::ranking::criteria::CriterionScores;
+use crate::ranking::criteria::row::Explained;
 use quorate_model::Settings;
 use quorate_model::params::LatLng;
 use quorate_model::results::Hits;
@@ -14,8 +15,8 @@ use std::io::Write;
 /// Everything about a hit beside its record.
 #[derive(Clone, Debug, Default)]
 pub struct HitDetails {
-    /// The integers that ranked it.
-    pub tuple: Tuple,
+    /// What ranked it.
+    pub scores: CriterionScores,
     /// Typos of each query word, then of each alternative; 255 = not matched.
     pub typos: Vec<u8>,
     /// Place in the custom order.
@@ -87,21 +88,13 @@ fn write_to(out: &mut Vec<u8>, arguments: std::fmt::Arguments<'_>) {
     out.write_fmt(arguments).expect("a vector takes every write");
 }
 fn ranking_details(details: &HitDetails, words: usize, out: &mut Vec<u8>) {
-    let Tuple { typos, geo, missing, filters, proximity, attribute, inexact, group: _ } = details.tuple;
-    let first_matched = (attribute >> 10) * 1_000 + (attribute & 0x3ff);
-    let precision = details.place.map_or(1, |(_, precision, _)| precision);
-    let words = words as u32;
-    write_to(
-        out,
-        format_args!(
-            ",\"_rankingInfo\":{{\"nbTypos\":{typos},\"firstMatchedWord\":{first_matched},\
-             \"proximityDistance\":{proximity},\"userScore\":{},\"geoDistance\":{geo},\
-             \"geoPrecision\":{precision},\"nbExactWords\":{},\"words\":{},\"filters\":{filters}",
-            details.user_score,
-            words - inexact.min(words),
-            words - missing.min(words),
-        ),
-    );
+    let precision = details.place.map(|(_, precision, _)| precision);
+    let hit = Explained { words: words as u32, user_score: details.user_score, precision };
+    let mut before = ",\"_rankingInfo\":{";
+    details.scores.explain(&hit, &mut |name, value| {
+        write_to(out, format_args!("{before}\"{name}\":{value}"));
+        before = ",";
+    });
     if details.promoted {
         out.extend_from_slice(b",\"promoted\":true");
     }

@@ -12,9 +12,10 @@ use crate::matching::find::Prepared;
 use crate::matching::union::can_match;
 use crate::query::words::Other;
 use crate::query::{Path, Plan, Unit, Word};
-use crate::ranking::evaluate::{Evaluator, NO_MATCH};
-use crate::ranking::geo;
-use crate::ranking::key::Tuple;
+use crate::ranking::criteria::CriterionScores;
+use crate::ranking::criteria::typo::NO_MATCH;
+use crate::ranking::distance;
+use crate::ranking::evaluate::Evaluator;
 use crate::ranking::top::Entry;
 use crate::scratch::Scratch;
 use crate::slot::Slot;
@@ -138,8 +139,8 @@ fn details(
             mark_terms(slots, |low, high| bits::insert_range(&mut terms, low, high));
             let mut evaluator = Evaluator::new(segment.lists(), slots, &plan.rules, plan.frame(path), &terms);
             for (i, shown) in shown_here() {
-                if let Some(tuple) = evaluator.evaluate(shown.entry.doc) {
-                    details[i].add(plan, path, tuple, &evaluator.slot_typos);
+                if let Some(scores) = evaluator.evaluate(shown.entry.doc) {
+                    details[i].add(plan, path, scores, &evaluator.slot_typos);
                 }
             }
             mark_terms(slots, |low, high| bits::clear_range(&mut terms, low, high));
@@ -147,13 +148,12 @@ fn details(
         }
         for (i, shown) in shown_here() {
             let (doc, details) = (shown.entry.doc, &mut details[i]);
-            details.tuple.filters = context.scores.of(doc);
+            details.scores = context.complete(doc, details.scores);
             details.user_score = doc;
             details.sequence = shown.sequence;
             details.promoted = shown.promoted;
             details.place = plan.geo.centre.and_then(|centre| {
-                let (metres, point) = geo::nearest(segment.geo()?.points_of(doc), centre)?;
-                details.tuple.geo = plan.geo.bucket(metres);
+                let (metres, point) = distance::nearest(segment.geo()?.points_of(doc), centre)?;
                 Some((metres, plan.geo.precision_at(metres), point))
             });
         }
@@ -162,12 +162,12 @@ fn details(
 }
 impl HitDetails {
     /// Adds what one way to read the query found. The best key counts; what matched in any way is shown.
-    fn add(&mut self, plan: &Plan, path: &Path, tuple: Tuple, slot_typos: &[u8]) {
+    fn add(&mut self, plan: &Plan, path: &Path, scores: CriterionScores, slot_typos: &[u8]) {
         if self.typos.is_empty() {
             self.typos = vec![NO_MATCH; plan.words.len() + plan.alternatives.len()];
-            self.tuple = tuple;
-        } else if plan.layout.key(&tuple) < plan.layout.key(&self.tuple) {
-            self.tuple = tuple;
+            self.scores = scores;
+        } else if plan.layout.key(&scores) < plan.layout.key(&self.scores) {
+            self.scores = scores;
         }
         let mut typos = slot_typos.iter();
         for unit in &path.units {

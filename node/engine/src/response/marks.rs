@@ -4,7 +4,7 @@ use super::matches::{Found, Synonyms, Wanted};
 use super::plain::PlainText;
 use crate::analysis::{Analyzer, TokenKind, TokenOptions};
 use crate::query::{Alternative, Word};
-use crate::ranking::evaluate::NO_MATCH;
+use crate::ranking::criteria::typo::NO_MATCH;
 use quorate_model::Settings;
 
 /// One word of a shown text.

@@ -9,7 +9,7 @@ use crate::matching::typo::{Tolerance, typos_of};
 use crate::query::alternatives::Reason;
 use crate::query::words::{Other, OtherReason};
 use crate::query::{Alternative, Word};
-use crate::ranking::evaluate::NO_MATCH;
+use crate::ranking::criteria::typo::NO_MATCH;
 
 /// The words of one query and what stands for them.
 pub struct Wanted<'a> {

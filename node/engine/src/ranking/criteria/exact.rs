@@ -1,0 +1,72 @@
+//! exact: how many words of the query have no exact match? (C§7.8)
+
+use super::row::{Better, Reach, Row, never};
+use crate::index::position;
+use crate::ranking::rules::PositionRules;
+use crate::slot::Slot;
+use quorate_model::params::ExactOnSingleWord;
+
+/// Its row.
+pub const ROW: Row = Row {
+    bits: 4,
+    better: Better::Less,
+    best,
+    varies: never,
+    explain: |inexact, hit, member| member("nbExactWords", hit.words - inexact.min(hit.words)),
+};
+pub use super::row::as_matched as of_document;
+
+/// Characters a single word needs to count as exact by itself (C§7.8 `word`).
+pub const EXACT_WORD_CHARS_MIN: usize = 3;
+
+fn best(reach: &Reach<'_>) -> u32 {
+    if reach.typos > 0 {
+        return 1;
+    }
+    let never_exact = reach.slots.iter().filter(|slot| !slot.has_exact_terms());
+    never_exact.map(|slot| u32::from(slot.covers)).sum()
+}
+/// Whether a slot of a query of so many words counts for the exact criterion (C§7.8).
+pub fn counts_as_exact(
+    slot: &Slot,
+    rules: &PositionRules,
+    words: usize,
+    found: bool,
+    ordinals: &[u32],
+    positions: &[u16],
+) -> bool {
+    if !found || !slot.may_be_exact {
+        return false;
+    }
+    let whole = match (words, rules.exact_on_single_word) {
+        (1, ExactOnSingleWord::None) => return false,
+        (1, ExactOnSingleWord::Attribute) => true,
+        (1, ExactOnSingleWord::Word) if slot.characters < EXACT_WORD_CHARS_MIN => return false,
+        (_, ExactOnSingleWord::Word | ExactOnSingleWord::None | ExactOnSingleWord::Attribute) => false,
+    };
+    let allowed = rules.exact & rules.searched;
+    if !whole && allowed == u32::MAX {
+        return true;
+    }
+    let occurs = |exact: &u32| {
+        let from = below(ordinals, *exact);
+        let of_term = ordinals[from..].iter().zip(&positions[from..]);
+        of_term
+            .take_while(|(ordinal, _)| *ordinal == exact)
+            .any(|(_, &p)| allowed >> position::attribute(p) & 1 == 1 && (!whole || position::whole_value(p)))
+    };
+    slot.exact.iter().chain(&slot.exact_too).any(occurs)
+}
+/// Whether the term is another word that counts as the slot's word.
+#[inline]
+pub fn counts_as_itself(slot: &Slot, ordinal: u32) -> bool {
+    !slot.exact_too.is_empty() && slot.exact_too.binary_search(&ordinal).is_ok()
+}
+/// How many of the sorted ordinals are smaller; by counting where that is faster than halving.
+#[inline(always)]
+pub fn below(ordinals: &[u32], x: u32) -> usize {
+    if ordinals.len() > 192 {
+        return ordinals.partition_point(|&ordinal| ordinal < x);
+    }
+    ordinals.iter().map(|&ordinal| u32::from(ordinal < x)).sum::<u32>() as usize
+}

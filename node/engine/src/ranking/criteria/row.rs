@@ -1,0 +1,68 @@
+//! What is said of one criterion? The row that each of them has in the [table](super).
+
+use crate::ranking::context::SegmentContext;
+use crate::ranking::rules::{Frame, PositionRules};
+use crate::slot::Slot;
+
+/// One criterion. How its value is computed stands beside its row: `of_document(context, document, matched)` reads it from the
+/// document, or takes what the evaluation of its matches found ([`as_matched`]).
+pub struct Row {
+    /// Bits of a key that it takes; values above the width act as the highest.
+    pub bits: u32,
+    /// Which values rank higher.
+    pub better: Better,
+    /// The best that a document within reach can have: where that comes too late, documents are not looked at.
+    pub best: fn(&Reach<'_>) -> u32,
+    /// Whether documents of a segment differ in it before words are looked at.
+    pub varies: fn(&SegmentContext<'_>) -> bool,
+    /// Its members of `_rankingInfo`, by their names (C§7.12).
+    pub explain: fn(u32, &Explained, &mut dyn FnMut(&'static str, u32)),
+}
+/// Which values rank higher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// Smaller ones.
+    Less,
+    /// Greater ones.
+    More,
+}
+/// Documents that are looked at together, before any of them is.
+pub struct Reach<'a> {
+    /// What holds for all matches of this way to read the query.
+    pub frame: Frame,
+    /// The fewest typos of one of them.
+    pub typos: u32,
+    /// What is looked for.
+    pub slots: &'a [Slot],
+    /// What positions mean.
+    pub rules: &'a PositionRules,
+    /// Whether the number of typos is the first criterion.
+    pub typos_rank_first: bool,
+    /// Their segment.
+    pub context: &'a SegmentContext<'a>,
+}
+impl Reach<'_> {
+    /// Whether a document may lack some word.
+    pub fn may_lack_words(&self) -> bool {
+        self.slots.iter().any(|slot| slot.optional)
+    }
+}
+/// What explains a hit beside the values of its criteria.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Explained {
+    /// Words of the query.
+    pub words: u32,
+    /// Place in the custom order.
+    pub user_score: u32,
+    /// Metres of a distance bucket there, when it has a place that counts.
+    pub precision: Option<u32>,
+}
+/// For criteria whose documents do not differ before words are looked at.
+pub fn never(_: &SegmentContext<'_>) -> bool {
+    false
+}
+/// For criteria that matches of words decide: what the evaluation found.
+#[inline(always)]
+pub fn as_matched(_: &SegmentContext<'_>, _: u32, matched: u32) -> u32 {
+    matched
+}

@@ -1,0 +1,19 @@
+//! Sort keys and the custom ranking where they compare before some other criterion: the number of the group of documents
+//! with equal ones (C§7.9, C§7.10).
+
+use super::row::{Better, Row};
+use crate::ranking::context::SegmentContext;
+
+/// The row.
+pub const ROW: Row = Row {
+    bits: 32,
+    better: Better::Less,
+    best: |_| 0,
+    varies: |context| context.groups.is_some(),
+    explain: |_, hit, member| member("userScore", hit.user_score),
+};
+/// The group of a document.
+#[inline]
+pub fn of_document(context: &SegmentContext<'_>, doc: u32, _: u32) -> u32 {
+    context.groups.as_ref().map_or(0, |groups| groups.of(context.segment, doc))
+}
