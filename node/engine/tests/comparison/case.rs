@@ -6,6 +6,7 @@ use super::queries::query;
 use super::shard::Spoken;
 use super::texts::{Script, disguise, text};
 use quorate_engine::index::ReadySizes;
+use quorate_model::settings::Criterion;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -30,6 +31,12 @@ impl Chance {
     }
 }
 
+/// Some of all criteria that have a name, in any order.
+fn any_ranking(chance: &mut Chance) -> Vec<&'static str> {
+    let mut left = Criterion::NAMES.to_vec();
+    let kept = 3 + chance.below(left.len() as u64 - 2);
+    (0..kept).map(|_| left.swap_remove(chance.below(left.len() as u64) as usize)).collect()
+}
 /// A part of the query text.
 #[derive(Clone, Debug)]
 pub enum Part {
@@ -315,7 +322,9 @@ fn settings(chance: &mut Chance, words: &[String]) -> Map<String, Value> {
         &["geo", "asc(rare)", "attribute", "proximity", "typo", "custom"],
     ];
     if !chance.once_in(3) {
-        set("ranking", json!(chance.pick(&rankings)));
+        let ranking =
+            if chance.once_in(4) { json!(any_ranking(chance)) } else { json!(chance.pick(&rankings)) };
+        set("ranking", ranking);
     }
     if chance.once_in(2) {
         let custom: [&[&str]; 5] = [

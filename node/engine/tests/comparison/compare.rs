@@ -1,8 +1,8 @@
 //! Does the engine answer what the reference answers? One seed at a time.
 
 use super::case::{Case, Chance, Query, random_case};
+use super::criteria::ROWS;
 use super::facet_search;
-use super::places::Around;
 use super::ranker::{Answer, Ranked, Ranker};
 use super::shard::Shard;
 use quorate_engine::index::ShardView;
@@ -189,17 +189,14 @@ fn describe(results: &SearchResults) -> Value {
         .iter()
         .map(|raw| {
             let hit: Value = serde_json::from_slice(raw).expect("a hit is JSON");
-            let info = &hit["_rankingInfo"];
+            let mut info = hit["_rankingInfo"].clone();
+            if let Some(members) = info.as_object_mut() {
+                // what else is said than what the criteria count
+                members.retain(|name, _| !["userScore", "matchedGeoLocation"].contains(&name.as_str()));
+            }
             json!({
                 "id": hit["objectID"],
-                "typos": info["nbTypos"],
-                "first": info["firstMatchedWord"],
-                "proximity": info["proximityDistance"],
-                "exact": info["nbExactWords"],
-                "words": info["words"],
-                "filters": info["filters"],
-                "geo": info["geoDistance"],
-                "precision": info["geoPrecision"],
+                "info": info,
                 "sequence": hit["_distinctSeqID"],
                 "highlight": hit["_highlightResult"],
                 "snippet": hit["_snippetResult"],
@@ -238,7 +235,6 @@ fn describe_expected(
             "nbHits": 0, "nbPages": 0, "sorted": null, "radius": null, "hits": [], "facets": null,
         });
     }
-    let around = Around::new(&query.params);
     let mut number = 0;
     let on_page = answer.ranked.iter().filter(|one| {
         // a page counts groups: their first members
@@ -247,16 +243,11 @@ fn describe_expected(
     });
     let hit = |one: &Ranked| {
         let record = records.iter().find(|record| record["objectID"] == one.id.as_str()).unwrap();
+        let members = ROWS.iter().flat_map(|row| (row.info)(ranker, one, record));
+        let info: Map<String, Value> = members.map(|(name, value)| (name.into(), value.into())).collect();
         json!({
             "id": one.id,
-            "typos": one.typos,
-            "first": one.attribute.0 * 1000 + one.attribute.1,
-            "proximity": one.proximity,
-            "exact": one.exact,
-            "words": one.words - one.missing,
-            "filters": one.filters,
-            "geo": around.bucket(one.metres),
-            "precision": one.metres.map_or(1, |metres| around.precision_at(metres)),
+            "info": info,
             "sequence": one.sequence,
             "highlight": ranker.highlights(record, &one.seen),
             "snippet": ranker.snippets(record, &one.seen),

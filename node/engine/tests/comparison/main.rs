@@ -1,7 +1,7 @@
 //! Does the engine rank as the obvious slow way does, on random settings, records and queries?
 //!
 //! The slow way is the reference: every record, every word, every position, no index. It uses nothing of the engine: it has
-//! its own words, its own edit distance, its own tuple and its own filters.
+//! its own words, its own edit distance, its own scores and its own filters.
 //!
 //! `QUORATE_COMPARE_SEEDS=100000 cargo test --workspace --release --test comparison` makes a long run;
 //! `QUORATE_COMPARE_FROM` moves its first seed.
@@ -9,6 +9,7 @@
 mod attribute;
 mod case;
 mod compare;
+mod criteria;
 mod exact;
 mod facet_search;
 mod filters;

@@ -1,5 +1,6 @@
 //! In which order do records stand? The criteria one after another, custom ranking among them (C§7.1, C§7.9, C§7.10).
 
+use super::criteria::ROWS;
 use super::ranker::{Ranked, Ranker};
 use quorate_model::settings::{Criterion, SortKey};
 use serde_json::Value;
@@ -8,10 +9,10 @@ use std::cmp::Ordering;
 impl Ranker<'_> {
     /// The whole order; equal records stand by objectID, the greatest first.
     pub fn compare(&self, a: &(Ranked, &Value), b: &(Ranked, &Value)) -> Ordering {
-        self.compare_tuples(a, b).then_with(|| b.0.id.cmp(&a.0.id))
+        self.compare_criteria(a, b).then_with(|| b.0.id.cmp(&a.0.id))
     }
     /// The same without the objectID.
-    pub fn compare_tuples(&self, a: &(Ranked, &Value), b: &(Ranked, &Value)) -> Ordering {
+    pub fn compare_criteria(&self, a: &(Ranked, &Value), b: &(Ranked, &Value)) -> Ordering {
         let mut order: Vec<Criterion> = self.settings.index.ranking.clone();
         if !order.contains(&Criterion::Filters) {
             let words = order.iter().position(|criterion| *criterion == Criterion::Words);
@@ -30,28 +31,14 @@ impl Ranker<'_> {
             order.retain(|criterion| *criterion != Criterion::Typo);
             order.insert(0, Criterion::Typo);
         }
-        let around = self.around();
-        let bucket = |metres: Option<u32>| around.bucket(metres);
-        for criterion in &order {
-            let by = match criterion {
-                Criterion::Typo => a.0.typos.cmp(&b.0.typos),
-                Criterion::Geo => bucket(a.0.metres).cmp(&bucket(b.0.metres)),
-                Criterion::Words => a.0.missing.cmp(&b.0.missing),
-                Criterion::Filters => b.0.filters.cmp(&a.0.filters),
-                Criterion::Proximity => a.0.proximity.cmp(&b.0.proximity),
-                Criterion::Attribute => a.0.attribute.cmp(&b.0.attribute),
-                Criterion::Exact => b.0.exact.cmp(&a.0.exact),
-                Criterion::Custom => {
-                    let keys = self.settings.index.custom_ranking.iter();
-                    keys.map(|key| by_key(key, a.1, b.1)).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
-                }
-                Criterion::Sort(key) => by_key(key, a.1, b.1),
-            };
-            if by.is_ne() {
-                return by;
+        let by = order.iter().map(|criterion| match ROWS.iter().find(|row| row.criterion == *criterion) {
+            Some(row) => (row.counts)(self, &a.0, a.1).cmp(&(row.counts)(self, &b.0, b.1)),
+            None => {
+                let keys = criterion.sort_keys(&self.settings.index.custom_ranking).iter();
+                keys.map(|key| by_key(key, a.1, b.1)).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
             }
-        }
-        Ordering::Equal
+        });
+        by.into_iter().find(|by| by.is_ne()).unwrap_or(Ordering::Equal)
     }
 }
 /// Missing, array and object values come last in both directions. An array of one value is that value; texts come

@@ -136,11 +136,7 @@ impl<'a> Ranker<'a> {
         let attempt = |words: &[Wanted]| self.matching(words, records, true, 0);
         let mut found = self.giving_words_up(attempt, |found| found.len() as u64);
         let index = &self.settings.index;
-        let keys_of = |criterion: &'a Criterion| match criterion {
-            Criterion::Sort(key) => std::slice::from_ref(key),
-            Criterion::Custom => index.custom_ranking.as_slice(),
-            _ => &[],
-        };
+        let keys_of = |criterion: &'a Criterion| criterion.sort_keys(&index.custom_ranking);
         let keys: Vec<&SortKey> = index.ranking.iter().flat_map(keys_of).collect();
         found.sort_by(|a, b| {
             let by = keys.iter().map(|key| by_key(key, a.1, b.1)).find(|order| order.is_ne());
@@ -228,10 +224,9 @@ impl<'a> Ranker<'a> {
             let mut seen = Seen::default();
             ways.iter().for_each(|one| seen.add(&one.seen));
             // of equal ways the first
-            let best = ways
-                .into_iter()
-                .map(|one| (Ranked { seen: seen.clone(), ..one }, record))
-                .reduce(|best, other| if self.compare_tuples(&other, &best).is_lt() { other } else { best });
+            let best = ways.into_iter().map(|one| (Ranked { seen: seen.clone(), ..one }, record)).reduce(
+                |best, other| if self.compare_criteria(&other, &best).is_lt() { other } else { best },
+            );
             ranked.extend(best);
         }
         ranked
