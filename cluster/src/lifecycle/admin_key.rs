@@ -6,8 +6,7 @@
 //! others have replaced the key again. The file follows the installation, never the other way round, but on a node that is
 //! alone: there its owner may write a key into it.
 
-use crate::clock;
-use crate::clock::write_deadline;
+use crate::clock::{self, write_deadline};
 use crate::command::{KEY_ROTATION_LEVEL, MetaCommand};
 use crate::context::NodeContext;
 use crate::disk::Purpose;

@@ -56,11 +56,7 @@ pub fn browse(
     let run = |plan: &mut Plan| prepared.run(plan, params.typo_tolerance, scratch);
     let (found, _) = find(&mut reading, &params, run);
     let (count, matched, is_cut) = (found.count, found.matched, found.count_cut);
-    let length = match limits.max_hits_per_query {
-        0 => params.hits_per_page,
-        cap => params.hits_per_page.min(cap),
-    }
-    .min(HITS_PER_PAGE_MAX);
+    let length = page_length(&params, limits);
     let page = if after.is_some() { 0 } else { params.page };
     // nothing lies beyond the last record
     let skipped = page.saturating_mul(length).min(count);
@@ -105,6 +101,14 @@ pub fn browse(
     }
     results.hits = hits;
     Ok(results)
+}
+/// Records of a page.
+fn page_length(params: &Effective, limits: &SearchLimits) -> u64 {
+    let allowed = match limits.max_hits_per_query {
+        0 => params.hits_per_page,
+        cap => params.hits_per_page.min(cap),
+    };
+    allowed.min(HITS_PER_PAGE_MAX)
 }
 /// The parameters that a browse honours.
 fn browsing(settings: &Settings, request: &SearchParams) -> Effective {
