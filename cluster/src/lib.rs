@@ -1,6 +1,6 @@
 //! Many machines agreeing: commands, placement, the paths of a write and of a read.
 //!
-//! The rooms, from the bottom up; each uses those before it only (`tests/tests/tidy.rs` has the table):
+//! The rooms, from the bottom up; each uses those before it only (`tests/tests/tidy/rooms.rs` has the table):
 //!
 //! | room | question |
 //! |---|---|

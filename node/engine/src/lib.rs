@@ -1,9 +1,10 @@
 //! The search library: analysis, index files, matching, ranking, filters, facets, rendering. Synchronous and pure.
 //!
-//! Rooms from the bottom up; none uses one that comes later: `bits`, `clock`, `prefetch`, `scratch`, `terms` (what words stand
-//! for), `text` (characters); `language`; `analysis` (words of a text, the schema); `index` (files, segments); `slot` (a word in a
-//! segment), `filter`; `ranking`; `query` (what is asked for); `matching` (which documents, the best of them); `response`,
-//! `rules`, `facet`; `configuration`; `search` and `browse`.
+//! Rooms from the bottom up; none uses one that comes later (`tests/tests/tidy/rooms.rs` has the table): `bits`, `clock`,
+//! `prefetch`, `terms` (what words stand for), `text` (characters), `limits`, `page`, `scratch`; `language`; `analysis` (words of
+//! a text, the schema); `documents`; `index` (files, segments); `owners`; `slot` (a word in a segment), `filter`; `ranking`;
+//! `query` (what is asked for); `matching` (which documents, the best of them); `response`, `rules`, `facet`; `configuration`;
+//! `search`; `browse`.
 pub mod analysis;
 pub mod bits;
 pub mod browse;

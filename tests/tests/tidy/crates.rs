@@ -1,0 +1,121 @@
+//! Do crates depend on each other as the table says, and on nothing that no source of theirs names?
+
+use crate::sources;
+use cargo_metadata::{Metadata, MetadataCommand};
+use quorate_tests::binary::workspace_root;
+use std::collections::BTreeMap;
+
+/// Which crate may depend on which of ours, for the program and for its tests.
+const EDGES: &[(&str, &[&str])] = &[
+    ("quorate-model", &[]),
+    // The index layer writes its files through the store's file layer, so that a test can cut the power.
+    ("quorate-engine", &["model", "store"]),
+    ("quorate-store", &["model"]),
+    ("quorate-node", &["model", "engine", "store"]),
+    ("quorate-raft", &["model", "store"]),
+    ("quorate-cluster", &["model", "store", "node", "raft"]),
+    ("quorate-wire", &["model"]),
+    ("quorate-api", &["model", "wire", "cluster"]),
+    ("quorate", &["api", "model", "cluster"]),
+    ("quorate-tests", &["model"]),
+];
+
+fn metadata() -> Metadata {
+    MetadataCommand::new().manifest_path(workspace_root().join("Cargo.toml")).no_deps().exec().unwrap()
+}
+
+/// What of the crates and their dependencies is not as a table says, and what of the table is not there.
+fn outside(crates: &[(&str, Vec<&str>)], table: &[(&str, &[&str])]) -> Vec<String> {
+    let is_there = |name: &str| crates.iter().any(|(there, _)| *there == name);
+    let gone = table.iter().filter(|(name, _)| !is_there(name));
+    let mut wrong: Vec<String> = gone.map(|(name, _)| format!("{name} does not exist")).collect();
+    for (name, dependencies) in crates {
+        let Some((_, edges)) = table.iter().find(|(known, _)| known == name) else {
+            wrong.push(format!("{name} is not in the table of crates"));
+            continue;
+        };
+        let ours = dependencies.iter().filter_map(|dependency| dependency.strip_prefix("quorate-"));
+        let unknown = ours.filter(|short| !edges.contains(short));
+        wrong.extend(unknown.map(|short| format!("{name} -> quorate-{short}")));
+    }
+    wrong
+}
+
+#[test]
+fn crates_depend_only_downwards() {
+    let metadata = metadata();
+    let crates: Vec<(&str, Vec<&str>)> = metadata
+        .packages
+        .iter()
+        .map(|package| {
+            (package.name.as_str(), package.dependencies.iter().map(|d| d.name.as_str()).collect())
+        })
+        .collect();
+    let wrong = outside(&crates, EDGES);
+    assert!(wrong.is_empty(), "edges outside the table:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn an_edge_outside_the_table_is_found() {
+    let table: &[(&str, &[&str])] = &[("quorate-a", &[]), ("quorate-b", &["a"])];
+    let (a, b) = (("quorate-a", vec!["serde"]), ("quorate-b", vec!["quorate-a", "serde"]));
+    assert!(outside(&[a.clone(), b.clone()], table).is_empty());
+    let up = ("quorate-a", vec!["quorate-b"]);
+    assert_eq!(outside(&[up, b.clone()], table), ["quorate-a -> quorate-b"]);
+    assert_eq!(outside(std::slice::from_ref(&a), table), ["quorate-b does not exist"]);
+    let new = ("quorate-c", vec![]);
+    assert_eq!(outside(&[a, b, new], table), ["quorate-c is not in the table of crates"]);
+}
+
+/// Whether the text of a crate names a dependency as a whole word.
+fn is_named(text: &str, dependency: &str) -> bool {
+    let name = dependency.replace('-', "_");
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(&name).any(|(at, _)| {
+        let after = text[at + name.len()..].chars().next();
+        !text[..at].chars().next_back().is_some_and(is_part) && !after.is_some_and(is_part)
+    })
+}
+
+/// A dependency that no source names is built for nothing, and read by whoever looks for what a crate uses.
+#[test]
+fn every_dependency_is_named_by_a_source() {
+    let metadata = metadata();
+    let folder = |package: &cargo_metadata::Package| {
+        let folder = package.manifest_path.parent().unwrap().strip_prefix(&metadata.workspace_root).unwrap();
+        format!("{folder}/")
+    };
+    let folders: Vec<String> = metadata.packages.iter().map(folder).collect();
+    // a file belongs to the crate whose folder is the longest that it lies in
+    let owner = |file: &str| {
+        let around = folders.iter().filter(|folder| file.starts_with(folder.as_str()));
+        around.max_by_key(|folder| folder.len()).cloned()
+    };
+    let mut texts: BTreeMap<String, String> = BTreeMap::new();
+    for file in sources() {
+        if let Some(folder) = owner(&file) {
+            let text = std::fs::read_to_string(workspace_root().join(&file)).unwrap();
+            texts.entry(folder).or_default().push_str(&text);
+        }
+    }
+    let mut wrong = vec![];
+    for (package, folder) in metadata.packages.iter().zip(&folders) {
+        let text = texts.get(folder).map(String::as_str).unwrap_or_default();
+        let unnamed = package.dependencies.iter().filter(|dependency| !is_named(text, &dependency.name));
+        wrong.extend(unnamed.map(|dependency| format!("{} -> {}", package.name, dependency.name)));
+    }
+    assert!(wrong.is_empty(), "dependencies that no source names:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_dependency_that_no_source_names_is_found() {
+    for (text, expected) in [
+        ("use serde_json::Value;", true),
+        ("fn f() -> serde_json::Value {", true),
+        ("use serde::Serialize;", false),
+        ("use my_serde_json::x;", false),
+        ("let serde_json_text = 1;", false),
+    ] {
+        assert_eq!(is_named(text, "serde-json"), expected, "{text}");
+    }
+}
