@@ -3,6 +3,7 @@
 use crate::auth::Caller;
 use crate::clusters::named_user;
 use crate::listener::Listener;
+use crate::logs::CallNote;
 use crate::parse;
 use crate::state::ApiState;
 use actix_web::http::header::HeaderMap;
@@ -34,6 +35,8 @@ pub struct Call<'a> {
     pub address: Option<IpAddr>,
     /// Whose call it is, as far as rights and limits by address go: nobody but a trusted proxy can claim another.
     pub caller_address: Option<IpAddr>,
+    /// What the log says of it beside.
+    pub note: &'a CallNote,
     /// What the listener that took it is there for.
     pub listener: Listener,
     /// When the head had been read.

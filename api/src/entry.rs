@@ -4,6 +4,7 @@
 
 use crate::auth::{Caller, Credentials, Forwarded, Origin, check_app_id};
 use crate::call::Call;
+use crate::logs::{self, Answered, CallNote};
 use crate::metrics::Transferred;
 use crate::reply::{Delivery, Readers, Reply, correlation_id};
 use crate::routes::{BodyKind, Match, Need, Verb, Work};
@@ -46,11 +47,11 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
         listener.check(found.route, state.listeners())?;
         Ok(found)
     });
-    let mut received = 0;
+    let (mut received, note) = (0, CallNote::default());
     let row = found.as_ref().ok().map(|found| (found.number, found.route));
     let reply = match found {
         Ok(found) => {
-            let taken = take(&request, payload.into_inner(), &state, found, started, &mut received);
+            let taken = take(&request, payload.into_inner(), &state, found, started, (&mut received, &note));
             let outcome = contained(taken).await;
             outcome.unwrap_or_else(|error| failed(&error))
         }
@@ -63,7 +64,11 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
     };
     let sent = reply.body.len() as u64;
     let status = reply.status.as_u16();
-    let id = correlation_id();
+    let (id, took, client) = (correlation_id(), started.elapsed(), caller_address(&request, &state));
+    if let Some((_, route)) = row {
+        let answered = Answered { route, address: client, id: id.to_str().unwrap_or_default(), took };
+        logs::note(&state, &request, &note, &reply, &answered);
+    }
     let delivery = Delivery { held, id: id.clone(), readers };
     let response = reply.into_response(request.headers(), delivery).await;
     let took = started.elapsed();
@@ -76,7 +81,7 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
     let path = row.map_or("unknown", |(_, route)| if route.is_secret() { route.path } else { path });
     let micros = took.as_micros() as u64;
     let (method, id) = (request.method().as_str(), id.to_str().unwrap_or_default());
-    let client = caller_address(&request, &state).map(tracing::field::display);
+    let client = client.map(tracing::field::display);
     tracing::info!(target: "quorate::request", id, client, method, path, status, received, sent, micros);
     response
 }
@@ -104,7 +109,7 @@ async fn take(
     state: &ApiState,
     found: Match<'_, Handler>,
     started: Instant,
-    received: &mut u64,
+    (received, note): (&mut u64, &CallNote),
 ) -> Result<Reply> {
     let query = QueryString(request.uri().query().unwrap_or(""));
     let headers = request.headers();
@@ -122,7 +127,7 @@ async fn take(
     } else {
         let credentials = Credentials::read(headers, query);
         if credentials.key.is_some() || credentials.app_id.is_none() {
-            let caller = allow(request, state, &found, &credentials).await?;
+            let caller = allow(request, state, &found, &credentials, note).await?;
             (caller, body::read(headers, &mut payload, &mut room, body_bytes_max).await?)
         } else {
             // the key may stand in the body: that has a room and a time of its own, and no stranger gets in
@@ -132,7 +137,7 @@ async fn take(
             let reading = body::read(headers, &mut payload, &mut strangers, bytes_max);
             let late = |_| Error::invalid("The body did not arrive in time");
             let body = actix_rt::time::timeout(UNKNOWN_CALLER_PATIENCE, reading).await.map_err(late)??;
-            let caller = allow(request, state, &found, &credentials.with_body(&body)).await?;
+            let caller = allow(request, state, &found, &credentials.with_body(&body), note).await?;
             room.grow(body.len())?;
             (caller, body)
         }
@@ -141,13 +146,14 @@ async fn take(
         room.grow(parse::away(&body, parse::tree_bytes).await?)?;
     }
     *received = body.len() as u64;
+    note.body(&body);
     let Match { route, names, .. } = found;
     let address = forwarded_for(headers).or_else(|| request.peer_addr().map(|peer| peer.ip()));
     let listener = state.listener(request.app_config().local_addr());
     let caller_address = caller_address(request, state);
     let payer = caller.payer(caller_address);
     let call =
-        Call { state, caller, names, query, headers, body, address, caller_address, listener, started };
+        Call { state, caller, names, query, headers, body, address, caller_address, note, listener, started };
     payer.charge((route.handler)(call)).await
 }
 
@@ -168,6 +174,7 @@ async fn allow(
     state: &ApiState,
     found: &Match<'_, Handler>,
     credentials: &Credentials<'_>,
+    note: &CallNote,
 ) -> Result<Caller> {
     let text = |name: header::HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
     let forwarded =
@@ -179,6 +186,8 @@ async fn allow(
         forwarded,
     };
     let caller = state.authenticator().authenticate(state.service(), credentials, origin).await?;
+    note.known(&caller);
+    state.authenticator().count(state.service(), &caller, origin).await?;
     caller.check(found.route.need)?;
     if found.route.is_of_installation() && caller.is_of_one_index() {
         return Err(Error::forbidden("Index not allowed with this API key"));

@@ -18,6 +18,7 @@ pub mod indices;
 pub mod keys;
 pub mod listener;
 pub mod location;
+pub mod logs;
 pub mod metrics;
 pub mod network;
 pub mod objects;

@@ -9,8 +9,8 @@ use crate::routes::BodyKind::{Entries, Records, Search, Several};
 use crate::routes::Verb::{self, Delete, Get, Post, Put};
 use crate::routes::{Argument, Need, Route, Router, Work, choice, count, flag, text};
 use crate::{
-    admin, clusters, dictionaries, documents, indices, keys, objects, openapi, operations, search, settings,
-    sources, tasks,
+    admin, clusters, dictionaries, documents, indices, keys, logs, objects, openapi, operations, search,
+    settings, sources, tasks,
 };
 use futures_util::future::LocalBoxFuture;
 use quorate_model::DocumentKind::{Rules, Synonyms};
@@ -55,7 +55,6 @@ const SETTINGS: Need = Need::Right(Acl::Settings);
 const EDIT: Need = Need::Right(Acl::EditSettings);
 const RECOMMENDATION: Need = Need::Right(Acl::Recommendation);
 const ADMIN: Need = Need::Admin;
-const LOGS: Handler = missing!("The request log");
 const SUGGESTIONS: Handler = missing!("Query suggestions");
 const RECOMMEND: Handler = missing!("Recommendations");
 const INSIGHTS: Handler = missing!("Event collection");
@@ -79,6 +78,12 @@ const HEALTH: &[Argument] = &[
 const DICTIONARY_SEARCH: &[Argument] =
     &[QUERY, PAGE, HITS_PER_PAGE, text("language", "Only entries of this language.")];
 const SYNONYM_SEARCH: &[Argument] = &[QUERY, PAGE, HITS_PER_PAGE, text("type", "Types, with commas.")];
+const LOGGED: &[Argument] = &[
+    count("offset", 0, u64::MAX, "How many of the newest are passed over."),
+    count("length", 0, 1_000, "How many are listed; 10 when absent."),
+    text("indexName", "Only calls that were about this index."),
+    choice("type", &["all", "query", "build", "error"], "Only searches, changes or failed calls."),
+];
 const RULE_SEARCH: &[Argument] = &[
     QUERY,
     PAGE,
@@ -232,7 +237,8 @@ pub static ROUTES: &[Route<Handler>] = &[
     row(Delete, "/1/security/sources/{source}", ADMIN, handler!(sources::delete))
         .says("Removes a network from the list").gives::<body::DeletedAt>(200),
     // §4.12 logs and tasks
-    row(Get, "/1/logs", Need::Right(Acl::Logs), LOGS),
+    row(Get, "/1/logs", Need::Right(Acl::Logs), handler!(logs::list))
+        .says("Lists the calls that the nodes of the cluster have answered lately, the newest first").with(LOGGED).gives::<body::Logs>(200),
     row(Get, "/1/indexes/{indexName}/task/{taskID}", ADD, handler!(tasks::of_index)).is(Work::Either)
         .says("Says whether readers see what a write has changed").gives::<body::Task>(200),
     row(Get, "/1/task/{taskID}", EDIT, handler!(tasks::any)).is(Work::Either)

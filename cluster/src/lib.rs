@@ -10,6 +10,7 @@
 //! | [`disk`] | whether there is room for another write |
 //! | [`peer`] | how nodes reach each other |
 //! | [`snapshot`] | how the state of a group travels |
+//! | [`request_log`] | which calls were answered lately |
 //! | [`types`], [`options`] | what is handed to callers, what a node is started with |
 //! | [`apply`] | how entries become state |
 //! | [`rpc`] | what nodes ask each other |
@@ -41,6 +42,7 @@ mod options;
 pub mod panics;
 pub mod peer;
 mod read;
+pub mod request_log;
 mod rpc;
 pub mod service;
 pub mod snapshot;
@@ -48,6 +50,7 @@ mod types;
 pub mod users;
 mod write;
 
+pub use clock::rfc3339;
 pub use context::traffic::{QueryFigures, Traffic};
 pub use groups::damage;
 pub use lifecycle::recovery::{Loss, NodeSurvey, Recovery, RecoveryPlan};

@@ -38,6 +38,8 @@ pub struct ServiceOptions {
     pub checks: CheckOptions,
     /// Threads that run searches; 0 = one for each processor.
     pub search_threads: usize,
+    /// Whether the last calls of clients are kept (§2.12).
+    pub request_log: bool,
     /// How long a group that failed stands still before it is opened anew; each time it fails again, twice as long.
     pub reopen_after: Duration,
     /// The file layer, so that tests can cut the power.
@@ -71,6 +73,7 @@ impl ServiceOptions {
             index_limits: IndexLimits::default(),
             checks: CheckOptions::default(),
             search_threads: 0,
+            request_log: true,
             reopen_after: REOPEN_AFTER,
             files: RealFiles::shared(),
             cluster: ClusterOptions::default(),

@@ -372,4 +372,24 @@ step('errors', async () => {
   await assert.rejects(search('v5_missing', { hitsPerPage: 'many' }), (error) => error.status === 400 || error.status === 404);
 });
 
+step('getLogs', async () => {
+  await client.searchSingleIndex({ indexName, searchParams: { query: 'logged' } });
+  const { logs } = await client.getLogs({ offset: 0, length: 5, indexName, type: 'query' });
+  const [entry] = logs;
+  assert.ok(logs.length <= 5 && entry.query_body.includes('logged') && entry.answer_code === '200');
+  assert.ok(entry.processing_time_ms && entry.timestamp && entry.sha1 && !entry.query_headers.includes(target.apiKey));
+  await assert.rejects(client.getLogs({ length: 1001 }), (error) => error.status === 400);
+});
+
+step('setSources, appendSource, getSources, deleteSource', async () => {
+  const sources = [{ source: '10.0.0.0/8', description: 'office' }];
+  assert.ok((await client.replaceSources({ source: sources })).updatedAt);
+  assert.ok((await client.appendSource({ source: '2001:db8::/32' })).createdAt);
+  assert.deepEqual(await client.getSources(), [...sources, { source: '2001:db8::/32' }]);
+  assert.ok((await client.deleteSource({ source: '10.0.0.0/8' })).deletedAt);
+  await assert.rejects(client.deleteSource({ source: '10.0.0.0/8' }), (error) => error.status === 404);
+  await client.replaceSources({ source: [] });
+  assert.deepEqual(await client.getSources(), []);
+});
+
 await report('javascript client 5');

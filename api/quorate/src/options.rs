@@ -275,6 +275,13 @@ pub const OPTIONS: &[OptionRow] = &[
         "Form of the log lines on standard error: text or json.",
     ),
     row(
+        "request-log",
+        Kind::Word(&["on", "off"]),
+        Some("on"),
+        Audience::Server,
+        "Whether the last 1000 calls are kept for GET /1/logs; off removes what was kept.",
+    ),
+    row(
         "workers",
         Kind::Count,
         Some("0"),

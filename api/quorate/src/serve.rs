@@ -138,6 +138,7 @@ fn service_options(values: &Values) -> Result<ServiceOptions> {
         take_over_s: values.number("take-over-s"),
         expects: if values.is_on("expect-data") { Expected::Data } else { Expected::Anything },
         command_level,
+        request_log: values.text("request-log") != Some("off"),
         search_threads: values.number("search-threads") as usize,
         cluster: cluster_options(values)?,
         ..ServiceOptions::new(values.data_dir())

@@ -95,10 +95,10 @@ pub struct Authenticator {
 }
 
 impl Authenticator {
-    /// Finds out who calls, and counts the call (C§13.2 steps 1, 3, 4 and 5).
+    /// Finds out who calls (C§13.2 steps 1, 3 and 4).
     ///
     /// Errors: `Forbidden` for unknown or missing credentials, refused referers and sources; `Invalid` when a
-    /// secured key has expired; `RateLimited` when the key allows no further call in this hour.
+    /// secured key has expired.
     pub async fn authenticate(
         &self,
         keyring: &impl Keyring,
@@ -111,15 +111,25 @@ impl Authenticator {
         check_app_id(keyring, app_id)?;
         let digest = digest_of(value)?;
         if keyring.is_admin_key(digest) {
-            self.count_forwarded(keyring, origin).await?;
             return Ok(Caller::Admin);
         }
         let caller = self.ordinary(keyring, value, digest, origin).await?;
         if let Caller::Key { key, restrictions, .. } = &caller {
             check_origin(key, restrictions, origin)?;
-            self.quota.count(key, restrictions, origin)?;
         }
         Ok(caller)
+    }
+
+    /// Counts a call of somebody (C§13.2 step 5).
+    ///
+    /// Errors: `RateLimited` when the key allows no further call in this hour; `Forbidden` when a proxy passes it on for credentials
+    /// that do not hold.
+    pub async fn count(&self, keyring: &impl Keyring, caller: &Caller, origin: Origin<'_>) -> Result<()> {
+        match caller {
+            Caller::Nobody => Ok(()),
+            Caller::Admin => self.count_forwarded(keyring, origin).await,
+            Caller::Key { key, restrictions, .. } => self.quota.count(key, restrictions, origin),
+        }
     }
 
     /// Counts a call of a proxy for the key and address it passes it on for (C§13.4).
@@ -217,6 +227,19 @@ impl Caller {
                         None => true,
                         Some(patterns) => patterns.iter().any(|p| pattern::matches(p, index)),
                     })
+            }
+        }
+    }
+    /// Whether no restriction keeps the caller from any index.
+    pub fn may_use_all(&self) -> bool {
+        let is_for_all = |patterns: &[String]| patterns.iter().any(|pattern| pattern::is_for_all(pattern));
+        match self {
+            Caller::Nobody => false,
+            Caller::Admin => true,
+            Caller::Key { key, restrictions, .. } => {
+                key.index.is_none()
+                    && (key.indexes.is_empty() || is_for_all(&key.indexes))
+                    && restrictions.iter().all(|r| r.indices.as_deref().is_none_or(is_for_all))
             }
         }
     }

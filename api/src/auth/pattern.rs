@@ -13,6 +13,11 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     }
 }
 
+/// Whether it matches every text.
+pub fn is_for_all(pattern: &str) -> bool {
+    matches!(pattern, "*" | "**")
+}
+
 /// Whether any pattern matches; an empty list allows everything.
 pub fn any_matches(patterns: &[String], text: &str) -> bool {
     patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, text))
@@ -39,6 +44,7 @@ mod tests {
             ("", "x", false),
         ] {
             assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
+            assert!(!is_for_all(pattern) || expected, "{pattern}");
         }
         assert!(any_matches(&[], "x"));
     }

@@ -192,8 +192,8 @@ fn calls_are_counted_by_key_and_caller() {
     let checks = Authenticator::default();
     let at = |address: &str, now_s| Origin { address: address.parse().ok(), now_s, ..Origin::default() };
     let call = |key: &str, origin| {
-        let answer = at_once(checks.authenticate(&ring, &credentials("APP", key), origin));
-        answer.map(|_| ()).map_err(|error| error.kind)
+        let caller = at_once(checks.authenticate(&ring, &credentials("APP", key), origin)).unwrap();
+        at_once(checks.count(&ring, &caller, origin)).map_err(|error| error.kind)
     };
     let limited = Err(quorate_model::ErrorKind::RateLimited);
     for (address, now_s, expected) in [

@@ -58,6 +58,7 @@ pub async fn operation(call: &Call<'_>) -> Result<Reply> {
     let source = call.index_name()?;
     let (destination, operation) = parse::away(&call.body, parse_operation).await?;
     call.caller.check_index(destination.as_str())?;
+    call.note.about(&destination);
     if destination == source {
         return Err(Error::invalid("destination is not valid: it must differ from the source index"));
     }

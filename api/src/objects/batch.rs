@@ -29,6 +29,7 @@ pub async fn one_index(call: &Call<'_>) -> Result<Reply> {
 /// `POST /1/indexes/*/batch`: one task for each index.
 pub async fn many_indices(call: &Call<'_>) -> Result<Reply> {
     let ops = read(call, Scope::EachNamesIndex).await?;
+    ops.iter().filter_map(|(index, _)| index.as_ref()).for_each(|index| call.note.about(index));
     let named = ops.into_iter().map(|(index, op)| (index.expect("each operation names its index"), op));
     let (tasks, object_ids, at) = match call.user()? {
         Some(user) => call.service().write_many_for(&user, named.collect()).await?,

@@ -36,6 +36,7 @@ pub async fn many(call: &Call<'_>) -> Result<Reply> {
     let forced = forced_attributes(call)?;
     for request in &mut requests {
         call.caller.check_index(request.index.as_str())?;
+        call.note.about(&request.index);
         if let Some(forced) = &forced {
             request.attributes_to_retrieve = forced.clone();
         }

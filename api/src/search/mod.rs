@@ -207,6 +207,9 @@ impl Presentation {
             explained.and_then(|explained| explained.params(&self.explain, &results.rules));
         let click_analytics = results.rules.click_analytics.unwrap_or(self.click_analytics);
         let query_id = click_analytics.then(|| uuid::Uuid::new_v4().simple().to_string());
+        if let Some(query_id) = &query_id {
+            call.note.answers_as(place.query, query_id);
+        }
         let server = results.parsed_query.is_some().then(|| call.service().node_name());
         let mut out = Vec::with_capacity(results.hits.json.len() + 1_024);
         let body = SearchBody {
@@ -246,6 +249,8 @@ const AROUND_HITS_BYTES: usize = 64 << 10;
 /// Where an answer stands: members that only some endpoints add.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place<'a> {
+    /// Which query of its call it is.
+    pub query: usize,
     /// Index name, in multi-query answers.
     pub index: Option<&'a str>,
     /// Under stopIfEnoughMatches.

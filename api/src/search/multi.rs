@@ -71,21 +71,29 @@ pub async fn post(call: &Call<'_>) -> Result<Reply> {
     for members in requests(body.requests)? {
         queries.push(read(call, members)?);
     }
+    for (index, wanted) in &queries {
+        let user_token = match wanted {
+            Wanted::Hits(asked) => asked.params.user_token.as_deref(),
+            Wanted::Facet(_) => None,
+        };
+        call.note.asks(index, user_token);
+    }
     let bytes_max = call.state.limits().answer_bytes_max;
     let bodies = match strategy {
         Strategy::None => {
             let mut bodies = Bodies::new(bytes_max);
-            let small = |(index, wanted): &(IndexName, Wanted)| {
+            let small = |(number, (index, wanted)): (usize, &(IndexName, Wanted))| {
                 let (index, wanted) = (index.clone(), wanted.clone());
-                run(call, index, wanted, None, bytes_max / AT_A_TIME)
+                run(call, number, index, wanted, None, bytes_max / AT_A_TIME)
             };
-            let mut answers = stream::iter(queries.iter().map(small)).buffered(AT_A_TIME);
-            let mut asked = queries.iter();
-            while let (Some(answered), Some((index, wanted))) = (answers.next().await, asked.next()) {
+            let mut answers = stream::iter(queries.iter().enumerate().map(small)).buffered(AT_A_TIME);
+            let mut asked = queries.iter().enumerate();
+            while let (Some(answered), Some((number, (index, wanted)))) = (answers.next().await, asked.next())
+            {
                 let answered = match answered {
                     // if it is too big: alone it may have what the others have left; whatever else is wrong stays so
                     Err(error) if error.kind == ErrorKind::Invalid => {
-                        run(call, index.clone(), wanted.clone(), None, bodies.left).await?
+                        run(call, number, index.clone(), wanted.clone(), None, bodies.left).await?
                     }
                     answered => answered?,
                 };
@@ -169,6 +177,7 @@ fn check_time(since: Duration) -> Result<()> {
 
 async fn run(
     call: &Call<'_>,
+    number: usize,
     index: IndexName,
     wanted: Wanted,
     processed: Option<bool>,
@@ -181,7 +190,7 @@ async fn run(
             let rights = ReadRights { bytes_max: bytes_max.max(1), ..call.read_rights() };
             let results = search(call, &index, asked.params, rights).await?;
             let wanted = results.window.map_or(results.hits_per_page, |(_, length)| length);
-            let place = Place { index: Some(index.as_str()), processed, cursor: None };
+            let place = Place { query: number, index: Some(index.as_str()), processed, cursor: None };
             let body = presentation.body(call, &results, place);
             Ok(Answered { body, is_full: results.hits.len() as u64 >= wanted })
         }
@@ -205,12 +214,12 @@ async fn run(
 async fn one_by_one(call: &Call<'_>, queries: Vec<(IndexName, Wanted)>) -> Result<Vec<Vec<u8>>> {
     let mut bodies = Bodies::new(call.state.limits().answer_bytes_max);
     let mut enough = false;
-    for (index, wanted) in queries {
+    for (number, (index, wanted)) in queries.into_iter().enumerate() {
         if enough {
             bodies.push(left_out(call, &index, &wanted).await?)?;
             continue;
         }
-        let answered = run(call, index, wanted, Some(true), bodies.left).await?;
+        let answered = run(call, number, index, wanted, Some(true), bodies.left).await?;
         enough = answered.is_full;
         bodies.push(answered.body)?;
     }

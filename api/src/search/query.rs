@@ -20,6 +20,8 @@ pub async fn get(call: &Call<'_>) -> Result<Reply> {
 async fn answer(call: &Call<'_>, mut asked: Asked) -> Result<Reply> {
     let index = call.index_name()?;
     let presentation = Presentation::new(&mut asked);
+    call.note.asks(&index, asked.params.user_token.as_deref());
     let results = search(call, &index, asked.params, call.read_rights()).await?;
+    call.note.found(&results);
     Ok(Reply::ok(bounded(call, presentation.body(call, &results, Place::default()))?))
 }

@@ -12,6 +12,7 @@ mod edges;
 mod filters;
 mod keys;
 mod languages;
+mod logs;
 mod managed_keys;
 mod parameters;
 mod pathological;

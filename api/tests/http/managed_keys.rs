@@ -9,10 +9,10 @@ const METHOD: &str = "Method not allowed with this API key";
 const INDEX: &str = "Index not allowed with this API key";
 
 impl Node {
-    async fn key(&self, body: Value) -> String {
+    pub async fn key(&self, body: Value) -> String {
         self.post("/1/keys", body).await["key"].as_str().unwrap().to_owned()
     }
-    async fn index_key(&self, index: &str, body: Value) -> String {
+    pub async fn index_key(&self, index: &str, body: Value) -> String {
         self.post(&format!("/1/indexes/{index}/keys"), body).await["key"].as_str().unwrap().to_owned()
     }
     async fn put(&self, uri: &str, body: Value) -> Answer {

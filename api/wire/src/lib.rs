@@ -10,6 +10,7 @@ pub mod error;
 pub mod indices;
 pub mod json;
 pub mod keys;
+pub mod logs;
 pub mod query;
 pub mod schema;
 pub mod search;

@@ -23,12 +23,15 @@ use crate::groups::{Group, Groups};
 use crate::ids::IdSource;
 use crate::meta::{MetaState, SharedMeta};
 use crate::options::ServiceOptions;
+use crate::read::request_log::READERS;
+use crate::request_log::RequestLog;
 use crate::rpc::peer_client::PeerClient;
 use quorate_model::{Error, GroupId, IndexName, NodeId, Result};
 use quorate_node::Node;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
+use tokio::sync::Semaphore;
 
 /// One node, as everything above its groups sees it.
 pub struct NodeContext {
@@ -52,6 +55,8 @@ pub struct NodeContext {
     abreast: Abreast,
     integrity: Integrity,
     claims: Claims,
+    request_log: Option<RequestLog>,
+    log_readers: Semaphore,
     take_over_s: u64,
 }
 
@@ -101,6 +106,8 @@ impl NodeContext {
             abreast: Abreast::default(),
             integrity: Integrity::default(),
             claims: Claims::default(),
+            request_log: options.request_log.then(RequestLog::default),
+            log_readers: Semaphore::new(READERS),
             take_over_s: options.take_over_s,
         }
     }
@@ -184,6 +191,14 @@ impl NodeContext {
     /// Who waits for the place of another node.
     pub fn claims(&self) -> &Claims {
         &self.claims
+    }
+    /// The calls that this node answered lately, unless it keeps none.
+    pub fn request_log(&self) -> Option<&RequestLog> {
+        self.request_log.as_ref()
+    }
+    /// Who may merge the calls of all nodes just now.
+    pub fn log_readers(&self) -> &Semaphore {
+        &self.log_readers
     }
     /// Seconds of silence after which the place of a node may be taken.
     pub fn take_over_s(&self) -> u64 {

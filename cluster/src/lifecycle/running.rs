@@ -11,6 +11,7 @@ use crate::lifecycle::admin_key::AdminKeys;
 use crate::options::CheckOptions;
 use crate::options::ServiceOptions;
 use crate::panics;
+use crate::request_log::RequestLog;
 use crate::users::{self, UserDirectory};
 use futures_util::future::{join_all, try_join_all};
 use quorate_model::{Error, GroupId, Result};
@@ -59,6 +60,10 @@ pub async fn start(options: &ServiceOptions) -> Result<Running> {
         disk: DiskGuard::new(starter.room.clone(), Box::new(in_log)),
     };
     let context = Arc::new(NodeContext::new(opened, options));
+    match context.request_log() {
+        Some(log) => log.keep_in(folder.layout().request_logs()),
+        None => RequestLog::forget_files(&folder.layout().request_logs()),
+    }
     let admin_keys = AdminKeys::new(&folder, options);
     Ok(Running {
         context,
@@ -214,6 +219,11 @@ impl Running {
             if tokio::task::spawn_blocking(move || peers.stop()).await.is_err() {
                 tracing::error!("closing the connections to other nodes panicked");
             }
+        }
+        if let Some(log) = self.context.request_log().cloned()
+            && tokio::task::spawn_blocking(move || log.close()).await.is_err()
+        {
+            tracing::error!("closing the request log panicked");
         }
         let starter = &self.starter;
         let groups = starter.groups.all();

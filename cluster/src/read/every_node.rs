@@ -15,10 +15,6 @@ use std::time::Duration;
 /// Asks every node of this node's cluster, itself included; takes as long as the slowest, at most `within`.
 ///
 /// Errors: `TooLarge` when the call cannot be sent. What a single node cannot answer is said beside its number.
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "what nodes keep for themselves, such as logs of requests, is asked for so")
-)]
 pub async fn ask<C: ReadCall>(
     context: &NodeContext,
     call: C,

@@ -13,6 +13,7 @@ pub mod objects;
 pub mod owned;
 pub mod published;
 pub mod remote;
+pub mod request_log;
 pub mod search;
 pub mod serve;
 pub mod settings;

@@ -5,6 +5,7 @@ mod dictionaries;
 #[cfg(test)]
 mod halted;
 mod keys;
+mod request_log;
 mod sources;
 mod users;
 

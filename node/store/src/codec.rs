@@ -19,6 +19,14 @@ pub fn encode<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
         .expect("stored types have sequences of known length and no bound on writing")
 }
 
+/// As [`encode`], at the end of `out`.
+pub fn encode_into<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
+    bincode::DefaultOptions::new()
+        .with_limit(u64::MAX)
+        .serialize_into(out, value)
+        .expect("stored types have sequences of known length, and memory takes all that is written");
+}
+
 /// Decodes what [`encode`] made, all of it. Never allocates more than `limit` bytes for the claims of a length.
 ///
 /// Errors: `Damaged` when the bytes are longer than `limit`, end early, have a rest, or are not such a value.

@@ -20,6 +20,7 @@ pub const FORMAT: u32 = 1;
 /// | `admin-key-given` | digest of the admin key that the node was given last, mode 0600 |
 /// | `join-token` | what all nodes of the installation share, mode 0600 |
 /// | `address` | the bound address of the running server, for tools on this machine |
+/// | `request-log.0`, `request-log.1` | the last calls of clients that the node answered, for people; not relied on |
 /// | `raft/` | the log of all groups |
 /// | `state/` | working metadata store: `db/`, `session`, `aside/` |
 /// | `dumps/G.dump` | last dump of group G's metadata store |
@@ -72,6 +73,10 @@ impl Layout {
     /// The address the running server is bound to.
     pub fn address(&self) -> PathBuf {
         self.root.join("address")
+    }
+    /// The files of the last calls that the node answered; each is begun anew when the other is full.
+    pub fn request_logs(&self) -> [PathBuf; 2] {
+        [0, 1].map(|number| self.root.join(format!("request-log.{number}")))
     }
     /// The Raft log of all groups.
     pub fn raft(&self) -> PathBuf {

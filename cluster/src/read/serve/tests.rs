@@ -4,6 +4,7 @@ use super::*;
 use crate::lifecycle::join;
 use crate::lifecycle::running::{self, Running};
 use crate::options::ServiceOptions;
+use crate::request_log::{CallFilter, CallsAsked};
 use crate::rpc::calls::decode_answer;
 use crate::rpc::calls::encode_call;
 use crate::types::{CallerOp, ObjectRequest, ReadRights, Whose};
@@ -178,6 +179,10 @@ fn calls_are_what_other_versions_know() {
             json!({"Stored": {"group": 3, "incarnation": incarnation, "ids": ["a"], "within_ms": 5}}),
         ),
         (sent(GetOwners { group, incarnation }), json!({"Owners": {"group": 3, "incarnation": incarnation}})),
+        (
+            sent(GetCalls(CallsAsked { filter: CallFilter::Error, index: Some("a".into()), most: 9 })),
+            json!({"Calls": {"filter": "Error", "index": "a", "most": 9}}),
+        ),
     ];
     let mut names = BTreeSet::new();
     for (sent, expected) in cases {

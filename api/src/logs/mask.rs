@@ -1,0 +1,268 @@
+//! How do a call and its answer look without the keys in them, and cut to what is kept?
+
+use crate::routes::Route;
+use actix_web::http::header::HeaderMap;
+use memchr::memmem;
+use percent_encoding::percent_decode_str;
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// Characters of a body and of an answer that are kept (C§14).
+pub const TEXT_CHARS_MAX: usize = 1_000;
+/// Bytes of a URL and of all headers that are kept.
+const LINE_BYTES_MAX: usize = 4 << 10;
+/// Characters of a key that are shown (C§14), of one that has several times as many.
+const SHOWN_CHARS: usize = 3;
+/// Bytes of a body that is read to find the keys in it; a longer one is left out.
+const READ_BYTES_MAX: usize = 256 << 10;
+/// What stands for a body that may hold keys and cannot be read.
+const LEFT_OUT: &str = "(left out: it may hold keys)";
+
+/// Headers whose value is a secret.
+const SECRET_HEADERS: [&str; 6] = [
+    "x-algolia-api-key",
+    "x-service-api-key",
+    "x-forwarded-api-key",
+    "authorization",
+    "proxy-authorization",
+    "cookie",
+];
+/// Names of the query string whose value is a key, in any letter case.
+const SECRET_NAMES: [&str; 3] = ["x-algolia-api-key", "x-service-api-key", "x-forwarded-api-key"];
+/// The member of any body that is a key (C§1.1).
+const KEY_IN_BODY: &[&str] = &["apiKey"];
+/// Members of calls about keys, and of their answers, that are keys.
+const KEYS: &[&str] = &["apiKey", "key", "value"];
+
+/// A key as it is shown.
+fn masked(key: &str) -> String {
+    let shown = if key.chars().nth(3 * SHOWN_CHARS).is_some() { SHOWN_CHARS } else { 0 };
+    key.chars().take(shown).chain("***".chars()).collect()
+}
+
+/// The headers, one a line.
+pub fn headers(headers: &HeaderMap) -> Vec<u8> {
+    let mut text = Vec::with_capacity(1 << 10);
+    for (name, value) in headers {
+        let (name, value) = (name.as_str(), value.as_bytes());
+        if text.len() + name.len() + value.len() + 3 > LINE_BYTES_MAX {
+            break;
+        }
+        text.extend_from_slice(name.as_bytes());
+        text.extend_from_slice(b": ");
+        match SECRET_HEADERS.contains(&name) {
+            true => text.extend_from_slice(masked(&String::from_utf8_lossy(value)).as_bytes()),
+            false => text.extend_from_slice(value),
+        }
+        text.push(b'\n');
+    }
+    text
+}
+
+/// Path and query string.
+pub fn url<H>(route: &Route<H>, path: &str, query: Option<&str>) -> String {
+    let mut text = String::with_capacity(path.len() + query.map_or(0, str::len) + 8);
+    if route.is_secret() {
+        let template = route.path.split('/').chain(std::iter::repeat(""));
+        for (at, (part, name)) in path.split('/').zip(template).enumerate() {
+            if at > 0 {
+                text.push('/');
+            }
+            match name {
+                "{key}" | "{userToken}" => {
+                    text.push_str(&masked(&percent_decode_str(part).decode_utf8_lossy()))
+                }
+                _ => text.push_str(part),
+            }
+        }
+    } else {
+        text.push_str(path);
+    }
+    for (at, pair) in query.into_iter().flat_map(|query| query.split('&')).enumerate() {
+        text.push(if at == 0 { '?' } else { '&' });
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        match is_secret_name(name) {
+            true => text.extend([name, "=", &masked(&percent_decode_str(value).decode_utf8_lossy())]),
+            false => text.push_str(pair),
+        }
+    }
+    text.truncate(text.floor_char_boundary(LINE_BYTES_MAX));
+    text
+}
+fn is_secret_name(name: &str) -> bool {
+    let name = percent_decode_str(name).decode_utf8_lossy();
+    SECRET_NAMES.iter().any(|secret| name.eq_ignore_ascii_case(secret))
+}
+
+/// The beginning of a body; `is_about_keys` says whether its call is about keys.
+pub fn body(bytes: &[u8], is_about_keys: bool) -> Cow<'_, [u8]> {
+    let text = cut(bytes);
+    // names may be written with escapes
+    let may_hold_key = || memmem::find(text, b"apiKey").is_some() || memmem::find(text, b"\\u00").is_some();
+    match is_about_keys {
+        true if bytes.is_empty() => Cow::Borrowed(bytes),
+        true => without_keys(bytes, KEYS),
+        false if may_hold_key() => without_keys(bytes, KEY_IN_BODY),
+        false => Cow::Borrowed(text),
+    }
+}
+/// The beginning of an answer: no other shows a key.
+pub fn answer(bytes: &[u8], is_about_keys: bool) -> Cow<'_, [u8]> {
+    if is_about_keys { without_keys(bytes, KEYS) } else { Cow::Borrowed(cut(bytes)) }
+}
+fn without_keys(bytes: &[u8], names: &[&str]) -> Cow<'static, [u8]> {
+    let read = (bytes.len() <= READ_BYTES_MAX).then(|| serde_json::from_slice(bytes));
+    match read {
+        Some(Ok(mut value)) => {
+            mask_members(&mut value, names);
+            Cow::Owned(cut(value.to_string().as_bytes()).to_vec())
+        }
+        Some(Err(_)) | None => Cow::Borrowed(LEFT_OUT.as_bytes()),
+    }
+}
+fn mask_members(value: &mut Value, names: &[&str]) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| mask_members(item, names)),
+        Value::Object(members) => {
+            for (name, member) in members {
+                match member {
+                    Value::String(text) if names.contains(&name.as_str()) => *text = masked(text),
+                    member => mask_members(member, names),
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The first characters of a text. Cost: one look at their bytes, some at a time.
+fn cut(bytes: &[u8]) -> &[u8] {
+    const AT_A_TIME: usize = 64;
+    // as signed numbers, the bytes that go on with a character are below all others
+    const FIRST_THAT_BEGINS: i8 = -64;
+    let begins = |byte: &u8| *byte as i8 >= FIRST_THAT_BEGINS;
+    // a character has four bytes at most
+    let bytes = &bytes[..bytes.len().min(4 * TEXT_CHARS_MAX)];
+    let (mut chars, mut end) = (0, 0);
+    for some in bytes.chunks(AT_A_TIME) {
+        let begun = usize::from(some.iter().map(|byte| u8::from(begins(byte))).sum::<u8>());
+        if chars + begun > TEXT_CHARS_MAX {
+            let mut begins = some.iter().enumerate().filter(|(_, byte)| begins(byte));
+            let at = begins.nth(TEXT_CHARS_MAX - chars).map_or(some.len(), |(at, _)| at);
+            return &bytes[..end + at];
+        }
+        chars += begun;
+        end += some.len();
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::routes::Verb;
+    use crate::table::ROUTER;
+    use actix_web::http::header::{HeaderName, HeaderValue};
+
+    const SECRET: &str = "0123456789abcdef0123456789abcdef";
+
+    #[test]
+    fn keys_show_their_beginning_only() {
+        for (key, expected) in [
+            (SECRET, "012***"),
+            ("0123456789", "012***"),
+            ("012345678", "***"),
+            ("", "***"),
+            ("ключключключ", "клю***"),
+        ] {
+            assert_eq!(masked(key), expected);
+        }
+    }
+
+    #[test]
+    fn no_header_shows_a_key() {
+        let mut map = HeaderMap::new();
+        for name in SECRET_HEADERS {
+            map.append(HeaderName::from_static(name), HeaderValue::from_static(SECRET));
+        }
+        map.append(HeaderName::from_static("user-agent"), HeaderValue::from_static("a \"quoted\" agent"));
+        let text = String::from_utf8(headers(&map)).unwrap();
+        assert!(!text.contains(SECRET) && text.contains("x-algolia-api-key: 012***\n"), "{text}");
+        assert!(text.contains("user-agent: a \"quoted\" agent\n"), "{text}");
+        for at in 0..100 {
+            let name = HeaderName::from_bytes(format!("x-{at}").as_bytes()).unwrap();
+            map.append(name, HeaderValue::from_str(&"v".repeat(200)).unwrap());
+        }
+        assert!(headers(&map).len() <= LINE_BYTES_MAX);
+    }
+
+    #[test]
+    fn no_url_shows_a_key() {
+        for (verb, path, query, expected) in [
+            (Verb::Get, "/1/indexes/a%2Fb/settings", None, "/1/indexes/a%2Fb/settings"),
+            (Verb::Get, "/1/indexes", Some("page=1"), "/1/indexes?page=1"),
+            (
+                Verb::Get,
+                "/1/indexes",
+                Some("X-Algolia-API-Key=0123456789abcdef&a=b&x%2dservice%2Dapi-key=0123456789abcdef&c"),
+                "/1/indexes?X-Algolia-API-Key=012***&a=b&x%2dservice%2Dapi-key=012***&c",
+            ),
+            (Verb::Get, "/1/keys/0123456789abcdef", None, "/1/keys/012***"),
+            (Verb::Post, "/1/keys/0123456789abcdef/restore", Some("a=b"), "/1/keys/012***/restore?a=b"),
+            (Verb::Get, "/1/indexes/keys/keys/0123456789abcdef/", None, "/1/indexes/keys/keys/012***/"),
+            (Verb::Delete, "/1/usertokens/0123456789abcdef", None, "/1/usertokens/012***"),
+        ] {
+            let route = ROUTER.find(Some(verb), path).unwrap_or_else(|error| panic!("{path}: {error}")).route;
+            assert_eq!(url(route, path, query), expected);
+        }
+        let route = ROUTER.find(Some(Verb::Get), "/1/indexes").map(|found| found.route).expect("a route");
+        assert!(url(route, "/1/indexes", Some(&"é".repeat(10_000))).len() <= LINE_BYTES_MAX);
+    }
+
+    #[test]
+    fn no_body_shows_a_key_and_none_is_long() {
+        for (given, is_about_keys, expected) in [
+            (r#"{"query":"a"}"#, false, r#"{"query":"a"}"#),
+            (r#"{"apiKey":"0123456789abcdef","query":"a"}"#, false, r#"{"apiKey":"012***","query":"a"}"#),
+            (r#"{"\u0061piKey":"0123456789abcdef"}"#, false, r#"{"apiKey":"012***"}"#),
+            (r#"{"apiKey":"0123456789abcdef""#, false, LEFT_OUT),
+            (r#"{"value":"0123456789abcdef"}"#, false, r#"{"value":"0123456789abcdef"}"#),
+            (
+                r#"{"value":"0123456789abcdef","acl":["search"]}"#,
+                true,
+                r#"{"value":"012***","acl":["search"]}"#,
+            ),
+            (r#"{"keys":[{"value":"0123456789abcdef"}]}"#, true, r#"{"keys":[{"value":"012***"}]}"#),
+            (r#"{"key":"0123456789abcdef","createdAt":"t"}"#, true, r#"{"key":"012***","createdAt":"t"}"#),
+            ("key=0123456789abcdef", true, LEFT_OUT),
+            ("", true, ""),
+            ("not json", true, LEFT_OUT),
+        ] {
+            let shown = body(given.as_bytes(), is_about_keys);
+            // members may change their order
+            let same = |text: &[u8]| {
+                let other = || String::from_utf8(text.to_vec()).unwrap().into();
+                serde_json::from_slice::<Value>(text).unwrap_or_else(|_| other())
+            };
+            assert_eq!(same(&shown), same(expected.as_bytes()), "{given}");
+            if is_about_keys && !given.is_empty() {
+                assert_eq!(answer(given.as_bytes(), true), shown);
+            }
+        }
+        let long = format!(r#"{{"keys":["{}"]}}"#, "k".repeat(READ_BYTES_MAX));
+        assert_eq!(body(long.as_bytes(), true), LEFT_OUT.as_bytes());
+    }
+
+    #[test]
+    fn texts_are_cut_at_a_number_of_characters() {
+        for letter in ["a", "é", "日", "😀"] {
+            for others in [0, 1, 7] {
+                let text = format!("{}{}", "x".repeat(others), letter.repeat(TEXT_CHARS_MAX + 1));
+                let expected: String = text.chars().take(TEXT_CHARS_MAX).collect();
+                assert_eq!(cut(text.as_bytes()), expected.as_bytes(), "{letter} {others}");
+            }
+            assert_eq!(cut(letter.as_bytes()), letter.as_bytes());
+        }
+        assert_eq!(cut(&[0x80; 10_000]).len(), 4 * TEXT_CHARS_MAX, "what is no text has a bound, too");
+    }
+}

@@ -1,0 +1,238 @@
+//! Which calls has this node answered lately (§2.12, §4.12)?
+//!
+//! The last [`CALLS_MAX`] are in memory as bytes, each in the place of the one that it pushes out, so that noting a call copies
+//! its bytes under a lock and mostly allocates nothing. A thread of its own writes what is new to files (`files.rs`) every
+//! [`WRITE_EVERY`], at most the calls that are kept, however many there were: nobody who is answered waits for a disk. A process that
+//! is killed loses the calls of that time, and a machine without power those that its system had not written.
+
+mod call;
+mod files;
+
+pub use call::{CallFilter, CallKind, CallsAsked, InnerCall, LoggedCall, Secret, Text};
+
+use crate::clock;
+use files::LogFiles;
+use parking_lot::{Condvar, Mutex};
+use quorate_store::codec;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Calls that are kept (§8).
+pub const CALLS_MAX: usize = 1_000;
+/// Bytes of a call: more than those who note one make of it. All that are kept are a thousand times as large at most.
+pub const CALL_BYTES_MAX: usize = 24 << 10;
+/// How long they are kept (§8).
+const KEPT_MS: u64 = 7 * 24 * 3_600 * 1_000;
+/// Between two writes.
+const WRITE_EVERY: Duration = Duration::from_secs(1);
+/// Between two looks for calls that are older than they may be.
+const EXPIRE_EVERY: Duration = Duration::from_secs(3_600);
+
+/// The last calls of a node. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct RequestLog(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    ring: Mutex<Ring>,
+    /// Locked before the ring where both are.
+    keeper: Mutex<Keeper>,
+    stop: Mutex<bool>,
+    stopped: Condvar,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// A call as it is kept. Cheap to clone.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Kept {
+    time_ms: u64,
+    bytes: Arc<Vec<u8>>,
+}
+
+impl Kept {
+    /// From what a file holds, if that is a call.
+    fn read(bytes: Vec<u8>) -> Option<Kept> {
+        let time_ms = decoded(&bytes)?.time_ms;
+        Some(Kept { time_ms, bytes: Arc::new(bytes) })
+    }
+}
+
+/// The calls in memory, the oldest first.
+#[derive(Default)]
+struct Ring {
+    calls: VecDeque<Kept>,
+    /// How many there have been.
+    total: u64,
+}
+
+impl Ring {
+    fn push(&mut self, time_ms: u64, call: &[u8]) {
+        let pushed_out = if self.calls.len() < CALLS_MAX { None } else { self.calls.pop_front() };
+        let mut place = pushed_out.unwrap_or_default();
+        match Arc::get_mut(&mut place.bytes) {
+            Some(bytes) => {
+                bytes.clear();
+                bytes.extend_from_slice(call);
+            }
+            // somebody reads it
+            None => place.bytes = Arc::new(call.to_vec()),
+        }
+        self.calls.push_back(Kept { time_ms, ..place });
+        self.total += 1;
+    }
+    /// Those that came behind the first `seen` and are still there.
+    fn behind(&self, seen: u64) -> Vec<Kept> {
+        let new = (self.total - seen).min(self.calls.len() as u64) as usize;
+        self.calls.range(self.calls.len() - new..).cloned().collect()
+    }
+}
+
+/// What is in the files.
+#[derive(Default)]
+struct Keeper {
+    files: Option<LogFiles>,
+    /// How many calls have been written, or lost because they could not be.
+    written: u64,
+    /// Whether a write failed and none has succeeded since.
+    fails: bool,
+}
+
+impl RequestLog {
+    /// Takes over what the files hold, and keeps what comes there from now on, until [`RequestLog::close`].
+    pub fn keep_in(&self, paths: [PathBuf; 2]) {
+        let (files, calls) = LogFiles::open(paths);
+        let mut keeper = self.0.keeper.lock();
+        let mut ring = self.0.ring.lock();
+        for call in &calls {
+            ring.push(call.time_ms, &call.bytes);
+        }
+        *keeper = Keeper { files: Some(files), written: ring.total, fails: false };
+        drop((ring, keeper));
+        let shared = self.0.clone();
+        let thread = std::thread::Builder::new().name("request-log".into()).spawn(move || shared.write_on());
+        match thread {
+            Ok(thread) => *self.0.thread.lock() = Some(thread),
+            Err(error) => tracing::warn!(%error, "the request log is not kept over restarts"),
+        }
+    }
+    /// Removes what earlier starts have kept.
+    pub fn forget_files(paths: &[PathBuf; 2]) {
+        LogFiles::remove(paths);
+    }
+    /// Writes what is not written yet and ends the thread. Blocks.
+    pub fn close(&self) {
+        *self.0.stop.lock() = true;
+        self.0.stopped.notify_all();
+        if let Some(thread) = self.0.thread.lock().take()
+            && thread.join().is_err()
+        {
+            tracing::error!("writing the request log panicked");
+        }
+    }
+    /// Notes a call; one that is larger than any is made is left out. Cost: copies of its bytes.
+    pub fn note(&self, call: &LoggedCall<'_>) {
+        thread_local! {
+            static BYTES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+        }
+        BYTES.with_borrow_mut(|bytes| {
+            bytes.clear();
+            codec::encode_into(bytes, call);
+            if bytes.len() <= CALL_BYTES_MAX {
+                self.0.ring.lock().push(call.time_ms, bytes);
+            }
+        });
+    }
+    /// The newest calls that are asked for, the newest first. Cost: reading all that are kept.
+    pub fn latest(&self, asked: &CallsAsked) -> Vec<LoggedCall<'static>> {
+        let since_ms = clock::unix_ms().saturating_sub(KEPT_MS);
+        let calls: Vec<Kept> = self.0.ring.lock().calls.iter().cloned().collect();
+        let young = calls.iter().rev().filter(|call| call.time_ms >= since_ms);
+        let calls = young.filter_map(|call| decoded(&call.bytes));
+        calls.filter(|call| asked.wants(call)).take(asked.most).collect()
+    }
+}
+
+impl Shared {
+    fn write_on(&self) {
+        let mut expire_at = Instant::now();
+        loop {
+            if Instant::now() >= expire_at {
+                self.expire(clock::unix_ms());
+                expire_at = Instant::now() + EXPIRE_EVERY;
+            }
+            let mut stop = self.stop.lock();
+            if !*stop {
+                self.stopped.wait_for(&mut stop, WRITE_EVERY);
+            }
+            let is_last = *stop;
+            drop(stop);
+            self.write();
+            if is_last {
+                return;
+            }
+        }
+    }
+    /// Writes what is not written yet.
+    fn write(&self) {
+        let mut keeper = self.keeper.lock();
+        loop {
+            let ring = self.ring.lock();
+            let (calls, total) = (ring.behind(keeper.written), ring.total);
+            drop(ring);
+            if calls.is_empty() || !keeper.change(&calls, total, |files| files.append(&calls)) {
+                return;
+            }
+        }
+    }
+    /// Forgets what is older than it may be, also in the files.
+    fn expire(&self, now_ms: u64) {
+        let since_ms = now_ms.saturating_sub(KEPT_MS);
+        let mut keeper = self.keeper.lock();
+        let mut ring = self.ring.lock();
+        ring.calls.retain(|call| call.time_ms >= since_ms);
+        let (calls, total) = (ring.behind(0), ring.total);
+        drop(ring);
+        let oldest_ms = keeper.files.as_ref().and_then(LogFiles::oldest_ms);
+        if oldest_ms.is_some_and(|oldest_ms| oldest_ms < since_ms) {
+            keeper.change(&calls, total, |files| files.rewrite(&calls));
+        }
+    }
+}
+
+impl Keeper {
+    /// Writes the first of `calls`, the last of which is the one with the number `total`; `change` says how many. Gives whether that
+    /// went well, and says so once when it begins to fail.
+    fn change(
+        &mut self,
+        calls: &[Kept],
+        total: u64,
+        change: impl FnOnce(&mut LogFiles) -> io::Result<usize>,
+    ) -> bool {
+        let Some(files) = &mut self.files else { return false };
+        match change(files) {
+            Ok(written) => {
+                self.written = total - (calls.len() - written) as u64;
+                self.fails = false;
+                true
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut self.fails, true) {
+                    tracing::warn!(%error, "the request log cannot be written; its calls are missing after a restart");
+                }
+                false
+            }
+        }
+    }
+}
+
+fn decoded(call: &[u8]) -> Option<LoggedCall<'static>> {
+    codec::decode(call, CALL_BYTES_MAX).ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! Are the last calls there, bounded, over a restart, and gone when they are old?
+
+use super::*;
+use std::borrow::Cow;
+
+fn call(number: u64) -> LoggedCall<'static> {
+    LoggedCall {
+        time_ms: clock::unix_ms(),
+        kind: if number.is_multiple_of(2) { CallKind::Query } else { CallKind::Build },
+        status: if number.is_multiple_of(5) { 400 } else { 200 },
+        took_us: number,
+        address: Some([10, 0, 0, 1].into()),
+        id: number.to_string().into(),
+        method: "POST".into(),
+        index: Some(Cow::Owned(format!("i{}", number % 3))),
+        url: "/1/indexes/i/query".into(),
+        headers: b"host: h\n"[..].into(),
+        body: vec![b'b'; number as usize % 100].into(),
+        answer: b"{}"[..].into(),
+        ..LoggedCall::default()
+    }
+}
+fn numbers(log: &RequestLog, asked: &CallsAsked) -> Vec<u64> {
+    log.latest(asked).iter().map(|call| call.took_us).collect()
+}
+fn all(most: usize) -> CallsAsked {
+    CallsAsked { most, ..CallsAsked::default() }
+}
+fn paths(folder: &tempfile::TempDir) -> [PathBuf; 2] {
+    [0, 1].map(|number| folder.path().join(number.to_string()))
+}
+fn kept_in(folder: &tempfile::TempDir) -> RequestLog {
+    let log = RequestLog::default();
+    log.keep_in(paths(folder));
+    log
+}
+
+#[test]
+fn the_last_calls_are_kept_the_newest_first() {
+    let log = RequestLog::default();
+    for number in 0..2_500 {
+        log.note(&call(number));
+    }
+    let newest: Vec<u64> = (1_500..2_500).rev().collect();
+    assert_eq!(numbers(&log, &all(5_000)), newest);
+    assert_eq!(numbers(&log, &all(3)), [2_499, 2_498, 2_497]);
+    let of = |filter, index: Option<&str>| CallsAsked { filter, index: index.map(str::to_owned), most: 3 };
+    assert_eq!(numbers(&log, &of(CallFilter::Query, None)), [2_498, 2_496, 2_494]);
+    assert_eq!(numbers(&log, &of(CallFilter::Build, None)), [2_499, 2_497, 2_495]);
+    assert_eq!(numbers(&log, &of(CallFilter::Error, None)), [2_495, 2_490, 2_485]);
+    assert_eq!(numbers(&log, &of(CallFilter::All, Some("i1"))), [2_497, 2_494, 2_491]);
+    assert_eq!(numbers(&log, &of(CallFilter::Query, Some("i1"))), [2_494, 2_488, 2_482]);
+    assert!(numbers(&log, &of(CallFilter::All, Some("i"))).is_empty());
+    log.note(&LoggedCall { time_ms: clock::unix_ms() - 8 * 24 * 3_600 * 1_000, ..call(9_999) });
+    assert_eq!(numbers(&log, &all(1)), [2_499], "what is older than seven days is not shown");
+}
+
+#[test]
+fn a_restart_knows_the_last_calls_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut expected: Vec<u64> = vec![];
+    for calls in [3, 900, 1_500, 0, 10] {
+        let log = kept_in(&folder);
+        assert_eq!(numbers(&log, &all(5_000)), expected);
+        for _ in 0..calls {
+            let next = expected.first().map_or(0, |last| last + 1);
+            log.note(&call(next));
+            expected.insert(0, next);
+            expected.truncate(CALLS_MAX);
+        }
+        log.close();
+    }
+}
+
+#[test]
+fn nothing_happens_to_callers_when_the_files_cannot_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = RequestLog::default();
+    log.keep_in([0, 1].map(|number| folder.path().join("no such folder").join(number.to_string())));
+    for number in 0..10 {
+        log.note(&call(number));
+    }
+    log.0.write();
+    assert!(log.0.keeper.lock().fails);
+    assert_eq!(numbers(&log, &all(2)), [9, 8]);
+    std::fs::create_dir(folder.path().join("no such folder")).unwrap();
+    log.0.write();
+    assert!(!log.0.keeper.lock().fails && log.0.keeper.lock().written == 10, "it goes on when it can");
+    log.close();
+}
+
+#[test]
+fn what_is_old_is_forgotten_also_in_the_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = kept_in(&folder);
+    let now_ms = clock::unix_ms();
+    let at = |number: u64, time_ms| LoggedCall { time_ms, ..call(number) };
+    for number in 0..1_500 {
+        log.note(&at(number, now_ms - 10 * 1_000 + number));
+    }
+    log.0.write();
+    let bytes =
+        || paths(&folder).iter().map(|path| path.metadata().map_or(0, |file| file.len())).sum::<u64>();
+    let before = bytes();
+    // the last ten are younger than seven days then
+    log.0.expire(now_ms - 10 * 1_000 + 1_490 + KEPT_MS);
+    let left: Vec<u64> = (1_490..1_500).rev().collect();
+    assert_eq!(numbers(&log, &all(5_000)), left);
+    assert!(bytes() < before / 50, "{before} and then {}", bytes());
+    log.note(&at(1_500, now_ms));
+    log.close();
+    let log = kept_in(&folder);
+    assert_eq!(numbers(&log, &all(5_000)), [[1_500].as_slice(), &left].concat());
+    log.0.expire(now_ms + KEPT_MS + 1);
+    assert_eq!((numbers(&log, &all(1)), bytes()), (vec![], 0));
+    log.close();
+}
+
+#[test]
+fn a_reader_keeps_what_it_reads_while_others_note() {
+    let log = RequestLog::default();
+    for number in 0..CALLS_MAX as u64 {
+        log.note(&call(number));
+    }
+    let read: Vec<Kept> = log.0.ring.lock().behind(0);
+    for number in 0..CALLS_MAX as u64 {
+        log.note(&call(5_000 + number));
+    }
+    let seen = read.iter().map(|call| decoded(&call.bytes).unwrap().took_us);
+    assert!(seen.eq(0..CALLS_MAX as u64));
+    assert_eq!(numbers(&log, &all(2)), [5_999, 5_998]);
+}
+
+#[test]
+fn what_is_too_large_is_left_out() {
+    let log = RequestLog::default();
+    log.note(&call(1));
+    log.note(&LoggedCall { body: vec![b'x'; CALL_BYTES_MAX].into(), ..call(2) });
+    assert_eq!(numbers(&log, &all(2)), [1]);
+}
