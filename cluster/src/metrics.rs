@@ -1,7 +1,8 @@
 //! What the cluster counts for `/metrics`.
 
-use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts};
+use prometheus::{GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts};
 use std::sync::LazyLock;
+use std::time::Duration;
 
 static REFUSED: LazyLock<IntCounterVec> = LazyLock::new(|| {
     let opts = Opts::new("quorate_writes_refused_total", "Writes answered 503, by reason.");
@@ -50,6 +51,24 @@ static RESIDENT: LazyLock<IntGaugeVec> = LazyLock::new(|| {
 static DISK: LazyLock<IntGaugeVec> = LazyLock::new(|| {
     let opts = Opts::new("quorate_disk_bytes", "Bytes of files in the data folder, by part.");
     registered(IntGaugeVec::new(opts, &["part"]).expect("a valid metric"))
+});
+
+static ACTOR_QUEUE: LazyLock<IntGaugeVec> = LazyLock::new(|| {
+    let text = "What waits for actors, by kind: committed entries, work for shards, users and calls.";
+    registered(
+        IntGaugeVec::new(Opts::new("quorate_actor_queue_length", text), &["actor"]).expect("a valid metric"),
+    )
+});
+static ACTOR_BYTES: LazyLock<IntGaugeVec> = LazyLock::new(|| {
+    let opts = Opts::new("quorate_actor_queue_bytes", "Bytes of what waits for actors, by kind.");
+    registered(IntGaugeVec::new(opts, &["actor"]).expect("a valid metric"))
+});
+static ACTOR_AGE: LazyLock<GaugeVec> = LazyLock::new(|| {
+    let opts = Opts::new(
+        "quorate_actor_head_age_seconds",
+        "For how long the oldest of what waits for an actor of the kind has waited.",
+    );
+    registered(GaugeVec::new(opts, &["actor"]).expect("a valid metric"))
 });
 
 static SNAPSHOTS: LazyLock<IntCounterVec> = LazyLock::new(|| {
@@ -132,6 +151,12 @@ pub fn gauges(free_bytes: u64, claimed_bytes: u64, indices: usize) {
     FREE.set(free_bytes.min(i64::MAX as u64) as i64);
     CLAIMED.set(claimed_bytes.min(i64::MAX as u64) as i64);
     INDICES.set(indices as i64);
+}
+/// Shows what waits for the actors of a kind.
+pub fn actors(kind: &str, queued: u64, queued_bytes: u64, head_age: Duration) {
+    ACTOR_QUEUE.with_label_values(&[kind]).set(queued as i64);
+    ACTOR_BYTES.with_label_values(&[kind]).set(queued_bytes as i64);
+    ACTOR_AGE.with_label_values(&[kind]).set(head_age.as_secs_f64());
 }
 /// Shows what waits in the node and what it holds open.
 pub fn node(node: &quorate_node::Node) {

@@ -39,4 +39,4 @@ pub use pins::{GroupPin, Held};
 pub use quorate_engine::index::LevelInForce;
 pub use quorate_engine::language::{CustomEntries, Dictionaries, EntryChange, Language};
 pub use search::{ReadRights, SearchPool, Turn};
-pub use shard::Pace;
+pub use shard::{Pace, ShardStatus};

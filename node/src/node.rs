@@ -9,7 +9,7 @@ use crate::machine::PlacementMachine;
 use crate::ops::Incarnation;
 use crate::pins::GroupPin;
 use crate::search::SearchPool;
-use crate::shard::{Pace, ShardOptions};
+use crate::shard::{Pace, ShardOptions, ShardStatus};
 use crate::writers::{Writers, close, longest_unused_first};
 use parking_lot::{Mutex, RwLock};
 use quorate_engine::index::{LevelInForce, RebuildCounts, ShardView, WriterOptions};
@@ -276,6 +276,14 @@ impl Node {
     /// Indices whose shards cannot carry out what they were given, and try again.
     pub fn failing_shards(&self) -> usize {
         self.shared.writers.open().iter().filter(|state| state.is_failing()).count()
+    }
+    /// How the shards with an open writer are. Cost: a lock for each.
+    pub fn shard_statuses(&self) -> Vec<(Incarnation, ShardStatus)> {
+        let now = Instant::now();
+        let open = self.shared.writers.open();
+        let status =
+            |state: &Arc<IndexState>| Some((state.incarnation, state.shard.load().as_ref()?.status(now)));
+        open.iter().filter_map(status).collect()
     }
     /// Whether a shard of a group has failed so often in a row that another replica should lead.
     pub fn is_failing(&self, group: GroupId) -> bool {

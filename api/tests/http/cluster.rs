@@ -19,6 +19,10 @@ async fn one_node_is_an_installation_that_is_settled() {
     assert_eq!((own["state"].as_str(), own["isReachable"].as_bool()), (Some("active"), Some(true)));
     assert_eq!((own["leads"].as_u64(), own["replicas"].as_u64()), (Some(17), Some(17)));
     assert!(own["diskTotalBytes"].as_u64() > own["diskFreeBytes"].as_u64(), "{own}");
+    let actors = own["actors"].as_array().unwrap();
+    let of = |kind: &str| actors.iter().filter(|actor| actor["kind"] == kind).collect::<Vec<_>>();
+    assert_eq!((of("apply").len(), of("user-mapping").len(), of("shard").len()), (17, 1, 0), "{own}");
+    assert_eq!((of("apply")[0]["of"].as_str(), of("apply")[0]["lastError"].as_str()), (Some("meta"), None));
     let groups = seen["groups"].as_array().unwrap();
     assert_eq!(groups.len(), 17);
     for group in groups {

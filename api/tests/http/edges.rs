@@ -54,6 +54,11 @@ async fn operation_endpoints_need_no_key() {
     let line = "quorate_http_requests_total{endpoint=\"/1/indexes/{indexName}/query\",method=\"POST\",status=\"404\"}";
     assert!(text.contains(line), "{text}");
     assert!(text.contains("quorate_http_request_seconds_bucket"), "{text}");
+    for actor in ["apply", "shard", "user-mapping"] {
+        let line = format!("quorate_actor_queue_length{{actor=\"{actor}\"}} ");
+        assert!(text.contains(&line), "{text}");
+    }
+    assert!(text.contains("quorate_actor_head_age_seconds{actor=\"shard\"} "), "{text}");
     // one gauge for the process: other tests' requests count, too
     let in_flight = text.lines().find_map(|line| line.strip_prefix("quorate_http_requests_in_flight "));
     let in_flight: f64 = in_flight.unwrap_or_else(|| panic!("{text}")).parse().unwrap();

@@ -1,24 +1,28 @@
-//! Runs one group's apply loop on an apply thread, where waiting for a disk or a full shard is allowed.
+//! Runs one group's apply loop on a thread of its own, where waiting for a disk or a full shard is allowed.
 
-use super::group::{DumpWhen, Exported, GroupApply, Replaced};
+mod messages;
+mod snapshots;
+
+pub use messages::{Anew, Close, Incarnations, Leave, LetGo, Wake};
+
+use super::group::{DumpWhen, GroupApply};
 use super::inbox::Inbox;
+use super::snapshot_life::SnapshotLife;
 use super::{Failure, Machine};
 use crate::command::FIRST_LEVEL;
-use crate::metrics;
+use crate::snapshot::SnapshotRoom;
 use crate::snapshot::room::Fetch;
-use crate::snapshot::{Description, Making, SnapshotRoom};
-use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Message};
-use quorate_model::{Error, NodeId};
+use actix::{Actor, ActorContext, AsyncContext, Context, Handler, SpawnHandle};
+use messages::Arrived;
 use quorate_node::Left;
 use quorate_node::halt::panic_text;
 use quorate_node::ops::Incarnation;
-use quorate_raft::{GroupHandle, SnapshotImage, StateCopy};
-use quorate_store::incoming::Incoming;
+use quorate_raft::GroupHandle;
 use quorate_store::space::Room;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
 /// Entries of one turn, after which the other groups of the thread get theirs.
 const TURN_ENTRIES: usize = 256;
@@ -33,65 +37,6 @@ const TIGHT_INTERVAL: Duration = Duration::from_secs(1);
 /// Messages that may wait; all but a few are wake-ups that say the same.
 const MAILBOX: usize = 16;
 
-/// There may be entries in the inbox.
-pub struct Wake;
-impl Message for Wake {
-    type Result = ();
-}
-
-/// Asks for the incarnations that hold files in the group.
-pub struct Incarnations;
-impl Message for Incarnations {
-    type Result = Vec<Incarnation>;
-}
-
-/// Applies what is in the inbox, makes everything durable and closes the group's files.
-pub struct Close;
-impl Message for Close {
-    type Result = ();
-}
-
-/// A snapshot has arrived for the group, complete and durable.
-#[derive(Clone)]
-struct Arrived {
-    incoming: Incoming,
-    /// The fetch that brought it.
-    fetch: u64,
-}
-impl Message for Arrived {
-    type Result = ();
-}
-
-/// How often it is looked whether the log has reached a snapshot that has arrived, and how long a replacement that could
-/// not begin waits.
-const REPLACE_LOOK: Duration = Duration::from_millis(200);
-
-/// Takes the state of the group anew from another member: what is here is damaged, or not what the majority has.
-pub struct Anew {
-    /// Those that may have the right one.
-    pub from: Vec<NodeId>,
-    /// Told when it is in place; let go of when it does not come.
-    pub done: oneshot::Sender<()>,
-}
-impl Message for Anew {
-    type Result = ();
-}
-
-/// How long a group waits for a state that it takes anew before it goes on with what it has.
-const ANEW: Duration = Duration::from_secs(30 * 60);
-
-/// Removes what this node has of the group and ends: it has left the group.
-pub struct Leave;
-impl Message for Leave {
-    type Result = ();
-}
-
-/// Ends without making anything durable: the group is opened anew from what is, as after a crash.
-pub struct LetGo;
-impl Message for LetGo {
-    type Result = ();
-}
-
 /// The actor of one group's state machine.
 pub struct ApplyActor<M: Machine> {
     apply: GroupApply<M>,
@@ -99,12 +44,14 @@ pub struct ApplyActor<M: Machine> {
     applied: Arc<watch::Sender<u64>>,
     raft: GroupHandle,
     room: Arc<SnapshotRoom>,
-    /// The snapshot that the group waits for; no entries come meanwhile.
-    fetch: Option<Fetch>,
-    /// Fetches so far.
-    fetches: u64,
-    /// The fetch that takes the state anew: nothing is applied until it has ended, since what arrives must not be older.
-    anew: Option<(u64, oneshot::Sender<()>)>,
+    /// The snapshot that the group continues from; no entries are applied meanwhile.
+    life: SnapshotLife,
+    /// Its number, and what ends it.
+    fetch: Option<(u64, Fetch)>,
+    /// Whether consensus has been told that the state does not count.
+    is_distrusted: bool,
+    /// When something of the life is due, and what wakes the actor then.
+    alarm: Option<(Instant, SpawnHandle)>,
     state: State,
     /// The last entry taken when a dump was last looked for.
     looked_at: u64,
@@ -141,9 +88,10 @@ impl<M: Machine> ApplyActor<M> {
             applied,
             raft,
             room,
+            life: SnapshotLife::default(),
             fetch: None,
-            fetches: 0,
-            anew: None,
+            is_distrusted: false,
+            alarm: None,
             state: State::Open,
             looked_at: 0,
             level: Arc::new(|| FIRST_LEVEL),
@@ -194,7 +142,7 @@ impl<M: Machine> ApplyActor<M> {
         }
         if self.state != State::Broken {
             self.state = State::Broken;
-            self.fetch = None;
+            self.end_fetch();
             let (group, log_index) = (self.apply.group().0, self.apply.taking());
             tracing::error!(group, log_index, reason = halt.reason(), "the group stands still on this node");
             if catch_unwind(AssertUnwindSafe(|| self.apply.abandon())).is_err() {
@@ -206,9 +154,6 @@ impl<M: Machine> ApplyActor<M> {
 
     /// Applies up to one turn of entries; returns whether more wait.
     fn turn(&mut self) -> Result<bool, Failure> {
-        if self.anew.is_some() {
-            return Ok(false);
-        }
         let entries = self.inbox.take(TURN_ENTRIES, TURN_BYTES);
         if entries.is_empty() {
             return Ok(false);
@@ -233,40 +178,6 @@ impl<M: Machine> ApplyActor<M> {
         self.applied.send_replace(taken);
     }
 
-    /// Makes a snapshot of the group and offers it to lagging members. What it takes to read its files happens on another
-    /// thread.
-    fn export(&mut self) -> Result<(), Failure> {
-        let (group, store) = (self.apply.group(), self.room.store().clone());
-        if self.fetch.is_some() {
-            return Ok(());
-        }
-        let (raft, level) = (self.raft.clone(), (self.level)());
-        let offer = move |described: Result<Description, Error>| match described {
-            Ok(described) => {
-                let image = SnapshotImage { index: described.id.index, data: described.encode() };
-                // when it is lost it is asked for again
-                let _full = raft.offer_snapshot(image);
-            }
-            Err(error) => tracing::warn!(group = group.0, %error, "cannot make a snapshot of the group"),
-        };
-        if let Some(known) = store.newest(group, self.apply.machine().applied()) {
-            offer(Ok(known));
-            return Ok(());
-        }
-        let Some(draft) = store.begin(group) else { return Ok(()) };
-        match self.apply.export(draft.layout())? {
-            Exported::Whole(head) => {
-                let finish = move || offer(store.finish(draft, head.applied_index, level));
-                let begun = std::thread::Builder::new().name(format!("snapshot-{group}")).spawn(finish);
-                if let Err(error) = begun {
-                    tracing::warn!(group = group.0, %error, "cannot make a snapshot of the group");
-                }
-            }
-            Exported::Not(reason) => tracing::info!(group = group.0, reason, "no snapshot of the group yet"),
-        }
-        Ok(())
-    }
-
     /// Looks whether a dump is due, and lets the log be cut as far as that allows.
     fn look_for_dump(&mut self, when: DumpWhen) {
         let bound = self.contained(|actor| {
@@ -284,84 +195,51 @@ impl<M: Machine> ApplyActor<M> {
     }
 }
 
-impl<M: Machine> ApplyActor<M> {
-    /// What is here counts again, if it was taken anew.
-    fn end_anew(&mut self) -> Option<oneshot::Sender<()>> {
-        self.raft.trust_state();
-        self.anew.take().map(|(_, done)| done)
-    }
-}
-
 impl<M: Machine + Unpin> ApplyActor<M> {
-    /// Begins what others asked of the group: a snapshot to continue from, or one to offer.
-    fn look_at_snapshots(&mut self, ctx: &mut Context<Self>) {
-        if let Some(image) = self.inbox.take_restore() {
-            self.restore(&image, ctx);
-        }
-        if self.inbox.take_wanted() {
-            self.contained(Self::export);
-        }
-    }
-
-    /// Lets a snapshot be fetched; the other groups of the thread go on meanwhile.
-    fn restore(&mut self, image: &SnapshotImage, ctx: &mut Context<Self>) {
-        let group = self.apply.group();
-        let is_known = self.apply.machine().applied() >= image.index;
-        if is_known && self.anew.is_some() {
-            // what is taken anew is at least that new
-            return self.report();
-        }
-        // a fetch of an older one ends first: both would write to the same folder
-        self.fetch = None;
-        if is_known {
-            return self.report();
-        }
-        // what comes takes the place of what is damaged, too: until then that is not trusted
-        self.anew = None;
-        tracing::info!(group = group.0, log_index = image.index, "the group continues from a snapshot");
-        self.fetches += 1;
-        let (actor, fetch) = (ctx.address(), self.fetches);
-        let done = move |incoming| actor.do_send(Arrived { incoming, fetch });
-        match self.room.fetch(group, image, done) {
-            Ok(fetch) => self.fetch = Some(fetch),
-            Err(error) => {
-                tracing::warn!(group = group.0, %error, "cannot begin to fetch a snapshot");
-                let image = image.clone();
-                ctx.run_later(REPLACE_LOOK, move |actor, ctx| {
-                    if actor.fetch.is_none() && actor.state == State::Open {
-                        actor.restore(&image, ctx);
-                    }
-                });
+    /// Does what can be done now, and says what is waited for.
+    fn go_on(&mut self, ctx: &mut Context<Self>) {
+        if self.state == State::Open && !self.is_broken() {
+            self.look_at_snapshots(ctx);
+            if !self.life.keeps_entries() && self.contained(Self::turn) == Some(true) {
+                ctx.notify(Wake);
             }
+            self.set_alarm(ctx);
         }
+        self.say();
     }
-
-    /// Continues from what has arrived, as soon as the log holds everything up to it.
-    fn replace(&mut self, arrived: Arrived, ctx: &mut Context<Self>) {
-        if self.fetch.is_none() || self.fetches != arrived.fetch || self.state == State::Closed {
+    /// Has the actor woken when something of the life of a snapshot is due.
+    fn set_alarm(&mut self, ctx: &mut Context<Self>) {
+        let due = self.life.due_at().filter(|_| self.state == State::Open);
+        if self.alarm.map(|(at, _)| at) == due {
             return;
         }
-        let mut reason = "its log is not that far".to_owned();
-        if self.raft.status().durable >= arrived.incoming.index {
-            let incoming = arrived.incoming.clone();
-            let Some(replaced) = self.contained(|actor| actor.apply.replace(incoming)) else { return };
-            match replaced {
-                Replaced::At(log_index) => {
-                    let group = self.apply.group().0;
-                    tracing::info!(group, log_index, "the group has continued from a snapshot");
-                    metrics::snapshot_continued();
-                    self.fetch = None;
-                    self.report();
-                    if let Some(done) = self.end_anew() {
-                        let _nobody_waits = done.send(());
-                    }
-                    return ctx.notify(Wake);
-                }
-                Replaced::Not(why) => reason = why,
-            }
+        if let Some((_, alarm)) = self.alarm.take() {
+            ctx.cancel_future(alarm);
         }
-        tracing::debug!(group = self.apply.group().0, reason, "a snapshot has arrived and waits");
-        ctx.run_later(REPLACE_LOOK, move |actor, ctx| actor.replace(arrived, ctx));
+        self.alarm = due.map(|at| {
+            let rest = at.saturating_duration_since(Instant::now());
+            let wake = |actor: &mut Self, ctx: &mut Context<Self>| {
+                actor.alarm = None;
+                actor.go_on(ctx);
+            };
+            (at, ctx.run_later(rest, wake))
+        });
+    }
+    fn say(&self) {
+        let halt = self.apply.halt();
+        let waits_for = match self.state {
+            State::Open => self.life.waits_for().unwrap_or("entries"),
+            State::Halted => "a newer program",
+            State::Broken => "being opened anew",
+            State::Closed => "nothing: it has ended",
+        };
+        self.inbox.says(waits_for, halt.reason().or(self.life.last_error()));
+    }
+}
+impl<M: Machine> ApplyActor<M> {
+    fn end_fetch(&mut self) {
+        self.life.stop();
+        self.fetch = None;
     }
 }
 
@@ -371,18 +249,7 @@ impl<M: Machine + Unpin> Actor for ApplyActor<M> {
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.set_mailbox_capacity(MAILBOX);
         ctx.notify(Wake);
-        let (inbox, raft) = (Arc::downgrade(&self.inbox), self.raft.clone());
-        let (applied, halt) = (self.applied.subscribe(), self.apply.halt());
-        self.room.store().serve(self.apply.group(), move |at_least| {
-            let Some(inbox) = inbox.upgrade() else { return Making::Not };
-            // who waits for a state itself has none to give, for hours perhaps
-            let waits = raft.status().copy == StateCopy::Fetching || halt.reason().is_some();
-            if waits || *applied.borrow() < at_least {
-                return Making::Not;
-            }
-            inbox.want_snapshot();
-            Making::Begun
-        });
+        self.serve_snapshots();
         ctx.run_interval(DUMP_INTERVAL, |actor, _| {
             actor.room.store().expire();
             if actor.state == State::Open {
@@ -404,57 +271,26 @@ impl<M: Machine + Unpin> Handler<Wake> for ApplyActor<M> {
     type Result = ();
 
     fn handle(&mut self, _: Wake, ctx: &mut Self::Context) {
-        if self.state == State::Open {
-            self.look_at_snapshots(ctx);
-            if self.contained(Self::turn) == Some(true) {
-                ctx.notify(Wake);
-            }
-        }
+        self.go_on(ctx);
     }
 }
 
 impl<M: Machine + Unpin> Handler<Arrived> for ApplyActor<M> {
     type Result = ();
 
-    fn handle(&mut self, arrived: Arrived, ctx: &mut Self::Context) {
-        self.replace(arrived, ctx);
+    fn handle(&mut self, Arrived { incoming, fetch }: Arrived, ctx: &mut Self::Context) {
+        self.life.arrived(fetch, incoming, Instant::now());
+        self.go_on(ctx);
     }
 }
 
 impl<M: Machine + Unpin> Handler<Anew> for ApplyActor<M> {
     type Result = ();
 
-    fn handle(&mut self, asked: Anew, ctx: &mut Self::Context) {
-        let group = self.apply.group();
-        if self.fetch.is_some() || self.state != State::Open {
-            return;
-        }
-        self.fetches += 1;
-        let (actor, fetch, index) = (ctx.address(), self.fetches, self.apply.taken());
-        let done = move |incoming| actor.do_send(Arrived { incoming, fetch });
-        match self.room.fetch_any(group, index, &asked.from, done) {
-            Ok(begun) => {
-                tracing::warn!(
-                    group = group.0,
-                    log_index = index,
-                    "the group is taken anew from another node"
-                );
-                (self.fetch, self.anew) = (Some(begun), Some((fetch, asked.done)));
-                // nobody is to count this copy, or to go on its account, before it is whole again
-                self.raft.distrust_state();
-                ctx.run_later(ANEW, move |actor, ctx| {
-                    if actor.anew.as_ref().is_some_and(|(begun, _)| *begun == fetch) {
-                        actor.fetch = None;
-                        actor.end_anew();
-                        tracing::warn!(
-                            group = group.0,
-                            "no other node has sent the group; it goes on with what it has"
-                        );
-                        ctx.notify(Wake);
-                    }
-                });
-            }
-            Err(error) => tracing::warn!(group = group.0, %error, "cannot begin to fetch a snapshot"),
+    fn handle(&mut self, Anew { from, done }: Anew, ctx: &mut Self::Context) {
+        if self.state == State::Open {
+            self.life.take_anew(from, self.apply.taken(), done, Instant::now());
+            self.go_on(ctx);
         }
     }
 }
@@ -474,11 +310,14 @@ impl<M: Machine + Unpin> Handler<Close> for ApplyActor<M> {
         if self.state == State::Closed {
             return;
         }
-        self.fetch = None;
-        while self.state == State::Open && self.contained(Self::turn) == Some(true) {}
+        // entries that follow a snapshot do not follow what is here
+        let has_entries = !self.life.keeps_entries();
+        self.end_fetch();
+        while has_entries && self.state == State::Open && self.contained(Self::turn) == Some(true) {}
         let bound = self.contained(|actor| actor.apply.close());
         self.compact(bound.flatten());
         self.state = State::Closed;
+        self.say();
     }
 }
 
@@ -488,8 +327,9 @@ impl<M: Machine + Unpin> Handler<LetGo> for ApplyActor<M> {
     fn handle(&mut self, _: LetGo, ctx: &mut Self::Context) {
         // it may have been a shard's thread that found out
         self.is_broken();
-        self.fetch = None;
+        self.end_fetch();
         self.state = State::Closed;
+        self.say();
         ctx.stop();
     }
 }
@@ -499,7 +339,7 @@ impl<M: Machine + Unpin> Handler<Leave> for ApplyActor<M> {
 
     fn handle(&mut self, _: Leave, ctx: &mut Self::Context) {
         if self.state != State::Closed {
-            self.fetch = None;
+            self.end_fetch();
             // a state that may be half can go, too
             let left = catch_unwind(AssertUnwindSafe(|| self.apply.leave()));
             if !matches!(left, Ok(Ok(()))) {

@@ -1,7 +1,8 @@
 //! How committed entries change this node: one actor for each group takes them in log order.
 //!
-//! [`staging`] makes whole commands of entries, [`cut`] remembers which were cut, [`group`] applies them and decides what the log must keep, [`meta`] and
-//! [`indices`] are the state machines, [`inbox`] is where consensus leaves what is committed, [`actor`] runs it all.
+//! [`staging`] makes whole commands of entries, [`cut`] remembers which were cut, [`group`] applies them and decides what the log
+//! must keep, [`meta`] and [`indices`] are the state machines, [`inbox`] is where consensus leaves what is committed, [`snapshot_life`] is what becomes of a snapshot that the group
+//! continues from, [`actor`] runs it all.
 
 pub mod actor;
 mod cut;
@@ -9,6 +10,7 @@ pub mod group;
 pub mod inbox;
 mod indices;
 pub mod meta;
+pub mod snapshot_life;
 pub mod staging;
 
 use crate::command::{Command, EntryError};

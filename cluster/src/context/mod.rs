@@ -1,6 +1,7 @@
 //! What the work of a node rests on: its groups and indices, what it knows, and the ways out of it.
 
 pub mod abreast;
+pub mod actors;
 pub mod claims;
 pub mod each_node;
 pub mod integrity;
@@ -11,6 +12,7 @@ pub mod traffic;
 pub mod user_writes;
 
 use crate::context::abreast::Abreast;
+use crate::context::actors::LeftReport;
 use crate::context::claims::Claims;
 use crate::context::integrity::Integrity;
 use crate::context::janitor::JanitorHandle;
@@ -57,6 +59,7 @@ pub struct NodeContext {
     claims: Claims,
     request_log: Option<RequestLog>,
     log_readers: Semaphore,
+    mapping: LeftReport,
     take_over_s: u64,
 }
 
@@ -108,6 +111,7 @@ impl NodeContext {
             claims: Claims::default(),
             request_log: options.request_log.then(RequestLog::default),
             log_readers: Semaphore::new(READERS),
+            mapping: LeftReport::default(),
             take_over_s: options.take_over_s,
         }
     }
@@ -187,6 +191,10 @@ impl NodeContext {
     /// What the checks of files and replicas found.
     pub fn integrity(&self) -> &Integrity {
         &self.integrity
+    }
+    /// How the actor of the user mapping is.
+    pub fn mapping_report(&self) -> &LeftReport {
+        &self.mapping
     }
     /// Who waits for the place of another node.
     pub fn claims(&self) -> &Claims {

@@ -8,6 +8,7 @@ pub mod start;
 
 use crate::apply::Halt;
 use crate::apply::actor::{Anew, Close, Incarnations, Leave, LetGo};
+use crate::apply::inbox::Inbox;
 use crate::groups::leases::GroupLeases;
 use actix::{ArbiterHandle, Recipient};
 use arc_swap::ArcSwap;
@@ -28,10 +29,14 @@ pub struct Group {
     pub raft: GroupHandle,
     /// The last log index that was applied here.
     pub applied: watch::Receiver<u64>,
+    /// Whether this node leads the group, for those who want to hear of it; it ends when the group is opened anew.
+    pub led: watch::Receiver<bool>,
     /// Whether this replica stands still.
     pub halt: Halt,
     /// Leave to serve reads of it.
     pub leases: Arc<GroupLeases>,
+    /// What waits for its actor, and how that is.
+    pub inbox: Arc<Inbox>,
     /// The thread that applies what is committed.
     pub thread: ArbiterHandle,
     /// Asks its actor for what it holds.

@@ -244,10 +244,12 @@ impl Starter {
         let inbox = Inbox::shared();
         // each life of a group asks for leases of its own
         let leases = Arc::new(GroupLeases::new(self.self_id, ids::chance(), halt.clone()));
+        let (is_led, led) = watch::channel(false);
         let sink = Box::new(IntoInbox {
             group: id,
             inbox: inbox.clone(),
             leases: leases.clone(),
+            led: is_led,
             node: self.node.clone(),
             halt: halt.clone(),
         });
@@ -282,8 +284,10 @@ impl Starter {
             id,
             raft,
             applied,
+            led,
             halt,
             leases,
+            inbox,
             thread,
             incarnations: actor.clone().recipient(),
             anew: actor.clone().recipient(),
@@ -465,6 +469,7 @@ struct IntoInbox {
     group: GroupId,
     inbox: Arc<Inbox>,
     leases: Arc<GroupLeases>,
+    led: watch::Sender<bool>,
     node: Node,
     halt: Halt,
 }
@@ -476,7 +481,9 @@ impl CommitSink for IntoInbox {
     }
     fn leadership(&mut self, leadership: Leadership) {
         self.leases.lead(leadership);
-        self.node.set_leads(self.group, leadership.role == Role::Leader);
+        let leads = leadership.role == Role::Leader;
+        self.node.set_leads(self.group, leads);
+        self.led.send_replace(leads);
         tracing::debug!(group = self.group.0, ?leadership, "leadership");
     }
     fn restore(&mut self, image: SnapshotImage) {

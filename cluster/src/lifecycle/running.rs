@@ -12,6 +12,7 @@ use crate::options::CheckOptions;
 use crate::options::ServiceOptions;
 use crate::panics;
 use crate::request_log::RequestLog;
+use crate::users::actor::UserMappingActor;
 use crate::users::{self, UserDirectory};
 use futures_util::future::{join_all, try_join_all};
 use quorate_model::{Error, GroupId, Result};
@@ -44,6 +45,8 @@ pub struct Running {
     /// What is known of users beside the mapping.
     pub users: Arc<UserDirectory>,
     tasks: Vec<tokio::task::JoinHandle<()>>,
+    /// The thread of the user mapping.
+    mapping: Option<std::thread::JoinHandle<()>>,
 }
 
 /// Opens the data folder and the meta group; the placement groups follow with [`Running::start_groups`].
@@ -72,6 +75,7 @@ pub async fn start(options: &ServiceOptions) -> Result<Running> {
         admin_keys,
         users: Arc::default(),
         tasks: vec![],
+        mapping: None,
     })
 }
 
@@ -187,17 +191,16 @@ impl Running {
         self.run("checks", move || integrity::run(context.clone(), meta.clone(), options));
     }
 
-    /// Starts the background work.
-    pub fn start_janitor(&mut self) {
+    /// Starts the background work. Errors: there is no thread for it.
+    pub fn start_janitor(&mut self) -> Result<()> {
         let context = self.context.clone();
         self.run("janitor", move || janitor::run(context.clone()));
         let context = self.context.clone();
-        self.run("user moves", move || users::actor::run(context.clone()));
-        let context = self.context.clone();
         self.run("alike parts", move || users::partitions::keep_alike(context.clone()));
-        let (context, users) = (self.context.clone(), self.users.clone());
-        let keep_count = move || users::actor::keep_count(context.clone(), users.clone());
-        self.run("user counts", keep_count);
+        let mapping = UserMappingActor::run(self.context.clone(), self.users.clone())
+            .map_err(|e| Error::internal(format!("cannot start the user mapping: {e}")))?;
+        self.mapping = Some(mapping);
+        Ok(())
     }
 
     /// Runs a task until it ends or the node stops; one that panics is begun again.
@@ -213,6 +216,12 @@ impl Running {
     pub async fn stop(self) {
         for task in &self.tasks {
             task.abort();
+        }
+        self.users.stop();
+        if let Some(mapping) = self.mapping
+            && !matches!(tokio::task::spawn_blocking(move || mapping.join()).await, Ok(Ok(())))
+        {
+            tracing::error!("the thread of the user mapping panicked");
         }
         if let Some(peers) = self.context.peers().connections().cloned() {
             // from now on other nodes get no answers from here: they ask elsewhere

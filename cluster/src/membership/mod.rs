@@ -12,6 +12,7 @@ mod report;
 #[cfg(test)]
 mod simulation;
 
+pub use crate::context::actors::ActorReport;
 pub use change::{Force, drain, remove, replace, transfer, undrain};
 pub use claims::claim;
 pub use overview::{ClaimView, GroupView, NodeView, Overview, ReplicaView};

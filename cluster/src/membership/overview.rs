@@ -3,6 +3,7 @@
 use super::name_of;
 use super::report::{CopyReport, MemberRole, NodeReport, ReplicaReport};
 use crate::command::NodeState;
+use crate::context::actors::ActorReport;
 use crate::context::claims::Claim;
 use crate::context::traffic::QueryFigures;
 use crate::meta::{MetaState, NodeRow};
@@ -100,6 +101,9 @@ pub struct NodeView {
     /// Panics since its start: defects that were contained, its log has them.
     #[serde(default)]
     pub panics: u64,
+    /// How its actors are: of those that write the files of indices only the ones that something has long waited for.
+    #[serde(default)]
+    pub actors: Vec<ActorReport>,
     /// Replicas it has.
     pub replicas: usize,
     /// Groups it leads.
@@ -346,6 +350,7 @@ fn node_view(
         warnings: said.map(|it| it.warnings.clone()).unwrap_or_default(),
         queries: said.map(|it| it.queries.clone()).unwrap_or_default(),
         panics: said.map_or(0, |it| it.panics),
+        actors: said.map(|it| it.actors.clone()).unwrap_or_default(),
         replicas: said.map_or(0, |it| it.replicas.len()),
         leads: 0,
     }

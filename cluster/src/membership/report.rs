@@ -2,6 +2,7 @@
 //! JSON; members that one of two versions does not have are left out, or ignored.
 
 use crate::context::NodeContext;
+use crate::context::actors::ActorReport;
 use crate::context::claims::Claim;
 use crate::context::traffic::QueryFigures;
 use crate::disk::Purpose;
@@ -52,6 +53,8 @@ pub struct NodeReport {
     pub silent_s: BTreeMap<NodeId, u64>,
     /// Nodes with empty folders that want the places of others.
     pub claims: Vec<Claim>,
+    /// How its actors are.
+    pub actors: Vec<ActorReport>,
 }
 
 /// How far one replica is.
@@ -201,6 +204,7 @@ pub async fn own(context: &NodeContext) -> NodeReport {
         replicas: context.groups().all().iter().map(|group| replica(context, group)).collect(),
         silent_s: silent_s(context),
         claims: context.claims().waiting(),
+        actors: context.actor_reports(),
     }
 }
 

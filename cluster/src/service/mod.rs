@@ -86,7 +86,10 @@ impl Service {
                 return Err(error);
             }
         };
-        running.start_janitor();
+        if let Err(error) = running.start_janitor() {
+            running.stop().await;
+            return Err(error);
+        }
         running.start_checks(options.checks);
         let inner = Inner {
             context: running.context.clone(),
@@ -355,6 +358,9 @@ impl Service {
             context.shared_meta().load().catalogue.len(),
         );
         metrics::node(context.node());
+        for (kind, totals) in context.actor_totals() {
+            metrics::actors(kind.name(), totals.queued, totals.queued_bytes, totals.head_age);
+        }
         metrics::memory();
         for group in context.groups().all() {
             metrics::applied(group.id.0, *group.applied.borrow());

@@ -2,6 +2,7 @@
 
 use super::{CallerOp, Receipt, Service};
 use crate::clock;
+use crate::users::actor::mailbox::Change;
 use crate::users::{self, ClusterRecord, UserHits, UserRecord, routing};
 use crate::write;
 use quorate_model::{Error, IndexName, Result, UserId};
@@ -64,15 +65,19 @@ impl Service {
     }
     /// Assigns a user to a cluster or begins to move it there; the time of it (§4.10). Errors: `NotEnabled`, `Invalid`.
     pub async fn assign_user(&self, user: UserId, cluster: &str) -> Result<String> {
-        Ok(clock::rfc3339(users::assign(self.open_context()?, user, cluster).await?))
+        Ok(clock::rfc3339(self.change_users(Change::Move { user, cluster: cluster.into() }).await?))
     }
     /// Assigns users that are in no cluster yet; the time of it. Errors: `NotEnabled`, `Invalid`.
     pub async fn assign_users(&self, users: Vec<UserId>, cluster: &str) -> Result<String> {
-        Ok(clock::rfc3339(users::assign_many(self.open_context()?, users, cluster).await?))
+        Ok(clock::rfc3339(self.change_users(Change::Assign { users, cluster: cluster.into() }).await?))
     }
     /// Begins to remove a user with all records; the time of it. Errors: `NotEnabled`, `NotFound`, `Invalid`.
     pub async fn remove_user(&self, user: UserId) -> Result<String> {
-        Ok(clock::rfc3339(users::remove(self.open_context()?, user).await?))
+        Ok(clock::rfc3339(self.change_users(Change::Remove { user }).await?))
+    }
+    async fn change_users(&self, change: Change) -> Result<u64> {
+        self.open_context()?;
+        self.inner.users.change(change).await
     }
     /// A user's record. Errors: `NotEnabled`, `NotFound`.
     pub fn user(&self, user: &UserId) -> Result<UserRecord> {

@@ -104,10 +104,34 @@ impl What {
 #[derive(Debug, Default)]
 pub struct Core {
     users: BTreeMap<UserId, Doing>,
+    /// Whether this node leads the meta group: nobody else begins anything.
+    leads: bool,
+    /// Users for whom something is under way, as of the last look.
+    pending: usize,
+    last_error: Option<String>,
+}
+
+/// How the user mapping of a node is, for those who look after it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MappingStatus {
+    /// Whether it moves and removes users: the node leads the meta group.
+    pub leads: bool,
+    /// Users for whom something is to be done.
+    pub queued: usize,
+    /// Those of them that are worked for now.
+    pub running: usize,
+    /// For how long this node has worked for the oldest of them.
+    pub head_age: Duration,
+    /// What it waits for.
+    pub waits_for: &'static str,
+    /// How work failed the last time.
+    pub last_error: Option<String>,
 }
 
 #[derive(Debug)]
 struct Doing {
+    /// When it was first looked at.
+    since: Duration,
     epoch: u64,
     is_running: bool,
     failed: u32,
@@ -117,8 +141,39 @@ struct Doing {
 }
 
 impl Core {
-    /// The work to begin now. `now` is the time since any fixed moment.
+    /// The node leads the meta group from now on, or does not any more: what is under way ends by itself.
+    pub fn lead(&mut self, leads: bool) {
+        self.leads = leads;
+    }
+    /// A core that knows nothing of what is under way, after this error.
+    pub fn begun_anew(&self, error: String) -> Core {
+        Core { leads: self.leads, last_error: Some(error), ..Core::default() }
+    }
+    /// How it is.
+    pub fn status(&self, now: Duration) -> MappingStatus {
+        let running = self.users.values().filter(|doing| doing.is_running).count();
+        let oldest = self.users.values().map(|doing| doing.since).min();
+        MappingStatus {
+            leads: self.leads,
+            queued: self.pending,
+            running,
+            head_age: oldest.map_or(Duration::ZERO, |since| now.saturating_sub(since)),
+            waits_for: match (self.leads, running, self.pending) {
+                (false, ..) => "the leadership of the meta group",
+                (true, 0, 0) => "changes of users",
+                (true, 0, _) => "another attempt",
+                (true, ..) => "work that is under way",
+            },
+            last_error: self.last_error.clone(),
+        }
+    }
+    /// The work to begin now, while this node leads. `now` is the time since any fixed moment.
     pub fn next(&mut self, meta: &MetaState, now: Duration) -> Vec<Work> {
+        self.pending = meta.users.pending.len();
+        if !self.leads {
+            self.users.retain(|_, doing| doing.is_running);
+            return vec![];
+        }
         self.users.retain(|user, doing| doing.is_running || meta.users.pending.contains_key(user));
         let mut running = self.users.values().filter(|doing| doing.is_running).count();
         let mut begun = vec![];
@@ -128,7 +183,14 @@ impl Core {
             }
             let Some(row) = meta.users.map.get(user) else { continue };
             let Some(what) = What::of(row) else { continue };
-            let fresh = Doing { epoch: row.epoch, is_running: false, failed: 0, thawed: 0, not_before: now };
+            let fresh = Doing {
+                since: now,
+                epoch: row.epoch,
+                is_running: false,
+                failed: 0,
+                thawed: 0,
+                not_before: now,
+            };
             let doing = self.users.entry(user.clone()).or_insert(fresh);
             if doing.is_running || (doing.epoch == row.epoch && doing.not_before > now) {
                 continue;
@@ -154,7 +216,7 @@ impl Core {
     }
 
     /// Notes that work ended, its step included.
-    pub fn ended(&mut self, work: &Work, outcome: Result<(), ()>, now: Duration) {
+    pub fn ended(&mut self, work: &Work, outcome: Result<(), String>, now: Duration) {
         let Some(doing) = self.users.get_mut(&work.user) else { return };
         doing.is_running = false;
         match outcome {
@@ -165,7 +227,8 @@ impl Core {
                 doing.thawed += 1;
             }
             Ok(()) => (doing.failed, doing.not_before) = (0, now),
-            Err(()) => {
+            Err(error) => {
+                self.last_error = Some(error);
                 let longest = if work.what.keeps_writes_waiting() { AGAIN[2] } else { AGAIN[1] };
                 let wait = AGAIN[0].saturating_mul(1 << doing.failed.min(16)).min(longest);
                 doing.failed += 1;
@@ -176,148 +239,4 @@ impl Core {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::command::Joining;
-    use crate::command::{FEATURE_LEVEL, MetaCommand};
-    use crate::meta::{At, ClusterRow};
-    use quorate_model::NodeId;
-    use std::sync::Arc;
-
-    const AT: At = At { log_index: 1, time_ms: 0 };
-
-    fn user(number: usize) -> UserId {
-        UserId::new(&format!("u{number}")).expect("valid")
-    }
-    fn two_clusters(users: usize) -> MetaState {
-        let mut state = MetaState::default();
-        for (number, name) in ["east", "west"].into_iter().enumerate() {
-            let row = ClusterRow { number: number as u16, founder: NodeId(1) };
-            Arc::make_mut(&mut state.clusters).insert(name.into(), row);
-        }
-        let users = (0..users).map(user).collect();
-        state.apply(AT, MetaCommand::AssignUsers { cluster: 0, users });
-        state
-    }
-    fn s(seconds: u64) -> Duration {
-        Duration::from_secs(seconds)
-    }
-
-    #[test]
-    fn a_move_is_copy_freeze_copy_flip_land_clean() {
-        let (mut state, mut core) = (two_clusters(1), Core::default());
-        assert_eq!(core.next(&state, s(0)), []);
-        state.apply(AT, MetaCommand::MoveUser { user: user(0), to: 1 });
-        for expected in [
-            What::Copy { from: 0, to: 1 },
-            What::CopyRest { from: 0, to: 1 },
-            What::Land { to: 1 },
-            What::Clean { cluster: 0 },
-        ] {
-            let work = core.next(&state, s(1));
-            assert_eq!(work.iter().map(|work| work.what).collect::<Vec<_>>(), [expected]);
-            assert_eq!(core.next(&state, s(1)), [], "it is being done");
-            let Work { user, epoch, what, .. } = work[0].clone();
-            state.apply(AT, MetaCommand::StepUser { user, epoch, step: what.leads_to() });
-            core.ended(&work[0], Ok(()), s(1));
-        }
-        assert_eq!(core.next(&state, s(9)), []);
-        assert_eq!(state.users.map.get(&user(0)).map(|row| (row.cluster, row.is_settled())), Some((1, true)));
-        // another node that comes in at any point does the same
-        state.apply(AT, MetaCommand::RemoveUser { user: user(0) });
-        assert_eq!(Core::default().next(&state, s(9))[0].what, What::Delete);
-    }
-
-    #[test]
-    fn a_move_whose_end_takes_long_is_tried_again_after_a_break() {
-        let (mut state, mut core, mut now) = (two_clusters(1), Core::default(), s(1));
-        for node in 1..=2 {
-            let name = format!("n{node}");
-            let joining = Joining {
-                peer: name.clone(),
-                http: name.clone(),
-                name,
-                cluster: "east".into(),
-                level: FEATURE_LEVEL,
-            };
-            state.apply(AT, MetaCommand::AddNode { node: NodeId(node), joining });
-        }
-        assert!(state.level() >= LOOKED_LEVEL);
-        state.apply(AT, MetaCommand::MoveUser { user: user(0), to: 1 });
-        let step = |state: &mut MetaState, core: &mut Core, work: &Work, now: Duration| {
-            let Work { user, epoch, what, .. } = work.clone();
-            state.apply(AT, MetaCommand::StepUser { user, epoch, step: what.leads_to() });
-            core.ended(work, Ok(()), now);
-        };
-        for tries in 0..TRIES {
-            let copy = core.next(&state, now).remove(0);
-            assert_eq!((copy.what, copy.tries), (What::Copy { from: 0, to: 1 }, tries));
-            step(&mut state, &mut core, &copy, now);
-            for _ in 0..FROZEN_ATTEMPTS {
-                let work = core.next(&state, now).remove(0);
-                assert_eq!((work.what, work.tries), (What::CopyRest { from: 0, to: 1 }, tries));
-                core.ended(&work, Err(()), now);
-                now += s(1);
-            }
-            let work = core.next(&state, now).remove(0);
-            if tries + 1 == TRIES {
-                assert_eq!(work.what, What::Step(UserStep::GiveUp));
-                break;
-            }
-            assert_eq!(work.what, What::Step(UserStep::Thaw));
-            step(&mut state, &mut core, &work, now);
-            let rest = THAWED[0].saturating_mul(1 << tries).min(THAWED[1]);
-            assert_eq!(core.next(&state, now + rest - Duration::from_millis(1)), [], "writes go on");
-            now += rest;
-        }
-    }
-
-    #[test]
-    fn failures_wait_and_a_frozen_user_is_let_go() {
-        let (mut state, mut core) = (two_clusters(1), Core::default());
-        state.apply(AT, MetaCommand::MoveUser { user: user(0), to: 1 });
-        state.apply(AT, MetaCommand::StepUser { user: user(0), epoch: 2, step: UserStep::Freeze });
-        let mut now = s(1);
-        for _ in 0..FROZEN_ATTEMPTS {
-            let work = core.next(&state, now).remove(0);
-            assert_eq!(work.what, What::CopyRest { from: 0, to: 1 });
-            core.ended(&work, Err(()), now);
-            assert_eq!(core.next(&state, now), []);
-            now += s(20);
-        }
-        let work = core.next(&state, now).remove(0);
-        assert_eq!(work.what, What::Step(UserStep::GiveUp));
-        state.apply(AT, MetaCommand::StepUser { user: user(0), epoch: 3, step: UserStep::GiveUp });
-        core.ended(&work, Ok(()), now);
-        let work = core.next(&state, now).remove(0);
-        assert_eq!(work.what, What::Clean { cluster: 1 });
-        state.apply(AT, MetaCommand::StepUser { user: user(0), epoch: 4, step: UserStep::Settle });
-        assert_eq!(state.users.map.get(&user(0)).map(|row| (row.cluster, row.is_settled())), Some((0, true)));
-    }
-
-    #[test]
-    fn what_writes_wait_for_is_begun_again_soon() {
-        let (mut state, mut core) = (two_clusters(1), Core::default());
-        state.apply(AT, MetaCommand::MoveUser { user: user(0), to: 1 });
-        for (epoch, step) in [(2, UserStep::Freeze), (3, UserStep::Flip)] {
-            state.apply(AT, MetaCommand::StepUser { user: user(0), epoch, step });
-        }
-        for attempt in 0..20 {
-            let work = core.next(&state, s(attempt)).remove(0);
-            assert_eq!(work.what, What::Land { to: 1 });
-            core.ended(&work, Err(()), s(attempt));
-        }
-    }
-
-    #[test]
-    fn few_users_are_worked_for_at_a_time() {
-        let (mut state, mut core) = (two_clusters(20), Core::default());
-        for number in 0..20 {
-            state.apply(AT, MetaCommand::RemoveUser { user: user(number) });
-        }
-        let work = core.next(&state, s(0));
-        assert_eq!(work.len(), AT_A_TIME);
-        core.ended(&work[0], Err(()), s(0));
-        assert_eq!(core.next(&state, s(0)).len(), 1, "the next one takes the place");
-    }
-}
+mod tests;

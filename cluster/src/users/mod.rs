@@ -23,6 +23,7 @@ use crate::context::abreast;
 use crate::context::proposer::Accepted;
 use crate::disk::Purpose;
 use crate::meta::{MetaState, USERS_PER_COMMAND_MAX, UserRow, UserState};
+use actor::mailbox;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use quorate_model::{Error, ErrorKind, Result, UserId};
@@ -76,6 +77,7 @@ pub struct UserHits {
 pub struct UserDirectory {
     /// What the users have.
     pub usage: ArcSwap<Usage>,
+    actor: mailbox::Address,
     index: Mutex<Option<Built>>,
 }
 #[derive(Debug, Clone)]

@@ -2,12 +2,14 @@
 //!
 //! Both clusters are on one node: its groups are started for the second one as well.
 
+use super::actor::mailbox::Change;
 use super::core::{Core, What, Work};
 use super::records::{Clusters, Deleting, Mirroring, fence};
 use super::write::records;
 use super::*;
 use crate::command::{FEATURE_LEVEL, MetaCommand};
 use crate::command::{Joining, NodeState, UserStep};
+use crate::context::actors::ActorReport;
 use crate::groups::start::Founding;
 use crate::lifecycle::crash_copy::copy_folder;
 use crate::lifecycle::join;
@@ -107,6 +109,7 @@ async fn settled(running: &Running, who: &str) {
 async fn go_to(running: &Running, steps: usize, copies_more: bool) {
     let context = &*running.context;
     let mut core = Core::default();
+    core.lead(true);
     let deadline = Instant::now() + Duration::from_secs(20);
     for number in 0..=steps {
         let Some(Work { user, epoch, what, tries: _ }) = core.next(&context.meta(), Duration::ZERO).pop()
@@ -135,6 +138,7 @@ async fn go_to(running: &Running, steps: usize, copies_more: bool) {
         let step = MetaCommand::StepUser { user: user.clone(), epoch, step: what.leads_to() };
         context.proposer().propose_meta(step, Purpose::Add, write_deadline()).await.expect("accepted");
         core = Core::default();
+        core.lead(true);
     }
 }
 
@@ -154,7 +158,7 @@ async fn a_move_ends_although_the_node_died_in_any_step() {
             running.stop().await;
 
             let mut running = started(&after).await;
-            running.start_janitor();
+            running.start_janitor().expect("threads");
             settled(&running, "jane").await;
             let [main, west] = parts(&running);
             let held = |part: &IndexName, who: &str| held(&running.context, part, who).len();
@@ -190,7 +194,7 @@ async fn replicas_of_all_parts_are_filled_although_the_node_died() {
         running.stop().await;
 
         let mut running = started(&after).await;
-        running.start_janitor();
+        running.start_janitor().expect("threads");
         put(&running, "jane", &numbered(20, 21)).await.expect("written");
         put(&running, "roe", &numbered(3, 4)).await.expect("written");
         let [main, west] =
@@ -217,7 +221,7 @@ async fn replicas_of_all_parts_are_filled_although_the_node_died() {
 async fn no_record_is_absent_or_doubled_while_a_user_moves() {
     let dir = tempfile::tempdir().expect("a folder");
     let mut running = started(dir.path()).await;
-    running.start_janitor();
+    running.start_janitor().expect("threads");
     assign_many(&running.context, vec![user("jane")], "main").await.expect("assigned");
     put(&running, "*", &["p".to_owned()]).await.expect("written");
     let first = put(&running, "jane", &numbered(0, 50)).await.expect("written");
@@ -281,4 +285,50 @@ async fn no_record_is_absent_or_doubled_while_a_user_moves() {
         "an old leader changes nothing"
     );
     Arc::into_inner(running).expect("nobody else").stop().await;
+}
+
+/// Until this is true of the actor of the mapping, which is returned as it is then.
+async fn until(running: &Running, is_so: impl Fn(&ActorReport) -> bool) -> ActorReport {
+    for _ in 0..2_000 {
+        if let Some(report) = running.context.mapping_report().left().filter(&is_so) {
+            return report;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("the user mapping is {:?}", running.context.mapping_report().left());
+}
+
+#[actix_rt::test]
+async fn users_are_changed_by_messages_and_the_actor_says_how_it_is() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut running = started(dir.path()).await;
+    let change = async |running: &Running, change: Change| running.users.change(change).await;
+    let assign =
+        |who: &str, cluster: &str| Change::Assign { users: vec![user(who)], cluster: cluster.into() };
+    let early = change(&running, assign("jane", "main")).await.expect_err("nobody is there");
+    assert_eq!(early.kind, ErrorKind::Unavailable);
+    running.start_janitor().expect("threads");
+    let idle = until(&running, |report| report.waits_for != "the leadership of the meta group").await;
+    assert_eq!((idle.queued, idle.waits_for.as_str()), (0, "changes of users"));
+    change(&running, assign("jane", "main")).await.expect("assigned");
+    let wrong = change(&running, assign("roe", "north")).await.expect_err("no such cluster");
+    assert_eq!(wrong.kind, ErrorKind::Invalid);
+    put(&running, "jane", &numbered(0, 20)).await.expect("written");
+    change(&running, Change::Move { user: user("jane"), cluster: "west".into() }).await.expect("a move");
+    settled(&running, "jane").await;
+    let row = running.context.meta().users.map.get(&user("jane")).copied().expect("assigned");
+    assert_eq!(row.cluster, 1);
+    let [main, west] = parts(&running);
+    let held = |part: &IndexName| held(&running.context, part, "jane").len();
+    assert_eq!((held(&main), held(&west)), (0, 20));
+    change(&running, Change::Remove { user: user("jane") }).await.expect("a removal");
+    settled(&running, "jane").await;
+    until(&running, |report| report.queued == 0).await;
+    assert_eq!(held(&west), 0);
+    let unknown = change(&running, Change::Remove { user: user("jane") }).await.expect_err("it is gone");
+    assert_eq!(unknown.kind, ErrorKind::NotFound);
+    let users = running.users.clone();
+    running.stop().await;
+    let late = users.change(Change::Remove { user: user("jane") }).await.expect_err("it has stopped");
+    assert_eq!(late.kind, ErrorKind::Unavailable);
 }

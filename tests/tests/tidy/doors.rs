@@ -18,6 +18,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "cluster/src/apply/",
             "cluster/src/groups/mod.rs",
             "cluster/src/groups/start.rs",
+            "cluster/src/users/actor",
             "cluster/raft/src/",
             "cluster/tests/apply/",
         ],

@@ -32,7 +32,6 @@ const FILES: &[(&str, &str)] = &[
     ("cluster/raft/src/log_inspect.rs", FORMAT),
     ("cluster/raft/tests/node.rs", SCRIPTS),
     ("cluster/raft/tests/simulation/world.rs", WORLD),
-    ("cluster/src/apply/actor.rs", GROWN),
     ("cluster/src/command/tests.rs", CASES),
     ("cluster/src/controllers/reconciler.rs", GROWN),
     ("cluster/src/groups/start.rs", OPENING),

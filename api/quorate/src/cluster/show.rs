@@ -1,10 +1,13 @@
 //! What does `quorate cluster status` print? A line about the whole, a table of nodes, one of groups, and what waits.
 
 use super::table::{Align, Table, bytes, duration};
-use quorate_cluster::membership::{GroupView, NodeView, Overview};
+use quorate_cluster::membership::{ActorReport, GroupView, NodeView, Overview};
 
 /// Lines about what waits at most.
 const WAITS_SHOWN: usize = 20;
+/// Actors that are shown at most, and what is long for them.
+const ACTORS_SHOWN: usize = 20;
+const LONG_MS: u64 = 1_000;
 
 /// The whole text.
 pub fn status(overview: &Overview) -> String {
@@ -21,6 +24,7 @@ pub fn status(overview: &Overview) -> String {
     text.push('\n');
     text.push_str(&groups(&overview.groups));
     text.push('\n');
+    text.push_str(&actors(&overview.nodes));
     text.push_str(&waits(overview));
     text
 }
@@ -113,6 +117,43 @@ pub fn label(group: &GroupView) -> String {
     match group.id {
         0 => "meta".to_owned(),
         id => id.to_string(),
+    }
+}
+
+/// The actors that something has long waited for, or that something failed in; nothing when there are none.
+fn actors(nodes: &[NodeView]) -> String {
+    use Align::{Left, Right};
+    let mut table = Table::new(&[
+        ("node", Left),
+        ("actor", Left),
+        ("queued", Right),
+        ("bytes", Right),
+        ("oldest", Right),
+        ("waits for", Left),
+    ]);
+    let behind = |actor: &&ActorReport| actor.head_age_ms >= LONG_MS || actor.last_error.is_some();
+    let all = nodes.iter().flat_map(|node| node.actors.iter().filter(behind).map(move |actor| (node, actor)));
+    let mut failed = String::new();
+    let mut is_empty = true;
+    for (node, actor) in all.take(ACTORS_SHOWN) {
+        let name = format!("{} {}", actor.kind.name(), actor.of);
+        table.row(vec![
+            node.name.clone(),
+            name.trim_end().to_owned(),
+            actor.queued.to_string(),
+            bytes(actor.queued_bytes),
+            duration(actor.head_age_ms / 1_000),
+            actor.waits_for.clone(),
+        ]);
+        if let Some(error) = &actor.last_error {
+            failed.push_str(&format!("  {} {}: {error}\n", node.name, name.trim_end()));
+        }
+        is_empty = false;
+    }
+    match (is_empty, failed.is_empty()) {
+        (true, _) => String::new(),
+        (false, true) => table.render() + "\n",
+        (false, false) => format!("{}Failed last:\n{failed}\n", table.render()),
     }
 }
 
@@ -213,6 +254,28 @@ mod tests {
         let name = mixed.nodes[0].name.clone();
         let text = status(&mixed);
         assert!(text.contains("Commands up to level 1 are used") && text.contains(&name), "{text}");
+        assert!(!text.contains("waits for"), "{text}");
+        let mut behind = overview();
+        let actor = ActorReport {
+            of: "3".into(),
+            queued: 12,
+            queued_bytes: 5_000_000,
+            head_age_ms: 65_000,
+            ..ActorReport::default()
+        };
+        let failing = ActorReport {
+            waits_for: "another attempt".into(),
+            last_error: Some("disk full".into()),
+            ..actor.clone()
+        };
+        let well = ActorReport { of: "4".into(), head_age_ms: 900, ..actor.clone() };
+        behind.nodes[1].actors = vec![actor, well, failing];
+        let text = status(&behind);
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        for part in ["apply 3", "5.0 MB", "another attempt", "n2 apply 3: disk full"] {
+            assert!(text.contains(part), "{part} is missing:\n{text}");
+        }
+        assert!(!text.contains("apply 4"), "{text}");
         let settled = Overview { is_settled: true, ..overview() };
         assert!(status(&settled).ends_with("Everything is where it is wanted.\n"));
     }

@@ -106,11 +106,10 @@ async fn drive(seat: Seat) {
     loop {
         let now = Duration::from_millis(world.clock.now_ms());
         for (work, outcome) in std::mem::take(&mut *ended.lock()) {
-            core.ended(&work, outcome.map_err(drop), now);
+            core.ended(&work, outcome.map_err(|error| error.to_string()), now);
         }
-        let leads = world.state().leader == Some(seat.node);
-        let begun = if leads { core.next(&seat.meta(), now) } else { vec![] };
-        for work in begun {
+        core.lead(world.state().leader == Some(seat.node));
+        for work in core.next(&seat.meta(), now) {
             let (seat, ended) = (seat.clone(), ended.clone());
             world.clock.spawn(seat.life, async move {
                 let outcome = carried_out(&seat, &work).await;
