@@ -13,8 +13,6 @@ use std::time::Duration;
 
 /// How long a node may take to answer.
 const ANSWER: Duration = Duration::from_secs(2);
-/// How many merge such answers at a time: each holds up to `CALLS_MAX` calls of every node.
-pub const READERS: usize = 2;
 /// How long one more waits.
 const TURN: Duration = Duration::from_secs(2);
 

@@ -26,6 +26,8 @@ use std::time::{Duration, Instant};
 pub const CALLS_MAX: usize = 1_000;
 /// Bytes of a call: more than those who note one make of it. All that are kept are a thousand times as large at most.
 pub const CALL_BYTES_MAX: usize = 24 << 10;
+/// How many merge the answers of several nodes at a time: each holds up to [`CALLS_MAX`] calls of every node.
+pub const READERS: usize = 2;
 /// How long they are kept (§8).
 const KEPT_MS: u64 = 7 * 24 * 3_600 * 1_000;
 /// Between two writes.

@@ -24,6 +24,7 @@ const HOUSES: &[House] = &[
             &["disk"],
             &["peer"],
             &["snapshot"],
+            &["request_log"],
             &["types", "options"],
             &["apply"],
             &["rpc"],
