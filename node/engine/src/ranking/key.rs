@@ -78,7 +78,7 @@ impl Layout {
         let shift = |field: Field| self.shifts[field as usize];
         self.acts(first) && self.acts(second) && shift(first) > shift(second)
     }
-    /// Whether the documents of a segment differ in something that ranks before words are looked at.
+    /// Whether the documents of a segment differ in something that ranks, beside what lists of single words say.
     pub fn orders(&self, context: &SegmentContext<'_>) -> bool {
         self.varying(context).next().is_some()
     }

@@ -13,7 +13,8 @@ pub struct Row {
     pub better: Better,
     /// The best that a document within reach can have: where that comes too late, documents are not looked at.
     pub best: fn(&Reach<'_>) -> u32,
-    /// Whether documents of a segment differ in it before words are looked at.
+    /// Whether documents of a segment differ in it beside what lists of single words say, which is typos, attribute and
+    /// exactness: then neither these lists nor the order of documents tell which come first.
     pub varies: fn(&SegmentContext<'_>) -> bool,
     /// Its members of `_rankingInfo`, by their names (C§7.12).
     pub explain: fn(u32, &Explained, &mut dyn FnMut(&'static str, u32)),
@@ -57,7 +58,7 @@ pub struct Explained {
     /// Metres of a distance bucket there, when it has a place that counts.
     pub precision: Option<u32>,
 }
-/// For criteria whose documents do not differ before words are looked at.
+/// For criteria that lists of single words say all about, or in which documents with one word never differ.
 pub fn never(_: &SegmentContext<'_>) -> bool {
     false
 }
