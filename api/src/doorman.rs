@@ -8,7 +8,6 @@ use actix_rt::net::TcpStream;
 use actix_web::dev::Extensions;
 use parking_lot::Mutex;
 use rustix::net::{Shutdown, shutdown};
-use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -37,8 +36,7 @@ impl Doorman {
         Doorman(Arc::new(Shared { by_network: Mutex::default(), most, exempt }))
     }
     /// Lets a connection in, which counts as long as what it keeps is there, or ends it.
-    pub fn look(&self, socket: &dyn Any, kept: &mut Extensions) {
-        let Some(stream) = socket.downcast_ref::<TcpStream>() else { return };
+    pub fn look(&self, stream: &TcpStream, kept: &mut Extensions) {
         let Ok(peer) = stream.peer_addr() else { return };
         if self.0.exempt.hold(peer.ip()) {
             return;

@@ -10,7 +10,7 @@ use crate::reply::{Delivery, Readers, Reply, correlation_id};
 use crate::routes::{BodyKind, Match, Need, Verb, Work};
 use crate::state::ApiState;
 use crate::table::{Handler, ROUTER};
-use crate::{body, parse, sources};
+use crate::{body, connection, parse, sources};
 use actix_web::dev::Payload;
 use actix_web::http::{Method, header};
 use actix_web::web::{self, Bytes};
@@ -42,8 +42,12 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
         return preflight(readers);
     }
     let _in_flight = state.metrics().enter();
+    let under_way = connection::enter(&request);
     let listener = state.listener(request.app_config().local_addr());
+    let client = caller_address(&request, &state);
     let found = ROUTER.find(verb(request.method()), path).and_then(|found| {
+        under_way.as_ref().map_err(Error::clone)?;
+        connection::check(&request, found.route, client, &state)?;
         listener.check(found.route, state.listeners())?;
         Ok(found)
     });
@@ -64,7 +68,7 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
     };
     let sent = reply.body.len() as u64;
     let status = reply.status.as_u16();
-    let (id, took, client) = (correlation_id(), started.elapsed(), caller_address(&request, &state));
+    let (id, took) = (correlation_id(), started.elapsed());
     if let Some((_, route)) = row {
         let answered = Answered { route, address: client, id: id.to_str().unwrap_or_default(), took };
         logs::note(&state, &request, &note, &reply, &answered);

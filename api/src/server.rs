@@ -1,5 +1,6 @@
 //! How is the interface put on the network?
 
+use crate::connection::{Connection, Wanted};
 use crate::doorman::Doorman;
 use crate::entry;
 use crate::listener::{Listener, Listeners};
@@ -7,6 +8,8 @@ use crate::location::Locations;
 use crate::network::Networks;
 use crate::state::{ApiState, Limits};
 use crate::table::ROUTES;
+use crate::tls::Tls;
+use actix_rt::net::TcpStream;
 use actix_web::dev::Server;
 use actix_web::{App, HttpServer, web};
 use quorate_cluster::Service;
@@ -37,6 +40,19 @@ pub struct ServerOptions {
     pub trusted_proxies: Networks,
     /// Seconds that requests under way get to finish when the server is stopped gracefully.
     pub drain_s: u64,
+    /// Where connections are encrypted.
+    pub encrypted: Option<Encrypted>,
+    /// Whether other machines may call only there.
+    pub https_only: bool,
+}
+
+/// A further address that takes everything, by TLS.
+#[derive(Clone, Debug)]
+pub struct Encrypted {
+    /// Address and port; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// The certificates.
+    pub tls: Tls,
 }
 
 /// Connections by default; each costs some 20 KiB.
@@ -63,6 +79,8 @@ impl ServerOptions {
             locations: None,
             trusted_proxies: Networks::default(),
             drain_s: DRAIN_S,
+            encrypted: None,
+            https_only: false,
         }
     }
     /// What all requests of this listener share.
@@ -85,6 +103,8 @@ pub struct Bound {
     pub address: SocketAddr,
     /// Where it listens for one kind of work.
     pub split: Vec<(Listener, SocketAddr)>,
+    /// Where it listens for everything, encrypted.
+    pub encrypted: Option<SocketAddr>,
     /// Shared with its requests: `state.drain()` before stopping turns balancers away.
     pub state: ApiState,
 }
@@ -95,13 +115,11 @@ const UNREAD_MS: u32 = 20_000;
 
 /// Lets the kernel end a connection when the other side reads nothing any more: an answer that nobody takes is not kept for
 /// ever.
-fn bound_sending(socket: &dyn std::any::Any) {
+fn bound_sending(stream: &TcpStream) {
     #[cfg(target_os = "linux")]
-    if let Some(stream) = socket.downcast_ref::<actix_rt::net::TcpStream>() {
-        let _older_kernel = rustix::net::sockopt::set_tcp_user_timeout(stream, UNREAD_MS);
-    }
+    let _older_kernel = rustix::net::sockopt::set_tcp_user_timeout(stream, UNREAD_MS);
     #[cfg(not(target_os = "linux"))]
-    let _ = socket;
+    let _ = stream;
 }
 
 /// Adds the interface to an application.
@@ -125,8 +143,10 @@ pub fn server(options: ServerOptions) -> io::Result<Bound> {
             .workers(workers)
             .max_connections((options.connections_max / workers).max(1))
             .on_connect(move |socket, kept| {
-                bound_sending(socket);
-                doorman.look(socket, kept);
+                let Some((stream, connection)) = Connection::accepted(socket) else { return };
+                bound_sending(stream);
+                doorman.look(stream, kept);
+                kept.insert(connection);
             })
             .backlog(BACKLOG)
             .keep_alive(Duration::from_secs(KEEP_ALIVE_S))
@@ -141,11 +161,20 @@ pub fn server(options: ServerOptions) -> io::Result<Bound> {
         let cannot = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", listener.option()));
         http = http.bind(address).map_err(cannot)?;
     }
+    if let Some(encrypted) = &options.encrypted {
+        let cannot = |e: io::Error| io::Error::new(e.kind(), format!("tls-listen: {e}"));
+        http = http.bind_rustls_0_23(encrypted.listen, encrypted.tls.config()).map_err(cannot)?;
+    }
     let bound = http.addrs();
     let no_address = || io::Error::other("no address was bound");
     let (&address, others) = bound.split_first().ok_or_else(no_address)?;
     let split: Vec<_> =
         options.split.iter().map(|(listener, _)| *listener).zip(others.iter().copied()).collect();
+    let encrypted = options.encrypted.as_ref().and_then(|_| others.last().copied());
     state.set_listeners(Listeners::new(address, split.clone()));
-    Ok(Bound { server: http.run(), address, split, state })
+    state.want_connections(Wanted {
+        https_port: encrypted.filter(|_| options.https_only).map(|at| at.port()),
+        certificates: options.encrypted.is_some_and(|it| it.tls.wants_certificates()),
+    });
+    Ok(Bound { server: http.run(), address, split, encrypted, state })
 }

@@ -1,6 +1,7 @@
 //! What do all requests of a node share?
 
 use crate::auth::Authenticator;
+use crate::connection::Wanted;
 use crate::listener::{Listener, Listeners};
 use crate::location::Locations;
 use crate::metrics::Metrics;
@@ -28,6 +29,7 @@ struct Shared {
     trusted_proxies: Networks,
     draining: AtomicBool,
     listeners: OnceLock<Listeners>,
+    connections: OnceLock<Wanted>,
 }
 
 /// Bounds an operator may change.
@@ -97,6 +99,7 @@ impl ApiState {
             trusted_proxies,
             draining: AtomicBool::new(false),
             listeners: OnceLock::new(),
+            connections: OnceLock::new(),
         }))
     }
     /// The service.
@@ -143,6 +146,15 @@ impl ApiState {
     /// The addresses that are kept to one kind of work; none when the server is not split.
     pub fn listeners(&self) -> &Listeners {
         self.0.listeners.get_or_init(Listeners::default)
+    }
+    /// Says which connections the node insists on, once, before the first request.
+    pub fn want_connections(&self, wanted: Wanted) {
+        let set = self.0.connections.set(wanted);
+        assert!(set.is_ok(), "a server is bound once");
+    }
+    /// Which connections the node insists on; on none in particular when nobody has said so.
+    pub fn wanted_connections(&self) -> Wanted {
+        self.0.connections.get().copied().unwrap_or_default()
     }
     /// What the listener on this address is there for.
     pub fn listener(&self, address: SocketAddr) -> Listener {

@@ -8,7 +8,7 @@ use crate::options::option;
 use crate::process::{self, Allowed};
 use crate::start_text::{Program, Start, render};
 use anyhow::{Context, Result, bail};
-use quorate_api::{Limits, Listener, Locations, Networks, ServerOptions};
+use quorate_api::{Encrypted, Limits, Listener, Locations, Networks, ServerOptions, Tls, TlsFiles};
 use quorate_cluster::command::FEATURE_LEVEL;
 use quorate_cluster::{CheckOptions, ClusterOptions, Expected, Service, ServiceOptions, Started};
 use std::io::IsTerminal;
@@ -31,7 +31,11 @@ pub fn run(wanted: Wanted<'_>) -> Result<ExitCode> {
     for warning in &values.warnings {
         tracing::warn!("{warning}");
     }
-    actix_rt::System::new().block_on(serve(values, allowed, &mut Reloading { log, wanted, had: None }))?;
+    actix_rt::System::new().block_on(serve(
+        values,
+        allowed,
+        &mut Reloading { log, wanted, had: None, tls: None },
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -39,8 +43,10 @@ async fn serve(values: &Values, allowed: Allowed, reloading: &mut Reloading<'_>)
     let mut signals = Signals::listen()?;
     let listen = address(values)?;
     let split = split(values)?;
+    let encrypted = encrypted(values)?;
+    reloading.tls = encrypted.as_ref().map(|it| it.tls.clone());
     for address in std::iter::once(&listen).chain(split.iter().map(|(_, address)| address)) {
-        if !address.ip().is_loopback() {
+        if !address.ip().is_loopback() && !values.is_on("https-only") {
             warn_of(*address);
         }
     }
@@ -48,7 +54,8 @@ async fn serve(values: &Values, allowed: Allowed, reloading: &mut Reloading<'_>)
         Service::open(service_options(values)?).await.map_err(|error| anyhow::anyhow!(error.message))?;
     report(&started);
     let outcome =
-        run_server(values, (listen, split), allowed, &service, &started, &mut signals, reloading).await;
+        run_server(values, (listen, split, encrypted), allowed, &service, &started, &mut signals, reloading)
+            .await;
     service.shutdown().await;
     tracing::info!("stopped");
     outcome
@@ -68,7 +75,7 @@ fn split(values: &Values) -> Result<Vec<(Listener, SocketAddr)>> {
 /// Listens until a signal comes; the service is still open afterwards.
 async fn run_server(
     values: &Values,
-    (listen, split): (SocketAddr, Vec<(Listener, SocketAddr)>),
+    (listen, split, encrypted): (SocketAddr, Vec<(Listener, SocketAddr)>, Option<Encrypted>),
     allowed: Allowed,
     service: &Service,
     started: &Started,
@@ -83,7 +90,9 @@ async fn run_server(
     }
     let server = server_options(values, listen, service.clone())?;
     let connections_max = server.connections_max.min(allowed.connections());
-    let options = ServerOptions { split, connections_max, ..server };
+    let https_only = values.is_on("https-only");
+    let following = encrypted.as_ref().map(|it| actix_rt::spawn(it.tls.clone().follow()));
+    let options = ServerOptions { split, connections_max, encrypted, https_only, ..server };
     let bound = quorate_api::server(options)
         .with_context(|| format!("cannot listen on {listen} (--listen chooses another address)"))?;
     let address = bound.address;
@@ -96,6 +105,9 @@ async fn run_server(
     write_file(&address_file, &address.to_string())?;
     for (listener, address) in &bound.split {
         tracing::info!(%address, option = listener.option(), "listening for one kind of work");
+    }
+    if let Some(address) = bound.encrypted {
+        tracing::info!(%address, "listening for HTTPS");
     }
     announce(values, address, started);
     let stopped = async {
@@ -117,7 +129,33 @@ async fn run_server(
             ended.context("the server task broke off")?.context("the server broke off")?;
         }
     }
+    if let Some(following) = following {
+        following.abort();
+    }
     remove_file(&address_file)
+}
+
+/// Where connections are encrypted, and how.
+fn encrypted(values: &Values) -> Result<Option<Encrypted>> {
+    let Some(listen) = values.text("tls-listen") else {
+        for option in ["tls-certificates", "tls-keys", "tls-client-ca"] {
+            if values.text(option).is_some() {
+                bail!("{option}: there is no tls-listen, the address that it is for");
+            }
+        }
+        if values.is_on("https-only") {
+            bail!("https-only: there is no tls-listen, where calls could go instead");
+        }
+        return Ok(None);
+    };
+    let paths = |option| values.list(option).into_iter().map(PathBuf::from).collect();
+    let files = TlsFiles {
+        certificates: paths("tls-certificates"),
+        keys: paths("tls-keys"),
+        client_ca: values.path("tls-client-ca"),
+    };
+    let tls = Tls::open(files).map_err(anyhow::Error::msg)?;
+    Ok(Some(Encrypted { listen: resolved("tls-listen", listen)?, tls }))
 }
 
 fn service_options(values: &Values) -> Result<ServiceOptions> {
@@ -250,6 +288,8 @@ struct Reloading<'a> {
     wanted: Wanted<'a>,
     /// What was read last.
     had: Option<Values>,
+    /// The certificates for clients.
+    tls: Option<Tls>,
 }
 /// Options that are taken over without a restart.
 const RELOADED: [&str; 2] = ["log-level", "admin-key-file"];
@@ -265,6 +305,9 @@ impl Reloading<'_> {
                 return;
             }
         };
+        if let Some(Err(error)) = self.tls.as_ref().map(Tls::reload) {
+            tracing::error!(error, "the certificates are not taken over");
+        }
         let changed = values.changed_since(had);
         let taken: Vec<_> = changed.into_iter().filter(|name| RELOADED.contains(name)).collect();
         let waiting = values.changed_since(started);

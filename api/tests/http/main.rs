@@ -9,6 +9,7 @@ mod dictionaries;
 mod document;
 mod documents;
 mod edges;
+mod encrypted;
 mod filters;
 mod keys;
 mod languages;
