@@ -64,7 +64,7 @@ const PERSONALIZATION: Handler = missing!("Personalization");
 const FORWARD: Argument = flag("forwardToReplicas", "Does the same to the replicas of the index.");
 const FORCE: Argument = flag("force", "Also when copies of records may be lost by it.");
 const FORWARD_EARLIER: Argument = flag("forwardToSlaves", "An earlier name of forwardToReplicas.");
-const PAGE: Argument = count("page", 0, u64::MAX, "Page, from zero.");
+const PAGE: Argument = count("page", 0, u32::MAX as u64, "Page, from zero.");
 const HITS_PER_PAGE: Argument = count("hitsPerPage", 1, 1_000, "Entries of a page.");
 const QUERY: Argument = text("query", "What is searched for.");
 const ATTRIBUTES: &[Argument] = &[
@@ -117,7 +117,7 @@ pub static ROUTES: &[Route<Handler>] = &[
     row(Delete, "/1/indexes/{indexName}/{objectID}", DELETE_OBJECT, handler!(objects::one::delete))
         .says("Deletes a record").gives::<body::Deleted>(200),
     row(Post, "/1/indexes/{indexName}/deleteByQuery", DELETE_INDEX, handler!(objects::many::delete_by)).body(Search)
-        .says("Deletes the records that filters select").takes::<body::SearchParameters>().gives::<body::Deleted>(200),
+        .says("Deletes the records that filters select").takes::<body::RecordsSelected>().gives::<body::Deleted>(200),
     row(Post, "/1/indexes/{indexName}/clear", DELETE_INDEX, handler!(objects::many::clear))
         .says("Deletes all records").gives::<body::Updated>(200),
     row(Post, "/1/indexes/{indexName}/{objectID}/partial", ADD, handler!(objects::one::partial)).body(Records)
@@ -169,9 +169,9 @@ pub static ROUTES: &[Route<Handler>] = &[
     row(Post, "/1/keys/{key}/restore", ADMIN, handler!(keys::restore))
         .says("Restores a deleted key").gives::<body::KeyCreated>(200),
     row(Post, "/1/indexes/{indexName}/keys", ADMIN, handler!(keys::create_of_index)).body(Search)
-        .says("Makes a key for an index alone").takes::<body::KeyWanted>().gives::<body::KeyCreated>(200),
+        .says("Makes a key for an index alone").takes::<body::IndexKeyWanted>().gives::<body::KeyCreated>(200),
     row(Put, "/1/indexes/{indexName}/keys/{key}", ADMIN, handler!(keys::update_of_index)).body(Search)
-        .says("Changes a key for an index alone").takes::<body::KeyWanted>().gives::<body::KeyUpdated>(200),
+        .says("Changes a key for an index alone").takes::<body::IndexKeyWanted>().gives::<body::KeyUpdated>(200),
     row(Get, "/1/indexes/{indexName}/keys", ADMIN, handler!(keys::list_of_index))
         .says("Lists the keys for an index alone").gives::<body::Keys>(200),
     row(Get, "/1/indexes/*/keys", ADMIN, handler!(keys::list_of_indices))

@@ -2,7 +2,7 @@
 
 use super::{CREDENTIALS, right};
 use crate::routes::{AnswerContent, Argument, ArgumentKind, BodyKind, Need, Route, Verb, Work};
-use quorate_wire::schema::{Failure, SchemaOf, query_parameters};
+use quorate_wire::schema::{Failure, SchemaOf, query_parameters, whole_number};
 use utoipa::openapi::path::{Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
 use utoipa::openapi::response::{Response, ResponseBuilder};
@@ -21,7 +21,7 @@ pub fn operation<H>(route: &Route<H>) -> Operation {
         .tag(tag(route.path))
         .summary(Some(doc.summary))
         .description(Some(right(route.need)))
-        .request_body(doc.body.map(body));
+        .request_body(doc.body.map(|of| body(of, route.body)));
     operation = operation.response(doc.answer.status.to_string(), answer(doc.answer.content, "Done."));
     if let Some(status) = doc.answer.or {
         operation = operation.response(status.to_string(), answer(doc.answer.content, "Not well."));
@@ -61,8 +61,14 @@ fn tag(path: &str) -> &str {
     path.split('/').find(|part| !matches!(*part, "" | "1")).unwrap_or("")
 }
 
-fn body(of: SchemaOf) -> RequestBody {
-    RequestBodyBuilder::new().content(JSON, Content::new(Some(named(of)))).build()
+fn body(of: SchemaOf, kind: BodyKind) -> RequestBody {
+    let is_needed = match (of.schema)() {
+        RefOr::T(Schema::Object(object)) => !object.required.is_empty(),
+        RefOr::T(Schema::Array(_)) => true,
+        _ => kind == BodyKind::Records,
+    };
+    let required = if is_needed { Required::True } else { Required::False };
+    RequestBodyBuilder::new().content(JSON, Content::new(Some(named(of)))).required(Some(required)).build()
 }
 
 fn answer(content: AnswerContent, meaning: &str) -> Response {
@@ -122,7 +128,7 @@ fn parameters<H>(route: &Route<H>) -> Vec<Parameter> {
     let mut parameters: Vec<Parameter> = names
         .map(|name| {
             let of_path = ParameterBuilder::new().name(name).parameter_in(ParameterIn::Path);
-            of_path.required(Required::True).schema(Some(String::schema())).build()
+            of_path.required(Required::True).schema(Some(of_path_part(name))).build()
         })
         .collect();
     if let Some(meaning) = user(route) {
@@ -135,14 +141,19 @@ fn parameters<H>(route: &Route<H>) -> Vec<Parameter> {
     parameters
 }
 
+fn of_path_part(name: &str) -> RefOr<Schema> {
+    match name {
+        "taskID" => whole_number(1, u64::MAX).into(),
+        "group" => whole_number(0, u16::MAX.into()).into(),
+        _ => String::schema(),
+    }
+}
+
 fn argument(argument: &Argument) -> Parameter {
     let schema: RefOr<Schema> = match argument.kind {
         ArgumentKind::Flag => bool::schema(),
         ArgumentKind::Text => String::schema(),
-        ArgumentKind::Count(from, to) => {
-            let number = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(from));
-            if to == u64::MAX { number.into() } else { number.maximum(Some(to)).into() }
-        }
+        ArgumentKind::Count(from, to) => whole_number(from, to).into(),
         ArgumentKind::Choice(words) => {
             ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words.iter().copied())).into()
         }

@@ -22,7 +22,7 @@ pub struct KeyWanted {
     #[schema(max_items = 1000)]
     pub acl: Option<Vec<Right>>,
     pub description: Option<String>,
-    /// Names of indices or patterns with `*` in front, behind or both; none for all. Not of a key for one index.
+    /// Names of indices or patterns with `*` in front, behind or both; none for all.
     #[schema(max_items = 1000)]
     pub indexes: Option<Vec<String>>,
     /// Hits that a page may have; 0 for no limit.
@@ -44,6 +44,22 @@ pub struct KeyWanted {
     pub value: Option<String>,
     /// Passed over.
     pub created_at: Option<u64>,
+}
+/// A key for one index as it is wanted: what is not given has its default.
+pub struct IndexKeyWanted;
+impl PartialSchema for IndexKeyWanted {
+    fn schema() -> RefOr<Schema> {
+        let mut schema = KeyWanted::schema();
+        if let RefOr::T(Schema::Object(key)) = &mut schema {
+            key.properties.remove("indexes");
+        }
+        schema
+    }
+}
+impl ToSchema for IndexKeyWanted {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        KeyWanted::schemas(schemas);
+    }
 }
 /// A key.
 #[derive(ToSchema)]

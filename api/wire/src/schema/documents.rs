@@ -106,7 +106,7 @@ pub struct RuleConsequence {
     pub params: Option<AnyObject>,
     pub promote: Option<Vec<RulePromotion>>,
     pub hide: Option<Vec<RuleHidden>>,
-    pub filter_promotes: Option<AnyJson>,
+    pub filter_promotes: Option<bool>,
     pub user_data: Option<AnyJson>,
     pub redirect: Option<AnyObject>,
 }

@@ -1,6 +1,5 @@
 //! Bodies of errors, tasks, health and the calls of operators.
 
-use serde_json::Value;
 use utoipa::ToSchema;
 
 /// A failed call.
@@ -63,18 +62,6 @@ pub struct HealthOf {
     pub ready: bool,
     pub reasons: Vec<String>,
 }
-
-/// Nodes, groups and replicas, as every node that can be reached says. Members may come and go with versions.
-#[derive(ToSchema)]
-#[schema(value_type = Object)]
-#[allow(missing_docs)]
-pub struct Overview(pub Value);
-
-/// Hashes of what a node holds, index by index. Members may come and go with versions.
-#[derive(ToSchema)]
-#[schema(value_type = Object)]
-#[allow(missing_docs)]
-pub struct Digest(pub Value);
 
 /// Which node takes another one's place.
 #[derive(ToSchema)]

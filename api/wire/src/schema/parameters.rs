@@ -1,5 +1,6 @@
 //! The schemas of search parameters and settings, which the one table of them gives.
 
+use quorate_model::params::DELETE_BY_NAMES;
 use quorate_model::settings::table::{Form, ROWS, Row, Target};
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, OneOfBuilder, Schema, SchemaType, Type};
@@ -24,6 +25,16 @@ impl PartialSchema for SearchParameters {
 }
 impl ToSchema for SearchParameters {}
 
+/// Which records a call is about: filters and places, as members or inside `params`.
+pub struct RecordsSelected;
+impl PartialSchema for RecordsSelected {
+    fn schema() -> RefOr<Schema> {
+        let rows = ROWS.iter().filter(|row| DELETE_BY_NAMES.contains(&row.name));
+        object(rows, &[("params", String::schema())], "Filters and places.").into()
+    }
+}
+impl ToSchema for RecordsSelected {}
+
 /// Settings; as a change, `null` takes a setting back to its default.
 pub struct SettingsChange;
 impl PartialSchema for SettingsChange {
@@ -43,20 +54,31 @@ pub(super) fn parameters_schema(more: &[(&str, RefOr<Schema>)], description: &st
 pub fn query_parameters() -> Vec<Parameter> {
     let rows = ROWS.iter().filter(|row| row.place.in_query());
     let named = rows.flat_map(|row| {
-        let text = format!("{} As text: {}.", row.doc, row.allowed());
-        std::iter::once(&row.name).chain(row.legacy).map(move |name| (*name, text.clone()))
+        let names = std::iter::once(&row.name).chain(row.legacy);
+        names.map(|name| of_query_string(name, format!("{} {}.", row.doc, row.allowed()), as_text(row)))
     });
-    let packed = ("params", "More parameters, URL-encoded.".to_owned());
-    std::iter::once(packed).chain(named).map(|(name, text)| of_query_string(name, text)).collect()
+    let packed = "More parameters, URL-encoded.".to_owned();
+    std::iter::once(of_query_string("params", packed, String::schema())).chain(named).collect()
 }
 
-fn of_query_string(name: &str, meaning: String) -> Parameter {
+/// What a row accepts in a query string: lists and objects are JSON there.
+fn as_text(row: &Row) -> RefOr<Schema> {
+    match row.target {
+        Target::Flag(_) | Target::Count(..) => of_row(row),
+        Target::Kept(Form::Flag | Form::Count(..) | Form::Choice(_)) => of_row(row),
+        Target::Text(_) | Target::List(_) | Target::Languages(_) | Target::Query(..) => String::schema(),
+        Target::IndexList(..) | Target::Index(..) | Target::Dropped => String::schema(),
+        Target::Kept(Form::Text | Form::List | Form::Object | Form::Any) => String::schema(),
+    }
+}
+
+fn of_query_string(name: &str, meaning: String, schema: RefOr<Schema>) -> Parameter {
     ParameterBuilder::new()
         .name(name)
         .parameter_in(ParameterIn::Query)
         .required(Required::False)
         .description(Some(meaning))
-        .schema(Some(String::schema()))
+        .schema(Some(schema))
         .build()
 }
 
@@ -102,10 +124,14 @@ fn of_row(row: &Row) -> RefOr<Schema> {
     }
 }
 
+/// A whole number from one to another, at most what JSON numbers hold exactly everywhere.
+pub fn whole_number(from: u64, to: u64) -> ObjectBuilder {
+    const EXACT: u64 = (1 << 53) - 1;
+    ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(from)).maximum(Some(to.min(EXACT)))
+}
+
 fn count(from: u64, to: u64, described: impl Fn(ObjectBuilder) -> ObjectBuilder) -> RefOr<Schema> {
-    let number = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(from));
-    let number = if to == u64::MAX { number } else { number.maximum(Some(to)) };
-    described(number).into()
+    described(whole_number(from, to)).into()
 }
 
 fn list(row: &Row, described: impl Fn(ObjectBuilder) -> ObjectBuilder) -> RefOr<Schema> {

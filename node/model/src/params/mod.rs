@@ -10,8 +10,8 @@ mod tests;
 
 pub use echo::{echo, echo_pairs};
 pub use overlay::Forced;
-pub use parse::given;
 pub(crate) use parse::kept;
+pub use parse::{DELETE_BY_NAMES, given};
 
 use crate::filter::Filter;
 use crate::wire::{exact, exact_boxes};

@@ -12,7 +12,8 @@ use serde_json::{Map, Value};
 const CALL_MEMBERS: &[&str] = &["params", "indexName", "strategy", "requests", "apiKey", "index"];
 
 /// What deleteByQuery may carry (C§3.5).
-const DELETE_BY_NAMES: &[&str] = &[
+/// What selects the records that a call deletes.
+pub const DELETE_BY_NAMES: &[&str] = &[
     "filters",
     "facetFilters",
     "numericFilters",
