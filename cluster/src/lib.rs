@@ -11,6 +11,7 @@
 //! | [`peer`] | how nodes reach each other |
 //! | [`snapshot`] | how the state of a group travels |
 //! | [`request_log`] | which calls were answered lately |
+//! | [`rate_limit`] | how many calls keys still allow |
 //! | [`types`], [`options`] | what is handed to callers, what a node is started with |
 //! | [`apply`] | how entries become state |
 //! | [`rpc`] | what nodes ask each other |
@@ -41,6 +42,7 @@ mod metrics;
 mod options;
 pub mod panics;
 pub mod peer;
+pub mod rate_limit;
 mod read;
 pub mod request_log;
 mod rpc;

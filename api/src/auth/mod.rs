@@ -4,7 +4,7 @@
 
 pub mod credentials;
 pub mod pattern;
-pub mod quota;
+mod quota;
 pub mod restrictions;
 pub mod secured;
 mod tries;
@@ -14,6 +14,7 @@ pub use restrictions::Restrictions;
 
 use crate::network::network_of;
 use crate::routes::Need;
+use quorate_cluster::rate_limit::LimitedCall;
 use quorate_cluster::{KeyDigest, KeyMap, Payer, ReadRights, Service};
 use quorate_model::{Acl, ApiKey, Error, Result};
 use std::net::IpAddr;
@@ -30,6 +31,8 @@ pub trait Keyring {
     fn keys(&self) -> KeyMap;
     /// Whether this is the admin key.
     fn is_admin_key(&self, digest: KeyDigest) -> bool;
+    /// Counts a call with a key that limits them. Errors: `RateLimited` when it is one too many.
+    fn count(&self, call: LimitedCall) -> impl Future<Output = Result<()>>;
 }
 impl Keyring for Service {
     fn app_id(&self) -> &str {
@@ -43,6 +46,9 @@ impl Keyring for Service {
     }
     fn is_admin_key(&self, digest: KeyDigest) -> bool {
         Service::is_admin_key(self, digest)
+    }
+    async fn count(&self, call: LimitedCall) -> Result<()> {
+        self.count_call(call).await
     }
 }
 
@@ -91,7 +97,6 @@ pub enum Caller {
 pub struct Authenticator {
     secured: secured::Verifier,
     forced: restrictions::Cache,
-    quota: quota::Quota,
 }
 
 impl Authenticator {
@@ -125,21 +130,21 @@ impl Authenticator {
     /// Errors: `RateLimited` when the key allows no further call in this hour; `Forbidden` when a proxy passes it on for credentials
     /// that do not hold.
     pub async fn count(&self, keyring: &impl Keyring, caller: &Caller, origin: Origin<'_>) -> Result<()> {
-        match caller {
-            Caller::Nobody => Ok(()),
-            Caller::Admin => self.count_forwarded(keyring, origin).await,
-            Caller::Key { key, restrictions, .. } => self.quota.count(key, restrictions, origin),
-        }
-    }
-
-    /// Counts a call of a proxy for the key and address it passes it on for (C§13.4).
-    async fn count_forwarded(&self, keyring: &impl Keyring, origin: Origin<'_>) -> Result<()> {
-        let Some(Forwarded { key, address }) = origin.forwarded else { return Ok(()) };
-        match self.ordinary(keyring, key, digest_of(key)?, origin).await? {
-            Caller::Key { key, restrictions, .. } => {
-                self.quota.count(&key, &restrictions, Origin { address, ..origin })
+        let forwarded;
+        let (caller, origin) = match (caller, origin.forwarded) {
+            // a proxy passes it on for the key and the address that it names (C§13.4)
+            (Caller::Admin, Some(Forwarded { key, address })) => {
+                forwarded = self.ordinary(keyring, key, digest_of(key)?, origin).await?;
+                (&forwarded, Origin { address, ..origin })
             }
+            (caller, _) => (caller, origin),
+        };
+        match caller {
             Caller::Nobody | Caller::Admin => Ok(()),
+            Caller::Key { key, restrictions, .. } => match quota::limited(key, restrictions, origin) {
+                Some(call) => keyring.count(call).await,
+                None => Ok(()),
+            },
         }
     }
 

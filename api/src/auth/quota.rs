@@ -1,73 +1,37 @@
-//! How many calls has a caller made with a key that limits them (§2.8, C§13.4)?
+//! By which counter are the calls of a caller counted, if the key limits them (§2.8, C§13.4)?
 //!
-//! Counted by the key and who calls: the user that a secured key names, otherwise the address. A user token that the
-//! caller chose is not looked at, since choosing another would start the count anew. Each node counts what it answers.
-//! Cost: keys without a limit pay a comparison.
+//! By the key and who calls: the user that a secured key names, otherwise the address. A user token that the caller chose is
+//! not looked at, since choosing another would start the count anew, and IPv6 addresses count by their first 64 bits, as in them anybody
+//! has as many addresses as they like. Cost: keys without a limit pay a comparison.
 
 use super::{Origin, Restrictions};
-use lru::LruCache;
-use parking_lot::Mutex;
-use quorate_model::{ApiKey, Error, ErrorKind, Result};
-use std::hash::{BuildHasher, RandomState};
-use std::net::IpAddr;
-use std::num::NonZeroUsize;
+use crate::network::network_of;
+use quorate_cluster::rate_limit::{CounterId, LimitedCall};
+use quorate_model::ApiKey;
+use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
-/// Seconds a count lasts from its first call.
-const WINDOW_S: u64 = 3_600;
-/// Callers remembered; beyond that the one that called longest ago is forgotten. About 5 MiB.
-const CALLERS_MAX: NonZeroUsize = NonZeroUsize::new(65_536).expect("65,536 is not zero");
-
-/// The counts of one node.
-#[derive(Debug)]
-pub struct Quota {
-    /// By a fingerprint of key and caller; nobody outside can make two of them meet.
-    windows: Mutex<LruCache<u64, Window>>,
-    fingerprints: RandomState,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Window {
-    begun_s: u64,
-    calls: u64,
-}
-
-/// Whom a call is counted for.
-#[derive(Hash)]
-enum Who<'a> {
-    User(&'a str),
-    Address(Option<IpAddr>),
-}
-
-impl Default for Quota {
-    fn default() -> Self {
-        Quota { windows: Mutex::new(LruCache::new(CALLERS_MAX)), fingerprints: RandomState::new() }
+/// The call as it is counted, unless the key has no limit.
+pub fn limited(key: &ApiKey, restrictions: &[Arc<Restrictions>], origin: Origin<'_>) -> Option<LimitedCall> {
+    let limit = key.max_queries_per_ip_per_hour;
+    if limit == 0 {
+        return None;
     }
-}
-
-impl Quota {
-    /// Counts one call. Errors: `RateLimited` when the key allows no further one in this hour.
-    pub fn count(&self, key: &ApiKey, restrictions: &[Arc<Restrictions>], origin: Origin<'_>) -> Result<()> {
-        let allowed = key.max_queries_per_ip_per_hour;
-        if allowed == 0 {
-            return Ok(());
-        }
-        let user = restrictions.iter().find_map(|restriction| restriction.user_token.as_deref());
-        let who = match user {
-            Some(user) => Who::User(user),
-            None => Who::Address(origin.address.map(|address| address.to_canonical())),
-        };
-        let fingerprint = self.fingerprints.hash_one((&key.value, who));
-        let mut windows = self.windows.lock();
-        let fresh = Window { begun_s: origin.now_s, calls: 0 };
-        let window = windows.get_or_insert_mut(fingerprint, || fresh);
-        if !(window.begun_s..window.begun_s.saturating_add(WINDOW_S)).contains(&origin.now_s) {
-            *window = fresh;
-        }
-        if window.calls >= allowed {
-            return Err(Error::new(ErrorKind::RateLimited, "Too Many Requests"));
-        }
-        window.calls += 1;
-        Ok(())
+    // other nodes are told these numbers, and callers cannot make two of them meet
+    let of_key: [u8; 32] = Sha256::digest(key.value.as_bytes()).into();
+    let mut caller = Sha256::new_with_prefix(of_key);
+    match restrictions.iter().find_map(|restriction| restriction.user_token.as_deref()) {
+        Some(user) => caller.update([&b"user"[..], user.as_bytes()].concat()),
+        None => match origin.address {
+            Some(address) => caller.update([&b"from"[..], &network_of(address).to_le_bytes()].concat()),
+            None => caller.update(b"unknown"),
+        },
     }
+    let caller: [u8; 32] = caller.finalize().into();
+    let [first, second] = [&of_key[..8], &caller[..16]];
+    let id = CounterId {
+        key: u64::from_le_bytes(first.try_into().expect("eight bytes")),
+        caller: second.try_into().expect("sixteen bytes"),
+    };
+    Some(LimitedCall { id, limit, now_s: origin.now_s })
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use futures_util::FutureExt as _;
+use quorate_cluster::rate_limit::RateLimiter;
 use std::borrow::Cow;
 
 const ADMIN: &str = "adminadminadminadminadminadmin00";
@@ -10,6 +11,7 @@ const SEARCH: &str = "searchsearchsearchsearchsearch00";
 #[derive(Default)]
 struct Ring {
     keys: KeyMap,
+    limiter: RateLimiter,
 }
 impl Keyring for Ring {
     fn app_id(&self) -> &str {
@@ -23,6 +25,9 @@ impl Keyring for Ring {
     }
     fn is_admin_key(&self, digest: KeyDigest) -> bool {
         digest == KeyDigest::of(ADMIN)
+    }
+    async fn count(&self, call: LimitedCall) -> Result<()> {
+        self.limiter.count_here(call)
     }
 }
 
@@ -198,13 +203,17 @@ fn calls_are_counted_by_key_and_caller() {
     let limited = Err(quorate_model::ErrorKind::RateLimited);
     for (address, now_s, expected) in [
         ("10.0.0.1", 1_000, Ok(())),
-        ("10.0.0.1", 1_001, Ok(())),
-        ("10.0.0.1", 1_002, limited),
-        ("::ffff:10.0.0.1", 1_002, limited),
-        ("10.0.0.2", 1_003, Ok(())),
-        ("10.0.0.1", 4_599, limited),
-        ("10.0.0.1", 4_600, Ok(())),
-        ("10.0.0.1", 100, Ok(())),
+        ("10.0.0.1", 1_000, Ok(())),
+        ("10.0.0.1", 1_000, limited),
+        ("::ffff:10.0.0.1", 1_000, limited),
+        ("10.0.0.2", 1_000, Ok(())),
+        ("2001:db8::1", 1_000, Ok(())),
+        ("2001:db8::2", 1_000, Ok(())),
+        ("2001:db8::ffff:0:0:3", 1_000, limited),
+        ("2001:db8:0:1::1", 1_000, Ok(())),
+        ("10.0.0.1", 1_000 + 3_600, Ok(())),
+        ("10.0.0.1", 1_000 + 3_600, Ok(())),
+        ("10.0.0.1", 1_000 + 3_600, limited),
     ] {
         assert_eq!(call(SEARCH, at(address, now_s)), expected, "{address} at {now_s}");
     }

@@ -25,6 +25,7 @@ use crate::groups::{Group, Groups};
 use crate::ids::IdSource;
 use crate::meta::{MetaState, SharedMeta};
 use crate::options::ServiceOptions;
+use crate::rate_limit::RateLimiter;
 use crate::request_log::{READERS, RequestLog};
 use crate::rpc::peer_client::PeerClient;
 use quorate_model::{Error, GroupId, IndexName, NodeId, Result};
@@ -59,6 +60,7 @@ pub struct NodeContext {
     request_log: Option<RequestLog>,
     log_readers: Semaphore,
     mapping: LeftReport,
+    rate_limiter: RateLimiter,
     take_over_s: u64,
 }
 
@@ -111,6 +113,7 @@ impl NodeContext {
             request_log: options.request_log.then(RequestLog::default),
             log_readers: Semaphore::new(READERS),
             mapping: LeftReport::default(),
+            rate_limiter: RateLimiter::default(),
             take_over_s: options.take_over_s,
         }
     }
@@ -202,6 +205,10 @@ impl NodeContext {
     /// The calls that this node answered lately, unless it keeps none.
     pub fn request_log(&self) -> Option<&RequestLog> {
         self.request_log.as_ref()
+    }
+    /// The calls that keys still allow.
+    pub fn rate_limiter(&self) -> &RateLimiter {
+        &self.rate_limiter
     }
     /// Who may merge the calls of all nodes just now.
     pub fn log_readers(&self) -> &Semaphore {

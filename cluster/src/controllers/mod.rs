@@ -1,5 +1,6 @@
 //! What goes on in the background until things are as they should be: members, replicas, leases, files.
 
+pub mod call_counts;
 pub mod digests;
 pub mod integrity;
 pub mod janitor;

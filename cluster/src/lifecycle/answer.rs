@@ -6,6 +6,7 @@ use crate::command::MetaCommand;
 use crate::context::NodeContext;
 use crate::context::claims::Claim;
 use crate::context::proposer::Attempt;
+use crate::controllers::call_counts;
 use crate::controllers::lease_renewal;
 use crate::controllers::reconciler;
 use crate::disk::Purpose;
@@ -107,6 +108,15 @@ impl Answerer {
                 }
                 None => failed(Error::unavailable("the group has not been checked while it stood still")),
             },
+            PeerRequest::Count(question) => {
+                let promise = self.context.rate_limiter().promise(from, &question).await;
+                promise.map_or_else(failed, PeerAnswer::Counted)
+            }
+            PeerRequest::AllCounts => PeerAnswer::Counts(call_counts::known_for(&self.context, from)),
+            PeerRequest::Counts { slot, reports } => {
+                self.context.rate_limiter().merge(from, slot, &reports);
+                PeerAnswer::Done
+            }
             PeerRequest::Call { call } => PeerAnswer::Called(serve::serve(&self.context, &call).await),
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::apply::actor::Close;
 use crate::context::{NodeContext, Opened};
+use crate::controllers::call_counts;
 use crate::controllers::integrity;
 use crate::controllers::janitor;
 use crate::disk::DiskGuard;
@@ -195,6 +196,8 @@ impl Running {
     pub fn start_janitor(&mut self) -> Result<()> {
         let context = self.context.clone();
         self.run("janitor", move || janitor::run(context.clone()));
+        let context = self.context.clone();
+        self.run("counts of calls", move || call_counts::report_on(context.clone()));
         let context = self.context.clone();
         self.run("alike parts", move || users::partitions::keep_alike(context.clone()));
         let mapping = UserMappingActor::run(self.context.clone(), self.users.clone())

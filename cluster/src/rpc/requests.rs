@@ -2,6 +2,7 @@
 
 use crate::command::Joining;
 use crate::disk::Purpose;
+use crate::rate_limit::{Promise, Question, Report};
 use crate::snapshot::SnapshotRequest;
 use quorate_model::{ErrorKind, GroupId, NodeId, TaskId};
 use quorate_raft::lease::{AskId, Grant};
@@ -98,6 +99,17 @@ pub enum PeerRequest {
         /// The revision.
         revision: u64,
     },
+    /// How far may I count calls by a counter whose home you are?
+    Count(Question),
+    /// So far are counters; what was promised to this slot is used or given back.
+    Counts {
+        /// The slot of the asker.
+        slot: u64,
+        /// The counters that have changed.
+        reports: Vec<Report>,
+    },
+    /// Which counters do you know that the asker has to know?
+    AllCounts,
 }
 
 /// The answer to a [`PeerRequest`].
@@ -150,6 +162,10 @@ pub enum PeerAnswer {
     },
     /// To `AdminKey`.
     AdminKey(AdminKeyText),
+    /// To `Count`.
+    Counted(Promise),
+    /// To `AllCounts`.
+    Counts(Vec<Report>),
 }
 
 /// The admin key, if the node that was asked has it. No log shows it.

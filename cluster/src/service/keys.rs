@@ -5,15 +5,21 @@ use crate::clock;
 use crate::clock::write_deadline;
 use crate::command::MetaCommand;
 use crate::context::proposer::Accepted;
+use crate::controllers::call_counts;
 use crate::disk::Purpose;
 use crate::ids;
 use crate::meta::{KeyDigest, KeyMap};
+use crate::rate_limit::LimitedCall;
 use quorate_model::limits::KEYS_MAX;
 use quorate_model::{ApiKey, Error, ErrorKind, IndexName, Result};
 use std::sync::Arc;
 use subtle::{Choice, ConstantTimeEq};
 
 impl Service {
+    /// Counts a call with a key that limits them, over all nodes. Errors: `RateLimited` when it is one too many.
+    pub async fn count_call(&self, call: LimitedCall) -> Result<()> {
+        call_counts::count(self.open_context()?, call).await
+    }
     /// The key with this value or digest, if it exists and has not ended. It is found by its digest, so that the time it takes
     /// says nothing about other keys.
     pub fn key(&self, key: impl Into<KeyDigest>) -> Option<Arc<ApiKey>> {

@@ -10,6 +10,7 @@ mod harness;
 mod integrity;
 mod keys;
 mod moves;
+mod rate_limit;
 mod request_log;
 mod sources;
 mod stops;

@@ -25,6 +25,7 @@ const HOUSES: &[House] = &[
             &["peer"],
             &["snapshot"],
             &["request_log"],
+            &["rate_limit"],
             &["types", "options"],
             &["apply"],
             &["rpc"],

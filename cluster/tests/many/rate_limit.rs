@@ -1,0 +1,81 @@
+//! Do the nodes together allow as many calls with a key as it says, also when one of them dies?
+
+use crate::harness::{Installation, in_time};
+use futures_util::future::join_all;
+use quorate_cluster::rate_limit::{CounterId, LimitedCall};
+use quorate_model::ErrorKind;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+fn call(caller: u8, limit: u64) -> LimitedCall {
+    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
+    LimitedCall { id: CounterId { key: 3, caller: [caller; 16] }, limit, now_s }
+}
+/// Whether a node allows it.
+async fn count(installation: &Installation, node: usize, call: LimitedCall) -> bool {
+    match installation.node(node).count_call(call).await {
+        Ok(()) => true,
+        Err(error) => {
+            assert_eq!(error.kind, ErrorKind::RateLimited, "{error:?}");
+            false
+        }
+    }
+}
+/// How many of `calls` are allowed, so many at a time; `node` says which one each is made at.
+async fn allowed(
+    installation: &Installation,
+    calls: u64,
+    at_a_time: u64,
+    limited: LimitedCall,
+    node: impl Fn(u64) -> usize,
+) -> u64 {
+    let mut allowed = 0;
+    for some in (0..calls / at_a_time).map(|turn| turn * at_a_time) {
+        let some = (some..some + at_a_time).map(|number| count(installation, node(number), limited));
+        allowed += join_all(some).await.into_iter().filter(|is_allowed| *is_allowed).count() as u64;
+    }
+    allowed
+}
+
+#[actix_rt::test]
+async fn three_nodes_allow_what_one_would_and_a_death_costs_a_twentieth() {
+    in_time(async {
+        let mut installation = Installation::start(3).await;
+        let mut callers = 0..=u8::MAX;
+        let mut next = |limit| call(callers.next().expect("another caller"), limit);
+        // until all have heard of each other, each takes its part
+        for node in 0..3 {
+            while allowed(&installation, 9, 1, next(9), |_| node).await < 9 {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+        for limit in [10, 100, 1_000] {
+            for at_a_time in [1, 20] {
+                let even = next(limit);
+                let counted =
+                    allowed(&installation, 2 * limit, at_a_time, even, |number| number as usize % 3).await;
+                assert!(counted <= limit && counted * 100 >= limit * 95, "{counted} of {limit}, evenly");
+                for node in 0..3 {
+                    let one = next(limit);
+                    let counted = allowed(&installation, 2 * limit, at_a_time, one, |_| node).await;
+                    assert_eq!(counted, limit, "all at node {node}");
+                    assert!(!count(&installation, (node + 1) % 3, one).await, "others know");
+                }
+            }
+        }
+        // some calls, then a node ends and comes back with nothing
+        let limit = 400;
+        let callers: Vec<LimitedCall> = (0..6).map(|_| next(limit)).collect();
+        let mut counted = vec![0; callers.len()];
+        for (counted, caller) in counted.iter_mut().zip(&callers) {
+            *counted += allowed(&installation, limit / 2, 1, *caller, |number| number as usize % 3).await;
+        }
+        installation.restart(1, |_| {}).await;
+        for (counted, caller) in counted.iter_mut().zip(&callers) {
+            *counted += allowed(&installation, limit, 1, *caller, |number| number as usize % 3).await;
+            let error = counted.abs_diff(limit);
+            assert!(error * 20 <= limit, "{counted} of {limit}");
+        }
+        installation.stop().await;
+    })
+    .await;
+}
