@@ -108,7 +108,11 @@ fn failures_of_callers<H>(route: &Route<H>) -> Vec<(u16, &'static str)> {
         BodyKind::Records => "The body is too big: see the option body-bytes-max.",
         BodyKind::Entries => "The body is too big: it may have 10 MB.",
     };
-    failures.extend([(413, too_big), (429, "The key allows no further call in this hour."), (503, BUSY)]);
+    failures.extend([
+        (413, too_big),
+        (429, "The key allows no further call in this hour, or the address has tried too many wrong ones."),
+        (503, BUSY),
+    ]);
     failures
 }
 const WRONG: &str = "The call is wrong; the message says what was expected.";
