@@ -295,3 +295,70 @@ async fn what_is_unretrievable_shows_nowhere() {
     assert_eq!(admin["hits"][0]["secret"], "yes");
     assert_eq!(admin["hits"][0]["_highlightResult"]["secret"]["value"], "<em>yes</em>");
 }
+
+/// Every operation that returns records, or values of them, may be asked for an attribute that the caller may not see: by name, by star,
+/// as a mark, a snippet, a facet, a value of a facet.
+#[actix_web::test]
+async fn what_is_unretrievable_shows_through_no_operation() {
+    let node = Node::start().await;
+    let settings = json!({"attributesForFaceting": ["searchable(secret)", "searchable(name)", "searchable(deep.secret)"],
+        "customRanking": ["desc(secret)"], "unretrievableAttributes": ["secret", "deep.secret"], "replicas": ["virtual(v)"]});
+    node.write(Method::PUT, "/1/indexes/i/settings", settings).await;
+    let record = json!({"name": "car", "secret": "hush", "deep": {"secret": "hush", "open": "seen"}});
+    node.write(Method::PUT, "/1/indexes/i/c", record).await;
+    let key = async |more: &str| node.key(json!({"acl": ["search", "browse", more]})).await;
+    let (plain, privileged) = (key("listIndexes").await, key("seeUnretrievableAttributes").await);
+    let all = json!({"query": "car", "facets": ["*", "secret"], "attributesToRetrieve": ["*", "secret", "deep.secret"],
+        "attributesToHighlight": ["*", "secret"], "attributesToSnippet": ["*", "secret:5"], "getRankingInfo": true,
+        "responseFields": ["*"], "hitsPerPage": 5});
+    let of = |index: &str, more: Value| {
+        let mut query = all.clone();
+        query["indexName"] = json!(index);
+        query.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        query
+    };
+    let queries = json!({"requests": [of("i", json!({})), of("v", json!({"query": "hush"})),
+        {"indexName": "i", "type": "facet", "facet": "secret", "facetQuery": "hu"}]});
+    let facets = |facet: &str| format!("/1/indexes/i/facets/{facet}/query");
+    let objects = json!({"requests": [{"indexName": "i", "objectID": "c", "attributesToRetrieve": ["secret", "deep"]}]});
+    // an operation, and whether it shows the values to whoever may see them
+    let operations = [
+        (Method::POST, "/1/indexes/i/query".to_owned(), all.clone(), true),
+        (Method::POST, "/1/indexes/v/query".to_owned(), all.clone(), true),
+        (
+            Method::GET,
+            "/1/indexes/i?query=car&facets=secret&attributesToRetrieve=secret".to_owned(),
+            json!(null),
+            true,
+        ),
+        (Method::POST, "/1/indexes/*/queries".to_owned(), queries, true),
+        (
+            Method::POST,
+            "/1/indexes/i/browse".to_owned(),
+            json!({"attributesToRetrieve": ["secret", "deep"]}),
+            true,
+        ),
+        (Method::GET, "/1/indexes/i/c".to_owned(), json!(null), true),
+        (Method::GET, "/1/indexes/i/c?attributesToRetrieve=secret,deep".to_owned(), json!(null), true),
+        (Method::POST, "/1/indexes/*/objects".to_owned(), objects, true),
+        (Method::POST, facets("secret"), json!({"facetQuery": "hu"}), true),
+        (Method::POST, facets("deep.secret"), json!({"facetQuery": ""}), true),
+        (Method::POST, facets("name"), json!({"facetQuery": "ca"}), false),
+    ];
+    for (method, uri, body, has_values) in operations {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let answer = async |key: &str| {
+            let answer = node.call_with(key, method.clone(), &uri, &body).await;
+            (answer.status.as_u16(), String::from_utf8(answer.bytes).unwrap())
+        };
+        let (status, text) = answer(&plain).await;
+        assert!(
+            status == 200 || (status == 403 && uri.contains("/facets/")) || status == 400,
+            "{uri}: {status} {text}"
+        );
+        let shown = text.replace("\"query\":\"hush\"", "").replace("query=hush", "");
+        assert!(!shown.contains("hush"), "{uri}: {text}");
+        let (status, text) = answer(&privileged).await;
+        assert!(status == 200 && text.contains("hush") == has_values, "{uri}: {status} {text}");
+    }
+}
