@@ -1,3 +1,5 @@
+//! Are certificates read, chosen by host, and read again when their files change?
+
 use super::*;
 use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::ServerName;
