@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long the home of a counter may take to answer.
-const ASK_WITHIN: Duration = Duration::from_millis(250);
+/// How long the home of a counter may take to answer: one that is only busy for a moment is to stay the home, or two would count.
+const ASK_WITHIN: Duration = Duration::from_secs(1);
 /// Questions of one call at most: calls that wait together are promised enough for all of them.
 const ASKS_MAX: usize = 8;
 /// How long a node that did not answer is not asked, and one that said that it has just started.
@@ -23,7 +23,7 @@ const LEARN_WITHIN: Duration = Duration::from_secs(2);
 const LEARN_EVERY: Duration = Duration::from_millis(100);
 
 /// Counts a call over all nodes of the installation. Cost: a look at the counter; one call of as many as are promised at a time waits
-/// for another node, at most some 250 ms when that is silent.
+/// for another node, at most a second when that is silent.
 ///
 /// Errors: `RateLimited` when it is one too many.
 pub async fn count(context: &NodeContext, call: LimitedCall) -> Result<()> {
