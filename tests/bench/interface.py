@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What do keys, secured keys, dictionaries, HTTPS and the log of requests cost a search?
 
-QUORATE_BIN: the program. KEYS: stored keys (5000). ENTRIES: of the dictionary (100000). QUERIES: of each measurement (4000). ROUNDS: 3.
+QUORATE_BIN: the program. KEYS: stored keys (4990). ENTRIES: of the dictionary (100000). QUERIES: of each measurement (4000). ROUNDS: 3.
 OPENSSL: the program that makes a certificate (openssl). One node on a folder of its own, one kept connection, searches of an index of
 1,000 records; processor time is that of the process, all threads, in microseconds a search: medians of the rounds, which take turns.
 """
@@ -23,7 +23,7 @@ from statistics import median
 from node import APP_ID, KEY, Connection, Node, free_port
 from tables import table
 
-KEYS, ENTRIES = int(os.environ.get("KEYS", "5000")), int(os.environ.get("ENTRIES", "100000"))
+KEYS, ENTRIES = int(os.environ.get("KEYS", "4990")), int(os.environ.get("ENTRIES", "100000"))
 QUERIES, ROUNDS = int(os.environ.get("QUERIES", "4000")), int(os.environ.get("ROUNDS", "3"))
 OPENSSL = os.environ.get("OPENSSL", "openssl")
 WRITERS = 8

@@ -261,6 +261,7 @@ pub async fn delete(context: &NodeContext, name: &IndexName) -> Result<Accepted>
     let delete = MetaCommand::DeleteIndex { name: name.clone(), incarnation };
     let accepted = context.proposer().propose_meta(delete, Purpose::Remove, write_deadline()).await?;
     context.janitor().wake();
+    tasks::until_known(context, write_deadline()).await?;
     metrics::accepted("delete_index");
     Ok(accepted)
 }

@@ -96,6 +96,7 @@ pub async fn move_index(
         }
         drop(announcing);
         context.janitor().wake();
+        tasks::until_known(context, deadline).await?;
         metrics::accepted("move");
         return Ok(accepted);
     }
@@ -169,6 +170,7 @@ pub async fn copy_index(
     let accepted = copies::copy(context, (source, destination), check, deadline).await;
     context.janitor().wake();
     let accepted = accepted?;
+    tasks::until_known(context, deadline).await?;
     metrics::accepted("copy");
     Ok(accepted)
 }

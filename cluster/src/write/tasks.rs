@@ -5,7 +5,7 @@ use crate::context::NodeContext;
 use crate::groups::Group;
 use crate::rpc::requests::{PeerAnswer, PeerRequest};
 use futures_util::future::join_all;
-use quorate_model::{GroupId, NodeId, TaskId};
+use quorate_model::{Error, GroupId, NodeId, Result, TaskId};
 use quorate_raft::Role;
 use quorate_raft::lease::{Published, Shows};
 use std::collections::BTreeMap;
@@ -18,6 +18,11 @@ const ATTEMPTS: usize = 3;
 /// How long a replica may take to say what it shows.
 const PROBE: Duration = Duration::from_secs(1);
 
+/// How soon it is asked again whether all nodes know the catalogue; each time after twice as long.
+const KNOWN_INTERVAL: Duration = Duration::from_millis(1);
+/// At the end after so long.
+const KNOWN_INTERVAL_MAX: Duration = Duration::from_millis(64);
+
 /// Whether every reader sees the write.
 ///
 /// An id beyond the last one issued is not published; one from before is, whatever became of its index.
@@ -26,6 +31,24 @@ pub async fn is_published(context: &NodeContext, task: TaskId) -> bool {
         GroupId::DICTIONARIES => are_dictionaries_published(context, task.log_index()).await,
         group => ask_leader(context, group, Question::IsPublished(task.log_index())).await,
     }
+}
+
+/// Waits until every node that may go by what it knows of the catalogue knows all that this one does. Who is answered before
+/// that and calls another node would have a write put into the index that a name stood for before.
+///
+/// Cost: a round trip to the leader of the meta group, and one to every holder of a lease; the length of a lease when one of them hangs.
+/// Errors: `Unavailable` at the deadline; what was decided stays so.
+pub async fn until_known(context: &NodeContext, deadline: Instant) -> Result<()> {
+    let known = *context.groups().meta()?.applied.borrow();
+    let mut pause = KNOWN_INTERVAL;
+    while !is_published(context, TaskId::new(GroupId::META, known)).await {
+        if Instant::now() >= deadline {
+            return Err(Error::unavailable("it is done, but not every node has heard of it in time"));
+        }
+        tokio::time::sleep(pause).await;
+        pause = (2 * pause).min(KNOWN_INTERVAL_MAX);
+    }
+    Ok(())
 }
 
 /// Whether the meta group has decided on a change of dictionaries and every placement group has it in force.

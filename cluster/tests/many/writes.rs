@@ -45,6 +45,51 @@ async fn every_node_takes_every_write() {
     .await;
 }
 
+/// Who is answered about a name and goes on through another node writes to what the name stands for now: nothing of it ends up in
+/// what the name stood for before.
+#[actix_rt::test]
+async fn a_write_through_another_node_follows_the_operation_that_was_answered() {
+    in_times(2, async {
+        let installation = Installation::start(3).await;
+        let records =
+            |range: std::ops::Range<usize>| range.map(|n| put(&n.to_string(), json!({"n": n}))).collect();
+        for round in 0..12 {
+            let (tmp, index) = (format!("tmp{round}"), format!("p{}", round % 4));
+            let (first, second) = (round, round + 1 + round % 2);
+            installation.write(first, &index, records(0..5)).await;
+            installation.write(first, &tmp, records(0..3)).await;
+            let (from, to) = (name(&tmp), name(&index));
+            let expected = match round % 3 {
+                0 => {
+                    let operation = IndexOperation::Move;
+                    installation.node(first).operate(&from, &to, operation).await.expect("moved");
+                    3
+                }
+                1 => {
+                    let operation = IndexOperation::Copy { scope: None };
+                    installation.node(first).operate(&from, &to, operation).await.expect("copied");
+                    3
+                }
+                _ => {
+                    installation.node(first).delete_index(&to).await.expect("deleted");
+                    0
+                }
+            };
+            // nobody waits for the task
+            let node = installation.node(second);
+            node.keep_abreast().await;
+            let written = node.write_records(&to, records(10..14)).await;
+            installation.through(second, written).await;
+            for reader in 0..3 {
+                let found = installation.search(reader, &index, json!({})).await.expect("an index").nb_hits;
+                assert_eq!(found, expected + 4, "round {round} through node {reader}");
+            }
+        }
+        installation.stop().await;
+    })
+    .await;
+}
+
 /// An index exists for every node as soon as the write that made it is answered, and can be deleted anywhere.
 async fn known_at_once(installation: &Installation, number: usize) {
     for reader in 0..NODES {
