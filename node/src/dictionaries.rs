@@ -54,6 +54,16 @@ impl Following {
             _ => Some(log_index),
         }
     }
+    /// Through where reads see everything, when they do through `shown` apart from what the group was told: not yet what it waits for,
+    /// and what it was told late only once reads see where that acts.
+    fn shown_through(&self, shown: u64) -> u64 {
+        let unseen = match (self.waits_since, self.late) {
+            (Some(since), _) => Some(since),
+            (None, Some((since, at))) => (shown < at).then_some(since),
+            (None, None) => None,
+        };
+        unseen.map_or(shown, |since| shown.min(since.saturating_sub(1)))
+    }
 }
 
 impl SharedDictionaries {
@@ -89,6 +99,10 @@ impl SharedDictionaries {
             None => drop(groups.remove(&group)),
         }
     }
+    /// Through where reads see everything of a group, when they do through `shown` apart from dictionaries.
+    pub(crate) fn shown_through(&self, group: GroupId, shown: u64) -> u64 {
+        self.following(group).map_or(shown, |following| following.shown_through(shown))
+    }
     /// The log index at which what a group was told at `log_index` acts; `None` when it does not act yet.
     pub(crate) fn acts_at(&self, group: GroupId, log_index: u64) -> Option<u64> {
         self.following(group).map_or(Some(log_index), |following| following.acts_at(log_index))
@@ -108,5 +122,8 @@ mod tests {
         assert_eq!([11, 12, 20, 21].map(|at| waits.acts_at(at)), [Some(11), None, None, Some(21)]);
         let late = Following { late: Some((12, 30)), ..plain };
         assert_eq!([11, 12, 20, 21].map(|at| late.acts_at(at)), [Some(11), Some(30), Some(30), Some(21)]);
+        assert_eq!([5, 25].map(|shown| plain.shown_through(shown)), [5, 25]);
+        assert_eq!([5, 12, 25].map(|shown| waits.shown_through(shown)), [5, 11, 11]);
+        assert_eq!([5, 29, 30, 31].map(|shown| late.shown_through(shown)), [5, 11, 30, 31]);
     }
 }

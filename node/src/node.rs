@@ -207,7 +207,8 @@ impl Node {
     pub fn shown_through(&self, group: GroupId) -> u64 {
         let applied = self.applied(group);
         let shown = self.shared.least_of_busy(group, |state| state.progress.shown_through());
-        shown.map_or(applied, |through| through.min(applied))
+        let shown = shown.map_or(applied, |through| through.min(applied));
+        self.shared.dictionaries.shown_through(group, shown)
     }
     /// Whether reads see the command at this place. When they do not, they do soon: who asks waits for it.
     pub fn is_visible(&self, group: GroupId, log_index: u64) -> bool {
