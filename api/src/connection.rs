@@ -105,7 +105,10 @@ fn is_of_operators(path: &str) -> bool {
 /// Whether a trusted proxy says that its caller came by HTTPS.
 fn is_forwarded_encrypted(request: &HttpRequest, state: &ApiState) -> bool {
     let is_trusted = request.peer_addr().is_some_and(|peer| state.trusted_proxies().hold(peer.ip()));
-    is_trusted && request.headers().get(FORWARDED_PROTO).is_some_and(|value| value == "https")
+    // a proxy that adds a line, or to a line, adds it behind what its caller may have invented
+    let said = request.headers().get_all(FORWARDED_PROTO).last().and_then(|value| value.to_str().ok());
+    let last = said.and_then(|text| text.rsplit(',').next()).map(str::trim);
+    is_trusted && last.is_some_and(|proto| proto.eq_ignore_ascii_case("https"))
 }
 /// A host of the header `Host` for a message: bounded, and without what could be taken for something else.
 fn without_port(host: &str) -> &str {

@@ -45,6 +45,8 @@ struct Certificates {
     newest: ArcSwap<Vec<Arc<CertifiedKey>>>,
     /// The files as they were when they were last read.
     seen: Mutex<Vec<Option<Stamp>>>,
+    /// The file of those who issue certificates to operators, as it was at the start.
+    client_ca: Option<Stamp>,
 }
 
 /// What changes when a file does.
@@ -60,6 +62,7 @@ impl Tls {
         let provider = Arc::new(ring::default_provider());
         let seen = files.stamps();
         let newest = read(&files, &provider)?;
+        let client_ca = files.client_ca.as_ref().and_then(stamp);
         let roots = files.client_ca.as_deref().map(roots).transpose()?;
         let wants_certificates = roots.is_some();
         let certificates = Arc::new(Certificates {
@@ -67,6 +70,7 @@ impl Tls {
             provider: provider.clone(),
             newest: ArcSwap::from_pointee(newest),
             seen: Mutex::new(seen),
+            client_ca,
         });
         let builder = ServerConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
@@ -94,7 +98,7 @@ impl Tls {
     }
     /// Reads the certificates and keys again; new connections get the new ones. After an error, for people, everything stays as it is.
     pub fn reload(&self) -> Result<(), String> {
-        let Certificates { files, provider, newest, seen } = &*self.certificates;
+        let Certificates { files, provider, newest, seen, .. } = &*self.certificates;
         let mut seen = seen.lock();
         let stamps = files.stamps();
         newest.store(Arc::new(read(files, provider)?));
@@ -105,14 +109,22 @@ impl Tls {
     pub fn has_changed(&self) -> bool {
         *self.certificates.seen.lock() != self.certificates.files.stamps()
     }
+    /// Whether the file of those who issue certificates to operators has changed since the start: it is not read again.
+    pub fn waits_for_restart(&self) -> bool {
+        let Certificates { files, client_ca, .. } = &*self.certificates;
+        files.client_ca.as_ref().and_then(stamp) != *client_ca
+    }
     /// Reads files that change, until it is dropped. While a file and its key do not fit, as between the writing of one and the other,
     /// the old ones stay.
     pub async fn follow(self) {
-        let mut said = None;
+        let (mut said, mut has_said_restart) = (None, false);
         loop {
             tokio::time::sleep(LOOK).await;
             let tls = self.clone();
             let looked = tokio::task::spawn_blocking(move || tls.has_changed().then(|| tls.reload())).await;
+            if !std::mem::replace(&mut has_said_restart, self.waits_for_restart()) && has_said_restart {
+                tracing::warn!("tls-client-ca has changed: the new one counts after a restart");
+            }
             match looked {
                 Ok(None) | Err(_) => {}
                 Ok(Some(Ok(()))) => {
@@ -155,12 +167,13 @@ fn is_for(certificate: &CertifiedKey, name: &ServerName<'_>) -> bool {
     ParsedCertificate::try_from(own).is_ok_and(|parsed| verify_server_name(&parsed, name).is_ok())
 }
 
+fn stamp(path: &PathBuf) -> Option<Stamp> {
+    let metadata = std::fs::metadata(path).ok()?;
+    Some(Stamp { at: metadata.modified().ok(), bytes: metadata.len() })
+}
+
 impl TlsFiles {
     fn stamps(&self) -> Vec<Option<Stamp>> {
-        let stamp = |path: &PathBuf| {
-            let metadata = std::fs::metadata(path).ok()?;
-            Some(Stamp { at: metadata.modified().ok(), bytes: metadata.len() })
-        };
         self.certificates.iter().chain(&self.keys).map(stamp).collect()
     }
 }

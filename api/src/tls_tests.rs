@@ -63,6 +63,11 @@ fn files_that_change_are_taken_over_whole_or_not_at_all() {
     assert!(own() != before && !tls.has_changed());
     std::fs::remove_file(&first.1).unwrap();
     assert!(tls.has_changed() && tls.reload().is_err());
+    let with_ca = TlsFiles { client_ca: Some(other.0.clone()), ..files(&[&other]) };
+    let tls = Tls::open(with_ca).unwrap();
+    assert!(!tls.waits_for_restart());
+    std::fs::write(&other.0, std::fs::read_to_string(&first.0).unwrap() + "\n").unwrap();
+    assert!(tls.waits_for_restart());
 }
 
 #[test]

@@ -148,7 +148,8 @@ fn encrypted(values: &Values) -> Result<Option<Encrypted>> {
         }
         return Ok(None);
     };
-    let paths = |option| values.list(option).into_iter().map(PathBuf::from).collect();
+    let named = |option| values.list(option).into_iter().filter(|path| !path.is_empty());
+    let paths = |option| named(option).map(PathBuf::from).collect();
     let files = TlsFiles {
         certificates: paths("tls-certificates"),
         keys: paths("tls-keys"),
@@ -305,13 +306,18 @@ impl Reloading<'_> {
                 return;
             }
         };
-        if let Some(Err(error)) = self.tls.as_ref().map(Tls::reload) {
-            tracing::error!(error, "the certificates are not taken over");
+        match self.tls.as_ref().map(Tls::reload) {
+            Some(Err(error)) => tracing::error!(error, "the certificates are not taken over"),
+            Some(Ok(())) => tracing::info!("the certificates were read again"),
+            None => {}
         }
         let changed = values.changed_since(had);
         let taken: Vec<_> = changed.into_iter().filter(|name| RELOADED.contains(name)).collect();
         let waiting = values.changed_since(started);
-        let waiting: Vec<_> = waiting.into_iter().filter(|name| !RELOADED.contains(name)).collect();
+        let mut waiting: Vec<_> = waiting.into_iter().filter(|name| !RELOADED.contains(name)).collect();
+        if self.tls.as_ref().is_some_and(Tls::waits_for_restart) {
+            waiting.push("tls-client-ca");
+        }
         let new_admin_key = if is_new_key { "given" } else { "none" };
         tracing::warn!(?taken, needs_restart = ?waiting, new_admin_key, "the configuration was read again");
         self.had = Some(values);

@@ -215,6 +215,15 @@ async fn where_plain_http_is_closed_a_call_is_told_where_to_go() {
         assert!(status == 403 && answer.contains(&expected), "{answer}");
         assert_eq!(call("x-forwarded-for: 9.9.9.9\r\n", "GET /1/indexes").await.0, 403);
         assert_eq!(call(&from_elsewhere("https"), "GET /1/indexes").await.0, 200, "the proxy says so");
+        for (more, expected) in
+            [("https\r\nx-forwarded-proto: http", 403), ("http, HTTPS", 200), ("https, http", 403)]
+        {
+            assert_eq!(
+                call(&from_elsewhere(more), "GET /1/indexes").await.0,
+                expected,
+                "{more}: the last says it"
+            );
+        }
         assert_eq!(call("", "GET /1/indexes").await.0, 200, "from this machine");
         assert_eq!(call(&from_elsewhere("http"), "GET /livez").await.0, 200, "what balancers ask");
         let stream = authority.connect(at, "search.example", "http/1.1", None).await.unwrap();
