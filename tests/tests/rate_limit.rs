@@ -31,7 +31,8 @@ fn allowed(clients: &[Client], calls: usize) -> usize {
         client.get("/1/indexes/none?query=").unwrap().status
     });
     let allowed = statuses.filter(|status| match status {
-        404 => true,
+        // without a leader of the meta group nobody says whether there is such an index: that is found out behind the limit
+        404 | 503 => true,
         429 => false,
         other => panic!("{other}"),
     });
