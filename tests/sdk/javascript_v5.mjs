@@ -373,6 +373,7 @@ step('errors', async () => {
 });
 
 step('getLogs', async () => {
+  await client.saveObjects({ indexName, objects: [{ objectID: 'logged' }], waitForTasks: true });
   await client.searchSingleIndex({ indexName, searchParams: { query: 'logged' } });
   const { logs } = await client.getLogs({ offset: 0, length: 5, indexName, type: 'query' });
   const [entry] = logs;
