@@ -236,6 +236,7 @@ pub async fn settings(
         None => (row.incarnation, row.group),
     };
     let change = IndexCommand::Settings { index, changes, replace: false };
+    let is_linked = announced.is_some();
     let command = match announced {
         None => reach.of(change),
         // new replicas take over what is set with them
@@ -246,6 +247,9 @@ pub async fn settings(
     let accepted = context.proposer().propose_index(group, command, Purpose::Add, deadline).await?;
     drop(announcing);
     context.janitor().wake();
+    if is_linked {
+        tasks::until_known(context, deadline).await?;
+    }
     metrics::accepted("settings");
     Ok(receipt(accepted, vec![]))
 }

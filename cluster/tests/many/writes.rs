@@ -90,6 +90,40 @@ async fn a_write_through_another_node_follows_the_operation_that_was_answered() 
     .await;
 }
 
+/// Every node knows what is a replica as soon as the settings that say so are answered.
+#[actix_rt::test]
+async fn a_replica_is_one_for_every_node_once_that_is_answered() {
+    in_times(2, async {
+        let installation = Installation::start(3).await;
+        for round in 0..6 {
+            let (primary, replica) = (format!("p{round}"), format!("r{round}"));
+            let (first, second) = (round, round + 1 + round % 2);
+            installation.write(first, &replica, vec![put("own", json!({}))]).await;
+            let node = installation.node(second);
+            let write = async || {
+                node.keep_abreast().await;
+                node.write_records(&name(&replica), vec![put("late", json!({}))]).await
+            };
+            for (replicas, is_replica) in [(vec![replica.clone()], true), (vec![], false)] {
+                let changes = object(json!({"replicas": replicas}));
+                let set = installation.node(first).set_settings(&name(&primary), changes, false).await;
+                let written = write().await;
+                assert_eq!(
+                    written.as_ref().err().map(|it| it.kind),
+                    is_replica.then_some(ErrorKind::Forbidden)
+                );
+                installation.through(first, set).await;
+                if !is_replica {
+                    installation.through(second, written).await;
+                    assert_eq!(installation.found(first, &replica, "").await, ["late"]);
+                }
+            }
+        }
+        installation.stop().await;
+    })
+    .await;
+}
+
 /// An index exists for every node as soon as the write that made it is answered, and can be deleted anywhere.
 async fn known_at_once(installation: &Installation, number: usize) {
     for reader in 0..NODES {
