@@ -270,7 +270,7 @@ mod tests {
             ("use super::b;", vec!["a/mod.rs>b.rs"]),
             ("use crate::b::Item;", vec!["a/mod.rs>b/c.rs"]),
             ("use crate::b;\nfn f() { b::c::g() }", vec!["a/mod.rs>b.rs", "a/mod.rs>b/c.rs"]),
-            ("fn f() -> crate::b::Item { todo!() }", vec!["a/mod.rs>b/c.rs"]),
+            ("fn f() -> crate::b::Item { loop {} }", vec!["a/mod.rs>b/c.rs"]),
             ("fn f() { x::g() }", vec!["a/mod.rs>a/x.rs"]),
             ("pub use x::Item;", vec![]),
             ("pub(crate) use crate::b::Item;", vec![]),
