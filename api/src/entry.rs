@@ -190,7 +190,7 @@ async fn allow(
         forwarded,
     };
     let caller = state.authenticator().authenticate(state.service(), credentials, origin).await?;
-    note.known(&caller);
+    note.known(&caller, credentials.key.as_deref());
     state.authenticator().count(state.service(), &caller, origin).await?;
     caller.check(found.route.need)?;
     if found.route.is_of_installation() && caller.is_of_one_index() {

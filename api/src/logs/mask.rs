@@ -10,7 +10,7 @@ use std::borrow::Cow;
 /// Characters of a body and of an answer that are kept (C§14).
 pub const TEXT_CHARS_MAX: usize = 1_000;
 /// Bytes of a URL and of all headers that are kept.
-const LINE_BYTES_MAX: usize = 4 << 10;
+pub const LINE_BYTES_MAX: usize = 4 << 10;
 /// Characters of a key that are shown (C§14), of one that has several times as many.
 const SHOWN_CHARS: usize = 3;
 /// Bytes of a body that is read to find the keys in it; a longer one is left out.
@@ -27,15 +27,15 @@ const SECRET_HEADERS: [&str; 6] = [
     "proxy-authorization",
     "cookie",
 ];
-/// Names of the query string whose value is a key, in any letter case.
-const SECRET_NAMES: [&str; 3] = ["x-algolia-api-key", "x-service-api-key", "x-forwarded-api-key"];
+/// Names of the query string whose value is a key, in any letter case; `apiKey` is none, and taken for one.
+const SECRET_NAMES: [&str; 4] = ["x-algolia-api-key", "x-service-api-key", "x-forwarded-api-key", "apiKey"];
 /// The member of any body that is a key (C§1.1).
 const KEY_IN_BODY: &[&str] = &["apiKey"];
 /// Members of calls about keys, and of their answers, that are keys.
 const KEYS: &[&str] = &["apiKey", "key", "value"];
 
 /// A key as it is shown.
-fn masked(key: &str) -> String {
+pub fn masked(key: &str) -> String {
     let shown = if key.chars().nth(3 * SHOWN_CHARS).is_some() { SHOWN_CHARS } else { 0 };
     key.chars().take(shown).chain("***".chars()).collect()
 }
@@ -133,6 +133,32 @@ fn mask_members(value: &mut Value, names: &[&str]) {
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
+}
+
+/// A text without the key of its call, wherever that stands: within parameters, in an address that the caller came from. `is_cut` says
+/// that the text ends where it was cut, maybe within the key. Cost: a search for a text.
+pub fn without_own_key<'a>(text: Cow<'a, [u8]>, key: &[u8], is_cut: bool) -> Cow<'a, [u8]> {
+    if key.is_empty() {
+        return text;
+    }
+    let begins = |end: &usize| text.ends_with(&key[..*end]);
+    let left = if is_cut { (SHOWN_CHARS + 1..key.len()).rev().find(begins).unwrap_or(0) } else { 0 };
+    if left == 0 && memmem::find(&text, key).is_none() {
+        return text;
+    }
+    let mask = masked(&String::from_utf8_lossy(key));
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = &text[..text.len() - left];
+    while let Some(at) = memmem::find(rest, key) {
+        out.extend_from_slice(&rest[..at]);
+        out.extend_from_slice(mask.as_bytes());
+        rest = &rest[at + key.len()..];
+    }
+    out.extend_from_slice(rest);
+    if left > 0 {
+        out.extend_from_slice(mask.as_bytes());
+    }
+    Cow::Owned(out)
 }
 
 /// The first characters of a text. Cost: one look at their bytes, some at a time.
@@ -251,6 +277,24 @@ mod tests {
         }
         let long = format!(r#"{{"keys":["{}"]}}"#, "k".repeat(READ_BYTES_MAX));
         assert_eq!(body(long.as_bytes(), true), LEFT_OUT.as_bytes());
+    }
+
+    #[test]
+    fn the_key_of_a_call_shows_nowhere_in_it() {
+        let shown = |text: &str, is_cut| {
+            let shown =
+                without_own_key(Cow::Borrowed(text.as_bytes()), SECRET.as_bytes(), is_cut).into_owned();
+            String::from_utf8(shown).unwrap()
+        };
+        assert_eq!(shown(&format!("a={SECRET}&b={SECRET}"), false), "a=012***&b=012***");
+        for text in ["", "query=x", "0123", &format!("x{}", &SECRET[..31])] {
+            assert_eq!(shown(text, false), text);
+        }
+        for end in SHOWN_CHARS + 1..SECRET.len() {
+            assert_eq!(shown(&format!("{SECRET} {}", &SECRET[..end]), true), "012*** 012***");
+        }
+        assert_eq!(shown("012", true), "012");
+        assert_eq!(without_own_key(Cow::Borrowed(b"text"), b"", true), Cow::Borrowed(b"text"));
     }
 
     #[test]

@@ -51,8 +51,22 @@ pub fn note(
     let Some(rights) = note.caller.get().filter(|_| is_logged(route)) else { return };
     let (uri, is_about_keys) = (request.uri(), route.path.contains("/keys"));
     let (body, hits) = (note.body.borrow(), note.hits.get());
-    let inner = note.inner.take();
+    let mut inner = note.inner.take();
+    let key = note.key.borrow();
+    for token in inner.calls.iter_mut().filter_map(|it| it.user_token.as_mut()) {
+        if !key.is_empty() && token.contains(key.as_str()) {
+            *token = mask::masked(&key);
+        }
+    }
+    let key = key.as_bytes();
+    let url = mask::url(route, uri.path(), uri.query()).into_bytes();
+    let (headers, sent) = (mask::headers(request.headers()), mask::body(&body, is_about_keys));
+    let answer = mask::answer(&reply.body, is_about_keys);
+    // a character may be cut off with what follows it
+    let (url_is_cut, body_is_cut, answer_is_cut) =
+        (url.len() + 3 >= mask::LINE_BYTES_MAX, sent.len() < body.len(), answer.len() < reply.body.len());
     let index = route.names_index().then(|| uri.path().split('/').nth(3)).flatten();
+    let url = mask::without_own_key(url.into(), key, url_is_cut);
     log.note(&LoggedCall {
         time_ms: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64),
         kind: kind(route),
@@ -67,10 +81,10 @@ pub fn note(
         inner: inner.calls,
         has_more: inner.has_more,
         secret: secret(route, rights),
-        url: mask::url(route, uri.path(), uri.query()).into(),
-        headers: mask::headers(request.headers()).into(),
-        body: mask::body(&body, is_about_keys).into(),
-        answer: mask::answer(&reply.body, is_about_keys).into(),
+        url: String::from_utf8_lossy(&url),
+        headers: mask::without_own_key(headers.into(), key, false).into(),
+        body: mask::without_own_key(sent, key, body_is_cut).into(),
+        answer: mask::without_own_key(answer, key, answer_is_cut).into(),
     });
 }
 

@@ -18,6 +18,8 @@ const USER_TOKEN_BYTES_MAX: usize = 129;
 #[derive(Debug, Default)]
 pub struct CallNote {
     pub(super) caller: Cell<Option<ReadRights>>,
+    /// The key that the caller has shown.
+    pub(super) key: RefCell<String>,
     pub(super) body: RefCell<Bytes>,
     pub(super) hits: Cell<Option<(u64, bool)>>,
     pub(super) inner: RefCell<Inner>,
@@ -34,8 +36,9 @@ pub(super) struct Inner {
 
 impl CallNote {
     /// Its credentials hold, and this is whose they are.
-    pub fn known(&self, caller: &Caller) {
+    pub fn known(&self, caller: &Caller, key: Option<&str>) {
         self.caller.set(Some(caller.read_rights()));
+        self.key.replace(key.unwrap_or_default().to_owned());
     }
     /// Its body has been read.
     pub fn body(&self, body: &Bytes) {

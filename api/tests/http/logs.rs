@@ -131,6 +131,11 @@ async fn what_does_not_belong_there_is_not_logged() {
 async fn no_key_is_shown_and_texts_stay_texts() {
     let node = Node::start().await;
     let key = node.search_key.clone();
+    // also where a key means nothing
+    let params = json!({"params": format!("query=x&x-algolia-api-key={key}&userToken={key}")}).to_string();
+    node.call_with(&key, Method::POST, &format!("/1/indexes/i/query?apiKey={key}"), &params).await;
+    let from = format!("/1/indexes/i/query?x-algolia-application-id={APP}&x-algolia-api-key={key}");
+    node.send(test::TestRequest::post().uri(&from).insert_header(("Referer", from.as_str()))).await;
     let in_url = format!("/1/indexes/i/query?X-Algolia-Application-Id={APP}&x-algolia-API-key={key}");
     node.send(test::TestRequest::post().uri(&in_url)).await;
     let in_body = format!(r#"{{"query":"x","\u0061piKey":"{key}"}}"#);
@@ -147,7 +152,7 @@ async fn no_key_is_shown_and_texts_stay_texts() {
     assert!(!text.contains(&key) && !text.contains(ADMIN), "{text}");
     assert!(!text.contains(['\n', '\r', '\u{0}', '\u{1}']), "one line: {text}");
     let logs = answer.success()["logs"].clone();
-    assert_eq!(logs.as_array().unwrap().len(), 7);
+    assert_eq!(logs.as_array().unwrap().len(), 9);
     let body: Value = serde_json::from_str(logs[1]["query_body"].as_str().unwrap()).unwrap();
     assert_eq!(body["query"], wild);
     assert!(logs[5]["query_body"].as_str().unwrap().contains(&format!("\"apiKey\":\"{}***\"", &key[..3])));
