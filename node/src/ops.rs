@@ -230,7 +230,7 @@ impl IndexCommand {
                 ..PLAIN
             },
             IndexCommand::Compare => Row { number: 10, level: level::COMPARE, ..PLAIN },
-            IndexCommand::Dictionaries { .. } => Row { number: 11, level: level::DICTIONARIES, ..PLAIN },
+            IndexCommand::Dictionaries { .. } => Row { number: 11, level: level::DICTIONARIES_ACT, ..PLAIN },
         }
     }
 

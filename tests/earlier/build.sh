@@ -15,6 +15,7 @@ commits='
 2 cef313f
 3 04f7126
 4 e76bbc8
+5 fc815a8
 '
 while read -r level commit; do
   [ -n "$level" ] || continue

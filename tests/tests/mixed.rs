@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 const NODES: usize = 3;
 /// The level of the program under test.
-const NEWEST: u64 = 5;
+const NEWEST: u64 = 6;
 
 /// The programs of a level, if they have been built.
 fn earlier(level: usize) -> Option<PathBuf> {
@@ -244,4 +244,8 @@ fn programs_of_level_3_run_beside_this_one_both_ways() {
 #[test]
 fn programs_of_level_4_run_beside_this_one_both_ways() {
     upgrade_from(4);
+}
+#[test]
+fn programs_of_level_5_run_beside_this_one_both_ways() {
+    upgrade_from(5);
 }

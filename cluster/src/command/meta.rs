@@ -4,9 +4,9 @@
 //! (`meta/mod.rs`), which applies it. Everybody else asks the row.
 
 use super::{
-    COMPARE_LEVEL, Copied, DICTIONARIES_LEVEL, FIRST_LEVEL, Joining, KEY_ROTATION_LEVEL, KEYS_LEVEL,
-    LOOKED_LEVEL, Looked, Moved, NodeState, PARTS_FOLLOW_LEVEL, PLACES_COUNT_LEVEL, SOURCES_LEVEL, Source,
-    Subject, UserStep, Wanted,
+    COMPARE_LEVEL, Copied, DICTIONARIES_ACT_LEVEL, DICTIONARIES_LEVEL, FIRST_LEVEL, Joining,
+    KEY_ROTATION_LEVEL, KEYS_LEVEL, LOOKED_LEVEL, Looked, Moved, NodeState, PARTS_FOLLOW_LEVEL,
+    PLACES_COUNT_LEVEL, SOURCES_LEVEL, Source, Subject, UserStep, Wanted,
 };
 use quorate_model::dictionary::StandardChange;
 use quorate_model::level::{self, Needs};
@@ -334,6 +334,9 @@ impl MetaCommand {
         match self {
             MetaCommand::PutKey { key } | MetaCommand::CreateKey { key } | MetaCommand::UpdateKey { key } => {
                 Needs::level(self.row().level).or(level::of_key(key))
+            }
+            MetaCommand::Announced { subject: Subject::Dictionaries(_), .. } => {
+                Needs::level(DICTIONARIES_ACT_LEVEL)
             }
             command => Needs::level(command.row().level),
         }

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 pub const FORMAT: u8 = 1;
 /// The newest commands this program knows. It rises when a variant is appended to any command, whose row then has the new
 /// level, and when commands do more than before, which they do from the moment at which the level is in force.
-pub const FEATURE_LEVEL: u16 = 5;
+pub const FEATURE_LEVEL: u16 = 6;
 /// The level that every program knows.
 pub const FIRST_LEVEL: u16 = level::FIRST;
 /// From this level on, commands that link or move an index do so to the parts that other clusters have of it.
@@ -37,6 +37,8 @@ pub const COMPARE_LEVEL: u16 = level::COMPARE;
 pub const SOURCES_LEVEL: u16 = 5;
 /// From this level on, there are custom entries of dictionaries.
 pub const DICTIONARIES_LEVEL: u16 = level::DICTIONARIES;
+/// From this level on, dictionaries have revisions, of which groups are told, and act.
+pub const DICTIONARIES_ACT_LEVEL: u16 = level::DICTIONARIES_ACT;
 /// From this level on, keys are managed: deleted ones can be restored, and an index is deleted with those that are for it alone.
 pub const KEYS_LEVEL: u16 = 5;
 /// Bytes of the envelope before the command.

@@ -269,7 +269,8 @@ fn the_bytes_of_every_command_stay_what_they_are() {
             Command::Meta(MetaCommand::ChangeDictionary { .. } | MetaCommand::SetStandardEntries { .. }) => {
                 "0500"
             }
-            Command::Index(IndexCommand::Dictionaries { .. }) => "0500",
+            Command::Index(IndexCommand::Dictionaries { .. })
+            | Command::Meta(MetaCommand::Announced { subject: Subject::Dictionaries(_), .. }) => "0600",
             command if is_of_users(command) => "0200",
             _ => "0100",
         };

@@ -4,7 +4,7 @@
 //! a group is through the announcement when it has dictionaries of that revision or a later one in force.
 
 use super::{At, MetaState, RowChange};
-use crate::command::Subject;
+use crate::command::{DICTIONARIES_ACT_LEVEL, Subject};
 use quorate_model::dictionary::StandardChange;
 use quorate_model::{DictionaryKind, DictionaryOp, GroupId};
 use quorate_node::EntryChange;
@@ -35,12 +35,86 @@ impl MetaState {
         rows
     }
 
-    /// Also after a change that came to nothing: its task is published like every other one.
-    fn revise_dictionaries(&mut self, at: At) -> Vec<RowChange> {
+    /// Has all groups told of the dictionaries as they are, once they act. Also after a change that came to nothing: its task is
+    /// published like every other one.
+    pub(super) fn revise_dictionaries(&mut self, at: At) -> Vec<RowChange> {
+        if self.level() < DICTIONARIES_ACT_LEVEL {
+            return vec![];
+        }
         self.dictionaries_revision = at.log_index;
         let groups: Vec<GroupId> = self.placement.keys().copied().collect();
         let announced =
             groups.into_iter().map(|group| self.announce(at.log_index, Subject::Dictionaries(group)));
         [RowChange::dictionaries_revision(at.log_index)].into_iter().chain(announced).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{DICTIONARIES_LEVEL, Joining, MetaCommand};
+    use quorate_model::NodeId;
+    use quorate_model::dictionary::{DictionaryEntry, DictionaryWords};
+    use std::collections::BTreeMap;
+
+    /// A state beside the rows that it was to write.
+    #[derive(Default)]
+    struct Log {
+        state: MetaState,
+        rows: BTreeMap<Vec<u8>, Vec<u8>>,
+        log_index: u64,
+    }
+    impl Log {
+        fn step(&mut self, command: MetaCommand) {
+            self.log_index += 1;
+            for RowChange { key, value } in
+                self.state.apply(At { log_index: self.log_index, time_ms: 0 }, command)
+            {
+                match value {
+                    Some(value) => drop(self.rows.insert(key, value)),
+                    None => drop(self.rows.remove(&key)),
+                }
+            }
+            let restored = MetaState::from_rows(self.rows.clone()).expect("own rows");
+            assert_eq!(restored, self.state, "after command {}", self.log_index);
+        }
+        fn knows(&mut self, level: u16) {
+            let text = "n".to_owned();
+            let joining =
+                Joining { peer: text.clone(), http: text.clone(), name: text, cluster: "main".into(), level };
+            self.step(MetaCommand::AddNode { node: NodeId(1), joining });
+        }
+        fn change(&mut self, id: &str) {
+            let words = DictionaryWords::StopWord { word: "w".into(), is_enabled: true };
+            let entry = DictionaryEntry { object_id: id.into(), language: "en", words };
+            let ops = vec![DictionaryOp::Add(entry)];
+            self.step(MetaCommand::ChangeDictionary { kind: DictionaryKind::StopWords, clear: false, ops });
+        }
+        fn unannounced(&self) -> Vec<(Subject, u64)> {
+            self.state.unannounced.iter().map(|(subject, revision)| (*subject, *revision)).collect()
+        }
+    }
+
+    #[test]
+    fn groups_are_told_once_every_node_knows_how_dictionaries_act() {
+        let mut log = Log::default();
+        log.knows(DICTIONARIES_LEVEL);
+        let groups: Vec<GroupId> = log.state.placement.keys().copied().collect();
+        assert!(!groups.is_empty());
+        log.change("before");
+        log.step(MetaCommand::SetStandardEntries {
+            changes: std::array::from_fn(|_| StandardChange::Set([("en".to_owned(), true)].into())),
+        });
+        assert_eq!((log.state.dictionaries_revision, log.unannounced()), (0, vec![]), "as older programs");
+        log.knows(DICTIONARIES_ACT_LEVEL);
+        let told = |revision| {
+            groups.iter().map(|&group| (Subject::Dictionaries(group), revision)).collect::<Vec<_>>()
+        };
+        assert_eq!((log.state.dictionaries_revision, log.unannounced()), (4, told(4)));
+        log.change("after");
+        assert_eq!((log.state.dictionaries_revision, log.unannounced()), (5, told(5)));
+        let mut fresh = Log::default();
+        fresh.knows(DICTIONARIES_ACT_LEVEL);
+        assert_eq!(fresh.unannounced(), [], "there is nothing to tell");
     }
 }

@@ -32,7 +32,9 @@ impl MetaState {
         let entries = DictionaryKind::ALL.into_iter().flat_map(|kind| self.dictionaries.all(kind));
         let entries = entries.map(RowChange::dictionary_entry);
         let standard = RowChange::standard_entries(self.dictionaries.settings());
-        let revision = RowChange::dictionaries_revision(self.dictionaries_revision);
+        // no row, as on nodes that know of no revisions, before they act
+        let revision = self.dictionaries_revision;
+        let revision = (revision > 0).then(|| RowChange::dictionaries_revision(revision));
         let history = RowChange::key_history(&self.key_history);
         let parts: [(&str, &mut dyn Iterator<Item = RowChange>); 11] = [
             ("indices", &mut self.catalogue.iter().map(|(name, row)| RowChange::index(name, row))),
@@ -72,8 +74,8 @@ impl MetaState {
         let mut digests: BTreeMap<String, Digest> =
             parts.into_iter().map(|(name, rows)| (name.to_owned(), part(rows))).collect();
         // older programs know of no such part
-        if self.dictionaries_revision > 0 {
-            digests.insert("dictionaries".to_owned(), part(&mut entries.chain([standard, revision])));
+        if !self.dictionaries.is_empty() || revision.is_some() {
+            digests.insert("dictionaries".to_owned(), part(&mut entries.chain([standard]).chain(revision)));
         }
         pace(read);
         digests

@@ -33,7 +33,7 @@ pub use turns::{Side, Waiting};
 pub use user_map::{UserMap, UserRow, UserState};
 pub use users::{USERS_PER_COMMAND_MAX, Users};
 
-use crate::command::{FIRST_LEVEL, LOOKED_LEVEL, MetaCommand, Subject};
+use crate::command::{DICTIONARIES_ACT_LEVEL, FIRST_LEVEL, LOOKED_LEVEL, MetaCommand, Subject};
 use quorate_model::{AllowedSources, GroupId, IndexName, NodeId, TaskId};
 use quorate_node::CustomEntries;
 use quorate_node::ops::Incarnation;
@@ -69,7 +69,7 @@ pub struct MetaState {
     pub users: Users,
     /// Custom entries of dictionaries, and which standard ones are switched off.
     pub dictionaries: CustomEntries,
-    /// The log index of the last command that was to change them.
+    /// The log index of the last command that was to change them, from [`DICTIONARIES_ACT_LEVEL`] on; 0 while they do not act.
     pub dictionaries_revision: u64,
     /// The log index of the last command that changed the catalogue, from [`LOOKED_LEVEL`] on.
     catalogue_changed: u64,
@@ -107,7 +107,12 @@ impl MetaState {
     }
     /// Carries a command out and returns the rows that changed. A command that does not fit changes nothing.
     pub fn apply(&mut self, at: At, command: MetaCommand) -> Vec<RowChange> {
+        let before = self.level();
         let mut changes = self.carry_out(at, command);
+        if before < DICTIONARIES_ACT_LEVEL && !self.dictionaries.is_empty() {
+            // those from before act now, if this command has raised the level
+            changes.extend(self.revise_dictionaries(at));
+        }
         if self.level() >= LOOKED_LEVEL && changes.iter().any(RowChange::is_of_index) {
             self.catalogue_changed = at.log_index;
             changes.push(RowChange::catalogue_changed(at.log_index));

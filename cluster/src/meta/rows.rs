@@ -171,10 +171,6 @@ impl MetaState {
                 .take_row(&key, &value)
                 .ok_or_else(|| RowError(String::from_utf8_lossy(&key).into_owned()))?;
         }
-        if state.dictionaries_revision == 0 && !state.dictionaries.is_empty() {
-            // entries from before revisions were kept
-            state.dictionaries_revision = 1;
-        }
         Ok(state)
     }
 

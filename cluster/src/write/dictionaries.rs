@@ -1,7 +1,7 @@
 //! Changing the dictionaries of the installation (§4.9): the meta group decides, then every placement group is told.
 
 use crate::clock::write_deadline;
-use crate::command::{MetaCommand, Subject};
+use crate::command::{DICTIONARIES_ACT_LEVEL, MetaCommand, Subject};
 use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::metrics;
@@ -42,6 +42,10 @@ pub async fn set_standard(context: &Arc<NodeContext>, changes: [StandardChange; 
 async fn propose(context: &Arc<NodeContext>, command: MetaCommand, purpose: Purpose) -> Result<Receipt> {
     let mut accepted = context.proposer().propose_meta(command, purpose, write_deadline()).await?;
     metrics::accepted("dictionaries");
+    if context.meta().level() < DICTIONARIES_ACT_LEVEL {
+        // kept, and acting when every node knows how
+        return Ok(receipt(accepted, vec![]));
+    }
     let revision = accepted.task_id.log_index();
     // the caller is answered: what is not announced now the janitor announces
     tokio::spawn(announce_to_all(context.clone(), revision));

@@ -2,9 +2,11 @@
 
 use crate::harness::*;
 use quorate_cluster::Receipt;
+use quorate_cluster::command::{DICTIONARIES_ACT_LEVEL, FEATURE_LEVEL};
 use quorate_model::dictionary::{DictionaryChange, DictionaryEntry, DictionaryOp, DictionaryWords};
 use quorate_model::{DictionaryKind, limits};
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 
 /// More records than are rebuilt while writes wait.
 const MANY: usize = 1_200;
@@ -115,6 +117,34 @@ async fn a_change_that_a_restart_interrupts_is_published_afterwards() {
         // a task that nobody has begun
         let later = quorate_model::TaskId(receipt.task_id.0 + (1_000 << 12));
         assert!(!installation.node(0).is_published(later).await.expect("an answer"));
+        installation.stop().await;
+    })
+    .await;
+}
+
+#[actix_rt::test]
+async fn entries_from_before_dictionaries_acted_act_when_every_node_knows_how() {
+    in_time(async {
+        let mut installation = Installation::start_at_level(DICTIONARIES_ACT_LEVEL - 1).await;
+        installation.set(0, "i", json!({"decompoundedAttributes": {"de": ["name"]}})).await;
+        let ops = (0..10).map(|n| put(&n.to_string(), json!({"name": "Xylokubel red car"}))).collect();
+        installation.write(0, "i", ops).await;
+        let parts = vec![compound("1", "xylokubel", &["xylo", "kubel"])];
+        installation.change_through(0, DictionaryKind::Compounds, false, parts).await;
+        installation.change_through(0, DictionaryKind::StopWords, false, vec![stop_word("1", "shiny")]).await;
+        installation.restart(0, |_| {}).await;
+        let counts = async |installation: &Installation| {
+            let stop_words = installation.counts("i", without_stop_words("shiny red car")).await;
+            (stop_words[0], installation.counts("i", part("kubel")).await[0])
+        };
+        assert_eq!(counts(&installation).await, (0, 0), "kept and answered");
+        installation.level = FEATURE_LEVEL;
+        installation.restart(0, |_| {}).await;
+        let since = Instant::now();
+        while counts(&installation).await != (10, 10) {
+            assert!(since.elapsed() < Duration::from_secs(60), "{:?}", counts(&installation).await);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
         installation.stop().await;
     })
     .await;

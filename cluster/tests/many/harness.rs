@@ -1,5 +1,6 @@
 //! Starts installations of several nodes in temporary folders, and asks them with the patience of a client.
 
+use quorate_cluster::command::FEATURE_LEVEL;
 use quorate_cluster::{
     CallerOp, CheckOptions, ClusterOptions, DocumentChange, ObjectRequest, RawDocument, Reach, ReadRights,
     Receipt, Service, ServiceOptions,
@@ -29,6 +30,8 @@ pub struct Installation {
     founder: SocketAddr,
     folders: Vec<TempDir>,
     options: Vec<ServiceOptions>,
+    /// The newest commands that nodes take part in which are started from now on.
+    pub level: u16,
 }
 
 pub fn name(text: &str) -> IndexName {
@@ -117,18 +120,36 @@ impl Installation {
     }
     async fn start_with(options: &[ClusterOptions]) -> Installation {
         let addresses = free_addresses(options.len());
-        let mut installation =
-            Installation { nodes: vec![], founder: addresses[0], folders: vec![], options: vec![] };
+        let mut installation = Installation {
+            nodes: vec![],
+            founder: addresses[0],
+            folders: vec![],
+            options: vec![],
+            level: FEATURE_LEVEL,
+        };
         for (address, options) in addresses.into_iter().zip(options) {
             installation.add(address, options.clone(), None).await;
         }
         installation
     }
+    /// Starts a node that takes part in commands up to this level, as an older program does.
+    pub async fn start_at_level(level: u16) -> Installation {
+        let founder = free_addresses(1)[0];
+        let mut installation =
+            Installation { nodes: vec![], founder, folders: vec![], options: vec![], level };
+        installation.add(founder, ClusterOptions::default(), None).await;
+        installation
+    }
     /// Starts a node on each of these file layers.
     pub async fn start_on(layers: &[Arc<dyn Files>]) -> Installation {
         let addresses = free_addresses(layers.len());
-        let mut installation =
-            Installation { nodes: vec![], founder: addresses[0], folders: vec![], options: vec![] };
+        let mut installation = Installation {
+            nodes: vec![],
+            founder: addresses[0],
+            folders: vec![],
+            options: vec![],
+            level: FEATURE_LEVEL,
+        };
         for (address, files) in addresses.into_iter().zip(layers) {
             installation.add_on(address, ClusterOptions::default(), None, files.clone()).await;
         }
@@ -169,6 +190,7 @@ impl Installation {
             checks: CheckOptions { bytes_per_s: 1 << 30, every: Duration::from_millis(300) },
             admin_key,
             cluster,
+            command_level: self.level,
             files,
             ..ServiceOptions::new(folder.path())
         };
@@ -184,6 +206,7 @@ impl Installation {
         copy(self.folder(number), folder.path());
         change(folder.path());
         self.options[number].data_dir = folder.path().into();
+        self.options[number].command_level = self.level;
         self.nodes[number] = opened(number, self.options[number].clone()).await;
         self.folders[number] = folder;
     }

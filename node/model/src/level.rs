@@ -20,6 +20,8 @@ pub const OF_USERS: u16 = 2;
 pub const COMPARE: u16 = 4;
 /// From this level on, there are custom entries of dictionaries.
 pub const DICTIONARIES: u16 = 5;
+/// From this level on, dictionaries act: groups are told of them.
+pub const DICTIONARIES_ACT: u16 = 6;
 
 /// What something needs of the nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
