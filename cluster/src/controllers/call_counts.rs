@@ -44,9 +44,10 @@ pub async fn count(context: &NodeContext, call: LimitedCall) -> Result<()> {
             Verdict::Ask => {}
         }
         let _waiting = limiter.counters().wait(call);
-        let question = PeerRequest::Count(limiter.counters().question(call));
-        if let Some(PeerAnswer::Counted(promise)) = ask(context, home, &question, ASK_WITHIN).await {
-            limiter.counters().take(&promise, call.now_s);
+        let question = limiter.counters().question(call);
+        let request = PeerRequest::Count(question.clone());
+        if let Some(PeerAnswer::Counted(promise)) = ask(context, home, &request, ASK_WITHIN).await {
+            limiter.counters().take(&question, &promise, call.now_s);
         }
     }
     // others have used up what this one was promised

@@ -291,14 +291,16 @@ impl Counters {
         segment.list(report.id);
         promise
     }
-    /// Takes what the home has promised.
-    pub fn take(&self, promise: &Promise, now_s: u64) {
+    /// Takes what the home has promised to a question. Nothing is left only if it has promised nothing beyond what this node had used when
+    /// it asked: what was promised may have been used up by other calls before the answer came.
+    pub fn take(&self, question: &Question, promise: &Promise, now_s: u64) {
         let mut segment = self.segment(promise.report.id);
-        let slot = self.slot;
         let counter = segment.merged(&promise.report, now_s);
         if promise.report.window == counter.window {
             counter.through = counter.through.max(promise.through);
-            if counter.through <= counter.used.get(slot) {
+            if question.report.window == counter.window
+                && promise.through <= question.report.used.get(self.slot)
+            {
                 counter.refused_s = now_s;
             }
         }

@@ -44,8 +44,9 @@ impl Nodes {
             }
             let _waiting = self.all[node].wait(call);
             self.asked += 1;
-            let promise = self.all[home].promise(&self.all[node].question(call), self.now_s);
-            self.all[node].take(&promise, self.now_s);
+            let question = self.all[node].question(call);
+            let promise = self.all[home].promise(&question, self.now_s);
+            self.all[node].take(&question, &promise, self.now_s);
         }
         false
     }
@@ -201,7 +202,7 @@ fn what_is_asked_twice_is_promised_once_and_who_waits_gets_a_share() {
     let promises = [home.promise(&question, NOW_S), home.promise(&question, NOW_S)];
     assert!(promises.iter().all(|promise| promise.through == 4));
     assert!(other.changed().is_empty(), "a promise that is under way is not given back");
-    promises.iter().for_each(|promise| other.take(promise, NOW_S));
+    promises.iter().for_each(|promise| other.take(&question, promise, NOW_S));
     assert!(other.changed().is_empty());
     assert_eq!((0..5).map(|_| other.count(call)).filter(|it| *it == Verdict::Allowed).count(), 4);
     assert_eq!((0..10).filter(|_| home.count_at_home(call)).count(), 6);
@@ -210,6 +211,24 @@ fn what_is_asked_twice_is_promised_once_and_who_waits_gets_a_share() {
     assert_eq!(reports.len(), 1);
     home.merge(2, &reports, NOW_S);
     assert!(!home.count_at_home(call), "what was used stays used");
+}
+
+#[test]
+fn an_answer_that_comes_when_others_have_used_it_up_refuses_nobody() {
+    let (home, other) = (Counters::new(1), Counters::new(2));
+    let call = LimitedCall { id: id(1), limit: 40, now_s: NOW_S };
+    for used in 0..40 {
+        assert_eq!(other.count(call), Verdict::Ask);
+        let _waiting = other.wait(call);
+        let question = other.question(call);
+        let promise = home.promise(&question, NOW_S);
+        assert_eq!(promise.through, used + 1);
+        other.take(&question, &promise, NOW_S);
+        assert_eq!(other.count(call), Verdict::Allowed);
+        // the same answer to another call
+        other.take(&question, &promise, NOW_S);
+    }
+    assert_eq!(other.count(call), Verdict::Refused);
 }
 
 #[test]
@@ -231,8 +250,10 @@ fn clocks_that_differ_end_no_window_early() {
     // one is a few seconds ahead: the other goes over to the new window with it, and not back
     let _waiting = other.wait(call(end_s - 2));
     home.count_at_home(call(end_s + 1));
-    other.take(&home.promise(&other.question(call(end_s - 2)), end_s + 1), end_s - 2);
-    other.take(&home.promise(&other.question(call(end_s - 2)), end_s + 1), end_s - 2);
+    for _ in 0..2 {
+        let question = other.question(call(end_s - 2));
+        other.take(&question, &home.promise(&question, end_s + 1), end_s - 2);
+    }
     assert_eq!(other.count(call(end_s - 2)), Verdict::Allowed);
     assert_eq!((0..4).filter(|_| home.count_at_home(call(end_s + 1))).count(), 2);
     // one whose clock is hours wrong changes nothing
