@@ -32,9 +32,9 @@ impl MetaState {
         let entries = DictionaryKind::ALL.into_iter().flat_map(|kind| self.dictionaries.all(kind));
         let entries = entries.map(RowChange::dictionary_entry);
         let standard = RowChange::standard_entries(self.dictionaries.settings());
-        // no row, as on nodes that know of no revisions, before they act
-        let revision = self.dictionaries_revision;
-        let revision = (revision > 0).then(|| RowChange::dictionaries_revision(revision));
+        // no row before they act, as on nodes that know of no revisions
+        let revision =
+            Some(self.dictionaries_revision).filter(|it| *it > 0).map(RowChange::dictionaries_revision);
         let history = RowChange::key_history(&self.key_history);
         let parts: [(&str, &mut dyn Iterator<Item = RowChange>); 11] = [
             ("indices", &mut self.catalogue.iter().map(|(name, row)| RowChange::index(name, row))),
