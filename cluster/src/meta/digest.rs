@@ -30,11 +30,9 @@ impl MetaState {
         // no row, as on nodes that know of no sources, when there are none
         let sources = (!self.sources.list().is_empty()).then(|| RowChange::sources(&self.sources));
         let entries = DictionaryKind::ALL.into_iter().flat_map(|kind| self.dictionaries.all(kind));
-        let entries = entries.map(RowChange::dictionary_entry);
         let standard = RowChange::standard_entries(self.dictionaries.settings());
         // no row before they act, as on nodes that know of no revisions
-        let revision =
-            Some(self.dictionaries_revision).filter(|it| *it > 0).map(RowChange::dictionaries_revision);
+        let revision = Some(self.dictionaries_revision).filter(|it| *it > 0);
         let history = RowChange::key_history(&self.key_history);
         let parts: [(&str, &mut dyn Iterator<Item = RowChange>); 11] = [
             ("indices", &mut self.catalogue.iter().map(|(name, row)| RowChange::index(name, row))),
@@ -56,10 +54,7 @@ impl MetaState {
                     .map(|(it, group)| RowChange::reserved(*it, *group))
                     .chain(self.waiting.map(RowChange::waiting)),
             ),
-            (
-                "removed indices",
-                &mut self.tombstoned.iter().map(|(it, group)| RowChange::tombstoned(*it, *group)),
-            ),
+            ("removed indices", &mut self.tombstoned.iter().map(|(it, on)| RowChange::tombstoned(*it, *on))),
             ("replica lists", &mut self.unannounced.iter().map(|(it, at)| RowChange::unannounced(*it, *at))),
             ("nodes", &mut self.nodes.iter().map(|(node, row)| RowChange::node(*node, row))),
             ("clusters", &mut self.clusters.iter().map(|(name, row)| RowChange::cluster(name, *row))),
@@ -75,7 +70,9 @@ impl MetaState {
             parts.into_iter().map(|(name, rows)| (name.to_owned(), part(rows))).collect();
         // older programs know of no such part
         if !self.dictionaries.is_empty() || revision.is_some() {
-            digests.insert("dictionaries".to_owned(), part(&mut entries.chain([standard]).chain(revision)));
+            let entries = entries.map(RowChange::dictionary_entry).chain([standard]);
+            let mut rows = entries.chain(revision.map(RowChange::dictionaries_revision));
+            digests.insert("dictionaries".to_owned(), part(&mut rows));
         }
         pace(read);
         digests
