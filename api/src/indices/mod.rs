@@ -15,7 +15,10 @@ const PAGE_ROWS_MAX: u64 = 1_000;
 
 /// `GET /1/indexes`: the indices the key may use, by name.
 pub async fn list(call: &Call<'_>) -> Result<Reply> {
-    let rows = call.query.integer("hitsPerPage")?.unwrap_or(PAGE_ROWS).clamp(1, PAGE_ROWS_MAX);
+    let rows = call.query.integer("hitsPerPage")?.unwrap_or(PAGE_ROWS);
+    if !(1..=PAGE_ROWS_MAX).contains(&rows) {
+        return Err(Error::parameter("hitsPerPage", &format!("integer between 1 and {PAGE_ROWS_MAX}")));
+    }
     let page = IndexPage { page: call.query.integer("page")?, rows };
     let mut names = call.service().index_names()?;
     names.retain(|name| call.caller.may_use(name.as_str()));

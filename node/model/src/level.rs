@@ -23,6 +23,9 @@ pub const DICTIONARIES: u16 = 5;
 /// From this level on, dictionaries act: groups are told of them.
 pub const DICTIONARIES_ACT: u16 = 6;
 
+/// From this level on, tags of highlights may be longer than other texts.
+pub const LONG_TAGS: u16 = 6;
+
 /// What something needs of the nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needs {

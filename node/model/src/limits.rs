@@ -12,8 +12,10 @@ pub const SEARCH_BODY_BYTES_MAX: usize = 1 << 20;
 pub const MULTI_BODY_BYTES_MAX: usize = 16 << 20;
 /// Steps of aroundPrecision.
 pub const PRECISION_STEPS_MAX: usize = 20;
-/// Bytes of `query` and of each scalar parameter value (C§6.6).
+/// Bytes of `query` and of each other text among parameters, unless it has a bound of its own (C§6.6).
 pub const QUERY_BYTES_MAX: usize = 512;
+/// Bytes of `highlightPreTag` and `highlightPostTag`: each stands in an answer many times.
+pub const TAG_BYTES_MAX: usize = 1_024;
 /// Bytes of an objectID.
 pub const OBJECT_ID_BYTES_MAX: usize = 512;
 /// Nesting of a JSON body; deeper bodies are refused before they are built.
@@ -164,7 +166,5 @@ pub const KEY_DESCRIPTION_BYTES_MAX: usize = 2 << 10;
 pub const KEY_LIST_ENTRIES_MAX: usize = 1_000;
 /// Bytes of a referer pattern of a key.
 pub const KEY_REFERER_BYTES_MAX: usize = 512;
-/// Bytes of `queryParameters` of a key.
-pub const KEY_QUERY_PARAMETERS_BYTES_MAX: usize = 4 << 10;
 /// `validity` (seconds), `maxHitsPerQuery` and `maxQueriesPerIPPerHour` of a key: what typed clients can read.
 pub const KEY_INTEGER_MAX: u64 = i32::MAX as u64;

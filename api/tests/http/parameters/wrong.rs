@@ -35,12 +35,13 @@ fn count(min: u64, max: u64) -> Vec<Attempt> {
     }
     [refused(wrong, &expected), read([json!(min), json!(min.to_string()), json!(min as f64)])].concat()
 }
-fn text() -> Vec<Attempt> {
-    let long = refused([json!("a".repeat(513)), json!("é".repeat(257))], "string shorter than 512 bytes");
+fn text(bytes_max: usize) -> Vec<Attempt> {
+    let long = [json!("a".repeat(bytes_max + 1)), json!("é".repeat(bytes_max / 2 + 1))];
+    let long = refused(long, &format!("string shorter than {bytes_max} bytes"));
     [
         refused([json!([]), json!({}), json!(true)], "string"),
         long,
-        read([json!(""), json!(7), json!("a".repeat(512))]),
+        read([json!(""), json!(7), json!("a".repeat(bytes_max))]),
     ]
     .concat()
 }
@@ -334,7 +335,8 @@ fn attempts(row: &Row) -> Vec<Attempt> {
     match row.target {
         Target::Flag(_) | Target::Kept(Form::Flag) => flag(),
         Target::Count(min, max, _) | Target::Kept(Form::Count(min, max)) => count(min, max),
-        Target::Text(_) | Target::Kept(Form::Text) => text(),
+        Target::Text(bytes_max, _) => text(bytes_max),
+        Target::Kept(Form::Text) => text(512),
         Target::List(_) | Target::Kept(Form::List) => list("array of strings", "name"),
         Target::Languages(_) => [
             list("array of language codes", "en"),

@@ -66,7 +66,7 @@ fn as_text(row: &Row) -> RefOr<Schema> {
     match row.target {
         Target::Flag(_) | Target::Count(..) => of_row(row),
         Target::Kept(Form::Flag | Form::Count(..) | Form::Choice(_)) => of_row(row),
-        Target::Text(_) | Target::List(_) | Target::Languages(_) | Target::Query(..) => String::schema(),
+        Target::Text(..) | Target::List(_) | Target::Languages(_) | Target::Query(..) => String::schema(),
         Target::IndexList(..) | Target::Index(..) | Target::Dropped => String::schema(),
         Target::Kept(Form::Text | Form::List | Form::Object | Form::Any) => String::schema(),
     }
@@ -108,7 +108,7 @@ fn of_row(row: &Row) -> RefOr<Schema> {
     match row.target {
         Target::Flag(_) | Target::Kept(Form::Flag) => plain(Type::Boolean),
         Target::Count(from, to, _) | Target::Kept(Form::Count(from, to)) => count(from, to, described),
-        Target::Text(_) | Target::Kept(Form::Text) => plain(Type::String),
+        Target::Text(..) | Target::Kept(Form::Text) => plain(Type::String),
         Target::List(_) | Target::Languages(_) | Target::IndexList(..) | Target::Kept(Form::List) => {
             list(row, described)
         }

@@ -298,10 +298,10 @@ fn hash_of(texts: &[&str]) -> u64 {
 }
 
 fn over_quota(kind: DictionaryKind) -> Error {
-    let (kind, megabytes) = (kind.name(), DICTIONARY_BYTES_MAX >> 20);
+    let kind = kind.name();
     Error::forbidden(format!(
         "Custom entries quota exceeded: the dictionary {kind} can have at most {DICTIONARY_ENTRIES_MAX} entries of \
-         {megabytes} MB together"
+         {DICTIONARY_BYTES_MAX} bytes together"
     ))
 }
 

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::ids::IndexName;
 use crate::limits::{
     INDEX_NAME_CHARS_MAX, KEY_BYTES_MAX, KEY_DESCRIPTION_BYTES_MAX, KEY_INTEGER_MAX, KEY_LIST_ENTRIES_MAX,
-    KEY_QUERY_PARAMETERS_BYTES_MAX, KEY_REFERER_BYTES_MAX,
+    KEY_REFERER_BYTES_MAX,
 };
 use serde_json::{Map, Value};
 
@@ -44,7 +44,7 @@ impl ApiKey {
             })?,
             max_hits_per_query: integer(&given, "maxHitsPerQuery", "")?,
             max_queries_per_ip_per_hour: integer(&given, "maxQueriesPerIPPerHour", "")?,
-            query_parameters: text(&given, "queryParameters", KEY_QUERY_PARAMETERS_BYTES_MAX)?,
+            query_parameters: text(&given, "queryParameters", KEY_BYTES_MAX)?,
             referers: patterns(&given, "referers", |pattern| pattern.len() <= KEY_REFERER_BYTES_MAX)?,
             ..ApiKey::new("", 0, rights(&given, index)?)
         };

@@ -138,6 +138,16 @@ fn everything_that_is_parsed_by_is_listed_with_its_level() {
 }
 
 #[test]
+fn tags_that_older_programs_would_refuse_need_a_later_level() {
+    for (letters, level) in [(0, FIRST), (512, FIRST), (513, LONG_TAGS), (1_024, LONG_TAGS), (1_025, FIRST)] {
+        let tags = json!({"highlightPostTag": "x".repeat(letters), "hitsPerPage": 3});
+        assert_eq!(of_settings(tags.to_string().as_bytes()).level, level, "{letters}");
+        let rule = json!({"objectID": "r", "consequence": {"params": tags}}).to_string();
+        assert_eq!(of_document(DocumentKind::Rules, rule.as_bytes()).level, level, "{letters}");
+    }
+}
+
+#[test]
 fn operations_of_records_are_those_of_the_first_level() {
     let kinds = [
         BuiltIn::Increment,

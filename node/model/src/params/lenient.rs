@@ -2,7 +2,7 @@
 
 use super::LatLng;
 use crate::error::{Error, Result};
-use crate::limits::{GEO_SHAPES_MAX, LIST_ENTRIES_MAX, POLYGON_POINTS_MAX, QUERY_BYTES_MAX};
+use crate::limits::{LIST_ENTRIES_MAX, POLYGON_POINTS_MAX, QUERY_BYTES_MAX};
 use serde_json::Value;
 
 /// A boolean, or `"true"`, `"false"`, `1`, `0`.
@@ -158,15 +158,16 @@ pub(crate) fn shapes(value: &Value, flat_points: Option<usize>) -> Option<Vec<Ve
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
     };
     if list.iter().any(Value::is_array) {
-        let shapes = list.iter().map(|shape| points(shape.as_array()?)).collect::<Option<Vec<_>>>()?;
-        return (shapes.len() <= GEO_SHAPES_MAX).then_some(shapes);
+        return list.iter().map(|shape| points(shape.as_array()?)).collect();
     }
     let points = points(list)?;
     let Some(flat_points) = flat_points else {
         return Some(vec![points]);
     };
-    let even = points.len().is_multiple_of(flat_points) && points.len() / flat_points <= GEO_SHAPES_MAX;
-    even.then(|| points.chunks(flat_points).map(<[LatLng]>::to_vec).collect())
+    points
+        .len()
+        .is_multiple_of(flat_points)
+        .then(|| points.chunks(flat_points).map(<[LatLng]>::to_vec).collect())
 }
 
 fn points(numbers: &[Value]) -> Option<Vec<LatLng>> {

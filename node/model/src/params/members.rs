@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 use crate::filter::{Filter, Items, parse_filters, parse_items};
 use crate::languages;
 use crate::limits::{
-    CURSOR_BYTES_MAX, FACET_VALUES_MAX, POLYGON_POINTS_MAX, POLYGONS_POINTS_MAX, PRECISION_STEPS_MAX,
+    CURSOR_BYTES_MAX, FACET_VALUES_MAX, GEO_SHAPES_MAX, POLYGON_POINTS_MAX, POLYGONS_POINTS_MAX,
+    PRECISION_STEPS_MAX,
 };
 use serde_json::{Map, Value};
 
@@ -285,6 +286,7 @@ pub(crate) fn inside_bounding_box(params: &mut SearchParams, name: &str, value: 
     let boxes = shapes(value, Some(2)).filter(|boxes| boxes.iter().all(|corners| corners.len() == 2));
     let boxes =
         boxes.ok_or_else(|| Error::parameter(name, "array of arrays of four numbers lat,lng,lat,lng"))?;
+    check_count(name, "boxes", boxes.len())?;
     let corners = boxes.iter().map(|b| [b[0].lat, b[0].lng, b[1].lat, b[1].lng]);
     params.inside_bounding_box = (!boxes.is_empty()).then(|| corners.collect());
     Ok(())
@@ -299,11 +301,19 @@ pub(crate) fn inside_polygon(params: &mut SearchParams, name: &str, value: &Valu
     let polygons = polygons.filter(|polygons| polygons.iter().all(fits));
     let polygons =
         polygons.ok_or_else(|| Error::parameter(name, "array of arrays of 6 to 20000 numbers lat,lng,…"))?;
+    check_count(name, "polygons", polygons.len())?;
     if points(&polygons) > POLYGONS_POINTS_MAX {
         return Err(Error::parameter(name, "polygons of at most 50000 points together"));
     }
     params.inside_polygon = (!polygons.is_empty()).then_some(polygons);
     Ok(())
+}
+
+fn check_count(name: &str, shapes: &str, count: usize) -> Result<()> {
+    match count <= GEO_SHAPES_MAX {
+        true => Ok(()),
+        false => Err(Error::parameter(name, &format!("at most {GEO_SHAPES_MAX} {shapes}"))),
+    }
 }
 
 pub(crate) fn rendering_content(params: &mut SearchParams, name: &str, value: &Value) -> Result<()> {

@@ -114,7 +114,7 @@ impl SearchParams {
         match row.target {
             Target::Flag(at) => *at(self) = Some(lenient::flag(name, value)?),
             Target::Count(min, max, at) => *at(self) = Some(lenient::count(name, value, min, max)?),
-            Target::Text(at) => *at(self) = Some(lenient::text(name, value)?),
+            Target::Text(bytes_max, at) => *at(self) = Some(lenient::text_up_to(name, value, bytes_max)?),
             Target::List(at) => *at(self) = Some(lenient::list(name, value)?),
             Target::Languages(at) => {
                 let listed = lenient::list(name, value);
@@ -184,7 +184,7 @@ fn collect_pairs(members: &mut Map<String, Value>, text: &str) -> Result<()> {
 
 /// Old clients write an absent value as the text `null`; only where text is not the natural form of the value.
 fn is_no_value(row: &Row, value: &Value) -> bool {
-    let is_text = matches!(row.target, Target::Text(_) | Target::Kept(Form::Text));
+    let is_text = matches!(row.target, Target::Text(..) | Target::Kept(Form::Text));
     !is_text && row.name != "filters" && value.as_str() == Some("null")
 }
 

@@ -65,7 +65,7 @@ fn c19_wrong_values_name_the_parameter() {
     let long = "x".repeat(513);
     for (value, name, expected) in [
         (json!({"query": long}), "query", "string shorter than 512 bytes"),
-        (json!({"highlightPreTag": long}), "highlightPreTag", "string shorter than 512 bytes"),
+        (json!({"highlightPreTag": "x".repeat(1_025)}), "highlightPreTag", "string shorter than 1024 bytes"),
         (json!({"query": ["a"]}), "query", "string"),
         (json!({"query": true}), "query", "string"),
         (json!({"params": "query=%ff"}), "params", "URL-encoded UTF-8 string"),

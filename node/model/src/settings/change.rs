@@ -215,7 +215,7 @@ fn fill(settings: &mut Settings, row: &Row, name: &str, value: &Value) -> Result
         }
         Target::Flag(_)
         | Target::Count(..)
-        | Target::Text(_)
+        | Target::Text(..)
         | Target::List(_)
         | Target::Languages(_)
         | Target::Query(..) => settings.params.set(row, name, value),
@@ -228,7 +228,7 @@ fn set_index(index: &mut IndexSettings, row: &Row, value: &Value) -> Result<()> 
         Target::IndexList(_, set) | Target::Index(_, set) => set(index, row.name, value),
         Target::Flag(_)
         | Target::Count(..)
-        | Target::Text(_)
+        | Target::Text(..)
         | Target::List(_)
         | Target::Languages(_)
         | Target::Query(..)

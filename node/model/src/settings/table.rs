@@ -4,6 +4,7 @@
 
 use crate::error::Result;
 use crate::level::{self, LaterValue};
+use crate::limits::{QUERY_BYTES_MAX, TAG_BYTES_MAX};
 use crate::params::SearchParams;
 use crate::params::lenient;
 use crate::params::members as query;
@@ -65,8 +66,8 @@ pub enum Target {
     Flag(At<bool>),
     /// A whole number of the search parameters, from, to.
     Count(u64, u64, At<u64>),
-    /// A string of the search parameters.
-    Text(At<String>),
+    /// A string of the search parameters, of so many bytes at most.
+    Text(usize, At<String>),
     /// A list of strings of the search parameters.
     List(At<Vec<String>>),
     /// A list of language codes (C§12.2) of the search parameters.
@@ -165,7 +166,7 @@ impl Row {
         match self.target {
             Target::Flag(_) => "boolean".to_owned(),
             Target::Count(min, max, _) => lenient::range(min, max),
-            Target::Text(_) => "string".to_owned(),
+            Target::Text(..) => "string".to_owned(),
             Target::List(_) => "array of strings".to_owned(),
             Target::Languages(_) => "array of language codes".to_owned(),
             Target::Query(words, _) | Target::IndexList(words, _) | Target::Index(words, _) => {
@@ -232,6 +233,11 @@ use Place::{Both, Query, Settings};
 use Target::{Count, Dropped, Flag, Index, IndexList, Kept, Languages, List, Text};
 
 const ANY_COUNT: u64 = u64::MAX;
+/// Tags of more bytes than they could have at first.
+const LONG_TAGS: &[LaterValue] = &[LaterValue {
+    level: level::LONG_TAGS,
+    is_it: |tag| lenient::text_up_to("", tag, TAG_BYTES_MAX).is_ok() && lenient::text("", tag).is_err(),
+}];
 const DROPPED_DOC: &str = "Accepted for old clients, without effect.";
 
 /// Every row, in the order of C§4.
@@ -294,8 +300,8 @@ pub static ROWS: &[Row] = &[
     row("ignorePlurals", Both, Target::Query("boolean or array of language codes", query::ignore_plurals), "false", "Whether singular and plural are the same, or for which languages."),
     row("removeStopWords", Both, Target::Query("boolean or array of language codes", query::remove_stop_words), "false", "Whether frequent words are left out, or for which languages."),
     // query strategy
-    row("query", Query, Text(|p| &mut p.query), "\"\"", "What is searched; empty means every record."),
-    row("similarQuery", Query, Text(|p| &mut p.similar_query), "\"\"", "A text whose words are all optional."),
+    row("query", Query, Text(QUERY_BYTES_MAX, |p| &mut p.query), "\"\"", "What is searched; empty means every record."),
+    row("similarQuery", Query, Text(QUERY_BYTES_MAX, |p| &mut p.similar_query), "\"\"", "A text whose words are all optional."),
     row("queryType", Both, Target::Query("one of \"prefixLast\", \"prefixAll\", \"prefixNone\"", query::query_type), "\"prefixLast\"", "Which words may match as prefixes.").single().shown(),
     row("disablePrefixOnAttributes", Settings, IndexList("array of strings", index::disable_prefix_on_attributes), "[]", "Attributes that need whole words."),
     row("removeWordsIfNoResults", Both, Target::Query("one of \"none\", \"lastWords\", \"firstWords\", \"allOptional\"", query::remove_words_if_no_results), "\"none\"", "Which words become optional when nothing is found.").single().shown(),
@@ -311,9 +317,9 @@ pub static ROWS: &[Row] = &[
     // highlighting
     row("attributesToHighlight", Both, List(|p| &mut p.attributes_to_highlight), "null", "Attributes that are highlighted; by default the searchable ones.").single(),
     row("attributesToSnippet", Both, List(|p| &mut p.attributes_to_snippet), "[]", "Attributes that are shortened, as `name:words`.").single(),
-    row("highlightPreTag", Both, Text(|p| &mut p.highlight_pre_tag), "\"<em>\"", "Text before a match.").shown(),
-    row("highlightPostTag", Both, Text(|p| &mut p.highlight_post_tag), "\"</em>\"", "Text after a match.").shown(),
-    row("snippetEllipsisText", Both, Text(|p| &mut p.snippet_ellipsis_text), "\"…\"", "Text where a snippet is cut."),
+    row("highlightPreTag", Both, Text(TAG_BYTES_MAX, |p| &mut p.highlight_pre_tag), "\"<em>\"", "Text before a match.").with_later(LONG_TAGS).shown(),
+    row("highlightPostTag", Both, Text(TAG_BYTES_MAX, |p| &mut p.highlight_post_tag), "\"</em>\"", "Text after a match.").with_later(LONG_TAGS).shown(),
+    row("snippetEllipsisText", Both, Text(QUERY_BYTES_MAX, |p| &mut p.snippet_ellipsis_text), "\"…\"", "Text where a snippet is cut."),
     row("restrictHighlightAndSnippetArrays", Both, Flag(|p| &mut p.restrict_highlight_and_snippet_arrays), "false", "Shows only the matching entries of highlighted lists."),
     row("replaceSynonymsInHighlight", Both, Flag(|p| &mut p.replace_synonyms_in_highlight), "false", "Shows the word of the query instead of its synonym."),
     // geo
@@ -332,7 +338,7 @@ pub static ROWS: &[Row] = &[
     row("analyticsTags", Query, Target::Query("array of strings of at most 100 characters", query::analytics_tags), "[]", "Tags under which the search is counted."),
     row("percentileComputation", Query, Kept(Form::Flag), "true", "Whether its time is counted."),
     row("enableABTest", Query, Kept(Form::Flag), "true", "Whether it may take part in a test."),
-    row("userToken", Query, Text(|p| &mut p.user_token), "null", "Who searches."),
+    row("userToken", Query, Text(QUERY_BYTES_MAX, |p| &mut p.user_token), "null", "Who searches."),
     row("enablePersonalization", Both, Kept(Form::Flag), "false", "Kept, without effect."),
     row("personalizationImpact", Query, Kept(Form::Count(0, 100)), "100", "Kept, without effect."),
     row("userData", Settings, Index("JSON of at most 32768 bytes", index::user_data), "{}", "Any JSON; stored and returned."),
