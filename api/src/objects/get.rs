@@ -97,8 +97,10 @@ struct Item {
     index_name: Option<String>,
     #[serde(rename = "objectID")]
     object_id: Option<Value>,
-    #[serde(rename = "attributesToRetrieve", alias = "attributes")]
+    #[serde(rename = "attributesToRetrieve")]
     attributes_to_retrieve: Option<Value>,
+    /// The earlier name.
+    attributes: Option<Value>,
 }
 
 fn parse_requests(body: &[u8]) -> Result<Vec<ObjectRequest>> {
@@ -120,7 +122,7 @@ fn parse_item(item: Item) -> Result<ObjectRequest> {
             return Err(Error::invalid("objectID is required in each request"));
         }
     };
-    let attributes = item.attributes_to_retrieve.map(names).transpose()?;
+    let attributes = item.attributes_to_retrieve.or(item.attributes).map(names).transpose()?;
     Ok(ObjectRequest {
         index: IndexName::new(&index)?,
         object_id,

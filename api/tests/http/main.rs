@@ -8,6 +8,7 @@ mod clusters;
 mod dictionaries;
 mod document;
 mod documents;
+mod earlier_names;
 mod edges;
 mod encrypted;
 mod filters;

@@ -143,6 +143,8 @@ pub struct ObjectWanted {
     #[schema(rename = "objectID")]
     pub object_id: String,
     pub attributes_to_retrieve: Option<Vec<String>>,
+    /// An earlier name of attributesToRetrieve.
+    pub attributes: Option<Vec<String>>,
 }
 /// The records that were wanted, in order; null where there is none.
 #[derive(ToSchema)]
