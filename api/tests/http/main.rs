@@ -14,6 +14,7 @@ mod encrypted;
 mod filters;
 mod keys;
 mod languages;
+mod limits;
 mod logs;
 mod managed_keys;
 mod parameters;
