@@ -1,9 +1,13 @@
 //! How does a JSON body become members, and what does the caller read when it cannot (C§19)?
 
 use actix_web::web::{self, Bytes};
+use quorate_model::error::shortened;
 use quorate_model::{Error, Result, limits};
-use serde::de::{Deserialize, DeserializeOwned};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
+use std::fmt;
+use std::marker::PhantomData;
 
 /// Bytes of a body above which parsing leaves the arbiter.
 pub const ON_ARBITER_BYTES_MAX: usize = 256 << 10;
@@ -58,7 +62,26 @@ fn wrong_member(path: &str, error: &serde_json::Error) -> Error {
         .replace("expected a sequence", "expected an array")
         .replace("expected a map", "expected an object");
     let what = what.replace("type: sequence", "type: array").replace("type: map", "type: object");
-    Error::invalid(format!("parse error: {path}: {what} near {place}"))
+    Error::invalid(format!("parse error: {}: {what} near {place}", shortened(path)))
+}
+
+/// An object. A list of its members by position, which derived readers take too, is none.
+pub struct Object<T>(pub T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
+            type Value = Object<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+            }
+        }
+        deserializer.deserialize_map(Members(PhantomData))
+    }
 }
 
 /// Refuses everything but an object at the first level: derived readers would take a list by position too.
@@ -84,7 +107,17 @@ fn parts(error: &serde_json::Error) -> (String, Place) {
     if let Some((what, _)) = text.rsplit_once(" at line ") {
         text.truncate(what.len());
     }
-    (text, Place { line: error.line(), column: error.column() })
+    (without_middle(text), Place { line: error.line(), column: error.column() })
+}
+
+/// A message whose middle quotes the caller at length, without it.
+fn without_middle(text: String) -> String {
+    const END_BYTES: usize = 128;
+    let (head, tail) = (shortened(&text), text.ceil_char_boundary(text.len().saturating_sub(END_BYTES)));
+    match text.len() > 3 * END_BYTES {
+        true => format!("{head}{}", &text[tail..]),
+        false => text,
+    }
 }
 
 /// Refuses nesting deeper than the service accepts. Counts brackets outside of texts; syntax is not its concern.

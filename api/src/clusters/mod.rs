@@ -59,7 +59,10 @@ pub async fn assign(call: &Call<'_>) -> Result<Reply> {
 pub async fn assign_many(call: &Call<'_>) -> Result<Reply> {
     let body: AssignBody = call.typed().await?;
     let users = body.users.as_ref().ok_or_else(|| Error::invalid("users is required: a list of user IDs"))?;
-    let users: Vec<UserId> = users.iter().map(|user| UserId::new(user)).collect::<Result<_>>()?;
+    let user = |(position, user): (usize, &String)| {
+        UserId::new(user).map_err(|error| Error { position: Some(position as u64), ..error })
+    };
+    let users: Vec<UserId> = users.iter().enumerate().map(user).collect::<Result<_>>()?;
     let created_at = call.service().assign_users(users, body.cluster()?).await?;
     Ok(Reply::ok(stamp_body("createdAt", &created_at)))
 }

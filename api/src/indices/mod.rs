@@ -4,6 +4,7 @@ use crate::call::Call;
 use crate::parse;
 use crate::reply::Reply;
 use quorate_cluster::{IndexInfo, IndexOperation};
+use quorate_model::error::shortened;
 use quorate_model::{Error, IndexName, Result};
 use quorate_wire::IndexPage;
 use quorate_wire::indices::{IndexRow, PAGE_ROWS, index_list_body};
@@ -72,12 +73,14 @@ pub async fn operation(call: &Call<'_>) -> Result<Reply> {
 fn parse_operation(body: &[u8]) -> Result<(IndexName, IndexOperation)> {
     let body: OperationBody = parse::typed(body)?;
     let destination = body.destination.ok_or_else(|| Error::invalid("destination is required"))?;
-    let destination = IndexName::new(&destination)?;
+    let of_destination = |error: Error| error.message.replacen("indexName", "destination", 1);
+    let destination = IndexName::new(&destination).map_err(|error| Error::invalid(of_destination(error)))?;
     let operation = match (body.operation.as_deref(), body.scope) {
         (Some("copy"), scope) => {
             let known = ["settings", "synonyms", "rules"];
             let unknown = scope.iter().flatten().find(|name| !known.contains(&name.as_str()));
             if let Some(name) = unknown {
+                let name = shortened(name);
                 let text = format!("Invalid scope \"{name}\", expected settings, synonyms or rules");
                 return Err(Error::invalid(text));
             }
@@ -88,6 +91,7 @@ fn parse_operation(body: &[u8]) -> Result<(IndexName, IndexOperation)> {
             return Err(Error::invalid("scope is only supported with the copy operation"));
         }
         (Some(other), _) => {
+            let other = shortened(other);
             return Err(Error::invalid(format!("Invalid operation \"{other}\", expected copy or move")));
         }
         (None, _) => return Err(Error::invalid("operation is required: copy or move")),

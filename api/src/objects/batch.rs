@@ -5,7 +5,7 @@
 
 use crate::auth::Caller;
 use crate::call::Call;
-use crate::parse::{ON_ARBITER_BYTES_MAX, Place, check_object, shaped};
+use crate::parse::{ON_ARBITER_BYTES_MAX, Object, Place, check_object, shaped};
 use crate::reply::Reply;
 use actix_web::web::{self, Bytes};
 use quorate_cluster::CallerOp;
@@ -73,7 +73,6 @@ struct Body<'a> {
 struct Requests<'a>(Vec<Item<'a>>);
 
 #[derive(serde::Deserialize)]
-#[serde(expecting = "an object")]
 struct Item<'a> {
     #[serde(borrow)]
     action: Option<Text<'a>>,
@@ -98,7 +97,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Requests<'a> {
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
                 let mut items = Vec::new();
-                while let Some(item) = seq.next_element()? {
+                while let Some(Object(item)) = seq.next_element()? {
                     if items.len() == limits::BATCH_OPS_MAX {
                         let text = format!("a batch has at most {} operations", limits::BATCH_OPS_MAX);
                         return Err(de::Error::custom(text));

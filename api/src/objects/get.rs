@@ -15,11 +15,8 @@ use serde_json::Value;
 
 /// `GET /1/indexes/{indexName}/{objectID}`.
 pub async fn one(call: &Call<'_>) -> Result<Reply> {
-    let attributes = call.query.list("attributesToRetrieve")?;
-    let attributes = match attributes {
-        Some(attributes) => Some(attributes),
-        None => call.query.list("attributes")?,
-    };
+    let given = |name| call.query.get(name).map(|text| Value::String(text.into_owned()));
+    let attributes = attributes(NAMES.map(given))?;
     let request = ObjectRequest {
         index: call.index_name()?,
         object_id: call.names[1].to_string(),
@@ -88,10 +85,9 @@ fn forced_attributes(call: &Call<'_>) -> Result<Option<Option<Vec<String>>>> {
 
 #[derive(Deserialize)]
 struct Body {
-    requests: Option<Vec<Item>>,
+    requests: Option<Vec<parse::Object<Item>>>,
 }
 #[derive(Deserialize)]
-#[serde(expecting = "an object")]
 struct Item {
     #[serde(rename = "indexName")]
     index_name: Option<String>,
@@ -110,7 +106,7 @@ fn parse_requests(body: &[u8]) -> Result<Vec<ObjectRequest>> {
     if items.len() > limits::MULTI_MAX {
         return Err(Error::invalid(format!("requests has too many objects: at most {}", limits::MULTI_MAX)));
     }
-    items.into_iter().map(parse_item).collect()
+    items.into_iter().map(|parse::Object(item)| parse_item(item)).collect()
 }
 
 fn parse_item(item: Item) -> Result<ObjectRequest> {
@@ -122,31 +118,18 @@ fn parse_item(item: Item) -> Result<ObjectRequest> {
             return Err(Error::invalid("objectID is required in each request"));
         }
     };
-    let attributes = item.attributes_to_retrieve.or(item.attributes).map(names).transpose()?;
-    Ok(ObjectRequest {
-        index: IndexName::new(&index)?,
-        object_id,
-        attributes_to_retrieve: attributes.flatten(),
-    })
+    let attributes = attributes([item.attributes_to_retrieve, item.attributes])?;
+    Ok(ObjectRequest { index: IndexName::new(&index)?, object_id, attributes_to_retrieve: attributes })
 }
 
-/// A list of names, or one text with commas.
-fn names(value: Value) -> Result<Option<Vec<String>>> {
-    let wrong = || Error::parameter("attributesToRetrieve", "array of strings");
-    match value {
-        Value::Null => Ok(None),
-        Value::String(text) => Ok(Some(text.split(',').map(|name| name.trim().to_owned()).collect())),
-        Value::Array(list) => {
-            let names = list.into_iter().map(|item| match item {
-                Value::String(name) => Ok(name),
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-                    Err(wrong())
-                }
-            });
-            names.collect::<Result<_>>().map(Some)
-        }
-        Value::Bool(_) | Value::Number(_) | Value::Object(_) => Err(wrong()),
-    }
+/// The names of the parameter that says what is shown: the current one, which counts, and the earlier one.
+const NAMES: [&str; 2] = ["attributesToRetrieve", "attributes"];
+
+/// What is shown, from the values of [`NAMES`], as searches read it.
+fn attributes(values: [Option<Value>; 2]) -> Result<Option<Vec<String>>> {
+    let given = NAMES.into_iter().zip(values);
+    let members = given.filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
+    Ok(SearchParams::from_json(&members)?.attributes_to_retrieve)
 }
 
 #[cfg(test)]

@@ -29,6 +29,9 @@ pub struct FacetAsked {
 impl FacetAsked {
     /// Takes the text to look for out of the members; the others select the records that count.
     pub fn from_members(call: &Call<'_>, facet: &str, mut members: Map<String, Value>) -> Result<Self> {
+        if facet.len() > limits::QUERY_BYTES_MAX {
+            return Err(Error::parameter("facet", "string shorter than 512 bytes"));
+        }
         let direct = members.remove("facetQuery");
         let facet_query = match direct {
             Some(Value::String(text)) => text,

@@ -21,7 +21,7 @@ impl Node {
         }
         self.send(request).await
     }
-    async fn local(&self, method: Method, uri: &str, body: &str) -> Answer {
+    pub async fn local(&self, method: Method, uri: &str, body: &str) -> Answer {
         let request = test::TestRequest::default()
             .method(method)
             .uri(uri)

@@ -46,18 +46,6 @@ impl<'a> QueryString<'a> {
             Some(text) => text.parse().map(Some).map_err(|_| Error::parameter(name, "non-negative integer")),
         }
     }
-    /// A list: comma-separated or a JSON array of texts (§4.1).
-    pub fn list(&self, name: &str) -> Result<Option<Vec<String>>> {
-        let Some(text) = self.get(name) else {
-            return Ok(None);
-        };
-        if text.trim_start().starts_with('[') {
-            let list = serde_json::from_str(&text).map_err(|_| Error::parameter(name, "list of strings"))?;
-            return Ok(Some(list));
-        }
-        let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
-        Ok(Some(items.map(str::to_owned).collect()))
-    }
 }
 
 #[cfg(test)]
@@ -65,14 +53,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_lists_switches_and_numbers() {
-        let query = QueryString("a=1&b=x%2Cy+z&c=%5B%22p%2Cq%22%5D&A=2&bad=no&n=7&e=");
+    fn reads_switches_and_numbers() {
+        let query = QueryString("a=1&A=2&bad=no&n=7");
         assert_eq!(query.get("a").as_deref(), Some("1"));
         assert_eq!(query.get_any_case("a").as_deref(), Some("2"));
-        assert_eq!(query.list("b").unwrap().unwrap(), ["x", "y z"]);
-        assert_eq!(query.list("c").unwrap().unwrap(), ["p,q"]);
-        assert_eq!(query.list("e").unwrap().unwrap(), Vec::<String>::new());
-        assert_eq!(query.list("none").unwrap(), None);
         assert!(query.flag("a", false).unwrap());
         assert!(query.flag("none", true).unwrap());
         assert!(query.flag("bad", true).is_err());

@@ -86,7 +86,7 @@ impl Error {
 }
 
 /// The start of a text of the caller, short enough for a message.
-pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
+pub fn shortened(text: &str) -> Cow<'_, str> {
     const BYTES_MAX: usize = 128;
     if text.len() <= BYTES_MAX {
         return Cow::Borrowed(text);

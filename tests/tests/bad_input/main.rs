@@ -215,7 +215,7 @@ fn wrong_settings_name_themselves() {
             "/1/indexes/books/operation",
             br#"{"operation":"copy","destination":""}"#,
             400,
-            Starts("indexName is not valid"),
+            Starts("destination is not valid"),
         ),
         case(
             "POST",

@@ -201,6 +201,13 @@ fn texts() -> Vec<Limit> {
     let lists = ["facets", "attributesToRetrieve", "optionalWords", "responseFields", "analyticsTags"];
     let lists = lists
         .map(|name| member(search, name, repeated(LIST_ENTRIES_MAX, |_| json!("a")), "at most 1000 strings"));
+    let objects = |shown: Value| {
+        let one = json!({"indexName": "i", "objectID": "o", "attributesToRetrieve": shown});
+        ask(Method::POST, "/1/indexes/*/objects", json!({ "requests": [one] }))
+    };
+    let [objects_at, objects_past] = repeated(LIST_ENTRIES_MAX, |_| json!("a")).map(objects);
+    let of_objects =
+        tried(objects_at, objects_past, 400, parameter("attributesToRetrieve", "at most 1000 strings"));
     let entries = ["facets", "optionalWords"].map(|name| {
         let values = letters(QUERY_BYTES_MAX).map(|entry| json!([entry]));
         member(search, name, values, &format!("strings shorter than {QUERY_BYTES_MAX} bytes"))
@@ -221,7 +228,12 @@ fn texts() -> Vec<Limit> {
             "400",
             tags.into_iter().flatten().collect(),
         ),
-        here("list in a request", format!("{} entries", count(LIST_ENTRIES_MAX)), "400", lists.into()),
+        here(
+            "list in a request",
+            format!("{} entries", count(LIST_ENTRIES_MAX)),
+            "400",
+            lists.into_iter().chain([of_objects]).collect(),
+        ),
         here("entry of a list in a request", bytes(QUERY_BYTES_MAX), "400", entries.into()),
         here(
             "entry of `analyticsTags`",
