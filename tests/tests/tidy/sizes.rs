@@ -70,6 +70,12 @@ const FILES: &[(&str, &str)] = &[
 const FUNCTIONS: &[(&str, &str, &str)] = &[
     ("api/quorate/src/cluster/mod.rs", "command", CASES),
     ("api/tests/http/dictionaries.rs", "c19_bad_calls_say_why_and_change_nothing", CASES),
+    ("api/tests/http/limits/installation.rs", "keys", CASES),
+    ("api/tests/http/limits/kept.rs", "rules", CASES),
+    ("api/tests/http/limits/rows.rs", "bodies", CASES),
+    ("api/tests/http/limits/rows.rs", "texts", CASES),
+    ("api/tests/http/limits/searches.rs", "geo", CASES),
+    ("api/tests/http/limits/searches.rs", "pages", CASES),
     ("api/tests/http/managed_keys.rs", "what_is_wrong_is_named_and_changes_nothing", CASES),
     ("api/tests/http/parameters/wrong.rs", "own", CASES),
     ("cluster/raft/src/core.rs", "new", FIELDS),
