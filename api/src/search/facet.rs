@@ -11,10 +11,17 @@ use serde_json::{Map, Value};
 pub async fn post(call: &Call<'_>) -> Result<Reply> {
     let index = call.index_name()?;
     let asked = FacetAsked::from_members(call, &call.names[1], call.object().await?)?;
+    let message = asked.message();
     let results = asked.run(call, &index).await?;
     let mut out = Vec::with_capacity(1_024);
-    FacetBody { results: &results, processing_time_ms: call.elapsed_ms(), index: None, processed: None }
-        .write(&mut out);
+    let facets = FacetBody {
+        results: &results,
+        processing_time_ms: call.elapsed_ms(),
+        index: None,
+        processed: None,
+        message: message.as_deref(),
+    };
+    facets.write(&mut out);
     Ok(Reply::ok(out))
 }
 
@@ -51,6 +58,10 @@ impl FacetAsked {
     pub fn hits_max(&self) -> u64 {
         const DEFAULT: u64 = 10;
         self.asked.params.max_facet_hits.unwrap_or(DEFAULT)
+    }
+    /// What the answer says about parameters that cannot act.
+    pub fn message(&self) -> Option<String> {
+        self.asked.message.clone()
     }
     /// Asks the service.
     pub async fn run(self, call: &Call<'_>, index: &IndexName) -> Result<FacetHits> {

@@ -38,11 +38,13 @@ const NO_LOCATIONS: &str =
 const NO_LOCATION: &str = "aroundLatLngViaIP has no effect: the place of the caller's address is not known";
 
 /// What is kept and has no effect, when it asks for one: by its name, the value that does.
-const WITHOUT_EFFECT: [(&str, fn(&Value) -> bool); 4] = [
+const WITHOUT_EFFECT: [(&str, fn(&Value) -> bool); 6] = [
     ("enablePersonalization", |value| *value == Value::Bool(true)),
+    ("personalizationImpact", |value| value.as_u64() > Some(0)),
     ("enableReRanking", |value| *value == Value::Bool(true)),
     ("reRankingApplyFilter", |value| !value.is_null()),
     ("mode", |value| value.as_str() == Some("neuralSearch")),
+    ("semanticSearch", |value| value.as_object().is_some_and(|members| !members.is_empty())),
 ];
 
 /// What an answer says of parameters of its request that have no effect; `located` is said of the caller's place.

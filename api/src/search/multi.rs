@@ -195,7 +195,7 @@ async fn run(
             Ok(Answered { body, is_full: results.hits.len() as u64 >= wanted })
         }
         Wanted::Facet(asked) => {
-            let wanted = asked.hits_max();
+            let (wanted, message) = (asked.hits_max(), asked.message());
             let results = asked.run(call, &index).await?;
             let mut body = Vec::with_capacity(512);
             let facets = FacetBody {
@@ -203,6 +203,7 @@ async fn run(
                 processing_time_ms: call.elapsed_ms(),
                 index: Some(index.as_str()),
                 processed,
+                message: message.as_deref(),
             };
             facets.write(&mut body);
             Ok(Answered { body, is_full: results.hits.len() as u64 >= wanted })
@@ -241,8 +242,14 @@ async fn left_out(call: &Call<'_>, index: &IndexName, wanted: &Wanted) -> Result
         Wanted::Facet(_) => {
             let results = Default::default();
             let index = Some(index.as_str());
-            FacetBody { results: &results, processing_time_ms: 0, index, processed: Some(false) }
-                .write(&mut out);
+            FacetBody {
+                results: &results,
+                processing_time_ms: 0,
+                index,
+                processed: Some(false),
+                message: None,
+            }
+            .write(&mut out);
         }
     }
     Ok(out)

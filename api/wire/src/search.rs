@@ -179,8 +179,10 @@ impl SearchBody<'_> {
             object.string("queryID", query_id);
         }
         self.write_rules(object);
-        if let Some(message) = results.message.as_deref().or(self.message) {
-            object.string("message", message);
+        let messages = [results.message.as_deref(), self.message];
+        let message = messages.into_iter().flatten().collect::<Vec<_>>().join("; ");
+        if !message.is_empty() {
+            object.string("message", &message);
         }
         if let Some(cursor) = self.cursor {
             object.string("cursor", cursor);
@@ -257,6 +259,8 @@ pub struct FacetBody<'a> {
     pub index: Option<&'a str>,
     /// As in [`SearchBody::processed`].
     pub processed: Option<bool>,
+    /// As in [`SearchBody::message`].
+    pub message: Option<&'a str>,
 }
 
 impl FacetBody<'_> {
@@ -278,6 +282,9 @@ impl FacetBody<'_> {
         }
         if let Some(processed) = self.processed {
             object.flag("processed", processed);
+        }
+        if let Some(message) = self.message {
+            object.string("message", message);
         }
         object.integer("processingTimeMS", self.processing_time_ms);
         object.close();
@@ -420,7 +427,8 @@ mod tests {
     fn facet_search_and_skipped_queries() {
         let results = FacetHits { hits: vec![("a".into(), "<em>a</em>".into(), 2)], exhaustive: true };
         let mut out = Vec::new();
-        FacetBody { results: &results, processing_time_ms: 1, index: None, processed: None }.write(&mut out);
+        FacetBody { results: &results, processing_time_ms: 1, index: None, processed: None, message: None }
+            .write(&mut out);
         assert_eq!(
             serde_json::from_slice::<Value>(&out).unwrap(),
             json!({"facetHits":[{"value":"a","highlighted":"<em>a</em>","count":2}],"exhaustiveFacetsCount":true,

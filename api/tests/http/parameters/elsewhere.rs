@@ -147,7 +147,14 @@ async fn callers_are_the_centre_where_their_place_is_known() {
 #[actix_web::test]
 async fn parameters_that_change_nothing_are_named() {
     let node = Node::start().await;
-    node.fill("i", &json!({"enableReRanking": true, "mode": "neuralSearch"}), &shop()).await;
+    let kept = json!({"enableReRanking": true, "mode": "neuralSearch", "enablePersonalization": true,
+        "semanticSearch": {"eventSources": ["i"]}, "reRankingApplyFilter": ["brand:Acme"],
+        "attributesForFaceting": ["searchable(brand)"]});
+    node.fill("i", &kept, &shop()).await;
+    let shown = node.get("/1/indexes/i/settings").await;
+    for (name, value) in object(&kept) {
+        assert_eq!(shown[&name], value, "settings are kept and answered");
+    }
     let nothing = "no effect: this service does not personalize, re-rank or search by vectors";
     let no_places =
         "aroundLatLngViaIP has no effect: this service has no places of addresses (option ip-locations)";
@@ -157,7 +164,13 @@ async fn parameters_that_change_nothing_are_named() {
             json!({"enablePersonalization": false, "enableReRanking": false, "reRankingApplyFilter": null}),
             None,
         ),
-        (json!({"mode": "keywordSearch", "personalizationImpact": 50}), None),
+        (json!({"mode": "keywordSearch", "personalizationImpact": 0, "semanticSearch": {}}), None),
+        (json!({"personalizationImpact": "50"}), Some(format!("personalizationImpact has {nothing}"))),
+        (json!({"semanticSearch": {"eventSources": ["i"]}}), Some(format!("semanticSearch has {nothing}"))),
+        (
+            json!({"params": "enablePersonalization=true&personalizationImpact=1"}),
+            Some(format!("enablePersonalization and personalizationImpact have {nothing}")),
+        ),
         (json!({"enablePersonalization": true}), Some(format!("enablePersonalization has {nothing}"))),
         (json!({"enableReRanking": "true"}), Some(format!("enableReRanking has {nothing}"))),
         (json!({"mode": "neuralSearch"}), Some(format!("mode has {nothing}"))),
@@ -170,13 +183,39 @@ async fn parameters_that_change_nothing_are_named() {
             Some(format!("enableReRanking has {nothing}; {no_places}")),
         ),
     ] {
-        let several = json!({"requests": [joined(&asked, "indexName", &json!("i"))]});
-        let several = node.post("/1/indexes/*/queries", several).await;
-        let answer = node.post("/1/indexes/i/query", asked.clone()).await;
-        for answer in [&answer, &several["results"][0]] {
+        let index = joined(&asked, "indexName", &json!("i"));
+        let facet = joined(&joined(&index, "type", &json!("facet")), "facet", &json!("brand"));
+        let several = node.post("/1/indexes/*/queries", json!({"requests": [index, facet]})).await;
+        let text: String = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(object(&asked).iter().map(|(name, value)| match value {
+                Value::String(text) => (name, text.clone()),
+                value => (name, value.to_string()),
+            }))
+            .finish();
+        let answers = [
+            node.post("/1/indexes/i/query", asked.clone()).await,
+            node.post("/1/indexes/i/browse", asked.clone()).await,
+            node.get(&format!("/1/indexes/i?{text}")).await,
+            several["results"][0].clone(),
+        ];
+        let facets = [
+            node.post("/1/indexes/i/facets/brand/query", asked.clone()).await,
+            several["results"][1].clone(),
+        ];
+        assert!(answers.iter().all(|answer| answer["nbHits"] == 5), "{asked}");
+        assert!(facets.iter().all(|answer| answer["facetHits"].is_array()), "{asked}");
+        for answer in answers.iter().chain(&facets) {
             let said = answer.get("message").map(|text| text.as_str().unwrap());
             assert_eq!(said, message.as_deref(), "{asked}");
-            assert_eq!(answer["nbHits"], 5, "{asked}");
         }
     }
+    // beside another message, and whatever members are asked for
+    let asked = json!({"page": 1_000, "enablePersonalization": true, "responseFields": ["hits"]});
+    let answer = node.post("/1/indexes/i/query", asked).await;
+    let said = answer["message"].as_str().unwrap();
+    assert!(said.starts_with("you can only fetch the 1000 hits") && said.contains(nothing), "{said}");
+    // what a key forces counts as asked for
+    let key = node.key(json!({"acl": ["search"], "queryParameters": "enableReRanking=true"})).await;
+    let answer = node.call_with(&key, Method::POST, "/1/indexes/i/query", "{}").await.success();
+    assert_eq!(answer["message"], format!("enableReRanking has {nothing}"));
 }

@@ -123,6 +123,7 @@ pub struct FacetValues {
     pub exhaustive: Exhaustive,
     pub index: Option<String>,
     pub processed: Option<bool>,
+    pub message: Option<String>,
     #[schema(rename = "processingTimeMS")]
     pub processing_time_ms: u64,
 }
