@@ -209,6 +209,13 @@ async fn parameters_that_change_nothing_are_named() {
             assert_eq!(said, message.as_deref(), "{asked}");
         }
     }
+}
+
+#[actix_web::test]
+async fn what_has_no_effect_is_said_whatever_else_is() {
+    let node = Node::start().await;
+    node.fill("i", &json!({}), &shop()).await;
+    let nothing = "no effect: this service does not personalize, re-rank or search by vectors";
     // beside another message, and whatever members are asked for
     let asked = json!({"page": 1_000, "enablePersonalization": true, "responseFields": ["hits"]});
     let answer = node.post("/1/indexes/i/query", asked).await;
