@@ -122,7 +122,7 @@ fn what_is_over_the_quota_changes_nothing() {
     assert_eq!(error.kind, quorate_model::ErrorKind::Forbidden);
     assert_eq!(
         error.message,
-        "Custom entries quota exceeded: the dictionary stopwords can have at most 200000 entries of 32 MB together"
+        "Custom entries quota exceeded: the dictionary stopwords can have at most 200000 entries of 33554432 bytes together"
     );
     assert_eq!(custom, before);
     let words = vec!["x".repeat(512); 100];
