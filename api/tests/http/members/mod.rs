@@ -140,6 +140,16 @@ async fn state(node: &Node, call: &Call) -> Vec<Value> {
 }
 
 impl Node {
+    /// Waits until readers see what a call has written.
+    async fn settle(&self, answer: &Answer) {
+        let tasks = match answer.json()["taskID"].take() {
+            Value::Object(tasks) => tasks.into_values().collect(),
+            task => vec![task],
+        };
+        for task in tasks.iter().filter_map(Value::as_u64) {
+            self.wait(task).await;
+        }
+    }
     async fn tried(&self, call: &Call, body: &Value) -> Answer {
         let mut request = test::TestRequest::default()
             .method(call.method.clone())
@@ -196,9 +206,7 @@ async fn what_is_wrong_in_a_body_is_named_and_changes_nothing() {
                 let answer = node.tried(call, &body).await;
                 let place = format!("{} {} {}: {how}", call.method, call.route, text(&path));
                 if answer.status.is_success() {
-                    if let Some(task) = answer.json()["taskID"].as_u64() {
-                        node.wait(task).await;
-                    }
+                    node.settle(&answer).await;
                     before = state(node, call).await;
                     read.push(how);
                 } else if let Some(fault) = faults(&answer, &path, &how) {
