@@ -11,7 +11,8 @@ const EDGES: &[(&str, &[&str])] = &[
     // The index layer writes its files through the store's file layer, so that a test can cut the power.
     ("quorate-engine", &["model", "store"]),
     ("quorate-store", &["model"]),
-    ("quorate-node", &["model", "engine", "store"]),
+    ("quorate-insights", &["model", "store"]),
+    ("quorate-node", &["model", "engine", "store", "insights"]),
     ("quorate-raft", &["model", "store"]),
     ("quorate-cluster", &["model", "store", "node", "raft"]),
     ("quorate-wire", &["model"]),
