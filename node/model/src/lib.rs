@@ -6,6 +6,7 @@
 pub mod dictionary;
 pub mod document;
 pub mod error;
+pub mod event;
 pub mod filter;
 pub mod ids;
 pub mod json;
@@ -27,6 +28,7 @@ pub mod wire;
 pub use dictionary::{DictionaryEntry, DictionaryKind, DictionaryOp};
 pub use document::DocumentKind;
 pub use error::{Error, ErrorKind, Result};
+pub use event::Event;
 pub use filter::{Atom, Filter, FilterAtom};
 pub use ids::{GroupId, IndexName, NodeId, ObjectId, TaskId};
 pub use key::{Acl, ApiKey};

@@ -168,3 +168,14 @@ pub const KEY_LIST_ENTRIES_MAX: usize = 1_000;
 pub const KEY_REFERER_BYTES_MAX: usize = 512;
 /// `validity` (seconds), `maxHitsPerQuery` and `maxQueriesPerIPPerHour` of a key: what typed clients can read.
 pub const KEY_INTEGER_MAX: u64 = i32::MAX as u64;
+
+/// Bytes of the body of a call with events (§8: under 2 MB).
+pub const EVENTS_BODY_BYTES_MAX: usize = 2_000_000 - 1;
+/// Events of a call (§8).
+pub const EVENTS_MAX: usize = 1_000;
+/// Records that an event is about (§8).
+pub const EVENT_OBJECTS_MAX: usize = 20;
+/// Filters that an event is about (§8).
+pub const EVENT_FILTERS_MAX: usize = 10;
+/// Bytes of a filter that an event is about.
+pub const EVENT_FILTER_BYTES_MAX: usize = 1 << 10;
