@@ -1,3 +1,10 @@
 //! What did users do, and what follows from it? Events as rows of Parquet files, and models of what goes together.
 //!
 //! Synchronous, without a clock and without chance: times are arguments, and the same events give the same bytes on every node.
+#![warn(missing_docs)]
+
+pub mod error;
+pub mod forgotten;
+pub mod merge;
+pub mod rows;
+pub mod segment;

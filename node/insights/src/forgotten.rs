@@ -1,0 +1,30 @@
+//! Whose rows are passed over, because the user has asked to be forgotten?
+
+use crate::rows::Row;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Users to be forgotten, with the log index through which rows of theirs do not count any more. What they do later counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forgotten(BTreeMap<String, u64>);
+
+impl Forgotten {
+    /// Forgets what a user did before `log_index`.
+    pub fn add(&mut self, token: &str, log_index: u64) {
+        let through = self.0.entry(token.to_owned()).or_default();
+        *through = log_index.max(*through);
+    }
+    /// Whether a row does not count, by either of its tokens. Cost: two looks at a map, none when nobody is forgotten.
+    pub fn hides(&self, row: &Row) -> bool {
+        let hides = |token: &str| self.0.get(token).is_some_and(|through| row.log_index < *through);
+        !self.0.is_empty() && (hides(&row.user) || row.authenticated.as_deref().is_some_and(hides))
+    }
+    /// Whether nobody is to be forgotten.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+    /// Takes out what has been carried out: each, unless it has been asked for again later.
+    pub fn done(&mut self, carried_out: &Forgotten) {
+        self.0.retain(|token, through| carried_out.0.get(token).is_none_or(|done| done < through));
+    }
+}

@@ -1,0 +1,142 @@
+//! In which order are rows of many files read, and which of them count?
+//!
+//! All files are sorted alike, so that what belongs together stands next to each other: what a user did with an index, in time, and
+//! an event beside its repetition. A row is passed over when it is of a forgotten user, or repeats an earlier one: a batch that was
+//! sent twice counts once. Events with a time of their own repeat when they are equal; events without one when they are equal
+//! within two minutes, in which clients send a batch again that nobody has answered.
+
+use crate::error::Result;
+use crate::forgotten::Forgotten;
+use crate::rows::Row;
+use crate::segment::{Segment, Wanted};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+/// How long after an event without a time the same one repeats it.
+pub const REPEATED_WITHIN_MS: u64 = 120_000;
+/// Events of one user that are remembered before old ones are let go.
+const RECENT_MAX: usize = 1_024;
+
+/// Rows of some files in their order, each once.
+pub struct Merged<'m> {
+    sources: Vec<Source<'m>>,
+    /// The next row of each source that has one.
+    heads: BinaryHeap<Reverse<(Row, usize)>>,
+    wanted: Wanted<'m>,
+    times_ms: Range<u64>,
+    forgotten: &'m Forgotten,
+    repeated: Repeated,
+}
+
+/// Where rows come from.
+enum Source<'m> {
+    File { segment: &'m Segment, groups: std::vec::IntoIter<usize>, rows: std::vec::IntoIter<Row> },
+    Memory(std::slice::Iter<'m, Row>),
+}
+
+impl Source<'_> {
+    fn next(&mut self) -> Result<Option<Row>> {
+        match self {
+            Source::Memory(rows) => Ok(rows.next().cloned()),
+            Source::File { segment, groups, rows } => loop {
+                if let Some(row) = rows.next() {
+                    return Ok(Some(row));
+                }
+                let Some(group) = groups.next() else { return Ok(None) };
+                *rows = segment.rows(group)?.into_iter();
+            },
+        }
+    }
+}
+
+impl<'m> Merged<'m> {
+    /// Reads what is wanted of files, and of rows in memory, which have to be sorted. Cost: of each file a row group at a time.
+    pub fn new(
+        segments: &'m [Segment],
+        memory: &'m [Row],
+        wanted: Wanted<'m>,
+        times_ms: Range<u64>,
+        forgotten: &'m Forgotten,
+    ) -> Result<Self> {
+        // what is repeated in the range may begin before it
+        let from = times_ms.start.saturating_sub(REPEATED_WITHIN_MS);
+        let is_near = |segment: &&Segment| {
+            let [first, last] = segment.facts().times_ms;
+            first < times_ms.end && last >= from
+        };
+        let files = segments.iter().filter(is_near).map(|segment| Source::File {
+            segment,
+            groups: segment.groups(wanted).into_iter(),
+            rows: vec![].into_iter(),
+        });
+        let sources = files.chain([Source::Memory(memory.iter())]).collect();
+        let mut merged = Merged {
+            sources,
+            heads: BinaryHeap::new(),
+            wanted,
+            times_ms,
+            forgotten,
+            repeated: Repeated::default(),
+        };
+        for source in 0..merged.sources.len() {
+            merged.advance(source)?;
+        }
+        Ok(merged)
+    }
+    /// Puts the next wanted row of a source among the heads.
+    fn advance(&mut self, source: usize) -> Result<()> {
+        let from = self.times_ms.start.saturating_sub(REPEATED_WITHIN_MS);
+        while let Some(row) = self.sources[source].next()? {
+            let is_near = (from..self.times_ms.end).contains(&row.time_ms);
+            if is_near && self.wanted.takes(&row) && !self.forgotten.hides(&row) {
+                self.heads.push(Reverse((row, source)));
+                break;
+            }
+        }
+        Ok(())
+    }
+    fn step(&mut self) -> Result<Option<Row>> {
+        while let Some(Reverse((row, source))) = self.heads.pop() {
+            self.advance(source)?;
+            if !self.repeated.repeats(&row) && row.time_ms >= self.times_ms.start {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+}
+impl Iterator for Merged<'_> {
+    type Item = Result<Row>;
+
+    fn next(&mut self) -> Option<Result<Row>> {
+        self.step().transpose()
+    }
+}
+
+/// What a user has just done.
+#[derive(Default)]
+struct Repeated {
+    of: Option<Row>,
+    /// When each was there last, Unix milliseconds.
+    recent: FxHashMap<u64, u64>,
+}
+
+impl Repeated {
+    /// Whether a row, which is not before the last one, repeats another one.
+    fn repeats(&mut self, row: &Row) -> bool {
+        if !self.of.as_ref().is_some_and(|of| of.is_of_same_user(row)) {
+            self.of = Some(row.clone());
+            self.recent.clear();
+        }
+        let is_near = |time_ms: u64| time_ms.saturating_add(REPEATED_WITHIN_MS) >= row.time_ms;
+        if self.recent.len() >= RECENT_MAX {
+            self.recent.retain(|_, time_ms| is_near(*time_ms));
+        }
+        self.recent.insert(row.fingerprint, row.time_ms).is_some_and(is_near)
+    }
+}
+
+#[cfg(test)]
+mod tests;

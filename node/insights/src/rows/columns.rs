@@ -1,0 +1,275 @@
+//! How do rows lie in the columns of a Parquet file? One table of columns says how each is written and read.
+
+use super::{Row, RowKind, SearchRow, Text};
+use parquet::column::reader::ColumnReader;
+use parquet::data_type::{
+    BoolType, ByteArray, ByteArrayType, DataType, FixedLenByteArray, FixedLenByteArrayType, Int32Type,
+    Int64Type,
+};
+use parquet::errors::{ParquetError, Result};
+use parquet::file::reader::RowGroupReader;
+use parquet::file::writer::SerializedRowGroupWriter;
+use quorate_model::event::{Money, QueryId};
+use std::io::Write;
+
+/// The columns, for whoever opens a file: names and types are what other programs see, so they stay.
+pub(crate) const SCHEMA: &str = "message rows {
+    required binary index (UTF8);
+    required int64 user_hash (INTEGER(64,false));
+    required binary user (UTF8);
+    optional binary authenticated_user (UTF8);
+    required int64 time (TIMESTAMP(MILLIS,true));
+    required boolean is_timed;
+    required binary kind (UTF8);
+    optional binary event (UTF8);
+    optional binary object (UTF8);
+    optional int32 position (INTEGER(32,false));
+    optional fixed_len_byte_array(16) query_id (UUID);
+    optional fixed_len_byte_array(16) value (DECIMAL(38,15));
+    optional fixed_len_byte_array(16) price (DECIMAL(38,15));
+    optional int32 quantity (INTEGER(32,false));
+    optional fixed_len_byte_array(16) discount (DECIMAL(38,15));
+    optional binary currency (UTF8);
+    optional binary filter (UTF8);
+    optional binary query (UTF8);
+    optional int64 hits (INTEGER(64,false));
+    repeated binary shown (UTF8);
+    repeated binary tags (UTF8);
+    optional binary country (UTF8);
+    repeated fixed_len_byte_array(16) query_ids (UUID);
+    required int64 fingerprint (INTEGER(64,false));
+    required int64 log_index (INTEGER(64,false));
+}";
+
+/// Writes rows as one row group, in the order of [`SCHEMA`].
+pub(crate) fn write<W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    rows: &[Row],
+) -> Result<()> {
+    let mut to = Writer { group, rows };
+    to.each::<ByteArrayType>(|row| bytes(&row.index))?;
+    to.each::<Int64Type>(|row| row.user_hash as i64)?;
+    to.each::<ByteArrayType>(|row| bytes(&row.user))?;
+    to.some::<ByteArrayType>(|row| row.authenticated.as_ref().map(bytes))?;
+    to.each::<Int64Type>(|row| row.time_ms as i64)?;
+    to.each::<BoolType>(|row| row.is_timed)?;
+    to.each::<ByteArrayType>(|row| ByteArray::from(row.kind.name()))?;
+    to.some::<ByteArrayType>(|row| row.event.as_ref().map(bytes))?;
+    to.some::<ByteArrayType>(|row| row.object.as_ref().map(bytes))?;
+    to.some::<Int32Type>(|row| row.position.map(|position| position as i32))?;
+    to.some::<FixedLenByteArrayType>(|row| row.query_id.map(uuid))?;
+    to.some::<FixedLenByteArrayType>(|row| row.value.map(decimal))?;
+    to.some::<FixedLenByteArrayType>(|row| row.price.map(decimal))?;
+    to.some::<Int32Type>(|row| row.quantity.map(|quantity| quantity as i32))?;
+    to.some::<FixedLenByteArrayType>(|row| row.discount.map(decimal))?;
+    to.some::<ByteArrayType>(|row| row.currency.as_ref().map(bytes))?;
+    to.some::<ByteArrayType>(|row| row.filter.as_ref().map(bytes))?;
+    to.some::<ByteArrayType>(|row| row.search.as_ref().map(|search| bytes(&search.query)))?;
+    to.some::<Int64Type>(|row| row.search.as_ref().map(|search| search.hits as i64))?;
+    to.many::<ByteArrayType>(|search, out| out.extend(search.shown.iter().map(bytes)))?;
+    to.many::<ByteArrayType>(|search, out| out.extend(search.tags.iter().map(bytes)))?;
+    to.some::<ByteArrayType>(|row| {
+        row.search.as_ref().and_then(|search| search.country.as_ref().map(bytes))
+    })?;
+    to.many::<FixedLenByteArrayType>(|search, out| out.extend(search.query_ids.iter().copied().map(uuid)))?;
+    to.each::<Int64Type>(|row| row.fingerprint as i64)?;
+    to.each::<Int64Type>(|row| row.log_index as i64)
+}
+
+/// Reads all rows of a row group. Errors: the columns do not hold rows.
+pub(crate) fn read(group: &dyn RowGroupReader, count: usize) -> Result<Vec<Row>> {
+    let mut from = Reader { group, next: 0, rows: vec![empty(); count] };
+    let mut last = Last::default();
+    from.each::<ByteArrayType>(|row, value| last.text(&value, |text| row.index = text))?;
+    from.each::<Int64Type>(|row, value| Ok(row.user_hash = value as u64))?;
+    from.each::<ByteArrayType>(|row, value| last.text(&value, |text| row.user = text))?;
+    from.some::<ByteArrayType>(|row, value| last.text(&value, |text| row.authenticated = Some(text)))?;
+    from.each::<Int64Type>(|row, value| Ok(row.time_ms = value as u64))?;
+    from.each::<BoolType>(|row, value| Ok(row.is_timed = value))?;
+    from.each::<ByteArrayType>(|row, value| {
+        let kind = RowKind::named(utf8(&value)?);
+        kind.map(|kind| row.kind = kind).ok_or_else(|| wrong("kind"))
+    })?;
+    from.some::<ByteArrayType>(|row, value| last.text(&value, |text| row.event = Some(text)))?;
+    from.some::<ByteArrayType>(|row, value| last.text(&value, |text| row.object = Some(text)))?;
+    from.some::<Int32Type>(|row, value| Ok(row.position = Some(value as u32)))?;
+    from.some::<FixedLenByteArrayType>(|row, value| Ok(row.query_id = Some(query_id(&value)?)))?;
+    from.some::<FixedLenByteArrayType>(|row, value| Ok(row.value = Some(money(&value)?)))?;
+    from.some::<FixedLenByteArrayType>(|row, value| Ok(row.price = Some(money(&value)?)))?;
+    from.some::<Int32Type>(|row, value| Ok(row.quantity = Some(value as u32)))?;
+    from.some::<FixedLenByteArrayType>(|row, value| Ok(row.discount = Some(money(&value)?)))?;
+    from.some::<ByteArrayType>(|row, value| last.text(&value, |text| row.currency = Some(text)))?;
+    from.some::<ByteArrayType>(|row, value| last.text(&value, |text| row.filter = Some(text)))?;
+    from.some::<ByteArrayType>(|row, value| last.text(&value, |text| search(row).query = text))?;
+    from.some::<Int64Type>(|row, value| Ok(search(row).hits = value as u64))?;
+    from.many::<ByteArrayType>(|row, value| last.text(&value, |text| search(row).shown.push(text)))?;
+    from.many::<ByteArrayType>(|row, value| last.text(&value, |text| search(row).tags.push(text)))?;
+    from.some::<ByteArrayType>(|row, value| last.text(&value, |text| search(row).country = Some(text)))?;
+    from.many::<FixedLenByteArrayType>(|row, value| Ok(search(row).query_ids.push(query_id(&value)?)))?;
+    from.each::<Int64Type>(|row, value| Ok(row.fingerprint = value as u64))?;
+    from.each::<Int64Type>(|row, value| Ok(row.log_index = value as u64))?;
+    Ok(from.rows)
+}
+
+fn search(row: &mut Row) -> &mut SearchRow {
+    row.search.get_or_insert_default()
+}
+fn empty() -> Row {
+    Row {
+        index: Text::default(),
+        user_hash: 0,
+        user: Text::default(),
+        authenticated: None,
+        time_ms: 0,
+        is_timed: false,
+        kind: RowKind::Search,
+        event: None,
+        object: None,
+        position: None,
+        query_id: None,
+        value: None,
+        price: None,
+        quantity: None,
+        discount: None,
+        currency: None,
+        filter: None,
+        search: None,
+        fingerprint: 0,
+        log_index: 0,
+    }
+}
+
+fn bytes(text: &Text) -> ByteArray {
+    ByteArray::from(&**text)
+}
+fn uuid(id: QueryId) -> FixedLenByteArray {
+    FixedLenByteArray::from(id.0.to_be_bytes().to_vec())
+}
+fn decimal(money: Money) -> FixedLenByteArray {
+    FixedLenByteArray::from(money.scaled().to_be_bytes().to_vec())
+}
+fn sixteen(value: &FixedLenByteArray) -> Result<[u8; 16]> {
+    value.data().try_into().map_err(|_| wrong("sixteen bytes"))
+}
+fn query_id(value: &FixedLenByteArray) -> Result<QueryId> {
+    Ok(QueryId(u128::from_be_bytes(sixteen(value)?)))
+}
+fn money(value: &FixedLenByteArray) -> Result<Money> {
+    Money::from_scaled(i128::from_be_bytes(sixteen(value)?)).ok_or_else(|| wrong("an amount"))
+}
+fn utf8(value: &ByteArray) -> Result<&str> {
+    std::str::from_utf8(value.data()).map_err(|_| wrong("text"))
+}
+fn wrong(what: &str) -> ParquetError {
+    ParquetError::General(format!("not {what}"))
+}
+
+/// The text that was read last: neighbours often have the same.
+#[derive(Default)]
+struct Last(Text);
+
+impl Last {
+    fn text(&mut self, value: &ByteArray, set: impl FnOnce(Text)) -> Result<()> {
+        let text = utf8(value)?;
+        if *self.0 != *text {
+            self.0 = text.into();
+        }
+        set(self.0.clone());
+        Ok(())
+    }
+}
+
+struct Writer<'w, 'g, W: Write> {
+    group: &'w mut SerializedRowGroupWriter<'g, W>,
+    rows: &'w [Row],
+}
+
+impl<W: Write + Send> Writer<'_, '_, W> {
+    /// A column that each row has a value in.
+    fn each<T: DataType>(&mut self, value: impl Fn(&Row) -> T::T) -> Result<()> {
+        let values: Vec<T::T> = self.rows.iter().map(value).collect();
+        self.put::<T>(&values, None, None)
+    }
+    /// A column that some rows have a value in.
+    fn some<T: DataType>(&mut self, value: impl Fn(&Row) -> Option<T::T>) -> Result<()> {
+        let values: Vec<Option<T::T>> = self.rows.iter().map(value).collect();
+        let is_there: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
+        let values: Vec<T::T> = values.into_iter().flatten().collect();
+        self.put::<T>(&values, Some(&is_there), None)
+    }
+    /// A column that searches have any number of values in.
+    fn many<T: DataType>(&mut self, list: impl Fn(&SearchRow, &mut Vec<T::T>)) -> Result<()> {
+        let (mut values, mut is_there, mut continues) = (vec![], vec![], vec![]);
+        for row in self.rows {
+            let before = values.len();
+            if let Some(search) = &row.search {
+                list(search, &mut values);
+            }
+            let count = values.len() - before;
+            is_there.extend(std::iter::repeat_n(i16::from(count > 0), count.max(1)));
+            continues.extend((0..count.max(1)).map(|place| i16::from(place > 0)));
+        }
+        self.put::<T>(&values, Some(&is_there), Some(&continues))
+    }
+    fn put<T: DataType>(
+        &mut self,
+        values: &[T::T],
+        is_there: Option<&[i16]>,
+        continues: Option<&[i16]>,
+    ) -> Result<()> {
+        let mut column = self.group.next_column()?.ok_or_else(|| wrong("a column of the schema"))?;
+        column.typed::<T>().write_batch(values, is_there, continues)?;
+        column.close()
+    }
+}
+
+struct Reader<'r> {
+    group: &'r dyn RowGroupReader,
+    next: usize,
+    rows: Vec<Row>,
+}
+
+impl Reader<'_> {
+    fn each<T: DataType>(&mut self, mut set: impl FnMut(&mut Row, T::T) -> Result<()>) -> Result<()> {
+        let (values, _, _) = self.column::<T>()?;
+        if values.len() != self.rows.len() {
+            return Err(wrong("a value for each row"));
+        }
+        self.rows.iter_mut().zip(values).try_for_each(|(row, value)| set(row, value))
+    }
+    fn some<T: DataType>(&mut self, mut set: impl FnMut(&mut Row, T::T) -> Result<()>) -> Result<()> {
+        let (values, is_there, _) = self.column::<T>()?;
+        let mut values = values.into_iter();
+        if is_there.len() != self.rows.len() {
+            return Err(wrong("a level for each row"));
+        }
+        for (row, _) in self.rows.iter_mut().zip(is_there).filter(|(_, is_there)| *is_there > 0) {
+            set(row, values.next().ok_or_else(|| wrong("as many values as levels"))?)?;
+        }
+        Ok(())
+    }
+    fn many<T: DataType>(&mut self, mut set: impl FnMut(&mut Row, T::T) -> Result<()>) -> Result<()> {
+        let (values, is_there, continues) = self.column::<T>()?;
+        let (mut values, mut row) = (values.into_iter(), None);
+        for (is_there, continues) in is_there.into_iter().zip(continues) {
+            if continues == 0 {
+                row = Some(row.map_or(0, |row| row + 1));
+            }
+            let row = row.and_then(|row| self.rows.get_mut(row)).ok_or_else(|| wrong("lists of rows"))?;
+            if is_there > 0 {
+                set(row, values.next().ok_or_else(|| wrong("as many values as levels"))?)?;
+            }
+        }
+        Ok(())
+    }
+    /// Values, definition levels and repetition levels of the next column.
+    fn column<T: DataType>(&mut self) -> Result<(Vec<T::T>, Vec<i16>, Vec<i16>)> {
+        let column: ColumnReader = self.group.get_column_reader(self.next)?;
+        self.next += 1;
+        let mut column = T::get_column_reader(column).ok_or_else(|| wrong("a column of this type"))?;
+        let (mut values, mut is_there, mut continues) = (vec![], vec![], vec![]);
+        let count = self.rows.len();
+        column.read_records(count, Some(&mut is_there), Some(&mut continues), &mut values)?;
+        Ok((values, is_there, continues))
+    }
+}

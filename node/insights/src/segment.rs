@@ -1,0 +1,213 @@
+//! How do rows lie in a file? Parquet, which other programs read as well, sorted, in row groups that are each checked on reading.
+//!
+//! A file has regions: one for each row group, and one for the footer behind them. Who keeps the file keeps a [`SegmentFacts`]
+//! beside it, with the checksum of every region; nothing of a region is parsed before it fits.
+
+mod regions;
+
+use self::regions::{Checked, Counting};
+use crate::error::{Error, Result};
+use crate::rows::{self, Row};
+use parquet::basic::Compression;
+use parquet::errors::ParquetError;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use quorate_store::files::Files;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::sync::Arc;
+
+pub use self::regions::Region;
+
+/// Rows of a row group: what a reader holds of a file at a time, some 2 MB.
+pub const GROUP_ROWS: usize = 8_192;
+
+/// First and last index name and hash of a user in a row group.
+pub type Span = [(String, u64); 2];
+
+/// What has to be known of a file to read it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SegmentFacts {
+    /// How many rows.
+    pub rows: u64,
+    /// The rows' earliest and latest time, Unix milliseconds.
+    pub times_ms: [u64; 2],
+    /// The first and the last log index that rows came from.
+    pub log_indices: [u64; 2],
+    /// The file in pieces: one for each row group, then the footer.
+    pub regions: Vec<Region>,
+    /// Of each row group.
+    pub spans: Vec<Span>,
+}
+
+impl SegmentFacts {
+    /// Bytes of the file.
+    pub fn bytes(&self) -> u64 {
+        self.regions.last().map_or(0, |region| region.end)
+    }
+}
+
+/// Writes a file row by row.
+pub struct SegmentWriter<'f> {
+    path: &'f Path,
+    files: &'f dyn Files,
+    writer: SerializedFileWriter<Counting>,
+    pending: Vec<Row>,
+    facts: SegmentFacts,
+}
+
+impl<'f> SegmentWriter<'f> {
+    /// Creates the file.
+    pub fn create(files: &'f dyn Files, path: &'f Path) -> Result<Self> {
+        let schema = parse_message_type(rows::SCHEMA).expect("a test parses the schema");
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::LZ4_RAW)
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_offset_index_disabled(true)
+            .set_created_by("quorate rows 1".to_owned())
+            .build();
+        let file = files.create(path).map_err(|error| Error::io("create", path, error))?;
+        let writer = SerializedFileWriter::new(Counting::new(file), Arc::new(schema), Arc::new(properties));
+        let facts = SegmentFacts {
+            rows: 0,
+            times_ms: [u64::MAX, 0],
+            log_indices: [u64::MAX, 0],
+            regions: vec![],
+            spans: vec![],
+        };
+        let writer = writer.map_err(|error| failed(path, &error))?;
+        Ok(SegmentWriter { path, files, writer, pending: vec![], facts })
+    }
+    /// Adds a row that is not before the one added last.
+    pub fn push(&mut self, row: Row) -> Result<()> {
+        let SegmentFacts { rows, times_ms, log_indices, .. } = &mut self.facts;
+        *rows += 1;
+        *times_ms = [times_ms[0].min(row.time_ms), times_ms[1].max(row.time_ms)];
+        *log_indices = [log_indices[0].min(row.log_index), log_indices[1].max(row.log_index)];
+        self.pending.push(row);
+        if self.pending.len() == GROUP_ROWS { self.write_group() } else { Ok(()) }
+    }
+    /// Writes what is left and makes file and name durable.
+    pub fn finish(mut self) -> Result<SegmentFacts> {
+        self.write_group()?;
+        let path = self.path;
+        let counting = self.writer.into_inner().map_err(|error| failed(path, &error))?;
+        self.facts.regions.push(counting.finish().map_err(|error| Error::io("write", path, error))?);
+        let folder = path.parent().expect("a file of events lies in a folder");
+        self.files.sync_dir(folder).map_err(|error| Error::io("sync", folder, error))?;
+        Ok(self.facts)
+    }
+    fn write_group(&mut self) -> Result<()> {
+        let rows = std::mem::take(&mut self.pending);
+        let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(()) };
+        let span = [first, last].map(|row| (row.index.to_string(), row.user_hash));
+        let write = |writer: &mut SerializedFileWriter<Counting>| {
+            let mut group = writer.next_row_group()?;
+            rows::write(&mut group, &rows)?;
+            group.close()?;
+            Ok(writer.flush()?)
+        };
+        write(&mut self.writer).map_err(|error: ParquetError| failed(self.path, &error))?;
+        self.facts.regions.push(self.writer.inner_mut().end_region());
+        self.facts.spans.push(span);
+        Ok(())
+    }
+}
+
+/// Which rows a reader wants: all of one index, or all.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'w> {
+    /// Of this index.
+    pub index: Option<&'w str>,
+    /// Of users with this hash.
+    pub user_hash: Option<u64>,
+}
+
+impl Wanted<'_> {
+    /// Every row.
+    pub const ALL: Wanted<'static> = Wanted { index: None, user_hash: None };
+
+    fn may_be_in(self, [first, last]: &Span) -> bool {
+        match (self.index, self.user_hash) {
+            (Some(index), Some(hash)) => {
+                (first.0.as_str(), first.1) <= (index, hash) && (index, hash) <= (last.0.as_str(), last.1)
+            }
+            (Some(index), None) => first.0.as_str() <= index && index <= last.0.as_str(),
+            (None, Some(hash)) => first.0 != last.0 || (first.1..=last.1).contains(&hash),
+            (None, None) => true,
+        }
+    }
+    /// Whether a row is wanted.
+    pub fn takes(self, row: &Row) -> bool {
+        self.index.is_none_or(|index| *row.index == *index)
+            && self.user_hash.is_none_or(|hash| row.user_hash == hash)
+    }
+}
+
+/// A file that can be read.
+#[derive(Clone)]
+pub struct Segment {
+    path: Arc<Path>,
+    facts: Arc<SegmentFacts>,
+    reader: Arc<SerializedFileReader<Checked>>,
+}
+
+impl Segment {
+    /// Opens a file. Cost: its footer is read. Errors: it is not as these facts say.
+    pub fn open(files: &dyn Files, path: &Path, facts: Arc<SegmentFacts>) -> Result<Segment> {
+        let io = |error| Error::io("open", path, error);
+        files.before_read(path).map_err(io)?;
+        let file = std::fs::File::open(path).map_err(io)?;
+        let found = file.metadata().map_err(io)?.len();
+        if found != facts.bytes() || facts.regions.len() != facts.spans.len() + 1 {
+            return Err(Error::damaged(path, format!("{found} bytes, expected {}", facts.bytes())));
+        }
+        let reader = SerializedFileReader::new(Checked::new(file, facts.regions.clone()));
+        let reader = reader.map_err(|error| failed(path, &error))?;
+        let groups = reader.metadata().row_groups();
+        let rows: i64 = groups.iter().map(|group| group.num_rows()).sum();
+        if groups.len() != facts.spans.len() || u64::try_from(rows) != Ok(facts.rows) {
+            return Err(Error::damaged(path, format!("{rows} rows, expected {}", facts.rows)));
+        }
+        Ok(Segment { path: path.into(), facts, reader: Arc::new(reader) })
+    }
+    /// What is known of it.
+    pub fn facts(&self) -> &SegmentFacts {
+        &self.facts
+    }
+    /// The numbers of the row groups that may have wanted rows.
+    pub fn groups(&self, wanted: Wanted<'_>) -> Vec<usize> {
+        let spans = self.facts.spans.iter().enumerate();
+        spans.filter(|(_, span)| wanted.may_be_in(span)).map(|(number, _)| number).collect()
+    }
+    /// The rows of a row group, in order.
+    pub fn rows(&self, group: usize) -> Result<Vec<Row>> {
+        let read = || {
+            let group = self.reader.get_row_group(group)?;
+            let count = usize::try_from(group.metadata().num_rows()).unwrap_or(usize::MAX);
+            rows::read(&*group, count.min(GROUP_ROWS))
+        };
+        read().map_err(|error| failed(&self.path, &error))
+    }
+    /// Compares every byte with what was written.
+    pub fn verify(&self) -> Result<()> {
+        (0..self.facts.spans.len()).try_for_each(|group| self.rows(group).map(drop))
+    }
+}
+
+/// What the file layer refused is told from bytes that are not as they should be.
+fn failed(path: &Path, error: &ParquetError) -> Error {
+    if let ParquetError::External(source) = error
+        && let Some(io) = source.downcast_ref::<std::io::Error>()
+        && io.kind() != std::io::ErrorKind::InvalidData
+    {
+        let error = io.raw_os_error().map_or_else(|| io.kind().into(), std::io::Error::from_raw_os_error);
+        return Error::io("use", path, error);
+    }
+    Error::damaged(path, error)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+//! Is what was written read again, and is damage told from it?
+
+use super::*;
+use crate::rows::tests::any_row;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use quorate_store::files::RealFiles;
+
+/// So many sorted rows, the same each time.
+fn rows(count: usize) -> Vec<Row> {
+    let mut runner = TestRunner::deterministic();
+    let some = prop::collection::vec(any_row(), 500).new_tree(&mut runner).expect("rows").current();
+    let mut rows: Vec<Row> = some.into_iter().cycle().take(count).collect();
+    rows.iter_mut().enumerate().for_each(|(at, row)| row.log_index = at as u64);
+    rows.sort();
+    rows
+}
+fn written(path: &Path, rows: &[Row]) -> Result<SegmentFacts> {
+    let mut writer = SegmentWriter::create(&RealFiles, path)?;
+    rows.iter().cloned().try_for_each(|row| writer.push(row))?;
+    writer.finish()
+}
+fn open(path: &Path, facts: SegmentFacts) -> Result<Segment> {
+    Segment::open(&RealFiles, path, Arc::new(facts))
+}
+fn read(segment: &Segment, wanted: Wanted<'_>) -> Result<Vec<Row>> {
+    let mut all = vec![];
+    for group in segment.groups(wanted) {
+        all.extend(segment.rows(group)?.into_iter().filter(|row| wanted.takes(row)));
+    }
+    Ok(all)
+}
+
+#[test]
+fn rows_come_back_as_they_were() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for count in [1, 500, GROUP_ROWS, 3 * GROUP_ROWS + 7] {
+        let (path, rows) = (folder.path().join(format!("{count}.parquet")), rows(count));
+        let facts = written(&path, &rows).expect("written");
+        assert_eq!(facts.rows, count as u64);
+        assert_eq!(facts.bytes(), std::fs::metadata(&path).expect("there").len());
+        assert_eq!(facts.log_indices, [0, count as u64 - 1]);
+        let segment = open(&path, facts).expect("as written");
+        segment.verify().expect("as written");
+        assert!(read(&segment, Wanted::ALL).expect("read") == rows);
+        let indices = ["index0", "index1", "index2", "other"].map(Some).into_iter().chain([None]);
+        for index in indices {
+            for user_hash in rows.iter().take(3).map(|row| Some(row.user_hash)).chain([Some(1), None]) {
+                let wanted = Wanted { index, user_hash };
+                let expected: Vec<Row> = rows.iter().filter(|row| wanted.takes(row)).cloned().collect();
+                assert!(read(&segment, wanted).expect("read") == expected, "{wanted:?} of {count}");
+            }
+        }
+    }
+}
+
+#[test]
+fn of_many_groups_only_those_are_read_that_may_have_what_is_wanted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("rows.parquet");
+    let segment = open(&path, written(&path, &rows(6 * GROUP_ROWS)).expect("written")).expect("as written");
+    let first = Wanted { index: Some("index0"), user_hash: None };
+    assert!(segment.groups(first).len() < 5, "{:?}", segment.groups(first));
+    let user_hash = Some(crate::rows::user_hash("user1"));
+    assert!(segment.groups(Wanted { user_hash, ..first }).len() < segment.groups(first).len());
+    assert_eq!(segment.groups(Wanted { index: Some("none"), user_hash: None }), Vec::<usize>::new());
+}
+
+#[test]
+fn every_damaged_byte_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("rows.parquet");
+    let rows = rows(40);
+    let facts = written(&path, &rows).expect("written");
+    let whole = std::fs::read(&path).expect("there");
+    let fails = |what: &str| {
+        let found = open(&path, facts.clone()).and_then(|segment| segment.verify());
+        assert!(found.as_ref().is_err_and(Error::is_damage), "{what}: {found:?}");
+    };
+    for at in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << (at % 8);
+        std::fs::write(&path, bytes).expect("written");
+        fails(&format!("byte {at}"));
+    }
+    for length in [0, 1, whole.len() / 2, whole.len() - 1] {
+        std::fs::write(&path, &whole[..length]).expect("written");
+        fails(&format!("{length} bytes"));
+    }
+    std::fs::write(&path, &whole).expect("written");
+    open(&path, facts).and_then(|segment| segment.verify()).expect("whole again");
+}
