@@ -14,6 +14,10 @@ impl Forgotten {
         let through = self.0.entry(token.to_owned()).or_default();
         *through = log_index.max(*through);
     }
+    /// Adds those of another list.
+    pub fn merge(&mut self, other: &Forgotten) {
+        other.0.iter().for_each(|(token, log_index)| self.add(token, *log_index));
+    }
     /// Whether a row does not count, by either of its tokens. Cost: two looks at a map, none when nobody is forgotten.
     pub fn hides(&self, row: &Row) -> bool {
         let hides = |token: &str| self.0.get(token).is_some_and(|through| row.log_index < *through);

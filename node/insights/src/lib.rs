@@ -8,3 +8,4 @@ pub mod forgotten;
 pub mod merge;
 pub mod rows;
 pub mod segment;
+pub mod store;

@@ -19,15 +19,12 @@ pub const REPEATED_WITHIN_MS: u64 = 120_000;
 /// Events of one user that are remembered before old ones are let go.
 const RECENT_MAX: usize = 1_024;
 
-/// Rows of some files in their order, each once.
-pub struct Merged<'m> {
+/// Rows of some files, and of memory, in their order.
+pub(crate) struct Sorted<'m> {
     sources: Vec<Source<'m>>,
     /// The next row of each source that has one.
     heads: BinaryHeap<Reverse<(Row, usize)>>,
-    wanted: Wanted<'m>,
-    times_ms: Range<u64>,
-    forgotten: &'m Forgotten,
-    repeated: Repeated,
+    is_kept: Box<dyn Fn(&Row) -> bool + 'm>,
 }
 
 /// Where rows come from.
@@ -51,6 +48,50 @@ impl Source<'_> {
     }
 }
 
+impl<'m> Sorted<'m> {
+    /// Reads what is wanted and kept of files, and of rows in memory, which have to be sorted.
+    pub fn new(
+        segments: impl Iterator<Item = &'m Segment>,
+        memory: &'m [Row],
+        wanted: Wanted<'m>,
+        is_kept: impl Fn(&Row) -> bool + 'm,
+    ) -> Result<Self> {
+        let files = segments.map(|segment| Source::File {
+            segment,
+            groups: segment.groups(wanted).into_iter(),
+            rows: vec![].into_iter(),
+        });
+        let sources = files.chain([Source::Memory(memory.iter())]).collect();
+        let is_kept = Box::new(move |row: &Row| wanted.takes(row) && is_kept(row));
+        let mut sorted = Sorted { sources, heads: BinaryHeap::new(), is_kept };
+        (0..sorted.sources.len()).try_for_each(|source| sorted.advance(source))?;
+        Ok(sorted)
+    }
+    /// Puts the next kept row of a source among the heads.
+    fn advance(&mut self, source: usize) -> Result<()> {
+        while let Some(row) = self.sources[source].next()? {
+            if (self.is_kept)(&row) {
+                self.heads.push(Reverse((row, source)));
+                break;
+            }
+        }
+        Ok(())
+    }
+    /// The next row.
+    pub fn step(&mut self) -> Result<Option<Row>> {
+        let Some(Reverse((row, source))) = self.heads.pop() else { return Ok(None) };
+        self.advance(source)?;
+        Ok(Some(row))
+    }
+}
+
+/// Rows of some files in their order, each once.
+pub struct Merged<'m> {
+    sorted: Sorted<'m>,
+    from_ms: u64,
+    repeated: Repeated,
+}
+
 impl<'m> Merged<'m> {
     /// Reads what is wanted of files, and of rows in memory, which have to be sorted. Cost: of each file a row group at a time.
     pub fn new(
@@ -61,57 +102,29 @@ impl<'m> Merged<'m> {
         forgotten: &'m Forgotten,
     ) -> Result<Self> {
         // what is repeated in the range may begin before it
-        let from = times_ms.start.saturating_sub(REPEATED_WITHIN_MS);
+        let near = times_ms.start.saturating_sub(REPEATED_WITHIN_MS)..times_ms.end;
         let is_near = |segment: &&Segment| {
             let [first, last] = segment.facts().times_ms;
-            first < times_ms.end && last >= from
+            first < near.end && last >= near.start
         };
-        let files = segments.iter().filter(is_near).map(|segment| Source::File {
-            segment,
-            groups: segment.groups(wanted).into_iter(),
-            rows: vec![].into_iter(),
-        });
-        let sources = files.chain([Source::Memory(memory.iter())]).collect();
-        let mut merged = Merged {
-            sources,
-            heads: BinaryHeap::new(),
-            wanted,
-            times_ms,
-            forgotten,
-            repeated: Repeated::default(),
+        let is_kept = {
+            let near = near.clone();
+            move |row: &Row| near.contains(&row.time_ms) && !forgotten.hides(row)
         };
-        for source in 0..merged.sources.len() {
-            merged.advance(source)?;
-        }
-        Ok(merged)
-    }
-    /// Puts the next wanted row of a source among the heads.
-    fn advance(&mut self, source: usize) -> Result<()> {
-        let from = self.times_ms.start.saturating_sub(REPEATED_WITHIN_MS);
-        while let Some(row) = self.sources[source].next()? {
-            let is_near = (from..self.times_ms.end).contains(&row.time_ms);
-            if is_near && self.wanted.takes(&row) && !self.forgotten.hides(&row) {
-                self.heads.push(Reverse((row, source)));
-                break;
-            }
-        }
-        Ok(())
-    }
-    fn step(&mut self) -> Result<Option<Row>> {
-        while let Some(Reverse((row, source))) = self.heads.pop() {
-            self.advance(source)?;
-            if !self.repeated.repeats(&row) && row.time_ms >= self.times_ms.start {
-                return Ok(Some(row));
-            }
-        }
-        Ok(None)
+        let sorted = Sorted::new(segments.iter().filter(is_near), memory, wanted, is_kept)?;
+        Ok(Merged { sorted, from_ms: times_ms.start, repeated: Repeated::default() })
     }
 }
 impl Iterator for Merged<'_> {
     type Item = Result<Row>;
 
     fn next(&mut self) -> Option<Result<Row>> {
-        self.step().transpose()
+        loop {
+            match self.sorted.step() {
+                Ok(Some(row)) if self.repeated.repeats(&row) || row.time_ms < self.from_ms => {}
+                other => return other.transpose(),
+            }
+        }
     }
 }
 

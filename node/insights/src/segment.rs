@@ -28,7 +28,7 @@ pub const GROUP_ROWS: usize = 8_192;
 pub type Span = [(String, u64); 2];
 
 /// What has to be known of a file to read it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentFacts {
     /// How many rows.
     pub rows: u64,

@@ -1,0 +1,304 @@
+//! The events of a group: what is in files and durable, and what the log still has to keep.
+//!
+//! Entries of the group's log add rows in memory; [`EventStore::seal`] writes these as files and then says in the manifest through
+//! which entry all is durable. Entries through there change nothing when they are replayed. A file that the manifest does not
+//! name is what a crash left, and goes with the next start.
+
+mod compaction;
+mod manifest;
+
+pub use self::compaction::{Compacted, Compaction};
+use self::manifest::{Manifest, Period, Place};
+use crate::error::{Error, Result};
+use crate::forgotten::Forgotten;
+use crate::merge::Merged;
+use crate::rows::{self, Row, Text};
+use crate::segment::{Segment, SegmentWriter, Wanted};
+use quorate_model::Event;
+use quorate_store::files::Files;
+use rustc_hash::FxHashSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Bytes of rows in memory that ask for being sealed.
+pub const OPEN_BYTES_MAX: usize = 32 << 20;
+/// Rows in memory that ask for being sealed.
+pub const OPEN_ROWS_MAX: usize = 100_000;
+
+/// The events of a group.
+pub struct EventStore {
+    files: Arc<dyn Files>,
+    folder: PathBuf,
+    manifest: Manifest,
+    /// Of the manifest, opened, in its order.
+    segments: Arc<[Segment]>,
+    open: Open,
+    /// The number of the next file: none has the number of another one, whatever becomes of that.
+    next: u64,
+    /// Files of a manifest that could not be written: it may be there all the same, until the next one is.
+    doubtful: Vec<PathBuf>,
+    /// Files that have nothing any more of users who are to be forgotten.
+    swept: BTreeSet<u64>,
+}
+
+/// What only memory and the log have.
+#[derive(Default)]
+struct Open {
+    rows: Vec<Row>,
+    bytes: usize,
+    /// Texts of rows, each once.
+    texts: FxHashSet<Text>,
+    forgotten: Forgotten,
+    /// The log index of the last entry that was taken.
+    through: u64,
+}
+
+impl EventStore {
+    /// Opens what the last process left in a folder, which need not be there, and removes what it did not finish.
+    pub fn open(files: Arc<dyn Files>, folder: &Path) -> Result<Self> {
+        let manifest = Manifest::read(folder)?;
+        manifest::remove_unknown(&*files, folder, &manifest)?;
+        let mut store = EventStore {
+            files,
+            folder: folder.to_owned(),
+            segments: Arc::default(),
+            open: Open { through: manifest.position, ..Open::default() },
+            next: manifest.next,
+            manifest,
+            doubtful: vec![],
+            swept: BTreeSet::new(),
+        };
+        store.segments = store.opened(&store.manifest, &BTreeMap::new())?;
+        Ok(store)
+    }
+    /// The log index through which all is durable, or known to be without events.
+    pub fn durable_through(&self) -> u64 {
+        self.manifest.position
+    }
+    /// The last log index through which something waits to be sealed, if anything does.
+    pub fn waits_for(&self) -> Option<u64> {
+        (self.open.through > self.manifest.position).then_some(self.open.through)
+    }
+    /// Bytes of memory that wait to be sealed.
+    pub fn open_bytes(&self) -> usize {
+        self.open.bytes
+    }
+    /// Whether so much waits that it is to be sealed at once.
+    pub fn is_full(&self) -> bool {
+        self.open.bytes >= OPEN_BYTES_MAX || self.open.rows.len() >= OPEN_ROWS_MAX
+    }
+    /// Rows in files.
+    pub fn rows(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.facts().rows).sum()
+    }
+    /// Bytes of files.
+    pub fn bytes(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.facts().bytes()).sum()
+    }
+
+    /// Takes the events of an entry that was received at `received_ms`, which one through [`Self::durable_through`] changes nothing.
+    /// No input or output. Cost: some microseconds an event.
+    pub fn append(&mut self, log_index: u64, received_ms: u64, events: &[Event]) {
+        if log_index <= self.open.through {
+            return;
+        }
+        let Open { rows, bytes, texts, through, .. } = &mut self.open;
+        *through = log_index;
+        let mut share = |text: &str| match texts.get(text) {
+            Some(shared) => shared.clone(),
+            None => {
+                let shared = Text::from(text);
+                texts.insert(shared.clone());
+                shared
+            }
+        };
+        for event in events {
+            let of_event = rows::of_event(event, log_index, received_ms, &mut share);
+            *bytes += of_event.iter().map(Row::bytes).sum::<usize>();
+            rows.extend(of_event);
+        }
+    }
+    /// Forgets a user as of an entry: from here on nothing from before it is read.
+    pub fn forget(&mut self, log_index: u64, token: &str) {
+        if log_index > self.open.through {
+            self.open.through = log_index;
+            self.open.forgotten.add(token, log_index);
+        }
+    }
+
+    /// Makes durable what waits. When it fails everything is as it was, and may be tried again.
+    pub fn seal(&mut self) -> Result<()> {
+        if self.waits_for().is_none() {
+            return Ok(());
+        }
+        let mut manifest = self.manifest.clone();
+        manifest.position = self.open.through;
+        manifest.forgotten = self.forgotten();
+        let newest_ms = self.open.rows.iter().map(|row| row.time_ms).max().unwrap_or_default();
+        let mut periods: BTreeMap<Period, Vec<Row>> = BTreeMap::new();
+        for row in self.open.rows.iter().filter(|row| !manifest.forgotten.hides(row)) {
+            periods.entry(Period::of(row.time_ms, newest_ms)).or_default().push(row.clone());
+        }
+        let mut written = Written::new(&*self.files, &self.folder);
+        for (period, mut rows) in periods {
+            rows.sort();
+            let place = Place { period, number: self.next, facts: Arc::default() };
+            self.next += 1;
+            manifest.places.push(written.write(place, &mut rows.into_iter().map(Ok))?);
+        }
+        if self.manifest.places.is_empty() {
+            // new files have nothing of them
+            manifest.forgotten = Forgotten::default();
+        }
+        let paths = written.keep();
+        self.put_in_force(manifest, paths)?;
+        self.open = Open { through: self.open.through, ..Open::default() };
+        Ok(())
+    }
+    /// All that is to be read at this moment. Cost: rows that wait are copied and sorted.
+    pub fn view(&self) -> EventView {
+        let mut open = self.open.rows.clone();
+        open.sort();
+        EventView {
+            segments: self.segments.clone(),
+            open: open.into(),
+            forgotten: Arc::new(self.forgotten()),
+        }
+    }
+    /// Links everything into an empty folder, which [`Self::open`] reads. Nothing may wait to be sealed.
+    pub fn export(&self, into: &Path) -> Result<()> {
+        let io = |action, path: &Path, error| Error::io(action, path, error);
+        for place in &self.manifest.places {
+            let (from, to) = (self.folder.join(place.path()), into.join(place.path()));
+            let folder = to.parent().expect("a file lies in the folder of its day");
+            self.files.create_dir_durable(folder).map_err(|error| io("create", folder, error))?;
+            self.files.hard_link(&from, &to).map_err(|error| io("link", &to, error))?;
+            self.files.sync_dir(folder).map_err(|error| io("sync", folder, error))?;
+        }
+        self.files.create_dir_durable(into).map_err(|error| io("create", into, error))?;
+        self.manifest.write(&*self.files, into)
+    }
+    /// Removes days that ended before a moment (Unix milliseconds).
+    pub fn remove_before(&mut self, time_ms: u64) -> Result<()> {
+        let mut manifest = self.manifest.clone();
+        manifest.places.retain(|place| place.period.end_ms() > time_ms);
+        if manifest.places.is_empty() {
+            manifest.forgotten = Forgotten::default();
+        }
+        if manifest.places.len() == self.manifest.places.len() {
+            Ok(())
+        } else {
+            self.put_in_force(manifest, vec![])
+        }
+    }
+
+    /// Users of whom there is still something.
+    fn forgotten(&self) -> Forgotten {
+        let mut forgotten = self.manifest.forgotten.clone();
+        forgotten.merge(&self.open.forgotten);
+        forgotten
+    }
+    /// The segments of a manifest; those that are open stay so.
+    fn opened(&self, manifest: &Manifest, open: &BTreeMap<u64, Segment>) -> Result<Arc<[Segment]>> {
+        let open = |place: &Place| match open.get(&place.number) {
+            Some(segment) => Ok(segment.clone()),
+            None => Segment::open(&*self.files, &self.folder.join(place.path()), place.facts.clone()),
+        };
+        manifest.places.iter().map(open).collect()
+    }
+    fn by_number(&self) -> BTreeMap<u64, Segment> {
+        let numbers = self.manifest.places.iter().map(|place| place.number);
+        numbers.zip(self.segments.iter().cloned()).collect()
+    }
+    /// Makes another manifest durable, and removes the files that it does not name. Its new files, which have to be durable, are these.
+    fn put_in_force(&mut self, mut manifest: Manifest, new: Vec<PathBuf>) -> Result<()> {
+        manifest.next = self.next;
+        let written = self.opened(&manifest, &self.by_number()).and_then(|segments| {
+            manifest.write(&*self.files, &self.folder)?;
+            Ok(segments)
+        });
+        let segments = match written {
+            Ok(segments) => segments,
+            Err(error) => {
+                self.doubtful.extend(new);
+                return Err(error);
+            }
+        };
+        let gone = self.manifest.places.iter().filter(|place| !manifest.has(place.number));
+        let gone: Vec<PathBuf> = gone.map(|place| self.folder.join(place.path())).collect();
+        if manifest.forgotten != self.manifest.forgotten {
+            // files were looked through for others
+            self.swept.clear();
+        }
+        (self.manifest, self.segments) = (manifest, segments);
+        self.swept.retain(|number| self.manifest.has(*number));
+        for path in gone.into_iter().chain(std::mem::take(&mut self.doubtful)) {
+            // what stays goes with the next start
+            drop(self.files.remove(&path));
+        }
+        Ok(())
+    }
+}
+
+/// Files on their way, which go again unless they are kept.
+struct Written<'s> {
+    files: &'s dyn Files,
+    folder: &'s Path,
+    paths: Vec<PathBuf>,
+}
+
+impl<'s> Written<'s> {
+    fn new(files: &'s dyn Files, folder: &'s Path) -> Self {
+        Written { files, folder, paths: vec![] }
+    }
+    /// Writes sorted rows as a file.
+    fn write(&mut self, mut place: Place, rows: &mut dyn Iterator<Item = Result<Row>>) -> Result<Place> {
+        let path = self.folder.join(place.path());
+        self.paths.push(path.clone());
+        place.facts = Arc::new(write_file(self.files, &path, rows)?);
+        Ok(place)
+    }
+    fn keep(mut self) -> Vec<PathBuf> {
+        std::mem::take(&mut self.paths)
+    }
+}
+impl Drop for Written<'_> {
+    fn drop(&mut self) {
+        self.paths.iter().for_each(|path| drop(self.files.remove(path)));
+    }
+}
+
+/// Writes rows as a file that is durable with its name.
+fn write_file(
+    files: &dyn Files,
+    path: &Path,
+    rows: &mut dyn Iterator<Item = Result<Row>>,
+) -> Result<crate::segment::SegmentFacts> {
+    let folder = path.parent().expect("a file lies in the folder of its day");
+    files.create_dir_durable(folder).map_err(|error| Error::io("create", folder, error))?;
+    let mut writer = SegmentWriter::create(files, path)?;
+    for row in rows {
+        writer.push(row?)?;
+    }
+    writer.finish()
+}
+
+/// The events of a group as of one moment.
+#[derive(Clone)]
+pub struct EventView {
+    segments: Arc<[Segment]>,
+    open: Arc<[Row]>,
+    forgotten: Arc<Forgotten>,
+}
+
+impl EventView {
+    /// Rows of some time (Unix milliseconds), in order, each once.
+    pub fn rows<'v>(&'v self, wanted: Wanted<'v>, times_ms: Range<u64>) -> Result<Merged<'v>> {
+        Merged::new(&self.segments, &self.open, wanted, times_ms, &self.forgotten)
+    }
+}
+
+#[cfg(test)]
+mod tests;

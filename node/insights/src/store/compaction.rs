@@ -1,0 +1,220 @@
+//! How do many small files become few, and how do forgotten users leave them? Planned here, done beside, and then put in force.
+
+use super::manifest::{Manifest, Period, Place};
+use super::{EventStore, Written};
+use crate::error::Result;
+use crate::forgotten::Forgotten;
+use crate::merge::Sorted;
+use crate::rows::Row;
+use crate::segment::{Segment, Wanted};
+use quorate_store::files::Files;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Files of one hour, or late ones of a day, about as large as each other, that become one.
+const MERGED: usize = 8;
+/// How long after the end of a day its hours become one.
+const DAY_IS_OVER_MS: u64 = 2 * 3_600_000;
+/// Rows of a file that is made of others at most.
+const MERGED_ROWS_MAX: u64 = 4_000_000;
+/// Rows between two looks at whether to stop.
+const LOOK_ROWS: usize = 1_024;
+
+/// Files that are to be written anew as one.
+pub struct Compaction {
+    files: Arc<dyn Files>,
+    folder: PathBuf,
+    /// The new file.
+    place: Place,
+    from: Vec<u64>,
+    segments: Vec<Segment>,
+    forgotten: Forgotten,
+    /// Whether nothing is to be written unless something is to go.
+    is_sweep: bool,
+}
+
+/// What became of it.
+pub struct Compacted {
+    from: Vec<u64>,
+    forgotten: Forgotten,
+    become_of: Become,
+}
+
+enum Become {
+    /// Nothing of it is to go.
+    Same,
+    /// Nothing is left.
+    Nothing,
+    /// This file, which is there.
+    File(Place),
+}
+
+impl EventStore {
+    /// What is to be done next at a moment (Unix milliseconds), if anything: forgetting first. One at a time.
+    pub fn compaction(&mut self, now_ms: u64) -> Option<Compaction> {
+        let sweep = self.to_sweep();
+        let is_sweep = sweep.is_some();
+        let (period, from) = sweep.or_else(|| self.to_merge(now_ms))?;
+        let place = Place { period, number: self.next, facts: Arc::default() };
+        self.next += 1;
+        let open = self.by_number();
+        Some(Compaction {
+            files: self.files.clone(),
+            folder: self.folder.clone(),
+            place,
+            segments: from.iter().filter_map(|number| open.get(number).cloned()).collect(),
+            from,
+            forgotten: self.manifest.forgotten.clone(),
+            is_sweep,
+        })
+    }
+    fn to_sweep(&self) -> Option<(Period, Vec<u64>)> {
+        let has_not = |place: &&Place| !self.swept.contains(&place.number);
+        let next = self.manifest.places.iter().find(has_not).filter(|_| !self.manifest.forgotten.is_empty());
+        next.map(|place| (place.period, vec![place.number]))
+    }
+    fn to_merge(&self, now_ms: u64) -> Option<(Period, Vec<u64>)> {
+        let mut hours_of_days: BTreeMap<Period, Vec<&Place>> = BTreeMap::new();
+        let mut alike: BTreeMap<(Period, u32), Vec<&Place>> = BTreeMap::new();
+        for place in &self.manifest.places {
+            let day = Period { hour: None, ..place.period };
+            let size = place.facts.rows.max(1).ilog2() / MERGED.ilog2();
+            alike.entry((place.period, size)).or_default().push(place);
+            if place.period != day && day.end_ms().saturating_add(DAY_IS_OVER_MS) <= now_ms {
+                hours_of_days.entry(day).or_default().push(place);
+            }
+        }
+        let rows = |places: &[&Place]| places.iter().map(|place| place.facts.rows).sum::<u64>();
+        let hours = alike.into_iter().filter_map(|((period, _), mut places)| {
+            places.truncate(MERGED);
+            (places.len() == MERGED && rows(&places) <= MERGED_ROWS_MAX).then_some((period, places))
+        });
+        let days = hours_of_days.into_iter().map(|(day, mut places)| {
+            while places.len() > 1 && rows(&places) > MERGED_ROWS_MAX {
+                places.pop();
+            }
+            (day, places)
+        });
+        let mut due = days.chain(hours);
+        due.next().map(|(period, places)| (period, places.iter().map(|place| place.number).collect()))
+    }
+
+    /// Puts the new file in the place of those it was made of, unless these are gone meanwhile. When it fails everything is as it was.
+    pub fn put(&mut self, compacted: Compacted) -> Result<()> {
+        let Compacted { from, forgotten, become_of } = compacted;
+        let mut manifest = self.manifest.clone();
+        let mut swept = from.clone();
+        let mut written = Written::new(&*self.files, &self.folder);
+        if let Become::File(place) = &become_of {
+            written.paths.push(self.folder.join(place.path()));
+        }
+        if !from.iter().all(|number| manifest.has(*number)) {
+            return Ok(());
+        }
+        if !matches!(become_of, Become::Same) {
+            manifest.places.retain(|place| !from.contains(&place.number));
+            swept.clear();
+        }
+        if let Become::File(place) = become_of {
+            swept.push(place.number);
+            manifest.places.push(place);
+        }
+        if manifest.forgotten != forgotten {
+            // others are to be forgotten since: files are looked through again
+            swept.clear();
+        }
+        let is_swept = |place: &Place| self.swept.contains(&place.number) || swept.contains(&place.number);
+        if manifest.forgotten == forgotten && manifest.places.iter().all(is_swept) {
+            manifest.forgotten = Forgotten::default();
+        }
+        let new = written.keep();
+        self.force_if_new(manifest, new)?;
+        self.swept.extend(swept);
+        if self.manifest.forgotten.is_empty() {
+            self.swept.clear();
+        }
+        Ok(())
+    }
+    fn force_if_new(&mut self, manifest: Manifest, new: Vec<PathBuf>) -> Result<()> {
+        if manifest == self.manifest { Ok(()) } else { self.put_in_force(manifest, new) }
+    }
+}
+
+impl Compaction {
+    /// Writes the new file. `None` when it was stopped. Cost: some microseconds a row; a row group of each file is in memory.
+    pub fn run(self, stop: &AtomicBool) -> Result<Option<Compacted>> {
+        let Compaction { files, folder, place, from, segments, forgotten, is_sweep } = self;
+        let mut written = Written::new(&*files, &folder);
+        let become_of = if is_sweep && !has_any(&segments, &forgotten, stop)? {
+            Become::Same
+        } else {
+            let mut rows = Rows::new(&segments, &forgotten, stop)?;
+            let mut rows = rows.by_ref().peekable();
+            match rows.peek() {
+                None => Become::Nothing,
+                Some(_) => Become::File(written.write(place, &mut rows)?),
+            }
+        };
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        written.keep();
+        Ok(Some(Compacted { from, forgotten, become_of }))
+    }
+}
+
+/// Whether files have rows of users who are to be forgotten; `false` when it is stopped.
+fn has_any(segments: &[Segment], forgotten: &Forgotten, stop: &AtomicBool) -> Result<bool> {
+    for segment in segments {
+        for group in segment.groups(Wanted::ALL) {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(false);
+            }
+            if segment.rows(group)?.iter().any(|row| forgotten.hides(row)) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// What is to be kept of files: no forgotten users, and of rows that are equal in every respect but their place in the log the first.
+struct Rows<'r> {
+    sorted: Sorted<'r>,
+    last: Option<Row>,
+    seen: usize,
+    stop: &'r AtomicBool,
+}
+
+impl<'r> Rows<'r> {
+    fn new(segments: &'r [Segment], forgotten: &'r Forgotten, stop: &'r AtomicBool) -> Result<Self> {
+        let sorted = Sorted::new(segments.iter(), &[], Wanted::ALL, |row| !forgotten.hides(row))?;
+        Ok(Rows { sorted, last: None, seen: 0, stop })
+    }
+}
+impl Iterator for Rows<'_> {
+    type Item = Result<Row>;
+
+    fn next(&mut self) -> Option<Result<Row>> {
+        loop {
+            self.seen += 1;
+            if self.seen.is_multiple_of(LOOK_ROWS) && self.stop.load(Ordering::Relaxed) {
+                return None;
+            }
+            let row = match self.sorted.step() {
+                Ok(row) => row?,
+                Err(error) => return Some(Err(error)),
+            };
+            let repeats = |last: &Row| {
+                last.is_of_same_user(&row)
+                    && (last.time_ms, last.fingerprint) == (row.time_ms, row.fingerprint)
+            };
+            if !self.last.as_ref().is_some_and(repeats) {
+                self.last = Some(row.clone());
+                return Some(Ok(row));
+            }
+        }
+    }
+}
