@@ -39,8 +39,16 @@ async fn short_searches_of_small_indices_wait_for_no_other_thread() {
     for query in ["", "1", "nothing"] {
         let by_pool = shown(wait_for(pool.search(view.clone(), params(query), rights)));
         let held = occupy(&rig.node);
-        let at_once = shown(wait_for(pool.search_at_once(view.clone(), params(query), rights)));
-        assert_eq!(at_once, by_pool, "{query:?}");
+        let mut at_once = None;
+        // a busy machine may stop this thread in the middle of it, and then it is long
+        for _ in 0..100 {
+            let search = pool.search_at_once(view.clone(), params(query), rights);
+            at_once = tokio::time::timeout(Duration::from_millis(100), search).await.ok();
+            if at_once.is_some() {
+                break;
+            }
+        }
+        assert_eq!(at_once.map(shown), Some(by_pool), "{query:?}");
         drop(held);
     }
     // a long text is the pool's, which has no thread for it
