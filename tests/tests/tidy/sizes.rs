@@ -91,6 +91,7 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
     ("node/engine/tests/rules/main.rs", "c10_2_conditions_hold_or_not", CASES),
     ("node/engine/tests/rules/promoted.rs", "c10_5_records_are_promoted_and_hidden", CASES),
     ("node/model/src/dictionary/tests.rs", "c19_wrong_members_are_named", CASES),
+    ("node/model/src/event/body/tests.rs", "every_member_is_checked", CASES),
     ("node/model/src/params/overlay.rs", "overridden_by", FIELDS),
     ("node/model/src/rule/tests.rs", "c19_wrong_rules_name_the_member", CASES),
     ("node/model/src/settings/effective.rs", "effective", FIELDS),

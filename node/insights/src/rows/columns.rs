@@ -81,36 +81,43 @@ pub(crate) fn read(group: &dyn RowGroupReader, count: usize) -> Result<Vec<Row>>
     let mut from = Reader { group, next: 0, rows: vec![empty(); count] };
     let mut last = Last::default();
     from.each::<ByteArrayType>(|row, value| last.text(&value, |text| row.index = text))?;
-    from.each::<Int64Type>(|row, value| Ok(row.user_hash = value as u64))?;
+    from.each::<Int64Type>(|row, value| put(&mut row.user_hash, value as u64))?;
     from.each::<ByteArrayType>(|row, value| last.text(&value, |text| row.user = text))?;
     from.some::<ByteArrayType>(|row, value| last.text(&value, |text| row.authenticated = Some(text)))?;
-    from.each::<Int64Type>(|row, value| Ok(row.time_ms = value as u64))?;
-    from.each::<BoolType>(|row, value| Ok(row.is_timed = value))?;
+    from.each::<Int64Type>(|row, value| put(&mut row.time_ms, value as u64))?;
+    from.each::<BoolType>(|row, value| put(&mut row.is_timed, value))?;
     from.each::<ByteArrayType>(|row, value| {
         let kind = RowKind::named(utf8(&value)?);
-        kind.map(|kind| row.kind = kind).ok_or_else(|| wrong("kind"))
+        put(&mut row.kind, kind.ok_or_else(|| wrong("kind"))?)
     })?;
     from.some::<ByteArrayType>(|row, value| last.text(&value, |text| row.event = Some(text)))?;
     from.some::<ByteArrayType>(|row, value| last.text(&value, |text| row.object = Some(text)))?;
-    from.some::<Int32Type>(|row, value| Ok(row.position = Some(value as u32)))?;
-    from.some::<FixedLenByteArrayType>(|row, value| Ok(row.query_id = Some(query_id(&value)?)))?;
-    from.some::<FixedLenByteArrayType>(|row, value| Ok(row.value = Some(money(&value)?)))?;
-    from.some::<FixedLenByteArrayType>(|row, value| Ok(row.price = Some(money(&value)?)))?;
-    from.some::<Int32Type>(|row, value| Ok(row.quantity = Some(value as u32)))?;
-    from.some::<FixedLenByteArrayType>(|row, value| Ok(row.discount = Some(money(&value)?)))?;
+    from.some::<Int32Type>(|row, value| put(&mut row.position, Some(value as u32)))?;
+    from.some::<FixedLenByteArrayType>(|row, value| put(&mut row.query_id, Some(query_id(&value)?)))?;
+    from.some::<FixedLenByteArrayType>(|row, value| put(&mut row.value, Some(money(&value)?)))?;
+    from.some::<FixedLenByteArrayType>(|row, value| put(&mut row.price, Some(money(&value)?)))?;
+    from.some::<Int32Type>(|row, value| put(&mut row.quantity, Some(value as u32)))?;
+    from.some::<FixedLenByteArrayType>(|row, value| put(&mut row.discount, Some(money(&value)?)))?;
     from.some::<ByteArrayType>(|row, value| last.text(&value, |text| row.currency = Some(text)))?;
     from.some::<ByteArrayType>(|row, value| last.text(&value, |text| row.filter = Some(text)))?;
     from.some::<ByteArrayType>(|row, value| last.text(&value, |text| search(row).query = text))?;
-    from.some::<Int64Type>(|row, value| Ok(search(row).hits = value as u64))?;
+    from.some::<Int64Type>(|row, value| put(&mut search(row).hits, value as u64))?;
     from.many::<ByteArrayType>(|row, value| last.text(&value, |text| search(row).shown.push(text)))?;
     from.many::<ByteArrayType>(|row, value| last.text(&value, |text| search(row).tags.push(text)))?;
     from.some::<ByteArrayType>(|row, value| last.text(&value, |text| search(row).country = Some(text)))?;
-    from.many::<FixedLenByteArrayType>(|row, value| Ok(search(row).query_ids.push(query_id(&value)?)))?;
-    from.each::<Int64Type>(|row, value| Ok(row.fingerprint = value as u64))?;
-    from.each::<Int64Type>(|row, value| Ok(row.log_index = value as u64))?;
+    from.many::<FixedLenByteArrayType>(|row, value| {
+        search(row).query_ids.push(query_id(&value)?);
+        Ok(())
+    })?;
+    from.each::<Int64Type>(|row, value| put(&mut row.fingerprint, value as u64))?;
+    from.each::<Int64Type>(|row, value| put(&mut row.log_index, value as u64))?;
     Ok(from.rows)
 }
 
+fn put<T>(member: &mut T, value: T) -> Result<()> {
+    *member = value;
+    Ok(())
+}
 fn search(row: &mut Row) -> &mut SearchRow {
     row.search.get_or_insert_default()
 }
