@@ -6,6 +6,7 @@
 pub mod error;
 pub mod forgotten;
 pub mod merge;
+pub mod neighbours;
 pub mod rows;
 pub mod segment;
 pub mod store;
