@@ -82,7 +82,7 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
     let labels = row.map(|(number, route)| (number, route.verb.as_str(), route.path));
     state.metrics().answered(labels, status, Transferred { received, sent }, took);
     // a path that means nothing may hold a key
-    let path = row.map_or("unknown", |(_, route)| if route.is_secret() { route.path } else { path });
+    let path = row.map_or("unknown", |(_, route)| if route.is_secret { route.path } else { path });
     let micros = took.as_micros() as u64;
     let (method, id) = (request.method().as_str(), id.to_str().unwrap_or_default());
     let client = client.map(tracing::field::display);

@@ -2,10 +2,11 @@
 
 use crate::routes::Route;
 use actix_web::http::header::HeaderMap;
-use memchr::memmem;
+use memchr::memmem::Finder;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 /// Characters of a body and of an answer that are kept (C§14).
 pub const TEXT_CHARS_MAX: usize = 1_000;
@@ -29,6 +30,8 @@ const SECRET_HEADERS: [&str; 6] = [
 ];
 /// Names of the query string whose value is a key, in any letter case; `apiKey` is none, and taken for one.
 const SECRET_NAMES: [&str; 4] = ["x-algolia-api-key", "x-service-api-key", "x-forwarded-api-key", "apiKey"];
+static API_KEY: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("apiKey"));
+static ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\\u00"));
 /// The member of any body that is a key (C§1.1).
 const KEY_IN_BODY: &[&str] = &["apiKey"];
 /// Members of calls about keys, and of their answers, that are keys.
@@ -36,13 +39,17 @@ const KEYS: &[&str] = &["apiKey", "key", "value"];
 
 /// A key as it is shown.
 pub fn masked(key: &str) -> String {
-    let shown = if key.chars().nth(3 * SHOWN_CHARS).is_some() { SHOWN_CHARS } else { 0 };
-    key.chars().take(shown).chain("***".chars()).collect()
+    let (shown, rest) = shown(key);
+    [shown, rest].concat()
+}
+fn shown(key: &str) -> (&str, &'static str) {
+    let is_long = key.chars().nth(3 * SHOWN_CHARS).is_some();
+    let end = key.char_indices().nth(SHOWN_CHARS).filter(|_| is_long).map_or(0, |(at, _)| at);
+    (&key[..end], "***")
 }
 
-/// The headers, one a line.
-pub fn headers(headers: &HeaderMap) -> Vec<u8> {
-    let mut text = Vec::with_capacity(1 << 10);
+/// Writes the headers, one a line.
+pub fn headers(headers: &HeaderMap, text: &mut Vec<u8>) {
     for (name, value) in headers {
         let (name, value) = (name.as_str(), value.as_bytes());
         if text.len() + name.len() + value.len() + 3 > LINE_BYTES_MAX {
@@ -51,18 +58,21 @@ pub fn headers(headers: &HeaderMap) -> Vec<u8> {
         text.extend_from_slice(name.as_bytes());
         text.extend_from_slice(b": ");
         match SECRET_HEADERS.contains(&name) {
-            true => text.extend_from_slice(masked(&String::from_utf8_lossy(value)).as_bytes()),
+            true => {
+                let value = String::from_utf8_lossy(value);
+                let (shown, rest) = shown(&value);
+                text.extend_from_slice(shown.as_bytes());
+                text.extend_from_slice(rest.as_bytes());
+            }
             false => text.extend_from_slice(value),
         }
         text.push(b'\n');
     }
-    text
 }
 
-/// Path and query string.
-pub fn url<H>(route: &Route<H>, path: &str, query: Option<&str>) -> String {
-    let mut text = String::with_capacity(path.len() + query.map_or(0, str::len) + 8);
-    if route.is_secret() {
+/// Writes path and query string.
+pub fn url<H>(route: &Route<H>, path: &str, query: Option<&str>, text: &mut String) {
+    if route.is_secret {
         let template = route.path.split('/').chain(std::iter::repeat(""));
         for (at, (part, name)) in path.split('/').zip(template).enumerate() {
             if at > 0 {
@@ -87,7 +97,6 @@ pub fn url<H>(route: &Route<H>, path: &str, query: Option<&str>) -> String {
         }
     }
     text.truncate(text.floor_char_boundary(LINE_BYTES_MAX));
-    text
 }
 fn is_secret_name(name: &str) -> bool {
     let name = percent_decode_str(name).decode_utf8_lossy();
@@ -98,7 +107,7 @@ fn is_secret_name(name: &str) -> bool {
 pub fn body(bytes: &[u8], is_about_keys: bool) -> Cow<'_, [u8]> {
     let text = cut(bytes);
     // names may be written with escapes
-    let may_hold_key = || memmem::find(text, b"apiKey").is_some() || memmem::find(text, b"\\u00").is_some();
+    let may_hold_key = || API_KEY.find(text).is_some() || ESCAPE.find(text).is_some();
     match is_about_keys {
         true if bytes.is_empty() => Cow::Borrowed(bytes),
         true => without_keys(bytes, KEYS),
@@ -135,30 +144,49 @@ fn mask_members(value: &mut Value, names: &[&str]) {
     }
 }
 
-/// A text without the key of its call, wherever that stands: within parameters, in an address that the caller came from. `is_cut` says
-/// that the text ends where it was cut, maybe within the key. Cost: a search for a text.
-pub fn without_own_key<'a>(text: Cow<'a, [u8]>, key: &[u8], is_cut: bool) -> Cow<'a, [u8]> {
-    if key.is_empty() {
-        return text;
+/// The key of a call, which is to stand nowhere in the entry of the call: within parameters, in an address that the caller came from.
+pub struct OwnKey<'k>(Finder<'k>);
+
+impl<'k> OwnKey<'k> {
+    /// Of a call that showed this key, if it did. Cost: a look at its bytes.
+    pub fn new(key: &'k [u8]) -> Option<Self> {
+        (!key.is_empty()).then(|| OwnKey(Finder::new(key)))
     }
-    let begins = |end: &usize| text.ends_with(&key[..*end]);
-    let left = if is_cut { (SHOWN_CHARS + 1..key.len()).rev().find(begins).unwrap_or(0) } else { 0 };
-    if left == 0 && memmem::find(&text, key).is_none() {
-        return text;
+    /// Whether a text has it.
+    pub fn is_in(&self, text: &[u8]) -> bool {
+        self.0.find(text).is_some()
     }
-    let mask = masked(&String::from_utf8_lossy(key));
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = &text[..text.len() - left];
-    while let Some(at) = memmem::find(rest, key) {
-        out.extend_from_slice(&rest[..at]);
-        out.extend_from_slice(mask.as_bytes());
-        rest = &rest[at + key.len()..];
+    /// A text without it. `is_cut` says that the text ends where it was cut, maybe within the key. Cost: a search for a text.
+    pub fn taken_out<'a>(&self, text: &'a [u8], is_cut: bool) -> Cow<'a, [u8]> {
+        let key = self.0.needle();
+        let left = if is_cut { self.begun_at_the_end(text) } else { 0 };
+        if left == 0 && !self.is_in(text) {
+            return Cow::Borrowed(text);
+        }
+        let mask = masked(&String::from_utf8_lossy(key));
+        let mut out = Vec::with_capacity(text.len());
+        let mut rest = &text[..text.len() - left];
+        while let Some(at) = self.0.find(rest) {
+            out.extend_from_slice(&rest[..at]);
+            out.extend_from_slice(mask.as_bytes());
+            rest = &rest[at + key.len()..];
+        }
+        out.extend_from_slice(rest);
+        if left > 0 {
+            out.extend_from_slice(mask.as_bytes());
+        }
+        Cow::Owned(out)
     }
-    out.extend_from_slice(rest);
-    if left > 0 {
-        out.extend_from_slice(mask.as_bytes());
+    /// How many bytes at the end of a text begin the key: more of them than are shown of a key, and not all of it.
+    fn begun_at_the_end(&self, text: &[u8]) -> usize {
+        const LEAST: usize = SHOWN_CHARS + 1;
+        let key = self.0.needle();
+        let Some(first) = key.first_chunk::<LEAST>() else { return 0 };
+        let tail = &text[text.len() - text.len().min(key.len() - 1)..];
+        let mut begins =
+            (0..tail.len().saturating_sub(LEAST - 1)).filter(|at| tail[*at..].starts_with(first));
+        begins.find(|at| key.starts_with(&tail[*at..])).map_or(0, |at| tail.len() - at)
     }
-    Cow::Owned(out)
 }
 
 /// The first characters of a text. Cost: one look at their bytes, some at a time.
@@ -212,18 +240,29 @@ mod tests {
             map.append(HeaderName::from_static(name), HeaderValue::from_static(SECRET));
         }
         map.append(HeaderName::from_static("user-agent"), HeaderValue::from_static("a \"quoted\" agent"));
-        let text = String::from_utf8(headers(&map)).unwrap();
+        let text = |map: &HeaderMap| {
+            let mut text = vec![];
+            headers(map, &mut text);
+            String::from_utf8(text).unwrap()
+        };
+        let all = text;
+        let text = text(&map);
         assert!(!text.contains(SECRET) && text.contains("x-algolia-api-key: 012***\n"), "{text}");
         assert!(text.contains("user-agent: a \"quoted\" agent\n"), "{text}");
         for at in 0..100 {
             let name = HeaderName::from_bytes(format!("x-{at}").as_bytes()).unwrap();
             map.append(name, HeaderValue::from_str(&"v".repeat(200)).unwrap());
         }
-        assert!(headers(&map).len() <= LINE_BYTES_MAX);
+        assert!(all(&map).len() <= LINE_BYTES_MAX);
     }
 
     #[test]
     fn no_url_shows_a_key() {
+        let url = |route: &Route<_>, path: &str, query| {
+            let mut text = String::new();
+            super::url(route, path, query, &mut text);
+            text
+        };
         for (verb, path, query, expected) in [
             (Verb::Get, "/1/indexes/a%2Fb/settings", None, "/1/indexes/a%2Fb/settings"),
             (Verb::Get, "/1/indexes", Some("page=1"), "/1/indexes?page=1"),
@@ -281,10 +320,9 @@ mod tests {
 
     #[test]
     fn the_key_of_a_call_shows_nowhere_in_it() {
+        let key = OwnKey::new(SECRET.as_bytes()).unwrap();
         let shown = |text: &str, is_cut| {
-            let shown =
-                without_own_key(Cow::Borrowed(text.as_bytes()), SECRET.as_bytes(), is_cut).into_owned();
-            String::from_utf8(shown).unwrap()
+            String::from_utf8(key.taken_out(text.as_bytes(), is_cut).into_owned()).unwrap()
         };
         assert_eq!(shown(&format!("a={SECRET}&b={SECRET}"), false), "a=012***&b=012***");
         for text in ["", "query=x", "0123", &format!("x{}", &SECRET[..31])] {
@@ -294,7 +332,9 @@ mod tests {
             assert_eq!(shown(&format!("{SECRET} {}", &SECRET[..end]), true), "012*** 012***");
         }
         assert_eq!(shown("012", true), "012");
-        assert_eq!(without_own_key(Cow::Borrowed(b"text"), b"", true), Cow::Borrowed(b"text"));
+        assert!(OwnKey::new(b"").is_none());
+        let short = OwnKey::new(b"abc").unwrap();
+        assert_eq!(short.taken_out(b"abcab", true), Cow::Borrowed(b"***ab"));
     }
 
     #[test]

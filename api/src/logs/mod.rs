@@ -7,16 +7,21 @@ pub use note::CallNote;
 
 use crate::auth::Caller;
 use crate::call::Call;
+use crate::logs::mask::OwnKey;
 use crate::reply::Reply;
 use crate::routes::{BodyKind, Need, Route, Work};
 use crate::state::ApiState;
 use actix_web::HttpRequest;
 use percent_encoding::percent_decode_str;
-use quorate_cluster::request_log::{CallFilter, CallKind, CallsAsked, InnerCall, LoggedCall, Secret};
+use quorate_cluster::request_log::{
+    CallFilter, CallKind, CallsAsked, InnerCall, LoggedCall, RequestLog, Secret,
+};
 use quorate_cluster::{ReadRights, rfc3339};
 use quorate_model::{Acl, Error, Result};
 use quorate_wire::logs::{LogEntry, LoggedQuery, logs_body};
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
+use std::cell::RefCell;
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -38,7 +43,15 @@ pub struct Answered<'a> {
     pub took: Duration,
 }
 
-/// Notes a call in the log of this node, unless it is none that is logged. Cost: copies of what is kept of it.
+/// What is put together for an entry; each thread has one, so that nothing is allocated for it.
+#[derive(Default)]
+struct Lines {
+    url: String,
+    headers: Vec<u8>,
+}
+
+/// Notes a call in the log of this node, unless it is none that is logged. Cost: a copy of what is kept of it, and some searches
+/// through that.
 pub fn note(
     state: &ApiState,
     request: &HttpRequest,
@@ -46,27 +59,42 @@ pub fn note(
     reply: &Reply,
     answered: &Answered<'_>,
 ) {
+    thread_local! {
+        static LINES: RefCell<Lines> = RefCell::default();
+    }
     let Some(log) = state.service().request_log() else { return };
+    let Some(rights) = note.caller.get().filter(|_| is_logged(answered.route)) else { return };
+    LINES.with_borrow_mut(|lines| put(log, lines, request, (note, rights), reply, answered));
+}
+
+fn put(
+    log: &RequestLog,
+    lines: &mut Lines,
+    request: &HttpRequest,
+    (note, rights): (&CallNote, ReadRights),
+    reply: &Reply,
+    answered: &Answered<'_>,
+) {
     let Answered { route, address, id, took } = *answered;
-    let Some(rights) = note.caller.get().filter(|_| is_logged(route)) else { return };
-    let (uri, is_about_keys) = (request.uri(), route.path.contains("/keys"));
-    let (body, hits) = (note.body.borrow(), note.hits.get());
+    let (uri, body, key) = (request.uri(), note.body.borrow(), note.key.borrow());
+    let own = OwnKey::new(key.as_bytes());
     let mut inner = note.inner.take();
-    let key = note.key.borrow();
     for token in inner.calls.iter_mut().filter_map(|it| it.user_token.as_mut()) {
-        if !key.is_empty() && token.contains(key.as_str()) {
+        if own.as_ref().is_some_and(|own| own.is_in(token.as_bytes())) {
             *token = mask::masked(&key);
         }
     }
-    let key = key.as_bytes();
-    let url = mask::url(route, uri.path(), uri.query()).into_bytes();
-    let (headers, sent) = (mask::headers(request.headers()), mask::body(&body, is_about_keys));
-    let answer = mask::answer(&reply.body, is_about_keys);
+    lines.url.clear();
+    mask::url(route, uri.path(), uri.query(), &mut lines.url);
+    lines.headers.clear();
+    mask::headers(request.headers(), &mut lines.headers);
+    let sent = mask::body(&body, route.is_about_keys);
+    let shown = mask::answer(&reply.body, route.is_about_keys);
     // a character may be cut off with what follows it
-    let (url_is_cut, body_is_cut, answer_is_cut) =
-        (url.len() + 3 >= mask::LINE_BYTES_MAX, sent.len() < body.len(), answer.len() < reply.body.len());
+    let url_is_cut = lines.url.len() + 3 >= mask::LINE_BYTES_MAX;
+    let url = without(&own, lines.url.as_bytes(), url_is_cut);
     let index = route.names_index().then(|| uri.path().split('/').nth(3)).flatten();
-    let url = mask::without_own_key(url.into(), key, url_is_cut);
+    let hits = note.hits.get();
     log.note(&LoggedCall {
         time_ms: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64),
         kind: kind(route),
@@ -82,10 +110,16 @@ pub fn note(
         has_more: inner.has_more,
         secret: secret(route, rights),
         url: String::from_utf8_lossy(&url),
-        headers: mask::without_own_key(headers.into(), key, false).into(),
-        body: mask::without_own_key(sent, key, body_is_cut).into(),
-        answer: mask::without_own_key(answer, key, answer_is_cut).into(),
+        headers: without(&own, &lines.headers, false).into(),
+        body: without(&own, &sent, sent.len() < body.len()).into(),
+        answer: without(&own, &shown, shown.len() < reply.body.len()).into(),
     });
+}
+fn without<'a>(own: &Option<OwnKey<'_>>, text: &'a [u8], is_cut: bool) -> Cow<'a, [u8]> {
+    match own {
+        Some(own) => own.taken_out(text, is_cut),
+        None => Cow::Borrowed(text),
+    }
 }
 
 /// Whether calls of a row are logged: those of the interface, but not the one that reads the log (§4.12).

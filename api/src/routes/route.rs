@@ -92,6 +92,10 @@ pub struct Route<H> {
     pub body: BodyKind,
     /// Whether it finds records: what operators mean by queries.
     pub is_query: bool,
+    /// Whether the path itself carries something that must not be logged.
+    pub is_secret: bool,
+    /// Whether keys stand in its body or its answer.
+    pub is_about_keys: bool,
     /// What answers.
     pub handler: H,
     /// What callers may know of it.
@@ -104,7 +108,18 @@ impl<H: Copy> Route<H> {
             Verb::Get => Work::Read,
             Verb::Post | Verb::Put | Verb::Delete => Work::Write,
         };
-        Route { verb, path, need, work, body: BodyKind::Object, is_query: false, handler, doc: Doc::NONE }
+        Route {
+            verb,
+            path,
+            need,
+            work,
+            body: BodyKind::Object,
+            is_query: false,
+            is_secret: has(path, "{key}") || has(path, "{userToken}"),
+            is_about_keys: has(path, "/keys"),
+            handler,
+            doc: Doc::NONE,
+        }
     }
     /// The same row, for this kind of work.
     pub const fn is(self, work: Work) -> Self {
@@ -159,8 +174,35 @@ impl<H> Route<H> {
     pub fn is_of_installation(&self) -> bool {
         !["/1/indexes", "/1/keys/", "/1/task/"].iter().any(|start| self.path.starts_with(start))
     }
-    /// Whether the path itself carries something that must not be logged.
-    pub fn is_secret(&self) -> bool {
-        self.path.contains("{key}") || self.path.contains("{userToken}")
+}
+
+/// Whether `part` stands somewhere in `path`.
+const fn has(path: &str, part: &str) -> bool {
+    let (path, part) = (path.as_bytes(), part.as_bytes());
+    let (mut at, mut same) = (0, 0);
+    while at + part.len() <= path.len() && same < part.len() {
+        if path[at + same] == part[same] {
+            same += 1;
+        } else {
+            (at, same) = (at + 1, 0);
+        }
+    }
+    same == part.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_path_are_found() {
+        for (path, part) in
+            [("/1/keys", "/keys"), ("/1/indexes/*/keys/{key}", "{key}"), ("aab", "ab"), ("a", "")]
+        {
+            assert!(has(path, part), "{path} {part}");
+        }
+        for (path, part) in [("/1/key", "/keys"), ("", "a"), ("abab", "abc"), ("aa", "aaa")] {
+            assert!(!has(path, part), "{path} {part}");
+        }
     }
 }

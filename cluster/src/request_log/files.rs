@@ -11,6 +11,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 const MARK: Mark = Mark { magic: *b"qRqL", version: 1 };
+/// Bytes of a write, about.
+const WRITE_BYTES: usize = 64 << 10;
 /// Bytes of a file that is read at most: more than one of ours ever has.
 const FILE_BYTES_MAX: usize = CALLS_MAX * (CALL_BYTES_MAX + FRAME_HEADER_BYTES);
 
@@ -98,15 +100,10 @@ impl LogFiles {
         Ok(self.file.as_mut().expect("it was opened above"))
     }
     fn write(&mut self, calls: &[Kept]) -> io::Result<()> {
-        let mut frames = Vec::new();
-        for call in calls {
-            frames.extend_from_slice(&codec::frame(MARK, &call.bytes));
-        }
-        let written = self.opened().and_then(|file| file.write_all(&frames));
-        match written {
-            Ok(()) => {
+        match self.opened().and_then(|file| write_frames(file, calls)) {
+            Ok(bytes) => {
                 self.calls += calls.len();
-                self.bytes += frames.len() as u64;
+                self.bytes += bytes;
                 let oldest_ms = &mut self.oldest_ms[self.turn];
                 *oldest_ms = oldest_ms.or(calls.first().map(|call| call.time_ms));
                 Ok(())
@@ -120,6 +117,20 @@ impl LogFiles {
             }
         }
     }
+}
+
+/// Gives how many bytes that were.
+fn write_frames(file: &mut File, calls: &[Kept]) -> io::Result<u64> {
+    let (mut bytes, mut frames) = (0, Vec::with_capacity(WRITE_BYTES + CALL_BYTES_MAX));
+    for (number, call) in calls.iter().enumerate() {
+        codec::frame_into(&mut frames, MARK, &call.bytes);
+        if frames.len() >= WRITE_BYTES || number + 1 == calls.len() {
+            file.write_all(&frames)?;
+            bytes += frames.len() as u64;
+            frames.clear();
+        }
+    }
+    Ok(bytes)
 }
 
 fn read(path: &Path) -> Found {

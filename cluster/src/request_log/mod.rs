@@ -1,7 +1,7 @@
 //! Which calls has this node answered lately (§2.12, §4.12)?
 //!
-//! The last [`CALLS_MAX`] are in memory as bytes, each in the place of the one that it pushes out, so that noting a call copies
-//! its bytes under a lock and mostly allocates nothing. A thread of its own writes what is new to files (`files.rs`) every
+//! The last [`CALLS_MAX`] are in memory as bytes, each where one was that it or another pushed out, so that noting a call copies
+//! its bytes once, outside of the lock, and mostly allocates nothing. A thread of its own writes what is new to files (`files.rs`) every
 //! [`WRITE_EVERY`], at most the calls that are kept, however many there were: nobody who is answered waits for a disk. A process that
 //! is killed loses the calls of that time, and a machine without power those that its system had not written.
 
@@ -14,7 +14,7 @@ use crate::clock;
 use files::LogFiles;
 use parking_lot::{Condvar, Mutex};
 use quorate_store::codec;
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
@@ -73,19 +73,12 @@ struct Ring {
 }
 
 impl Ring {
-    fn push(&mut self, time_ms: u64, call: &[u8]) {
+    /// Gives the one that it pushes out.
+    fn push(&mut self, call: Kept) -> Option<Kept> {
         let pushed_out = if self.calls.len() < CALLS_MAX { None } else { self.calls.pop_front() };
-        let mut place = pushed_out.unwrap_or_default();
-        match Arc::get_mut(&mut place.bytes) {
-            Some(bytes) => {
-                bytes.clear();
-                bytes.extend_from_slice(call);
-            }
-            // somebody reads it
-            None => place.bytes = Arc::new(call.to_vec()),
-        }
-        self.calls.push_back(Kept { time_ms, ..place });
+        self.calls.push_back(call);
         self.total += 1;
+        pushed_out
     }
     /// Those that came behind the first `seen` and are still there.
     fn behind(&self, seen: u64) -> Vec<Kept> {
@@ -110,8 +103,8 @@ impl RequestLog {
         let (files, calls) = LogFiles::open(paths);
         let mut keeper = self.0.keeper.lock();
         let mut ring = self.0.ring.lock();
-        for call in &calls {
-            ring.push(call.time_ms, &call.bytes);
+        for call in calls {
+            ring.push(call);
         }
         *keeper = Keeper { files: Some(files), written: ring.total, fails: false };
         drop((ring, keeper));
@@ -136,18 +129,22 @@ impl RequestLog {
             tracing::error!("writing the request log panicked");
         }
     }
-    /// Notes a call; one that is larger than any is made is left out. Cost: copies of its bytes.
+    /// Notes a call; one that is larger than any is made is left out. Cost: a copy of its bytes, to where those of the call were that
+    /// this thread has pushed out last; the lock is held for two moves.
     pub fn note(&self, call: &LoggedCall<'_>) {
         thread_local! {
-            static BYTES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+            static FREE: Cell<Option<Arc<Vec<u8>>>> = const { Cell::new(None) };
         }
-        BYTES.with_borrow_mut(|bytes| {
-            bytes.clear();
-            codec::encode_into(bytes, call);
-            if bytes.len() <= CALL_BYTES_MAX {
-                self.0.ring.lock().push(call.time_ms, bytes);
-            }
-        });
+        // one that somebody reads is let go
+        let mut place = FREE.take().filter(|free| Arc::strong_count(free) == 1).unwrap_or_default();
+        let bytes = Arc::get_mut(&mut place).expect("nobody else has it, and nobody can get it");
+        bytes.clear();
+        codec::encode_into(bytes, call);
+        if bytes.len() > CALL_BYTES_MAX {
+            return FREE.set(Some(place));
+        }
+        let pushed_out = self.0.ring.lock().push(Kept { time_ms: call.time_ms, bytes: place });
+        FREE.set(pushed_out.map(|call| call.bytes));
     }
     /// The newest calls that are asked for, the newest first. Cost: reading all that are kept.
     pub fn latest(&self, asked: &CallsAsked) -> Vec<LoggedCall<'static>> {

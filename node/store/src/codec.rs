@@ -52,14 +52,20 @@ pub struct Mark {
 /// Puts a payload behind a header with its kind, version, length and CRC-32 (of header and payload).
 pub fn frame(mark: Mark, payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(FRAME_HEADER_BYTES + payload.len());
+    frame_into(&mut out, mark, payload);
+    out
+}
+
+/// As [`frame`], at the end of `out`.
+pub fn frame_into(out: &mut Vec<u8>, mark: Mark, payload: &[u8]) {
+    let begin = out.len();
     out.extend_from_slice(&mark.magic);
     out.extend_from_slice(&mark.version.to_le_bytes());
     out.extend_from_slice(&[0, 0]);
     out.extend_from_slice(&(payload.len() as u64).to_le_bytes());
-    let checksum = frame_checksum(&out, payload);
+    let checksum = frame_checksum(&out[begin..], payload);
     out.extend_from_slice(&checksum.to_le_bytes());
     out.extend_from_slice(payload);
-    out
 }
 
 /// A frame found at the start of some bytes.
