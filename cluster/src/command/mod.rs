@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 pub const FORMAT: u8 = 1;
 /// The newest commands this program knows. It rises when a variant is appended to any command, whose row then has the new
 /// level, and when commands do more than before, which they do from the moment at which the level is in force.
-pub const FEATURE_LEVEL: u16 = 6;
+pub const FEATURE_LEVEL: u16 = level::NEWEST;
 /// The level that every program knows.
 pub const FIRST_LEVEL: u16 = level::FIRST;
 /// From this level on, commands that link or move an index do so to the parts that other clusters have of it.

@@ -14,6 +14,9 @@ use std::sync::LazyLock;
 
 /// The level that every program knows.
 pub const FIRST: u16 = 1;
+/// The newest level that this program knows. It rises with the first thing after a release that older programs do not know: what
+/// needs a level that no program has would be refused for ever.
+pub const NEWEST: u16 = DICTIONARIES_ACT;
 /// The level from which on records belong to users.
 pub const OF_USERS: u16 = 2;
 /// The level from which on replicas compare what they hold.
