@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 const NODES: usize = 3;
 /// The level of the program under test.
-const NEWEST: u64 = 6;
+const NEWEST: u64 = quorate_model::level::NEWEST as u64;
 
 /// The programs of a level, if they have been built.
 fn earlier(level: usize) -> Option<PathBuf> {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// The level of the program under test.
-const NEWEST: u64 = 5;
+const NEWEST: u64 = quorate_model::level::NEWEST as u64;
 
 fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(90);
