@@ -124,27 +124,18 @@ impl MetaState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::UserStep;
     use crate::command::{FEATURE_LEVEL, LOOKED_LEVEL, MetaCommand};
-    use crate::command::{Joining, UserStep};
     use crate::meta::UserState;
-    use quorate_model::{NodeId, UserId};
-    use std::collections::BTreeMap;
+    use crate::meta::log_of_tests::Log;
+    use quorate_model::UserId;
 
-    #[derive(Default)]
-    struct Log {
-        state: MetaState,
-        rows: BTreeMap<Vec<u8>, Vec<u8>>,
-        log_index: u64,
-    }
     impl Log {
         /// Two clusters whose nodes are at this level, the index `a`, and a user in the first cluster.
         fn new(level: u16) -> Log {
             let mut log = Log::default();
-            for (node, cluster) in [(1, "main"), (2, "west")] {
-                let (name, cluster) = (format!("n{node}"), cluster.to_owned());
-                let joining = Joining { peer: name.clone(), http: name.clone(), name, cluster, level };
-                log.put(MetaCommand::AddNode { node: NodeId(node), joining });
-            }
+            log.join(1, "main", level);
+            log.join(2, "west", level);
             log.put(MetaCommand::EnableUsers);
             log.put(MetaCommand::CreateIndex { name: name("a"), group: GroupId(3) });
             log.put(MetaCommand::AssignUsers { cluster: 0, users: vec![user()] });
@@ -152,16 +143,7 @@ mod tests {
         }
         /// Returns the task id.
         fn put(&mut self, command: MetaCommand) -> Incarnation {
-            self.log_index += 1;
-            let at = At { log_index: self.log_index, time_ms: 0 };
-            for RowChange { key, value } in self.state.apply(at, command) {
-                match value {
-                    Some(value) => drop(self.rows.insert(key, value)),
-                    None => drop(self.rows.remove(&key)),
-                }
-            }
-            let restored = MetaState::from_rows(self.rows.clone()).expect("own rows");
-            assert_eq!(restored, self.state);
+            self.step(0, command);
             TaskId::new(GroupId::META, self.log_index).0
         }
         fn freeze(&mut self) {

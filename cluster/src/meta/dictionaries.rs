@@ -52,43 +52,22 @@ impl MetaState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{DICTIONARIES_LEVEL, Joining, MetaCommand};
-    use quorate_model::NodeId;
+    use crate::command::{DICTIONARIES_LEVEL, MetaCommand};
+    use crate::meta::log_of_tests::Log;
     use quorate_model::dictionary::{DictionaryEntry, DictionaryWords};
-    use std::collections::BTreeMap;
 
-    /// A state beside the rows that it was to write.
-    #[derive(Default)]
-    struct Log {
-        state: MetaState,
-        rows: BTreeMap<Vec<u8>, Vec<u8>>,
-        log_index: u64,
-    }
     impl Log {
-        fn step(&mut self, command: MetaCommand) {
-            self.log_index += 1;
-            for RowChange { key, value } in
-                self.state.apply(At { log_index: self.log_index, time_ms: 0 }, command)
-            {
-                match value {
-                    Some(value) => drop(self.rows.insert(key, value)),
-                    None => drop(self.rows.remove(&key)),
-                }
-            }
-            let restored = MetaState::from_rows(self.rows.clone()).expect("own rows");
-            assert_eq!(restored, self.state, "after command {}", self.log_index);
-        }
         fn knows(&mut self, level: u16) {
-            let text = "n".to_owned();
-            let joining =
-                Joining { peer: text.clone(), http: text.clone(), name: text, cluster: "main".into(), level };
-            self.step(MetaCommand::AddNode { node: NodeId(1), joining });
+            self.join(1, "main", level);
         }
         fn change(&mut self, id: &str) {
             let words = DictionaryWords::StopWord { word: "w".into(), is_enabled: true };
             let entry = DictionaryEntry { object_id: id.into(), language: "en", words };
             let ops = vec![DictionaryOp::Add(entry)];
-            self.step(MetaCommand::ChangeDictionary { kind: DictionaryKind::StopWords, clear: false, ops });
+            self.step(
+                0,
+                MetaCommand::ChangeDictionary { kind: DictionaryKind::StopWords, clear: false, ops },
+            );
         }
         fn unannounced(&self) -> Vec<(Subject, u64)> {
             self.state.unannounced.iter().map(|(subject, revision)| (*subject, *revision)).collect()
@@ -102,9 +81,12 @@ mod tests {
         let groups: Vec<GroupId> = log.state.placement.keys().copied().collect();
         assert!(!groups.is_empty());
         log.change("before");
-        log.step(MetaCommand::SetStandardEntries {
-            changes: std::array::from_fn(|_| StandardChange::Set([("en".to_owned(), true)].into())),
-        });
+        log.step(
+            0,
+            MetaCommand::SetStandardEntries {
+                changes: std::array::from_fn(|_| StandardChange::Set([("en".to_owned(), true)].into())),
+            },
+        );
         assert_eq!((log.state.dictionaries_revision, log.unannounced()), (0, vec![]), "as older programs");
         log.knows(DICTIONARIES_ACT_LEVEL);
         let told = |revision| {

@@ -198,37 +198,23 @@ impl MetaState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{FEATURE_LEVEL, Joining, MetaCommand};
-    use quorate_model::{Acl, NodeId};
-    use std::collections::BTreeMap;
+    use crate::command::{FEATURE_LEVEL, MetaCommand};
+    use crate::meta::log_of_tests::Log;
+    use quorate_model::Acl;
 
-    /// A log: entry n has the time `n` seconds unless it is told another.
-    struct Log {
-        state: MetaState,
-        rows: BTreeMap<Vec<u8>, Vec<u8>>,
-        log_index: u64,
+    /// A state whose entries are of a time that the test sets.
+    struct Keys {
+        log: Log,
         now_s: u64,
     }
-    impl Log {
-        fn at_level(level: u16) -> Log {
-            let mut log =
-                Log { state: MetaState::default(), rows: BTreeMap::new(), log_index: 0, now_s: 1_000 };
-            let text = "n".to_owned();
-            let joining =
-                Joining { peer: text.clone(), http: text.clone(), name: text, cluster: "main".into(), level };
-            log.step(MetaCommand::AddNode { node: NodeId(1), joining });
-            log
+    impl Keys {
+        fn at_level(level: u16) -> Keys {
+            let mut log = Log::default();
+            log.join(1, "main", level);
+            Keys { log, now_s: 1_000 }
         }
         fn step(&mut self, command: MetaCommand) {
-            self.log_index += 1;
-            let at = At { log_index: self.log_index, time_ms: self.now_s * 1_000 + 999 };
-            for RowChange { key, value } in self.state.apply(at, command) {
-                match value {
-                    Some(value) => drop(self.rows.insert(key, value)),
-                    None => drop(self.rows.remove(&key)),
-                }
-            }
-            assert_eq!(MetaState::from_rows(self.rows.clone()).expect("own rows"), self.state);
+            self.log.step(self.now_s * 1_000 + 999, command);
         }
         fn create(&mut self, value: &str, change: impl FnOnce(&mut ApiKey)) {
             let mut key = ApiKey::new(value, 0, vec![Acl::Search]);
@@ -247,15 +233,15 @@ mod tests {
             self.step(MetaCommand::RestoreKey { value: value.into() });
         }
         fn key(&self, value: &str) -> Option<&ApiKey> {
-            let by_value = self.state.keys.living().get(value);
-            assert_eq!(by_value, self.state.keys.get(value.into()));
+            let by_value = self.log.state.keys.living().get(value);
+            assert_eq!(by_value, self.log.state.keys.get(value.into()));
             by_value.map(|key| &**key)
         }
     }
 
     #[test]
     fn a_key_is_created_changed_deleted_and_restored() {
-        let mut log = Log::at_level(FEATURE_LEVEL);
+        let mut log = Keys::at_level(FEATURE_LEVEL);
         log.create("a", |key| key.validity = 100);
         assert_eq!(log.key("a").map(|key| (key.created_at, key.left_s(1_000))), Some((1_000, Some(100))));
         log.create("a", |key| key.acl = vec![]);
@@ -280,15 +266,15 @@ mod tests {
         log.delete("b");
         log.restore("b");
         log.update("b", |_| {});
-        assert_eq!((log.state.keys.living().len(), log.state.keys.deleted().len()), (1, 0));
+        assert_eq!((log.log.state.keys.living().len(), log.log.state.keys.deleted().len()), (1, 0));
         log.step(MetaCommand::CreateKey { key: b"{".to_vec() });
         log.step(MetaCommand::UpdateKey { key: vec![] });
-        assert_eq!(log.state.keys.living().len(), 1);
+        assert_eq!(log.log.state.keys.living().len(), 1);
     }
 
     #[test]
     fn what_has_ended_is_removed_for_good() {
-        let mut log = Log::at_level(FEATURE_LEVEL);
+        let mut log = Keys::at_level(FEATURE_LEVEL);
         log.create("short", |key| key.validity = 10);
         log.create("long", |key| key.validity = 100);
         log.create("ever", |_| {});
@@ -299,7 +285,7 @@ mod tests {
         log.step(MetaCommand::RemoveEndedKeys);
         assert!(log.key("short").is_some());
         log.now_s += 1;
-        assert_eq!(log.state.ended_keys(log.now_s), ["short"]);
+        assert_eq!(log.log.state.ended_keys(log.now_s), ["short"]);
         log.step(MetaCommand::RemoveEndedKeys);
         assert!(log.key("short").is_none() && log.key("long").is_some() && log.key("ever").is_some());
         log.restore("short");
@@ -312,10 +298,10 @@ mod tests {
 
     #[test]
     fn an_index_takes_its_keys_along() {
-        let mut log = Log::at_level(FEATURE_LEVEL);
+        let mut log = Keys::at_level(FEATURE_LEVEL);
         let name = |text: &str| IndexName::new(text).expect("a name");
         log.step(MetaCommand::CreateIndex { name: name("i"), group: quorate_model::GroupId(1) });
-        let life = log.state.catalogue.get(&name("i")).expect("made").incarnation;
+        let life = log.log.state.catalogue.get(&name("i")).expect("made").incarnation;
         log.create("of-i", |key| key.index = Some(name("i")));
         log.create("of-j", |key| key.index = Some(name("j")));
         log.create("of-all", |key| key.indexes = vec!["i".into()]);
@@ -333,38 +319,38 @@ mod tests {
 
     #[test]
     fn both_lists_are_bounded() {
-        let mut log = Log::at_level(FEATURE_LEVEL);
+        let mut log = Keys::at_level(FEATURE_LEVEL);
         // straight into the state: each step of a log compares all rows
         for number in 0..KEYS_MAX {
-            log.state.keys.load(ApiKey::new(format!("k{number}"), 0, vec![]));
+            log.log.state.keys.load(ApiKey::new(format!("k{number}"), 0, vec![]));
         }
         let at = |log_index| At { log_index, time_ms: 0 };
         let create = |value: &str| document(&ApiKey::new(value, 0, vec![]));
-        assert_eq!(log.state.create_key(at(1), &create("more")), []);
+        assert_eq!(log.log.state.create_key(at(1), &create("more")), []);
         for number in 0..RESTORABLE_KEYS_MAX {
-            let changes = log.state.delete_key(at(number as u64 + 10), &format!("k{number}"));
+            let changes = log.log.state.delete_key(at(number as u64 + 10), &format!("k{number}"));
             assert_eq!(changes.len(), 2);
         }
-        let changes = log.state.delete_key(at(9_000), &format!("k{RESTORABLE_KEYS_MAX}"));
+        let changes = log.log.state.delete_key(at(9_000), &format!("k{RESTORABLE_KEYS_MAX}"));
         assert_eq!(
             changes.last(),
             Some(&RowChange::no_deleted_key("k0")),
             "the first one cannot be restored"
         );
-        assert_eq!(log.state.keys.deleted().len(), RESTORABLE_KEYS_MAX);
+        assert_eq!(log.log.state.keys.deleted().len(), RESTORABLE_KEYS_MAX);
         for number in 0..=RESTORABLE_KEYS_MAX {
-            assert_eq!(log.state.create_key(at(9_001), &create(&format!("n{number}"))).len(), 1);
+            assert_eq!(log.log.state.create_key(at(9_001), &create(&format!("n{number}"))).len(), 1);
         }
-        assert_eq!(log.state.restore_key(at(9_002), "k5"), [], "there are as many as there may be");
-        log.state.delete_key(at(9_003), "n0");
-        assert_eq!(log.state.restore_key(at(9_004), "k5").len(), 2);
+        assert_eq!(log.log.state.restore_key(at(9_002), "k5"), [], "there are as many as there may be");
+        log.log.state.delete_key(at(9_003), "n0");
+        assert_eq!(log.log.state.restore_key(at(9_004), "k5").len(), 2);
     }
 
     #[test]
     fn before_their_level_deleted_keys_are_not_kept() {
-        let mut log = Log::at_level(KEYS_LEVEL - 1);
+        let mut log = Keys::at_level(KEYS_LEVEL - 1);
         log.step(MetaCommand::PutKey { key: document(&ApiKey::new("a", 0, vec![])) });
         log.delete("a");
-        assert!(log.state.keys.deleted().is_empty() && log.key("a").is_none());
+        assert!(log.log.state.keys.deleted().is_empty() && log.key("a").is_none());
     }
 }

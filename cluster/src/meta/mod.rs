@@ -11,6 +11,8 @@ mod digest;
 mod index_limits;
 mod keys;
 mod links;
+#[cfg(test)]
+mod log_of_tests;
 mod nodes;
 mod partitions;
 mod rows;

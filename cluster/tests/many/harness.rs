@@ -118,15 +118,12 @@ impl Installation {
         };
         Installation::start_with(&clusters.iter().map(options).collect::<Vec<_>>()).await
     }
+    fn without_nodes(founder: SocketAddr, level: u16) -> Installation {
+        Installation { nodes: vec![], founder, folders: vec![], options: vec![], level }
+    }
     async fn start_with(options: &[ClusterOptions]) -> Installation {
         let addresses = free_addresses(options.len());
-        let mut installation = Installation {
-            nodes: vec![],
-            founder: addresses[0],
-            folders: vec![],
-            options: vec![],
-            level: FEATURE_LEVEL,
-        };
+        let mut installation = Installation::without_nodes(addresses[0], FEATURE_LEVEL);
         for (address, options) in addresses.into_iter().zip(options) {
             installation.add(address, options.clone(), None).await;
         }
@@ -135,21 +132,14 @@ impl Installation {
     /// Starts a node that takes part in commands up to this level, as an older program does.
     pub async fn start_at_level(level: u16) -> Installation {
         let founder = free_addresses(1)[0];
-        let mut installation =
-            Installation { nodes: vec![], founder, folders: vec![], options: vec![], level };
+        let mut installation = Installation::without_nodes(founder, level);
         installation.add(founder, ClusterOptions::default(), None).await;
         installation
     }
     /// Starts a node on each of these file layers.
     pub async fn start_on(layers: &[Arc<dyn Files>]) -> Installation {
         let addresses = free_addresses(layers.len());
-        let mut installation = Installation {
-            nodes: vec![],
-            founder: addresses[0],
-            folders: vec![],
-            options: vec![],
-            level: FEATURE_LEVEL,
-        };
+        let mut installation = Installation::without_nodes(addresses[0], FEATURE_LEVEL);
         for (address, files) in addresses.into_iter().zip(layers) {
             installation.add_on(address, ClusterOptions::default(), None, files.clone()).await;
         }

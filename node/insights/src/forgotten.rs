@@ -27,8 +27,4 @@ impl Forgotten {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
-    /// Takes out what has been carried out: each, unless it has been asked for again later.
-    pub fn done(&mut self, carried_out: &Forgotten) {
-        self.0.retain(|token, through| carried_out.0.get(token).is_none_or(|done| done < through));
-    }
 }
