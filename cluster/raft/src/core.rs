@@ -433,11 +433,15 @@ impl<R: LogReader> Core<R> {
     fn note_leadership(&mut self) {
         let leadership = self.current_leadership();
         if leadership != self.leadership {
+            let before = (self.leadership.term, self.leadership.leader);
             self.leadership = leadership;
             self.told.forget();
             self.copies.forget(self.ticks);
             self.effects.push(Effect::Leadership(leadership));
             self.fail_confirmations();
+            if before != (leadership.term, leadership.leader) {
+                self.ask_new_leader();
+            }
         }
     }
 

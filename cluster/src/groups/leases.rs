@@ -84,12 +84,20 @@ impl GroupLeases {
     }
     /// Whether this replica may serve a read that begins now; `shows` says through where it does.
     pub fn may_read(&self, shows: impl FnOnce(Shown) -> u64) -> bool {
+        self.may_read_if(|_| true, shows)
+    }
+    /// The same, among others only when `also` holds at the time of the read, by [`steady_ms`].
+    pub fn may_read_if(&self, also: impl FnOnce(u64) -> bool, shows: impl FnOnce(Shown) -> u64) -> bool {
         if self.halt.is_set() {
             return false;
         }
         match self.is_alone() {
             true => self.is_whole(|| shows(Shown::Records)),
-            false => self.holder.lock().may_read(steady_ms(), shows(Shown::Everything)),
+            false => {
+                let holder = self.holder.lock();
+                let now = steady_ms();
+                also(now) && holder.may_read(now, shows(Shown::Everything))
+            }
         }
     }
     /// Whether a replica without others shows what it may have shown before this start. Cost: an atomic load once it does.

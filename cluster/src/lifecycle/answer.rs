@@ -1,5 +1,6 @@
 //! What this node does with what other nodes send: consensus messages go to their group, requests are answered.
 
+use crate::clock::steady_ms;
 use crate::clock::write_deadline;
 use crate::command::Joining;
 use crate::command::MetaCommand;
@@ -214,6 +215,9 @@ fn failed(error: Error) -> PeerAnswer {
 impl PeerHandler for Answerer {
     fn consensus(&self, _from: NodeId, messages: Vec<(GroupId, PeerMessage)>) {
         for (id, message) in messages {
+            if id == GroupId::META {
+                self.context.abreast().heard(&message, steady_ms());
+            }
             // a group that does not run here yet, or no more: the sender will try again, or stop
             if let Some(group) = self.context.groups().get(id)
                 && let Err(error) = group.raft.step(message)

@@ -4,6 +4,7 @@ use crate::clock::write_deadline;
 use crate::command::Joining;
 use crate::command::{FEATURE_LEVEL, FIRST_LEVEL, MetaCommand};
 use crate::context::NodeContext;
+use crate::context::abreast;
 use crate::controllers::lease_renewal;
 use crate::controllers::reconciler;
 use crate::disk::Purpose;
@@ -91,6 +92,8 @@ pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<St
     running.run("reconciler", move || reconciler::run(reconciled.clone(), starter.clone()));
     let (failed, first) = (running.starter.clone(), options.reopen_after);
     running.run("failed groups", move || reopen::run(failed.clone(), first));
+    let asking = context.clone();
+    running.run("questions to the meta group", move || abreast::ask(asking.clone()));
     running.run("leases", move || lease_renewal::run(context.clone()));
     Ok(started)
 }

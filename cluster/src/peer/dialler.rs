@@ -12,16 +12,29 @@ use super::traffic::{Metered, Traffic};
 use super::types::Lane;
 use crate::clock;
 use crate::ids;
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use quorate_model::NodeId;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-/// How long after a failure the next attempt begins: doubled with each up to the second.
-const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
+/// How long after a failure the next attempt begins: doubled with each up to the second one. A node that was cut off is to hear of
+/// what happened meanwhile well within a second.
+const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(250)];
+/// The longest pause when the other side answers and does not want to talk: an attempt costs it a handshake.
+const PAUSE_REFUSED: Duration = Duration::from_secs(1);
+/// How long a connection has to last that counts as a success.
+const LASTS: Duration = Duration::from_secs(1);
+/// How long an address may be silent before it is called once more beside that. What a system does by itself with a call that was
+/// lost, it does after one second, and three, and seven.
+const CALL_AGAIN: Duration = Duration::from_millis(250);
+/// How long what consensus sends may stay without a sign that it has arrived. It says something every fifth of a second, and what is
+/// lost there is sent again; after some losses the system tries so rarely that a new connection is sooner there.
+const UNCONFIRMED: Duration = Duration::from_secs(1);
 /// How long the other side may take to read why it is refused.
 const DRAIN: Duration = Duration::from_millis(200);
 /// Bytes that are passed over meanwhile: more than any handshake has.
@@ -66,7 +79,7 @@ async fn attend<L: Link>(local: &Local, peer: &Peer, link: &L, pauses: &mut Paus
             };
             link.lost();
             complain(local, &peer.node.to_string(), &end);
-            if traffic.age() > PAUSES[1] {
+            if traffic.age() > LASTS {
                 *pauses = Pauses::default();
                 return;
             }
@@ -82,8 +95,14 @@ async fn attend<L: Link>(local: &Local, peer: &Peer, link: &L, pauses: &mut Paus
         }
     };
     link.failed(&trouble);
+    let longest = match trouble {
+        LinkError::Unreachable(_) => PAUSES[1],
+        LinkError::NoAddress | LinkError::Refused(_) | LinkError::Itself | LinkError::Stopped => {
+            PAUSE_REFUSED
+        }
+    };
     tokio::select! {
-        () = tokio::time::sleep(pauses.next()) => {}
+        () = tokio::time::sleep(pauses.next(longest)) => {}
         _ = address.changed() => *pauses = Pauses::default(),
     }
     link.opened();
@@ -152,7 +171,7 @@ fn unreachable(address: &str, why: impl std::fmt::Display) -> LinkError {
 async fn connect(address: &str, within_one: Duration) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for to in tokio::net::lookup_host(address).await? {
-        match tokio::time::timeout(within_one, TcpStream::connect(to)).await {
+        match tokio::time::timeout(within_one, call(to)).await {
             Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) => last = error,
             Err(_) => last = io::Error::new(io::ErrorKind::TimedOut, "no answer"),
@@ -161,12 +180,27 @@ async fn connect(address: &str, within_one: Duration) -> io::Result<TcpStream> {
     Err(last)
 }
 
+/// Calls an address again and again; the first call that is answered counts, and far ones have time for it.
+async fn call(to: SocketAddr) -> io::Result<TcpStream> {
+    let mut calls = FuturesUnordered::new();
+    loop {
+        calls.push(TcpStream::connect(to));
+        tokio::select! {
+            Some(answered) = calls.next() => return answered,
+            () = tokio::time::sleep(CALL_AGAIN) => {}
+        }
+    }
+}
+
 async fn encrypt(
     local: &Local,
     mut stream: TcpStream,
     purpose: Purpose,
 ) -> io::Result<(Stream, Arc<Traffic>)> {
     prepare(&stream)?;
+    if matches!(purpose, Purpose::Lane(Lane::Consensus)) {
+        give_up_early(&stream)?;
+    }
     stream.write_all(&PREAMBLE).await?;
     stream.write_u8(purpose.number()).await?;
     let traffic = Arc::new(Traffic::new());
@@ -192,6 +226,17 @@ pub fn prepare(stream: &TcpStream) -> io::Result<()> {
     let keepalive =
         socket2::TcpKeepalive::new().with_time(Duration::from_secs(10)).with_interval(Duration::from_secs(5));
     socket2::SockRef::from(stream).set_tcp_keepalive(&keepalive)
+}
+
+/// Ends a connection when nothing of what was sent arrives. Whether it arrives is the system's to say: a process that stands still
+/// is no reason to end one.
+fn give_up_early(stream: &TcpStream) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    socket2::SockRef::from(stream).set_tcp_user_timeout(Some(UNCONFIRMED))?;
+    // elsewhere pings tell, some seconds later
+    #[cfg(not(target_os = "linux"))]
+    let _ = (stream, UNCONFIRMED);
+    Ok(())
 }
 
 async fn greet(
@@ -256,8 +301,8 @@ struct Pauses {
 
 impl Pauses {
     /// The next one, up to a quarter longer, so that nodes do not meet in step.
-    fn next(&mut self) -> Duration {
-        let pause = PAUSES[0].saturating_mul(1 << self.failures.min(8)).min(PAUSES[1]);
+    fn next(&mut self, longest: Duration) -> Duration {
+        let pause = PAUSES[0].saturating_mul(1 << self.failures.min(8)).min(longest);
         self.failures += 1;
         let [chance] = ids::random();
         pause + pause.mul_f32(f32::from(chance) / 1_024.0)
@@ -269,11 +314,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_up_to_about_a_second() {
-        let mut pauses = Pauses::default();
-        for expected_ms in [50, 100, 200, 400, 800, 1_000, 1_000, 1_000, 1_000, 1_000] {
-            let ms = pauses.next().as_millis() as u64;
-            assert!((expected_ms..=expected_ms * 5 / 4).contains(&ms), "{ms} instead of {expected_ms}");
+    fn pauses_grow_up_to_the_longest() {
+        for (longest, expected) in [
+            (PAUSES[1], [50, 100, 200, 250, 250, 250, 250]),
+            (PAUSE_REFUSED, [50, 100, 200, 400, 800, 1_000, 1_000]),
+        ] {
+            let mut pauses = Pauses::default();
+            for expected_ms in expected {
+                let ms = pauses.next(longest).as_millis() as u64;
+                assert!((expected_ms..=expected_ms * 5 / 4).contains(&ms), "{ms} instead of {expected_ms}");
+            }
         }
     }
 

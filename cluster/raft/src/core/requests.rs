@@ -192,6 +192,15 @@ impl<R: LogReader> Core<R> {
         }
     }
 
+    /// A leader has become known: reads that were asked for when there was none have gone nowhere, and those that another one was
+    /// asked for may never be answered.
+    pub(super) fn ask_new_leader(&mut self) {
+        if self.leader().is_some() && !self.barriers.is_empty() {
+            self.ask_again(0);
+            self.pump();
+        }
+    }
+
     /// A leader has nothing to confirm before the first entry of its own term is committed; reads that were asked for
     /// before that are asked for at once when it is.
     pub(super) fn confirms_from(&mut self, entry: &Entry) {
