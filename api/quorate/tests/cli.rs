@@ -177,3 +177,93 @@ fn an_operator_sees_the_installation() {
     let alone = folder.path().join("alone");
     refused(&alone, &["cluster", "token"], "was never started with --peer-listen");
 }
+
+/// What a node says when it is called by a key that it does not know.
+const UNKNOWN: &str = "Invalid Application-ID or API key";
+
+/// Runs a command with a key in the environment.
+fn with_key(data_dir: &Path, key: &str, arguments: &[&str]) -> Output {
+    quorate(data_dir).args(arguments).env("QUORATE_API_KEY", key).output().unwrap()
+}
+
+#[test]
+fn an_operator_looks_after_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let node = Node::start(&data, &["--demo"]);
+    let lists = |key: &str| ok(&data, &["keys", "list"]).lines().any(|line| line.starts_with(key));
+    let search = ["search", "catalogue", "lantern"];
+
+    let made =
+        ok(&data, &["keys", "create", "--acl", "search", "--indexes", "cat*", "--description", "of a shop"]);
+    let key = made.trim();
+    assert!(!key.is_empty() && lists(key), "{made}");
+    assert!(ok(&data, &["keys", "list"]).contains("search  indices: cat*  (of a shop)"));
+    assert!(ok(&data, &["keys", "list", "--json"]).contains(&format!("\"value\": \"{key}\"")));
+    let shown = ok(&data, &["keys", "get", key]);
+    assert!(shown.contains("\"of a shop\"") && shown.contains("\"cat*\""), "{shown}");
+    assert!(with_key(&data, key, &search).status.success());
+
+    assert!(ok(&data, &["keys", "update", key, "--acl", "browse"]).starts_with("changed at 20"));
+    let shown = ok(&data, &["keys", "get", key]);
+    assert!(
+        shown.contains("browse") && !shown.contains("of a shop"),
+        "what is not given gets its default: {shown}"
+    );
+    assert!(!with_key(&data, key, &search).status.success(), "it may search no more");
+
+    assert!(ok(&data, &["keys", "delete", key]).starts_with("deleted at 20"));
+    assert!(!lists(key));
+    refused(&data, &["keys", "get", key], "Key does not exist");
+    assert!(ok(&data, &["keys", "restore", key]).starts_with("lives again since 20"));
+    assert!(lists(key));
+    refused(&data, &["keys", "restore", "nothing-like-a-key"], "Key does not exist");
+    refused(&data, &["keys", "create", "--acl", "fly"], "fly");
+
+    let made = ok(&data, &["keys", "create", "--acl", "search", "--index", "catalogue"]);
+    let of_index = made.trim();
+    assert!(!lists(of_index), "it is for one index alone");
+    assert!(ok(&data, &["keys", "list", "--index", "catalogue"]).starts_with(of_index));
+    assert!(ok(&data, &["keys", "list", "--of-indices"]).contains(of_index));
+    assert!(with_key(&data, of_index, &search).status.success());
+    ok(&data, &["keys", "delete", of_index, "--index", "catalogue"]);
+    assert!(!with_key(&data, of_index, &search).status.success());
+    assert!(node.stop(), "SIGTERM is a clean end");
+}
+
+#[test]
+fn keys_are_derived_and_the_admin_key_is_replaced_without_a_pause() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let node = Node::start(&data, &["--demo"]);
+    let search = ["search", "catalogue", "", "--json"];
+    let admin = || std::fs::read_to_string(data.join("admin-key")).unwrap().trim().to_owned();
+
+    // of the search key of the data folder, by itself
+    let derived = ok(&data, &["keys", "secure", "hitsPerPage=1", "filters=objectID:nothing"]);
+    let found = with_key(&data, derived.trim(), &search);
+    let found = String::from_utf8(found.stdout).unwrap();
+    assert!(found.contains("\"nbHits\":0"), "{found}");
+    let output = with_key(&data, &admin(), &["keys", "secure", "hitsPerPage=1"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("the admin key signs no secured keys"));
+    refused(&data, &["keys", "secure", "hitsPerPage=many"], "");
+    let forged = with_key(&data, "a-parent-that-nobody-knows-of", &["keys", "secure", "hitsPerPage=1"]);
+    let forged = with_key(&data, String::from_utf8(forged.stdout).unwrap().trim(), &search);
+    assert!(String::from_utf8_lossy(&forged.stderr).contains(UNKNOWN));
+
+    let before = admin();
+    let made = ok(&data, &["keys", "rotate-admin"]);
+    let key = made.trim();
+    assert_ne!(key, before);
+    for (whose, key) in [("the new key", key), ("the key before, for its time", &before)] {
+        assert!(with_key(&data, key, &["keys", "list"]).status.success(), "{whose}");
+    }
+    wait(START, "the file has the new key", || admin() == key);
+    ok(&data, &["keys", "list"]);
+    let given = folder.path().join("given");
+    std::fs::write(&given, "an-admin-key-that-an-operator-made").unwrap();
+    let made = ok(&data, &["keys", "rotate-admin", "--admin-key-file", given.to_str().unwrap()]);
+    assert_eq!(made.trim(), "an-admin-key-that-an-operator-made");
+    assert!(with_key(&data, made.trim(), &["keys", "list"]).status.success());
+    assert!(node.stop(), "SIGTERM is a clean end");
+}
