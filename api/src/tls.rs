@@ -1,5 +1,7 @@
 //! How are the connections of clients encrypted? With the certificates of files, which are read again when they change.
 
+mod validity;
+
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use rustls::client::verify_server_name;
@@ -11,7 +13,7 @@ use rustls::sign::CertifiedKey;
 use rustls::{RootCertStore, ServerConfig};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Certificates of a node at most.
 const CERTIFICATES_MAX: usize = 64;
@@ -195,10 +197,19 @@ fn read(files: &TlsFiles, provider: &CryptoProvider) -> Result<Vec<Arc<Certified
         let chain = chain(certificates)?;
         let text = text(key)?;
         let secret = PrivateKeyDer::from_pem_slice(&text).map_err(|e| wrong(key, e.to_string()))?;
+        let ended = validity::ended(&chain[0], unix_ms());
         let pair = CertifiedKey::from_der(chain, secret, provider);
+        if let (Ok(_), Some(ended)) = (&pair, ended) {
+            let file = certificates.display();
+            tracing::warn!(%file, ended, "a certificate has ended: clients will refuse it");
+        }
         pair.map(Arc::new).map_err(|e| wrong(key, format!("not a key for {}: {e}", certificates.display())))
     };
     certificates.iter().zip(keys).map(pair).collect()
+}
+
+fn unix_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 
 fn roots(path: &Path) -> Result<RootCertStore, String> {

@@ -1,7 +1,7 @@
 //! Are certificates read, chosen by host, and read again when their files change?
 
 use super::*;
-use rcgen::{CertificateParams, KeyPair};
+use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use rustls::pki_types::ServerName;
 
 /// Files with a certificate for these names, and its key.
@@ -97,5 +97,44 @@ fn what_is_wrong_is_named() {
     ] {
         let error = Tls::open(files).unwrap_err();
         assert!(error.contains(expected), "{error}");
+    }
+}
+
+/// 2026-01-01T00:00:00Z.
+const NEW_YEAR_MS: u64 = 1_767_225_600_000;
+
+fn until(year: i32) -> Vec<u8> {
+    let mut params = CertificateParams::new(["a.example".to_owned()]).unwrap();
+    (params.not_before, params.not_after) = (date_time_ymd(1975, 1, 1), date_time_ymd(year, 1, 1));
+    params.self_signed(&KeyPair::generate().unwrap()).unwrap().der().to_vec()
+}
+
+#[test]
+fn a_certificate_ends_after_its_last_second() {
+    for (year, now_ms, expected) in [
+        (1999, NEW_YEAR_MS, Some("1999-01-01T00:00:00Z")),
+        (2026, NEW_YEAR_MS - 1, None),
+        (2026, NEW_YEAR_MS + 999, None),
+        (2026, NEW_YEAR_MS + 1_000, Some("2026-01-01T00:00:00Z")),
+        (2060, NEW_YEAR_MS, None),
+        (4096, NEW_YEAR_MS, None),
+    ] {
+        assert_eq!(validity::ended(&until(year), now_ms).as_deref(), expected, "{year} at {now_ms}");
+    }
+}
+
+#[test]
+fn of_what_is_no_certificate_nothing_is_said() {
+    let whole = until(1999);
+    let before_validity =
+        (0..whole.len()).filter(|&length| validity::ended(&whole[..length], NEW_YEAR_MS).is_some());
+    assert_eq!(before_validity.count(), 0, "a part of a certificate");
+    for at in 0..whole.len() {
+        for bits in [0x01, 0x80, 0xff] {
+            let mut damaged = whole.clone();
+            damaged[at] ^= bits;
+            // an end is found or not; nothing panics
+            validity::ended(&damaged, NEW_YEAR_MS);
+        }
     }
 }

@@ -267,3 +267,27 @@ fn keys_are_derived_and_the_admin_key_is_replaced_without_a_pause() {
     assert!(with_key(&data, made.trim(), &["keys", "list"]).status.success());
     assert!(node.stop(), "SIGTERM is a clean end");
 }
+
+#[test]
+fn a_certificate_that_has_ended_is_warned_of_at_the_start_and_when_it_is_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, log) = (folder.path().join("data"), folder.path().join("log"));
+    // of localhost, made for this test and of no other use
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let mut command = quorate(&data);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--tls-listen", "127.0.0.1:0", "--log-level", "warn"]);
+    command.arg("--tls-certificates").arg(files.join("ended.pem"));
+    command.arg("--tls-keys").arg(files.join("ended.key"));
+    command.stdout(Stdio::null()).stderr(std::fs::File::create(&log).unwrap());
+    let node = Node(command.spawn().unwrap());
+    let warned = || {
+        let log = std::fs::read_to_string(&log).unwrap();
+        log.lines().filter(|it| it.contains("ended.pem") && it.contains("2003-01-01T00:00:00Z")).count()
+    };
+    wait(START, "the node listens", || data.join("address").exists());
+    assert_eq!(warned(), 1, "{}", std::fs::read_to_string(&log).unwrap());
+    let hangup = Command::new("kill").args(["-HUP", &node.0.id().to_string()]).status().unwrap();
+    assert!(hangup.success());
+    wait(START, "it is warned of again", || warned() == 2);
+    assert!(node.stop(), "SIGTERM is a clean end");
+}
