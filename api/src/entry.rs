@@ -10,7 +10,7 @@ use crate::reply::{Delivery, Readers, Reply, correlation_id};
 use crate::routes::{BodyKind, Match, Need, Verb, Work};
 use crate::state::ApiState;
 use crate::table::{Handler, ROUTER};
-use crate::{body, connection, parse, sources};
+use crate::{body, connection, insights, parse, sources};
 use actix_web::dev::Payload;
 use actix_web::http::{Method, header};
 use actix_web::web::{self, Bytes};
@@ -126,22 +126,25 @@ async fn take(
     if found.route.work != Work::Watch {
         sources::gate::check(&state.service().sources(), request, state.trusted_proxies())?;
     }
+    let refused = |error| if found.route.says_unauthorized() { insights::not_allowed(error) } else { error };
     let (caller, body) = if found.route.need == Need::Nothing {
         (Caller::Nobody, Bytes::new())
     } else {
         let credentials = Credentials::read(headers, query);
         if credentials.key.is_some() || credentials.app_id.is_none() {
-            let caller = allow(request, state, &found, &credentials, note).await?;
+            let caller = allow(request, state, &found, &credentials, note).await.map_err(refused)?;
             (caller, body::read(headers, &mut payload, &mut room, body_bytes_max).await?)
         } else {
             // the key may stand in the body: that has a room and a time of its own, and no stranger gets in
-            check_app_id(state.service(), credentials.app_id.as_deref().unwrap_or_default())?;
+            check_app_id(state.service(), credentials.app_id.as_deref().unwrap_or_default())
+                .map_err(refused)?;
             let bytes_max = body_bytes_max.min(UNKNOWN_CALLER_BYTES_MAX);
             let mut strangers = state.strangers().enter();
             let reading = body::read(headers, &mut payload, &mut strangers, bytes_max);
             let late = |_| Error::invalid("The body did not arrive in time");
             let body = actix_rt::time::timeout(UNKNOWN_CALLER_PATIENCE, reading).await.map_err(late)??;
-            let caller = allow(request, state, &found, &credentials.with_body(&body), note).await?;
+            let caller =
+                allow(request, state, &found, &credentials.with_body(&body), note).await.map_err(refused)?;
             room.grow(body.len())?;
             (caller, body)
         }
@@ -150,7 +153,10 @@ async fn take(
         room.grow(parse::away(&body, parse::tree_bytes).await?)?;
     }
     *received = body.len() as u64;
-    note.body(&body);
+    // who is forgotten is not to be found there
+    if found.route.body != BodyKind::Events {
+        note.body(&body);
+    }
     let Match { route, names, .. } = found;
     let address = forwarded_for(headers).or_else(|| request.peer_addr().map(|peer| peer.ip()));
     let listener = state.listener(request.app_config().local_addr());
@@ -211,6 +217,7 @@ fn body_bytes_max(kind: BodyKind, state: &ApiState) -> usize {
         BodyKind::Several => configured.multi_body_bytes_max,
         BodyKind::Object => TREE_BYTES_MAX,
         BodyKind::Entries => limits::DICTIONARY_BATCH_BYTES_MAX,
+        BodyKind::Events => limits::EVENTS_BODY_BYTES_MAX,
     };
     most.min(configured.body_bytes_max)
 }

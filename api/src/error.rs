@@ -15,6 +15,8 @@ pub fn status(kind: ErrorKind) -> StatusCode {
         ErrorKind::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         ErrorKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         ErrorKind::NotEnabled => StatusCode::PAYMENT_REQUIRED,
+        ErrorKind::Unprocessable => StatusCode::UNPROCESSABLE_ENTITY,
+        ErrorKind::Unauthorized => StatusCode::UNAUTHORIZED,
         ErrorKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

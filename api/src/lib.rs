@@ -16,6 +16,7 @@ mod doorman;
 pub mod entry;
 pub mod error;
 pub mod indices;
+pub mod insights;
 pub mod keys;
 pub mod listener;
 pub mod location;

@@ -62,6 +62,10 @@ impl Reply {
     pub fn created(body: impl Into<Vec<u8>>) -> Self {
         Self::json(StatusCode::CREATED, body)
     }
+    /// 204, without a body.
+    pub fn nothing() -> Self {
+        Self::json(StatusCode::NO_CONTENT, vec![])
+    }
     /// A JSON body with any status.
     pub fn json(status: StatusCode, body: impl Into<Vec<u8>>) -> Self {
         Reply { status, body: body.into(), content: Content::Json, retry: Retry::Pointless }
@@ -83,7 +87,9 @@ impl Reply {
         let Reply { status, body, content, retry } = self;
         let compresses = body.len() >= COMPRESSED_BYTES_MIN && accepts_gzip(request_headers);
         let mut response = HttpResponse::build(status);
-        response.insert_header((header::CONTENT_TYPE, content.header()));
+        if status != StatusCode::NO_CONTENT {
+            response.insert_header((header::CONTENT_TYPE, content.header()));
+        }
         if delivery.readers == Readers::AnyOrigin {
             response.insert_header((header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")));
         }

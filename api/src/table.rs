@@ -5,12 +5,12 @@
 
 use crate::call::Call;
 use crate::reply::Reply;
-use crate::routes::BodyKind::{Entries, Records, Search, Several};
+use crate::routes::BodyKind::{Entries, Events, Records, Search, Several};
 use crate::routes::Verb::{self, Delete, Get, Post, Put};
 use crate::routes::{Argument, Need, Route, Router, Work, choice, count, flag, text};
 use crate::{
-    admin, clusters, dictionaries, documents, indices, keys, logs, objects, openapi, operations, search,
-    settings, sources, tasks,
+    admin, clusters, dictionaries, documents, indices, insights, keys, logs, objects, openapi, operations,
+    search, settings, sources, tasks,
 };
 use futures_util::future::LocalBoxFuture;
 use quorate_model::DocumentKind::{Rules, Synonyms};
@@ -57,7 +57,6 @@ const RECOMMENDATION: Need = Need::Right(Acl::Recommendation);
 const ADMIN: Need = Need::Admin;
 const SUGGESTIONS: Handler = missing!("Query suggestions");
 const RECOMMEND: Handler = missing!("Recommendations");
-const INSIGHTS: Handler = missing!("Event collection");
 const PERSONALIZATION: Handler = missing!("Personalization");
 
 // what may stand in the query string of several rows
@@ -259,8 +258,10 @@ pub static ROUTES: &[Route<Handler>] = &[
     row(Post, "/1/indexes/{indexName}/{model}/recommend/rules/search", SETTINGS, RECOMMEND).is(Work::Read),
     row(Get, "/1/indexes/{indexName}/{model}/task/{taskID}", EDIT, RECOMMEND).is(Work::Either),
     // §4.15 insights
-    row(Post, "/1/events", SEARCH, INSIGHTS),
-    row(Delete, "/1/usertokens/{userToken}", DELETE_OBJECT, INSIGHTS),
+    row(Post, "/1/events", SEARCH, handler!(insights::add)).body(Events)
+        .says("Keeps what users did").takes::<body::EventBatch>().gives::<body::EventsTaken>(200),
+    row(Delete, "/1/usertokens/{userToken}", DELETE_OBJECT, handler!(insights::forget))
+        .says("Forgets what a user did").gives_nothing(),
     // C§3.3 what official clients call beside the card
     row(Get, "/1/recommendation/personalization/strategy", RECOMMENDATION, PERSONALIZATION),
     row(Post, "/1/recommendation/personalization/strategy", RECOMMENDATION, PERSONALIZATION),

@@ -89,6 +89,15 @@ static REBUILD_RECORDS: LazyLock<IntGaugeVec> = LazyLock::new(|| {
     let opts = Opts::new("quorate_rebuild_records", "Records of the rebuilds in progress: done, and in all.");
     registered(IntGaugeVec::new(opts, &["state"]).expect("a valid metric"))
 });
+static EVENT_ROWS: LazyLock<IntGauge> = LazyLock::new(|| {
+    let text = "Rows in files of events, of all groups on this node.";
+    registered(IntGauge::new("quorate_event_rows", text).expect("a valid metric"))
+});
+static EVENT_BYTES: LazyLock<IntGaugeVec> = LazyLock::new(|| {
+    let opts =
+        Opts::new("quorate_event_bytes", "Bytes of events: in files, and in memory on their way there.");
+    registered(IntGaugeVec::new(opts, &["place"]).expect("a valid metric"))
+});
 static REBUILD_FAILURES: LazyLock<IntGaugeVec> = LazyLock::new(|| {
     let opts = Opts::new("quorate_rebuild_failures", "Rebuilds that failed since the start, by reason.");
     registered(IntGaugeVec::new(opts, &["reason"]).expect("a valid metric"))
@@ -175,6 +184,11 @@ pub fn node(node: &quorate_node::Node) {
     }
     for (reason, count) in rebuilds.failures {
         REBUILD_FAILURES.with_label_values(&[reason]).set(count as i64);
+    }
+    let events = node.event_figures();
+    EVENT_ROWS.set(events.rows as i64);
+    for (place, bytes) in [("files", events.bytes), ("memory", events.waiting_bytes)] {
+        EVENT_BYTES.with_label_values(&[place]).set(bytes as i64);
     }
 }
 /// Shows the resident memory of the process, where the system tells it.

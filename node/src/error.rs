@@ -20,6 +20,9 @@ pub enum Error {
     /// The small-state store.
     #[error("metadata store: {0}")]
     Store(#[from] quorate_store::StoreError),
+    /// The files of events.
+    #[error("events: {0}")]
+    Events(#[from] quorate_insights::error::Error),
     /// A file operation outside the engine and the store.
     #[error("{what}: {source}")]
     Io {
@@ -45,20 +48,29 @@ impl Error {
         match self {
             Error::Model(e) => e.kind,
             Error::Delayed | Error::Stopped => ErrorKind::Unavailable,
-            Error::Engine { .. } | Error::Store(_) | Error::Io { .. } => ErrorKind::Internal,
+            Error::Engine { .. } | Error::Store(_) | Error::Events(_) | Error::Io { .. } => {
+                ErrorKind::Internal
+            }
         }
     }
     /// Whether a file is not as it was written.
     pub fn is_damage(&self) -> bool {
-        matches!(self, Error::Engine { source: quorate_engine::index::IndexError::Damaged { .. }, .. })
+        match self {
+            Error::Engine { source: quorate_engine::index::IndexError::Damaged { .. }, .. } => true,
+            Error::Events(error) => error.is_damage(),
+            _ => false,
+        }
     }
     /// Whether every node meets the same error at the same place of the log, so that it is an outcome and not a failure.
     pub fn is_deterministic(&self) -> bool {
         match self {
             Error::Model(error) => is_outcome(error.kind),
-            Error::Engine { .. } | Error::Store(_) | Error::Io { .. } | Error::Delayed | Error::Stopped => {
-                false
-            }
+            Error::Engine { .. }
+            | Error::Store(_)
+            | Error::Events(_)
+            | Error::Io { .. }
+            | Error::Delayed
+            | Error::Stopped => false,
         }
     }
 }
@@ -73,7 +85,9 @@ pub(crate) fn is_outcome(kind: ErrorKind) -> bool {
         | ErrorKind::MethodNotAllowed
         | ErrorKind::TooLarge
         | ErrorKind::NotImplemented
-        | ErrorKind::NotEnabled => true,
+        | ErrorKind::NotEnabled
+        | ErrorKind::Unprocessable
+        | ErrorKind::Unauthorized => true,
         ErrorKind::RateLimited | ErrorKind::Unavailable | ErrorKind::Internal => false,
     }
 }

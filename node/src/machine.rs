@@ -13,6 +13,7 @@ mod snapshot;
 pub use self::fences::Fences;
 use self::links::Links;
 use crate::error::{Error, Result};
+use crate::events::Events;
 use crate::halt::Halt;
 use crate::index::{IndexState, durable_payload};
 use crate::node::Shared;
@@ -63,6 +64,7 @@ pub struct PlacementMachine {
     halt: Halt,
     links: Links,
     fences: Fences,
+    events: Events,
     /// When merges were looked for that nothing does.
     merges_looked_for: Option<Instant>,
 }
@@ -82,9 +84,11 @@ impl PlacementMachine {
         }
         let links = Links::load(&tree)?;
         let (fences, halt) = (Fences::load(&tree)?, node.halt(group));
+        let events = node.open_events(group)?;
         let mut machine = PlacementMachine {
             links,
             fences,
+            events,
             node,
             group,
             tree,
@@ -129,7 +133,7 @@ impl PlacementMachine {
     pub fn durable_through(&self) -> u64 {
         self.node.forget_idle(self.group);
         let waiting = self.node.least_of_busy(self.group, |state| state.progress.durable_through());
-        waiting.unwrap_or(self.applied)
+        waiting.unwrap_or(self.applied).min(self.events.durable_through().unwrap_or(self.applied))
     }
     /// Passes an entry that holds no command for indices.
     pub fn pass(&mut self, log_index: u64) {
@@ -152,6 +156,7 @@ impl PlacementMachine {
     /// Goes on with rebuilds that a restart or the closing of a writer has cut off, and with merges of what is searched. To
     /// be called every few seconds.
     pub fn resume_work(&mut self) -> Result<()> {
+        self.events.keep_up();
         self.resume_dictionaries()?;
         self.resume_rebuilds()?;
         self.merges_looked_for = Some(Instant::now());
@@ -194,6 +199,10 @@ impl PlacementMachine {
         }
         Ok(())
     }
+    /// Makes files of the group's events that are in memory. Errors: they stay there, and in the log.
+    pub fn seal_events(&mut self) -> Result<()> {
+        self.events.seal()
+    }
     /// Commits every shard of the group durably and closes it. Nothing is opened again after that. A shard that cannot be made
     /// durable leaves its work to the log, which is kept for it.
     pub fn close(&mut self) -> Result<()> {
@@ -205,6 +214,7 @@ impl PlacementMachine {
                 handle.discard();
             }
         }
+        self.events.close();
         self.keep_changes()
     }
     /// Whether the group stands still, as its shards and its owner say.
@@ -218,6 +228,7 @@ impl PlacementMachine {
         for state in self.node.of_group(self.group) {
             state.abandon_writer();
         }
+        self.events.end();
     }
     /// Removes every index of the group from this node: it holds no replica of it any more. Readers go on with the views
     /// they have.
@@ -227,6 +238,7 @@ impl PlacementMachine {
             links::end_writer(&state);
             self.remove_folder(state.incarnation)?;
         }
+        self.events.leave()?;
         self.changes = Batch::default();
         self.node.forget_idle(self.group);
         self.node.drop_pin(self.group);
@@ -277,6 +289,11 @@ impl PlacementMachine {
                 Ok(())
             }
             IndexCommand::Dictionaries { revision } => self.follow_dictionaries(at, revision),
+            IndexCommand::Events { events } => self.events.take(at.index, at.time_ms, &events),
+            IndexCommand::ForgetUser { token } => {
+                self.events.forget(at.index, &token);
+                Ok(())
+            }
             IndexCommand::Sequence { commands } => self.sequence(at, commands, known),
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::dictionaries::SharedDictionaries;
 use crate::error::{Error, Result};
+use crate::events::{EventFigures, Events, NodeEvents};
 use crate::halt::Halt;
 use crate::index::{IndexState, IndexStats, IndexView};
 use crate::indices::Indices;
@@ -13,6 +14,7 @@ use crate::shard::{Pace, ShardOptions, ShardStatus};
 use crate::writers::{Writers, close, longest_unused_first};
 use parking_lot::{Mutex, RwLock};
 use quorate_engine::index::{LevelInForce, RebuildCounts, ShardView, WriterOptions};
+use quorate_insights::store::EventView;
 use quorate_model::{GroupId, limits};
 use quorate_store::files::Files;
 use quorate_store::kv::Kv;
@@ -56,6 +58,7 @@ pub(crate) struct Shared {
     pub layout: Layout,
     pub files: Arc<dyn Files>,
     pub dictionaries: SharedDictionaries,
+    events: Arc<NodeEvents>,
     shard_options: ShardOptions,
     indices: RwLock<Indices>,
     /// Those with an open writer.
@@ -116,6 +119,7 @@ impl Node {
             layout,
             files,
             dictionaries,
+            events: Arc::default(),
             shard_options,
             indices: RwLock::default(),
             writers: Writers::default(),
@@ -297,6 +301,14 @@ impl Node {
         let writers = indices.all().filter(|state| state.has_writer()).count();
         (writers, indices.all().filter(|state| state.is_open()).count())
     }
+    /// The events of a group as of now; `None` when this node has no replica of it. Cost: rows in memory are copied and sorted.
+    pub fn events(&self, group: GroupId) -> Option<EventView> {
+        self.shared.events.view(group)
+    }
+    /// What it has of events in all groups. Cost: a lock for each group.
+    pub fn event_figures(&self) -> EventFigures {
+        self.shared.events.figures()
+    }
     /// Commands that are applied but not visible to reads yet.
     pub fn pending_writes(&self) -> usize {
         self.shared.busy.lock().values().flatten().map(|state| state.progress.pending()).sum()
@@ -379,6 +391,10 @@ impl Shared {
         if !of_group.iter().any(|known| Arc::ptr_eq(known, state)) {
             of_group.push(state.clone());
         }
+    }
+    /// The events of a group, as its folder has them.
+    pub(crate) fn open_events(&self, group: GroupId) -> Result<Events> {
+        Events::open(&self.events, group, self.files.clone(), self.layout.events_of(group))
     }
     fn led_elsewhere(&self, group: GroupId) -> Arc<AtomicBool> {
         self.led_elsewhere.lock().entry(group).or_default().clone()

@@ -3,6 +3,7 @@
 //! A new command is a variant behind the last one, its row in [`IndexCommand::row`], and an arm of
 //! `PlacementMachine::carry_out`, which applies it. Everybody else asks the row.
 
+use quorate_model::event::{Event, EventTarget};
 use quorate_model::level::{self, FIRST, Needs};
 use quorate_model::settings::replica;
 use quorate_model::{DocumentKind, RecordOp, UserId};
@@ -133,6 +134,16 @@ pub enum IndexCommand {
         /// The log index of the change in the meta group's log; one that is not newer than what is in force changes nothing.
         revision: u64,
     },
+    /// Keeps events, whose indices need not exist. They are received at the time of the entry.
+    Events {
+        /// All that the group is to keep, in their order.
+        events: Vec<Event>,
+    },
+    /// Forgets what a user did through here, in every index of the group.
+    ForgetUser {
+        /// Either kind of token.
+        token: String,
+    },
 }
 
 /// What has to be known of a command beside what applying it does.
@@ -165,6 +176,8 @@ pub enum Content<'a> {
     Documents(DocumentKind, &'a [RawDocument]),
     /// What follows an index.
     Followers(&'a [Follower]),
+    /// Events.
+    Events(&'a [Event]),
     /// Other commands.
     Commands(&'a [IndexCommand]),
 }
@@ -231,6 +244,20 @@ impl IndexCommand {
             },
             IndexCommand::Compare => Row { number: 10, level: level::COMPARE, ..PLAIN },
             IndexCommand::Dictionaries { .. } => Row { number: 11, level: level::DICTIONARIES_ACT, ..PLAIN },
+            IndexCommand::Events { events } => Row {
+                number: 12,
+                level: level::EVENTS,
+                is_replayed: true,
+                content: Content::Events(events),
+                ..PLAIN
+            },
+            IndexCommand::ForgetUser { token } => Row {
+                number: 13,
+                level: level::EVENTS,
+                is_replayed: true,
+                content: Content::Names(token.len()),
+                ..PLAIN
+            },
         }
     }
 
@@ -240,7 +267,7 @@ impl IndexCommand {
         let Row { level, content, .. } = self.row();
         let all = |each: &mut dyn Iterator<Item = Needs>| each.fold(Needs::NOTHING, Needs::or);
         Needs::level(level).or(match content {
-            Content::Names(_) | Content::Followers(_) => Needs::NOTHING,
+            Content::Names(_) | Content::Followers(_) | Content::Events(_) => Needs::NOTHING,
             Content::Operations(ops) => all(&mut ops.iter().map(operation_needs)),
             Content::Settings(changes) => level::of_settings(changes),
             Content::Documents(kind, documents) => {
@@ -258,6 +285,7 @@ impl IndexCommand {
             Content::Settings(changes) => changes.len(),
             Content::Documents(_, documents) => documents.iter().map(RawDocument::bytes).sum(),
             Content::Followers(followers) => std::mem::size_of_val(followers),
+            Content::Events(events) => events.iter().map(event_bytes).sum(),
             Content::Commands(commands) => commands.iter().map(IndexCommand::bytes).sum(),
         }
     }
@@ -306,6 +334,18 @@ pub fn operation_bytes(op: &RecordOp) -> usize {
             RecordOp::DeleteBy { params } => params.len(),
             RecordOp::Clear => 0,
         }
+}
+
+/// About how many bytes an event takes in an entry.
+fn event_bytes(event: &Event) -> usize {
+    let of_target = match &event.target {
+        EventTarget::Objects(objects) => {
+            objects.iter().map(|object| 2 * FRAME + object.object_id.len()).sum::<usize>()
+        }
+        EventTarget::Filters(filters) => filters.iter().map(|filter| FRAME + filter.len()).sum(),
+    };
+    let authenticated = event.authenticated.as_deref().map_or(0, str::len);
+    4 * FRAME + event.name.len() + event.index.as_str().len() + event.user.len() + authenticated + of_target
 }
 
 fn operation_needs(op: &RecordOp) -> Needs {

@@ -65,7 +65,7 @@ fn body(of: SchemaOf, kind: BodyKind) -> RequestBody {
     let is_needed = match (of.schema)() {
         RefOr::T(Schema::Object(object)) => !object.required.is_empty(),
         RefOr::T(Schema::Array(_)) => true,
-        _ => kind == BodyKind::Records,
+        _ => matches!(kind, BodyKind::Records | BodyKind::Events),
     };
     let required = if is_needed { Required::True } else { Required::False };
     RequestBodyBuilder::new().content(JSON, Content::new(Some(named(of)))).required(Some(required)).build()
@@ -101,12 +101,19 @@ fn failures_of_callers<H>(route: &Route<H>) -> Vec<(u16, &'static str)> {
     if tag(route.path) == "clusters" {
         failures.push((402, "The installation does not place records by user."));
     }
+    if route.says_unauthorized() {
+        failures.extend([
+            (401, "The credentials do not allow it."),
+            (422, "Events, or the token of a user, are not as they have to be."),
+        ]);
+    }
     let too_big = match route.body {
         BodyKind::Object => "The body is too big.",
         BodyKind::Search => "The body is too big: see the option search-body-bytes-max.",
         BodyKind::Several => "The body is too big: see the option multi-body-bytes-max.",
         BodyKind::Records => "The body is too big: see the option body-bytes-max.",
         BodyKind::Entries => "The body is too big: it may have 10 MB.",
+        BodyKind::Events => "The body is too big: it may have less than 2 MB.",
     };
     failures.extend([
         (413, too_big),

@@ -69,11 +69,13 @@ pub enum BodyKind {
     Records,
     /// Entries of dictionaries: scanned in place, and at most 10 MB (§4.9).
     Entries,
+    /// Events: scanned in place, and below 2 MB (§4.15).
+    Events,
 }
 impl BodyKind {
     /// Whether a body of this kind becomes a tree of values, which takes more memory than its bytes.
     pub fn becomes_tree(self) -> bool {
-        !matches!(self, BodyKind::Records | BodyKind::Entries)
+        !matches!(self, BodyKind::Records | BodyKind::Entries | BodyKind::Events)
     }
 }
 
@@ -159,6 +161,11 @@ impl<H: Copy> Route<H> {
         let answer = Answer { or: Some(status), ..self.doc.answer };
         Route { doc: Doc { answer, ..self.doc }, ..self }
     }
+    /// The same row, which answers 204 without a body when all is well.
+    pub const fn gives_nothing(self) -> Self {
+        let answer = Answer { status: 204, or: None, content: AnswerContent::None };
+        Route { doc: Doc { answer, ..self.doc }, ..self }
+    }
     /// The same row, which answers text in this format.
     pub const fn gives_text(self, format: &'static str) -> Self {
         let answer = Answer { status: 200, or: None, content: AnswerContent::Text(format) };
@@ -170,9 +177,13 @@ impl<H> Route<H> {
     pub fn names_index(&self) -> bool {
         self.path.starts_with("/1/indexes/{indexName}")
     }
+    /// Whether it says 401 where others say 403, of credentials and rights (§7).
+    pub fn says_unauthorized(&self) -> bool {
+        ["/1/events", "/1/usertokens/"].iter().any(|start| self.path.starts_with(start))
+    }
     /// Whether it is about the whole installation, so that a key for one index has no business there.
     pub fn is_of_installation(&self) -> bool {
-        !["/1/indexes", "/1/keys/", "/1/task/"].iter().any(|start| self.path.starts_with(start))
+        !["/1/indexes", "/1/keys/", "/1/task/", "/1/events"].iter().any(|start| self.path.starts_with(start))
     }
 }
 

@@ -11,6 +11,7 @@ mod documents;
 mod earlier_names;
 mod edges;
 mod encrypted;
+mod events;
 mod extremes;
 mod filters;
 mod keys;

@@ -191,7 +191,8 @@ async fn every_endpoint_asks_for_its_right_and_no_other() {
             let response: ServiceResponse<BoxBody> = app.call(request.to_request()).await.unwrap();
             let status = response.status();
             let bytes = to_bytes(response.into_body()).await.unwrap();
-            let is_refused = status == 403 && String::from_utf8_lossy(&bytes).contains(METHOD);
+            let says = if route.says_unauthorized() { 401 } else { 403 };
+            let is_refused = status == says && String::from_utf8_lossy(&bytes).contains(METHOD);
             if is_refused == is_allowed || status.is_server_error() {
                 let text = String::from_utf8_lossy(&bytes);
                 wrong.push(format!("{:?} {} with {rights:?}: {status} {text:.100}", route.verb, route.path));

@@ -8,6 +8,7 @@ pub mod dictionaries;
 pub mod documents;
 pub mod error;
 pub mod indices;
+pub mod insights;
 pub mod json;
 pub mod keys;
 pub mod logs;

@@ -3,6 +3,7 @@
 use super::entry_chunks::cut;
 use super::*;
 use quorate_model::dictionary::{DictionaryEntry, DictionaryWords, StandardChange};
+use quorate_model::event::{Event, EventKind, EventObject, EventTarget, Money, QueryId};
 use quorate_model::{
     AllowedSource, DictionaryKind, DictionaryOp, DocumentKind, GroupId, IndexName, NodeId, RecordOp, UserId,
     limits,
@@ -21,6 +22,41 @@ fn joined(parts: Vec<IndexCommand>) -> IndexCommand {
         Some(Command::Index(command)) => command,
         other => panic!("{other:?}"),
     }
+}
+/// An event of every member, and one with as few as there can be.
+fn events() -> Vec<Event> {
+    let amount = |text| Money::parse(text);
+    let object = EventObject {
+        object_id: "o".into(),
+        position: Some(3),
+        query_id: Some(QueryId(2)),
+        price: amount("9.5"),
+        quantity: Some(4),
+        discount: amount("-0.25"),
+    };
+    let full = Event {
+        kind: EventKind::Purchase,
+        name: "n".into(),
+        index: IndexName::new("i").expect("a name"),
+        user: "u".into(),
+        authenticated: Some("a".into()),
+        time_ms: Some(5),
+        query_id: Some(QueryId(1)),
+        target: EventTarget::Objects(vec![object]),
+        value: amount("7"),
+        currency: Some("EUR".into()),
+    };
+    let short = Event {
+        kind: EventKind::View,
+        authenticated: None,
+        time_ms: None,
+        query_id: None,
+        target: EventTarget::Filters(vec!["f:1".into()]),
+        value: None,
+        currency: None,
+        ..full.clone()
+    };
+    vec![full, short]
 }
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
@@ -198,6 +234,9 @@ fn the_bytes_of_every_command_stay_what_they_are() {
         (meta(MetaCommand::RemoveEndedKeys), "00 26".into()),
         (index(IndexCommand::Compare), "01 0a".into()),
         (index(IndexCommand::Dictionaries { revision: 7 }), "01 0b 07".into()),
+        (index(IndexCommand::Events { events: events() }), "01 0c 02 04 01 6e 01 69 01 75 01 0161 01 05 01 01 00 01 01 6f 01 03 01 02 01 be 01 01 04 01 31 02 01 0e 00 01 03 455552\
+             00 01 6e 01 69 01 75 00 00 00 01 01 03 663a31 00 00".into()),
+        (index(IndexCommand::ForgetUser { token: "ab".into() }), "01 0d 02 6162".into()),
         (
             meta(MetaCommand::Announced { subject: Subject::Dictionaries(GroupId(5)), revision: 7 }),
             "00 0b 05 07".into(),
@@ -271,6 +310,7 @@ fn the_bytes_of_every_command_stay_what_they_are() {
             }
             Command::Index(IndexCommand::Dictionaries { .. })
             | Command::Meta(MetaCommand::Announced { subject: Subject::Dictionaries(_), .. }) => "0600",
+            Command::Index(IndexCommand::Events { .. } | IndexCommand::ForgetUser { .. }) => "0700",
             command if is_of_users(command) => "0200",
             _ => "0100",
         };

@@ -2,6 +2,7 @@
 //! `users.rs`, for keys in `keys.rs`.
 
 mod dictionaries;
+mod events;
 #[cfg(test)]
 mod halted;
 mod keys;

@@ -175,18 +175,24 @@ pub fn path_text(path: &Path) -> Option<String> {
 /// Whether a path is one that a snapshot of the group can have: nothing outside, no other group's, nothing hidden.
 fn is_of_group(path: &str, group: GroupId) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
+    let is_plain = |name: &str| {
+        let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
+        (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.starts_with('.') && name.bytes().all(is_plain)
+    };
     match parts[..] {
         ["dumps", _] => path == dump_path(group),
         ["indices", index, shard, name] => {
             let is_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-            let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
             index.len() == 14
                 && index.bytes().all(is_hex)
                 && (1..=5).contains(&shard.len())
                 && shard.bytes().all(|b| b.is_ascii_digit())
-                && (1..=NAME_BYTES_MAX).contains(&name.len())
-                && !name.starts_with('.')
-                && name.bytes().all(is_plain)
+                && is_plain(name)
+        }
+        ["events", of, "manifest"] => of == group.to_string(),
+        ["events", of, day, name] => {
+            let is_day = |b: u8| b.is_ascii_digit() || b == b'-';
+            of == group.to_string() && day.len() == 10 && day.bytes().all(is_day) && is_plain(name)
         }
         _ => false,
     }
@@ -213,9 +219,11 @@ mod tests {
     fn only_files_of_the_group_are_taken() {
         let dump = "dumps/3.dump";
         let segment = "indices/00000000000a0f/0/0123456789abcdef0123456789abcdef.seg";
-        let good = manifest(&[dump, segment, "indices/00000000000a0f/0/shard.manifest"]);
+        let events = ["events/3/2026-11-22/14-000031.parquet", "events/3/manifest"];
+        let good = [&[dump][..], &events, &[segment, "indices/00000000000a0f/0/shard.manifest"]].concat();
+        let good = manifest(&good);
         assert_eq!(Manifest::decode(&good.encode().expect("small")), Ok(good.clone()));
-        assert_eq!((good.bytes(), good.file(segment).map(|file| file.crc)), (15, Some(6)));
+        assert_eq!((good.bytes(), good.file(segment).map(|file| file.crc)), (25, Some(6)));
         assert_eq!(good.file("indices"), None);
         assert!(is_written_once(segment) && !is_written_once(dump));
         for path in [
@@ -232,6 +240,12 @@ mod tests {
             "indices/../x/y",
             "indices/00000000000a0f/x/y",
             "indices/00000000000a0f/0/a\\b",
+            "events/4/manifest",
+            "events/3/other",
+            "events/3/../../x",
+            "events/3/2026-11-22/.hidden",
+            "events/3/2026-11-22/a/b",
+            "events/3/yesterday!/x",
             "state/db",
             "raft/x",
             dump,

@@ -5,6 +5,7 @@ pub mod copies;
 pub mod dictionaries;
 pub mod document_changes;
 pub mod env;
+pub mod events;
 pub mod operate;
 pub mod replicas;
 pub mod tasks;

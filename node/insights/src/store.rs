@@ -51,6 +51,8 @@ struct Open {
     /// Texts of rows, each once.
     texts: FxHashSet<Text>,
     forgotten: Forgotten,
+    /// The log index of the first entry that waits.
+    first: Option<u64>,
     /// The log index of the last entry that was taken.
     through: u64,
 }
@@ -73,9 +75,9 @@ impl EventStore {
         store.segments = store.opened(&store.manifest, &BTreeMap::new())?;
         Ok(store)
     }
-    /// The log index through which all is durable, or known to be without events.
+    /// The log index through which all is durable, as far as this store knows: entries that have no events it is not told of.
     pub fn durable_through(&self) -> u64 {
-        self.manifest.position
+        self.open.first.map_or(self.manifest.position, |first| first - 1)
     }
     /// The last log index through which something waits to be sealed, if anything does.
     pub fn waits_for(&self) -> Option<u64> {
@@ -104,7 +106,8 @@ impl EventStore {
         if log_index <= self.open.through {
             return;
         }
-        let Open { rows, bytes, texts, through, .. } = &mut self.open;
+        let Open { rows, bytes, texts, first, through, .. } = &mut self.open;
+        first.get_or_insert(log_index);
         *through = log_index;
         let mut share = |text: &str| match texts.get(text) {
             Some(shared) => shared.clone(),
@@ -123,6 +126,7 @@ impl EventStore {
     /// Forgets a user as of an entry: from here on nothing from before it is read.
     pub fn forget(&mut self, log_index: u64, token: &str) {
         if log_index > self.open.through {
+            self.open.first.get_or_insert(log_index);
             self.open.through = log_index;
             self.open.forgotten.add(token, log_index);
         }

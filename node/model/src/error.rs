@@ -28,6 +28,10 @@ pub enum ErrorKind {
     Internal,
     /// The installation does not use this part of the interface (402).
     NotEnabled,
+    /// The body can be read, and says what no event can (422).
+    Unprocessable,
+    /// As `Forbidden`, of parts of the interface that say so in their own way (401).
+    Unauthorized,
 }
 
 /// An error with the text the caller sees and the members some answers carry beside it.

@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 pub const FIRST: u16 = 1;
 /// The newest level that this program knows. It rises with the first thing after a release that older programs do not know: what
 /// needs a level that no program has would be refused for ever.
-pub const NEWEST: u16 = DICTIONARIES_ACT;
+pub const NEWEST: u16 = EVENTS;
 /// The level from which on records belong to users.
 pub const OF_USERS: u16 = 2;
 /// The level from which on replicas compare what they hold.
@@ -25,6 +25,8 @@ pub const COMPARE: u16 = 4;
 pub const DICTIONARIES: u16 = 5;
 /// From this level on, dictionaries act: groups are told of them.
 pub const DICTIONARIES_ACT: u16 = 6;
+/// From this level on, groups keep events.
+pub const EVENTS: u16 = 7;
 
 /// From this level on, tags of highlights may be longer than other texts.
 pub const LONG_TAGS: u16 = 6;

@@ -73,6 +73,7 @@ impl PlacementMachine {
                     .map_err(|source| Error::Engine { folder: state.folder.clone(), source })?,
             }
         }
+        self.events.export(&into.events_of(self.group))?;
         commits.iter().try_for_each(|commit| commit.recv().map_err(|_| Error::Stopped)?)
     }
 
@@ -103,6 +104,9 @@ impl PlacementMachine {
             })?;
             state.progress.abandon();
         }
+        self.events.end();
+        with.move_events(&*self.node.files, &self.node.layout)?;
+        self.events = self.node.open_events(self.group)?;
         self.links = Links::load(&self.tree)?;
         self.fences = Fences::load(&self.tree)?;
         self.changes = Batch::default();

@@ -86,6 +86,9 @@ impl Incoming {
     pub fn commit(self, files: &dyn Files, old: &[u64]) -> Result<Replacement> {
         let new = self.layout.incarnations()?;
         let dropped = old.iter().filter(|index| new.binary_search(index).is_err()).copied().collect();
+        // from here on a state without a folder of events is one whose folder has been moved
+        let events = self.layout.events_of(self.group);
+        files.create_dir_durable(&events).map_err(|e| StoreError::io("create", &events, e))?;
         let ready = Ready { dropped };
         let bytes = codec::frame(MARK, &codec::encode(&ready));
         let path = self.ready();
@@ -141,6 +144,18 @@ impl Replacement {
         remove_folder(files, &to)?;
         files.rename(&from, &to).map_err(|e| StoreError::io("move", &from, e))
     }
+    /// Puts the folder of events in the place of the old one, unless that was done.
+    pub fn move_events(&self, files: &dyn Files, data: &Layout) -> Result<()> {
+        let group = self.incoming.group;
+        let (from, to) = (self.incoming.layout.events_of(group), data.events_of(group));
+        if !exists(files, &from)? {
+            return Ok(());
+        }
+        let parent = data.events();
+        files.create_dir_durable(&parent).map_err(|e| StoreError::io("create", &parent, e))?;
+        remove_folder(files, &to)?;
+        files.rename(&from, &to).map_err(|e| StoreError::io("move", &from, e))
+    }
     /// Indices of the old state that the new one has no files of.
     pub fn dropped(&self) -> &[u64] {
         &self.dropped
@@ -153,8 +168,10 @@ impl Replacement {
     pub fn finish(self, files: &dyn Files, data: &Layout) -> Result<()> {
         let Incoming { group, layout, .. } = &self.incoming;
         sync(files, &data.indices())?;
-        if exists(files, &layout.indices())? {
-            sync(files, &layout.indices())?;
+        for folder in [data.events(), layout.indices(), layout.events()] {
+            if exists(files, &folder)? {
+                sync(files, &folder)?;
+            }
         }
         let (from, to) = (layout.dump(*group), data.dump(*group));
         let beside = temporary_name(&to);
@@ -182,6 +199,7 @@ pub fn resume(files: &dyn Files, data: &Layout, group: GroupId, tree: &Tree) -> 
         for moved in replacement.incoming.layout.incarnations()? {
             replacement.move_index(files, data, moved)?;
         }
+        replacement.move_events(files, data)?;
         for &dropped in replacement.dropped() {
             replacement.drop_index(files, data, dropped)?;
         }

@@ -25,6 +25,7 @@ pub const FORMAT: u32 = 1;
 /// | `state/` | working metadata store: `db/`, `session`, `aside/` |
 /// | `dumps/G.dump` | last dump of group G's metadata store |
 /// | `indices/I/` | index with incarnation I (hexadecimal); `indices/I/S/` its shard S |
+/// | `events/G/` | the events of group G: a manifest, and by day the files that it names |
 /// | `parts/` | parts of staged batches |
 /// | `snapshots/out/G-N/` | the state of group G as of log index N, for other members; gone at the next start |
 /// | `snapshots/in/G-N/` | such a state on its way from another member |
@@ -105,6 +106,14 @@ impl Layout {
     /// The folder of one shard of an index.
     pub fn shard(&self, incarnation: u64, shard: u16) -> PathBuf {
         self.index(incarnation).join(shard.to_string())
+    }
+    /// The folder of the events of all groups.
+    pub fn events(&self) -> PathBuf {
+        self.root.join("events")
+    }
+    /// The folder of the events of one group.
+    pub fn events_of(&self, group: GroupId) -> PathBuf {
+        self.events().join(group.to_string())
     }
     /// Parts of staged batches.
     pub fn parts(&self) -> PathBuf {

@@ -93,6 +93,9 @@ impl Life {
             }
         }
         if chance.one_in(4) {
+            self.machine.seal_events().unwrap();
+        }
+        if chance.one_in(4) {
             self.dump();
         }
     }
@@ -125,6 +128,7 @@ impl Life {
             let saved = DocumentKind::ALL.map(|kind| format!("{:?}", documents.saved(kind)));
             all.insert(index, (records, settings, saved.concat()));
         }
+        all.insert(OF_EVENTS, (events::seen(&self.node), String::new(), String::new()));
         Ok(all)
     }
     /// How many there are, and some of them.
@@ -148,6 +152,9 @@ impl Life {
         }
     }
 }
+
+/// Stands for the events of the group among its indices.
+const OF_EVENTS: u64 = u64::MAX;
 
 /// What is left of a life beside its folder.
 #[derive(Clone, Copy, Debug, Default)]

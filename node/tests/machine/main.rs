@@ -2,6 +2,7 @@
 
 mod cut_off;
 mod dictionaries;
+mod events;
 mod failing_disk;
 mod following;
 mod places;

@@ -180,6 +180,14 @@ impl Author {
         };
         IndexCommand::ForUser { user, epoch, command: Box::new(command) }
     }
+    /// Some that repeat others, and users who are forgotten.
+    fn events(&mut self) -> IndexCommand {
+        let user = self.chance.of(&["u", "v", "w"]);
+        match self.chance.below(4) {
+            0 => events::forget_user(user),
+            _ => events::events(&[(user, self.chance.of(&IDS)), ("x", self.chance.of(&IDS))]),
+        }
+    }
     /// Settings may be wrong, and what is behind them then not carried out.
     fn sequence(&mut self) -> IndexCommand {
         let mut commands = vec![];
@@ -203,7 +211,7 @@ impl Author {
         IndexCommand::Sequence { commands }
     }
     fn command(&mut self) -> IndexCommand {
-        match self.chance.below(20) {
+        match self.chance.below(21) {
             0..=6 => self.records(),
             7..=8 => {
                 let index = self.an_index();
@@ -214,6 +222,7 @@ impl Author {
             13..=14 => self.replicas(),
             15 if self.chance.one_in(2) => self.drop_index(),
             16..=17 => self.sequence(),
+            18 => self.events(),
             _ => self.for_user(),
         }
     }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 impl Rig {
     /// Links the state into `into` and returns the log index that it reflects.
-    fn export(&mut self, into: &Layout) -> u64 {
+    pub(crate) fn export(&mut self, into: &Layout) -> u64 {
         self.machine.export(into).unwrap();
         self.machine.checkpoint().unwrap();
         assert_eq!(self.machine.replay_from().unwrap(), self.machine.applied(), "everything is durable");

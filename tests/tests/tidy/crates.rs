@@ -18,7 +18,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("quorate-wire", &["model"]),
     ("quorate-api", &["model", "wire", "cluster"]),
     ("quorate", &["api", "model", "cluster"]),
-    ("quorate-tests", &["model"]),
+    // Tests open files of events as programs beside the service do.
+    ("quorate-tests", &["model", "store", "insights"]),
 ];
 
 fn metadata() -> Metadata {

@@ -5,7 +5,10 @@ use quorate_model::limits::{BODY_BYTES_MAX, *};
 
 /// Every row, in the order of the contract.
 pub fn all() -> Vec<Limit> {
-    [bodies(), texts(), searches::all(), kept::all(), installation::all()].into_iter().flatten().collect()
+    [bodies(), texts(), searches::all(), kept::all(), installation::all(), events::all()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 pub(super) fn here(what: &'static str, limit: String, past: &'static str, tries: Vec<Try>) -> Limit {
@@ -25,7 +28,7 @@ pub(super) const FULL: &str = "api/tests/http/limits/full.rs";
 fn padded(method: Method, uri: &str, body: &str, bytes: usize) -> Ask {
     ask(method, uri, format!("{body}{}", " ".repeat(bytes - body.len())))
 }
-fn body_of(bytes_max: usize, method: Method, uri: &str, body: &str) -> Try {
+pub(super) fn body_of(bytes_max: usize, method: Method, uri: &str, body: &str) -> Try {
     let at = |bytes| padded(method.clone(), uri, body, bytes);
     let message = format!("The body is too big: at most {bytes_max} bytes are accepted");
     tried(at(bytes_max), at(bytes_max + 1), 413, message)

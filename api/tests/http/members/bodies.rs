@@ -40,10 +40,23 @@ fn put(route: &'static str, body: Value) -> Call {
 }
 
 pub fn all(key: &str, key_of_index: &str) -> Vec<Call> {
-    [searches(), records(), documents(), keys(key, key_of_index), installation()]
+    [searches(), records(), documents(), keys(key, key_of_index), installation(), events()]
         .into_iter()
         .flatten()
         .collect()
+}
+
+fn events() -> Vec<Call> {
+    let id = "0123456789abcdef0123456789abcdef";
+    let data = json!({"queryID": id, "price": 1.5, "quantity": 2, "discount": "0.5"});
+    let bought = json!({"eventName": "Bought", "eventType": "conversion", "eventSubtype": "purchase", "index": "i",
+        "userToken": "ann", "authenticatedUserToken": "bob", "queryID": id, "objectIDs": ["1"], "objectData": [data],
+        "value": 2.5, "currency": "EUR"});
+    let clicked = json!({"eventName": "Clicked", "eventType": "click", "index": "i", "userToken": "ann",
+        "objectIDs": ["1"], "positions": [1]});
+    let seen = json!({"eventName": "Seen", "eventType": "view", "index": "i", "userToken": "ann", "filters": ["a:b"]});
+    let batch = |event: Value| post("/1/events", json!({"events": [event]}));
+    vec![batch(bought), batch(clicked), batch(seen)]
 }
 
 fn searches() -> Vec<Call> {

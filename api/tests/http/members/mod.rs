@@ -105,13 +105,23 @@ fn variants(body: &Value, path: &[Step], is_of_texts: bool) -> Vec<(String, Valu
 }
 
 /// What may be said of a body without the name of the member that was changed: of another one that needs it, or of no member.
-const ABOUT_OTHERS: [&str; 5] = [
+const ABOUT_OTHERS: [&str; 9] = [
     " is required",
     "Unknown parameter: ",
     "nest",
     "facet with a placeholder in a pattern",
     "Cannot search in ",
+    // these texts are given (C§18.1)
+    "Event should specify ",
+    "Event of type ",
+    "Only event of type ",
+    "Invalid payload",
 ];
+
+/// A text without capitals and blanks: some given texts write a name as words.
+fn plain(text: &str) -> String {
+    text.to_lowercase().replace(' ', "")
+}
 
 /// Whether a message names a place: the member, or one that it is a part of.
 fn is_named(path: &[Step], message: &str) -> bool {
@@ -119,7 +129,7 @@ fn is_named(path: &[Step], message: &str) -> bool {
         Step::Member(name) => Some(name.as_str()),
         Step::Entry(_) => None,
     });
-    names.clone().next().is_none() || names.any(|name| message.contains(name))
+    names.clone().next().is_none() || names.any(|name| plain(message).contains(&plain(name)))
 }
 
 /// What the installation holds, as hashes, whatever was logged meanwhile. A call that changes nothing in any case is not asked for.
@@ -176,7 +186,7 @@ fn faults(answer: &Answer, path: &[Step], how: &str) -> Option<String> {
     let is_named = is_named || body["position"].is_u64() || answer.status == 404;
     let is_short = message.len() <= MESSAGE_BYTES_MAX && !message.is_empty();
     let is_refused =
-        matches!(answer.status.as_u16(), 400 | 404 | 413) && body["status"] == answer.status.as_u16();
+        matches!(answer.status.as_u16(), 400 | 404 | 413 | 422) && body["status"] == answer.status.as_u16();
     (!is_refused || !is_short || !is_named).then(|| format!("{} {message:.500}", answer.status))
 }
 

@@ -1,0 +1,47 @@
+//! What do users do with results (§4.15)?
+
+use crate::call::Call;
+use crate::parse;
+use crate::reply::Reply;
+use quorate_model::event::{Refused, is_user_token, parse as parse_events};
+use quorate_model::{Error, ErrorKind, Result};
+use quorate_wire::insights::taken_body;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// `POST /1/events`: all events of the body, or none when one is not as it has to be.
+pub async fn add(call: &Call<'_>) -> Result<Reply> {
+    let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+    let read = move |body: &[u8]| {
+        parse_events(body, now_ms).map_err(|refused| match refused {
+            Refused::Unreadable(why) => Error::invalid(format!("Invalid JSON: {why}")),
+            Refused::Invalid(message) => Error::new(ErrorKind::Unprocessable, message),
+        })
+    };
+    let events = parse::away(&call.body, read).await?;
+    for event in &events {
+        call.caller.check_index(event.index.as_str()).map_err(not_allowed)?;
+    }
+    call.service().keep_events(events).await?;
+    Ok(Reply::ok(taken_body()))
+}
+
+/// `DELETE /1/usertokens/{userToken}`: forgets what a user did.
+pub async fn forget(call: &Call<'_>) -> Result<Reply> {
+    let token = &call.names[0];
+    if !is_user_token(token) {
+        return Err(Error::new(
+            ErrorKind::Unprocessable,
+            "userToken must have 1 to 129 letters, digits or characters of _ = + / -",
+        ));
+    }
+    call.service().forget_user(token).await?;
+    Ok(Reply::nothing())
+}
+
+/// How this part of the interface says that a caller may not do something (§7).
+pub fn not_allowed(error: Error) -> Error {
+    match error.kind {
+        ErrorKind::Forbidden => Error { kind: ErrorKind::Unauthorized, ..error },
+        _ => error,
+    }
+}

@@ -1,0 +1,51 @@
+//! How do events get into logs?
+//!
+//! The events of an index are in the group that its name belongs to, whether there is such an index or not: so they stay together
+//! when indices are made, moved over it and deleted.
+
+use crate::clock::write_deadline;
+use crate::context::NodeContext;
+use crate::disk::Purpose;
+use crate::metrics;
+use futures_util::future::try_join_all;
+use quorate_model::event::Event;
+use quorate_model::level::{self, Needs};
+use quorate_model::{Error, GroupId, Result};
+use quorate_node::ops::IndexCommand;
+use std::collections::BTreeMap;
+
+/// Keeps events; returns when every group has its own on disk on a majority. When it fails some groups may have theirs: who repeats
+/// all of them completes it, and none counts twice.
+pub async fn keep(context: &NodeContext, events: Vec<Event>) -> Result<()> {
+    let mut of_groups: BTreeMap<GroupId, Vec<Event>> = BTreeMap::new();
+    for event in events {
+        of_groups.entry(context.group_for(&event.index)?).or_default().push(event);
+    }
+    let deadline = write_deadline();
+    let entries = of_groups.into_iter().map(|(group, events)| {
+        let command = IndexCommand::Events { events };
+        context.proposer().propose_index(group, command, Purpose::Add, deadline)
+    });
+    try_join_all(entries).await?;
+    metrics::accepted("events");
+    Ok(())
+}
+
+/// Forgets what a user did until now, in all indices; returns when every group has it on disk on a majority.
+pub async fn forget_user(context: &NodeContext, token: &str) -> Result<()> {
+    // before any group forgets what others cannot
+    context.proposer().check_level(&Needs::level(level::EVENTS))?;
+    let meta = context.meta();
+    let groups: Vec<GroupId> = meta.clusters.keys().flat_map(|name| meta.groups_of(name)).collect();
+    if groups.is_empty() {
+        return Err(Error::unavailable("this node has not joined its cluster yet"));
+    }
+    let deadline = write_deadline();
+    let forgets = groups.into_iter().map(|group| {
+        let command = IndexCommand::ForgetUser { token: token.to_owned() };
+        context.proposer().propose_index(group, command, Purpose::Remove, deadline)
+    });
+    try_join_all(forgets).await?;
+    metrics::accepted("forget_user");
+    Ok(())
+}

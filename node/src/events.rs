@@ -1,0 +1,93 @@
+//! What do the groups of this node keep of events, for those who read them and for what all of them share?
+
+mod of_group;
+
+pub(crate) use of_group::Events;
+
+use parking_lot::Mutex;
+use quorate_insights::store::{EventStore, EventView};
+use quorate_model::GroupId;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// The events of one group, which its machine changes and others read.
+pub(crate) type SharedStore = Arc<Mutex<EventStore>>;
+
+/// The events of all groups of a node.
+#[derive(Default)]
+pub(crate) struct NodeEvents {
+    stores: Mutex<BTreeMap<GroupId, SharedStore>>,
+    /// Bytes of rows in memory, of all groups.
+    waiting_bytes: AtomicUsize,
+    /// Whether files of some group are being written anew: one group at a time.
+    is_compacting: Arc<AtomicBool>,
+}
+
+impl NodeEvents {
+    /// Lets others read the events of a group.
+    pub fn open(&self, group: GroupId, store: SharedStore) {
+        self.stores.lock().insert(group, store);
+    }
+    /// Ends that, if these are the events that are read.
+    pub fn close(&self, group: GroupId, store: &SharedStore) {
+        let mut stores = self.stores.lock();
+        if stores.get(&group).is_some_and(|known| Arc::ptr_eq(known, store)) {
+            stores.remove(&group);
+        }
+    }
+    /// The events of a group as of now, if it is there.
+    pub fn view(&self, group: GroupId) -> Option<EventView> {
+        let store = self.stores.lock().get(&group).cloned()?;
+        let view = store.lock().view();
+        Some(view)
+    }
+    /// What all groups have. Cost: a lock for each.
+    pub fn figures(&self) -> EventFigures {
+        let stores: Vec<SharedStore> = self.stores.lock().values().cloned().collect();
+        let add = |figures: EventFigures, store: &SharedStore| {
+            let store = store.lock();
+            EventFigures {
+                rows: figures.rows + store.rows(),
+                bytes: figures.bytes + store.bytes(),
+                waiting_bytes: figures.waiting_bytes + store.open_bytes() as u64,
+            }
+        };
+        stores.iter().fold(EventFigures::default(), add)
+    }
+    /// Counts that a group has other bytes of rows in memory than before. Returns the bytes of all groups.
+    pub fn recount(&self, before: usize, now: usize) -> usize {
+        self.waiting_bytes.fetch_add(now, Ordering::Relaxed);
+        self.waiting_bytes.fetch_sub(before, Ordering::Relaxed) - before
+    }
+    /// Begins to write files anew, unless another group does; it may as long as what is returned lives.
+    pub fn compacts(&self) -> Option<Turn> {
+        let begins = !self.is_compacting.swap(true, Ordering::Acquire);
+        begins.then(|| Turn(self.is_compacting.clone()))
+    }
+}
+impl fmt::Debug for NodeEvents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeEvents").field("waiting_bytes", &self.waiting_bytes).finish_non_exhaustive()
+    }
+}
+
+/// The turn of one group to write files anew.
+pub(crate) struct Turn(Arc<AtomicBool>);
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+/// What a node has of events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventFigures {
+    /// Rows in files.
+    pub rows: u64,
+    /// Bytes of these files.
+    pub bytes: u64,
+    /// Bytes of rows in memory, which only the log makes durable.
+    pub waiting_bytes: u64,
+}

@@ -1,0 +1,162 @@
+//! Are events kept as the log tells them: once, through crashes, snapshots and forgetting?
+
+use super::*;
+use quorate_insights::segment::Wanted;
+use quorate_model::event::{Event, EventKind, EventObject, EventTarget};
+use quorate_store::incoming::Incoming;
+use std::sync::LazyLock;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A moment that is not too old to be kept, the same for all of a test program.
+fn today() -> u64 {
+    static NOW: LazyLock<u64> =
+        LazyLock::new(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64);
+    *NOW
+}
+/// A view of a record by a user.
+fn event(user: &str, object: &str) -> Event {
+    let object = EventObject { object_id: object.into(), ..EventObject::default() };
+    Event {
+        kind: EventKind::View,
+        name: "seen".into(),
+        index: quorate_model::IndexName::new("products").unwrap(),
+        user: user.into(),
+        authenticated: None,
+        time_ms: Some(today()),
+        query_id: None,
+        target: EventTarget::Objects(vec![object]),
+        value: None,
+        currency: None,
+    }
+}
+pub fn events(of: &[(&str, &str)]) -> IndexCommand {
+    IndexCommand::Events { events: of.iter().map(|(user, object)| event(user, object)).collect() }
+}
+pub fn forget_user(token: &str) -> IndexCommand {
+    IndexCommand::ForgetUser { token: token.into() }
+}
+
+/// Users with what they saw.
+pub fn seen(node: &Node) -> Vec<String> {
+    let view = node.events(GROUP).unwrap();
+    let rows = view.rows(Wanted::ALL, 0..u64::MAX).unwrap();
+    let text = |row: quorate_insights::rows::Row| format!("{} {}", row.user, row.object.unwrap());
+    let mut seen: Vec<String> = rows.map(|row| text(row.unwrap())).collect();
+    seen.sort();
+    seen
+}
+impl Rig {
+    fn seen(&self) -> Vec<String> {
+        seen(&self.node)
+    }
+}
+
+#[test]
+fn events_outlive_crashes_and_count_once() {
+    in_system(|| {
+        let dir = tempfile::tempdir().unwrap();
+        let mut rig = Rig::open(dir.path(), vec![]);
+        rig.apply(events(&[("ann", "1"), ("bob", "2")]));
+        // sent again: nobody knows whether the first call was answered
+        rig.apply(events(&[("ann", "1"), ("bob", "2"), ("bob", "3")]));
+        let seen = ["ann 1", "bob 2", "bob 3"];
+        assert_eq!(rig.seen(), seen);
+        assert_eq!(rig.machine.durable_through(), 0, "the log is needed");
+        rig.machine.checkpoint().unwrap();
+        let mut rig = Rig::open(dir.path(), rig.kill());
+        assert_eq!(rig.seen(), seen, "from the log");
+        rig.machine.close().unwrap();
+        assert_eq!(rig.machine.durable_through(), 2);
+        let log = rig.kill();
+        let mut rig = Rig::open(dir.path(), log);
+        assert_eq!((rig.machine.replay_from().unwrap(), rig.seen()), (2, seen.map(String::from).to_vec()));
+        rig.apply(forget_user("bob"));
+        assert_eq!(rig.seen(), ["ann 1"], "at once");
+        rig.apply(events(&[("bob", "4")]));
+        let after = ["ann 1", "bob 4"];
+        assert_eq!(rig.seen(), after);
+        let mut rig = Rig::open(dir.path(), rig.kill());
+        assert_eq!(rig.seen(), after);
+        rig.machine.close().unwrap();
+        let rig = Rig::open(dir.path(), rig.kill());
+        assert_eq!(rig.seen(), after);
+        assert_eq!(rig.node.event_figures().waiting_bytes, 0);
+    });
+}
+
+#[test]
+fn forgotten_users_leave_the_files() {
+    in_system(|| {
+        let dir = tempfile::tempdir().unwrap();
+        let mut rig = Rig::open(dir.path(), vec![]);
+        rig.apply(events(&[("findme", "1"), ("other", "2")]));
+        rig.machine.close().unwrap();
+        let mut rig = Rig::open(dir.path(), rig.kill());
+        assert!(holds(dir.path(), b"findme"));
+        rig.apply(forget_user("findme"));
+        // sealed with the mark
+        rig.machine.close().unwrap();
+        let log = rig.log.clone();
+        drop(rig);
+        let mut rig = Rig::open(dir.path(), log);
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while holds(&dir.path().join("events"), b"findme") {
+            assert!(Instant::now() < deadline, "it is still there");
+            rig.machine.resume_work().unwrap();
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert_eq!(rig.seen(), ["other 2"]);
+    });
+}
+
+/// Whether a file below a folder has these bytes in it.
+fn holds(folder: &Path, bytes: &[u8]) -> bool {
+    std::fs::read_dir(folder).unwrap().any(|entry| {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => holds(&path, bytes),
+            // a file may have been removed meanwhile
+            false => std::fs::read(&path).is_ok_and(|read| read.windows(bytes.len()).any(|it| it == bytes)),
+        }
+    })
+}
+
+#[test]
+fn a_snapshot_brings_events_and_takes_those_that_were_there() {
+    in_system(|| {
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut source = Rig::open(from.path(), vec![]);
+        let at = source.apply(events(&[("ann", "1"), ("bob", "2")]));
+        let layout = Layout::new(to.path());
+        let mut target = Rig::open(to.path(), vec![]);
+        target.apply(events(&[("old", "9")]));
+        target.machine.close().unwrap();
+        let mut target = Rig::open(to.path(), target.kill());
+        let incoming = Incoming::new(&layout, GROUP, at);
+        assert_eq!(source.export(incoming.layout()), at);
+        let replacement = incoming.commit(&RealFiles, &[]).unwrap();
+        target.machine.replace(&replacement).unwrap();
+        assert_eq!(target.seen(), ["ann 1", "bob 2"]);
+        // a start that finds the replacement begun does it again
+        drop(target);
+        let (kv, _) = Kv::open(&layout.state(), RealFiles::shared(), 16 << 20).unwrap();
+        let tree = kv.tree(&quorate_store::layout::tree(GROUP)).unwrap();
+        let resumed = quorate_store::incoming::resume(&RealFiles, &layout, GROUP, &tree).unwrap();
+        assert_eq!(resumed, Some(at));
+        drop((kv, tree));
+        let target = Rig::open(to.path(), source.log.clone());
+        assert_eq!(target.seen(), ["ann 1", "bob 2"]);
+        // one without events
+        let mut target = target;
+        let mut empty = Rig::open(tempfile::tempdir().unwrap().path(), vec![]);
+        empty.apply(settings(1, "{}"));
+        empty.apply(settings(1, "{}"));
+        let incoming = Incoming::new(&layout, GROUP, 2);
+        assert_eq!(empty.export(incoming.layout()), 2);
+        let replacement = incoming.commit(&RealFiles, &[]).unwrap();
+        target.machine.replace(&replacement).unwrap();
+        assert_eq!(target.seen(), Vec::<String>::new());
+        target.machine.leave().unwrap();
+        assert!(!layout.events_of(GROUP).exists());
+    });
+}

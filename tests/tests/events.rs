@@ -1,0 +1,158 @@
+//! Are events that were answered kept once on every node, whatever dies meanwhile, and do forgotten users leave the files?
+
+use quorate_insights::rows::Row;
+use quorate_insights::segment::Wanted;
+use quorate_insights::store::EventStore;
+use quorate_store::files::RealFiles;
+use quorate_tests::cluster::{AnyNode, Cluster};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Names of indices, which belong to several groups. There are no such indices.
+const NAMES: usize = 12;
+/// Events of a batch.
+const BATCH: usize = 24;
+
+fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64
+}
+/// Events of a user, each about another record.
+fn batch(user: &str, step: usize) -> Value {
+    let at = now_ms();
+    let event = |n: usize| {
+        json!({"eventName": "Seen", "eventType": "view", "index": format!("events{}", n % NAMES), "userToken": user,
+            "timestamp": at, "objectIDs": [format!("{step}-{n}")]})
+    };
+    json!({"events": (0..BATCH).map(event).collect::<Vec<_>>()})
+}
+/// Sends a batch until it is answered. Returns how often it was sent.
+fn send(nodes: &mut AnyNode, batch: &Value) -> usize {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    for times in 1.. {
+        nodes.turn();
+        match nodes.post("/1/events", batch) {
+            Ok(answer) if answer.status == 200 => return times,
+            Ok(answer) => panic!("{}: {}", answer.status, answer.body),
+            Err(error) => assert!(Instant::now() < deadline, "not taken for a minute: {error:#}"),
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    unreachable!("it goes on until it is answered")
+}
+/// How often each event of a user is in the files of a node that has stopped, all groups together.
+fn kept(data: &Path) -> BTreeMap<(String, String), usize> {
+    let mut kept = BTreeMap::new();
+    for group in std::fs::read_dir(data.join("events")).unwrap() {
+        let store = EventStore::open(Arc::new(RealFiles), &group.unwrap().path()).unwrap();
+        let view = store.view();
+        for row in view.rows(Wanted::ALL, 0..u64::MAX).unwrap() {
+            let Row { user, object, .. } = row.unwrap();
+            *kept.entry((user.to_string(), object.unwrap().to_string())).or_default() += 1;
+        }
+    }
+    kept
+}
+/// Whether a file of events has these bytes in it.
+fn is_found(folder: &Path, text: &[u8]) -> bool {
+    std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).any(|path| {
+        match path.is_dir() {
+            true => is_found(&path, text),
+            // one that is gone by now has nothing
+            false => std::fs::read(&path).is_ok_and(|bytes| bytes.windows(text.len()).any(|it| it == text)),
+        }
+    })
+}
+
+/// Rounds of deaths: 3, or `QUORATE_EVENT_ROUNDS` for the long run.
+#[test]
+fn events_that_were_answered_are_kept_once_on_every_node() {
+    let rounds: usize =
+        std::env::var("QUORATE_EVENT_ROUNDS").map_or(3, |text| text.parse().expect("a number of rounds"));
+    let mut cluster = Cluster::start(3).unwrap();
+    let mut any = cluster.any();
+    send(&mut any, &batch("forgotten-one", 0));
+    let mut sent = BTreeMap::from([("ann", 0), ("bob", 0)]);
+    for round in 0..rounds {
+        let (done, nodes) = (AtomicBool::new(false), cluster.any());
+        std::thread::scope(|threads| {
+            for (user, steps) in &mut sent {
+                let (mut nodes, done) = (nodes.clone(), &done);
+                threads.spawn(move || {
+                    while !done.load(Ordering::Relaxed) {
+                        send(&mut nodes, &batch(user, *steps));
+                        *steps += 1;
+                    }
+                });
+            }
+            std::thread::sleep(Duration::from_millis(1_000));
+            cluster.kill(round % 3).unwrap();
+            std::thread::sleep(Duration::from_millis(1_500));
+            done.store(true, Ordering::Relaxed);
+        });
+        cluster.restart(round % 3).unwrap();
+    }
+    any = cluster.any();
+    let client = &cluster.clients()[0];
+    let answer = client.delete("/1/usertokens/forgotten-one").unwrap();
+    assert_eq!(answer.status, 204, "{}", answer.body);
+    send(&mut any, &batch("forgotten-one", 1));
+    cluster.wait_settled().unwrap();
+    // a start reads the log; files come of it when a node stops
+    for node in 0..3 {
+        cluster.stop(node).unwrap();
+        let kept = kept(cluster.data_dir(node));
+        for (user, steps) in &sent {
+            for step in 0..*steps {
+                for n in 0..BATCH {
+                    let key = (user.to_string(), format!("{step}-{n}"));
+                    assert_eq!(kept.get(&key), Some(&1), "node {node}: {key:?}");
+                }
+            }
+        }
+        let of_forgotten = kept.iter().filter(|((user, _), _)| user == "forgotten-one");
+        assert!(of_forgotten.clone().all(|((_, object), times)| object.starts_with("1-") && *times == 1));
+        assert_eq!(of_forgotten.count(), BATCH, "node {node}: what came later counts");
+        let answered: usize = sent.values().sum();
+        assert_eq!(kept.len(), (answered + 1) * BATCH, "node {node}: nothing else is there");
+        cluster.restart(node).unwrap();
+    }
+}
+
+#[test]
+fn a_forgotten_user_is_not_to_be_found_in_files() {
+    let mut cluster = Cluster::start(3).unwrap();
+    let mut any = cluster.any();
+    for step in 0..3 {
+        send(&mut any, &batch("findme-in-files", step));
+        send(&mut any, &batch("somebody", step));
+    }
+    cluster.wait_settled().unwrap();
+    for node in 0..3 {
+        cluster.stop(node).unwrap();
+        assert!(
+            is_found(&cluster.data_dir(node).join("events"), b"findme-in-files"),
+            "{node}: it is there before"
+        );
+        cluster.restart(node).unwrap();
+    }
+    let answer = cluster.clients()[1].delete("/1/usertokens/findme-in-files").unwrap();
+    assert_eq!(answer.status, 204, "{}", answer.body);
+    let deadline = Instant::now() + Duration::from_secs(300);
+    for node in 0..3 {
+        while is_found(&cluster.data_dir(node).join("events"), b"findme-in-files") {
+            assert!(Instant::now() < deadline, "node {node} still has it after five minutes");
+            std::thread::sleep(Duration::from_millis(500));
+        }
+    }
+    let user = |(user, _): &(String, String)| user.clone();
+    for node in 0..3 {
+        cluster.stop(node).unwrap();
+        let users: Vec<String> = kept(cluster.data_dir(node)).keys().map(user).collect();
+        assert_eq!((users.len(), users.iter().all(|it| it == "somebody")), (3 * BATCH, true), "node {node}");
+        cluster.restart(node).unwrap();
+    }
+}
