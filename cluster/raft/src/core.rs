@@ -118,6 +118,8 @@ pub struct Core<R: LogReader> {
     distrusts: bool,
     waiters: BTreeMap<(u64, RequestId), Waiter>,
     barriers: BTreeMap<RequestId, Barrier>,
+    /// Counts the rounds of confirmation that this member has begun.
+    rounds: u64,
     /// The last term of its own in which this member had an entry committed.
     confirms_in: u64,
     change: Option<PendingChange>,
@@ -186,6 +188,7 @@ impl<R: LogReader> Core<R> {
             distrusts: false,
             waiters: BTreeMap::new(),
             barriers: BTreeMap::new(),
+            rounds: 0,
             confirms_in: 0,
             change: None,
             joint_since: None,
@@ -347,7 +350,7 @@ impl<R: LogReader> Core<R> {
         self.node.raft.vote
     }
 
-    fn step(&mut self, message: raft::eraftpb::Message) {
+    fn step(&mut self, mut message: raft::eraftpb::Message) {
         if message.msg_type == raft::eraftpb::MessageType::MsgPropose {
             return;
         }
@@ -357,6 +360,9 @@ impl<R: LogReader> Core<R> {
         }
         let is_handed_over = message.msg_type == raft::eraftpb::MessageType::MsgTimeoutNow;
         if is_handed_over && (self.wins_too_early() || self.must_not_lead()) {
+            return;
+        }
+        if message.msg_type == raft::eraftpb::MessageType::MsgReadIndex && !self.name_round(&mut message) {
             return;
         }
         if self.copies.note(&message) {

@@ -18,6 +18,7 @@ use parking_lot::Mutex;
 use quorate_model::{GroupId, limits};
 use quorate_store::space::Room;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -186,7 +187,7 @@ impl RaftHost {
             begun: self.begun,
             has_failed: false,
             replies: FxHashMap::default(),
-            next_id: 0,
+            next_id: first_id(),
             ticks: 0,
             shown_members: 0,
         };
@@ -477,6 +478,12 @@ impl GroupHandle {
     fn ticks(&self, within: Duration) -> u64 {
         (within.as_millis() as u64).div_ceil(self.tick_ms.max(1))
     }
+}
+
+/// Where the numbers of requests begin, by chance: a leader's late answer to a read of an earlier life of this member must not
+/// be taken for one to a read of this life.
+fn first_id() -> u64 {
+    RandomState::new().build_hasher().finish() >> 1
 }
 
 const _: () = assert!(MAILBOX >= 256, "a smaller mailbox refuses ordinary bursts");

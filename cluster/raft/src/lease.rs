@@ -5,7 +5,8 @@
 //! answered for a log index, every read that begins later and is served under a lease shows that index.
 //!
 //! A replica asks the leader ([`LeaseHolder::ask`]). The leader has a majority confirm that it leads
-//! ([`crate::GroupHandle::confirm_leader`]), *beginning after the question arrived*, and grants
+//! ([`crate::GroupHandle::confirm_leader`]), *beginning after the question arrived* (`core/requests.rs` says why nothing
+//! counts that was said before), and grants
 //! ([`LeaseGranter::grant`]). The replica reads for [`LEASE_MS`] from when it *asked*; the leader counts it as a holder
 //! for [`HELD_MS`] from when it *granted*. Asked comes before granted, and the margin between the two lengths covers
 //! clocks that run up to 5 % fast or slow, so no lease outlives its record ([`LeaseGranter::published`] wants every

@@ -1,5 +1,6 @@
 //! How what the library has ready becomes writes, messages and committed entries, each in its turn.
 
+use super::requests::without_round;
 use super::{COMMITTED_BYTES, Core, LogReader, Unapplied, copies};
 use crate::effects::{CommittedEntry, Effect, Persist, Position, SnapshotChange, SnapshotImage};
 use crate::group_log::entry_bytes;
@@ -141,7 +142,7 @@ impl<R: LogReader> Core<R> {
     fn send(&mut self, messages: Vec<Message>) {
         messages.iter().for_each(|message| self.told.note(message));
         let copy = self.copy();
-        let messages = messages.into_iter().map(|message| copies::say(copy, message));
+        let messages = messages.into_iter().map(|message| copies::say(copy, without_round(message)));
         let messages: Vec<_> = messages.filter_map(PeerMessage::from_raft).collect();
         if !messages.is_empty() {
             self.effects.push(Effect::Send(messages));

@@ -1,4 +1,11 @@
 //! Proposals and reads that wait, and how each of them gets exactly one answer.
+//!
+//! A leader is confirmed in rounds: it sends heartbeats with a context, and whoever answers with that context says that it has
+//! not followed another leader when the round began. The library tells rounds apart by the context alone, and whatever
+//! began before a confirmed round is confirmed with it. So no two rounds of a leader may have the same context: a question
+//! that is asked again, or arrives twice, would be confirmed by late answers to its first round, and all that came
+//! between with it, although another member leads by now. Each round begins with a number of its own ([`Core::ask`],
+//! [`Core::name_round`]).
 
 use super::{BARRIERS_MAX, Core, LogReader};
 use crate::effects::{BarrierError, Committed, Confirmed, Effect, ProposeError, RequestId};
@@ -9,6 +16,9 @@ use raft::eraftpb::{Entry, Message, MessageType};
 /// Ticks after which an unanswered read barrier is asked for again: the library drops it without a word when the
 /// leader has not committed in its term or a heartbeat is lost.
 const BARRIER_RETRY_TICKS: u64 = 3;
+
+/// Bytes that the number of a round takes.
+const ROUND_BYTES: usize = 8;
 
 /// A proposal in the log that is not committed yet.
 pub(super) struct Waiter {
@@ -118,11 +128,35 @@ impl<R: LogReader> Core<R> {
             return self.answer_barrier(id, &barrier, Err(BarrierError::Full));
         }
         self.barriers.insert(id, barrier);
-        self.node.read_index(id.to_be_bytes().to_vec());
+        self.ask(id);
+    }
+
+    /// Begins a round for a read of this member, here or on the leader.
+    fn ask(&mut self, id: RequestId) {
+        let context = [self.next_round(), id.to_be_bytes()].concat();
+        self.node.read_index(context);
+    }
+
+    /// A number that no other round has which this member begins: it leads a term in one life only.
+    fn next_round(&mut self) -> [u8; ROUND_BYTES] {
+        self.rounds += 1;
+        self.rounds.to_be_bytes()
+    }
+
+    /// Gives a question of another member a round of its own if this member leads, whatever the other one calls it. Returns
+    /// whether it is a question.
+    pub(super) fn name_round(&mut self, question: &mut Message) -> bool {
+        if self.node.raft.state != StateRole::Leader {
+            return question.entries.len() == 1;
+        }
+        let round = self.next_round();
+        let Some(entry) = question.entries.first_mut() else { return false };
+        entry.data = [round.as_slice(), &entry.data].concat().into();
+        true
     }
 
     pub(super) fn barrier_found(&mut self, context: &[u8], index: u64) {
-        let Ok(id) = context.try_into().map(RequestId::from_be_bytes) else { return };
+        let Some(id) = context.last_chunk().copied().map(RequestId::from_be_bytes) else { return };
         if let Some(barrier) = self.barriers.remove(&id) {
             self.answer_barrier(id, &barrier, Ok(index));
         }
@@ -187,9 +221,7 @@ impl<R: LogReader> Core<R> {
                 again.push(*id);
             }
         }
-        for id in again {
-            self.node.read_index(id.to_be_bytes().to_vec());
-        }
+        again.into_iter().for_each(|id| self.ask(id));
     }
 
     /// A leader has become known: reads that were asked for when there was none have gone nowhere, and those that another one was
@@ -210,6 +242,16 @@ impl<R: LogReader> Core<R> {
             self.ask_again(0);
         }
     }
+}
+
+/// Takes the number of the round off an answer to another member, which knows its question by what it said itself.
+pub(super) fn without_round(mut message: Message) -> Message {
+    if message.msg_type == MessageType::MsgReadIndexResp {
+        for entry in message.entries.iter_mut() {
+            entry.data = entry.data.slice(ROUND_BYTES.min(entry.data.len())..);
+        }
+    }
+    message
 }
 
 fn normal_entry(data: Bytes) -> Entry {

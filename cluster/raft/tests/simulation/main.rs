@@ -7,6 +7,7 @@
 #[path = "../../../src/chance.rs"]
 mod chance;
 mod clock;
+mod confirmations;
 mod machine;
 mod members;
 mod mutant;

@@ -19,6 +19,8 @@ pub enum Mutant {
     GrantsUnconfirmed,
     /// A lease is granted on a confirmation from before the question.
     GrantsOnOldConfirmation,
+    /// Answers to an earlier round of a question count for a later one.
+    MixesRounds,
     /// A lease counts from its answer.
     CountsFromAnswer,
     /// A lease counts by a clock that stands still while the node is stopped.
@@ -50,9 +52,10 @@ impl Mutant {
         Mutant::ForgetsVote,
         Mutant::CutsTooMuch,
     ];
-    pub const LEASES: [Mutant; 12] = [
+    pub const LEASES: [Mutant; 13] = [
         Mutant::GrantsUnconfirmed,
         Mutant::GrantsOnOldConfirmation,
+        Mutant::MixesRounds,
         Mutant::CountsFromAnswer,
         Mutant::CountsRunningTime,
         Mutant::ReadsAfterEnd,

@@ -47,6 +47,7 @@ fn expected(mutant: Mutant) -> Expected {
         Mutant::AppliesTwice => (&[], &["a function of the log", "the common history"]),
         Mutant::ForgetsVote => (&[], &["a vote that is not durable"]),
         Mutant::CutsTooMuch => (&[19], &["the log starts after"]),
+        Mutant::MixesRounds => (&[934], LATE_READ),
         Mutant::CountsFromAnswer => (&[35], LATE_READ),
         Mutant::RenewsLate => (&[23], LATE_READ),
         Mutant::IgnoresDeposition => (&[32], LATE_READ),

@@ -97,6 +97,8 @@ pub struct World {
     next_request: u64,
     next_payload: u64,
     waiting: BTreeMap<(u64, u64), Waiting>,
+    /// The last round that each member began for a question, for the bug that takes all of them for one.
+    rounds: BTreeMap<(u64, Vec<u8>), Vec<u8>>,
     /// The truth, as the first member applied it.
     pub history: Vec<(CommittedEntry, State)>,
     acknowledged: BTreeMap<u64, Bytes>,
@@ -168,6 +170,7 @@ impl World {
             next_request: 0,
             next_payload: 0,
             waiting: BTreeMap::new(),
+            rounds: BTreeMap::new(),
             history: vec![],
             acknowledged: BTreeMap::new(),
             refused: BTreeSet::new(),

@@ -2,6 +2,7 @@
 
 use super::leases::LeaseMessage;
 use super::{Event, World};
+use crate::mutant::Mutant;
 use quorate_raft::PeerMessage;
 use quorate_raft::effects::{Delivery, Input};
 use quorate_raft::messages::MessageKind;
@@ -17,6 +18,9 @@ impl World {
     pub(super) fn send(&mut self, from: u64, message: PeerMessage) {
         self.note(message.term << 8 | message.kind as u64);
         self.check_promise(from, &message);
+        if self.is(Mutant::MixesRounds) && message.kind == MessageKind::Heartbeat {
+            self.rounds.insert((from, question(&message.context)), message.context.clone());
+        }
         let to = message.to;
         let is_snapshot = message.kind == MessageKind::Snapshot;
         let arrives = self.transmit(from, to, Packet::Consensus(message.encode()));
@@ -55,7 +59,13 @@ impl World {
         }
         match packet {
             Packet::Consensus(bytes) => {
-                let message = PeerMessage::decode(&bytes).expect("own bytes decode");
+                let mut message = PeerMessage::decode(&bytes).expect("own bytes decode");
+                if self.is(Mutant::MixesRounds)
+                    && message.kind == MessageKind::HeartbeatResponse
+                    && let Some(last) = self.rounds.get(&(to, question(&message.context)))
+                {
+                    message.context = last.clone();
+                }
                 let message = message.into_raft().expect("own messages are within limits");
                 self.input(to, Input::Step(Box::new(message)));
             }
@@ -98,4 +108,9 @@ impl World {
         let others: Vec<_> = self.machines.keys().copied().filter(|id| *id != member).collect();
         self.cut.extend(others.iter().flat_map(|other| [(member, *other), (*other, member)]));
     }
+}
+
+/// What a round is about, whichever round it is: the number of the question, at its end.
+fn question(context: &[u8]) -> Vec<u8> {
+    context[context.len().saturating_sub(8)..].to_vec()
 }
