@@ -27,6 +27,8 @@ pub const DICTIONARIES: u16 = 5;
 pub const DICTIONARIES_ACT: u16 = 6;
 /// From this level on, groups keep events.
 pub const EVENTS: u16 = 7;
+/// From this level on, groups keep rules and models of recommendations and counted searches, and there are suggestions.
+pub const RECOMMEND: u16 = 8;
 
 /// From this level on, tags of highlights may be longer than other texts.
 pub const LONG_TAGS: u16 = 6;
