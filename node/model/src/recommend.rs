@@ -44,6 +44,15 @@ impl RecommendModel {
     }
 }
 
+/// What a model says may be recommended, before anything is known of the records as they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidates {
+    /// Users, or baskets, that had to do with the source item. Of few not much follows.
+    pub users: u32,
+    /// objectIDs with hundredths of their scores, 1 to 10,000, the best first.
+    pub list: Vec<(String, u16)>,
+}
+
 impl fmt::Display for RecommendModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
