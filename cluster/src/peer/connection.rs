@@ -59,6 +59,8 @@ impl From<io::Error> for End {
         match error.kind() {
             // an oversize frame, or bytes that are not TLS
             io::ErrorKind::InvalidData => End::ProtocolError(error.to_string()),
+            // the system gave up: nothing that was sent was confirmed, or there was no room for it
+            io::ErrorKind::TimedOut => End::Stalled,
             _ => End::Closed(error.to_string()),
         }
     }

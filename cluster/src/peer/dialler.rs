@@ -228,8 +228,8 @@ pub fn prepare(stream: &TcpStream) -> io::Result<()> {
     socket2::SockRef::from(stream).set_tcp_keepalive(&keepalive)
 }
 
-/// Ends a connection when nothing of what was sent arrives. Whether it arrives is the system's to say: a process that stands still
-/// is no reason to end one.
+/// Ends a connection when nothing of what was sent arrives, or there is no room for it any more. That is the system's to say: a
+/// process that stands still is no reason to end one before its buffers are full.
 fn give_up_early(stream: &TcpStream) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     socket2::SockRef::from(stream).set_tcp_user_timeout(Some(UNCONFIRMED))?;

@@ -170,7 +170,8 @@ proptest! {
         let days: Vec<u64> = store.manifest.places.iter().map(|place| place.period.day).collect();
         prop_assert!(store.manifest.places.iter().all(|place| place.period.hour.is_none()));
         let distinct: BTreeSet<u64> = days.iter().copied().collect();
-        prop_assert!(days.len() < distinct.len() * 2 * 8, "{:?}", days);
+        // a log of which nothing is left has no days
+        prop_assert!(days.len() <= distinct.len() * (2 * 8 - 1), "{:?}", days);
     }
 }
 
