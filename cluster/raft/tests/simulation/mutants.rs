@@ -39,18 +39,18 @@ const LATE_READ: &[&str] = &["behind what is published", "has read at"];
 
 fn expected(mutant: Mutant) -> Expected {
     let (seeds, text): (&[u64], &[&str]) = match mutant {
-        Mutant::SkipsSync => (&[3], &["the log lost entries", "forgot a term", "only"]),
+        Mutant::SkipsSync => (&[1], &["the log lost entries", "forgot a term", "only"]),
         Mutant::AnswersBeforeCommit => (&[], &["an answered entry was lost", "misses", "something else"]),
         Mutant::DropsConfiguration => {
-            (&[37], &["a term that is not durable", "behind what is published", "two leaders"])
+            (&[21], &["a term that is not durable", "behind what is published", "two leaders"])
         }
         Mutant::AppliesTwice => (&[], &["a function of the log", "the common history"]),
         Mutant::ForgetsVote => (&[], &["a vote that is not durable"]),
-        Mutant::CutsTooMuch => (&[19], &["the log starts after"]),
-        Mutant::MixesRounds => (&[934], LATE_READ),
-        Mutant::CountsFromAnswer => (&[35], LATE_READ),
-        Mutant::RenewsLate => (&[23], LATE_READ),
-        Mutant::IgnoresDeposition => (&[32], LATE_READ),
+        Mutant::CutsTooMuch => (&[10], &["the log starts after"]),
+        Mutant::MixesRounds => (&[4553], LATE_READ),
+        Mutant::CountsFromAnswer => (&[53], LATE_READ),
+        Mutant::RenewsLate => (&[7], LATE_READ),
+        Mutant::IgnoresDeposition => (&[261], LATE_READ),
         Mutant::GrantsUnconfirmed
         | Mutant::GrantsOnOldConfirmation
         | Mutant::CountsRunningTime
