@@ -83,6 +83,13 @@ const LOGGED: &[Argument] = &[
     text("indexName", "Only calls that were about this index."),
     choice("type", &["all", "query", "build", "error"], "Only searches, changes or failed calls."),
 ];
+const RECOMMEND_RULE_SEARCH: &[Argument] = &[
+    QUERY,
+    PAGE,
+    HITS_PER_PAGE,
+    text("context", "Only rules with a condition of this context."),
+    flag("enabled", "Only rules that are enabled, or that are not."),
+];
 const RULE_SEARCH: &[Argument] = &[
     QUERY,
     PAGE,
@@ -142,7 +149,7 @@ pub static ROUTES: &[Route<Handler>] = &[
     row(Get, "/1/indexes", Need::Right(Acl::ListIndexes), handler!(indices::list))
         .says("Lists indices").with(&[PAGE, HITS_PER_PAGE]).gives::<body::IndexList>(200),
     // §4.6 synonyms
-    row(Put, "/1/indexes/{indexName}/synonyms/{objectID}", EDIT, handler!(documents::save_one, Synonyms))
+    row(Put, "/1/indexes/{indexName}/synonyms/{objectID}", EDIT, handler!(documents::save_synonym))
         .says("Saves a synonym").with(&[FORWARD, FORWARD_EARLIER]).takes::<body::SynonymDocument>().gives::<body::SavedSynonym>(200),
     row(Post, "/1/indexes/{indexName}/synonyms/batch", EDIT, handler!(documents::save_many, Synonyms)).body(Records)
         .says("Saves synonyms").with(&[FORWARD, FORWARD_EARLIER, flag("replaceExistingSynonyms", "Deletes all others.")]).takes::<body::SynonymDocuments>().gives::<body::Updated>(200),
@@ -180,7 +187,7 @@ pub static ROUTES: &[Route<Handler>] = &[
     row(Delete, "/1/indexes/{indexName}/keys/{key}", ADMIN, handler!(keys::delete_of_index))
         .says("Deletes a key for an index alone").gives::<body::DeletedAt>(200),
     // §4.8 rules
-    row(Put, "/1/indexes/{indexName}/rules/{objectID}", EDIT, handler!(documents::save_one, Rules))
+    row(Put, "/1/indexes/{indexName}/rules/{objectID}", EDIT, handler!(documents::save_rule))
         .says("Saves a rule").with(&[FORWARD, FORWARD_EARLIER]).takes::<body::RuleDocument>().gives::<body::UpdatedObject>(200),
     row(Post, "/1/indexes/{indexName}/rules/batch", EDIT, handler!(documents::save_many, Rules)).body(Records)
         .says("Saves rules").with(&[FORWARD, FORWARD_EARLIER, flag("clearExistingRules", "Deletes all others.")]).takes::<body::RuleDocuments>().gives::<body::Updated>(200),
@@ -252,11 +259,16 @@ pub static ROUTES: &[Route<Handler>] = &[
     row(Get, "/1/logs/{indexName}", SETTINGS, SUGGESTIONS),
     // §4.14 recommend
     row(Post, "/1/indexes/*/recommendations", SEARCH, RECOMMEND).is(Work::Read),
-    row(Post, "/1/indexes/{indexName}/{model}/recommend/rules/batch", EDIT, RECOMMEND),
-    row(Get, "/1/indexes/{indexName}/{model}/recommend/rules/{objectID}", SETTINGS, RECOMMEND),
-    row(Delete, "/1/indexes/{indexName}/{model}/recommend/rules/{objectID}", EDIT, RECOMMEND),
-    row(Post, "/1/indexes/{indexName}/{model}/recommend/rules/search", SETTINGS, RECOMMEND).is(Work::Read),
-    row(Get, "/1/indexes/{indexName}/{model}/task/{taskID}", EDIT, RECOMMEND).is(Work::Either),
+    row(Post, "/1/indexes/{indexName}/{model}/recommend/rules/batch", EDIT, handler!(documents::recommend::save_many)).body(Records)
+        .says("Saves rules of a model of recommendations").with(&[flag("clearExistingRules", "Deletes all others.")]).takes::<body::RecommendRuleDocuments>().gives::<body::Updated>(200),
+    row(Get, "/1/indexes/{indexName}/{model}/recommend/rules/{objectID}", SETTINGS, handler!(documents::recommend::get))
+        .says("Reads a rule of a model of recommendations").gives::<body::RecommendRuleDocument>(200),
+    row(Delete, "/1/indexes/{indexName}/{model}/recommend/rules/{objectID}", EDIT, handler!(documents::recommend::delete))
+        .says("Deletes a rule of a model of recommendations").gives::<body::Deleted>(200),
+    row(Post, "/1/indexes/{indexName}/{model}/recommend/rules/search", SETTINGS, handler!(documents::recommend::search)).body(Search).is(Work::Read)
+        .says("Searches rules of a model of recommendations").with(RECOMMEND_RULE_SEARCH).takes::<body::RecommendRuleSearch>().gives::<body::RecommendRulesFound>(200),
+    row(Get, "/1/indexes/{indexName}/{model}/task/{taskID}", EDIT, handler!(documents::recommend::task)).is(Work::Either)
+        .says("Says whether readers see what a write has changed").gives::<body::Task>(200),
     // §4.15 insights
     row(Post, "/1/events", SEARCH, handler!(insights::add)).body(Events)
         .says("Keeps what users did").takes::<body::EventBatch>().gives::<body::EventsTaken>(200),

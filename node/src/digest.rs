@@ -65,7 +65,7 @@ pub struct IndexDigest {
     pub settings: Digest,
     /// The synonyms.
     pub synonyms: Digest,
-    /// The rules.
+    /// The rules, those of models of recommendations among them.
     pub rules: Digest,
 }
 
@@ -140,10 +140,17 @@ fn small_state(own: &Settings, documents: &Documents) -> IndexDigest {
         }
         digest
     };
+    let mut rules = of_kind(DocumentKind::Rules);
+    for (model, of_model) in &documents.recommend {
+        for (id, rule) in of_model.iter() {
+            // no objectID holds the byte between the two
+            rules.add(format!("{model}\0{id}").as_bytes(), rule.document.as_bytes());
+        }
+    }
     IndexDigest {
         settings: settings(own),
         synonyms: of_kind(DocumentKind::Synonyms),
-        rules: of_kind(DocumentKind::Rules),
+        rules,
         ..IndexDigest::default()
     }
 }

@@ -3,9 +3,11 @@
 use crate::error::Result;
 use crate::ops::RawDocument;
 use quorate_engine::Schema;
-use quorate_engine::documents::{find_rules, find_synonyms};
+use quorate_engine::documents::{find_recommend_rules, find_rules, find_synonyms};
 use quorate_model::document::DocumentQuery;
-use quorate_model::{DocumentHits, DocumentKind, ObjectId, Rule, Settings, Synonym};
+use quorate_model::{
+    DocumentHits, DocumentKind, ObjectId, RecommendModel, RecommendRule, Rule, Settings, Synonym,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -19,6 +21,8 @@ pub struct Documents {
     pub synonyms: ById<Synonym>,
     /// The rules.
     pub rules: ById<Rule>,
+    /// The rules of models of recommendations; no model is there without any.
+    pub recommend: BTreeMap<RecommendModel, ById<RecommendRule>>,
 }
 
 /// Whether earlier documents of the kind stay.
@@ -36,6 +40,7 @@ impl Documents {
         match kind {
             DocumentKind::Synonyms => self.synonyms.len(),
             DocumentKind::Rules => self.rules.len(),
+            DocumentKind::Recommend(model) => self.recommend.get(&model).map_or(0, |rules| rules.len()),
         }
     }
     /// The ids of a kind with their documents as saved, by id.
@@ -47,6 +52,10 @@ impl Documents {
             DocumentKind::Rules => {
                 self.rules.iter().map(|(id, rule)| (id.as_str(), &*rule.document)).collect()
             }
+            DocumentKind::Recommend(model) => {
+                let rules = self.recommend.get(&model).into_iter().flat_map(|rules| rules.iter());
+                rules.map(|(id, rule)| (id.as_str(), &*rule.document)).collect()
+            }
         }
     }
     /// Whether there is one with this id.
@@ -54,6 +63,9 @@ impl Documents {
         match kind {
             DocumentKind::Synonyms => self.synonyms.contains_key(object_id),
             DocumentKind::Rules => self.rules.contains_key(object_id),
+            DocumentKind::Recommend(model) => {
+                self.recommend.get(&model).is_some_and(|rules| rules.contains_key(object_id))
+            }
         }
     }
     /// A page of those that match, by objectID from the last to the first.
@@ -69,6 +81,10 @@ impl Documents {
                 find_synonyms(self.synonyms.values().rev().map(|synonym| &**synonym), &schema, asked)
             }
             DocumentKind::Rules => find_rules(self.rules.values().rev().map(|rule| &**rule), &schema, asked),
+            DocumentKind::Recommend(model) => {
+                let rules = self.recommend.get(&model).into_iter().flat_map(|rules| rules.values().rev());
+                find_recommend_rules(rules.map(|rule| &**rule), &schema, asked)
+            }
         }
     }
     /// All of a kind as a command saves them.
@@ -94,6 +110,13 @@ impl Documents {
             DocumentKind::Rules => {
                 add(&mut after.rules, documents, earlier, |document| Ok(Rule::from_document(document)?))?
             }
+            DocumentKind::Recommend(model) => {
+                let mut rules = after.recommend.remove(&model).unwrap_or_default();
+                add(&mut rules, documents, earlier, |document| Ok(RecommendRule::from_document(document)?))?;
+                if !rules.is_empty() {
+                    after.recommend.insert(model, rules);
+                }
+            }
         }
         match after.count(kind) > kind.count_max() {
             true => Err(kind.too_many().into()),
@@ -106,6 +129,13 @@ impl Documents {
         match kind {
             DocumentKind::Synonyms => drop(Arc::make_mut(&mut after.synonyms).remove(object_id)),
             DocumentKind::Rules => drop(Arc::make_mut(&mut after.rules).remove(object_id)),
+            DocumentKind::Recommend(model) => {
+                let mut rules = after.recommend.remove(&model).unwrap_or_default();
+                Arc::make_mut(&mut rules).remove(object_id);
+                if !rules.is_empty() {
+                    after.recommend.insert(model, rules);
+                }
+            }
         }
         after
     }

@@ -217,13 +217,15 @@ impl IndexCommand {
             },
             IndexCommand::SaveDocuments { index, kind, documents, replace: _ } => Row {
                 number: 5,
+                level: level::of_kind(*kind),
                 may_fail: true,
                 forwarded_from: Some(*index),
                 content: Content::Documents(*kind, documents),
                 ..PLAIN
             },
-            IndexCommand::DeleteDocument { index, kind: _, object_id } => Row {
+            IndexCommand::DeleteDocument { index, kind, object_id } => Row {
                 number: 6,
+                level: level::of_kind(*kind),
                 forwarded_from: Some(*index),
                 content: Content::Names(object_id.len()),
                 ..PLAIN

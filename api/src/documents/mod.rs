@@ -1,5 +1,7 @@
 //! How are the synonyms and rules of an index saved, read and searched (§4.6, §4.8)?
 
+pub mod recommend;
+
 use crate::call::Call;
 use crate::parse::{self, ON_ARBITER_BYTES_MAX};
 use crate::reply::Reply;
@@ -7,38 +9,36 @@ use actix_web::web::{self, Bytes};
 use quorate_cluster::{DocumentChange, RawDocument, Reach, Receipt};
 use quorate_model::document::DocumentQuery;
 use quorate_model::record::check_object_id;
-use quorate_model::{DocumentKind, Error, Result, Rule, Synonym};
+use quorate_model::{DocumentKind, Error, ObjectId, RecommendRule, Result, Rule, Synonym};
 use quorate_wire::documents::{document_hits_body, saved_synonym_body};
 use quorate_wire::writes::{Stamps, receipt_body};
 use serde_json::{Map, Value};
 
-/// `PUT /1/indexes/{indexName}/synonyms/{objectID}` and `…/rules/{objectID}`: the path's id wins over the body's.
-pub async fn save_one(call: &Call<'_>, kind: DocumentKind) -> Result<Reply> {
+/// `PUT /1/indexes/{indexName}/synonyms/{objectID}`: the path's id wins over the body's.
+pub async fn save_synonym(call: &Call<'_>) -> Result<Reply> {
     let object_id = object_id(call)?;
-    let document = match kind {
-        DocumentKind::Synonyms => {
-            let id = object_id.to_owned();
-            raw_synonym(parse::away(&call.body, move |body| Synonym::parse_body(body, &id)).await?)
-        }
-        DocumentKind::Rules => {
-            let id = object_id.to_owned();
-            raw_rule(parse::away(&call.body, move |body| Rule::parse_body(body, &id)).await?)
-        }
-    };
-    let receipt = change(call, kind, DocumentChange::Save(vec![document])).await?;
-    Ok(Reply::ok(match kind {
-        DocumentKind::Synonyms => saved_synonym_body(receipt.task_id, &receipt.updated_at, object_id),
-        DocumentKind::Rules => {
-            receipt_body(receipt.task_id, &receipt.updated_at, Stamps::Updated, Some(object_id))
-        }
-    }))
+    let id = object_id.to_owned();
+    let synonym = parse::away(&call.body, move |body| Synonym::parse_body(body, &id)).await?;
+    let saved = DocumentChange::Save(vec![raw(synonym.object_id, synonym.document)]);
+    let receipt = change(call, DocumentKind::Synonyms, saved).await?;
+    Ok(Reply::ok(saved_synonym_body(receipt.task_id, &receipt.updated_at, object_id)))
+}
+
+/// `PUT /1/indexes/{indexName}/rules/{objectID}`: the path's id wins over the body's.
+pub async fn save_rule(call: &Call<'_>) -> Result<Reply> {
+    let object_id = object_id(call)?;
+    let id = object_id.to_owned();
+    let rule = parse::away(&call.body, move |body| Rule::parse_body(body, &id)).await?;
+    let saved = DocumentChange::Save(vec![raw(rule.object_id, rule.document)]);
+    let receipt = change(call, DocumentKind::Rules, saved).await?;
+    Ok(Reply::ok(receipt_body(receipt.task_id, &receipt.updated_at, Stamps::Updated, Some(object_id))))
 }
 
 /// `POST …/synonyms/batch` and `…/rules/batch`: all or none; earlier ones stay unless the query string drops them.
 pub async fn save_many(call: &Call<'_>, kind: DocumentKind) -> Result<Reply> {
     let replaces = match kind {
         DocumentKind::Synonyms => call.query.flag("replaceExistingSynonyms", false)?,
-        DocumentKind::Rules => call.query.flag("clearExistingRules", false)?,
+        DocumentKind::Rules | DocumentKind::Recommend(_) => call.query.flag("clearExistingRules", false)?,
     };
     let documents = read(call.body.clone(), kind).await?;
     let saved = if replaces { DocumentChange::Replace(documents) } else { DocumentChange::Save(documents) };
@@ -80,7 +80,8 @@ pub async fn search(call: &Call<'_>, kind: DocumentKind) -> Result<Reply> {
 }
 
 fn object_id<'c>(call: &'c Call<'_>) -> Result<&'c str> {
-    let object_id = call.names[1].as_ref();
+    // the last that the path names
+    let object_id = call.names.last().map_or("", |name| name.as_ref());
     check_object_id(object_id)?;
     Ok(object_id)
 }
@@ -105,15 +106,18 @@ async fn read(body: Bytes, kind: DocumentKind) -> Result<Vec<RawDocument>> {
 
 fn raw_documents(body: &[u8], kind: DocumentKind) -> Result<Vec<RawDocument>> {
     Ok(match kind {
-        DocumentKind::Synonyms => Synonym::parse_batch(body)?.into_iter().map(raw_synonym).collect(),
-        DocumentKind::Rules => Rule::parse_batch(body)?.into_iter().map(raw_rule).collect(),
+        DocumentKind::Synonyms => {
+            Synonym::parse_batch(body)?.into_iter().map(|it| raw(it.object_id, it.document)).collect()
+        }
+        DocumentKind::Rules => {
+            Rule::parse_batch(body)?.into_iter().map(|it| raw(it.object_id, it.document)).collect()
+        }
+        DocumentKind::Recommend(_) => {
+            RecommendRule::parse_batch(body)?.into_iter().map(|it| raw(it.object_id, it.document)).collect()
+        }
     })
 }
 
-fn raw_synonym(synonym: Synonym) -> RawDocument {
-    RawDocument { object_id: synonym.object_id, document: synonym.document.into_string().into_bytes() }
-}
-
-fn raw_rule(rule: Rule) -> RawDocument {
-    RawDocument { object_id: rule.object_id, document: rule.document.into_string().into_bytes() }
+fn raw(object_id: ObjectId, document: Box<str>) -> RawDocument {
+    RawDocument { object_id, document: document.into_string().into_bytes() }
 }

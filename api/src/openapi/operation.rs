@@ -102,10 +102,10 @@ fn failures_of_callers<H>(route: &Route<H>) -> Vec<(u16, &'static str)> {
         failures.push((402, "The installation does not place records by user."));
     }
     if route.says_unauthorized() {
-        failures.extend([
-            (401, "The credentials do not allow it."),
-            (422, "Events, or the token of a user, are not as they have to be."),
-        ]);
+        failures.push((401, "The credentials do not allow it."));
+    }
+    if matches!(tag(route.path), "events" | "usertokens") {
+        failures.push((422, "Events, or the token of a user, are not as they have to be."));
     }
     let too_big = match route.body {
         BodyKind::Object => "The body is too big.",

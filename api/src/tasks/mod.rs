@@ -17,7 +17,8 @@ pub async fn any(call: &Call<'_>) -> Result<Reply> {
     state_of(call, &call.names[0]).await
 }
 
-async fn state_of(call: &Call<'_>, text: &str) -> Result<Reply> {
+/// What a task has come to.
+pub async fn state_of(call: &Call<'_>, text: &str) -> Result<Reply> {
     let id: u64 = text.parse().map_err(|_| Error::parameter("taskID", "positive integer"))?;
     let published = call.service().is_published(TaskId(id)).await?;
     Ok(Reply::ok(task_body(published)))

@@ -5,8 +5,8 @@ use super::*;
 use quorate_model::dictionary::{DictionaryEntry, DictionaryWords, StandardChange};
 use quorate_model::event::{Event, EventKind, EventObject, EventTarget, Money, QueryId};
 use quorate_model::{
-    AllowedSource, DictionaryKind, DictionaryOp, DocumentKind, GroupId, IndexName, NodeId, RecordOp, UserId,
-    limits,
+    AllowedSource, DictionaryKind, DictionaryOp, DocumentKind, GroupId, IndexName, NodeId, RecommendModel,
+    RecordOp, UserId, limits,
 };
 use quorate_node::ops::{Follower, RawDocument, ReplicaKind};
 use std::collections::BTreeSet;
@@ -154,6 +154,23 @@ fn the_bytes_of_every_command_stay_what_they_are() {
                 object_id: "i".into(),
             }),
             "01 06 05 00 0169".into(),
+        ),
+        (
+            index(IndexCommand::SaveDocuments {
+                index: 5,
+                kind: DocumentKind::Recommend(RecommendModel::TrendingFacets),
+                documents: vec![],
+                replace: true,
+            }),
+            "01 05 05 02 03 00 01".into(),
+        ),
+        (
+            index(IndexCommand::DeleteDocument {
+                index: 5,
+                kind: DocumentKind::Recommend(RecommendModel::LookingSimilar),
+                object_id: "i".into(),
+            }),
+            "01 06 05 02 04 0169".into(),
         ),
         (
             index(IndexCommand::Replicas {
@@ -311,6 +328,10 @@ fn the_bytes_of_every_command_stay_what_they_are() {
             Command::Index(IndexCommand::Dictionaries { .. })
             | Command::Meta(MetaCommand::Announced { subject: Subject::Dictionaries(_), .. }) => "0600",
             Command::Index(IndexCommand::Events { .. } | IndexCommand::ForgetUser { .. }) => "0700",
+            Command::Index(
+                IndexCommand::SaveDocuments { kind: DocumentKind::Recommend(_), .. }
+                | IndexCommand::DeleteDocument { kind: DocumentKind::Recommend(_), .. },
+            ) => "0800",
             command if is_of_users(command) => "0200",
             _ => "0100",
         };

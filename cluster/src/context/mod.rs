@@ -28,7 +28,7 @@ use crate::options::ServiceOptions;
 use crate::rate_limit::RateLimiter;
 use crate::request_log::{READERS, RequestLog};
 use crate::rpc::peer_client::PeerClient;
-use quorate_model::{Error, GroupId, IndexName, NodeId, Result};
+use quorate_model::{DocumentKind, Error, GroupId, IndexName, NodeId, Result, level};
 use quorate_node::Node;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -145,6 +145,10 @@ impl NodeContext {
     /// The catalogue and the keys as of now.
     pub fn meta(&self) -> Arc<MetaState> {
         self.meta.load_full()
+    }
+    /// The kinds of documents that indices can have as long as the level in force does not rise: what every node knows.
+    pub fn document_kinds(&self) -> Vec<DocumentKind> {
+        level::kinds_at(self.meta.load().level())
     }
     /// What requests read of the catalogue and the keys.
     pub fn shared_meta(&self) -> &SharedMeta {

@@ -31,7 +31,7 @@ async fn located(context: &NodeContext, index: &IndexName) -> Result<Location<In
 pub struct GetDocument {
     /// The index.
     pub index: IndexName,
-    /// Synonyms or rules.
+    /// Which documents.
     pub kind: DocumentKind,
     /// The document.
     pub object_id: String,
@@ -48,11 +48,15 @@ impl ReadCall for GetDocument {
     async fn read(self, context: &NodeContext, row: IndexRow) -> Result<Text> {
         let (documents, id) = (of(context.node(), row.incarnation), &self.object_id);
         let found = match self.kind {
-            DocumentKind::Synonyms => documents.synonyms.get(id).map(|synonym| &synonym.document),
-            DocumentKind::Rules => documents.rules.get(id).map(|rule| &rule.document),
+            DocumentKind::Synonyms => {
+                documents.synonyms.get(id).map(|synonym| synonym.document.as_bytes().to_vec())
+            }
+            DocumentKind::Rules => documents.rules.get(id).map(|rule| rule.document.as_bytes().to_vec()),
+            DocumentKind::Recommend(model) => {
+                documents.recommend.get(&model).and_then(|rules| rules.get(id)).map(|rule| rule.given())
+            }
         };
-        let found = found.ok_or_else(|| self.kind.missing())?;
-        Ok(Text(found.as_bytes().to_vec()))
+        found.map(Text).ok_or_else(|| self.kind.missing())
     }
 }
 
@@ -61,7 +65,7 @@ impl ReadCall for GetDocument {
 pub struct SearchDocuments {
     /// The index.
     pub index: IndexName,
-    /// Synonyms or rules.
+    /// Which documents.
     pub kind: DocumentKind,
     /// What is looked for.
     pub asked: DocumentQuery,
@@ -90,7 +94,7 @@ pub struct CountDocuments {
     pub group: GroupId,
     /// The index.
     pub incarnation: Incarnation,
-    /// Synonyms or rules.
+    /// Which documents.
     pub kind: DocumentKind,
     /// The ids.
     pub ids: Vec<String>,

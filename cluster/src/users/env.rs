@@ -19,7 +19,7 @@ use crate::write::env::Env;
 use crate::write::operate;
 use crate::write::replicas;
 use crate::write::tasks;
-use quorate_model::{DocumentKind, Error, GroupId, IndexName, Result, TaskId};
+use quorate_model::{Error, GroupId, IndexName, Result, TaskId};
 use quorate_node::ops::IndexCommand;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -94,7 +94,7 @@ impl Env for NodeContext {
         owned::records(self, row, ids, deadline).await
     }
     async fn configuration(&self, row: &IndexRow, deadline: Instant) -> Result<IndexConfig> {
-        crate::read::index_config::now(self, row, &DocumentKind::ALL, deadline).await
+        crate::read::index_config::now(self, row, &self.document_kinds(), deadline).await
     }
 }
 

@@ -1,6 +1,6 @@
 //! Saving and removing the synonyms and rules of an index (§4.6, §4.8).
 
-use crate::clock::write_deadline;
+use crate::clock::{rfc3339, write_deadline};
 use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::meta::IndexRow;
@@ -10,7 +10,7 @@ use crate::read::documents::CountDocuments;
 use crate::types::Receipt;
 use crate::write::{Reach, index_for_write, receipt};
 use quorate_model::level::{self, Needs};
-use quorate_model::{DocumentKind, IndexName, Result};
+use quorate_model::{DocumentKind, IndexName, RecommendRule, Result};
 use quorate_node::ops::{Incarnation, IndexCommand, RawDocument};
 use std::collections::BTreeSet;
 
@@ -41,10 +41,26 @@ impl DocumentChange {
         match self {
             DocumentChange::Save(documents) | DocumentChange::Replace(documents) => {
                 let each = documents.iter().map(|document| level::of_document(kind, &document.document));
-                each.fold(Needs::NOTHING, Needs::or)
+                each.fold(Needs::level(level::of_kind(kind)), Needs::or)
             }
-            DocumentChange::Delete(_) => Needs::NOTHING,
+            DocumentChange::Delete(_) => Needs::level(level::of_kind(kind)),
         }
+    }
+    /// With the time of the change in documents that keep it.
+    fn stamped(mut self, kind: DocumentKind, time_ms: u64) -> DocumentChange {
+        match (kind, &mut self) {
+            (DocumentKind::Synonyms | DocumentKind::Rules, _) | (_, DocumentChange::Delete(_)) => {}
+            (
+                DocumentKind::Recommend(_),
+                DocumentChange::Save(documents) | DocumentChange::Replace(documents),
+            ) => {
+                let saved_at = rfc3339(time_ms);
+                for RawDocument { object_id: _, document } in documents {
+                    *document = RecommendRule::stamped(document, &saved_at);
+                }
+            }
+        }
+        self
     }
     fn purpose(&self) -> Purpose {
         match self {
@@ -102,6 +118,7 @@ pub async fn change(
     let row = index_for_write(context, name, deadline).await?;
     change.check(context, &row, kind).await?;
     let purpose = change.purpose();
+    let change = change.stamped(kind, context.ids().time_ms());
     let command = reach.of(change.command(row.incarnation, kind));
     let accepted = context.proposer().propose_index(row.group, command, purpose, deadline).await?;
     metrics::accepted(kind.name());

@@ -93,7 +93,8 @@ impl Plan {
     fn purpose(&self) -> Purpose {
         purpose(&self.ops)
     }
-    fn command(self, index: Incarnation) -> IndexCommand {
+    /// `kinds` are those of which there may be documents.
+    fn command(self, index: Incarnation, kinds: &[DocumentKind]) -> IndexCommand {
         let mut ops = self.ops;
         match self.reset {
             Reset::No => IndexCommand::Records { index, ops },
@@ -101,7 +102,7 @@ impl Plan {
                 ops.insert(0, RecordOp::Clear);
                 let records = IndexCommand::Records { index, ops };
                 let settings = IndexCommand::Settings { index, changes: b"{}".to_vec(), replace: true };
-                let no_documents = DocumentKind::ALL.map(|kind| IndexCommand::SaveDocuments {
+                let no_documents = kinds.iter().map(|&kind| IndexCommand::SaveDocuments {
                     index,
                     kind,
                     documents: Vec::new(),
@@ -144,8 +145,8 @@ async fn carry_out(context: &NodeContext, name: &IndexName, plan: Plan) -> Resul
     let (deadline, purpose) = (write_deadline(), plan.purpose());
     let row = index_for_write(context, name, deadline).await?;
     replicas::check_writable(&row, name)?;
-    let accepted =
-        context.proposer().propose_index(row.group, plan.command(row.incarnation), purpose, deadline).await?;
+    let command = plan.command(row.incarnation, &context.document_kinds());
+    let accepted = context.proposer().propose_index(row.group, command, purpose, deadline).await?;
     metrics::accepted("records");
     Ok(accepted)
 }
@@ -295,7 +296,7 @@ mod tests {
         let named: Vec<_> = ops.into_iter().filter_map(|op| plan.take(op, &ids)).collect();
         assert_eq!((named.len(), named[0].as_str(), named[2].as_str()), (4, "x", "y"));
         assert!(named[1].len() == 26 && named[3] > named[1], "{named:?}");
-        let IndexCommand::Records { index: 9, ops } = plan.command(9) else { panic!("not records") };
+        let IndexCommand::Records { index: 9, ops } = plan.command(9, &[]) else { panic!("not records") };
         let RecordOp::Put { object_id, record } = &ops[1] else { panic!("{ops:?}") };
         let record: Value = serde_json::from_slice(record).expect("JSON");
         assert_eq!(
@@ -317,22 +318,23 @@ mod tests {
 
         let (plan, named) = plan_of(vec![put(Some("x")), CallerOp::DeleteIndex, delete_object("y")]);
         assert!(!plan.deletes_index() && named == ["x", "y"]);
-        let IndexCommand::Sequence { commands } = plan.command(9) else { panic!("not a sequence") };
+        let IndexCommand::Sequence { commands } = plan.command(9, &DocumentKind::ALL) else {
+            panic!("not a sequence")
+        };
         let none = |kind| IndexCommand::SaveDocuments { index: 9, kind, documents: vec![], replace: true };
-        let expected = [
+        let mut expected = vec![
             IndexCommand::Records {
                 index: 9,
                 ops: vec![RecordOp::Clear, RecordOp::Delete { object_id: "y".into() }],
             },
             IndexCommand::Settings { index: 9, changes: b"{}".to_vec(), replace: true },
-            none(DocumentKind::Synonyms),
-            none(DocumentKind::Rules),
         ];
+        expected.extend(DocumentKind::ALL.map(none));
         assert_eq!(commands, expected);
 
         let (plan, _) = plan_of(vec![]);
         assert!(!plan.deletes_index());
-        assert_eq!(plan.command(9), IndexCommand::Records { index: 9, ops: vec![] });
+        assert_eq!(plan.command(9, &DocumentKind::ALL), IndexCommand::Records { index: 9, ops: vec![] });
     }
 
     #[test]

@@ -138,7 +138,7 @@ async fn shown_parts(
 /// What a virtual replica has of its own.
 async fn own_parts(context: &NodeContext, replica: &IndexRow, deadline: Instant) -> Result<Vec<Part>> {
     let IndexConfig { settings, documents } =
-        shown_parts(context, replica, &DocumentKind::ALL, deadline).await?;
+        shown_parts(context, replica, &context.document_kinds(), deadline).await?;
     let documents = documents.into_iter().map(|(kind, raw)| Part::Documents(kind, raw));
     Ok([Part::Settings(settings.document.clone())].into_iter().chain(documents).collect())
 }
@@ -232,10 +232,8 @@ pub async fn copy_parts(
     let mut commands = Vec::new();
     if source != destination {
         read::look_again(context, source).await;
-        let kinds: Vec<DocumentKind> = DocumentKind::ALL
-            .into_iter()
-            .filter(|kind| scope.iter().any(|part| part == kind.name()))
-            .collect();
+        let mut kinds = context.document_kinds();
+        kinds.retain(|kind| scope.iter().any(|part| part == kind.scope()));
         let (theirs, documents) = match row_of(context, source) {
             Some(from) => {
                 let IndexConfig { settings, documents } =

@@ -2,6 +2,10 @@
 //!
 //! Cost: every document is looked at, some microseconds each; only those of the page are rendered.
 
+mod recommend;
+
+pub use recommend::find_recommend_rules;
+
 use crate::analysis::{Analyzer, Schema, TokenOptions};
 use quorate_model::document::DocumentQuery;
 use quorate_model::results::DocumentHits;

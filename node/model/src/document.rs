@@ -6,8 +6,9 @@ pub use query::DocumentQuery;
 
 use crate::error::{Error, Result, shortened};
 use crate::json;
-use crate::limits::{BATCH_OPS_MAX, QUERY_BYTES_MAX, RULES_MAX, SYNONYMS_MAX};
+use crate::limits::{BATCH_OPS_MAX, QUERY_BYTES_MAX, RECOMMEND_RULES_MAX, RULES_MAX, SYNONYMS_MAX};
 use crate::params::lenient;
+use crate::recommend::RecommendModel;
 use crate::record::check_object_id;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -19,16 +20,35 @@ use serde_json::{Map, Value};
 pub enum DocumentKind {
     Synonyms,
     Rules,
+    /// The rules of one model of recommendations.
+    Recommend(RecommendModel),
 }
 impl DocumentKind {
-    /// Both kinds.
-    pub const ALL: [DocumentKind; 2] = [DocumentKind::Synonyms, DocumentKind::Rules];
+    /// All kinds.
+    pub const ALL: [DocumentKind; 2 + RecommendModel::ALL.len()] = {
+        let mut all = [DocumentKind::Synonyms; 2 + RecommendModel::ALL.len()];
+        all[1] = DocumentKind::Rules;
+        let mut model = 0;
+        while model < RecommendModel::ALL.len() {
+            all[2 + model] = DocumentKind::Recommend(RecommendModel::ALL[model]);
+            model += 1;
+        }
+        all
+    };
 
-    /// The name in paths and in the `scope` of a copy.
+    /// The part of an index that it belongs to, as the `scope` of a copy names it.
+    pub fn scope(self) -> &'static str {
+        match self {
+            DocumentKind::Synonyms => "synonyms",
+            DocumentKind::Rules | DocumentKind::Recommend(_) => "rules",
+        }
+    }
+    /// What they are.
     pub fn name(self) -> &'static str {
         match self {
             DocumentKind::Synonyms => "synonyms",
             DocumentKind::Rules => "rules",
+            DocumentKind::Recommend(_) => "recommend_rules",
         }
     }
     /// How many of them one index may have (C§20).
@@ -36,17 +56,22 @@ impl DocumentKind {
         match self {
             DocumentKind::Synonyms => SYNONYMS_MAX,
             DocumentKind::Rules => RULES_MAX,
+            DocumentKind::Recommend(_) => RECOMMEND_RULES_MAX,
         }
     }
     /// 400 for a change that would leave more than that.
     pub fn too_many(self) -> Error {
-        Error::invalid(format!("An index can have at most {} {}", self.count_max(), self.name()))
+        let whose = match self {
+            DocumentKind::Synonyms | DocumentKind::Rules => "An index",
+            DocumentKind::Recommend(_) => "A model of an index",
+        };
+        Error::invalid(format!("{whose} can have at most {} {}", self.count_max(), self.scope()))
     }
     /// 404 for one that is not there (C§19).
     pub fn missing(self) -> Error {
         match self {
             DocumentKind::Synonyms => Error::not_found("Synonym set does not exist"),
-            DocumentKind::Rules => Error::no_object(),
+            DocumentKind::Rules | DocumentKind::Recommend(_) => Error::no_object(),
         }
     }
 }

@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 pub const FIRST: u16 = 1;
 /// The newest level that this program knows. It rises with the first thing after a release that older programs do not know: what
 /// needs a level that no program has would be refused for ever.
-pub const NEWEST: u16 = EVENTS;
+pub const NEWEST: u16 = RECOMMEND;
 /// The level from which on records belong to users.
 pub const OF_USERS: u16 = 2;
 /// The level from which on replicas compare what they hold.
@@ -131,14 +131,28 @@ pub fn of_delete_by(params: &[u8]) -> Needs {
     }
 }
 
+/// The level at which a kind of documents began.
+pub fn of_kind(kind: DocumentKind) -> u16 {
+    match kind {
+        DocumentKind::Synonyms | DocumentKind::Rules => FIRST,
+        DocumentKind::Recommend(_) => RECOMMEND,
+    }
+}
+
+/// The kinds of documents that there can be while commands are of this level at most.
+pub fn kinds_at(level: u16) -> Vec<DocumentKind> {
+    DocumentKind::ALL.into_iter().filter(|&kind| of_kind(kind) <= level).collect()
+}
+
 /// What a synonym or a rule needs; `document` is its JSON text.
 pub fn of_document(kind: DocumentKind, document: &[u8]) -> Needs {
+    let of_kind = Needs::level(of_kind(kind));
     if !anything_is_later(Bearer::Document(kind)) {
-        return Needs::NOTHING;
+        return of_kind;
     }
     match serde_json::from_slice(document) {
-        Ok(document) => of_value(Bearer::Document(kind), &document, LATER_WORDS, table::lookup),
-        Err(_) => Needs::NOTHING,
+        Ok(document) => of_kind.or(of_value(Bearer::Document(kind), &document, LATER_WORDS, table::lookup)),
+        Err(_) => of_kind,
     }
 }
 
@@ -170,7 +184,7 @@ fn of_value(
     let used = words.filter(|word| is_used(document, &word.path.split('.').collect::<Vec<_>>(), word.value));
     let needs = used.map(|word| Needs::of(word.level, word.path)).fold(Needs::NOTHING, Needs::or);
     let params = match bearer {
-        Bearer::Document(DocumentKind::Rules) => {
+        Bearer::Document(DocumentKind::Rules | DocumentKind::Recommend(_)) => {
             document.pointer("/consequence/params").and_then(Value::as_object)
         }
         Bearer::Document(DocumentKind::Synonyms) | Bearer::Key => None,

@@ -37,7 +37,7 @@ pub use params::SearchParams;
 pub use recommend::{Candidates, RecommendModel};
 pub use record::{BatchAction, BuiltIn, PartialOutcome, RecordOp};
 pub use results::{DocumentHits, FacetHits, Hits, SearchResults};
-pub use rule::Rule;
+pub use rule::{RecommendRule, Rule};
 pub use settings::{Effective, Settings};
 pub use shared_map::SharedMap;
 pub use source::{AllowedSource, AllowedSources};

@@ -132,6 +132,14 @@ pub const RULE_PARAMETER_BYTES_MAX: usize = 16 << 10;
 pub const RULE_USER_DATA_BYTES_MAX: usize = 1 << 10;
 /// Query edits, automatic filters of a kind, periods and tags of one rule.
 pub const RULE_LIST_ENTRIES_MAX: usize = 100;
+/// Conditions of one rule of recommendations (§8).
+pub const RECOMMEND_RULE_CONDITIONS_MAX: usize = 10;
+/// Records that one rule of recommendations promotes (§8).
+pub const RECOMMEND_RULE_PROMOTED_MAX: usize = 30;
+/// Records that one rule of recommendations hides (§8).
+pub const RECOMMEND_RULE_HIDDEN_MAX: usize = 50;
+/// Rules that one model of an index may have.
+pub const RECOMMEND_RULES_MAX: usize = 10_000;
 /// Allowed sources of an installation (§2.11).
 pub const SOURCES_MAX: usize = 1_000;
 /// Bytes of the description of one: what they take together is one row of the meta state.

@@ -5,7 +5,7 @@ use crate::documents::{Documents, Earlier};
 use crate::error::Result;
 use crate::index::IndexState;
 use crate::ops::{Incarnation, RawDocument};
-use quorate_model::DocumentKind;
+use quorate_model::{DocumentKind, RecommendModel};
 use quorate_store::kv::Tree;
 use quorate_store::layout::rows;
 use std::collections::BTreeMap;
@@ -16,6 +16,11 @@ fn kind_byte(kind: DocumentKind) -> u8 {
     match kind {
         DocumentKind::Synonyms => b's',
         DocumentKind::Rules => b'r',
+        DocumentKind::Recommend(RecommendModel::RelatedProducts) => b'p',
+        DocumentKind::Recommend(RecommendModel::BoughtTogether) => b'b',
+        DocumentKind::Recommend(RecommendModel::TrendingItems) => b'i',
+        DocumentKind::Recommend(RecommendModel::TrendingFacets) => b'f',
+        DocumentKind::Recommend(RecommendModel::LookingSimilar) => b'l',
     }
 }
 

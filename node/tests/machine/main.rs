@@ -12,7 +12,7 @@ mod replicas;
 mod scripts;
 mod snapshots;
 
-use quorate_model::{DocumentKind, GroupId, RecordOp, SearchParams, SynonymKind};
+use quorate_model::{DocumentKind, GroupId, RecommendModel, RecordOp, SearchParams, SynonymKind};
 use quorate_node::{
     IndexCommand, LevelInForce, LogPosition, Node, NodeOptions, Pace, PlacementMachine, RawDocument,
     ReadRights, SharedDictionaries,
@@ -161,7 +161,10 @@ impl Rig {
             other => panic!("{other:?}"),
         });
         let rules = documents.rules.iter().map(|(id, rule)| format!("{id}:{}", rule.consequence.hide[0]));
-        synonyms.chain(rules).collect::<Vec<_>>().join(" ")
+        let of_models = documents.recommend.iter().flat_map(|(model, rules)| {
+            rules.iter().map(move |(id, rule)| format!("{model}/{id}:{}", rule.consequence.hide[0]))
+        });
+        synonyms.chain(rules).chain(of_models).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -198,9 +201,13 @@ fn synonyms(index: u64, ids: &[&str], word: &str, replace: bool) -> IndexCommand
 }
 /// A rule that always hides a record.
 fn rule(index: u64, id: &str, hidden: &str) -> IndexCommand {
+    rule_of(DocumentKind::Rules, index, id, hidden)
+}
+/// The same of another kind.
+fn rule_of(kind: DocumentKind, index: u64, id: &str, hidden: &str) -> IndexCommand {
     let document = format!(r#"{{"consequence":{{"hide":[{{"objectID":"{hidden}"}}]}},"objectID":"{id}"}}"#);
     let documents = vec![RawDocument { object_id: id.into(), document: document.into_bytes() }];
-    IndexCommand::SaveDocuments { index, kind: DocumentKind::Rules, documents, replace: false }
+    IndexCommand::SaveDocuments { index, kind, documents, replace: false }
 }
 fn forget(index: u64, kind: DocumentKind, id: &str) -> IndexCommand {
     IndexCommand::DeleteDocument { index, kind, object_id: id.into() }
@@ -261,12 +268,20 @@ fn assert_end(rig: &Rig) {
     assert!(rig.node.index(4).unwrap().settings.load().document.is_empty());
 }
 
+/// The rules of a model.
+const ALIKE: DocumentKind = DocumentKind::Recommend(RecommendModel::LookingSimilar);
+
 fn documents_script() -> Vec<IndexCommand> {
     vec![
         synonyms(1, &["s", "t", "u"], "first", false),
         IndexCommand::Sequence { commands: vec![rule(1, "r", "x"), synonyms(2, &["s"], "other", false)] },
         synonyms(1, &["s"], "second", false),
+        rule_of(ALIKE, 1, "a", "x"),
+        rule_of(ALIKE, 1, "b", "x"),
         IndexCommand::Copy { from: 1, to: 4 },
+        forget(1, ALIKE, "a"),
+        rule_of(DocumentKind::Recommend(RecommendModel::TrendingItems), 4, "a", "z"),
+        IndexCommand::SaveDocuments { index: 4, kind: ALIKE, documents: vec![], replace: true },
         forget(1, DocumentKind::Synonyms, "t"),
         records(1, vec![RecordOp::Clear]),
         IndexCommand::Drop { index: 2 },
@@ -283,9 +298,9 @@ fn documents_script() -> Vec<IndexCommand> {
     ]
 }
 fn assert_documents(rig: &Rig) {
-    assert_eq!(rig.documents(1), "s:second u:first r:y");
+    assert_eq!(rig.documents(1), "s:second u:first r:y looking-similar/b:x");
     assert_eq!(rig.documents(2), "gone");
-    assert_eq!(rig.documents(4), "u:third v:third r:x");
+    assert_eq!(rig.documents(4), "u:third v:third r:x trending-items/a:z");
     assert!(rig.records(1).is_empty());
 }
 

@@ -117,7 +117,7 @@ impl Author {
         match self.chance.below(6) {
             0..=2 => self.settings(index),
             3 => synonyms(index, &[id], id, self.chance.one_in(3)),
-            4 => rule(index, id, "x"),
+            4 => rule_of(self.chance.of(&DocumentKind::ALL[1..]), index, id, "x"),
             _ => forget(index, self.chance.of(&DocumentKind::ALL), id),
         }
     }

@@ -93,6 +93,7 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
     ("node/model/src/dictionary/tests.rs", "c19_wrong_members_are_named", CASES),
     ("node/model/src/event/body/tests.rs", "every_member_is_checked", CASES),
     ("node/model/src/params/overlay.rs", "overridden_by", FIELDS),
+    ("node/model/src/rule/recommend/tests.rs", "c19_wrong_rules_name_the_member", CASES),
     ("node/model/src/rule/tests.rs", "c19_wrong_rules_name_the_member", CASES),
     ("node/model/src/settings/effective.rs", "effective", FIELDS),
     ("tests/src/disturb.rs", "strike", CASES),

@@ -122,6 +122,24 @@ async fn an_index_has_as_many_synonyms_and_rules_as_it_may() {
 }
 
 #[actix_web::test]
+async fn a_model_has_as_many_rules_as_it_may() {
+    let node = Node::start().await;
+    let one = |n: usize| json!({"objectID": n.to_string(), "consequence": {"hide": [{"objectID": "x"}]}});
+    let batch = |model: &str, all: &Value| {
+        ask(Method::POST, format!("/1/indexes/i/{model}/recommend/rules/batch"), all)
+    };
+    let most = RECOMMEND_RULES_MAX;
+    let all: Value = (0..most).map(one).collect();
+    node.done(batch("trending-items", &all)).await;
+    let text = format!("A model of an index can have at most {most} rules");
+    let more = json!([one(0), one(most)]);
+    node.ask(&batch("trending-items", &more)).await.refused(400, &text);
+    // one that is there already is replaced, and each model has its own
+    node.done(batch("trending-items", &json!([one(most - 1)]))).await;
+    node.done(batch("bought-together", &more)).await;
+}
+
+#[actix_web::test]
 async fn an_index_has_as_many_replicas_as_it_may() {
     let node = Node::start().await;
     node.records("i", 1, |_| json!({"objectID": "1"})).await;

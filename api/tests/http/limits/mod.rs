@@ -7,6 +7,7 @@ mod events;
 mod full;
 mod installation;
 mod kept;
+mod recommend_rules;
 mod rows;
 mod searches;
 

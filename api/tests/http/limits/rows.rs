@@ -5,10 +5,8 @@ use quorate_model::limits::{BODY_BYTES_MAX, *};
 
 /// Every row, in the order of the contract.
 pub fn all() -> Vec<Limit> {
-    [bodies(), texts(), searches::all(), kept::all(), installation::all(), events::all()]
-        .into_iter()
-        .flatten()
-        .collect()
+    let of_parts = [kept::all(), installation::all(), events::all(), recommend_rules::all()];
+    [bodies(), texts(), searches::all()].into_iter().chain(of_parts).flatten().collect()
 }
 
 pub(super) fn here(what: &'static str, limit: String, past: &'static str, tries: Vec<Try>) -> Limit {
@@ -70,6 +68,7 @@ fn bodies() -> Vec<Limit> {
         ("/1/indexes/i/deleteByQuery", r#"{"filters":"color:none"}"#),
         ("/1/indexes/i/synonyms/search", "{}"),
         ("/1/indexes/i/rules/search", "{}"),
+        ("/1/indexes/i/trending-items/recommend/rules/search", "{}"),
         ("/1/dictionaries/stopwords/search", r#"{"query":"x"}"#),
         ("/1/keys", "{}"),
     ];

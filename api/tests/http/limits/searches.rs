@@ -103,6 +103,7 @@ fn pages() -> Vec<Limit> {
         of_page("/1/dictionaries/plurals/search").into_iter(),
         of_page("/1/indexes/i/synonyms/search").into_iter(),
         of_page("/1/indexes/i/rules/search").into_iter(),
+        of_page("/1/indexes/i/trending-items/recommend/rules/search").into_iter(),
     ];
     vec![
         here(

@@ -20,6 +20,7 @@ fn uri(route: &str, key: &str) -> String {
         ("{objectID}", "1"),
         ("{facetName}", "color"),
         ("{dictionaryName}", "stopwords"),
+        ("{model}", "trending-items"),
         ("{key}", key),
         ("{node}", "nobody"),
         ("{group}", "4095"),
@@ -68,6 +69,8 @@ fn searches() -> Vec<Call> {
     let mut rules = documents("context", "c");
     rules["anchoring"] = json!("is");
     rules["enabled"] = json!(true);
+    let mut recommend_rules = documents("context", "c");
+    recommend_rules["enabled"] = json!(true);
     vec![
         ask("/1/indexes/{indexName}/query", query.clone()),
         ask("/1/indexes/{indexName}/browse", query),
@@ -80,6 +83,7 @@ fn searches() -> Vec<Call> {
         ),
         ask("/1/indexes/{indexName}/synonyms/search", documents("type", "synonym")),
         ask("/1/indexes/{indexName}/rules/search", rules),
+        ask("/1/indexes/{indexName}/{model}/recommend/rules/search", recommend_rules),
         ask("/1/dictionaries/{dictionaryName}/search", documents("language", "en")),
     ]
 }
@@ -140,7 +144,18 @@ fn documents() -> Vec<Call> {
             "conditions": rule["conditions"]}]),
         ),
     ];
-    one.into_iter().chain([batch]).chain(rules).collect()
+    let of_model = json!([{
+        "objectID": "1", "description": "d", "enabled": true, "validity": [{"from": 1, "until": 2}],
+        "conditions": [{"context": "c", "filters": "color:red"}],
+        "consequence": {
+            "params": {
+                "filters": "color:red", "optionalFilters": ["color:red"],
+                "automaticFacetFilters": [{"facet": "color", "score": 1, "disjunctive": false, "negative": false}],
+                "automaticOptionalFacetFilters": ["color"]},
+            "promote": [{"objectID": "1", "position": 0}], "hide": [{"objectID": "2"}], "userData": {"a": 1}},
+    }]);
+    let of_model = post("/1/indexes/{indexName}/{model}/recommend/rules/batch", of_model);
+    one.into_iter().chain([batch]).chain(rules).chain([of_model]).collect()
 }
 
 fn keys(key: &str, key_of_index: &str) -> Vec<Call> {

@@ -16,7 +16,7 @@ use crate::meta::{IndexRow, Link, MetaState, too_many};
 use crate::read::index_config::{self, IndexConfig};
 use crate::write::announcements::Announcement;
 use quorate_model::settings::replica;
-use quorate_model::{DocumentKind, Error, IndexName, Result};
+use quorate_model::{Error, IndexName, Result};
 use quorate_node::ops::{Follower, Incarnation, IndexCommand, ReplicaKind};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -184,7 +184,7 @@ async fn prepare_one(
     let meta = context.meta();
     let Some(row) = meta.catalogue.get(name) else { return Ok(()) };
     let IndexConfig { settings, documents } =
-        index_config::now(context, row, &DocumentKind::ALL, deadline).await?;
+        index_config::now(context, row, &context.document_kinds(), deadline).await?;
     let saved: Vec<_> = documents.into_iter().filter(|(_, documents)| !documents.is_empty()).collect();
     let parts = if meta.parts_follow() { meta.other_parts(primary) } else { vec![] };
     for followed in std::iter::once(primary).chain(&parts) {

@@ -36,6 +36,16 @@ impl DocumentQuery {
         match kind {
             DocumentKind::Synonyms => &["query", "type", "page", "hitsPerPage"],
             DocumentKind::Rules => &["query", "anchoring", "context", "enabled", "page", "hitsPerPage"],
+            DocumentKind::Recommend(_) => &[
+                "query",
+                "context",
+                "enabled",
+                "page",
+                "hitsPerPage",
+                "requestOptions",
+                "facets",
+                "maxValuesPerFacet",
+            ],
         }
     }
 
@@ -48,7 +58,7 @@ impl DocumentQuery {
         let mut found = DocumentQuery {
             hits_per_page: match kind {
                 DocumentKind::Synonyms => SYNONYMS_PER_PAGE,
-                DocumentKind::Rules => RULES_PER_PAGE,
+                DocumentKind::Rules | DocumentKind::Recommend(_) => RULES_PER_PAGE,
             },
             ..DocumentQuery::default()
         };
@@ -69,6 +79,8 @@ impl DocumentQuery {
                 "anchoring" => found.anchoring = Some(lenient::choice(name, value, Anchoring::NAMES)?),
                 "context" => found.context = Some(text(name, value)?),
                 "enabled" => found.enabled = Some(lenient::flag(name, value)?),
+                // clients may send them, and nothing of the answer depends on them
+                "requestOptions" | "facets" | "maxValuesPerFacet" => {}
                 other => return Err(Error::invalid(format!("Unknown parameter: {other}"))),
             }
         }

@@ -5,7 +5,7 @@ use crate::key::{Acl, ApiKey};
 use crate::languages::CODES;
 use crate::settings::table::{Form, Place, Target, row};
 use crate::synonym::SYNONYM_TYPES;
-use crate::{BuiltIn, IndexName, Rule, Settings, Synonym};
+use crate::{BuiltIn, IndexName, RecommendModel, RecommendRule, Rule, Settings, Synonym};
 use serde_json::json;
 
 fn object(value: Value) -> Map<String, Value> {
@@ -70,7 +70,7 @@ fn rows() -> String {
     ROWS.iter().map(line).collect()
 }
 
-/// The documents that name everything synonyms and rules may have.
+/// The documents that name everything synonyms and rules of searches may have.
 const DOCUMENTS: &[&str] = &[
     r#"{"objectID":"r","conditions":[{"pattern":"x {facet:brand}","anchoring":"is","alternatives":true,"context":"c","filters":"a:b"}],
        "consequence":{"params":{"query":{"edits":[{"type":"remove","delete":"x"}]},"automaticFacetFilters":[{"facet":"brand"}]},
@@ -83,6 +83,11 @@ const SYNONYMS: &[&str] = &[
     r#"{"objectID":"3","type":"altCorrection1","word":"a","corrections":["b"]}"#,
     r#"{"objectID":"4","type":"placeholder","placeholder":"<a>","replacements":["b"]}"#,
 ];
+
+/// The rules of a model that name everything such rules may have.
+const RECOMMEND_RULES: &str = r#"[{"objectID":"r","conditions":[{"context":"c","filters":"a:b"}],
+    "consequence":{"params":{"automaticFacetFilters":[{"facet":"brand"}]},"promote":[{"objectID":"1","position":0}],
+    "hide":[{"objectID":"2"}]},"validity":[{"from":1,"until":2}]}]"#;
 
 /// What keys may have.
 fn keys() -> String {
@@ -118,6 +123,15 @@ fn everything_that_is_parsed_by_is_listed_with_its_level() {
     for line in vocabulary::all() {
         found += &format!("1 {line}\n");
     }
+    // a thread has its own vocabulary
+    let of_models = std::thread::spawn(|| {
+        RecommendRule::parse_batch(RECOMMEND_RULES.as_bytes()).unwrap();
+        vocabulary::all()
+    });
+    for line in of_models.join().unwrap() {
+        found += &format!("{RECOMMEND} recommend {line}\n");
+    }
+    found += &format!("{RECOMMEND} models: {}\n", RecommendModel::ALL.map(RecommendModel::name).join(" "));
     found += &format!("1 languages: {}\n1 synonyms: {}\n", CODES.join(" "), SYNONYM_TYPES.join(" "));
     found += &keys();
     for word in LATER_WORDS {
@@ -150,6 +164,14 @@ fn tags_that_older_programs_would_refuse_need_a_later_level() {
         let rule = json!({"objectID": "r", "consequence": {"params": tags}}).to_string();
         assert_eq!(of_document(DocumentKind::Rules, rule.as_bytes()).level, level, "{letters}");
     }
+}
+
+#[test]
+fn rules_of_models_need_the_level_at_which_they_began() {
+    let kind = DocumentKind::Recommend(RecommendModel::TrendingItems);
+    assert_eq!(of_document(kind, b"{}").level, RECOMMEND);
+    assert_eq!(kinds_at(EVENTS), [DocumentKind::Synonyms, DocumentKind::Rules]);
+    assert_eq!(kinds_at(RECOMMEND), DocumentKind::ALL);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::{Anchoring, Condition, FacetValue, Pattern, PatternPart};
 use crate::document::Members;
 use crate::error::{Error, Result};
-use crate::filter::{Atom, parse_filters};
+use crate::filter::{Atom, Filter, parse_filters};
 use crate::params::lenient;
 use serde_json::Value;
 
@@ -32,16 +32,10 @@ pub(super) fn condition(value: &Value, path: String) -> Result<Condition> {
             Some(Pattern { text, anchoring, parts })
         }
     };
-    let context = members.text("context")?.filter(|context| !context.is_empty());
-    if let Some(context) = &context
-        && !context.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
-    {
-        return Err(Error::parameter(&members.at("context"), "string of letters, digits, \"_\" and \"-\""));
-    }
     let condition = Condition {
         pattern,
         alternatives: members.flag("alternatives")?.unwrap_or(false),
-        context,
+        context: context(&members)?,
         filters: filters(&members)?,
     };
     if condition.pattern.is_none() && condition.context.is_none() && condition.filters.is_empty() {
@@ -53,15 +47,33 @@ pub(super) fn condition(value: &Value, path: String) -> Result<Condition> {
     Ok(condition)
 }
 
-/// Facet values joined with AND; no OR, no negation, no numeric comparison.
-fn filters(members: &Members) -> Result<Vec<FacetValue>> {
+/// The context of a condition.
+pub(super) fn context(members: &Members) -> Result<Option<String>> {
+    let context = members.text("context")?.filter(|context| !context.is_empty());
+    if let Some(context) = &context
+        && !context.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+    {
+        return Err(Error::parameter(&members.at("context"), "string of letters, digits, \"_\" and \"-\""));
+    }
+    Ok(context)
+}
+
+/// The filters of a condition, and as they are written.
+pub(super) fn filter(members: &Members) -> Result<Option<(Filter, String)>> {
     let path = members.at("filters");
-    let Some(value) = members.value("filters") else { return Ok(Vec::new()) };
+    let Some(value) = members.value("filters") else { return Ok(None) };
     let text = value.as_str().ok_or_else(|| Error::parameter(&path, "string"))?;
     let filter = parse_filters(text).map_err(|mut error| {
         error.message = format!("Invalid value for \"{path}\" parameter: {}", error.message);
         error
     })?;
+    Ok(Some((filter, text.to_owned())))
+}
+
+/// Facet values joined with AND; no OR, no negation, no numeric comparison.
+fn filters(members: &Members) -> Result<Vec<FacetValue>> {
+    let path = members.at("filters");
+    let Some((filter, _)) = filter(members)? else { return Ok(Vec::new()) };
     let wrong = || Error::parameter(&path, "filters of the form facet_name:facet_value joined with AND");
     let mut values = Vec::with_capacity(filter.all.len());
     for mut group in filter.all {

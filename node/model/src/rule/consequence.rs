@@ -6,44 +6,84 @@ use crate::document::{Members, bytes_of, missing, required_text, text};
 use crate::error::{Error, Result};
 use crate::ids::ObjectId;
 use crate::limits::{
-    FILTER_SCORE_MAX, OBJECT_ID_BYTES_MAX, RULE_CONSEQUENCE_BYTES_MAX, RULE_HIDDEN_MAX,
-    RULE_LIST_ENTRIES_MAX, RULE_PARAMETER_BYTES_MAX, RULE_PROMOTED_GROUP_MAX, RULE_PROMOTED_MAX,
-    RULE_USER_DATA_BYTES_MAX,
+    FILTER_SCORE_MAX, OBJECT_ID_BYTES_MAX, RECOMMEND_RULE_HIDDEN_MAX, RECOMMEND_RULE_PROMOTED_MAX,
+    RULE_CONSEQUENCE_BYTES_MAX, RULE_HIDDEN_MAX, RULE_LIST_ENTRIES_MAX, RULE_PARAMETER_BYTES_MAX,
+    RULE_PROMOTED_GROUP_MAX, RULE_PROMOTED_MAX, RULE_USER_DATA_BYTES_MAX,
 };
 use crate::params::{SearchParams, lenient};
 use serde_json::{Map, Value};
 
 const MEMBERS: &[&str] = &["params", "promote", "hide", "filterPromotes", "userData", "redirect"];
 
+/// Members of `params` that are filters made of facet values.
+pub(super) const OWN_AUTOMATIC: [&str; 2] = ["automaticFacetFilters", "automaticOptionalFacetFilters"];
 /// Members of `params` that are not search parameters.
-const OWN_PARAMS: &[&str] = &["query", "automaticFacetFilters", "automaticOptionalFacetFilters"];
+const OWN_PARAMS: [&str; 3] = ["query", OWN_AUTOMATIC[0], OWN_AUTOMATIC[1]];
 
-/// Reads the consequence of a rule.
-pub(super) fn consequence(value: &Value) -> Result<Consequence> {
+/// How many records a rule may name.
+#[derive(Clone, Copy)]
+pub(super) struct RecordsMax {
+    /// Promoted by all entries together.
+    promoted: usize,
+    /// Promoted by one entry.
+    group: usize,
+    hidden: usize,
+}
+/// Of a rule of searches.
+const RECORDS_OF_SEARCHES: RecordsMax =
+    RecordsMax { promoted: RULE_PROMOTED_MAX, group: RULE_PROMOTED_GROUP_MAX, hidden: RULE_HIDDEN_MAX };
+/// Of a rule of recommendations.
+pub(super) const RECORDS_OF_RECOMMENDATIONS: RecordsMax = RecordsMax {
+    promoted: RECOMMEND_RULE_PROMOTED_MAX,
+    group: RECOMMEND_RULE_PROMOTED_MAX,
+    hidden: RECOMMEND_RULE_HIDDEN_MAX,
+};
+
+/// What the consequences of all rules may have.
+pub(super) struct Common<'a> {
+    /// All members.
+    members: Members<'a>,
+    /// Those of `params`.
+    pub params: Option<Members<'a>>,
+    pub promote: Vec<Promotion>,
+    pub hide: Vec<ObjectId>,
+    pub user_data: Option<Value>,
+}
+
+/// Reads what rules of all kinds have; `known` is what this kind has.
+pub(super) fn common<'a>(value: &'a Value, known: &[&str], most: RecordsMax) -> Result<Common<'a>> {
     let members = Members::of(value, "consequence".to_owned())?;
-    members.only(MEMBERS)?;
+    members.only(known)?;
     if members.is_empty() {
         return Err(Error::invalid(format!(
             "consequence has no effect: one of {} is required",
-            MEMBERS.join(", ")
+            known.join(", ")
         )));
     }
     within("consequence", value, RULE_CONSEQUENCE_BYTES_MAX)?;
-    let mut consequence = Consequence::default();
-    if let Some(value) = members.value("params") {
-        params(&mut consequence, &Members::of(value, members.at("params"))?)?;
-    }
-    consequence.promote = promote(&members)?;
-    for (i, value) in members.list("hide", RULE_HIDDEN_MAX)?.iter().enumerate() {
+    let params = members.value("params").map(|value| Members::of(value, members.at("params"))).transpose()?;
+    let mut hide = Vec::new();
+    for (i, value) in members.list("hide", most.hidden)?.iter().enumerate() {
         let hidden = Members::of(value, format!("{}[{i}]", members.at("hide")))?;
         hidden.only(&["objectID"])?;
-        consequence.hide.push(object_id(&hidden.at("objectID"), hidden.required("objectID")?)?);
+        hide.push(object_id(&hidden.at("objectID"), hidden.required("objectID")?)?);
+    }
+    let user_data = members.value("userData").cloned();
+    if let Some(value) = &user_data {
+        within(&members.at("userData"), value, RULE_USER_DATA_BYTES_MAX)?;
+    }
+    Ok(Common { params, promote: promote(&members, most)?, hide, user_data, members })
+}
+
+/// Reads the consequence of a rule.
+pub(super) fn consequence(value: &Value) -> Result<Consequence> {
+    let Common { members, params: given, promote, hide, user_data } =
+        common(value, MEMBERS, RECORDS_OF_SEARCHES)?;
+    let mut consequence = Consequence { promote, hide, user_data, ..Consequence::default() };
+    if let Some(given) = given {
+        params(&mut consequence, &given)?;
     }
     consequence.filter_promotes = members.flag("filterPromotes")?.unwrap_or(false);
-    if let Some(value) = members.value("userData") {
-        within(&members.at("userData"), value, RULE_USER_DATA_BYTES_MAX)?;
-        consequence.user_data = Some(value.clone());
-    }
     if let Some(value) = members.value("redirect") {
         let redirect = Members::of(value, members.at("redirect"))?;
         redirect.only(&["indexName"])?;
@@ -61,10 +101,21 @@ fn within(path: &str, value: &Value, bytes_max: usize) -> Result<()> {
 }
 
 fn params(consequence: &mut Consequence, members: &Members) -> Result<()> {
+    consequence.params = search_params(members, &OWN_PARAMS)?.map(Box::new);
+    if let Some(value) = members.value("query") {
+        consequence.query = Some(query(value, members.at("query"))?);
+    }
+    consequence.automatic_facet_filters = automatic(members, "automaticFacetFilters")?;
+    consequence.automatic_optional_facet_filters = automatic(members, "automaticOptionalFacetFilters")?;
+    Ok(())
+}
+
+/// The search parameters among the members of `params`, which are those that are not `own`; `None` when there are none.
+pub(super) fn search_params(members: &Members, own: &[&str]) -> Result<Option<SearchParams>> {
     let mut search = Map::new();
     for (name, value) in members.given() {
         within(&members.at(name), value, RULE_PARAMETER_BYTES_MAX)?;
-        if !OWN_PARAMS.contains(&name.as_str()) {
+        if !own.contains(&name.as_str()) {
             search.insert(name.clone(), value.clone());
         }
     }
@@ -72,13 +123,7 @@ fn params(consequence: &mut Consequence, members: &Members) -> Result<()> {
         error.message = format!("{} in {}", error.message, members.path());
         error
     })?;
-    consequence.params = (!search.is_empty()).then(|| Box::new(params));
-    if let Some(value) = members.value("query") {
-        consequence.query = Some(query(value, members.at("query"))?);
-    }
-    consequence.automatic_facet_filters = automatic(members, "automaticFacetFilters")?;
-    consequence.automatic_optional_facet_filters = automatic(members, "automaticOptionalFacetFilters")?;
-    Ok(())
+    Ok((!search.is_empty()).then_some(params))
 }
 
 /// A replacement, edits, or the earlier form of removals (C§4.8).
@@ -126,7 +171,8 @@ fn deleted(path: &str, value: &Value) -> Result<PatternPart> {
     }
 }
 
-fn automatic(members: &Members, name: &str) -> Result<Vec<AutomaticFilter>> {
+/// Filters made of facet values, as names or objects.
+pub(super) fn automatic(members: &Members, name: &str) -> Result<Vec<AutomaticFilter>> {
     let mut filters = Vec::new();
     for (i, value) in members.list(name, RULE_LIST_ENTRIES_MAX)?.iter().enumerate() {
         let path = format!("{}[{i}]", members.at(name));
@@ -174,15 +220,15 @@ fn checked_score(path: &str, score: Option<u64>) -> Result<u32> {
     within.ok_or_else(|| Error::parameter(path, &format!("score between 0 and {FILTER_SCORE_MAX}")))
 }
 
-fn promote(members: &Members) -> Result<Vec<Promotion>> {
+fn promote(members: &Members, most: RecordsMax) -> Result<Vec<Promotion>> {
     let path = members.at("promote");
     let mut promotions: Vec<Promotion> = Vec::new();
-    for (i, value) in members.list("promote", RULE_PROMOTED_MAX)?.iter().enumerate() {
+    for (i, value) in members.list("promote", most.promoted)?.iter().enumerate() {
         let entry = Members::of(value, format!("{path}[{i}]"))?;
         entry.only(&["objectID", "objectIDs", "position"])?;
         let object_ids = match (entry.value("objectID"), entry.value("objectIDs")) {
             (Some(id), None) => vec![object_id(&entry.at("objectID"), id)?],
-            (None, Some(_)) => object_ids(&entry)?,
+            (None, Some(_)) => object_ids(&entry, most.group)?,
             (Some(_), Some(_)) | (None, None) => {
                 let path = entry.path();
                 return Err(Error::invalid(format!("{path} needs either objectID or objectIDs")));
@@ -193,15 +239,15 @@ fn promote(members: &Members) -> Result<Vec<Promotion>> {
         promotions.push(Promotion { object_ids, position });
     }
     let count: usize = promotions.iter().map(|promotion| promotion.object_ids.len()).sum();
-    if count > RULE_PROMOTED_MAX {
-        return Err(Error::parameter(&path, &format!("at most {RULE_PROMOTED_MAX} records")));
+    if count > most.promoted {
+        return Err(Error::parameter(&path, &format!("at most {} records", most.promoted)));
     }
     Ok(promotions)
 }
 
-fn object_ids(entry: &Members) -> Result<Vec<ObjectId>> {
+fn object_ids(entry: &Members, ids_max: usize) -> Result<Vec<ObjectId>> {
     let path = entry.at("objectIDs");
-    let ids = entry.list("objectIDs", RULE_PROMOTED_GROUP_MAX)?;
+    let ids = entry.list("objectIDs", ids_max)?;
     if ids.is_empty() {
         return Err(Error::parameter(&path, "non-empty array"));
     }

@@ -3,8 +3,11 @@
 mod condition;
 mod consequence;
 mod parse;
+mod recommend;
 #[cfg(test)]
 mod tests;
+
+pub use recommend::{RecommendCondition, RecommendConsequence, RecommendRule};
 
 use crate::ids::ObjectId;
 use crate::params::SearchParams;

@@ -62,14 +62,10 @@ impl Rule {
         for (name, filters) in automatic {
             check_placeholders(name, filters, &conditions)?;
         }
-        let description = members
-            .value("description")
-            .map(|value| lenient::text_up_to("description", value, RULE_PARAMETER_BYTES_MAX))
-            .transpose()?;
         Ok(Rule {
             conditions,
             consequence,
-            description,
+            description: description(&members)?,
             enabled: members.flag("enabled")?.unwrap_or(true),
             validity: validity(&members)?,
             tags: members.texts("tags", RULE_LIST_ENTRIES_MAX)?,
@@ -92,7 +88,14 @@ fn conditions(members: &Members) -> Result<Vec<Condition>> {
     list.map(|(i, value)| condition::condition(value, format!("conditions[{i}]"))).collect()
 }
 
-fn validity(members: &Members) -> Result<Vec<Period>> {
+/// The text for people.
+pub(super) fn description(members: &Members) -> Result<Option<String>> {
+    let value = members.value("description");
+    value.map(|value| lenient::text_up_to("description", value, RULE_PARAMETER_BYTES_MAX)).transpose()
+}
+
+/// The periods in which a rule acts.
+pub(super) fn validity(members: &Members) -> Result<Vec<Period>> {
     let mut periods = Vec::new();
     for (i, value) in members.list("validity", RULE_LIST_ENTRIES_MAX)?.iter().enumerate() {
         let period = Members::of(value, format!("validity[{i}]"))?;
