@@ -2,9 +2,11 @@
 
 mod columns;
 mod of_event;
+mod of_search;
 
 pub(crate) use columns::{SCHEMA, read, write};
 pub use of_event::of_event;
+pub use of_search::of_search;
 
 use quorate_model::event::{EventKind, Money, QueryId};
 use sha2::{Digest, Sha256};
@@ -64,6 +66,10 @@ pub struct SearchRow {
     pub country: Option<Text>,
     /// Ids that this search was answered with, keystrokes before it included.
     pub query_ids: Vec<QueryId>,
+    /// Filters, each as `quorate_model::event::search::filter_texts` writes it.
+    pub filters: Vec<Text>,
+    /// Whether it counts whatever follows it.
+    pub stands: bool,
 }
 
 /// A row. Its order is that of files: index, user, time, then what tells rows of one moment apart.
@@ -125,7 +131,8 @@ impl Row {
         let texts = [&self.authenticated, &self.event, &self.object, &self.currency, &self.filter];
         let own: usize = texts.into_iter().flatten().map(|text| text.len()).sum();
         let search = self.search.as_ref().map_or(0, |search| {
-            let lists = search.shown.iter().chain(&search.tags).map(|text| text.len() + 16).sum::<usize>();
+            let lists = search.shown.iter().chain(&search.tags).chain(&search.filters);
+            let lists: usize = lists.map(|text| text.len() + 16).sum();
             size_of::<SearchRow>() + search.query.len() + lists + 16 * search.query_ids.len()
         });
         size_of::<Row>() + self.index.len() + self.user.len() + own + search

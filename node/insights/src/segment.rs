@@ -66,7 +66,7 @@ impl<'f> SegmentWriter<'f> {
             .set_compression(Compression::LZ4_RAW)
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_offset_index_disabled(true)
-            .set_created_by("quorate rows 1".to_owned())
+            .set_created_by("quorate rows 2".to_owned())
             .build();
         let file = files.create(path).map_err(|error| Error::io("create", path, error))?;
         let writer = SerializedFileWriter::new(Counting::new(file), Arc::new(schema), Arc::new(properties));

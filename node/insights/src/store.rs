@@ -15,6 +15,7 @@ use crate::merge::Merged;
 use crate::rows::{self, Row, Text};
 use crate::segment::{Segment, SegmentWriter, Wanted};
 use quorate_model::Event;
+use quorate_model::event::CountedSearch;
 use quorate_store::files::Files;
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,6 +56,28 @@ struct Open {
     first: Option<u64>,
     /// The log index of the last entry that was taken.
     through: u64,
+}
+
+impl Open {
+    /// Takes the rows of an entry, unless it was taken before.
+    fn take(&mut self, log_index: u64, rows: &mut dyn FnMut(&mut dyn FnMut(&str) -> Text) -> Vec<Row>) {
+        if log_index <= self.through {
+            return;
+        }
+        self.first.get_or_insert(log_index);
+        self.through = log_index;
+        let texts = &mut self.texts;
+        let new = rows(&mut |text: &str| match texts.get(text) {
+            Some(shared) => shared.clone(),
+            None => {
+                let shared = Text::from(text);
+                texts.insert(shared.clone());
+                shared
+            }
+        });
+        self.bytes += new.iter().map(Row::bytes).sum::<usize>();
+        self.rows.extend(new);
+    }
 }
 
 impl EventStore {
@@ -103,25 +126,15 @@ impl EventStore {
     /// Takes the events of an entry that was received at `received_ms`, which one through [`Self::durable_through`] changes nothing.
     /// No input or output. Cost: some microseconds an event.
     pub fn append(&mut self, log_index: u64, received_ms: u64, events: &[Event]) {
-        if log_index <= self.open.through {
-            return;
-        }
-        let Open { rows, bytes, texts, first, through, .. } = &mut self.open;
-        first.get_or_insert(log_index);
-        *through = log_index;
-        let mut share = |text: &str| match texts.get(text) {
-            Some(shared) => shared.clone(),
-            None => {
-                let shared = Text::from(text);
-                texts.insert(shared.clone());
-                shared
-            }
-        };
-        for event in events {
-            let of_event = rows::of_event(event, log_index, received_ms, &mut share);
-            *bytes += of_event.iter().map(Row::bytes).sum::<usize>();
-            rows.extend(of_event);
-        }
+        self.open.take(log_index, &mut |share| {
+            events.iter().flat_map(|event| rows::of_event(event, log_index, received_ms, share)).collect()
+        });
+    }
+    /// Takes the searches of an entry, as [`Self::append`] takes events.
+    pub fn append_searches(&mut self, log_index: u64, searches: &[CountedSearch]) {
+        self.open.take(log_index, &mut |share| {
+            searches.iter().map(|search| rows::of_search(search, log_index, share)).collect()
+        });
     }
     /// Forgets a user as of an entry: from here on nothing from before it is read.
     pub fn forget(&mut self, log_index: u64, token: &str) {

@@ -2,9 +2,11 @@
 
 mod body;
 mod money;
+pub mod search;
 
 pub use body::{Refused, is_user_token, parse};
 pub use money::{AMOUNT_CHARS_MAX, Money, PLACES};
+pub use search::CountedSearch;
 
 use crate::ids::IndexName;
 use serde::{Deserialize, Serialize};

@@ -39,7 +39,11 @@ pub(crate) const SCHEMA: &str = "message rows {
     repeated fixed_len_byte_array(16) query_ids (UUID);
     required int64 fingerprint (INTEGER(64,false));
     required int64 log_index (INTEGER(64,false));
+    repeated binary filters (UTF8);
+    optional boolean stands;
 }";
+/// Columns of files that were written before searches had filters.
+const FIRST_COLUMNS: usize = 25;
 
 /// Writes rows as one row group, in the order of [`SCHEMA`].
 pub(crate) fn write<W: Write + Send>(
@@ -73,7 +77,9 @@ pub(crate) fn write<W: Write + Send>(
     })?;
     to.many::<FixedLenByteArrayType>(|search, out| out.extend(search.query_ids.iter().copied().map(uuid)))?;
     to.each::<Int64Type>(|row| row.fingerprint as i64)?;
-    to.each::<Int64Type>(|row| row.log_index as i64)
+    to.each::<Int64Type>(|row| row.log_index as i64)?;
+    to.many::<ByteArrayType>(|search, out| out.extend(search.filters.iter().map(bytes)))?;
+    to.some::<BoolType>(|row| row.search.as_ref().map(|search| search.stands))
 }
 
 /// Reads all rows of a row group. Errors: the columns do not hold rows.
@@ -111,6 +117,10 @@ pub(crate) fn read(group: &dyn RowGroupReader, count: usize) -> Result<Vec<Row>>
     })?;
     from.each::<Int64Type>(|row, value| put(&mut row.fingerprint, value as u64))?;
     from.each::<Int64Type>(|row, value| put(&mut row.log_index, value as u64))?;
+    if group.num_columns() > FIRST_COLUMNS {
+        from.many::<ByteArrayType>(|row, value| last.text(&value, |text| search(row).filters.push(text)))?;
+        from.some::<BoolType>(|row, value| put(&mut search(row).stands, value))?;
+    }
     Ok(from.rows)
 }
 

@@ -17,10 +17,11 @@ pub(crate) fn any_row() -> impl Strategy<Value = Row> {
     };
     let texts = || prop::collection::vec("[a-z]{0,4}".prop_map(Text::from), 0..4);
     let ids = prop::collection::vec(any::<u128>().prop_map(QueryId), 0..3);
-    let search = (text(), any::<u32>(), texts(), texts(), text(), ids).prop_map(
-        |(query, hits, shown, tags, country, query_ids)| {
+    let search = (text(), any::<u32>(), texts(), texts(), text(), ids, texts(), any::<bool>()).prop_map(
+        |(query, hits, shown, tags, country, query_ids, filters, stands)| {
             let query = query.unwrap_or_default();
-            Box::new(SearchRow { query, hits: hits.into(), shown, tags, country, query_ids })
+            let hits = hits.into();
+            Box::new(SearchRow { query, hits, shown, tags, country, query_ids, filters, stands })
         },
     );
     let who = (0..3_u8, 0..4_u8, text(), 0..1_000_u64, any::<bool>(), 1..6_usize);

@@ -1,0 +1,91 @@
+//! What are the users of a node typing?
+
+use super::{Chain, Typed};
+use crate::rows::Text;
+use quorate_model::event::QueryId;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// How long nothing is typed before the last query counts.
+pub const QUIET_MS: u64 = 5_000;
+/// Users and indices at a time: when there are more, those that have been quiet for longest are complete.
+pub const CHAINS_MAX: usize = 65_536;
+
+/// A search that counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// The name of the index.
+    pub index: Text,
+    /// Who it was.
+    pub user: Text,
+    /// What and when.
+    pub typed: Typed,
+}
+
+type Who = (Text, Text);
+
+/// What is being typed, by index and user. Without a clock: times are arguments.
+#[derive(Default)]
+pub struct Chains {
+    of: FxHashMap<Who, Held>,
+    /// By when it was typed at last, and a number.
+    by_time: BTreeMap<(u64, u64), Who>,
+    next: u64,
+}
+struct Held {
+    chain: Chain,
+    place: (u64, u64),
+}
+
+impl Chains {
+    /// Takes a search, and gives what is complete by it to `complete`. Cost: two looks at maps, and a comparison of queries.
+    pub fn take(&mut self, index: &str, user: &str, typed: Typed, complete: &mut impl FnMut(Counted)) {
+        let who = (Text::from(index), Text::from(user));
+        self.next += 1;
+        let place = (typed.time_ms, self.next);
+        if !self.of.contains_key(&who) && self.of.len() >= CHAINS_MAX {
+            self.end_first(complete);
+        }
+        let held = self.of.entry(who.clone()).or_insert_with(|| Held { chain: Chain::default(), place });
+        self.by_time.remove(&held.place);
+        held.place = place;
+        self.by_time.insert(place, who.clone());
+        if let Some(typed) = held.chain.then(typed) {
+            complete(Counted { index: who.0, user: who.1, typed });
+        }
+    }
+    /// Notes that an event of a user names a search.
+    pub fn named(&mut self, index: &str, user: &str, id: QueryId) {
+        if let Some(held) = self.of.get_mut(&(Text::from(index), Text::from(user))) {
+            held.chain.named(id);
+        }
+    }
+    /// Gives what has been quiet for [`QUIET_MS`] to `complete`.
+    pub fn end_quiet(&mut self, now_ms: u64, complete: &mut impl FnMut(Counted)) {
+        while let Some(((time_ms, _), _)) = self.by_time.first_key_value()
+            && time_ms.saturating_add(QUIET_MS) <= now_ms
+        {
+            self.end_first(complete);
+        }
+    }
+    /// Forgets what a user types.
+    pub fn forget(&mut self, user: &str) {
+        self.of.retain(|who, _| *who.1 != *user);
+        self.by_time.retain(|_, who| *who.1 != *user);
+    }
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.of.len()
+    }
+    /// Whether nobody types.
+    pub fn is_empty(&self) -> bool {
+        self.of.is_empty()
+    }
+    fn end_first(&mut self, complete: &mut impl FnMut(Counted)) {
+        let Some((_, who)) = self.by_time.pop_first() else { return };
+        let held = self.of.remove(&who);
+        if let Some(typed) = held.and_then(|mut held| held.chain.end()) {
+            complete(Counted { index: who.0, user: who.1, typed });
+        }
+    }
+}

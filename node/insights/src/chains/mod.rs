@@ -1,0 +1,141 @@
+//! Which of the searches that somebody types letter by letter count?
+//!
+//! Two searches of one user of one index that are at most 30 s apart belong together when one query begins with the other, or with
+//! something that is nearly the other (`nearly.rs`). Of what belongs together the last query counts, also one that stood for two
+//! seconds before letters of it were taken away, and one that an event follows. The same query with other filters, or another page
+//! of it, is the same search. Ids of searches that do not count stay with the one that does, so that events find it.
+//!
+//! Nodes hold what is typed at them ([`Chains`]); whoever reads rows joins the parts that several nodes saw by the same rule.
+
+mod held;
+mod nearly;
+
+pub use held::{CHAINS_MAX, Chains, Counted, QUIET_MS};
+pub use nearly::belong_together;
+
+use crate::rows::SearchRow;
+use quorate_model::event::QueryId;
+use quorate_model::event::search::{FILTERS_MAX, IDS_MAX};
+
+/// Searches further apart do not belong together.
+pub const TOGETHER_WITHIN_MS: u64 = 30_000;
+/// How long a query stands before letters are taken away if it counts.
+pub const STANDS_AFTER_MS: u64 = 2_000;
+
+/// A query as it is compared and counted: lower case, one blank between words.
+pub fn normalized(query: &str) -> String {
+    let mut out = String::with_capacity(query.len());
+    for word in query.split_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        // most are ASCII, and in lower case
+        match word.is_ascii() {
+            true => out.extend(word.bytes().map(|byte| char::from(byte.to_ascii_lowercase()))),
+            false => out.push_str(&word.to_lowercase()),
+        }
+    }
+    out
+}
+
+/// A search of somebody who may still be typing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Typed {
+    /// Since when the query has stood like that, Unix milliseconds.
+    pub since_ms: u64,
+    /// When it was searched last.
+    pub time_ms: u64,
+    /// What was searched and found.
+    pub search: SearchRow,
+}
+
+impl Typed {
+    /// A search of one moment.
+    pub fn at(time_ms: u64, search: SearchRow) -> Self {
+        Typed { since_ms: time_ms, time_ms, search }
+    }
+    fn belongs_with(&self, next: &Typed) -> bool {
+        next.time_ms.saturating_sub(self.time_ms) <= TOGETHER_WITHIN_MS
+            && belong_together(&self.search.query, &next.search.query)
+    }
+    /// Whether it counts although another query follows it.
+    fn stands_before(&self, next: &Typed) -> bool {
+        let stood_ms = next.since_ms.saturating_sub(self.since_ms);
+        let is_shortened = !next.search.query.starts_with(&*self.search.query);
+        self.search.stands || is_shortened && stood_ms >= STANDS_AFTER_MS
+    }
+    /// Makes it go on as `next`, which has the same query.
+    fn again(&mut self, next: Typed) {
+        let Typed { since_ms: _, time_ms, search } = next;
+        let before = std::mem::replace(&mut self.search, search);
+        self.time_ms = self.time_ms.max(time_ms);
+        self.search.stands |= before.stands;
+        self.search.query_ids = together(before.query_ids, &self.search.query_ids, IDS_MAX);
+        self.search.filters = together(before.filters, &self.search.filters, FILTERS_MAX);
+    }
+}
+
+/// Both lists, each value once, the newest ones when there are too many.
+fn together<T: Clone + PartialEq>(mut before: Vec<T>, after: &[T], max: usize) -> Vec<T> {
+    before.retain(|value| !after.contains(value));
+    before.extend_from_slice(after);
+    let many = before.len().saturating_sub(max);
+    before.drain(..many);
+    before
+}
+
+/// What one user types at one index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chain {
+    last: Option<Typed>,
+    /// How many of the ids of the last query are of queries before it.
+    earlier_ids: usize,
+}
+
+impl Chain {
+    /// Takes the next search, which is not before the one before it. Returns a search that counts and is complete by this.
+    pub fn then(&mut self, mut next: Typed) -> Option<Typed> {
+        let Some(mut last) = self.last.take() else {
+            self.last = Some(next);
+            return None;
+        };
+        if !last.belongs_with(&next) {
+            (self.last, self.earlier_ids) = (Some(next), 0);
+            return Some(last);
+        }
+        if last.search.query == next.search.query {
+            last.again(next);
+            self.earlier_ids = self.earlier_ids.min(last.search.query_ids.len());
+            self.last = Some(last);
+            return None;
+        }
+        if last.stands_before(&next) {
+            (self.last, self.earlier_ids) = (Some(next), 0);
+            return Some(last);
+        }
+        let own = next.search.query_ids.len();
+        let all = together(last.search.query_ids, &next.search.query_ids, IDS_MAX);
+        self.earlier_ids = all.len().saturating_sub(own);
+        next.search.query_ids = all;
+        self.last = Some(next);
+        None
+    }
+    /// Notes that an event names a search: if that is the last one, it counts.
+    pub fn named(&mut self, id: QueryId) {
+        if let Some(last) = &mut self.last {
+            last.search.stands |= last.search.query_ids[self.earlier_ids..].contains(&id);
+        }
+    }
+    /// Ends it. Returns its last search, which counts.
+    pub fn end(&mut self) -> Option<Typed> {
+        self.earlier_ids = 0;
+        self.last.take()
+    }
+    /// When it was searched last, Unix milliseconds.
+    pub fn time_ms(&self) -> Option<u64> {
+        self.last.as_ref().map(|last| last.time_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests;
