@@ -18,6 +18,15 @@ pub struct Locations(Reader<Vec<u8>>);
 struct Entry {
     location: Option<Place>,
 }
+/// The same, for who asks for the country.
+#[derive(Deserialize)]
+struct CountryEntry {
+    country: Option<Country>,
+}
+#[derive(Deserialize)]
+struct Country {
+    iso_code: Option<String>,
+}
 #[derive(Deserialize)]
 struct Place {
     latitude: Option<f64>,
@@ -39,6 +48,11 @@ impl Locations {
         let Place { latitude: Some(lat), longitude: Some(lng) } = entry.location? else { return None };
         let on_earth = (-90.0..=90.0).contains(&lat) && (-180.0..=180.0).contains(&lng);
         on_earth.then_some(LatLng { lat, lng })
+    }
+    /// The code of the country of an address; `None` when the database has none for it.
+    pub fn country_of(&self, address: IpAddr) -> Option<String> {
+        let entry: CountryEntry = self.0.lookup(address.to_canonical()).ok()?.decode().ok()??;
+        entry.country?.iso_code
     }
 }
 

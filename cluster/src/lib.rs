@@ -52,7 +52,8 @@ mod types;
 pub mod users;
 mod write;
 
-pub use clock::rfc3339;
+pub use clock::{rfc3339, unix_ms};
+pub use context::searches::{Searcher, ServedSearch};
 pub use context::traffic::{QueryFigures, Traffic};
 pub use groups::damage;
 pub use lifecycle::recovery::{Loss, NodeSurvey, Recovery, RecoveryPlan};

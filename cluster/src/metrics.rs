@@ -98,6 +98,15 @@ static EVENT_BYTES: LazyLock<IntGaugeVec> = LazyLock::new(|| {
         Opts::new("quorate_event_bytes", "Bytes of events: in files, and in memory on their way there.");
     registered(IntGaugeVec::new(opts, &["place"]).expect("a valid metric"))
 });
+static SEARCHES_COUNTED: LazyLock<IntCounter> = LazyLock::new(|| {
+    let text = "Searches of this node that were counted for analytics.";
+    registered(IntCounter::new("quorate_searches_counted_total", text).expect("a valid metric"))
+});
+static SEARCHES_DROPPED: LazyLock<IntCounterVec> = LazyLock::new(|| {
+    let text = "Searches that are not counted for analytics: too many waited to be looked at, or for a log.";
+    let opts = Opts::new("quorate_searches_dropped_total", text);
+    registered(IntCounterVec::new(opts, &["waited_for"]).expect("a valid metric"))
+});
 static REBUILD_FAILURES: LazyLock<IntGaugeVec> = LazyLock::new(|| {
     let opts = Opts::new("quorate_rebuild_failures", "Rebuilds that failed since the start, by reason.");
     registered(IntGaugeVec::new(opts, &["reason"]).expect("a valid metric"))
@@ -190,6 +199,14 @@ pub fn node(node: &quorate_node::Node) {
     for (place, bytes) in [("files", events.bytes), ("memory", events.waiting_bytes)] {
         EVENT_BYTES.with_label_values(&[place]).set(bytes as i64);
     }
+}
+/// Searches are in a log and count.
+pub fn searches_counted(count: usize) {
+    SEARCHES_COUNTED.inc_by(count as u64);
+}
+/// Searches were dropped that waited for this.
+pub fn searches_dropped(waited_for: &str, count: usize) {
+    SEARCHES_DROPPED.with_label_values(&[waited_for]).inc_by(count as u64);
 }
 /// Shows the resident memory of the process, where the system tells it.
 pub fn memory() {

@@ -7,7 +7,7 @@ pub(crate) use of_group::Events;
 use parking_lot::Mutex;
 use quorate_insights::store::{EventStore, EventView};
 use quorate_model::GroupId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -23,7 +23,11 @@ pub(crate) struct NodeEvents {
     waiting_bytes: AtomicUsize,
     /// Whether files of some group are being written anew: one group at a time.
     is_compacting: Arc<AtomicBool>,
+    /// Users that groups have been told to forget since it was asked for last.
+    forgotten: Mutex<BTreeSet<String>>,
 }
+/// Users that are remembered to be forgotten, until somebody asks who they are.
+const FORGOTTEN_MAX: usize = 10_000;
 
 impl NodeEvents {
     /// Lets others read the events of a group.
@@ -42,6 +46,17 @@ impl NodeEvents {
         let store = self.stores.lock().get(&group).cloned()?;
         let view = store.lock().view();
         Some(view)
+    }
+    /// Notes that a group was told to forget a user.
+    pub fn forgets(&self, token: &str) {
+        let mut forgotten = self.forgotten.lock();
+        if forgotten.len() < FORGOTTEN_MAX {
+            forgotten.insert(token.to_owned());
+        }
+    }
+    /// Users that groups have been told to forget since the last call.
+    pub fn take_forgotten(&self) -> BTreeSet<String> {
+        std::mem::take(&mut *self.forgotten.lock())
     }
     /// What all groups have. Cost: a lock for each.
     pub fn figures(&self) -> EventFigures {

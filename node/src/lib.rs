@@ -41,5 +41,6 @@ pub use pins::{GroupPin, Held};
 pub use quorate_engine::index::LevelInForce;
 pub use quorate_engine::language::{CustomEntries, Dictionaries, EntryChange, Language};
 pub use quorate_insights::store::EventView;
+pub use quorate_insights::{chains, rows};
 pub use search::{ReadRights, SearchPool, Turn};
 pub use shard::{Pace, ShardStatus};

@@ -294,6 +294,7 @@ impl PlacementMachine {
                 self.events.forget(at.index, &token);
                 Ok(())
             }
+            IndexCommand::Searches { searches } => self.events.take_searches(at.index, &searches),
             IndexCommand::Sequence { commands } => self.sequence(at, commands, known),
         }
     }

@@ -21,6 +21,7 @@ use quorate_store::kv::Kv;
 use quorate_store::layout::{self, Layout};
 use quorate_store::space::Room;
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -304,6 +305,10 @@ impl Node {
     /// The events of a group as of now; `None` when this node has no replica of it. Cost: rows in memory are copied and sorted.
     pub fn events(&self, group: GroupId) -> Option<EventView> {
         self.shared.events.view(group)
+    }
+    /// Users that groups have been told to forget since the last call.
+    pub fn take_forgotten(&self) -> BTreeSet<String> {
+        self.shared.events.take_forgotten()
     }
     /// What it has of events in all groups. Cost: a lock for each group.
     pub fn event_figures(&self) -> EventFigures {

@@ -3,7 +3,7 @@
 //! A new command is a variant behind the last one, its row in [`IndexCommand::row`], and an arm of
 //! `PlacementMachine::carry_out`, which applies it. Everybody else asks the row.
 
-use quorate_model::event::{Event, EventTarget};
+use quorate_model::event::{CountedSearch, Event, EventTarget};
 use quorate_model::level::{self, FIRST, Needs};
 use quorate_model::settings::replica;
 use quorate_model::{DocumentKind, RecordOp, UserId};
@@ -144,6 +144,11 @@ pub enum IndexCommand {
         /// Either kind of token.
         token: String,
     },
+    /// Keeps searches that count, of indices that need not exist any more.
+    Searches {
+        /// All that the group is to keep.
+        searches: Vec<CountedSearch>,
+    },
 }
 
 /// What has to be known of a command beside what applying it does.
@@ -178,6 +183,8 @@ pub enum Content<'a> {
     Followers(&'a [Follower]),
     /// Events.
     Events(&'a [Event]),
+    /// Searches that count.
+    Searches(&'a [CountedSearch]),
     /// Other commands.
     Commands(&'a [IndexCommand]),
 }
@@ -191,6 +198,9 @@ const PLAIN: Row<'static> = Row {
     forwarded_from: None,
     content: Content::Names(0),
 };
+
+/// The same of what the files of events have. They are behind the metadata store.
+const OF_EVENTS: Row<'static> = Row { level: level::EVENTS, is_replayed: true, ..PLAIN };
 
 impl IndexCommand {
     /// Its row. Cost: none.
@@ -246,20 +256,15 @@ impl IndexCommand {
             },
             IndexCommand::Compare => Row { number: 10, level: level::COMPARE, ..PLAIN },
             IndexCommand::Dictionaries { .. } => Row { number: 11, level: level::DICTIONARIES_ACT, ..PLAIN },
-            IndexCommand::Events { events } => Row {
-                number: 12,
-                level: level::EVENTS,
-                is_replayed: true,
-                content: Content::Events(events),
-                ..PLAIN
-            },
-            IndexCommand::ForgetUser { token } => Row {
-                number: 13,
-                level: level::EVENTS,
-                is_replayed: true,
-                content: Content::Names(token.len()),
-                ..PLAIN
-            },
+            IndexCommand::Events { events } => {
+                Row { number: 12, content: Content::Events(events), ..OF_EVENTS }
+            }
+            IndexCommand::ForgetUser { token } => {
+                Row { number: 13, content: Content::Names(token.len()), ..OF_EVENTS }
+            }
+            IndexCommand::Searches { searches } => {
+                Row { number: 14, level: level::RECOMMEND, content: Content::Searches(searches), ..OF_EVENTS }
+            }
         }
     }
 
@@ -269,7 +274,9 @@ impl IndexCommand {
         let Row { level, content, .. } = self.row();
         let all = |each: &mut dyn Iterator<Item = Needs>| each.fold(Needs::NOTHING, Needs::or);
         Needs::level(level).or(match content {
-            Content::Names(_) | Content::Followers(_) | Content::Events(_) => Needs::NOTHING,
+            Content::Names(_) | Content::Followers(_) | Content::Events(_) | Content::Searches(_) => {
+                Needs::NOTHING
+            }
             Content::Operations(ops) => all(&mut ops.iter().map(operation_needs)),
             Content::Settings(changes) => level::of_settings(changes),
             Content::Documents(kind, documents) => {
@@ -288,6 +295,7 @@ impl IndexCommand {
             Content::Documents(_, documents) => documents.iter().map(RawDocument::bytes).sum(),
             Content::Followers(followers) => std::mem::size_of_val(followers),
             Content::Events(events) => events.iter().map(event_bytes).sum(),
+            Content::Searches(searches) => searches.iter().map(CountedSearch::bytes).sum(),
             Content::Commands(commands) => commands.iter().map(IndexCommand::bytes).sum(),
         }
     }

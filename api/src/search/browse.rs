@@ -71,5 +71,6 @@ async fn page(
         Cursor { params, page, after: after.clone() }.encode(index)
     });
     let place = Place { cursor: next.as_deref(), ..Place::default() };
-    Ok(Reply::ok(presentation.body(call, &results, place)))
+    let query_id = presentation.query_id(call, &results, place);
+    Ok(Reply::ok(presentation.body(call, &results, place, query_id)))
 }

@@ -1,6 +1,7 @@
 //! How do search-like calls become parameters, and results become bodies (§4.2)?
 
 pub mod browse;
+mod counted;
 pub mod cursor;
 pub mod explain;
 pub mod facet;
@@ -11,6 +12,7 @@ use crate::auth::Caller;
 use crate::call::Call;
 use explain::Explained;
 use quorate_cluster::ReadRights;
+use quorate_model::event::QueryId;
 use quorate_model::params::{Forced, echo, echo_pairs};
 use quorate_model::settings::table::lookup;
 use quorate_model::{Error, Filter, IndexName, Result, SearchParams, SearchResults, Settings, UserId};
@@ -30,6 +32,8 @@ pub struct Asked {
     pub explained: Option<Explained>,
     /// What the answer says about parameters that cannot act.
     pub message: Option<String>,
+    /// What is kept of it, if it is counted.
+    pub counted: Option<counted::Counting>,
 }
 
 /// What an answer says when aroundLatLngViaIP finds no centre.
@@ -108,13 +112,15 @@ impl Asked {
         echo: String,
         explained: Option<Explained>,
     ) -> Result<Self> {
+        let counted = counted::Counting::of(call, &params);
         let located = locate(call, &mut params);
         let message = without_effect(&params, located);
         let mut params = forced(&call.caller, params, user_token(call))?;
+        let counted = counted.map(|counted| counted.by(params.user_token.as_deref()));
         if let Some(user) = call.user()? {
             show_to(&user, &mut params);
         }
-        Ok(Asked { params, echo, explained, message })
+        Ok(Asked { params, echo, explained, message, counted })
     }
 }
 
@@ -179,6 +185,7 @@ pub struct Presentation {
     click_analytics: bool,
     explained: Option<Explained>,
     explain: Vec<String>,
+    counted: Option<counted::Counting>,
 }
 
 impl Presentation {
@@ -193,11 +200,41 @@ impl Presentation {
             click_analytics: params.click_analytics == Some(true),
             explained: asked.explained.take(),
             explain: params.explain.clone().unwrap_or_default(),
+            counted: asked.counted.take(),
         }
     }
 
-    /// Writes the answer.
-    pub fn body(&self, call: &Call<'_>, results: &SearchResults, place: Place<'_>) -> Vec<u8> {
+    /// Writes the answer to a search of an index, which is counted.
+    pub fn answer(
+        mut self,
+        call: &Call<'_>,
+        index: &IndexName,
+        results: SearchResults,
+        place: Place<'_>,
+    ) -> Vec<u8> {
+        let query_id = self.query_id(call, &results, place);
+        let body = self.body(call, &results, place, query_id);
+        if let Some(counted) = self.counted.take() {
+            counted.note(call, index, results, query_id);
+        }
+        body
+    }
+    /// What events name the search by, if they are to.
+    pub fn query_id(&self, call: &Call<'_>, results: &SearchResults, place: Place<'_>) -> Option<QueryId> {
+        let click_analytics = results.rules.click_analytics.unwrap_or(self.click_analytics);
+        let query_id = click_analytics.then(|| QueryId(uuid::Uuid::new_v4().as_u128()))?;
+        call.note.answers_as(place.query, &query_id.to_string());
+        Some(query_id)
+    }
+
+    /// Writes an answer.
+    pub fn body(
+        &self,
+        call: &Call<'_>,
+        results: &SearchResults,
+        place: Place<'_>,
+        query_id: Option<QueryId>,
+    ) -> Vec<u8> {
         let of_index = results.settings.as_ref();
         let response_fields = self.response_fields.as_ref();
         let response_fields = response_fields.or_else(|| of_index?.response_fields.as_ref());
@@ -207,11 +244,7 @@ impl Presentation {
         let explained = self.explained.as_ref();
         let explained_params =
             explained.and_then(|explained| explained.params(&self.explain, &results.rules));
-        let click_analytics = results.rules.click_analytics.unwrap_or(self.click_analytics);
-        let query_id = click_analytics.then(|| uuid::Uuid::new_v4().simple().to_string());
-        if let Some(query_id) = &query_id {
-            call.note.answers_as(place.query, query_id);
-        }
+        let query_id = query_id.map(|query_id| query_id.to_string());
         let server = results.parsed_query.is_some().then(|| call.service().node_name());
         let mut out = Vec::with_capacity(results.hits.json.len() + 1_024);
         let body = SearchBody {

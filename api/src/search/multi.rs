@@ -191,8 +191,9 @@ async fn run(
             let results = search(call, &index, asked.params, rights).await?;
             let wanted = results.window.map_or(results.hits_per_page, |(_, length)| length);
             let place = Place { query: number, index: Some(index.as_str()), processed, cursor: None };
-            let body = presentation.body(call, &results, place);
-            Ok(Answered { body, is_full: results.hits.len() as u64 >= wanted })
+            let is_full = results.hits.len() as u64 >= wanted;
+            let body = presentation.answer(call, &index, results, place);
+            Ok(Answered { body, is_full })
         }
         Wanted::Facet(asked) => {
             let (wanted, message) = (asked.hits_max(), asked.message());

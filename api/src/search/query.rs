@@ -23,5 +23,5 @@ async fn answer(call: &Call<'_>, mut asked: Asked) -> Result<Reply> {
     call.note.asks(&index, asked.params.user_token.as_deref());
     let results = search(call, &index, asked.params, call.read_rights()).await?;
     call.note.found(&results);
-    Ok(Reply::ok(bounded(call, presentation.body(call, &results, Place::default()))?))
+    Ok(Reply::ok(bounded(call, presentation.answer(call, &index, results, Place::default()))?))
 }

@@ -3,7 +3,7 @@
 use super::entry_chunks::cut;
 use super::*;
 use quorate_model::dictionary::{DictionaryEntry, DictionaryWords, StandardChange};
-use quorate_model::event::{Event, EventKind, EventObject, EventTarget, Money, QueryId};
+use quorate_model::event::{CountedSearch, Event, EventKind, EventObject, EventTarget, Money, QueryId};
 use quorate_model::{
     AllowedSource, DictionaryKind, DictionaryOp, DocumentKind, GroupId, IndexName, NodeId, RecommendModel,
     RecordOp, UserId, limits,
@@ -21,6 +21,22 @@ fn joined(parts: Vec<IndexCommand>) -> IndexCommand {
     match join(parts.into_iter().map(Command::Index).collect()) {
         Some(Command::Index(command)) => command,
         other => panic!("{other:?}"),
+    }
+}
+/// A search with something in every member.
+fn search() -> CountedSearch {
+    CountedSearch {
+        index: IndexName::new("a").expect("a name"),
+        user: "u".into(),
+        time_ms: 5,
+        query: "q".into(),
+        hits: 7,
+        shown: vec!["o".into()],
+        tags: vec!["t".into()],
+        filters: vec!["f:1".into()],
+        country: Some("DE".into()),
+        query_ids: vec![QueryId(9)],
+        stands: true,
     }
 }
 /// An event of every member, and one with as few as there can be.
@@ -255,6 +271,10 @@ fn the_bytes_of_every_command_stay_what_they_are() {
              00 01 6e 01 69 01 75 00 00 00 01 01 03 663a31 00 00".into()),
         (index(IndexCommand::ForgetUser { token: "ab".into() }), "01 0d 02 6162".into()),
         (
+            index(IndexCommand::Searches { searches: vec![search()] }),
+            "01 0e 01 0161 0175 05 0171 07 01 016f 01 0174 01 03663a31 01 024445 01 09 01".into(),
+        ),
+        (
             meta(MetaCommand::Announced { subject: Subject::Dictionaries(GroupId(5)), revision: 7 }),
             "00 0b 05 07".into(),
         ),
@@ -330,7 +350,8 @@ fn the_bytes_of_every_command_stay_what_they_are() {
             Command::Index(IndexCommand::Events { .. } | IndexCommand::ForgetUser { .. }) => "0700",
             Command::Index(
                 IndexCommand::SaveDocuments { kind: DocumentKind::Recommend(_), .. }
-                | IndexCommand::DeleteDocument { kind: DocumentKind::Recommend(_), .. },
+                | IndexCommand::DeleteDocument { kind: DocumentKind::Recommend(_), .. }
+                | IndexCommand::Searches { .. },
             ) => "0800",
             command if is_of_users(command) => "0200",
             _ => "0100",

@@ -7,6 +7,7 @@ pub mod each_node;
 pub mod integrity;
 pub mod janitor;
 pub mod proposer;
+pub mod searches;
 pub mod seen;
 pub mod traffic;
 pub mod user_writes;
@@ -17,6 +18,7 @@ use crate::context::claims::Claims;
 use crate::context::integrity::Integrity;
 use crate::context::janitor::JanitorHandle;
 use crate::context::proposer::{Proposer, ProposerParts};
+use crate::context::searches::Searches;
 use crate::context::seen::Seen;
 use crate::context::traffic::Traffic;
 use crate::context::user_writes::UserWrites;
@@ -61,6 +63,7 @@ pub struct NodeContext {
     log_readers: Semaphore,
     mapping: LeftReport,
     rate_limiter: RateLimiter,
+    searches: Searches,
     take_over_s: u64,
 }
 
@@ -114,6 +117,7 @@ impl NodeContext {
             log_readers: Semaphore::new(READERS),
             mapping: LeftReport::default(),
             rate_limiter: RateLimiter::default(),
+            searches: Searches::default(),
             take_over_s: options.take_over_s,
         }
     }
@@ -213,6 +217,10 @@ impl NodeContext {
     /// The calls that keys still allow.
     pub fn rate_limiter(&self) -> &RateLimiter {
         &self.rate_limiter
+    }
+    /// The searches that this node has served, until they are counted.
+    pub fn searches(&self) -> &Searches {
+        &self.searches
     }
     /// Who may merge the calls of all nodes just now.
     pub fn log_readers(&self) -> &Semaphore {

@@ -15,6 +15,7 @@ use crate::panics;
 use crate::request_log::RequestLog;
 use crate::users::actor::UserMappingActor;
 use crate::users::{self, UserDirectory};
+use crate::write::searches;
 use futures_util::future::{join_all, try_join_all};
 use quorate_model::{Error, GroupId, Result};
 use quorate_raft::StateCopy;
@@ -198,6 +199,10 @@ impl Running {
         self.run("janitor", move || janitor::run(context.clone()));
         let context = self.context.clone();
         self.run("counts of calls", move || call_counts::report_on(context.clone()));
+        let context = self.context.clone();
+        self.run("searches", move || searches::gather(context.clone()));
+        let context = self.context.clone();
+        self.run("counted searches", move || searches::propose(context.clone()));
         let context = self.context.clone();
         self.run("alike parts", move || users::partitions::keep_alike(context.clone()));
         let mapping = UserMappingActor::run(self.context.clone(), self.users.clone())

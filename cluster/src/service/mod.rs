@@ -42,7 +42,7 @@ use crate::write::document_changes::{self, DocumentChange};
 use crate::write::operate;
 use crate::write::replicas::listed;
 use crate::write::tasks;
-use crate::write::{self, Reach};
+use crate::write::{self, Reach, searches};
 use parking_lot::Mutex;
 use quorate_model::document::DocumentQuery;
 use quorate_model::wire::Text;
@@ -106,6 +106,7 @@ impl Service {
         self.inner.stopping.store(true, Ordering::Release);
         let running = self.inner.running.lock().take();
         if let Some(running) = running {
+            searches::finish(&self.inner.context).await;
             self.hand_over().await;
             running.stop().await;
         }

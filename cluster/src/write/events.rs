@@ -5,10 +5,11 @@
 
 use crate::clock::write_deadline;
 use crate::context::NodeContext;
+use crate::context::searches::Noted;
 use crate::disk::Purpose;
 use crate::metrics;
 use futures_util::future::try_join_all;
-use quorate_model::event::Event;
+use quorate_model::event::{Event, EventTarget};
 use quorate_model::level::{self, Needs};
 use quorate_model::{Error, GroupId, Result};
 use quorate_node::ops::IndexCommand;
@@ -19,6 +20,7 @@ use std::collections::BTreeMap;
 pub async fn keep(context: &NodeContext, events: Vec<Event>) -> Result<()> {
     let mut of_groups: BTreeMap<GroupId, Vec<Event>> = BTreeMap::new();
     for event in events {
+        name_searches(context, &event);
         of_groups.entry(context.group_for(&event.index)?).or_default().push(event);
     }
     let deadline = write_deadline();
@@ -29,6 +31,18 @@ pub async fn keep(context: &NodeContext, events: Vec<Event>) -> Result<()> {
     try_join_all(entries).await?;
     metrics::accepted("events");
     Ok(())
+}
+
+/// Lets searches that an event names count, if they were typed here.
+fn name_searches(context: &NodeContext, event: &Event) {
+    let of_objects = match &event.target {
+        EventTarget::Objects(objects) => objects.as_slice(),
+        EventTarget::Filters(_) => &[],
+    };
+    let ids = event.query_id.into_iter().chain(of_objects.iter().filter_map(|object| object.query_id));
+    for id in ids {
+        context.searches().note(Noted::Event(event.index.clone(), event.user.clone(), id));
+    }
 }
 
 /// Forgets what a user did until now, in all indices; returns when every group has it on disk on a majority.

@@ -8,6 +8,7 @@ pub mod env;
 pub mod events;
 pub mod operate;
 pub mod replicas;
+pub mod searches;
 pub mod tasks;
 
 use crate::clock::rfc3339;

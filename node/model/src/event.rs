@@ -3,10 +3,12 @@
 mod body;
 mod money;
 pub mod search;
+mod shown;
 
 pub use body::{Refused, is_user_token, parse};
 pub use money::{AMOUNT_CHARS_MAX, Money, PLACES};
 pub use search::CountedSearch;
+pub use shown::shown_ids;
 
 use crate::ids::IndexName;
 use serde::{Deserialize, Serialize};

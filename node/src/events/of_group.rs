@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use parking_lot::Mutex;
 use quorate_insights::store::{Compaction, EventStore};
 use quorate_model::GroupId;
-use quorate_model::event::Event;
+use quorate_model::event::{CountedSearch, Event};
 use quorate_store::files::Files;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -80,11 +80,18 @@ impl Events {
     /// Takes the events of an entry that was received at a time (Unix milliseconds). Errors: so much waits that more would be without bound, and the disk takes nothing; nothing was
     /// taken.
     pub fn take(&mut self, log_index: u64, time_ms: u64, events: &[Event]) -> Result<()> {
+        self.with_room(|store| store.append(log_index, time_ms, events))
+    }
+    /// Takes the searches of an entry, as [`Self::take`] takes events.
+    pub fn take_searches(&mut self, log_index: u64, searches: &[CountedSearch]) -> Result<()> {
+        self.with_room(|store| store.append_searches(log_index, searches))
+    }
+    fn with_room(&mut self, append: impl FnOnce(&mut EventStore)) -> Result<()> {
         let waiting = self.store.lock().open_bytes();
         if waiting >= WAITING_BYTES_MAX {
             self.seal()?;
         }
-        self.store.lock().append(log_index, time_ms, events);
+        append(&mut self.store.lock());
         let all = self.recount();
         let is_full = self.store.lock().is_full() || all >= NODE_WAITING_BYTES_MAX;
         if is_full && self.failed.is_none_or(|failed| failed.elapsed() >= LOOK) {
@@ -95,6 +102,7 @@ impl Events {
     /// Forgets a user as of an entry.
     pub fn forget(&mut self, log_index: u64, token: &str) {
         self.forgets = true;
+        self.node.forgets(token);
         self.store.lock().forget(log_index, token);
     }
     /// Makes files of what has waited, and begins what is to be done with files. To be called every second or so.

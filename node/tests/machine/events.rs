@@ -2,7 +2,7 @@
 
 use super::*;
 use quorate_insights::segment::Wanted;
-use quorate_model::event::{Event, EventKind, EventObject, EventTarget};
+use quorate_model::event::{CountedSearch, Event, EventKind, EventObject, EventTarget};
 use quorate_store::incoming::Incoming;
 use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -32,15 +32,35 @@ fn event(user: &str, object: &str) -> Event {
 pub fn events(of: &[(&str, &str)]) -> IndexCommand {
     IndexCommand::Events { events: of.iter().map(|(user, object)| event(user, object)).collect() }
 }
+pub fn search(user: &str, query: &str) -> IndexCommand {
+    let search = CountedSearch {
+        index: quorate_model::IndexName::new("products").unwrap(),
+        user: user.into(),
+        time_ms: today(),
+        query: query.into(),
+        hits: 1,
+        shown: vec![],
+        tags: vec![],
+        filters: vec![],
+        country: None,
+        query_ids: vec![],
+        stands: false,
+    };
+    IndexCommand::Searches { searches: vec![search] }
+}
 pub fn forget_user(token: &str) -> IndexCommand {
     IndexCommand::ForgetUser { token: token.into() }
 }
 
-/// Users with what they saw.
+/// Users with what they saw and searched.
 pub fn seen(node: &Node) -> Vec<String> {
     let view = node.events(GROUP).unwrap();
     let rows = view.rows(Wanted::ALL, 0..u64::MAX).unwrap();
-    let text = |row: quorate_insights::rows::Row| format!("{} {}", row.user, row.object.unwrap());
+    let what = |row: &quorate_insights::rows::Row| match &row.search {
+        Some(search) => format!("? {}", search.query),
+        None => row.object.clone().unwrap().to_string(),
+    };
+    let text = |row: quorate_insights::rows::Row| format!("{} {}", row.user, what(&row));
     let mut seen: Vec<String> = rows.map(|row| text(row.unwrap())).collect();
     seen.sort();
     seen
@@ -73,7 +93,8 @@ fn events_outlive_crashes_and_count_once() {
         rig.apply(forget_user("bob"));
         assert_eq!(rig.seen(), ["ann 1"], "at once");
         rig.apply(events(&[("bob", "4")]));
-        let after = ["ann 1", "bob 4"];
+        rig.apply(search("bob", "shoes"));
+        let after = ["ann 1", "bob 4", "bob ? shoes"];
         assert_eq!(rig.seen(), after);
         let mut rig = Rig::open(dir.path(), rig.kill());
         assert_eq!(rig.seen(), after);

@@ -185,6 +185,7 @@ impl Author {
         let user = self.chance.of(&["u", "v", "w"]);
         match self.chance.below(4) {
             0 => events::forget_user(user),
+            1 => events::search(user, self.chance.of(&IDS)),
             _ => events::events(&[(user, self.chance.of(&IDS)), ("x", self.chance.of(&IDS))]),
         }
     }

@@ -1,0 +1,58 @@
+//! Which searches are counted for analytics, and what is kept of them (C§18)?
+//!
+//! Hot path: a few short texts are copied; the hits are handed over once the answer has been written.
+
+use crate::call::Call;
+use quorate_cluster::{Searcher, ServedSearch, unix_ms};
+use quorate_model::event::QueryId;
+use quorate_model::event::search::SHOWN_MAX;
+use quorate_model::{Filter, IndexName, SearchParams, SearchResults};
+use serde_json::Value;
+
+/// What is kept of a search until it is answered.
+#[derive(Clone, Debug)]
+pub struct Counting {
+    user: Searcher,
+    tags: Vec<String>,
+    filter: Filter,
+}
+
+impl Counting {
+    /// Of the parameters that a caller gave, before those of the key; `None` when they say `analytics: false`.
+    pub fn of(call: &Call<'_>, params: &SearchParams) -> Option<Counting> {
+        if params.other.get("analytics") == Some(&Value::Bool(false)) {
+            return None;
+        }
+        let tags = params.other.get("analyticsTags").and_then(Value::as_array);
+        let tags = tags.map(|tags| tags.iter().filter_map(Value::as_str).map(str::to_owned).collect());
+        let user = call.address.map_or(Searcher::Unknown, Searcher::Address);
+        Some(Counting { user, tags: tags.unwrap_or_default(), filter: params.filter.clone() })
+    }
+    /// The same, by whom the call names.
+    pub fn by(self, user_token: Option<&str>) -> Counting {
+        match user_token {
+            Some(token) if !token.is_empty() => Counting { user: Searcher::Token(token.to_owned()), ..self },
+            _ => self,
+        }
+    }
+    /// Notes the search, which has been answered with an id.
+    pub fn note(self, call: &Call<'_>, index: &IndexName, results: SearchResults, query_id: Option<QueryId>) {
+        let Counting { user, tags, filter } = self;
+        let SearchResults { mut hits, nb_hits, query, .. } = results;
+        hits.ends.truncate(SHOWN_MAX);
+        hits.json.truncate(hits.ends.last().map_or(0, |end| *end as usize));
+        let country = call.state.locations().and_then(|locations| locations.country_of(call.address?));
+        call.service().note_search(Box::new(ServedSearch {
+            index: index.clone(),
+            user,
+            time_ms: unix_ms(),
+            query,
+            nb_hits,
+            hits,
+            tags,
+            filter,
+            country,
+            query_id,
+        }));
+    }
+}

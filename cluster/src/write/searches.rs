@@ -1,0 +1,231 @@
+//! How do searches that nodes have served get into logs?
+//!
+//! What was typed at this node is held here until nothing has been typed for five seconds; then the searches that count are proposed
+//! to the group that their index name belongs to, every second and several at a time. A node that dies loses those seconds.
+
+use crate::clock::{unix_ms, write_deadline};
+use crate::context::NodeContext;
+use crate::context::searches::{Noted, Searcher, ServedSearch};
+use crate::disk::Purpose;
+use crate::metrics;
+use futures_util::future::join_all;
+use hmac::{Hmac, Mac};
+use quorate_model::event::search::{IDS_MAX, SHOWN_MAX, TAGS_MAX, filter_texts};
+use quorate_model::event::{CountedSearch, shown_ids};
+use quorate_model::{GroupId, IndexName, level};
+use quorate_node::chains::{Counted, Typed, normalized};
+use quorate_node::ops::IndexCommand;
+use quorate_node::rows::{SearchRow, Text};
+use sha2::Sha256;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::time::MissedTickBehavior;
+
+/// Between two looks at what was served.
+const LOOK: Duration = Duration::from_millis(200);
+/// Between two proposals.
+const PROPOSE: Duration = Duration::from_secs(1);
+/// Searches of an entry at most, and about how many bytes.
+const ENTRY_SEARCHES_MAX: usize = 1_000;
+const ENTRY_BYTES_MAX: usize = 1 << 20;
+/// How long a node that stops tries to have its last searches counted.
+const LAST: Duration = Duration::from_secs(2);
+/// Bytes of a token that are kept (C§13.3).
+const TOKEN_BYTES_MAX: usize = 129;
+
+/// Makes searches that count of what was served, for as long as the node runs.
+pub async fn gather(context: Arc<NodeContext>) {
+    let mut ticks = tokio::time::interval(LOOK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let context = context.clone();
+        let take = move || take_served(&context, unix_ms());
+        if tokio::task::spawn_blocking(take).await.is_err() {
+            tracing::error!("searches that were served could not be counted");
+        }
+    }
+}
+/// Proposes what counts, for as long as the node runs.
+pub async fn propose(context: Arc<NodeContext>) {
+    let mut ticks = tokio::time::interval(PROPOSE);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        propose_counted(&context, write_deadline()).await;
+    }
+}
+/// Has what is being typed counted as it is: the node stops.
+pub async fn finish(context: &NodeContext) {
+    take_served(context, u64::MAX);
+    let until = Instant::now() + LAST;
+    if tokio::time::timeout(LAST, propose_counted(context, until)).await.is_err() {
+        tracing::info!("the last searches are not counted");
+    }
+}
+
+/// Takes what was served into account as of a moment (Unix milliseconds).
+fn take_served(context: &NodeContext, now_ms: u64) {
+    let searches = context.searches();
+    let noted = searches.take_waiting();
+    let forgotten = context.node().take_forgotten();
+    let meta = context.meta();
+    let secret = meta.installation.as_ref().map(|installation| installation.admin_key);
+    let Some(secret) = secret.filter(|_| meta.level() >= level::RECOMMEND) else { return };
+    let mut held = searches.held();
+    let mut complete = vec![];
+    for noted in noted {
+        match noted {
+            Noted::Search(search) => {
+                let user = user_of(&search.user, &secret);
+                let index = search.index.clone();
+                let mut take = |counted| complete.push(counted);
+                held.chains.take(index.as_str(), &user, typed(*search), &mut take);
+            }
+            Noted::Event(index, user, id) => held.chains.named(index.as_str(), &user, id),
+        }
+    }
+    for token in forgotten {
+        held.chains.forget(&token);
+        held.counted.retain(|counted| *counted.user != *token);
+    }
+    held.chains.end_quiet(now_ms, &mut |counted| complete.push(counted));
+    held.count(complete);
+}
+
+fn typed(search: ServedSearch) -> Typed {
+    let texts = |texts: Vec<String>| texts.into_iter().map(Text::from).collect();
+    let row = SearchRow {
+        query: normalized(&search.query).into(),
+        hits: search.nb_hits,
+        shown: texts(shown_ids(&search.hits, SHOWN_MAX)),
+        tags: search.tags.into_iter().take(TAGS_MAX).map(Text::from).collect(),
+        country: search.country.map(Text::from),
+        query_ids: search.query_id.into_iter().collect(),
+        filters: texts(filter_texts(&search.filter)),
+        stands: false,
+    };
+    Typed::at(search.time_ms, row)
+}
+
+/// What a user is called. Of an address only a digest with the secret of the installation is ever kept.
+fn user_of(user: &Searcher, secret: &[u8]) -> String {
+    match user {
+        Searcher::Token(token) => token[..token.floor_char_boundary(TOKEN_BYTES_MAX)].to_owned(),
+        Searcher::Address(address) => anonymous(*address, secret),
+        Searcher::Unknown => "anonymous".to_owned(),
+    }
+}
+fn anonymous(address: IpAddr, secret: &[u8]) -> String {
+    let mut digest = Hmac::<Sha256>::new_from_slice(secret).expect("a key of any length will do");
+    match address.to_canonical() {
+        IpAddr::V4(address) => digest.update(&address.octets()),
+        IpAddr::V6(address) => digest.update(&address.octets()),
+    }
+    let digest = digest.finalize().into_bytes();
+    let digits: String = digest[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("anonymous-{digits}")
+}
+
+async fn propose_counted(context: &NodeContext, deadline: Instant) {
+    let counted = std::mem::take(&mut context.searches().held().counted);
+    let mut of_groups: BTreeMap<GroupId, Vec<Counted>> = BTreeMap::new();
+    let mut failed = vec![];
+    for counted in counted {
+        let group = IndexName::new(&counted.index).and_then(|name| context.group_for(&name));
+        match group {
+            Ok(group) => of_groups.entry(group).or_default().push(counted),
+            Err(_) => failed.push(counted),
+        }
+    }
+    let proposals = of_groups.into_iter().flat_map(|(group, counted)| {
+        entries(counted).into_iter().map(move |of_entry| async move {
+            let searches: Vec<CountedSearch> = of_entry.iter().filter_map(in_log).collect();
+            let command = IndexCommand::Searches { searches };
+            let proposed = context.proposer().propose_index(group, command, Purpose::Add, deadline).await;
+            match proposed {
+                Ok(_) => {
+                    metrics::searches_counted(of_entry.len());
+                    vec![]
+                }
+                Err(error) => {
+                    tracing::debug!(group = group.0, %error, "searches wait to be counted");
+                    of_entry
+                }
+            }
+        })
+    });
+    failed.extend(join_all(proposals).await.into_iter().flatten());
+    // what may be in the log already counts once
+    context.searches().held().count(failed);
+}
+
+/// Cuts searches into the contents of entries.
+fn entries(counted: Vec<Counted>) -> Vec<Vec<Counted>> {
+    let mut all: Vec<Vec<Counted>> = vec![];
+    let mut bytes = 0;
+    for search in counted {
+        let more = in_log(&search).map_or(0, |search| search.bytes());
+        match all.last_mut() {
+            Some(last) if last.len() < ENTRY_SEARCHES_MAX && bytes + more <= ENTRY_BYTES_MAX => {
+                last.push(search);
+                bytes += more;
+            }
+            _ => {
+                all.push(vec![search]);
+                bytes = more;
+            }
+        }
+    }
+    all
+}
+
+fn in_log(counted: &Counted) -> Option<CountedSearch> {
+    let texts = |texts: &[Text]| texts.iter().map(ToString::to_string).collect();
+    let SearchRow { query, hits, shown, tags, country, query_ids, filters, stands } = &counted.typed.search;
+    Some(CountedSearch {
+        index: IndexName::new(&counted.index).ok()?,
+        user: counted.user.to_string(),
+        time_ms: counted.typed.time_ms,
+        query: query.to_string(),
+        hits: *hits,
+        shown: texts(shown),
+        tags: texts(tags),
+        filters: texts(filters),
+        country: country.as_ref().map(ToString::to_string),
+        query_ids: query_ids.iter().copied().take(IDS_MAX).collect(),
+        stands: *stands,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_becomes_a_token_that_says_nothing_of_it() {
+        let of = |address: &str, secret: &[u8]| anonymous(address.parse().expect("an address"), secret);
+        let one = of("10.1.2.3", b"secret");
+        assert!(quorate_model::event::is_user_token(&one), "{one}");
+        assert_eq!(one, of("::ffff:10.1.2.3", b"secret"), "the same address");
+        assert_ne!(one, of("10.1.2.4", b"secret"));
+        assert_ne!(one, of("10.1.2.3", b"other"));
+    }
+
+    #[test]
+    fn entries_are_bounded_and_lose_nothing() {
+        let search = |at: u64, bytes: usize| Counted {
+            index: "i".into(),
+            user: "u".into(),
+            typed: Typed::at(at, SearchRow { query: "q".repeat(bytes).into(), ..SearchRow::default() }),
+        };
+        for (count, bytes, expected) in [(0, 1, 0), (1_000, 1, 1), (1_001, 1, 2), (10, 300 << 10, 4)] {
+            let all = entries((0..count).map(|at| search(at, bytes)).collect());
+            assert_eq!(all.len(), expected, "{count} of {bytes}");
+            let times: Vec<u64> = all.iter().flatten().map(|counted| counted.typed.time_ms).collect();
+            assert_eq!(times, (0..count).collect::<Vec<_>>());
+        }
+    }
+}
