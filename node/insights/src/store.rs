@@ -58,9 +58,12 @@ struct Open {
     through: u64,
 }
 
+/// Gives a text that is there already, or a new one.
+type Share<'s> = &'s mut dyn FnMut(&str) -> Text;
+
 impl Open {
     /// Takes the rows of an entry, unless it was taken before.
-    fn take(&mut self, log_index: u64, rows: &mut dyn FnMut(&mut dyn FnMut(&str) -> Text) -> Vec<Row>) {
+    fn take(&mut self, log_index: u64, rows: impl FnOnce(Share<'_>) -> Vec<Row>) {
         if log_index <= self.through {
             return;
         }
@@ -126,13 +129,13 @@ impl EventStore {
     /// Takes the events of an entry that was received at `received_ms`, which one through [`Self::durable_through`] changes nothing.
     /// No input or output. Cost: some microseconds an event.
     pub fn append(&mut self, log_index: u64, received_ms: u64, events: &[Event]) {
-        self.open.take(log_index, &mut |share| {
+        self.open.take(log_index, |share| {
             events.iter().flat_map(|event| rows::of_event(event, log_index, received_ms, share)).collect()
         });
     }
     /// Takes the searches of an entry, as [`Self::append`] takes events.
     pub fn append_searches(&mut self, log_index: u64, searches: &[CountedSearch]) {
-        self.open.take(log_index, &mut |share| {
+        self.open.take(log_index, |share| {
             searches.iter().map(|search| rows::of_search(search, log_index, share)).collect()
         });
     }
