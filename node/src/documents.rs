@@ -4,10 +4,9 @@ use crate::error::Result;
 use crate::ops::RawDocument;
 use quorate_engine::Schema;
 use quorate_engine::documents::{find_recommend_rules, find_rules, find_synonyms};
+use quorate_engine::rules::RecommendRules;
 use quorate_model::document::DocumentQuery;
-use quorate_model::{
-    DocumentHits, DocumentKind, ObjectId, RecommendModel, RecommendRule, Rule, Settings, Synonym,
-};
+use quorate_model::{DocumentHits, DocumentKind, ObjectId, RecommendRule, Rule, Settings, Synonym};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -22,7 +21,7 @@ pub struct Documents {
     /// The rules.
     pub rules: ById<Rule>,
     /// The rules of models of recommendations; no model is there without any.
-    pub recommend: BTreeMap<RecommendModel, ById<RecommendRule>>,
+    pub recommend: RecommendRules,
 }
 
 /// Whether earlier documents of the kind stay.

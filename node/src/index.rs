@@ -283,7 +283,8 @@ impl IndexState {
         if let Some(known) = &*compiled
             && known.is_of(&documents, &schema)
         {
-            return known.configuration.clone();
+            let recommend_rules = documents.recommend.clone();
+            return Configuration { recommend_rules, ..known.configuration.clone() };
         }
         let synonyms = || documents.synonyms.values();
         let same_synonyms = compiled.as_ref().filter(|known| known.has_synonyms_of(&documents, &schema));
@@ -292,6 +293,7 @@ impl IndexState {
         let configuration = Configuration {
             rules: Arc::new(RuleSet::new(documents.rules.values(), synonyms(), &schema)),
             synonyms: same_synonyms.unwrap_or_else(compile),
+            recommend_rules: documents.recommend.clone(),
             relevant_sort: None,
             schema,
         };

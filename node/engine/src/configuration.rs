@@ -3,7 +3,7 @@
 use crate::analysis::Schema;
 use crate::query::synonyms::SynonymSet;
 use crate::ranking::relevant::RelevantSort;
-use crate::rules::RuleSet;
+use crate::rules::{RecommendRules, RuleSet};
 use quorate_model::Settings;
 use std::sync::Arc;
 
@@ -14,6 +14,8 @@ pub struct Configuration {
     pub schema: Schema,
     /// Its rules (§2.7), compiled with that schema.
     pub rules: Arc<RuleSet>,
+    /// The rules of its models of recommendations (§2.14).
+    pub recommend_rules: RecommendRules,
     /// Its synonyms (§2.6), normalised as that schema says.
     pub synonyms: Arc<SynonymSet>,
     /// The order of a virtual replica; its settings are then those that shape its primary, with its own beside them.

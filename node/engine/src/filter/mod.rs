@@ -1,5 +1,6 @@
 //! Which documents of a segment pass a filter? (C§5)
 pub mod scores;
+pub mod single;
 
 use crate::bits;
 use crate::clock::Clock;

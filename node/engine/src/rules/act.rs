@@ -18,9 +18,9 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 /// Records that all rules together promote; those of lower precedence beyond it are left out.
-const PROMOTED_MAX: usize = 1_000;
+pub(super) const PROMOTED_MAX: usize = 1_000;
 /// Records that all rules together hide; likewise.
-const HIDDEN_MAX: usize = 1_000;
+pub(super) const HIDDEN_MAX: usize = 1_000;
 
 /// A request after the rules.
 #[derive(Debug)]

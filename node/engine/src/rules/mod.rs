@@ -9,8 +9,10 @@ mod compile;
 mod edits;
 mod matching;
 pub mod promote;
+pub mod recommend;
 mod spoken;
 mod words;
 
 pub use act::{Effects, Ruled, act};
 pub use compile::RuleSet;
+pub use recommend::RecommendRules;
