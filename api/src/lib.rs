@@ -27,6 +27,7 @@ pub mod objects;
 pub mod openapi;
 pub mod operations;
 pub mod parse;
+pub mod recommend;
 pub mod reply;
 pub mod room;
 pub mod routes;

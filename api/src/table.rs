@@ -10,7 +10,7 @@ use crate::routes::Verb::{self, Delete, Get, Post, Put};
 use crate::routes::{Argument, Need, Route, Router, Work, choice, count, flag, text};
 use crate::{
     admin, clusters, dictionaries, documents, indices, insights, keys, logs, objects, openapi, operations,
-    search, settings, sources, tasks,
+    recommend, search, settings, sources, tasks,
 };
 use futures_util::future::LocalBoxFuture;
 use quorate_model::DocumentKind::{Rules, Synonyms};
@@ -56,7 +56,6 @@ const EDIT: Need = Need::Right(Acl::EditSettings);
 const RECOMMENDATION: Need = Need::Right(Acl::Recommendation);
 const ADMIN: Need = Need::Admin;
 const SUGGESTIONS: Handler = missing!("Query suggestions");
-const RECOMMEND: Handler = missing!("Recommendations");
 const PERSONALIZATION: Handler = missing!("Personalization");
 
 // what may stand in the query string of several rows
@@ -258,7 +257,8 @@ pub static ROUTES: &[Route<Handler>] = &[
     row(Get, "/1/configs", SETTINGS, SUGGESTIONS),
     row(Get, "/1/logs/{indexName}", SETTINGS, SUGGESTIONS),
     // §4.14 recommend
-    row(Post, "/1/indexes/*/recommendations", SEARCH, RECOMMEND).is(Work::Read),
+    row(Post, "/1/indexes/*/recommendations", SEARCH, handler!(recommend::post)).query().body(Several)
+        .says("Recommends what goes with a record, or is trending").takes::<body::RecommendCall>().gives::<body::RecommendAnswer>(200),
     row(Post, "/1/indexes/{indexName}/{model}/recommend/rules/batch", EDIT, handler!(documents::recommend::save_many)).body(Records)
         .says("Saves rules of a model of recommendations").with(&[flag("clearExistingRules", "Deletes all others.")]).takes::<body::RecommendRuleDocuments>().gives::<body::Updated>(200),
     row(Get, "/1/indexes/{indexName}/{model}/recommend/rules/{objectID}", SETTINGS, handler!(documents::recommend::get))

@@ -20,6 +20,7 @@ pub mod payer;
 pub mod pins;
 pub mod place;
 pub mod progress;
+mod recommend;
 pub mod search;
 pub mod shard;
 mod sharing;

@@ -270,7 +270,7 @@ fn search_limits(rights: ReadRights) -> SearchLimits {
 }
 impl Turn<'_> {
     /// The limits of a read whose work begins now and ends when nobody waits for it any more.
-    fn limits(&self, rights: ReadRights) -> SearchLimits {
+    pub(crate) fn limits(&self, rights: ReadRights) -> SearchLimits {
         let limits = search_limits(rights);
         SearchLimits { deadline: limits.deadline.unless(self.is_given_up.clone()), ..limits }
     }

@@ -179,7 +179,9 @@ impl<H> Route<H> {
     }
     /// Whether it says 401 where others say 403, of credentials and rights (§7).
     pub fn says_unauthorized(&self) -> bool {
-        ["/1/events", "/1/usertokens/"].iter().any(|start| self.path.starts_with(start))
+        ["/1/events", "/1/usertokens/", "/1/indexes/*/recommendations"]
+            .iter()
+            .any(|start| self.path.starts_with(start))
             || self.path.contains("/{model}/")
     }
     /// Whether it is about the whole installation, so that a key for one index has no business there.

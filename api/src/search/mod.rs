@@ -7,6 +7,7 @@ pub mod explain;
 pub mod facet;
 pub mod multi;
 pub mod query;
+pub mod several;
 
 use crate::auth::Caller;
 use crate::call::Call;

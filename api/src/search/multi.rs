@@ -1,19 +1,16 @@
 //! How are several queries answered in one call (§4.2 rules 1 to 3, C§3.3, C§3.4)?
 
 use super::facet::FacetAsked;
+use super::several::{self, Bodies, Body, check_time, requests};
 use super::{Asked, Place, Presentation, search, settings_of};
 use crate::call::Call;
 use crate::reply::Reply;
-use futures_util::{StreamExt, stream};
 use quorate_cluster::ReadRights;
-use quorate_model::{Error, ErrorKind, IndexName, Result, SearchParams, limits};
+use quorate_model::{Error, ErrorKind, IndexName, Result, SearchParams};
+use quorate_wire::FacetBody;
 use quorate_wire::search::write_unprocessed;
-use quorate_wire::{FacetBody, json};
 use serde_json::{Map, Value};
-use std::time::Duration;
 
-/// Queries of one call that run at a time.
-const AT_A_TIME: usize = 8;
 /// What the answer to a query that was left out says of an index that is not there.
 const HITS_PER_PAGE: u64 = 20;
 
@@ -29,29 +26,6 @@ enum Strategy {
 enum Wanted {
     Hits(Asked),
     Facet(FacetAsked),
-}
-/// The answers so far, bounded together.
-struct Bodies {
-    all: Vec<Vec<u8>>,
-    /// Bytes that the others may have.
-    left: usize,
-    bytes_max: usize,
-}
-impl Bodies {
-    fn new(bytes_max: usize) -> Self {
-        Bodies { all: vec![], left: bytes_max, bytes_max }
-    }
-    fn push(&mut self, body: Vec<u8>) -> Result<()> {
-        self.left = self.left.checked_sub(body.len()).ok_or_else(|| {
-            Error::invalid(format!(
-                "The answer is too big: the results may have {} bytes together, ask for fewer queries or for fewer hits with \
-                 hitsPerPage",
-                self.bytes_max
-            ))
-        })?;
-        self.all.push(body);
-        Ok(())
-    }
 }
 /// An answered element.
 struct Answered {
@@ -78,60 +52,16 @@ pub async fn post(call: &Call<'_>) -> Result<Reply> {
         };
         call.note.asks(index, user_token);
     }
-    let bytes_max = call.state.limits().answer_bytes_max;
     let bodies = match strategy {
         Strategy::None => {
-            let mut bodies = Bodies::new(bytes_max);
-            let small = |(number, (index, wanted)): (usize, &(IndexName, Wanted))| {
-                let (index, wanted) = (index.clone(), wanted.clone());
-                run(call, number, index, wanted, None, bytes_max / AT_A_TIME)
+            let run = async |number, (index, wanted), bytes_max| {
+                Ok(run(call, number, index, wanted, None, bytes_max).await?.body)
             };
-            let mut answers = stream::iter(queries.iter().enumerate().map(small)).buffered(AT_A_TIME);
-            let mut asked = queries.iter().enumerate();
-            while let (Some(answered), Some((number, (index, wanted)))) = (answers.next().await, asked.next())
-            {
-                let answered = match answered {
-                    // if it is too big: alone it may have what the others have left; whatever else is wrong stays so
-                    Err(error) if error.kind == ErrorKind::Invalid => {
-                        run(call, number, index.clone(), wanted.clone(), None, bodies.left).await?
-                    }
-                    answered => answered?,
-                };
-                bodies.push(answered.body)?;
-            }
-            bodies.all
+            several::in_order(call, &queries, run).await?
         }
         Strategy::StopIfEnoughMatches => one_by_one(call, queries).await?,
     };
-    let mut out = Vec::with_capacity(bodies.iter().map(|body| body.len() + 1).sum::<usize>() + 16);
-    let mut object = json::Object::open(&mut out);
-    json::list(object.member("results"), &bodies, |out, body| out.extend_from_slice(body));
-    object.close();
-    Ok(Reply::ok(out))
-}
-
-/// What is known of a body; whatever else stands there is passed over.
-#[derive(Default, serde::Deserialize)]
-struct Body {
-    requests: Option<Value>,
-    strategy: Option<Value>,
-}
-
-/// The elements of `requests`, bounded.
-fn requests(given: Option<Value>) -> Result<Vec<Map<String, Value>>> {
-    let Some(Value::Array(list)) = given else {
-        return Err(Error::invalid("requests is required: a list of queries"));
-    };
-    if list.len() > limits::MULTI_MAX {
-        return Err(Error::invalid(format!("requests has too many queries: at most {}", limits::MULTI_MAX)));
-    }
-    let objects = list.into_iter().map(|item| match item {
-        Value::Object(members) => Ok(members),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Err(Error::invalid("requests must be a list of objects"))
-        }
-    });
-    objects.collect()
+    Ok(several::results(&bodies))
 }
 
 impl Strategy {
@@ -165,14 +95,6 @@ fn read(call: &Call<'_>, mut members: Map<String, Value>) -> Result<(IndexName, 
         }
         Some(_) => Err(Error::parameter("type", "default or facet")),
     }
-}
-
-/// Refuses to start another query of a call that has taken long already. Not 503: another node has no more time.
-fn check_time(since: Duration) -> Result<()> {
-    if since < Duration::from_secs(limits::MULTI_S) {
-        return Ok(());
-    }
-    Err(Error::invalid("The queries take too long together: ask for fewer in one call"))
 }
 
 async fn run(
@@ -262,44 +184,5 @@ async fn hits_per_page_of(call: &Call<'_>, index: &IndexName) -> Result<u64> {
         Ok(settings) => Ok(settings.effective(&SearchParams::default()).hits_per_page),
         Err(missing) if missing.kind == ErrorKind::NotFound => Ok(HITS_PER_PAGE),
         Err(other) => Err(other),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn the_time_is_bounded_together() {
-        assert!(check_time(Duration::from_secs(limits::MULTI_S - 1)).is_ok());
-        let refused = check_time(Duration::from_secs(limits::MULTI_S)).unwrap_err();
-        assert!(refused.message.starts_with("The queries take too long together"), "{refused}");
-    }
-
-    #[test]
-    fn answers_are_bounded_together() {
-        let mut bodies = Bodies::new(1_000);
-        let half = || vec![b' '; 500];
-        assert!(bodies.push(half()).is_ok() && bodies.push(half()).is_ok());
-        let refused = bodies.push(vec![b' ']).unwrap_err();
-        assert!(refused.message.starts_with("The answer is too big: "), "{refused}");
-    }
-
-    #[test]
-    fn the_list_of_queries_is_bounded_and_typed() {
-        let read = |body: Value| {
-            let body: Body = serde_json::from_value(body).expect("an object was written");
-            requests(body.requests).map(|list| list.len()).map_err(|error| error.message)
-        };
-        assert_eq!(read(json!({"requests": []})), Ok(0));
-        assert_eq!(read(json!({"requests": [{"indexName": "a"}]})), Ok(1));
-        assert_eq!(read(json!({})), Err("requests is required: a list of queries".into()));
-        assert_eq!(read(json!({"requests": [1]})), Err("requests must be a list of objects".into()));
-        let many = vec![json!({}); limits::MULTI_MAX + 1];
-        assert_eq!(
-            read(json!({"requests": many})),
-            Err("requests has too many queries: at most 1000".into())
-        );
     }
 }

@@ -23,6 +23,7 @@ mod members;
 mod parameters;
 mod pathological;
 mod readings;
+mod recommend;
 mod recommend_rules;
 mod replicas;
 mod rights;

@@ -12,6 +12,7 @@ pub mod index_config;
 pub mod objects;
 pub mod owned;
 pub mod published;
+pub mod recommend;
 pub mod remote;
 pub mod request_log;
 pub mod search;

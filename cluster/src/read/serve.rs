@@ -10,6 +10,7 @@ use crate::read::index_config::GetIndexConfig;
 use crate::read::objects::GetObjects;
 use crate::read::owned::{GetOwned, GetOwners, GetStored};
 use crate::read::published::ShowsRecords;
+use crate::read::recommend::Recommend;
 use crate::read::request_log::GetCalls;
 use crate::read::search::{Browse, Search, SearchFacet};
 use crate::read::settings::GetSettings;
@@ -75,7 +76,7 @@ macro_rules! calls {
 
 calls! {
     Search, Browse, SearchFacet, GetObjects, GetSettings, GetDocument, SearchDocuments, GetFigures, GetIndexConfig, CountDocuments,
-    ShowsRecords, GetOwned, GetStored, GetOwners, GetCalls,
+    ShowsRecords, GetOwned, GetStored, GetOwners, GetCalls, Recommend,
 }
 
 /// Lets this node show what the asker's clients have seen on another node: for them it would go backwards. What cannot be shown

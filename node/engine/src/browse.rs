@@ -71,8 +71,7 @@ pub fn browse(
         exhaustive_typo: (params.typo_tolerance != TypoTolerance::Off).then_some(!is_cut),
         ..SearchResults::default()
     };
-    let shown: Vec<Shown> =
-        entries.into_iter().map(|entry| Shown { entry, sequence: None, promoted: false }).collect();
+    let shown: Vec<Shown> = entries.into_iter().map(Shown::found).collect();
     let unranked = vec![vec![]; view.segments().len()];
     let visible = Selection::visible(settings, request, limits.sees_unretrievable);
     let rendered = render(

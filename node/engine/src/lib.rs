@@ -4,7 +4,7 @@
 //! `prefetch`, `terms` (what words stand for), `text` (characters), `limits`, `page`, `scratch`; `language`; `analysis` (words of
 //! a text, the schema); `documents`; `index` (files, segments); `owners`; `slot` (a word in a segment), `filter`; `ranking`;
 //! `query` (what is asked for); `matching` (which documents, the best of them); `response`, `rules`, `facet`; `configuration`;
-//! `search`; `browse`.
+//! `search`; `browse`; `recommend`.
 pub mod analysis;
 pub mod bits;
 pub mod browse;
@@ -22,6 +22,7 @@ pub mod page;
 mod prefetch;
 pub mod query;
 pub mod ranking;
+pub mod recommend;
 pub mod response;
 pub mod rules;
 pub mod scratch;
@@ -35,6 +36,7 @@ pub use browse::{browse, matching_ids, search_facet};
 pub use configuration::Configuration;
 pub use limits::SearchLimits;
 pub use query::synonyms::SynonymSet;
+pub use recommend::recommend;
 pub use response::render_record;
 pub use rules::RuleSet;
 pub use scratch::Scratch;

@@ -137,14 +137,14 @@ pub fn search(
     }
 }
 /// What a caller is told whose hits take more bytes than an answer may.
-fn too_big(bytes_max: usize) -> Error {
+pub(crate) fn too_big(bytes_max: usize) -> Error {
     Error::invalid(format!(
         "The answer is too big: its hits may take {bytes_max} bytes. Ask for fewer of them with hitsPerPage, for fewer attributes with \
          attributesToRetrieve, attributesToHighlight and attributesToSnippet, or for shorter tags"
     ))
 }
 /// The attribute whose values may appear only so often, and how often.
-fn grouping<'a>(settings: &'a Settings, params: &Effective) -> Option<(&'a str, usize)> {
+pub(crate) fn grouping<'a>(settings: &'a Settings, params: &Effective) -> Option<(&'a str, usize)> {
     let attribute = settings.index.attribute_for_distinct.as_deref()?;
     let most = params.distinct;
     (most > 0).then_some((attribute, usize::from(most)))
@@ -285,7 +285,7 @@ fn members_of(view: &ShardView, groups: &[distinct::Group], matched: &[Vec<u64>]
     sets
 }
 fn shown(entries: &[Entry], promotion: &Promotion) -> Vec<Shown> {
-    let shown = |&entry: &Entry| Shown { entry, sequence: None, promoted: promotion.contains(&entry) };
+    let shown = |&entry: &Entry| Shown { promoted: promotion.contains(&entry), ..Shown::found(entry) };
     entries.iter().map(shown).collect()
 }
 fn grouped_page(groups: &[distinct::Group], page: &Page, promotion: &Promotion) -> Vec<Shown> {
@@ -293,7 +293,7 @@ fn grouped_page(groups: &[distinct::Group], page: &Page, promotion: &Promotion) 
     for group in page_of(groups, page) {
         for (number, &entry) in group.members.iter().enumerate() {
             let promoted = promotion.contains(&entry);
-            shown.push(Shown { entry, sequence: Some(number as u32), promoted });
+            shown.push(Shown { sequence: Some(number as u32), promoted, ..Shown::found(entry) });
         }
     }
     shown

@@ -34,7 +34,7 @@ pub use filter::{Atom, Filter, FilterAtom};
 pub use ids::{GroupId, IndexName, NodeId, ObjectId, TaskId};
 pub use key::{Acl, ApiKey};
 pub use params::SearchParams;
-pub use recommend::{Candidates, RecommendModel};
+pub use recommend::{Candidates, RecommendModel, Recommendation};
 pub use record::{BatchAction, BuiltIn, PartialOutcome, RecordOp};
 pub use results::{DocumentHits, FacetHits, Hits, SearchResults};
 pub use rule::{RecommendRule, Rule};

@@ -56,6 +56,10 @@ pub const FACET_HITS_MAX: u64 = 100;
 pub const MULTI_MAX: usize = 1_000;
 /// Bytes of an answer, so that a small call cannot fill the memory, unless configured otherwise.
 pub const ANSWER_BYTES_MAX: usize = 32 << 20;
+/// maxRecommendations (§4.14): what 0 stands for.
+pub const RECOMMENDATIONS_MAX: u64 = 100;
+/// Records that a model names at most for one request.
+pub const CANDIDATES_MAX: usize = 1_000;
 /// Seconds after which no further query of a multi-query starts.
 pub const MULTI_S: u64 = 30;
 /// Operations of one batch.

@@ -1,5 +1,7 @@
 //! Which models recommend records (§4.14)?
 
+use crate::params::SearchParams;
+use crate::user::UserId;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -38,6 +40,15 @@ impl RecommendModel {
             RecommendModel::LookingSimilar => "looking-similar",
         }
     }
+    /// Whether it says what goes with one record, the source.
+    pub fn has_source(self) -> bool {
+        match self {
+            RecommendModel::RelatedProducts
+            | RecommendModel::BoughtTogether
+            | RecommendModel::LookingSimilar => true,
+            RecommendModel::TrendingItems | RecommendModel::TrendingFacets => false,
+        }
+    }
     /// The model of a name.
     pub fn parse(name: &str) -> Option<RecommendModel> {
         Self::ALL.into_iter().find(|model| model.name() == name)
@@ -53,6 +64,48 @@ pub struct Candidates {
     pub list: Vec<(String, u16)>,
 }
 
+/// What is asked of one index (§4.14), with what a model says about it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recommendation {
+    /// The model.
+    pub model: RecommendModel,
+    /// The source, for models that have one.
+    #[serde(default)]
+    pub object_id: Option<String>,
+    /// The facet whose values are asked for, or one of whose values the records have to have.
+    #[serde(default)]
+    pub facet_name: Option<String>,
+    /// The value that they have to have.
+    #[serde(default)]
+    pub facet_value: Option<String>,
+    /// Hundredths of the least score.
+    #[serde(default)]
+    pub threshold: u16,
+    /// How many are wanted at most.
+    pub most: u64,
+    /// What selects, boosts and shows records.
+    #[serde(default)]
+    pub params: Box<SearchParams>,
+    /// What is searched for when nothing is left.
+    #[serde(default)]
+    pub fallback: Option<Box<SearchParams>>,
+    /// Whose records are asked for, where records are placed by user.
+    #[serde(default)]
+    pub user: Option<UserId>,
+    /// What the model says.
+    #[serde(default)]
+    pub candidates: Candidates,
+}
+
+/// Hundredths of the score 100.
+pub const SCORE_MAX: u16 = 10_000;
+
+/// Hundredths of the least score that is not lower than `threshold`, a number from 0 to 100.
+pub fn least_score(threshold: f64) -> u16 {
+    let near = (threshold * 100.0).round() as u16;
+    if f64::from(near) / 100.0 < threshold { near + 1 } else { near }
+}
+
 impl fmt::Display for RecommendModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -62,6 +115,16 @@ impl fmt::Display for RecommendModel {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_least_score_is_not_below_the_threshold() {
+        for (threshold, least) in
+            [(0.0, 0), (0.07, 7), (33.333, 3_334), (33.337, 3_334), (99.991, 10_000), (100.0, SCORE_MAX)]
+        {
+            assert_eq!(least_score(threshold), least, "{threshold}");
+        }
+        assert!((0..=SCORE_MAX).all(|score| least_score(f64::from(score) / 100.0) == score));
+    }
 
     #[test]
     fn a_name_is_of_one_model() {

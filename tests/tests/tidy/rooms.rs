@@ -68,6 +68,7 @@ const HOUSES: &[House] = &[
             &["configuration"],
             &["search"],
             &["browse"],
+            &["recommend"],
             &["lib"],
         ],
     },

@@ -60,6 +60,10 @@ fn bodies() -> Vec<Limit> {
         move |count| ask(Method::POST, uri, json!({"requests": vec![one.clone(); count]}))
     };
     let queries = several("/1/indexes/*/queries", json!({"indexName": "i", "hitsPerPage": 0}));
+    let recommendations = several(
+        "/1/indexes/*/recommendations",
+        json!({"indexName": "i", "model": "trending-items", "threshold": 0}),
+    );
     let objects = several("/1/indexes/*/objects", json!({"indexName": "i", "objectID": "none"}));
     let searches = [
         ("/1/indexes/i/query", "{}"),
@@ -73,7 +77,7 @@ fn bodies() -> Vec<Limit> {
         ("/1/keys", "{}"),
     ];
     let searches = searches.map(|(uri, body)| body_of(SEARCH_BODY_BYTES_MAX, Method::POST, uri, body));
-    let multi = ["/1/indexes/*/queries", "/1/indexes/*/objects"];
+    let multi = ["/1/indexes/*/queries", "/1/indexes/*/objects", "/1/indexes/*/recommendations"];
     let multi = multi.map(|uri| body_of(MULTI_BODY_BYTES_MAX, Method::POST, uri, r#"{"requests":[]}"#));
     let batch = body_of(BODY_BYTES_MAX, Method::POST, "/1/indexes/i/batch", r#"{"requests":[]}"#);
     let entries = body_of(
@@ -124,19 +128,25 @@ fn bodies() -> Vec<Limit> {
             searches.into(),
         ),
         here(
-            "body of `*/queries`, of `*/objects`",
+            "body of `*/queries`, of `*/objects`, of `*/recommendations`",
             format!("{} (`--multi-body-bytes-max`)", bytes(MULTI_BODY_BYTES_MAX)),
             "413",
             multi.into(),
         ),
         here(
-            "elements of `*/queries`, of `*/objects`",
+            "elements of `*/queries`, of `*/objects`, of `*/recommendations`",
             count(MULTI_MAX),
             "400",
             vec![
                 tried(
                     queries(MULTI_MAX),
                     queries(MULTI_MAX + 1),
+                    400,
+                    "requests has too many queries: at most 1000",
+                ),
+                tried(
+                    recommendations(MULTI_MAX),
+                    recommendations(MULTI_MAX + 1),
                     400,
                     "requests has too many queries: at most 1000",
                 ),

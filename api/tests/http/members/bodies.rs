@@ -41,7 +41,7 @@ fn put(route: &'static str, body: Value) -> Call {
 }
 
 pub fn all(key: &str, key_of_index: &str) -> Vec<Call> {
-    [searches(), records(), documents(), keys(key, key_of_index), installation(), events()]
+    [searches(), recommendations(), records(), documents(), keys(key, key_of_index), installation(), events()]
         .into_iter()
         .flatten()
         .collect()
@@ -85,6 +85,19 @@ fn searches() -> Vec<Call> {
         ask("/1/indexes/{indexName}/rules/search", rules),
         ask("/1/indexes/{indexName}/{model}/recommend/rules/search", recommend_rules),
         ask("/1/dictionaries/{dictionaryName}/search", documents("language", "en")),
+    ]
+}
+
+fn recommendations() -> Vec<Call> {
+    let recommend =
+        |request: Value| read(Method::POST, "/1/indexes/*/recommendations", json!({"requests": [request]}));
+    vec![
+        recommend(
+            json!({"indexName": "i", "model": "looking-similar", "threshold": 0, "maxRecommendations": 5,
+            "objectID": "1", "queryParameters": {"params": "filters=color%3Ared"}, "fallbackParameters": {"query": "lamp"}}),
+        ),
+        recommend(json!({"indexName": "i", "model": "trending-items", "threshold": 0, "facetName": "color",
+            "facetValue": "red"})),
     ]
 }
 

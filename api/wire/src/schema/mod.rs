@@ -14,6 +14,7 @@ mod logs;
 mod objects;
 mod operation;
 mod parameters;
+mod recommend;
 mod recommend_rules;
 mod search;
 
@@ -28,6 +29,7 @@ pub use logs::*;
 pub use objects::*;
 pub use operation::*;
 pub use parameters::{RecordsSelected, SearchParameters, SettingsChange, query_parameters, whole_number};
+pub use recommend::*;
 pub use recommend_rules::*;
 pub use search::*;
 

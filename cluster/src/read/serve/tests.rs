@@ -11,7 +11,10 @@ use crate::types::{CallerOp, ObjectRequest, ReadRights, Whose};
 use crate::write;
 use quorate_model::document::DocumentQuery;
 use quorate_model::wire::Text;
-use quorate_model::{DocumentKind, Filter, GroupId, IndexName, NodeId, SearchParams, UserId, filter};
+use quorate_model::{
+    Candidates, DocumentKind, Filter, GroupId, IndexName, NodeId, RecommendModel, Recommendation,
+    SearchParams, UserId, filter,
+};
 use quorate_node::Payer;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -118,6 +121,18 @@ fn calls_are_what_other_versions_know() {
     let query = DocumentQuery::default();
     let shown_query = serde_json::to_value(&query).expect("JSON");
     let whose = Whose { owner: UserId::new("u").expect("valid"), ids: None };
+    let recommendation = Recommendation {
+        model: RecommendModel::RelatedProducts,
+        object_id: Some("o".into()),
+        facet_name: None,
+        facet_value: None,
+        threshold: 5,
+        most: 3,
+        params: params.clone(),
+        fallback: Some(params.clone()),
+        user: Some(UserId::new("u").expect("valid")),
+        candidates: Candidates { users: 2, list: vec![("p".into(), 10_000)] },
+    };
     let cases = [
         (
             sent(Search { index: index.clone(), params: params.clone(), rights, at_once: false }),
@@ -179,6 +194,14 @@ fn calls_are_what_other_versions_know() {
             json!({"Stored": {"group": 3, "incarnation": incarnation, "ids": ["a"], "within_ms": 5}}),
         ),
         (sent(GetOwners { group, incarnation }), json!({"Owners": {"group": 3, "incarnation": incarnation}})),
+        (
+            sent(Recommend { index: index.clone(), asked: recommendation, rights }),
+            json!({"Recommend": {"index": index, "rights": shown_rights, "asked": {
+                "model": "RelatedProducts", "object_id": "o", "facet_name": null, "facet_value": null,
+                "threshold": 5, "most": 3, "params": shown_params, "fallback": shown_params, "user": "u",
+                "candidates": {"users": 2, "list": [["p", 10_000]]}
+            }}}),
+        ),
         (
             sent(GetCalls(CallsAsked { filter: CallFilter::Error, index: Some("a".into()), most: 9 })),
             json!({"Calls": {"filter": "Error", "index": "a", "most": 9}}),

@@ -27,6 +27,8 @@ pub struct HitDetails {
     pub sequence: Option<u32>,
     /// Whether a rule put it here.
     pub promoted: bool,
+    /// Hundredths of its score, when it is recommended.
+    pub score: Option<u16>,
 }
 /// Whether hits carry `_rankingInfo`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +78,9 @@ impl<'a> Renderer<'a> {
         }
         if let Some(sequence) = details.sequence {
             write_to(out, format_args!(",\"_distinctSeqID\":{sequence}"));
+        }
+        if let Some(score) = details.score {
+            write_to(out, format_args!(",\"_score\":{}", f64::from(score) / 100.0));
         }
         if self.ranking == RankingDetails::Shown {
             ranking_details(details, self.words, out);

@@ -47,6 +47,14 @@ pub struct Shown {
     pub sequence: Option<u32>,
     /// Whether a rule put it here.
     pub promoted: bool,
+    /// Hundredths of its score, when it is recommended.
+    pub score: Option<u16>,
+}
+impl Shown {
+    /// A hit like any other.
+    pub fn found(entry: Entry) -> Shown {
+        Shown { entry, sequence: None, promoted: false, score: None }
+    }
 }
 /// The hits of a page, as far as they fit.
 pub enum Rendered {
@@ -152,6 +160,7 @@ fn details(
             details.user_score = doc;
             details.sequence = shown.sequence;
             details.promoted = shown.promoted;
+            details.score = shown.score;
             details.place = plan.geo.centre.and_then(|centre| {
                 let (metres, point) = distance::nearest(segment.geo()?.points_of(doc), centre)?;
                 Some((metres, plan.geo.precision_at(metres), point))

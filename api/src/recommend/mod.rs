@@ -1,0 +1,43 @@
+//! What is recommended (§4.14, C§17)?
+
+mod asked;
+
+use crate::call::Call;
+use crate::insights::not_allowed;
+use crate::reply::Reply;
+use crate::search::Place;
+use crate::search::several::{self, Body, check_time};
+use asked::Wanted;
+use quorate_cluster::ReadRights;
+use quorate_model::{IndexName, Recommendation, Result};
+
+/// `POST /1/indexes/*/recommendations`.
+pub async fn post(call: &Call<'_>) -> Result<Reply> {
+    answer(call).await.map_err(not_allowed)
+}
+
+async fn answer(call: &Call<'_>) -> Result<Reply> {
+    let body: Body = call.typed().await?;
+    let mut wanted = Vec::new();
+    for members in several::requests(body.requests)? {
+        wanted.push(Wanted::read(call, members)?);
+    }
+    for Wanted { index, asked, .. } in &wanted {
+        call.note.asks(index, asked.params.user_token.as_deref());
+    }
+    let run = async |number, wanted, bytes_max| run(call, number, wanted, bytes_max).await;
+    Ok(several::results(&several::in_order(call, &wanted, run).await?))
+}
+
+async fn run(call: &Call<'_>, number: usize, wanted: Wanted, bytes_max: usize) -> Result<Vec<u8>> {
+    check_time(call.started.elapsed())?;
+    let Wanted { index, asked, presentation } = wanted;
+    let candidates = call.service().candidates(&index, asked.model, asked.object_id.as_deref()).await?;
+    let asked = Recommendation { candidates, ..asked };
+    let rights = ReadRights { bytes_max: bytes_max.max(1), ..call.read_rights() };
+    let recommend = async |index: &IndexName, asked| call.service().recommend(index, asked, rights).await;
+    let results = call.read(&index, asked, recommend).await?;
+    let place = Place { query: number, index: Some(index.as_str()), ..Place::default() };
+    let query_id = presentation.query_id(call, &results, place);
+    Ok(presentation.body(call, &results, place, query_id))
+}

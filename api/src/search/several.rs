@@ -1,0 +1,143 @@
+//! How are several things answered in one call, within the bytes and the time that one call has?
+
+use crate::call::Call;
+use crate::reply::Reply;
+use futures_util::{StreamExt, stream};
+use quorate_model::{Error, ErrorKind, Result, limits};
+use quorate_wire::json;
+use serde_json::{Map, Value};
+use std::time::Duration;
+
+/// What is asked in one call that is worked on at a time.
+const AT_A_TIME: usize = 8;
+
+/// The answers so far, bounded together.
+pub struct Bodies {
+    /// The answers.
+    pub all: Vec<Vec<u8>>,
+    /// Bytes that the others may have.
+    pub left: usize,
+    bytes_max: usize,
+}
+impl Bodies {
+    /// None so far.
+    pub fn new(bytes_max: usize) -> Self {
+        Bodies { all: vec![], left: bytes_max, bytes_max }
+    }
+    /// One more. Errors: `Invalid` when it is too many bytes.
+    pub fn push(&mut self, body: Vec<u8>) -> Result<()> {
+        self.left = self.left.checked_sub(body.len()).ok_or_else(|| {
+            Error::invalid(format!(
+                "The answer is too big: the results may have {} bytes together, ask for fewer queries or for fewer hits with \
+                 hitsPerPage",
+                self.bytes_max
+            ))
+        })?;
+        self.all.push(body);
+        Ok(())
+    }
+}
+
+/// What is known of a body; whatever else stands there is passed over.
+#[derive(Default, serde::Deserialize)]
+pub struct Body {
+    /// What is asked.
+    pub requests: Option<Value>,
+    /// How.
+    pub strategy: Option<Value>,
+}
+
+/// The elements of `requests`, bounded.
+pub fn requests(given: Option<Value>) -> Result<Vec<Map<String, Value>>> {
+    let Some(Value::Array(list)) = given else {
+        return Err(Error::invalid("requests is required: a list of queries"));
+    };
+    if list.len() > limits::MULTI_MAX {
+        return Err(Error::invalid(format!("requests has too many queries: at most {}", limits::MULTI_MAX)));
+    }
+    let objects = list.into_iter().map(|item| match item {
+        Value::Object(members) => Ok(members),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Err(Error::invalid("requests must be a list of objects"))
+        }
+    });
+    objects.collect()
+}
+
+/// Answers each of `asked`, in order. `run` is given the number of one, it, and the bytes that its hits may have.
+pub async fn in_order<T: Clone>(
+    call: &Call<'_>,
+    asked: &[T],
+    run: impl AsyncFn(usize, T, usize) -> Result<Vec<u8>>,
+) -> Result<Vec<Vec<u8>>> {
+    let bytes_max = call.state.limits().answer_bytes_max;
+    let mut bodies = Bodies::new(bytes_max);
+    let small = |(number, one): (usize, &T)| run(number, one.clone(), bytes_max / AT_A_TIME);
+    let mut answers = stream::iter(asked.iter().enumerate().map(small)).buffered(AT_A_TIME);
+    let mut again = asked.iter().enumerate();
+    while let (Some(answered), Some((number, one))) = (answers.next().await, again.next()) {
+        let body = match answered {
+            // if it is too big: alone it may have what the others have left; whatever else is wrong stays so
+            Err(error) if error.kind == ErrorKind::Invalid => run(number, one.clone(), bodies.left).await?,
+            answered => answered?,
+        };
+        bodies.push(body)?;
+    }
+    Ok(bodies.all)
+}
+
+/// The answer of which these are the results.
+pub fn results(bodies: &[Vec<u8>]) -> Reply {
+    let mut out = Vec::with_capacity(bodies.iter().map(|body| body.len() + 1).sum::<usize>() + 16);
+    let mut object = json::Object::open(&mut out);
+    json::list(object.member("results"), bodies, |out, body| out.extend_from_slice(body));
+    object.close();
+    Reply::ok(out)
+}
+
+/// Refuses to start another query of a call that has taken long already. Not 503: another node has no more time.
+pub fn check_time(since: Duration) -> Result<()> {
+    if since < Duration::from_secs(limits::MULTI_S) {
+        return Ok(());
+    }
+    Err(Error::invalid("The queries take too long together: ask for fewer in one call"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_time_is_bounded_together() {
+        assert!(check_time(Duration::from_secs(limits::MULTI_S - 1)).is_ok());
+        let refused = check_time(Duration::from_secs(limits::MULTI_S)).unwrap_err();
+        assert!(refused.message.starts_with("The queries take too long together"), "{refused}");
+    }
+
+    #[test]
+    fn answers_are_bounded_together() {
+        let mut bodies = Bodies::new(1_000);
+        let half = || vec![b' '; 500];
+        assert!(bodies.push(half()).is_ok() && bodies.push(half()).is_ok());
+        let refused = bodies.push(vec![b' ']).unwrap_err();
+        assert!(refused.message.starts_with("The answer is too big: "), "{refused}");
+    }
+
+    #[test]
+    fn the_list_of_queries_is_bounded_and_typed() {
+        let read = |body: Value| {
+            let body: Body = serde_json::from_value(body).expect("an object was written");
+            requests(body.requests).map(|list| list.len()).map_err(|error| error.message)
+        };
+        assert_eq!(read(json!({"requests": []})), Ok(0));
+        assert_eq!(read(json!({"requests": [{"indexName": "a"}]})), Ok(1));
+        assert_eq!(read(json!({})), Err("requests is required: a list of queries".into()));
+        assert_eq!(read(json!({"requests": [1]})), Err("requests must be a list of objects".into()));
+        let many = vec![json!({}); limits::MULTI_MAX + 1];
+        assert_eq!(
+            read(json!({"requests": many})),
+            Err("requests has too many queries: at most 1000".into())
+        );
+    }
+}

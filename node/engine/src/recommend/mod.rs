@@ -1,0 +1,242 @@
+//! What is recommended, of the records as they are now (§4.14, C§17)?
+//!
+//! The order of the steps: candidates of the model, those that are there and pass all filters, by what boosts them and by score;
+//! the threshold; what is searched for when nothing is left; the cut. Nothing is shown that is gone, filtered out, or the source.
+
+mod facets;
+mod ranked;
+mod similar;
+
+use crate::configuration::Configuration;
+use crate::filter::filter_set;
+use crate::index::ShardView;
+use crate::limits::SearchLimits;
+use crate::matching::find::{Found, Prepared};
+use crate::matching::paths;
+use crate::query::plan::plan;
+use crate::query::words::words_of;
+use crate::query::{Plan, strategy};
+use crate::ranking::distinct;
+use crate::ranking::top::Entry;
+use crate::response::hits::{Rendered, Shown, render};
+use crate::response::record::Selection;
+use crate::scratch::Scratch;
+use crate::search::{find, grouping, run, too_big};
+use crate::slot::Slot;
+use crate::{bits, clock::Clock};
+use quorate_model::filter::AnyOf;
+use quorate_model::settings::Effective;
+use quorate_model::user::{owned_id, public_id};
+use quorate_model::{
+    Atom, Filter, FilterAtom, RecommendModel, Recommendation, Result, SearchParams, SearchResults, Settings,
+};
+use rustc_hash::FxHashSet;
+
+/// A record with its score in hundredths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Scored {
+    entry: Entry,
+    score: u16,
+}
+
+/// One request on one shard.
+struct Asker<'a> {
+    view: &'a ShardView,
+    configuration: &'a Configuration,
+    asked: &'a Recommendation,
+    limits: &'a SearchLimits,
+    /// The source, when it is there and the caller may see it.
+    source: Option<(usize, u32)>,
+}
+
+/// Recommends records, or values of a facet.
+///
+/// A source that is not there, or that the caller may not see, has nothing that goes with it.
+/// Errors: those of a search with the parameters.
+/// Source: §4.14; C§17.
+pub fn recommend(
+    view: &ShardView,
+    configuration: &Configuration,
+    asked: &Recommendation,
+    limits: &SearchLimits,
+    scratch: &mut Scratch,
+) -> Result<SearchResults> {
+    let mut asker = Asker { view, configuration, asked, limits, source: None };
+    let source = asked.object_id.as_deref().filter(|_| asked.model.has_source());
+    asker.source = source.and_then(|id| asker.seen(id));
+    let mut results = asker.by_score(scratch)?;
+    if let Some(fallback) = &asked.fallback
+        && results.hits.is_empty()
+        && asked.model != RecommendModel::TrendingFacets
+    {
+        results = asker.by_search(fallback, scratch)?;
+    }
+    results.nb_hits = results.hits.len() as u64;
+    results.nb_pages = u64::from(results.nb_hits > 0);
+    results.hits_per_page = asked.most;
+    results.exhaustive_nb_hits = true;
+    Ok(results)
+}
+
+/// A query with what filters and places select.
+struct Selected<'a, 'p> {
+    params: &'a Effective,
+    plan: &'a mut Plan,
+    prepared: Prepared<'p>,
+}
+/// The documents that may be shown.
+enum Allowed<'a, 'p> {
+    /// Those that filters and places select.
+    Filtered(&'a Prepared<'p>),
+    /// Those that words select besides.
+    Found(&'a [Vec<u64>]),
+}
+impl Allowed<'_, '_> {
+    fn holds(&self, segment: usize, doc: u32) -> bool {
+        match self {
+            Allowed::Filtered(prepared) => prepared.contexts[segment].is_allowed(doc),
+            Allowed::Found(sets) => bits::contains(&sets[segment], doc),
+        }
+    }
+}
+/// The words of a query in each segment, for marks.
+type Slots = Vec<Vec<Vec<Slot>>>;
+
+impl Asker<'_> {
+    fn settings(&self) -> &Settings {
+        self.configuration.settings()
+    }
+    /// Where a record is that callers name so.
+    fn find(&self, object_id: &str) -> Option<(usize, u32)> {
+        match &self.asked.user {
+            None => self.view.find(object_id),
+            Some(user) => {
+                self.view.find(&owned_id(user, object_id)).or_else(|| self.view.find(&public_id(object_id)))
+            }
+        }
+    }
+    /// The same, if what the caller's key forces lets it be seen.
+    fn seen(&self, object_id: &str) -> Option<(usize, u32)> {
+        let (number, doc) = self.find(object_id)?;
+        let segment = &self.view.segments()[number];
+        let forced = self.asked.params.forced.as_deref().map(|forced| &forced.filter);
+        let shown = forced.and_then(|filter| filter_set(segment, &self.settings().index, filter));
+        shown.is_none_or(|set| bits::contains(&set, doc)).then_some((number, doc))
+    }
+
+    /// What the model recommends.
+    fn by_score(&self, scratch: &mut Scratch) -> Result<SearchResults> {
+        let mut request = self.asked.params.as_ref().clone();
+        if let (RecommendModel::TrendingItems, Some(name), Some(value)) =
+            (self.asked.model, &self.asked.facet_name, &self.asked.facet_value)
+        {
+            request.filter = request.filter.and(has_value(name, value));
+        }
+        self.with_query(&request, scratch, |selected, scratch| {
+            let Selected { params, plan, prepared } = selected;
+            let has_words = !plan.words.is_empty() || !plan.beyond.is_empty();
+            let found = match has_words {
+                true => {
+                    plan.wants_set = true;
+                    find(plan, params, |plan| run(prepared, plan, params, self.asked.most, scratch)).0
+                }
+                false => Found::default(),
+            };
+            let allowed = match has_words {
+                true => Allowed::Found(&found.matched),
+                false => Allowed::Filtered(prepared),
+            };
+            let mut clock = Clock::new(&self.limits.deadline);
+            let list = self.ranked(&allowed, &prepared.contexts, &mut clock);
+            if self.asked.model == RecommendModel::TrendingFacets {
+                return Ok(Listed::Facets(self.facets(&request, &list, &mut clock)));
+            }
+            let slots = match has_words {
+                true => found.slots,
+                false => vec![vec![]; self.view.segments().len()],
+            };
+            let list = list.into_iter().filter(|scored| scored.score >= self.asked.threshold).collect();
+            Ok(Listed::Records(self.cut(params, list, self.asked.most), slots))
+        })
+    }
+    /// What a search finds instead. Its hits have the score 0.
+    fn by_search(&self, request: &SearchParams, scratch: &mut Scratch) -> Result<SearchResults> {
+        let most = request.hits_per_page.map_or(self.asked.most, |most| most.min(self.asked.most));
+        self.with_query(request, scratch, |selected, scratch| {
+            let Selected { params, plan, prepared } = selected;
+            let grouped = grouping(self.settings(), params).is_some();
+            plan.limit = if grouped { usize::MAX } else { most as usize };
+            plan.budget = (plan.budget / self.view.segments().len().max(1) as u64).max(1);
+            let (found, _) = find(plan, params, |plan| run(prepared, plan, params, most, scratch));
+            let list = found.entries.iter().map(|&entry| Scored { entry, score: 0 }).collect();
+            Ok(Listed::Records(self.cut(params, list, most), found.slots))
+        })
+    }
+    /// The first of the list, as distinct leaves them.
+    fn cut(&self, params: &Effective, mut list: Vec<Scored>, most: u64) -> Vec<Scored> {
+        if let Some((attribute, each)) = grouping(self.settings(), params) {
+            let entries: Vec<Entry> = list.iter().map(|scored| scored.entry).collect();
+            let groups = distinct::groups(self.view, &entries, attribute, each);
+            let key = |entry: &Entry| (entry.segment, entry.doc);
+            let kept: FxHashSet<_> = groups.iter().flat_map(|group| &group.members).map(key).collect();
+            list.retain(|scored| kept.contains(&key(&scored.entry)));
+        }
+        list.truncate(most as usize);
+        list
+    }
+
+    /// Prepares a query, without the source and without what the index's rules for searches say, and renders what `choose` lists.
+    fn with_query(
+        &self,
+        request: &SearchParams,
+        scratch: &mut Scratch,
+        choose: impl FnOnce(&mut Selected<'_, '_>, &mut Scratch) -> Result<Listed>,
+    ) -> Result<SearchResults> {
+        let Asker { view, configuration, limits, .. } = *self;
+        let settings = self.settings();
+        let mut params = settings.effective(request);
+        strategy::apply(&mut params);
+        let words = words_of(&configuration.schema, &configuration.synonyms, &params, &params.query);
+        let mut plan = plan(view, settings, &params, words, limits.deadline.clone())?;
+        plan.hidden.extend(self.source);
+        let fixed = plan.clone();
+        paths::lay(view, &mut plan);
+        let prepared = Prepared::new(view, settings, &params, &fixed, scratch);
+        let mut selected = Selected { params: &params, plan: &mut plan, prepared };
+        let listed = choose(&mut selected, scratch)?;
+        let prepared = selected.prepared;
+        let mut results =
+            SearchResults { query: request.query.clone().unwrap_or_default(), ..SearchResults::default() };
+        results.hits = match listed {
+            Listed::Facets(hits) => hits,
+            Listed::Records(list, slots) => {
+                let shown: Vec<Shown> = list.iter().map(shown).collect();
+                let visible = Selection::visible(settings, request, limits.sees_unretrievable);
+                let analyzer = configuration.schema.analyzer();
+                match render(
+                    view, settings, &params, limits, &visible, analyzer, &plan, &prepared, &slots, &shown,
+                    scratch,
+                ) {
+                    Rendered::All(hits) => hits,
+                    Rendered::Cut(_) => return Err(too_big(limits.bytes_max)),
+                }
+            }
+        };
+        prepared.end(scratch);
+        Ok(results)
+    }
+}
+/// What a query comes to.
+enum Listed {
+    /// Records in their order, with the words of the query in each segment.
+    Records(Vec<Scored>, Slots),
+    /// Values of a facet, rendered.
+    Facets(quorate_model::Hits),
+}
+fn shown(scored: &Scored) -> Shown {
+    Shown { score: Some(scored.score), ..Shown::found(scored.entry) }
+}
+fn has_value(attribute: &str, value: &str) -> Filter {
+    let atom = Atom::Facet { attribute: attribute.to_owned(), value: value.to_owned() };
+    Filter { all: vec![AnyOf { any: vec![FilterAtom { atom, negated: false, score: 1 }] }] }
+}
