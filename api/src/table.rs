@@ -311,6 +311,10 @@ pub static ROUTES: &[Route<Handler>] = &[
         .says("Hands a group to another leader").takes::<body::NewLeader>().gives::<body::Message>(200),
     row(Post, "/admin/admin-key", ADMIN, handler!(admin::replace_admin_key)).is(Work::Operate)
         .says("Replaces the admin key").takes::<body::NewAdminKey>().gives::<body::Message>(200),
+    row(Get, "/admin/recommend", ADMIN, handler!(admin::models::list)).is(Work::Operate)
+        .says("Shows the models of recommendations").gives::<body::Models>(200),
+    row(Post, "/admin/recommend/{indexName}/{model}/build", ADMIN, handler!(admin::models::build)).is(Work::Operate)
+        .says("Builds a model of recommendations").gives::<body::Message>(200),
     row(Post, "/admin/recover", ADMIN, handler!(admin::recovery)).is(Work::Operate)
         .says("Says what to do when a majority is lost").gives::<body::Message>(200),
 ];

@@ -63,8 +63,8 @@ pub use quorate_node::{Payer, RawDocument};
 pub use read::health::Health;
 pub use service::Service;
 pub use types::{
-    CallerOp, DictionaryLanguage, GroupDigest, IndexInfo, IndexOperation, NamedDigest, NodeDigest,
-    ObjectRequest, ReadRights, Receipt,
+    BuildAttempt, CallerOp, DictionaryLanguage, GroupDigest, IndexInfo, IndexOperation, ModelFigures,
+    NamedDigest, NodeDigest, ObjectRequest, ReadRights, Receipt,
 };
 pub use write::Reach;
 pub use write::document_changes::DocumentChange;

@@ -1,7 +1,7 @@
 //! What the rooms of this crate hand to each other, and to callers: what is asked for and what is answered.
 
-use quorate_model::{GroupId, IndexName, RecordOp, TaskId, UserId};
-use quorate_node::{Digest, IndexDigest};
+use quorate_model::{GroupId, IndexName, RecommendModel, RecordOp, TaskId, UserId};
+use quorate_node::{Digest, IndexDigest, Installed, ModelKey, Report};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -172,4 +172,40 @@ pub struct DictionaryLanguage {
     pub code: &'static str,
     /// Custom entries in each dictionary, by its number; `None` where the language has neither standard nor custom ones.
     pub entries: [Option<u64>; 3],
+}
+
+/// A model of recommendations, as the node that leads its group knows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelFigures {
+    /// The name of the index.
+    pub index: IndexName,
+    /// Which.
+    pub model: RecommendModel,
+    /// The one that is in force, if there is one.
+    pub installed: Option<Installed>,
+    /// What it learned from; of one that is not in force the last build.
+    pub report: Option<Report>,
+    /// Whether it waits for being built or is being built.
+    pub is_awaited: bool,
+    /// The last build since the node leads.
+    pub last_build: Option<BuildAttempt>,
+}
+
+/// What became of a build.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BuildAttempt {
+    /// When it ended, Unix milliseconds.
+    pub at_ms: u64,
+    /// How long it took.
+    pub took_ms: u64,
+    /// Why there is no model of it.
+    pub reason: Option<String>,
+}
+
+impl ModelFigures {
+    /// Of a model of which nothing is known yet.
+    pub fn of(key: &ModelKey) -> ModelFigures {
+        let ModelKey { index, model } = key.clone();
+        ModelFigures { index, model, installed: None, report: None, is_awaited: false, last_build: None }
+    }
 }

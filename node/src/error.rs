@@ -23,6 +23,9 @@ pub enum Error {
     /// The files of events.
     #[error("events: {0}")]
     Events(#[from] quorate_insights::error::Error),
+    /// Models of recommendations.
+    #[error("models: {0}")]
+    Neighbours(#[from] quorate_insights::neighbours::NeighboursError),
     /// A file operation outside the engine and the store.
     #[error("{what}: {source}")]
     Io {
@@ -48,9 +51,11 @@ impl Error {
         match self {
             Error::Model(e) => e.kind,
             Error::Delayed | Error::Stopped => ErrorKind::Unavailable,
-            Error::Engine { .. } | Error::Store(_) | Error::Events(_) | Error::Io { .. } => {
-                ErrorKind::Internal
-            }
+            Error::Engine { .. }
+            | Error::Store(_)
+            | Error::Events(_)
+            | Error::Neighbours(_)
+            | Error::Io { .. } => ErrorKind::Internal,
         }
     }
     /// Whether a file is not as it was written.
@@ -70,7 +75,8 @@ impl Error {
             | Error::Events(_)
             | Error::Io { .. }
             | Error::Delayed
-            | Error::Stopped => false,
+            | Error::Stopped
+            | Error::Neighbours(_) => false,
         }
     }
 }

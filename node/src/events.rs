@@ -1,12 +1,15 @@
 //! What do the groups of this node keep of events, for those who read them and for what all of them share?
 
+mod arrivals;
 mod of_group;
 
+pub use arrivals::Arrived;
 pub(crate) use of_group::Events;
 
+use arrivals::Arrivals;
 use parking_lot::Mutex;
 use quorate_insights::store::{EventStore, EventView};
-use quorate_model::GroupId;
+use quorate_model::{GroupId, IndexName};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
@@ -14,11 +17,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The events of one group, which its machine changes and others read.
 pub(crate) type SharedStore = Arc<Mutex<EventStore>>;
+/// What came for the names of one group.
+pub(crate) type SharedArrivals = Arc<Mutex<Arrivals>>;
 
 /// The events of all groups of a node.
 #[derive(Default)]
 pub(crate) struct NodeEvents {
-    stores: Mutex<BTreeMap<GroupId, SharedStore>>,
+    stores: Mutex<BTreeMap<GroupId, (SharedStore, SharedArrivals)>>,
     /// Bytes of rows in memory, of all groups.
     waiting_bytes: AtomicUsize,
     /// Whether files of some group are being written anew: one group at a time.
@@ -31,19 +36,19 @@ const FORGOTTEN_MAX: usize = 10_000;
 
 impl NodeEvents {
     /// Lets others read the events of a group.
-    pub fn open(&self, group: GroupId, store: SharedStore) {
-        self.stores.lock().insert(group, store);
+    pub fn open(&self, group: GroupId, store: SharedStore, arrivals: SharedArrivals) {
+        self.stores.lock().insert(group, (store, arrivals));
     }
     /// Ends that, if these are the events that are read.
     pub fn close(&self, group: GroupId, store: &SharedStore) {
         let mut stores = self.stores.lock();
-        if stores.get(&group).is_some_and(|known| Arc::ptr_eq(known, store)) {
+        if stores.get(&group).is_some_and(|(known, _)| Arc::ptr_eq(known, store)) {
             stores.remove(&group);
         }
     }
     /// The events of a group as of now, if it is there.
     pub fn view(&self, group: GroupId) -> Option<EventView> {
-        let store = self.stores.lock().get(&group).cloned()?;
+        let (store, _) = self.stores.lock().get(&group).cloned()?;
         let view = store.lock().view();
         Some(view)
     }
@@ -58,9 +63,21 @@ impl NodeEvents {
     pub fn take_forgotten(&self) -> BTreeSet<String> {
         std::mem::take(&mut *self.forgotten.lock())
     }
+    /// What came for the names of a group since their models learned from it.
+    pub fn arrivals(&self, group: GroupId) -> Vec<(IndexName, Arrived)> {
+        let of_group = self.stores.lock().get(&group).cloned();
+        of_group.map_or_else(Vec::new, |(_, arrivals)| arrivals.lock().all())
+    }
+    /// Some rows of a name are new no more.
+    pub fn settle(&self, group: GroupId, name: &IndexName, rows: u64) {
+        let of_group = self.stores.lock().get(&group).cloned();
+        if let Some((_, arrivals)) = of_group {
+            arrivals.lock().settle(name, rows);
+        }
+    }
     /// What all groups have. Cost: a lock for each.
     pub fn figures(&self) -> EventFigures {
-        let stores: Vec<SharedStore> = self.stores.lock().values().cloned().collect();
+        let stores: Vec<SharedStore> = self.stores.lock().values().map(|(store, _)| store.clone()).collect();
         let add = |figures: EventFigures, store: &SharedStore| {
             let store = store.lock();
             EventFigures {

@@ -8,6 +8,7 @@ mod dictionaries;
 mod documents;
 mod fences;
 mod links;
+mod models;
 mod snapshot;
 
 pub use self::fences::Fences;
@@ -105,6 +106,7 @@ impl PlacementMachine {
         };
         machine.never_again = machine.replay_from()?;
         machine.load_dictionaries()?;
+        machine.load_models()?;
         Ok(machine)
     }
 
@@ -238,7 +240,7 @@ impl PlacementMachine {
             links::end_writer(&state);
             self.remove_folder(state.incarnation)?;
         }
-        self.events.leave()?;
+        self.leave_events()?;
         self.changes = Batch::default();
         self.node.forget_idle(self.group);
         self.node.drop_pin(self.group);
@@ -295,6 +297,10 @@ impl PlacementMachine {
                 Ok(())
             }
             IndexCommand::Searches { searches } => self.events.take_searches(at.index, &searches),
+            IndexCommand::InstallModel { key, seq, length, crc } => {
+                self.install_model(at, key, seq, length, crc);
+                Ok(())
+            }
             IndexCommand::Sequence { commands } => self.sequence(at, commands, known),
         }
     }

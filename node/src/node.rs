@@ -2,11 +2,12 @@
 
 use crate::dictionaries::SharedDictionaries;
 use crate::error::{Error, Result};
-use crate::events::{EventFigures, Events, NodeEvents};
+use crate::events::{Arrived, EventFigures, Events, NodeEvents};
 use crate::halt::Halt;
 use crate::index::{IndexState, IndexStats, IndexView};
 use crate::indices::Indices;
 use crate::machine::PlacementMachine;
+use crate::models::registry::NodeModels;
 use crate::ops::Incarnation;
 use crate::pins::GroupPin;
 use crate::search::SearchPool;
@@ -15,7 +16,7 @@ use crate::writers::{Writers, close, longest_unused_first};
 use parking_lot::{Mutex, RwLock};
 use quorate_engine::index::{LevelInForce, RebuildCounts, ShardView, WriterOptions};
 use quorate_insights::store::EventView;
-use quorate_model::{GroupId, limits};
+use quorate_model::{GroupId, IndexName, limits};
 use quorate_store::files::Files;
 use quorate_store::kv::Kv;
 use quorate_store::layout::{self, Layout};
@@ -60,6 +61,7 @@ pub(crate) struct Shared {
     pub files: Arc<dyn Files>,
     pub dictionaries: SharedDictionaries,
     events: Arc<NodeEvents>,
+    pub models: NodeModels,
     shard_options: ShardOptions,
     indices: RwLock<Indices>,
     /// Those with an open writer.
@@ -121,6 +123,7 @@ impl Node {
             files,
             dictionaries,
             events: Arc::default(),
+            models: NodeModels::default(),
             shard_options,
             indices: RwLock::default(),
             writers: Writers::default(),
@@ -244,7 +247,7 @@ impl Node {
     /// Says whether this node leads a group, as every node does that nothing was said to. The others show writes in larger
     /// groups, [`Self::publish_now`] apart.
     pub fn set_leads(&self, group: GroupId, leads: bool) {
-        self.shared.led_elsewhere(group).store(!leads, Ordering::Relaxed);
+        self.shared.is_led_elsewhere(group).store(!leads, Ordering::Relaxed);
         if leads {
             self.publish_now(group, self.applied(group));
         }
@@ -309,6 +312,20 @@ impl Node {
     /// Users that groups have been told to forget since the last call.
     pub fn take_forgotten(&self) -> BTreeSet<String> {
         self.shared.events.take_forgotten()
+    }
+    /// What came for the names of a group since their models learned from it, as far as this process knows.
+    pub fn arrivals(&self, group: GroupId) -> Vec<(IndexName, Arrived)> {
+        self.shared.events.arrivals(group)
+    }
+    /// Says that models are learning from so many new rows of a name.
+    pub fn settle_arrivals(&self, group: GroupId, name: &IndexName, rows: u64) {
+        self.shared.events.settle(group, name, rows);
+    }
+    pub(crate) fn shared(&self) -> Arc<Shared> {
+        self.shared.clone()
+    }
+    pub(crate) fn shared_models(&self) -> &NodeModels {
+        &self.shared.models
     }
     /// What it has of events in all groups. Cost: a lock for each group.
     pub fn event_figures(&self) -> EventFigures {
@@ -401,7 +418,7 @@ impl Shared {
     pub(crate) fn open_events(&self, group: GroupId) -> Result<Events> {
         Events::open(&self.events, group, self.files.clone(), self.layout.events_of(group))
     }
-    fn led_elsewhere(&self, group: GroupId) -> Arc<AtomicBool> {
+    pub(crate) fn is_led_elsewhere(&self, group: GroupId) -> Arc<AtomicBool> {
         self.led_elsewhere.lock().entry(group).or_default().clone()
     }
     pub(crate) fn halt(&self, group: GroupId) -> Halt {
@@ -410,7 +427,7 @@ impl Shared {
     /// How a shard of the group runs.
     pub(crate) fn shard_options(&self, group: GroupId) -> ShardOptions {
         ShardOptions {
-            is_led_elsewhere: self.led_elsewhere(group),
+            is_led_elsewhere: self.is_led_elsewhere(group),
             halt: self.halt(group),
             ..self.shard_options.clone()
         }

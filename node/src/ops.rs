@@ -3,6 +3,7 @@
 //! A new command is a variant behind the last one, its row in [`IndexCommand::row`], and an arm of
 //! `PlacementMachine::carry_out`, which applies it. Everybody else asks the row.
 
+use crate::models::key::ModelKey;
 use quorate_model::event::{CountedSearch, Event, EventTarget};
 use quorate_model::level::{self, FIRST, Needs};
 use quorate_model::settings::replica;
@@ -149,6 +150,17 @@ pub enum IndexCommand {
         /// All that the group is to keep.
         searches: Vec<CountedSearch>,
     },
+    /// Puts a model of recommendations in force whose file is made, unless a later one is. The file comes beside.
+    InstallModel {
+        /// Which.
+        key: ModelKey,
+        /// Its number; of two the higher is the later.
+        seq: u64,
+        /// Bytes of its file; without any the index has no such model any more.
+        length: u64,
+        /// CRC-32 of its file.
+        crc: u32,
+    },
 }
 
 /// What has to be known of a command beside what applying it does.
@@ -265,6 +277,12 @@ impl IndexCommand {
             IndexCommand::Searches { searches } => {
                 Row { number: 14, level: level::RECOMMEND, content: Content::Searches(searches), ..OF_EVENTS }
             }
+            IndexCommand::InstallModel { key, .. } => Row {
+                number: 15,
+                level: level::RECOMMEND,
+                content: Content::Names(key.index.as_str().len()),
+                ..PLAIN
+            },
         }
     }
 

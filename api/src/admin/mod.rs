@@ -1,5 +1,7 @@
 //! What do operators ask and change (`/admin/…`, admin key)?
 
+pub mod models;
+
 use crate::call::Call;
 use crate::reply::Reply;
 use quorate_cluster::membership::Force;

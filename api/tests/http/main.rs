@@ -20,6 +20,7 @@ mod limits;
 mod logs;
 mod managed_keys;
 mod members;
+mod models;
 mod parameters;
 mod pathological;
 mod readings;

@@ -113,6 +113,8 @@ POST /admin/nodes/{node}/replace admin
 DELETE /admin/nodes/{node} admin
 POST /admin/groups/{group}/leader admin
 POST /admin/admin-key admin
+GET /admin/recommend admin
+POST /admin/recommend/{indexName}/{model}/build admin
 POST /admin/recover admin
 ";
 

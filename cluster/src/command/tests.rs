@@ -8,6 +8,7 @@ use quorate_model::{
     AllowedSource, DictionaryKind, DictionaryOp, DocumentKind, GroupId, IndexName, NodeId, RecommendModel,
     RecordOp, UserId, limits,
 };
+use quorate_node::ModelKey;
 use quorate_node::ops::{Follower, RawDocument, ReplicaKind};
 use std::collections::BTreeSet;
 
@@ -275,6 +276,15 @@ fn the_bytes_of_every_command_stay_what_they_are() {
             "01 0e 01 0161 0175 05 0171 07 01 016f 01 0174 01 03663a31 01 024445 01 09 01".into(),
         ),
         (
+            index(IndexCommand::InstallModel {
+                key: ModelKey { index: name(), model: RecommendModel::BoughtTogether },
+                seq: 7,
+                length: 8,
+                crc: 9,
+            }),
+            "01 0f 0161 01 07 08 09".into(),
+        ),
+        (
             meta(MetaCommand::Announced { subject: Subject::Dictionaries(GroupId(5)), revision: 7 }),
             "00 0b 05 07".into(),
         ),
@@ -353,6 +363,7 @@ fn the_bytes_of_every_command_stay_what_they_are() {
                 | IndexCommand::DeleteDocument { kind: DocumentKind::Recommend(_), .. }
                 | IndexCommand::Searches { .. },
             ) => "0800",
+            Command::Index(IndexCommand::InstallModel { .. }) => "0800",
             command if is_of_users(command) => "0200",
             _ => "0100",
         };

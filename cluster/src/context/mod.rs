@@ -2,6 +2,7 @@
 
 pub mod abreast;
 pub mod actors;
+pub mod builds;
 pub mod claims;
 pub mod each_node;
 pub mod integrity;
@@ -14,6 +15,7 @@ pub mod user_writes;
 
 use crate::context::abreast::Abreast;
 use crate::context::actors::LeftReport;
+use crate::context::builds::Builds;
 use crate::context::claims::Claims;
 use crate::context::integrity::Integrity;
 use crate::context::janitor::JanitorHandle;
@@ -58,6 +60,7 @@ pub struct NodeContext {
     user_writes: UserWrites,
     abreast: Abreast,
     integrity: Integrity,
+    builds: Builds,
     claims: Claims,
     request_log: Option<RequestLog>,
     log_readers: Semaphore,
@@ -112,6 +115,7 @@ impl NodeContext {
             user_writes: UserWrites::default(),
             abreast: Abreast::default(),
             integrity: Integrity::default(),
+            builds: Builds::default(),
             claims: Claims::default(),
             request_log: options.request_log.then(RequestLog::default),
             log_readers: Semaphore::new(READERS),
@@ -201,6 +205,10 @@ impl NodeContext {
     /// What the checks of files and replicas found.
     pub fn integrity(&self) -> &Integrity {
         &self.integrity
+    }
+    /// The builds of models of recommendations.
+    pub fn builds(&self) -> &Builds {
+        &self.builds
     }
     /// How the actor of the user mapping is.
     pub fn mapping_report(&self) -> &LeftReport {

@@ -5,4 +5,5 @@ pub mod digests;
 pub mod integrity;
 pub mod janitor;
 pub mod lease_renewal;
+pub mod models;
 pub mod reconciler;

@@ -5,6 +5,7 @@ use crate::context::{NodeContext, Opened};
 use crate::controllers::call_counts;
 use crate::controllers::integrity;
 use crate::controllers::janitor;
+use crate::controllers::models;
 use crate::disk::DiskGuard;
 use crate::groups::Group;
 use crate::groups::start::{Founding, Starter};
@@ -205,6 +206,10 @@ impl Running {
         self.run("counted searches", move || searches::propose(context.clone()));
         let context = self.context.clone();
         self.run("alike parts", move || users::partitions::keep_alike(context.clone()));
+        let (context, room) = (self.context.clone(), self.starter.snapshots.clone());
+        self.run("files of models", move || models::keep_files(context.clone(), room.clone()));
+        let context = self.context.clone();
+        self.run("builds of models", move || models::build(context.clone()));
         let mapping = UserMappingActor::run(self.context.clone(), self.users.clone())
             .map_err(|e| Error::internal(format!("cannot start the user mapping: {e}")))?;
         self.mapping = Some(mapping);

@@ -4,11 +4,13 @@
 //! that has what is read. `serve.rs` has the list of them.
 
 pub mod call;
+pub mod candidates;
 pub mod documents;
 pub mod every_node;
 pub mod figures;
 pub mod health;
 pub mod index_config;
+pub mod models;
 pub mod objects;
 pub mod owned;
 pub mod published;

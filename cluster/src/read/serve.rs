@@ -4,9 +4,11 @@
 use crate::context::NodeContext;
 use crate::read;
 use crate::read::call::{Location, ReadCall};
+use crate::read::candidates::GetCandidates;
 use crate::read::documents::{CountDocuments, GetDocument, SearchDocuments};
 use crate::read::figures::GetFigures;
 use crate::read::index_config::GetIndexConfig;
+use crate::read::models::{AskForBuild, GetModels};
 use crate::read::objects::GetObjects;
 use crate::read::owned::{GetOwned, GetOwners, GetStored};
 use crate::read::published::ShowsRecords;
@@ -76,7 +78,7 @@ macro_rules! calls {
 
 calls! {
     Search, Browse, SearchFacet, GetObjects, GetSettings, GetDocument, SearchDocuments, GetFigures, GetIndexConfig, CountDocuments,
-    ShowsRecords, GetOwned, GetStored, GetOwners, GetCalls, Recommend,
+    ShowsRecords, GetOwned, GetStored, GetOwners, GetCalls, Recommend, GetCandidates, AskForBuild, GetModels,
 }
 
 /// Lets this node show what the asker's clients have seen on another node: for them it would go backwards. What cannot be shown

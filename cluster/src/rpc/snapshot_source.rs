@@ -5,7 +5,7 @@ use crate::peer::{Lane, Peers};
 use crate::rpc::peer_client::unexpected;
 use crate::rpc::requests::{PeerAnswer, PeerRequest, decode, encode};
 use crate::snapshot::source::SnapshotSource;
-use crate::snapshot::{ManifestId, PIECES_LEVEL, PIECES_MAX, PieceName, SnapshotRequest, Wanted};
+use crate::snapshot::{ManifestId, ModelPiece, PIECES_LEVEL, PIECES_MAX, PieceName, SnapshotRequest, Wanted};
 use bytes::Bytes;
 use quorate_model::{Error, GroupId, NodeId, Result};
 use std::time::{Duration, Instant};
@@ -52,6 +52,9 @@ impl SnapshotSource for PeerSource {
     }
     fn pieces(&self, from: u64, id: &ManifestId, pieces: &[PieceName]) -> Result<Bytes> {
         self.ask(from, SnapshotRequest::Pieces { id: *id, pieces: pieces.to_vec() })
+    }
+    fn model(&self, from: u64, piece: &ModelPiece) -> Result<Bytes> {
+        self.ask(from, SnapshotRequest::Model(piece.clone()))
     }
     fn pieces_at_once(&self) -> usize {
         match self.meta.load().level() >= PIECES_LEVEL {

@@ -6,6 +6,7 @@ mod events;
 #[cfg(test)]
 mod halted;
 mod keys;
+mod models;
 mod recommend;
 mod request_log;
 mod sources;

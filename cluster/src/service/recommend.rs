@@ -2,21 +2,49 @@
 
 use super::Service;
 use crate::read::call::ask;
+use crate::read::candidates::GetCandidates;
+use crate::read::is_readable;
 use crate::read::recommend::Recommend;
 use crate::types::ReadRights;
-use quorate_model::{Candidates, IndexName, RecommendModel, Recommendation, Result, SearchResults};
+use quorate_model::{
+    Candidates, ErrorKind, IndexName, RecommendModel, Recommendation, Result, SearchResults,
+};
+use quorate_node::ModelKey;
 
 impl Service {
-    /// What a model says of the events of an index, for a source or in general. No model is made of events yet, so none says
-    /// anything.
+    /// What a model says of the events of an index: of a source, which related-products and bought-together need, or in general.
+    /// Nothing where there is no model, or the model does not know the source.
+    ///
+    /// Errors: `Unavailable`.
     pub async fn candidates(
         &self,
-        _index: &IndexName,
-        _model: RecommendModel,
-        _object_id: Option<&str>,
+        index: &IndexName,
+        model: RecommendModel,
+        object_id: Option<&str>,
     ) -> Result<Candidates> {
-        self.open_context()?;
-        Ok(Candidates::default())
+        let context = self.open_context()?;
+        let group = context.group_for(index)?;
+        match (model, object_id) {
+            (RecommendModel::RelatedProducts | RecommendModel::BoughtTogether, Some(object_id)) => {
+                let key = ModelKey { index: index.clone(), model };
+                let call = GetCandidates { group, key, object_id: object_id.to_owned() };
+                match ask(context, call).await {
+                    // nobody has the file of the model: it is made anew
+                    Err(error) if error.kind == ErrorKind::Unavailable && is_readable(context, group) => {
+                        Ok(Candidates::default())
+                    }
+                    asked => asked,
+                }
+            }
+            (
+                RecommendModel::RelatedProducts
+                | RecommendModel::BoughtTogether
+                | RecommendModel::TrendingItems
+                | RecommendModel::TrendingFacets
+                | RecommendModel::LookingSimilar,
+                _,
+            ) => Ok(Candidates::default()),
+        }
     }
     /// Recommends records of an index, or values of a facet, from what a model says and from the records as they are now.
     ///

@@ -7,7 +7,7 @@ use super::{CHUNK_BYTES, ManifestId};
 use bytes::Bytes;
 use quorate_model::{Error, GroupId, Result};
 use quorate_store::codec::{self, Mark};
-use quorate_store::layout::Layout;
+use quorate_store::layout::{self, Layout};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -190,6 +190,14 @@ fn is_of_group(path: &str, group: GroupId) -> bool {
                 && is_plain(name)
         }
         ["events", of, "manifest"] => of == group.to_string(),
+        ["events", of, models, folder, name] => {
+            let is_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+            of == group.to_string()
+                && models == layout::MODELS
+                && folder.len() == 32
+                && folder.bytes().all(is_hex)
+                && is_plain(name)
+        }
         ["events", of, day, name] => {
             let is_day = |b: u8| b.is_ascii_digit() || b == b'-';
             of == group.to_string() && day.len() == 10 && day.bytes().all(is_day) && is_plain(name)
@@ -219,11 +227,15 @@ mod tests {
     fn only_files_of_the_group_are_taken() {
         let dump = "dumps/3.dump";
         let segment = "indices/00000000000a0f/0/0123456789abcdef0123456789abcdef.seg";
-        let events = ["events/3/2026-11-22/14-000031.parquet", "events/3/manifest"];
+        let events = [
+            "events/3/2026-11-22/14-000031.parquet",
+            "events/3/manifest",
+            "events/3/models/0123456789abcdef0123456789abcdef/related-products-7.mdl",
+        ];
         let good = [&[dump][..], &events, &[segment, "indices/00000000000a0f/0/shard.manifest"]].concat();
         let good = manifest(&good);
         assert_eq!(Manifest::decode(&good.encode().expect("small")), Ok(good.clone()));
-        assert_eq!((good.bytes(), good.file(segment).map(|file| file.crc)), (25, Some(6)));
+        assert_eq!((good.bytes(), good.file(segment).map(|file| file.crc)), (30, Some(6)));
         assert_eq!(good.file("indices"), None);
         assert!(is_written_once(segment) && !is_written_once(dump));
         for path in [
@@ -246,6 +258,10 @@ mod tests {
             "events/3/2026-11-22/.hidden",
             "events/3/2026-11-22/a/b",
             "events/3/yesterday!/x",
+            "events/4/models/0123456789abcdef0123456789abcdef/a.mdl",
+            "events/3/models/0123456789abcdef/a.mdl",
+            "events/3/models/../a.mdl",
+            "events/3/models/0123456789abcdef0123456789abcdef/../a.mdl",
             "state/db",
             "raft/x",
             dump,

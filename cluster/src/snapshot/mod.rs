@@ -11,6 +11,7 @@
 mod ahead;
 pub mod fetch;
 pub mod manifest;
+pub mod model;
 mod pieces;
 pub mod room;
 pub mod source;
@@ -23,6 +24,7 @@ use quorate_store::codec::{self, Mark};
 use serde::{Deserialize, Serialize};
 
 pub use fetch::FetchOptions;
+pub use model::ModelPiece;
 pub use room::{RoomOptions, SnapshotRoom};
 pub use source::{InProcess, SnapshotSource};
 pub use store::{Making, OfferOptions, SnapshotStore};
@@ -85,6 +87,8 @@ pub enum SnapshotRequest {
         /// At most [`PIECES_MAX`], of at most [`CHUNK_BYTES`] together.
         pieces: Vec<PieceName>,
     },
+    /// A piece of the file of a model, which belongs to no snapshot.
+    Model(ModelPiece),
 }
 
 /// A piece of a file of a snapshot.
@@ -125,6 +129,8 @@ impl Description {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quorate_model::{IndexName, RecommendModel};
+    use quorate_node::ModelKey;
 
     #[test]
     fn golden_bytes_do_not_change() {
@@ -151,6 +157,19 @@ mod tests {
             (
                 SnapshotRequest::Pieces { id, pieces: vec![PieceName { file: 8, offset: 4, bytes: 6 }] },
                 &[2, 3, 7, 9, 1, 8, 4, 6],
+            ),
+            (
+                SnapshotRequest::Model(ModelPiece {
+                    group: GroupId(3),
+                    key: ModelKey {
+                        index: IndexName::new("i").expect("valid"),
+                        model: RecommendModel::BoughtTogether,
+                    },
+                    seq: 7,
+                    offset: 4,
+                    bytes: 6,
+                }),
+                &[3, 3, 1, b'i', 1, 7, 4, 6],
             ),
         ] {
             assert_eq!(codec::encode(&request), golden, "{request:?}");

@@ -82,6 +82,18 @@ impl SnapshotRoom {
     pub fn store(&self) -> &Arc<SnapshotStore> {
         &self.store
     }
+    /// How this room was opened.
+    pub(super) fn options(&self) -> &RoomOptions {
+        &self.options
+    }
+    /// Where files are fetched from.
+    pub(super) fn source(&self) -> Arc<dyn SnapshotSource> {
+        Arc::clone(&self.source.load())
+    }
+    /// Shared by all that this node fetches.
+    pub(super) fn throttle(&self) -> &Throttle {
+        &self.throttle
+    }
     /// Fetches what the consensus named, on a thread of its own, and calls `done` when everything is there and durable.
     pub fn fetch(
         &self,

@@ -1,7 +1,7 @@
 //! Where the files of snapshots come from.
 
 use super::store::SnapshotStore;
-use super::{ManifestId, PIECES_MAX, PieceName, SnapshotRequest, Wanted};
+use super::{ManifestId, ModelPiece, PIECES_MAX, PieceName, SnapshotRequest, Wanted};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use quorate_model::{Error, GroupId, Result};
@@ -19,6 +19,8 @@ pub trait SnapshotSource: Send + Sync {
     fn chunk(&self, from: u64, id: &ManifestId, file: &str, offset: u64, bytes: u32) -> Result<Bytes>;
     /// Pieces of several files, one after another. Errors: as [`Self::manifest`].
     fn pieces(&self, from: u64, id: &ManifestId, pieces: &[PieceName]) -> Result<Bytes>;
+    /// A piece of the file of a model; none at its end. Errors: as [`Self::manifest`].
+    fn model(&self, from: u64, piece: &ModelPiece) -> Result<Bytes>;
     /// How many pieces a question may name; not all of the nodes may answer more than one.
     fn pieces_at_once(&self) -> usize;
     /// The nodes that have a replica of the group, the best ones to ask first.
@@ -36,6 +38,9 @@ impl SnapshotSource for NoPeers {
         Err(Error::unavailable("this node is not connected to any other"))
     }
     fn pieces(&self, _: u64, _: &ManifestId, _: &[PieceName]) -> Result<Bytes> {
+        Err(Error::unavailable("this node is not connected to any other"))
+    }
+    fn model(&self, _: u64, _: &ModelPiece) -> Result<Bytes> {
         Err(Error::unavailable("this node is not connected to any other"))
     }
     fn pieces_at_once(&self) -> usize {
@@ -76,6 +81,9 @@ impl SnapshotSource for InProcess {
     }
     fn pieces(&self, from: u64, id: &ManifestId, pieces: &[PieceName]) -> Result<Bytes> {
         self.ask(from, &SnapshotRequest::Pieces { id: *id, pieces: pieces.to_vec() })
+    }
+    fn model(&self, from: u64, piece: &ModelPiece) -> Result<Bytes> {
+        self.ask(from, &SnapshotRequest::Model(piece.clone()))
     }
     fn pieces_at_once(&self) -> usize {
         PIECES_MAX

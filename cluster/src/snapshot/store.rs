@@ -3,6 +3,7 @@
 use super::manifest::{
     FileRow, MANIFEST_AT_ONCE_BYTES, MANIFEST_FILE, Manifest, ManifestAnswer, is_written_once, path_text,
 };
+use super::model::piece_of;
 use super::{CHUNK_BYTES, Description, ManifestId, PIECES_MAX, PieceName, SnapshotRequest, Wanted};
 use crate::metrics;
 use bytes::Bytes;
@@ -207,6 +208,10 @@ impl SnapshotStore {
             }
             SnapshotRequest::Chunk { id, file, offset, bytes } => self.chunk(id, file, *offset, *bytes),
             SnapshotRequest::Pieces { id, pieces } => self.pieces(id, pieces),
+            SnapshotRequest::Model(piece) => {
+                let path = quorate_node::models::path_of(&self.data, piece.group, &piece.key, piece.seq);
+                piece_of(&path, piece)
+            }
         }
     }
     fn manifest(&self, id: &ManifestId) -> Result<Bytes> {

@@ -5,8 +5,8 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use quorate_cluster::snapshot::room::Fetch;
 use quorate_cluster::snapshot::{
-    Description, FetchOptions, InProcess, Making, ManifestId, OfferOptions, PIECES_MAX, PieceName,
-    RoomOptions, SnapshotRoom, SnapshotSource, Wanted,
+    Description, FetchOptions, InProcess, Making, ManifestId, ModelPiece, OfferOptions, PIECES_MAX,
+    PieceName, RoomOptions, SnapshotRoom, SnapshotSource, Wanted,
 };
 use quorate_model::{Error, GroupId, Result};
 use quorate_raft::SnapshotImage;
@@ -121,6 +121,9 @@ impl SnapshotSource for Way {
         self.asked.lock().push((from, format!("{} pieces", pieces.len())));
         let answer = self.nodes.pieces(from, id, pieces)?;
         self.pass(from, true, pieces.iter().all(|piece| piece.offset == 0), answer)
+    }
+    fn model(&self, from: u64, piece: &ModelPiece) -> Result<Bytes> {
+        self.nodes.model(from, piece)
     }
     fn pieces_at_once(&self) -> usize {
         self.at_once

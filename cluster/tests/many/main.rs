@@ -9,6 +9,7 @@ mod disk;
 mod harness;
 mod integrity;
 mod keys;
+mod models;
 mod moves;
 mod rate_limit;
 mod request_log;

@@ -6,6 +6,7 @@
 pub mod chains;
 pub mod error;
 pub mod forgotten;
+pub mod learn;
 pub mod merge;
 pub mod neighbours;
 pub mod rows;

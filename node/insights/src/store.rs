@@ -126,6 +126,16 @@ impl EventStore {
         self.segments.iter().map(|segment| segment.facts().bytes()).sum()
     }
 
+    /// The last entry that was taken: one through here changes nothing.
+    pub fn taken_through(&self) -> u64 {
+        self.open.through
+    }
+    /// Names of indices that files have rows of: not all of those whose rows lie among others' in the middle of a row group.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let spans = self.segments.iter().flat_map(|segment| &segment.facts().spans);
+        spans.flat_map(|[first, last]| [first.0.as_str(), last.0.as_str()])
+    }
+
     /// Takes the events of an entry that was received at `received_ms`, which one through [`Self::durable_through`] changes nothing.
     /// No input or output. Cost: some microseconds an event.
     pub fn append(&mut self, log_index: u64, received_ms: u64, events: &[Event]) {

@@ -4,7 +4,7 @@
 //! then the log is what a restart reads. Small files become large ones, and forgotten users leave them, on a thread beside the
 //! group's own, one at a time on a node.
 
-use super::{NodeEvents, SharedStore, Turn};
+use super::{NodeEvents, SharedArrivals, SharedStore, Turn};
 use crate::error::{Error, Result};
 use parking_lot::Mutex;
 use quorate_insights::store::{Compaction, EventStore};
@@ -32,6 +32,7 @@ const KEPT: Duration = Duration::from_secs(90 * 24 * 3_600);
 pub(crate) struct Events {
     group: GroupId,
     store: SharedStore,
+    arrivals: SharedArrivals,
     files: Arc<dyn Files>,
     folder: PathBuf,
     node: Arc<NodeEvents>,
@@ -57,10 +58,13 @@ impl Events {
         folder: PathBuf,
     ) -> Result<Self> {
         let store = Arc::new(Mutex::new(EventStore::open(files.clone(), &folder)?));
-        node.open(group, store.clone());
+        let arrivals = SharedArrivals::default();
+        store.lock().names().for_each(|name| arrivals.lock().know(name, now_ms()));
+        node.open(group, store.clone(), arrivals.clone());
         Ok(Events {
             group,
             store,
+            arrivals,
             files,
             folder,
             node: node.clone(),
@@ -80,6 +84,9 @@ impl Events {
     /// Takes the events of an entry that was received at a time (Unix milliseconds). Errors: so much waits that more would be without bound, and the disk takes nothing; nothing was
     /// taken.
     pub fn take(&mut self, log_index: u64, time_ms: u64, events: &[Event]) -> Result<()> {
+        if log_index > self.store.lock().taken_through() {
+            self.arrivals.lock().take(events, time_ms);
+        }
         self.with_room(|store| store.append(log_index, time_ms, events))
     }
     /// Takes the searches of an entry, as [`Self::take`] takes events.
@@ -98,6 +105,10 @@ impl Events {
             self.seal_or_warn();
         }
         Ok(())
+    }
+    /// What came for the names of the group since their models learned from it.
+    pub fn arrivals(&self) -> &SharedArrivals {
+        &self.arrivals
     }
     /// Forgets a user as of an entry.
     pub fn forget(&mut self, log_index: u64, token: &str) {

@@ -74,6 +74,7 @@ impl PlacementMachine {
             }
         }
         self.events.export(&into.events_of(self.group))?;
+        self.export_models(into);
         commits.iter().try_for_each(|commit| commit.recv().map_err(|_| Error::Stopped)?)
     }
 
@@ -105,7 +106,10 @@ impl PlacementMachine {
             state.progress.abandon();
         }
         self.events.end();
-        with.move_events(&*self.node.files, &self.node.layout)?;
+        {
+            let _nobody_adds_to_them = self.node.models.hold_folders();
+            with.move_events(&*self.node.files, &self.node.layout)?;
+        }
         self.events = self.node.open_events(self.group)?;
         self.links = Links::load(&self.tree)?;
         self.fences = Fences::load(&self.tree)?;
@@ -114,6 +118,7 @@ impl PlacementMachine {
         self.replayed_until = self.applied;
         self.never_again = self.replay_from()?;
         self.load_dictionaries()?;
+        self.load_models()?;
         self.node.begins(self.group, self.applied);
         Ok(head)
     }

@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 /// The newest data format this version reads and the one it writes. A step from an older one is a row of `upgrade`.
 pub const FORMAT: u32 = 1;
 
+/// The folder beside the days of a group's events that has its models.
+pub const MODELS: &str = "models";
+
 /// The paths inside one data folder.
 ///
 /// | path | holds |
@@ -26,6 +29,7 @@ pub const FORMAT: u32 = 1;
 /// | `dumps/G.dump` | last dump of group G's metadata store |
 /// | `indices/I/` | index with incarnation I (hexadecimal); `indices/I/S/` its shard S |
 /// | `events/G/` | the events of group G: a manifest, and by day the files that it names |
+/// | `events/G/models/H/M-N.mdl` | model M of the index whose name has hash H, the one with number N |
 /// | `parts/` | parts of staged batches |
 /// | `snapshots/out/G-N/` | the state of group G as of log index N, for other members; gone at the next start |
 /// | `snapshots/in/G-N/` | such a state on its way from another member |
@@ -114,6 +118,10 @@ impl Layout {
     /// The folder of the events of one group.
     pub fn events_of(&self, group: GroupId) -> PathBuf {
         self.events().join(group.to_string())
+    }
+    /// The folder of the models of one group.
+    pub fn models_of(&self, group: GroupId) -> PathBuf {
+        self.events_of(group).join(MODELS)
     }
     /// Parts of staged batches.
     pub fn parts(&self) -> PathBuf {
@@ -247,6 +255,8 @@ pub mod rows {
     pub const REPLAY: u8 = b'p';
     /// Placement group: what it was told of dictionaries.
     pub const DICTIONARIES: u8 = b'l';
+    /// Placement group: which model of recommendations is in force, by number of the model and name.
+    pub const MODEL: u8 = b'm';
     /// Placement group: a synonym or rule, by incarnation, kind and objectID.
     pub const DOCUMENT: u8 = b'y';
     /// Any group: outcome of a task, by log index.

@@ -128,7 +128,7 @@ impl Life {
             let saved = DocumentKind::ALL.map(|kind| format!("{:?}", documents.saved(kind)));
             all.insert(index, (records, settings, saved.concat()));
         }
-        all.insert(OF_EVENTS, (events::seen(&self.node), String::new(), String::new()));
+        all.insert(OF_EVENTS, (events::seen(&self.node), models::installed(&self.node), String::new()));
         Ok(all)
     }
     /// How many there are, and some of them.

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A moment that is not too old to be kept, the same for all of a test program.
-fn today() -> u64 {
+pub fn today() -> u64 {
     static NOW: LazyLock<u64> =
         LazyLock::new(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64);
     *NOW

@@ -5,6 +5,7 @@ mod dictionaries;
 mod events;
 mod failing_disk;
 mod following;
+mod models;
 mod places;
 mod reading;
 mod replay;

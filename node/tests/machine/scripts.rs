@@ -211,8 +211,13 @@ impl Author {
         }
         IndexCommand::Sequence { commands }
     }
+    /// Later ones and earlier ones, of two indices, and some without bytes.
+    fn model(&mut self) -> IndexCommand {
+        let index = self.chance.of(&["p", "q"]);
+        models::install(index, self.chance.below(9) as u64, self.chance.below(3) as u64)
+    }
     fn command(&mut self) -> IndexCommand {
-        match self.chance.below(21) {
+        match self.chance.below(22) {
             0..=6 => self.records(),
             7..=8 => {
                 let index = self.an_index();
@@ -224,6 +229,7 @@ impl Author {
             15 if self.chance.one_in(2) => self.drop_index(),
             16..=17 => self.sequence(),
             18 => self.events(),
+            19 => self.model(),
             _ => self.for_user(),
         }
     }

@@ -218,3 +218,62 @@ pub struct IndexDigest {
     pub synonyms: String,
     pub rules: String,
 }
+
+/// Models of recommendations.
+#[derive(ToSchema)]
+#[allow(missing_docs)]
+pub struct Models {
+    /// By index.
+    pub models: Vec<Model>,
+}
+/// A model of recommendations, as the node that leads its group knows it.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct Model {
+    pub index: String,
+    pub model: String,
+    /// Whether it waits for being built or is being built.
+    pub is_awaited: bool,
+    /// The number of the one that is in force; without it there is none.
+    pub seq: Option<u64>,
+    /// Bytes of its file.
+    pub bytes: Option<u64>,
+    pub installed_at: Option<String>,
+    /// Rows that it learned from.
+    pub rows: Option<u64>,
+    /// Users that were left out since they had too many rows.
+    pub robots: Option<u64>,
+    pub users: Option<u64>,
+    /// Of bought-together.
+    pub baskets: Option<u64>,
+    pub items: Option<u64>,
+    /// Different pairs of user, or basket, and item.
+    pub interactions: Option<u64>,
+    /// Entries of all lists.
+    pub neighbours: Option<u64>,
+    pub parameters: Option<ModelParameters>,
+    pub held_out: Option<HeldOut>,
+    /// When the last build ended, as far as the node knows.
+    pub built_at: Option<String>,
+    pub took_ms: Option<u64>,
+    /// Why there is no model of the last build.
+    pub reason: Option<String>,
+}
+/// With what items are compared.
+#[derive(ToSchema)]
+#[allow(missing_docs)]
+pub struct ModelParameters {
+    pub alpha: f64,
+    pub beta: f64,
+    pub lambda: u64,
+}
+/// How much of what was held out was found with them.
+#[derive(ToSchema)]
+#[allow(missing_docs)]
+pub struct HeldOut {
+    pub users: u64,
+    pub interactions: u64,
+    /// The mean part that is among 20 items recommended by the rest.
+    pub recall: f64,
+}

@@ -15,7 +15,7 @@ use quorate_model::{
     Candidates, DocumentKind, Filter, GroupId, IndexName, NodeId, RecommendModel, Recommendation,
     SearchParams, UserId, filter,
 };
-use quorate_node::Payer;
+use quorate_node::{ModelKey, Payer};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -29,6 +29,9 @@ async fn put(running: &Running, version: u64) -> (GroupId, u64) {
     let receipt = write::records(&running.context, &index(), vec![op]).await;
     let task = receipt.expect("accepted").task_id;
     (task.group(), task.log_index())
+}
+fn model() -> ModelKey {
+    ModelKey { index: index(), model: RecommendModel::BoughtTogether }
 }
 fn call() -> GetObjects {
     let request = ObjectRequest { index: index(), object_id: "a".into(), attributes_to_retrieve: None };
@@ -206,6 +209,15 @@ fn calls_are_what_other_versions_know() {
             sent(GetCalls(CallsAsked { filter: CallFilter::Error, index: Some("a".into()), most: 9 })),
             json!({"Calls": {"filter": "Error", "index": "a", "most": 9}}),
         ),
+        (
+            sent(GetCandidates { group, key: model(), object_id: "a".into() }),
+            json!({"Candidates": {"group": 3, "key": {"index": "i", "model": "BoughtTogether"}, "object_id": "a"}}),
+        ),
+        (
+            sent(AskForBuild { group, key: model() }),
+            json!({"AskForBuild": {"group": 3, "key": {"index": "i", "model": "BoughtTogether"}}}),
+        ),
+        (sent(GetModels { group }), json!({"Models": {"group": 3}})),
     ];
     let mut names = BTreeSet::new();
     for (sent, expected) in cases {

@@ -80,9 +80,10 @@ impl Drop for End {
 
 /// Lets searches go before this thread and those it starts.
 #[cfg(target_os = "linux")]
-fn lower_priority() {
+pub fn lower_priority() {
     // failing only means that the work competes with searches
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
 }
+/// Lets searches go before this thread and those it starts.
 #[cfg(not(target_os = "linux"))]
-fn lower_priority() {}
+pub fn lower_priority() {}

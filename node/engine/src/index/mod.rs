@@ -32,7 +32,7 @@ mod view;
 mod wire;
 mod writer;
 
-pub use background::Waker;
+pub use background::{Waker, lower_priority};
 #[cfg(test)]
 pub(crate) use columns::extents_of;
 pub use columns::{EXTENT_DOCS, FacetColumn, FacetDocs, FacetOrdinals, NumericColumn, fold};

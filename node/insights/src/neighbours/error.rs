@@ -23,9 +23,12 @@ pub enum NeighboursError {
     /// The bytes are not those that were written.
     #[error("the model file is damaged: {0}")]
     Damaged(&'static str),
-    /// The file cannot be written.
-    #[error("cannot write the model: {0}")]
+    /// The file cannot be written, or read.
+    #[error("cannot write or read the model: {0}")]
     Io(#[from] io::Error),
+    /// What users did cannot be read.
+    #[error(transparent)]
+    Events(#[from] crate::error::Error),
 }
 
 /// What computing and reading models answers.

@@ -95,19 +95,20 @@ impl Collector {
     }
     /// Adds a row.
     ///
-    /// Errors: `TooMany` when rows or ids do not fit into the memory of a build; the caller takes a shorter window.
+    /// Errors: `TooMany` when rows or ids do not fit into the memory of a build; the row is not taken, and those before it may be
+    /// enough.
     pub fn add(&mut self, interaction: Interaction<'_>) -> Result<()> {
         let user = self.user(interaction.user);
-        self.seen += 1;
-        let rows = &mut self.rows_of[user as usize];
-        *rows = rows.saturating_add(1);
-        if *rows > USER_ROWS_MAX {
+        let rows = self.rows_of[user as usize].saturating_add(1);
+        if rows > USER_ROWS_MAX {
+            (self.seen, self.rows_of[user as usize]) = (self.seen + 1, rows);
             return Ok(());
         }
         if self.kept == ROWS_MAX {
             return Err(NeighboursError::TooMany { what: "rows", most: ROWS_MAX });
         }
         let item = self.names.place(interaction.item)?;
+        (self.seen, self.rows_of[user as usize]) = (self.seen + 1, rows);
         let second = interaction.time_ms.div_euclid(1_000).clamp(0, i64::from(u32::MAX)) as u32;
         if self.kept.is_multiple_of(PIECE) {
             self.pieces.push(Vec::with_capacity(PIECE));

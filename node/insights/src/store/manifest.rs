@@ -5,6 +5,7 @@ use crate::forgotten::Forgotten;
 use crate::segment::SegmentFacts;
 use quorate_store::codec::{self, Mark};
 use quorate_store::files::Files;
+use quorate_store::layout;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -101,10 +102,13 @@ impl Manifest {
     }
 }
 
-/// Removes what a folder has beside what its manifest names.
+/// Removes what a folder has beside what its manifest names, and beside models, which are no business of the manifest.
 pub(super) fn remove_unknown(files: &dyn Files, folder: &Path, manifest: &Manifest) -> Result<()> {
     let known: BTreeSet<PathBuf> = manifest.places.iter().map(|place| folder.join(place.path())).collect();
     for day in list(folder)? {
+        if day.file_name().is_some_and(|name| name == layout::MODELS) {
+            continue;
+        }
         if !day.is_dir() {
             if day.file_name().is_none_or(|name| name != NAME) {
                 files.remove(&day).map_err(|error| Error::io("remove", &day, error))?;

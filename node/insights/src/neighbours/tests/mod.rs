@@ -1,6 +1,7 @@
 //! Do models say what they should?
 
 mod damage;
+mod file;
 mod reference;
 mod rules;
 mod shop;

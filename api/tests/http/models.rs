@@ -1,0 +1,67 @@
+//! Do operators see and make models of recommendations?
+
+use super::*;
+use quorate_model::{IndexName, RecommendModel};
+use serde_json::json;
+use std::time::Duration;
+
+impl Node {
+    /// The model once a build that was asked for has ended.
+    async fn model(&self, model: &str) -> Value {
+        loop {
+            let seen = self.get("/admin/recommend").await;
+            let found = seen["models"].as_array().unwrap().iter().find(|it| it["model"] == model).cloned();
+            match found.filter(|found| found["isAwaited"] == false) {
+                Some(found) => return found,
+                None => tokio::time::sleep(Duration::from_millis(10)).await,
+            }
+        }
+    }
+}
+
+#[actix_web::test]
+async fn a_model_is_built_on_demand_and_shown() {
+    let node = Node::start().await;
+    assert_eq!(node.get("/admin/recommend").await, json!({"models": []}));
+    // a name may have a blank, and users who did nothing but see something
+    let event = |user: usize, object: usize| {
+        json!({"eventName": "Saw", "eventType": "view", "index": "my shop",
+        "userToken": format!("u{user}"), "objectIDs": [format!("o{object}")]})
+    };
+    let events: Vec<Value> = (0..30).flat_map(|user| [event(user, user % 3), event(user, 3)]).collect();
+    node.post("/1/events", json!({"events": events})).await;
+    let asked = node.post("/admin/recommend/my%20shop/related-products/build", json!({})).await;
+    assert!(asked["message"].as_str().unwrap().contains("related-products of my shop"), "{asked}");
+    let model = node.model("related-products").await;
+    assert_eq!(
+        (&model["index"], &model["rows"], &model["users"]),
+        (&json!("my shop"), &json!(60), &json!(30))
+    );
+    assert_eq!(model["parameters"], json!({"alpha": 0.5, "beta": 0.4, "lambda": 5}));
+    assert!(model["bytes"].as_u64() > Some(100) && model["installedAt"].is_string(), "{model}");
+    let index = IndexName::new("my shop").unwrap();
+    let found = loop {
+        let found =
+            node.service.candidates(&index, RecommendModel::RelatedProducts, Some("o3")).await.unwrap();
+        if found.users > 0 {
+            break found;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    };
+    assert_eq!((found.users, found.list.len(), found.list[0].1), (30, 3, 10_000), "{found:?}");
+    // nobody bought anything
+    node.post("/admin/recommend/my%20shop/bought-together/build", json!({})).await;
+    let none = node.model("bought-together").await;
+    assert_eq!(
+        (&none["reason"], &none["bytes"]),
+        (&json!("nothing goes together yet"), &Value::Null),
+        "{none}"
+    );
+    node.call(Method::POST, "/admin/recommend/a/trending-items/build", "").await.refused(
+        400,
+        "trending-items is computed when it is asked for; related-products and bought-together are built",
+    );
+    node.call(Method::POST, "/admin/recommend/a/liked/build", "")
+        .await
+        .refused(400, "Invalid value for \"model\" parameter, expected one of");
+}
