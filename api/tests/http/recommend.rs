@@ -204,3 +204,43 @@ async fn keys_restrict_what_is_recommended() {
     let asked = with(json!({"queryParameters": {"hitsPerPage": 50}}));
     assert_eq!(ids(&node.recommended(&paged, asked).await), ["lamp3"]);
 }
+
+#[actix_web::test]
+async fn users_are_recommended_their_own_records_and_public_ones() {
+    let node = Node::start_with(|options| options.cluster.multi_cluster = true).await;
+    let send = async |user: &str, method: Method, uri: &str, body: Value| {
+        let request = test::TestRequest::default()
+            .method(method)
+            .uri(uri)
+            .insert_header(("X-Service-Application-Id", APP))
+            .insert_header(("X-Service-API-Key", ADMIN))
+            .insert_header(("X-Service-User-ID", user));
+        node.send(request.set_payload(body.to_string())).await.success()
+    };
+    for (user, records) in
+        [("jane", ["lamp1", "lamp2"]), ("john", ["lamp1", "lamp3"]), ("*", ["lamp4", "lamp2"])]
+    {
+        if user != "*" {
+            send(user, Method::POST, "/1/clusters/mapping", json!({"cluster": "main"})).await;
+        }
+        let put = |id: &&str| json!({"action": "addObject", "body": {"objectID": id, "name": "brass lamp", "of": user}});
+        let requests: Vec<Value> = records.iter().map(put).collect();
+        let written =
+            send(user, Method::POST, "/1/indexes/shop/batch", json!({ "requests": requests })).await;
+        node.wait(written["taskID"].as_u64().unwrap()).await;
+    }
+    let desk = json!({"objectID": "desk", "name": "oak desk", "of": "*"});
+    let written = send("*", Method::PUT, "/1/indexes/shop/desk", desk).await;
+    node.wait(written["taskID"].as_u64().unwrap()).await;
+    let body = json!({"requests": [alike()]});
+    let found = send("jane", Method::POST, RECOMMENDATIONS, body.clone()).await;
+    let mut of: Vec<(&str, &str)> = found["results"][0]["hits"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|hit| (hit["objectID"].as_str().unwrap(), hit["of"].as_str().unwrap()))
+        .collect();
+    of.sort_unstable();
+    assert_eq!(of, [("lamp2", "*"), ("lamp2", "jane"), ("lamp4", "*")]);
+    node.call(Method::POST, RECOMMENDATIONS, &body.to_string()).await.refused(400, "a user ID is required");
+}

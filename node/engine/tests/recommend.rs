@@ -89,6 +89,16 @@ fn records_that_have_the_same_words_are_alike() {
 }
 
 #[test]
+fn what_all_records_have_makes_none_alike() {
+    let record = |id: &str, name: &str| json!({"objectID": id, "name": name, "kind": "k"});
+    let records =
+        [record("a", "the brass lamp"), record("b", "the brass lamp y"), record("c", "the oak desk")];
+    let shard = shard(json!({"attributesForFaceting": ["kind"]}), &records, &[3]);
+    assert_eq!(shown(&shard, &of(RecommendModel::LookingSimilar, "a")), "b 100");
+    assert_eq!(shown(&shard, &of(RecommendModel::LookingSimilar, "c")), "");
+}
+
+#[test]
 fn candidates_are_filtered_boosted_ordered_and_cut() {
     let shop = shop();
     let list = [
@@ -242,7 +252,7 @@ fn plain_likeness(records: &[Value], source: usize) -> BTreeMap<usize, f64> {
     for (feature, factor) in &all[source] {
         let having = all.iter().filter(|other| other.contains_key(feature)).count();
         if having >= 2 && having <= (all.len() / 2).max(10) {
-            let is_rare = having <= (all.len() / 10).max(10);
+            let is_rare = having <= (all.len() / 10).max(10) && having < all.len();
             let having = having as f64;
             weighed.push((factor * (1.0 + (count - having + 0.5) / (having + 0.5)).ln(), is_rare, feature));
         }

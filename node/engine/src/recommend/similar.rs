@@ -122,7 +122,9 @@ fn feature<'a>(view: &'a ShardView, docs: Vec<Docs<'a>>, factor: f64) -> Option<
     let having = view.segments().iter().zip(&docs).map(|(segment, docs)| alive(segment, docs)).sum();
     let up_to = |fraction: u64| (records / fraction).max(ALWAYS_RARE);
     let says_something = (2..=up_to(USELESS_FRACTION)).contains(&having);
-    let (weight, is_rare) = (factor * idf(records, having), having <= up_to(COMMON_FRACTION));
+    // what all have is common in the smallest index, too
+    let is_rare = having <= up_to(COMMON_FRACTION) && having < records;
+    let weight = factor * idf(records, having);
     says_something.then_some(Feature { weight, is_rare, postings, docs })
 }
 /// How many documents are on a list. Deleted ones count on long lists, where they make no difference.
