@@ -7,10 +7,10 @@ use crate::call::Call;
 use crate::logs::{self, Answered, CallNote};
 use crate::metrics::Transferred;
 use crate::reply::{Delivery, Readers, Reply, correlation_id};
-use crate::routes::{BodyKind, Match, Need, Verb, Work};
+use crate::routes::{BodyKind, Match, Need, Route, Verb, Work};
 use crate::state::ApiState;
 use crate::table::{Handler, ROUTER};
-use crate::{body, connection, insights, parse, sources};
+use crate::{body, connection, insights, parse, sources, suggestions};
 use actix_web::dev::Payload;
 use actix_web::http::{Method, header};
 use actix_web::web::{self, Bytes};
@@ -126,7 +126,7 @@ async fn take(
     if found.route.work != Work::Watch {
         sources::gate::check(&state.service().sources(), request, state.trusted_proxies())?;
     }
-    let refused = |error| if found.route.says_unauthorized() { insights::not_allowed(error) } else { error };
+    let refused = |error| refused(found.route, error);
     let (caller, body) = if found.route.need == Need::Nothing {
         (Caller::Nobody, Bytes::new())
     } else {
@@ -165,6 +165,15 @@ async fn take(
     let call =
         Call { state, caller, names, query, headers, body, address, caller_address, note, listener, started };
     payer.charge((route.handler)(call)).await
+}
+
+/// How a row says that a caller may not call it (§7).
+fn refused(route: &Route<Handler>, error: Error) -> Error {
+    match route.need {
+        Need::Right(right) if route.is_of_suggestions() => suggestions::not_allowed(error, right.name()),
+        _ if route.says_unauthorized() => insights::not_allowed(error),
+        _ => error,
+    }
 }
 
 /// Whose call it is, as far as limits by address go.

@@ -36,6 +36,7 @@ pub mod server;
 pub mod settings;
 pub mod sources;
 pub mod state;
+mod suggestions;
 pub mod table;
 pub mod tasks;
 pub mod tls;

@@ -29,6 +29,8 @@ const ON_ARBITER_BYTES_MAX: usize = 256 << 10;
 pub enum Content {
     /// JSON, as almost everything.
     Json,
+    /// A JSON value in each line.
+    JsonLines,
     /// The text format of Prometheus.
     Metrics,
 }
@@ -153,10 +155,14 @@ impl MessageBody for Sent {
     }
 }
 
+/// The format of lines of JSON.
+pub const JSON_LINES: &str = "application/x-ndjson; charset=UTF-8";
+
 impl Content {
     fn header(self) -> HeaderValue {
         HeaderValue::from_static(match self {
             Content::Json => "application/json; charset=UTF-8",
+            Content::JsonLines => JSON_LINES,
             Content::Metrics => "text/plain; version=0.0.4; charset=utf-8",
         })
     }

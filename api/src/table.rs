@@ -4,13 +4,13 @@
 //! whose handler is `missing!` is part of the interface but not built yet; it answers 404 with the text.
 
 use crate::call::Call;
-use crate::reply::Reply;
+use crate::reply::{JSON_LINES, Reply};
 use crate::routes::BodyKind::{Entries, Events, Records, Search, Several};
 use crate::routes::Verb::{self, Delete, Get, Post, Put};
 use crate::routes::{Argument, Need, Route, Router, Work, choice, count, flag, text};
 use crate::{
     admin, clusters, dictionaries, documents, indices, insights, keys, logs, objects, openapi, operations,
-    recommend, search, settings, sources, tasks,
+    recommend, search, settings, sources, suggestions, tasks,
 };
 use futures_util::future::LocalBoxFuture;
 use quorate_model::DocumentKind::{Rules, Synonyms};
@@ -55,7 +55,6 @@ const SETTINGS: Need = Need::Right(Acl::Settings);
 const EDIT: Need = Need::Right(Acl::EditSettings);
 const RECOMMENDATION: Need = Need::Right(Acl::Recommendation);
 const ADMIN: Need = Need::Admin;
-const SUGGESTIONS: Handler = missing!("Query suggestions");
 const PERSONALIZATION: Handler = missing!("Personalization");
 
 // what may stand in the query string of several rows
@@ -249,13 +248,20 @@ pub static ROUTES: &[Route<Handler>] = &[
     row(Get, "/1/task/{taskID}", EDIT, handler!(tasks::any)).is(Work::Either)
         .says("Says whether readers see what a write has changed").gives::<body::Task>(200),
     // §4.13 query suggestions
-    row(Post, "/1/configs", SETTINGS, SUGGESTIONS),
-    row(Put, "/1/configs/{indexName}", EDIT, SUGGESTIONS),
-    row(Delete, "/1/configs/{indexName}", EDIT, SUGGESTIONS),
-    row(Get, "/1/configs/{indexName}", SETTINGS, SUGGESTIONS),
-    row(Get, "/1/configs/{indexName}/status", SETTINGS, SUGGESTIONS),
-    row(Get, "/1/configs", SETTINGS, SUGGESTIONS),
-    row(Get, "/1/logs/{indexName}", SETTINGS, SUGGESTIONS),
+    row(Post, "/1/configs", SETTINGS, handler!(suggestions::create)).body(Search)
+        .says("Makes a configuration of query suggestions").takes::<body::SuggestionsWanted>().gives::<body::SuggestionsChanged>(200),
+    row(Put, "/1/configs/{indexName}", EDIT, handler!(suggestions::set)).body(Search)
+        .says("Replaces a configuration of query suggestions, or makes it").takes::<body::SuggestionsWanted>().gives::<body::SuggestionsChanged>(200),
+    row(Delete, "/1/configs/{indexName}", EDIT, handler!(suggestions::delete))
+        .says("Deletes a configuration of query suggestions; the index stays").gives::<body::SuggestionsChanged>(200),
+    row(Get, "/1/configs/{indexName}", SETTINGS, handler!(suggestions::get))
+        .says("Reads a configuration of query suggestions").gives::<body::SuggestionsConfig>(200),
+    row(Get, "/1/configs/{indexName}/status", SETTINGS, handler!(suggestions::status))
+        .says("Says whether a suggestions index is being built").gives::<body::SuggestionsStatus>(200),
+    row(Get, "/1/configs", SETTINGS, handler!(suggestions::list))
+        .says("Lists the configurations of query suggestions").gives::<body::SuggestionsConfigs>(200),
+    row(Get, "/1/logs/{indexName}", SETTINGS, handler!(suggestions::log))
+        .says("Shows the log of the last build of a suggestions index").gives_lines::<body::SuggestionsLog>(JSON_LINES),
     // §4.14 recommend
     row(Post, "/1/indexes/*/recommendations", SEARCH, handler!(recommend::post)).query().body(Several)
         .says("Recommends what goes with a record, or is trending").takes::<body::RecommendCall>().gives::<body::RecommendAnswer>(200),
@@ -309,6 +315,8 @@ pub static ROUTES: &[Route<Handler>] = &[
         .says("Removes a node for good").with(&[FORCE]).gives::<body::Message>(200),
     row(Post, "/admin/groups/{group}/leader", ADMIN, handler!(admin::transfer)).is(Work::Operate)
         .says("Hands a group to another leader").takes::<body::NewLeader>().gives::<body::Message>(200),
+    row(Post, "/admin/suggestions/{indexName}/build", ADMIN, handler!(suggestions::build)).is(Work::Operate)
+        .says("Has a suggestions index built now").gives::<body::Message>(200),
     row(Post, "/admin/admin-key", ADMIN, handler!(admin::replace_admin_key)).is(Work::Operate)
         .says("Replaces the admin key").takes::<body::NewAdminKey>().gives::<body::Message>(200),
     row(Get, "/admin/recommend", ADMIN, handler!(admin::models::list)).is(Work::Operate)

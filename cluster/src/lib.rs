@@ -19,6 +19,7 @@
 //! | [`context`] | what all work of a node rests on, and the way of a command into a log |
 //! | [`read`] | the path of a read, here or on another node |
 //! | [`write`] | the path of a write |
+//! | [`suggestions`] | how suggestions of queries are made |
 //! | [`users`] | which cluster has whose records, and their moves |
 //! | [`membership`] | what operators see and change |
 //! | [`controllers`] | what goes on in the background |
@@ -48,6 +49,7 @@ pub mod request_log;
 mod rpc;
 pub mod service;
 pub mod snapshot;
+mod suggestions;
 mod types;
 pub mod users;
 mod write;

@@ -3,7 +3,7 @@
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use quorate_engine::Schema;
-use quorate_engine::language::{CustomEntries, Dictionaries};
+use quorate_engine::language::{CustomEntries, Dictionaries, Languages};
 use quorate_model::GroupId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -71,6 +71,10 @@ impl SharedDictionaries {
     pub fn set(&self, revision: u64, custom: CustomEntries) {
         self.0.newest.store(Arc::new(Dictionaries::new(custom)));
         self.0.revision.store(revision, Ordering::Release);
+    }
+    /// Other forms of a word, plurals of a singular and the other way round, in the languages of these codes; in all when there are none.
+    pub fn forms(&self, word: &str, codes: &[String]) -> Vec<String> {
+        self.newest().declensions(word, Languages::of_query(codes))
     }
     /// Their revision.
     pub fn revision(&self) -> u64 {

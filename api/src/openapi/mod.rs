@@ -87,7 +87,7 @@ fn components() -> Components {
         if let Some(body) = doc.body {
             add(body);
         }
-        if let AnswerContent::Json(answer) = doc.answer.content {
+        if let AnswerContent::Json(answer) | AnswerContent::Lines(answer, _) = doc.answer.content {
             add(answer);
         }
     }

@@ -76,6 +76,9 @@ fn answer(content: AnswerContent, meaning: &str) -> Response {
     let response = match content {
         AnswerContent::None => response,
         AnswerContent::Json(of) => response.content(JSON, Content::new(Some(named(of)))),
+        AnswerContent::Lines(of, format) => response
+            .content(JSON, Content::new(Some(named(of))))
+            .content(format, Content::new(Some(String::schema()))),
         AnswerContent::Text(format) => response.content(format, Content::new(Some(String::schema()))),
     };
     response.build()
@@ -106,6 +109,10 @@ fn failures_of_callers<H>(route: &Route<H>) -> Vec<(u16, &'static str)> {
     }
     if matches!(tag(route.path), "events" | "usertokens") {
         failures.push((422, "Events, or the token of a user, are not as they have to be."));
+    }
+    if route.is_of_suggestions() {
+        failures.push((402, "The installation places records by user."));
+        failures.push((422, "There is one for this index."));
     }
     let too_big = match route.body {
         BodyKind::Object => "The body is too big.",

@@ -44,6 +44,8 @@ pub enum AnswerContent {
     None,
     /// JSON of this shape.
     Json(SchemaOf),
+    /// JSON of this shape, a list, or its entries as lines in this format.
+    Lines(SchemaOf, &'static str),
     /// Text, in this format.
     Text(&'static str),
 }

@@ -166,6 +166,12 @@ impl<H: Copy> Route<H> {
         let answer = Answer { status: 204, or: None, content: AnswerContent::None };
         Route { doc: Doc { answer, ..self.doc }, ..self }
     }
+    /// The same row, which answers a list of this shape, or its entries as lines in this format.
+    pub const fn gives_lines<T: ToSchema>(self, format: &'static str) -> Self {
+        let answer =
+            Answer { status: 200, or: None, content: AnswerContent::Lines(SchemaOf::of::<T>(), format) };
+        Route { doc: Doc { answer, ..self.doc }, ..self }
+    }
     /// The same row, which answers text in this format.
     pub const fn gives_text(self, format: &'static str) -> Self {
         let answer = Answer { status: 200, or: None, content: AnswerContent::Text(format) };
@@ -179,10 +185,14 @@ impl<H> Route<H> {
     }
     /// Whether it says 401 where others say 403, of credentials and rights (§7).
     pub fn says_unauthorized(&self) -> bool {
-        ["/1/events", "/1/usertokens/", "/1/indexes/*/recommendations"]
-            .iter()
-            .any(|start| self.path.starts_with(start))
+        const STARTS: [&str; 3] = ["/1/events", "/1/usertokens/", "/1/indexes/*/recommendations"];
+        self.is_of_suggestions()
+            || STARTS.iter().any(|start| self.path.starts_with(start))
             || self.path.contains("/{model}/")
+    }
+    /// Whether it is about query suggestions, which say in their own words what a caller may not do (C§16.4).
+    pub fn is_of_suggestions(&self) -> bool {
+        ["/1/configs", "/1/logs/"].iter().any(|start| self.path.starts_with(start))
     }
     /// Whether it is about the whole installation, so that a key for one index has no business there.
     pub fn is_of_installation(&self) -> bool {

@@ -53,11 +53,15 @@ fn content(of: &Value) -> Option<&Value> {
 
 /// Fails when the document does not know the answer to a call.
 #[track_caller]
-pub fn check_answer(method: &Method, path: &str, status: u16, bytes: &[u8]) {
+pub fn check_answer(method: &Method, path: &str, status: u16, format: &str, bytes: &[u8]) {
     let Some((name, operation)) = documented(method, path) else { return };
     let answer = &operation["responses"][status.to_string()];
     assert!(!answer.is_null(), "{name}: the status {status} is not documented");
     let Some(schema) = content(answer) else { return };
+    if !format.starts_with("application/json") {
+        assert!(answer["content"].get(format).is_some(), "{name}: the format {format} is not documented");
+        return;
+    }
     let body: Value = serde_json::from_slice(bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
     let shapes = Shapes { document: &DOCUMENT, compared: Compared::Answer };
     if let Err(error) = shapes.check(schema, &body, "answer") {
@@ -171,7 +175,7 @@ async fn a_row_that_the_document_lacks_is_found() {
 #[actix_web::test]
 async fn what_the_document_lacks_is_found() {
     let get = |status, answer: Value| {
-        check_answer(&Method::GET, "/1/task/1", status, answer.to_string().as_bytes())
+        check_answer(&Method::GET, "/1/task/1", status, "application/json", answer.to_string().as_bytes())
     };
     let post = |query: &str, body: Value| {
         check_call(&Method::POST, &format!("/1/indexes/i/query{query}"), &body.to_string())

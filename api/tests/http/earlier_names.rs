@@ -162,11 +162,3 @@ async fn rules_and_synonyms_have_earlier_forms() {
     let refused = node.call(Method::PUT, "/1/indexes/i/rules/r", &both.to_string()).await;
     refused.refused(400, "conditions and condition cannot both be given");
 }
-
-#[actix_web::test]
-async fn configurations_of_suggestions_come_later_under_either_method() {
-    let node = Node::start().await;
-    let text = "Query suggestions: this part of the interface is not available in this version";
-    node.call(Method::POST, "/1/configs", "{}").await.refused(404, text);
-    node.call(Method::PUT, "/1/configs/i", "{}").await.refused(404, text);
-}

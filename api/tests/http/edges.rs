@@ -9,7 +9,7 @@ async fn unknown_routes_methods_and_parts_not_built() {
     node.call(Method::GET, "/1/nothing/here", "").await.refused(404, "Path not supported");
     node.call(Method::PUT, "/1/indexes", "").await.refused(405, "Method not allowed on this path");
     node.call(Method::PATCH, "/1/indexes", "").await.refused(405, "Method not allowed on this path");
-    node.call(Method::GET, "/1/configs", "").await.refused(404, "Query suggestions");
+    node.call(Method::GET, "/1/strategies/personalization", "").await.refused(404, "Personalization");
     node.call(Method::GET, "/1/indexes/%FF/settings", "").await.refused(400, "The path is not valid UTF-8");
 }
 

@@ -31,6 +31,7 @@ mod rights;
 mod rules;
 mod sources;
 mod stop;
+mod suggestions;
 
 use actix_web::body::{BoxBody, to_bytes};
 use actix_web::dev::{Service as _, ServiceResponse};
@@ -101,7 +102,8 @@ impl Node {
         let (status, headers) = (response.status(), response.headers().clone());
         let bytes = to_bytes(response.into_body()).await.unwrap().to_vec();
         if headers.get("content-encoding").is_none() {
-            document::check_answer(&method, &path, status.as_u16(), &bytes);
+            let format = headers.get("content-type").map_or("", |format| format.to_str().unwrap());
+            document::check_answer(&method, &path, status.as_u16(), format, &bytes);
         }
         Answer { is_for_operators, status, headers, bytes }
     }

@@ -16,6 +16,7 @@ pub mod query;
 pub mod schema;
 pub mod search;
 pub mod sources;
+pub mod suggestions;
 pub mod writes;
 
 pub use error::error_body;

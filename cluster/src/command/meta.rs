@@ -267,6 +267,44 @@ pub enum MetaCommand {
     },
     /// Removes every key whose end was a while before the time of this entry.
     RemoveEndedKeys,
+    /// Keeps a configuration of query suggestions and wants its index built, unless there are too many, it reads what it makes, or
+    /// there is one that has to be new.
+    PutSuggestions {
+        /// The configuration as a JSON document.
+        #[serde(with = "serde_bytes")]
+        config: Vec<u8>,
+        /// Whether there may be none of this index yet.
+        is_new: bool,
+    },
+    /// Removes a configuration of query suggestions; the index stays.
+    DeleteSuggestions {
+        /// The suggestions index.
+        index: IndexName,
+    },
+    /// Wants a suggestions index built anew.
+    AskForSuggestions {
+        /// The suggestions index.
+        index: IndexName,
+    },
+    /// A node begins to build a suggestions index; whoever has begun before is overtaken.
+    BeginSuggestions {
+        /// The suggestions index.
+        index: IndexName,
+        /// The node.
+        node: NodeId,
+    },
+    /// A build of a suggestions index has ended.
+    EndSuggestions {
+        /// The suggestions index.
+        index: IndexName,
+        /// The log index of its begin.
+        begun_at: u64,
+        /// Whether the index has what it found.
+        is_success: bool,
+        /// Its log, compressed.
+        #[serde(with = "serde_bytes")]
+        log: Vec<u8>,
+    },
 }
 
 /// What has to be known of a command beside what applying it does.
@@ -326,6 +364,11 @@ impl MetaCommand {
             MetaCommand::UpdateKey { .. } => row(36, KEYS_LEVEL),
             MetaCommand::RestoreKey { .. } => row(37, KEYS_LEVEL),
             MetaCommand::RemoveEndedKeys => row(38, KEYS_LEVEL),
+            MetaCommand::PutSuggestions { .. } => row(39, level::RECOMMEND),
+            MetaCommand::DeleteSuggestions { .. } => row(40, level::RECOMMEND),
+            MetaCommand::AskForSuggestions { .. } => row(41, level::RECOMMEND),
+            MetaCommand::BeginSuggestions { .. } => row(42, level::RECOMMEND),
+            MetaCommand::EndSuggestions { .. } => row(43, level::RECOMMEND),
         }
     }
 

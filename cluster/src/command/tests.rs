@@ -266,6 +266,19 @@ fn the_bytes_of_every_command_stay_what_they_are() {
         (meta(MetaCommand::UpdateKey { key: vec![1] }), "00 24 0101".into()),
         (meta(MetaCommand::RestoreKey { value: "k".into() }), "00 25 016b".into()),
         (meta(MetaCommand::RemoveEndedKeys), "00 26".into()),
+        (meta(MetaCommand::PutSuggestions { config: vec![1], is_new: true }), "00 27 0101 01".into()),
+        (meta(MetaCommand::DeleteSuggestions { index: name() }), "00 28 0161".into()),
+        (meta(MetaCommand::AskForSuggestions { index: name() }), "00 29 0161".into()),
+        (meta(MetaCommand::BeginSuggestions { index: name(), node: NodeId(9) }), "00 2a 0161 09".into()),
+        (
+            meta(MetaCommand::EndSuggestions {
+                index: name(),
+                begun_at: 7,
+                is_success: true,
+                log: vec![2],
+            }),
+            "00 2b 0161 07 01 0102".into(),
+        ),
         (index(IndexCommand::Compare), "01 0a".into()),
         (index(IndexCommand::Dictionaries { revision: 7 }), "01 0b 07".into()),
         (index(IndexCommand::Events { events: events() }), "01 0c 02 04 01 6e 01 69 01 75 01 0161 01 05 01 01 00 01 01 6f 01 03 01 02 01 be 01 01 04 01 31 02 01 0e 00 01 03 455552\
@@ -362,6 +375,13 @@ fn the_bytes_of_every_command_stay_what_they_are() {
                 IndexCommand::SaveDocuments { kind: DocumentKind::Recommend(_), .. }
                 | IndexCommand::DeleteDocument { kind: DocumentKind::Recommend(_), .. }
                 | IndexCommand::Searches { .. },
+            )
+            | Command::Meta(
+                MetaCommand::PutSuggestions { .. }
+                | MetaCommand::DeleteSuggestions { .. }
+                | MetaCommand::AskForSuggestions { .. }
+                | MetaCommand::BeginSuggestions { .. }
+                | MetaCommand::EndSuggestions { .. },
             ) => "0800",
             Command::Index(IndexCommand::InstallModel { .. }) => "0800",
             command if is_of_users(command) => "0200",

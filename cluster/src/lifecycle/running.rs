@@ -14,6 +14,7 @@ use crate::options::CheckOptions;
 use crate::options::ServiceOptions;
 use crate::panics;
 use crate::request_log::RequestLog;
+use crate::suggestions;
 use crate::users::actor::UserMappingActor;
 use crate::users::{self, UserDirectory};
 use crate::write::searches;
@@ -204,6 +205,8 @@ impl Running {
         self.run("searches", move || searches::gather(context.clone()));
         let context = self.context.clone();
         self.run("counted searches", move || searches::propose(context.clone()));
+        let context = self.context.clone();
+        self.run("suggestions", move || suggestions::run(context.clone()));
         let context = self.context.clone();
         self.run("alike parts", move || users::partitions::keep_alike(context.clone()));
         let (context, room) = (self.context.clone(), self.starter.snapshots.clone());

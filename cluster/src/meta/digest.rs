@@ -29,10 +29,6 @@ impl MetaState {
         let is_enabled = self.users.is_enabled.then(RowChange::users_enabled);
         // no row, as on nodes that know of no sources, when there are none
         let sources = (!self.sources.list().is_empty()).then(|| RowChange::sources(&self.sources));
-        let entries = DictionaryKind::ALL.into_iter().flat_map(|kind| self.dictionaries.all(kind));
-        let standard = RowChange::standard_entries(self.dictionaries.settings());
-        // no row before they act, as on nodes that know of no revisions
-        let revision = Some(self.dictionaries_revision).filter(|it| *it > 0);
         let history = RowChange::key_history(&self.key_history);
         let parts: [(&str, &mut dyn Iterator<Item = RowChange>); 11] = [
             ("indices", &mut self.catalogue.iter().map(|(name, row)| RowChange::index(name, row))),
@@ -68,14 +64,25 @@ impl MetaState {
         ];
         let mut digests: BTreeMap<String, Digest> =
             parts.into_iter().map(|(name, rows)| (name.to_owned(), part(rows))).collect();
-        // older programs know of no such part
-        if !self.dictionaries.is_empty() || revision.is_some() {
-            let entries = entries.map(RowChange::dictionary_entry).chain([standard]);
-            let mut rows = entries.chain(revision.map(RowChange::dictionaries_revision));
-            digests.insert("dictionaries".to_owned(), part(&mut rows));
+        // older programs know of no such parts
+        if !self.dictionaries.is_empty() || self.dictionaries_revision > 0 {
+            digests.insert("dictionaries".to_owned(), part(&mut self.dictionary_rows()));
+        }
+        if !self.suggestions.is_empty() {
+            let mut rows = self.suggestions.iter().map(|(index, row)| RowChange::suggestions(index, row));
+            digests.insert("suggestions".to_owned(), part(&mut rows));
         }
         pace(read);
         digests
+    }
+
+    fn dictionary_rows(&self) -> impl Iterator<Item = RowChange> {
+        let entries = DictionaryKind::ALL.into_iter().flat_map(|kind| self.dictionaries.all(kind));
+        let standard = RowChange::standard_entries(self.dictionaries.settings());
+        // no row before they act, as on nodes that know of no revisions
+        let revision = Some(self.dictionaries_revision).filter(|it| *it > 0);
+        let entries = entries.map(RowChange::dictionary_entry).chain([standard]);
+        entries.chain(revision.map(RowChange::dictionaries_revision))
     }
 }
 

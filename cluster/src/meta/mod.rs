@@ -17,6 +17,8 @@ mod nodes;
 mod partitions;
 mod rows;
 mod sources;
+mod suggestions;
+mod suggestions_row;
 mod turns;
 mod user_map;
 mod users;
@@ -31,6 +33,7 @@ pub use links::too_many;
 pub use nodes::{CLUSTERS_MAX, ClusterRow, META_VOTERS_MAX, NodeRow, NotAdmitted};
 pub use quorate_model::SharedMap;
 pub use rows::{RowChange, RowError};
+pub use suggestions_row::{BuildBegun, Built, SuggestionsRow};
 pub use turns::{Side, Waiting};
 pub use user_map::{UserMap, UserRow, UserState};
 pub use users::{USERS_PER_COMMAND_MAX, Users};
@@ -69,6 +72,8 @@ pub struct MetaState {
     pub placement: Arc<BTreeMap<GroupId, Vec<NodeId>>>,
     /// Which cluster serves each user.
     pub users: Users,
+    /// How suggestions indices are made.
+    pub suggestions: Arc<BTreeMap<IndexName, Arc<SuggestionsRow>>>,
     /// Custom entries of dictionaries, and which standard ones are switched off.
     pub dictionaries: CustomEntries,
     /// The log index of the last command that was to change them, from [`DICTIONARIES_ACT_LEVEL`] on; 0 while they do not act.
@@ -175,6 +180,13 @@ impl MetaState {
                 self.change_dictionary(at, kind, clear, ops)
             }
             MetaCommand::SetStandardEntries { changes } => self.set_standard_entries(at, changes),
+            MetaCommand::PutSuggestions { config, is_new } => self.put_suggestions(at, &config, is_new),
+            MetaCommand::DeleteSuggestions { index } => self.delete_suggestions(&index),
+            MetaCommand::AskForSuggestions { index } => self.ask_for_suggestions(at, index),
+            MetaCommand::BeginSuggestions { index, node } => self.begin_suggestions(at, index, node),
+            MetaCommand::EndSuggestions { index, begun_at, is_success, log } => {
+                self.end_suggestions(at, index, begun_at, is_success, log)
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! How the meta state lies in its tree: one row for each index, key, reservation, tombstoned incarnation and announcement
 //! that may not have been heard.
 
+use super::suggestions_row::SuggestionsRow;
 use super::{
     Catalogue, ClusterRow, DeletedKey, IndexRow, Installation, KeyHistory, MetaState, NodeRow, UserRow,
     Waiting, keys,
@@ -31,6 +32,7 @@ const DICTIONARY_ENTRY: u8 = b'D';
 const STANDARD_ENTRIES: u8 = b'S';
 const DICTIONARIES_REVISION: u8 = b'R';
 const DELETED_KEY: u8 = b'x';
+const SUGGESTIONS: u8 = b'q';
 /// Bytes of a row at most; far above a name of 256 characters or a key document.
 const ROW_BYTES_MAX: usize = 1 << 20;
 
@@ -148,6 +150,12 @@ impl RowChange {
     pub(super) fn dictionaries_revision(log_index: u64) -> Self {
         Self::put(DICTIONARIES_REVISION, b"", log_index.to_be_bytes().to_vec())
     }
+    pub(super) fn suggestions(index: &IndexName, row: &SuggestionsRow) -> Self {
+        Self::put(SUGGESTIONS, index.as_str().as_bytes(), row.encode())
+    }
+    pub(super) fn no_suggestions(index: &IndexName) -> Self {
+        Self::delete(SUGGESTIONS, index.as_str().as_bytes())
+    }
     /// Whether it is about an index.
     pub(super) fn is_of_index(&self) -> bool {
         self.key.first() == Some(&INDEX)
@@ -221,6 +229,11 @@ impl MetaState {
             DICTIONARY_ENTRY => self.dictionaries.insert(codec::decode(value, ROW_BYTES_MAX).ok()?),
             STANDARD_ENTRIES => self.dictionaries.set(codec::decode(value, ROW_BYTES_MAX).ok()?),
             DICTIONARIES_REVISION => self.dictionaries_revision = number(value)?,
+            SUGGESTIONS => {
+                let index = IndexName::stored(std::str::from_utf8(rest).ok()?).ok()?;
+                let row = Arc::new(SuggestionsRow::decode(value, ROW_BYTES_MAX)?);
+                Arc::make_mut(&mut self.suggestions).insert(index, row);
+            }
             LEVEL => self.in_force = u16::from_be_bytes(value.try_into().ok()?),
             _ => return None,
         }

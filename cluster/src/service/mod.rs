@@ -10,6 +10,7 @@ mod models;
 mod recommend;
 mod request_log;
 mod sources;
+mod suggestions;
 mod users;
 
 use crate::clock::write_deadline;

@@ -12,3 +12,4 @@ pub mod neighbours;
 pub mod rows;
 pub mod segment;
 pub mod store;
+pub mod suggestions;

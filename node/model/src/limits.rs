@@ -191,3 +191,8 @@ pub const EVENT_OBJECTS_MAX: usize = 20;
 pub const EVENT_FILTERS_MAX: usize = 10;
 /// Bytes of a filter that an event is about.
 pub const EVENT_FILTER_BYTES_MAX: usize = 1 << 10;
+
+/// Configurations of query suggestions (§4.13).
+pub const SUGGESTION_CONFIGS_MAX: usize = 100;
+/// Bytes of a configuration of query suggestions, as it is kept.
+pub const SUGGESTION_CONFIG_BYTES_MAX: usize = 64 << 10;

@@ -322,10 +322,10 @@ fn unknown_paths_methods_names_and_keys_are_told_apart() {
         case("POST", "/1/indexes/*", b"{}", 400, Starts("indexName is not valid")),
         case(
             "GET",
-            "/1/configs",
+            "/1/strategies/personalization",
             b"",
             404,
-            is("Query suggestions: this part of the interface is not available in this version"),
+            is("Personalization: this part of the interface is not available in this version"),
         ),
     ];
     check(&client, cases);

@@ -33,6 +33,7 @@ const HOUSES: &[House] = &[
             &["context"],
             &["read"],
             &["write"],
+            &["suggestions"],
             &["users"],
             &["membership"],
             &["controllers"],

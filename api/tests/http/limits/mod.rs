@@ -10,6 +10,7 @@ mod kept;
 mod recommend_rules;
 mod rows;
 mod searches;
+mod suggestions;
 
 use super::*;
 use serde_json::{Map, json};
@@ -87,8 +88,7 @@ fn section(rows: &[Limit]) -> String {
         "## 20 Limits\n\
          Bytes of texts are those of UTF-8. A call past a limit is answered with the status of the third column and a message that names\n\
          what is too much and how much there may be, and nothing of it is carried out. This table is written from the rows in\n\
-         `api/tests/http/limits`, which are tried at the limit and one past it. Limits of query suggestions\n\
-         are not in it: they come with that part.\n\n\
+         `api/tests/http/limits`, which are tried at the limit and one past it.\n\n\
          | What | Limit | Past it |\n|---|---|---|\n",
     );
     for Limit { what, limit, past, .. } in rows {

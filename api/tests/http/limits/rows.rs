@@ -5,7 +5,8 @@ use quorate_model::limits::{BODY_BYTES_MAX, *};
 
 /// Every row, in the order of the contract.
 pub fn all() -> Vec<Limit> {
-    let of_parts = [kept::all(), installation::all(), events::all(), recommend_rules::all()];
+    let of_parts =
+        [kept::all(), installation::all(), events::all(), recommend_rules::all(), suggestions::all()];
     [bodies(), texts(), searches::all()].into_iter().chain(of_parts).flatten().collect()
 }
 
@@ -75,6 +76,7 @@ fn bodies() -> Vec<Limit> {
         ("/1/indexes/i/trending-items/recommend/rules/search", "{}"),
         ("/1/dictionaries/stopwords/search", r#"{"query":"x"}"#),
         ("/1/keys", "{}"),
+        ("/1/configs", r#"{"indexName":"body_s","sourceIndices":[{"indexName":"i"}]}"#),
     ];
     let searches = searches.map(|(uri, body)| body_of(SEARCH_BODY_BYTES_MAX, Method::POST, uri, body));
     let multi = ["/1/indexes/*/queries", "/1/indexes/*/objects", "/1/indexes/*/recommendations"];
@@ -122,7 +124,7 @@ fn bodies() -> Vec<Limit> {
             )],
         ),
         here(
-            "body of a search (records, facet values, synonyms, rules, entries, users), of browse, of `deleteByQuery`, of a key",
+            "body of a search (records, facet values, synonyms, rules, entries, users), of browse, of `deleteByQuery`, of a key, of a configuration of suggestions",
             format!("{} (`--search-body-bytes-max`)", bytes(SEARCH_BODY_BYTES_MAX)),
             "413",
             searches.into(),

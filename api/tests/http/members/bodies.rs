@@ -41,10 +41,10 @@ fn put(route: &'static str, body: Value) -> Call {
 }
 
 pub fn all(key: &str, key_of_index: &str) -> Vec<Call> {
-    [searches(), recommendations(), records(), documents(), keys(key, key_of_index), installation(), events()]
-        .into_iter()
-        .flatten()
-        .collect()
+    // builds go on after the calls for suggestions
+    let of_parts =
+        [documents(), keys(key, key_of_index), installation(), events(), recommendations(), suggestions()];
+    [searches(), records()].into_iter().chain(of_parts).flatten().collect()
 }
 
 fn events() -> Vec<Call> {
@@ -58,6 +58,17 @@ fn events() -> Vec<Call> {
     let seen = json!({"eventName": "Seen", "eventType": "view", "index": "i", "userToken": "ann", "filters": ["a:b"]});
     let batch = |event: Value| post("/1/events", json!({"events": [event]}));
     vec![batch(bought), batch(clicked), batch(seen)]
+}
+
+fn suggestions() -> Vec<Call> {
+    let source = json!({"indexName": "i", "replicas": true, "analyticsTags": ["t"], "minHits": 5, "minLetters": 4,
+        "facets": [{"attribute": "color", "amount": 2}], "generate": [["color"]], "external": ["j"]});
+    let config = json!({"appID": "A", "indexName": "made", "sourceIndices": [source], "languages": ["en"],
+        "exclude": ["word"], "enablePersonalization": false, "allowSpecialCharacters": false});
+    let mut unnamed = config.clone();
+    unnamed["indexName"] = json!("i_suggestions");
+    let set = put("/1/configs/{indexName}", unnamed);
+    vec![post("/1/configs", config), Call { uri: "/1/configs/i_suggestions".into(), ..set }]
 }
 
 fn searches() -> Vec<Call> {

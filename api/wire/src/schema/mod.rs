@@ -17,6 +17,7 @@ mod parameters;
 mod recommend;
 mod recommend_rules;
 mod search;
+mod suggestions;
 
 pub use access::*;
 pub use clusters::*;
@@ -32,6 +33,7 @@ pub use parameters::{RecordsSelected, SearchParameters, SettingsChange, query_pa
 pub use recommend::*;
 pub use recommend_rules::*;
 pub use search::*;
+pub use suggestions::*;
 
 use std::borrow::Cow;
 use utoipa::ToSchema;

@@ -1,0 +1,325 @@
+//! What are the suggestions of a configuration, step by step?
+
+use super::log::{BuildLog, Level};
+use futures_util::StreamExt as _;
+use quorate_model::suggestions::{PluralLanguages, SuggestionSource};
+use quorate_model::{Error, ErrorKind, IndexName, Result, SuggestionConfig};
+use quorate_node::SharedDictionaries;
+use quorate_node::suggestions::candidates::CANDIDATES_MAX;
+use quorate_node::suggestions::{
+    Candidate, Candidates, Exclusions, Finds, Folded, Judged, Suggestion, fold, fold_plurals, of_source,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Searches of a build at a time.
+const AT_ONCE: usize = 2;
+/// Suggestions that are made of one combination of facets.
+const COMBINED_MAX: usize = 10_000;
+/// Bytes of facet values that a build holds.
+const FACET_BYTES_MAX: usize = 64 << 20;
+
+/// Facets with their most frequent values, and how many records have each.
+pub type FacetValues = Vec<(String, Vec<(String, u64)>)>;
+
+/// How a query is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// As it stands.
+    Exact,
+    /// With its last word as the beginning of one.
+    AsPrefix,
+    /// With typos.
+    Corrected,
+}
+
+/// What a search finds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Records.
+    pub hits: u64,
+    /// Of the facets that were asked for.
+    pub facets: FacetValues,
+}
+
+/// A record of an external index, or why it has no query.
+pub type External = std::result::Result<(String, u64), String>;
+
+/// Where a build reads. Errors: `NotFound` for an index that is not there, `Unavailable` when it is to be tried again.
+pub trait Sources: Sync {
+    /// The queries that most users asked of an index, and how many did.
+    fn popular(&self, source: &SuggestionSource) -> impl Future<Output = Result<Vec<(String, u64)>>> + Send;
+    /// The records of an external index.
+    fn external(&self, index: &IndexName) -> impl Future<Output = Result<Vec<External>>> + Send;
+    /// What an index finds for a query, with at most so many values of each of the facets.
+    fn find(
+        &self,
+        index: &IndexName,
+        query: &str,
+        how: How,
+        facets: &[(String, u32)],
+    ) -> impl Future<Output = Result<Found>> + Send;
+}
+
+/// All suggestions, the most popular first. Errors: what is no matter of a single source.
+pub async fn suggestions<S: Sources>(
+    sources: &S,
+    config: &Arc<SuggestionConfig>,
+    dictionaries: SharedDictionaries,
+    log: &mut BuildLog,
+) -> Result<Vec<Suggestion>> {
+    let exclusions = Exclusions::new(&config.exclude).map_err(|what| Error::parameter("exclude", &what))?;
+    let mut merged = Merged { room: CANDIDATES_MAX, facet_bytes: 0, by_text: BTreeMap::new() };
+    for source in &config.source_indices {
+        log.add(Level::Info, 0, &format!("source index {}", source.index_name));
+        match of_index(sources, config, source, &exclusions, &mut merged, log).await {
+            Ok(()) => {}
+            Err(error) if matches!(error.kind, ErrorKind::Unavailable | ErrorKind::Internal) => {
+                return Err(error);
+            }
+            Err(error) => log.add(Level::Error, 1, &format!("{}: {error}", source.index_name)),
+        }
+    }
+    let mut all: Vec<Suggestion> = merged.by_text.into_values().collect();
+    all.sort_by_key(|it| std::cmp::Reverse(it.popularity));
+    if config.languages != PluralLanguages::All(false) && config.languages != PluralLanguages::default() {
+        all = without_plurals(all, config.clone(), dictionaries, log).await?;
+    }
+    log.add(Level::Info, 0, &format!("{} suggestions", all.len()));
+    Ok(all)
+}
+
+/// The suggestions of the sources so far.
+struct Merged {
+    /// Candidates that may still be looked at.
+    room: usize,
+    facet_bytes: usize,
+    by_text: BTreeMap<String, Suggestion>,
+}
+
+impl Merged {
+    fn add(&mut self, index: &IndexName, candidate: Candidate, hits: u64, facets: FacetValues) {
+        let suggestion = self
+            .by_text
+            .entry(candidate.text.clone())
+            .or_insert_with(|| Suggestion { text: candidate.text, ..Suggestion::default() });
+        suggestion.popularity = suggestion.popularity.saturating_add(candidate.popularity);
+        suggestion.sources.push((index.as_str().to_owned(), of_source(hits, &facets)));
+        for (attribute, values) in facets {
+            let values = values.into_iter().map(|(value, _)| value);
+            match suggestion.facets.iter_mut().find(|(known, _)| *known == attribute) {
+                Some((_, known)) => {
+                    let new: Vec<String> = values.filter(|value| !known.contains(value)).collect();
+                    known.extend(new);
+                }
+                None => suggestion.facets.push((attribute, values.collect())),
+            }
+        }
+    }
+}
+
+async fn of_index<S: Sources>(
+    sources: &S,
+    config: &SuggestionConfig,
+    source: &SuggestionSource,
+    exclusions: &Exclusions,
+    merged: &mut Merged,
+    log: &mut BuildLog,
+) -> Result<()> {
+    let index = &source.index_name;
+    let mut candidates = Candidates::new(config.allow_special_characters, source.min_letters, exclusions);
+    // whether it is there is known before anything is counted
+    sources.find(index, "", How::Exact, &[]).await?;
+    for (query, users) in sources.popular(source).await? {
+        add(&mut candidates, &query, users, log);
+    }
+    for external in &source.external {
+        from_external(sources, external, &mut candidates, log).await?;
+    }
+    for attributes in &source.generate {
+        for query in combined(sources, index, attributes, log).await? {
+            add(&mut candidates, &query, 0, log);
+        }
+    }
+    let (candidates, left_out) = candidates.most_popular(merged.room);
+    merged.room -= candidates.len();
+    if left_out > 0 {
+        log.add(Level::Info, 1, &format!("{left_out} less popular queries are left out"));
+    }
+    let (judged, mut facets) = judge(sources, source, candidates, merged, log).await?;
+    let (judged, folded) = folded(judged, source.min_hits).await?;
+    for (query, why) in &folded.skipped {
+        log.add(Level::Skip, 1, &format!("skipping query \"{query}\": {why}"));
+    }
+    log.add(Level::Info, 1, &format!("{} queries of {index} are suggestions", folded.kept.len()));
+    for (place, candidate) in folded.kept {
+        if let Finds::Enough(hits) = judged[place].finds {
+            merged.add(index, candidate, hits, std::mem::take(&mut facets[place]));
+        }
+    }
+    Ok(())
+}
+
+fn add(candidates: &mut Candidates<'_>, query: &str, count: u64, log: &mut BuildLog) {
+    if let Err(why) = candidates.add(query, count) {
+        log.add(Level::Skip, 1, &format!("skipping query \"{query}\": {why}"));
+    }
+}
+
+async fn from_external<S: Sources>(
+    sources: &S,
+    index: &IndexName,
+    candidates: &mut Candidates<'_>,
+    log: &mut BuildLog,
+) -> Result<()> {
+    let records = match sources.external(index).await {
+        Ok(records) => records,
+        Err(error) if error.kind == ErrorKind::NotFound => {
+            log.add(Level::Error, 1, &format!("external index {index}: {error}"));
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    log.add(Level::Info, 1, &format!("{} records of the external index {index}", records.len()));
+    for record in records {
+        match record {
+            Ok((query, count)) => add(candidates, &query, count, log),
+            Err(why) => log.add(Level::Skip, 2, &format!("skipping a record of {index}: {why}")),
+        }
+    }
+    Ok(())
+}
+
+/// Values of several facets, one of each, put together; of each facet as many as there is room for.
+async fn combined<S: Sources>(
+    sources: &S,
+    index: &IndexName,
+    attributes: &[String],
+    log: &mut BuildLog,
+) -> Result<Vec<String>> {
+    let each = (COMBINED_MAX as f64).powf(1.0 / attributes.len() as f64).max(1.0) as u32;
+    let each = each.min(quorate_model::limits::FACET_VALUES_MAX as u32);
+    let wanted: Vec<(String, u32)> = attributes.iter().map(|attribute| (attribute.clone(), each)).collect();
+    let facets = sources.find(index, "", How::Exact, &wanted).await?.facets;
+    let mut combined = vec![String::new()];
+    for attribute in attributes {
+        let values = facets.iter().find(|(name, _)| name == attribute).map_or(&[][..], |(_, values)| values);
+        if values.is_empty() {
+            let told = format!("{attribute} has no values in {index}: is it in attributesForFaceting?");
+            log.add(Level::Info, 1, &told);
+        }
+        let joined =
+            combined.iter().flat_map(|begin| values.iter().map(move |(value, _)| format!("{begin} {value}")));
+        combined = joined.take(COMBINED_MAX).collect();
+    }
+    Ok(combined)
+}
+
+/// Asks the source what it finds for each candidate; facets of those that are enough.
+async fn judge<S: Sources>(
+    sources: &S,
+    source: &SuggestionSource,
+    candidates: Vec<Candidate>,
+    merged: &mut Merged,
+    log: &mut BuildLog,
+) -> Result<(Vec<Judged>, Vec<FacetValues>)> {
+    let wanted: Vec<(String, u32)> =
+        source.facets.iter().map(|facet| (facet.attribute.clone(), facet.amount)).collect();
+    let asked = candidates.into_iter().map(|candidate| {
+        let wanted = &wanted;
+        async move {
+            let found = finds(sources, source, &candidate.text, wanted).await;
+            (candidate, found)
+        }
+    });
+    let mut asked = futures_util::stream::iter(asked).buffered(AT_ONCE);
+    let (mut judged, mut facets) = (Vec::new(), Vec::new());
+    while let Some((candidate, found)) = asked.next().await {
+        match found {
+            Ok((finds, values)) => {
+                let bytes = |(_, values): &(String, Vec<(String, u64)>)| {
+                    values.iter().map(|(value, _)| 64 + 2 * value.len()).sum::<usize>()
+                };
+                merged.facet_bytes += values.iter().map(bytes).sum::<usize>();
+                let has_room = merged.facet_bytes <= FACET_BYTES_MAX;
+                facets.push(if has_room { values } else { vec![] });
+                judged.push(Judged { candidate, finds });
+            }
+            Err(error) if error.kind == ErrorKind::Invalid => {
+                log.add(Level::Skip, 1, &format!("skipping query \"{}\": {error}", candidate.text));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    if merged.facet_bytes > FACET_BYTES_MAX {
+        log.add(Level::Info, 1, "some suggestions have no facets: there are too many values");
+    }
+    Ok((judged, facets))
+}
+
+async fn finds<S: Sources>(
+    sources: &S,
+    source: &SuggestionSource,
+    query: &str,
+    facets: &[(String, u32)],
+) -> Result<(Finds, FacetValues)> {
+    let (index, enough) = (&source.index_name, u64::from(source.min_hits));
+    let exact = sources.find(index, query, How::Exact, facets).await?;
+    if exact.hits >= enough {
+        return Ok((Finds::Enough(exact.hits), exact.facets));
+    }
+    let finds = if sources.find(index, query, How::AsPrefix, &[]).await?.hits >= enough {
+        Finds::AsPrefix(exact.hits)
+    } else if sources.find(index, query, How::Corrected, &[]).await?.hits >= enough {
+        Finds::Corrected(exact.hits)
+    } else {
+        Finds::TooFew(exact.hits)
+    };
+    Ok((finds, vec![]))
+}
+
+/// Says to work elsewhere that nobody waits for it.
+struct GivenUp(Arc<AtomicBool>);
+impl Drop for GivenUp {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+async fn folded(judged: Vec<Judged>, min_hits: u32) -> Result<(Vec<Judged>, Folded)> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let _given_up = GivenUp(flag.clone());
+    let work = tokio::task::spawn_blocking(move || {
+        let folded = fold(&judged, min_hits, || flag.load(Ordering::Relaxed));
+        folded.map(|folded| (judged, folded))
+    });
+    work.await.ok().flatten().ok_or_else(|| Error::internal("putting queries together broke off"))
+}
+
+async fn without_plurals(
+    all: Vec<Suggestion>,
+    config: Arc<SuggestionConfig>,
+    dictionaries: SharedDictionaries,
+    log: &mut BuildLog,
+) -> Result<Vec<Suggestion>> {
+    let work = tokio::task::spawn_blocking(move || {
+        let candidate = |it: &Suggestion| Candidate { text: it.text.clone(), popularity: it.popularity };
+        let candidates: Vec<Candidate> = all.iter().map(candidate).collect();
+        let codes = match &config.languages {
+            PluralLanguages::All(_) => &[][..],
+            PluralLanguages::Listed(codes) => codes,
+        };
+        let folded = fold_plurals(&candidates, |word| dictionaries.forms(word, codes));
+        (all, folded)
+    });
+    let (mut all, folded) = work.await.map_err(|_| Error::internal("looking for plural forms broke off"))?;
+    for (query, why) in &folded.skipped {
+        log.add(Level::Skip, 0, &format!("skipping query \"{query}\": {why}"));
+    }
+    let kept = folded.kept.into_iter().map(|(place, candidate)| Suggestion {
+        popularity: candidate.popularity,
+        ..std::mem::take(&mut all[place])
+    });
+    Ok(kept.collect())
+}

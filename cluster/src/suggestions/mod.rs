@@ -1,0 +1,135 @@
+//! How are suggestions of queries made (C§16.1)?
+//!
+//! The node that leads the group of a suggestions index builds it, one index at a time, when its configuration was changed, when it was
+//! asked for, and every day. A build that breaks off is begun anew, here or by the next leader: until its records are written, as one
+//! command, the index is as it was.
+
+mod build;
+mod indices;
+pub mod log;
+mod publish;
+#[cfg(test)]
+mod tests;
+
+use crate::clock::{unix_ms, write_deadline};
+use crate::command::MetaCommand;
+use crate::context::NodeContext;
+use crate::disk::Purpose;
+use crate::meta::SuggestionsRow;
+use indices::Indices;
+use log::{BuildLog, Level};
+use quorate_model::{Error, ErrorKind, IndexName, Result, level};
+use quorate_node::Payer;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often it is looked what is to be built.
+const LOOK: Duration = Duration::from_millis(200);
+/// How often it is looked whether a build still has to be.
+const WATCH: Duration = Duration::from_millis(50);
+/// An index is built again so long after its last build.
+const EVERY_MS: u64 = 24 * 3_600 * 1_000;
+/// And so long after one that was no success.
+const AFTER_FAILURE_MS: u64 = 600 * 1_000;
+/// How long an index is left alone that could not be written.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// Builds what has to be built, until the task is aborted.
+pub async fn run(context: Arc<NodeContext>) {
+    let mut paused: BTreeMap<IndexName, Instant> = BTreeMap::new();
+    loop {
+        tokio::time::sleep(LOOK).await;
+        if context.meta().level() < level::RECOMMEND {
+            continue;
+        }
+        paused.retain(|_, until| *until > Instant::now());
+        let Some(row) = next(&context, &paused) else { continue };
+        let index = row.config.index_name.clone();
+        if let Err(error) = build(&context, &row).await {
+            tracing::warn!(index = index.as_str(), %error, "a suggestions index is not built now");
+            paused.insert(index, Instant::now() + PAUSE);
+        }
+    }
+}
+
+/// What this node has to build next: what waits for the longest time.
+fn next(context: &NodeContext, paused: &BTreeMap<IndexName, Instant>) -> Option<Arc<SuggestionsRow>> {
+    let (meta, now_ms) = (context.meta(), unix_ms());
+    let rows = meta.suggestions.iter().filter(|(index, row)| {
+        is_due(row, now_ms) && !paused.contains_key(*index) && is_built_here(context, index)
+    });
+    rows.map(|(_, row)| row).min_by_key(|row| row.built.as_ref().map_or(0, |built| built.ended_ms)).cloned()
+}
+
+/// Whether there has to be a build.
+fn is_due(row: &SuggestionsRow, now_ms: u64) -> bool {
+    row.is_running()
+        || row.built.as_ref().is_some_and(|built| {
+            let pause = if built.is_success { EVERY_MS } else { AFTER_FAILURE_MS };
+            now_ms >= built.ended_ms.saturating_add(pause)
+        })
+}
+
+/// Whether this node leads the group that an index is in, or would be in.
+fn is_built_here(context: &NodeContext, index: &IndexName) -> bool {
+    let known = context.meta().catalogue.get(index).map(|row| row.group);
+    let group = known.map_or_else(|| context.group_for(index), Ok);
+    group.is_ok_and(|group| context.groups().get(group).is_some_and(|group| group.is_led_here()))
+}
+
+/// Builds an index, and says so. Errors: it is to be tried again.
+async fn build(context: &NodeContext, row: &SuggestionsRow) -> Result<()> {
+    let index = &row.config.index_name;
+    let begin = MetaCommand::BeginSuggestions { index: index.clone(), node: context.self_id() };
+    let begun_at = propose(context, begin).await?;
+    let Some(now) = context.meta().suggestions.get(index).cloned() else { return Ok(()) };
+    let mut log = BuildLog::new(unix_ms);
+    let payer = Payer::new(&"suggestions", index);
+    let outcome = tokio::select! {
+        outcome = payer.charge(carry_out(context, &now, &mut log)) => outcome,
+        () = overtaken(context, index, &now, begun_at) => return Ok(()),
+    };
+    let is_success = match outcome {
+        Ok(()) => true,
+        Err(error) if error.kind == ErrorKind::Unavailable => return Err(error),
+        Err(error) => {
+            log.add(Level::Error, 0, &error.message);
+            false
+        }
+    };
+    let log = tokio::task::spawn_blocking(move || log.close()).await;
+    let log = log.map_err(|_| Error::internal("closing the log of a build broke off"))?;
+    let end = MetaCommand::EndSuggestions { index: index.clone(), begun_at, is_success, log };
+    propose(context, end).await.map(drop)
+}
+
+async fn propose(context: &NodeContext, command: MetaCommand) -> Result<u64> {
+    let accepted = context.proposer().propose_meta(command, Purpose::Add, write_deadline()).await?;
+    Ok(accepted.task_id.log_index())
+}
+
+/// Ends when a build is not this node's any more, or its configuration is another one or gone.
+async fn overtaken(context: &NodeContext, index: &IndexName, begun: &SuggestionsRow, begun_at: u64) {
+    let is_as_it_was = || {
+        let meta = context.meta();
+        let row = meta.suggestions.get(index);
+        row.is_some_and(|row| {
+            row.config == begun.config
+                && row.created == begun.created
+                && row.begun.is_some_and(|build| build.at == begun_at)
+        }) && is_built_here(context, index)
+    };
+    while is_as_it_was() {
+        tokio::time::sleep(WATCH).await;
+    }
+}
+
+async fn carry_out(context: &NodeContext, row: &SuggestionsRow, log: &mut BuildLog) -> Result<()> {
+    let config = &row.config;
+    log.add(Level::Info, 0, &format!("building {}", config.index_name));
+    let indices = Indices::new(context);
+    let dictionaries = context.node().dictionaries().clone();
+    let suggestions = build::suggestions(&indices, config, dictionaries, log).await?;
+    publish::replace(context, &config.index_name, suggestions, log).await
+}

@@ -1,0 +1,185 @@
+//! Do the steps of a build come to what is expected, of sources that are made up?
+
+use super::build::{External, Found, How, Sources, suggestions};
+use super::is_due;
+use super::log::{self, BuildLog};
+use crate::meta::{Built, SuggestionsRow};
+use quorate_model::suggestions::SuggestionSource;
+use quorate_model::{Error, IndexName, Result, SuggestionConfig};
+use quorate_node::SharedDictionaries;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// An index of texts: a query finds those with all its words.
+struct Shop {
+    texts: Vec<&'static str>,
+    popular: Vec<(&'static str, u64)>,
+}
+
+impl Sources for Shop {
+    async fn popular(&self, _: &SuggestionSource) -> Result<Vec<(String, u64)>> {
+        Ok(self.popular.iter().map(|(query, users)| ((*query).to_owned(), *users)).collect())
+    }
+    async fn external(&self, index: &IndexName) -> Result<Vec<External>> {
+        match index.as_str() {
+            "external" => Ok(vec![Ok(("Red Lamp".into(), 40)), Err("x: count is not a number".into())]),
+            name => Err(Error::no_index(name)),
+        }
+    }
+    async fn find(
+        &self,
+        index: &IndexName,
+        query: &str,
+        how: How,
+        facets: &[(String, u32)],
+    ) -> Result<Found> {
+        if index.as_str() == "missing" {
+            return Err(Error::no_index("missing"));
+        }
+        let is_word = |word: &str, of: &str, is_last: bool| match how {
+            How::Exact => word == of,
+            How::AsPrefix => word == of || is_last && of.starts_with(word),
+            How::Corrected => {
+                word == of
+                    || word.len() == of.len()
+                        && word.bytes().filter(|b| !of.as_bytes().contains(b)).count() <= 1
+            }
+        };
+        let words: Vec<&str> = query.split(' ').filter(|word| !word.is_empty()).collect();
+        let matches = |text: &&&str| {
+            let mut asked = words.iter().enumerate();
+            asked.all(|(at, word)| text.split(' ').any(|of| is_word(word, of, at + 1 == words.len())))
+        };
+        let found: Vec<&&str> = self.texts.iter().filter(matches).collect();
+        // the first word of a text is its color, the last one its kind
+        let value = |attribute: &str, text: &str| match attribute {
+            "color" => text.split(' ').next().map(str::to_owned),
+            "kind" => text.split(' ').next_back().map(str::to_owned),
+            _ => None,
+        };
+        let counts = |attribute: &str, most: u32| {
+            let mut counts = std::collections::BTreeMap::<String, u64>::new();
+            for text in &found {
+                if let Some(value) = value(attribute, text) {
+                    *counts.entry(value).or_default() += 1;
+                }
+            }
+            let mut counts: Vec<(String, u64)> = counts.into_iter().collect();
+            counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+            counts.truncate(most as usize);
+            counts
+        };
+        let facets = facets.iter().map(|(name, most)| (name.clone(), counts(name, *most))).collect();
+        Ok(Found { hits: found.len() as u64, facets })
+    }
+}
+
+async fn built(shop: &Shop, config: Value) -> (Vec<Value>, Vec<Value>) {
+    let config = SuggestionConfig::read(config.as_object().unwrap(), None).unwrap();
+    let mut log = BuildLog::new(|| 0);
+    let made = suggestions(shop, &Arc::new(config), SharedDictionaries::default(), &mut log).await.unwrap();
+    let records = made.iter().map(|it| serde_json::from_slice(&it.record()).unwrap()).collect();
+    let lines = String::from_utf8(log::open(&log.close()).unwrap()).unwrap();
+    (records, lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+}
+fn messages(log: &[Value], level: &str) -> Vec<String> {
+    let of_level = log.iter().filter(|line| line["level"] == level);
+    of_level.map(|line| line["message"].as_str().unwrap().to_owned()).collect()
+}
+fn shown(records: &[Value]) -> Vec<(&str, u64)> {
+    records.iter().map(|it| (it["query"].as_str().unwrap(), it["popularity"].as_u64().unwrap())).collect()
+}
+
+#[tokio::test]
+async fn queries_are_counted_folded_and_said_more_of() {
+    let shop = Shop {
+        texts: vec!["red lamp", "red lamp", "blue lamp", "red shoe", "red shoes", "blue shoes"],
+        popular: vec![
+            ("red lamp", 5),
+            ("RED  lamp", 2),
+            ("lam", 3),
+            ("lanp", 1),
+            ("lamp", 4),
+            ("shoes", 3),
+            ("shoe", 2),
+            ("unicorn", 9),
+            ("bad lamp", 9),
+            ("r", 9),
+            ("50%", 9),
+        ],
+    };
+    let config = json!({
+        "indexName": "s", "languages": ["en"], "exclude": ["bad"],
+        "sourceIndices": [
+            {"indexName": "missing"},
+            {"indexName": "shop", "minHits": 1, "minLetters": 2, "facets": [{"attribute": "color", "amount": 1}],
+                "external": ["external", "nowhere"]}]});
+    let (records, log) = built(&shop, config).await;
+    assert_eq!(shown(&records), [("red lamp", 47), ("lamp", 8), ("shoes", 5)]);
+    let of_shop = json!({"exact_nb_hits": 3, "facets": {
+        "exact_matches": {"color": [{"value": "red", "count": 2}]}, "analytics": {"color": []}}});
+    assert_eq!((&records[1]["shop"], &records[1]["color"]), (&of_shop, &json!(["red"])));
+    assert_eq!(
+        messages(&log, "SKIP"),
+        [
+            "skipping query \"bad lamp\": excluded by bad",
+            "skipping query \"r\": not enough letters, got 1, expected 2",
+            "skipping query \"50%\": it has special characters",
+            "skipping a record of external: x: count is not a number",
+            "skipping query \"unicorn\": not enough search results, got 0, expected 1",
+            "skipping query \"lam\": completed to \"lamp\"",
+            "skipping query \"lanp\": corrected to \"lamp\"",
+            "skipping query \"shoe\": another form of \"shoes\"",
+        ]
+    );
+    let errors = messages(&log, "ERROR");
+    assert_eq!(
+        errors,
+        ["missing: Index missing does not exist", "external index nowhere: Index nowhere does not exist"]
+    );
+    let deeper = log.iter().filter(|line| line["contextLevel"].as_u64() > Some(0)).count();
+    assert!(deeper > 0 && log[0]["contextLevel"] == 0, "{log:?}");
+}
+
+#[tokio::test]
+async fn values_of_facets_are_put_together() {
+    let shop =
+        Shop { texts: vec!["red lamp", "blue lamp", "red shoe", "red shoe"], popular: vec![("red shoe", 3)] };
+    let source =
+        json!({"indexName": "shop", "minHits": 1, "generate": [["color", "kind"], ["kind"], ["none"]]});
+    let (records, log) = built(&shop, json!({"indexName": "s", "sourceIndices": [source]})).await;
+    let mut texts: Vec<(&str, u64)> = shown(&records);
+    texts.sort_unstable();
+    assert_eq!(texts, [("blue lamp", 0), ("lamp", 0), ("red lamp", 0), ("red shoe", 3), ("shoe", 0)]);
+    assert_eq!(
+        messages(&log, "SKIP"),
+        ["skipping query \"blue shoe\": not enough search results, got 0, expected 1"]
+    );
+    assert!(messages(&log, "INFO").iter().any(|it| it.starts_with("none has no values in shop")), "{log:?}");
+    let none = json!({"indexName": "s", "sourceIndices": [{"indexName": "shop", "minHits": 9}, {"indexName": "shop"}]});
+    assert_eq!(built(&shop, none).await.0, [] as [Value; 0]);
+}
+
+#[test]
+fn an_index_is_built_when_it_is_asked_for_and_every_day() {
+    let config = json!({"indexName": "s", "sourceIndices": [{"indexName": "shop"}]});
+    let config = Arc::new(SuggestionConfig::read(config.as_object().unwrap(), None).unwrap());
+    let new = SuggestionsRow { config, created: 5, asked: 5, begun: None, built: None };
+    assert!(is_due(&new, 0));
+    let after = |is_success| {
+        let built =
+            Built { ended_ms: 1_000, begun_at: 6, is_success, last_success: None, log: Arc::default() };
+        SuggestionsRow { built: Some(built), ..new.clone() }
+    };
+    const DAY: u64 = 86_400_000;
+    for (is_success, now_ms, expected) in [
+        (true, 0, false),
+        (true, DAY, false),
+        (true, DAY + 1_000, true),
+        (false, 600_999, false),
+        (false, 601_000, true),
+    ] {
+        assert_eq!(is_due(&after(is_success), now_ms), expected, "{is_success} {now_ms}");
+    }
+    assert!(is_due(&SuggestionsRow { asked: 7, ..after(true) }, 0));
+}
