@@ -244,3 +244,42 @@ async fn users_are_recommended_their_own_records_and_public_ones() {
     assert_eq!(of, [("lamp2", "*"), ("lamp2", "jane"), ("lamp4", "*")]);
     node.call(Method::POST, RECOMMENDATIONS, &body.to_string()).await.refused(400, "a user ID is required");
 }
+
+#[actix_web::test]
+async fn what_users_did_comes_before_what_is_alike() {
+    let node = Node::with_shop().await;
+    let event = |user: usize, kind: &str, ids: &[&str]| json!({"eventName": "Did", "eventType": kind, "index": "shop", "userToken": format!("u{user}"), "objectIDs": ids});
+    let bought = |user: usize| {
+        event(user, "conversion", if user < 10 { &["lamp1", "chair", "ghost"] } else { &["sofa", "lamp3"] })
+    };
+    // one user is not many
+    let seen = event(99, "view", &["lamp2", "sofa"]);
+    let events: Vec<Value> = (0..30).map(bought).chain([seen]).collect();
+    node.post("/1/events", json!({ "events": events })).await;
+    let index = quorate_model::IndexName::new("shop").unwrap();
+    for model in ["related-products", "bought-together"] {
+        node.post(&format!("/admin/recommend/shop/{model}/build"), json!({})).await;
+        let model = quorate_model::RecommendModel::parse(model).unwrap();
+        while node.service.candidates(&index, model, Some("lamp1")).await.unwrap().users == 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    }
+    let shown = async |changes: Value| {
+        let found = node.recommended(ADMIN, with(changes)).await;
+        let hit =
+            |hit: &Value| (hit["objectID"].as_str().unwrap().to_owned(), hit["_score"].as_f64().unwrap());
+        found["hits"].as_array().unwrap().iter().map(hit).collect::<Vec<_>>()
+    };
+    // what is gone is not shown, nor is what only others bought
+    let related = shown(json!({"model": "related-products"})).await;
+    assert_eq!(related, [("chair".to_owned(), 100.0)]);
+    assert_eq!(shown(json!({"model": "bought-together"})).await, [("chair".to_owned(), 100.0)]);
+    assert_eq!(
+        shown(json!({"model": "related-products", "queryParameters": {"filters": "kind:light"}})).await,
+        []
+    );
+    // few users: filled beneath their own
+    let few = shown(json!({"model": "related-products", "objectID": "lamp2"})).await;
+    assert!(few.len() >= 2 && few.is_sorted_by(|a, b| a.1 >= b.1), "{few:?}");
+    assert!(few.iter().any(|(id, _)| id == "lamp3"), "{few:?}");
+}
