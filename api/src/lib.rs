@@ -5,6 +5,7 @@
 #![warn(missing_docs)]
 
 pub mod admin;
+mod analytics;
 pub mod auth;
 pub mod body;
 pub mod call;

@@ -9,12 +9,13 @@ use crate::routes::BodyKind::{Entries, Events, Records, Search, Several};
 use crate::routes::Verb::{self, Delete, Get, Post, Put};
 use crate::routes::{Argument, Need, Route, Router, Work, choice, count, flag, text};
 use crate::{
-    admin, clusters, dictionaries, documents, indices, insights, keys, logs, objects, openapi, operations,
-    recommend, search, settings, sources, suggestions, tasks,
+    admin, analytics, clusters, dictionaries, documents, indices, insights, keys, logs, objects, openapi,
+    operations, recommend, search, settings, sources, suggestions, tasks,
 };
 use futures_util::future::LocalBoxFuture;
 use quorate_model::DocumentKind::{Rules, Synonyms};
 use quorate_model::{Acl, Error, ErrorKind, Result};
+use quorate_wire::analytics::Endpoint;
 use quorate_wire::schema as body;
 use std::sync::LazyLock;
 
@@ -53,6 +54,7 @@ const DELETE_OBJECT: Need = Need::Right(Acl::DeleteObject);
 const DELETE_INDEX: Need = Need::Right(Acl::DeleteIndex);
 const SETTINGS: Need = Need::Right(Acl::Settings);
 const EDIT: Need = Need::Right(Acl::EditSettings);
+const ANALYTICS: Need = Need::Right(Acl::Analytics);
 const RECOMMENDATION: Need = Need::Right(Acl::Recommendation);
 const ADMIN: Need = Need::Admin;
 const PERSONALIZATION: Handler = missing!("Personalization");
@@ -68,6 +70,29 @@ const ATTRIBUTES: &[Argument] = &[
     text("attributesToRetrieve", "The attributes that are shown, with commas."),
     text("attributes", "An earlier name of attributesToRetrieve."),
 ];
+const INDEX: Argument = text("index", "The index; required.");
+const FIRST_DAY: Argument =
+    text("startDate", "The first day (UTC), YYYY-MM-DD; seven days before the last one when absent.");
+const LAST_DAY: Argument = text("endDate", "The last day (UTC), YYYY-MM-DD; today when absent.");
+const TAGS: Argument = text("tags", "Only searches with these tags, joined by AND and OR.");
+const LIMIT: Argument = count("limit", 0, 1_000, "Entries of the list; 10 when absent.");
+const OFFSET: Argument = count("offset", 0, u32::MAX as u64, "Entries that are passed over.");
+const OF_SEARCH: Argument = text("search", "Only searches with this query.");
+const CLICKS: Argument = flag("clickAnalytics", "Whether figures of clicks and conversions are added.");
+const REVENUE: Argument = flag("revenueAnalytics", "Whether figures of purchases are added, too.");
+const ORDER: Argument = choice(
+    "orderBy",
+    &["searchCount", "clickThroughRate", "conversionRate", "averageClickPosition"],
+    "What the list is ordered by.",
+);
+const DIRECTION: Argument =
+    choice("direction", &["asc", "desc"], "Whether the least or the most comes first.");
+const OF_RANGE: &[Argument] = &[INDEX, FIRST_DAY, LAST_DAY, TAGS];
+const LISTED: &[Argument] = &[INDEX, FIRST_DAY, LAST_DAY, TAGS, LIMIT, OFFSET];
+const LISTED_OF: &[Argument] = &[INDEX, FIRST_DAY, LAST_DAY, TAGS, LIMIT, OFFSET, OF_SEARCH];
+const TOP_SEARCHES: &[Argument] =
+    &[INDEX, FIRST_DAY, LAST_DAY, TAGS, LIMIT, OFFSET, CLICKS, REVENUE, ORDER, DIRECTION];
+const TOP_HITS: &[Argument] = &[INDEX, FIRST_DAY, LAST_DAY, TAGS, LIMIT, OFFSET, OF_SEARCH, CLICKS, REVENUE];
 const HEALTH: &[Argument] = &[
     choice("for", &["read", "write"], "One kind of work."),
     flag("writes", "Whether writes must be possible, too."),
@@ -280,6 +305,47 @@ pub static ROUTES: &[Route<Handler>] = &[
         .says("Keeps what users did").takes::<body::EventBatch>().gives::<body::EventsTaken>(200),
     row(Delete, "/1/usertokens/{userToken}", DELETE_OBJECT, handler!(insights::forget))
         .says("Forgets what a user did").gives_nothing(),
+    // C§18.5 analytics
+    row(Get, "/2/searches", ANALYTICS, handler!(analytics::get, Endpoint::TopSearches))
+        .says("Lists the most frequent queries").with(TOP_SEARCHES).gives::<body::TopSearches>(200),
+    row(Get, "/2/searches/count", ANALYTICS, handler!(analytics::get, Endpoint::SearchCount))
+        .says("Counts searches").with(OF_RANGE).gives::<body::DailyCounts>(200),
+    row(Get, "/2/searches/noResults", ANALYTICS, handler!(analytics::get, Endpoint::WithoutResults))
+        .says("Lists the most frequent queries without results").with(LISTED).gives::<body::SearchesWithoutResults>(200),
+    row(Get, "/2/searches/noClicks", ANALYTICS, handler!(analytics::get, Endpoint::WithoutClicks))
+        .says("Lists the most frequent queries without clicks").with(LISTED).gives::<body::SearchesWithoutClicks>(200),
+    row(Get, "/2/searches/noResultRate", ANALYTICS, handler!(analytics::get, Endpoint::NoResultRate))
+        .says("Says how many searches have no results").with(OF_RANGE).gives::<body::NoResultRates>(200),
+    row(Get, "/2/searches/noClickRate", ANALYTICS, handler!(analytics::get, Endpoint::NoClickRate))
+        .says("Says how many searches have no clicks").with(OF_RANGE).gives::<body::NoClickRates>(200),
+    row(Get, "/2/hits", ANALYTICS, handler!(analytics::get, Endpoint::TopHits))
+        .says("Lists the records that are shown most").with(TOP_HITS).gives::<body::TopHits>(200),
+    row(Get, "/2/users/count", ANALYTICS, handler!(analytics::get, Endpoint::UserCount))
+        .says("Counts users who searched").with(OF_RANGE).gives::<body::DailyCounts>(200),
+    row(Get, "/2/filters", ANALYTICS, handler!(analytics::get, Endpoint::FilterAttributes))
+        .says("Lists the attributes that are filtered by most").with(LISTED_OF).gives::<body::TopFilterAttributes>(200),
+    row(Get, "/2/filters/noResults", ANALYTICS, handler!(analytics::get, Endpoint::FiltersWithoutResults))
+        .says("Lists the filters of searches without results").with(LISTED_OF).gives::<body::FiltersWithoutResults>(200),
+    row(Get, "/2/filters/{attribute}", ANALYTICS, handler!(analytics::get, Endpoint::FiltersOf))
+        .says("Lists the filters of an attribute that are used most").with(LISTED_OF).gives::<body::TopFilters>(200),
+    row(Get, "/2/countries", ANALYTICS, handler!(analytics::get, Endpoint::Countries))
+        .says("Lists the countries with most searches").with(LISTED).gives::<body::TopCountries>(200),
+    row(Get, "/2/clicks/averageClickPosition", ANALYTICS, handler!(analytics::get, Endpoint::AverageClickPosition))
+        .says("Says at which position results are clicked on the average").with(OF_RANGE).gives::<body::AverageClickPositions>(200),
+    row(Get, "/2/clicks/positions", ANALYTICS, handler!(analytics::get, Endpoint::ClickPositions))
+        .says("Says at which positions results are clicked").with(OF_RANGE).gives::<body::ClickPositions>(200),
+    row(Get, "/2/clicks/clickThroughRate", ANALYTICS, handler!(analytics::get, Endpoint::ClickThroughRate))
+        .says("Says after how many searches something is clicked").with(OF_RANGE).gives::<body::ClickThroughRates>(200),
+    row(Get, "/2/conversions/conversionRate", ANALYTICS, handler!(analytics::get, Endpoint::ConversionRate))
+        .says("Says after how many searches there is a conversion").with(OF_RANGE).gives::<body::ConversionRates>(200),
+    row(Get, "/2/conversions/addToCartRate", ANALYTICS, handler!(analytics::get, Endpoint::AddToCartRate))
+        .says("Says after how many searches something is put into a basket").with(OF_RANGE).gives::<body::AddToCartRates>(200),
+    row(Get, "/2/conversions/purchaseRate", ANALYTICS, handler!(analytics::get, Endpoint::PurchaseRate))
+        .says("Says after how many searches something is bought").with(OF_RANGE).gives::<body::PurchaseRates>(200),
+    row(Get, "/2/conversions/revenue", ANALYTICS, handler!(analytics::get, Endpoint::Revenue))
+        .says("Says what was paid after searches").with(OF_RANGE).gives::<body::Revenues>(200),
+    row(Get, "/2/status", ANALYTICS, handler!(analytics::status))
+        .says("Says when figures of searches are of").with(&[INDEX]).gives::<body::AnalyticsStatus>(200),
     // C§3.3 what official clients call beside the card
     row(Get, "/1/recommendation/personalization/strategy", RECOMMENDATION, PERSONALIZATION),
     row(Post, "/1/recommendation/personalization/strategy", RECOMMENDATION, PERSONALIZATION),

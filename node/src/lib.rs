@@ -45,6 +45,6 @@ pub use quorate_engine::index::{LevelInForce, lower_priority};
 pub use quorate_engine::language::{CustomEntries, Dictionaries, EntryChange, Language};
 pub use quorate_insights::neighbours::{HeldOut, Interactions, NeighboursError, Parameters, Report};
 pub use quorate_insights::store::EventView;
-pub use quorate_insights::{chains, rows, suggestions};
+pub use quorate_insights::{analytics, chains, rows, suggestions};
 pub use search::{ReadRights, SearchPool, Turn};
 pub use shard::{Pace, ShardStatus};

@@ -1,5 +1,6 @@
 //! Does the interface behave over HTTP as the card and the contract say?
 
+mod analytics;
 mod attacks;
 mod bodies;
 mod calls;

@@ -3,6 +3,7 @@
 //! Nothing here knows HTTP status codes or the network; `quorate-api` does.
 #![warn(missing_docs)]
 
+pub mod analytics;
 pub mod clusters;
 pub mod dictionaries;
 pub mod documents;

@@ -8,6 +8,7 @@ pub mod each_node;
 pub mod integrity;
 pub mod janitor;
 pub mod proposer;
+pub mod reports;
 pub mod searches;
 pub mod seen;
 pub mod traffic;
@@ -20,6 +21,7 @@ use crate::context::claims::Claims;
 use crate::context::integrity::Integrity;
 use crate::context::janitor::JanitorHandle;
 use crate::context::proposer::{Proposer, ProposerParts};
+use crate::context::reports::Reports;
 use crate::context::searches::Searches;
 use crate::context::seen::Seen;
 use crate::context::traffic::Traffic;
@@ -67,6 +69,7 @@ pub struct NodeContext {
     mapping: LeftReport,
     rate_limiter: RateLimiter,
     searches: Searches,
+    reports: Reports,
     take_over_s: u64,
 }
 
@@ -122,6 +125,7 @@ impl NodeContext {
             mapping: LeftReport::default(),
             rate_limiter: RateLimiter::default(),
             searches: Searches::default(),
+            reports: Reports::default(),
             take_over_s: options.take_over_s,
         }
     }
@@ -229,6 +233,10 @@ impl NodeContext {
     /// The searches that this node has served, until they are counted.
     pub fn searches(&self) -> &Searches {
         &self.searches
+    }
+    /// Figures of searches that this node has made lately.
+    pub fn reports(&self) -> &Reports {
+        &self.reports
     }
     /// Who may merge the calls of all nodes just now.
     pub fn log_readers(&self) -> &Semaphore {

@@ -3,6 +3,7 @@
 //! Each read is a [`call::ReadCall`] in a file of its kind, which says what is asked, what is answered, and what the node does
 //! that has what is read. `serve.rs` has the list of them.
 
+pub mod analytics;
 pub mod call;
 pub mod candidates;
 pub mod documents;

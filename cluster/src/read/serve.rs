@@ -3,6 +3,7 @@
 
 use crate::context::NodeContext;
 use crate::read;
+use crate::read::analytics::GetReport;
 use crate::read::call::{Location, ReadCall};
 use crate::read::candidates::GetCandidates;
 use crate::read::documents::{CountDocuments, GetDocument, SearchDocuments};
@@ -78,7 +79,7 @@ macro_rules! calls {
 
 calls! {
     Search, Browse, SearchFacet, GetObjects, GetSettings, GetDocument, SearchDocuments, GetFigures, GetIndexConfig, CountDocuments,
-    ShowsRecords, GetOwned, GetStored, GetOwners, GetCalls, Recommend, GetCandidates, AskForBuild, GetModels,
+    ShowsRecords, GetOwned, GetStored, GetOwners, GetCalls, Recommend, GetCandidates, AskForBuild, GetModels, GetReport,
 }
 
 /// Lets this node show what the asker's clients have seen on another node: for them it would go backwards. What cannot be shown

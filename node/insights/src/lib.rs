@@ -3,6 +3,7 @@
 //! Synchronous, without a clock and without chance: times are arguments, and the same events give the same bytes on every node.
 #![warn(missing_docs)]
 
+pub mod analytics;
 pub mod chains;
 pub mod error;
 pub mod forgotten;

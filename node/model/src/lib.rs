@@ -3,6 +3,7 @@
 //! No input or output happens here. Everything is a value or a function from values to values.
 #![warn(missing_docs)]
 
+pub mod analytics;
 pub mod dictionary;
 pub mod document;
 pub mod error;

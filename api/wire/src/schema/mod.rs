@@ -4,6 +4,7 @@
 //! against its type. A type that is named by a row of the route table becomes a component of the document.
 
 mod access;
+mod analytics;
 mod clusters;
 mod dictionaries;
 mod documents;
@@ -20,6 +21,7 @@ mod search;
 mod suggestions;
 
 pub use access::*;
+pub use analytics::*;
 pub use clusters::*;
 pub use dictionaries::*;
 pub use documents::*;

@@ -9,6 +9,7 @@ use crate::rpc::calls::decode_answer;
 use crate::rpc::calls::encode_call;
 use crate::types::{CallerOp, ObjectRequest, ReadRights, Whose};
 use crate::write;
+use quorate_model::analytics::{Asked as Figures, By, Day, Order};
 use quorate_model::document::DocumentQuery;
 use quorate_model::wire::Text;
 use quorate_model::{
@@ -102,6 +103,21 @@ fn sent<C: ReadCall + PartialEq + Debug>(call: C) -> Value {
     assert_eq!(*name, C::NAME);
     assert_eq!(serde_json::from_str::<C>(body.get()).expect("own call"), call);
     serde_json::from_slice::<Value>(&bytes).expect("JSON")["call"].clone()
+}
+
+fn figures() -> Figures {
+    Figures {
+        days: (Day(1), Day(2)),
+        tags: Some("t".into()),
+        by: By::FilterOf("f".into()),
+        order: Order::Users,
+        limit: 3,
+        ..Figures::default()
+    }
+}
+fn shown_figures() -> Value {
+    json!({"days": [1, 2], "since_ms": 0, "tags": "t", "search": null, "by": {"FilterOf": "f"},
+        "with_events": false, "order": "Users", "ascending": false, "offset": 0, "limit": 3})
 }
 
 #[test]
@@ -218,6 +234,10 @@ fn calls_are_what_other_versions_know() {
             json!({"AskForBuild": {"group": 3, "key": {"index": "i", "model": "BoughtTogether"}}}),
         ),
         (sent(GetModels { group }), json!({"Models": {"group": 3}})),
+        (
+            sent(GetReport { group, index: index.clone(), asked: figures(), within_ms: 5 }),
+            json!({"Report": {"group": 3, "index": index, "asked": shown_figures(), "within_ms": 5}}),
+        ),
     ];
     let mut names = BTreeSet::new();
     for (sent, expected) in cases {

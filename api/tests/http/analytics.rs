@@ -1,0 +1,229 @@
+//! Are searches counted, and do the figures say what was searched and done (C§18.5)?
+
+use super::*;
+use quorate_model::analytics::{Asked, Day};
+use serde_json::json;
+
+/// Query, user, parameters beside, and what follows: clicks by objectID and position.
+const SEARCHES: &[(&str, &str, &str)] = &[
+    ("sho", "ann", r#"{"clickAnalytics": true}"#),
+    (
+        "shoe",
+        "ann",
+        r#"{"clickAnalytics": true, "analyticsTags": ["mobile"], "filters": "brand:acme AND price < 50"}"#,
+    ),
+    ("shoe", "bob", r#"{"clickAnalytics": true, "analyticsTags": ["desktop", "new user"]}"#),
+    ("nothing like this", "bob", r#"{"filters": "brand:acme"}"#),
+    ("hat", "cat", "{}"),
+    ("uncounted", "cat", r#"{"analytics": false}"#),
+];
+
+impl Node {
+    async fn shop() -> (Node, Vec<String>) {
+        let node = Node::start().await;
+        let settings = json!({"attributesForFaceting": ["brand"]});
+        node.write(Method::PUT, "/1/indexes/products/settings", settings).await;
+        let record = |id, name, brand, price| json!({"action": "addObject", "body": {"name": name, "objectID": id, "brand": brand, "price": price}});
+        let records = [
+            record("1", "shoe", "acme", 20),
+            record("2", "shoe red", "acme", 30),
+            record("3", "hat", "b", 5),
+        ];
+        node.write(Method::POST, "/1/indexes/products/batch", json!({"requests": records})).await;
+        let mut ids = vec![];
+        for (query, user, beside) in SEARCHES {
+            let mut body: Value = serde_json::from_str(beside).unwrap();
+            (body["query"], body["userToken"]) = (json!(query), json!(user));
+            let found = node.post("/1/indexes/products/query", body).await;
+            ids.push(found["queryID"].as_str().unwrap_or_default().to_owned());
+        }
+        (node, ids)
+    }
+    /// Has all that was searched counted, and waits until figures show so many searches.
+    async fn counted(&self, count: u64) {
+        self.service.count_searches().await.unwrap();
+        let (index, today) =
+            (quorate_model::IndexName::new("products").unwrap(), Day::of(quorate_cluster::unix_ms()));
+        for offset in 0..1_000 {
+            // another question each time: answers are kept for a moment
+            let asked = Asked { days: (today, today), offset, ..Asked::default() };
+            if self.service.report(&index, asked).await.unwrap().total.searches == count {
+                return;
+            }
+            actix_rt::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        panic!("not {count} searches in time");
+    }
+    /// Figures of the index.
+    async fn figures(&self, path: &str) -> Value {
+        self.get(&format!("/2/{path}{}index=products", if path.contains('?') { '&' } else { '?' })).await
+    }
+}
+
+/// Without what each day has: all is of today.
+fn total(mut body: Value) -> Value {
+    let days = body["dates"].as_array().unwrap().clone();
+    assert_eq!(days.len(), 8);
+    body.as_object_mut().unwrap().remove("dates");
+    let mut today = days[7].clone();
+    today.as_object_mut().unwrap().remove("date");
+    assert_eq!(today, body, "all of it is of today");
+    body
+}
+
+#[actix_web::test]
+async fn figures_say_what_was_searched_and_done() {
+    let (node, ids) = Node::shop().await;
+    let event = |kind: &str, more: Value| {
+        let mut event = json!({"eventName": "e", "eventType": kind, "index": "products", "userToken": "ann",
+            "objectIDs": ["2"]});
+        event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        event
+    };
+    node.post(
+        "/1/events",
+        json!({"events": [
+            // names what was typed halfway: the search that came of it has been clicked
+            event("click", json!({"positions": [2], "queryID": ids[0]})),
+            event("click", json!({"positions": [1], "queryID": ids[1], "objectIDs": ["1"]})),
+            event("conversion", json!({"eventSubtype": "addToCart", "queryID": ids[1]})),
+            event("conversion", json!({"eventSubtype": "purchase", "currency": "EUR", "objectIDs": ["2"],
+                "objectData": [{"price": "19.99", "quantity": 2, "discount": 1.5, "queryID": ids[1]}]})),
+        ]}),
+    )
+    .await;
+    node.counted(4).await;
+    daily_figures(&node).await;
+    listed_figures(&node).await;
+    // who is forgotten is not counted any more
+    node.call(Method::DELETE, "/1/usertokens/ann", "").await;
+    node.counted(3).await;
+    assert_eq!(total(node.figures("searches/count?tags=mobile%20OR%20none").await), json!({"count": 0}));
+}
+
+/// Those that have a figure for each day.
+async fn daily_figures(node: &Node) {
+    let figures = async |path: &str| node.figures(path).await;
+    let euros = euros();
+    assert_eq!(total(figures("searches/count").await), json!({"count": 4}));
+    assert_eq!(total(figures("users/count").await), json!({"count": 3}));
+    assert_eq!(
+        total(figures("searches/noResultRate").await),
+        json!({"rate": 0.25, "count": 4, "noResultCount": 1})
+    );
+    let ctr = json!({"rate": 0.5, "trackedSearchCount": 2, "clickCount": 2});
+    assert_eq!(total(figures("clicks/clickThroughRate").await), ctr);
+    assert_eq!(total(figures("clicks/averageClickPosition").await), json!({"average": 1.5, "clickCount": 2}));
+    let converted = json!({"rate": 0.5, "trackedSearchCount": 2, "conversionCount": 2});
+    assert_eq!(total(figures("conversions/conversionRate").await), converted);
+    let carted = json!({"rate": 0.5, "trackedSearchCount": 2, "addToCartCount": 1});
+    assert_eq!(total(figures("conversions/addToCartRate").await), carted);
+    let bought = json!({"rate": 0.5, "trackedSearchCount": 2, "purchaseCount": 1});
+    assert_eq!(total(figures("conversions/purchaseRate").await), bought);
+    assert_eq!(total(figures("conversions/revenue").await), json!({"currencies": euros}));
+    // another search of the same query was clicked
+    assert_eq!(
+        total(figures("searches/noClickRate").await),
+        json!({"rate": 0, "count": 2, "noClickCount": 0})
+    );
+    assert_eq!(figures("searches/noClicks").await, json!({"searches": []}));
+    let mobile = json!({"rate": 1, "trackedSearchCount": 1, "clickCount": 2});
+    assert_eq!(total(figures("clicks/clickThroughRate?tags=mobile").await), mobile);
+    let desktop = json!({"rate": 1, "count": 1, "noClickCount": 1});
+    assert_eq!(total(figures("searches/noClickRate?tags=desktop%20AND%20new%20user").await), desktop);
+    let unclicked = json!({"searches": [{"search": "shoe", "count": 1, "nbHits": 2}]});
+    assert_eq!(figures("searches/noClicks?tags=desktop").await, unclicked);
+}
+
+fn euros() -> Value {
+    json!({"EUR": {"currency": "EUR", "revenue": 38.48}})
+}
+
+/// Those that list something.
+async fn listed_figures(node: &Node) {
+    let figures = async |path: &str| node.figures(path).await;
+    let euros = euros();
+    let shoe = json!({"search": "shoe", "count": 2, "nbHits": 2});
+    let nothing = json!({"search": "nothing like this", "count": 1, "nbHits": 0});
+    let hat = json!({"search": "hat", "count": 1, "nbHits": 1});
+    assert_eq!(figures("searches").await, json!({"searches": [shoe, hat, nothing]}));
+    assert_eq!(figures("searches?limit=1&offset=1").await, json!({"searches": [hat]}));
+    let by_rate =
+        figures("searches?orderBy=clickThroughRate&direction=asc&revenueAnalytics=true&limit=1").await;
+    let best = &by_rate["searches"][0];
+    assert_eq!(
+        (&best["search"], &best["clickThroughRate"], &best["currencies"]),
+        (&json!("shoe"), &json!(0.5), &euros)
+    );
+    assert_eq!(best["clickPositions"][1], json!({"position": [2, 2], "clickCount": 1}));
+    let without = json!({"searches": [{"search": "nothing like this", "count": 1, "withFilterCount": 1}]});
+    assert_eq!(figures("searches/noResults").await, without);
+    let hits = figures("hits?clickAnalytics=true").await;
+    assert_eq!(
+        hits["hits"][0],
+        json!({"hit": "1", "count": 2, "clickThroughRate": 0.5, "conversionRate": 0,
+        "trackedHitCount": 2, "clickCount": 1, "conversionCount": 0})
+    );
+    assert_eq!(figures("hits?search=hat").await, json!({"hits": [{"hit": "3", "count": 1}]}));
+    let attributes =
+        json!({"attributes": [{"attribute": "brand", "count": 2}, {"attribute": "price", "count": 1}]});
+    assert_eq!(figures("filters").await, attributes);
+    let price = json!({"values": [{"attribute": "price", "operator": "<", "value": "50", "count": 1}]});
+    assert_eq!(figures("filters/price").await, price);
+    let filters = json!([{"attribute": "brand", "operator": ":", "value": "acme"}]);
+    assert_eq!(figures("filters/noResults").await, json!({"values": [{"count": 1, "values": filters}]}));
+    assert_eq!(figures("filters/noResults?search=shoe").await, json!({"values": null}));
+    assert_eq!(figures("countries").await, json!({"countries": []}));
+    let positions = figures("clicks/positions").await;
+    assert_eq!(positions["positions"].as_array().unwrap().len(), 12);
+    assert_eq!(positions["positions"][11], json!({"position": [21, -1], "clickCount": 0}));
+    assert!(figures("status").await["updatedAt"].is_string());
+    let popular =
+        node.service.popular_queries(&quorate_model::IndexName::new("products").unwrap(), 0, None).await;
+    let popular: Vec<(String, u64, u64)> = popular
+        .unwrap()
+        .into_iter()
+        .map(|(query, figures)| (query, figures.users, figures.searches))
+        .collect();
+    assert_eq!(popular[0], ("shoe".to_owned(), 2, 2));
+}
+
+#[actix_web::test]
+async fn figures_of_nothing_are_empty_and_wrong_questions_are_refused() {
+    let node = Node::start().await;
+    let empty =
+        node.get("/2/clicks/clickThroughRate?index=never&startDate=2026-01-30&endDate=2026-02-02").await;
+    assert_eq!(empty["rate"], Value::Null);
+    let days: Vec<&str> =
+        empty["dates"].as_array().unwrap().iter().map(|day| day["date"].as_str().unwrap()).collect();
+    assert_eq!(days, ["2026-01-30", "2026-01-31", "2026-02-01", "2026-02-02"]);
+    assert_eq!(node.get("/2/status?index=never").await, json!({"updatedAt": null}));
+    for (query, message) in [
+        ("", "index is required"),
+        (
+            "index=i&startDate=2026-02-30",
+            "Invalid value for \"startDate\" parameter, expected a day as YYYY-MM-DD",
+        ),
+        ("index=i&startDate=2026-02-02&endDate=2026-02-01", "Invalid value for \"startDate\" parameter"),
+        (
+            "index=i&startDate=2020-02-02",
+            "Invalid value for \"startDate\" parameter, expected at most 400 days",
+        ),
+        ("index=i&limit=1001", "Invalid value for \"limit\" parameter"),
+        ("index=i&limit=x", "Invalid value for \"limit\" parameter"),
+        ("index=i&offset=-1", "Invalid value for \"offset\" parameter"),
+        ("index=i&tags=(a", "Invalid value for \"tags\" parameter"),
+        ("index=i&orderBy=age", "Invalid value for \"orderBy\" parameter"),
+        ("index=i&direction=up", "Invalid value for \"direction\" parameter"),
+        ("index=i&clickAnalytics=maybe", "Invalid value for \"clickAnalytics\" parameter"),
+    ] {
+        node.call(Method::GET, &format!("/2/searches?{query}"), "").await.refused(400, message);
+    }
+    let key = json!({"acl": ["analytics"], "indexes": ["mine"]});
+    let key = node.post("/1/keys", key).await["key"].as_str().unwrap().to_owned();
+    node.call_with(&key, Method::GET, "/2/searches?index=mine", "").await.success();
+    node.call_with(&key, Method::GET, "/2/searches?index=other", "").await.refused(403, "Index not allowed");
+    node.call_with(&node.search_key, Method::GET, "/2/searches?index=mine", "")
+        .await
+        .refused(403, "Method not allowed");
+}

@@ -1,0 +1,50 @@
+//! Which figures of searches has this node made lately?
+
+use lru::LruCache;
+use parking_lot::Mutex;
+use quorate_model::IndexName;
+use quorate_model::analytics::{Asked, LIMIT_MAX, Report};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
+
+/// Reports that are made at a time.
+const AT_A_TIME: usize = 2;
+/// Reports that are kept, and for how long.
+const KEPT_MAX: NonZeroUsize = NonZeroUsize::new(64).expect("more than none");
+const KEPT: Duration = Duration::from_secs(2);
+
+type Wanted = (IndexName, Asked);
+type Made = (Instant, Arc<Report>);
+
+/// Reports that were made, and who may make one.
+pub struct Reports {
+    turns: Semaphore,
+    made: Mutex<LruCache<Wanted, Made>>,
+}
+
+impl Default for Reports {
+    fn default() -> Self {
+        Reports { turns: Semaphore::new(AT_A_TIME), made: Mutex::new(LruCache::new(KEPT_MAX)) }
+    }
+}
+
+impl Reports {
+    /// Who may make one: as many as there are permits.
+    pub fn turns(&self) -> &Semaphore {
+        &self.turns
+    }
+    /// One that was made a moment ago.
+    pub fn recent(&self, index: &IndexName, asked: &Asked) -> Option<Arc<Report>> {
+        let mut made = self.made.lock();
+        let (at, report) = made.get(&(index.clone(), asked.clone()))?;
+        (at.elapsed() < KEPT).then(|| report.clone())
+    }
+    /// Keeps one for a moment, unless it is long.
+    pub fn keep(&self, index: IndexName, asked: Asked, report: &Arc<Report>) {
+        if asked.limit <= LIMIT_MAX {
+            self.made.lock().put((index, asked), (Instant::now(), report.clone()));
+        }
+    }
+}
