@@ -19,7 +19,7 @@ const SEARCHES: &[(&str, &str, &str)] = &[
 ];
 
 impl Node {
-    async fn shop() -> (Node, Vec<String>) {
+    async fn searched_shop() -> (Node, Vec<String>) {
         let node = Node::start().await;
         let settings = json!({"attributesForFaceting": ["brand"]});
         node.write(Method::PUT, "/1/indexes/products/settings", settings).await;
@@ -73,7 +73,7 @@ fn total(mut body: Value) -> Value {
 
 #[actix_web::test]
 async fn figures_say_what_was_searched_and_done() {
-    let (node, ids) = Node::shop().await;
+    let (node, ids) = Node::searched_shop().await;
     let event = |kind: &str, more: Value| {
         let mut event = json!({"eventName": "e", "eventType": kind, "index": "products", "userToken": "ann",
             "objectIDs": ["2"]});
