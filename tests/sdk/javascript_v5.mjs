@@ -292,6 +292,43 @@ step('synonyms: save, get, search, browse, delete, clear', async () => {
   assert.deepEqual(await browsed((aggregator) => client.browseSynonyms({ indexName: 'v5_known', aggregator })), ['s1']);
 });
 
+step('rules of recommendations: batch, get, search, delete', async () => {
+  const recommend = client.initRecommend({ options: { hosts: [host] } });
+  const of = { indexName: 'v5_known', model: 'related-products' };
+  const known = async (answer) => {
+    const { taskID } = await answer;
+    while ((await recommend.getRecommendStatus({ ...of, taskID })).status !== 'published');
+  };
+  const rule = (objectID) => ({
+    objectID,
+    condition: { context: 'mobile', filters: 'brand:Zorro AND price > 3' },
+    consequence: {
+      params: { automaticFacetFilters: [{ facet: 'brand', negative: true }], filters: 'stock > 0', optionalFilters: ['brand:x<score=2>'] },
+      hide: [{ objectID: 'h' }],
+      promote: [{ objectID: 'p', position: 0 }],
+    },
+    description: 'On the go',
+    enabled: true,
+    validity: [{ from: 1, until: 4_000_000_000 }],
+  });
+  await known(recommend.batchRecommendRules({ ...of, recommendRule: [rule('a'), rule('b/1')] }));
+  assert.deepEqual(await recommend.getRecommendRule({ ...of, objectID: 'b/1' }), rule('b/1'));
+  const found = await recommend.searchRecommendRules({
+    ...of,
+    searchRecommendRulesParams: { query: 'zor', context: 'mobile', enabled: true, page: 0, hitsPerPage: 1 },
+  });
+  assert.deepEqual([found.nbHits, found.page, found.nbPages, found.hits[0].objectID], [2, 0, 2, 'b/1']);
+  assert.ok(Date.parse(found.hits[0]._metadata.lastUpdate) > 0);
+  assert.ok(found.hits[0]._highlightResult.condition.filters.value.includes('<em>Zor</em>ro'));
+  const all = { queryParameters: { clearExistingRules: true } };
+  await known(recommend.batchRecommendRules({ ...of, recommendRule: found.hits }, all));
+  assert.deepEqual(ids((await recommend.searchRecommendRules(of)).hits), ['b/1']);
+  await known(recommend.deleteRecommendRule({ ...of, objectID: 'b/1' }));
+  await assert.rejects(recommend.getRecommendRule({ ...of, objectID: 'b/1' }), (error) => error.status === 404);
+  const stranger = client.initRecommend({ apiKey: 'not-a-key', options: { hosts: [host] } });
+  await assert.rejects(stranger.searchRecommendRules(of), (error) => error.status === 401);
+});
+
 step('rules: save, get, search, browse, copy, clear', async () => {
   await wait('v5_known', client.saveRules({ indexName: 'v5_known', rules }));
   const saved = await client.saveRule({ indexName: 'v5_known', objectID: 'r4', rule: { ...rules[0], objectID: 'r4' } });
