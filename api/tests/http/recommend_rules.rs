@@ -177,3 +177,56 @@ async fn what_becomes_of_an_index_becomes_of_its_rules() {
     node.write(Method::POST, "/1/indexes/whole/batch", anew).await;
     assert!(node.rules_of_models("whole").await.is_empty());
 }
+
+#[actix_web::test]
+async fn c17_4_rules_act_on_recommendations_as_soon_as_they_are_published() {
+    let node = Node::start().await;
+    let settings = json!({"searchableAttributes": ["name"], "attributesForFaceting": ["kind", "shop"]});
+    node.write(Method::PUT, "/1/indexes/i/settings", settings).await;
+    let record = |id: &str, kind: &str, shop: &str| {
+        json!({"action": "addObject",
+        "body": {"objectID": id, "name": "brass lamp", "kind": kind, "shop": shop}})
+    };
+    let requests = [
+        record("a", "desk", "x"),
+        record("b", "desk", "x"),
+        record("c", "wall", "x"),
+        record("d", "wall", "y"),
+    ];
+    node.write(Method::POST, "/1/indexes/i/batch", json!({ "requests": requests })).await;
+    let ask = async |key: &str, parameters: Value| {
+        let request = json!({"indexName": "i", "model": "looking-similar", "objectID": "a", "threshold": 0,
+            "queryParameters": parameters});
+        let body = json!({ "requests": [request] }).to_string();
+        let answer = node.call_with(key, Method::POST, "/1/indexes/*/recommendations", &body).await.success();
+        answer["results"][0].clone()
+    };
+    let ids = |result: &Value| {
+        let hits = result["hits"].as_array().unwrap().iter();
+        hits.map(|hit| hit["objectID"].as_str().unwrap()).collect::<Vec<_>>().join(" ")
+    };
+    let plain = ids(&ask(ADMIN, json!({})).await);
+    assert_eq!(plain.len(), "b c d".len());
+    let rules = json!([
+        {"objectID": "kind", "condition": {"filters": "kind:desk"}, "consequence": {
+            "params": {"automaticFacetFilters": [{"facet": "kind"}]}, "userData": {"banner": "desks"}}},
+        {"objectID": "first", "condition": {"context": "wall"}, "consequence": {
+            "promote": [{"objectIDs": ["d", "c"], "position": 0}], "userData": {"banner": "walls"}}},
+        {"objectID": "off", "enabled": false, "consequence": {"hide": [{"objectID": "b"}]}},
+    ]);
+    node.write(Method::POST, &path("looking-similar", "batch"), rules).await;
+    let found = ask(ADMIN, json!({})).await;
+    assert_eq!((ids(&found).as_str(), &found["userData"]), ("b", &json!([{"banner": "desks"}])));
+    let found = ask(ADMIN, json!({"ruleContexts": ["wall"], "getRankingInfo": true})).await;
+    assert_eq!(ids(&found), "d c b");
+    assert_eq!((&found["hits"][0]["_rankingInfo"]["promoted"], &found["nbHits"]), (&json!(true), &json!(3)));
+    assert_eq!(found["userData"], json!([{"banner": "walls"}, {"banner": "desks"}]));
+    assert_eq!(found["appliedRules"], json!([{"objectID": "first"}, {"objectID": "kind"}]));
+    assert_eq!(ids(&ask(ADMIN, json!({"enableRules": false})).await), plain);
+    // what the key forces holds for what is promoted
+    let key = json!({"acl": ["search"], "queryParameters": "filters=shop%3Ax&ruleContexts=wall"});
+    let key = node.post("/1/keys", key).await["key"].as_str().unwrap().to_owned();
+    assert_eq!(ids(&ask(&key, json!({})).await), "c b");
+    node.write(Method::DELETE, &path("looking-similar", "kind"), json!({})).await;
+    assert_eq!(ids(&ask(ADMIN, json!({})).await), plain);
+}

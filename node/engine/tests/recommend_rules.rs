@@ -5,10 +5,14 @@ mod shard;
 use quorate_engine::clock::Clock;
 use quorate_engine::filter::{filter_set, single};
 use quorate_engine::index::ReadySizes;
+use quorate_engine::rules::act::Promoted;
 use quorate_engine::rules::recommend::{RecommendEffects, Situation, recommend_effects};
-use quorate_engine::{bits, rules::act::Promoted};
+use quorate_engine::{Scratch, SearchLimits, bits, recommend};
 use quorate_model::filter::parse_filters;
-use quorate_model::{Filter, ObjectId, RecommendRule, Settings};
+use quorate_model::{
+    Candidates, Filter, ObjectId, RecommendModel, RecommendRule, Recommendation, SearchParams, SearchResults,
+    Settings,
+};
 use serde_json::{Value, json};
 use shard::{Shard, Spoken};
 use std::collections::BTreeMap;
@@ -69,13 +73,16 @@ fn a_document_alone_passes_what_sets_hold() {
     }
 }
 
-/// What rules do for a source.
-fn done(shop: &Shard, source: &str, contexts: &[&str], rules: &[Value]) -> RecommendEffects {
+fn by_id(rules: &[Value]) -> BTreeMap<ObjectId, Arc<RecommendRule>> {
     let rule = |document: &Value| {
         let rule = RecommendRule::from_document(document.to_string().as_bytes()).unwrap();
         (rule.object_id.clone(), Arc::new(rule))
     };
-    let rules: BTreeMap<ObjectId, Arc<RecommendRule>> = rules.iter().map(rule).collect();
+    rules.iter().map(rule).collect()
+}
+/// What rules do for a source.
+fn done(shop: &Shard, source: &str, contexts: &[&str], rules: &[Value]) -> RecommendEffects {
+    let rules = by_id(rules);
     let contexts: Vec<String> = contexts.iter().map(|context| (*context).to_owned()).collect();
     let source = shop.view.segments().iter().find_map(|segment| Some((segment, segment.doc_of(source)?)));
     let situation = Situation {
@@ -193,4 +200,127 @@ fn what_is_too_much_for_one_request_is_left_out_and_said() {
     let effects = done(&shop, "hat", &[], &[rule("a"), rule("b")]);
     assert_eq!((effects.filter.len(), effects.of_records.results.complete), (600, Some(false)));
     assert_eq!(effects.of_records.results.applied, ["a"]);
+}
+
+/// A shop whose customers buy the shirt with everything else, by these rules.
+struct Ruled {
+    shop: Shard,
+    asked: Recommendation,
+}
+impl Ruled {
+    fn new(rules: &[Value]) -> Ruled {
+        let mut shop = shop();
+        shop.configuration.recommend_rules.insert(RecommendModel::BoughtTogether, Arc::new(by_id(rules)));
+        let list = [("hat", 9_000), ("mask", 8_000), ("rope", 7_000)];
+        let list = list.map(|(id, score)| (id.to_owned(), score)).to_vec();
+        let asked = Recommendation {
+            model: RecommendModel::BoughtTogether,
+            object_id: Some("shirt".into()),
+            facet_name: None,
+            facet_value: None,
+            threshold: 0,
+            most: 100,
+            params: Box::default(),
+            fallback: None,
+            user: None,
+            candidates: Candidates { users: 9, list },
+        };
+        Ruled { shop, asked }
+    }
+    fn ask(&self, change: impl Fn(&mut Recommendation)) -> (String, SearchResults) {
+        let mut asked = self.asked.clone();
+        change(&mut asked);
+        let limits = SearchLimits {
+            deadline: (Instant::now() + Duration::from_secs(60)).into(),
+            now_s: 1_000,
+            sees_unretrievable: false,
+            max_hits_per_query: 0,
+            bytes_max: usize::MAX,
+        };
+        let (view, configuration) = (&self.shop.view, &self.shop.configuration);
+        let results = recommend(view, configuration, &asked, &limits, &mut Scratch::new()).unwrap();
+        let hit = |raw: &[u8]| {
+            let hit: Value = serde_json::from_slice(raw).unwrap();
+            format!("{} {}", hit["objectID"].as_str().unwrap(), hit["_score"])
+        };
+        (results.hits.iter().map(hit).collect::<Vec<_>>().join(", "), results)
+    }
+    fn shown(&self, change: impl Fn(&mut Recommendation)) -> String {
+        self.ask(change).0
+    }
+}
+fn params(value: Value) -> Box<SearchParams> {
+    Box::new(SearchParams::from_json(value.as_object().unwrap()).unwrap())
+}
+fn one(consequence: Value) -> Ruled {
+    Ruled::new(&[json!({"objectID": "r", "consequence": consequence})])
+}
+
+#[test]
+fn rules_filter_boost_hide_and_promote_what_is_recommended() {
+    let plain = "hat 90, mask 80, rope 70";
+    assert_eq!(Ruled::new(&[]).shown(|_| ()), plain);
+    let filtered = one(json!({"params": {"automaticFacetFilters": ["brand"]}}));
+    assert_eq!(filtered.shown(|_| ()), "hat 90");
+    assert_eq!(
+        filtered.shown(|asked| asked.model = RecommendModel::TrendingItems),
+        plain,
+        "other models have others"
+    );
+    assert_eq!(filtered.shown(|asked| asked.params = params(json!({"enableRules": false}))), plain);
+    let boosted = one(json!({"params": {"optionalFilters": ["brand:Lone"], "filters": "price >= 0"}}));
+    assert_eq!(boosted.shown(|_| ()), "mask 80, hat 90");
+    let hidden = one(json!({"hide": [{"objectID": "hat"}, {"objectID": "gone"}]}));
+    assert_eq!(hidden.shown(|_| ()), "mask 80, rope 70");
+    assert_eq!(hidden.shown(|asked| asked.most = 1), "mask 80", "another one takes the place");
+    let promoted = one(json!({"promote": [{"objectIDs": ["rope", "gone", "shirt", "mask"], "position": 0}]}));
+    assert_eq!(promoted.shown(|_| ()), "rope 70, mask 80, hat 90", "never the source");
+    assert_eq!(promoted.shown(|asked| asked.most = 1), "rope 70");
+    let second = one(json!({"promote": [{"objectID": "rope", "position": 1}]}));
+    assert_eq!(second.shown(|_| ()), "hat 90, rope 70, mask 80");
+    assert_eq!(
+        second.shown(|asked| asked.threshold = 7_500),
+        "hat 90, rope 0, mask 80",
+        "as if not recommended"
+    );
+    assert_eq!(
+        second.shown(|asked| asked.params = params(json!({"filters": "brand:lone"}))),
+        "mask 80, rope 0"
+    );
+    assert_eq!(second.shown(|asked| asked.object_id = Some("unknown".into())), "rope 0");
+    let both = one(json!({"hide": [{"objectID": "rope"}], "promote": [{"objectID": "rope", "position": 0}]}));
+    assert_eq!(both.shown(|_| ()), "hat 90, mask 80");
+}
+
+#[test]
+fn rules_act_on_what_is_found_instead_and_are_named() {
+    let rules = [
+        json!({"objectID": "general", "consequence": {"hide": [{"objectID": "hat"}], "userData": {"n": 1}}}),
+        json!({"objectID": "mobile", "condition": {"context": "mobile"}, "consequence": {
+            "promote": [{"objectID": "rope", "position": 0}], "userData": {"n": 2}}}),
+        json!({"objectID": "never", "condition": {"filters": "brand:lone"}, "consequence": {"userData": {"n": 3}}}),
+    ];
+    let ruled = Ruled::new(&rules);
+    let mobile = params(json!({"ruleContexts": ["mobile"], "getRankingInfo": true}));
+    let (shown, results) = ruled.ask(|asked| {
+        asked.candidates = Candidates::default();
+        asked.fallback = Some(params(json!({"filters": "price >= 0", "getRankingInfo": true})));
+        asked.params = mobile.clone();
+    });
+    assert_eq!(shown, "rope 0, mask 0");
+    assert_eq!((results.nb_hits, &results.rules.user_data[..]), (2, &[json!({"n": 2}), json!({"n": 1})][..]));
+    assert_eq!(
+        (results.rules.applied, results.rules.complete),
+        (vec!["mobile".into(), "general".into()], Some(true))
+    );
+    let first: Value = serde_json::from_slice(results.hits.iter().next().unwrap()).unwrap();
+    assert_eq!(first["_rankingInfo"]["promoted"], true);
+
+    // nothing is left when a rule hides all there was
+    let (shown, results) = ruled.ask(|asked| {
+        asked.candidates.list.truncate(1);
+        asked.fallback = Some(params(json!({"query": ""})));
+    });
+    assert_eq!(shown, "rope 0, mask 0");
+    assert!(results.rules.applied.is_empty(), "nobody asked for them");
 }

@@ -1,10 +1,12 @@
 //! What is recommended, of the records as they are now (§4.14, C§17)?
 //!
-//! The order of the steps: candidates of the model, those that are there and pass all filters, by what boosts them and by score;
-//! the threshold; what is searched for when nothing is left; the cut. Nothing is shown that is gone, filtered out, or the source.
+//! The order of the steps: candidates of the model, those that are there, pass all filters and are not hidden, by what boosts them
+//! and by score; the threshold; what is searched for when nothing is left; what is promoted; the cut. Nothing is shown that is gone,
+//! filtered out, or the source.
 
 mod facets;
 mod ranked;
+mod ruled;
 mod similar;
 
 use crate::configuration::Configuration;
@@ -20,6 +22,7 @@ use crate::ranking::distinct;
 use crate::ranking::top::Entry;
 use crate::response::hits::{Rendered, Shown, render};
 use crate::response::record::Selection;
+use crate::rules::recommend::RecommendEffects;
 use crate::scratch::Scratch;
 use crate::search::{find, grouping, run, too_big};
 use crate::slot::Slot;
@@ -47,6 +50,8 @@ struct Asker<'a> {
     limits: &'a SearchLimits,
     /// The source, when it is there and the caller may see it.
     source: Option<(usize, u32)>,
+    /// What the rules do that apply.
+    rules: RecommendEffects,
 }
 
 /// Recommends records, or values of a facet.
@@ -61,16 +66,18 @@ pub fn recommend(
     limits: &SearchLimits,
     scratch: &mut Scratch,
 ) -> Result<SearchResults> {
-    let mut asker = Asker { view, configuration, asked, limits, source: None };
+    let rules = RecommendEffects::default();
+    let mut asker = Asker { view, configuration, asked, limits, source: None, rules };
     let source = asked.object_id.as_deref().filter(|_| asked.model.has_source());
     asker.source = source.and_then(|id| asker.seen(id));
-    let mut results = asker.by_score(scratch)?;
-    if let Some(fallback) = &asked.fallback
-        && results.hits.is_empty()
-        && asked.model != RecommendModel::TrendingFacets
-    {
-        results = asker.by_search(fallback, scratch)?;
-    }
+    asker.rules = asker.effects();
+    let fallback = asked.fallback.as_deref().filter(|_| asked.model != RecommendModel::TrendingFacets);
+    let mut results = match (asker.by_score(fallback.is_some(), scratch)?, fallback) {
+        (Some(results), _) => results,
+        (None, Some(fallback)) => asker.by_search(fallback, scratch)?,
+        (None, None) => SearchResults::default(),
+    };
+    results.rules = asker.said();
     results.nb_hits = results.hits.len() as u64;
     results.nb_pages = u64::from(results.nb_hits > 0);
     results.hits_per_page = asked.most;
@@ -124,9 +131,9 @@ impl Asker<'_> {
         shown.is_none_or(|set| bits::contains(&set, doc)).then_some((number, doc))
     }
 
-    /// What the model recommends.
-    fn by_score(&self, scratch: &mut Scratch) -> Result<SearchResults> {
-        let mut request = self.asked.params.as_ref().clone();
+    /// What the model recommends. With `or_nothing` that is nothing when none of it is left, whatever is promoted.
+    fn by_score(&self, or_nothing: bool, scratch: &mut Scratch) -> Result<Option<SearchResults>> {
+        let mut request = self.ruled(&self.asked.params);
         if let (RecommendModel::TrendingItems, Some(name), Some(value)) =
             (self.asked.model, &self.asked.facet_name, &self.asked.facet_value)
         {
@@ -155,25 +162,32 @@ impl Asker<'_> {
                 true => found.slots,
                 false => vec![vec![]; self.view.segments().len()],
             };
-            let list = list.into_iter().filter(|scored| scored.score >= self.asked.threshold).collect();
-            Ok(Listed::Records(self.cut(params, list, self.asked.most), slots))
+            let list: Vec<Scored> =
+                list.into_iter().filter(|scored| scored.score >= self.asked.threshold).collect();
+            if or_nothing && list.is_empty() {
+                return Ok(Listed::Nothing);
+            }
+            let list = self.grouped(params, list);
+            Ok(Listed::Records(self.arranged(list, &prepared.contexts, self.asked.most), slots))
         })
     }
     /// What a search finds instead. Its hits have the score 0.
     fn by_search(&self, request: &SearchParams, scratch: &mut Scratch) -> Result<SearchResults> {
         let most = request.hits_per_page.map_or(self.asked.most, |most| most.min(self.asked.most));
-        self.with_query(request, scratch, |selected, scratch| {
+        let results = self.with_query(&self.ruled(request), scratch, |selected, scratch| {
             let Selected { params, plan, prepared } = selected;
             let grouped = grouping(self.settings(), params).is_some();
             plan.limit = if grouped { usize::MAX } else { most as usize };
             plan.budget = (plan.budget / self.view.segments().len().max(1) as u64).max(1);
             let (found, _) = find(plan, params, |plan| run(prepared, plan, params, most, scratch));
             let list = found.entries.iter().map(|&entry| Scored { entry, score: 0 }).collect();
-            Ok(Listed::Records(self.cut(params, list, most), found.slots))
-        })
+            let list = self.grouped(params, list);
+            Ok(Listed::Records(self.arranged(list, &prepared.contexts, most), found.slots))
+        })?;
+        Ok(results.unwrap_or_default())
     }
-    /// The first of the list, as distinct leaves them.
-    fn cut(&self, params: &Effective, mut list: Vec<Scored>, most: u64) -> Vec<Scored> {
+    /// Those of the list that distinct leaves.
+    fn grouped(&self, params: &Effective, mut list: Vec<Scored>) -> Vec<Scored> {
         if let Some((attribute, each)) = grouping(self.settings(), params) {
             let entries: Vec<Entry> = list.iter().map(|scored| scored.entry).collect();
             let groups = distinct::groups(self.view, &entries, attribute, each);
@@ -181,17 +195,17 @@ impl Asker<'_> {
             let kept: FxHashSet<_> = groups.iter().flat_map(|group| &group.members).map(key).collect();
             list.retain(|scored| kept.contains(&key(&scored.entry)));
         }
-        list.truncate(most as usize);
         list
     }
 
-    /// Prepares a query, without the source and without what the index's rules for searches say, and renders what `choose` lists.
+    /// Prepares a query, without the source, what is hidden and what the index's rules for searches say, and renders what `choose`
+    /// lists.
     fn with_query(
         &self,
         request: &SearchParams,
         scratch: &mut Scratch,
         choose: impl FnOnce(&mut Selected<'_, '_>, &mut Scratch) -> Result<Listed>,
-    ) -> Result<SearchResults> {
+    ) -> Result<Option<SearchResults>> {
         let Asker { view, configuration, limits, .. } = *self;
         let settings = self.settings();
         let mut params = settings.effective(request);
@@ -199,6 +213,7 @@ impl Asker<'_> {
         let words = words_of(&configuration.schema, &configuration.synonyms, &params, &params.query);
         let mut plan = plan(view, settings, &params, words, limits.deadline.clone())?;
         plan.hidden.extend(self.source);
+        plan.hidden.extend(self.hidden());
         let fixed = plan.clone();
         paths::lay(view, &mut plan);
         let prepared = Prepared::new(view, settings, &params, &fixed, scratch);
@@ -208,9 +223,12 @@ impl Asker<'_> {
         let mut results =
             SearchResults { query: request.query.clone().unwrap_or_default(), ..SearchResults::default() };
         results.hits = match listed {
+            Listed::Nothing => {
+                prepared.end(scratch);
+                return Ok(None);
+            }
             Listed::Facets(hits) => hits,
-            Listed::Records(list, slots) => {
-                let shown: Vec<Shown> = list.iter().map(shown).collect();
+            Listed::Records(shown, slots) => {
                 let visible = Selection::visible(settings, request, limits.sees_unretrievable);
                 let analyzer = configuration.schema.analyzer();
                 match render(
@@ -223,18 +241,17 @@ impl Asker<'_> {
             }
         };
         prepared.end(scratch);
-        Ok(results)
+        Ok(Some(results))
     }
 }
 /// What a query comes to.
 enum Listed {
+    /// Nothing that is worth an answer.
+    Nothing,
     /// Records in their order, with the words of the query in each segment.
-    Records(Vec<Scored>, Slots),
+    Records(Vec<Shown>, Slots),
     /// Values of a facet, rendered.
     Facets(quorate_model::Hits),
-}
-fn shown(scored: &Scored) -> Shown {
-    Shown { score: Some(scored.score), ..Shown::found(scored.entry) }
 }
 fn has_value(attribute: &str, value: &str) -> Filter {
     let atom = Atom::Facet { attribute: attribute.to_owned(), value: value.to_owned() };
