@@ -2,9 +2,12 @@
 
 import os
 import sys
+import time
 import traceback
 from urllib.parse import urlparse
 
+from algoliasearch.analytics.client import AnalyticsClientSync
+from algoliasearch.analytics.config import AnalyticsConfig
 from algoliasearch.http.exceptions import RequestException
 from algoliasearch.http.hosts import CallType, Host, HostsCollection
 from algoliasearch.search.client import SearchClientSync
@@ -19,13 +22,17 @@ PEOPLE = [
 INDEX = "py people/north"
 
 
-def connect(key):
+def at_node(config):
+    """The same configuration, for the node."""
     url = urlparse(os.environ["QUORATE_URL"])
-    config = SearchConfig(os.environ["QUORATE_APP_ID"], key)
     config.hosts = HostsCollection(
         [Host(url.hostname, scheme="http", port=url.port, accept=CallType.READ | CallType.WRITE)]
     )
-    return SearchClientSync.create_with_config(config)
+    return config
+
+
+def connect(key):
+    return SearchClientSync.create_with_config(at_node(SearchConfig(os.environ["QUORATE_APP_ID"], key)))
 
 
 client = connect(os.environ["QUORATE_API_KEY"])
@@ -324,6 +331,40 @@ def api_keys_and_secured_keys():
     client.wait_for_api_key(key, "add")
     client.delete_api_key(key)
     wait(name, client.delete_index(name))
+
+
+@step
+def analytics():
+    config = AnalyticsConfig(os.environ["QUORATE_APP_ID"], os.environ["QUORATE_API_KEY"], "us")
+    figures = AnalyticsClientSync.create_with_config(at_node(config))
+    index = "py analytics"
+    wait(index, client.save_object(index, {"objectID": "1", "name": "lamp"}))
+    search(index, query="lamp", userToken="ann", clickAnalytics=True)
+    search(index, query="nothing", userToken="bob")
+    deadline = time.monotonic() + 60
+    while figures.get_searches_count(index).count < 2:
+        assert time.monotonic() < deadline, "not counted within a minute"
+        time.sleep(0.2)
+    assert figures.get_users_count(index).count == 2
+    assert figures.get_no_results_rate(index).rate == 0.5
+    assert figures.get_no_click_rate(index).no_click_count == 1
+    assert figures.get_click_through_rate(index).rate == 0
+    assert figures.get_conversion_rate(index).tracked_search_count == 1
+    assert figures.get_add_to_cart_rate(index).rate == 0
+    assert figures.get_purchase_rate(index).rate == 0
+    assert figures.get_revenue(index).currencies == {}
+    assert figures.get_average_click_position(index).average is None
+    assert len(figures.get_click_positions(index).positions) == 12
+    assert [it.search for it in figures.get_searches_no_results(index).searches] == ["nothing"]
+    assert [it.search for it in figures.get_searches_no_clicks(index).searches] == ["lamp"]
+    for more in ({}, {"click_analytics": True}, {"revenue_analytics": True}):
+        assert len(figures.get_top_searches(index, **more).actual_instance.searches) == 2
+        assert len(figures.get_top_hits(index, **more).actual_instance.hits) == 1
+    assert figures.get_top_filter_attributes(index).attributes == []
+    assert figures.get_top_filter_for_attribute("brand", index).values == []
+    assert figures.get_top_filters_no_results(index).values is None
+    assert figures.get_top_countries(index).countries == []
+    assert figures.get_status(index).updated_at
 
 
 @step
