@@ -14,6 +14,7 @@ pub mod index_config;
 pub mod models;
 pub mod objects;
 pub mod owned;
+pub mod popular;
 pub mod published;
 pub mod recommend;
 pub mod remote;

@@ -44,13 +44,24 @@ pub async fn ask<C: ReadCall>(
     call: &C,
     deadline: Instant,
 ) -> Result<C::Answer> {
+    ask_within(context, group, call, deadline, ANSWER).await
+}
+
+/// The same for a call that may take a node longer than a search does.
+pub async fn ask_within<C: ReadCall>(
+    context: &NodeContext,
+    group: GroupId,
+    call: &C,
+    deadline: Instant,
+    answer: Duration,
+) -> Result<C::Answer> {
     let mut reason = None;
     for round in 0..ROUNDS {
         if round > 0 {
             tokio::time::sleep(PAUSE).await;
         }
         for node in context.holders(group) {
-            let by = deadline.min(Instant::now() + ANSWER);
+            let by = deadline.min(Instant::now() + answer);
             let applied = context.groups().get(group).map(|local| *local.applied.borrow());
             let read = context.seen().asked_of(node, group, applied);
             let request = question(context, call, Some(read))?;

@@ -12,6 +12,7 @@ use crate::read::index_config::GetIndexConfig;
 use crate::read::models::{AskForBuild, GetModels};
 use crate::read::objects::GetObjects;
 use crate::read::owned::{GetOwned, GetOwners, GetStored};
+use crate::read::popular::PopularQueries;
 use crate::read::published::ShowsRecords;
 use crate::read::recommend::Recommend;
 use crate::read::request_log::GetCalls;
@@ -80,6 +81,7 @@ macro_rules! calls {
 calls! {
     Search, Browse, SearchFacet, GetObjects, GetSettings, GetDocument, SearchDocuments, GetFigures, GetIndexConfig, CountDocuments,
     ShowsRecords, GetOwned, GetStored, GetOwners, GetCalls, Recommend, GetCandidates, AskForBuild, GetModels, GetReport,
+    PopularQueries,
 }
 
 /// Lets this node show what the asker's clients have seen on another node: for them it would go backwards. What cannot be shown

@@ -1,16 +1,26 @@
 //! What do the source indices of a build have: queries, records, values of facets?
 
 use super::build::{External, FacetValues, Found, How, Sources};
+use crate::clock::unix_ms;
 use crate::context::NodeContext;
-use crate::read::call::{ReadCall, ask};
+use crate::read::call::{Location, ReadCall, ask};
+use crate::read::popular::PopularQueries;
+use crate::read::remote;
 use crate::read::search::{Browse, Search};
 use crate::types::ReadRights;
 use quorate_model::params::{FacetSort, QueryType, RemoveWords, TypoTolerance};
 use quorate_model::suggestions::SuggestionSource;
 use quorate_model::{ErrorKind, IndexName, Result, SearchParams, limits};
+use quorate_node::suggestions::candidates::CANDIDATES_MAX;
 use serde_json::Value;
-use std::time::Duration;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
+/// Days whose searches count.
+const DAYS: u64 = 30;
+const DAY_MS: u64 = 24 * 3_600 * 1_000;
+/// How long counting the queries of an index may take.
+const COUNTING: Duration = Duration::from_secs(120);
 /// Records of an external index that are read.
 const EXTERNAL_MAX: usize = 200_000;
 /// How often something is tried that others keep from being done.
@@ -42,9 +52,34 @@ impl<'c> Indices<'c> {
     }
 }
 
+impl Indices<'_> {
+    async fn queries_of(&self, index: IndexName, tags: &[String]) -> Result<Vec<(String, u64)>> {
+        let group = self.context.group_for(&index)?;
+        let now_ms = unix_ms();
+        let times_ms = now_ms.saturating_sub(DAYS * DAY_MS)..now_ms.saturating_add(DAY_MS);
+        let call = PopularQueries { group, index, tags: tags.to_vec(), times_ms, most: CANDIDATES_MAX };
+        match call.locate(self.context).await? {
+            Location::Local(()) => call.read(self.context, ()).await,
+            Location::Remote(group) => {
+                let deadline = Instant::now() + COUNTING;
+                remote::ask_within(self.context, group, &call, deadline, COUNTING).await
+            }
+        }
+    }
+}
+
 impl Sources for Indices<'_> {
-    async fn popular(&self, _source: &SuggestionSource) -> Result<Vec<(String, u64)>> {
-        Ok(vec![])
+    async fn popular(&self, source: &SuggestionSource) -> Result<Vec<(String, u64)>> {
+        let row = self.context.meta().catalogue.get(&source.index_name).cloned();
+        let replicas = row.iter().filter(|_| source.replicas).flat_map(|row| row.replicas());
+        let names = [source.index_name.clone()].into_iter().chain(replicas.map(|link| link.name.clone()));
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        for index in names.collect::<Vec<_>>() {
+            for (query, users) in self.queries_of(index, &source.analytics_tags).await? {
+                *counts.entry(query).or_default() += users;
+            }
+        }
+        Ok(counts.into_iter().collect())
     }
 
     async fn external(&self, index: &IndexName) -> Result<Vec<External>> {

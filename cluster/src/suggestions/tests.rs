@@ -1,12 +1,20 @@
 //! Do the steps of a build come to what is expected, of sources that are made up?
 
 use super::build::{External, Found, How, Sources, suggestions};
+use super::indices::Indices;
 use super::is_due;
 use super::log::{self, BuildLog};
+use crate::clock::{unix_ms, write_deadline};
+use crate::disk::Purpose;
+use crate::lifecycle::{join, running};
 use crate::meta::{Built, SuggestionsRow};
+use crate::options::ServiceOptions;
+use crate::write::{self, Reach};
+use quorate_model::event::CountedSearch;
 use quorate_model::suggestions::SuggestionSource;
 use quorate_model::{Error, IndexName, Result, SuggestionConfig};
 use quorate_node::SharedDictionaries;
+use quorate_node::ops::IndexCommand;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -182,4 +190,53 @@ fn an_index_is_built_when_it_is_asked_for_and_every_day() {
         assert_eq!(is_due(&after(is_success), now_ms), expected, "{is_success} {now_ms}");
     }
     assert!(is_due(&SuggestionsRow { asked: 7, ..after(true) }, 0));
+}
+
+#[actix_rt::test]
+async fn queries_are_counted_where_they_were_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let options =
+        ServiceOptions { disk_reserve_bytes: 0, search_threads: 1, ..ServiceOptions::new(folder.path()) };
+    let mut running = running::start(&options).await.unwrap();
+    join::enter(&mut running, &options).await.unwrap();
+    let context = running.context.clone();
+    let search = |index: &str, user: &str, query: &str, tag: &str| CountedSearch {
+        index: IndexName::new(index).unwrap(),
+        user: user.into(),
+        time_ms: unix_ms(),
+        query: query.into(),
+        hits: 1,
+        shown: vec![],
+        tags: vec![tag.into()],
+        filters: vec![],
+        country: None,
+        query_ids: vec![],
+        stands: false,
+    };
+    let settings = json!({"replicas": ["twin"]});
+    let shop = IndexName::new("shop").unwrap();
+    write::settings(&context, &shop, settings.as_object().unwrap().clone(), Reach::Index).await.unwrap();
+    for (index, users) in [("shop", ["ann", "bob"]), ("twin", ["eve", "ann"])] {
+        let group = context.group_for(&IndexName::new(index).unwrap()).unwrap();
+        let old = CountedSearch { time_ms: 1_000, ..search(index, "old", "old lamp", "web") };
+        let mut searches = vec![old];
+        searches.extend(users.map(|user| search(index, user, "red lamp", "web")));
+        searches.push(search(index, "kim", "desk", "app"));
+        let command = IndexCommand::Searches { searches };
+        let deadline = write_deadline();
+        let accepted =
+            context.proposer().propose_index(group, command, Purpose::Add, deadline).await.unwrap();
+        context.group(group).unwrap().wait_applied(accepted.task_id.log_index(), deadline).await.unwrap();
+    }
+    let popular = async |source: Value| {
+        let config = json!({"indexName": "s", "sourceIndices": [source]});
+        let config = SuggestionConfig::read(config.as_object().unwrap(), None).unwrap();
+        let mut found = Indices::new(&context).popular(&config.source_indices[0]).await.unwrap();
+        found.sort();
+        found.into_iter().map(|(query, users)| format!("{query} {users}")).collect::<Vec<_>>()
+    };
+    assert_eq!(popular(json!({"indexName": "shop"})).await, ["desk 1", "red lamp 2"]);
+    let both = json!({"indexName": "shop", "replicas": true, "analyticsTags": ["web"]});
+    assert_eq!(popular(both).await, ["red lamp 4"]);
+    running.stop().await;
 }

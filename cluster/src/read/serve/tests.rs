@@ -230,6 +230,17 @@ fn calls_are_what_other_versions_know() {
             json!({"Candidates": {"group": 3, "key": {"index": "i", "model": "BoughtTogether"}, "object_id": "a"}}),
         ),
         (
+            sent(PopularQueries {
+                group,
+                index: IndexName::new("i").expect("valid"),
+                tags: vec!["t".into()],
+                times_ms: 1..2,
+                most: 9,
+            }),
+            json!({"PopularQueries": {"group": 3, "index": "i", "tags": ["t"], "times_ms": {"start": 1, "end": 2},
+                "most": 9}}),
+        ),
+        (
             sent(AskForBuild { group, key: model() }),
             json!({"AskForBuild": {"group": 3, "key": {"index": "i", "model": "BoughtTogether"}}}),
         ),

@@ -6,10 +6,12 @@ pub mod candidates;
 pub mod exclude;
 pub mod fold;
 pub mod normalise;
+pub mod popular;
 pub mod record;
 
 pub use candidates::{Candidate, Candidates};
 pub use exclude::Exclusions;
 pub use fold::{Finds, Folded, Judged, fold, fold_plurals};
 pub use normalise::{normalised, words};
+pub use popular::popular;
 pub use record::{Suggestion, of_source};

@@ -1,0 +1,55 @@
+//! Which queries did most users ask of an index lately?
+
+use super::call::{Location, ReadCall, in_group};
+use crate::context::NodeContext;
+use quorate_model::{Error, GroupId, IndexName, Result};
+use quorate_node::suggestions::popular;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The queries that most users asked of an index, each with how many did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PopularQueries {
+    /// The group of the name.
+    pub group: GroupId,
+    /// The index.
+    pub index: IndexName,
+    /// Only searches with one of these tags, if there are any.
+    pub tags: Vec<String>,
+    /// When they were asked, Unix milliseconds.
+    pub times_ms: Range<u64>,
+    /// How many are answered.
+    pub most: usize,
+}
+
+impl ReadCall for PopularQueries {
+    const NAME: &'static str = "PopularQueries";
+    type Answer = Vec<(String, u64)>;
+    type Source = ();
+
+    async fn locate(&self, context: &NodeContext) -> Result<Location<()>> {
+        Ok(in_group(context, self.group))
+    }
+    async fn read(self, context: &NodeContext, (): ()) -> Result<Vec<(String, u64)>> {
+        let Some(view) = context.node().events(self.group) else { return Ok(vec![]) };
+        let stop = Arc::new(AtomicBool::new(false));
+        // when the asker is gone
+        let _stops = Stops(stop.clone());
+        let PopularQueries { group: _, index, tags, times_ms, most } = self;
+        let read = move || popular(&view, index.as_str(), &tags, times_ms, most, &stop);
+        match tokio::task::spawn_blocking(read).await {
+            Ok(Ok(found)) => Ok(found.unwrap_or_default()),
+            Ok(Err(error)) => Err(Error::internal(error.to_string())),
+            Err(_) => Err(Error::internal("counting queries broke off")),
+        }
+    }
+}
+
+struct Stops(Arc<AtomicBool>);
+impl Drop for Stops {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
