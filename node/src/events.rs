@@ -1,16 +1,18 @@
 //! What do the groups of this node keep of events, for those who read them and for what all of them share?
 
 mod arrivals;
+mod forgotten;
 mod of_group;
 
 pub use arrivals::Arrived;
+pub use forgotten::{Forgets, ForgottenUsers};
 pub(crate) use of_group::Events;
 
 use arrivals::Arrivals;
 use parking_lot::Mutex;
 use quorate_insights::store::{EventStore, EventView};
 use quorate_model::{GroupId, IndexName};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -28,11 +30,9 @@ pub(crate) struct NodeEvents {
     waiting_bytes: AtomicUsize,
     /// Whether files of some group are being written anew: one group at a time.
     is_compacting: Arc<AtomicBool>,
-    /// Users that groups have been told to forget since it was asked for last.
-    forgotten: Mutex<BTreeSet<String>>,
+    /// Users that groups have been told to forget since each of those that keep traces of them asked last.
+    forgotten: Mutex<[ForgottenUsers; Forgets::ALL.len()]>,
 }
-/// Users that are remembered to be forgotten, until somebody asks who they are.
-const FORGOTTEN_MAX: usize = 10_000;
 
 impl NodeEvents {
     /// Lets others read the events of a group.
@@ -54,14 +54,11 @@ impl NodeEvents {
     }
     /// Notes that a group was told to forget a user.
     pub fn forgets(&self, token: &str) {
-        let mut forgotten = self.forgotten.lock();
-        if forgotten.len() < FORGOTTEN_MAX {
-            forgotten.insert(token.to_owned());
-        }
+        self.forgotten.lock().iter_mut().for_each(|users| users.insert(token));
     }
-    /// Users that groups have been told to forget since the last call.
-    pub fn take_forgotten(&self) -> BTreeSet<String> {
-        std::mem::take(&mut *self.forgotten.lock())
+    /// Users that groups have been told to forget since this one asked last.
+    pub fn take_forgotten(&self, by: Forgets) -> ForgottenUsers {
+        std::mem::take(&mut self.forgotten.lock()[by as usize])
     }
     /// What came for the names of a group since their models learned from it.
     pub fn arrivals(&self, group: GroupId) -> Vec<(IndexName, Arrived)> {

@@ -129,6 +129,10 @@ impl PlacementMachine {
             None => self.applied,
         })
     }
+    /// The log index of the last entry that told to forget a user, in this life: what is in the log before it names the user.
+    pub fn forgets_through(&self) -> u64 {
+        self.events.forgets_through()
+    }
     /// The log index through which nothing needs the log any more: all shards are durable that far.
     ///
     /// Small state is not part of it: its dump is the caller's.

@@ -2,7 +2,7 @@
 
 use crate::dictionaries::SharedDictionaries;
 use crate::error::{Error, Result};
-use crate::events::{Arrived, EventFigures, Events, NodeEvents};
+use crate::events::{Arrived, EventFigures, Events, Forgets, ForgottenUsers, NodeEvents};
 use crate::halt::Halt;
 use crate::index::{IndexState, IndexStats, IndexView};
 use crate::indices::Indices;
@@ -22,7 +22,6 @@ use quorate_store::kv::Kv;
 use quorate_store::layout::{self, Layout};
 use quorate_store::space::Room;
 use std::collections::BTreeMap;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -309,9 +308,9 @@ impl Node {
     pub fn events(&self, group: GroupId) -> Option<EventView> {
         self.shared.events.view(group)
     }
-    /// Users that groups have been told to forget since the last call.
-    pub fn take_forgotten(&self) -> BTreeSet<String> {
-        self.shared.events.take_forgotten()
+    /// Users that groups have been told to forget since this one asked last.
+    pub fn take_forgotten(&self, by: Forgets) -> ForgottenUsers {
+        self.shared.events.take_forgotten(by)
     }
     /// What came for the names of a group since their models learned from it, as far as this process knows.
     pub fn arrivals(&self, group: GroupId) -> Vec<(IndexName, Arrived)> {

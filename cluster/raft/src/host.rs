@@ -9,6 +9,7 @@ use crate::effects::{
 use crate::error::RaftError;
 use crate::log::{FatalHook, Log, LogOptions, abort_process};
 use crate::log_files::{LogFiles, RealLogFiles};
+use crate::log_writer::Shared;
 use crate::mailbox::{Event, FromLog, Look, MAILBOX, Reply, Request, Shutdown};
 use crate::messages::{MessageError, PeerMessage};
 use crate::status::{Membership, Status, StatusCell};
@@ -21,8 +22,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
@@ -208,7 +209,8 @@ impl RaftHost {
             return Err(stopped);
         }
         let address = receiver.recv().map_err(|_| stopped)?;
-        Ok(GroupHandle { group, address, status, tick_ms: self.options.tick_ms })
+        let log = Arc::downgrade(&self.log.shared());
+        Ok(GroupHandle { group, address, status, log, tick_ms: self.options.tick_ms })
     }
 
     /// Whether the log has anything of a group that this node has not left: it is a member, or was one.
@@ -284,6 +286,8 @@ pub struct GroupHandle {
     group: GroupId,
     address: Addr<RaftActor>,
     status: Arc<StatusCell>,
+    /// The log closes with the host, whoever still has this.
+    log: Weak<Shared>,
     tick_ms: u64,
 }
 
@@ -379,6 +383,13 @@ impl GroupHandle {
     pub fn compact(&self, through: u64) {
         self.status.wanted_compact.fetch_max(through, Ordering::AcqRel);
         self.look();
+    }
+
+    /// Takes entries through `through` off the disk, soon after the log is cut there: they hold what is to be forgotten.
+    pub fn erase(&self, through: u64) {
+        if let Some(log) = self.log.upgrade() {
+            log.erase(self.group, through);
+        }
     }
 
     /// The positions of the group, without waiting.

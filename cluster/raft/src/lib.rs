@@ -16,6 +16,8 @@ pub mod host;
 pub mod lease;
 pub mod leaving;
 pub mod log;
+mod log_batch;
+mod log_dead;
 mod log_files;
 pub mod log_inspect;
 mod log_mark;

@@ -1,25 +1,27 @@
 //! Where the logs of all groups of a node are kept: one `raft-engine` store, one sync for everything that waits.
 
 use crate::core::{LogReader, Stored};
-use crate::effects::{Persist, Position, SnapshotChange};
+use crate::effects::{Persist, Position};
 use crate::error::RaftError;
 use crate::leaving::leave;
+use crate::log_batch::{
+    EntryExt, FORMAT, KEY_CONF, KEY_FORMAT, KEY_HARD_STATE, KEY_IDENTITY, KEY_LEFT, KEY_RESTORED,
+    KEY_SNAPSHOT, KEY_TRUNCATED, region,
+};
+use crate::log_dead::drop_dead;
 use crate::log_files::{EngineFiles, LogFiles, RealLogFiles};
 use crate::log_inspect::{self, Torn};
 use crate::log_mark::{Durable, MarkWriter};
 use crate::log_writer::{Shared, run};
-use protobuf::Message;
 use quorate_model::GroupId;
 use quorate_store::space::Room;
-use raft::eraftpb::{ConfState, Entry, HardState, Snapshot, SnapshotMetadata};
-use raft_engine::{Command, Config, Engine, LogBatch, MessageExt, ReadableSize};
+use raft::eraftpb::{Entry, HardState, Snapshot, SnapshotMetadata};
+use raft_engine::{Config, Engine, ReadableSize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The format of what this module writes; readers accept every version up to it.
-const FORMAT: u8 = 1;
 /// Bytes of one file of the log.
 const FILE_BYTES: u64 = 32 << 20;
 /// Files of the log above which those without live entries are removed and thin ones rewritten.
@@ -30,24 +32,10 @@ const PURGE_FILES: u64 = 2;
 const REWRITTEN_GARBAGE_RATIO: f64 = 0.0;
 /// Time between two looks for files that may be removed.
 const PURGE_EVERY: Duration = Duration::from_secs(2);
-
-const KEY_FORMAT: &[u8] = b"format";
-const KEY_IDENTITY: &[u8] = b"identity";
-const KEY_HARD_STATE: &[u8] = b"hard_state";
-const KEY_CONF: &[u8] = b"conf";
-const KEY_TRUNCATED: &[u8] = b"truncated";
-const KEY_SNAPSHOT: &[u8] = b"snapshot";
-const KEY_LEFT: &[u8] = b"left";
+/// Time between two looks for entries that are to leave the disk: each that finds some writes what is live anew.
+const ERASE_EVERY: Duration = Duration::from_secs(45);
 
 pub(crate) type RaftEngine = Engine<EngineFiles>;
-
-pub(crate) struct EntryExt;
-impl MessageExt for EntryExt {
-    type Entry = Entry;
-    fn index(entry: &Entry) -> u64 {
-        entry.index
-    }
-}
 
 /// What the log tells a group about its writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +66,8 @@ pub struct LogOptions {
     pub file_bytes: u64,
     /// Time between two looks for files that may be removed, after logs were cut.
     pub purge_every: Duration,
+    /// Time between two looks for entries that are to leave the disk ([`GroupHandle::erase`](crate::GroupHandle::erase)).
+    pub erase_every: Duration,
     /// The disk: half of the last part of its reserve is kept from entries, so that what was applied can be made durable and
     /// the log be cut.
     pub room: Room,
@@ -92,6 +82,7 @@ impl LogOptions {
             on_fatal: abort_process(),
             file_bytes: FILE_BYTES,
             purge_every: PURGE_EVERY,
+            erase_every: ERASE_EVERY,
             room: Room::boundless(),
         }
     }
@@ -129,7 +120,7 @@ fn refuse_damage(dir: &Path) -> Result<(), RaftError> {
 impl Log {
     /// Opens or makes the log. Cost: one pass over its files (about 0.1 s a GiB).
     pub fn open(options: LogOptions) -> Result<Log, RaftError> {
-        let LogOptions { dir, files, on_fatal, file_bytes, purge_every, room } = options;
+        let LogOptions { dir, files, on_fatal, file_bytes, purge_every, erase_every, room } = options;
         let path =
             dir.to_str().ok_or_else(|| RaftError::Log(format!("the path {} is not text", dir.display())))?;
         let config = Config {
@@ -150,10 +141,12 @@ impl Log {
             return Err(RaftError::Log(format!("the log in {} cannot be read: {reason}", dir.display())));
         }
         unread.end();
+        drop_dead(&engine)?;
         let mark = MarkWriter::start(&dir, &files, durable)
             .map_err(|e| RaftError::Log(format!("cannot write in {}: {e}", dir.display())))?;
         sync_names(&dir).map_err(|e| RaftError::Log(format!("cannot sync {}: {e}", dir.display())))?;
-        let shared = Arc::new(Shared::new(Arc::new(engine), dir, on_fatal, purge_every, room));
+        let shared = Shared::new(Arc::new(engine), dir, on_fatal, purge_every, erase_every, room);
+        let shared = Arc::new(shared);
         let for_writer = shared.clone();
         let writer = std::thread::Builder::new()
             .name("raft-log".into())
@@ -180,6 +173,9 @@ impl Log {
         let hard_state = engine.get_message::<HardState>(region, KEY_HARD_STATE).map_err(log_error)?;
         let conf = engine.get_message::<SnapshotMetadata>(region, KEY_CONF).map_err(log_error)?;
         let truncated = engine.get_message::<SnapshotMetadata>(region, KEY_TRUNCATED).map_err(log_error)?;
+        let snapshot = engine.get_message::<Snapshot>(region, KEY_SNAPSHOT).map_err(log_error)?;
+        let restored = engine.get(region, KEY_RESTORED).and_then(|index| index.try_into().ok());
+        let restored = restored.map_or(0, u64::from_le_bytes);
         let position = |found: Option<SnapshotMetadata>| {
             found.map(|at| Position { index: at.index, term: at.term }).unwrap_or_default()
         };
@@ -197,7 +193,7 @@ impl Log {
             conf: conf.map(|mut conf| (conf.index, conf.take_conf_state())),
             truncated,
             last: engine.last_index(region).unwrap_or(0).max(truncated.index),
-            snapshot: engine.get_message::<Snapshot>(region, KEY_SNAPSHOT).map_err(log_error)?,
+            snapshot: snapshot.filter(|snapshot| snapshot.get_metadata().index > restored),
             left: position(engine.get_message::<SnapshotMetadata>(region, KEY_LEFT).map_err(log_error)?),
         })
     }
@@ -259,6 +255,12 @@ impl Log {
             .map_err(|_| RaftError::Log(format!("group {group}: nothing is durable within {within:?}")))
     }
 
+    /// Takes the entries of a group through `through` off the disk once they are cut, within some time: files end when they are
+    /// full, and until then what is cut stays in them.
+    pub fn erase(&self, group: GroupId, through: u64) {
+        self.shared.erase(group, through);
+    }
+
     /// A way to queue writes from elsewhere.
     pub(crate) fn shared(&self) -> Arc<Shared> {
         self.shared.clone()
@@ -309,75 +311,6 @@ impl LogReader for GroupReader {
     }
 }
 
-/// Adds a write to a batch of the engine.
-pub(crate) fn add_to_batch(batch: &mut LogBatch, persist: &Persist) -> Result<(), raft_engine::Error> {
-    let Persist { group, seq: _, hard_state, entries, conf, truncated, snapshot, identity } = persist;
-    let region = region(*group);
-    match snapshot {
-        SnapshotChange::Install(snapshot) => add_snapshot(batch, region, snapshot)?,
-        SnapshotChange::Done => batch.delete(region, KEY_SNAPSHOT.to_vec()),
-        SnapshotChange::Leave(left) => {
-            batch.add_command(region, Command::Compact { index: u64::MAX });
-            for key in [KEY_CONF, KEY_TRUNCATED, KEY_SNAPSHOT] {
-                batch.delete(region, key.to_vec());
-            }
-            put_message(batch, region, KEY_LEFT, &metadata(*left, None))?;
-        }
-        SnapshotChange::Keep => {}
-    }
-    if let Some(identity) = identity {
-        batch.put(region, KEY_FORMAT.to_vec(), vec![FORMAT])?;
-        batch.put(region, KEY_IDENTITY.to_vec(), identity.to_le_bytes().to_vec())?;
-    }
-    if let Some(hard_state) = hard_state {
-        put_message(batch, region, KEY_HARD_STATE, hard_state)?;
-    }
-    if let Some((index, conf)) = conf {
-        put_message(batch, region, KEY_CONF, &metadata(Position { index: *index, term: 0 }, Some(conf)))?;
-    }
-    if !entries.is_empty() {
-        batch.add_entries::<EntryExt>(region, entries)?;
-    }
-    if let Some(truncated) = truncated {
-        put_message(batch, region, KEY_TRUNCATED, &metadata(*truncated, None))?;
-        batch.add_command(region, Command::Compact { index: truncated.index + 1 });
-    }
-    Ok(())
-}
-
-/// Cuts off every entry up to the snapshot, and every later one: they belong to another history.
-fn add_snapshot(batch: &mut LogBatch, region: u64, snapshot: &Snapshot) -> Result<(), raft_engine::Error> {
-    let at = snapshot.get_metadata();
-    let position = Position { index: at.index, term: at.term };
-    batch.add_command(region, Command::Compact { index: u64::MAX });
-    put_message(batch, region, KEY_TRUNCATED, &metadata(position, None))?;
-    put_message(batch, region, KEY_CONF, &metadata(position, Some(at.get_conf_state())))?;
-    put_message(batch, region, KEY_SNAPSHOT, snapshot)
-}
-
-fn put_message<M: Message>(
-    batch: &mut LogBatch,
-    region: u64,
-    key: &[u8],
-    value: &M,
-) -> Result<(), raft_engine::Error> {
-    batch.put_message(region, key.to_vec(), value)
-}
-
-fn metadata(position: Position, conf: Option<&ConfState>) -> SnapshotMetadata {
-    let mut metadata = SnapshotMetadata::default();
-    metadata.index = position.index;
-    metadata.term = position.term;
-    if let Some(conf) = conf {
-        metadata.set_conf_state(conf.clone());
-    }
-    metadata
-}
-
-fn region(group: GroupId) -> u64 {
-    u64::from(group.0) + 1
-}
-
 /// Makes the names of the first files durable; the engine does it for later ones only.
 fn sync_names(dir: &Path) -> std::io::Result<()> {
     std::fs::File::open(dir)?.sync_all()?;
@@ -387,6 +320,6 @@ fn sync_names(dir: &Path) -> std::io::Result<()> {
     }
 }
 
-fn log_error(e: raft_engine::Error) -> RaftError {
+pub(crate) fn log_error(e: raft_engine::Error) -> RaftError {
     RaftError::Log(e.to_string())
 }

@@ -1,13 +1,15 @@
 //! How queued writes of all groups become durable: everything that waits in one batch, one sync for it, then the reports.
 
-use crate::effects::Persist;
-use crate::log::{FatalHook, Listener, RaftEngine, Report, add_to_batch};
+use crate::effects::{Persist, SnapshotChange};
+use crate::log::{FatalHook, Listener, RaftEngine, Report};
+use crate::log_batch::{add_to_batch, region};
 use crate::metrics::metrics;
 use parking_lot::{Condvar, Mutex};
 use quorate_model::GroupId;
 use quorate_store::space::Room;
 use raft_engine::LogBatch;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -26,6 +28,9 @@ const LAST_BYTES_MAX: u64 = 16 << 20;
 const PURGE_TIGHT: Duration = Duration::from_millis(200);
 /// The share of the time that looks may take while it does not: one part in this many.
 const PURGE_SHARE: u32 = 20;
+/// Live bytes of the log at most while it is written anew for the sake of what was cut: a longer one is, piece by piece, when there
+/// are more files.
+const ERASE_BYTES_MAX: usize = 256 << 20;
 /// Name of the file that tries for space; it exists only for that moment.
 const PROBE_NAME: &str = "space-probe";
 
@@ -38,6 +43,9 @@ pub(crate) struct Shared {
     stalled: Mutex<Option<String>>,
     on_fatal: FatalHook,
     purge_every: Duration,
+    /// Through where each group wants its entries off the disk.
+    to_erase: Mutex<BTreeMap<GroupId, u64>>,
+    erase_every: Duration,
     room: Room,
 }
 
@@ -53,6 +61,7 @@ impl Shared {
         dir: PathBuf,
         on_fatal: FatalHook,
         purge_every: Duration,
+        erase_every: Duration,
         room: Room,
     ) -> Self {
         Shared {
@@ -64,8 +73,20 @@ impl Shared {
             stalled: Mutex::default(),
             on_fatal,
             purge_every,
+            to_erase: Mutex::default(),
+            erase_every,
             room,
         }
+    }
+    /// Takes the entries of a group through `through` off the disk soon after they are cut.
+    pub(crate) fn erase(&self, group: GroupId, through: u64) {
+        let mut to_erase = self.to_erase.lock();
+        let wanted = to_erase.entry(group).or_default();
+        *wanted = through.max(*wanted);
+    }
+    /// When to look next for entries that are to leave the disk.
+    fn next_erase(&self, looked: Instant) -> Option<Instant> {
+        (!self.to_erase.lock().is_empty()).then(|| looked + self.erase_every)
     }
     pub(crate) fn submit(&self, persist: Persist) {
         self.queue.lock().writes.push_back(persist);
@@ -165,7 +186,8 @@ pub(crate) fn run(shared: &Shared) {
     // a start finds files that the last process had no time to remove
     let mut took = Duration::ZERO;
     let mut purge_at = Some(shared.next_purge(took));
-    while let Some(writes) = shared.take(purge_at) {
+    let mut looked = Instant::now();
+    while let Some(writes) = shared.take(purge_at.into_iter().chain(shared.next_erase(looked)).min()) {
         if !writes.is_empty() {
             match write_until_done(shared, &writes) {
                 Outcome::Durable => {}
@@ -185,6 +207,10 @@ pub(crate) fn run(shared: &Shared) {
                 Purged::All => None,
                 Purged::More => Some(shared.next_purge(took)),
             };
+        }
+        if shared.next_erase(looked).is_some_and(|at| at <= Instant::now()) {
+            erase(shared);
+            looked = Instant::now();
         }
     }
 }
@@ -253,7 +279,14 @@ fn wait_for_room(shared: &Shared, writes: &[Persist], bytes: usize) -> Outcome {
 fn write(shared: &Shared, writes: &[Persist]) -> Result<(), raft_engine::Error> {
     let mut batch = LogBatch::with_capacity(writes.len() * 3);
     for persist in writes {
-        add_to_batch(&mut batch, persist)?;
+        let is_alone = !matches!(persist.snapshot, SnapshotChange::Keep);
+        if is_alone {
+            shared.engine.write(&mut batch, true)?;
+        }
+        add_to_batch(&shared.engine, &mut batch, persist)?;
+        if is_alone {
+            shared.engine.write(&mut batch, true)?;
+        }
     }
     shared.engine.write(&mut batch, true)?;
     metrics().batches.inc();
@@ -298,6 +331,36 @@ fn purge(shared: &Shared) -> Purged {
             shared.fatal("a sync of the raft log failed while purging");
             Purged::All
         }
+    }
+}
+
+/// Writes the live entries anew and removes every older file, if entries were cut that are to leave the disk. Cost: a copy of what is
+/// live; writes wait meanwhile.
+fn erase(shared: &Shared) {
+    let is_cut = |(group, through): (&GroupId, &u64)| {
+        shared.engine.first_index(region(*group)).is_none_or(|first| first > *through)
+    };
+    let cut: Vec<(GroupId, u64)> = shared
+        .to_erase
+        .lock()
+        .iter()
+        .filter(|it| is_cut(*it))
+        .map(|(group, through)| (*group, *through))
+        .collect();
+    let live = shared.engine.get_used_size();
+    let has_room = live <= ERASE_BYTES_MAX && !shared.room.is_tight() && has_space(shared, live);
+    if cut.is_empty() || !has_room {
+        return;
+    }
+    let written = catch_unwind(AssertUnwindSafe(|| {
+        let purge = shared.engine.purge_manager();
+        // the word that entries are cut is in a newer file than they are, and goes last
+        purge.must_rewrite_rewrite_queue();
+        purge.must_rewrite_append_queue(None, None);
+    }));
+    match written {
+        Ok(()) => shared.to_erase.lock().retain(|group, through| !cut.contains(&(*group, *through))),
+        Err(_) => shared.fatal("the raft log could not be written anew"),
     }
 }
 

@@ -7,6 +7,8 @@
     reason = "generated protobuf types are made empty and then filled"
 )]
 
+#[path = "disk/dead.rs"]
+mod dead;
 #[path = "disk/failing.rs"]
 mod failing;
 #[path = "disk/power.rs"]
@@ -185,11 +187,21 @@ fn everything_confirmed_is_there_after_each_end() {
 
 #[test]
 fn a_power_cut_at_any_point_loses_nothing_confirmed() {
+    check_power_cuts(false);
+}
+
+#[test]
+fn a_power_cut_while_cut_entries_leave_the_disk_loses_nothing_confirmed() {
+    check_power_cuts(true);
+}
+
+fn check_power_cuts(erases: bool) {
     let dir = tempfile::tempdir().unwrap();
     let disk = PowerDisk::default();
     let home = dir.path().join("log");
     // so small that files are ended, written once more and removed within a few writes
-    let small = LogOptions { file_bytes: 512, purge_every: Duration::ZERO, ..options(&home) };
+    let always = Duration::ZERO;
+    let small = LogOptions { file_bytes: 512, purge_every: always, erase_every: always, ..options(&home) };
     let mut pair = Pair::open(LogOptions { files: Arc::new(disk.clone()), ..small }, MemoryLog::default());
     let mut cuts = 0;
     let mut cut = |before: &MemoryLog, after: &MemoryLog, what: &str| {
@@ -210,6 +222,9 @@ fn a_power_cut_at_any_point_loses_nothing_confirmed() {
     };
     pair.found();
     for (at, step) in steps().iter().enumerate() {
+        if erases {
+            pair.log.erase(GROUP, pair.model.stored().truncated.index);
+        }
         pair.write(step);
         cut(&pair.model, &pair.model, &format!("after step {at}"));
     }
@@ -221,6 +236,9 @@ fn a_power_cut_at_any_point_loses_nothing_confirmed() {
         let persist = pair.persist(|p| p.entries = entries(next..=next + round % 4, 8));
         pair.model.write(&persist);
         pair.log.submit(persist);
+        if erases {
+            pair.log.erase(GROUP, pair.model.stored().truncated.index);
+        }
         cut(&before, &pair.model, &format!("during round {round}"));
         assert_eq!(pair.reports.recv_timeout(WITHIN).unwrap(), Report::Persisted(pair.seq));
         cut(&pair.model, &pair.model, &format!("after round {round}"));
@@ -266,48 +284,6 @@ fn shrinks_to(most: u64, dir: &Path) {
     while bytes() >= most {
         assert!(Instant::now() < end, "the log takes {} MB", bytes() >> 20);
         std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// Many small entries of another group lie beside a few large dead ones in files that were written once more.
-#[test]
-fn large_dead_entries_beside_many_small_ones_are_removed() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = LogOptions { file_bytes: 1 << 20, purge_every: Duration::ZERO, ..options(dir.path()) };
-    let mut pair = Pair::open(options.clone(), MemoryLog::default());
-    pair.found();
-    let seldom = (GROUP.0 + 1..=GROUP.0 + 20).map(GroupId);
-    // few enough in each for the engine to write them once more
-    let few = 30;
-    let (sender, reports) = mpsc::channel();
-    for group in seldom.clone() {
-        let sender = Mutex::new(sender.clone());
-        pair.log.listen(group, Arc::new(move |report| drop(sender.lock().send(report))));
-        let mut small = Persist::new(group, 1);
-        small.identity = Some(7);
-        small.entries = entries(1..=few, 1);
-        pair.log.submit(small);
-        assert_eq!(reports.recv_timeout(WITHIN).unwrap(), Report::Persisted(1));
-    }
-    let noise = noise(128 << 10);
-    const LAST: u64 = 301;
-    /// So many entries are live at a time.
-    const LIVE: u64 = 20;
-    for index in 2..=LAST {
-        let mut large = entry(index, 2, 0);
-        large.data = noise.clone();
-        let term = |index| if index == 1 { 1 } else { 2 };
-        pair.write(|p| {
-            p.entries = vec![large];
-            p.truncated = (index > LIVE).then(|| Position { index: index - LIVE, term: term(index - LIVE) });
-        });
-    }
-    pair.write(|p| p.truncated = Some(Position { index: LAST, term: 2 }));
-    shrinks_to(6 << 20, dir.path());
-    drop(pair);
-    let log = Log::open(options).unwrap();
-    for group in seldom {
-        assert_eq!(log.stored(group).unwrap().last, few);
     }
 }
 

@@ -190,6 +190,9 @@ impl<M: Machine> ApplyActor<M> {
     fn compact(&self, bound: Option<u64>) {
         if let Some(bound) = bound {
             tracing::debug!(group = self.apply.group().0, log_index = bound, "the log may be cut");
+            if let Some(through) = self.apply.forgets_through() {
+                self.raft.erase(through);
+            }
             self.raft.compact(bound);
         }
     }

@@ -257,7 +257,7 @@ impl<M: Machine> GroupApply<M> {
             }
             DumpWhen::Now => self.gathered.commands > 0,
         };
-        if !due || self.taken < self.known {
+        if !(due || self.is_to_forget()) || self.taken < self.known {
             return Ok(None);
         }
         // before the checkpoint, so that what the dump says about replay is at least this
@@ -281,6 +281,16 @@ impl<M: Machine> GroupApply<M> {
                 Ok(None)
             }
         }
+    }
+
+    /// Whether the log still has entries that hold what is to be forgotten, and everything in them is durable elsewhere.
+    fn is_to_forget(&self) -> bool {
+        let through = self.machine.forgets_through();
+        through > self.compactable && self.machine.durable_through() >= through
+    }
+    /// Through where entries are to leave the disk once the log is cut there, if any are.
+    pub fn forgets_through(&self) -> Option<u64> {
+        Some(self.machine.forgets_through()).filter(|through| *through > 0 && *through <= self.compactable)
     }
 
     /// Links the state as of the last whole command into `into`, laid out as a data folder. Only failures of the working

@@ -30,6 +30,9 @@ impl Machine for PlacementMachine {
     fn durable_through(&self) -> u64 {
         PlacementMachine::durable_through(self)
     }
+    fn forgets_through(&self) -> u64 {
+        PlacementMachine::forgets_through(self)
+    }
     fn incarnations(&self) -> Vec<Incarnation> {
         PlacementMachine::incarnations(self)
     }

@@ -77,6 +77,10 @@ pub trait Machine: Send + 'static {
     fn checkpoint(&mut self) -> Result<(), Failure>;
     /// The log index through which everything but the metadata store is durable without the log.
     fn durable_through(&self) -> u64;
+    /// The log index through which entries hold what is to be forgotten: the log is cut there soon, however little is in it.
+    fn forgets_through(&self) -> u64 {
+        0
+    }
     /// The incarnations that hold files here.
     fn incarnations(&self) -> Vec<Incarnation>;
     /// Goes on with what waits for nothing but time; called every few seconds.

@@ -20,6 +20,7 @@ use crate::users::{self, UserDirectory};
 use crate::write::searches;
 use futures_util::future::{join_all, try_join_all};
 use quorate_model::{Error, GroupId, Result};
+use quorate_node::Forgets;
 use quorate_raft::StateCopy;
 use quorate_store::identity::DataFolder;
 use std::sync::Arc;
@@ -68,7 +69,10 @@ pub async fn start(options: &ServiceOptions) -> Result<Running> {
     };
     let context = Arc::new(NodeContext::new(opened, options));
     match context.request_log() {
-        Some(log) => log.keep_in(folder.layout().request_logs()),
+        Some(log) => {
+            let node = starter.node().clone();
+            log.keep_in(folder.layout().request_logs(), move || node.take_forgotten(Forgets::Requests));
+        }
         None => RequestLog::forget_files(&folder.layout().request_logs()),
     }
     let admin_keys = AdminKeys::new(&folder, options);

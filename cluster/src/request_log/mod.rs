@@ -7,12 +7,15 @@
 
 mod call;
 mod files;
+mod forget;
 
 pub use call::{CallFilter, CallKind, CallsAsked, InnerCall, LoggedCall, Secret, Text};
 
 use crate::clock;
 use files::LogFiles;
+use forget::Users;
 use parking_lot::{Condvar, Mutex};
+use quorate_node::ForgottenUsers;
 use quorate_store::codec;
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -98,8 +101,9 @@ struct Keeper {
 }
 
 impl RequestLog {
-    /// Takes over what the files hold, and keeps what comes there from now on, until [`RequestLog::close`].
-    pub fn keep_in(&self, paths: [PathBuf; 2]) {
+    /// Takes over what the files hold, and keeps what comes there from now on, until [`RequestLog::close`]. Calls of users that
+    /// `forgotten` names since it was asked last are taken out within [`WRITE_EVERY`].
+    pub fn keep_in(&self, paths: [PathBuf; 2], forgotten: impl Fn() -> ForgottenUsers + Send + 'static) {
         let (files, calls) = LogFiles::open(paths);
         let mut keeper = self.0.keeper.lock();
         let mut ring = self.0.ring.lock();
@@ -109,7 +113,8 @@ impl RequestLog {
         *keeper = Keeper { files: Some(files), written: ring.total, fails: false };
         drop((ring, keeper));
         let shared = self.0.clone();
-        let thread = std::thread::Builder::new().name("request-log".into()).spawn(move || shared.write_on());
+        let thread =
+            std::thread::Builder::new().name("request-log".into()).spawn(move || shared.write_on(&forgotten));
         match thread {
             Ok(thread) => *self.0.thread.lock() = Some(thread),
             Err(error) => tracing::warn!(%error, "the request log is not kept over restarts"),
@@ -157,8 +162,10 @@ impl RequestLog {
 }
 
 impl Shared {
-    fn write_on(&self) {
+    fn write_on(&self, forgotten: &dyn Fn() -> ForgottenUsers) {
         let mut expire_at = Instant::now();
+        // whom files still name because they could not be written
+        let mut left = ForgottenUsers::default();
         loop {
             if Instant::now() >= expire_at {
                 self.expire(clock::unix_ms());
@@ -171,6 +178,10 @@ impl Shared {
             let is_last = *stop;
             drop(stop);
             self.write();
+            left.add(forgotten());
+            if self.forget(left.clone()) {
+                left = ForgottenUsers::default();
+            }
             if is_last {
                 return;
             }
@@ -187,6 +198,17 @@ impl Shared {
                 return;
             }
         }
+    }
+    /// Forgets calls of users, also in the files; whether that went well.
+    fn forget(&self, forgotten: ForgottenUsers) -> bool {
+        let Some(users) = Users::new(forgotten) else { return true };
+        let mut keeper = self.keeper.lock();
+        let mut ring = self.ring.lock();
+        ring.calls.retain(|call| !users.may_be_in(&call.bytes));
+        let (calls, total) = (ring.behind(0), ring.total);
+        drop(ring);
+        // the files have older calls, too
+        keeper.change(&calls, total, |files| files.rewrite(&calls))
     }
     /// Forgets what is older than it may be, also in the files.
     fn expire(&self, now_ms: u64) {

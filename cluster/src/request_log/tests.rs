@@ -31,7 +31,7 @@ fn paths(folder: &tempfile::TempDir) -> [PathBuf; 2] {
 }
 fn kept_in(folder: &tempfile::TempDir) -> RequestLog {
     let log = RequestLog::default();
-    log.keep_in(paths(folder));
+    log.keep_in(paths(folder), ForgottenUsers::default);
     log
 }
 
@@ -76,7 +76,8 @@ fn a_restart_knows_the_last_calls_again() {
 fn nothing_happens_to_callers_when_the_files_cannot_be_written() {
     let folder = tempfile::tempdir().unwrap();
     let log = RequestLog::default();
-    log.keep_in([0, 1].map(|number| folder.path().join("no such folder").join(number.to_string())));
+    let paths = [0, 1].map(|number| folder.path().join("no such folder").join(number.to_string()));
+    log.keep_in(paths, ForgottenUsers::default);
     for number in 0..10 {
         log.note(&call(number));
     }
@@ -113,6 +114,37 @@ fn what_is_old_is_forgotten_also_in_the_files() {
     assert_eq!(numbers(&log, &all(5_000)), [[1_500].as_slice(), &left].concat());
     log.0.expire(now_ms + KEPT_MS + 1);
     assert_eq!((numbers(&log, &all(1)), bytes()), (vec![], 0));
+    log.close();
+}
+
+#[test]
+fn calls_of_a_user_who_is_forgotten_leave_memory_and_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = kept_in(&folder);
+    let of = |number: u64, user: &str| {
+        let body = format!(r#"{{"userToken":"{user}"}}"#);
+        LoggedCall { body: body.into_bytes().into(), ..call(number) }
+    };
+    // more than are in memory
+    for number in 0..1_500 {
+        log.note(&of(number, if number.is_multiple_of(3) { "ann" } else { "anna" }));
+    }
+    log.0.write();
+    assert!(log.0.forget(ForgottenUsers::These(["ann".to_owned()].into())));
+    let left: Vec<u64> = (500..1_500_u64).rev().filter(|number| !number.is_multiple_of(3)).collect();
+    assert_eq!(numbers(&log, &all(5_000)), left);
+    let in_files = || {
+        paths(&folder)
+            .map(|path| String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned())
+    };
+    assert!(in_files().iter().all(|text| !text.contains("\"ann\"")));
+    assert!(in_files().iter().any(|text| text.contains("\"anna\"")));
+    log.note(&of(1_500, "ann"));
+    log.close();
+    let log = kept_in(&folder);
+    assert_eq!(numbers(&log, &all(5_000)), [[1_500].as_slice(), &left].concat(), "what comes later is kept");
+    log.0.forget(ForgottenUsers::TooMany);
+    assert_eq!(numbers(&log, &all(5_000)), [0; 0]);
     log.close();
 }
 

@@ -13,9 +13,10 @@ use hmac::{Hmac, Mac};
 use quorate_model::event::search::{IDS_MAX, SHOWN_MAX, TAGS_MAX, filter_texts};
 use quorate_model::event::{CountedSearch, shown_ids};
 use quorate_model::{GroupId, IndexName, level};
-use quorate_node::chains::{Counted, Typed, normalized};
+use quorate_node::chains::{Chains, Counted, Typed, normalized};
 use quorate_node::ops::IndexCommand;
 use quorate_node::rows::{SearchRow, Text};
+use quorate_node::{Forgets, ForgottenUsers};
 use sha2::Sha256;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -70,7 +71,7 @@ pub async fn finish(context: &NodeContext) {
 fn take_served(context: &NodeContext, now_ms: u64) {
     let searches = context.searches();
     let noted = searches.take_waiting();
-    let forgotten = context.node().take_forgotten();
+    let forgotten = context.node().take_forgotten(Forgets::Searches);
     let meta = context.meta();
     let secret = meta.installation.as_ref().map(|installation| installation.admin_key);
     let Some(secret) = secret.filter(|_| meta.level() >= level::RECOMMEND) else { return };
@@ -87,9 +88,17 @@ fn take_served(context: &NodeContext, now_ms: u64) {
             Noted::Event(index, user, id) => held.chains.named(index.as_str(), &user, id),
         }
     }
-    for token in forgotten {
-        held.chains.forget(&token);
-        held.counted.retain(|counted| *counted.user != *token);
+    match forgotten {
+        ForgottenUsers::These(tokens) => {
+            for token in tokens {
+                held.chains.forget(&token);
+                held.counted.retain(|counted| *counted.user != *token);
+            }
+        }
+        ForgottenUsers::TooMany => {
+            held.chains = Chains::default();
+            held.counted.clear();
+        }
     }
     held.chains.end_quiet(now_ms, &mut |counted| complete.push(counted));
     held.count(complete);

@@ -42,6 +42,8 @@ pub(crate) struct Events {
     waits_since: Option<Instant>,
     /// Whether a user is to be forgotten, as memory and log alone know.
     forgets: bool,
+    /// The last entry that told so in this life.
+    forgets_through: u64,
     /// When making files of them failed last.
     failed: Option<Instant>,
     /// When it was looked last for what is to be written anew.
@@ -71,10 +73,15 @@ impl Events {
             counted: 0,
             waits_since: None,
             forgets: false,
+            forgets_through: 0,
             failed: None,
             looked: None,
             compactor: None,
         })
+    }
+    /// The log index of the last entry that told to forget a user, in this life.
+    pub fn forgets_through(&self) -> u64 {
+        self.forgets_through
     }
     /// The log index through which files have everything; `None` when nothing waits to become one.
     pub fn durable_through(&self) -> Option<u64> {
@@ -114,6 +121,7 @@ impl Events {
     pub fn forget(&mut self, log_index: u64, token: &str) {
         self.forgets = true;
         self.node.forgets(token);
+        self.forgets_through = log_index;
         self.store.lock().forget(log_index, token);
     }
     /// Makes files of what has waited, and begins what is to be done with files. To be called every second or so.
