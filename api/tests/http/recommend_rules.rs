@@ -194,6 +194,8 @@ async fn c17_4_rules_act_on_recommendations_as_soon_as_they_are_published() {
         record("d", "wall", "y"),
     ];
     node.write(Method::POST, "/1/indexes/i/batch", json!({ "requests": requests })).await;
+    // what all records have makes none alike
+    node.write(Method::PUT, "/1/indexes/i/e", json!({"name": "oak chair"})).await;
     let ask = async |key: &str, parameters: Value| {
         let request = json!({"indexName": "i", "model": "looking-similar", "objectID": "a", "threshold": 0,
             "queryParameters": parameters});
