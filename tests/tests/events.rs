@@ -50,8 +50,10 @@ fn kept(data: &Path) -> BTreeMap<(String, String), usize> {
         let store = EventStore::open(Arc::new(RealFiles), &group.unwrap().path()).unwrap();
         let view = store.view();
         for row in view.rows(Wanted::ALL, 0..u64::MAX).unwrap() {
-            let Row { user, object, .. } = row.unwrap();
-            *kept.entry((user.to_string(), object.unwrap().to_string())).or_default() += 1;
+            // searches are about no record
+            if let Row { user, object: Some(object), .. } = row.unwrap() {
+                *kept.entry((user.to_string(), object.to_string())).or_default() += 1;
+            }
         }
     }
     kept

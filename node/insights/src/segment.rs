@@ -61,7 +61,11 @@ pub struct SegmentWriter<'f> {
 impl<'f> SegmentWriter<'f> {
     /// Creates the file.
     pub fn create(files: &'f dyn Files, path: &'f Path) -> Result<Self> {
-        let schema = parse_message_type(rows::SCHEMA).expect("a test parses the schema");
+        SegmentWriter::with_columns(files, path, rows::SCHEMA)
+    }
+    /// Creates the file with these columns of the schema, which are its first ones.
+    fn with_columns(files: &'f dyn Files, path: &'f Path, columns: &str) -> Result<Self> {
+        let schema = parse_message_type(columns).expect("a test parses the schema");
         let properties = WriterProperties::builder()
             .set_compression(Compression::LZ4_RAW)
             .set_statistics_enabled(EnabledStatistics::Chunk)

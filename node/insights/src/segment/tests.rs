@@ -56,6 +56,22 @@ fn rows_come_back_as_they_were() {
 }
 
 #[test]
+fn files_from_before_searches_had_filters_are_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("rows.parquet");
+    let mut rows = rows(100);
+    let (earlier, _) = crate::rows::SCHEMA.split_once("    repeated binary filters").expect("later columns");
+    let mut writer =
+        SegmentWriter::with_columns(&RealFiles, &path, &format!("{earlier}}}")).expect("created");
+    rows.iter().cloned().try_for_each(|row| writer.push(row)).expect("written");
+    let segment = open(&path, writer.finish().expect("durable")).expect("as written");
+    for search in rows.iter_mut().filter_map(|row| row.search.as_mut()) {
+        (search.filters, search.stands) = (vec![], false);
+    }
+    assert!(read(&segment, Wanted::ALL).expect("read") == rows);
+}
+
+#[test]
 fn of_many_groups_only_those_are_read_that_may_have_what_is_wanted() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("rows.parquet");

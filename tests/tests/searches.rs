@@ -1,0 +1,73 @@
+//! Do queries that are typed letter by letter, at several nodes in turn, become the searches that were meant, whatever dies then?
+
+use quorate_tests::client::Client;
+use quorate_tests::cluster::Cluster;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+const INDEX: &str = "products";
+/// What each user means, one after the other.
+const MEANT: [(&str, [&str; 2]); 3] = [
+    ("ann", ["red shoes", "table lamp"]),
+    ("bob", ["running shoes", "red shoes"]),
+    ("cat", ["umbrella", "running shoes"]),
+];
+/// How long a user looks at results before going on: longer than whoever is still typing.
+const LOOKS: Duration = Duration::from_millis(2_200);
+/// How long it may take until searches show in figures.
+const SHOWN_WITHIN: Duration = Duration::from_secs(60);
+
+fn type_letters(nodes: &[Client], user: &str, text: &str) {
+    for end in 1..=text.len() {
+        let params = json!({"query": &text[..end], "userToken": user, "clickAnalytics": true});
+        let node = &nodes[end % nodes.len()];
+        node.post(&format!("/1/indexes/{INDEX}/query"), &params).unwrap().success().unwrap();
+    }
+}
+/// Queries with how often they were searched, as a node says.
+fn figures(node: &Client) -> Option<Value> {
+    let answer =
+        node.get(&format!("/2/searches?index={INDEX}")).ok().filter(|answer| answer.status == 200)?;
+    let searches = answer.body["searches"].as_array()?.iter();
+    Some(searches.map(|of| json!([of["search"], of["count"]])).collect())
+}
+fn wait_for(node: &Client, expected: &Value) {
+    let deadline = Instant::now() + SHOWN_WITHIN;
+    while figures(node).as_ref() != Some(expected) {
+        assert!(Instant::now() < deadline, "{:?}, expected {expected}", figures(node));
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+#[test]
+fn what_is_typed_at_three_nodes_in_turn_is_what_was_meant() {
+    let mut cluster = Cluster::start(3).unwrap();
+    let nodes = cluster.clients();
+    let record = json!({"objectID": "1", "name": "red shoes"});
+    let task = nodes[0].batch(INDEX, &[("addObject", record)]).unwrap();
+    cluster.wait_task(INDEX, task).unwrap();
+    std::thread::scope(|threads| {
+        for (user, meant) in MEANT {
+            let nodes = &nodes;
+            threads.spawn(move || {
+                for text in meant {
+                    type_letters(nodes, user, text);
+                    std::thread::sleep(LOOKS);
+                }
+            });
+        }
+    });
+    let expected = json!([["red shoes", 2], ["running shoes", 2], ["table lamp", 1], ["umbrella", 1]]);
+    for node in &nodes {
+        wait_for(node, &expected);
+    }
+    let users = nodes[2].get(&format!("/2/users/count?index={INDEX}")).unwrap().success().unwrap();
+    assert_eq!(users.body["count"], 3);
+    for dead in 0..2 {
+        cluster.kill(dead).unwrap();
+        wait_for(&nodes[2], &expected);
+        cluster.restart(dead).unwrap();
+        cluster.wait_settled().unwrap();
+        wait_for(&cluster.clients()[dead], &expected);
+    }
+}
