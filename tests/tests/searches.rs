@@ -63,11 +63,8 @@ fn what_is_typed_at_three_nodes_in_turn_is_what_was_meant() {
     }
     let users = nodes[2].get(&format!("/2/users/count?index={INDEX}")).unwrap().success().unwrap();
     assert_eq!(users.body["count"], 3);
-    for dead in 0..2 {
-        cluster.kill(dead).unwrap();
-        wait_for(&nodes[2], &expected);
-        cluster.restart(dead).unwrap();
-        cluster.wait_settled().unwrap();
-        wait_for(&cluster.clients()[dead], &expected);
+    cluster.kill(0).unwrap();
+    for node in &nodes[1..] {
+        wait_for(node, &expected);
     }
 }
