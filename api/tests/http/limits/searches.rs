@@ -6,7 +6,7 @@ use quorate_model::limits::*;
 
 /// Every row of it, in the order of the contract.
 pub fn all() -> Vec<Limit> {
-    [filters(), pages(), geo()].into_iter().flatten().collect()
+    [filters(), pages(), geo(), recommendations()].into_iter().flatten().collect()
 }
 
 fn filters() -> Vec<Limit> {
@@ -243,6 +243,59 @@ fn geo() -> Vec<Limit> {
             count(PRECISION_STEPS_MAX),
             "400",
             vec![member(search, "aroundPrecision", steps, "positive integer or array of up to 20 objects")],
+        ),
+    ]
+}
+
+fn recommendations() -> Vec<Limit> {
+    let request = |model: &'static str, name: &'static str| {
+        move |value: Value| {
+            let mut request = json!({"indexName": "i", "model": model, "threshold": 0, "objectID": "o",
+                "facetName": "color", "facetValue": "red"});
+            request[name] = value;
+            ask(Method::POST, "/1/indexes/*/recommendations", json!({"requests": [request]}))
+        }
+    };
+    let limited = |model, name, values: [Value; 2], expected: &str| {
+        let [at, past] = values.map(request(model, name));
+        tried(at, past, 400, parameter(name, expected))
+    };
+    let text = |bytes: usize| [json!("x".repeat(bytes)), json!("x".repeat(bytes + 1))];
+    let of_facet = format!("string of at most {QUERY_BYTES_MAX} bytes");
+    let most = format!("integer between 0 and {RECOMMENDATIONS_MAX}");
+    let id = format!("string of 1 to {OBJECT_ID_BYTES_MAX} bytes");
+    vec![
+        here(
+            "`maxRecommendations`",
+            RECOMMENDATIONS_MAX.to_string(),
+            "400",
+            vec![limited(
+                "looking-similar",
+                "maxRecommendations",
+                [json!(RECOMMENDATIONS_MAX), json!(RECOMMENDATIONS_MAX + 1)],
+                &most,
+            )],
+        ),
+        here(
+            "`threshold`",
+            "100".into(),
+            "400",
+            vec![limited(
+                "trending-items",
+                "threshold",
+                [json!(100), json!(100.001)],
+                "number between 0 and 100",
+            )],
+        ),
+        here(
+            "`objectID`, `facetName` and `facetValue` of `*/recommendations`",
+            format!("{OBJECT_ID_BYTES_MAX} bytes"),
+            "400",
+            vec![
+                limited("related-products", "objectID", text(OBJECT_ID_BYTES_MAX), &id),
+                limited("trending-items", "facetName", text(QUERY_BYTES_MAX), &of_facet),
+                limited("trending-items", "facetValue", text(QUERY_BYTES_MAX), &of_facet),
+            ],
         ),
     ]
 }
