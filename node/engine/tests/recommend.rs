@@ -326,3 +326,22 @@ fn near_copies_come_first_and_what_is_gone_never() {
     shard.put([].iter());
     assert_ne!(first(&shard, source), copy.to_string());
 }
+
+#[test]
+fn what_runs_out_of_time_says_so() {
+    // more words than are looked up between two looks at the clock
+    let words: Vec<String> = (0..1_100).map(|n| format!("w{n}")).collect();
+    let record = |id: &str| json!({"objectID": id, "name": words.join(" ")});
+    let shard = shard(json!({"searchableAttributes": ["name"]}), &[record("a"), record("b")], &[2]);
+    let asked = of(RecommendModel::LookingSimilar, "a");
+    assert!(ask(&shard, &asked).exhaustive_nb_hits);
+    let limits = SearchLimits {
+        deadline: (Instant::now() - Duration::from_secs(1)).into(),
+        now_s: 0,
+        sees_unretrievable: false,
+        max_hits_per_query: 0,
+        bytes_max: usize::MAX,
+    };
+    let late = recommend(&shard.view, &shard.configuration, &asked, &limits, &mut Scratch::new()).unwrap();
+    assert!(!late.exhaustive_nb_hits);
+}

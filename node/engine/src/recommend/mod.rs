@@ -10,7 +10,7 @@ mod ruled;
 mod similar;
 
 use crate::configuration::Configuration;
-use crate::filter::filter_set;
+use crate::filter::single::passes;
 use crate::index::ShardView;
 use crate::limits::SearchLimits;
 use crate::matching::find::{Found, Prepared};
@@ -24,7 +24,7 @@ use crate::response::hits::{Rendered, Shown, render};
 use crate::response::record::Selection;
 use crate::rules::recommend::RecommendEffects;
 use crate::scratch::Scratch;
-use crate::search::{find, grouping, run, too_big};
+use crate::search::{find, grouping, is_cut_by_typos, run, too_big};
 use crate::slot::Slot;
 use crate::{bits, clock::Clock};
 use quorate_model::filter::AnyOf;
@@ -34,6 +34,7 @@ use quorate_model::{
     Atom, Filter, FilterAtom, RecommendModel, Recommendation, Result, SearchParams, SearchResults, Settings,
 };
 use rustc_hash::FxHashSet;
+use std::cell::Cell;
 
 /// A record with its score in hundredths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +51,8 @@ struct Asker<'a> {
     limits: &'a SearchLimits,
     /// The source, when it is there and the caller may see it.
     source: Option<(usize, u32)>,
+    /// Whether time ran out before everything was looked at.
+    is_late: Cell<bool>,
     /// What the rules do that apply.
     rules: RecommendEffects,
 }
@@ -67,7 +70,8 @@ pub fn recommend(
     scratch: &mut Scratch,
 ) -> Result<SearchResults> {
     let rules = RecommendEffects::default();
-    let mut asker = Asker { view, configuration, asked, limits, source: None, rules };
+    let mut asker =
+        Asker { view, configuration, asked, limits, source: None, rules, is_late: Cell::new(false) };
     let source = asked.object_id.as_deref().filter(|_| asked.model.has_source());
     asker.source = source.and_then(|id| asker.seen(id));
     asker.rules = asker.effects();
@@ -81,7 +85,7 @@ pub fn recommend(
     results.nb_hits = results.hits.len() as u64;
     results.nb_pages = u64::from(results.nb_hits > 0);
     results.hits_per_page = asked.most;
-    results.exhaustive_nb_hits = true;
+    results.exhaustive_nb_hits = !asker.is_late.get();
     Ok(results)
 }
 
@@ -127,8 +131,8 @@ impl Asker<'_> {
         let (number, doc) = self.find(object_id)?;
         let segment = &self.view.segments()[number];
         let forced = self.asked.params.forced.as_deref().map(|forced| &forced.filter);
-        let shown = forced.and_then(|filter| filter_set(segment, &self.settings().index, filter));
-        shown.is_none_or(|set| bits::contains(&set, doc)).then_some((number, doc))
+        let is_shown = |filter| passes(segment, &self.settings().index, filter, doc);
+        forced.is_none_or(is_shown).then_some((number, doc))
     }
 
     /// What the model recommends. With `or_nothing` that is nothing when none of it is left, whatever is promoted.
@@ -145,6 +149,8 @@ impl Asker<'_> {
             let found = match has_words {
                 true => {
                     plan.wants_set = true;
+                    // what is left out with more typos is known by the order
+                    plan.limit = if is_cut_by_typos(params) { usize::MAX } else { 0 };
                     find(plan, params, |plan| run(prepared, plan, params, self.asked.most, scratch)).0
                 }
                 false => Found::default(),
@@ -155,8 +161,11 @@ impl Asker<'_> {
             };
             let mut clock = Clock::new(&self.limits.deadline);
             let list = self.ranked(&allowed, &prepared.contexts, &mut clock);
-            if self.asked.model == RecommendModel::TrendingFacets {
-                return Ok(Listed::Facets(self.facets(&request, &list, &mut clock)));
+            let facets = (self.asked.model == RecommendModel::TrendingFacets)
+                .then(|| self.facets(&request, &list, &mut clock));
+            self.is_late.set(clock.rang() || found.count_cut);
+            if let Some(facets) = facets {
+                return Ok(Listed::Facets(facets));
             }
             let slots = match has_words {
                 true => found.slots,
@@ -180,6 +189,7 @@ impl Asker<'_> {
             plan.limit = if grouped { usize::MAX } else { most as usize };
             plan.budget = (plan.budget / self.view.segments().len().max(1) as u64).max(1);
             let (found, _) = find(plan, params, |plan| run(prepared, plan, params, most, scratch));
+            self.is_late.set(self.is_late.get() || found.count_cut);
             let list = found.entries.iter().map(|&entry| Scored { entry, score: 0 }).collect();
             let list = self.grouped(params, list);
             Ok(Listed::Records(self.arranged(list, &prepared.contexts, most), found.slots))
