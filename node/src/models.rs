@@ -13,9 +13,12 @@ pub use files::{Making, path_of};
 pub use key::{Installed, ModelKey};
 pub use registry::ModelState;
 
+use crate::error::Result;
 use crate::node::Node;
 use quorate_insights::neighbours::{ModelFile, Report};
+use quorate_insights::trends::trending;
 use quorate_model::{Candidates, GroupId};
+use std::sync::atomic::AtomicBool;
 
 impl Node {
     /// The models of a group with what is here of them.
@@ -32,6 +35,13 @@ impl Node {
     /// A file that is damaged or gone counts as none from here on. Cost: it reads some dozens of places of the file.
     pub fn candidates(&self, group: GroupId, key: &ModelKey, object_id: &str) -> Option<Candidates> {
         self.ask_model(group, key, |file| Ok(file.lookup(object_id)?.unwrap_or_default()))
+    }
+    /// What trends in an index at a moment (Unix milliseconds). Nothing when this node has no replica of the group.
+    ///
+    /// Errors: files of events cannot be read. Cost: the rows of eight weeks are read.
+    pub fn trending(&self, group: GroupId, index: &str, now_ms: u64) -> Result<Candidates> {
+        let Some(view) = self.events(group) else { return Ok(Candidates::default()) };
+        Ok(trending(&view, index, now_ms, &AtomicBool::new(false))?.unwrap_or_default())
     }
     /// What the build of a model said of itself. `None` when there is no file of the model here.
     pub fn model_report(&self, group: GroupId, key: &ModelKey) -> Option<Report> {

@@ -65,3 +65,28 @@ async fn a_model_is_built_on_demand_and_shown() {
         .await
         .refused(400, "Invalid value for \"model\" parameter, expected one of");
 }
+
+#[actix_web::test]
+async fn what_trends_is_known_without_a_build() {
+    let node = Node::start().await;
+    let day_ms = 24 * 3_600_000;
+    let now_ms =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64;
+    let event = |user: u64, object: &str, days: u64| {
+        json!({"eventName": "Bought", "eventType": "conversion", "index": "shop", "userToken": format!("u{user}"),
+            "objectIDs": [object], "timestamp": now_ms - days * day_ms - 1_000})
+    };
+    let old = (0..20).map(|user| event(user, "old", 5 + user));
+    let events: Vec<Value> = old.chain((0..10).map(|user| event(user, "new", 0))).collect();
+    node.post("/1/events", json!({"events": events})).await;
+    let index = IndexName::new("shop").unwrap();
+    let found = node.service.candidates(&index, RecommendModel::TrendingItems, None).await.unwrap();
+    assert_eq!(found.users, 20);
+    let ids: Vec<&str> = found.list.iter().map(|(id, _)| id.as_str()).collect();
+    assert_eq!((ids, found.list[0].1), (vec!["new", "old"], 10_000));
+    assert!(found.list[1].1 < 3_000, "{found:?}");
+    let nothing = IndexName::new("nothing").unwrap();
+    assert!(
+        node.service.candidates(&nothing, RecommendModel::TrendingItems, None).await.unwrap().list.is_empty()
+    );
+}

@@ -12,6 +12,7 @@ pub mod reports;
 pub mod searches;
 pub mod seen;
 pub mod traffic;
+pub mod trends;
 pub mod user_writes;
 
 use crate::context::abreast::Abreast;
@@ -25,6 +26,7 @@ use crate::context::reports::Reports;
 use crate::context::searches::Searches;
 use crate::context::seen::Seen;
 use crate::context::traffic::Traffic;
+use crate::context::trends::Trends;
 use crate::context::user_writes::UserWrites;
 use crate::disk::DiskGuard;
 use crate::groups::{Group, Groups};
@@ -63,6 +65,7 @@ pub struct NodeContext {
     abreast: Abreast,
     integrity: Integrity,
     builds: Builds,
+    trends: Trends,
     claims: Claims,
     request_log: Option<RequestLog>,
     log_readers: Semaphore,
@@ -119,6 +122,7 @@ impl NodeContext {
             abreast: Abreast::default(),
             integrity: Integrity::default(),
             builds: Builds::default(),
+            trends: Trends::default(),
             claims: Claims::default(),
             request_log: options.request_log.then(RequestLog::default),
             log_readers: Semaphore::new(READERS),
@@ -213,6 +217,10 @@ impl NodeContext {
     /// The builds of models of recommendations.
     pub fn builds(&self) -> &Builds {
         &self.builds
+    }
+    /// What trends.
+    pub fn trends(&self) -> &Trends {
+        &self.trends
     }
     /// How the actor of the user mapping is.
     pub fn mapping_report(&self) -> &LeftReport {

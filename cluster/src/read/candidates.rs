@@ -1,9 +1,10 @@
 //! What do the models of an index recommend, before anything is known of its records?
 
-use super::call::{Location, ReadCall};
+use super::call::{Location, ReadCall, in_group};
 use super::view::is_readable;
+use crate::clock::unix_ms;
 use crate::context::NodeContext;
-use quorate_model::{Candidates, Error, GroupId, Result};
+use quorate_model::{Candidates, Error, GroupId, IndexName, Result};
 use quorate_node::ModelKey;
 use serde::{Deserialize, Serialize};
 
@@ -40,5 +41,31 @@ impl ReadCall for GetCandidates {
         // it reads files
         let read = tokio::task::spawn_blocking(read).await;
         read.map_err(|_| Error::internal("reading a model broke off"))
+    }
+}
+
+/// What trends in an index.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GetTrends {
+    /// The group of the name.
+    pub group: GroupId,
+    /// The name of the index.
+    pub index: IndexName,
+}
+
+impl ReadCall for GetTrends {
+    const NAME: &'static str = "Trends";
+    type Answer = Candidates;
+    type Source = ();
+
+    async fn locate(&self, context: &NodeContext) -> Result<Location<()>> {
+        Ok(in_group(context, self.group))
+    }
+    async fn read(self, context: &NodeContext, (): ()) -> Result<Candidates> {
+        let (node, GetTrends { group, index }) = (context.node().clone(), self);
+        let key = (group, index.clone());
+        let compute = move || Ok(node.trending(group, index.as_str(), unix_ms())?);
+        let trends = context.trends().of(key, compute).await?;
+        Ok(Candidates::clone(&trends))
     }
 }

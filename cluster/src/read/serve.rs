@@ -5,7 +5,7 @@ use crate::context::NodeContext;
 use crate::read;
 use crate::read::analytics::GetReport;
 use crate::read::call::{Location, ReadCall};
-use crate::read::candidates::GetCandidates;
+use crate::read::candidates::{GetCandidates, GetTrends};
 use crate::read::documents::{CountDocuments, GetDocument, SearchDocuments};
 use crate::read::figures::GetFigures;
 use crate::read::index_config::GetIndexConfig;
@@ -81,7 +81,7 @@ macro_rules! calls {
 calls! {
     Search, Browse, SearchFacet, GetObjects, GetSettings, GetDocument, SearchDocuments, GetFigures, GetIndexConfig, CountDocuments,
     ShowsRecords, GetOwned, GetStored, GetOwners, GetCalls, Recommend, GetCandidates, AskForBuild, GetModels, GetReport,
-    PopularQueries,
+    PopularQueries, GetTrends,
 }
 
 /// Lets this node show what the asker's clients have seen on another node: for them it would go backwards. What cannot be shown

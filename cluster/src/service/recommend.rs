@@ -2,7 +2,7 @@
 
 use super::Service;
 use crate::read::call::ask;
-use crate::read::candidates::GetCandidates;
+use crate::read::candidates::{GetCandidates, GetTrends};
 use crate::read::is_readable;
 use crate::read::recommend::Recommend;
 use crate::types::ReadRights;
@@ -36,11 +36,13 @@ impl Service {
                     asked => asked,
                 }
             }
+            (RecommendModel::TrendingItems | RecommendModel::TrendingFacets, _) => {
+                ask(context, GetTrends { group, index: index.clone() }).await
+            }
+            // what is alike is computed from the records
             (
                 RecommendModel::RelatedProducts
                 | RecommendModel::BoughtTogether
-                | RecommendModel::TrendingItems
-                | RecommendModel::TrendingFacets
                 | RecommendModel::LookingSimilar,
                 _,
             ) => Ok(Candidates::default()),

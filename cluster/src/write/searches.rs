@@ -72,6 +72,10 @@ fn take_served(context: &NodeContext, now_ms: u64) {
     let searches = context.searches();
     let noted = searches.take_waiting();
     let forgotten = context.node().take_forgotten(Forgets::Searches);
+    if !matches!(&forgotten, ForgottenUsers::These(users) if users.is_empty()) {
+        // they are in no list that is computed from here on
+        context.trends().clear();
+    }
     let meta = context.meta();
     let secret = meta.installation.as_ref().map(|installation| installation.admin_key);
     let Some(secret) = secret.filter(|_| meta.level() >= level::RECOMMEND) else { return };

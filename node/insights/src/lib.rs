@@ -14,3 +14,4 @@ pub mod rows;
 pub mod segment;
 pub mod store;
 pub mod suggestions;
+pub mod trends;

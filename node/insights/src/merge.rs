@@ -34,15 +34,20 @@ enum Source<'m> {
 }
 
 impl Source<'_> {
-    fn next(&mut self) -> Result<Option<Row>> {
+    /// The next kept row.
+    fn next(&mut self, is_kept: &dyn Fn(&Row) -> bool) -> Result<Option<Row>> {
         match self {
-            Source::Memory(rows) => Ok(rows.next().cloned()),
+            Source::Memory(rows) => Ok(rows.find(|row| is_kept(row)).cloned()),
             Source::File { segment, groups, rows } => loop {
                 if let Some(row) = rows.next() {
                     return Ok(Some(row));
                 }
                 let Some(group) = groups.next() else { return Ok(None) };
-                *rows = segment.rows(group)?.into_iter();
+                // many files are open at once: of what nobody wants nothing stays in memory
+                let mut read = segment.rows(group)?;
+                read.retain(is_kept);
+                read.shrink_to_fit();
+                *rows = read.into_iter();
             },
         }
     }
@@ -69,11 +74,8 @@ impl<'m> Sorted<'m> {
     }
     /// Puts the next kept row of a source among the heads.
     fn advance(&mut self, source: usize) -> Result<()> {
-        while let Some(row) = self.sources[source].next()? {
-            if (self.is_kept)(&row) {
-                self.heads.push(Reverse((row, source)));
-                break;
-            }
+        if let Some(row) = self.sources[source].next(&*self.is_kept)? {
+            self.heads.push(Reverse((row, source)));
         }
         Ok(())
     }

@@ -249,6 +249,7 @@ fn calls_are_what_other_versions_know() {
             sent(GetReport { group, index: index.clone(), asked: figures(), within_ms: 5 }),
             json!({"Report": {"group": 3, "index": index, "asked": shown_figures(), "within_ms": 5}}),
         ),
+        (sent(GetTrends { group, index: model().index }), json!({"Trends": {"group": 3, "index": "i"}})),
     ];
     let mut names = BTreeSet::new();
     for (sent, expected) in cases {
