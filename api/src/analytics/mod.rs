@@ -25,7 +25,6 @@ pub async fn get(call: &Call<'_>, endpoint: Endpoint) -> Result<Reply> {
     let order = order(call)?;
     let asked = Asked {
         days: days(call, Day::of(unix_ms()))?,
-        since_ms: 0,
         tags: tags(call)?,
         search: call.query.get("search").map(|search| search.into_owned()),
         with_events: needs_events(endpoint) || detail > Detail::None || order != Order::Searches,

@@ -178,14 +178,6 @@ async fn listed_figures(node: &Node) {
     assert_eq!(positions["positions"].as_array().unwrap().len(), 12);
     assert_eq!(positions["positions"][11], json!({"position": [21, -1], "clickCount": 0}));
     assert!(figures("status").await["updatedAt"].is_string());
-    let popular =
-        node.service.popular_queries(&quorate_model::IndexName::new("products").unwrap(), 0, None).await;
-    let popular: Vec<(String, u64, u64)> = popular
-        .unwrap()
-        .into_iter()
-        .map(|(query, figures)| (query, figures.users, figures.searches))
-        .collect();
-    assert_eq!(popular[0], ("shoe".to_owned(), 2, 2));
 }
 
 #[actix_web::test]

@@ -3,7 +3,7 @@
 use super::call::{Location, ReadCall, ask_by, bounded_ms, given_up, in_group};
 use crate::clock::within;
 use crate::context::NodeContext;
-use quorate_model::analytics::{Asked, By, Day, Figures, Order, Report};
+use quorate_model::analytics::{Asked, Report};
 use quorate_model::{Error, GroupId, IndexName, Result};
 use quorate_node::analytics::{EVENTS_MAX, Failure, report};
 use quorate_node::lower_priority;
@@ -12,8 +12,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// Queries that are told of at most where all are asked for.
-pub const POPULAR_MAX: usize = 50_000;
 /// How long figures may take, over all nodes that are asked.
 const REPORT: Duration = Duration::from_secs(20);
 
@@ -98,25 +96,4 @@ pub async fn now(context: &NodeContext, index: &IndexName, asked: Asked) -> Resu
     let group = context.group_for(index)?;
     let call = GetReport { group, index: index.clone(), asked, within_ms };
     ask_by(context, call, Instant::now() + REPORT).await
-}
-
-/// The queries of an index since a moment (Unix milliseconds) by how many users asked them, at most [`POPULAR_MAX`]: the query and its
-/// figures, of which `users` and `searches` are set. `tags` as in [`Asked::tags`].
-pub async fn popular(
-    context: &NodeContext,
-    index: &IndexName,
-    since_ms: u64,
-    until_ms: u64,
-    tags: Option<String>,
-) -> Result<Vec<(String, Figures)>> {
-    let asked = Asked {
-        days: (Day::of(since_ms), Day::of(until_ms)),
-        since_ms,
-        tags,
-        by: By::Query,
-        order: Order::Users,
-        limit: POPULAR_MAX,
-        ..Asked::default()
-    };
-    Ok(now(context, index, asked).await?.groups)
 }

@@ -1,11 +1,10 @@
 //! What the interface calls for events (§4.15).
 
 use super::Service;
-use crate::clock::unix_ms;
 use crate::context::searches::{Noted, ServedSearch};
 use crate::read::analytics;
 use crate::write::{events, searches};
-use quorate_model::analytics::{Asked, Figures, Report};
+use quorate_model::analytics::{Asked, Report};
 use quorate_model::event::Event;
 use quorate_model::{IndexName, Result};
 
@@ -23,18 +22,6 @@ impl Service {
     /// Errors: `Invalid` when they take too long, or tags cannot be read; `Unavailable`.
     pub async fn report(&self, index: &IndexName, asked: Asked) -> Result<Report> {
         analytics::now(self.open_context()?, index, asked).await
-    }
-    /// The queries of an index since a moment (Unix milliseconds) by how many users asked them, with their figures, at most 50,000.
-    /// `tags` joins tags by AND and OR.
-    ///
-    /// Errors: as of [`Self::report`].
-    pub async fn popular_queries(
-        &self,
-        index: &IndexName,
-        since_ms: u64,
-        tags: Option<String>,
-    ) -> Result<Vec<(String, Figures)>> {
-        analytics::popular(self.open_context()?, index, since_ms, unix_ms(), tags).await
     }
     /// Has what is being typed counted as it is. For tests, which need not wait for it.
     #[doc(hidden)]

@@ -110,14 +110,14 @@ fn figures() -> Figures {
         days: (Day(1), Day(2)),
         tags: Some("t".into()),
         by: By::FilterOf("f".into()),
-        order: Order::Users,
+        order: Order::ClickThroughRate,
         limit: 3,
         ..Figures::default()
     }
 }
 fn shown_figures() -> Value {
-    json!({"days": [1, 2], "since_ms": 0, "tags": "t", "search": null, "by": {"FilterOf": "f"},
-        "with_events": false, "order": "Users", "ascending": false, "offset": 0, "limit": 3})
+    json!({"days": [1, 2], "tags": "t", "search": null, "by": {"FilterOf": "f"},
+        "with_events": false, "order": "ClickThroughRate", "ascending": false, "offset": 0, "limit": 3})
 }
 
 #[test]

@@ -60,7 +60,7 @@ pub fn report(
 ) -> Result<Report, Failure> {
     let tags = asked.tags.as_deref().map(TagFilter::parse).transpose().map_err(|_| Failure::Tags)?;
     let (first, last) = asked.days;
-    let from_ms = first.start_ms().max(asked.since_ms);
+    let from_ms = first.start_ms();
     let to_ms = Day(last.0.saturating_add(1)).start_ms();
     let wanted = Wanted { index: Some(index), user_hash: None };
     let rows = |times_ms: Range<u64>| view.rows(wanted, times_ms);
@@ -171,7 +171,6 @@ fn distinct<'t>(texts: impl Iterator<Item = &'t str>) -> impl Iterator<Item = &'
 fn in_order(asked: &Asked, one: &groups::Group, other: &groups::Group) -> Ordering {
     let figure = |(_, figures): &groups::Group| match asked.order {
         Order::Searches => Some(figures.searches as f64),
-        Order::Users => Some(figures.users as f64),
         Order::ClickThroughRate => figures.rate(figures.clicked),
         Order::ConversionRate => figures.rate(figures.converted),
         Order::AverageClickPosition => figures.average_position(),

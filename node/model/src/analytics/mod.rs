@@ -66,7 +66,6 @@ pub enum By {
 pub enum Order {
     #[default]
     Searches,
-    Users,
     ClickThroughRate,
     ConversionRate,
     AverageClickPosition,
@@ -78,8 +77,6 @@ pub enum Order {
 pub struct Asked {
     /// The first day and the last one.
     pub days: (Day, Day),
-    /// Only searches from this moment on, Unix milliseconds.
-    pub since_ms: u64,
     /// Only searches whose tags pass, as [`TagFilter::parse`] reads it.
     pub tags: Option<String>,
     /// Only searches with this query.
