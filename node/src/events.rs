@@ -72,6 +72,13 @@ impl NodeEvents {
             arrivals.lock().settle(name, rows);
         }
     }
+    /// A name of a group counts for nothing until its next event.
+    pub fn drop_arrivals(&self, group: GroupId, name: &IndexName) {
+        let of_group = self.stores.lock().get(&group).cloned();
+        if let Some((_, arrivals)) = of_group {
+            arrivals.lock().drop_name(name);
+        }
+    }
     /// What all groups have. Cost: a lock for each.
     pub fn figures(&self) -> EventFigures {
         let stores: Vec<SharedStore> = self.stores.lock().values().map(|(store, _)| store.clone()).collect();

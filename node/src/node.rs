@@ -316,6 +316,10 @@ impl Node {
     pub fn arrivals(&self, group: GroupId) -> Vec<(IndexName, Arrived)> {
         self.shared.events.arrivals(group)
     }
+    /// Says that no models learn from the events of a name: it is unknown until its next event.
+    pub fn drop_arrivals(&self, group: GroupId, name: &IndexName) {
+        self.shared.events.drop_arrivals(group, name);
+    }
     /// Says that models are learning from so many new rows of a name.
     pub fn settle_arrivals(&self, group: GroupId, name: &IndexName, rows: u64) {
         self.shared.events.settle(group, name, rows);

@@ -20,6 +20,7 @@ async fn answer(call: &Call<'_>) -> Result<Reply> {
     let body: Body = call.typed().await?;
     let mut wanted = Vec::new();
     for members in several::requests(body.requests)? {
+        several::let_others_on().await;
         wanted.push(Wanted::read(call, members)?);
     }
     for Wanted { index, asked, .. } in &wanted {

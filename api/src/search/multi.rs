@@ -43,6 +43,7 @@ pub async fn post(call: &Call<'_>) -> Result<Reply> {
     let strategy = Strategy::read(body.strategy.as_ref(), call)?;
     let mut queries = Vec::new();
     for members in requests(body.requests)? {
+        several::let_others_on().await;
         queries.push(read(call, members)?);
     }
     for (index, wanted) in &queries {

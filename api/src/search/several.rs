@@ -72,7 +72,14 @@ pub async fn in_order<T: Clone>(
 ) -> Result<Vec<Vec<u8>>> {
     let bytes_max = call.state.limits().answer_bytes_max;
     let mut bodies = Bodies::new(bytes_max);
-    let small = |(number, one): (usize, &T)| run(number, one.clone(), bytes_max / AT_A_TIME);
+    let run = &run;
+    let small = |(number, one): (usize, &T)| {
+        let one = one.clone();
+        async move {
+            let_others_on().await;
+            run(number, one, bytes_max / AT_A_TIME).await
+        }
+    };
     let mut answers = stream::iter(asked.iter().enumerate().map(small)).buffered(AT_A_TIME);
     let mut again = asked.iter().enumerate();
     while let (Some(answered), Some((number, one))) = (answers.next().await, again.next()) {
@@ -84,6 +91,11 @@ pub async fn in_order<T: Clone>(
         bodies.push(body)?;
     }
     Ok(bodies.all)
+}
+
+/// Lets the other calls of this thread go on: what one of many is asked to do may take milliseconds.
+pub async fn let_others_on() {
+    tokio::task::yield_now().await;
 }
 
 /// The answer of which these are the results.

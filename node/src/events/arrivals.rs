@@ -53,6 +53,10 @@ impl Arrivals {
             arrived.rows = arrived.rows.saturating_sub(rows);
         }
     }
+    /// Nothing more is known of a name until its next event.
+    pub fn drop_name(&mut self, name: &IndexName) {
+        self.of.remove(name);
+    }
     /// All that is known.
     pub fn all(&self) -> Vec<(IndexName, Arrived)> {
         self.of.iter().map(|(name, arrived)| (name.clone(), *arrived)).collect()

@@ -66,15 +66,20 @@ fn asked(context: &NodeContext) -> Option<Work> {
     Some(Work { group, index, models: vec![model], new_rows: 0 })
 }
 
-/// The first index whose models are due.
+/// The first index whose models are due. Events may name what is no index: nobody could ask for what goes together there, and names
+/// without end would keep those of indices from being counted.
 fn due(context: &NodeContext) -> Option<Work> {
+    let meta = context.meta();
     for group in led(context).into_keys() {
         let mut names: BTreeMap<IndexName, (u64, u64)> = BTreeMap::new();
         for state in context.node().models(group) {
             names.insert(state.key.index, (0, 0));
         }
         for (name, arrived) in context.node().arrivals(group) {
-            names.insert(name, (arrived.rows, arrived.since_ms));
+            match meta.catalogue.get(&name) {
+                Some(_) => drop(names.insert(name, (arrived.rows, arrived.since_ms))),
+                None => context.node().drop_arrivals(group, &name),
+            }
         }
         for (index, (new_rows, since_ms)) in names {
             let waiting = Duration::from_millis(unix_ms().saturating_sub(since_ms));
