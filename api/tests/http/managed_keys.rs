@@ -126,9 +126,10 @@ async fn a_key_of_an_index_is_good_there_and_nowhere_else() {
     node.call_with(&key, Method::POST, "/1/indexes/*/queries", &both).await.refused(403, INDEX);
     let names = node.call_with(&key, Method::GET, "/1/indexes", "").await.success();
     assert_eq!((names["items"].as_array().unwrap().len(), &names["items"][0]["name"]), (1, &json!("i")));
-    for uri in ["/1/logs", "/1/dictionaries/*/settings", "/1/configs"] {
+    for uri in ["/1/logs", "/1/dictionaries/*/settings"] {
         node.call_with(&key, Method::GET, uri, "").await.refused(403, INDEX);
     }
+    node.call_with(&key, Method::GET, "/1/configs", "").await.refused(401, INDEX);
     node.call_with(&key, Method::GET, &format!("/1/keys/{key}"), "").await.success();
 
     // an index that does not have the key: no error, and no key (§4.7)

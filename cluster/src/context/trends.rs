@@ -10,6 +10,12 @@ use tokio::sync::{Mutex as Turn, Semaphore};
 
 /// How long a list counts.
 const FRESH: Duration = Duration::from_secs(600);
+/// How long one of few users counts: it is computed soon, and changes with every event.
+const FRESH_OF_FEW: Duration = Duration::from_secs(5);
+/// Users that are few.
+const FEW: u32 = 1_000;
+/// How long it counts that there are none.
+const NOBODY: Duration = Duration::from_secs(1);
 /// How long it is shown while a new one is computed.
 const OLD: Duration = Duration::from_secs(3_600);
 /// Lists that are kept; of more the one that was computed first goes.
@@ -43,7 +49,12 @@ impl Default for Trends {
 impl List {
     fn known(&self, age: Duration) -> Option<Arc<Candidates>> {
         let known = self.known.lock();
-        known.as_ref().filter(|(at, _)| at.elapsed() < age).map(|(_, list)| list.clone())
+        let age_of = |list: &Candidates| match list.users {
+            0 => NOBODY,
+            ..FEW if age <= FRESH => FRESH_OF_FEW,
+            _ => age,
+        };
+        known.as_ref().filter(|(at, list)| at.elapsed() < age_of(list)).map(|(_, list)| list.clone())
     }
 }
 
