@@ -14,11 +14,14 @@ const MEANT: [(&str, [&str; 2]); 3] = [
 ];
 /// How long a user looks at results before going on: longer than whoever is still typing.
 const LOOKS: Duration = Duration::from_millis(2_200);
+/// Between two letters. What different nodes serve within one millisecond has no order, and nobody types that fast.
+const LETTER: Duration = Duration::from_millis(20);
 /// How long it may take until searches show in figures.
 const SHOWN_WITHIN: Duration = Duration::from_secs(60);
 
 fn type_letters(nodes: &[Client], user: &str, text: &str) {
     for end in 1..=text.len() {
+        std::thread::sleep(LETTER);
         let params = json!({"query": &text[..end], "userToken": user, "clickAnalytics": true});
         let node = &nodes[end % nodes.len()];
         node.post(&format!("/1/indexes/{INDEX}/query"), &params).unwrap().success().unwrap();
