@@ -31,6 +31,7 @@ class Node:
         self.port = free_port()
         self.url = "http://127.0.0.1:%d" % self.port
         self.process = None
+        self.environment = ENVIRONMENT
 
     def command(self, *options):
         return [os.environ["QUORATE_BIN"], "serve", "--data-dir", self.folder, "--listen", "127.0.0.1:%d" % self.port,
@@ -38,7 +39,7 @@ class Node:
 
     def start(self, *options):
         with open(self.folder + ".log", "ab") as log:
-            self.process = subprocess.Popen(self.command(*options), env=ENVIRONMENT, stdout=log, stderr=log)
+            self.process = subprocess.Popen(self.command(*options), env=self.environment, stdout=log, stderr=log)
         until = time.monotonic() + START_S
         while time.monotonic() < until:
             if self.process.poll() is not None:
@@ -109,14 +110,14 @@ class Connection:
         self.http.connect()
         self.http.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def call(self, method, path, body=None):
-        headers = {"X-Service-Application-Id": APP_ID, "X-Service-API-Key": KEY, "Content-Type": "application/json"}
-        self.http.request(method, path, None if body is None else json.dumps(body).encode(), headers)
+    def call(self, method, path, body=None, headers=None, parse=json.loads):
+        own = {"X-Service-Application-Id": APP_ID, "X-Service-API-Key": KEY, "Content-Type": "application/json"}
+        self.http.request(method, path, None if body is None else json.dumps(body).encode(), {**own, **(headers or {})})
         answer = self.http.getresponse()
         text = answer.read()
         if answer.status >= 300:
             raise RuntimeError("%s %s: %d %s" % (method, path, answer.status, text[:200].decode(errors="replace")))
-        return json.loads(text)
+        return parse(text) if text else None
 
     def close(self):
         self.http.close()

@@ -169,8 +169,12 @@ fn distinct<'t>(texts: impl Iterator<Item = &'t str>) -> impl Iterator<Item = &'
 
 /// By what was asked; those without such a figure last, equal ones by name.
 fn in_order(asked: &Asked, one: &groups::Group, other: &groups::Group) -> Ordering {
-    let figure = |(_, figures): &groups::Group| match asked.order {
-        Order::Searches => Some(figures.searches as f64),
+    let counted = |(_, figures): &groups::Group| match asked.by == By::QueryWithoutClicks {
+        true => figures.clickable,
+        false => figures.searches,
+    };
+    let figure = |group @ (_, figures): &groups::Group| match asked.order {
+        Order::Searches => Some(counted(group) as f64),
         Order::ClickThroughRate => figures.rate(figures.clicked),
         Order::ConversionRate => figures.rate(figures.converted),
         Order::AverageClickPosition => figures.average_position(),
@@ -180,7 +184,7 @@ fn in_order(asked: &Asked, one: &groups::Group, other: &groups::Group) -> Orderi
         (Some(one), Some(other)) => other.total_cmp(&one),
         (one, other) => other.is_some().cmp(&one.is_some()),
     };
-    by_figure.then_with(|| other.1.searches.cmp(&one.1.searches)).then_with(|| one.0.cmp(&other.0))
+    by_figure.then_with(|| counted(other).cmp(&counted(one))).then_with(|| one.0.cmp(&other.0))
 }
 
 #[cfg(test)]

@@ -279,7 +279,8 @@ proptest! {
                 }
                 prop_assert_eq!(&found.total, &total, "{:?}", by);
                 prop_assert_eq!(&found.days, &of_days.collect::<Vec<_>>(), "{:?}", by);
-                let in_order = found.groups.windows(2).all(|pair| pair[0].1.searches >= pair[1].1.searches);
+                let shown = |of: &Figures| if by == By::QueryWithoutClicks { of.clickable } else { of.searches };
+                let in_order = found.groups.windows(2).all(|pair| shown(&pair[0].1) >= shown(&pair[1].1));
                 prop_assert!(in_order, "{:?}", by);
                 let found: BTreeMap<String, Figures> = found.groups.into_iter().collect();
                 prop_assert_eq!(&found, &expected, "{:?}", by);
