@@ -2,15 +2,19 @@
 
 mod arrivals;
 mod forgotten;
+mod named;
 mod of_group;
 
 pub use arrivals::Arrived;
 pub use forgotten::{Forgets, ForgottenUsers};
+pub use named::NamedSearch;
 pub(crate) use of_group::Events;
 
 use arrivals::Arrivals;
+use named::NamedSearches;
 use parking_lot::Mutex;
 use quorate_insights::store::{EventStore, EventView};
+use quorate_model::event::Event;
 use quorate_model::{GroupId, IndexName};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -32,6 +36,7 @@ pub(crate) struct NodeEvents {
     is_compacting: Arc<AtomicBool>,
     /// Users that groups have been told to forget since each of those that keep traces of them asked last.
     forgotten: Mutex<[ForgottenUsers; Forgets::ALL.len()]>,
+    named: Mutex<NamedSearches>,
 }
 
 impl NodeEvents {
@@ -59,6 +64,14 @@ impl NodeEvents {
     /// Users that groups have been told to forget since this one asked last.
     pub fn take_forgotten(&self, by: Forgets) -> ForgottenUsers {
         std::mem::take(&mut self.forgotten.lock()[by as usize])
+    }
+    /// Notes which searches events name that a group was told of.
+    pub fn names(&self, events: &[Event], time_ms: u64, now_ms: u64) {
+        self.named.lock().add(events, time_ms, now_ms);
+    }
+    /// Searches that recent events of all groups have named since this was asked last.
+    pub fn take_named(&self) -> Vec<NamedSearch> {
+        self.named.lock().take()
     }
     /// What came for the names of a group since their models learned from it.
     pub fn arrivals(&self, group: GroupId) -> Vec<(IndexName, Arrived)> {

@@ -32,7 +32,7 @@ pub use dictionaries::{SharedDictionaries, Told};
 pub use digest::{Digest, IndexDigest, PinnedIndex, verify_file};
 pub use documents::Documents;
 pub use error::{Error, Error as NodeError, Result};
-pub use events::{Arrived, EventFigures, Forgets, ForgottenUsers};
+pub use events::{Arrived, EventFigures, Forgets, ForgottenUsers, NamedSearch};
 pub use halt::{Halt, Left};
 pub use index::{IndexState, IndexStats, IndexView};
 pub use machine::{Fences, LogPosition, PlacementMachine};

@@ -2,7 +2,7 @@
 
 use crate::dictionaries::SharedDictionaries;
 use crate::error::{Error, Result};
-use crate::events::{Arrived, EventFigures, Events, Forgets, ForgottenUsers, NodeEvents};
+use crate::events::{Arrived, EventFigures, Events, Forgets, ForgottenUsers, NamedSearch, NodeEvents};
 use crate::halt::Halt;
 use crate::index::{IndexState, IndexStats, IndexView};
 use crate::indices::Indices;
@@ -311,6 +311,10 @@ impl Node {
     /// Users that groups have been told to forget since this one asked last.
     pub fn take_forgotten(&self, by: Forgets) -> ForgottenUsers {
         self.shared.events.take_forgotten(by)
+    }
+    /// Searches that recent events name, of all groups that this node has, since this was asked last.
+    pub fn take_named(&self) -> Vec<NamedSearch> {
+        self.shared.events.take_named()
     }
     /// What came for the names of a group since their models learned from it, as far as this process knows.
     pub fn arrivals(&self, group: GroupId) -> Vec<(IndexName, Arrived)> {

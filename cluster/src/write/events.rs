@@ -9,7 +9,7 @@ use crate::context::searches::Noted;
 use crate::disk::Purpose;
 use crate::metrics;
 use futures_util::future::try_join_all;
-use quorate_model::event::{Event, EventTarget};
+use quorate_model::event::Event;
 use quorate_model::level::{self, Needs};
 use quorate_model::{Error, GroupId, Result};
 use quorate_node::ops::IndexCommand;
@@ -35,12 +35,7 @@ pub async fn keep(context: &NodeContext, events: Vec<Event>) -> Result<()> {
 
 /// Lets searches that an event names count, if they were typed here.
 fn name_searches(context: &NodeContext, event: &Event) {
-    let of_objects = match &event.target {
-        EventTarget::Objects(objects) => objects.as_slice(),
-        EventTarget::Filters(_) => &[],
-    };
-    let ids = event.query_id.into_iter().chain(of_objects.iter().filter_map(|object| object.query_id));
-    for id in ids {
+    for id in event.query_ids() {
         context.searches().note(Noted::Event(event.index.clone(), event.user.clone(), id));
     }
 }

@@ -82,6 +82,12 @@ fn take_served(context: &NodeContext, now_ms: u64) {
     let Some(secret) = secret else { return };
     let mut held = searches.held();
     let mut complete = vec![];
+    // before and after what waits: which of the two came first is not known
+    let named = context.node().take_named();
+    let name = |chains: &mut Chains| {
+        named.iter().for_each(|of| chains.named(of.index.as_str(), &of.user, of.id));
+    };
+    name(&mut held.chains);
     for noted in noted {
         match noted {
             Noted::Search(search) => {
@@ -93,6 +99,7 @@ fn take_served(context: &NodeContext, now_ms: u64) {
             Noted::Event(index, user, id) => held.chains.named(index.as_str(), &user, id),
         }
     }
+    name(&mut held.chains);
     match forgotten {
         ForgottenUsers::These(tokens) => {
             for token in tokens {

@@ -112,3 +112,14 @@ pub struct Event {
     /// Of its amounts.
     pub currency: Option<String>,
 }
+
+impl Event {
+    /// The searches that it follows, of the whole and of each object.
+    pub fn query_ids(&self) -> impl Iterator<Item = QueryId> {
+        let of_objects = match &self.target {
+            EventTarget::Objects(objects) => objects.as_slice(),
+            EventTarget::Filters(_) => &[],
+        };
+        self.query_id.into_iter().chain(of_objects.iter().filter_map(|object| object.query_id))
+    }
+}

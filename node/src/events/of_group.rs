@@ -93,6 +93,7 @@ impl Events {
     pub fn take(&mut self, log_index: u64, time_ms: u64, events: &[Event]) -> Result<()> {
         if log_index > self.store.lock().taken_through() {
             self.arrivals.lock().take(events, time_ms);
+            self.node.names(events, time_ms, now_ms());
         }
         self.with_room(|store| store.append(log_index, time_ms, events))
     }

@@ -38,7 +38,8 @@ struct Held {
 }
 
 impl Chains {
-    /// Takes a search, and gives what is complete by it to `complete`. Cost: two looks at maps, and a comparison of queries.
+    /// Takes a search, and gives what is complete by it to `complete`, and where letters ceased to be taken away ([`Chain::turned`]).
+    /// Cost: two looks at maps, and a comparison of queries.
     pub fn take(&mut self, index: &str, user: &str, typed: Typed, complete: &mut impl FnMut(Counted)) {
         let who = (Text::from(index), Text::from(user));
         self.next += 1;
@@ -50,8 +51,9 @@ impl Chains {
         self.by_time.remove(&held.place);
         held.place = place;
         self.by_time.insert(place, who.clone());
-        if let Some(typed) = held.chain.then(typed) {
-            complete(Counted { index: who.0, user: who.1, typed });
+        let counts = held.chain.then(typed);
+        for typed in counts.into_iter().chain(held.chain.turned()) {
+            complete(Counted { index: who.0.clone(), user: who.1.clone(), typed });
         }
     }
     /// Notes that an event of a user names a search.

@@ -90,6 +90,9 @@ pub struct Chain {
     last: Option<Typed>,
     /// How many of the ids of the last query are of queries before it.
     earlier_ids: usize,
+    /// Whether the last query is shorter than the one before it.
+    is_shortened: bool,
+    turn: Option<Typed>,
 }
 
 impl Chain {
@@ -99,8 +102,9 @@ impl Chain {
             self.last = Some(next);
             return None;
         };
+        let shortens = next.search.query.len() < last.search.query.len();
         if !last.belongs_with(&next) {
-            (self.last, self.earlier_ids) = (Some(next), 0);
+            *self = Chain { last: Some(next), ..Chain::default() };
             return Some(last);
         }
         if last.search.query == next.search.query {
@@ -109,9 +113,13 @@ impl Chain {
             self.last = Some(last);
             return None;
         }
+        let was_shortened = std::mem::replace(&mut self.is_shortened, shortens);
         if last.stands_before(&next) {
             (self.last, self.earlier_ids) = (Some(next), 0);
             return Some(last);
+        }
+        if was_shortened && !shortens {
+            self.turn = Some(last.clone());
         }
         let own = next.search.query_ids.len();
         let all = together(last.search.query_ids, &next.search.query_ids, IDS_MAX);
@@ -119,6 +127,11 @@ impl Chain {
         next.search.query_ids = all;
         self.last = Some(next);
         None
+    }
+    /// The query down to which letters were taken away before others came, if that was the one before the last. It does not count here,
+    /// and whoever joins what several nodes saw has to know it: nothing else says that what was typed before is given up.
+    pub fn turned(&mut self) -> Option<Typed> {
+        self.turn.take()
     }
     /// Notes that an event names a search: if that is the last one, it counts.
     pub fn named(&mut self, id: QueryId) {
@@ -128,8 +141,7 @@ impl Chain {
     }
     /// Ends it. Returns its last search, which counts.
     pub fn end(&mut self) -> Option<Typed> {
-        self.earlier_ids = 0;
-        self.last.take()
+        std::mem::take(self).last
     }
     /// When it was searched last, Unix milliseconds.
     pub fn time_ms(&self) -> Option<u64> {

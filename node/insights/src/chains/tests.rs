@@ -25,12 +25,17 @@ fn found(typed: Typed) -> (String, u64, Vec<u128>) {
     (typed.search.query.to_string(), typed.time_ms, ids)
 }
 fn counted(steps: &[Step]) -> Found {
+    passed(steps, false)
+}
+/// What counts, and where letters ceased to be taken away.
+fn passed(steps: &[Step], with_turns: bool) -> Found {
     let (mut chain, mut now_ms, mut all) = (Chain::default(), 0, vec![]);
     for step in steps {
         match step {
             Step::Search(later_ms, query, id) => {
                 now_ms += later_ms;
                 all.extend(chain.then(typed(now_ms, query, *id)));
+                all.extend(chain.turned().filter(|_| with_turns));
             }
             Step::Event(id) => chain.named(QueryId(*id)),
         }
@@ -183,7 +188,7 @@ proptest! {
                 *counted.index == *format!("i{index}") && *counted.user == *format!("u{user}")
             });
             let of_user: Found = of_user.map(|counted| found(counted.typed.clone())).collect();
-            prop_assert_eq!(of_user, counted_plainly(steps));
+            prop_assert_eq!(of_user, passed(steps, true));
         }
     }
 }
@@ -217,6 +222,40 @@ fn what_is_typed_letter_by_letter_is_one_search() {
         (&[(0, "shoes"), (8_000, "Shoes "), (8_000, "shoes")], &["shoes"]),
     ] {
         assert_eq!(type_all(queries), expected, "{queries:?}");
+    }
+}
+
+#[test]
+fn what_is_given_up_at_three_nodes_in_turn_does_not_count() {
+    // begun, taken away letter by letter or at once, and replaced, long before what follows is whole
+    let given_up = |keys: &mut Vec<String>, text: &str, kept: usize| {
+        keys.extend((keys.last().map_or(0, String::len) + 1..=text.len()).map(|end| text[..end].to_owned()));
+        keys.extend((kept..text.len()).rev().map(|end| text[..end].to_owned()));
+    };
+    for (first, kept, last) in [
+        ("cork", 0, "velvet umbrella stand"),
+        ("woollen curtain", 8, "woollen blanket in blue"),
+        ("clock", 0, "x"),
+    ] {
+        let mut keys = vec![];
+        given_up(&mut keys, first, kept);
+        given_up(&mut keys, last, last.len());
+        let mut rows = vec![];
+        for node in 0..3 {
+            let (mut chains, mut complete) = (Chains::default(), |counted: Counted| rows.push(counted.typed));
+            for (at, key) in keys.iter().enumerate().skip(node).step_by(3) {
+                let time_ms = 150 * at as u64;
+                chains.take("i", "u", typed(time_ms, key, at as u128), &mut complete);
+            }
+            chains.end_quiet(u64::MAX, &mut complete);
+        }
+        rows.sort_by_key(|row| row.time_ms);
+        let mut chain = Chain::default();
+        let joined = rows.into_iter().map(|row| Typed::at(row.time_ms, row.search));
+        let mut all: Vec<Typed> = joined.filter_map(|row| chain.then(row)).collect();
+        all.extend(chain.end());
+        let queries: Vec<&str> = all.iter().map(|typed| &*typed.search.query).collect();
+        assert_eq!(queries, [last], "{first}");
     }
 }
 
