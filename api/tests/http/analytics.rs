@@ -1,4 +1,25 @@
 //! Are searches counted, and do the figures say what was searched and done (C§18.5)?
+//!
+//! - `GET /2/searches`: analytics
+//! - `GET /2/searches/count`: analytics
+//! - `GET /2/searches/noResults`: analytics
+//! - `GET /2/searches/noClicks`: analytics
+//! - `GET /2/searches/noResultRate`: analytics
+//! - `GET /2/searches/noClickRate`: analytics
+//! - `GET /2/hits`: analytics
+//! - `GET /2/users/count`: analytics
+//! - `GET /2/filters`: analytics
+//! - `GET /2/filters/noResults`: analytics
+//! - `GET /2/filters/{attribute}`: analytics
+//! - `GET /2/countries`: analytics
+//! - `GET /2/clicks/averageClickPosition`: analytics
+//! - `GET /2/clicks/positions`: analytics
+//! - `GET /2/clicks/clickThroughRate`: analytics
+//! - `GET /2/conversions/conversionRate`: analytics
+//! - `GET /2/conversions/addToCartRate`: analytics
+//! - `GET /2/conversions/purchaseRate`: analytics
+//! - `GET /2/conversions/revenue`: analytics
+//! - `GET /2/status`: analytics
 
 use super::*;
 use quorate_model::analytics::{Asked, Day};

@@ -1,4 +1,28 @@
 //! Do records, settings, indices and searches answer with the bodies clients decode?
+//!
+//! - `POST /1/indexes/{indexName}/query`: search
+//! - `GET /1/indexes/{indexName}`: search
+//! - `POST /1/indexes/*/queries`: search
+//! - `POST /1/indexes/{indexName}/facets/{facetName}/query`: search
+//! - `POST /1/indexes/{indexName}/browse`: browse
+//! - `GET /1/indexes/{indexName}/browse`: browse
+//! - `POST /1/indexes/{indexName}`: addObject
+//! - `PUT /1/indexes/{indexName}/{objectID}`: addObject
+//! - `DELETE /1/indexes/{indexName}/{objectID}`: deleteObject
+//! - `POST /1/indexes/{indexName}/deleteByQuery`: deleteIndex
+//! - `POST /1/indexes/{indexName}/clear`: deleteIndex
+//! - `POST /1/indexes/{indexName}/{objectID}/partial`: addObject
+//! - `POST /1/indexes/{indexName}/batch`: each
+//! - `POST /1/indexes/*/batch`: each
+//! - `POST /1/indexes/*/objects`: search
+//! - `GET /1/indexes/{indexName}/{objectID}`: search
+//! - `GET /1/indexes/{indexName}/settings`: settings
+//! - `PUT /1/indexes/{indexName}/settings`: editSettings
+//! - `DELETE /1/indexes/{indexName}`: deleteIndex
+//! - `POST /1/indexes/{indexName}/operation`: addObject
+//! - `GET /1/indexes`: listIndexes
+//! - `GET /1/indexes/{indexName}/task/{taskID}`: addObject
+//! - `GET /1/task/{taskID}`: editSettings
 
 use super::*;
 use serde_json::json;

@@ -1,4 +1,14 @@
 //! Do operators see their installation, and do listeners keep to their kind of work?
+//!
+//! - `GET /admin/cluster`: admin
+//! - `GET /admin/cluster/digest`: admin
+//! - `POST /admin/nodes/{node}/drain`: admin
+//! - `POST /admin/nodes/{node}/undrain`: admin
+//! - `POST /admin/nodes/{node}/replace`: admin
+//! - `DELETE /admin/nodes/{node}`: admin
+//! - `POST /admin/groups/{group}/leader`: admin
+//! - `POST /admin/admin-key`: admin
+//! - `POST /admin/recover`: admin
 
 use super::*;
 use quorate_api::Listener;

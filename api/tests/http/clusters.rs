@@ -1,4 +1,15 @@
 //! Are users mapped to clusters as §4.10 and C§15 say?
+//!
+//! - `POST /1/clusters/mapping`: admin
+//! - `POST /1/clusters/mapping/batch`: admin
+//! - `GET /1/clusters/mapping/top`: admin
+//! - `GET /1/clusters/mapping/{userID}`: admin
+//! - `GET /1/clusters`: admin
+//! - `GET /1/clusters/mapping`: admin
+//! - `DELETE /1/clusters/mapping/{userID}`: admin
+//! - `DELETE /1/clusters/mapping`: admin
+//! - `POST /1/clusters/mapping/search`: admin
+//! - `GET /1/clusters/mapping/pending`: admin
 
 use super::*;
 use serde_json::json;

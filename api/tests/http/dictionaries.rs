@@ -1,4 +1,11 @@
 //! Are dictionaries changed, searched and set as §4.9 and C§12 say?
+//!
+//! - `POST /1/dictionaries/{dictionaryName}/batch`: editSettings
+//! - `GET /1/dictionaries/{dictionaryName}/search`: settings
+//! - `POST /1/dictionaries/{dictionaryName}/search`: settings
+//! - `PUT /1/dictionaries/*/settings`: editSettings
+//! - `GET /1/dictionaries/*/settings`: settings
+//! - `GET /1/dictionaries/*/languages`: settings
 
 use super::*;
 use serde_json::json;

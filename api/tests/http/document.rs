@@ -2,6 +2,8 @@
 //!
 //! Every answer of these tests is held against it, and the names in every call that is carried out: a status, a member, a
 //! parameter or a route that it lacks fails the test.
+//!
+//! - `GET /openapi.json`: none
 
 mod shape;
 

@@ -1,4 +1,17 @@
 //! Are synonyms and rules saved, read, searched, copied and removed as §4.6, §4.8, C§10.6 and C§11 say?
+//!
+//! - `PUT /1/indexes/{indexName}/synonyms/{objectID}`: editSettings
+//! - `POST /1/indexes/{indexName}/synonyms/batch`: editSettings
+//! - `GET /1/indexes/{indexName}/synonyms/{objectID}`: settings
+//! - `POST /1/indexes/{indexName}/synonyms/clear`: editSettings
+//! - `DELETE /1/indexes/{indexName}/synonyms/{objectID}`: editSettings
+//! - `POST /1/indexes/{indexName}/synonyms/search`: settings
+//! - `PUT /1/indexes/{indexName}/rules/{objectID}`: editSettings
+//! - `POST /1/indexes/{indexName}/rules/batch`: editSettings
+//! - `GET /1/indexes/{indexName}/rules/{objectID}`: settings
+//! - `DELETE /1/indexes/{indexName}/rules/{objectID}`: editSettings
+//! - `POST /1/indexes/{indexName}/rules/clear`: editSettings
+//! - `POST /1/indexes/{indexName}/rules/search`: settings
 
 use super::*;
 use serde_json::json;

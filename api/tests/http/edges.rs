@@ -1,4 +1,15 @@
 //! Are routes, methods, cross-origin calls and operation endpoints answered as browsers and balancers expect?
+//!
+//! - `GET /1/recommendation/personalization/strategy`: recommendation
+//! - `POST /1/recommendation/personalization/strategy`: recommendation
+//! - `GET /1/strategies/personalization`: recommendation
+//! - `POST /1/strategies/personalization`: recommendation
+//! - `GET /1/isalive`: none
+//! - `GET /1/health`: none
+//! - `GET /health`: none
+//! - `GET /livez`: none
+//! - `GET /readyz`: none
+//! - `GET /metrics`: none
 
 use super::*;
 

@@ -1,4 +1,7 @@
 //! Are events taken, and refused, as §2.15, §4.15 and C§18.1 say?
+//!
+//! - `POST /1/events`: search
+//! - `DELETE /1/usertokens/{userToken}`: deleteObject
 
 use super::*;
 use serde_json::json;

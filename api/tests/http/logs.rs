@@ -1,4 +1,6 @@
 //! What does a node say of the calls that it answered (§2.12, §4.12)?
+//!
+//! - `GET /1/logs`: logs
 
 use super::*;
 use actix_web::http::header::HeaderValue;

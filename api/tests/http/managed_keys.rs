@@ -1,4 +1,17 @@
 //! Are keys made, read, changed, deleted and restored as §4.7 and C§13 say, and is what is wrong refused whole?
+//!
+//! - `POST /1/keys`: admin
+//! - `PUT /1/keys/{key}`: admin
+//! - `GET /1/keys`: admin
+//! - `GET /1/keys/{key}`: any
+//! - `DELETE /1/keys/{key}`: admin
+//! - `POST /1/keys/{key}/restore`: admin
+//! - `POST /1/indexes/{indexName}/keys`: admin
+//! - `PUT /1/indexes/{indexName}/keys/{key}`: admin
+//! - `GET /1/indexes/{indexName}/keys`: admin
+//! - `GET /1/indexes/*/keys`: admin
+//! - `GET /1/indexes/{indexName}/keys/{key}`: admin
+//! - `DELETE /1/indexes/{indexName}/keys/{key}`: admin
 
 use super::*;
 use quorate_api::auth::secured::derive;

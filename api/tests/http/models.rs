@@ -1,4 +1,7 @@
 //! Do operators see and make models of recommendations?
+//!
+//! - `GET /admin/recommend`: admin
+//! - `POST /admin/recommend/{indexName}/{model}/build`: admin
 
 use super::*;
 use quorate_model::{IndexName, RecommendModel};

@@ -1,4 +1,6 @@
 //! What goes with a record, and what is refused (§4.14, C§17)?
+//!
+//! - `POST /1/indexes/*/recommendations`: search
 
 use super::*;
 use serde_json::json;

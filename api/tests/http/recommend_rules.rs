@@ -1,4 +1,10 @@
 //! Are the rules of models of recommendations saved, read, searched, copied and removed as §2.14 and §4.14 say?
+//!
+//! - `POST /1/indexes/{indexName}/{model}/recommend/rules/batch`: editSettings
+//! - `GET /1/indexes/{indexName}/{model}/recommend/rules/{objectID}`: settings
+//! - `DELETE /1/indexes/{indexName}/{model}/recommend/rules/{objectID}`: editSettings
+//! - `POST /1/indexes/{indexName}/{model}/recommend/rules/search`: settings
+//! - `GET /1/indexes/{indexName}/{model}/task/{taskID}`: editSettings
 
 use super::*;
 use serde_json::json;

@@ -9,135 +9,25 @@ use std::collections::BTreeMap;
 
 const METHOD: &str = "Method not allowed with this API key";
 
-/// What §4 and C§3.3 ask for: beside a right `admin`, `any` key, `none`, or `each` for what asks by operation.
-const NEEDS: &str = "
-POST /1/indexes/{indexName}/query search
-GET /1/indexes/{indexName} search
-POST /1/indexes/*/queries search
-POST /1/indexes/{indexName}/facets/{facetName}/query search
-POST /1/indexes/{indexName}/browse browse
-GET /1/indexes/{indexName}/browse browse
-POST /1/indexes/{indexName} addObject
-PUT /1/indexes/{indexName}/{objectID} addObject
-DELETE /1/indexes/{indexName}/{objectID} deleteObject
-POST /1/indexes/{indexName}/deleteByQuery deleteIndex
-POST /1/indexes/{indexName}/clear deleteIndex
-POST /1/indexes/{indexName}/{objectID}/partial addObject
-POST /1/indexes/{indexName}/batch each
-POST /1/indexes/*/batch each
-POST /1/indexes/*/objects search
-GET /1/indexes/{indexName}/{objectID} search
-GET /1/indexes/{indexName}/settings settings
-PUT /1/indexes/{indexName}/settings editSettings
-DELETE /1/indexes/{indexName} deleteIndex
-POST /1/indexes/{indexName}/operation addObject
-GET /1/indexes listIndexes
-PUT /1/indexes/{indexName}/synonyms/{objectID} editSettings
-POST /1/indexes/{indexName}/synonyms/batch editSettings
-GET /1/indexes/{indexName}/synonyms/{objectID} settings
-POST /1/indexes/{indexName}/synonyms/clear editSettings
-DELETE /1/indexes/{indexName}/synonyms/{objectID} editSettings
-POST /1/indexes/{indexName}/synonyms/search settings
-POST /1/keys admin
-PUT /1/keys/{key} admin
-GET /1/keys admin
-GET /1/keys/{key} any
-DELETE /1/keys/{key} admin
-POST /1/keys/{key}/restore admin
-POST /1/indexes/{indexName}/keys admin
-PUT /1/indexes/{indexName}/keys/{key} admin
-GET /1/indexes/{indexName}/keys admin
-GET /1/indexes/*/keys admin
-GET /1/indexes/{indexName}/keys/{key} admin
-DELETE /1/indexes/{indexName}/keys/{key} admin
-PUT /1/indexes/{indexName}/rules/{objectID} editSettings
-POST /1/indexes/{indexName}/rules/batch editSettings
-GET /1/indexes/{indexName}/rules/{objectID} settings
-DELETE /1/indexes/{indexName}/rules/{objectID} editSettings
-POST /1/indexes/{indexName}/rules/clear editSettings
-POST /1/indexes/{indexName}/rules/search settings
-POST /1/dictionaries/{dictionaryName}/batch editSettings
-GET /1/dictionaries/{dictionaryName}/search settings
-POST /1/dictionaries/{dictionaryName}/search settings
-PUT /1/dictionaries/*/settings editSettings
-GET /1/dictionaries/*/settings settings
-GET /1/dictionaries/*/languages settings
-POST /1/clusters/mapping admin
-POST /1/clusters/mapping/batch admin
-GET /1/clusters/mapping/top admin
-GET /1/clusters/mapping/{userID} admin
-GET /1/clusters admin
-GET /1/clusters/mapping admin
-DELETE /1/clusters/mapping/{userID} admin
-DELETE /1/clusters/mapping admin
-POST /1/clusters/mapping/search admin
-GET /1/clusters/mapping/pending admin
-GET /1/security/sources admin
-PUT /1/security/sources admin
-POST /1/security/sources/append admin
-DELETE /1/security/sources/{source} admin
-GET /1/logs logs
-GET /1/indexes/{indexName}/task/{taskID} addObject
-GET /1/task/{taskID} editSettings
-POST /1/configs settings
-PUT /1/configs/{indexName} editSettings
-DELETE /1/configs/{indexName} editSettings
-GET /1/configs/{indexName} settings
-GET /1/configs/{indexName}/status settings
-GET /1/configs settings
-GET /1/logs/{indexName} settings
-POST /1/indexes/*/recommendations search
-POST /1/indexes/{indexName}/{model}/recommend/rules/batch editSettings
-GET /1/indexes/{indexName}/{model}/recommend/rules/{objectID} settings
-DELETE /1/indexes/{indexName}/{model}/recommend/rules/{objectID} editSettings
-POST /1/indexes/{indexName}/{model}/recommend/rules/search settings
-GET /1/indexes/{indexName}/{model}/task/{taskID} editSettings
-POST /1/events search
-DELETE /1/usertokens/{userToken} deleteObject
-GET /2/searches analytics
-GET /2/searches/count analytics
-GET /2/searches/noResults analytics
-GET /2/searches/noClicks analytics
-GET /2/searches/noResultRate analytics
-GET /2/searches/noClickRate analytics
-GET /2/hits analytics
-GET /2/users/count analytics
-GET /2/filters analytics
-GET /2/filters/noResults analytics
-GET /2/filters/{attribute} analytics
-GET /2/countries analytics
-GET /2/clicks/averageClickPosition analytics
-GET /2/clicks/positions analytics
-GET /2/clicks/clickThroughRate analytics
-GET /2/conversions/conversionRate analytics
-GET /2/conversions/addToCartRate analytics
-GET /2/conversions/purchaseRate analytics
-GET /2/conversions/revenue analytics
-GET /2/status analytics
-GET /1/recommendation/personalization/strategy recommendation
-POST /1/recommendation/personalization/strategy recommendation
-GET /1/strategies/personalization recommendation
-POST /1/strategies/personalization recommendation
-GET /1/isalive none
-GET /1/health none
-GET /health none
-GET /livez none
-GET /readyz none
-GET /metrics none
-GET /openapi.json none
-GET /admin/cluster admin
-GET /admin/cluster/digest admin
-POST /admin/nodes/{node}/drain admin
-POST /admin/nodes/{node}/undrain admin
-POST /admin/nodes/{node}/replace admin
-DELETE /admin/nodes/{node} admin
-POST /admin/groups/{group}/leader admin
-POST /admin/suggestions/{indexName}/build admin
-POST /admin/admin-key admin
-GET /admin/recommend admin
-POST /admin/recommend/{indexName}/{model}/build admin
-POST /admin/recover admin
-";
+/// What the files of these tests say of each endpoint that they try, at their beginning: what §4 and C§3.3 ask for. It is a right, `admin`,
+/// `any` key, `none`, or `each` for what asks by operation.
+fn needs() -> BTreeMap<(String, String), String> {
+    let mut needs = BTreeMap::new();
+    for file in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/http")).unwrap() {
+        let path = file.unwrap().path();
+        if path.extension().is_none_or(|it| it != "rs") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        for line in text.lines().filter_map(|line| line.strip_prefix("//! - `")) {
+            let (endpoint, need) = line.split_once("`: ").expect("an endpoint and what it asks for");
+            let (method, path) = endpoint.split_once(' ').expect("a method and a path");
+            let before = needs.insert((method.to_owned(), path.to_owned()), need.to_owned());
+            assert_eq!(before, None, "{endpoint} stands in two files");
+        }
+    }
+    needs
+}
 
 /// Actions of a batch with what they need and how they are refused.
 const ACTIONS: [(&str, &str, &str); 7] = [
@@ -177,22 +67,23 @@ async fn keys(node: &Node) -> Vec<(String, Option<Vec<Acl>>)> {
 
 #[actix_web::test]
 async fn every_endpoint_asks_for_its_right_and_no_other() {
-    let needs: BTreeMap<(&str, &str), &str> = NEEDS
-        .lines()
-        .filter(|line| !line.is_empty())
-        .map(|line| {
-            let words: Vec<&str> = line.split(' ').collect();
-            ((words[0], words[1]), words[2])
-        })
-        .collect();
-    assert_eq!(needs.len(), ROUTES.len(), "each row of the table has a line here, and the other way round");
+    let needs = needs();
+    for route in ROUTES {
+        let (verb, path) = (route.verb.as_str(), route.path);
+        let need = needs.get(&(verb.to_owned(), path.to_owned()));
+        assert!(
+            need.is_some(),
+            "the file that tries {verb} {path} begins with ``//! - `{verb} {path}`: RIGHT``"
+        );
+    }
+    assert_eq!(needs.len(), ROUTES.len(), "every endpoint that a file names is a row of the table");
     let node = Node::start().await;
     let keys = keys(&node).await;
     let state = node.options().state();
     let app = test::init_service(App::new().configure(|config| routes(config, state))).await;
     let mut wrong = vec![];
     for route in ROUTES {
-        let need = needs[&(route.verb.as_str(), route.path)];
+        let need = needs[&(route.verb.as_str().to_owned(), route.path.to_owned())].as_str();
         for (key, rights) in &keys {
             let is_admin = rights.is_none();
             let has = |name: &str| rights.as_ref().is_none_or(|all| all.iter().any(|it| it.name() == name));

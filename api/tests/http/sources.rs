@@ -1,4 +1,9 @@
 //! From where may a node be called, and how is that changed (§2.11, §4.11)?
+//!
+//! - `GET /1/security/sources`: admin
+//! - `PUT /1/security/sources`: admin
+//! - `POST /1/security/sources/append`: admin
+//! - `DELETE /1/security/sources/{source}`: admin
 
 use super::*;
 use quorate_api::Networks;

@@ -1,4 +1,13 @@
 //! How are configurations of query suggestions kept, and what do their builds come to (§2.13, §4.13, C§16)?
+//!
+//! - `POST /1/configs`: settings
+//! - `PUT /1/configs/{indexName}`: editSettings
+//! - `DELETE /1/configs/{indexName}`: editSettings
+//! - `GET /1/configs/{indexName}`: settings
+//! - `GET /1/configs/{indexName}/status`: settings
+//! - `GET /1/configs`: settings
+//! - `GET /1/logs/{indexName}`: settings
+//! - `POST /admin/suggestions/{indexName}/build`: admin
 
 use super::*;
 use quorate_model::limits::SUGGESTION_CONFIGS_MAX;
