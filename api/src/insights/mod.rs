@@ -5,7 +5,7 @@ use crate::parse;
 use crate::reply::Reply;
 use quorate_model::event::{Refused, is_user_token, parse as parse_events};
 use quorate_model::{Error, ErrorKind, Result};
-use quorate_wire::insights::taken_body;
+use quorate_wire::schema::{EventsTaken, bytes};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// `POST /1/events`: all events of the body, or none when one is not as it has to be.
@@ -22,7 +22,7 @@ pub async fn add(call: &Call<'_>) -> Result<Reply> {
         call.caller.check_index(event.index.as_str()).map_err(not_allowed)?;
     }
     call.service().keep_events(events).await?;
-    Ok(Reply::ok(taken_body()))
+    Ok(Reply::ok(bytes(&EventsTaken { status: 200, message: "OK".to_owned() })))
 }
 
 /// `DELETE /1/usertokens/{userToken}`: forgets what a user did.

@@ -8,7 +8,8 @@ use crate::call::Call;
 use crate::reply::Reply;
 use quorate_model::{Acl, ApiKey, Error, ErrorKind, IndexName, Result, SearchParams};
 use quorate_wire::clusters::stamp_body;
-use quorate_wire::keys::{Shown, changed_key_body, key_body, keys_body};
+use quorate_wire::keys::{Shown, key_body, keys_body};
+use quorate_wire::schema::{KeyCreated, KeyUpdated, bytes};
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
 
@@ -22,7 +23,7 @@ pub async fn create_of_index(call: &Call<'_>) -> Result<Reply> {
 }
 async fn create_for(call: &Call<'_>, index: Option<IndexName>) -> Result<Reply> {
     let (value, at) = call.service().create_key(wanted(call, index.as_ref()).await?).await?;
-    Ok(Reply::ok(changed_key_body(&value, "createdAt", &at)))
+    Ok(Reply::ok(bytes(&KeyCreated { key: value, created_at: at })))
 }
 
 /// `PUT /1/keys/{key}`: what is not given gets its default.
@@ -35,7 +36,7 @@ pub async fn update(call: &Call<'_>) -> Result<Reply> {
         )));
     }
     let at = call.service().update_key(value, key).await?;
-    Ok(Reply::ok(changed_key_body(value, "updatedAt", &at)))
+    Ok(Reply::ok(bytes(&KeyUpdated { key: value.to_string(), updated_at: at })))
 }
 /// `PUT /1/indexes/{indexName}/keys/{key}`: a key that the index does not have is no error, and is not made (§4.7).
 pub async fn update_of_index(call: &Call<'_>) -> Result<Reply> {
@@ -51,7 +52,7 @@ pub async fn update_of_index(call: &Call<'_>) -> Result<Reply> {
         Err(Error { kind: ErrorKind::NotFound, .. }) => call.service().now_text(),
         updated => updated?,
     };
-    Ok(Reply::ok(changed_key_body(value, "updatedAt", &at)))
+    Ok(Reply::ok(bytes(&KeyUpdated { key: value.to_string(), updated_at: at })))
 }
 
 /// `DELETE /1/keys/{key}`, also of a key for one index.
@@ -69,7 +70,7 @@ pub async fn delete_of_index(call: &Call<'_>) -> Result<Reply> {
 pub async fn restore(call: &Call<'_>) -> Result<Reply> {
     let value = &call.names[0];
     let at = call.service().restore_key(value).await?;
-    Ok(Reply::ok(changed_key_body(value, "createdAt", &at)))
+    Ok(Reply::ok(bytes(&KeyCreated { key: value.to_string(), created_at: at })))
 }
 
 /// `GET /1/keys/{key}`: any key for the holder of the admin key, the own one for others.

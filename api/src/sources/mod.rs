@@ -8,14 +8,17 @@ use crate::reply::Reply;
 use quorate_model::source::canonical;
 use quorate_model::{AllowedSource, Error, Result, limits};
 use quorate_wire::clusters::stamp_body;
-use quorate_wire::sources::sources_body;
+use quorate_wire::schema::{Source, Sources, bytes};
 use serde_json::Value;
 
 /// `GET /1/security/sources`.
 pub async fn list(call: &Call<'_>) -> Result<Reply> {
     let sources = call.service().sources();
-    let rows = sources.list().iter().map(|it| (it.source(), it.description()));
-    Ok(Reply::ok(sources_body(rows)))
+    let shown = |it: &AllowedSource| Source {
+        source: it.source().to_owned(),
+        description: it.description().map(str::to_owned),
+    };
+    Ok(Reply::ok(bytes(&Sources(sources.list().iter().map(shown).collect()))))
 }
 
 /// `PUT /1/security/sources`: replaces the list.

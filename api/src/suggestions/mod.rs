@@ -7,9 +7,8 @@ use actix_web::http::header;
 use quorate_cluster::meta::SuggestionsRow;
 use quorate_cluster::rfc3339;
 use quorate_model::{Error, ErrorKind, IndexName, Result, SuggestionConfig};
-use quorate_wire::suggestions::{
-    Status, asked_body, config_body, configs_body, done_body, log_array, status_body,
-};
+use quorate_wire::schema::{SuggestionsChanged, SuggestionsStatus, bytes};
+use quorate_wire::suggestions::{asked_body, config_body, configs_body, log_array};
 
 const CREATED: &str = "Configuration was created, and a new indexing job has been scheduled.";
 const UPDATED: &str = "Configuration was updated, and a new indexing job has been scheduled.";
@@ -19,7 +18,7 @@ const DELETED: &str = "Configuration was deleted with success.";
 pub async fn create(call: &Call<'_>) -> Result<Reply> {
     let config = read(call, None).await?;
     call.service().create_suggestions(config).await?;
-    Ok(Reply::ok(done_body(CREATED)))
+    Ok(done(CREATED))
 }
 
 /// `PUT /1/configs/{indexName}`: another configuration for an index, or its first one.
@@ -27,13 +26,13 @@ pub async fn set(call: &Call<'_>) -> Result<Reply> {
     let index = named(call)?;
     let config = read(call, Some(index)).await?;
     let is_new = call.service().set_suggestions(config).await?;
-    Ok(Reply::ok(done_body(if is_new { CREATED } else { UPDATED })))
+    Ok(done(if is_new { CREATED } else { UPDATED }))
 }
 
 /// `DELETE /1/configs/{indexName}`: the index stays as it is.
 pub async fn delete(call: &Call<'_>) -> Result<Reply> {
     call.service().delete_suggestions(&named(call)?).await?;
-    Ok(Reply::ok(done_body(DELETED)))
+    Ok(done(DELETED))
 }
 
 /// `GET /1/configs/{indexName}`.
@@ -52,17 +51,23 @@ pub async fn list(call: &Call<'_>) -> Result<Reply> {
 /// `GET /1/configs/{indexName}/status`.
 pub async fn status(call: &Call<'_>) -> Result<Reply> {
     let row = call.service().suggestions_of(&named(call)?).await?;
-    Ok(Reply::ok(status_body(&shown(&row))))
+    Ok(Reply::ok(bytes(&shown(&row))))
 }
 
-fn shown(row: &SuggestionsRow) -> Status<'_> {
+fn done(message: &str) -> Reply {
+    Reply::ok(bytes(&SuggestionsChanged { status: 200, message: message.to_owned() }))
+}
+
+fn shown(row: &SuggestionsRow) -> SuggestionsStatus {
     let built = row.built.as_ref();
     let success = built.and_then(|built| built.last_success);
-    Status {
-        index: row.config.index_name.as_str(),
+    SuggestionsStatus {
+        index_name: row.config.index_name.as_str().to_owned(),
         is_running: row.is_running(),
         last_built_at: built.map(|built| rfc3339(built.ended_ms)),
-        last_success: success.map(|(ended_ms, took_ms)| (rfc3339(ended_ms), took_ms)),
+        last_successful_built_at: success.map(|(ended_ms, _)| rfc3339(ended_ms)),
+        last_successful_build_duration: success
+            .map(|(_, took_ms)| format!("{}.{:03}s", took_ms / 1_000, took_ms % 1_000)),
     }
 }
 

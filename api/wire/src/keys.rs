@@ -28,15 +28,6 @@ pub fn keys_body<'a>(keys: impl IntoIterator<Item = &'a ApiKey>, now_s: u64) -> 
     body
 }
 
-/// The answer to a change of a key: the key and a time, which is `createdAt` or `updatedAt`.
-pub fn changed_key_body(value: &str, name: &str, at: &str) -> Vec<u8> {
-    let mut body = Vec::with_capacity(128);
-    let mut object = Object::open(&mut body);
-    object.string("key", value).string(name, at);
-    object.close();
-    body
-}
-
 /// Defaults are written, too: clients that wait for a change compare what they sent with what they read (C§1.6).
 fn key(out: &mut Vec<u8>, key: &ApiKey, shown: Shown, now_s: u64) {
     let mut object = Object::open(out);
@@ -79,6 +70,5 @@ mod tests {
             text(keys_body([&key], 110)),
             format!(r#"{{"keys":[{}]}}"#, own.replace("<redacted>", "d"))
         );
-        assert_eq!(text(changed_key_body("k", "updatedAt", "now")), r#"{"key":"k","updatedAt":"now"}"#);
     }
 }

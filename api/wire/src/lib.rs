@@ -9,14 +9,12 @@ pub mod dictionaries;
 pub mod documents;
 pub mod error;
 pub mod indices;
-pub mod insights;
 pub mod json;
 pub mod keys;
 pub mod logs;
 pub mod query;
 pub mod schema;
 pub mod search;
-pub mod sources;
 pub mod suggestions;
 pub mod writes;
 

@@ -2,28 +2,6 @@
 
 use crate::json::{self, Object};
 
-/// How the builds of a suggestions index are.
-#[derive(Clone, Debug)]
-pub struct Status<'a> {
-    /// The index.
-    pub index: &'a str,
-    /// Whether a build is under way, or waits.
-    pub is_running: bool,
-    /// When the last one ended; `None` when there was none.
-    pub last_built_at: Option<String>,
-    /// When the last one ended that was a success, and how many milliseconds it took.
-    pub last_success: Option<(String, u64)>,
-}
-
-/// The answer to a change.
-pub fn done_body(message: &str) -> Vec<u8> {
-    let mut body = Vec::with_capacity(128);
-    let mut object = Object::open(&mut body);
-    object.integer("status", 200).string("message", message);
-    object.close();
-    body
-}
-
 /// The answer to who wants a build.
 pub fn asked_body(index: &str) -> Vec<u8> {
     let mut body = Vec::with_capacity(128);
@@ -59,23 +37,6 @@ fn with_app(out: &mut Vec<u8>, app_id: &str, config: &[u8]) {
     }
 }
 
-/// `GET /1/configs/{indexName}/status`.
-pub fn status_body(status: &Status<'_>) -> Vec<u8> {
-    let mut body = Vec::with_capacity(160);
-    let mut object = Object::open(&mut body);
-    object.string("indexName", status.index).flag("isRunning", status.is_running);
-    if let Some(at) = &status.last_built_at {
-        object.string("lastBuiltAt", at);
-    }
-    if let Some((at, took_ms)) = &status.last_success {
-        object.string("lastSuccessfulBuiltAt", at);
-        let took = format!("{}.{:03}s", took_ms / 1_000, took_ms % 1_000);
-        object.string("lastSuccessfulBuildDuration", &took);
-    }
-    object.close();
-    body
-}
-
 /// Lines of JSON as one list.
 pub fn log_array(lines: &[u8]) -> Vec<u8> {
     let mut body = Vec::with_capacity(lines.len() + 2);
@@ -87,6 +48,7 @@ pub fn log_array(lines: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schema::{SuggestionsStatus, bytes};
 
     fn text(body: Vec<u8>) -> String {
         String::from_utf8(body).unwrap()
@@ -97,12 +59,19 @@ mod tests {
         assert_eq!(text(config_body("A\"", b"{\"b\":1}")), r#"{"appID":"A\"","b":1}"#);
         assert_eq!(text(config_body("A", b"{}")), r#"{"appID":"A"}"#);
         assert_eq!(text(configs_body("A", [b"{\"b\":1}".to_vec()])), r#"[{"appID":"A","b":1}]"#);
-        let mut status = Status { index: "s", is_running: true, last_built_at: None, last_success: None };
-        assert_eq!(text(status_body(&status)), r#"{"indexName":"s","isRunning":true}"#);
+        let mut status = SuggestionsStatus {
+            index_name: "s".into(),
+            is_running: true,
+            last_built_at: None,
+            last_successful_built_at: None,
+            last_successful_build_duration: None,
+        };
+        assert_eq!(text(bytes(&status)), r#"{"indexName":"s","isRunning":true}"#);
         (status.is_running, status.last_built_at) = (false, Some("t".into()));
-        status.last_success = Some(("u".into(), 61_005));
+        status.last_successful_built_at = Some("u".into());
+        status.last_successful_build_duration = Some("61.005s".into());
         let expected = r#"{"indexName":"s","isRunning":false,"lastBuiltAt":"t","lastSuccessfulBuiltAt":"u","lastSuccessfulBuildDuration":"61.005s"}"#;
-        assert_eq!(text(status_body(&status)), expected);
+        assert_eq!(text(bytes(&status)), expected);
     }
 
     #[test]

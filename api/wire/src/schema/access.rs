@@ -1,6 +1,7 @@
 //! Bodies about who may call: API keys, the networks that calls come from, the admin key.
 
 use quorate_model::Acl;
+use serde::Serialize;
 use utoipa::openapi::schema::Type;
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
@@ -90,16 +91,16 @@ pub struct Keys {
     pub keys: Vec<Key>,
 }
 /// A key that was made or restored.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
+#[derive(ToSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct KeyCreated {
     pub key: String,
     pub created_at: String,
 }
 /// A key that was changed.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
+#[derive(ToSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct KeyUpdated {
     pub key: String,
@@ -114,14 +115,33 @@ pub struct NewAdminKey {
 }
 
 /// A network that calls may come from.
-#[derive(ToSchema)]
+#[derive(ToSchema, Serialize)]
 #[allow(missing_docs)]
 pub struct Source {
     /// In CIDR form, or `SERVICE_SUPPORT`.
     pub source: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
 /// The networks that calls may come from; none for all.
-#[derive(ToSchema)]
+#[derive(ToSchema, Serialize)]
 #[allow(missing_docs)]
 pub struct Sources(pub Vec<Source>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::bytes;
+
+    #[test]
+    fn a_source_without_a_description_has_no_such_member() {
+        let source = |source: &str, description: Option<&str>| Source {
+            source: source.to_owned(),
+            description: description.map(str::to_owned),
+        };
+        let sources = Sources(vec![source("10.0.0.0/8", Some("the \"office\"")), source("::1/128", None)]);
+        let expected = r#"[{"source":"10.0.0.0/8","description":"the \"office\""},{"source":"::1/128"}]"#;
+        assert_eq!(String::from_utf8(bytes(&sources)).unwrap(), expected);
+        assert_eq!(bytes(&Sources(vec![])), b"[]");
+    }
+}

@@ -1,5 +1,6 @@
 //! Bodies of events (§2.15, §4.15).
 
+use serde::Serialize;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
@@ -89,7 +90,7 @@ impl PartialSchema for Amount {
 }
 impl ToSchema for Amount {}
 /// That all is well.
-#[derive(ToSchema)]
+#[derive(ToSchema, Serialize)]
 #[allow(missing_docs)]
 pub struct EventsTaken {
     pub status: u16,

@@ -1,7 +1,8 @@
 //! Which shape has each body, for the document of the interface (OpenAPI 3.1)?
 //!
-//! The types here are never built: bodies are read and written elsewhere, without trees of values. Tests hold every answer
-//! against its type. A type that is named by a row of the route table becomes a component of the document.
+//! Small answers are written from the types here ([`bytes`]). The other types are never built: what is asked is read, and what is long
+//! is written, elsewhere. Tests hold every answer against its type. A type that is named by a row of the route table becomes a
+//! component of the document.
 
 mod access;
 mod analytics;
@@ -37,9 +38,15 @@ pub use recommend_rules::*;
 pub use search::*;
 pub use suggestions::*;
 
+use serde::Serialize;
 use std::borrow::Cow;
 use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
+
+/// The bytes of an answer whose type describes it, too.
+pub fn bytes(answer: &(impl Serialize + ToSchema)) -> Vec<u8> {
+    serde_json::to_vec(answer).expect("members have names, and writing to memory cannot fail")
+}
 
 /// A named schema with those that it refers to, as a row of the route table can hold it.
 #[derive(Clone, Copy)]

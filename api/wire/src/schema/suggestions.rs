@@ -1,5 +1,6 @@
 //! Bodies of query suggestions (§2.13, §4.13).
 
+use serde::Serialize;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
@@ -86,22 +87,25 @@ pub struct SuggestionsConfig {
 pub struct SuggestionsConfigs(#[allow(missing_docs)] pub Vec<SuggestionsConfig>);
 
 /// How the builds of a suggestions index are.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
+#[derive(ToSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct SuggestionsStatus {
     pub index_name: String,
     /// Whether a build is under way or waits.
     pub is_running: bool,
     /// When the last build ended; absent before the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_built_at: Option<String>,
     /// When the last build ended that was a success.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_successful_built_at: Option<String>,
     /// How long that took, such as `1.250s`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_successful_build_duration: Option<String>,
 }
 /// That a change of a configuration is made.
-#[derive(ToSchema)]
+#[derive(ToSchema, Serialize)]
 #[allow(missing_docs)]
 pub struct SuggestionsChanged {
     pub status: u16,
