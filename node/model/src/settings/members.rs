@@ -1,12 +1,66 @@
-//! How do the members that only settings carry become typed (C§4)?
+//! Which members do only settings carry, and how do they become typed (C§4)?
 
+use super::Criterion;
 use super::criterion::ENTRY;
-use super::{Criterion, FacetAttribute, IndexSettings, SearchableAttribute, SortKey};
 use crate::error::{Error, Result, shortened};
 use crate::languages;
 use crate::limits::{NORMALIZATIONS_MAX, PAGINATION_LIMIT_MAX, USER_DATA_BYTES_MAX};
 use crate::params::lenient;
 use serde_json::Value;
+
+/// One entry of searchableAttributes after parsing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchableAttribute {
+    /// Dotted path.
+    pub path: String,
+    /// Priority; entries of one comma list share it.
+    pub priority: u16,
+    /// Whether word positions count (`false` for `unordered(…)` and for comma lists).
+    pub ordered: bool,
+}
+/// One entry of attributesForFaceting after parsing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct FacetAttribute {
+    pub path: String,
+    pub searchable: bool,
+    pub filter_only: bool,
+    pub after_distinct: bool,
+}
+/// `asc(attr)` or `desc(attr)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct SortKey {
+    pub path: String,
+    pub descending: bool,
+}
+/// Settings-only members, parsed.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct IndexSettings {
+    /// Empty = every attribute is searchable and the attribute criterion is off.
+    pub searchable_attributes: Vec<SearchableAttribute>,
+    pub attributes_for_faceting: Vec<FacetAttribute>,
+    pub unretrievable_attributes: Vec<String>,
+    pub ranking: Vec<Criterion>,
+    pub custom_ranking: Vec<SortKey>,
+    pub replicas: Vec<String>,
+    pub primary: Option<String>,
+    pub attribute_for_distinct: Option<String>,
+    pub pagination_limited_to: u64,
+    pub disable_typo_tolerance_on_words: Vec<String>,
+    pub disable_prefix_on_attributes: Vec<String>,
+    pub separators_to_index: String,
+    pub camel_case_attributes: Vec<String>,
+    /// Codes as given; unknown ones have no effect.
+    pub index_languages: Vec<String>,
+    /// Language code and attributes whose compound words are indexed in parts, too.
+    pub decompounded_attributes: Vec<(String, Vec<String>)>,
+    pub keep_diacritics_on_characters: String,
+    pub custom_normalization: Vec<(char, String)>,
+    /// `None` = every number; paths may be `equalOnly(…)`.
+    pub numeric_attributes_for_filtering: Option<Vec<(String, bool)>>,
+}
 
 /// The strings of a list whose form is already checked.
 fn entries(value: &Value) -> impl Iterator<Item = &str> {
