@@ -73,6 +73,7 @@ mod tests {
     use crate::document::DocumentQuery;
     use crate::params::Forced;
     use crate::results::{ExplainedAlternative, FacetCounts, FacetStats, RuleResults};
+    use crate::settings::table::{ROWS, Target};
     use crate::{DocumentHits, DocumentKind, FacetHits, Filter, Hits, SearchParams, SearchResults};
     use serde::Serialize;
     use serde::de::DeserializeOwned;
@@ -91,7 +92,7 @@ mod tests {
         );
     }
 
-    /// A value for every member of [`SearchParams`].
+    /// Values of members of [`SearchParams`], all of those that have a form of their own among them.
     const MEMBERS: &str = r#"{
         "attributesToRetrieve": ["a", "-b"], "restrictSearchableAttributes": ["a"], "minProximity": 3,
         "attributeCriteriaComputedByMinProximity": true, "relevancyStrictness": 70,
@@ -120,8 +121,20 @@ mod tests {
 
     #[test]
     fn every_parameter_survives() {
-        let body: Value = serde_json::from_str(MEMBERS).unwrap();
-        let body = body.as_object().unwrap();
+        let Value::Object(mut body) = serde_json::from_str(MEMBERS).unwrap() else { panic!("no object") };
+        for row in ROWS.iter().filter(|row| row.place.in_query()) {
+            let value = match row.target {
+                Target::Flag(_) => json!(true),
+                Target::Count(min, max, _) => json!(max.min(min + 1)),
+                Target::Text(..) => json!("t"),
+                Target::List(_) => json!(["a"]),
+                Target::Languages(_) => json!(["de"]),
+                Target::Query(..) => continue,
+                Target::Kept(_) | Target::Index(..) | Target::IndexList(..) | Target::Dropped => continue,
+            };
+            body.entry(row.name).or_insert(value);
+        }
+        let body = &body;
         let all = SearchParams::from_json(body).unwrap();
         let bytes = serde_json::to_value(&all).unwrap();
         for (name, value) in bytes.as_object().unwrap() {

@@ -268,21 +268,11 @@ fn own(name: &str) -> Vec<Attempt> {
             ),
         ]
         .concat(),
-        "unretrievableAttributes"
-        | "disableTypoToleranceOnWords"
-        | "camelCaseAttributes"
-        | "disablePrefixOnAttributes" => list("array of strings", "a"),
         "indexLanguages" => {
             [list("array of language codes", "ja"), refused([json!(["xx"])], "language codes such as \"en\"")]
                 .concat()
         }
-        "attributeForDistinct" => {
-            [refused([json!([]), json!({}), json!(true)], "string"), read([json!("a")])].concat()
-        }
         "paginationLimitedTo" => range(0, 20_000),
-        "separatorsToIndex" | "keepDiacriticsOnCharacters" => {
-            [refused([json!([]), json!({}), json!(true)], "string"), read([json!(""), json!("+")])].concat()
-        }
         "customNormalization" => {
             let many: Map<String, Value> = ('a'..='k').map(|c| (c.to_string(), json!("x"))).collect();
             let wrong = [
@@ -352,6 +342,9 @@ fn attempts(row: &Row) -> Vec<Attempt> {
                 .concat()
         }
         Target::Kept(Form::Any) => read([json!(7), json!({"a": 1}), json!(["a"]), json!("a")]),
+        Target::Index("boolean", _) => flag(),
+        Target::Index("string", _) => text(512),
+        Target::IndexList("array of strings", _) => list("array of strings", "name"),
         Target::Query(..) | Target::Index(..) | Target::IndexList(..) => own(row.name),
         Target::Dropped => read([json!(7), json!({}), json!("x"), json!([1])]),
     }

@@ -60,14 +60,33 @@ fn what_began_later_needs_its_level_and_is_named() {
     assert_eq!(delete_by(json!({"filters": "a:b", OWNER: "u"})).level, OF_USERS);
 }
 
-/// One line for each row: what it accepts, from which level on.
-fn rows() -> String {
+/// One line for each row: what it accepts, from which level on. What is newer than the last release is not listed yet: a row that has values
+/// that are newer keeps the line that it had.
+fn rows(rows: &[Row], listed: &str, released: u16) -> String {
     let line = |row: &Row| {
-        let later: Vec<u16> = row.later.iter().map(|later| later.level).collect();
         let names = [&[row.name], row.legacy].concat().join("|");
-        format!("{} {:?} {names}: {} {later:?}\n", row.began, row.place, row.allowed())
+        let head = format!("{} {:?} {names}: ", row.began, row.place);
+        let later: Vec<u16> = row.later.iter().map(|later| later.level).collect();
+        let before = listed.lines().find(|line| line.starts_with(&head));
+        match before.filter(|_| later.iter().any(|level| *level > released)) {
+            Some(before) => format!("{before}\n"),
+            None => format!("{head}{} {later:?}\n", row.allowed()),
+        }
     };
-    ROWS.iter().map(line).collect()
+    rows.iter().filter(|row| row.began <= released).map(line).collect()
+}
+
+#[test]
+fn what_is_newer_than_the_last_release_is_not_listed() {
+    let older = row("mode", Place::Both, Target::Kept(Form::Choice(&["a"])), "null", "");
+    let listed = rows(&[older], "", 6);
+    assert_eq!(listed, "1 Both mode: one of \"a\" []\n");
+    let newer = LATER[1];
+    assert_eq!(rows(&[newer, LATER[0]], &listed, 6), listed);
+    let all = "1 Both mode: any JSON [7]\n9 Both brandNew: any JSON []\n";
+    assert_eq!(rows(&[newer, LATER[0]], &listed, 9), all);
+    let unsaid = row("mode", Place::Both, Target::Kept(Form::Any), "null", "");
+    assert_ne!(rows(&[unsaid], &listed, 6), listed, "a value that does not say since when is found");
 }
 
 /// The documents that name everything synonyms and rules of searches may have.
@@ -119,7 +138,14 @@ fn everything_that_is_parsed_by_is_listed_with_its_level() {
         let id = document.split('"').nth(3).unwrap();
         Synonym::parse_body(document.as_bytes(), id).unwrap();
     }
-    let mut found = rows();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/level/began.txt");
+    let listed = std::fs::read_to_string(path).unwrap();
+    let released = listed.lines().next().and_then(|line| line.strip_prefix("released "));
+    let released: u16 = released.and_then(|level| level.parse().ok()).expect("the level of the last release");
+    let newest = ROWS.iter().flat_map(|row| row.later.iter().map(|later| later.level).chain([row.began]));
+    let newest = newest.chain(LATER_WORDS.iter().map(|word| word.level)).max();
+    assert!(newest.is_some_and(|newest| newest <= NEWEST), "something needs a level that no program knows");
+    let mut found = format!("released {released}\n") + &rows(ROWS, &listed, released);
     for line in vocabulary::all() {
         found += &format!("1 {line}\n");
     }
@@ -134,15 +160,9 @@ fn everything_that_is_parsed_by_is_listed_with_its_level() {
     found += &format!("{RECOMMEND} models: {}\n", RecommendModel::ALL.map(RecommendModel::name).join(" "));
     found += &format!("1 languages: {}\n1 synonyms: {}\n", CODES.join(" "), SYNONYM_TYPES.join(" "));
     found += &keys();
-    for word in LATER_WORDS {
+    for word in LATER_WORDS.iter().filter(|word| word.level <= released) {
         found += &format!("{} {:?} {} {:?}\n", word.level, word.bearer, word.path, word.value);
     }
-    let began = found.lines().filter_map(|line| line.split(' ').next()?.parse::<u16>().ok());
-    assert!(
-        began.max().is_some_and(|began| began <= NEWEST),
-        "something needs a level that no program knows"
-    );
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/level/began.txt");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(path, &found).unwrap();
     }

@@ -2,6 +2,7 @@
 //! (C§8.6).
 
 use super::SearchParams;
+use super::list::parameters;
 use crate::filter::Filter;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -15,88 +16,37 @@ pub struct Forced {
     pub filter: Filter,
 }
 
+/// Puts the stronger of two values of a parameter over the weaker one.
+macro_rules! stronger {
+    (added $weaker:expr, $stronger:expr) => {
+        $weaker = std::mem::take(&mut $weaker).and($stronger.clone())
+    };
+    (merged $weaker:expr, $stronger:expr) => {
+        if let Some(content) = &$stronger {
+            merge($weaker.get_or_insert_with(|| Value::Object(Map::new())), content);
+        }
+    };
+    ($kind:ident $weaker:expr, $stronger:expr) => {
+        if $stronger.is_some() {
+            $weaker.clone_from(&$stronger);
+        }
+    };
+}
+
 impl SearchParams {
     /// These parameters with what `stronger` gives: its members replace, its filters are added to these (C§10.4),
     /// `renderingContent` is merged.
     pub fn overridden_by(mut self, stronger: &SearchParams) -> SearchParams {
-        macro_rules! replaced {
-            ($($member:ident),* $(,)?) => {
-                // without `..`, so that a new member cannot be forgotten
-                let SearchParams { $($member,)* filter, optional_filter, rendering_content, other, forced } = stronger;
-                $(if $member.is_some() {
-                    self.$member.clone_from($member);
-                })*
-                self.filter = std::mem::take(&mut self.filter).and(filter.clone());
-                self.optional_filter = std::mem::take(&mut self.optional_filter).and(optional_filter.clone());
-                if let Some(content) = rendering_content {
-                    merge(self.rendering_content.get_or_insert_with(|| Value::Object(Map::new())), content);
-                }
-                self.other.extend(other.iter().map(|(name, value)| (name.clone(), value.clone())));
-                if forced.is_some() {
-                    self.forced.clone_from(forced);
-                }
+        macro_rules! put_over {
+            ($($(#[$about:meta])* $member:ident: $kind:ident $of:ty $(as $written:tt)?,)*) => {
+                $(stronger!($kind self.$member, stronger.$member);)*
             };
         }
-        replaced!(
-            attributes_to_retrieve,
-            restrict_searchable_attributes,
-            min_proximity,
-            attribute_criteria_computed_by_min_proximity,
-            relevancy_strictness,
-            sum_or_filters_scores,
-            facets,
-            max_values_per_facet,
-            sort_facet_values_by,
-            faceting_after_distinct,
-            max_facet_hits,
-            distinct,
-            page,
-            hits_per_page,
-            offset,
-            length,
-            typo_tolerance,
-            min_word_size_for_1_typo,
-            min_word_size_for_2_typos,
-            allow_typos_on_numeric_tokens,
-            disable_typo_tolerance_on_attributes,
-            decompound_query,
-            query_languages,
-            natural_languages,
-            ignore_plurals,
-            remove_stop_words,
-            query,
-            similar_query,
-            query_type,
-            remove_words_if_no_results,
-            advanced_syntax,
-            advanced_syntax_features,
-            optional_words,
-            exact_on_single_word_query,
-            alternatives_as_exact,
-            disable_exact_on_attributes,
-            synonyms,
-            enable_rules,
-            rule_contexts,
-            attributes_to_highlight,
-            attributes_to_snippet,
-            highlight_pre_tag,
-            highlight_post_tag,
-            snippet_ellipsis_text,
-            restrict_highlight_and_snippet_arrays,
-            replace_synonyms_in_highlight,
-            around_lat_lng,
-            around_radius,
-            minimum_around_radius,
-            around_precision,
-            inside_bounding_box,
-            inside_polygon,
-            get_ranking_info,
-            response_fields,
-            click_analytics,
-            user_token,
-            explain,
-            cursor,
-        );
+        parameters!(put_over);
+        self.other.extend(stronger.other.iter().map(|(name, value)| (name.clone(), value.clone())));
+        if stronger.forced.is_some() {
+            self.forced.clone_from(&stronger.forced);
+        }
         self
     }
     /// These parameters with what the caller's key forces on top again.

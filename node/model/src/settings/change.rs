@@ -32,8 +32,11 @@ impl Default for Settings {
 impl Settings {
     /// Reads a stored document: every member is checked, legacy names are translated, nulls are left out.
     pub fn from_document(document: &Map<String, Value>) -> Result<Settings> {
-        let mut settings =
-            Settings { document: Map::new(), index: blank_index(), params: SearchParams::default() };
+        let mut settings = Settings {
+            document: Map::new(),
+            index: IndexSettings::default(),
+            params: SearchParams::default(),
+        };
         for row in ROWS {
             set_index(&mut settings.index, row, &row.default_value())?;
         }
@@ -234,29 +237,5 @@ fn set_index(index: &mut IndexSettings, row: &Row, value: &Value) -> Result<()> 
         | Target::Query(..)
         | Target::Kept(_)
         | Target::Dropped => Ok(()),
-    }
-}
-
-/// Index settings before the defaults of the table are filled in.
-fn blank_index() -> IndexSettings {
-    IndexSettings {
-        searchable_attributes: Vec::new(),
-        attributes_for_faceting: Vec::new(),
-        unretrievable_attributes: Vec::new(),
-        ranking: Vec::new(),
-        custom_ranking: Vec::new(),
-        replicas: Vec::new(),
-        primary: None,
-        attribute_for_distinct: None,
-        pagination_limited_to: 0,
-        disable_typo_tolerance_on_words: Vec::new(),
-        disable_prefix_on_attributes: Vec::new(),
-        separators_to_index: String::new(),
-        camel_case_attributes: Vec::new(),
-        index_languages: Vec::new(),
-        decompounded_attributes: Vec::new(),
-        keep_diacritics_on_characters: String::new(),
-        custom_normalization: Vec::new(),
-        numeric_attributes_for_filtering: None,
     }
 }

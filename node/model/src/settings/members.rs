@@ -34,8 +34,8 @@ pub struct SortKey {
     pub path: String,
     pub descending: bool,
 }
-/// Settings-only members, parsed.
-#[derive(Clone, Debug, PartialEq)]
+/// Settings-only members, parsed. The defaults of the table replace those of the types.
+#[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs)]
 pub struct IndexSettings {
     /// Empty = every attribute is searchable and the attribute criterion is off.

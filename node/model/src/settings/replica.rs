@@ -3,56 +3,32 @@
 use super::{Settings, table};
 use serde_json::{Map, Value};
 
-/// What a new replica does not copy from its primary: what orders hits, and what belongs to one index alone.
-const NOT_INHERITED: [&str; 6] =
-    ["ranking", "customRanking", "relevancyStrictness", "replicas", "enableReRanking", "mode"];
-
-/// What shapes an index, and therefore follows the primary on a virtual replica, which has no records of its own.
-const FORBIDDEN_IN_VIRTUAL: [&str; 16] = [
-    "allowCompressionOfIntegerArray",
-    "attributeForDistinct",
-    "attributesForFaceting",
-    "attributesToTransliterate",
-    "camelCaseAttributes",
-    "customNormalization",
-    "decompoundedAttributes",
-    "disablePrefixOnAttributes",
-    "disableTypoToleranceOnAttributes",
-    "indexLanguages",
-    "keepDiacriticsOnCharacters",
-    "numericAttributesForFiltering",
-    "ranking",
-    "replicas",
-    "searchableAttributes",
-    "separatorsToIndex",
-];
-
-/// The current name of a setting.
-fn current(name: &str) -> &str {
-    table::lookup(name).map_or(name, |row| row.name)
+/// Whether a virtual replica has the value that its primary has.
+fn is_of_primary(name: &str) -> bool {
+    table::lookup(name).is_some_and(|row| row.of_primary)
 }
 
 /// The settings in `changes` that a virtual replica refuses, as they were named, in order of name.
 pub fn forbidden_in_virtual(changes: &Map<String, Value>) -> Vec<&str> {
-    changes.keys().map(String::as_str).filter(|name| FORBIDDEN_IN_VIRTUAL.contains(&current(name))).collect()
+    changes.keys().map(String::as_str).filter(|name| is_of_primary(name)).collect()
 }
 
 /// The settings in `changes` that a virtual replica takes.
 pub fn for_virtual(changes: &Map<String, Value>) -> Map<String, Value> {
-    let kept = changes.iter().filter(|(name, _)| !FORBIDDEN_IN_VIRTUAL.contains(&current(name)));
+    let kept = changes.iter().filter(|(name, _)| !is_of_primary(name));
     kept.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 impl Settings {
     /// The document of a new replica of an index with these settings.
     pub fn inherited(&self) -> Map<String, Value> {
-        let kept = self.document.iter().filter(|(name, _)| !NOT_INHERITED.contains(&name.as_str()));
+        let kept = self.document.iter().filter(|(name, _)| !table::lookup(name).is_some_and(|row| row.own));
         kept.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
     /// The document that holds on a virtual replica with the document `own` of an index with these settings: index-shaping
     /// settings are the primary's, the others the replica's. The primary's own order of hits stays in force beneath.
     pub fn on_virtual(&self, own: &Map<String, Value>) -> Map<String, Value> {
-        let shaping = self.document.iter().filter(|(name, _)| FORBIDDEN_IN_VIRTUAL.contains(&name.as_str()));
+        let shaping = self.document.iter().filter(|(name, _)| is_of_primary(name));
         let shaping = shaping.filter(|(name, _)| *name != "replicas");
         let mut document = for_virtual(own);
         document.extend(shaping.map(|(name, value)| (name.clone(), value.clone())));
@@ -70,11 +46,18 @@ mod tests {
     }
 
     #[test]
-    fn every_name_is_one_of_a_setting() {
-        for name in NOT_INHERITED.iter().chain(&FORBIDDEN_IN_VIRTUAL) {
-            let row = table::lookup(name).unwrap_or_else(|| panic!("{name} is no setting"));
-            assert_eq!(row.name, *name);
-        }
+    fn the_table_says_what_replicas_do_without() {
+        let named = |is_it: fn(&table::Row) -> bool| {
+            let mut names: Vec<_> = table::ROWS.iter().filter(|row| is_it(row)).map(|row| row.name).collect();
+            names.sort_unstable();
+            names.join(" ")
+        };
+        let own = "customRanking enableReRanking mode ranking relevancyStrictness replicas";
+        assert_eq!(named(|row| row.own), own, "what is written down for callers, C§3.2");
+        assert!(table::ROWS.iter().all(|row| row.place.in_settings() || !(row.own || row.of_primary)));
+        // the order of hits is that of the replica
+        let shapes = named(|row| row.shapes_index && !row.of_primary);
+        assert_eq!(shapes, "customRanking", "what shapes files is that of the primary, whose files they are");
     }
 
     #[test]

@@ -103,6 +103,10 @@ pub struct Row {
     pub single: bool,
     /// Whether it decides what the index holds on disk.
     pub shapes_index: bool,
+    /// Whether a virtual replica, which has no records of its own, refuses it and has that of its primary (C§3.2).
+    pub of_primary: bool,
+    /// Whether a new replica does without the value of its primary: what orders hits, and what belongs to one index alone.
+    pub own: bool,
     /// What it does, in one line.
     pub doc: &'static str,
     /// The level of commands at which it began: what applying commands parses by must be known to every node.
@@ -127,6 +131,8 @@ pub(crate) const fn row(
         shown: false,
         single: false,
         shapes_index: false,
+        of_primary: false,
+        own: false,
         doc,
         began: level::FIRST,
         later: &[],
@@ -144,6 +150,12 @@ impl Row {
     }
     const fn shapes(self) -> Row {
         Row { shapes_index: true, ..self }
+    }
+    const fn of_primary(self) -> Row {
+        Row { of_primary: true, ..self }
+    }
+    const fn own(self) -> Row {
+        Row { own: true, ..self }
     }
 
     /// A row that came with a level.
@@ -244,21 +256,21 @@ const DROPPED_DOC: &str = "Accepted for old clients, without effect.";
 #[rustfmt::skip]
 pub static ROWS: &[Row] = &[
     // attributes
-    row("searchableAttributes", Settings, IndexList("array of attribute names, ordered(name) or unordered(name)", index::searchable_attributes), "[]", "Attributes that are searched, in order of priority; empty means all.").was(&["attributesToIndex"]).shapes(),
-    row("attributesForFaceting", Settings, IndexList("array of attribute names, searchable(name), filterOnly(name) or afterDistinct(name)", index::attributes_for_faceting), "[]", "Attributes that facets and filters use.").single().shapes(),
+    row("searchableAttributes", Settings, IndexList("array of attribute names, ordered(name) or unordered(name)", index::searchable_attributes), "[]", "Attributes that are searched, in order of priority; empty means all.").was(&["attributesToIndex"]).shapes().of_primary(),
+    row("attributesForFaceting", Settings, IndexList("array of attribute names, searchable(name), filterOnly(name) or afterDistinct(name)", index::attributes_for_faceting), "[]", "Attributes that facets and filters use.").single().shapes().of_primary(),
     row("unretrievableAttributes", Settings, IndexList("array of strings", index::unretrievable_attributes), "[]", "Attributes that answers never show without the right to see them.").single(),
     row("attributesToRetrieve", Both, List(|p| &mut p.attributes_to_retrieve), r#"["*"]"#, "Attributes that hits show; `-name` leaves one out.").was(&["attributes"]).single(),
     row("restrictSearchableAttributes", Query, List(|p| &mut p.restrict_searchable_attributes), "[]", "Searches only these of the searchable attributes."),
     // ranking
-    row("ranking", Settings, IndexList(criterion::ENTRIES, index::ranking), r#"["typo","geo","words","proximity","attribute","exact","custom"]"#, "Criteria that order hits, first to last.").with_later(criterion::LATER).single().shown().shapes(),
-    row("customRanking", Settings, IndexList("array of asc(name) or desc(name)", index::custom_ranking), "[]", "Attributes that order hits under the custom criterion.").single().shapes(),
-    row("replicas", Settings, IndexList("array of index names or virtual(name)", index::replicas), "[]", "Indices that follow this one with their own order.").was(&["slaves"]),
-    row("relevancyStrictness", Both, Count(0, 100, |p| &mut p.relevancy_strictness), "100", "How close to the best a hit of a virtual replica must be."),
+    row("ranking", Settings, IndexList(criterion::ENTRIES, index::ranking), r#"["typo","geo","words","proximity","attribute","exact","custom"]"#, "Criteria that order hits, first to last.").with_later(criterion::LATER).single().shown().shapes().of_primary().own(),
+    row("customRanking", Settings, IndexList("array of asc(name) or desc(name)", index::custom_ranking), "[]", "Attributes that order hits under the custom criterion.").single().shapes().own(),
+    row("replicas", Settings, IndexList("array of index names or virtual(name)", index::replicas), "[]", "Indices that follow this one with their own order.").was(&["slaves"]).of_primary().own(),
+    row("relevancyStrictness", Both, Count(0, 100, |p| &mut p.relevancy_strictness), "100", "How close to the best a hit of a virtual replica must be.").own(),
     row("attributeCriteriaComputedByMinProximity", Both, Flag(|p| &mut p.attribute_criteria_computed_by_min_proximity), "false", "The best attribute is the one with the closest words."),
     row("minProximity", Both, Target::Query("integer between 1 and 8", query::min_proximity), "1", "Word distances below it count as it; 8 turns proximity off."),
-    row("enableReRanking", Both, Kept(Form::Flag), "true", "Kept, without effect."),
+    row("enableReRanking", Both, Kept(Form::Flag), "true", "Kept, without effect.").own(),
     row("reRankingApplyFilter", Both, Kept(Any), "null", "Kept, without effect.").single(),
-    row("mode", Both, Kept(Choice(&["neuralSearch", "keywordSearch"])), "\"keywordSearch\"", "Kept; every search is a keyword search."),
+    row("mode", Both, Kept(Choice(&["neuralSearch", "keywordSearch"])), "\"keywordSearch\"", "Kept; every search is a keyword search.").own(),
     row("semanticSearch", Both, Kept(Object), "{}", "Kept, without effect."),
     // filtering and faceting
     row("filters", Query, Target::Query("filter expression", query::filters), "\"\"", "Which records count, as an expression."),
@@ -272,7 +284,7 @@ pub static ROWS: &[Row] = &[
     row("sortFacetValuesBy", Both, Target::Query("one of \"count\", \"alpha\"", query::sort_facet_values_by), "\"count\"", "Order of facet values."),
     row("facetingAfterDistinct", Query, Flag(|p| &mut p.faceting_after_distinct), "false", "Counts groups instead of records."),
     row("maxFacetHits", Both, Count(1, 100, |p| &mut p.max_facet_hits), "10", "Values that a facet search shows."),
-    row("attributeForDistinct", Settings, Index("string", index::attribute_for_distinct), "null", "Attribute whose equal values form a group.").shapes(),
+    row("attributeForDistinct", Settings, Index("string", index::attribute_for_distinct), "null", "Attribute whose equal values form a group.").shapes().of_primary(),
     row("distinct", Both, Target::Query("boolean or integer between 0 and 4", query::distinct), "0", "Records shown of each group; 0 does not group."),
     // pagination
     row("page", Query, Count(0, ANY_COUNT, |p| &mut p.page), "0", "Page of hits, from zero."),
@@ -285,16 +297,16 @@ pub static ROWS: &[Row] = &[
     row("minWordSizefor1Typo", Both, Count(0, ANY_COUNT, |p| &mut p.min_word_size_for_1_typo), "4", "Characters from which a word may have one typing error.").shown(),
     row("minWordSizefor2Typos", Both, Count(0, ANY_COUNT, |p| &mut p.min_word_size_for_2_typos), "8", "Characters from which a word may have two typing errors.").shown(),
     row("allowTyposOnNumericTokens", Both, Flag(|p| &mut p.allow_typos_on_numeric_tokens), "true", "Whether numbers may match with typing errors."),
-    row("disableTypoToleranceOnAttributes", Both, List(|p| &mut p.disable_typo_tolerance_on_attributes), "[]", "Attributes that need exact spelling."),
+    row("disableTypoToleranceOnAttributes", Both, List(|p| &mut p.disable_typo_tolerance_on_attributes), "[]", "Attributes that need exact spelling.").of_primary(),
     row("disableTypoToleranceOnWords", Settings, IndexList("array of strings", index::disable_typo_tolerance_on_words), "[]", "Words that need exact spelling.").was(&["disableTypoToleranceOn"]),
-    row("separatorsToIndex", Settings, Index("string", index::separators_to_index), "\"\"", "Punctuation that is searched as a word.").shown().shapes(),
-    row("camelCaseAttributes", Settings, IndexList("array of strings", index::camel_case_attributes), "[]", "Attributes whose camelCase words are also indexed in parts.").shapes(),
-    row("keepDiacriticsOnCharacters", Settings, Index("string", index::keep_diacritics_on_characters), "\"\"", "Characters that keep their accents.").shapes(),
-    row("customNormalization", Settings, Index("object of at most 10 replacements of one character each", index::custom_normalization), "{}", "Characters replaced before anything else.").shapes(),
-    row("decompoundedAttributes", Settings, Index("object of lists of attribute names under de, nl, fi, da, sv or no", index::decompounded_attributes), "{}", "Attributes whose compound words are indexed in parts, by language.").shapes(),
+    row("separatorsToIndex", Settings, Index("string", index::separators_to_index), "\"\"", "Punctuation that is searched as a word.").shown().shapes().of_primary(),
+    row("camelCaseAttributes", Settings, IndexList("array of strings", index::camel_case_attributes), "[]", "Attributes whose camelCase words are also indexed in parts.").shapes().of_primary(),
+    row("keepDiacriticsOnCharacters", Settings, Index("string", index::keep_diacritics_on_characters), "\"\"", "Characters that keep their accents.").shapes().of_primary(),
+    row("customNormalization", Settings, Index("object of at most 10 replacements of one character each", index::custom_normalization), "{}", "Characters replaced before anything else.").shapes().of_primary(),
+    row("decompoundedAttributes", Settings, Index("object of lists of attribute names under de, nl, fi, da, sv or no", index::decompounded_attributes), "{}", "Attributes whose compound words are indexed in parts, by language.").shapes().of_primary(),
     row("decompoundQuery", Both, Flag(|p| &mut p.decompound_query), "true", "Whether compound words of the query are split."),
-    row("attributesToTransliterate", Settings, Kept(Form::List), "null", "Kept, without effect."),
-    row("indexLanguages", Settings, IndexList("array of language codes", index::index_languages), "[]", "Languages for indexing; `zh` and `ja` have words found by dictionary.").shapes(),
+    row("attributesToTransliterate", Settings, Kept(Form::List), "null", "Kept, without effect.").of_primary(),
+    row("indexLanguages", Settings, IndexList("array of language codes", index::index_languages), "[]", "Languages for indexing; `zh` and `ja` have words found by dictionary.").shapes().of_primary(),
     row("queryLanguages", Both, Languages(|p| &mut p.query_languages), "[]", "Languages for queries."),
     row("naturalLanguages", Query, Languages(|p| &mut p.natural_languages), "[]", "Languages of queries that are spoken sentences."),
     row("ignorePlurals", Both, Target::Query("boolean or array of language codes", query::ignore_plurals), "false", "Whether singular and plural are the same, or for which languages."),
@@ -303,7 +315,7 @@ pub static ROWS: &[Row] = &[
     row("query", Query, Text(QUERY_BYTES_MAX, |p| &mut p.query), "\"\"", "What is searched; empty means every record."),
     row("similarQuery", Query, Text(QUERY_BYTES_MAX, |p| &mut p.similar_query), "\"\"", "A text whose words are all optional."),
     row("queryType", Both, Target::Query("one of \"prefixLast\", \"prefixAll\", \"prefixNone\"", query::query_type), "\"prefixLast\"", "Which words may match as prefixes.").single().shown(),
-    row("disablePrefixOnAttributes", Settings, IndexList("array of strings", index::disable_prefix_on_attributes), "[]", "Attributes that need whole words."),
+    row("disablePrefixOnAttributes", Settings, IndexList("array of strings", index::disable_prefix_on_attributes), "[]", "Attributes that need whole words.").of_primary(),
     row("removeWordsIfNoResults", Both, Target::Query("one of \"none\", \"lastWords\", \"firstWords\", \"allOptional\"", query::remove_words_if_no_results), "\"none\"", "Which words become optional when nothing is found.").single().shown(),
     row("advancedSyntax", Both, Flag(|p| &mut p.advanced_syntax), "false", "Whether quotes and minus signs have a meaning."),
     row("advancedSyntaxFeatures", Both, Target::Query("array of strings among \"exactPhrase\", \"excludeWords\"", query::advanced_syntax_features), r#"["exactPhrase","excludeWords"]"#, "Which parts of the advanced syntax are on."),
@@ -343,8 +355,8 @@ pub static ROWS: &[Row] = &[
     row("personalizationImpact", Query, Kept(Form::Count(0, 100)), "100", "Kept, without effect."),
     row("userData", Settings, Index("JSON of at most 32768 bytes", index::user_data), "{}", "Any JSON; stored and returned."),
     row("renderingContent", Both, Target::Query("object", query::rendering_content), "null", "How to show the results; returned with each answer."),
-    row("numericAttributesForFiltering", Settings, IndexList("array of attribute names or equalOnly(name)", index::numeric_attributes_for_filtering), "null", "Numbers that filters can use; by default all.").was(&["numericAttributesToIndex"]).shapes(),
-    row("allowCompressionOfIntegerArray", Settings, Kept(Form::Flag), "false", "Kept, without effect."),
+    row("numericAttributesForFiltering", Settings, IndexList("array of attribute names or equalOnly(name)", index::numeric_attributes_for_filtering), "null", "Numbers that filters can use; by default all.").was(&["numericAttributesToIndex"]).shapes().of_primary(),
+    row("allowCompressionOfIntegerArray", Settings, Kept(Form::Flag), "false", "Kept, without effect.").of_primary(),
     row("explain", Query, List(|p| &mut p.explain), "[]", "Which explanations the answer adds."),
     // members of browse, multi-query and facet search calls
     row("cursor", Query, Target::Query("string", query::cursor), "null", "Position that an earlier browse answer gave."),
