@@ -1,5 +1,4 @@
 //! What does a node say of the calls that it answered (§2.12, §4.12)?
-//!
 //! - `GET /1/logs`: logs
 
 use super::*;
