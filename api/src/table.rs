@@ -61,6 +61,13 @@ const PERSONALIZATION: Handler = missing!("Personalization");
 
 // what may stand in the query string of several rows
 const FORWARD: Argument = flag("forwardToReplicas", "Does the same to the replicas of the index.");
+/// Which rows of events.
+const EVENT_ROWS: &[Argument] = &[
+    count("group", 1, 65_535, "Number of a group, as GET /admin/events shows it."),
+    text("day", "A day (UTC) as YYYY-MM-DD."),
+    text("index", "Only rows of this index."),
+    text("after", "What the answer before had as next."),
+];
 const FORCE: Argument = flag("force", "Also when copies of records may be lost by it.");
 const FORWARD_EARLIER: Argument = flag("forwardToSlaves", "An earlier name of forwardToReplicas.");
 const PAGE: Argument = count("page", 0, u32::MAX as u64, "Page, from zero.");
@@ -385,6 +392,12 @@ pub static ROUTES: &[Route<Handler>] = &[
         .says("Has a suggestions index built now").gives::<body::Message>(200),
     row(Post, "/admin/admin-key", ADMIN, handler!(admin::replace_admin_key)).is(Work::Operate)
         .says("Replaces the admin key").takes::<body::NewAdminKey>().gives::<body::Message>(200),
+    row(Get, "/admin/events", ADMIN, handler!(admin::events::show)).is(Work::Operate)
+        .says("Shows what there is of events").gives::<body::EventsFound>(200),
+    row(Post, "/admin/events", ADMIN, handler!(admin::events::bring)).is(Work::Operate).body(Events)
+        .says("Takes events and searches of the past").takes::<body::EventHistory>().gives::<body::EventsTaken>(200),
+    row(Get, "/admin/events/rows", ADMIN, handler!(admin::events::rows)).is(Work::Operate)
+        .says("Hands out rows of events as a Parquet file").with(EVENT_ROWS).gives::<body::EventRows>(200),
     row(Get, "/admin/recommend", ADMIN, handler!(admin::models::list)).is(Work::Operate)
         .says("Shows the models of recommendations").gives::<body::Models>(200),
     row(Post, "/admin/recommend/{indexName}/{model}/build", ADMIN, handler!(admin::models::build)).is(Work::Operate)

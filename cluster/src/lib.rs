@@ -61,12 +61,16 @@ pub use groups::damage;
 pub use lifecycle::recovery::{Loss, NodeSurvey, Recovery, RecoveryPlan};
 pub use meta::{IndexLimits, KeyDigest, KeyMap};
 pub use options::{CheckOptions, ClusterOptions, Expected, ServiceOptions, Started};
+pub use quorate_node::page::After as AfterRow;
+pub use quorate_node::rows::Row as EventRow;
+pub use quorate_node::segment::{PlainWriter, foreign_rows, plain_rows};
 pub use quorate_node::{Payer, RawDocument};
 pub use read::health::Health;
 pub use service::Service;
 pub use types::{
-    BuildAttempt, CallerOp, DictionaryLanguage, GroupDigest, IndexInfo, IndexOperation, ModelFigures,
-    NamedDigest, NodeDigest, ObjectRequest, ReadRights, Receipt,
+    BuildAttempt, CallerOp, DictionaryLanguage, EventReplica, EventsFound, EventsOfGroup, GroupDigest,
+    IndexInfo, IndexOperation, ModelFigures, NamedDigest, NodeDigest, ObjectRequest, ReadRights, Receipt,
+    RowsPage, UnheardNode,
 };
 pub use write::Reach;
 pub use write::document_changes::DocumentChange;

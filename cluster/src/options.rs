@@ -38,6 +38,10 @@ pub struct ServiceOptions {
     pub checks: CheckOptions,
     /// Threads that run searches; 0 = one for each processor.
     pub search_threads: usize,
+    /// How long rows of events are kept, from the end of their day on.
+    pub events_kept: Duration,
+    /// After which time models of recommendations are made anew at the latest; `None`: only when somebody asks.
+    pub model_builds: Option<Duration>,
     /// Whether the last calls of clients are kept (§2.12).
     pub request_log: bool,
     /// How long a group that failed stands still before it is opened anew; each time it fails again, twice as long.
@@ -73,6 +77,8 @@ impl ServiceOptions {
             index_limits: IndexLimits::default(),
             checks: CheckOptions::default(),
             search_threads: 0,
+            events_kept: EVENTS_KEPT,
+            model_builds: Some(MODEL_BUILDS),
             request_log: true,
             reopen_after: REOPEN_AFTER,
             files: RealFiles::shared(),
@@ -86,6 +92,12 @@ pub const ADMIN_KEY_OVERLAP: Duration = Duration::from_secs(3_600);
 
 /// Bytes of the disk that stay free by default: enough for the log and the segments of writes under way.
 pub const DISK_RESERVE_BYTES: u64 = 256 << 20;
+
+/// How long rows of events are kept by default.
+pub const EVENTS_KEPT: Duration = Duration::from_secs(90 * 24 * 3_600);
+
+/// The default of [`ServiceOptions::model_builds`]: old rows have left the window by then, and forgotten users the rows.
+const MODEL_BUILDS: Duration = Duration::from_secs(24 * 3_600);
 
 /// The default of [`ServiceOptions::reopen_after`].
 const REOPEN_AFTER: Duration = Duration::from_secs(10);

@@ -1,6 +1,8 @@
 //! What the rooms of this crate hand to each other, and to callers: what is asked for and what is answered.
 
+use quorate_model::analytics::Day;
 use quorate_model::{GroupId, IndexName, RecommendModel, RecordOp, TaskId, UserId};
+use quorate_node::page::After;
 use quorate_node::{Digest, IndexDigest, Installed, ModelKey, Report};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -208,4 +210,65 @@ impl ModelFigures {
         let ModelKey { index, model } = key.clone();
         ModelFigures { index, model, installed: None, report: None, is_awaited: false, last_build: None }
     }
+}
+
+/// What is there of events.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventsFound {
+    /// Groups that have a replica on a node that answered.
+    pub groups: Vec<EventsOfGroup>,
+    /// Nodes that did not answer.
+    pub unheard: Vec<UnheardNode>,
+}
+
+/// What is there of the events of a group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventsOfGroup {
+    /// The group.
+    pub group: GroupId,
+    /// Rows of each day, as the replica says that has most: those that are repeated and not merged yet count more than once.
+    pub days: BTreeMap<Day, u64>,
+    /// On each node.
+    pub replicas: Vec<EventReplica>,
+}
+
+/// What a node has of the events of a group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventReplica {
+    /// The name of the node.
+    pub node: String,
+    /// Entries of the log that another node has applied and this one has not.
+    pub lag_entries: u64,
+    /// The first day that has rows.
+    pub oldest: Option<Day>,
+    /// The last one.
+    pub newest: Option<Day>,
+    /// Rows in files.
+    pub rows: u64,
+    /// Bytes of these files.
+    pub bytes: u64,
+    /// Rows in memory.
+    pub waiting_rows: u64,
+    /// Bytes of these.
+    pub waiting_bytes: u64,
+}
+
+/// A node that did not answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UnheardNode {
+    /// Its name.
+    pub node: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// Rows of events.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RowsPage {
+    /// How many.
+    pub rows: u64,
+    /// The last one, when others may follow.
+    pub next: Option<After>,
+    /// A Parquet file, base64; empty when there are no rows.
+    pub parquet: String,
 }

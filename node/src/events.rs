@@ -14,12 +14,15 @@ use arrivals::Arrivals;
 use named::NamedSearches;
 use parking_lot::Mutex;
 use quorate_insights::store::{EventStore, EventView};
+use quorate_model::analytics::Day;
 use quorate_model::event::Event;
 use quorate_model::{GroupId, IndexName};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// The events of one group, which its machine changes and others read.
 pub(crate) type SharedStore = Arc<Mutex<EventStore>>;
@@ -27,8 +30,9 @@ pub(crate) type SharedStore = Arc<Mutex<EventStore>>;
 pub(crate) type SharedArrivals = Arc<Mutex<Arrivals>>;
 
 /// The events of all groups of a node.
-#[derive(Default)]
 pub(crate) struct NodeEvents {
+    /// How long rows are kept, from the end of their day on.
+    pub kept: Duration,
     stores: Mutex<BTreeMap<GroupId, (SharedStore, SharedArrivals)>>,
     /// Bytes of rows in memory, of all groups.
     waiting_bytes: AtomicUsize,
@@ -40,6 +44,17 @@ pub(crate) struct NodeEvents {
 }
 
 impl NodeEvents {
+    /// Without any group.
+    pub fn new(kept: Duration) -> Self {
+        NodeEvents {
+            kept,
+            stores: Mutex::default(),
+            waiting_bytes: AtomicUsize::default(),
+            is_compacting: Arc::default(),
+            forgotten: Mutex::default(),
+            named: Mutex::default(),
+        }
+    }
     /// Lets others read the events of a group.
     pub fn open(&self, group: GroupId, store: SharedStore, arrivals: SharedArrivals) {
         self.stores.lock().insert(group, (store, arrivals));
@@ -105,6 +120,23 @@ impl NodeEvents {
         };
         stores.iter().fold(EventFigures::default(), add)
     }
+    /// What each group has. Cost: a look at all rows in memory.
+    pub fn of_groups(&self) -> Vec<GroupEvents> {
+        let stores: Vec<(GroupId, SharedStore)> =
+            self.stores.lock().iter().map(|(group, (store, _))| (*group, store.clone())).collect();
+        let of_group = |(group, store): (GroupId, SharedStore)| {
+            let store = store.lock();
+            GroupEvents {
+                group,
+                rows: store.rows(),
+                bytes: store.bytes(),
+                waiting_rows: store.open_rows(),
+                waiting_bytes: store.open_bytes() as u64,
+                days: store.days(),
+            }
+        };
+        stores.into_iter().map(of_group).collect()
+    }
     /// Counts that a group has other bytes of rows in memory than before. Returns the bytes of all groups.
     pub fn recount(&self, before: usize, now: usize) -> usize {
         self.waiting_bytes.fetch_add(now, Ordering::Relaxed);
@@ -139,4 +171,21 @@ pub struct EventFigures {
     pub bytes: u64,
     /// Bytes of rows in memory, which only the log makes durable.
     pub waiting_bytes: u64,
+}
+
+/// What a node has of the events of a group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupEvents {
+    /// The group.
+    pub group: GroupId,
+    /// Rows in files.
+    pub rows: u64,
+    /// Bytes of these files.
+    pub bytes: u64,
+    /// Rows in memory, which only the log makes durable.
+    pub waiting_rows: u64,
+    /// Bytes of these.
+    pub waiting_bytes: u64,
+    /// Rows of each day, in files and in memory.
+    pub days: BTreeMap<Day, u64>,
 }

@@ -2,7 +2,9 @@
 
 use crate::dictionaries::SharedDictionaries;
 use crate::error::{Error, Result};
-use crate::events::{Arrived, EventFigures, Events, Forgets, ForgottenUsers, NamedSearch, NodeEvents};
+use crate::events::{
+    Arrived, EventFigures, Events, Forgets, ForgottenUsers, GroupEvents, NamedSearch, NodeEvents,
+};
 use crate::halt::Halt;
 use crate::index::{IndexState, IndexStats, IndexView};
 use crate::indices::Indices;
@@ -51,6 +53,8 @@ pub struct NodeOptions {
     pub level: LevelInForce,
     /// The dictionaries of all indices.
     pub dictionaries: SharedDictionaries,
+    /// How long rows of events are kept, from the end of their day on.
+    pub events_kept: Duration,
 }
 
 /// What machines and reads share.
@@ -101,6 +105,7 @@ impl Node {
             pace,
             level,
             dictionaries,
+            events_kept,
         } = options;
         let shard_options = ShardOptions {
             files: files.clone(),
@@ -121,7 +126,7 @@ impl Node {
             layout,
             files,
             dictionaries,
-            events: Arc::default(),
+            events: Arc::new(NodeEvents::new(events_kept)),
             models: NodeModels::default(),
             shard_options,
             indices: RwLock::default(),
@@ -337,6 +342,14 @@ impl Node {
     /// What it has of events in all groups. Cost: a lock for each group.
     pub fn event_figures(&self) -> EventFigures {
         self.shared.events.figures()
+    }
+    /// How long it keeps rows of events, from the end of their day on.
+    pub fn events_kept(&self) -> Duration {
+        self.shared.events.kept
+    }
+    /// What it has of events in each group. Cost: a look at all rows in memory.
+    pub fn events_of_groups(&self) -> Vec<GroupEvents> {
+        self.shared.events.of_groups()
     }
     /// Commands that are applied but not visible to reads yet.
     pub fn pending_writes(&self) -> usize {

@@ -1,9 +1,10 @@
-//! Which command was asked for? `quorate serve`, `import`, `search`, `health`, `keys`, `cluster`, `log` and `config`.
+//! Which command was asked for? `quorate serve`, `import`, `search`, `health`, `keys`, `cluster`, `events`, `log` and `config`.
 
 mod client;
 mod cluster;
 mod config;
 mod demo;
+mod events;
 mod health;
 mod import;
 mod keys;
@@ -49,6 +50,10 @@ fn run(matches: &ArgMatches) -> Result<ExitCode> {
         Some(("cluster", given)) => {
             let (name, given) = given.subcommand().expect("clap requires a command of cluster");
             cluster::run(&values(Audience::Client, given, &environment)?, name, given)
+        }
+        Some(("events", given)) => {
+            let (name, given) = given.subcommand().expect("clap requires a command of events");
+            events::run(&values(Audience::Client, given, &environment)?, name, given)
         }
         Some(("log", given)) => {
             let (name, given) = given.subcommand().expect("clap requires a command of log");
@@ -104,6 +109,7 @@ fn command() -> Command {
         )
         .subcommand(keys::command(|| flags(Audience::Client).collect(), &secrets(Audience::Client)))
         .subcommand(cluster::command(|| flags(Audience::Client).collect(), &secrets(Audience::Client)))
+        .subcommand(events::command(|| flags(Audience::Client).collect(), &secrets(Audience::Client)))
         .subcommand(log::command(|| flags(Audience::Client).collect()))
         .subcommand(Command::new("config").about("Print an annotated configuration file with the defaults"))
 }

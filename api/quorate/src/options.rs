@@ -310,6 +310,27 @@ pub const OPTIONS: &[OptionRow] = &[
         "Form of the log lines on standard error: text or json.",
     ),
     row(
+        "event-retention-days",
+        Kind::Count,
+        Some("90"),
+        Audience::Server,
+        "Days for which events are kept, on every node alike; 0 keeps them for ever.",
+    ),
+    row(
+        "model-builds",
+        Kind::Word(&["on", "off"]),
+        Some("on"),
+        Audience::Server,
+        "Whether models of recommendations are built of events; off builds those that somebody asks for.",
+    ),
+    row(
+        "model-build-hours",
+        Kind::Count,
+        Some("24"),
+        Audience::Server,
+        "Hours after which a model is built anew at the latest; much that is new has it built after an hour.",
+    ),
+    row(
         "request-log",
         Kind::Word(&["on", "off"]),
         Some("on"),

@@ -19,6 +19,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+const DAY_S: u64 = 24 * 3_600;
+/// So many days are for ever.
+const FOR_EVER_DAYS: u64 = 100 * 365;
+
 /// What the operator asks for now: the configuration file is read again.
 type Wanted<'a> = &'a dyn Fn() -> Result<Values>;
 
@@ -177,6 +181,12 @@ fn service_options(values: &Values) -> Result<ServiceOptions> {
         take_over_s: values.number("take-over-s"),
         expects: if values.is_on("expect-data") { Expected::Data } else { Expected::Anything },
         command_level,
+        events_kept: match values.number("event-retention-days") {
+            0 => Duration::from_secs(FOR_EVER_DAYS * DAY_S),
+            days => Duration::from_secs(days * DAY_S),
+        },
+        model_builds: (values.text("model-builds") != Some("off"))
+            .then(|| Duration::from_secs(values.number("model-build-hours").max(1) * 3_600)),
         request_log: values.text("request-log") != Some("off"),
         search_threads: values.number("search-threads") as usize,
         cluster: cluster_options(values)?,

@@ -1,5 +1,6 @@
 //! What do operators ask and change (`/admin/…`, admin key)?
 
+pub mod events;
 pub mod models;
 
 use crate::call::Call;

@@ -107,7 +107,7 @@ fn failures_of_callers<H>(route: &Route<H>) -> Vec<(u16, &'static str)> {
     if route.says_unauthorized() {
         failures.push((401, "The credentials do not allow it."));
     }
-    if matches!(tag(route.path), "events" | "usertokens") {
+    if matches!(tag(route.path), "events" | "usertokens") || route.body == BodyKind::Events {
         failures.push((422, "Events, or the token of a user, are not as they have to be."));
     }
     if route.is_of_suggestions() {

@@ -13,6 +13,7 @@ mod earlier_names;
 mod edges;
 mod encrypted;
 mod events;
+mod events_out;
 mod extremes;
 mod filters;
 mod keys;

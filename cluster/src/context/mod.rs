@@ -40,7 +40,7 @@ use quorate_model::{DocumentKind, Error, GroupId, IndexName, NodeId, Result, lev
 use quorate_node::Node;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
 /// One node, as everything above its groups sees it.
@@ -74,6 +74,7 @@ pub struct NodeContext {
     searches: Searches,
     reports: Reports,
     take_over_s: u64,
+    model_builds: Option<Duration>,
 }
 
 /// What is open before there is a context.
@@ -131,6 +132,7 @@ impl NodeContext {
             searches: Searches::default(),
             reports: Reports::default(),
             take_over_s: options.take_over_s,
+            model_builds: options.model_builds,
         }
     }
     /// This node.
@@ -249,6 +251,10 @@ impl NodeContext {
     /// Who may merge the calls of all nodes just now.
     pub fn log_readers(&self) -> &Semaphore {
         &self.log_readers
+    }
+    /// After which time models are made anew at the latest; `None`: only when somebody asks.
+    pub fn model_builds(&self) -> Option<Duration> {
+        self.model_builds
     }
     /// Seconds of silence after which the place of a node may be taken.
     pub fn take_over_s(&self) -> u64 {

@@ -341,6 +341,7 @@ fn node_options(options: &ServiceOptions, layout: &Layout, kv: Kv, room: Room) -
         pace: Pace::default(),
         level: LevelInForce::default(),
         dictionaries: SharedDictionaries::default(),
+        events_kept: options.events_kept,
     }
 }
 

@@ -22,6 +22,24 @@ pub async fn ask<C: ReadCall>(
 ) -> Result<Answers<C::Answer>> {
     let meta = context.meta();
     let cluster = meta.nodes.get(&context.self_id()).map(|row| row.cluster.as_str());
+    ask_in(context, cluster, call, within).await
+}
+
+/// The same of every node of the installation.
+pub async fn ask_all<C: ReadCall>(
+    context: &NodeContext,
+    call: C,
+    within: Duration,
+) -> Result<Answers<C::Answer>> {
+    ask_in(context, None, call, within).await
+}
+
+async fn ask_in<C: ReadCall>(
+    context: &NodeContext,
+    cluster: Option<&str>,
+    call: C,
+    within: Duration,
+) -> Result<Answers<C::Answer>> {
     let request = question(context, &call, None)?;
     let read = |answer: PeerAnswer| match answered::<C>(answer)? {
         Answered::Done(answer) | Answered::DoneAt { answer, .. } => Some(Ok(answer)),

@@ -7,6 +7,7 @@ pub mod analytics;
 pub mod call;
 pub mod candidates;
 pub mod documents;
+pub mod event_rows;
 pub mod every_node;
 pub mod figures;
 pub mod health;

@@ -2,16 +2,26 @@
 
 use super::Service;
 use crate::context::searches::{Noted, ServedSearch};
-use crate::read::analytics;
+use crate::read::{analytics, event_rows};
+use crate::types::{EventsFound, RowsPage};
 use crate::write::{events, searches};
-use quorate_model::analytics::{Asked, Report};
-use quorate_model::event::Event;
-use quorate_model::{IndexName, Result};
+use quorate_model::analytics::{Asked, Day, Report};
+use quorate_model::event::{Event, History};
+use quorate_model::{GroupId, IndexName, Result};
+use quorate_node::page::After;
 
 impl Service {
     /// Keeps events that were checked. Errors: `Unavailable`; some of them may be kept, and all are when the call is repeated.
     pub async fn keep_events(&self, events: Vec<Event>) -> Result<()> {
         events::keep(self.open_context()?, events).await
+    }
+    /// Keeps what happened in the past. Errors: as [`Self::keep_events`].
+    pub async fn keep_history(&self, history: History) -> Result<()> {
+        events::keep_history(self.open_context()?, history).await
+    }
+    /// How long rows of events are kept, milliseconds.
+    pub fn events_kept_ms(&self) -> u64 {
+        self.inner.context.node().events_kept().as_millis() as u64
     }
     /// Notes a search that was served, for it to be counted. Cost: less than a microsecond; it waits for nothing.
     pub fn note_search(&self, search: Box<ServedSearch>) {
@@ -28,6 +38,22 @@ impl Service {
     pub async fn count_searches(&self) -> Result<()> {
         searches::finish(self.open_context()?).await;
         Ok(())
+    }
+    /// What is there of events on all nodes. Errors: `Unavailable`.
+    pub async fn events_found(&self) -> Result<EventsFound> {
+        event_rows::found(self.open_context()?).await
+    }
+    /// Rows of a day in a group that stand behind a row, of one index or all: each once, none of users who are forgotten.
+    ///
+    /// Errors: `Invalid` when there is no such group; `Unavailable`.
+    pub async fn event_rows(
+        &self,
+        group: GroupId,
+        day: Day,
+        index: Option<String>,
+        after: Option<After>,
+    ) -> Result<RowsPage> {
+        event_rows::rows(self.open_context()?, group, day, index, after).await
     }
     /// Forgets what a user did until now, by either kind of token. Errors: `Unavailable`; to be repeated.
     pub async fn forget_user(&self, token: &str) -> Result<()> {

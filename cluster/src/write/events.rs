@@ -9,7 +9,7 @@ use crate::context::searches::Noted;
 use crate::disk::Purpose;
 use crate::metrics;
 use futures_util::future::try_join_all;
-use quorate_model::event::Event;
+use quorate_model::event::{CountedSearch, Event, History};
 use quorate_model::level::{self, Needs};
 use quorate_model::{Error, GroupId, Result};
 use quorate_node::ops::IndexCommand;
@@ -18,15 +18,26 @@ use std::collections::BTreeMap;
 /// Keeps events; returns when every group has its own on disk on a majority. When it fails some groups may have theirs: who repeats
 /// all of them completes it, and none counts twice.
 pub async fn keep(context: &NodeContext, events: Vec<Event>) -> Result<()> {
-    let mut of_groups: BTreeMap<GroupId, Vec<Event>> = BTreeMap::new();
+    events.iter().for_each(|event| name_searches(context, event));
+    keep_history(context, History { events, searches: vec![] }).await
+}
+
+/// Keeps what happened in the past, as [`keep`] does: who repeats it completes it.
+pub async fn keep_history(context: &NodeContext, history: History) -> Result<()> {
+    let History { events, searches } = history;
+    let mut of_groups: BTreeMap<GroupId, (Vec<Event>, Vec<CountedSearch>)> = BTreeMap::new();
     for event in events {
-        name_searches(context, &event);
-        of_groups.entry(context.group_for(&event.index)?).or_default().push(event);
+        of_groups.entry(context.group_for(&event.index)?).or_default().0.push(event);
+    }
+    for search in searches {
+        of_groups.entry(context.group_for(&search.index)?).or_default().1.push(search);
     }
     let deadline = write_deadline();
-    let entries = of_groups.into_iter().map(|(group, events)| {
-        let command = IndexCommand::Events { events };
-        context.proposer().propose_index(group, command, Purpose::Add, deadline)
+    let entries = of_groups.into_iter().flat_map(|(group, (events, searches))| {
+        let events = (!events.is_empty()).then_some(IndexCommand::Events { events });
+        let searches = (!searches.is_empty()).then_some(IndexCommand::Searches { searches });
+        let commands = events.into_iter().chain(searches);
+        commands.map(move |command| context.proposer().propose_index(group, command, Purpose::Add, deadline))
     });
     try_join_all(entries).await?;
     metrics::accepted("events");

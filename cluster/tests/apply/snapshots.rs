@@ -105,6 +105,7 @@ impl Member {
             pace: Pace::default(),
             level: LevelInForce::default(),
             dictionaries: SharedDictionaries::default(),
+            events_kept: std::time::Duration::from_secs(90 * 24 * 3_600),
         };
         let node = Node::open(options).expect("a node");
         let apply = GroupApply::open(node.machine(GROUP).expect("a machine"), place).expect("a group");

@@ -27,7 +27,7 @@ pub fn interactions_of(
     now_ms: u64,
     stop: &AtomicBool,
 ) -> Result<Interactions> {
-    let wanted = Wanted { index: Some(index), user_hash: None };
+    let wanted = Wanted { index: Some(index), ..Wanted::ALL };
     let mut collector = Collector::new();
     let mut taken = 0;
     let today = now_ms / DAY_MS;

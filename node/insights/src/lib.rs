@@ -10,6 +10,7 @@ pub mod forgotten;
 pub mod learn;
 pub mod merge;
 pub mod neighbours;
+pub mod page;
 pub mod rows;
 pub mod segment;
 pub mod store;

@@ -119,7 +119,7 @@ pub struct Row {
 
 impl Row {
     /// What rows are ordered by.
-    fn order(&self) -> (&str, u64, &str, u64, u64, u64) {
+    pub(crate) fn order(&self) -> (&str, u64, &str, u64, u64, u64) {
         (&self.index, self.user_hash, &self.user, self.time_ms, self.fingerprint, self.log_index)
     }
     /// Whether both are of one user of one index.

@@ -3,6 +3,8 @@
 //! A file has regions: one for each row group, and one for the footer behind them. Who keeps the file keeps a [`SegmentFacts`]
 //! beside it, with the checksum of every region; nothing of a region is parsed before it fits.
 
+mod foreign;
+mod plain;
 mod regions;
 
 use self::regions::{Checked, Counting};
@@ -19,6 +21,8 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
 
+pub use self::foreign::foreign_rows;
+pub use self::plain::{PlainWriter, plain_rows};
 pub use self::regions::Region;
 
 /// Rows of a row group: what a reader holds of a file at a time, some 2 MB.
@@ -66,14 +70,8 @@ impl<'f> SegmentWriter<'f> {
     /// Creates the file with these columns of the schema, which are its first ones.
     fn with_columns(files: &'f dyn Files, path: &'f Path, columns: &str) -> Result<Self> {
         let schema = parse_message_type(columns).expect("a test parses the schema");
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::LZ4_RAW)
-            .set_statistics_enabled(EnabledStatistics::Chunk)
-            .set_offset_index_disabled(true)
-            .set_created_by("quorate rows 2".to_owned())
-            .build();
         let file = files.create(path).map_err(|error| Error::io("create", path, error))?;
-        let writer = SerializedFileWriter::new(Counting::new(file), Arc::new(schema), Arc::new(properties));
+        let writer = SerializedFileWriter::new(Counting::new(file), Arc::new(schema), Arc::new(properties()));
         let facts = SegmentFacts {
             rows: 0,
             times_ms: [u64::MAX, 0],
@@ -120,6 +118,16 @@ impl<'f> SegmentWriter<'f> {
     }
 }
 
+/// How files are written.
+fn properties() -> WriterProperties {
+    WriterProperties::builder()
+        .set_compression(Compression::LZ4_RAW)
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_offset_index_disabled(true)
+        .set_created_by("quorate rows 2".to_owned())
+        .build()
+}
+
 /// Which rows a reader wants: all of one index, or all.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'w> {
@@ -127,13 +135,18 @@ pub struct Wanted<'w> {
     pub index: Option<&'w str>,
     /// Of users with this hash.
     pub user_hash: Option<u64>,
+    /// From this index and hash of a user on.
+    pub from: Option<(&'w str, u64)>,
 }
 
 impl Wanted<'_> {
     /// Every row.
-    pub const ALL: Wanted<'static> = Wanted { index: None, user_hash: None };
+    pub const ALL: Wanted<'static> = Wanted { index: None, user_hash: None, from: None };
 
     fn may_be_in(self, [first, last]: &Span) -> bool {
+        if self.from.is_some_and(|from| (last.0.as_str(), last.1) < from) {
+            return false;
+        }
         match (self.index, self.user_hash) {
             (Some(index), Some(hash)) => {
                 (first.0.as_str(), first.1) <= (index, hash) && (index, hash) <= (last.0.as_str(), last.1)
@@ -147,6 +160,7 @@ impl Wanted<'_> {
     pub fn takes(self, row: &Row) -> bool {
         self.index.is_none_or(|index| *row.index == *index)
             && self.user_hash.is_none_or(|hash| row.user_hash == hash)
+            && self.from.is_none_or(|from| from <= (&*row.index, row.user_hash))
     }
 }
 

@@ -15,6 +15,7 @@ use crate::merge::Merged;
 use crate::rows::{self, Row, Text};
 use crate::segment::{Segment, SegmentWriter, Wanted};
 use quorate_model::Event;
+use quorate_model::analytics::Day;
 use quorate_model::event::CountedSearch;
 use quorate_store::files::Files;
 use rustc_hash::FxHashSet;
@@ -124,6 +125,22 @@ impl EventStore {
     /// Bytes of files.
     pub fn bytes(&self) -> u64 {
         self.segments.iter().map(|segment| segment.facts().bytes()).sum()
+    }
+    /// Rows of each day, in files and in memory, repeated ones and those of forgotten users included.
+    pub fn days(&self) -> BTreeMap<Day, u64> {
+        let mut days = BTreeMap::new();
+        for place in &self.manifest.places {
+            *days.entry(Day(u32::try_from(place.period.day).unwrap_or(u32::MAX))).or_default() +=
+                place.facts.rows;
+        }
+        for row in &self.open.rows {
+            *days.entry(Day::of(row.time_ms)).or_default() += 1;
+        }
+        days
+    }
+    /// Rows that wait to be sealed.
+    pub fn open_rows(&self) -> u64 {
+        self.open.rows.len() as u64
     }
 
     /// The last entry that was taken: one through here changes nothing.

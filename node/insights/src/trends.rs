@@ -70,7 +70,7 @@ struct Trends {
 /// Forgotten users and those with more than 10,000 rows count for nothing. `None` when it was told to stop. Cost: the rows of 56
 /// days are read; memory some 150 bytes a record.
 pub fn trending(view: &EventView, index: &str, now_ms: u64, stop: &AtomicBool) -> Result<Option<Candidates>> {
-    let wanted = Wanted { index: Some(index), user_hash: None };
+    let wanted = Wanted { index: Some(index), ..Wanted::ALL };
     let from_ms = now_ms.saturating_sub(DAYS * DAY_MS);
     of_rows(view.rows(wanted, from_ms..now_ms.saturating_add(DAY_MS))?, now_ms, stop)
 }

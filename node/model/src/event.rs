@@ -1,11 +1,13 @@
 //! What do users do with results (§2.15)? Events as they are kept in a log, checked.
 
 mod body;
+mod history;
 mod money;
 pub mod search;
 mod shown;
 
 pub use body::{Refused, is_user_token, parse};
+pub use history::{History, parse_history};
 pub use money::{AMOUNT_CHARS_MAX, Money, PLACES};
 pub use search::CountedSearch;
 pub use shown::shown_ids;

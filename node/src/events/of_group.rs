@@ -25,9 +25,6 @@ const LOOK: Duration = Duration::from_secs(5);
 const WAITING_BYTES_MAX: usize = 64 << 20;
 /// Bytes of rows in memory of all groups beyond which the next group that gets some makes files of its own.
 const NODE_WAITING_BYTES_MAX: usize = 256 << 20;
-/// How long rows are kept, from the end of their day on.
-const KEPT: Duration = Duration::from_secs(90 * 24 * 3_600);
-
 /// The events of a group, as its machine has them.
 pub(crate) struct Events {
     group: GroupId,
@@ -149,7 +146,7 @@ impl Events {
         self.compactor = None;
         let now_ms = now_ms();
         let mut store = self.store.lock();
-        if let Err(error) = store.remove_before(now_ms.saturating_sub(KEPT.as_millis() as u64)) {
+        if let Err(error) = store.remove_before(now_ms.saturating_sub(self.node.kept.as_millis() as u64)) {
             tracing::warn!(group = self.group.0, %error, "cannot remove old events");
         }
         let Some(turn) = self.node.compacts() else { return };

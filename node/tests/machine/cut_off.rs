@@ -64,6 +64,7 @@ impl Life {
             pace: Pace::default(),
             level: LevelInForce::default(),
             dictionaries: quorate_node::SharedDictionaries::default(),
+            events_kept: std::time::Duration::from_secs(90 * 24 * 3_600),
         };
         let node = Node::open(options).unwrap();
         let machine = node.machine(GROUP).unwrap();

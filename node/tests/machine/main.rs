@@ -107,6 +107,7 @@ impl Rig {
             pace,
             level: LevelInForce::default(),
             dictionaries: SharedDictionaries::default(),
+            events_kept: std::time::Duration::from_secs(90 * 24 * 3_600),
         };
         let node = Node::open(options)?;
         let machine = node.machine(GROUP)?;

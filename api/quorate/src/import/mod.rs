@@ -1,8 +1,8 @@
 //! How does a file get into an index? `quorate import INDEX FILE`: batches, retries, resumption, published at the end.
 
 mod batch;
-mod source;
-mod state;
+pub mod source;
+pub mod state;
 
 use crate::client::{Answer, Client, Credentials, Encoding, segment};
 use crate::config::Values;

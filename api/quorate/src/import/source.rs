@@ -24,6 +24,8 @@ pub enum Form {
     JsonArray,
     /// A header line and rows; numbers and true/false are recognized, empty cells left out.
     Csv,
+    /// The same, of which every cell is text.
+    CsvText,
 }
 
 /// A record and where it stood.
@@ -45,10 +47,12 @@ pub struct Source {
 enum Reader {
     Lines { input: Input, line: u64 },
     Array { input: Input, line: u64, state: ArrayState },
-    Csv { rows: csv::Reader<Bounded>, names: Vec<String>, left: Arc<AtomicU64> },
+    Csv { rows: csv::Reader<Bounded>, names: Vec<String>, left: Arc<AtomicU64>, cell: Cell },
 }
 
 type Input = Box<dyn BufRead + Send>;
+/// What a cell of a column becomes.
+type Cell = fn(&str, &str) -> Value;
 
 #[derive(PartialEq, Eq)]
 enum ArrayState {
@@ -82,9 +86,9 @@ impl Source {
         match &mut self.kind {
             Reader::Lines { input, line } => next_line(input, line),
             Reader::Array { input, line, state } => next_element(input, line, state),
-            Reader::Csv { rows, names, left } => {
+            Reader::Csv { rows, names, left, cell } => {
                 left.store(ROW_BYTES_MAX, Ordering::Relaxed);
-                next_row(rows, names)
+                next_row(rows, names, *cell)
             }
         }
     }
@@ -95,7 +99,7 @@ impl Reader {
         Ok(match form {
             Form::JsonLines => Reader::Lines { input, line: 0 },
             Form::JsonArray => Reader::Array { input, line: 1, state: ArrayState::BeforeArray },
-            Form::Csv => {
+            Form::Csv | Form::CsvText => {
                 let left = Arc::new(AtomicU64::new(ROW_BYTES_MAX));
                 let input = Bounded { input, left: left.clone() };
                 let mut rows = csv::ReaderBuilder::new().flexible(false).from_reader(input);
@@ -111,7 +115,8 @@ impl Reader {
                 if names.iter().any(String::is_empty) {
                     bail!("line 1: a column has no name");
                 }
-                Reader::Csv { rows, names, left }
+                let cell = if form == Form::Csv { cell_value } else { cell_text };
+                Reader::Csv { rows, names, left, cell }
             }
         })
     }
@@ -277,7 +282,7 @@ fn take_object(input: &mut Input, line: &mut u64) -> Result<Vec<u8>> {
     }
 }
 
-fn next_row(rows: &mut csv::Reader<Bounded>, names: &[String]) -> Result<Option<Found>> {
+fn next_row(rows: &mut csv::Reader<Bounded>, names: &[String], value: Cell) -> Result<Option<Found>> {
     let mut row = csv::StringRecord::new();
     let read = rows.read_record(&mut row).map_err(|error| match error.position() {
         Some(position) => anyhow::anyhow!("line {}: {}", position.line(), csv_reason(&error)),
@@ -290,7 +295,7 @@ fn next_row(rows: &mut csv::Reader<Bounded>, names: &[String]) -> Result<Option<
     let mut members = serde_json::Map::new();
     for (name, cell) in names.iter().zip(row.iter()) {
         if !cell.is_empty() {
-            members.insert(name.clone(), cell_value(name, cell));
+            members.insert(name.clone(), value(name, cell));
         }
     }
     Ok(Some(Found { json: Value::Object(members).to_string(), line }))
@@ -315,6 +320,10 @@ fn cell_value(name: &str, cell: &str) -> Value {
         Ok(value @ (Value::Number(_) | Value::Bool(_))) => value,
         _ => Value::String(cell.to_owned()),
     }
+}
+
+fn cell_text(_: &str, cell: &str) -> Value {
+    Value::String(cell.to_owned())
 }
 
 /// Bytes that the reader of rows may take for one: it reads ahead.

@@ -69,6 +69,7 @@ fn asked(context: &NodeContext) -> Option<Work> {
 /// The first index whose models are due. Events may name what is no index: nobody could ask for what goes together there, and names
 /// without end would keep those of indices from being counted.
 fn due(context: &NodeContext) -> Option<Work> {
+    let latest = context.model_builds()?;
     let meta = context.meta();
     for group in led(context).into_keys() {
         let mut names: BTreeMap<IndexName, (u64, u64)> = BTreeMap::new();
@@ -84,7 +85,7 @@ fn due(context: &NodeContext) -> Option<Work> {
         for (index, (new_rows, since_ms)) in names {
             let waiting = Duration::from_millis(unix_ms().saturating_sub(since_ms));
             let (last, has_model) = last_of(context, group, &index, new_rows);
-            if is_due(Standing { new_rows, waiting, last, has_model }) {
+            if is_due(Standing { new_rows, waiting, last, has_model }, latest) {
                 return Some(Work { group, index, models: MODELS.to_vec(), new_rows });
             }
         }

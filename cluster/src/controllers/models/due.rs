@@ -6,8 +6,6 @@ use std::time::Duration;
 const FIRST: Duration = Duration::from_secs(60);
 /// Between two builds while there is much that is new.
 const HOUR: Duration = Duration::from_secs(3_600);
-/// After this time also what has nothing new is built: old rows have left the window, and forgotten users the rows.
-const DAY: Duration = Duration::from_secs(24 * 3_600);
 /// One part of so many has to be new.
 const PART: u64 = 20;
 
@@ -33,12 +31,13 @@ pub struct Last {
     pub rows: u64,
 }
 
-/// Whether models of the index are to be made now.
-pub fn is_due(standing: Standing) -> bool {
+/// Whether models of the index are to be made now. After the time `latest` also what has nothing new is built: old rows have left the
+/// window, and forgotten users the rows.
+pub fn is_due(standing: Standing, latest: Duration) -> bool {
     let Standing { new_rows, waiting, last, has_model } = standing;
     match last {
         None => waiting >= FIRST,
-        Some(Last { ago, .. }) if ago >= DAY => has_model || new_rows > 0,
+        Some(Last { ago, .. }) if ago >= latest => has_model || new_rows > 0,
         Some(Last { ago, rows }) => ago >= HOUR && new_rows > 0 && new_rows.saturating_mul(PART) >= rows,
     }
 }
@@ -49,14 +48,14 @@ mod tests {
 
     #[test]
     fn a_twentieth_and_an_hour_or_a_day() {
+        let (hour, day) = (3_600, 86_400);
         let check =
             |new_rows: u64, waiting_s: u64, last: Option<(u64, u64)>, has_model: bool, expected: bool| {
                 let last = last.map(|(ago_s, rows)| Last { ago: Duration::from_secs(ago_s), rows });
                 let standing =
                     Standing { new_rows, waiting: Duration::from_secs(waiting_s), last, has_model };
-                assert_eq!(is_due(standing), expected, "{standing:?}");
+                assert_eq!(is_due(standing, Duration::from_secs(day)), expected, "{standing:?}");
             };
-        let (hour, day) = (3_600, 86_400);
         // never built here
         check(1, 59, None, false, false);
         check(1, 60, None, false, true);

@@ -249,6 +249,11 @@ fn calls_are_what_other_versions_know() {
             sent(GetReport { group, index: index.clone(), asked: figures(), within_ms: 5 }),
             json!({"Report": {"group": 3, "index": index, "asked": shown_figures(), "within_ms": 5}}),
         ),
+        (sent(GetEvents {}), json!({"Events": {}})),
+        (
+            sent(GetEventRows { group, day: Day(2), index: Some("i".into()), after: None, within_ms: 5 }),
+            json!({"EventRows": {"group": 3, "day": 2, "index": "i", "after": null, "within_ms": 5}}),
+        ),
         (sent(GetTrends { group, index: model().index }), json!({"Trends": {"group": 3, "index": "i"}})),
     ];
     let mut names = BTreeSet::new();

@@ -62,7 +62,7 @@ pub fn report(
     let (first, last) = asked.days;
     let from_ms = first.start_ms();
     let to_ms = Day(last.0.saturating_add(1)).start_ms();
-    let wanted = Wanted { index: Some(index), user_hash: None };
+    let wanted = Wanted { index: Some(index), ..Wanted::ALL };
     let rows = |times_ms: Range<u64>| view.rows(wanted, times_ms);
     let events = match asked.with_events {
         true => Events::read(rows(from_ms..to_ms.saturating_add(FOLLOWS_WITHIN_MS))?, is_over)?,

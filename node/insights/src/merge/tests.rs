@@ -51,7 +51,7 @@ proptest! {
         let mut memory = of(0);
         memory.sort();
         let name = index.map(|index| format!("index{index}"));
-        let wanted = Wanted { index: name.as_deref(), user_hash: None };
+        let wanted = Wanted { index: name.as_deref(), ..Wanted::ALL };
         let mut forgotten = Forgotten::default();
         forget.iter().for_each(|(user, log_index)| forgotten.add(&format!("user{user}"), *log_index));
         let times_ms = from * 1_000..(from + length) * 1_000;

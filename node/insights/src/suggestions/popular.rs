@@ -30,7 +30,7 @@ pub fn popular(
     most: usize,
     stop: &AtomicBool,
 ) -> Result<Option<Vec<(String, u64)>>> {
-    let wanted = Wanted { index: Some(index), user_hash: None };
+    let wanted = Wanted { index: Some(index), ..Wanted::ALL };
     let mut counts = Counts { tags, users: 0, of: FxHashMap::default(), queries_max: QUERIES_MAX };
     let (mut chain, mut last): (Chain, Option<Row>) = (Chain::default(), None);
     for (number, row) in view.rows(wanted, times_ms)?.enumerate() {

@@ -98,6 +98,10 @@ struct GivenData<'b> {
 ///
 /// Errors: the first that the order of C§18.1 has.
 pub fn parse(body: &[u8], now_ms: u64) -> Checked<Vec<Event>> {
+    parse_within(body, now_ms, PAST_MS)
+}
+/// The same with timestamps that are at most so old.
+pub(super) fn parse_within(body: &[u8], now_ms: u64, past_ms: u64) -> Checked<Vec<Event>> {
     let whole: &RawValue =
         serde_json::from_slice(body).map_err(|error| Refused::Unreadable(error.to_string()))?;
     if json_type(whole) != "object" {
@@ -116,11 +120,11 @@ pub fn parse(body: &[u8], now_ms: u64) -> Checked<Vec<Event>> {
         count if count > limits::EVENTS_MAX => {
             refused(format!("Cannot process more than {} events in a batch", limits::EVENTS_MAX))
         }
-        _ => events.into_iter().map(|given| event(given, now_ms)).collect(),
+        _ => events.into_iter().map(|given| event(given, now_ms, past_ms)).collect(),
     }
 }
 
-fn event(given: &RawValue, now_ms: u64) -> Checked<Event> {
+fn event(given: &RawValue, now_ms: u64, past_ms: u64) -> Checked<Event> {
     if json_type(given) != "object" {
         return refused("Invalid payload");
     }
@@ -136,7 +140,7 @@ fn event(given: &RawValue, now_ms: u64) -> Checked<Event> {
     };
     let target = target(&given, kind)?;
     let query_id = query_id(given.query_id)?;
-    let time_ms = time(given.timestamp, now_ms)?;
+    let time_ms = time(given.timestamp, now_ms, past_ms)?;
     let authenticated = text(given.authenticated_user_token)?;
     let authenticated = authenticated.map(|user| token("AuthenticatedUserToken", user)).transpose()?;
     let value = amount("Value", given.value)?;
@@ -313,7 +317,7 @@ fn query_id(given: Option<&RawValue>) -> Checked<Option<QueryId>> {
     }
 }
 
-fn time(given: Option<&RawValue>, now_ms: u64) -> Checked<Option<u64>> {
+fn time(given: Option<&RawValue>, now_ms: u64, past_ms: u64) -> Checked<Option<u64>> {
     let Some(given) = given.filter(|given| json_type(given) != "null") else { return Ok(None) };
     if json_type(given) != "number" {
         return wrong_type("int64", given);
@@ -325,7 +329,7 @@ fn time(given: Option<&RawValue>, now_ms: u64) -> Checked<Option<u64>> {
         Ok(time_ms) if time_ms > now_ms.saturating_add(FUTURE_MS) => {
             refused("The timestamp is too far in the future")
         }
-        Ok(time_ms) if time_ms.saturating_add(PAST_MS) < now_ms => {
+        Ok(time_ms) if time_ms.saturating_add(past_ms) < now_ms => {
             refused("The timestamp is too far in the past")
         }
         Ok(time_ms) => Ok(Some(time_ms).filter(|time_ms| *time_ms <= now_ms)),
