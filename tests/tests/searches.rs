@@ -16,6 +16,8 @@ const MEANT: [(&str, [&str; 2]); 3] = [
 const LOOKS: Duration = Duration::from_millis(2_200);
 /// Between two letters. What different nodes serve within one millisecond has no order, and nobody types that fast.
 const LETTER: Duration = Duration::from_millis(20);
+/// Between a result that is seen and a click, and between the click and the next letter.
+const CLICK: Duration = Duration::from_millis(700);
 /// How long it may take until searches show in figures.
 const SHOWN_WITHIN: Duration = Duration::from_secs(60);
 
@@ -26,6 +28,21 @@ fn type_letters(nodes: &[Client], user: &str, text: &str) {
         let node = &nodes[end % nodes.len()];
         node.post(&format!("/1/indexes/{INDEX}/query"), &params).unwrap().success().unwrap();
     }
+}
+/// Types at one node, tells another one of a click, and goes on long before what was clicked has stood for two seconds.
+fn click_at_another_node(nodes: &[Client], user: &str, [clicked, next]: [&str; 2]) {
+    let search = |query: &str| {
+        let params = json!({"query": query, "userToken": user, "clickAnalytics": true});
+        nodes[0].post(&format!("/1/indexes/{INDEX}/query"), &params).unwrap().success().unwrap().body
+    };
+    let found = search(clicked);
+    std::thread::sleep(CLICK);
+    let event = json!({"eventType": "click", "eventName": "Clicked", "index": INDEX, "userToken": user,
+        "queryID": found["queryID"], "objectIDs": ["1"], "positions": [1]});
+    nodes[1].post("/1/events", &json!({"events": [event]})).unwrap().success().unwrap();
+    std::thread::sleep(CLICK);
+    search("");
+    search(next);
 }
 /// Queries with how often they were searched, as a node says.
 fn figures(node: &Client) -> Option<Value> {
@@ -59,13 +76,14 @@ fn what_is_typed_at_three_nodes_in_turn_is_what_was_meant() {
                 }
             });
         }
+        threads.spawn(|| click_at_another_node(&nodes, "dan", ["table lamp", "umbrella"]));
     });
-    let expected = json!([["red shoes", 2], ["running shoes", 2], ["table lamp", 1], ["umbrella", 1]]);
+    let expected = json!([["red shoes", 2], ["running shoes", 2], ["table lamp", 2], ["umbrella", 2]]);
     for node in &nodes {
         wait_for(node, &expected);
     }
     let users = nodes[2].get(&format!("/2/users/count?index={INDEX}")).unwrap().success().unwrap();
-    assert_eq!(users.body["count"], 3);
+    assert_eq!(users.body["count"], 4);
     cluster.kill(0).unwrap();
     for node in &nodes[1..] {
         wait_for(node, &expected);
