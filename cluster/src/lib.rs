@@ -60,7 +60,7 @@ pub use context::traffic::{QueryFigures, Traffic};
 pub use groups::damage;
 pub use lifecycle::recovery::{Loss, NodeSurvey, Recovery, RecoveryPlan};
 pub use meta::{IndexLimits, KeyDigest, KeyMap};
-pub use options::{CheckOptions, ClusterOptions, Expected, ServiceOptions, Started};
+pub use options::{CheckOptions, ClusterOptions, EventSink, Expected, ServiceOptions, Started};
 pub use quorate_node::page::After as AfterRow;
 pub use quorate_node::rows::Row as EventRow;
 pub use quorate_node::segment::{PlainWriter, foreign_rows, plain_rows};

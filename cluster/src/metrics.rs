@@ -1,6 +1,6 @@
 //! What the cluster counts for `/metrics`.
 
-use prometheus::{GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts};
+use prometheus::{Gauge, GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts};
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -97,6 +97,28 @@ static EVENT_BYTES: LazyLock<IntGaugeVec> = LazyLock::new(|| {
     let opts =
         Opts::new("quorate_event_bytes", "Bytes of events: in files, and in memory on their way there.");
     registered(IntGaugeVec::new(opts, &["place"]).expect("a valid metric"))
+});
+static SINK_ROWS: LazyLock<IntCounter> = LazyLock::new(|| {
+    let text = "Rows that the sink of events has taken from this node.";
+    registered(IntCounter::new("quorate_event_sink_rows_total", text).expect("a valid metric"))
+});
+static SINK_FAILURES: LazyLock<IntCounter> = LazyLock::new(|| {
+    let text = "Times that the sink of events took nothing from this node.";
+    registered(IntCounter::new("quorate_event_sink_failures_total", text).expect("a valid metric"))
+});
+static SINK_LAG_ROWS: LazyLock<IntGauge> = LazyLock::new(|| {
+    let text = "Rows that wait for the sink of events at most, of the groups that this node leads.";
+    registered(IntGauge::new("quorate_event_sink_lag_rows", text).expect("a valid metric"))
+});
+static SINK_LAG: LazyLock<Gauge> = LazyLock::new(|| {
+    let text =
+        "For how long the sink of events has not had everything, of the group that waits longest here.";
+    registered(Gauge::new("quorate_event_sink_lag_seconds", text).expect("a valid metric"))
+});
+static SINK_LOST: LazyLock<IntGauge> = LazyLock::new(|| {
+    let text =
+        "Rows that became too old since the start before the sink of events was given them, on this node.";
+    registered(IntGauge::new("quorate_event_sink_lost_rows", text).expect("a valid metric"))
 });
 static SEARCHES_COUNTED: LazyLock<IntCounter> = LazyLock::new(|| {
     let text = "Searches of this node that were counted for analytics.";
@@ -199,6 +221,20 @@ pub fn node(node: &quorate_node::Node) {
     for (place, bytes) in [("files", events.bytes), ("memory", events.waiting_bytes)] {
         EVENT_BYTES.with_label_values(&[place]).set(bytes as i64);
     }
+}
+/// Rows were taken by the sink of events.
+pub fn sink_took(rows: usize) {
+    SINK_ROWS.inc_by(rows as u64);
+}
+/// The sink of events took nothing.
+pub fn sink_failed() {
+    SINK_FAILURES.inc();
+}
+/// Shows what waits for the sink of events, for how long it has, and how much it never gets.
+pub fn sink_lags(rows: u64, longest: Duration, lost: u64) {
+    SINK_LAG_ROWS.set(rows.min(i64::MAX as u64) as i64);
+    SINK_LAG.set(longest.as_secs_f64());
+    SINK_LOST.set(lost.min(i64::MAX as u64) as i64);
 }
 /// Searches are in a log and count.
 pub fn searches_counted(count: usize) {

@@ -4,6 +4,7 @@ use crate::command::FEATURE_LEVEL;
 use crate::meta::IndexLimits;
 use crate::snapshot;
 use quorate_store::files::{Files, RealFiles};
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -50,6 +51,15 @@ pub struct ServiceOptions {
     pub files: Arc<dyn Files>,
     /// Its place among other nodes.
     pub cluster: ClusterOptions,
+    /// Where rows of events go beside the node's files; `None` = nowhere.
+    pub events_sink: Option<Arc<dyn EventSink>>,
+}
+
+/// Takes lines of JSON, a row of an event each.
+pub trait EventSink: fmt::Debug + Send + Sync {
+    /// Sends lines and waits, for a bounded time, until they are taken. Errors: they may not be, with the reason for operators, who
+    /// see no credentials and no rows in it.
+    fn send(&self, lines: &[u8]) -> Result<(), String>;
 }
 
 /// What the operator knows of a data folder before a start.
@@ -83,6 +93,7 @@ impl ServiceOptions {
             reopen_after: REOPEN_AFTER,
             files: RealFiles::shared(),
             cluster: ClusterOptions::default(),
+            events_sink: None,
         }
     }
 }

@@ -4,6 +4,7 @@ mod arrivals;
 mod forgotten;
 mod named;
 mod of_group;
+mod sink;
 
 pub use arrivals::Arrived;
 pub use forgotten::{Forgets, ForgottenUsers};
@@ -41,6 +42,8 @@ pub(crate) struct NodeEvents {
     /// Users that groups have been told to forget since each of those that keep traces of them asked last.
     forgotten: Mutex<[ForgottenUsers; Forgets::ALL.len()]>,
     named: Mutex<NamedSearches>,
+    /// Of the sink of events.
+    of_sink: sink::OfSink,
 }
 
 impl NodeEvents {
@@ -53,6 +56,7 @@ impl NodeEvents {
             is_compacting: Arc::default(),
             forgotten: Mutex::default(),
             named: Mutex::default(),
+            of_sink: sink::OfSink::default(),
         }
     }
     /// Lets others read the events of a group.

@@ -25,6 +25,7 @@ mod recommend;
 pub mod search;
 pub mod shard;
 mod sharing;
+mod sink;
 mod turns;
 mod writers;
 
@@ -44,7 +45,8 @@ pub use pins::{GroupPin, Held};
 pub use quorate_engine::index::{LevelInForce, lower_priority};
 pub use quorate_engine::language::{CustomEntries, Dictionaries, EntryChange, Language};
 pub use quorate_insights::neighbours::{HeldOut, Interactions, NeighboursError, Parameters, Report};
-pub use quorate_insights::store::EventView;
+pub use quorate_insights::store::{Batch, EventView};
 pub use quorate_insights::{analytics, chains, page, rows, segment, suggestions};
 pub use search::{ReadRights, SearchPool, Turn};
 pub use shard::{Pace, ShardStatus};
+pub use sink::SinkStanding;

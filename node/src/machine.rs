@@ -9,6 +9,7 @@ mod documents;
 mod fences;
 mod links;
 mod models;
+mod sent;
 mod snapshot;
 
 pub use self::fences::Fences;
@@ -107,6 +108,7 @@ impl PlacementMachine {
         machine.never_again = machine.replay_from()?;
         machine.load_dictionaries()?;
         machine.load_models()?;
+        machine.load_sent()?;
         Ok(machine)
     }
 
@@ -303,6 +305,10 @@ impl PlacementMachine {
             IndexCommand::Searches { searches } => self.events.take_searches(at.index, &searches),
             IndexCommand::InstallModel { key, seq, length, crc } => {
                 self.install_model(at, key, seq, length, crc);
+                Ok(())
+            }
+            IndexCommand::EventsSent { through } => {
+                self.note_sent(through);
                 Ok(())
             }
             IndexCommand::Sequence { commands } => self.sequence(at, commands, known),

@@ -434,6 +434,9 @@ impl Shared {
             of_group.push(state.clone());
         }
     }
+    pub(crate) fn events(&self) -> &NodeEvents {
+        &self.events
+    }
     /// The events of a group, as its folder has them.
     pub(crate) fn open_events(&self, group: GroupId) -> Result<Events> {
         Events::open(&self.events, group, self.files.clone(), self.layout.events_of(group))

@@ -161,6 +161,11 @@ pub enum IndexCommand {
         /// CRC-32 of its file.
         crc: u32,
     },
+    /// Says that the sink of events has been given all that the group has of them through a place of its log.
+    EventsSent {
+        /// The log index; one that is not later than what is known changes nothing.
+        through: u64,
+    },
 }
 
 /// What has to be known of a command beside what applying it does.
@@ -283,6 +288,7 @@ impl IndexCommand {
                 content: Content::Names(key.index.as_str().len()),
                 ..PLAIN
             },
+            IndexCommand::EventsSent { .. } => Row { number: 16, level: level::SINK, ..PLAIN },
         }
     }
 

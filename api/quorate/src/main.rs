@@ -14,6 +14,7 @@ mod options;
 mod process;
 mod search;
 mod serve;
+mod sink;
 mod start_text;
 
 use anyhow::Result;

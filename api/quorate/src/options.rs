@@ -408,6 +408,18 @@ pub const OPTIONS: &[OptionRow] = &[
         "Database of places of addresses (MaxMind format, cities) for aroundLatLngViaIP; without it the parameter has no centre.",
     ),
     row(
+        "events-sink-url",
+        Kind::Url,
+        None,
+        Audience::Server,
+        "Where rows of events and searches are sent, too: POST with a line of JSON for each, in order, again until the answer is 2xx.",
+    ),
+    secret(
+        "events-sink-token",
+        Audience::Server,
+        "Sent to events-sink-url as `Authorization: Bearer TOKEN`.",
+    ),
+    row(
         "demo",
         Kind::Switch,
         Some("false"),

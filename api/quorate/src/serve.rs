@@ -6,6 +6,7 @@ use crate::demo;
 use crate::logging::Log;
 use crate::options::option;
 use crate::process::{self, Allowed};
+use crate::sink;
 use crate::start_text::{Program, Start, render};
 use anyhow::{Context, Result, bail};
 use quorate_api::{Encrypted, Limits, Listener, Locations, Networks, ServerOptions, Tls, TlsFiles};
@@ -190,6 +191,7 @@ fn service_options(values: &Values) -> Result<ServiceOptions> {
         request_log: values.text("request-log") != Some("off"),
         search_threads: values.number("search-threads") as usize,
         cluster: cluster_options(values)?,
+        events_sink: sink::wanted(values)?,
         ..ServiceOptions::new(values.data_dir())
     })
 }

@@ -297,6 +297,7 @@ fn the_bytes_of_every_command_stay_what_they_are() {
             }),
             "01 0f 0161 01 07 08 09".into(),
         ),
+        (index(IndexCommand::EventsSent { through: 7 }), "01 10 07".into()),
         (
             meta(MetaCommand::Announced { subject: Subject::Dictionaries(GroupId(5)), revision: 7 }),
             "00 0b 05 07".into(),
@@ -384,6 +385,7 @@ fn the_bytes_of_every_command_stay_what_they_are() {
                 | MetaCommand::EndSuggestions { .. },
             ) => "0800",
             Command::Index(IndexCommand::InstallModel { .. }) => "0800",
+            Command::Index(IndexCommand::EventsSent { .. }) => "0900",
             command if is_of_users(command) => "0200",
             _ => "0100",
         };
@@ -449,7 +451,7 @@ fn entries_that_cannot_be_read_say_why() {
     let cases = [
         (good[..5].to_vec(), "log entry of 5 bytes is shorter"),
         (changed(0, 2), "format 2"),
-        (changed(1, 9), "a command of level 9"),
+        (changed(1, 200), "a command of level 200"),
         (good[..good.len() - 1].to_vec(), "cannot be decoded"),
         (changed(HEADER_BYTES, 77), "cannot be decoded"),
     ];

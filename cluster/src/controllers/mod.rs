@@ -2,6 +2,7 @@
 
 pub mod call_counts;
 pub mod digests;
+pub mod event_sink;
 pub mod integrity;
 pub mod janitor;
 pub mod lease_renewal;

@@ -3,6 +3,7 @@
 use crate::apply::actor::Close;
 use crate::context::{NodeContext, Opened};
 use crate::controllers::call_counts;
+use crate::controllers::event_sink;
 use crate::controllers::integrity;
 use crate::controllers::janitor;
 use crate::controllers::models;
@@ -11,6 +12,7 @@ use crate::groups::Group;
 use crate::groups::start::{Founding, Starter};
 use crate::lifecycle::admin_key::AdminKeys;
 use crate::options::CheckOptions;
+use crate::options::EventSink;
 use crate::options::ServiceOptions;
 use crate::panics;
 use crate::request_log::RequestLog;
@@ -197,6 +199,12 @@ impl Running {
     pub fn start_checks(&mut self, options: CheckOptions) {
         let (context, meta) = (self.context.clone(), self.starter.meta_pins.clone());
         self.run("checks", move || integrity::run(context.clone(), meta.clone(), options));
+    }
+
+    /// Begins to send events to a sink.
+    pub fn start_sink(&mut self, sink: Arc<dyn EventSink>) {
+        let context = self.context.clone();
+        self.run("events to the sink", move || event_sink::run(context.clone(), sink.clone()));
     }
 
     /// Starts the background work. Errors: there is no thread for it.

@@ -89,6 +89,9 @@ impl Service {
             return Err(error);
         }
         running.start_checks(options.checks);
+        if let Some(sink) = options.events_sink.clone() {
+            running.start_sink(sink);
+        }
         let inner = Inner {
             context: running.context.clone(),
             users: running.users.clone(),

@@ -1,10 +1,12 @@
 //! What is kept of an event or a search: rows, one for each record or filter that it names.
 
 mod columns;
+mod json;
 mod of_event;
 mod of_search;
 
 pub(crate) use columns::{SCHEMA, read, write};
+pub use json::write_line;
 pub use of_event::of_event;
 pub use of_search::of_search;
 

@@ -6,9 +6,11 @@
 
 mod compaction;
 mod manifest;
+mod unsent;
 
 pub use self::compaction::{Compacted, Compaction};
 use self::manifest::{Manifest, Period, Place};
+pub use self::unsent::{Batch, Unsent};
 use crate::error::{Error, Result};
 use crate::forgotten::Forgotten;
 use crate::merge::Merged;
@@ -43,6 +45,8 @@ pub struct EventStore {
     doubtful: Vec<PathBuf>,
     /// Files that have nothing any more of users who are to be forgotten.
     swept: BTreeSet<u64>,
+    /// The log index through which a sink has everything, as the group says.
+    sent: u64,
 }
 
 /// What only memory and the log have.
@@ -98,6 +102,7 @@ impl EventStore {
             manifest,
             doubtful: vec![],
             swept: BTreeSet::new(),
+            sent: 0,
         };
         store.segments = store.opened(&store.manifest, &BTreeMap::new())?;
         Ok(store)
@@ -227,18 +232,20 @@ impl EventStore {
         self.files.create_dir_durable(into).map_err(|error| io("create", into, error))?;
         self.manifest.write(&*self.files, into)
     }
-    /// Removes days that ended before a moment (Unix milliseconds).
-    pub fn remove_before(&mut self, time_ms: u64) -> Result<()> {
+    /// Removes days that ended before a moment (Unix milliseconds). Returns how many rows at most went that no sink has been given.
+    pub fn remove_before(&mut self, time_ms: u64) -> Result<u64> {
         let mut manifest = self.manifest.clone();
         manifest.places.retain(|place| place.period.end_ms() > time_ms);
+        let goes =
+            |place: &&Place| place.period.end_ms() <= time_ms && place.facts.log_indices[1] > self.sent;
+        let unsent = self.manifest.places.iter().filter(goes).map(|place| place.facts.rows).sum();
         if manifest.places.is_empty() {
             manifest.forgotten = Forgotten::default();
         }
-        if manifest.places.len() == self.manifest.places.len() {
-            Ok(())
-        } else {
-            self.put_in_force(manifest, vec![])
+        if manifest.places.len() != self.manifest.places.len() {
+            self.put_in_force(manifest, vec![])?;
         }
+        Ok(unsent)
     }
 
     /// Users of whom there is still something.

@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 pub const FIRST: u16 = 1;
 /// The newest level that this program knows. It rises with the first thing after a release that older programs do not know: what
 /// needs a level that no program has would be refused for ever.
-pub const NEWEST: u16 = RECOMMEND;
+pub const NEWEST: u16 = SINK;
 /// The level from which on records belong to users.
 pub const OF_USERS: u16 = 2;
 /// The level from which on replicas compare what they hold.
@@ -29,6 +29,8 @@ pub const DICTIONARIES_ACT: u16 = 6;
 pub const EVENTS: u16 = 7;
 /// From this level on, groups keep rules and models of recommendations and counted searches, and there are suggestions.
 pub const RECOMMEND: u16 = 8;
+/// From this level on, groups keep how much of their events a sink has been given.
+pub const SINK: u16 = 9;
 
 /// From this level on, tags of highlights may be longer than other texts.
 pub const LONG_TAGS: u16 = 6;

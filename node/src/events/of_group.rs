@@ -122,6 +122,10 @@ impl Events {
         self.forgets_through = log_index;
         self.store.lock().forget(log_index, token);
     }
+    /// Notes that a sink has everything through a log index. Returns whether that is new.
+    pub fn note_sent(&mut self, through: u64) -> bool {
+        self.store.lock().note_sent(through)
+    }
     /// Makes files of what has waited, and begins what is to be done with files. To be called every second or so.
     pub fn keep_up(&mut self) {
         self.waits_since = match self.store.lock().waits_for() {
@@ -146,8 +150,9 @@ impl Events {
         self.compactor = None;
         let now_ms = now_ms();
         let mut store = self.store.lock();
-        if let Err(error) = store.remove_before(now_ms.saturating_sub(self.node.kept.as_millis() as u64)) {
-            tracing::warn!(group = self.group.0, %error, "cannot remove old events");
+        match store.remove_before(now_ms.saturating_sub(self.node.kept.as_millis() as u64)) {
+            Ok(unsent) => self.node.removed_unsent(self.group, unsent),
+            Err(error) => tracing::warn!(group = self.group.0, %error, "cannot remove old events"),
         }
         let Some(turn) = self.node.compacts() else { return };
         if let Some(work) = store.compaction(now_ms) {

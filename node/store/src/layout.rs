@@ -257,6 +257,8 @@ pub mod rows {
     pub const DICTIONARIES: u8 = b'l';
     /// Placement group: which model of recommendations is in force, by number of the model and name.
     pub const MODEL: u8 = b'm';
+    /// Placement group: the log index through which a sink has been given its events.
+    pub const SENT: u8 = b'e';
     /// Placement group: a synonym or rule, by incarnation, kind and objectID.
     pub const DOCUMENT: u8 = b'y';
     /// Any group: outcome of a task, by log index.

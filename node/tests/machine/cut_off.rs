@@ -129,7 +129,14 @@ impl Life {
             let saved = DocumentKind::ALL.map(|kind| format!("{:?}", documents.saved(kind)));
             all.insert(index, (records, settings, saved.concat()));
         }
-        all.insert(OF_EVENTS, (events::seen(&self.node), models::installed(&self.node), String::new()));
+        all.insert(
+            OF_EVENTS,
+            (
+                events::seen(&self.node),
+                models::installed(&self.node),
+                self.node.sent_through(GROUP).to_string(),
+            ),
+        );
         Ok(all)
     }
     /// How many there are, and some of them.

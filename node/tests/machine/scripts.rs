@@ -217,7 +217,7 @@ impl Author {
         models::install(index, self.chance.below(9) as u64, self.chance.below(3) as u64)
     }
     fn command(&mut self) -> IndexCommand {
-        match self.chance.below(22) {
+        match self.chance.below(23) {
             0..=6 => self.records(),
             7..=8 => {
                 let index = self.an_index();
@@ -230,6 +230,7 @@ impl Author {
             16..=17 => self.sequence(),
             18 => self.events(),
             19 => self.model(),
+            22 => IndexCommand::EventsSent { through: self.chance.below(40) as u64 },
             _ => self.for_user(),
         }
     }
