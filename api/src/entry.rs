@@ -221,7 +221,7 @@ async fn allow(
 fn body_bytes_max(kind: BodyKind, state: &ApiState) -> usize {
     let configured = state.limits();
     let most = match kind {
-        BodyKind::Records => configured.body_bytes_max,
+        BodyKind::Records | BodyKind::Lines => configured.body_bytes_max,
         BodyKind::Search => configured.search_body_bytes_max,
         BodyKind::Several => configured.multi_body_bytes_max,
         BodyKind::Object => TREE_BYTES_MAX,

@@ -5,7 +5,7 @@
 
 use crate::call::Call;
 use crate::reply::{JSON_LINES, Reply};
-use crate::routes::BodyKind::{Entries, Events, Records, Search, Several};
+use crate::routes::BodyKind::{Entries, Events, Lines, Records, Search, Several};
 use crate::routes::Verb::{self, Delete, Get, Post, Put};
 use crate::routes::{Argument, Need, Route, Router, Work, choice, count, flag, text};
 use crate::{
@@ -61,6 +61,12 @@ const PERSONALIZATION: Handler = missing!("Personalization");
 
 // what may stand in the query string of several rows
 const FORWARD: Argument = flag("forwardToReplicas", "Does the same to the replicas of the index.");
+/// Which models of recommendations.
+const MODEL_PAGE: &[Argument] = &[
+    count("page", 0, u64::MAX, "Number of the page, from 0 on."),
+    count("hitsPerPage", 1, 1_000, "Models of a page."),
+];
+const MODEL_SUM: &[Argument] = &[text("sha256", "What the body has to have, 64 hexadecimal digits.")];
 /// Which rows of events.
 const EVENT_ROWS: &[Argument] = &[
     count("group", 1, 65_535, "Number of a group, as GET /admin/events shows it."),
@@ -399,7 +405,9 @@ pub static ROUTES: &[Route<Handler>] = &[
     row(Get, "/admin/events/rows", ADMIN, handler!(admin::events::rows)).is(Work::Operate)
         .says("Hands out rows of events as a Parquet file").with(EVENT_ROWS).gives::<body::EventRows>(200),
     row(Get, "/admin/recommend", ADMIN, handler!(admin::models::list)).is(Work::Operate)
-        .says("Shows the models of recommendations").gives::<body::Models>(200),
+        .says("Shows the models of recommendations").with(MODEL_PAGE).gives::<body::Models>(200),
+    row(Put, "/admin/recommend/{indexName}/{model}", ADMIN, handler!(admin::models::put)).is(Work::Operate).body(Lines)
+        .says("Puts a model in force that was made elsewhere").with(MODEL_SUM).takes::<body::ModelLine>().gives::<body::Message>(200),
     row(Post, "/admin/recommend/{indexName}/{model}/build", ADMIN, handler!(admin::models::build)).is(Work::Operate)
         .says("Builds a model of recommendations").gives::<body::Message>(200),
     row(Post, "/admin/recover", ADMIN, handler!(admin::recovery)).is(Work::Operate)

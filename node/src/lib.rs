@@ -44,7 +44,9 @@ pub use payer::Payer;
 pub use pins::{GroupPin, Held};
 pub use quorate_engine::index::{LevelInForce, lower_priority};
 pub use quorate_engine::language::{CustomEntries, Dictionaries, EntryChange, Language};
-pub use quorate_insights::neighbours::{HeldOut, Interactions, NeighboursError, Parameters, Report};
+pub use quorate_insights::neighbours::{
+    HeldOut, Interactions, NeighboursError, Parameters, Report, uploaded,
+};
 pub use quorate_insights::store::{Batch, EventView};
 pub use quorate_insights::{analytics, chains, page, rows, segment, suggestions};
 pub use search::{ReadRights, SearchPool, Turn};

@@ -291,3 +291,46 @@ fn a_certificate_that_has_ended_is_warned_of_at_the_start_and_when_it_is_read_ag
     wait(START, "it is warned of again", || warned() == 2);
     assert!(node.stop(), "SIGTERM is a clean end");
 }
+
+/// Waits until the node shows so many rows of events.
+fn wait_rows(data_dir: &Path, rows: &str) {
+    wait(STOP, rows, || ok(data_dir, &["events", "status"]).starts_with(rows));
+}
+
+#[test]
+fn history_comes_in_from_files_and_leaves_as_parquet_for_another_node() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let text = |name: &str| at(name).to_str().unwrap().to_owned();
+    let old_ms = std::time::UNIX_EPOCH.elapsed().unwrap().as_millis() as u64 - 60 * 24 * 3_600_000;
+    let own = format!(
+        r#"{{"eventType":"view","eventName":"Saw","index":"shop","userToken":"ann","objectIDs":["a"],"timestamp":{old_ms}}}"#
+    );
+    std::fs::write(at("own.jsonl"), own).unwrap();
+    let table = format!(
+        "index,user,time,kind,event,object,position,price,currency,query,shown\n\
+         shop,007,{old_ms},purchase,Bought,b,,9.90,EUR,,\nshop,7,{old_ms},search,,,,,,shoe,\"[\"\"a\"\",\"\"b\"\"]\"\n"
+    );
+    std::fs::write(at("table.csv"), &table).unwrap();
+    std::fs::write(at("wrong.csv"), table + "shop,u,yesterday,view,Saw,a,,,,,\n").unwrap();
+    let (first, second) = (at("first"), at("second"));
+    let nodes = [Node::start(&first, &[]), Node::start(&second, &[])];
+    for _twice in 0..2 {
+        let said = ok(&first, &["events", "import", &text("own.jsonl"), &text("table.csv")]);
+        assert!(said.starts_with("3 rows of 2 files"), "{said}");
+    }
+    refused(&first, &["events", "import", &text("wrong.csv")], "line 4: time is neither");
+    wait_rows(&first, "6 rows");
+    let export = ["events", "export", "--to", &text("out")];
+    assert!(ok(&first, &export).starts_with("3 rows in 1 files"), "each once");
+    let said = ok(&second, &["events", "import", &text("out")]);
+    assert!(said.starts_with("3 rows of 1 files"), "{said}");
+    wait_rows(&second, "3 rows");
+    let export = ["events", "export", "--to", &text("again"), "--index", "shop"];
+    assert!(ok(&second, &export).starts_with("3 rows in 1 files"));
+    let export = ["events", "export", "--to", &text("none"), "--from", "2999-01-01"];
+    assert!(ok(&second, &export).starts_with("0 rows in 0 files"));
+    for node in nodes {
+        assert!(node.stop());
+    }
+}

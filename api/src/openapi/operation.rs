@@ -12,6 +12,7 @@ use utoipa::openapi::{Content, ObjectBuilder, Ref, RefOr, Required};
 use utoipa::{PartialSchema, ToSchema};
 
 const JSON: &str = "application/json";
+const JSON_LINES: &str = "application/x-ndjson";
 
 /// The row as an operation of the document.
 pub fn operation<H>(route: &Route<H>) -> Operation {
@@ -65,10 +66,11 @@ fn body(of: SchemaOf, kind: BodyKind) -> RequestBody {
     let is_needed = match (of.schema)() {
         RefOr::T(Schema::Object(object)) => !object.required.is_empty(),
         RefOr::T(Schema::Array(_)) => true,
-        _ => matches!(kind, BodyKind::Records | BodyKind::Events),
+        _ => matches!(kind, BodyKind::Records | BodyKind::Events | BodyKind::Lines),
     };
     let required = if is_needed { Required::True } else { Required::False };
-    RequestBodyBuilder::new().content(JSON, Content::new(Some(named(of)))).required(Some(required)).build()
+    let format = if kind == BodyKind::Lines { JSON_LINES } else { JSON };
+    RequestBodyBuilder::new().content(format, Content::new(Some(named(of)))).required(Some(required)).build()
 }
 
 fn answer(content: AnswerContent, meaning: &str) -> Response {
@@ -107,6 +109,9 @@ fn failures_of_callers<H>(route: &Route<H>) -> Vec<(u16, &'static str)> {
     if route.says_unauthorized() {
         failures.push((401, "The credentials do not allow it."));
     }
+    if route.body == BodyKind::Lines {
+        failures.push((422, "A line is not as it has to be."));
+    }
     if matches!(tag(route.path), "events" | "usertokens") || route.body == BodyKind::Events {
         failures.push((422, "Events, or the token of a user, are not as they have to be."));
     }
@@ -118,7 +123,7 @@ fn failures_of_callers<H>(route: &Route<H>) -> Vec<(u16, &'static str)> {
         BodyKind::Object => "The body is too big.",
         BodyKind::Search => "The body is too big: see the option search-body-bytes-max.",
         BodyKind::Several => "The body is too big: see the option multi-body-bytes-max.",
-        BodyKind::Records => "The body is too big: see the option body-bytes-max.",
+        BodyKind::Records | BodyKind::Lines => "The body is too big: see the option body-bytes-max.",
         BodyKind::Entries => "The body is too big: it may have 10 MB.",
         BodyKind::Events => "The body is too big: it may have less than 2 MB.",
     };

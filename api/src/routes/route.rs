@@ -71,11 +71,13 @@ pub enum BodyKind {
     Entries,
     /// Events: scanned in place, and below 2 MB (§4.15).
     Events,
+    /// A JSON value in each line: scanned in place, and long.
+    Lines,
 }
 impl BodyKind {
     /// Whether a body of this kind becomes a tree of values, which takes more memory than its bytes.
     pub fn becomes_tree(self) -> bool {
-        !matches!(self, BodyKind::Records | BodyKind::Entries | BodyKind::Events)
+        !matches!(self, BodyKind::Records | BodyKind::Entries | BodyKind::Events | BodyKind::Lines)
     }
 }
 

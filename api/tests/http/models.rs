@@ -1,6 +1,7 @@
 //! Do operators see and make models of recommendations?
 //!
 //! - `GET /admin/recommend`: admin
+//! - `PUT /admin/recommend/{indexName}/{model}`: admin
 //! - `POST /admin/recommend/{indexName}/{model}/build`: admin
 
 use super::*;
@@ -25,7 +26,8 @@ impl Node {
 #[actix_web::test]
 async fn a_model_is_built_on_demand_and_shown() {
     let node = Node::start().await;
-    assert_eq!(node.get("/admin/recommend").await, json!({"models": []}));
+    let none = json!({"models": [], "page": 0, "nbHits": 0, "nbPages": 0, "hitsPerPage": 1_000});
+    assert_eq!(node.get("/admin/recommend").await, none);
     // a name may have a blank, and users who did nothing but see something
     let event = |user: usize, object: usize| {
         json!({"eventName": "Saw", "eventType": "view", "index": "my shop",
@@ -100,4 +102,43 @@ async fn what_trends_is_known_without_a_build() {
     assert!(
         node.service.candidates(&nothing, RecommendModel::TrendingItems, None).await.unwrap().list.is_empty()
     );
+}
+
+#[actix_web::test]
+async fn a_model_made_elsewhere_is_put_in_force_when_it_is_whole() {
+    let node = Node::start().await;
+    let path = "/admin/recommend/shop/related-products";
+    let lines = concat!(
+        "{\"version\":1,\"items\":2}\n",
+        "{\"objectID\":\"a\",\"neighbours\":[{\"objectID\":\"c\",\"score\":1},{\"objectID\":\"b\",\"score\":2}]}\n",
+        "{\"objectID\":\"b\",\"neighbours\":[{\"objectID\":\"a\",\"score\":0.1}]}\n"
+    );
+    let put = async |path: &str, lines: &str| node.call(Method::PUT, path, lines).await;
+    put(path, "").await.refused(422, "the body is empty");
+    put(path, &lines[..lines.len() - 5]).await.refused(422, "line 3, column");
+    put(path, "{\"version\":9,\"items\":1}").await.refused(422, "version 9 is not known");
+    put(path, &lines.replace("\"items\":2", "\"items\":3"))
+        .await
+        .refused(422, "2 lists have come, the first line says 3");
+    put(&format!("{path}?sha256=5"), lines).await.refused(400, "Invalid value for \"sha256\" parameter");
+    let zeros = "0".repeat(64);
+    put(&format!("{path}?sha256={zeros}"), lines).await.refused(422, "the body has the SHA-256");
+    put("/admin/recommend/shop/trending-items", lines).await.refused(400, "trending-items is computed");
+    assert_eq!(node.get("/admin/recommend").await["nbHits"], 0, "nothing of it is in force");
+    put(path, lines).await.success();
+    let model = node.model("related-products").await;
+    assert_eq!(
+        (&model["isUploaded"], &model["items"], &model["neighbours"]),
+        (&json!(true), &json!(3), &json!(3))
+    );
+    let index = IndexName::new("shop").unwrap();
+    let found = node.service.candidates(&index, RecommendModel::RelatedProducts, Some("a")).await.unwrap();
+    assert_eq!(found.list, [("b".to_owned(), 10_000), ("c".to_owned(), 5_000)]);
+    // another one replaces it, and pages have their part
+    put("/admin/recommend/shop/bought-together", lines).await.success();
+    let second = node.get("/admin/recommend?page=1&hitsPerPage=1").await;
+    assert_eq!((&second["nbHits"], &second["nbPages"]), (&json!(2), &json!(2)));
+    assert_eq!(second["models"].as_array().unwrap().len(), 1);
+    let wrong = node.call(Method::GET, "/admin/recommend?hitsPerPage=0", "").await;
+    wrong.refused(400, "Invalid value for \"hitsPerPage\" parameter");
 }

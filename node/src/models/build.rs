@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::node::Node;
 use quorate_insights::learn;
 use quorate_insights::neighbours::{
-    Interactions, NeighboursError, Report, bought_together, related_products,
+    Interactions, Model, NeighboursError, Report, bought_together, related_products,
 };
 use quorate_model::{GroupId, RecommendModel};
 use std::io::{self, Write};
@@ -74,6 +74,24 @@ impl Node {
             place.discard();
         }
         made
+    }
+    /// Keeps the file of a model that was made elsewhere, durable, in the place that was taken for it. Errors: it is not whole; the disk;
+    /// then nothing is left.
+    pub fn keep_model(&self, file: &[u8], place: &Making) -> Result<Made> {
+        let keep = || -> Result<Made> {
+            let model = Model::open(file)?;
+            model.check()?;
+            let mut out = Summed { out: place.create()?, length: 0, crc: crc32fast::Hasher::new() };
+            out.write_all(file).map_err(NeighboursError::Io)?;
+            out.out.sync().map_err(NeighboursError::Io)?;
+            place.finish()?;
+            Ok(Made { report: model.report()?, length: out.length, crc: out.crc.finalize() })
+        };
+        let kept = keep();
+        if kept.is_err() {
+            place.discard();
+        }
+        kept
     }
     fn write_model(
         &self,

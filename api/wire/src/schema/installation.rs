@@ -221,10 +221,16 @@ pub struct IndexDigest {
 
 /// Models of recommendations.
 #[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct Models {
     /// By index.
     pub models: Vec<Model>,
+    pub page: u64,
+    /// Models of all pages.
+    pub nb_hits: u64,
+    pub nb_pages: u64,
+    pub hits_per_page: u64,
 }
 /// A model of recommendations, as the node that leads its group knows it.
 #[derive(ToSchema)]
@@ -240,6 +246,8 @@ pub struct Model {
     /// Bytes of its file.
     pub bytes: Option<u64>,
     pub installed_at: Option<String>,
+    /// Whether it was made elsewhere; nothing but its lists is known then.
+    pub is_uploaded: Option<bool>,
     /// Rows that it learned from.
     pub rows: Option<u64>,
     /// Users that were left out since they had too many rows.
@@ -276,4 +284,26 @@ pub struct HeldOut {
     pub interactions: u64,
     /// The mean part that is among 20 items recommended by the rest.
     pub recall: f64,
+}
+
+/// A line of a model that is brought from elsewhere; before them stands one with `version`, 1, and `items`, how many follow.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct ModelLine {
+    #[schema(rename = "objectID")]
+    pub object_id: String,
+    /// At most 100.
+    pub neighbours: Vec<ModelNeighbour>,
+    /// Users that had the item; of few a list is filled by what is alike.
+    pub users: Option<u32>,
+}
+/// An item that goes with another one.
+#[derive(ToSchema)]
+#[allow(missing_docs)]
+pub struct ModelNeighbour {
+    #[schema(rename = "objectID")]
+    pub object_id: String,
+    /// Above 0; those of a list tell only against each other.
+    pub score: f64,
 }

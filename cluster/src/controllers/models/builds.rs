@@ -3,11 +3,12 @@
 
 use super::due::{Last, Standing, is_due};
 use super::files::StopGuard;
-use crate::clock::{unix_ms, write_deadline};
+use crate::clock::unix_ms;
 use crate::context::NodeContext;
 use crate::context::builds::{Attempt, Which};
 use crate::disk::Purpose;
 use crate::groups::Group;
+use crate::read::models;
 use quorate_model::level::{self, Needs};
 use quorate_model::{Error, GroupId, IndexName, RecommendModel, Result};
 use quorate_node::{Interactions, Made, Making, ModelKey, Node, NodeError, lower_priority};
@@ -86,11 +87,23 @@ fn due(context: &NodeContext) -> Option<Work> {
             let waiting = Duration::from_millis(unix_ms().saturating_sub(since_ms));
             let (last, has_model) = last_of(context, group, &index, new_rows);
             if is_due(Standing { new_rows, waiting, last, has_model }, latest) {
-                return Some(Work { group, index, models: MODELS.to_vec(), new_rows });
+                let models = built(context, group, &index);
+                if !models.is_empty() {
+                    return Some(Work { group, index, models, new_rows });
+                }
             }
         }
     }
     None
+}
+
+/// The models of an index that are built without being asked for: those that were not made elsewhere.
+fn built(context: &NodeContext, group: GroupId, index: &IndexName) -> Vec<RecommendModel> {
+    let is_built = |model: &RecommendModel| {
+        let key = ModelKey { index: index.clone(), model: *model };
+        !context.node().model_report(group, &key).is_some_and(|report| report.is_uploaded)
+    };
+    MODELS.into_iter().filter(is_built).collect()
 }
 
 /// The last build of an index' models, here or by who led before.
@@ -223,14 +236,7 @@ async fn install(context: &NodeContext, which: &Which, seq: u64, made: &Made, is
     if made.length == 0 && !is_known {
         return Ok(());
     }
-    let (group, key) = which;
-    let Made { length, crc, .. } = *made;
-    let command = quorate_node::IndexCommand::InstallModel { key: key.clone(), seq, length, crc };
-    let deadline = write_deadline();
-    let accepted = context.proposer().propose_index(*group, command, Purpose::Add, deadline).await?;
-    context.group(*group)?.wait_applied(accepted.task_id.log_index(), deadline).await?;
-    context.builds().files_changed();
-    Ok(())
+    models::install(context, which, seq, made).await
 }
 
 fn failed(context: &NodeContext, which: Which, begun: Instant, reason: &str) {

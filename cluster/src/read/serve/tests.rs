@@ -244,6 +244,10 @@ fn calls_are_what_other_versions_know() {
             sent(AskForBuild { group, key: model() }),
             json!({"AskForBuild": {"group": 3, "key": {"index": "i", "model": "BoughtTogether"}}}),
         ),
+        (
+            sent(PutModel { group, key: model(), file: "AA==".into() }),
+            json!({"PutModel": {"group": 3, "key": {"index": "i", "model": "BoughtTogether"}, "file": "AA=="}}),
+        ),
         (sent(GetModels { group }), json!({"Models": {"group": 3}})),
         (
             sent(GetReport { group, index: index.clone(), asked: figures(), within_ms: 5 }),

@@ -74,6 +74,7 @@ fn build(
         neighbours: u64::from(writer.neighbours()),
         parameters: choice.parameters(),
         held_out,
+        is_uploaded: false,
     };
     let written = writer.finish(matrix.items.iter().map(|item| interactions.names.id(*item)), &report);
     go_on(stop)?;

@@ -21,6 +21,7 @@ mod sort;
 #[cfg(test)]
 mod tests;
 mod trial;
+mod upload;
 mod writer;
 
 pub use build::{bought_together, related_products};
@@ -32,4 +33,5 @@ pub use model::{Model, Neighbour, Neighbours};
 pub use names::ID_BYTES_MAX;
 pub use parameters::Parameters;
 pub use report::{HeldOut, Report};
+pub use upload::uploaded;
 pub use writer::{FORMAT_VERSION, ModelWriter, SCORE_BEST};

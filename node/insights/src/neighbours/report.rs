@@ -26,6 +26,9 @@ pub struct Report {
     pub parameters: Parameters,
     /// What the parameters were chosen by; nothing where there was too little to choose by, and they are the default.
     pub held_out: Option<HeldOut>,
+    /// Whether it was made elsewhere: nothing but the lists is known of it.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub is_uploaded: bool,
 }
 
 /// How much of what was held out was found with the parameters that were chosen.
