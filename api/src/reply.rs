@@ -8,6 +8,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use actix_web::web::Bytes;
 use flate2::{Compress, Compression, FlushCompress, Status};
+use quorate_cluster::rate_limit::Quota;
 use quorate_model::{Error, ErrorKind};
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -46,6 +47,8 @@ pub struct Reply {
     pub content: Content,
     /// Whether the caller should come back soon (`Retry-After: 1`).
     pub retry: Retry,
+    /// What is left of a limit of such calls (`X-Ratelimit-Limit` and its kin).
+    pub quota: Option<Quota>,
 }
 /// Whether the same call may succeed in a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +73,11 @@ impl Reply {
     }
     /// A JSON body with any status.
     pub fn json(status: StatusCode, body: impl Into<Vec<u8>>) -> Self {
-        Reply { status, body: body.into(), content: Content::Json, retry: Retry::Pointless }
+        Reply { status, body: body.into(), content: Content::Json, retry: Retry::Pointless, quota: None }
+    }
+    /// The same, which says what is left of a limit.
+    pub fn with_quota(self, quota: Quota) -> Self {
+        Reply { quota: Some(quota), ..self }
     }
     /// The answer to a failed call.
     pub fn error(error: &Error) -> Self {
@@ -86,7 +93,7 @@ impl Reply {
     ///
     /// What it holds of the memory for answers is given back when it is sent.
     pub async fn into_response(self, request_headers: &HeaderMap, delivery: Delivery) -> HttpResponse {
-        let Reply { status, body, content, retry } = self;
+        let Reply { status, body, content, retry, quota } = self;
         let compresses = body.len() >= COMPRESSED_BYTES_MIN && accepts_gzip(request_headers);
         let mut response = HttpResponse::build(status);
         if status != StatusCode::NO_CONTENT {
@@ -98,6 +105,11 @@ impl Reply {
         response.insert_header((CORRELATION_ID.clone(), delivery.id));
         if retry == Retry::Soon {
             response.insert_header((header::RETRY_AFTER, HeaderValue::from_static("1")));
+        }
+        if let Some(Quota { limit, remaining, reset_s }) = quota {
+            response.insert_header(("x-ratelimit-limit", limit.to_string()));
+            response.insert_header(("x-ratelimit-remaining", remaining.to_string()));
+            response.insert_header(("x-ratelimit-reset", reset_s.to_string()));
         }
         if body.len() >= COMPRESSED_BYTES_MIN {
             response.insert_header((header::VARY, HeaderValue::from_static("accept-encoding")));

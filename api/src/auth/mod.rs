@@ -4,7 +4,7 @@
 
 pub mod credentials;
 pub mod pattern;
-mod quota;
+pub(crate) mod quota;
 pub mod restrictions;
 pub mod secured;
 mod tries;

@@ -4,10 +4,11 @@
 //! not looked at, since choosing another would start the count anew, and IPv6 addresses count by their first 64 bits, as in them anybody
 //! has as many addresses as they like. Cost: keys without a limit pay a comparison.
 
-use super::{Origin, Restrictions};
+use super::{Caller, Origin, Restrictions};
 use crate::network::network_of;
 use quorate_cluster::rate_limit::{CounterId, LimitedCall};
 use quorate_model::ApiKey;
+use quorate_model::limits::FORGOTTEN_USERS_PER_HOUR;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
@@ -17,7 +18,6 @@ pub fn limited(key: &ApiKey, restrictions: &[Arc<Restrictions>], origin: Origin<
     if limit == 0 {
         return None;
     }
-    // other nodes are told these numbers, and callers cannot make two of them meet
     let of_key: [u8; 32] = Sha256::digest(key.value.as_bytes()).into();
     let mut caller = Sha256::new_with_prefix(of_key);
     match restrictions.iter().find_map(|restriction| restriction.user_token.as_deref()) {
@@ -27,11 +27,25 @@ pub fn limited(key: &ApiKey, restrictions: &[Arc<Restrictions>], origin: Origin<
             None => caller.update(b"unknown"),
         },
     }
+    Some(LimitedCall { id: counter_id(of_key, caller), limit, now_s: origin.now_s })
+}
+
+/// A call that forgets a user (§7). The admin key and each other key have a count of their own; secured keys count with their parent.
+pub fn forgetting(caller: &Caller, now_s: u64) -> LimitedCall {
+    let of_key: [u8; 32] = match caller {
+        Caller::Key { key, .. } => Sha256::digest(key.value.as_bytes()).into(),
+        Caller::Admin | Caller::Nobody => Sha256::digest(b"admin").into(),
+    };
+    let counted = Sha256::new_with_prefix(of_key).chain_update(b"forgets");
+    LimitedCall { id: counter_id(of_key, counted), limit: FORGOTTEN_USERS_PER_HOUR, now_s }
+}
+
+/// Other nodes are told these numbers, and callers cannot make two of them meet.
+fn counter_id(of_key: [u8; 32], caller: Sha256) -> CounterId {
     let caller: [u8; 32] = caller.finalize().into();
     let [first, second] = [&of_key[..8], &caller[..16]];
-    let id = CounterId {
+    CounterId {
         key: u64::from_le_bytes(first.try_into().expect("eight bytes")),
         caller: second.try_into().expect("sixteen bytes"),
-    };
-    Some(LimitedCall { id, limit, now_s: origin.now_s })
+    }
 }

@@ -1,8 +1,10 @@
 //! What do users do with results (§4.15)?
 
+use crate::auth::quota;
 use crate::call::Call;
 use crate::parse;
 use crate::reply::Reply;
+use quorate_cluster::rate_limit::Quota;
 use quorate_model::event::{Refused, is_user_token, parse as parse_events};
 use quorate_model::{Error, ErrorKind, Result};
 use quorate_wire::schema::{EventsTaken, bytes};
@@ -25,7 +27,7 @@ pub async fn add(call: &Call<'_>) -> Result<Reply> {
     Ok(Reply::ok(bytes(&EventsTaken { status: 200, message: "OK".to_owned() })))
 }
 
-/// `DELETE /1/usertokens/{userToken}`: forgets what a user did.
+/// `DELETE /1/usertokens/{userToken}`: forgets what a user did. So many calls a key and hour; the headers say how many are left (§7).
 pub async fn forget(call: &Call<'_>) -> Result<Reply> {
     let token = &call.names[0];
     if !is_user_token(token) {
@@ -34,8 +36,18 @@ pub async fn forget(call: &Call<'_>) -> Result<Reply> {
             "userToken must have 1 to 129 letters, digits or characters of _ = + / -",
         ));
     }
-    call.service().forget_user(token).await?;
-    Ok(Reply::nothing())
+    let service = call.service();
+    let counted = quota::forgetting(&call.caller, service.now_s());
+    match service.count_call(counted).await {
+        Ok(()) => {}
+        Err(error) if error.kind == ErrorKind::RateLimited => {
+            let spent = Quota { remaining: 0, ..service.quota(counted)? };
+            return Ok(Reply::error(&error).with_quota(spent));
+        }
+        Err(error) => return Err(error),
+    }
+    service.forget_user(token).await?;
+    Ok(Reply::nothing().with_quota(service.quota(counted)?))
 }
 
 /// How this part of the interface says that a caller may not do something (§7).

@@ -117,3 +117,41 @@ async fn rights_and_tokens() {
     delete(&forget, "a%20b").await.refused(422, "userToken must have");
     delete(&search, "user-1").await.refused(401, "Method not allowed with this API key");
 }
+
+#[actix_web::test]
+async fn a_key_forgets_as_many_users_in_an_hour_as_the_headers_say() {
+    let node = Node::start().await;
+    let made = node.post("/1/keys", json!({"acl": ["deleteObject"]})).await;
+    let key = made["key"].as_str().unwrap();
+    let forget = async |key: &str, token: &str| {
+        node.call_with(key, Method::DELETE, &format!("/1/usertokens/{token}"), "").await
+    };
+    let number = |answer: &Answer, name: &str| answer.header(name).parse::<u64>().unwrap();
+    let now_s = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let mut left = (0, 1_000);
+    for user in 0..1_000 {
+        let answer = forget(key, &format!("user-{}", user % 3)).await;
+        assert_eq!((answer.status.as_u16(), number(&answer, "x-ratelimit-limit")), (204, 1_000));
+        let [reset_s, remaining] =
+            ["x-ratelimit-reset", "x-ratelimit-remaining"].map(|name| number(&answer, name));
+        assert!((now_s..=now_s + 3_700).contains(&reset_s), "{reset_s} at {now_s}");
+        // unless an hour of this counter has just begun
+        assert!(remaining == left.1 - 1 || left.0 != reset_s, "{left:?}, then {remaining} until {reset_s}");
+        left = (reset_s, remaining);
+        if user == 0 {
+            let wrong = forget(key, "a%20b").await;
+            wrong.refused(422, "userToken must have");
+            assert_eq!(wrong.header("x-ratelimit-limit"), "");
+        }
+    }
+    if left.1 == 0 {
+        let refused = forget(key, "user-1").await;
+        refused.refused(429, "");
+        assert_eq!(
+            (number(&refused, "x-ratelimit-remaining"), number(&refused, "x-ratelimit-reset")),
+            (0, left.0)
+        );
+    }
+    // others are not concerned
+    assert_eq!(forget(ADMIN, "user-1").await.header("x-ratelimit-remaining"), "999");
+}

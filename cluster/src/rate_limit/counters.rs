@@ -42,6 +42,10 @@ impl CounterId {
     fn window(&self, now_s: u64) -> u64 {
         now_s.saturating_add(self.spread() % WINDOW_S) / WINDOW_S
     }
+    /// When the window that a moment is in ends, Unix seconds.
+    fn window_ends_s(&self, now_s: u64) -> u64 {
+        (self.window(now_s) + 1).saturating_mul(WINDOW_S).saturating_sub(self.spread() % WINDOW_S)
+    }
 }
 
 /// A call that is to be counted.
@@ -53,6 +57,17 @@ pub struct LimitedCall {
     pub limit: u64,
     /// Unix seconds.
     pub now_s: u64,
+}
+
+/// What is left of a limit, as one node knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// Calls in an hour.
+    pub limit: u64,
+    /// Calls until that hour is over.
+    pub remaining: u64,
+    /// When it is over, Unix seconds.
+    pub reset_s: u64,
 }
 
 /// Numbers by slot, in order of the slots.
@@ -260,6 +275,17 @@ impl Counters {
             self.add(&mut segment, call.id);
         }
         is_allowed
+    }
+
+    /// What is left of the limit of such calls. Calls on other nodes count once these have told of them.
+    pub fn quota(&self, call: LimitedCall) -> Quota {
+        let mut segment = self.segment(call.id);
+        let counter = segment.counter(call.id, call.id.window(call.now_s));
+        Quota {
+            limit: call.limit,
+            remaining: call.limit.saturating_sub(counter.used.total()),
+            reset_s: call.id.window_ends_s(call.now_s),
+        }
     }
 
     /// A call waits for a promise from now on.

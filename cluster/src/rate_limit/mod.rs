@@ -9,7 +9,7 @@
 
 mod counters;
 
-pub use counters::{CounterId, Counters, LimitedCall, Promise, Question, Report, Verdict};
+pub use counters::{CounterId, Counters, LimitedCall, Promise, Question, Quota, Report, Verdict};
 
 use crate::clock::{steady_ms, unix_ms};
 use parking_lot::Mutex;

@@ -9,7 +9,7 @@ use crate::controllers::call_counts;
 use crate::disk::Purpose;
 use crate::ids;
 use crate::meta::{KeyDigest, KeyMap};
-use crate::rate_limit::LimitedCall;
+use crate::rate_limit::{LimitedCall, Quota};
 use quorate_model::limits::KEYS_MAX;
 use quorate_model::{ApiKey, Error, ErrorKind, IndexName, Result};
 use std::sync::Arc;
@@ -19,6 +19,10 @@ impl Service {
     /// Counts a call with a key that limits them, over all nodes. Errors: `RateLimited` when it is one too many.
     pub async fn count_call(&self, call: LimitedCall) -> Result<()> {
         call_counts::count(self.open_context()?, call).await
+    }
+    /// What is left of a limit after a call was counted.
+    pub fn quota(&self, call: LimitedCall) -> Result<Quota> {
+        Ok(self.open_context()?.rate_limiter().counters().quota(call))
     }
     /// The key with this value or digest, if it exists and has not ended. It is found by its digest, so that the time it takes
     /// says nothing about other keys.

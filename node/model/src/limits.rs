@@ -58,6 +58,8 @@ pub const MULTI_MAX: usize = 1_000;
 pub const ANSWER_BYTES_MAX: usize = 32 << 20;
 /// maxRecommendations (§4.14): what 0 stands for.
 pub const RECOMMENDATIONS_MAX: u64 = 100;
+/// Users that are forgotten by calls with one key in an hour: each makes files be written anew.
+pub const FORGOTTEN_USERS_PER_HOUR: u64 = 1_000;
 /// Records that a model names at most for one request.
 pub const CANDIDATES_MAX: usize = 1_000;
 /// Seconds after which no further query of a multi-query starts.

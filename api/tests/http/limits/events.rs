@@ -1,6 +1,6 @@
 //! What limits do events have (§2.15, C§18.1)?
 
-use super::rows::{body_of, here, repeated};
+use super::rows::{body_of, by, here, repeated};
 use super::*;
 use quorate_model::event::AMOUNT_CHARS_MAX;
 use quorate_model::limits::*;
@@ -43,6 +43,12 @@ pub fn all() -> Vec<Limit> {
     let [long_at, long_past] = long;
     let amount = [json!("1".repeat(AMOUNT_CHARS_MAX)), json!("1".repeat(AMOUNT_CHARS_MAX + 1))];
     vec![
+        by(
+            "users forgotten with a key in an hour",
+            count(usize::try_from(FORGOTTEN_USERS_PER_HOUR).expect("a small number")),
+            "429",
+            &[("api/tests/http/events.rs", "a_key_forgets_as_many_users_in_an_hour_as_the_headers_say")],
+        ),
         here(
             "body of events",
             bytes(EVENTS_BODY_BYTES_MAX),
