@@ -7,11 +7,12 @@
 
 use crate::error::Result;
 use crate::forgotten::Forgotten;
-use crate::rows::Row;
+use crate::rows::{Parts, Row};
 use crate::segment::{Segment, Wanted};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::ops::Range;
 
 /// How long after an event without a time the same one repeats it.
@@ -29,7 +30,12 @@ pub(crate) struct Sorted<'m> {
 
 /// Where rows come from.
 enum Source<'m> {
-    File { segment: &'m Segment, groups: std::vec::IntoIter<usize>, rows: std::vec::IntoIter<Row> },
+    File {
+        segment: &'m Segment,
+        parts: Parts,
+        groups: std::vec::IntoIter<usize>,
+        rows: std::vec::IntoIter<Row>,
+    },
     Memory(std::slice::Iter<'m, Row>),
 }
 
@@ -38,13 +44,13 @@ impl Source<'_> {
     fn next(&mut self, is_kept: &dyn Fn(&Row) -> bool) -> Result<Option<Row>> {
         match self {
             Source::Memory(rows) => Ok(rows.find(|row| is_kept(row)).cloned()),
-            Source::File { segment, groups, rows } => loop {
+            Source::File { segment, parts, groups, rows } => loop {
                 if let Some(row) = rows.next() {
                     return Ok(Some(row));
                 }
                 let Some(group) = groups.next() else { return Ok(None) };
                 // many files are open at once: of what nobody wants nothing stays in memory
-                let mut read = segment.rows(group)?;
+                let mut read = segment.parts(group, *parts)?;
                 read.retain(is_kept);
                 read.shrink_to_fit();
                 *rows = read.into_iter();
@@ -63,6 +69,7 @@ impl<'m> Sorted<'m> {
     ) -> Result<Self> {
         let files = segments.map(|segment| Source::File {
             segment,
+            parts: wanted.parts,
             groups: segment.groups(wanted).into_iter(),
             rows: vec![].into_iter(),
         });
@@ -81,8 +88,13 @@ impl<'m> Sorted<'m> {
     }
     /// The next row.
     pub fn step(&mut self) -> Result<Option<Row>> {
-        let Some(Reverse((row, source))) = self.heads.pop() else { return Ok(None) };
-        self.advance(source)?;
+        let Some(mut head) = self.heads.peek_mut() else { return Ok(None) };
+        let source = head.0.1;
+        // most often the next one of the same source takes the place, and goes down no further than it has to
+        let Reverse((row, _)) = match self.sources[source].next(&*self.is_kept)? {
+            Some(next) => std::mem::replace(&mut *head, Reverse((next, source))),
+            None => PeekMut::pop(head),
+        };
         Ok(Some(row))
     }
 }

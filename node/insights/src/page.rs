@@ -72,7 +72,7 @@ impl EventView {
         is_over: &dyn Fn() -> bool,
     ) -> Result<Option<Page>> {
         let from = after.map(|after| (after.index.as_str(), after.user_hash));
-        let wanted = Wanted { index, user_hash: None, from };
+        let wanted = Wanted { index, from, ..Wanted::ALL };
         let times_ms = day.start_ms()..day.start_ms().saturating_add(quorate_model::analytics::DAY_MS);
         let rows: Merged<'_> = self.rows(wanted, times_ms)?;
         let failed = |error| Error::io("write", Path::new("rows for another program"), error);

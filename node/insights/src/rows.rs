@@ -5,6 +5,7 @@ mod json;
 mod of_event;
 mod of_search;
 
+pub use columns::Parts;
 pub(crate) use columns::{SCHEMA, read, write};
 pub use json::write_line;
 pub use of_event::of_event;

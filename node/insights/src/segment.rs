@@ -9,7 +9,7 @@ mod regions;
 
 use self::regions::{Checked, Counting};
 use crate::error::{Error, Result};
-use crate::rows::{self, Row};
+use crate::rows::{self, Parts, Row};
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -128,7 +128,7 @@ fn properties() -> WriterProperties {
         .build()
 }
 
-/// Which rows a reader wants: all of one index, or all.
+/// Which rows a reader wants, and what of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'w> {
     /// Of this index.
@@ -137,11 +137,13 @@ pub struct Wanted<'w> {
     pub user_hash: Option<u64>,
     /// From this index and hash of a user on.
     pub from: Option<(&'w str, u64)>,
+    /// What of each row.
+    pub parts: Parts,
 }
 
 impl Wanted<'_> {
     /// Every row.
-    pub const ALL: Wanted<'static> = Wanted { index: None, user_hash: None, from: None };
+    pub const ALL: Wanted<'static> = Wanted { index: None, user_hash: None, from: None, parts: Parts::ALL };
 
     fn may_be_in(self, [first, last]: &Span) -> bool {
         if self.from.is_some_and(|from| (last.0.as_str(), last.1) < from) {
@@ -202,10 +204,14 @@ impl Segment {
     }
     /// The rows of a row group, in order.
     pub fn rows(&self, group: usize) -> Result<Vec<Row>> {
+        self.parts(group, Parts::ALL)
+    }
+    /// The rows of a row group, in order, with some of their members. All of the row group is compared with what was written.
+    pub fn parts(&self, group: usize, parts: Parts) -> Result<Vec<Row>> {
         let read = || {
             let group = self.reader.get_row_group(group)?;
             let count = usize::try_from(group.metadata().num_rows()).unwrap_or(usize::MAX);
-            rows::read(&*group, count.min(GROUP_ROWS))
+            rows::read(&*group, count.min(GROUP_ROWS), parts)
         };
         read().map_err(|error| failed(&self.path, &error))
     }

@@ -24,7 +24,7 @@ use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Bytes of rows in memory that ask for being sealed.
 pub const OPEN_BYTES_MAX: usize = 32 << 20;
@@ -52,7 +52,10 @@ pub struct EventStore {
 /// What only memory and the log have.
 #[derive(Default)]
 struct Open {
-    rows: Vec<Row>,
+    /// Of each entry that has some: a view shares these, so that whoever makes one neither copies nor sorts rows.
+    entries: Vec<Arc<[Row]>>,
+    /// How many rows these have.
+    rows: usize,
     bytes: usize,
     /// Texts of rows, each once.
     texts: FxHashSet<Text>,
@@ -84,7 +87,14 @@ impl Open {
             }
         });
         self.bytes += new.iter().map(Row::bytes).sum::<usize>();
-        self.rows.extend(new);
+        self.rows += new.len();
+        if !new.is_empty() {
+            self.entries.push(new.into());
+        }
+    }
+    /// All rows, in the order of the log.
+    fn iter(&self) -> impl Iterator<Item = &Row> {
+        self.entries.iter().flat_map(|rows| rows.iter())
     }
 }
 
@@ -121,7 +131,7 @@ impl EventStore {
     }
     /// Whether so much waits that it is to be sealed at once.
     pub fn is_full(&self) -> bool {
-        self.open.bytes >= OPEN_BYTES_MAX || self.open.rows.len() >= OPEN_ROWS_MAX
+        self.open.bytes >= OPEN_BYTES_MAX || self.open.rows >= OPEN_ROWS_MAX
     }
     /// Rows in files.
     pub fn rows(&self) -> u64 {
@@ -138,14 +148,14 @@ impl EventStore {
             *days.entry(Day(u32::try_from(place.period.day).unwrap_or(u32::MAX))).or_default() +=
                 place.facts.rows;
         }
-        for row in &self.open.rows {
+        for row in self.open.iter() {
             *days.entry(Day::of(row.time_ms)).or_default() += 1;
         }
         days
     }
     /// Rows that wait to be sealed.
     pub fn open_rows(&self) -> u64 {
-        self.open.rows.len() as u64
+        self.open.rows as u64
     }
 
     /// The last entry that was taken: one through here changes nothing.
@@ -188,9 +198,9 @@ impl EventStore {
         let mut manifest = self.manifest.clone();
         manifest.position = self.open.through;
         manifest.forgotten = self.forgotten();
-        let newest_ms = self.open.rows.iter().map(|row| row.time_ms).max().unwrap_or_default();
+        let newest_ms = self.open.iter().map(|row| row.time_ms).max().unwrap_or_default();
         let mut periods: BTreeMap<Period, Vec<Row>> = BTreeMap::new();
-        for row in self.open.rows.iter().filter(|row| !manifest.forgotten.hides(row)) {
+        for row in self.open.iter().filter(|row| !manifest.forgotten.hides(row)) {
             periods.entry(Period::of(row.time_ms, newest_ms)).or_default().push(row.clone());
         }
         let mut written = Written::new(&*self.files, &self.folder);
@@ -209,13 +219,13 @@ impl EventStore {
         self.open = Open { through: self.open.through, ..Open::default() };
         Ok(())
     }
-    /// All that is to be read at this moment. Cost: rows that wait are copied and sorted.
+    /// All that is to be read at this moment. Cost: a pointer for each entry that waits, since others wait for this; the view copies
+    /// and sorts the rows of these when it is read first.
     pub fn view(&self) -> EventView {
-        let mut open = self.open.rows.clone();
-        open.sort();
+        let open = Waiting { entries: self.open.entries.clone(), sorted: OnceLock::new() };
         EventView {
             segments: self.segments.clone(),
-            open: open.into(),
+            open: Arc::new(open),
             forgotten: Arc::new(self.forgotten()),
         }
     }
@@ -343,14 +353,31 @@ fn write_file(
 #[derive(Clone)]
 pub struct EventView {
     segments: Arc<[Segment]>,
-    open: Arc<[Row]>,
+    open: Arc<Waiting>,
     forgotten: Arc<Forgotten>,
+}
+
+/// Rows that wait to be sealed, as of one moment.
+struct Waiting {
+    entries: Vec<Arc<[Row]>>,
+    sorted: OnceLock<Vec<Row>>,
+}
+
+impl Waiting {
+    /// All, sorted. Cost: the first time they are copied and sorted.
+    fn sorted(&self) -> &[Row] {
+        self.sorted.get_or_init(|| {
+            let mut rows = self.entries.concat();
+            rows.sort();
+            rows
+        })
+    }
 }
 
 impl EventView {
     /// Rows of some time (Unix milliseconds), in order, each once.
     pub fn rows<'v>(&'v self, wanted: Wanted<'v>, times_ms: Range<u64>) -> Result<Merged<'v>> {
-        Merged::new(&self.segments, &self.open, wanted, times_ms, &self.forgotten)
+        Merged::new(&self.segments, self.open.sorted(), wanted, times_ms, &self.forgotten)
     }
 }
 

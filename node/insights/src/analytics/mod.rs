@@ -14,6 +14,7 @@ use self::groups::{Counts, Groups};
 use self::joined::Joined;
 use crate::chains::{TOGETHER_WITHIN_MS, Typed};
 use crate::error::Error;
+use crate::rows::Parts;
 use crate::segment::Wanted;
 use crate::store::EventView;
 use quorate_model::analytics::{Asked, By, Day, Order, Report, TagFilter};
@@ -62,16 +63,19 @@ pub fn report(
     let (first, last) = asked.days;
     let from_ms = first.start_ms();
     let to_ms = Day(last.0.saturating_add(1)).start_ms();
-    let wanted = Wanted { index: Some(index), ..Wanted::ALL };
-    let rows = |times_ms: Range<u64>| view.rows(wanted, times_ms);
+    let rows = |parts: Parts, times_ms: Range<u64>| {
+        view.rows(Wanted { index: Some(index), parts, ..Wanted::ALL }, times_ms)
+    };
+    let of_events = Parts { searches: false, shown: false, events: true };
+    let of_searches = Parts { searches: true, shown: asked.by == By::Hit, events: false };
     let events = match asked.with_events {
-        true => Events::read(rows(from_ms..to_ms.saturating_add(FOLLOWS_WITHIN_MS))?, is_over)?,
+        true => Events::read(rows(of_events, from_ms..to_ms.saturating_add(FOLLOWS_WITHIN_MS))?, is_over)?,
         false => Events::default(),
     };
     // what is typed around the ends of the range belongs together as everywhere
     let around = from_ms.saturating_sub(TOGETHER_WITHIN_MS)..to_ms.saturating_add(TOGETHER_WITHIN_MS + 1);
     let mut scan = Scan::new(asked, &events);
-    for (number, searched) in Joined::new(rows(around)?).enumerate() {
+    for (number, searched) in Joined::new(rows(of_searches, around)?).enumerate() {
         look(number, is_over)?;
         let (user, typed) = searched?;
         let has = |tag: &str| typed.search.tags.iter().any(|has| **has == *tag);

@@ -82,9 +82,26 @@ pub(crate) fn write<W: Write + Send>(
     to.some::<BoolType>(|row| row.search.as_ref().map(|search| search.stands))
 }
 
+/// Which members of rows are read, beside those that all rows have, the pseudonym and the id of a search: others are as if they had no
+/// value. What a report does not look at is most of what a row costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// What only searches have.
+    pub searches: bool,
+    /// Of these the records shown.
+    pub shown: bool,
+    /// What only events have: name, record, position, amounts, filter.
+    pub events: bool,
+}
+
+impl Parts {
+    /// Everything.
+    pub const ALL: Parts = Parts { searches: true, shown: true, events: true };
+}
+
 /// Reads all rows of a row group. Errors: the columns do not hold rows.
-pub(crate) fn read(group: &dyn RowGroupReader, count: usize) -> Result<Vec<Row>> {
-    let mut from = Reader { group, next: 0, rows: vec![empty(); count] };
+pub(crate) fn read(group: &dyn RowGroupReader, count: usize, parts: Parts) -> Result<Vec<Row>> {
+    let mut from = Reader { group, next: 0, is_wanted: true, rows: vec![empty(); count] };
     let mut last = Last::default();
     from.each::<ByteArrayType>(|row, value| last.text(&value, |text| row.index = text))?;
     from.each::<Int64Type>(|row, value| put(&mut row.user_hash, value as u64))?;
@@ -96,28 +113,36 @@ pub(crate) fn read(group: &dyn RowGroupReader, count: usize) -> Result<Vec<Row>>
         let kind = RowKind::named(utf8(&value)?);
         put(&mut row.kind, kind.ok_or_else(|| wrong("kind"))?)
     })?;
+    from.is_wanted = parts.events;
     from.some::<ByteArrayType>(|row, value| last.text(&value, |text| row.event = Some(text)))?;
     from.some::<ByteArrayType>(|row, value| last.text(&value, |text| row.object = Some(text)))?;
     from.some::<Int32Type>(|row, value| put(&mut row.position, Some(value as u32)))?;
+    from.is_wanted = true;
     from.some::<FixedLenByteArrayType>(|row, value| put(&mut row.query_id, Some(query_id(&value)?)))?;
+    from.is_wanted = parts.events;
     from.some::<FixedLenByteArrayType>(|row, value| put(&mut row.value, Some(money(&value)?)))?;
     from.some::<FixedLenByteArrayType>(|row, value| put(&mut row.price, Some(money(&value)?)))?;
     from.some::<Int32Type>(|row, value| put(&mut row.quantity, Some(value as u32)))?;
     from.some::<FixedLenByteArrayType>(|row, value| put(&mut row.discount, Some(money(&value)?)))?;
     from.some::<ByteArrayType>(|row, value| last.text(&value, |text| row.currency = Some(text)))?;
     from.some::<ByteArrayType>(|row, value| last.text(&value, |text| row.filter = Some(text)))?;
+    from.is_wanted = parts.searches;
     from.some::<ByteArrayType>(|row, value| last.text(&value, |text| search(row).query = text))?;
     from.some::<Int64Type>(|row, value| put(&mut search(row).hits, value as u64))?;
+    from.is_wanted = parts.searches && parts.shown;
     from.many::<ByteArrayType>(|row, value| last.text(&value, |text| search(row).shown.push(text)))?;
+    from.is_wanted = parts.searches;
     from.many::<ByteArrayType>(|row, value| last.text(&value, |text| search(row).tags.push(text)))?;
     from.some::<ByteArrayType>(|row, value| last.text(&value, |text| search(row).country = Some(text)))?;
     from.many::<FixedLenByteArrayType>(|row, value| {
         search(row).query_ids.push(query_id(&value)?);
         Ok(())
     })?;
+    from.is_wanted = true;
     from.each::<Int64Type>(|row, value| put(&mut row.fingerprint, value as u64))?;
     from.each::<Int64Type>(|row, value| put(&mut row.log_index, value as u64))?;
     if group.num_columns() > FIRST_COLUMNS {
+        from.is_wanted = parts.searches;
         from.many::<ByteArrayType>(|row, value| last.text(&value, |text| search(row).filters.push(text)))?;
         from.some::<BoolType>(|row, value| put(&mut search(row).stands, value))?;
     }
@@ -241,22 +266,27 @@ impl<W: Write + Send> Writer<'_, '_, W> {
     }
 }
 
+/// Values, definition levels and repetition levels.
+type Column<T> = (Vec<<T as DataType>::T>, Vec<i16>, Vec<i16>);
+
 struct Reader<'r> {
     group: &'r dyn RowGroupReader,
     next: usize,
+    /// Whether the next columns are read, or passed over.
+    is_wanted: bool,
     rows: Vec<Row>,
 }
 
 impl Reader<'_> {
     fn each<T: DataType>(&mut self, mut set: impl FnMut(&mut Row, T::T) -> Result<()>) -> Result<()> {
-        let (values, _, _) = self.column::<T>()?;
+        let Some((values, _, _)) = self.column::<T>()? else { return Ok(()) };
         if values.len() != self.rows.len() {
             return Err(wrong("a value for each row"));
         }
         self.rows.iter_mut().zip(values).try_for_each(|(row, value)| set(row, value))
     }
     fn some<T: DataType>(&mut self, mut set: impl FnMut(&mut Row, T::T) -> Result<()>) -> Result<()> {
-        let (values, is_there, _) = self.column::<T>()?;
+        let Some((values, is_there, _)) = self.column::<T>()? else { return Ok(()) };
         let mut values = values.into_iter();
         if is_there.len() != self.rows.len() {
             return Err(wrong("a level for each row"));
@@ -267,7 +297,7 @@ impl Reader<'_> {
         Ok(())
     }
     fn many<T: DataType>(&mut self, mut set: impl FnMut(&mut Row, T::T) -> Result<()>) -> Result<()> {
-        let (values, is_there, continues) = self.column::<T>()?;
+        let Some((values, is_there, continues)) = self.column::<T>()? else { return Ok(()) };
         let (mut values, mut row) = (values.into_iter(), None);
         for (is_there, continues) in is_there.into_iter().zip(continues) {
             if continues == 0 {
@@ -280,14 +310,18 @@ impl Reader<'_> {
         }
         Ok(())
     }
-    /// Values, definition levels and repetition levels of the next column.
-    fn column<T: DataType>(&mut self) -> Result<(Vec<T::T>, Vec<i16>, Vec<i16>)> {
-        let column: ColumnReader = self.group.get_column_reader(self.next)?;
+    /// Values, definition levels and repetition levels of the next column; `None` if that is passed over.
+    fn column<T: DataType>(&mut self) -> Result<Option<Column<T>>> {
+        let place = self.next;
         self.next += 1;
+        if !self.is_wanted {
+            return Ok(None);
+        }
+        let column: ColumnReader = self.group.get_column_reader(place)?;
         let mut column = T::get_column_reader(column).ok_or_else(|| wrong("a column of this type"))?;
         let (mut values, mut is_there, mut continues) = (vec![], vec![], vec![]);
         let count = self.rows.len();
         column.read_records(count, Some(&mut is_there), Some(&mut continues), &mut values)?;
-        Ok((values, is_there, continues))
+        Ok(Some((values, is_there, continues)))
     }
 }

@@ -56,6 +56,31 @@ fn rows_come_back_as_they_were() {
 }
 
 #[test]
+fn parts_of_rows_lack_the_members_of_the_others_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("rows.parquet");
+    let rows = rows(500);
+    let segment = open(&path, written(&path, &rows).expect("written")).expect("as written");
+    for number in 0..8_u8 {
+        let [searches, shown, events] = [1, 2, 4].map(|bit| number & bit > 0);
+        let mut expected = rows.clone();
+        for row in &mut expected {
+            if !events {
+                (row.event, row.object, row.currency, row.filter) = (None, None, None, None);
+                (row.value, row.price, row.discount) = (None, None, None);
+                (row.position, row.quantity) = (None, None);
+            }
+            row.search.take_if(|_| !searches);
+            if let Some(search) = row.search.as_mut().filter(|_| !shown) {
+                search.shown.clear();
+            }
+        }
+        let parts = Parts { searches, shown, events };
+        assert!(segment.parts(0, parts).expect("read") == expected, "{parts:?}");
+    }
+}
+
+#[test]
 fn files_from_before_searches_had_filters_are_read() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("rows.parquet");

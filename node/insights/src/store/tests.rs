@@ -298,6 +298,47 @@ fn a_forgotten_user_leaves_the_files_and_comes_back_when_there_is_something_new(
 }
 
 #[test]
+fn a_view_sees_what_was_there_whenever_it_is_read() {
+    let root = tempfile::tempdir().expect("a folder");
+    let mut store = EventStore::open(Arc::new(RealFiles), &root.path().join("events")).expect("a new one");
+    let log: Vec<Entry> = (0..9)
+        .map(|at| match at {
+            5 => Entry::Forget(token(4)),
+            // of one user, and the later it comes the earlier it was
+            _ => Entry::Events(vec![event(
+                if at % 2 == 0 { 4 } else { 7 },
+                at,
+                Some(NOW_MS - 1_000 * u64::from(at)),
+            )]),
+        })
+        .collect();
+    let mut views = vec![];
+    for (at, entry) in log.iter().enumerate() {
+        take(&mut store, at, entry);
+        views.push(store.view());
+        if at == 2 {
+            store.seal().expect("sealed");
+            views.push(store.view());
+        }
+    }
+    store.seal().expect("sealed");
+    compact(&mut store, NOW_MS + 2 * DAY_MS).expect("compacted");
+    views.insert(
+        0,
+        EventStore::open(Arc::new(RealFiles), &root.path().join("none")).expect("a new one").view(),
+    );
+    // the files of old views are gone by name, not from whoever has them open
+    for (view, entries) in views.iter().zip([0, 1, 2, 3, 3, 4, 5, 6, 7, 8, 9]) {
+        let read = |view: &EventView| -> Vec<Row> {
+            let rows = view.rows(Wanted::ALL, 0..u64::MAX).expect("opened");
+            rows.collect::<Result<_>>().expect("read")
+        };
+        assert!(read(view) == expected(&log[..entries]), "of {entries} entries");
+        assert!(read(view) == read(&view.clone()));
+    }
+}
+
+#[test]
 fn a_compaction_that_is_stopped_or_overtaken_changes_nothing() {
     let root = tempfile::tempdir().expect("a folder");
     let folder = root.path().join("events");

@@ -9,6 +9,7 @@ use crate::forgotten::Forgotten;
 use crate::rows::Row;
 use crate::segment::{Segment, Wanted};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Rows of a batch at most, unless a single entry has more.
@@ -50,7 +51,7 @@ impl EventStore {
     pub fn rows_after(&self, after: u64) -> u64 {
         let facts = self.segments.iter().map(Segment::facts);
         let in_files: u64 = facts.filter(|facts| facts.log_indices[1] > after).map(|facts| facts.rows).sum();
-        in_files + (self.open.rows.len() - self.first_open_after(after)) as u64
+        in_files + self.open_entries_after(after).iter().map(|rows| rows.len() as u64).sum::<u64>()
     }
     /// What comes next behind a log index. No input or output.
     pub fn unsent(&self, after: u64) -> Unsent {
@@ -62,12 +63,14 @@ impl EventStore {
         let open = if segments.is_empty() { self.open_after(after, &forgotten) } else { Batch::default() };
         Unsent { after, position: self.manifest.position, segments, open, forgotten }
     }
-    fn first_open_after(&self, after: u64) -> usize {
-        self.open.rows.partition_point(|row| row.log_index <= after)
+    /// The rows in memory that entries behind a log index have, entry by entry.
+    fn open_entries_after(&self, after: u64) -> &[Arc<[Row]>] {
+        let is_given = |rows: &Arc<[Row]>| rows.last().is_none_or(|row| row.log_index <= after);
+        &self.open.entries[self.open.entries.partition_point(is_given)..]
     }
     fn open_after(&self, after: u64, forgotten: &Forgotten) -> Batch {
         let mut next = Next::default();
-        for row in &self.open.rows[self.first_open_after(after)..] {
+        for row in self.open_entries_after(after).iter().flat_map(|rows| rows.iter()) {
             if next.is_beyond(row.log_index) {
                 break;
             }
