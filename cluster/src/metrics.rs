@@ -1,6 +1,6 @@
 //! What the cluster counts for `/metrics`.
 
-use prometheus::{Gauge, GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts};
+use prometheus::{CounterVec, Gauge, GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts};
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -120,6 +120,19 @@ static SINK_LOST: LazyLock<IntGauge> = LazyLock::new(|| {
         "Rows that became too old since the start before the sink of events was given them, on this node.";
     registered(IntGauge::new("quorate_event_sink_lost_rows", text).expect("a valid metric"))
 });
+static BUILDS: LazyLock<IntCounterVec> = LazyLock::new(|| {
+    let text = "Builds that ended on this node, of models and of indices of suggestions, by outcome.";
+    let opts = Opts::new("quorate_builds_total", text);
+    registered(IntCounterVec::new(opts, &["of", "outcome"]).expect("a valid metric"))
+});
+static BUILD_SECONDS: LazyLock<CounterVec> = LazyLock::new(|| {
+    let opts = Opts::new("quorate_build_seconds_total", "How long these builds took.");
+    registered(CounterVec::new(opts, &["of"]).expect("a valid metric"))
+});
+static BUILDS_RUNNING: LazyLock<IntGaugeVec> = LazyLock::new(|| {
+    let opts = Opts::new("quorate_builds_running", "Builds that are going on, of models and of suggestions.");
+    registered(IntGaugeVec::new(opts, &["of"]).expect("a valid metric"))
+});
 static SEARCHES_COUNTED: LazyLock<IntCounter> = LazyLock::new(|| {
     let text = "Searches of this node that were counted for analytics.";
     registered(IntCounter::new("quorate_searches_counted_total", text).expect("a valid metric"))
@@ -221,6 +234,16 @@ pub fn node(node: &quorate_node::Node) {
     for (place, bytes) in [("files", events.bytes), ("memory", events.waiting_bytes)] {
         EVENT_BYTES.with_label_values(&[place]).set(bytes as i64);
     }
+}
+/// A build has ended.
+pub fn built(of: &str, is_success: bool, took: Duration) {
+    let outcome = if is_success { "success" } else { "failure" };
+    BUILDS.with_label_values(&[of, outcome]).inc();
+    BUILD_SECONDS.with_label_values(&[of]).inc_by(took.as_secs_f64());
+}
+/// Shows whether something of a kind is being built.
+pub fn builds_running(of: &str, is_running: bool) {
+    BUILDS_RUNNING.with_label_values(&[of]).set(is_running.into());
 }
 /// Rows were taken by the sink of events.
 pub fn sink_took(rows: usize) {

@@ -158,3 +158,55 @@ fn a_forgotten_user_is_not_to_be_found_in_files() {
         cluster.restart(node).unwrap();
     }
 }
+
+/// The files of events of a node.
+fn parquet_files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let each = entries.map(|path| match path.is_dir() {
+        true => parquet_files(&path),
+        false => {
+            Some(path).into_iter().filter(|path| path.extension().is_some_and(|it| it == "parquet")).collect()
+        }
+    });
+    each.flatten().collect()
+}
+
+#[test]
+fn a_damaged_file_of_events_is_fetched_from_the_others() {
+    let mut cluster = Cluster::start(3).unwrap();
+    let mut any = cluster.any();
+    for step in 0..3 {
+        send(&mut any, &batch("ann", step));
+    }
+    cluster.wait_settled().unwrap();
+    // what a node has becomes files when it stops
+    cluster.stop(1).unwrap();
+    cluster.restart(1).unwrap();
+    let files = parquet_files(&cluster.data_dir(1).join("events"));
+    assert!(!files.is_empty());
+    for file in &files {
+        let mut bytes = std::fs::read(file).unwrap();
+        bytes[40] ^= 0x55;
+        std::fs::write(file, bytes).unwrap();
+    }
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let is_whole = |log: &str| {
+        files.iter().all(|file| {
+            let name = file.file_name().unwrap().to_string_lossy().into_owned();
+            log.lines().any(|line| line.contains("events, ") && line.contains(&name))
+        })
+    };
+    while !is_whole(&cluster.node(1).unwrap().log()) || has_findings(&cluster) {
+        assert!(Instant::now() < deadline, "not mended within a minute: {}", cluster.node(1).unwrap().log());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    cluster.stop(1).unwrap();
+    let kept = kept(cluster.data_dir(1));
+    assert_eq!((kept.len(), kept.values().all(|times| *times == 1)), (3 * BATCH, true));
+}
+
+/// Whether the node says that files of events do not read as they were written.
+fn has_findings(cluster: &Cluster) -> bool {
+    let answer = cluster.node(1).unwrap().client().get("/readyz").unwrap();
+    answer.body["warnings"].to_string().contains("events, ")
+}

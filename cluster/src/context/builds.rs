@@ -1,5 +1,6 @@
 //! Which models of recommendations were asked for, which is being made, and what became of the last builds on this node?
 
+use crate::metrics;
 use parking_lot::Mutex;
 use quorate_model::{Error, GroupId, Result};
 use quorate_node::{ModelKey, Report};
@@ -74,6 +75,7 @@ impl Builds {
     }
     /// Says which model is being made.
     pub fn note_running(&self, running: Option<Which>) {
+        metrics::builds_running("models", running.is_some());
         self.state.lock().running = running;
     }
     /// Whether a model waits for being made or is being made.
@@ -83,6 +85,7 @@ impl Builds {
     }
     /// Notes what became of a build.
     pub fn note(&self, which: Which, attempt: Attempt) {
+        metrics::built(which.1.model.name(), attempt.report.is_some(), attempt.took);
         let mut state = self.state.lock();
         if state.attempts.len() >= ATTEMPTS_MAX && !state.attempts.contains_key(&which) {
             state.attempts.pop_first();

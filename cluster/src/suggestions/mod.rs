@@ -16,6 +16,7 @@ use crate::command::MetaCommand;
 use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::meta::SuggestionsRow;
+use crate::metrics;
 use indices::Indices;
 use log::{BuildLog, Level};
 use quorate_model::{Error, ErrorKind, IndexName, Result, level};
@@ -46,10 +47,30 @@ pub async fn run(context: Arc<NodeContext>) {
         paused.retain(|_, until| *until > Instant::now());
         let Some(row) = next(&context, &paused) else { continue };
         let index = row.config.index_name.clone();
-        if let Err(error) = build(&context, &row).await {
-            tracing::warn!(index = index.as_str(), %error, "a suggestions index is not built now");
-            paused.insert(index, Instant::now() + PAUSE);
+        let (begun, _is_running) = (Instant::now(), Running::begin());
+        match build(&context, &row).await {
+            Ok(Some(is_success)) => metrics::built("suggestions", is_success, begun.elapsed()),
+            Ok(None) => {}
+            Err(error) => {
+                metrics::built("suggestions", false, begun.elapsed());
+                tracing::warn!(index = index.as_str(), %error, "a suggestions index is not built now");
+                paused.insert(index, Instant::now() + PAUSE);
+            }
         }
+    }
+}
+
+/// Shows that a build is running for as long as it lives, also when it breaks off.
+struct Running;
+impl Running {
+    fn begin() -> Running {
+        metrics::builds_running("suggestions", true);
+        Running
+    }
+}
+impl Drop for Running {
+    fn drop(&mut self) {
+        metrics::builds_running("suggestions", false);
     }
 }
 
@@ -78,17 +99,18 @@ fn is_built_here(context: &NodeContext, index: &IndexName) -> bool {
     group.is_ok_and(|group| context.groups().get(group).is_some_and(|group| group.is_led_here()))
 }
 
-/// Builds an index, and says so. Errors: it is to be tried again.
-async fn build(context: &NodeContext, row: &SuggestionsRow) -> Result<()> {
+/// Builds an index, and says so. Returns whether it is a success; nothing when it is another one's now. Errors: it is to be tried
+/// again.
+async fn build(context: &NodeContext, row: &SuggestionsRow) -> Result<Option<bool>> {
     let index = &row.config.index_name;
     let begin = MetaCommand::BeginSuggestions { index: index.clone(), node: context.self_id() };
     let begun_at = propose(context, begin).await?;
-    let Some(now) = context.meta().suggestions.get(index).cloned() else { return Ok(()) };
+    let Some(now) = context.meta().suggestions.get(index).cloned() else { return Ok(None) };
     let mut log = BuildLog::new(unix_ms);
     let payer = Payer::new(&"suggestions", index);
     let outcome = tokio::select! {
         outcome = payer.charge(carry_out(context, &now, &mut log)) => outcome,
-        () = overtaken(context, index, &now, begun_at) => return Ok(()),
+        () = overtaken(context, index, &now, begun_at) => return Ok(None),
     };
     let is_success = match outcome {
         Ok(()) => true,
@@ -101,7 +123,7 @@ async fn build(context: &NodeContext, row: &SuggestionsRow) -> Result<()> {
     let log = tokio::task::spawn_blocking(move || log.close()).await;
     let log = log.map_err(|_| Error::internal("closing the log of a build broke off"))?;
     let end = MetaCommand::EndSuggestions { index: index.clone(), begun_at, is_success, log };
-    propose(context, end).await.map(drop)
+    propose(context, end).await.map(|_| Some(is_success))
 }
 
 async fn propose(context: &NodeContext, command: MetaCommand) -> Result<u64> {

@@ -219,6 +219,10 @@ impl EventStore {
         self.open = Open { through: self.open.through, ..Open::default() };
         Ok(())
     }
+    /// Its files at this moment. They can be read also when they are removed.
+    pub fn segments(&self) -> Arc<[Segment]> {
+        self.segments.clone()
+    }
     /// All that is to be read at this moment. Cost: a pointer for each entry that waits, since others wait for this; the view copies
     /// and sorts the rows of these when it is read first.
     pub fn view(&self) -> EventView {

@@ -5,7 +5,7 @@ use crate::apply::meta::MetaPin;
 use crate::groups::Group;
 use crate::types::{GroupDigest, NamedDigest};
 use quorate_model::GroupId;
-use quorate_node::{GroupPin, Held, Incarnation, IndexDigest};
+use quorate_node::{GroupPin, Held, Incarnation, IndexDigest, UnreadableEvents};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -37,7 +37,7 @@ impl Checks {
                     return None;
                 }
             }
-            Some(seen)
+            seen.look_at_events(&checks, group)
         });
         let Some(seen) = ended(group, seen.await) else { return };
         let names = self.names();
@@ -76,7 +76,7 @@ impl Checks {
                     return None;
                 }
             }
-            Some(seen)
+            seen.look_at_events(&checks, id)
         });
         if let Some(seen) = ended(id, seen.await) {
             self.was_read(id, seen.damage, None);
@@ -108,6 +108,19 @@ impl Checks {
 }
 
 impl Seen {
+    /// Reads the files of a group's events, too. `None` when the checks are over.
+    fn look_at_events(mut self, checks: &Checks, group: GroupId) -> Option<Seen> {
+        let (mut pace, goes_on) = (|bytes| checks.pace.take(bytes), || !checks.pace.is_over());
+        for UnreadableEvents { error, rows } in
+            checks.context.node().verify_events(group, &mut pace, &goes_on)
+        {
+            match error.is_damage() {
+                true => self.damage.push(format!("events, {rows} rows: {error}")),
+                false => tracing::warn!(group = group.0, %error, "events cannot be checked"),
+            }
+        }
+        goes_on().then_some(self)
+    }
     fn note(&mut self, group: GroupId, error: &quorate_node::Error) {
         match error.is_damage() {
             true => self.damage.push(error.to_string()),
