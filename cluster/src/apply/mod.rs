@@ -2,7 +2,7 @@
 //!
 //! [`staging`] makes whole commands of entries, [`cut`] remembers which were cut, [`group`] applies them and decides what the log
 //! must keep, [`meta`] and [`indices`] are the state machines, [`inbox`] is where consensus leaves what is committed, [`snapshot_life`] is what becomes of a snapshot that the group
-//! continues from, [`actor`] runs it all.
+//! continues from, `runner` says what is done next, [`actor`] runs it all.
 
 pub mod actor;
 mod cut;
@@ -10,6 +10,7 @@ pub mod group;
 pub mod inbox;
 mod indices;
 pub mod meta;
+mod runner;
 pub mod snapshot_life;
 pub mod staging;
 

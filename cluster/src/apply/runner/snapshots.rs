@@ -1,21 +1,23 @@
-//! What the actor of a group does about snapshots: one to offer to others, and the one that the group continues from.
+//! What the apply loop of a group does about snapshots: one to offer to others, and the one that the group continues from.
 
-use super::messages::Arrived;
-use super::{ApplyActor, State};
+use super::{Runner, State};
 use crate::apply::group::{Exported, Replaced};
 use crate::apply::snapshot_life::{Named, Source, Step};
 use crate::apply::{Failure, Machine};
 use crate::metrics;
 use crate::snapshot::{Description, Making};
-use actix::{AsyncContext, Context};
 use quorate_model::Error;
 use quorate_raft::{SnapshotImage, StateCopy};
+use quorate_store::incoming::Incoming;
 use std::sync::Arc;
 use std::time::Instant;
 
-impl<M: Machine + Unpin> ApplyActor<M> {
+/// Takes a snapshot that has come, with the number of its fetch.
+pub(in crate::apply) type Arrived = Arc<dyn Fn(u64, Incoming) + Send + Sync>;
+
+impl<M: Machine> Runner<M> {
     /// Lets other nodes ask for a snapshot of the group.
-    pub(super) fn serve_snapshots(&self) {
+    pub(in crate::apply) fn serve_snapshots(&self) {
         let (inbox, raft) = (Arc::downgrade(&self.inbox), self.raft.clone());
         let (applied, halt) = (self.applied.subscribe(), self.apply.halt());
         self.room.store().serve(self.apply.group(), move |at_least| {
@@ -29,8 +31,8 @@ impl<M: Machine + Unpin> ApplyActor<M> {
             Making::Begun
         });
     }
-    /// Does what is to be done about snapshots.
-    pub(super) fn look_at_snapshots(&mut self, ctx: &mut Context<Self>) {
+    /// Does what is to be done about snapshots. `arrived` is called on any thread, with the number of the fetch.
+    pub(in crate::apply) fn look_at_snapshots(&mut self, arrived: &Arrived) {
         if let Some(image) = self.inbox.take_restore() {
             self.restore(image);
         }
@@ -41,7 +43,7 @@ impl<M: Machine + Unpin> ApplyActor<M> {
             && self.life.keeps_entries()
             && let Some(step) = self.life.next(self.raft.status().durable, Instant::now())
         {
-            self.carry_out(step, ctx);
+            self.carry_out(step, arrived);
         }
         self.sync_with_life();
     }
@@ -67,10 +69,10 @@ impl<M: Machine + Unpin> ApplyActor<M> {
             }
         }
     }
-    fn carry_out(&mut self, step: Step, ctx: &mut Context<Self>) {
+    fn carry_out(&mut self, step: Step, arrived: &Arrived) {
         match step {
-            Step::Fetch { number, source } => self.begin_fetch(number, &source, ctx),
-            Step::Install(incoming) => match self.contained(|actor| actor.apply.replace(incoming)) {
+            Step::Fetch { number, source } => self.begin_fetch(number, &source, arrived),
+            Step::Install(incoming) => match self.contained(|runner| runner.apply.replace(incoming)) {
                 None => {}
                 Some(Replaced::At(log_index)) => self.continued(log_index),
                 Some(Replaced::Not(reason)) => {
@@ -84,11 +86,11 @@ impl<M: Machine + Unpin> ApplyActor<M> {
             ),
         }
     }
-    fn begin_fetch(&mut self, number: u64, source: &Source, ctx: &mut Context<Self>) {
+    fn begin_fetch(&mut self, number: u64, source: &Source, arrived: &Arrived) {
         // a fetch of an older one ends first: both would write to the same folder
         self.fetch = None;
-        let (group, actor) = (self.apply.group(), ctx.address());
-        let done = move |incoming| actor.do_send(Arrived { fetch: number, incoming });
+        let (group, arrived) = (self.apply.group(), arrived.clone());
+        let done = move |incoming| arrived(number, incoming);
         let begun = match source {
             Source::Named(image) => self.room.fetch(group, image, done),
             Source::Any { at_least, from } => {
