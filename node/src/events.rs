@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// The events of one group, which its machine changes and others read.
@@ -41,6 +41,7 @@ pub(crate) struct NodeEvents {
     is_compacting: Arc<AtomicBool>,
     /// Users that groups have been told to forget since each of those that keep traces of them asked last.
     forgotten: Mutex<[ForgottenUsers; Forgets::ALL.len()]>,
+    forgets_count: AtomicU64,
     named: Mutex<NamedSearches>,
     /// Of the sink of events.
     of_sink: sink::OfSink,
@@ -55,6 +56,7 @@ impl NodeEvents {
             waiting_bytes: AtomicUsize::default(),
             is_compacting: Arc::default(),
             forgotten: Mutex::default(),
+            forgets_count: AtomicU64::default(),
             named: Mutex::default(),
             of_sink: sink::OfSink::default(),
         }
@@ -79,6 +81,7 @@ impl NodeEvents {
     /// Notes that a group was told to forget a user.
     pub fn forgets(&self, token: &str) {
         self.forgotten.lock().iter_mut().for_each(|users| users.insert(token));
+        self.forgets_count.fetch_add(1, Ordering::Release);
     }
     /// Users that groups have been told to forget since this one asked last.
     pub fn take_forgotten(&self, by: Forgets) -> ForgottenUsers {
@@ -87,6 +90,10 @@ impl NodeEvents {
     /// Notes which searches events name that a group was told of.
     pub fn names(&self, events: &[Event], time_ms: u64, now_ms: u64) {
         self.named.lock().add(events, time_ms, now_ms);
+    }
+    /// How often groups have been told to forget a user: what was computed when it was less may show one.
+    pub fn forgets_count(&self) -> u64 {
+        self.forgets_count.load(Ordering::Acquire)
     }
     /// Searches that recent events of all groups have named since this was asked last.
     pub fn take_named(&self) -> Vec<NamedSearch> {

@@ -309,9 +309,13 @@ impl Node {
         let writers = indices.all().filter(|state| state.has_writer()).count();
         (writers, indices.all().filter(|state| state.is_open()).count())
     }
-    /// The events of a group as of now; `None` when this node has no replica of it. Cost: rows in memory are copied and sorted.
+    /// The events of a group as of now; `None` when this node has no replica of it. Cost: a pointer for each entry in memory.
     pub fn events(&self, group: GroupId) -> Option<EventView> {
         self.shared.events.view(group)
+    }
+    /// How often groups have been told to forget a user: what was computed when it was less may show one.
+    pub fn forgets_count(&self) -> u64 {
+        self.shared.events.forgets_count()
     }
     /// Users that groups have been told to forget since this one asked last.
     pub fn take_forgotten(&self, by: Forgets) -> ForgottenUsers {

@@ -121,5 +121,5 @@ async fn the_past_is_taken_with_the_admin_key() {
     wrong(&ancient.to_string(), 422, "The timestamp is too far in the past").await;
     wrong("{}", 422, "No events to process").await;
     wrong("{", 400, "Invalid JSON").await;
-    wrong(r#"{"searches":[{"index":"i"}]}"#, 422, "A search is not as it has to be: missing field").await;
+    wrong(r#"{"searches":[{"index":"i"}]}"#, 422, "The userToken field of a search is required").await;
 }

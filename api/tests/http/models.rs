@@ -126,7 +126,14 @@ async fn a_model_made_elsewhere_is_put_in_force_when_it_is_whole() {
     put("/admin/recommend/shop/trending-items", lines).await.refused(400, "trending-items is computed");
     assert_eq!(node.get("/admin/recommend").await["nbHits"], 0, "nothing of it is in force");
     put(path, lines).await.success();
-    let model = node.model("related-products").await;
+    // it is in force as soon as the node has installed its file
+    let model = loop {
+        let model = node.model("related-products").await;
+        if !model["items"].is_null() {
+            break model;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    };
     assert_eq!(
         (&model["isUploaded"], &model["items"], &model["neighbours"]),
         (&json!(true), &json!(3), &json!(3))

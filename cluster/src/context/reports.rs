@@ -16,7 +16,8 @@ const KEPT_MAX: NonZeroUsize = NonZeroUsize::new(64).expect("more than none");
 const KEPT: Duration = Duration::from_secs(2);
 
 type Wanted = (IndexName, Asked);
-type Made = (Instant, Arc<Report>);
+/// When it was made, how often users had been forgotten before that, and the report.
+type Made = (Instant, u64, Arc<Report>);
 
 /// Reports that were made, and who may make one.
 pub struct Reports {
@@ -35,16 +36,16 @@ impl Reports {
     pub fn turns(&self) -> &Semaphore {
         &self.turns
     }
-    /// One that was made a moment ago.
-    pub fn recent(&self, index: &IndexName, asked: &Asked) -> Option<Arc<Report>> {
+    /// One that was made a moment ago, unless more users have been forgotten since.
+    pub fn recent(&self, index: &IndexName, asked: &Asked, forgets: u64) -> Option<Arc<Report>> {
         let mut made = self.made.lock();
-        let (at, report) = made.get(&(index.clone(), asked.clone()))?;
-        (at.elapsed() < KEPT).then(|| report.clone())
+        let (at, before, report) = made.get(&(index.clone(), asked.clone()))?;
+        (at.elapsed() < KEPT && *before == forgets).then(|| report.clone())
     }
     /// Keeps one for a moment, unless it is long.
-    pub fn keep(&self, index: IndexName, asked: Asked, report: &Arc<Report>) {
+    pub fn keep(&self, index: IndexName, asked: Asked, forgets: u64, report: &Arc<Report>) {
         if asked.limit <= LIMIT_MAX {
-            self.made.lock().put((index, asked), (Instant::now(), report.clone()));
+            self.made.lock().put((index, asked), (Instant::now(), forgets, report.clone()));
         }
     }
 }

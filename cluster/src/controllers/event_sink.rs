@@ -33,6 +33,16 @@ struct OfGroup {
     noted_at: Option<Instant>,
     /// Since when something waits.
     waits_since: Option<Instant>,
+    /// Whether its rows could not be read last time.
+    is_unreadable: bool,
+}
+
+/// Why rows did not reach the sink.
+enum Failure {
+    /// They cannot be read here: other groups go on.
+    Unreadable(String),
+    /// The sink did not take them.
+    Refused(String),
 }
 
 /// Sends until the task is aborted.
@@ -53,10 +63,16 @@ pub async fn run(context: Arc<NodeContext>, sink: Arc<dyn EventSink>) {
                     }
                     has_more = true;
                     if let Some(of_group) = of_groups.get_mut(&group) {
-                        of_group.given = through;
+                        (of_group.given, of_group.is_unreadable) = (through, false);
                     }
                 }
-                Err(reason) => {
+                Err(Failure::Unreadable(reason)) => {
+                    let of_group = of_groups.entry(group).or_default();
+                    if !std::mem::replace(&mut of_group.is_unreadable, true) {
+                        tracing::warn!(group = group.0, reason, "rows for the sink of events cannot be read");
+                    }
+                }
+                Err(Failure::Refused(reason)) => {
                     metrics::sink_failed();
                     if failures == 0 {
                         tracing::warn!(
@@ -114,7 +130,7 @@ async fn send_next(
     sink: &Arc<dyn EventSink>,
     group: GroupId,
     after: u64,
-) -> Result<Option<u64>, String> {
+) -> Result<Option<u64>, Failure> {
     let (done, result) = oneshot::channel();
     let stop = Arc::new(AtomicBool::new(false));
     let _stopped_when_aborted = StopGuard(stop.clone());
@@ -125,8 +141,8 @@ async fn send_next(
     };
     // what waits for a sink must not keep a node from ending
     let thread = std::thread::Builder::new().name("events-sink".into()).spawn(run);
-    thread.map_err(|error| format!("there is no thread: {error}"))?;
-    result.await.unwrap_or_else(|_| Err("sending panicked".to_owned()))
+    thread.map_err(|error| Failure::Unreadable(format!("there is no thread: {error}")))?;
+    result.await.unwrap_or_else(|_| Err(Failure::Unreadable("sending panicked".to_owned())))
 }
 fn read_and_send(
     context: &NodeContext,
@@ -134,13 +150,14 @@ fn read_and_send(
     group: GroupId,
     after: u64,
     stop: &AtomicBool,
-) -> Result<Option<u64>, String> {
-    let batch = context.node().unsent(group, after, stop).map_err(|error| error.to_string())?;
+) -> Result<Option<u64>, Failure> {
+    let batch = context.node().unsent(group, after, stop);
+    let batch = batch.map_err(|error| Failure::Unreadable(error.to_string()))?;
     let Some(batch) = batch else { return Ok(None) };
     let mut lines = Vec::with_capacity(batch.rows.len() << 9);
     batch.rows.iter().for_each(|row| rows::write_line(row, &mut lines));
     if !lines.is_empty() {
-        sink.send(&lines)?;
+        sink.send(&lines).map_err(Failure::Refused)?;
         metrics::sink_took(batch.rows.len());
     }
     Ok(Some(batch.through))

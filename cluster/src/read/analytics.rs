@@ -40,13 +40,14 @@ impl ReadCall for GetReport {
     async fn read(self, context: &NodeContext, (): ()) -> Result<Report> {
         let GetReport { group, index, asked, within_ms } = self;
         let (reports, deadline) = (context.reports(), given_up(within_ms));
-        if let Some(recent) = reports.recent(&index, &asked) {
+        let forgets = context.node().forgets_count();
+        if let Some(recent) = reports.recent(&index, &asked, forgets) {
             return Ok(Report::clone(&recent));
         }
         let turn = tokio::time::timeout(within(deadline), reports.turns().acquire()).await;
         let Ok(Ok(_turn)) = turn else { return Err(too_long()) };
         let made = Arc::new(make(context, group, &index, &asked, deadline).await?);
-        reports.keep(index, asked, &made);
+        reports.keep(index, asked, forgets, &made);
         Ok(Arc::unwrap_or_clone(made))
     }
 }

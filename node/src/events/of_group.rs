@@ -118,9 +118,10 @@ impl Events {
     /// Forgets a user as of an entry.
     pub fn forget(&mut self, log_index: u64, token: &str) {
         self.forgets = true;
-        self.node.forgets(token);
         self.forgets_through = log_index;
         self.store.lock().forget(log_index, token);
+        // what was computed until now has them
+        self.node.forgets(token);
     }
     /// Notes that a sink has everything through a log index. Returns whether that is new.
     pub fn note_sent(&mut self, through: u64) -> bool {

@@ -57,7 +57,13 @@ fn events() -> Vec<Call> {
         "objectIDs": ["1"], "positions": [1]});
     let seen = json!({"eventName": "Seen", "eventType": "view", "index": "i", "userToken": "ann", "filters": ["a:b"]});
     let batch = |event: Value| post("/1/events", json!({"events": [event]}));
-    vec![batch(bought), batch(clicked), batch(seen)]
+    let yesterday = quorate_cluster::unix_ms() - 24 * 3_600_000;
+    let mut past = clicked.clone();
+    past["timestamp"] = json!(yesterday);
+    let search = json!({"index": "i", "userToken": "ann", "timestamp": yesterday, "query": "lamp", "hits": 3, "shown": ["1"],
+        "tags": ["t"], "filters": ["a:b"], "country": "DE", "queryIDs": [id], "stands": true});
+    let history = post("/admin/events", json!({"events": [past], "searches": [search]}));
+    vec![batch(bought), batch(clicked), batch(seen), history]
 }
 
 fn suggestions() -> Vec<Call> {

@@ -8,6 +8,7 @@ mod bodies;
 
 use super::*;
 use bodies::Call;
+use quorate_api::routes::BodyKind;
 use quorate_api::table::ROUTES;
 use serde_json::json;
 
@@ -205,7 +206,9 @@ async fn what_is_wrong_in_a_body_is_named_and_changes_nothing() {
     let key = one.post("/1/keys", json!({"acl": ["search"]})).await["key"].as_str().unwrap().to_owned();
     let of_index = one.post("/1/indexes/i/keys", json!({"acl": ["search"]})).await["key"].clone();
     let calls = bodies::all(&key, of_index.as_str().unwrap());
-    for route in ROUTES.iter().filter(|route| route.doc.body.is_some()) {
+    // `models.rs` tries lines
+    let of_lines = BodyKind::Lines;
+    for route in ROUTES.iter().filter(|route| route.doc.body.is_some() && route.body != of_lines) {
         let is_it = |call: &Call| call.method == route.verb.as_str() && call.route == route.path;
         assert!(calls.iter().any(is_it), "{} {} is not tried", route.verb.as_str(), route.path);
     }

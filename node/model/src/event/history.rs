@@ -3,10 +3,13 @@
 use super::body::parse_within;
 use super::search::{FILTER_BYTES_MAX, FILTERS_MAX, IDS_MAX, SHOWN_MAX, TAGS_MAX};
 use super::{CountedSearch, Event, QueryId, Refused};
+use crate::error::shortened;
 use crate::ids::IndexName;
 use crate::limits;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// Bytes of the token of a user at most.
 const USER_BYTES_MAX: usize = 129;
@@ -25,30 +28,41 @@ struct GivenHistory<'b> {
     #[serde(borrow, default)]
     events: Option<&'b RawValue>,
     #[serde(borrow, default)]
-    searches: Option<Vec<&'b RawValue>>,
+    searches: Option<&'b RawValue>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct GivenSearch {
-    index: String,
-    user_token: String,
-    timestamp: u64,
-    query: String,
-    #[serde(default)]
-    hits: u64,
-    #[serde(default)]
-    shown: Vec<String>,
-    #[serde(default)]
-    tags: Vec<String>,
-    #[serde(default)]
-    filters: Vec<String>,
-    #[serde(default)]
-    country: Option<String>,
-    #[serde(default, rename = "queryIDs")]
-    query_ids: Vec<String>,
-    #[serde(default)]
-    stands: bool,
+/// A search that is read, member by member, so that what is wrong is named.
+struct GivenSearch<'b> {
+    /// Its place in the list.
+    at: usize,
+    members: BTreeMap<Cow<'b, str>, &'b RawValue>,
+}
+
+impl<'b> GivenSearch<'b> {
+    fn new(at: usize, given: &'b RawValue) -> Result<Self, Refused> {
+        let members = serde_json::from_str(given.get());
+        let members = members.map_err(|_| not_as_expected(&format!("searches[{at}]"), "object"))?;
+        Ok(GivenSearch { at, members })
+    }
+    /// A member, or what it is when it is not given or null.
+    fn or_default<T: Deserialize<'b> + Default>(&self, name: &str, expected: &str) -> Result<T, Refused> {
+        let Some(value) = self.members.get(name) else { return Ok(T::default()) };
+        let read = serde_json::from_str::<Option<T>>(value.get());
+        let wrong = |_| not_as_expected(&format!("searches[{}].{name}", self.at), expected);
+        Ok(read.map_err(wrong)?.unwrap_or_default())
+    }
+    /// A member that has to be there.
+    fn required<T: Deserialize<'b>>(&self, name: &str, expected: &str) -> Result<T, Refused> {
+        let found: Option<T> = self.or_default(name, expected)?;
+        found.ok_or_else(|| Refused::Invalid(format!("The {name} field of a search is required")))
+    }
+    fn texts(&self, name: &str) -> Result<Vec<String>, Refused> {
+        self.or_default(name, "array of strings")
+    }
+}
+
+fn not_as_expected(name: &str, expected: &str) -> Refused {
+    Refused::Invalid(format!("Invalid value for \"{name}\", expected {expected}"))
 }
 
 /// Reads a body that was received at `now_ms` (Unix milliseconds), of which nothing is older than `past_ms`. Events are as
@@ -56,9 +70,10 @@ struct GivenSearch {
 ///
 /// Errors: the first thing that is not as it has to be.
 pub fn parse_history(body: &[u8], now_ms: u64, past_ms: u64) -> Result<History, Refused> {
-    let given: GivenHistory<'_> =
-        serde_json::from_slice(body).map_err(|error| Refused::Unreadable(error.to_string()))?;
-    let searches = given.searches.unwrap_or_default();
+    let given: GivenHistory<'_> = serde_json::from_slice(body)
+        .map_err(|error| Refused::Unreadable(shortened(&error.to_string()).into_owned()))?;
+    let searches = given.searches.map_or(Ok(vec![]), |searches| serde_json::from_str(searches.get()));
+    let searches: Vec<&RawValue> = searches.map_err(|_| not_as_expected("searches", "array of searches"))?;
     if searches.len() > limits::EVENTS_MAX {
         return invalid(format!("Cannot process more than {} searches in a batch", limits::EVENTS_MAX));
     }
@@ -72,43 +87,42 @@ pub fn parse_history(body: &[u8], now_ms: u64, past_ms: u64) -> Result<History, 
     if events.iter().any(|event| event.time_ms.is_none()) {
         return invalid("The timestamp field is required, and a time of the past");
     }
-    let searches = searches.into_iter().map(|given| search(given, now_ms, past_ms));
+    let searches = searches.into_iter().enumerate();
+    let searches = searches.map(|(at, given)| search(&GivenSearch::new(at, given)?, now_ms, past_ms));
     Ok(History { events, searches: searches.collect::<Result<_, _>>()? })
 }
 
 fn is_empty(list: &RawValue) -> bool {
-    list.get().trim_start_matches('[').trim_ascii_start().starts_with(']')
+    list.get().strip_prefix('[').is_some_and(|rest| rest.trim_ascii_start().starts_with(']'))
 }
 
 fn invalid<T>(message: impl Into<String>) -> Result<T, Refused> {
     Err(Refused::Invalid(message.into()))
 }
 
-fn search(given: &RawValue, now_ms: u64, past_ms: u64) -> Result<CountedSearch, Refused> {
-    let given: GivenSearch = serde_json::from_str(given.get()).map_err(|error| {
-        let text = error.to_string();
-        Refused::Invalid(format!(
-            "A search is not as it has to be: {}",
-            text.split(" at line ").next().unwrap_or_default()
-        ))
-    })?;
-    let index = IndexName::new(&given.index).or_else(|error| invalid(error.message))?;
-    if !(1..=USER_BYTES_MAX).contains(&given.user_token.len()) {
+fn search(given: &GivenSearch<'_>, now_ms: u64, past_ms: u64) -> Result<CountedSearch, Refused> {
+    let index: String = given.required("index", "string")?;
+    let index = IndexName::new(&index).or_else(|error| invalid(error.message))?;
+    let user: String = given.required("userToken", "string")?;
+    if !(1..=USER_BYTES_MAX).contains(&user.len()) {
         return invalid(format!("UserToken of a search must have 1 to {USER_BYTES_MAX} bytes"));
     }
-    if given.timestamp > now_ms {
+    let time_ms: u64 = given.required("timestamp", "integer (Unix milliseconds)")?;
+    if time_ms > now_ms {
         return invalid("The timestamp is too far in the future");
     }
-    if given.timestamp.saturating_add(past_ms) < now_ms {
+    if time_ms.saturating_add(past_ms) < now_ms {
         return invalid("The timestamp is too far in the past");
     }
-    if given.query.len() > limits::QUERY_BYTES_MAX {
+    let query: String = given.required("query", "string")?;
+    if query.len() > limits::QUERY_BYTES_MAX {
         return invalid(format!("Query of a search must have at most {} bytes", limits::QUERY_BYTES_MAX));
     }
+    let [shown, tags, filters] = [given.texts("shown")?, given.texts("tags")?, given.texts("filters")?];
     let lists = [
-        ("Shown", &given.shown, SHOWN_MAX, limits::OBJECT_ID_BYTES_MAX),
-        ("Tags", &given.tags, TAGS_MAX, limits::TAG_BYTES_MAX),
-        ("Filters", &given.filters, FILTERS_MAX, FILTER_BYTES_MAX),
+        ("Shown", &shown, SHOWN_MAX, limits::OBJECT_ID_BYTES_MAX),
+        ("Tags", &tags, TAGS_MAX, limits::TAG_BYTES_MAX),
+        ("Filters", &filters, FILTERS_MAX, FILTER_BYTES_MAX),
     ];
     for (name, list, most, bytes) in lists {
         if list.len() > most || list.iter().any(|text| text.len() > bytes) {
@@ -118,28 +132,28 @@ fn search(given: &RawValue, now_ms: u64, past_ms: u64) -> Result<CountedSearch, 
         }
     }
     let is_country = |code: &String| code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    if given.country.as_ref().is_some_and(|code| !is_country(code)) {
+    let country: Option<String> = given.or_default("country", "string")?;
+    if country.as_ref().is_some_and(|code| !is_country(code)) {
         return invalid("Country of a search must be a code of two letters such as DE");
     }
-    let ids: Option<Vec<QueryId>> = given.query_ids.iter().map(|id| QueryId::parse(id)).collect();
+    let ids: Option<Vec<QueryId>> = given.texts("queryIDs")?.iter().map(|id| QueryId::parse(id)).collect();
     let Some(query_ids) = ids.filter(|ids| ids.len() <= IDS_MAX) else {
         return invalid(format!(
             "QueryIDs of a search must be at most {IDS_MAX} texts of 32 hexadecimal digits"
         ));
     };
-    let GivenSearch { user_token, timestamp, query, hits, shown, tags, filters, country, stands, .. } = given;
     Ok(CountedSearch {
         index,
-        user: user_token,
-        time_ms: timestamp,
+        user,
+        time_ms,
         query,
-        hits,
+        hits: given.or_default("hits", "integer of at least 0")?,
         shown,
         tags,
         filters,
         country,
         query_ids,
-        stands,
+        stands: given.or_default("stands", "boolean")?,
     })
 }
 
@@ -189,8 +203,13 @@ mod tests {
             (json!({"events": [event(91)]}), "The timestamp is too far in the past"),
             (of_search(json!({"timestamp": 5})), "The timestamp is too far in the past"),
             (of_search(json!({"timestamp": NOW_MS + 1})), "too far in the future"),
-            (of_search(json!({"query": 5})), "A search is not as it has to be: invalid type"),
+            (of_search(json!({"query": 5})), "Invalid value for \"searches[0].query\", expected string"),
             (of_search(json!({"query": "q".repeat(513)})), "at most 512 bytes"),
+            (of_search(json!({"query": null})), "The query field of a search is required"),
+            (of_search(json!({"shown": [5]})), "\"searches[0].shown\", expected array of strings"),
+            (json!({"events": [[]], "searches": [search(json!({}))]}), "Invalid payload"),
+            (json!({"searches": [7]}), "\"searches[0]\", expected object"),
+            (json!({"searches": 7}), "\"searches\", expected array of searches"),
             (of_search(json!({"userToken": ""})), "1 to 129 bytes"),
             (of_search(json!({"shown": vec!["a"; 21]})), "Shown of a search must be at most 20 texts"),
             (of_search(json!({"country": "Germany"})), "two letters"),
