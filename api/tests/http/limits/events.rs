@@ -26,6 +26,15 @@ fn letters(number: usize) -> [Value; 2] {
     [json!("x".repeat(number)), json!("x".repeat(number + 1))]
 }
 
+fn forgotten_users() -> Limit {
+    by(
+        "users forgotten with a key in an hour",
+        count(usize::try_from(FORGOTTEN_USERS_PER_HOUR).expect("a small number")),
+        "429",
+        &[("api/tests/http/events.rs", "a_key_forgets_as_many_users_in_an_hour_as_the_headers_say")],
+    )
+}
+
 /// Every row of it, in the order of the contract.
 pub fn all() -> Vec<Limit> {
     let batch = json!({"events": [event(json!({"objectIDs": ["1"]}))]}).to_string();
@@ -43,12 +52,7 @@ pub fn all() -> Vec<Limit> {
     let [long_at, long_past] = long;
     let amount = [json!("1".repeat(AMOUNT_CHARS_MAX)), json!("1".repeat(AMOUNT_CHARS_MAX + 1))];
     vec![
-        by(
-            "users forgotten with a key in an hour",
-            count(usize::try_from(FORGOTTEN_USERS_PER_HOUR).expect("a small number")),
-            "429",
-            &[("api/tests/http/events.rs", "a_key_forgets_as_many_users_in_an_hour_as_the_headers_say")],
-        ),
+        forgotten_users(),
         here(
             "body of events",
             bytes(EVENTS_BODY_BYTES_MAX),
