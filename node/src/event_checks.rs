@@ -2,7 +2,6 @@
 
 use crate::error::Error;
 use crate::node::Node;
-use quorate_insights::segment::{Segment, Wanted};
 use quorate_model::GroupId;
 
 /// A file of events that does not read as it was written.
@@ -27,28 +26,10 @@ impl Node {
         let segments = store.lock().segments();
         let mut unreadable = vec![];
         for segment in &*segments {
-            if let Err(error) = verify(segment, pace, goes_on) {
+            if let Err(error) = segment.verify(pace, goes_on) {
                 unreadable.push(UnreadableEvents { error: error.into(), rows: segment.facts().rows });
             }
         }
         unreadable
     }
-}
-
-fn verify(
-    segment: &Segment,
-    pace: &mut dyn FnMut(u64),
-    goes_on: &dyn Fn() -> bool,
-) -> quorate_insights::error::Result<()> {
-    let mut end = 0;
-    for group in segment.groups(Wanted::ALL) {
-        if !goes_on() {
-            break;
-        }
-        segment.rows(group)?;
-        let read = segment.facts().regions[group].end;
-        pace(read - end);
-        end = read;
-    }
-    Ok(())
 }

@@ -172,7 +172,6 @@ fn parquet_files(folder: &Path) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-#[ignore = "one run of three leaves a damaged file that no check has found within a minute: not understood yet"]
 fn a_damaged_file_of_events_is_fetched_from_the_others() {
     // nodes of tests check every few seconds
     let mut cluster = Cluster::start(3).unwrap();
@@ -197,10 +196,11 @@ fn a_damaged_file_of_events_is_fetched_from_the_others() {
         .collect();
     let deadline = Instant::now() + Duration::from_secs(60);
     // what replaces a file may have another name
-    let is_replaced =
-        || damaged.iter().all(|(file, bytes)| std::fs::read(file).map_or(true, |now| now != *bytes));
-    while !is_replaced() {
-        assert!(Instant::now() < deadline, "not mended within a minute: {}", cluster.node(1).unwrap().log());
+    let is_left =
+        |(file, bytes): &&(std::path::PathBuf, Vec<u8>)| std::fs::read(file).is_ok_and(|now| now == *bytes);
+    while let Some((file, _)) = damaged.iter().find(is_left) {
+        let log = cluster.node(1).unwrap().log();
+        assert!(Instant::now() < deadline, "{} is not mended within a minute: {log}", file.display());
         std::thread::sleep(Duration::from_millis(100));
     }
     assert!(cluster.node(1).unwrap().log().contains("events, "), "it is told");

@@ -171,6 +171,7 @@ impl Wanted<'_> {
 pub struct Segment {
     path: Arc<Path>,
     facts: Arc<SegmentFacts>,
+    bytes: Checked,
     reader: Arc<SerializedFileReader<Checked>>,
 }
 
@@ -184,14 +185,16 @@ impl Segment {
         if found != facts.bytes() || facts.regions.len() != facts.spans.len() + 1 {
             return Err(Error::damaged(path, format!("{found} bytes, expected {}", facts.bytes())));
         }
-        let reader = SerializedFileReader::new(Checked::new(file, facts.regions.clone()));
+        let bytes = Checked::new(file, facts.regions.clone());
+        let reader = SerializedFileReader::new(bytes.clone());
+        bytes.let_go();
         let reader = reader.map_err(|error| failed(path, &error))?;
         let groups = reader.metadata().row_groups();
         let rows: i64 = groups.iter().map(|group| group.num_rows()).sum();
         if groups.len() != facts.spans.len() || u64::try_from(rows) != Ok(facts.rows) {
             return Err(Error::damaged(path, format!("{rows} rows, expected {}", facts.rows)));
         }
-        Ok(Segment { path: path.into(), facts, reader: Arc::new(reader) })
+        Ok(Segment { path: path.into(), facts, bytes, reader: Arc::new(reader) })
     }
     /// What is known of it.
     pub fn facts(&self) -> &SegmentFacts {
@@ -213,11 +216,22 @@ impl Segment {
             let count = usize::try_from(group.metadata().num_rows()).unwrap_or(usize::MAX);
             rows::read(&*group, count.min(GROUP_ROWS), parts)
         };
-        read().map_err(|error| failed(&self.path, &error))
+        let rows = read();
+        // files are open for long, and many of them
+        self.bytes.let_go();
+        rows.map_err(|error| failed(&self.path, &error))
     }
-    /// Compares every byte with what was written.
-    pub fn verify(&self) -> Result<()> {
-        (0..self.facts.spans.len()).try_for_each(|group| self.rows(group).map(drop))
+    /// Compares every byte of the file with what was written, a region at a time, as long as `goes_on`. `pace` is called with the bytes
+    /// that were read and may take its time.
+    pub fn verify(&self, pace: &mut dyn FnMut(u64), goes_on: &dyn Fn() -> bool) -> Result<()> {
+        for number in 0..self.facts.regions.len() {
+            if !goes_on() {
+                break;
+            }
+            let read = self.bytes.read(number).map_err(|error| failed(&self.path, &error))?;
+            pace(read.len() as u64);
+        }
+        Ok(())
     }
 }
 

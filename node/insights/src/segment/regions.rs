@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A piece of a file, behind the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,36 +55,48 @@ impl Write for Counting {
 }
 
 /// A file of which nothing is given that does not fit its checksum.
+#[derive(Clone)]
 pub(super) struct Checked {
-    file: File,
-    regions: Vec<Region>,
-    /// The region that was read last: the columns of a row group are asked for one after another.
-    last: Mutex<Option<(usize, Bytes)>>,
+    file: Arc<File>,
+    regions: Arc<[Region]>,
+    /// The region that was read last, until it is let go: the columns of a row group are asked for one after another.
+    last: Arc<Mutex<Option<(usize, Bytes)>>>,
 }
 
 impl Checked {
     pub fn new(file: File, regions: Vec<Region>) -> Self {
-        Checked { file, regions, last: Mutex::default() }
+        Checked { file: Arc::new(file), regions: regions.into(), last: Arc::default() }
+    }
+    /// Reads a region from the file, whatever is in memory. Errors: it does not fit its checksum, or cannot be read.
+    pub fn read(&self, number: usize) -> Result<Bytes> {
+        let region = *self.regions.get(number).ok_or_else(|| outside("behind the end"))?;
+        let begin = self.begin_of(number);
+        let length = usize::try_from(region.end - begin).map_err(|_| outside("too long"))?;
+        let mut bytes = vec![0; length];
+        self.file
+            .read_exact_at(&mut bytes, begin)
+            .map_err(|error| ParquetError::External(Box::new(error)))?;
+        if crc32fast::hash(&bytes) != region.crc {
+            return Err(outside("the checksum does not fit"));
+        }
+        Ok(bytes.into())
+    }
+    /// Keeps nothing of the file in memory any more.
+    pub fn let_go(&self) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+    fn begin_of(&self, number: usize) -> u64 {
+        if number == 0 { 0 } else { self.regions[number - 1].end }
     }
     /// The bytes from `start` to the end of its region.
     fn rest(&self, start: u64) -> Result<Bytes> {
         let number = self.regions.partition_point(|region| region.end <= start);
-        let begin = if number == 0 { 0 } else { self.regions[number - 1].end };
-        let region = *self.regions.get(number).ok_or_else(|| outside("behind the end"))?;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if last.as_ref().is_none_or(|(there, _)| *there != number) {
-            let length = usize::try_from(region.end - begin).map_err(|_| outside("too long"))?;
-            let mut bytes = vec![0; length];
-            self.file
-                .read_exact_at(&mut bytes, begin)
-                .map_err(|error| ParquetError::External(Box::new(error)))?;
-            if crc32fast::hash(&bytes) != region.crc {
-                return Err(outside("the checksum does not fit"));
-            }
-            *last = Some((number, bytes.into()));
+            *last = Some((number, self.read(number)?));
         }
         let bytes = last.as_ref().map(|(_, bytes)| bytes.clone()).unwrap_or_default();
-        Ok(bytes.slice((start - begin) as usize..))
+        Ok(bytes.slice((start - self.begin_of(number)) as usize..))
     }
 }
 fn outside(what: &str) -> ParquetError {

@@ -24,6 +24,12 @@ fn written(path: &Path, rows: &[Row]) -> Result<SegmentFacts> {
 fn open(path: &Path, facts: SegmentFacts) -> Result<Segment> {
     Segment::open(&RealFiles, path, Arc::new(facts))
 }
+fn verify(segment: &Segment) -> Result<()> {
+    let mut read = 0;
+    segment.verify(&mut |bytes| read += bytes, &|| true)?;
+    assert_eq!(read, segment.facts().bytes(), "all of it");
+    Ok(())
+}
 fn read(segment: &Segment, wanted: Wanted<'_>) -> Result<Vec<Row>> {
     let mut all = vec![];
     for group in segment.groups(wanted) {
@@ -42,7 +48,7 @@ fn rows_come_back_as_they_were() {
         assert_eq!(facts.bytes(), std::fs::metadata(&path).expect("there").len());
         assert_eq!(facts.log_indices, [0, count as u64 - 1]);
         let segment = open(&path, facts).expect("as written");
-        segment.verify().expect("as written");
+        verify(&segment).expect("as written");
         assert!(read(&segment, Wanted::ALL).expect("read") == rows);
         let indices = ["index0", "index1", "index2", "other"].map(Some).into_iter().chain([None]);
         for index in indices {
@@ -116,7 +122,7 @@ fn every_damaged_byte_is_told() {
     let facts = written(&path, &rows).expect("written");
     let whole = std::fs::read(&path).expect("there");
     let fails = |what: &str| {
-        let found = open(&path, facts.clone()).and_then(|segment| segment.verify());
+        let found = open(&path, facts.clone()).and_then(|segment| verify(&segment));
         assert!(found.as_ref().is_err_and(Error::is_damage), "{what}: {found:?}");
     };
     for at in 0..whole.len() {
@@ -130,5 +136,17 @@ fn every_damaged_byte_is_told() {
         fails(&format!("{length} bytes"));
     }
     std::fs::write(&path, &whole).expect("written");
-    open(&path, facts).and_then(|segment| segment.verify()).expect("whole again");
+    // also when it was read before
+    let segment = open(&path, facts.clone()).expect("as written");
+    for at in (0..whole.len()).step_by(7) {
+        assert!(read(&segment, Wanted::ALL).expect("as written") == rows);
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x55;
+        std::fs::write(&path, bytes).expect("written");
+        assert!(verify(&segment).is_err_and(|error| error.is_damage()), "byte {at}");
+        let is_of_rows = (at as u64) < facts.regions[0].end;
+        assert_eq!(read(&segment, Wanted::ALL).is_err(), is_of_rows, "byte {at}");
+        std::fs::write(&path, &whole).expect("written");
+    }
+    open(&path, facts).and_then(|segment| verify(&segment)).expect("whole again");
 }
