@@ -79,8 +79,8 @@ impl NodeEvents {
         Some(view)
     }
     /// Notes that a group was told to forget a user.
-    pub fn forgets(&self, token: &str) {
-        self.forgotten.lock().iter_mut().for_each(|users| users.insert(token));
+    pub fn forgets(&self, token: &str, now_ms: u64) {
+        self.forgotten.lock().iter_mut().for_each(|users| users.insert(token, now_ms));
         self.forgets_count.fetch_add(1, Ordering::Release);
     }
     /// Users that groups have been told to forget since this one asked last.

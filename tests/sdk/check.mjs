@@ -25,6 +25,16 @@ const steps = [];
 /** Adds a step; steps run one after the other because later ones use what earlier ones wrote. */
 export const step = (name, run) => steps.push({ name, run });
 
+/** Asks until the answer is as wanted: figures follow events within a minute. */
+export const until = async (ask, isIt) => {
+  for (let tries = 0; ; tries += 1) {
+    const answer = await ask();
+    if (isIt(answer)) return answer;
+    assert.ok(tries < 300, `not within a minute: ${JSON.stringify(answer)}`);
+    await new Promise((done) => setTimeout(done, 200));
+  }
+};
+
 export const ids = (hits) => hits.map((hit) => hit.objectID).sort();
 
 /** Runs every step, prints the outcome and sets the exit code. */

@@ -3,7 +3,7 @@
 import aa from 'search-insights';
 import { insightsClient } from '@algolia/client-insights';
 import { algoliasearch } from 'algoliasearch-v5';
-import { assert, report, step, target } from './check.mjs';
+import { assert, report, step, target, until } from './check.mjs';
 
 const host = { url: target.host, port: target.port, protocol: 'http', accept: 'readWrite' };
 const admin = algoliasearch(target.appId, target.apiKey, { hosts: [host] });
@@ -11,16 +11,6 @@ const analytics = admin.initAnalytics({ options: { hosts: [host] } });
 const index = 'insights shop';
 const event = { index, eventName: 'Seen in a test' };
 const searched = {};
-
-/** Asks until the answer is as wanted: figures follow events within a minute. */
-const until = async (ask, isIt) => {
-  for (let tries = 0; ; tries += 1) {
-    const answer = await ask();
-    if (isIt(answer)) return answer;
-    assert.ok(tries < 300, `not within a minute: ${JSON.stringify(answer)}`);
-    await new Promise((done) => setTimeout(done, 200));
-  }
-};
 
 step('the shop, and a key for pages', async () => {
   const { taskID } = await admin.setSettings({ indexName: index, indexSettings: { attributesForFaceting: ['brand'] } });

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { algoliasearch } from 'algoliasearch-v5';
 import { querySuggestionsClient } from 'suggestions-v5';
 import { chromium } from 'playwright-core';
-import { assert, report, step, target } from './check.mjs';
+import { assert, report, step, target, until } from './check.mjs';
 
 const host = { url: target.host, port: target.port, protocol: 'http', accept: 'readWrite' };
 const admin = algoliasearch(target.appId, target.apiKey, { hosts: [host] });
@@ -70,15 +70,6 @@ const page = (key) => {
     window.aa.version = '2.17.3'; window.shop = ${JSON.stringify(shop)};`;
   const loads = scripts.map((path) => `<script src="/${path}"></script>`).join('');
   return `<!doctype html><meta charset="utf-8"><title>Shop</title>${boxes}<script>${before}</script>${loads}<script>(${inPage})();</script>`;
-};
-
-const until = async (ask, isIt) => {
-  for (let tries = 0; ; tries += 1) {
-    const answer = await ask();
-    if (isIt(answer)) return answer;
-    assert.ok(tries < 300, `not within a minute: ${JSON.stringify(answer)}`);
-    await new Promise((done) => setTimeout(done, 200));
-  }
 };
 
 const operate = (method, path) =>

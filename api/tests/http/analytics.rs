@@ -121,6 +121,14 @@ async fn figures_say_what_was_searched_and_done() {
     // nor in what was computed a moment ago
     assert_eq!(total(node.figures("searches/count").await), json!({"count": 3}));
     assert_eq!(total(node.figures("searches/count?tags=mobile%20OR%20none").await), json!({"count": 0}));
+    // and counts again for what comes a millisecond behind that
+    node.call(Method::DELETE, "/1/usertokens/ann", "").await;
+    let told_ms = quorate_cluster::unix_ms();
+    while quorate_cluster::unix_ms() <= told_ms {
+        std::hint::spin_loop();
+    }
+    node.post("/1/indexes/products/query", json!({"query": "hat", "userToken": "ann"})).await;
+    node.counted(4).await;
 }
 
 /// Those that have a figure for each day.

@@ -130,7 +130,7 @@ fn calls_of_a_user_who_is_forgotten_leave_memory_and_files() {
         log.note(&of(number, if number.is_multiple_of(3) { "ann" } else { "anna" }));
     }
     log.0.write();
-    assert!(log.0.forget(ForgottenUsers::These(["ann".to_owned()].into())));
+    assert!(log.0.forget(ForgottenUsers::These([("ann".to_owned(), 0)].into())));
     let left: Vec<u64> = (500..1_500_u64).rev().filter(|number| !number.is_multiple_of(3)).collect();
     assert_eq!(numbers(&log, &all(5_000)), left);
     let in_files = || {

@@ -14,6 +14,10 @@ use quorate_model::level::{self, Needs};
 use quorate_model::{Error, GroupId, Result};
 use quorate_node::ops::IndexCommand;
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// How long is waited for this node to show nothing of a user who is forgotten.
+const SHOWN_WITHIN: Duration = Duration::from_secs(2);
 
 /// Keeps events; returns when every group has its own on disk on a majority. When it fails some groups may have theirs: who repeats
 /// all of them completes it, and none counts twice.
@@ -51,7 +55,8 @@ fn name_searches(context: &NodeContext, event: &Event) {
     }
 }
 
-/// Forgets what a user did until now, in all indices; returns when every group has it on disk on a majority.
+/// Forgets what a user did until now, in all indices; returns when every group has it on disk on a majority, and this
+/// node, unless it lags behind, shows nothing of it any more.
 pub async fn forget_user(context: &NodeContext, token: &str) -> Result<()> {
     // before any group forgets what others cannot
     context.proposer().check_level(&Needs::level(level::EVENTS))?;
@@ -61,9 +66,14 @@ pub async fn forget_user(context: &NodeContext, token: &str) -> Result<()> {
         return Err(Error::unavailable("this node has not joined its cluster yet"));
     }
     let deadline = write_deadline();
-    let forgets = groups.into_iter().map(|group| {
+    let forgets = groups.into_iter().map(|group| async move {
         let command = IndexCommand::ForgetUser { token: token.to_owned() };
-        context.proposer().propose_index(group, command, Purpose::Remove, deadline)
+        let accepted = context.proposer().propose_index(group, command, Purpose::Remove, deadline).await?;
+        if let Some(replica) = context.groups().get(group) {
+            // one that lags behind follows, as other nodes do
+            drop(replica.wait_applied(accepted.task_id.log_index(), Instant::now() + SHOWN_WITHIN).await);
+        }
+        Ok::<_, Error>(())
     });
     try_join_all(forgets).await?;
     metrics::accepted("forget_user");

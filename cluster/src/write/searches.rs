@@ -5,7 +5,7 @@
 
 use crate::clock::{unix_ms, write_deadline};
 use crate::context::NodeContext;
-use crate::context::searches::{Noted, Searcher, ServedSearch};
+use crate::context::searches::{Held, Noted, Searcher, ServedSearch};
 use crate::disk::Purpose;
 use crate::metrics;
 use futures_util::future::join_all;
@@ -71,8 +71,9 @@ pub async fn finish(context: &NodeContext) {
 /// Takes what was served into account as of a moment (Unix milliseconds).
 fn take_served(context: &NodeContext, now_ms: u64) {
     let searches = context.searches();
-    let noted = searches.take_waiting();
+    // first, so that what they typed before that is among what waits
     let forgotten = context.node().take_forgotten(Forgets::Searches);
+    let noted = searches.take_waiting();
     if !matches!(&forgotten, ForgottenUsers::These(users) if users.is_empty()) {
         // they are in no list that is computed from here on
         context.trends().clear();
@@ -81,6 +82,12 @@ fn take_served(context: &NodeContext, now_ms: u64) {
     let secret = meta.installation.as_ref().map(|installation| installation.admin_key);
     let Some(secret) = secret else { return };
     let mut held = searches.held();
+    forget(&mut held, &forgotten);
+    // what somebody types after being forgotten counts; which came first within a millisecond is not known
+    let is_gone = |user: &str, time_ms: u64| match &forgotten {
+        ForgottenUsers::These(tokens) => tokens.get(user).is_some_and(|told_ms| time_ms <= *told_ms),
+        ForgottenUsers::TooMany => true,
+    };
     let mut complete = vec![];
     // before and after what waits: which of the two came first is not known
     let named = context.node().take_named();
@@ -92,6 +99,9 @@ fn take_served(context: &NodeContext, now_ms: u64) {
         match noted {
             Noted::Search(search) => {
                 let user = user_of(&search.user, &secret);
+                if is_gone(&user, search.time_ms) {
+                    continue;
+                }
                 let index = search.index.clone();
                 let mut take = |counted| complete.push(counted);
                 held.chains.take(index.as_str(), &user, typed(*search), &mut take);
@@ -100,11 +110,17 @@ fn take_served(context: &NodeContext, now_ms: u64) {
         }
     }
     name(&mut held.chains);
+    held.chains.end_quiet(now_ms, &mut |counted| complete.push(counted));
+    held.count(complete);
+}
+
+/// Forgets what users have typed so far.
+fn forget(held: &mut Held, forgotten: &ForgottenUsers) {
     match forgotten {
         ForgottenUsers::These(tokens) => {
-            for token in tokens {
-                held.chains.forget(&token);
-                held.counted.retain(|counted| *counted.user != *token);
+            for token in tokens.keys() {
+                held.chains.forget(token);
+                held.counted.retain(|counted| *counted.user != **token);
             }
         }
         ForgottenUsers::TooMany => {
@@ -112,8 +128,6 @@ fn take_served(context: &NodeContext, now_ms: u64) {
             held.counted.clear();
         }
     }
-    held.chains.end_quiet(now_ms, &mut |counted| complete.push(counted));
-    held.count(complete);
 }
 
 fn typed(search: ServedSearch) -> Typed {

@@ -1,6 +1,6 @@
 //! Which users are to be forgotten by what else keeps traces of them on this node?
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// Users that are named at most: who meets more forgets everybody.
 const USERS_MAX: usize = 1_000;
@@ -22,8 +22,8 @@ impl Forgets {
 /// User tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ForgottenUsers {
-    /// These, a thousand at most.
-    These(BTreeSet<String>),
+    /// These, a thousand at most, and when this node was told last (Unix milliseconds by its clock).
+    These(BTreeMap<String, u64>),
     /// More than are named.
     TooMany,
 }
@@ -31,26 +31,28 @@ pub enum ForgottenUsers {
 impl Default for ForgottenUsers {
     /// Nobody.
     fn default() -> Self {
-        ForgottenUsers::These(BTreeSet::new())
+        ForgottenUsers::These(BTreeMap::new())
     }
 }
 
 impl ForgottenUsers {
     /// Adds one.
-    pub(crate) fn insert(&mut self, token: &str) {
-        if let ForgottenUsers::These(tokens) = self
-            && !tokens.contains(token)
-        {
-            tokens.insert(token.to_owned());
-            if tokens.len() > USERS_MAX {
-                *self = ForgottenUsers::TooMany;
-            }
+    pub(crate) fn insert(&mut self, token: &str, told_ms: u64) {
+        let ForgottenUsers::These(tokens) = self else { return };
+        if let Some(told) = tokens.get_mut(token) {
+            *told = told_ms.max(*told);
+        } else if tokens.len() < USERS_MAX {
+            tokens.insert(token.to_owned(), told_ms);
+        } else {
+            *self = ForgottenUsers::TooMany;
         }
     }
     /// Adds others.
     pub fn add(&mut self, others: ForgottenUsers) {
         match others {
-            ForgottenUsers::These(tokens) => tokens.iter().for_each(|token| self.insert(token)),
+            ForgottenUsers::These(tokens) => {
+                tokens.iter().for_each(|(token, told_ms)| self.insert(token, *told_ms));
+            }
             ForgottenUsers::TooMany => *self = ForgottenUsers::TooMany,
         }
     }
@@ -64,11 +66,14 @@ mod tests {
     fn a_thousand_are_named_and_more_are_everybody() {
         let mut users = ForgottenUsers::default();
         for round in 0..2 {
-            (0..USERS_MAX).for_each(|number| users.insert(&number.to_string()));
-            assert!(matches!(&users, ForgottenUsers::These(tokens) if tokens.len() == USERS_MAX), "{round}");
+            (0..USERS_MAX).for_each(|number| users.insert(&number.to_string(), round));
+            assert!(
+                matches!(&users, ForgottenUsers::These(tokens) if tokens.len() == USERS_MAX && tokens["7"] == round),
+                "{round}"
+            );
         }
         let mut others = ForgottenUsers::default();
-        others.insert("ann");
+        others.insert("ann", 5);
         users.add(others.clone());
         assert_eq!(users, ForgottenUsers::TooMany);
         others.add(users);
