@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 /// How long a call is made again while nodes are away or busy.
 const RETRY: Duration = Duration::from_secs(120);
+/// How long it is tried again without a word.
+const TOLD_AFTER: Duration = Duration::from_secs(2);
 const PAUSE_FIRST: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
@@ -92,10 +94,10 @@ pub fn run(values: &Values, name: &str, given: &ArgMatches) -> Result<ExitCode> 
     }
 }
 
-/// Makes a call, again while nodes are away or busy. Errors: what the node says; or it was away for too long.
+/// Makes a call, again while nodes are away or busy, which it says once. Errors: what the node says; or it was away for too long.
 fn patiently(mut call: impl FnMut() -> Result<Answer>) -> Result<Value> {
     let begun = Instant::now();
-    let mut pause = PAUSE_FIRST;
+    let (mut pause, mut is_told) = (PAUSE_FIRST, false);
     loop {
         let failed = match call() {
             Ok(answer) if answer.status < 500 => return answer.ok(),
@@ -107,6 +109,9 @@ fn patiently(mut call: impl FnMut() -> Result<Answer>) -> Result<Value> {
         };
         if begun.elapsed() + pause > RETRY {
             return Err(failed);
+        }
+        if begun.elapsed() >= TOLD_AFTER && !std::mem::replace(&mut is_told, true) {
+            eprintln!("tried again for up to {} s: {failed:#}", RETRY.as_secs());
         }
         std::thread::sleep(pause);
         pause = (pause * 2).min(PAUSE_MAX);
