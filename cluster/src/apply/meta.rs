@@ -63,8 +63,8 @@ impl MetaMachine {
     }
     /// Lets requests and indices see the state.
     fn show(&self) {
-        if self.dictionaries.revision() != self.state.dictionaries_revision {
-            self.dictionaries.set(self.state.dictionaries_revision, self.state.dictionaries.clone());
+        if self.dictionaries.revision() != self.state.dictionaries.revision {
+            self.dictionaries.set(self.state.dictionaries.revision, self.state.dictionaries.custom.clone());
         }
         self.shared.store(Arc::new(self.state.clone()));
     }

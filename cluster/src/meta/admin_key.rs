@@ -1,12 +1,46 @@
-//! Which admin keys count: the newest one, and for a time those before it.
+//! What did the first start fix, and which admin keys count: the newest one, and for a time those before it.
 
-use super::{At, MetaState, RowChange};
+use super::rows::{Part, Row, RowChange};
+use super::{At, MetaState};
 use crate::command::KEY_ROTATION_LEVEL;
+use quorate_store::layout::rows::INSTALLATION;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+/// The keys before, as one row.
+const KEY_HISTORY: u8 = b'A';
 /// Earlier admin keys that are remembered; with one more, the oldest stops counting at once.
 pub const RETIRED_MAX: usize = 8;
+
+/// What the first start fixed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installation {
+    /// The application id of every request.
+    pub app_id: String,
+    /// SHA-256 of the admin key.
+    pub admin_key: [u8; 32],
+}
+
+impl Part for Option<Arc<Installation>> {
+    fn kinds(&self) -> &'static [u8] {
+        &[INSTALLATION]
+    }
+    fn hashed_as(&self) -> &'static str {
+        "admin key"
+    }
+    fn rows(&self) -> Box<dyn Iterator<Item = RowChange> + '_> {
+        Box::new(self.iter().map(|it| installation_row(it)))
+    }
+    fn take(&mut self, row: Row<'_>) -> Option<()> {
+        let (app_id, admin_key) = row.decoded()?;
+        *self = Some(Arc::new(Installation { app_id, admin_key }));
+        Some(())
+    }
+}
+
+fn installation_row(it: &Installation) -> RowChange {
+    RowChange::encoded(INSTALLATION, b"", &(&it.app_id, it.admin_key))
+}
 
 /// What came before the admin key of the installation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +60,43 @@ pub struct RetiredKey {
     pub until_ms: u64,
 }
 
+impl Part for Arc<KeyHistory> {
+    fn kinds(&self) -> &'static [u8] {
+        &[KEY_HISTORY]
+    }
+    fn hashed_as(&self) -> &'static str {
+        "admin key"
+    }
+    fn rows(&self) -> Box<dyn Iterator<Item = RowChange> + '_> {
+        Box::new(std::iter::once(history_row(self)))
+    }
+    fn take(&mut self, row: Row<'_>) -> Option<()> {
+        *self = Arc::new(row.decoded()?);
+        Some(())
+    }
+}
+
+fn history_row(history: &KeyHistory) -> RowChange {
+    RowChange::encoded(KEY_HISTORY, b"", history)
+}
+
 impl MetaState {
+    pub(super) fn set_up(
+        &mut self,
+        app_id: String,
+        admin_key: [u8; 32],
+        search_key: &[u8],
+    ) -> Vec<RowChange> {
+        if self.installation.is_some() {
+            return vec![];
+        }
+        let installation = Installation { app_id, admin_key };
+        let mut changes = vec![installation_row(&installation)];
+        self.installation = Some(Arc::new(installation));
+        changes.extend(self.put_key(search_key));
+        changes
+    }
+
     /// The SHA-256 of every admin key that counts at a time: the newest one first.
     pub fn admin_keys(&self, now_ms: u64) -> impl Iterator<Item = [u8; 32]> {
         let retired = self.key_history.retired.iter().filter(move |key| now_ms < key.until_ms);
@@ -54,7 +124,7 @@ impl MetaState {
         if history.retired.len() > RETIRED_MAX {
             history.retired.remove(0);
         }
-        vec![RowChange::installation(installation), RowChange::key_history(history)]
+        vec![installation_row(installation), history_row(history)]
     }
 
     pub(super) fn set_admin_key(&mut self, at: At, admin_key: [u8; 32]) -> Vec<RowChange> {
@@ -65,6 +135,6 @@ impl MetaState {
         let Some(installation) = &mut self.installation else { return vec![] };
         let installation = Arc::make_mut(installation);
         installation.admin_key = admin_key;
-        vec![RowChange::installation(installation)]
+        vec![installation_row(installation)]
     }
 }

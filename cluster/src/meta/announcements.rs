@@ -8,16 +8,43 @@
 //! Here stands what is announced and may not have been heard. Who decides something announces it at once; what that one left
 //! undone who died, and what a group that was made anew has forgotten, the janitor announces (`write/announcements.rs`).
 
-use super::{At, IndexRow, MetaState, RowChange};
+use super::rows::{Part, Row, RowChange, number};
+use super::{At, IndexRow, MetaState, SharedMap};
 use crate::command::Subject;
 use quorate_model::GroupId;
 use std::collections::BTreeSet;
+
+/// A row for each subject that may not have been heard of, with the revision.
+const UNANNOUNCED: u8 = b'u';
+
+impl Part for SharedMap<Subject, u64> {
+    fn kinds(&self) -> &'static [u8] {
+        &[UNANNOUNCED]
+    }
+    fn hashed_as(&self) -> &'static str {
+        "replica lists"
+    }
+    fn rows(&self) -> Box<dyn Iterator<Item = RowChange> + '_> {
+        Box::new(self.iter().map(|(subject, revision)| row(*subject, *revision)))
+    }
+    fn take(&mut self, row: Row<'_>) -> Option<()> {
+        self.insert(number(row.rest)?.into(), number(row.value)?);
+        Some(())
+    }
+}
+
+fn key(subject: Subject) -> [u8; 8] {
+    u64::from(subject).to_be_bytes()
+}
+fn row(subject: Subject, revision: u64) -> RowChange {
+    RowChange::put(UNANNOUNCED, &key(subject), revision.to_be_bytes().to_vec())
+}
 
 impl MetaState {
     /// From now on the group of a subject has to be told of it.
     pub(super) fn announce(&mut self, log_index: u64, subject: Subject) -> RowChange {
         self.unannounced.insert(subject, log_index);
-        RowChange::unannounced(subject, log_index)
+        row(subject, log_index)
     }
 
     /// A group has been told of this revision, which may not be the last.
@@ -31,7 +58,7 @@ impl MetaState {
     /// There is nothing to tell of a subject any more.
     pub(super) fn withdraw(&mut self, subject: Subject) -> Option<RowChange> {
         let removed = self.unannounced.remove(&subject);
-        removed.map(|_| RowChange::announced(subject))
+        removed.map(|_| RowChange::delete(UNANNOUNCED, &key(subject)))
     }
 
     /// Has everything announced again that a group has to know.
@@ -44,7 +71,7 @@ impl MetaState {
         let is_led = |row: &IndexRow| row.group == group && !row.replicas().is_empty();
         let primaries = self.catalogue.iter().filter(|(_, row)| is_led(row));
         let replicas = primaries.map(|(_, row)| Subject::Replicas(row.incarnation));
-        let dictionaries = (self.dictionaries_revision > 0).then_some(Subject::Dictionaries(group));
+        let dictionaries = (self.dictionaries.revision > 0).then_some(Subject::Dictionaries(group));
         replicas.chain(dictionaries).collect()
     }
 }

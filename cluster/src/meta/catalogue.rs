@@ -1,12 +1,15 @@
 //! Which index a name stands for, and how many each group has: an immutable map whose copies share what did not change.
 
+use super::rows::{Part, Row, RowChange, number};
 use quorate_model::{GroupId, IndexName};
 use quorate_node::ops::{Incarnation, ReplicaKind};
+use quorate_store::layout::rows::INDEX;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+const CATALOGUE_CHANGED: u8 = b'c';
 /// Buckets of the map. A change copies one of them and the list of all: some microseconds at 10^5 names.
 const BUCKETS: usize = 256;
 
@@ -93,6 +96,61 @@ impl Default for Catalogue {
     fn default() -> Self {
         let empty = Arc::new(Bucket::default());
         Catalogue { buckets: vec![empty; BUCKETS].into(), counts: Arc::default() }
+    }
+}
+
+impl Part for Catalogue {
+    fn kinds(&self) -> &'static [u8] {
+        &[INDEX]
+    }
+    fn hashed_as(&self) -> &'static str {
+        "indices"
+    }
+    fn rows(&self) -> Box<dyn Iterator<Item = RowChange> + '_> {
+        Box::new(self.iter().map(|(name, row)| RowChange::index(name, row)))
+    }
+    fn take(&mut self, row: Row<'_>) -> Option<()> {
+        self.put(row.index()?, row.decoded()?);
+        Some(())
+    }
+}
+
+impl RowChange {
+    pub(super) fn index(name: &IndexName, row: &IndexRow) -> RowChange {
+        Self::encoded(INDEX, name.as_str().as_bytes(), row)
+    }
+    pub(super) fn no_index(name: &IndexName) -> RowChange {
+        Self::delete(INDEX, name.as_str().as_bytes())
+    }
+    /// Whether it is about an index.
+    pub(super) fn is_of_index(&self) -> bool {
+        self.key.first() == Some(&INDEX)
+    }
+}
+
+/// The log index of the last command that changed the catalogue, since level 4.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct CatalogueChanged(pub u64);
+
+impl Part for CatalogueChanged {
+    fn kinds(&self) -> &'static [u8] {
+        &[CATALOGUE_CHANGED]
+    }
+    fn hashed_as(&self) -> &'static str {
+        "levels"
+    }
+    fn rows(&self) -> Box<dyn Iterator<Item = RowChange> + '_> {
+        Box::new(std::iter::once(self.row()))
+    }
+    fn take(&mut self, row: Row<'_>) -> Option<()> {
+        self.0 = number(row.value)?;
+        Some(())
+    }
+}
+
+impl CatalogueChanged {
+    pub(super) fn row(self) -> RowChange {
+        RowChange::put(CATALOGUE_CHANGED, b"", self.0.to_be_bytes().to_vec())
     }
 }
 

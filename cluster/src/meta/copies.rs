@@ -7,20 +7,71 @@
 //! that goes through the catalogue without holding anybody up and says in its command what it has looked at
 //! ([`Looked`]); when the catalogue is another one by then, or a copy will make it so, the command has no effect.
 
-use super::{At, IndexRow, MetaState, Role, RowChange, Side};
-use crate::command::Copied;
-use crate::command::Looked;
-use crate::command::Source;
+use super::rows::{Part, Row, RowChange, group, number};
+use super::{At, IndexRow, MetaState, Role, SharedMap, Side};
+use crate::command::{Copied, LOOKED_LEVEL, Looked, Source};
 use quorate_model::{GroupId, IndexName, TaskId};
 use quorate_node::ops::Incarnation;
+use std::ops::{Deref, DerefMut};
 
 /// Incarnations of one copy at most: one for each cluster, far below the numbers that a command has.
 pub const COPIES_MAX: usize = 1_000;
 
+/// A row for each incarnation that is reserved, with its group.
+const RESERVED: u8 = b'r';
+
+/// Incarnations reserved as the destination of a copy, with their group.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reserved(SharedMap<Incarnation, GroupId>);
+
+impl Deref for Reserved {
+    type Target = SharedMap<Incarnation, GroupId>;
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+impl DerefMut for Reserved {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
+    }
+}
+
+impl Part for Reserved {
+    fn kinds(&self) -> &'static [u8] {
+        &[RESERVED]
+    }
+    fn hashed_as(&self) -> &'static str {
+        "copies"
+    }
+    fn rows(&self) -> Box<dyn Iterator<Item = RowChange> + '_> {
+        Box::new(self.iter().map(|(incarnation, group)| RowChange::reserved(*incarnation, *group)))
+    }
+    fn take(&mut self, row: Row<'_>) -> Option<()> {
+        self.insert(number(row.rest)?, group(row.value)?);
+        Some(())
+    }
+}
+
+impl RowChange {
+    fn reserved(incarnation: Incarnation, group: GroupId) -> RowChange {
+        Self::put(RESERVED, &incarnation.to_be_bytes(), group.0.to_be_bytes().to_vec())
+    }
+    pub(super) fn not_reserved(incarnation: Incarnation) -> RowChange {
+        Self::delete(RESERVED, &incarnation.to_be_bytes())
+    }
+}
+
 impl MetaState {
+    /// Notes whether these changes of the last command are of the catalogue.
+    pub(super) fn note_catalogue_changed(&mut self, at: At, changes: &mut Vec<RowChange>) {
+        if self.level() >= LOOKED_LEVEL && changes.iter().any(RowChange::is_of_index) {
+            self.catalogue_changed.0 = at.log_index;
+            changes.push(self.catalogue_changed.row());
+        }
+    }
     /// The log index of the last command that changed the catalogue; 0 before level 4 is in force.
     pub fn catalogue_changed(&self) -> u64 {
-        self.catalogue_changed
+        self.catalogue_changed.0
     }
     /// Whether a copy that began up to this log index is under way.
     pub fn copies_since_before(&self, through: u64) -> bool {
@@ -29,7 +80,7 @@ impl MetaState {
     }
     /// Whether there is no index, and will be none, that was not looked at.
     pub fn is_as_it_was(&self, Looked { changed, through }: Looked) -> bool {
-        self.catalogue_changed <= changed && !self.copies_since_before(through)
+        self.catalogue_changed() <= changed && !self.copies_since_before(through)
     }
 
     pub(super) fn begin_copy(&mut self, at: At, group: GroupId) -> Vec<RowChange> {

@@ -1,8 +1,6 @@
 //! What does the meta state hold, as hashes that other members can compare theirs with?
 
-use super::keys::document;
 use super::{MetaState, RowChange};
-use quorate_model::DictionaryKind;
 use quorate_node::Digest;
 use std::collections::BTreeMap;
 
@@ -23,68 +21,112 @@ impl MetaState {
             }
             digest
         };
-        let living = self.keys.living().values().map(|key| RowChange::key(&key.value, &document(key)));
-        let deleted = self.keys.deleted().values().map(|it| RowChange::deleted_key(it));
-        let users = self.users.map.iter().map(|(user, row)| RowChange::user(user, *row));
-        let is_enabled = self.users.is_enabled.then(RowChange::users_enabled);
-        // no row, as on nodes that know of no sources, when there are none
-        let sources = (!self.sources.list().is_empty()).then(|| RowChange::sources(&self.sources));
-        let history = RowChange::key_history(&self.key_history);
-        let parts: [(&str, &mut dyn Iterator<Item = RowChange>); 11] = [
-            ("indices", &mut self.catalogue.iter().map(|(name, row)| RowChange::index(name, row))),
-            ("keys", &mut living.chain(deleted)),
-            (
-                "admin key",
-                &mut self
-                    .installation
-                    .iter()
-                    .map(|it| RowChange::installation(it))
-                    .chain([history])
-                    .chain(sources),
-            ),
-            (
-                "copies",
-                &mut self
-                    .reserved
-                    .iter()
-                    .map(|(it, group)| RowChange::reserved(*it, *group))
-                    .chain(self.waiting.map(RowChange::waiting)),
-            ),
-            ("removed indices", &mut self.tombstoned.iter().map(|(it, on)| RowChange::tombstoned(*it, *on))),
-            ("replica lists", &mut self.unannounced.iter().map(|(it, at)| RowChange::unannounced(*it, *at))),
-            ("nodes", &mut self.nodes.iter().map(|(node, row)| RowChange::node(*node, row))),
-            ("clusters", &mut self.clusters.iter().map(|(name, row)| RowChange::cluster(name, *row))),
-            ("placement", &mut self.placement.iter().map(|(group, on)| RowChange::placed(*group, on))),
-            ("users", &mut users.chain(is_enabled)),
-            (
-                "levels",
-                &mut [RowChange::level(self.in_force), RowChange::catalogue_changed(self.catalogue_changed)]
-                    .into_iter(),
-            ),
-        ];
         let mut digests: BTreeMap<String, Digest> =
-            parts.into_iter().map(|(name, rows)| (name.to_owned(), part(rows))).collect();
-        // older programs know of no such parts
-        if !self.dictionaries.is_empty() || self.dictionaries_revision > 0 {
-            digests.insert("dictionaries".to_owned(), part(&mut self.dictionary_rows()));
-        }
-        if !self.suggestions.is_empty() {
-            let mut rows = self.suggestions.iter().map(|(index, row)| RowChange::suggestions(index, row));
-            digests.insert("suggestions".to_owned(), part(&mut rows));
+            ALWAYS.iter().map(|name| ((*name).to_owned(), Digest::default())).collect();
+        for it in self.parts() {
+            let mut rows = it.rows().peekable();
+            if rows.peek().is_some() {
+                digests.entry(it.hashed_as().to_owned()).or_default().join(part(&mut rows));
+            }
         }
         pace(read);
         digests
     }
-
-    fn dictionary_rows(&self) -> impl Iterator<Item = RowChange> {
-        let entries = DictionaryKind::ALL.into_iter().flat_map(|kind| self.dictionaries.all(kind));
-        let standard = RowChange::standard_entries(self.dictionaries.settings());
-        // no row before they act, as on nodes that know of no revisions
-        let revision = Some(self.dictionaries_revision).filter(|it| *it > 0);
-        let entries = entries.map(RowChange::dictionary_entry).chain([standard]);
-        entries.chain(revision.map(RowChange::dictionaries_revision))
-    }
 }
 
+/// The parts that every program names, also when they have no rows; older programs do not know the others.
+const ALWAYS: [&str; 11] = [
+    "indices",
+    "keys",
+    "admin key",
+    "copies",
+    "removed indices",
+    "replica lists",
+    "nodes",
+    "clusters",
+    "placement",
+    "users",
+    "levels",
+];
 /// Bytes between two pauses.
 const PACE_BYTES: u64 = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{MetaCommand, UserStep};
+    use crate::meta::log_of_tests::Log;
+    use quorate_model::dictionary::{DictionaryEntry, DictionaryWords};
+    use quorate_model::{
+        AllowedSource, ApiKey, DictionaryKind, DictionaryOp, GroupId, IndexName, NodeId, UserId,
+    };
+
+    /// That of the programs whose hashes these are.
+    const LEVEL: u16 = 9;
+
+    fn name(text: &str) -> IndexName {
+        IndexName::new(text).expect("a name")
+    }
+
+    /// A state that has something of every part.
+    fn full() -> Log {
+        let mut log = Log::default();
+        let key = |value: &str| {
+            let key = format!(r#"{{"value":"{value}","createdAt":1,"acl":["search"]}}"#);
+            serde_json::to_vec(&serde_json::from_str::<ApiKey>(&key).expect("a key")).expect("JSON")
+        };
+        log.step(1, MetaCommand::SetUp { app_id: "APP".into(), admin_key: [1; 32], search_key: key("s") });
+        log.join(1, "main", LEVEL);
+        log.join(2, "second", LEVEL);
+        log.step(2_000, MetaCommand::RotateAdminKey { admin_key: [2; 32], replaces: 0, overlap_ms: 9 });
+        log.step(3_000, MetaCommand::CreateKey { key: key("k") });
+        log.step(4_000, MetaCommand::DeleteKey { value: "s".into() });
+        log.step(5_000, MetaCommand::CreateIndex { name: name("a"), group: GroupId(1) });
+        log.step(5_000, MetaCommand::CreateIndex { name: name("b"), group: GroupId(2) });
+        let incarnation = log.state.catalogue.get(&name("b")).expect("made").incarnation;
+        log.step(6_000, MetaCommand::DeleteIndex { name: name("b"), incarnation });
+        log.step(7_000, MetaCommand::EnableUsers);
+        let users = ["u", "v", "w"].map(|user| UserId::new(user).expect("a user"));
+        log.step(7_000, MetaCommand::AssignUsers { cluster: 0, users: users.to_vec() });
+        log.step(7_000, MetaCommand::BeginCopies { groups: vec![GroupId(3), GroupId(4)] });
+        log.step(7_000, MetaCommand::MoveUser { user: users[0].clone(), to: 1 });
+        let epoch = log.state.users.map.get(&users[0]).expect("assigned").epoch;
+        // the copies are under way: it notes that it waits
+        log.step(7_000, MetaCommand::StepUser { user: users[0].clone(), epoch, step: UserStep::Freeze });
+        let source = AllowedSource::new("192.0.2.0/24", Some("office".into())).expect("a network");
+        log.step(8_000, MetaCommand::SetSources { sources: vec![source] });
+        let words = DictionaryWords::StopWord { word: "w".into(), is_enabled: true };
+        let entry = DictionaryEntry { object_id: "e".into(), language: "en", words };
+        let (kind, ops) = (DictionaryKind::StopWords, vec![DictionaryOp::Add(entry)]);
+        log.step(8_000, MetaCommand::ChangeDictionary { kind, clear: false, ops });
+        let config = br#"{"indexName":"q","sourceIndices":[{"indexName":"a","minHits":5}]}"#.to_vec();
+        log.step(9_000, MetaCommand::PutSuggestions { config, is_new: true });
+        log.step(9_000, MetaCommand::BeginSuggestions { index: name("q"), node: NodeId(1) });
+        log
+    }
+
+    /// Of the parts of a state the first digits of their hashes; those of nothing are left out.
+    fn hashes(state: &MetaState) -> String {
+        let named = state.digest(|_| {}).into_iter().map(|(part, digest)| {
+            let hash = digest.to_string();
+            if digest == Digest::default() { part } else { format!("{part} {}", &hash[..12]) }
+        });
+        named.collect::<Vec<_>>().join(", ")
+    }
+
+    #[test]
+    fn hashes_stay_what_other_programs_make_of_the_same_state() {
+        assert_eq!(
+            hashes(&full().state),
+            "admin key db895223c117, clusters e89bf01165e5, copies 693a693291a8, dictionaries b25cfbe0f41e, \
+             indices 24eb4eb30960, keys d0c040046470, levels 1f074f3b1542, nodes cea1421510d6, \
+             placement e25b6a6ba17a, removed indices aa4fe6065bea, replica lists afe27a0b7097, \
+             suggestions a6d0f9ca46aa, users 4a973ae699ef"
+        );
+        assert_eq!(
+            hashes(&MetaState::default()),
+            "admin key 14cb0538aa20, clusters, copies, indices, keys, levels c41c0036eda0, nodes, placement, \
+             removed indices, replica lists, users"
+        );
+    }
+}

@@ -2,13 +2,17 @@
 //!
 //! What applying these commands does rests on the limits of the model and on the times of entries, never on a clock.
 
-use super::{At, MetaState, RowChange, SharedMap};
+use super::rows::{Part, Row, RowChange};
+use super::{At, MetaState, SharedMap};
 use crate::command::KEYS_LEVEL;
 use quorate_model::limits::{KEYS_MAX, RESTORABLE_KEYS_MAX};
 use quorate_model::{ApiKey, IndexName};
+use quorate_store::layout::rows::KEY;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
+/// A row for each key that was deleted lately.
+const DELETED_KEY: u8 = b'x';
 /// Seconds after its end at which a key is removed: by then it counts on no node, whatever their clocks differ by.
 pub const ENDED_S: u64 = 60;
 
@@ -53,6 +57,48 @@ pub struct DeletedKey {
     pub key: ApiKey,
 }
 
+impl Part for Keys {
+    fn kinds(&self) -> &'static [u8] {
+        &[KEY, DELETED_KEY]
+    }
+    fn hashed_as(&self) -> &'static str {
+        "keys"
+    }
+    fn rows(&self) -> Box<dyn Iterator<Item = RowChange> + '_> {
+        let living = self.living.values().map(|key| row(key));
+        Box::new(living.chain(self.deleted.values().map(|it| deleted_row(it))))
+    }
+    fn take(&mut self, row: Row<'_>) -> Option<()> {
+        match row.kind {
+            KEY => self.load(serde_json::from_slice(row.value).ok()?),
+            _ => {
+                let (log_index, document) = row.value.split_first_chunk::<8>()?;
+                let log_index = u64::from_be_bytes(*log_index);
+                self.load_deleted(DeletedKey { log_index, key: serde_json::from_slice(document).ok()? });
+            }
+        }
+        Some(())
+    }
+}
+
+fn row(key: &ApiKey) -> RowChange {
+    RowChange::put(KEY, key.value.as_bytes(), document(key))
+}
+/// With the log index of the deletion before the document.
+fn deleted_row(DeletedKey { log_index, key }: &DeletedKey) -> RowChange {
+    let value = [&log_index.to_be_bytes()[..], &document(key)].concat();
+    RowChange::put(DELETED_KEY, key.value.as_bytes(), value)
+}
+fn no_row(value: &str) -> RowChange {
+    RowChange::delete(KEY, value.as_bytes())
+}
+fn no_deleted_row(value: &str) -> RowChange {
+    RowChange::delete(DELETED_KEY, value.as_bytes())
+}
+fn document(key: &ApiKey) -> Vec<u8> {
+    serde_json::to_vec(key).expect("a key always serialises")
+}
+
 impl Keys {
     /// Keys that count, and those whose time is up and that were not removed yet.
     pub fn living(&self) -> &KeyMap {
@@ -68,18 +114,18 @@ impl Keys {
     }
 
     /// As a row says.
-    pub(super) fn load(&mut self, key: ApiKey) {
+    fn load(&mut self, key: ApiKey) {
         let key = Arc::new(key);
         self.by_digest.insert(KeyDigest::of(&key.value), key.clone());
         self.living.insert(key.value.clone(), key);
     }
     /// As a row says.
-    pub(super) fn load_deleted(&mut self, deleted: DeletedKey) {
+    fn load_deleted(&mut self, deleted: DeletedKey) {
         self.deleted.insert(deleted.key.value.clone(), Arc::new(deleted));
     }
 
     fn put(&mut self, key: ApiKey) -> RowChange {
-        let change = RowChange::key(&key.value, &document(&key));
+        let change = row(&key);
         self.load(key);
         change
     }
@@ -90,22 +136,17 @@ impl Keys {
     /// Keeps a removed key for a while.
     fn keep(&mut self, log_index: u64, key: Arc<ApiKey>) -> Vec<RowChange> {
         let deleted = DeletedKey { log_index, key: Arc::unwrap_or_clone(key) };
-        let mut changes = vec![RowChange::deleted_key(&deleted)];
+        let mut changes = vec![deleted_row(&deleted)];
         self.load_deleted(deleted);
         if self.deleted.len() > RESTORABLE_KEYS_MAX {
             let first = self.deleted.iter().min_by_key(|(value, it)| (it.log_index, value.as_str()));
             if let Some(value) = first.map(|(value, _)| value.clone()) {
                 self.deleted.remove(&value);
-                changes.push(RowChange::no_deleted_key(&value));
+                changes.push(no_deleted_row(&value));
             }
         }
         changes
     }
-}
-
-/// The row of a key.
-pub(super) fn document(key: &ApiKey) -> Vec<u8> {
-    serde_json::to_vec(key).expect("a key always serialises")
 }
 
 impl At {
@@ -119,7 +160,7 @@ impl MetaState {
     /// As programs before [`KEYS_LEVEL`] did, and for the first search key.
     pub(super) fn put_key(&mut self, document: &[u8]) -> Vec<RowChange> {
         let Ok(key) = serde_json::from_slice::<ApiKey>(document) else { return vec![] };
-        let change = RowChange::key(&key.value, document);
+        let change = RowChange::put(KEY, key.value.as_bytes(), document.to_vec());
         self.keys.load(key);
         vec![change]
     }
@@ -152,7 +193,7 @@ impl MetaState {
 
     pub(super) fn delete_key(&mut self, at: At, value: &str) -> Vec<RowChange> {
         let Some(key) = self.keys.remove(value) else { return vec![] };
-        let mut changes = vec![RowChange::no_key(value)];
+        let mut changes = vec![no_row(value)];
         // one whose time is up is gone for good, whether or not it was removed yet
         if self.level() >= KEYS_LEVEL && key.is_valid_at(at.seconds()) {
             changes.extend(self.keys.keep(at.log_index, key));
@@ -166,14 +207,14 @@ impl MetaState {
         }
         let Some(deleted) = self.keys.deleted.remove(value) else { return vec![] };
         let key = ApiKey { created_at: at.seconds(), validity: 0, ..deleted.key.clone() };
-        vec![RowChange::no_deleted_key(value), self.keys.put(key)]
+        vec![no_deleted_row(value), self.keys.put(key)]
     }
 
     pub(super) fn remove_ended_keys(&mut self, at: At) -> Vec<RowChange> {
         let ended = self.ended_keys(at.seconds());
         let removed = ended.into_iter().map(|value| {
             self.keys.remove(&value);
-            RowChange::no_key(&value)
+            no_row(&value)
         });
         removed.collect()
     }
@@ -332,11 +373,7 @@ mod tests {
             assert_eq!(changes.len(), 2);
         }
         let changes = log.log.state.delete_key(at(9_000), &format!("k{RESTORABLE_KEYS_MAX}"));
-        assert_eq!(
-            changes.last(),
-            Some(&RowChange::no_deleted_key("k0")),
-            "the first one cannot be restored"
-        );
+        assert_eq!(changes.last(), Some(&no_deleted_row("k0")), "the first one cannot be restored");
         assert_eq!(log.log.state.keys.deleted().len(), RESTORABLE_KEYS_MAX);
         for number in 0..=RESTORABLE_KEYS_MAX {
             assert_eq!(log.log.state.create_key(at(9_001), &create(&format!("n{number}"))).len(), 1);

@@ -1,4 +1,4 @@
-//! A state of tests, beside the rows that it has written: what a restart reads has to be the same.
+//! A state of tests, beside the rows that it has written: what a restart reads has to be the same, and all of it hashed.
 
 use super::{At, MetaState, RowChange};
 use crate::command::{Joining, MetaCommand};
@@ -23,6 +23,14 @@ impl Log {
                 Some(value) => drop(self.rows.insert(key, value)),
                 None => drop(self.rows.remove(&key)),
             }
+        }
+        let state = &self.state;
+        let rows: BTreeMap<Vec<u8>, Option<Vec<u8>>> =
+            state.parts().iter().flat_map(|part| part.rows()).map(|row| (row.key, row.value)).collect();
+        for (key, value) in &self.rows {
+            let row = String::from_utf8_lossy(key);
+            let is_said = rows.get(key).is_some_and(|it| it.as_ref() == Some(value));
+            assert!(is_said, "no part says that it has the row {row:?} of command {}", self.log_index);
         }
         let restored = MetaState::from_rows(self.rows.clone()).expect("own rows");
         assert_eq!(restored, self.state, "after command {}", self.log_index);

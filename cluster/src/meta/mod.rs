@@ -9,12 +9,16 @@ mod copies;
 mod dictionaries;
 mod digest;
 mod index_limits;
+mod indices;
 mod keys;
+mod level;
 mod links;
 #[cfg(test)]
 mod log_of_tests;
+mod node_rows;
 mod nodes;
 mod partitions;
+mod restore;
 mod rows;
 mod sources;
 mod suggestions;
@@ -23,29 +27,33 @@ mod turns;
 mod user_map;
 mod users;
 
-pub use admin_key::{KeyHistory, RetiredKey};
+pub use admin_key::{Installation, KeyHistory, RetiredKey};
 use arc_swap::ArcSwap;
 pub use catalogue::{Catalogue, IndexRow, Link, Role, group_of};
-pub use copies::COPIES_MAX;
+pub use copies::{COPIES_MAX, Reserved};
+pub use dictionaries::DictionaryChanges;
 pub use index_limits::IndexLimits;
+pub use indices::Tombstoned;
 pub use keys::{DeletedKey, KeyDigest, KeyMap, Keys};
 pub use links::too_many;
 pub use nodes::{CLUSTERS_MAX, ClusterRow, META_VOTERS_MAX, NodeRow, NotAdmitted};
 pub use quorate_model::SharedMap;
-pub use rows::{RowChange, RowError};
+pub use restore::RowError;
+pub use rows::RowChange;
 pub use suggestions_row::{BuildBegun, Built, SuggestionsRow};
 pub use turns::{Side, Waiting};
 pub use user_map::{UserMap, UserRow, UserState};
 pub use users::{USERS_PER_COMMAND_MAX, Users};
 
-use crate::command::{DICTIONARIES_ACT_LEVEL, FIRST_LEVEL, LOOKED_LEVEL, MetaCommand, Subject};
-use quorate_model::{AllowedSources, GroupId, IndexName, NodeId, TaskId};
-use quorate_node::CustomEntries;
-use quorate_node::ops::Incarnation;
+use crate::command::{DICTIONARIES_ACT_LEVEL, FIRST_LEVEL, MetaCommand, Subject};
+use catalogue::CatalogueChanged;
+use level::LevelInForce;
+use quorate_model::{AllowedSources, GroupId, IndexName, NodeId};
+use rows::Part;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The state of the meta group after some entry of its log.
+/// The state of the meta group after some entry of its log. Each field says itself which rows it lies in, and is listed below.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MetaState {
     /// The installation; `None` before the first start.
@@ -59,9 +67,9 @@ pub struct MetaState {
     /// Where calls may come from.
     pub sources: Arc<AllowedSources>,
     /// Incarnations reserved as the destination of a copy, with their group.
-    pub reserved: SharedMap<Incarnation, GroupId>,
+    pub reserved: Reserved,
     /// Incarnations that no name stands for any more and that still hold files in their group.
-    pub tombstoned: SharedMap<Incarnation, GroupId>,
+    pub tombstoned: Tombstoned,
     /// What groups have to be told and may not have heard yet, with the meta log index of the decision.
     pub unannounced: SharedMap<Subject, u64>,
     /// Every node that ever joined.
@@ -75,28 +83,37 @@ pub struct MetaState {
     /// How suggestions indices are made.
     pub suggestions: Arc<BTreeMap<IndexName, Arc<SuggestionsRow>>>,
     /// Custom entries of dictionaries, and which standard ones are switched off.
-    pub dictionaries: CustomEntries,
-    /// The log index of the last command that was to change them, from [`DICTIONARIES_ACT_LEVEL`] on; 0 while they do not act.
-    pub dictionaries_revision: u64,
-    /// The log index of the last command that changed the catalogue, from [`LOOKED_LEVEL`] on.
-    catalogue_changed: u64,
-    /// Who waits for a copy or a move to end, from [`LOOKED_LEVEL`] on.
+    pub dictionaries: DictionaryChanges,
+    /// The log index of the last command that changed the catalogue.
+    catalogue_changed: CatalogueChanged,
+    /// Who waits for a copy or a move to end.
     waiting: Option<Waiting>,
-    /// The highest level that every node has announced at some time; see [`MetaState::level`].
-    in_force: u16,
+    /// See [`MetaState::level`].
+    in_force: LevelInForce,
+}
+
+/// Lists the parts of the state; one that is missing does not compile.
+macro_rules! parts {
+    ($($part:ident)*) => {
+        impl MetaState {
+            fn parts(&self) -> Vec<&dyn Part> {
+                let MetaState { $($part),* } = self;
+                vec![$($part),*]
+            }
+            fn parts_mut(&mut self) -> Vec<&mut dyn Part> {
+                let MetaState { $($part),* } = self;
+                vec![$($part),*]
+            }
+        }
+    };
+}
+parts! {
+    installation key_history catalogue keys sources reserved tombstoned unannounced nodes clusters placement users suggestions
+    dictionaries catalogue_changed waiting in_force
 }
 
 /// The meta state that requests read without a lock.
 pub type SharedMeta = Arc<ArcSwap<MetaState>>;
-
-/// What the first start fixed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Installation {
-    /// The application id of every request.
-    pub app_id: String,
-    /// SHA-256 of the admin key.
-    pub admin_key: [u8; 32],
-}
 
 /// The place and time of a command in the meta log.
 #[derive(Clone, Copy, Debug)]
@@ -110,20 +127,17 @@ pub struct At {
 impl MetaState {
     /// The newest commands that may be proposed: every node knows them. It never falls, so a node that knows less cannot join.
     pub fn level(&self) -> u16 {
-        self.in_force.max(FIRST_LEVEL)
+        self.in_force.0.max(FIRST_LEVEL)
     }
     /// Carries a command out and returns the rows that changed. A command that does not fit changes nothing.
     pub fn apply(&mut self, at: At, command: MetaCommand) -> Vec<RowChange> {
         let before = self.level();
         let mut changes = self.carry_out(at, command);
-        if before < DICTIONARIES_ACT_LEVEL && !self.dictionaries.is_empty() {
+        if before < DICTIONARIES_ACT_LEVEL && !self.dictionaries.custom.is_empty() {
             // those from before act now, if this command has raised the level
             changes.extend(self.revise_dictionaries(at));
         }
-        if self.level() >= LOOKED_LEVEL && changes.iter().any(RowChange::is_of_index) {
-            self.catalogue_changed = at.log_index;
-            changes.push(RowChange::catalogue_changed(at.log_index));
-        }
+        self.note_catalogue_changed(at, &mut changes);
         changes
     }
 
@@ -187,56 +201,6 @@ impl MetaState {
             MetaCommand::EndSuggestions { index, begun_at, is_success, log } => {
                 self.end_suggestions(at, index, begun_at, is_success, log)
             }
-        }
-    }
-
-    fn set_up(&mut self, app_id: String, admin_key: [u8; 32], search_key: &[u8]) -> Vec<RowChange> {
-        if self.installation.is_some() {
-            return vec![];
-        }
-        let installation = Installation { app_id, admin_key };
-        let mut changes = vec![RowChange::installation(&installation)];
-        self.installation = Some(Arc::new(installation));
-        changes.extend(self.put_key(search_key));
-        changes
-    }
-
-    fn create_index(&mut self, at: At, name: IndexName, group: GroupId) -> Vec<RowChange> {
-        if self.catalogue.get(&name).is_some() {
-            return vec![];
-        }
-        let incarnation = TaskId::new(GroupId::META, at.log_index).0;
-        let row = IndexRow { incarnation, group, created_ms: at.time_ms, role: Role::Alone };
-        let mut changes = vec![RowChange::index(&name, &row)];
-        self.catalogue.put(name.clone(), row);
-        changes.extend(self.complete_parts(at, &name, &[]));
-        changes
-    }
-
-    fn delete_index(&mut self, at: At, name: &IndexName, incarnation: Incarnation) -> Vec<RowChange> {
-        match self.catalogue.get(name) {
-            Some(row) if row.incarnation == incarnation && row.primary().is_none() => {
-                let row = row.clone();
-                self.catalogue.remove(name);
-                let mut changes = vec![RowChange::no_index(name), self.tombstone(row.incarnation, row.group)];
-                changes.extend(self.forget_links(&row));
-                changes.extend(self.remove_parts(name));
-                changes.extend(self.delete_keys_of(at, name));
-                changes
-            }
-            Some(_) | None => vec![],
-        }
-    }
-
-    fn tombstone(&mut self, incarnation: Incarnation, group: GroupId) -> RowChange {
-        self.tombstoned.insert(incarnation, group);
-        RowChange::tombstoned(incarnation, group)
-    }
-
-    fn dropped(&mut self, incarnation: Incarnation) -> Vec<RowChange> {
-        match self.tombstoned.remove(&incarnation) {
-            Some(_) => vec![RowChange::not_tombstoned(incarnation)],
-            None => vec![],
         }
     }
 }

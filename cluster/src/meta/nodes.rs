@@ -1,5 +1,6 @@
 //! Which nodes the installation has, in which clusters, and where each placement group's replicas are wanted.
 
+use super::level::LevelInForce;
 use super::{MetaState, RowChange};
 use crate::command::Joining;
 use crate::command::NodeState;
@@ -236,8 +237,8 @@ impl MetaState {
     fn raise_level(&mut self) -> Option<RowChange> {
         let known = self.nodes.values().filter(|row| row.is_present()).map(|row| row.level).min()?;
         (known > self.level()).then(|| {
-            self.in_force = known;
-            RowChange::level(known)
+            self.in_force = LevelInForce(known);
+            self.in_force.row()
         })
     }
 
@@ -258,7 +259,7 @@ impl MetaState {
         }
         let mut changes = vec![RowChange::placed(group, &nodes)];
         let is_new = Arc::make_mut(&mut self.placement).insert(group, nodes).is_none();
-        if is_new && self.dictionaries_revision > 0 {
+        if is_new && self.dictionaries.revision > 0 {
             changes.push(self.announce(log_index, Subject::Dictionaries(group)));
         }
         changes

@@ -1,13 +1,40 @@
 //! How does the list of allowed sources change?
 
-use super::{MetaState, RowChange};
+use super::MetaState;
+use super::rows::{Part, Row, RowChange};
 use quorate_model::{AllowedSource, AllowedSources, limits};
 use std::sync::Arc;
+
+/// The list, as one row.
+const SOURCES: u8 = b'a';
+
+impl Part for Arc<AllowedSources> {
+    fn kinds(&self) -> &'static [u8] {
+        &[SOURCES]
+    }
+    fn hashed_as(&self) -> &'static str {
+        "admin key"
+    }
+    fn rows(&self) -> Box<dyn Iterator<Item = RowChange> + '_> {
+        Box::new((!self.list().is_empty()).then(|| row(self)).into_iter())
+    }
+    fn take(&mut self, row: Row<'_>) -> Option<()> {
+        *self = Arc::new(AllowedSources::new(row.decoded()?));
+        Some(())
+    }
+}
+
+fn row(sources: &AllowedSources) -> RowChange {
+    match sources.list() {
+        [] => RowChange::delete(SOURCES, b""),
+        list => RowChange::encoded(SOURCES, b"", list),
+    }
+}
 
 impl MetaState {
     pub(super) fn set_sources(&mut self, sources: Vec<AllowedSource>) -> Vec<RowChange> {
         self.sources = Arc::new(AllowedSources::new(sources));
-        vec![RowChange::sources(&self.sources)]
+        vec![row(&self.sources)]
     }
 
     pub(super) fn append_source(&mut self, source: AllowedSource) -> Vec<RowChange> {

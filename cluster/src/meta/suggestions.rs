@@ -1,10 +1,35 @@
 //! How do the configurations of query suggestions and the states of their builds change (§2.13)?
 
+use super::rows::{Part, ROW_BYTES_MAX, Row, RowChange};
 use super::suggestions_row::{BuildBegun, Built, SuggestionsRow};
-use super::{At, MetaState, RowChange};
+use super::{At, MetaState};
 use quorate_model::{IndexName, NodeId, SuggestionConfig, limits};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// A row for each suggestions index.
+const SUGGESTIONS: u8 = b'q';
+
+impl Part for Arc<BTreeMap<IndexName, Arc<SuggestionsRow>>> {
+    fn kinds(&self) -> &'static [u8] {
+        &[SUGGESTIONS]
+    }
+    fn hashed_as(&self) -> &'static str {
+        "suggestions"
+    }
+    fn rows(&self) -> Box<dyn Iterator<Item = RowChange> + '_> {
+        Box::new(self.iter().map(|(index, it)| row(index, it)))
+    }
+    fn take(&mut self, row: Row<'_>) -> Option<()> {
+        let suggestions = Arc::new(SuggestionsRow::decode(row.value, ROW_BYTES_MAX)?);
+        Arc::make_mut(self).insert(row.index()?, suggestions);
+        Some(())
+    }
+}
+
+fn row(index: &IndexName, row: &SuggestionsRow) -> RowChange {
+    RowChange::put(SUGGESTIONS, index.as_str().as_bytes(), row.encode())
+}
 
 impl MetaState {
     /// Whether an index that a configuration reads is its suggestions index, or is made from that, also by way of others.
@@ -47,7 +72,7 @@ impl MetaState {
 
     pub(super) fn delete_suggestions(&mut self, index: &IndexName) -> Vec<RowChange> {
         match Arc::make_mut(&mut self.suggestions).remove(index) {
-            Some(_) => vec![RowChange::no_suggestions(index)],
+            Some(_) => vec![RowChange::delete(SUGGESTIONS, index.as_str().as_bytes())],
             None => vec![],
         }
     }
@@ -94,7 +119,7 @@ impl MetaState {
     }
 
     fn keep_suggestions(&mut self, index: IndexName, row: SuggestionsRow) -> Vec<RowChange> {
-        let change = RowChange::suggestions(&index, &row);
+        let change = self::row(&index, &row);
         Arc::make_mut(&mut self.suggestions).insert(index, Arc::new(row));
         vec![change]
     }

@@ -4,8 +4,8 @@ use super::*;
 use crate::command::Moved;
 use crate::command::Wanted;
 use crate::command::{Joining, Subject};
-use quorate_model::{AllowedSource, limits};
-use quorate_node::ops::ReplicaKind;
+use quorate_model::{AllowedSource, TaskId, limits};
+use quorate_node::ops::{Incarnation, ReplicaKind};
 use std::collections::BTreeMap;
 
 #[derive(Default)]

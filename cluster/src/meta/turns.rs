@@ -8,7 +8,8 @@
 //! Who waits repeats its command; a note that was not repeated lapses, since its writer may have died. It lapses by the log,
 //! which the refused ones of the other side move on: clocks differ.
 
-use super::{At, MetaState, RowChange};
+use super::rows::{Part, Row, RowChange};
+use super::{At, MetaState};
 use serde::{Deserialize, Serialize};
 
 /// Entries of the meta log after which a note that was not repeated is worth nothing.
@@ -32,6 +33,29 @@ pub struct Waiting {
     pub noted: u64,
 }
 
+/// The note, as one row.
+const WAITING: u8 = b'w';
+
+impl Part for Option<Waiting> {
+    fn kinds(&self) -> &'static [u8] {
+        &[WAITING]
+    }
+    fn hashed_as(&self) -> &'static str {
+        "copies"
+    }
+    fn rows(&self) -> Box<dyn Iterator<Item = RowChange> + '_> {
+        Box::new(self.iter().map(row))
+    }
+    fn take(&mut self, row: Row<'_>) -> Option<()> {
+        *self = Some(row.decoded()?);
+        Some(())
+    }
+}
+
+fn row(waiting: &Waiting) -> RowChange {
+    RowChange::encoded(WAITING, b"", waiting)
+}
+
 impl MetaState {
     /// Whether a side might begin now, as far as this node knows. A note of the other side may have lapsed, so that who hears
     /// "no" for long should try all the same.
@@ -53,9 +77,9 @@ impl MetaState {
         if self.is_held_up(side) {
             let waiting = Waiting { side, noted: at.log_index };
             self.waiting = Some(waiting);
-            return Err(vec![RowChange::waiting(waiting)]);
+            return Err(vec![row(&waiting)]);
         }
-        Ok(self.waiting.take().map(|_| RowChange::nobody_waits()).into_iter().collect())
+        Ok(self.waiting.take().map(|_| RowChange::delete(WAITING, b"")).into_iter().collect())
     }
 }
 

@@ -3,8 +3,9 @@
 //! Every step is a command that names the epoch it was decided on. A step on another epoch changes nothing, so whoever
 //! drives a move may crash, be repeated or be overtaken.
 
+use super::rows::{Part, Row, RowChange};
 use super::user_map::{UserMap, UserRow, UserState};
-use super::{At, MetaState, RowChange, SharedMap, Side};
+use super::{At, MetaState, SharedMap, Side};
 use crate::command::LOOKED_LEVEL;
 use crate::command::UserStep;
 use quorate_model::UserId;
@@ -13,6 +14,11 @@ use std::sync::Arc;
 
 /// Users that one command assigns at most.
 pub const USERS_PER_COMMAND_MAX: usize = 1_000;
+
+/// A row for each user.
+const USER: u8 = b'U';
+/// A row without a value, once records are placed by user.
+const ENABLED: u8 = b'M';
 
 /// The mapping of users to clusters.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,6 +33,33 @@ pub struct Users {
     pub frozen: usize,
     /// How many users each cluster serves, by its number.
     pub counts: Arc<BTreeMap<u16, u64>>,
+}
+
+impl Part for Users {
+    fn kinds(&self) -> &'static [u8] {
+        &[USER, ENABLED]
+    }
+    fn hashed_as(&self) -> &'static str {
+        "users"
+    }
+    fn rows(&self) -> Box<dyn Iterator<Item = RowChange> + '_> {
+        let users = self.map.iter().map(|(user, it)| row(user, it));
+        Box::new(users.chain(self.is_enabled.then(enabled_row)))
+    }
+    fn take(&mut self, row: Row<'_>) -> Option<()> {
+        match row.kind {
+            USER => drop(self.put(UserId::new(row.text()?).ok()?, row.decoded()?)),
+            _ => self.is_enabled = true,
+        }
+        Some(())
+    }
+}
+
+fn row(user: &UserId, row: &UserRow) -> RowChange {
+    RowChange::encoded(USER, user.as_str().as_bytes(), row)
+}
+fn enabled_row() -> RowChange {
+    RowChange::put(ENABLED, b"", vec![])
 }
 
 impl UserRow {
@@ -64,13 +97,8 @@ impl UserRow {
 }
 
 impl Users {
-    /// Takes a row over, as it lies in the tree.
-    pub(super) fn load(&mut self, user: UserId, row: UserRow) {
-        self.put(user, row);
-    }
-
     fn put(&mut self, user: UserId, row: UserRow) -> RowChange {
-        let change = RowChange::user(&user, row);
+        let change = self::row(&user, &row);
         match row.is_settled() {
             true => drop(self.pending.remove(&user)),
             false => drop(self.pending.insert(user.clone(), ())),
@@ -83,7 +111,7 @@ impl Users {
         let Some(earlier) = self.map.remove(user) else { return vec![] };
         self.pending.remove(user);
         self.count(Some(earlier), None);
-        vec![RowChange::no_user(user)]
+        vec![RowChange::delete(USER, user.as_str().as_bytes())]
     }
     fn count(&mut self, before: Option<UserRow>, after: Option<UserRow>) {
         let is_frozen = |row: Option<UserRow>| {
@@ -115,7 +143,7 @@ impl MetaState {
         if std::mem::replace(&mut self.users.is_enabled, true) {
             return vec![];
         }
-        vec![RowChange::users_enabled()]
+        vec![enabled_row()]
     }
 
     /// Assigns the users that are in no cluster yet; the others stay where they are.

@@ -25,12 +25,12 @@ impl Service {
         asked: DictionaryQuery,
     ) -> Result<DictionaryHits> {
         let meta = self.open_context()?.meta();
-        let found = tokio::task::spawn_blocking(move || meta.dictionaries.find(kind, &asked));
+        let found = tokio::task::spawn_blocking(move || meta.dictionaries.custom.find(kind, &asked));
         found.await.map_err(|_| Error::internal("the search of a dictionary broke off"))
     }
     /// Which standard entries are switched off, as it was set.
     pub fn dictionary_settings(&self) -> Result<DictionarySettings> {
-        Ok(self.open_context()?.meta().dictionaries.settings().clone())
+        Ok(self.open_context()?.meta().dictionaries.custom.settings().clone())
     }
     /// Which dictionaries each language has, and how many custom entries are in them.
     pub fn dictionary_languages(&self) -> Result<Vec<DictionaryLanguage>> {
@@ -38,7 +38,7 @@ impl Service {
         let of = |language: Language| {
             let has_standard = Dictionaries::standard(language);
             let entries = DictionaryKind::ALL.map(|kind| {
-                let custom = meta.dictionaries.count(kind, language);
+                let custom = meta.dictionaries.custom.count(kind, language);
                 (custom > 0 || has_standard[kind as usize]).then_some(custom)
             });
             DictionaryLanguage { code: language.code(), entries }

@@ -27,7 +27,7 @@ pub async fn change(
     // there may be 100,000 operations
     let checked = tokio::task::spawn_blocking(move || {
         let DictionaryChange { clear, ops } = change;
-        meta.dictionaries.check(kind, clear, &ops)?;
+        meta.dictionaries.custom.check(kind, clear, &ops)?;
         Ok::<_, Error>(MetaCommand::ChangeDictionary { kind, clear, ops })
     });
     let command = checked.await.map_err(|_| Error::internal("checking a dictionary broke off"))??;

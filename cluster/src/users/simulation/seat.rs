@@ -9,7 +9,7 @@ use crate::context::proposer::Accepted;
 use crate::context::user_writes::UserWrites;
 use crate::disk::Purpose;
 use crate::groups::leases::Hold;
-use crate::meta::{IndexRow, MetaState, SharedMap, UserState};
+use crate::meta::{IndexRow, MetaState, Reserved, UserState};
 use crate::read::index_config::IndexConfig;
 use crate::types::OwnedDigest;
 use crate::types::Whose;
@@ -284,12 +284,12 @@ impl Env for Seat {
         let meta = self.world.with(self.node, |machine| machine.meta.clone());
         if let Some(old) = &self.old {
             let mut old = (**old).clone();
-            (old.users, old.reserved) = (meta.users.clone(), SharedMap::default());
+            (old.users, old.reserved) = (meta.users.clone(), Reserved::default());
             return Arc::new(old);
         }
         if self.is(Mutant::ForgetsCopies) && self.role == Role::Driver {
             let mut without = (*meta).clone();
-            without.reserved = SharedMap::default();
+            without.reserved = Reserved::default();
             return Arc::new(without);
         }
         if !(self.is(Mutant::DoesNotFreeze) && self.role == Role::Call) {

@@ -8,7 +8,7 @@ use super::mutant::Mutant;
 use super::settings::Configured;
 use crate::command::{FEATURE_LEVEL, LOOKED_LEVEL, MetaCommand};
 use crate::context::user_writes::UserWrites;
-use crate::meta::{At, MetaState, SharedMap};
+use crate::meta::{At, MetaState, Reserved};
 use parking_lot::Mutex;
 use quorate_model::GroupId;
 use quorate_node::ops::{Incarnation, IndexCommand};
@@ -151,7 +151,7 @@ fn apply(meta: &mut MetaState, at: At, command: MetaCommand, mutant: Option<Muta
             MetaCommand::StepUser { .. } | MetaCommand::StepUserAfterLook { .. },
         )
         | (Some(Mutant::CopiesFrozenUsers), MetaCommand::StepUser { .. }) => {
-            meta.reserved = SharedMap::default();
+            meta.reserved = Reserved::default();
             meta.apply(at, command);
             meta.reserved = reserved;
         }
