@@ -1,22 +1,16 @@
 //! The actor of the user mapping: assigns users, and moves and removes them while its node leads the meta group, one piece of work
-//! for each user at a time. What comes next says [`Core`]; this is its mailbox.
+//! for each user at a time. What comes next says the core, [`Runner`] does it; this is its mailbox.
 
 pub mod mailbox;
 
-use super::core::Core;
-use super::records::count;
-use super::saga::carry_out;
-use super::usage::Usage;
-use super::{UserDirectory, assign, assign_many, remove};
+use super::UserDirectory;
+use super::runner::{self, Runner};
 use crate::context::NodeContext;
-use crate::context::actors::{ActorKind, ActorReport};
-use crate::panics::panic_text;
 use actix::prelude::*;
-use futures_util::{FutureExt as _, stream};
+use futures_util::stream;
 use mailbox::{Change, Count, Counted, Ended, Leadership, MAILBOX, Stop, Tick};
-use quorate_model::{Error, Result};
+use quorate_model::Result;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -24,19 +18,10 @@ use tokio::sync::{oneshot, watch};
 
 /// Between two looks while nothing is under way.
 const INTERVAL: Duration = Duration::from_millis(250);
-/// Between two counts, at least; a count that takes long is followed by a rest of many times as long.
-const COUNT_EVERY: Duration = Duration::from_secs(2);
-const REST_AFTER_COUNT: u32 = 20;
-/// Calls of the interface that may be under way at a time.
-const CALLS_MAX: usize = 1_024;
 
 /// The actor of the user mapping.
 pub struct UserMappingActor {
-    context: Arc<NodeContext>,
-    users: Arc<UserDirectory>,
-    core: Core,
-    began: Instant,
-    calls: usize,
+    runner: Runner,
     /// Says whether the node leads the meta group; ends when that group is opened anew.
     led: Option<watch::Receiver<bool>>,
     /// Let go of when the actor ends, and its thread with it.
@@ -51,9 +36,7 @@ impl UserMappingActor {
         let run = move || {
             System::new().block_on(async move {
                 let (ends, has_ended) = oneshot::channel();
-                let (core, began) = (Core::default(), Instant::now());
-                let actor =
-                    UserMappingActor { context, users, core, began, calls: 0, led: None, _ends: ends };
+                let actor = UserMappingActor { runner: Runner::new(context, users), led: None, _ends: ends };
                 let _starter_is_gone = found.send(actor.start());
                 let _it_is_let_go_of = has_ended.await;
             });
@@ -64,34 +47,12 @@ impl UserMappingActor {
         Ok(thread)
     }
 
-    /// Runs `step`. After a panic what is to be done is read from the mapping anew: work that is under way may be begun twice,
-    /// as it is when another node takes over.
-    fn contained(&mut self, step: impl FnOnce(&mut Self)) {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| step(self))) {
-            let text = panic_text(&*panic);
-            tracing::error!(panic = text, "the user mapping panicked; it begins anew");
-            self.core = self.core.begun_anew(format!("a panic: {text}"));
-        }
-        self.say();
-    }
-    fn say(&self) {
-        let status = self.core.status(self.began.elapsed());
-        self.context.mapping_report().leave(ActorReport {
-            kind: ActorKind::UserMapping,
-            of: String::new(),
-            queued: (status.queued + self.calls) as u64,
-            queued_bytes: 0,
-            head_age_ms: status.head_age.as_millis() as u64,
-            waits_for: status.waits_for.to_owned(),
-            last_error: status.last_error,
-        });
-    }
     /// Hears of leaderships of the meta group from now on, unless it does already.
     fn follow_leadership(&mut self, context: &mut Context<Self>) {
         if self.led.as_ref().is_some_and(|led| led.has_changed().is_ok()) {
             return;
         }
-        let Ok(group) = self.context.groups().meta() else { return };
+        let Ok(group) = self.runner.context().groups().meta() else { return };
         let led = group.led.clone();
         context.notify(Leadership(*led.borrow()));
         self.led = Some(led.clone());
@@ -103,23 +64,14 @@ impl UserMappingActor {
     }
     /// Begins what is to be done now.
     fn look(&mut self, context: &mut Context<Self>) {
-        self.contained(|actor| {
-            let meta = actor.context.meta();
-            for work in actor.core.next(&meta, actor.began.elapsed()) {
-                let node = actor.context.clone();
-                context.add_message_stream(stream::once(async move {
-                    // who never hears of the end would never begin it again
-                    let outcome = caught(carry_out(&*node, &work)).await;
-                    Ended(work, outcome)
-                }));
-            }
-        });
+        for work in self.runner.next() {
+            let node = self.runner.context().clone();
+            context.add_message_stream(stream::once(async move {
+                let outcome = runner::work(node, &work).await;
+                Ended(work, outcome)
+            }));
+        }
     }
-}
-
-/// Awaits `work`; a panic is its error.
-async fn caught<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| Err(Error::internal("a panic")))
 }
 
 impl Actor for UserMappingActor {
@@ -135,22 +87,12 @@ impl Actor for UserMappingActor {
 impl Handler<Change> for UserMappingActor {
     type Result = ResponseActFuture<Self, Result<u64>>;
     fn handle(&mut self, change: Change, _: &mut Self::Context) -> Self::Result {
-        if self.calls >= CALLS_MAX {
-            let full = Err(Error::unavailable("too many changes of users are under way; try again"));
-            return Box::pin(std::future::ready(full).into_actor(self));
+        if let Err(full) = self.runner.begin_call() {
+            return Box::pin(std::future::ready(Err(full)).into_actor(self));
         }
-        self.calls += 1;
-        self.say();
-        let node = self.context.clone();
-        let change = caught(async move {
-            match change {
-                Change::Assign { users, cluster } => assign_many(&node, users, &cluster).await,
-                Change::Move { user, cluster } => assign(&node, user, &cluster).await,
-                Change::Remove { user } => remove(&node, user).await,
-            }
-        });
+        let change = runner::change(self.runner.context().clone(), change);
         Box::pin(change.into_actor(self).map(|accepted, actor, context| {
-            actor.calls -= 1;
+            actor.runner.end_call();
             actor.look(context);
             accepted
         }))
@@ -159,12 +101,7 @@ impl Handler<Change> for UserMappingActor {
 impl Handler<Ended> for UserMappingActor {
     type Result = ();
     fn handle(&mut self, Ended(work, outcome): Ended, context: &mut Self::Context) {
-        if let Err(error) = &outcome {
-            tracing::warn!(user = %work.user, what = ?work.what, %error, "work for a user failed; it is tried again");
-        }
-        self.contained(|actor| {
-            actor.core.ended(&work, outcome.map_err(|error| error.to_string()), actor.began.elapsed());
-        });
+        self.runner.ended(&work, outcome);
         self.look(context);
     }
 }
@@ -178,30 +115,21 @@ impl Handler<Tick> for UserMappingActor {
 impl Handler<Leadership> for UserMappingActor {
     type Result = ();
     fn handle(&mut self, Leadership(leads): Leadership, context: &mut Self::Context) {
-        self.core.lead(leads);
+        self.runner.lead(leads);
         self.look(context);
     }
 }
 impl Handler<Count> for UserMappingActor {
     type Result = ();
     fn handle(&mut self, _: Count, context: &mut Self::Context) {
-        let (node, began) = (self.context.clone(), Instant::now());
-        context.add_message_stream(stream::once(async move {
-            let is_enabled = node.shared_meta().load().users.is_enabled;
-            let usage = if is_enabled { caught(count(&node)).await } else { Ok(Usage::default()) };
-            Counted(usage, began)
-        }));
+        let (node, began) = (self.runner.context().clone(), Instant::now());
+        context.add_message_stream(stream::once(async move { Counted(runner::usage(node).await, began) }));
     }
 }
 impl Handler<Counted> for UserMappingActor {
     type Result = ();
     fn handle(&mut self, Counted(usage, began): Counted, context: &mut Self::Context) {
-        match usage {
-            Ok(usage) if usage != **self.users.usage.load() => self.users.usage.store(Arc::new(usage)),
-            Ok(_) => {}
-            Err(error) => tracing::debug!(%error, "the records of users are not counted"),
-        }
-        let rest = COUNT_EVERY.max(began.elapsed() * REST_AFTER_COUNT);
+        let rest = self.runner.counted(usage, began);
         context.run_later(rest, |_, context| context.notify(Count));
     }
 }

@@ -10,6 +10,8 @@ use quorate_model::UserId;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+/// Calls of the interface that may be under way at a time.
+const CALLS_MAX: usize = 1_024;
 /// Users that are worked for at a time.
 const AT_A_TIME: usize = 4;
 /// Before work that failed is begun again; doubled each time up to the second, or to the third while writes wait for it.
@@ -108,6 +110,8 @@ pub struct Core {
     leads: bool,
     /// Users for whom something is under way, as of the last look.
     pending: usize,
+    /// Calls of the interface that are under way.
+    calls: usize,
     last_error: Option<String>,
 }
 
@@ -116,9 +120,9 @@ pub struct Core {
 pub struct MappingStatus {
     /// Whether it moves and removes users: the node leads the meta group.
     pub leads: bool,
-    /// Users for whom something is to be done.
+    /// Users for whom something is to be done, and calls that are under way.
     pub queued: usize,
-    /// Those of them that are worked for now.
+    /// Users that are worked for now.
     pub running: usize,
     /// For how long this node has worked for the oldest of them.
     pub head_age: Duration,
@@ -147,7 +151,15 @@ impl Core {
     }
     /// A core that knows nothing of what is under way, after this error.
     pub fn begun_anew(&self, error: String) -> Core {
-        Core { leads: self.leads, last_error: Some(error), ..Core::default() }
+        Core { leads: self.leads, calls: self.calls, last_error: Some(error), ..Core::default() }
+    }
+    /// A call of the interface begins; `None` when as many are under way as may be.
+    pub fn begin_call(&mut self) -> Option<()> {
+        (self.calls < CALLS_MAX).then(|| self.calls += 1)
+    }
+    /// A call that was begun has ended.
+    pub fn end_call(&mut self) {
+        self.calls -= 1;
     }
     /// How it is.
     pub fn status(&self, now: Duration) -> MappingStatus {
@@ -155,7 +167,7 @@ impl Core {
         let oldest = self.users.values().map(|doing| doing.since).min();
         MappingStatus {
             leads: self.leads,
-            queued: self.pending,
+            queued: self.pending + self.calls,
             running,
             head_age: oldest.map_or(Duration::ZERO, |since| now.saturating_sub(since)),
             waits_for: match (self.leads, running, self.pending) {

@@ -2,7 +2,7 @@
 //!
 //! The mapping itself lies in the meta state, in the memory of every node. [`routing`] says where a user is,
 //! [`mod@write`] and [`records`] put records there, [`partitions`] keeps the parts of an index alike, [`actor`] moves and removes
-//! users as [`core`] says and [`saga`] does it, [`usage`] is what they have, [`search`] finds them.
+//! users as [`core`] says, `runner.rs` has begun and [`saga`] does; [`usage`] is what they have, [`search`] finds them.
 
 pub mod actor;
 pub mod core;
@@ -10,6 +10,7 @@ pub mod env;
 pub mod partitions;
 pub mod records;
 pub mod routing;
+mod runner;
 pub mod saga;
 pub mod search;
 pub mod usage;

@@ -173,3 +173,14 @@ fn few_users_are_worked_for_at_a_time() {
     core.ended(&work[0], Err("planted".into()), s(0));
     assert_eq!(core.next(&state, s(0)).len(), 1, "the next one takes the place");
 }
+
+#[test]
+fn calls_are_counted_and_bounded_also_after_a_panic() {
+    let mut core = leading();
+    let begun = (0..2 * CALLS_MAX).filter(|_| core.begin_call().is_some()).count();
+    assert_eq!((begun, core.status(s(0)).queued), (CALLS_MAX, CALLS_MAX));
+    let mut anew = core.begun_anew("a panic".into());
+    assert_eq!(anew.begin_call(), None, "they are still under way");
+    anew.end_call();
+    assert_eq!(anew.begin_call(), Some(()));
+}
