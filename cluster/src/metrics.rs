@@ -70,6 +70,12 @@ static ACTOR_AGE: LazyLock<GaugeVec> = LazyLock::new(|| {
     );
     registered(GaugeVec::new(opts, &["actor"]).expect("a valid metric"))
 });
+static ACTORS_FAILING: LazyLock<IntGaugeVec> = LazyLock::new(|| {
+    let text = "Actors of the kind in which something failed that has not succeeded since; of apply, groups that stand still.";
+    registered(
+        IntGaugeVec::new(Opts::new("quorate_actors_failing", text), &["actor"]).expect("a valid metric"),
+    )
+});
 
 static SNAPSHOTS: LazyLock<IntCounterVec> = LazyLock::new(|| {
     let opts =
@@ -205,8 +211,9 @@ pub fn gauges(free_bytes: u64, claimed_bytes: u64, indices: usize) {
     CLAIMED.set(claimed_bytes.min(i64::MAX as u64) as i64);
     INDICES.set(indices as i64);
 }
-/// Shows what waits for the actors of a kind.
-pub fn actors(kind: &str, queued: u64, queued_bytes: u64, head_age: Duration) {
+/// Shows what waits for the actors of a kind, and how many of them fail.
+pub fn actors(kind: &str, queued: u64, queued_bytes: u64, head_age: Duration, failing: u64) {
+    ACTORS_FAILING.with_label_values(&[kind]).set(failing as i64);
     ACTOR_QUEUE.with_label_values(&[kind]).set(queued as i64);
     ACTOR_BYTES.with_label_values(&[kind]).set(queued_bytes as i64);
     ACTOR_AGE.with_label_values(&[kind]).set(head_age.as_secs_f64());

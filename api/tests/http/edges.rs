@@ -66,8 +66,9 @@ async fn operation_endpoints_need_no_key() {
     assert!(text.contains(line), "{text}");
     assert!(text.contains("quorate_http_request_seconds_bucket"), "{text}");
     for actor in ["apply", "shard", "user-mapping"] {
-        let line = format!("quorate_actor_queue_length{{actor=\"{actor}\"}} ");
-        assert!(text.contains(&line), "{text}");
+        for gauge in ["quorate_actor_queue_length", "quorate_actors_failing"] {
+            assert!(text.contains(&format!("{gauge}{{actor=\"{actor}\"}} ")), "{text}");
+        }
     }
     assert!(text.contains("quorate_actor_head_age_seconds{actor=\"shard\"} "), "{text}");
     // one gauge for the process: other tests' requests count, too

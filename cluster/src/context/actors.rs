@@ -69,10 +69,13 @@ pub struct ActorTotals {
     pub queued_bytes: u64,
     /// For how long the oldest of it has waited.
     pub head_age: Duration,
+    /// Actors in which something failed that has not succeeded since; of groups, those that stand still.
+    pub failing: u64,
 }
 
 impl ActorTotals {
-    fn add(&mut self, queued: usize, queued_bytes: usize, head_age: Duration) {
+    fn add(&mut self, queued: usize, queued_bytes: usize, head_age: Duration, is_failing: bool) {
+        self.failing += u64::from(is_failing);
         self.queued += queued as u64;
         self.queued_bytes += queued_bytes as u64;
         self.head_age = self.head_age.max(head_age);
@@ -119,14 +122,16 @@ impl NodeContext {
         let mut totals = ActorKind::ALL.map(|kind| (kind, ActorTotals::default()));
         for group in self.groups().all() {
             let status = group.inbox.status(now);
-            totals[0].1.add(status.queued, status.queued_bytes, status.head_age);
+            totals[0].1.add(status.queued, status.queued_bytes, status.head_age, group.halt.is_set());
         }
         for (_, status) in self.node().shard_statuses() {
-            totals[1].1.add(status.queued, status.queued_bytes, status.head_age);
+            let is_failing = status.failures > 0;
+            totals[1].1.add(status.queued, status.queued_bytes, status.head_age, is_failing);
         }
         if let Some(report) = self.mapping_report().left() {
             let head_age = Duration::from_millis(report.head_age_ms);
-            totals[2].1.add(report.queued as usize, 0, head_age);
+            let is_failing = report.queued > 0 && report.last_error.is_some();
+            totals[2].1.add(report.queued as usize, 0, head_age, is_failing);
         }
         totals
     }

@@ -361,7 +361,7 @@ impl Service {
         );
         metrics::node(context.node());
         for (kind, totals) in context.actor_totals() {
-            metrics::actors(kind.name(), totals.queued, totals.queued_bytes, totals.head_age);
+            metrics::actors(kind.name(), totals.queued, totals.queued_bytes, totals.head_age, totals.failing);
         }
         metrics::memory();
         for group in context.groups().all() {
