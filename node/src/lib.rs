@@ -16,8 +16,6 @@ pub mod machine;
 pub mod models;
 pub mod node;
 pub mod ops;
-mod overlaid;
-mod owned;
 pub mod payer;
 pub mod pins;
 pub mod place;
@@ -28,6 +26,8 @@ pub mod shard;
 mod sharing;
 mod sink;
 mod turns;
+mod user_records;
+mod virtual_replica;
 mod writers;
 
 pub use dictionaries::{SharedDictionaries, Told};

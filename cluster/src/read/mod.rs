@@ -14,7 +14,6 @@ pub mod health;
 pub mod index_config;
 pub mod models;
 pub mod objects;
-pub mod owned;
 pub mod popular;
 pub mod published;
 pub mod recommend;
@@ -23,6 +22,7 @@ pub mod request_log;
 pub mod search;
 pub mod serve;
 pub mod settings;
+pub mod user_records;
 mod view;
 
 pub use view::{is_readable, known_row, look_again, row, serves, view, virtual_primary};

@@ -11,7 +11,7 @@ use crate::groups::leases::Hold;
 use crate::meta::{IndexRow, MetaState};
 use crate::read;
 use crate::read::index_config::IndexConfig;
-use crate::read::owned;
+use crate::read::user_records;
 use crate::types::{OwnedDigest, Whose};
 use crate::write;
 use crate::write::copies::Filling;
@@ -83,7 +83,7 @@ impl Env for NodeContext {
         tasks::is_published(self, task).await
     }
     async fn digest(&self, row: &IndexRow, whose: &Whose, deadline: Instant) -> Result<OwnedDigest> {
-        owned::digest(self, row, whose, deadline).await
+        user_records::digest(self, row, whose, deadline).await
     }
     async fn records(
         &self,
@@ -91,7 +91,7 @@ impl Env for NodeContext {
         ids: &[String],
         deadline: Instant,
     ) -> Result<Vec<Option<Vec<u8>>>> {
-        owned::records(self, row, ids, deadline).await
+        user_records::records(self, row, ids, deadline).await
     }
     async fn configuration(&self, row: &IndexRow, deadline: Instant) -> Result<IndexConfig> {
         crate::read::index_config::now(self, row, &self.document_kinds(), deadline).await

@@ -8,7 +8,7 @@ use crate::command::Looked;
 use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::meta::{IndexRow, MetaState};
-use crate::read::owned;
+use crate::read::user_records;
 use crate::types::{OwnedDigest, Whose};
 use crate::write::env::{Env, seen};
 use futures_util::future::try_join_all;
@@ -385,7 +385,7 @@ pub async fn count(context: &NodeContext) -> Result<Usage> {
     let mut usage = Usage::default();
     for (_, row) in rows {
         let Some(cluster) = cluster_of(row.group) else { continue };
-        let owners = owned::owners(context, row).await?;
+        let owners = user_records::owners(context, row).await?;
         for (owner, (records, bytes)) in owners {
             let Ok(user) = UserId::new(&owner) else { continue };
             // what a move has copied or not deleted yet counts where the user is

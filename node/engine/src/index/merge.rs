@@ -1,10 +1,10 @@
 //! When and how segments are merged: few small ones beside a big one while writes go on, a single one when they pause.
 
 use super::background::Background;
+use super::background_turn::HeavyPermit;
 use super::build::merge_segments;
 use super::error::{IndexError, Result};
-use super::heavy::HeavyPermit;
-use super::made::Made;
+use super::new_segment::Made;
 use super::segment::Segment;
 use super::writer::{ShardWriter, kill};
 use quorate_store::space::Claim;

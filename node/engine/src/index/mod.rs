@@ -2,6 +2,7 @@
 
 mod alive;
 mod background;
+mod background_turn;
 mod build;
 mod bulk;
 mod column_build;
@@ -12,11 +13,10 @@ mod error;
 mod extract;
 mod form;
 mod geo_column;
-mod heavy;
 mod lists;
-mod made;
 mod manifest;
 mod merge;
+mod new_segment;
 mod overlay;
 pub mod paths;
 mod phrases;
@@ -33,6 +33,7 @@ mod wire;
 mod writer;
 
 pub use background::{Waker, lower_priority};
+pub use background_turn::HeavyTurn;
 #[cfg(test)]
 pub(crate) use columns::extents_of;
 pub use columns::{EXTENT_DOCS, FacetColumn, FacetDocs, FacetOrdinals, NumericColumn, fold};
@@ -42,7 +43,6 @@ pub use form::{LevelInForce, SegmentForm};
 #[cfg(test)]
 pub(crate) use geo_column::GeoBuilder;
 pub use geo_column::{GeoColumn, on_sphere, squared_chords};
-pub use heavy::HeavyTurn;
 pub use lists::ReadySizes;
 pub use manifest::{Built, Payload, ShardFigures};
 pub use merge::{MergeGoal, MergeState};

@@ -6,14 +6,14 @@
 //! removed at the next open. A round ends with one segment, durable on disk, so that taking over costs little.
 
 use super::background::Background;
+use super::background_turn::HeavyPermit;
 use super::build::merge_segments;
 use super::bulk::Bulk;
 use super::error::{IndexError, Result};
 use super::extract::Extractor;
-use super::heavy::HeavyPermit;
-use super::made::{Made, remove};
 use super::manifest::Built;
 use super::merge::died_since;
+use super::new_segment::{Made, remove};
 use super::segment::Segment;
 use super::writer::{ShardWriter, kill};
 use crate::analysis::Schema;

@@ -4,12 +4,12 @@
 
 use super::alive::{alive_file, all_alive};
 use super::background::Waker;
+use super::background_turn::HeavyTurn;
 use super::build::EXTENSION;
 use super::bulk::Bulk;
 use super::error::{IndexError, Result};
 use super::extract::Extractor;
 use super::form::{LevelInForce, SegmentForm};
-use super::heavy::HeavyTurn;
 use super::lists::ReadySizes;
 use super::manifest::{Built, MANIFEST, Manifest, Payload, SegmentRow};
 use super::merge::RunningMerge;

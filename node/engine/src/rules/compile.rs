@@ -3,7 +3,7 @@
 //! Cost: one analysis of each pattern. The words of patterns that take alternatives cost most, since their plurals are made
 //! in every language of the queries; so this is done for [`INFLECTED_WORDS_MAX`] different words at most.
 
-use super::spoken::{Phrase, Spoken};
+use super::alternatives::{Phrase, Spoken};
 use super::words::texts;
 use crate::analysis::{Analyzer, Schema};
 use crate::filter::is_declared;

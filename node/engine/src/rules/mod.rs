@@ -4,13 +4,13 @@
 //! short comparison for each rule that shares its rarest word, about 20 ns each; hits cost nothing. Rules that are not
 //! about words are found by their context or their filters.
 pub mod act;
+mod alternatives;
 mod asked;
 mod compile;
 mod edits;
 mod matching;
 pub mod promote;
 pub mod recommend;
-mod spoken;
 mod words;
 
 pub use act::{Effects, Ruled, act};
