@@ -92,7 +92,7 @@ impl PinnedIndex {
         documents: &Documents,
     ) -> PinnedIndex {
         let (incarnation, folder) = (state.incarnation, state.folder.clone());
-        PinnedIndex { incarnation, folder, shard, small: small_state(settings, documents) }
+        PinnedIndex { incarnation, folder, shard, small: without_records(settings, documents) }
     }
     /// Recomputes the checksums of its files. `pace` as in [`Self::digest`]. Errors: `Engine` when one is damaged. Cost: one pass
     /// over the files.
@@ -132,7 +132,7 @@ fn records(segment: &Segment, pace: &mut impl FnMut(u64)) -> Digest {
     digest
 }
 
-fn small_state(own: &Settings, documents: &Documents) -> IndexDigest {
+fn without_records(own: &Settings, documents: &Documents) -> IndexDigest {
     let of_kind = |kind| {
         let mut digest = Digest::default();
         for (id, document) in documents.saved(kind) {

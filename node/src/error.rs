@@ -17,7 +17,7 @@ pub enum Error {
         /// What the engine says.
         source: quorate_engine::index::IndexError,
     },
-    /// The small-state store.
+    /// The metadata store.
     #[error("metadata store: {0}")]
     Store(#[from] quorate_store::StoreError),
     /// The files of events.

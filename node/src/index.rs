@@ -7,7 +7,7 @@ use crate::ops::Incarnation;
 use crate::place::Place;
 use crate::progress::Progress;
 use crate::shard::{ShardHandle, ShardQueue};
-use crate::virtual_replica::Overlaid;
+use crate::virtual_replica::VirtualConfiguration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
 use quorate_engine::index::{Built, IndexError, Payload, RebuildCounts, ShardFigures, ShardView};
@@ -105,7 +105,7 @@ pub struct IndexState {
     /// How far a rebuild has come, while one goes on.
     pub(crate) rebuild: Mutex<Option<RebuildCounts>>,
     /// Whether something that was written waits to be shown although it could be.
-    pub(crate) is_put_off: AtomicBool,
+    pub(crate) is_deferred: AtomicBool,
     /// Whether segments are being merged, or wait for their turn.
     pub(crate) is_merging: AtomicBool,
     /// Queued, visible and durable positions of the shard.
@@ -120,7 +120,7 @@ pub struct IndexState {
     /// What has taken the place of this state and its files.
     successor: OnceLock<Arc<IndexState>>,
     /// Of a virtual replica: the settings last put over its primary's.
-    pub(crate) overlaid: ArcSwapOption<Overlaid>,
+    pub(crate) virtual_configuration: ArcSwapOption<VirtualConfiguration>,
     activation: Mutex<()>,
     compiled: Mutex<Option<Compiled>>,
     durable: OnceLock<Place>,
@@ -149,7 +149,7 @@ impl IndexState {
             documents: ArcSwap::default(),
             build_ms: AtomicU64::new(0),
             rebuild: Mutex::default(),
-            is_put_off: AtomicBool::new(false),
+            is_deferred: AtomicBool::new(false),
             is_merging: AtomicBool::new(false),
             progress: Progress::default(),
             created_ms,
@@ -157,7 +157,7 @@ impl IndexState {
             used: AtomicU64::new(0),
             view: ArcSwapOption::empty(),
             successor: OnceLock::new(),
-            overlaid: ArcSwapOption::empty(),
+            virtual_configuration: ArcSwapOption::empty(),
             activation: Mutex::new(()),
             compiled: Mutex::new(None),
             durable: OnceLock::new(),
@@ -248,7 +248,7 @@ impl IndexState {
     pub(crate) fn publish(&self, schema: Schema, shard: Arc<ShardView>, built: &Built) {
         let _one_at_a_time = self.activation.lock();
         self.build_ms.store(built.build_ms, Ordering::Relaxed);
-        self.is_put_off.store(false, Ordering::Relaxed);
+        self.is_deferred.store(false, Ordering::Relaxed);
         self.shown.store(Arc::new(schema.clone()));
         self.view.store(Some(Arc::new(IndexView { configuration: self.configuration(schema), shard })));
     }

@@ -32,14 +32,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Where a command stands in its group's log, and the time it was minted with.
+/// Where a command stands in its group's log, and the time that its proposer gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogPosition {
     /// Log index.
     pub index: u64,
     /// Raft term.
     pub term: u64,
-    /// Unix milliseconds, minted by the proposer.
+    /// Unix milliseconds, given by the proposer.
     pub time_ms: u64,
 }
 
@@ -137,7 +137,7 @@ impl PlacementMachine {
     }
     /// The log index through which nothing needs the log any more: all shards are durable that far.
     ///
-    /// Small state is not part of it: its dump is the caller's.
+    /// The metadata store is not part of it: its dump is the caller's.
     pub fn durable_through(&self) -> u64 {
         self.node.forget_idle(self.group);
         let waiting = self.node.least_of_busy(self.group, |state| state.progress.durable_through());

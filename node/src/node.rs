@@ -183,7 +183,7 @@ impl Node {
             .index(incarnation)
             .ok_or_else(|| Error::Model(quorate_model::Error::not_found("Index does not exist")))?;
         self.shared.touch(&state);
-        if state.is_put_off.load(Ordering::Relaxed) {
+        if state.is_deferred.load(Ordering::Relaxed) {
             // for the next reader
             state.publish_now(self.applied(state.group));
         }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// The configuration of a virtual replica, with what it was made of.
 #[derive(Debug)]
-pub(crate) struct Overlaid {
+pub(crate) struct VirtualConfiguration {
     primary: Schema,
     own: Arc<Settings>,
     documents: Arc<Documents>,
@@ -25,7 +25,7 @@ impl IndexState {
         let shard = primary.shard.clone();
         let theirs = &primary.configuration.schema;
         let (own, documents) = (self.settings.load_full(), self.documents.load_full());
-        if let Some(known) = &*self.overlaid.load()
+        if let Some(known) = &*self.virtual_configuration.load()
             && known.primary.is(theirs)
             && Arc::ptr_eq(&known.own, &own)
             && Arc::ptr_eq(&known.documents, &documents)
@@ -42,9 +42,13 @@ impl IndexState {
         // files and dictionaries are the primary's
         let schema = Schema::new(Arc::new(settings), theirs.dictionaries().clone());
         let configuration = Configuration { relevant_sort, ..self.configuration(schema) };
-        let overlaid =
-            Overlaid { primary: theirs.clone(), own, documents, configuration: configuration.clone() };
-        self.overlaid.store(Some(Arc::new(overlaid)));
+        let virtual_configuration = VirtualConfiguration {
+            primary: theirs.clone(),
+            own,
+            documents,
+            configuration: configuration.clone(),
+        };
+        self.virtual_configuration.store(Some(Arc::new(virtual_configuration)));
         Ok(IndexView { configuration, shard })
     }
 }

@@ -24,8 +24,8 @@ async fn a_batch_is_one_task_in_order_and_names_its_records() {
     assert!(receipt.updated_at.ends_with('Z') && receipt.updated_at.len() == 24, "{}", receipt.updated_at);
     assert_eq!(node.count("books").await, Some(2));
     assert_eq!(node.get("books", "a").await, Some(json!({"objectID": "a", "n": 3})));
-    let minted = &receipt.object_ids[4];
-    assert_eq!(node.get("books", minted).await, Some(json!({"objectID": minted, "n": 4})));
+    let made = &receipt.object_ids[4];
+    assert_eq!(node.get("books", made).await, Some(json!({"objectID": minted, "n": 4})));
 
     let nothing = node.write_through("empty", vec![]).await;
     assert!(nothing.object_ids.is_empty());

@@ -107,7 +107,7 @@ impl ShardCore {
         // what failed is tried again first: that something else succeeds says nothing of it
         if queue == Queue::Empty || !self.attempts.are_failing() {
             match self.upkeep(queue, now) {
-                Ok(put_off) => due_in = put_off,
+                Ok(deferred) => due_in = deferred,
                 Err(()) => {
                     if let Some(queued) = queued {
                         self.queue.put_back(queued);
@@ -154,7 +154,7 @@ impl ShardCore {
             }
         }
     }
-    /// Publishes and commits what is due; returns in what time a publication is due that is put off. Errors are noted.
+    /// Publishes and commits what is due; returns in what time a publication is due that is deferred. Errors are noted.
     fn upkeep(&mut self, queue: Queue, now: Instant) -> Result<Option<Duration>, ()> {
         let upkeep = self.open(now).and_then(|open| {
             let due_in = open.publication_due_in(queue, now);
@@ -166,8 +166,8 @@ impl ShardCore {
             }
             Ok(due_in.filter(|due_in| !due_in.is_zero()))
         });
-        let is_put_off = upkeep.as_ref().is_ok_and(Option::is_some);
-        self.state.is_put_off.store(is_put_off, Ordering::Relaxed);
+        let is_deferred = upkeep.as_ref().is_ok_and(Option::is_some);
+        self.state.is_deferred.store(is_deferred, Ordering::Relaxed);
         if self.note("publishing", &upkeep) { Err(()) } else { Ok(upkeep.ok().flatten()) }
     }
     /// Does a piece of work, or puts it back to be tried again.

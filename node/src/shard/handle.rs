@@ -90,7 +90,7 @@ impl ShardHandle {
     pub fn pin(&self, through: u64) -> Result<Receiver<Result<Arc<ShardView>>>> {
         self.queue.ask(|done| Work::Pin { through, done })
     }
-    /// Publishes what was put off.
+    /// Publishes what was deferred.
     pub fn publish_now(&self) {
         self.queue.wake();
     }

@@ -1,4 +1,4 @@
-//! Durable bytes of one node: the file layer, the small-state store, its dump, and how values are framed.
+//! Durable bytes of one node: the file layer, the metadata store, its dump, and how values are framed.
 
 pub mod admin_key;
 pub mod codec;

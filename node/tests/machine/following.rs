@@ -13,7 +13,7 @@ fn a_stream_of_writes_is_shown_in_groups_unless_somebody_waits() {
         let dir = tempfile::tempdir().unwrap();
         let mut rig = Rig::open(dir.path(), vec![]);
         rig.node.set_leads(GROUP, false);
-        let (mut put_off, mut hurried) = (0, 0);
+        let (mut deferred, mut hurried) = (0, 0);
         for round in 0..20 {
             let first = rig.apply(records(1, vec![put("first", round)]));
             rig.wait_visible(first);
@@ -23,7 +23,7 @@ fn a_stream_of_writes_is_shown_in_groups_unless_somebody_waits() {
                 // the machine was busy for so long that it was time
                 continue;
             }
-            put_off += 1;
+            deferred += 1;
             let asked = Instant::now();
             match round % 4 {
                 0 => rig.wait_visible(second),
@@ -35,7 +35,7 @@ fn a_stream_of_writes_is_shown_in_groups_unless_somebody_waits() {
                 2 => {
                     rig.node.publish_now(GROUP, second);
                     let is_shown = || rig.node.visible_through(GROUP) >= second;
-                    rig.wait_until("still put off", is_shown);
+                    rig.wait_until("still deferred", is_shown);
                 }
                 _ => {
                     rig.wait_until("not shown by itself", || sees(&rig, second));
@@ -44,7 +44,7 @@ fn a_stream_of_writes_is_shown_in_groups_unless_somebody_waits() {
             }
             hurried += u32::from(asked.elapsed() < Duration::from_millis(60));
         }
-        assert!(put_off >= 8 && hurried >= 3, "{put_off} put off, {hurried} shown when asked for");
+        assert!(deferred >= 8 && hurried >= 3, "{deferred} deferred, {hurried} shown when asked for");
         assert_eq!(rig.records(1).len(), 2);
     });
 }

@@ -1,10 +1,10 @@
 //! When and how segments are merged: few small ones beside a big one while writes go on, a single one when they pause.
 
 use super::background::Background;
-use super::background_turn::HeavyPermit;
+use super::background_turn::BackgroundPermit;
 use super::build::merge_segments;
 use super::error::{IndexError, Result};
-use super::new_segment::Made;
+use super::new_segment::NewSegment;
 use super::segment::Segment;
 use super::writer::{ShardWriter, kill};
 use quorate_store::space::Claim;
@@ -46,7 +46,7 @@ pub enum MergeState {
 /// A merge in the background.
 pub(crate) struct RunningMerge {
     sources: Vec<Segment>,
-    thread: Background<Result<Option<Made>>>,
+    thread: Background<Result<Option<NewSegment>>>,
 }
 impl RunningMerge {
     /// Waits for the end and ignores the result; the overlay must be closed, so that the end is near.
@@ -76,19 +76,21 @@ impl ShardWriter {
         // the sources go when the commit that has the merged segment is durable
         let bytes = chosen.iter().map(live_bytes).sum();
         let Some(claim) = self.options.room.claim_spare(bytes) else { return Ok(MergeState::Idle) };
-        let Some(permit) = self.options.heavy.take_for(records) else { return Ok(MergeState::Running) };
+        let Some(permit) = self.options.background_turn.take_for(records) else {
+            return Ok(MergeState::Running);
+        };
         self.start_merge(chosen, permit, claim)?;
         Ok(MergeState::Running)
     }
 
-    fn start_merge(&mut self, sources: Vec<Segment>, permit: HeavyPermit, claim: Claim) -> Result<()> {
+    fn start_merge(&mut self, sources: Vec<Segment>, permit: BackgroundPermit, claim: Claim) -> Result<()> {
         let (overlay, extractor, inputs) = (self.overlay.clone(), self.extractor.clone(), sources.clone());
         let ready = self.options.ready;
         let work = move || {
             let _until_the_end = (permit, claim);
             let merged =
                 merge_segments(&overlay, &extractor, &inputs, ready).map_err(|e| overlay.explain(e))?;
-            merged.map(|file| Made::durable_if_large(&overlay, file)).transpose()
+            merged.map(|file| NewSegment::durable_if_large(&overlay, file)).transpose()
         };
         let thread = Background::start("merge", &self.options.waker, work)
             .map_err(|e| IndexError::io(self.overlay.dir(), e))?;
@@ -137,7 +139,7 @@ impl ShardWriter {
         Ok(())
     }
     /// A segment made beside the writer, to be part of the next durable commit.
-    pub(super) fn take_over(&mut self, made: Made) -> Segment {
+    pub(super) fn take_over(&mut self, made: NewSegment) -> Segment {
         if !made.files.is_empty() {
             self.synced.insert(made.file.name.clone(), made.files);
         }

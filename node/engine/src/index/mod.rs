@@ -33,7 +33,7 @@ mod wire;
 mod writer;
 
 pub use background::{Waker, lower_priority};
-pub use background_turn::HeavyTurn;
+pub use background_turn::BackgroundTurn;
 #[cfg(test)]
 pub(crate) use columns::extents_of;
 pub use columns::{EXTENT_DOCS, FacetColumn, FacetDocs, FacetOrdinals, NumericColumn, fold};

@@ -9,18 +9,18 @@ use super::segment::{Place, SegmentFile};
 use std::sync::Arc;
 
 /// A new segment. The names of its durable files are so only after a sync of their folder.
-pub(crate) struct Made {
+pub(crate) struct NewSegment {
     /// The segment.
     pub file: Arc<SegmentFile>,
     /// Its files with their lengths when they are durable; none when they are pending.
     pub files: Vec<(String, u64)>,
 }
 
-impl Made {
+impl NewSegment {
     /// Makes the files durable.
-    pub fn durable(overlay: &Overlay, file: Arc<SegmentFile>) -> Result<Made> {
+    pub fn durable(overlay: &Overlay, file: Arc<SegmentFile>) -> Result<NewSegment> {
         let prefix = format!("{}.", file.name);
-        let made = Made { files: overlay.pending(&prefix), file };
+        let made = NewSegment { files: overlay.pending(&prefix), file };
         if let Err(error) = overlay.make_durable(&prefix) {
             made.remove(overlay);
             return Err(error);
@@ -28,10 +28,10 @@ impl Made {
         Ok(made)
     }
     /// Makes the files durable when they are large; small ones may be merged away before it matters.
-    pub fn durable_if_large(overlay: &Overlay, file: Arc<SegmentFile>) -> Result<Made> {
+    pub fn durable_if_large(overlay: &Overlay, file: Arc<SegmentFile>) -> Result<NewSegment> {
         match overlay.place(&format!("{}.{EXTENSION}", file.name)) {
-            Place::Disk => Made::durable(overlay, file),
-            Place::Memory => Ok(Made { file, files: Vec::new() }),
+            Place::Disk => NewSegment::durable(overlay, file),
+            Place::Memory => Ok(NewSegment { file, files: Vec::new() }),
         }
     }
     /// Removes the durable files: nobody wants the segment.

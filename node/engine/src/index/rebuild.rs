@@ -6,14 +6,14 @@
 //! removed at the next open. A round ends with one segment, durable on disk, so that taking over costs little.
 
 use super::background::Background;
-use super::background_turn::HeavyPermit;
+use super::background_turn::BackgroundPermit;
 use super::build::merge_segments;
 use super::bulk::Bulk;
 use super::error::{IndexError, Result};
 use super::extract::Extractor;
 use super::manifest::Built;
 use super::merge::died_since;
-use super::new_segment::{Made, remove};
+use super::new_segment::{NewSegment, remove};
 use super::segment::Segment;
 use super::writer::{ShardWriter, kill};
 use crate::analysis::Schema;
@@ -52,14 +52,14 @@ pub(crate) struct Rebuild {
     bulk: Arc<Bulk>,
     began: Instant,
     rounds: Vec<Round>,
-    running: Option<(Vec<Segment>, Background<Result<Option<Made>>>)>,
+    running: Option<(Vec<Segment>, Background<Result<Option<NewSegment>>>)>,
     done: Arc<AtomicU64>,
     total: u64,
 }
 /// The segments of a round as they were when it began, and what it made of them.
 struct Round {
     sources: Vec<Segment>,
-    made: Option<Made>,
+    made: Option<NewSegment>,
 }
 
 impl Rebuild {
@@ -72,7 +72,7 @@ impl Rebuild {
     fn begin_round(
         &mut self,
         sources: Vec<Segment>,
-        permit: HeavyPermit,
+        permit: BackgroundPermit,
         writer: &ShardWriter,
     ) -> Result<()> {
         self.total += alive(&sources);
@@ -110,7 +110,7 @@ fn alive(segments: &[Segment]) -> u64 {
 }
 
 /// Indexes the live records of segments again, into one segment that is durable.
-fn round(bulk: &Bulk, sources: &[Segment], done: &AtomicU64) -> Result<Option<Made>> {
+fn round(bulk: &Bulk, sources: &[Segment], done: &AtomicU64) -> Result<Option<NewSegment>> {
     let parts = bulk.build_again(sources, done)?;
     let overlay = &bulk.overlay;
     let file = match <[_; 1]>::try_from(parts) {
@@ -130,7 +130,7 @@ fn round(bulk: &Bulk, sources: &[Segment], done: &AtomicU64) -> Result<Option<Ma
             }
         }
     };
-    Made::durable(overlay, file).map(Some)
+    NewSegment::durable(overlay, file).map(Some)
 }
 
 impl ShardWriter {
@@ -204,7 +204,7 @@ impl ShardWriter {
         }
         // segments that are being merged would have to be indexed twice
         if self.merge.is_none()
-            && let Some(permit) = self.options.heavy.take_for(records)
+            && let Some(permit) = self.options.background_turn.take_for(records)
         {
             rebuild.begin_round(sources, permit, self)?;
         }

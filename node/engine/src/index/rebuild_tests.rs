@@ -190,7 +190,7 @@ fn files_of_another_schema_are_served_and_written_as_they_were_built() {
 fn big_work_waits_for_its_turn_and_segments_being_merged_for_the_merge() {
     let dir = tempfile::tempdir().unwrap();
     let options = WriterOptions { threads: 1, ..options() };
-    let turn = options.heavy.clone();
+    let turn = options.background_turn.clone();
     let mut writer = ShardWriter::open(dir.path(), &schema(), RealFiles::shared(), options).unwrap();
     let mut model = Model::new();
     for part in 0..3 {

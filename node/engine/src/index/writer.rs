@@ -4,7 +4,7 @@
 
 use super::alive::{alive_file, all_alive};
 use super::background::Waker;
-use super::background_turn::HeavyTurn;
+use super::background_turn::BackgroundTurn;
 use super::build::EXTENSION;
 use super::bulk::Bulk;
 use super::error::{IndexError, Result};
@@ -40,7 +40,7 @@ pub struct WriterOptions {
     /// Bytes of a new file that are kept in memory until they are durable; a larger file goes to disk at once.
     pub spill_bytes: usize,
     /// Shared by the shards of a node.
-    pub heavy: HeavyTurn,
+    pub background_turn: BackgroundTurn,
     /// Called when a merge or a round of a rebuild has ended.
     pub waker: Waker,
     /// What segments hold ready for queries.
@@ -56,7 +56,7 @@ impl Default for WriterOptions {
             memory_bytes: 256 << 20,
             threads: 2,
             spill_bytes: SPILL_BYTES,
-            heavy: HeavyTurn::default(),
+            background_turn: BackgroundTurn::default(),
             waker: Waker::default(),
             ready: ReadySizes::default(),
             room: Room::boundless(),

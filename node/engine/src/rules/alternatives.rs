@@ -14,7 +14,7 @@ pub(super) type Phrase = Vec<String>;
 
 /// The synonyms of an index, by what they lead to.
 #[derive(Debug, Default)]
-pub(super) struct Spoken {
+pub(super) struct Alternatives {
     /// What is typed, for each synonym.
     typed: Vec<Vec<Phrase>>,
     /// The synonyms that lead to a phrase, by their places in `typed`.
@@ -25,13 +25,14 @@ pub(super) struct Spoken {
     languages: Option<Languages>,
     dictionaries: Arc<Dictionaries>,
 }
-impl Spoken {
+impl Alternatives {
     /// Cost: one analysis of every member of every synonym.
-    pub fn new<'a>(schema: &Schema, synonyms: impl IntoIterator<Item = &'a Arc<Synonym>>) -> Spoken {
+    pub fn new<'a>(schema: &Schema, synonyms: impl IntoIterator<Item = &'a Arc<Synonym>>) -> Alternatives {
         let listed = schema.settings().params.query_languages.as_deref();
         let languages = Languages::of_query(listed.unwrap_or_default());
         let dictionaries = schema.dictionaries().clone();
-        let mut spoken = Spoken { languages: Some(languages), dictionaries, ..Spoken::default() };
+        let mut alternatives =
+            Alternatives { languages: Some(languages), dictionaries, ..Alternatives::default() };
         let phrases = |texts_of: &[String]| -> Vec<Phrase> {
             let all = texts_of.iter().map(|text| texts(schema.analyzer(), text));
             all.filter(|phrase| !phrase.is_empty()).collect()
@@ -40,19 +41,19 @@ impl Spoken {
             match &synonym.kind {
                 SynonymKind::Synonym { synonyms } => {
                     let members = phrases(synonyms);
-                    spoken.add(members.clone(), members);
+                    alternatives.add(members.clone(), members);
                 }
                 SynonymKind::OneWay { input, synonyms } => {
-                    spoken.add(phrases(std::slice::from_ref(input)), phrases(synonyms));
+                    alternatives.add(phrases(std::slice::from_ref(input)), phrases(synonyms));
                 }
                 SynonymKind::AltCorrection { typos: _, word, corrections } => {
-                    spoken.add(phrases(std::slice::from_ref(word)), phrases(corrections));
+                    alternatives.add(phrases(std::slice::from_ref(word)), phrases(corrections));
                 }
                 // it leads to a token that no pattern is written with
                 SynonymKind::Placeholder { .. } => {}
             }
         }
-        spoken
+        alternatives
     }
     fn add(&mut self, typed: Vec<Phrase>, targets: Vec<Phrase>) {
         let place = self.typed.len() as u32;

@@ -3,7 +3,7 @@
 //! Cost: one analysis of each pattern. The words of patterns that take alternatives cost most, since their plurals are made
 //! in every language of the queries; so this is done for [`INFLECTED_WORDS_MAX`] different words at most.
 
-use super::alternatives::{Phrase, Spoken};
+use super::alternatives::{Alternatives, Phrase};
 use super::words::texts;
 use crate::analysis::{Analyzer, Schema};
 use crate::filter::is_declared;
@@ -111,14 +111,14 @@ impl RuleSet {
         }
         let (analyzer, settings) = (schema.analyzer(), schema.settings());
         let takes_alternatives = |rule: &Arc<Rule>| rule.conditions.iter().any(|c| c.alternatives);
-        let spoken = match rules.iter().any(takes_alternatives) {
-            true => Spoken::new(schema, synonyms),
-            false => Spoken::default(),
+        let alternatives = match rules.iter().any(takes_alternatives) {
+            true => Alternatives::new(schema, synonyms),
+            false => Alternatives::default(),
         };
         let mut compiler = Compiler {
             analyzer,
             settings,
-            spoken: &spoken,
+            alternatives: &alternatives,
             likes: FxHashMap::default(),
             set: RuleSet::default(),
         };
@@ -234,7 +234,7 @@ enum Piece {
 struct Compiler<'a> {
     analyzer: &'a Analyzer,
     settings: &'a Settings,
-    spoken: &'a Spoken,
+    alternatives: &'a Alternatives,
     /// What the words of patterns that take alternatives became.
     likes: FxHashMap<String, Slot>,
     set: RuleSet,
@@ -283,10 +283,11 @@ impl Compiler<'_> {
         let mut found = vec![];
         for from in 0..pieces.len() {
             let mut words = vec![];
-            for (to, piece) in pieces.iter().enumerate().skip(from).take(self.spoken.longest()) {
+            for (to, piece) in pieces.iter().enumerate().skip(from).take(self.alternatives.longest()) {
                 let Piece::Word(word) = piece else { break };
                 words.push(word.clone());
-                let typed = self.spoken.typed_for(&words).filter(|typed| words.len() > 1 || typed.len() > 1);
+                let typed =
+                    self.alternatives.typed_for(&words).filter(|typed| words.len() > 1 || typed.len() > 1);
                 found.extend(typed.map(|typed| (from, to + 1, typed.clone())));
             }
         }
@@ -324,9 +325,9 @@ impl Compiler<'_> {
                 }
                 let inflected =
                     self.likes.len() < INFLECTED_WORDS_MAX && text.chars().all(char::is_alphabetic);
-                let mut forms = self.spoken.synonyms_of(text);
+                let mut forms = self.alternatives.synonyms_of(text);
                 if inflected {
-                    forms.extend(self.spoken.other_numbers(text));
+                    forms.extend(self.alternatives.other_numbers(text));
                 }
                 let mut words = vec![self.word(text)];
                 for form in forms.iter().take(FORMS_MAX) {

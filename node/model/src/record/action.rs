@@ -6,7 +6,7 @@ use crate::key::Acl;
 /// The `action` of one operation of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchAction {
-    /// Adds or replaces a record; mints an id when there is none.
+    /// Adds or replaces a record; makes an id when there is none.
     AddObject,
     /// Replaces a record; needs an id.
     UpdateObject,

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 
 /// Parses a record into its id, if it names one, and its minified text.
 ///
-/// Shape: with an id the text contains it as a string; without one, [`with_object_id`] adds the minted id. An id from
+/// Shape: with an id the text contains it as a string; without one, [`with_object_id`] adds an id that is made for it. An id from
 /// the path wins over the one in the body (C§2). Numbers and strings keep their text.
 /// Errors: `Invalid` when it is no JSON object, has a wrong objectID, names an attribute twice on its first level (which
 /// of the two would count is anybody's guess) or is larger than `record_bytes_max`.

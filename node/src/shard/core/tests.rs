@@ -119,12 +119,12 @@ fn a_node_that_follows_puts_publications_off_until_somebody_waits() {
     rig.is_led_elsewhere.store(true, Ordering::Relaxed);
     rig.run();
     rig.passes(ms(50));
-    let put_off = rig.write();
+    let deferred = rig.write();
     assert_eq!(rig.run(), ms(150));
-    assert!(!rig.shows(put_off) && rig.state.is_put_off.load(Ordering::Relaxed));
+    assert!(!rig.shows(deferred) && rig.state.is_deferred.load(Ordering::Relaxed));
     rig.passes(ms(150));
     rig.run();
-    assert!(rig.shows(put_off) && !rig.state.is_put_off.load(Ordering::Relaxed));
+    assert!(rig.shows(deferred) && !rig.state.is_deferred.load(Ordering::Relaxed));
     let awaited = rig.write();
     rig.run();
     assert!(!rig.shows(awaited));
