@@ -25,7 +25,7 @@ async fn a_batch_is_one_task_in_order_and_names_its_records() {
     assert_eq!(node.count("books").await, Some(2));
     assert_eq!(node.get("books", "a").await, Some(json!({"objectID": "a", "n": 3})));
     let made = &receipt.object_ids[4];
-    assert_eq!(node.get("books", made).await, Some(json!({"objectID": minted, "n": 4})));
+    assert_eq!(node.get("books", made).await, Some(json!({"objectID": made, "n": 4})));
 
     let nothing = node.write_through("empty", vec![]).await;
     assert!(nothing.object_ids.is_empty());

@@ -2,7 +2,7 @@
 //!
 //! Rooms from the bottom up; none uses one that comes later (`tests/tests/tidy/rooms.rs` has the table): `bits`, `clock`,
 //! `prefetch`, `terms` (what words stand for), `text` (characters), `limits`, `page`, `scratch`; `language`; `analysis` (words of
-//! a text, the schema); `documents`; `index` (files, segments); `owners`; `slot` (a word in a segment), `filter`; `ranking`;
+//! a text, the schema); `documents`; `index` (files, segments); `owners`; `term_matches` (of a word in a segment), `filter`; `ranking`;
 //! `query` (what is asked for); `matching` (which documents, the best of them); `response`, `rules`, `facet`; `configuration`;
 //! `search`; `browse`; `recommend`.
 pub mod analysis;
@@ -27,7 +27,7 @@ pub mod response;
 pub mod rules;
 pub mod scratch;
 pub mod search;
-pub mod slot;
+pub mod term_matches;
 pub mod terms;
 pub mod text;
 

@@ -58,7 +58,7 @@ const HOUSES: &[House] = &[
             &["documents"],
             &["index"],
             &["owners"],
-            &["slot"],
+            &["term_matches"],
             &["filter"],
             &["ranking"],
             &["query"],

@@ -18,7 +18,7 @@ use crate::ranking::evaluate::Evaluator;
 use crate::ranking::rules::Frame;
 use crate::ranking::top::{Ranked, Top};
 use crate::scratch::{Scratch, Thresholds};
-use crate::slot::{Slot, add_documents, all_listed, each_document};
+use crate::term_matches::{TermMatches, add_documents, all_listed, each_document};
 use quorate_model::params::ExactOnSingleWord;
 
 /// Hits up to which a single word is ranked from its lists: a document may come up again, which costs a look at all.
@@ -40,7 +40,7 @@ pub struct SegmentHits {
     /// The documents that match, when the plan asks for the set.
     pub matched: Option<Vec<u64>>,
     /// The expanded words of each path.
-    pub slots: Vec<Vec<Slot>>,
+    pub slots: Vec<Vec<TermMatches>>,
     /// Whether the count may be too low because time ran out.
     pub count_cut: bool,
     /// Whether the order is only that of the documents looked at: the budget or the time ran out.
@@ -52,7 +52,7 @@ pub fn search_path(
     segment: &Segment,
     plan: &Plan,
     frame: Frame,
-    slots: &[Slot],
+    slots: &[TermMatches],
     matches: Matches,
     context: &mut SegmentContext<'_>,
     scratch: &mut Scratch,
@@ -82,7 +82,7 @@ pub fn search_path(
     hits
 }
 /// Calls `mark` with every range of terms that some slot matches.
-pub fn mark_terms(slots: &[Slot], mut mark: impl FnMut(u32, u32)) {
+pub fn mark_terms(slots: &[TermMatches], mut mark: impl FnMut(u32, u32)) {
     for slot in slots {
         for interval in slot.intervals.iter().chain(&slot.whole_words) {
             mark(interval.low, interval.high);
@@ -95,7 +95,7 @@ struct Run<'a> {
     lists: Lists<'a>,
     plan: &'a Plan,
     frame: Frame,
-    slots: &'a [Slot],
+    slots: &'a [TermMatches],
     /// Bits of the terms of all slots.
     terms: &'a [u64],
     matches: Matches,
@@ -138,10 +138,10 @@ impl<'a> Run<'a> {
     }
     /// Whether membership follows from sets of terms.
     fn sets_decide(&self) -> bool {
-        self.plan.rules.sets_decide() && !self.slots.iter().any(|slot| slot.join.is_next())
+        self.plan.rules.sets_decide() && !self.slots.iter().any(|slot| slot.adjacency.is_next())
     }
     /// The slot of a query of one word, read as typed.
-    fn only_word(&self) -> Option<&'a Slot> {
+    fn only_word(&self) -> Option<&'a TermMatches> {
         let [slot] = self.slots else { return None };
         (self.frame.words == 1 && slot.may_be_exact && !slot.is_widened && self.sets_decide()).then_some(slot)
     }
@@ -238,7 +238,7 @@ impl<'a> Run<'a> {
     }
     fn count_single(
         &self,
-        slot: &Slot,
+        slot: &TermMatches,
         context: &SegmentContext<'_>,
         scratch: &mut Scratch,
     ) -> (u64, Option<Vec<u64>>) {
@@ -283,7 +283,7 @@ impl<'a> Run<'a> {
     /// Few candidates: every one is evaluated, which also decides whether it matches.
     fn by_list(
         &mut self,
-        driver: &Slot,
+        driver: &TermMatches,
         context: &mut SegmentContext<'_>,
         scratch: &mut Scratch,
     ) -> (u64, Option<Vec<u64>>) {
@@ -321,7 +321,7 @@ impl<'a> Run<'a> {
     /// The documents that have every mandatory word, or any word when all are optional.
     fn candidates(&self, context: &SegmentContext<'_>, scratch: &mut Scratch) -> Vec<u64> {
         let words = bits::words_for(self.segment.doc_count());
-        let mut mandatory: Vec<&Slot> = self.slots.iter().filter(|slot| !slot.optional).collect();
+        let mut mandatory: Vec<&TermMatches> = self.slots.iter().filter(|slot| !slot.optional).collect();
         mandatory.sort_by_key(|slot| slot.postings);
         let mut set;
         match mandatory.split_first() {
@@ -429,11 +429,11 @@ impl<'a> Run<'a> {
     }
     /// The same for documents that have every word without typos: nothing else is looked for in them.
     fn scan_typo_free(&mut self, set: &[u64], context: &mut SegmentContext<'_>, scratch: &mut Scratch) {
-        let slots: Vec<Slot> = self.slots.iter().map(Slot::typo_free).collect();
+        let slots: Vec<TermMatches> = self.slots.iter().map(TermMatches::typo_free).collect();
         let mut evaluator = Evaluator::new(self.lists, &slots, &self.plan.rules, self.frame, self.terms);
         let bound = self.bound(0, context);
         let first_look = self.thresholds.first_look;
-        let most = if slots.iter().any(Slot::has_exact_terms) { first_look } else { u64::MAX };
+        let most = if slots.iter().any(TermMatches::has_exact_terms) { first_look } else { u64::MAX };
         let mut scan = |tier: Tier<'_>, most, context: &mut SegmentContext<'_>| {
             scan(self.plan, &mut evaluator, &mut self.top, tier, most, context)
         };
@@ -469,7 +469,7 @@ impl<'a> Run<'a> {
     fn by_tiers(&mut self, candidates: &[u64], context: &mut SegmentContext<'_>, scratch: &mut Scratch) {
         let mut rest = scratch.copy(candidates);
         let mut other = scratch.any(candidates.len());
-        if self.slots.iter().all(Slot::has_typo_free) {
+        if self.slots.iter().all(TermMatches::has_typo_free) {
             let mut set = scratch.copy(candidates);
             for slot in self.slots.iter().filter(|slot| slot.typos_max > 0) {
                 match slot.typo_free_bitmap(self.segment) {

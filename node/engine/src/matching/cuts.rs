@@ -9,7 +9,7 @@ use crate::bits;
 use crate::index::{Lists, Segment, ShardView};
 use crate::query::Word;
 use crate::ranking::criteria::proximity::directly_after;
-use crate::slot::{add_documents, each_document, postings};
+use crate::term_matches::{add_documents, each_document, postings};
 use crate::terms::{Cut, Expansion};
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@ use super::typo::{Tolerance, typo_intervals};
 use super::widen;
 use crate::index::{Lists, Segment};
 use crate::query::Word;
-use crate::slot::{Join, Slot, postings};
+use crate::term_matches::{Adjacency, TermMatches, postings};
 use crate::terms::{Expansion, Interval};
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub struct ExpandOptions {
 }
 
 /// Finds the terms of `word` in the segment.
-pub fn expand(segment: &Segment, word: &Word, options: ExpandOptions) -> Slot {
+pub fn expand(segment: &Segment, word: &Word, options: ExpandOptions) -> TermMatches {
     // with fewer edits there is nothing deeper to find
     let options = ExpandOptions { deep: options.deep && word.edits > 1, ..options };
     let key = key(word, options);
@@ -28,8 +28,16 @@ pub fn expand(segment: &Segment, word: &Word, options: ExpandOptions) -> Slot {
     {
         terms = Arc::new(wider);
     }
-    let join = if word.follows { Join::Follows } else { Join::Apart };
-    Slot { terms, optional: word.optional, join, covers: 1, may_be_exact: true, is_typo: false, only: None }
+    let adjacency = if word.follows { Adjacency::Follows } else { Adjacency::Apart };
+    TermMatches {
+        terms,
+        optional: word.optional,
+        adjacency,
+        covers: 1,
+        may_be_exact: true,
+        is_typo: false,
+        only: None,
+    }
 }
 /// Everything that decides about the terms of a word, as text.
 fn key(word: &Word, options: ExpandOptions) -> String {

@@ -18,7 +18,7 @@ use crate::ranking::groups::Groups;
 use crate::ranking::nearby::{Nearby, metres_of};
 use crate::ranking::top::Entry;
 use crate::scratch::Scratch;
-use crate::slot::Slot;
+use crate::term_matches::TermMatches;
 use quorate_model::limits::QUERY_WORDS_MAX;
 use quorate_model::params::TypoTolerance;
 use quorate_model::settings::Effective;
@@ -35,7 +35,7 @@ pub struct Found {
     /// The matching documents of each segment, when asked for.
     pub matched: Vec<Vec<u64>>,
     /// The expanded words of each path in each segment.
-    pub slots: Vec<Vec<Vec<Slot>>>,
+    pub slots: Vec<Vec<Vec<TermMatches>>>,
     /// Whether the count may be too low because time ran out.
     pub count_cut: bool,
     /// Whether the order is only that of the documents looked at.
@@ -166,7 +166,7 @@ impl<'a> Prepared<'a> {
     }
     /// Whether the plan's words stand for the very terms that an earlier run of it found.
     pub fn has_the_terms_of(&self, plan: &Plan, found: &Found) -> bool {
-        let same = |segment, paths: &[Vec<Slot>]| {
+        let same = |segment, paths: &[Vec<TermMatches>]| {
             let (now, earlier) = (slots_of(segment, plan), paths);
             now.iter().flatten().zip(earlier.iter().flatten()).all(|(a, b)| a.terms == b.terms)
         };

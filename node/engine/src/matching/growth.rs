@@ -11,7 +11,7 @@ use crate::bits;
 use crate::index::Segment;
 use crate::query::Plan;
 use crate::scratch::Scratch;
-use crate::slot::Slot;
+use crate::term_matches::TermMatches;
 use quorate_model::limits::QUERY_WORDS_MAX;
 
 /// Words from which on it acts.
@@ -41,7 +41,7 @@ pub enum Growth {
 pub fn matched_words(
     segment: &Segment,
     plan: &Plan,
-    paths: &[Vec<Slot>],
+    paths: &[Vec<TermMatches>],
     scratch: &mut Scratch,
 ) -> Option<Vec<u8>> {
     let mut set = scratch.take(bits::words_for(segment.doc_count()));
@@ -49,7 +49,12 @@ pub fn matched_words(
     scratch.give(set);
     matched
 }
-fn count_words(segment: &Segment, plan: &Plan, paths: &[Vec<Slot>], set: &mut [u64]) -> Option<Vec<u8>> {
+fn count_words(
+    segment: &Segment,
+    plan: &Plan,
+    paths: &[Vec<TermMatches>],
+    set: &mut [u64],
+) -> Option<Vec<u8>> {
     let lists = segment.lists();
     let documents = segment.doc_count() as usize;
     let mut most = vec![0u8; documents];
@@ -57,7 +62,7 @@ fn count_words(segment: &Segment, plan: &Plan, paths: &[Vec<Slot>], set: &mut [u
     for slots in plan.paths.iter().zip(paths).map(|(_, slots)| slots).filter(|slots| can_match(slots)) {
         counts.fill(0);
         let mut covers = 0;
-        let mut missing: Vec<&Slot> = vec![];
+        let mut missing: Vec<&TermMatches> = vec![];
         for slot in slots {
             if plan.deadline.is_over() {
                 return None;

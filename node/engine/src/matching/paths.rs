@@ -6,7 +6,7 @@ use crate::index::{Segment, ShardView};
 use crate::query::alternatives::{Alternative, Reason, Unit, paths};
 use crate::query::words::Compounds;
 use crate::query::{Plan, Word};
-use crate::slot::{Join, Slot};
+use crate::term_matches::{Adjacency, TermMatches};
 
 /// Alternatives of one query at most.
 pub const ALTERNATIVES_MAX: usize = 32;
@@ -55,10 +55,10 @@ fn has(segment: &Segment, alternative: &Alternative) -> bool {
     alternative.words.iter().all(has)
 }
 /// The words on each path with their terms in the segment.
-pub fn slots_of(segment: &Segment, plan: &Plan) -> Vec<Vec<Slot>> {
+pub fn slots_of(segment: &Segment, plan: &Plan) -> Vec<Vec<TermMatches>> {
     let options = ExpandOptions { deep: plan.deep, whole_words: plan.rules.prefixes != u32::MAX };
-    let typed: Vec<Slot> = plan.words.iter().map(|word| expand(segment, word, options)).collect();
-    let alternatives: Vec<Vec<Slot>> = plan
+    let typed: Vec<TermMatches> = plan.words.iter().map(|word| expand(segment, word, options)).collect();
+    let alternatives: Vec<Vec<TermMatches>> = plan
         .alternatives
         .iter()
         .map(|alternative| slots_instead(segment, plan, alternative, options))
@@ -83,7 +83,7 @@ fn slots_instead(
     plan: &Plan,
     alternative: &Alternative,
     options: ExpandOptions,
-) -> Vec<Slot> {
+) -> Vec<TermMatches> {
     // the parts of a word stand next to each other in few documents, and which these are is known
     let mut only = match alternative.reason {
         Reason::Split => {
@@ -94,13 +94,13 @@ fn slots_instead(
     };
     let mut slot = |(number, word): (usize, &Word)| {
         let only = only.take();
-        let (join, covers) = match (number, alternative.reason) {
-            (0, _) => (Join::Apart, (alternative.to - alternative.from) as u8),
-            (_, Reason::Compound) => (Join::Loose, 0),
-            (_, Reason::Concat | Reason::Split | Reason::Synonym) => (Join::Inside, 0),
+        let (adjacency, covers) = match (number, alternative.reason) {
+            (0, _) => (Adjacency::Apart, (alternative.to - alternative.from) as u8),
+            (_, Reason::Compound) => (Adjacency::Loose, 0),
+            (_, Reason::Concat | Reason::Split | Reason::Synonym) => (Adjacency::Inside, 0),
         };
         let (may_be_exact, is_typo) = (alternative.exact, alternative.is_typo());
-        Slot { join, covers, may_be_exact, is_typo, only, ..expand(segment, word, options) }
+        TermMatches { adjacency, covers, may_be_exact, is_typo, only, ..expand(segment, word, options) }
     };
     alternative.words.iter().enumerate().map(&mut slot).collect()
 }

@@ -13,7 +13,7 @@ use crate::query::Word;
 use crate::ranking::evaluate::Evaluator;
 use crate::ranking::rules::{Frame, PositionRules};
 use crate::scratch::Scratch;
-use crate::slot::Slot;
+use crate::term_matches::TermMatches;
 use quorate_model::params::ExactOnSingleWord;
 
 /// Words count wherever they stand.
@@ -41,7 +41,7 @@ pub fn having(
     let lists = segment.lists();
     let options = ExpandOptions { whole_words: rules.prefixes != u32::MAX, ..ExpandOptions::default() };
     let written = |word: &Word| Word { edits: 0, others: vec![], ..word.clone() };
-    let slots: Vec<Slot> = words.iter().map(|word| expand(segment, &written(word), options)).collect();
+    let slots: Vec<TermMatches> = words.iter().map(|word| expand(segment, &written(word), options)).collect();
     let mut set = scratch.take(bits::words_for(segment.doc_count()));
     bits::fill_all(&mut set, segment.doc_count());
     let mut other = scratch.any(set.len());

@@ -12,7 +12,7 @@ use crate::query::Plan;
 use crate::ranking::context::SegmentContext;
 use crate::ranking::top::Ranked;
 use crate::scratch::Scratch;
-use crate::slot::Slot;
+use crate::term_matches::TermMatches;
 use rustc_hash::FxHashSet;
 
 /// Whether the set of matching documents is wanted.
@@ -68,7 +68,7 @@ fn empty_set(segment: &Segment) -> Vec<u64> {
     vec![0; bits::words_for(segment.doc_count())]
 }
 /// Whether documents can match: every mandatory word has terms, and any word has.
-pub fn can_match(slots: &[Slot]) -> bool {
+pub fn can_match(slots: &[TermMatches]) -> bool {
     !slots.iter().any(|slot| slot.is_empty() && !slot.optional) && !slots.iter().all(|slot| slot.is_empty())
 }
 /// The documents of two paths; one that is on both keeps its better key.

@@ -5,7 +5,7 @@ use super::plan::Plan;
 use super::words::{OtherReason, Word};
 use crate::analysis::PLACEHOLDER_START;
 use crate::index::ShardView;
-use crate::slot::Slot;
+use crate::term_matches::TermMatches;
 use quorate_model::results::ExplainedAlternative;
 use rustc_hash::FxHashMap;
 
@@ -19,7 +19,11 @@ pub fn is_asked_for(explain: &[String]) -> bool {
 /// Everything that was looked for: the words as typed, then what stands for single words, then terms found by typos, then
 /// what changes the number of words, then stop words and exclusions. Offsets and lengths count typed words, excluded ones
 /// among them. `found` has the expanded words of each path in each segment.
-pub fn alternatives(view: &ShardView, plan: &Plan, found: &[Vec<Vec<Slot>>]) -> Vec<ExplainedAlternative> {
+pub fn alternatives(
+    view: &ShardView,
+    plan: &Plan,
+    found: &[Vec<Vec<TermMatches>>],
+) -> Vec<ExplainedAlternative> {
     let one = |types: Vec<&'static str>, words: Vec<String>, typos: u32, first: usize, length: usize| {
         let offset = first + excluded_before(plan, first);
         let last = first + length - 1;
@@ -74,7 +78,7 @@ fn excluded_before(plan: &Plan, place: usize) -> usize {
     plan.excluded.iter().flatten().filter(|word| word.place <= place).count()
 }
 /// The terms that were found for a word by typos, with their typos; fewest typos first, then by text.
-fn misspelt(view: &ShardView, word: &Word, at: usize, found: &[Vec<Vec<Slot>>]) -> Vec<(String, u32)> {
+fn misspelt(view: &ShardView, word: &Word, at: usize, found: &[Vec<Vec<TermMatches>>]) -> Vec<(String, u32)> {
     let stands_for = |term: &str| {
         word.others.iter().any(|other| match other.prefix {
             true => term.starts_with(&other.text),

@@ -11,7 +11,7 @@ use super::criteria::{CriterionScores, Field};
 use super::rules::{Frame, PositionRules};
 use crate::bits;
 use crate::index::{Lists, position};
-use crate::slot::Slot;
+use crate::term_matches::TermMatches;
 use multiversion::multiversion;
 use quorate_model::limits::QUERY_WORDS_MAX;
 
@@ -44,7 +44,7 @@ const INTERVALS_MAX: usize = 3 * QUERY_WORDS_MAX;
 /// Evaluates documents of one segment for one query.
 pub struct Evaluator<'a> {
     lists: Lists<'a>,
-    slots: &'a [Slot],
+    slots: &'a [TermMatches],
     rules: &'a PositionRules,
     frame: Frame,
     /// Bit of every term that some slot matches.
@@ -65,7 +65,7 @@ impl<'a> Evaluator<'a> {
     /// `terms` holds the bits of all intervals of all slots, others being allowed.
     pub fn new(
         lists: Lists<'a>,
-        slots: &'a [Slot],
+        slots: &'a [TermMatches],
         rules: &'a PositionRules,
         frame: Frame,
         terms: &'a [u64],
@@ -184,7 +184,7 @@ fn scores_of<'a>(evaluator: &mut Evaluator<'a>, doc: u32, before: (u32, u32)) ->
             let rank = rank_of(evaluator.rules, link.0);
             lowest = lowest.min(rank);
             link.1 = if linked {
-                extend(evaluator.rules, previous.links(), link.0, rank, slot.join)
+                extend(evaluator.rules, previous.links(), link.0, rank, slot.adjacency)
             } else {
                 rank
             };
@@ -206,7 +206,12 @@ fn scores_of<'a>(evaluator: &mut Evaluator<'a>, doc: u32, before: (u32, u32)) ->
 }
 /// Matches of a slot among the tokens that some slot matches; obeys the rules about attributes.
 #[inline(always)]
-fn by_token(slot: &Slot, rules: &PositionRules, matching: &[(u32, u16)], out: &mut Chain) -> (u8, bool) {
+fn by_token(
+    slot: &TermMatches,
+    rules: &PositionRules,
+    matching: &[(u32, u16)],
+    out: &mut Chain,
+) -> (u8, bool) {
     let mut best = NO_MATCH;
     let mut exact = false;
     for &(ordinal, p) in matching {
@@ -230,7 +235,7 @@ fn by_token(slot: &Slot, rules: &PositionRules, matching: &[(u32, u16)], out: &m
 /// Matches of a slot with few intervals: each is found in the sorted tokens by counting.
 #[inline(always)]
 fn by_interval(
-    slot: &Slot,
+    slot: &TermMatches,
     starts: &[u32],
     ordinals: &[u32],
     positions: &[u16],

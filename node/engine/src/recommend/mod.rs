@@ -25,7 +25,7 @@ use crate::response::record::Selection;
 use crate::rules::recommend::RecommendEffects;
 use crate::scratch::Scratch;
 use crate::search::{find, grouping, is_cut_by_typos, run, too_big};
-use crate::slot::Slot;
+use crate::term_matches::TermMatches;
 use crate::{bits, clock::Clock};
 use quorate_model::filter::AnyOf;
 use quorate_model::settings::Effective;
@@ -111,7 +111,7 @@ impl Allowed<'_, '_> {
     }
 }
 /// The words of a query in each segment, for marks.
-type Slots = Vec<Vec<Vec<Slot>>>;
+type Slots = Vec<Vec<Vec<TermMatches>>>;
 
 impl Asker<'_> {
     fn settings(&self) -> &Settings {

@@ -13,7 +13,7 @@ use crate::clock::Clock;
 use crate::index::position::AttributeNumbers;
 use crate::index::{FacetDocs, Segment, ShardView};
 use crate::ranking::top::{Entry, Top};
-use crate::slot;
+use crate::term_matches;
 use quorate_model::Settings;
 use quorate_model::recommend::SCORE_MAX;
 use rustc_hash::FxHashMap;
@@ -179,7 +179,7 @@ fn words<'a>(
 fn docs_of_term(segment: &Segment, term: u32) -> Docs<'_> {
     let lists = segment.lists();
     match segment.bitmap(term, term + 1) {
-        Some(bitmap) => Docs::Bitmap(bitmap, slot::postings(&lists, term, term + 1)),
+        Some(bitmap) => Docs::Bitmap(bitmap, term_matches::postings(&lists, term, term + 1)),
         None => Docs::List(
             &lists.csr[lists.csr_off[term as usize] as usize..lists.csr_off[term as usize + 1] as usize],
         ),

@@ -18,7 +18,7 @@ use crate::ranking::distance;
 use crate::ranking::evaluate::Evaluator;
 use crate::ranking::top::Entry;
 use crate::scratch::Scratch;
-use crate::slot::Slot;
+use crate::term_matches::TermMatches;
 use quorate_model::Settings;
 use quorate_model::limits::SEARCH_MS;
 use quorate_model::params::ExactOnSingleWord;
@@ -74,7 +74,7 @@ pub fn render(
     analyzer: &Analyzer,
     plan: &Plan,
     prepared: &Prepared<'_>,
-    slots: &[Vec<Vec<Slot>>],
+    slots: &[Vec<Vec<TermMatches>>],
     shown: &[Shown],
     scratch: &mut Scratch,
 ) -> Rendered {
@@ -129,7 +129,7 @@ fn details(
     view: &ShardView,
     plan: &Plan,
     prepared: &Prepared<'_>,
-    slots: &[Vec<Vec<Slot>>],
+    slots: &[Vec<Vec<TermMatches>>],
     shown: &[Shown],
     scratch: &mut Scratch,
 ) -> Vec<HitDetails> {

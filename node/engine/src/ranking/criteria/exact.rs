@@ -3,7 +3,7 @@
 use super::row::{Better, Reach, Row, never};
 use crate::index::position;
 use crate::ranking::rules::PositionRules;
-use crate::slot::Slot;
+use crate::term_matches::TermMatches;
 use quorate_model::params::ExactOnSingleWord;
 
 /// Its row.
@@ -28,7 +28,7 @@ fn best(reach: &Reach<'_>) -> u32 {
 }
 /// Whether a slot of a query of so many words counts for the exact criterion (C§7.8).
 pub fn counts_as_exact(
-    slot: &Slot,
+    slot: &TermMatches,
     rules: &PositionRules,
     words: usize,
     found: bool,
@@ -59,7 +59,7 @@ pub fn counts_as_exact(
 }
 /// Whether the term is another word that counts as the slot's word.
 #[inline]
-pub fn counts_as_itself(slot: &Slot, ordinal: u32) -> bool {
+pub fn counts_as_itself(slot: &TermMatches, ordinal: u32) -> bool {
     !slot.exact_too.is_empty() && slot.exact_too.binary_search(&ordinal).is_ok()
 }
 /// How many of the sorted ordinals are smaller; by counting where that is faster than halving.

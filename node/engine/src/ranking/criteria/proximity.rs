@@ -4,7 +4,7 @@ use super::attribute;
 use super::row::{Better, Reach, Row, never};
 use crate::index::position;
 use crate::ranking::rules::PositionRules;
-use crate::slot::Join;
+use crate::term_matches::Adjacency;
 
 /// Its row.
 pub const ROW: Row = Row {
@@ -22,7 +22,7 @@ pub const FAR: u32 = 8;
 pub const UNREACHED: u32 = u32::MAX;
 
 fn best(reach: &Reach<'_>) -> u32 {
-    let counted = || reach.slots.iter().filter(|slot| slot.join.counts()).count() as u32;
+    let counted = || reach.slots.iter().filter(|slot| slot.adjacency.counts()).count() as u32;
     let pairs = if reach.may_lack_words() { 0 } else { counted() - 1 };
     reach.frame.proximity + pairs * reach.rules.min_proximity.min(FAR)
 }
@@ -40,13 +40,19 @@ fn distance(rules: &PositionRules, before: u16, after: u16) -> u32 {
 }
 /// The best way to a match at `p` from the matches of the previous word: the distances so far, above the best attribute.
 #[inline(always)]
-pub fn extend(rules: &PositionRules, previous: &[(u16, u32)], p: u16, rank: u32, join: Join) -> u32 {
+pub fn extend(
+    rules: &PositionRules,
+    previous: &[(u16, u32)],
+    p: u16,
+    rank: u32,
+    adjacency: Adjacency,
+) -> u32 {
     let mut best = UNREACHED;
     for &(q, way) in previous {
-        if way == UNREACHED || (join.is_next() && !directly_after(q, p)) {
+        if way == UNREACHED || (adjacency.is_next() && !directly_after(q, p)) {
             continue;
         }
-        let own = if join.counts() { distance(rules, q, p) } else { 0 };
+        let own = if adjacency.counts() { distance(rules, q, p) } else { 0 };
         let distance = (way >> 16) + own;
         best = best.min(distance << 16 | (way & 0xffff).min(rank));
     }

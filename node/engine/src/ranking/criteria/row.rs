@@ -2,7 +2,7 @@
 
 use crate::ranking::context::SegmentContext;
 use crate::ranking::rules::{Frame, PositionRules};
-use crate::slot::Slot;
+use crate::term_matches::TermMatches;
 
 /// One criterion. How its value is computed stands beside its row: `of_document(context, document, matched)` reads it from the
 /// document, or takes what the evaluation of its matches found ([`as_matched`]).
@@ -34,7 +34,7 @@ pub struct Reach<'a> {
     /// The fewest typos of one of them.
     pub typos: u32,
     /// What is looked for.
-    pub slots: &'a [Slot],
+    pub slots: &'a [TermMatches],
     /// What positions mean.
     pub rules: &'a PositionRules,
     /// Whether the number of typos is the first criterion.

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 /// A query word with everything it matches in one segment.
 #[derive(Clone, Debug, Default)]
-pub struct Slot {
+pub struct TermMatches {
     /// Its terms; their fields are those of the slot.
     pub terms: Arc<Expansion>,
     /// Whether a document may lack the word.
     pub optional: bool,
     /// Where the word stands, seen from the one before.
-    pub join: Join,
+    pub adjacency: Adjacency,
     /// Words of the query that the unit stands for which begins here; 0 = it began before.
     pub covers: u8,
     /// Whether a match can be exact at all.
@@ -26,7 +26,7 @@ pub struct Slot {
 }
 /// Where a word stands, seen from the word before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Join {
+pub enum Adjacency {
     /// Anywhere.
     #[default]
     Apart,
@@ -37,23 +37,23 @@ pub enum Join {
     /// Anywhere, both being parts of a word of the query. The distance does not count.
     Loose,
 }
-impl Join {
+impl Adjacency {
     /// Whether the word must stand directly after the one before.
     pub fn is_next(self) -> bool {
         match self {
-            Join::Follows | Join::Inside => true,
-            Join::Apart | Join::Loose => false,
+            Adjacency::Follows | Adjacency::Inside => true,
+            Adjacency::Apart | Adjacency::Loose => false,
         }
     }
     /// Whether the distance to the word before ranks.
     pub fn counts(self) -> bool {
         match self {
-            Join::Apart | Join::Follows => true,
-            Join::Inside | Join::Loose => false,
+            Adjacency::Apart | Adjacency::Follows => true,
+            Adjacency::Inside | Adjacency::Loose => false,
         }
     }
 }
-impl Deref for Slot {
+impl Deref for TermMatches {
     type Target = Expansion;
     fn deref(&self) -> &Expansion {
         &self.terms
@@ -108,7 +108,7 @@ pub fn each_document(segment: &Segment, lists: &Lists<'_>, low: u32, high: u32, 
         }
     }
 }
-impl Slot {
+impl TermMatches {
     /// Makes `set` the documents that contain the word with at most `typos` typos.
     pub fn fill(&self, segment: &Segment, lists: &Lists<'_>, typos: u8, set: &mut [u64]) {
         let counts = |interval: &&Interval| interval.typos <= typos;
@@ -126,7 +126,7 @@ impl Slot {
         }
     }
     /// The same word without its terms with typos.
-    pub fn typo_free(&self) -> Slot {
+    pub fn typo_free(&self) -> TermMatches {
         if self.typos_max == 0 {
             return self.clone();
         }
@@ -146,7 +146,7 @@ impl Slot {
             ..(*self.terms)
         };
         let terms = Arc::new(terms);
-        Slot { terms, only: self.only.clone(), ..*self }
+        TermMatches { terms, only: self.only.clone(), ..*self }
     }
     /// Documents to look at to find the matches, repetitions counted.
     pub fn candidates(&self) -> u64 {
