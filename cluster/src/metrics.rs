@@ -99,6 +99,10 @@ static EVENT_ROWS: LazyLock<IntGauge> = LazyLock::new(|| {
     let text = "Rows in files of events, of all groups on this node.";
     registered(IntGauge::new("quorate_event_rows", text).expect("a valid metric"))
 });
+static EVENT_ROWS_LOST: LazyLock<IntGauge> = LazyLock::new(|| {
+    let text = "Rows in files of events on this node that are damaged or gone.";
+    registered(IntGauge::new("quorate_event_rows_lost", text).expect("a valid metric"))
+});
 static EVENT_BYTES: LazyLock<IntGaugeVec> = LazyLock::new(|| {
     let opts =
         Opts::new("quorate_event_bytes", "Bytes of events: in files, and in memory on their way there.");
@@ -238,6 +242,7 @@ pub fn node(node: &quorate_node::Node) {
     }
     let events = node.event_figures();
     EVENT_ROWS.set(events.rows as i64);
+    EVENT_ROWS_LOST.set(events.lost_rows as i64);
     for (place, bytes) in [("files", events.bytes), ("memory", events.waiting_bytes)] {
         EVENT_BYTES.with_label_values(&[place]).set(bytes as i64);
     }

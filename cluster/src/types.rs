@@ -251,6 +251,10 @@ pub struct EventReplica {
     pub waiting_rows: u64,
     /// Bytes of these.
     pub waiting_bytes: u64,
+    /// Files that are damaged or gone.
+    pub lost_files: u64,
+    /// Rows of these, as far as they are known.
+    pub lost_rows: u64,
 }
 
 /// A node that did not answer.

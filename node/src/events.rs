@@ -127,6 +127,7 @@ impl NodeEvents {
                 rows: figures.rows + store.rows(),
                 bytes: figures.bytes + store.bytes(),
                 waiting_bytes: figures.waiting_bytes + store.open_bytes() as u64,
+                lost_rows: figures.lost_rows + store.lost_rows(),
             }
         };
         stores.iter().fold(EventFigures::default(), add)
@@ -144,6 +145,8 @@ impl NodeEvents {
                 waiting_rows: store.open_rows(),
                 waiting_bytes: store.open_bytes() as u64,
                 days: store.days(),
+                lost_files: store.lost().len() as u64,
+                lost_rows: store.lost_rows(),
             }
         };
         stores.into_iter().map(of_group).collect()
@@ -182,6 +185,8 @@ pub struct EventFigures {
     pub bytes: u64,
     /// Bytes of rows in memory, which only the log makes durable.
     pub waiting_bytes: u64,
+    /// Rows of files that are damaged or gone.
+    pub lost_rows: u64,
 }
 
 /// What a node has of the events of a group.
@@ -199,4 +204,10 @@ pub struct GroupEvents {
     pub waiting_bytes: u64,
     /// Rows of each day, in files and in memory.
     pub days: BTreeMap<Day, u64>,
+    /// Files that are damaged or gone. Nodes of earlier programs do not say so.
+    #[serde(default)]
+    pub lost_files: u64,
+    /// Rows of these, as far as they are known.
+    #[serde(default)]
+    pub lost_rows: u64,
 }

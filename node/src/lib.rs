@@ -34,7 +34,7 @@ pub use dictionaries::{SharedDictionaries, Told};
 pub use digest::{Digest, IndexDigest, PinnedIndex, verify_file};
 pub use documents::Documents;
 pub use error::{Error, Error as NodeError, Result};
-pub use event_checks::UnreadableEvents;
+pub use event_checks::{UnreadableEvents, event_files};
 pub use events::{Arrived, EventFigures, Forgets, ForgottenUsers, GroupEvents, NamedSearch};
 pub use halt::{Halt, Left};
 pub use index::{IndexState, IndexStats, IndexView};

@@ -37,10 +37,10 @@ pub async fn show(call: &Call<'_>) -> Result<Reply> {
 fn of_group(found: &EventsOfGroup) -> Value {
     let days = found.days.iter().map(|(day, rows)| json!({"day": day.to_string(), "rows": rows}));
     let replicas = found.replicas.iter().map(|replica| {
-        let EventReplica { node, lag_entries, oldest, newest, rows, bytes, waiting_rows, waiting_bytes } =
-            replica;
-        let mut shown = json!({"node": node, "rows": rows, "bytes": bytes, "waitingRows": waiting_rows,
-            "waitingBytes": waiting_bytes, "lagEntries": lag_entries});
+        let EventReplica { node, lag_entries, oldest, newest, rows, bytes, .. } = replica;
+        let mut shown = json!({"node": node, "rows": rows, "bytes": bytes,
+            "waitingRows": replica.waiting_rows, "waitingBytes": replica.waiting_bytes, "lagEntries": lag_entries,
+            "lostFiles": replica.lost_files, "lostRows": replica.lost_rows});
         if let (Some(oldest), Some(newest)) = (oldest, newest) {
             shown["oldestDay"] = json!(oldest.to_string());
             shown["newestDay"] = json!(newest.to_string());

@@ -156,6 +156,8 @@ fn of_group(
         bytes: found.bytes,
         waiting_rows: found.waiting_rows,
         waiting_bytes: found.waiting_bytes,
+        lost_files: found.lost_files,
+        lost_rows: found.lost_rows,
     };
     EventsOfGroup { group, days, replicas: replicas.into_iter().map(replica).collect() }
 }

@@ -296,6 +296,15 @@ impl SnapshotStore {
             }
         }
         rows.sort_by(|a, b| a.path.cmp(&b.path));
+        // damage must not spread: another member may have it whole
+        for (path, bytes, crc) in quorate_node::event_files(&Layout::new(root), group)? {
+            let relative = path.strip_prefix(root).ok().and_then(path_text).unwrap_or_default();
+            let row = rows.binary_search_by(|row| row.path.as_str().cmp(&relative)).ok().map(|at| &rows[at]);
+            if row.is_none_or(|row| (row.bytes, row.crc) != (bytes, crc)) {
+                let why = "it is not as the manifest of events says";
+                return Err(StoreError::damaged(path.display().to_string(), why).into());
+            }
+        }
         Ok(rows)
     }
 }

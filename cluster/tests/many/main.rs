@@ -9,6 +9,7 @@ mod disk;
 mod harness;
 mod integrity;
 mod keys;
+mod lost_events;
 mod models;
 mod moves;
 mod rate_limit;

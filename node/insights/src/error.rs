@@ -22,6 +22,16 @@ impl Error {
     pub(crate) fn damaged(path: &Path, why: impl ToString) -> Error {
         StoreError::damaged(path.display().to_string(), why.to_string()).into()
     }
+    /// Why a file is not there as it was written. Errors: this one, when it is the disk that refuses.
+    pub(crate) fn lost(self) -> Result<String> {
+        match self {
+            Error::Store(StoreError::Damaged { why, .. }) => Ok(why),
+            Error::Store(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                Ok("it is gone".to_owned())
+            }
+            other => Err(other),
+        }
+    }
     /// Whether a file is not what was written, rather than the disk refusing.
     pub fn is_damage(&self) -> bool {
         matches!(self, Error::Store(StoreError::Damaged { .. }))

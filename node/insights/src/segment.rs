@@ -51,6 +51,15 @@ impl SegmentFacts {
     pub fn bytes(&self) -> u64 {
         self.regions.last().map_or(0, |region| region.end)
     }
+    /// CRC-32 of the file.
+    pub fn crc(&self) -> u32 {
+        let (mut whole, mut begin) = (crc32fast::Hasher::new(), 0);
+        for region in &self.regions {
+            whole.combine(&crc32fast::Hasher::new_with_initial_len(region.crc, region.end - begin));
+            begin = region.end;
+        }
+        whole.finalize()
+    }
 }
 
 /// Writes a file row by row.
@@ -239,7 +248,8 @@ impl Segment {
 fn failed(path: &Path, error: &ParquetError) -> Error {
     if let ParquetError::External(source) = error
         && let Some(io) = source.downcast_ref::<std::io::Error>()
-        && io.kind() != std::io::ErrorKind::InvalidData
+        // a file that ends early is not as it was written
+        && !matches!(io.kind(), std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof)
     {
         let error = io.raw_os_error().map_or_else(|| io.kind().into(), std::io::Error::from_raw_os_error);
         return Error::io("use", path, error);

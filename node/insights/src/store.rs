@@ -5,10 +5,13 @@
 //! name is what a crash left, and goes with the next start.
 
 mod compaction;
+mod lost;
 mod manifest;
 mod unsent;
 
 pub use self::compaction::{Compacted, Compaction};
+pub use self::lost::Lost;
+pub use self::manifest::files_of;
 use self::manifest::{Manifest, Period, Place};
 pub use self::unsent::{Batch, Unsent};
 use crate::error::{Error, Result};
@@ -36,8 +39,9 @@ pub struct EventStore {
     files: Arc<dyn Files>,
     folder: PathBuf,
     manifest: Manifest,
-    /// Of the manifest, opened, in its order.
+    /// Of the manifest, opened, in its order, without those that are lost.
     segments: Arc<[Segment]>,
+    lost: Vec<Lost>,
     open: Open,
     /// The number of the next file: none has the number of another one, whatever becomes of that.
     next: u64,
@@ -99,23 +103,24 @@ impl Open {
 }
 
 impl EventStore {
-    /// Opens what the last process left in a folder, which need not be there, and removes what it did not finish.
+    /// Opens what the last process left in a folder, which need not be there, and removes what it did not finish. What is damaged or gone
+    /// is told by [`Self::lost`]. Errors: the disk refuses.
     pub fn open(files: Arc<dyn Files>, folder: &Path) -> Result<Self> {
-        let manifest = Manifest::read(folder)?;
+        let manifest = Manifest::of_folder(&*files, folder)?;
         manifest::remove_unknown(&*files, folder, &manifest)?;
-        let mut store = EventStore {
+        let (segments, lost) = lost::open(&*files, folder, &manifest)?;
+        Ok(EventStore {
             files,
             folder: folder.to_owned(),
-            segments: Arc::default(),
+            segments: segments.into(),
+            lost,
             open: Open { through: manifest.position, ..Open::default() },
             next: manifest.next,
             manifest,
             doubtful: vec![],
             swept: BTreeSet::new(),
             sent: 0,
-        };
-        store.segments = store.opened(&store.manifest, &BTreeMap::new())?;
-        Ok(store)
+        })
     }
     /// The log index through which all is durable, as far as this store knows: entries that have no events it is not told of.
     pub fn durable_through(&self) -> u64 {
@@ -144,7 +149,7 @@ impl EventStore {
     /// Rows of each day, in files and in memory, repeated ones and those of forgotten users included.
     pub fn days(&self) -> BTreeMap<Day, u64> {
         let mut days = BTreeMap::new();
-        for place in &self.manifest.places {
+        for place in self.places() {
             *days.entry(Day(u32::try_from(place.period.day).unwrap_or(u32::MAX))).or_default() +=
                 place.facts.rows;
         }
@@ -233,9 +238,13 @@ impl EventStore {
             forgotten: Arc::new(self.forgotten()),
         }
     }
-    /// Links everything into an empty folder, which [`Self::open`] reads. Nothing may wait to be sealed.
+    /// Links everything into an empty folder, which [`Self::open`] reads. Nothing may wait to be sealed. Errors: something is lost, which is
+    /// not to spread.
     pub fn export(&self, into: &Path) -> Result<()> {
         let io = |action, path: &Path, error| Error::io(action, path, error);
+        if let Some(lost) = self.lost.first() {
+            return Err(lost.error());
+        }
         for place in &self.manifest.places {
             let (from, to) = (self.folder.join(place.path()), into.join(place.path()));
             let folder = to.parent().expect("a file lies in the folder of its day");
@@ -243,8 +252,7 @@ impl EventStore {
             self.files.hard_link(&from, &to).map_err(|error| io("link", &to, error))?;
             self.files.sync_dir(folder).map_err(|error| io("sync", folder, error))?;
         }
-        self.files.create_dir_durable(into).map_err(|error| io("create", into, error))?;
-        self.manifest.write(&*self.files, into)
+        self.manifest.write_new(&*self.files, into)
     }
     /// Removes days that ended before a moment (Unix milliseconds). Returns how many rows at most went that no sink has been given.
     pub fn remove_before(&mut self, time_ms: u64) -> Result<u64> {
@@ -268,18 +276,6 @@ impl EventStore {
         forgotten.merge(&self.open.forgotten);
         forgotten
     }
-    /// The segments of a manifest; those that are open stay so.
-    fn opened(&self, manifest: &Manifest, open: &BTreeMap<u64, Segment>) -> Result<Arc<[Segment]>> {
-        let open = |place: &Place| match open.get(&place.number) {
-            Some(segment) => Ok(segment.clone()),
-            None => Segment::open(&*self.files, &self.folder.join(place.path()), place.facts.clone()),
-        };
-        manifest.places.iter().map(open).collect()
-    }
-    fn by_number(&self) -> BTreeMap<u64, Segment> {
-        let numbers = self.manifest.places.iter().map(|place| place.number);
-        numbers.zip(self.segments.iter().cloned()).collect()
-    }
     /// Makes another manifest durable, and removes the files that it does not name. Its new files, which have to be durable, are these.
     fn put_in_force(&mut self, mut manifest: Manifest, new: Vec<PathBuf>) -> Result<()> {
         manifest.next = self.next;
@@ -302,6 +298,7 @@ impl EventStore {
         }
         (self.manifest, self.segments) = (manifest, segments);
         self.swept.retain(|number| self.manifest.has(*number));
+        self.forget_lost();
         for path in gone.into_iter().chain(std::mem::take(&mut self.doubtful)) {
             // what stays goes with the next start
             drop(self.files.remove(&path));

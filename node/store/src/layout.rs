@@ -10,6 +10,8 @@ pub const FORMAT: u32 = 1;
 
 /// The folder beside the days of a group's events that has its models.
 pub const MODELS: &str = "models";
+/// The folder beside them that has files which nobody knows any more.
+pub const DAMAGED: &str = "damaged";
 
 /// The paths inside one data folder.
 ///
@@ -28,7 +30,8 @@ pub const MODELS: &str = "models";
 /// | `state/` | working metadata store: `db/`, `session`, `aside/` |
 /// | `dumps/G.dump` | last dump of group G's metadata store |
 /// | `indices/I/` | index with incarnation I (hexadecimal); `indices/I/S/` its shard S |
-/// | `events/G/` | the events of group G: a manifest, and by day the files that it names |
+/// | `events/G/` | the events of group G: a manifest, its copy, and by day the files that it names |
+/// | `events/G/damaged/N/` | files whose manifest was damaged, until somebody imports or removes them |
 /// | `events/G/models/H/M-N.mdl` | model M of the index whose name has hash H, the one with number N |
 /// | `parts/` | parts of staged batches |
 /// | `snapshots/out/G-N/` | the state of group G as of log index N, for other members; gone at the next start |

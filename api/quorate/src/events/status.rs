@@ -50,6 +50,17 @@ fn shown(found: &Value) -> String {
             .expect("a String takes everything");
         }
     }
+    for replica in list(found, "groups").iter().flat_map(|group| list(group, "nodes")) {
+        if let files @ 1.. = replica["lostFiles"].as_u64().unwrap_or_default() {
+            let node = replica["node"].as_str().unwrap_or_default();
+            writeln!(
+                out,
+                "{node} has lost {files} files with {} rows: quorate cluster status says which",
+                replica["lostRows"]
+            )
+            .expect("a String takes everything");
+        }
+    }
     for unheard in list(found, "unreachable") {
         let text = |name: &str| unheard[name].as_str().unwrap_or_default().to_owned();
         writeln!(out, "{} did not answer: {}", text("node"), text("reason"))
@@ -70,7 +81,7 @@ mod tests {
                 .starts_with("no events\n")
         );
         let node = json!({"node": "one", "rows": 5, "bytes": 70, "waitingRows": 2, "waitingBytes": 9, "lagEntries": 3,
-            "oldestDay": "2026-01-01", "newestDay": "2026-01-02"});
+            "lostFiles": 1, "lostRows": 6, "oldestDay": "2026-01-01", "newestDay": "2026-01-02"});
         let found = json!({"rows": 7, "bytes": 70, "oldestDay": "2026-01-01", "newestDay": "2026-01-02",
             "groups": [{"group": 4, "days": [], "nodes": [node]}],
             "unreachable": [{"node": "two", "reason": "it cannot be reached"}]});
@@ -80,6 +91,7 @@ mod tests {
             lines[3].split_whitespace().collect::<Vec<_>>().join(" "),
             "4 one 5 70 2 3 2026-01-01 to 2026-01-02"
         );
-        assert_eq!(lines[4], "two did not answer: it cannot be reached");
+        assert_eq!(lines[4], "one has lost 1 files with 6 rows: quorate cluster status says which");
+        assert_eq!(lines[5], "two did not answer: it cannot be reached");
     }
 }

@@ -48,6 +48,10 @@ pub struct EventReplica {
     pub waiting_bytes: u64,
     /// Entries of the log that another node has applied and this one has not.
     pub lag_entries: u64,
+    /// Files that are damaged or gone.
+    pub lost_files: u64,
+    /// Rows of these files, as far as they are known.
+    pub lost_rows: u64,
     pub oldest_day: Option<String>,
     pub newest_day: Option<String>,
 }

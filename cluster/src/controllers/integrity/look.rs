@@ -4,10 +4,13 @@ use super::{Checks, Kind};
 use crate::apply::meta::MetaPin;
 use crate::groups::Group;
 use crate::types::{GroupDigest, NamedDigest};
-use quorate_model::GroupId;
+use quorate_model::{GroupId, NodeId};
 use quorate_node::{GroupPin, Held, Incarnation, IndexDigest, UnreadableEvents};
 use std::collections::BTreeMap;
 use std::time::Instant;
+
+/// What findings of events begin with.
+const EVENTS: &str = "events, ";
 
 /// What was read of a group.
 #[derive(Default)]
@@ -86,12 +89,8 @@ impl Checks {
     fn was_read(&self, id: GroupId, damage: Vec<String>, digest: Option<GroupDigest>) {
         let Some(group) = self.context.groups().get(id) else { return };
         let others = self.others(&group);
-        let way = match others.is_empty() {
-            true => "no other node has it: put back a copy of the file, or delete the index",
-            false => "it is fetched anew from the other nodes",
-        };
         let integrity = self.context.integrity();
-        let told = damage.into_iter().map(|what| format!("{what}; {way}"));
+        let told = damage.into_iter().map(|what| with_way_out(what, &others));
         integrity.tell(id, Kind::Damage, told, &others);
         integrity.update(id, |checked| {
             checked.looked = Some(Instant::now());
@@ -101,22 +100,48 @@ impl Checks {
         });
     }
 
+    /// Tells at once what the files of a group's events lacked when the group was opened: checks may come to it much later.
+    pub(super) fn tell_lost(&self, group: &Group) {
+        let integrity = self.context.integrity();
+        let lost = self.context.node().lost_events(group.id);
+        let mut told: Vec<String> = match lost.is_empty() {
+            true => return,
+            false => integrity.update(group.id, |it| it.damage.iter().map(|it| it.what.clone()).collect()),
+        };
+        let others = self.others(group);
+        let is_told = |what: &String| told.iter().any(|told| told.starts_with(what.as_str()));
+        let news: Vec<String> = lost.iter().map(of_events).filter(|what| !is_told(what)).collect();
+        if !news.is_empty() {
+            told.extend(news.into_iter().map(|what| with_way_out(what, &others)));
+            integrity.tell(group.id, Kind::Damage, told, &others);
+        }
+    }
+
     fn names(&self) -> BTreeMap<Incarnation, String> {
         let meta = self.context.meta();
         meta.catalogue.iter().map(|(name, row)| (row.incarnation, name.to_string())).collect()
     }
 }
 
+/// What is wrong, with what becomes of it when these nodes have the group, too.
+fn with_way_out(what: String, others: &[NodeId]) -> String {
+    let is_of_events = what.starts_with(EVENTS);
+    let way = match (others.is_empty(), is_of_events) {
+        (true, true) => "no other node has them: put back a copy of the file, or go on without these rows",
+        (true, false) => "no other node has it: put back a copy of the file, or delete the index",
+        (false, _) => "it is fetched anew from the other nodes",
+    };
+    format!("{what}; {way}")
+}
+
 impl Seen {
     /// Reads the files of a group's events, too. `None` when the checks are over.
     fn look_at_events(mut self, checks: &Checks, group: GroupId) -> Option<Seen> {
         let (mut pace, goes_on) = (|bytes| checks.pace.take(bytes), || !checks.pace.is_over());
-        for UnreadableEvents { error, rows } in
-            checks.context.node().verify_events(group, &mut pace, &goes_on)
-        {
-            match error.is_damage() {
-                true => self.damage.push(format!("events, {rows} rows: {error}")),
-                false => tracing::warn!(group = group.0, %error, "events cannot be checked"),
+        for found in checks.context.node().verify_events(group, &mut pace, &goes_on) {
+            match found.error.is_damage() {
+                true => self.damage.push(of_events(&found)),
+                false => tracing::warn!(group = group.0, error = %found.error, "events cannot be checked"),
             }
         }
         goes_on().then_some(self)
@@ -126,6 +151,13 @@ impl Seen {
             true => self.damage.push(error.to_string()),
             false => tracing::warn!(group = group.0, %error, "an index cannot be checked"),
         }
+    }
+}
+
+fn of_events(found: &UnreadableEvents) -> String {
+    match found.rows {
+        Some(rows) => format!("{EVENTS}{rows} rows: {}", found.error),
+        None => format!("{EVENTS}rows that nobody has counted: {}", found.error),
     }
 }
 

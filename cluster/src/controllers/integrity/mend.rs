@@ -12,6 +12,7 @@ use std::sync::Arc;
 pub(super) async fn run(checks: &Checks) {
     loop {
         for group in checks.context.groups().all() {
+            checks.tell_lost(&group);
             let wanted = checks.context.integrity().update(group.id, |checked| match &checked.mending {
                 Mending::Wanted(from) => Some(from.clone()),
                 Mending::None | Mending::Begun => None,

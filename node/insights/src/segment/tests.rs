@@ -46,6 +46,7 @@ fn rows_come_back_as_they_were() {
         let facts = written(&path, &rows).expect("written");
         assert_eq!(facts.rows, count as u64);
         assert_eq!(facts.bytes(), std::fs::metadata(&path).expect("there").len());
+        assert_eq!(facts.crc(), crc32fast::hash(&std::fs::read(&path).expect("there")));
         assert_eq!(facts.log_indices, [0, count as u64 - 1]);
         let segment = open(&path, facts).expect("as written");
         verify(&segment).expect("as written");

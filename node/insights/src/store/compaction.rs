@@ -71,14 +71,15 @@ impl EventStore {
         })
     }
     fn to_sweep(&self) -> Option<(Period, Vec<u64>)> {
+        // what is lost stays in the manifest, and so does whom it may still have
         let has_not = |place: &&Place| !self.swept.contains(&place.number);
-        let next = self.manifest.places.iter().find(has_not).filter(|_| !self.manifest.forgotten.is_empty());
+        let next = self.places().find(has_not).filter(|_| !self.manifest.forgotten.is_empty());
         next.map(|place| (place.period, vec![place.number]))
     }
     fn to_merge(&self, now_ms: u64) -> Option<(Period, Vec<u64>)> {
         let mut hours_of_days: BTreeMap<Period, Vec<&Place>> = BTreeMap::new();
         let mut alike: BTreeMap<(Period, u32), Vec<&Place>> = BTreeMap::new();
-        for place in &self.manifest.places {
+        for place in self.places() {
             let day = Period { hour: None, ..place.period };
             let size = place.facts.rows.max(1).ilog2() / MERGED.ilog2();
             alike.entry((place.period, size)).or_default().push(place);

@@ -15,6 +15,8 @@ use time::OffsetDateTime;
 
 const MARK: Mark = Mark { magic: *b"QEVM", version: 1 };
 const NAME: &str = "manifest";
+/// The same once more: without it nobody knows what files have.
+const COPY: &str = "manifest-copy";
 /// Bytes of a manifest at most.
 const BYTES_MAX: usize = 256 << 20;
 const HOUR_MS: u64 = 3_600_000;
@@ -80,20 +82,62 @@ pub(super) struct Manifest {
 }
 
 impl Manifest {
-    /// Of a folder; an empty one where there is none.
-    pub fn read(folder: &Path) -> Result<Manifest> {
-        let path = folder.join(NAME);
-        let bytes = match std::fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Manifest::default()),
-            Err(error) => return Err(Error::io("read", &path, error)),
-        };
-        Ok(codec::decode(codec::unframe(MARK, &bytes)?.payload, BYTES_MAX)?)
+    /// Of a folder; an empty one where there is none. One that does not read as it was written is replaced by its copy. Where the copy
+    /// does not either, what it named is set aside.
+    ///
+    /// Errors: the disk refuses; a newer program wrote it.
+    pub fn of_folder(files: &dyn Files, folder: &Path) -> Result<Manifest> {
+        match (Manifest::read(&folder.join(NAME))?, Manifest::read(&folder.join(COPY))?) {
+            (Found::Whole(manifest), copy) => {
+                if copy != Found::Whole(manifest.clone()) {
+                    // when it fails there is one manifest fewer, until the next one is written
+                    drop(manifest.write_as(files, folder, COPY));
+                }
+                Ok(manifest)
+            }
+            (Found::None | Found::Damaged, Found::Whole(copy)) => {
+                copy.write_as(files, folder, NAME)?;
+                Ok(copy)
+            }
+            (Found::None, Found::None) => Ok(Manifest::default()),
+            (Found::Damaged, Found::None | Found::Damaged) | (Found::None, Found::Damaged) => {
+                set_aside(files, folder)?;
+                Ok(Manifest::default())
+            }
+        }
     }
-    /// Puts it in the place of the one of a folder.
+    fn read(path: &Path) -> Result<Found> {
+        let bytes = match std::fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::None),
+            Err(error) => return Err(Error::io("read", path, error)),
+        };
+        let whatever_version = Mark { version: u16::MAX, ..MARK };
+        match codec::unframe(whatever_version, &bytes) {
+            Ok(framed) if framed.version > MARK.version => {
+                let found = format!("a newer program wrote it: its version is {}", framed.version);
+                Err(Error::io("use", path, std::io::Error::other(found)))
+            }
+            Ok(framed) => match codec::decode(framed.payload, BYTES_MAX) {
+                Ok(manifest) => Ok(Found::Whole(manifest)),
+                Err(_) => Ok(Found::Damaged),
+            },
+            Err(_) => Ok(Found::Damaged),
+        }
+    }
+    /// Puts it in the place of the one of a folder. The copy is first: it is never older, and what an older one named may be gone.
     pub fn write(&self, files: &dyn Files, folder: &Path) -> Result<()> {
         files.create_dir_durable(folder).map_err(|error| Error::io("create", folder, error))?;
-        let path = folder.join(NAME);
+        self.write_as(files, folder, COPY)?;
+        self.write_as(files, folder, NAME)
+    }
+    /// Writes it into a folder that has no other one, without a copy.
+    pub fn write_new(&self, files: &dyn Files, folder: &Path) -> Result<()> {
+        files.create_dir_durable(folder).map_err(|error| Error::io("create", folder, error))?;
+        self.write_as(files, folder, NAME)
+    }
+    fn write_as(&self, files: &dyn Files, folder: &Path, name: &str) -> Result<()> {
+        let path = folder.join(name);
         let bytes = codec::frame(MARK, &codec::encode(self));
         files.write_atomic(&path, &bytes).map_err(|error| Error::io("write", &path, error))
     }
@@ -102,15 +146,61 @@ impl Manifest {
     }
 }
 
-/// Removes what a folder has beside what its manifest names, and beside models, which are no business of the manifest.
+/// Each file that the manifest of a folder names: its path in the folder, its bytes and their CRC-32. Errors: the manifest is damaged.
+pub fn files_of(folder: &Path) -> Result<Vec<(PathBuf, u64, u32)>> {
+    let path = folder.join(NAME);
+    match Manifest::read(&path)? {
+        Found::None => Ok(vec![]),
+        Found::Damaged => Err(Error::damaged(&path, "it does not read as it was written")),
+        Found::Whole(manifest) => {
+            let places = manifest.places.iter();
+            Ok(places.map(|place| (place.path(), place.facts.bytes(), place.facts.crc())).collect())
+        }
+    }
+}
+
+/// What a file that should be a manifest is.
+#[derive(PartialEq, Eq)]
+enum Found {
+    None,
+    Damaged,
+    Whole(Manifest),
+}
+
+/// Moves everything but models out of the way. The manifest goes last, so that a start after a crash goes on.
+fn set_aside(files: &dyn Files, folder: &Path) -> Result<()> {
+    let aside = folder.join(layout::DAMAGED);
+    let number = list(&aside)?.len();
+    let into = aside.join(number.to_string());
+    files.create_dir_durable(&into).map_err(|error| Error::io("create", &into, error))?;
+    let is_manifest = |path: &PathBuf| path.file_name().is_some_and(|name| name == NAME || name == COPY);
+    let stays = |path: &PathBuf| {
+        path.file_name().is_none_or(|name| name == layout::MODELS || name == layout::DAMAGED)
+    };
+    let (manifests, others): (Vec<PathBuf>, Vec<PathBuf>) =
+        list(folder)?.into_iter().filter(|path| !stays(path)).partition(is_manifest);
+    for part in [others, manifests] {
+        for path in part {
+            let to = into.join(path.file_name().unwrap_or_default());
+            files.rename(&path, &to).map_err(|error| Error::io("move", &path, error))?;
+        }
+        for folder in [&*into, folder] {
+            files.sync_dir(folder).map_err(|error| Error::io("sync", folder, error))?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes what a folder has beside what its manifest names, and beside models and what was set aside, which are no business of the
+/// manifest.
 pub(super) fn remove_unknown(files: &dyn Files, folder: &Path, manifest: &Manifest) -> Result<()> {
     let known: BTreeSet<PathBuf> = manifest.places.iter().map(|place| folder.join(place.path())).collect();
     for day in list(folder)? {
-        if day.file_name().is_some_and(|name| name == layout::MODELS) {
+        if day.file_name().is_some_and(|name| name == layout::MODELS || name == layout::DAMAGED) {
             continue;
         }
         if !day.is_dir() {
-            if day.file_name().is_none_or(|name| name != NAME) {
+            if day.file_name().is_none_or(|name| name != NAME && name != COPY) {
                 files.remove(&day).map_err(|error| Error::io("remove", &day, error))?;
             }
             continue;
@@ -128,7 +218,8 @@ pub(super) fn remove_unknown(files: &dyn Files, folder: &Path, manifest: &Manife
     }
     Ok(())
 }
-fn list(folder: &Path) -> Result<Vec<PathBuf>> {
+/// What a folder has, which need not be there.
+pub(super) fn list(folder: &Path) -> Result<Vec<PathBuf>> {
     let io = |error| Error::io("list", folder, error);
     match std::fs::read_dir(folder) {
         Ok(entries) => entries.map(|entry| Ok(entry.map_err(io)?.path())).collect(),

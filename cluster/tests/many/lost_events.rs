@@ -1,0 +1,170 @@
+//! Files of events that are damaged or gone when a node starts stop nothing: their loss is told, and they are taken from who has them.
+
+use crate::harness::*;
+use quorate_cluster::{EventReplica, Service};
+use quorate_model::event::{Event, EventKind, EventObject, EventTarget};
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// Events of one call.
+const EVENTS: u64 = 30;
+
+/// Files of events below a folder with names that end like this.
+fn files(folder: &Path, end: &str) -> Vec<PathBuf> {
+    let mut found = vec![];
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        match path.is_dir() {
+            true => found.extend(files(&path, end)),
+            false if path.to_string_lossy().ends_with(end) => found.push(path),
+            false => {}
+        }
+    }
+    found
+}
+fn cut(path: &Path) {
+    let length = std::fs::metadata(path).expect("there").len();
+    std::fs::File::options().write(true).open(path).expect("there").set_len(length - 9).expect("cut");
+}
+async fn keep(node: &Service, round: u64) {
+    let event = |number: u64| Event {
+        kind: EventKind::Click,
+        name: "clicked".into(),
+        index: name("things"),
+        user: format!("user{number}"),
+        authenticated: None,
+        time_ms: None,
+        query_id: None,
+        target: EventTarget::Objects(vec![EventObject {
+            object_id: format!("{round}"),
+            ..EventObject::default()
+        }]),
+        value: None,
+        currency: None,
+    };
+    let events: Vec<Event> = (0..EVENTS).map(event).collect();
+    patiently("events", || node.keep_events(events.clone())).await.expect("kept");
+}
+/// What the nodes have of the events of the only group that has some.
+async fn replicas(node: &Service) -> Vec<EventReplica> {
+    let found = patiently("events", || node.events_found()).await.expect("an answer");
+    let has_some = |replica: &EventReplica| replica.rows + replica.waiting_rows + replica.lost_files > 0;
+    let groups = found.groups.into_iter().map(|group| group.replicas);
+    groups.filter(|replicas| replicas.iter().any(has_some)).flatten().collect()
+}
+async fn pause() {
+    tokio::time::sleep(Duration::from_millis(20)).await;
+}
+
+#[actix_rt::test]
+async fn a_node_that_is_alone_serves_without_the_rows_that_it_lost_and_says_so() {
+    in_time(async {
+        let mut installation = Installation::start(1).await;
+        installation.write(0, "things", vec![put("a", json!({"text": "found"}))]).await;
+        keep(installation.node(0), 1).await;
+        let mut harmed = String::new();
+        installation
+            .restart(0, |folder| {
+                let found = files(&folder.join("events"), ".parquet");
+                assert_eq!(found.len(), 1, "{found:?}");
+                cut(&found[0]);
+                harmed = found[0].display().to_string();
+            })
+            .await;
+        // of records nothing is missing, and events are taken as before
+        assert_eq!(installation.found(0, "things", "found").await, ["a"]);
+        installation.write(0, "things", vec![put("b", json!({"text": "found"}))]).await;
+        keep(installation.node(0), 2).await;
+        let told = |warnings: &[String]| {
+            let loss = format!("events, {EVENTS} rows: ");
+            warnings
+                .iter()
+                .any(|it| it.contains(&loss) && it.contains(&harmed) && it.contains("no other node"))
+        };
+        while !told(&installation.node(0).health().warnings) {
+            pause().await;
+        }
+        for _ in 0..2 {
+            let found = replicas(installation.node(0)).await;
+            let [replica] = &found[..] else { panic!("{found:?}") };
+            assert_eq!((replica.lost_files, replica.lost_rows), (1, EVENTS));
+            assert_eq!(replica.rows + replica.waiting_rows, EVENTS);
+            // also when it starts again
+            installation.restart(0, |_| {}).await;
+        }
+        // neither manifest nor copy
+        installation
+            .restart(0, |folder| {
+                let manifests = [files(folder, "manifest"), files(folder, "manifest-copy")].concat();
+                let of_events: Vec<_> =
+                    manifests.iter().filter(|it| it.starts_with(folder.join("events"))).collect();
+                assert_eq!(of_events.len(), 2);
+                of_events.into_iter().for_each(|path| cut(path));
+            })
+            .await;
+        assert_eq!(installation.found(0, "things", "found").await.len(), 2);
+        let unknown =
+            |warnings: &[String]| warnings.iter().any(|it| it.contains("rows that nobody has counted"));
+        while !unknown(&installation.node(0).health().warnings) {
+            pause().await;
+        }
+        keep(installation.node(0), 3).await;
+        installation.stop().await;
+    })
+    .await;
+}
+
+#[actix_rt::test]
+async fn one_of_three_takes_what_it_lost_from_the_others() {
+    in_time(async {
+        let mut installation = Installation::start(3).await;
+        while !installation.node(0).overview().await.expect("an overview").is_settled {
+            pause().await;
+        }
+        let harms: [&dyn Fn(&Path); 3] = [
+            &|events| files(events, ".parquet").iter().for_each(|path| cut(path)),
+            &|events| {
+                files(events, ".parquet").iter().for_each(|path| std::fs::remove_file(path).expect("gone"))
+            },
+            &|events| {
+                files(events, "manifest").iter().for_each(|path| cut(path));
+                files(events, "manifest-copy").iter().for_each(|path| cut(path));
+            },
+        ];
+        for (round, harm) in (1..).zip(harms) {
+            keep(installation.node(0), round).await;
+            let node = round as usize % 3;
+            installation
+                .restart(node, |folder| {
+                    assert!(!files(&folder.join("events"), ".parquet").is_empty());
+                    harm(&folder.join("events"));
+                })
+                .await;
+            let told = Mutex::new(BTreeSet::new());
+            let mended = async {
+                loop {
+                    let found = replicas(installation.node(node + 1)).await;
+                    let is_whole =
+                        |it: &EventReplica| it.lost_files == 0 && it.rows + it.waiting_rows == round * EVENTS;
+                    let is_told = !told.lock().expect("no panic").is_empty();
+                    if is_told && found.len() == 3 && found.iter().all(is_whole) {
+                        break;
+                    }
+                    pause().await;
+                }
+            };
+            tokio::select! {
+                () = mended => {}
+                () = installation.warnings(node, "events, ", &told) => {}
+            }
+            while !installation.node(node).health().warnings.iter().all(|it| !it.contains("events, ")) {
+                pause().await;
+            }
+        }
+        installation.stop().await;
+    })
+    .await;
+}

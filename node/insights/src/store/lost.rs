@@ -1,0 +1,102 @@
+//! Which rows should a folder of events have and has not? They are told, and the rest is read without them.
+//!
+//! The manifest goes on to name a file that cannot be opened, so every start tells the same, and a copy of the file that is put back
+//! counts again. Without a manifest nobody knows which files count: they are set aside.
+
+use super::EventStore;
+use super::manifest::{self, Manifest, Place};
+use crate::error::{Error, Result};
+use crate::segment::Segment;
+use quorate_store::files::Files;
+use quorate_store::layout;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Rows that are not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// The number of the file; `None` of what was set aside.
+    number: Option<u64>,
+    path: PathBuf,
+    why: String,
+    /// How many; `None`: nobody knows.
+    pub rows: Option<u64>,
+}
+
+impl Lost {
+    /// What is wrong with which file.
+    pub fn error(&self) -> Error {
+        Error::damaged(&self.path, &self.why)
+    }
+}
+
+/// Opens the files of a manifest that can be opened. Errors: the disk refuses.
+pub(super) fn open(
+    files: &dyn Files,
+    folder: &Path,
+    manifest: &Manifest,
+) -> Result<(Vec<Segment>, Vec<Lost>)> {
+    let (mut segments, mut lost) = (vec![], set_aside(folder)?);
+    for place in &manifest.places {
+        let path = folder.join(place.path());
+        match Segment::open(files, &path, place.facts.clone()) {
+            Ok(segment) => segments.push(segment),
+            Err(error) => {
+                let (number, rows) = (Some(place.number), Some(place.facts.rows));
+                lost.push(Lost { number, rows, why: error.lost()?, path });
+            }
+        }
+    }
+    Ok((segments, lost))
+}
+
+/// What earlier starts have set aside.
+fn set_aside(folder: &Path) -> Result<Vec<Lost>> {
+    let aside = manifest::list(&folder.join(layout::DAMAGED))?.into_iter();
+    let why = "the manifest that named these files was damaged: they are set aside, and count when they are imported";
+    Ok(aside.map(|path| Lost { number: None, path, why: why.into(), rows: None }).collect())
+}
+
+impl EventStore {
+    /// What is not there.
+    pub fn lost(&self) -> &[Lost] {
+        &self.lost
+    }
+    /// Rows that are not there, as far as they are known.
+    pub fn lost_rows(&self) -> u64 {
+        self.lost.iter().filter_map(|lost| lost.rows).sum()
+    }
+    /// The segments of another manifest; those that are open stay so.
+    pub(super) fn opened(
+        &self,
+        manifest: &Manifest,
+        open: &BTreeMap<u64, Segment>,
+    ) -> Result<Arc<[Segment]>> {
+        let open = |place: &Place| match open.get(&place.number) {
+            Some(segment) => Ok(segment.clone()),
+            None => Segment::open(&*self.files, &self.folder.join(place.path()), place.facts.clone()),
+        };
+        manifest.places.iter().filter(|place| self.is_there(place)).map(open).collect()
+    }
+    /// Of the files that are not lost, in the order of the manifest.
+    pub(super) fn places(&self) -> impl Iterator<Item = &Place> {
+        self.manifest.places.iter().filter(|place| self.is_there(place))
+    }
+    /// The segments by the numbers of their files.
+    pub(super) fn by_number(&self) -> BTreeMap<u64, Segment> {
+        let numbers = self.places().map(|place| place.number);
+        numbers.zip(self.segments.iter().cloned()).collect()
+    }
+    fn is_there(&self, place: &Place) -> bool {
+        self.lost.iter().all(|lost| lost.number != Some(place.number))
+    }
+    /// Passes over what the manifest does not name any more.
+    pub(super) fn forget_lost(&mut self) {
+        let manifest = &self.manifest;
+        self.lost.retain(|lost| lost.number.is_none_or(|number| manifest.has(number)));
+    }
+}
+
+#[cfg(test)]
+mod tests;
