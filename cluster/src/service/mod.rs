@@ -1,5 +1,5 @@
 //! What the interface calls: every write and read of the service, wherever it is carried out. What it calls for users is in
-//! `users.rs`, for keys in `keys.rs`.
+//! `users.rs`, for keys in `keys.rs`, what operators call in `operators.rs`.
 
 mod dictionaries;
 mod events;
@@ -7,6 +7,7 @@ mod events;
 mod halted;
 mod keys;
 mod models;
+mod operators;
 mod recommend;
 mod request_log;
 mod sources;
@@ -17,13 +18,11 @@ use crate::clock::write_deadline;
 use crate::context::NodeContext;
 use crate::context::abreast;
 use crate::context::traffic::Traffic;
-use crate::controllers::digests;
 use crate::controllers::reconciler;
 use crate::lifecycle::installation;
 use crate::lifecycle::join;
 use crate::lifecycle::running::{self, Running};
-use crate::membership::{self, Force, Overview};
-use crate::metrics;
+use crate::membership;
 use crate::options::ServiceOptions;
 use crate::options::Started;
 use crate::read::call::ask;
@@ -33,7 +32,7 @@ use crate::read::health::{self, Health};
 use crate::read::objects;
 use crate::read::search::{self, Browse, Search, SearchFacet};
 use crate::read::settings::{GetSettings, ShownSettings};
-use crate::types::{CallerOp, IndexInfo, IndexOperation, NodeDigest, ObjectRequest, ReadRights, Receipt};
+use crate::types::{CallerOp, IndexInfo, IndexOperation, ObjectRequest, ReadRights, Receipt};
 use crate::users::{UserDirectory, partitions};
 use crate::write::document_changes::{self, DocumentChange};
 use crate::write::operate;
@@ -44,7 +43,7 @@ use parking_lot::Mutex;
 use quorate_model::document::DocumentQuery;
 use quorate_model::wire::Text;
 use quorate_model::{
-    DocumentHits, DocumentKind, Error, FacetHits, Filter, GroupId, IndexName, RecordOp, Result, SearchParams,
+    DocumentHits, DocumentKind, Error, FacetHits, Filter, IndexName, RecordOp, Result, SearchParams,
     SearchResults, Settings, TaskId,
 };
 use serde_json::{Map, Value};
@@ -306,14 +305,6 @@ impl Service {
     pub async fn is_published(&self, task: TaskId) -> Result<bool> {
         Ok(tasks::is_published(self.open_context()?, task).await)
     }
-    /// How the installation is: nodes, groups, replicas, as every node that can be reached says.
-    pub async fn overview(&self) -> Result<Overview> {
-        Ok(membership::overview(self.open_context()?).await)
-    }
-    /// Hashes of what this node holds, index by index. See [`NodeDigest`].
-    pub async fn digest(&self) -> Result<NodeDigest> {
-        digests::own(self.open_context()?).await
-    }
     /// Carries out operations on this node's replica of an index alone, as a defect would. For tests of what finds that.
     ///
     /// Errors: there is no such index here; nothing was written to it for a while.
@@ -324,49 +315,6 @@ impl Service {
         let state = row.and_then(|row| context.node().index(row.incarnation));
         let state = state.ok_or_else(|| Error::not_found("Index does not exist"))?;
         Ok(state.plant(context.node().applied(state.group), ops)?)
-    }
-    /// Moves everything off a node, which goes on answering. See [`membership::drain`].
-    pub async fn drain_node(&self, node: &str) -> Result<()> {
-        let seen = self.overview().await?;
-        membership::drain(self.open_context()?, &seen, node).await
-    }
-    /// Lets a drained node hold replicas again. See [`membership::undrain`].
-    pub async fn undrain_node(&self, node: &str) -> Result<()> {
-        membership::undrain(self.open_context()?, node).await
-    }
-    /// Takes a node out for good. See [`membership::remove`].
-    pub async fn remove_node(&self, node: &str, force: Force) -> Result<()> {
-        let seen = self.overview().await?;
-        membership::remove(self.open_context()?, &seen, node, force).await
-    }
-    /// Puts another node in the place of one that is taken out for good. See [`membership::replace`].
-    pub async fn replace_node(&self, old: &str, new: Option<&str>, force: Force) -> Result<String> {
-        let seen = self.overview().await?;
-        membership::replace(self.open_context()?, &seen, old, new, force).await
-    }
-    /// Gives a group to another leader. See [`membership::transfer`].
-    pub async fn transfer_leader(&self, group: GroupId, to: &str) -> Result<()> {
-        let seen = self.overview().await?;
-        membership::transfer(self.open_context()?, &seen, group, to).await
-    }
-    /// Sets the figures that say how the node is now: disk, memory, queues, what is open, how far groups are applied. What parts of
-    /// the data folder take is looked at now and then.
-    pub fn show_figures(&self) {
-        let context = &self.inner.context;
-        let disk = context.disk();
-        metrics::gauges(
-            disk.free_bytes(),
-            disk.claimed_bytes(),
-            context.shared_meta().load().catalogue.len(),
-        );
-        metrics::node(context.node());
-        for (kind, totals) in context.actor_totals() {
-            metrics::actors(kind.name(), totals.queued, totals.queued_bytes, totals.head_age, totals.failing);
-        }
-        metrics::memory();
-        for group in context.groups().all() {
-            metrics::applied(group.id.0, *group.applied.borrow());
-        }
     }
     /// Counts of the searches this node was asked for.
     pub fn traffic(&self) -> &Traffic {
