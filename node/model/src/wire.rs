@@ -131,6 +131,7 @@ mod tests {
                 Target::Languages(_) => json!(["de"]),
                 Target::Query(..) => continue,
                 Target::Kept(_) | Target::Index(..) | Target::IndexList(..) | Target::Dropped => continue,
+                Target::IndexCount(..) | Target::IndexText(_) | Target::IndexStrings(_) => continue,
             };
             body.entry(row.name).or_insert(value);
         }

@@ -272,7 +272,6 @@ fn own(name: &str) -> Vec<Attempt> {
             [list("array of language codes", "ja"), refused([json!(["xx"])], "language codes such as \"en\"")]
                 .concat()
         }
-        "paginationLimitedTo" => range(0, 20_000),
         "customNormalization" => {
             let many: Map<String, Value> = ('a'..='k').map(|c| (c.to_string(), json!("x"))).collect();
             let wrong = [
@@ -325,9 +324,12 @@ fn attempts(row: &Row) -> Vec<Attempt> {
     match row.target {
         Target::Flag(_) | Target::Kept(Form::Flag) => flag(),
         Target::Count(min, max, _) | Target::Kept(Form::Count(min, max)) => count(min, max),
+        Target::IndexCount(min, max, _) => count(min, max),
         Target::Text(bytes_max, _) => text(bytes_max),
-        Target::Kept(Form::Text) => text(512),
-        Target::List(_) | Target::Kept(Form::List) => list("array of strings", "name"),
+        Target::Kept(Form::Text) | Target::IndexText(_) => text(512),
+        Target::List(_) | Target::IndexStrings(_) | Target::Kept(Form::List) => {
+            list("array of strings", "name")
+        }
         Target::Languages(_) => [
             list("array of language codes", "en"),
             refused([json!(["xx"]), json!(["en", "english"])], "language codes such as \"en\", \""),
@@ -344,7 +346,6 @@ fn attempts(row: &Row) -> Vec<Attempt> {
         Target::Kept(Form::Any) => read([json!(7), json!({"a": 1}), json!(["a"]), json!("a")]),
         Target::Index("boolean", _) => flag(),
         Target::Index("string", _) => text(512),
-        Target::IndexList("array of strings", _) => list("array of strings", "name"),
         Target::Query(..) | Target::Index(..) | Target::IndexList(..) => own(row.name),
         Target::Dropped => read([json!(7), json!({}), json!("x"), json!([1])]),
     }
@@ -397,8 +398,10 @@ async fn wrong_settings_are_refused_and_null_resets() {
         for name in names(row) {
             for (value, expected) in attempts(row).into_iter().chain([(Value::Null, None)]) {
                 // texts for lists are refused otherwise (C§4.9), and so are empty entries
-                let is_list =
-                    matches!(row.target, Target::List(_) | Target::Languages(_) | Target::IndexList(..));
+                let is_list = matches!(
+                    row.target,
+                    Target::List(_) | Target::Languages(_) | Target::IndexStrings(_) | Target::IndexList(..)
+                );
                 if is_list && (value.is_string() || value == json!([" "])) {
                     continue;
                 }

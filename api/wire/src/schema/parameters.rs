@@ -64,9 +64,10 @@ pub fn query_parameters() -> Vec<Parameter> {
 /// What a row accepts in a query string: lists and objects are JSON there.
 fn as_text(row: &Row) -> RefOr<Schema> {
     match row.target {
-        Target::Flag(_) | Target::Count(..) => of_row(row),
+        Target::Flag(_) | Target::Count(..) | Target::IndexCount(..) => of_row(row),
         Target::Kept(Form::Flag | Form::Count(..) | Form::Choice(_)) => of_row(row),
         Target::Text(..) | Target::List(_) | Target::Languages(_) | Target::Query(..) => String::schema(),
+        Target::IndexText(_) | Target::IndexStrings(_) => String::schema(),
         Target::IndexList(..) | Target::Index(..) | Target::Dropped => String::schema(),
         Target::Kept(Form::Text | Form::List | Form::Object | Form::Any) => String::schema(),
     }
@@ -107,11 +108,15 @@ fn of_row(row: &Row) -> RefOr<Schema> {
     let any = || described(ObjectBuilder::new().schema_type(SchemaType::AnyValue)).into();
     match row.target {
         Target::Flag(_) | Target::Kept(Form::Flag) => plain(Type::Boolean),
-        Target::Count(from, to, _) | Target::Kept(Form::Count(from, to)) => count(from, to, described),
-        Target::Text(..) | Target::Kept(Form::Text) => plain(Type::String),
-        Target::List(_) | Target::Languages(_) | Target::IndexList(..) | Target::Kept(Form::List) => {
-            list(row, described)
-        }
+        Target::Count(from, to, _)
+        | Target::IndexCount(from, to, _)
+        | Target::Kept(Form::Count(from, to)) => count(from, to, described),
+        Target::Text(..) | Target::IndexText(_) | Target::Kept(Form::Text) => plain(Type::String),
+        Target::List(_)
+        | Target::Languages(_)
+        | Target::IndexStrings(_)
+        | Target::IndexList(..)
+        | Target::Kept(Form::List) => list(row, described),
         Target::Kept(Form::Choice(names)) => {
             described(ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names.iter().copied())))
                 .into()

@@ -126,7 +126,12 @@ impl SearchParams {
             Target::Kept(form) => {
                 self.other.insert(row.name.to_owned(), kept(form, name, value)?);
             }
-            Target::IndexList(..) | Target::Index(..) | Target::Dropped => {}
+            Target::IndexList(..)
+            | Target::Index(..)
+            | Target::IndexCount(..)
+            | Target::IndexText(_)
+            | Target::IndexStrings(_)
+            | Target::Dropped => {}
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use super::{IndexSettings, Settings};
 use crate::error::{Error, Result, shortened};
 use crate::json;
 use crate::limits::SETTINGS_BYTES_MAX;
-use crate::params::{SearchParams, kept};
+use crate::params::{SearchParams, kept, lenient};
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
 
@@ -38,7 +38,7 @@ impl Settings {
             params: SearchParams::default(),
         };
         for row in ROWS {
-            set_index(&mut settings.index, row, &row.default_value())?;
+            set_index(&mut settings.index, row, row.name, &row.default_value())?;
         }
         let locate = || in_document(document);
         for (name, value) in document {
@@ -166,7 +166,11 @@ fn translated(row: &Row, value: &Value) -> Value {
 fn is_list(row: &Row) -> bool {
     matches!(
         row.target,
-        Target::List(_) | Target::Languages(_) | Target::IndexList(..) | Target::Kept(Form::List)
+        Target::List(_)
+            | Target::Languages(_)
+            | Target::IndexStrings(_)
+            | Target::IndexList(..)
+            | Target::Kept(Form::List)
     )
 }
 
@@ -210,7 +214,11 @@ fn fill(settings: &mut Settings, row: &Row, name: &str, value: &Value) -> Result
         value
     };
     match row.target {
-        Target::IndexList(_, set) | Target::Index(_, set) => set(&mut settings.index, name, value),
+        Target::IndexList(..)
+        | Target::Index(..)
+        | Target::IndexCount(..)
+        | Target::IndexText(_)
+        | Target::IndexStrings(_) => set_index(&mut settings.index, row, name, value),
         Target::Kept(form) => {
             let value = kept(form, name, value)?;
             settings.params.other.insert(row.name.to_owned(), value);
@@ -226,9 +234,16 @@ fn fill(settings: &mut Settings, row: &Row, name: &str, value: &Value) -> Result
     }
 }
 
-fn set_index(index: &mut IndexSettings, row: &Row, value: &Value) -> Result<()> {
+/// Fills a member that settings alone have.
+fn set_index(index: &mut IndexSettings, row: &Row, name: &str, value: &Value) -> Result<()> {
     match row.target {
-        Target::IndexList(_, set) | Target::Index(_, set) => set(index, row.name, value),
+        Target::IndexList(_, set) | Target::Index(_, set) => return set(index, name, value),
+        Target::IndexCount(min, max, at) => *at(index) = lenient::count(name, value, min, max)?,
+        Target::IndexText(at) => *at(index) = lenient::text(name, value)?,
+        Target::IndexStrings(at) => {
+            let entries = value.as_array().into_iter().flatten().filter_map(Value::as_str);
+            *at(index) = entries.map(str::to_owned).collect();
+        }
         Target::Flag(_)
         | Target::Count(..)
         | Target::Text(..)
@@ -236,6 +251,7 @@ fn set_index(index: &mut IndexSettings, row: &Row, value: &Value) -> Result<()> 
         | Target::Languages(_)
         | Target::Query(..)
         | Target::Kept(_)
-        | Target::Dropped => Ok(()),
+        | Target::Dropped => {}
     }
+    Ok(())
 }

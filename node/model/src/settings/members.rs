@@ -4,7 +4,7 @@ use super::Criterion;
 use super::criterion::ENTRY;
 use crate::error::{Error, Result, shortened};
 use crate::languages;
-use crate::limits::{NORMALIZATIONS_MAX, PAGINATION_LIMIT_MAX, USER_DATA_BYTES_MAX};
+use crate::limits::{NORMALIZATIONS_MAX, USER_DATA_BYTES_MAX};
 use crate::params::lenient;
 use serde_json::Value;
 
@@ -168,11 +168,6 @@ pub(crate) fn attributes_for_faceting(index: &mut IndexSettings, name: &str, val
     Ok(())
 }
 
-pub(crate) fn unretrievable_attributes(index: &mut IndexSettings, _: &str, value: &Value) -> Result<()> {
-    index.unretrievable_attributes = owned(value);
-    Ok(())
-}
-
 pub(crate) fn ranking(index: &mut IndexSettings, name: &str, value: &Value) -> Result<()> {
     let criterion = |entry: &str| match Criterion::named(entry.trim()) {
         Some(criterion) => Ok(criterion),
@@ -215,44 +210,6 @@ pub(crate) fn replicas(index: &mut IndexSettings, name: &str, value: &Value) -> 
 pub(crate) fn attribute_for_distinct(index: &mut IndexSettings, name: &str, value: &Value) -> Result<()> {
     let text = if value.is_null() { String::new() } else { lenient::text(name, value)? };
     index.attribute_for_distinct = (!text.is_empty()).then_some(text);
-    Ok(())
-}
-
-pub(crate) fn pagination_limited_to(index: &mut IndexSettings, name: &str, value: &Value) -> Result<()> {
-    index.pagination_limited_to = lenient::count(name, value, 0, PAGINATION_LIMIT_MAX)?;
-    Ok(())
-}
-
-pub(crate) fn disable_typo_tolerance_on_words(
-    index: &mut IndexSettings,
-    _: &str,
-    value: &Value,
-) -> Result<()> {
-    index.disable_typo_tolerance_on_words = owned(value);
-    Ok(())
-}
-
-pub(crate) fn disable_prefix_on_attributes(index: &mut IndexSettings, _: &str, value: &Value) -> Result<()> {
-    index.disable_prefix_on_attributes = owned(value);
-    Ok(())
-}
-
-pub(crate) fn separators_to_index(index: &mut IndexSettings, name: &str, value: &Value) -> Result<()> {
-    index.separators_to_index = lenient::text(name, value)?;
-    Ok(())
-}
-
-pub(crate) fn camel_case_attributes(index: &mut IndexSettings, _: &str, value: &Value) -> Result<()> {
-    index.camel_case_attributes = owned(value);
-    Ok(())
-}
-
-pub(crate) fn keep_diacritics_on_characters(
-    index: &mut IndexSettings,
-    name: &str,
-    value: &Value,
-) -> Result<()> {
-    index.keep_diacritics_on_characters = lenient::text(name, value)?;
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 
 use crate::error::Result;
 use crate::level::{self, LaterValue};
-use crate::limits::{QUERY_BYTES_MAX, TAG_BYTES_MAX};
+use crate::limits::{PAGINATION_LIMIT_MAX, QUERY_BYTES_MAX, TAG_BYTES_MAX};
 use crate::params::SearchParams;
 use crate::params::lenient;
 use crate::params::members as query;
@@ -57,6 +57,7 @@ pub enum Form {
 
 type At<T> = fn(&mut SearchParams) -> &mut Option<T>;
 type SetQuery = fn(&mut SearchParams, &str, &Value) -> Result<()>;
+type OfIndex<T> = fn(&mut IndexSettings) -> &mut T;
 type SetIndex = fn(&mut IndexSettings, &str, &Value) -> Result<()>;
 
 /// Which typed member a row fills, and from what.
@@ -74,6 +75,12 @@ pub enum Target {
     Languages(At<Vec<String>>),
     /// Any other member of the search parameters, with the words for what is allowed.
     Query(&'static str, SetQuery),
+    /// A whole number of the index settings, from, to.
+    IndexCount(u64, u64, OfIndex<u64>),
+    /// A string of the index settings.
+    IndexText(OfIndex<String>),
+    /// A list of strings of the index settings.
+    IndexStrings(OfIndex<Vec<String>>),
     /// A list of strings that the index settings hold parsed.
     IndexList(&'static str, SetIndex),
     /// Any other member of the index settings, with the words for what is allowed.
@@ -177,9 +184,9 @@ impl Row {
     pub fn allowed(&self) -> String {
         match self.target {
             Target::Flag(_) => "boolean".to_owned(),
-            Target::Count(min, max, _) => lenient::range(min, max),
-            Target::Text(..) => "string".to_owned(),
-            Target::List(_) => "array of strings".to_owned(),
+            Target::Count(min, max, _) | Target::IndexCount(min, max, _) => lenient::range(min, max),
+            Target::Text(..) | Target::IndexText(_) => "string".to_owned(),
+            Target::List(_) | Target::IndexStrings(_) => "array of strings".to_owned(),
             Target::Languages(_) => "array of language codes".to_owned(),
             Target::Query(words, _) | Target::IndexList(words, _) | Target::Index(words, _) => {
                 words.to_owned()
@@ -242,7 +249,9 @@ pub fn markdown() -> String {
 
 use Form::{Any, Choice, Object};
 use Place::{Both, Query, Settings};
-use Target::{Count, Dropped, Flag, Index, IndexList, Kept, Languages, List, Text};
+use Target::{
+    Count, Dropped, Flag, Index, IndexCount, IndexList, IndexStrings, IndexText, Kept, Languages, List, Text,
+};
 
 const ANY_COUNT: u64 = u64::MAX;
 /// Tags of more bytes than they could have at first.
@@ -258,7 +267,7 @@ pub static ROWS: &[Row] = &[
     // attributes
     row("searchableAttributes", Settings, IndexList("array of attribute names, ordered(name) or unordered(name)", index::searchable_attributes), "[]", "Attributes that are searched, in order of priority; empty means all.").was(&["attributesToIndex"]).shapes().of_primary(),
     row("attributesForFaceting", Settings, IndexList("array of attribute names, searchable(name), filterOnly(name) or afterDistinct(name)", index::attributes_for_faceting), "[]", "Attributes that facets and filters use.").single().shapes().of_primary(),
-    row("unretrievableAttributes", Settings, IndexList("array of strings", index::unretrievable_attributes), "[]", "Attributes that answers never show without the right to see them.").single(),
+    row("unretrievableAttributes", Settings, IndexStrings(|s| &mut s.unretrievable_attributes), "[]", "Attributes that answers never show without the right to see them.").single(),
     row("attributesToRetrieve", Both, List(|p| &mut p.attributes_to_retrieve), r#"["*"]"#, "Attributes that hits show; `-name` leaves one out.").was(&["attributes"]).single(),
     row("restrictSearchableAttributes", Query, List(|p| &mut p.restrict_searchable_attributes), "[]", "Searches only these of the searchable attributes."),
     // ranking
@@ -291,17 +300,17 @@ pub static ROWS: &[Row] = &[
     row("hitsPerPage", Both, Count(0, 1000, |p| &mut p.hits_per_page), "20", "Hits of a page.").shown(),
     row("offset", Query, Count(0, ANY_COUNT, |p| &mut p.offset), "null", "First hit, instead of a page."),
     row("length", Query, Count(0, 1000, |p| &mut p.length), "null", "Hits from the offset on."),
-    row("paginationLimitedTo", Settings, Index("integer between 0 and 20000", index::pagination_limited_to), "1000", "Hits that pages can reach.").shown(),
+    row("paginationLimitedTo", Settings, IndexCount(0, PAGINATION_LIMIT_MAX, |s| &mut s.pagination_limited_to), "1000", "Hits that pages can reach.").shown(),
     // typos and tokens
     row("typoTolerance", Both, Target::Query("boolean or one of \"min\", \"strict\"", query::typo_tolerance), "true", "Whether words may match with typing errors."),
     row("minWordSizefor1Typo", Both, Count(0, ANY_COUNT, |p| &mut p.min_word_size_for_1_typo), "4", "Characters from which a word may have one typing error.").shown(),
     row("minWordSizefor2Typos", Both, Count(0, ANY_COUNT, |p| &mut p.min_word_size_for_2_typos), "8", "Characters from which a word may have two typing errors.").shown(),
     row("allowTyposOnNumericTokens", Both, Flag(|p| &mut p.allow_typos_on_numeric_tokens), "true", "Whether numbers may match with typing errors."),
     row("disableTypoToleranceOnAttributes", Both, List(|p| &mut p.disable_typo_tolerance_on_attributes), "[]", "Attributes that need exact spelling.").of_primary(),
-    row("disableTypoToleranceOnWords", Settings, IndexList("array of strings", index::disable_typo_tolerance_on_words), "[]", "Words that need exact spelling.").was(&["disableTypoToleranceOn"]),
-    row("separatorsToIndex", Settings, Index("string", index::separators_to_index), "\"\"", "Punctuation that is searched as a word.").shown().shapes().of_primary(),
-    row("camelCaseAttributes", Settings, IndexList("array of strings", index::camel_case_attributes), "[]", "Attributes whose camelCase words are also indexed in parts.").shapes().of_primary(),
-    row("keepDiacriticsOnCharacters", Settings, Index("string", index::keep_diacritics_on_characters), "\"\"", "Characters that keep their accents.").shapes().of_primary(),
+    row("disableTypoToleranceOnWords", Settings, IndexStrings(|s| &mut s.disable_typo_tolerance_on_words), "[]", "Words that need exact spelling.").was(&["disableTypoToleranceOn"]),
+    row("separatorsToIndex", Settings, IndexText(|s| &mut s.separators_to_index), "\"\"", "Punctuation that is searched as a word.").shown().shapes().of_primary(),
+    row("camelCaseAttributes", Settings, IndexStrings(|s| &mut s.camel_case_attributes), "[]", "Attributes whose camelCase words are also indexed in parts.").shapes().of_primary(),
+    row("keepDiacriticsOnCharacters", Settings, IndexText(|s| &mut s.keep_diacritics_on_characters), "\"\"", "Characters that keep their accents.").shapes().of_primary(),
     row("customNormalization", Settings, Index("object of at most 10 replacements of one character each", index::custom_normalization), "{}", "Characters replaced before anything else.").shapes().of_primary(),
     row("decompoundedAttributes", Settings, Index("object of lists of attribute names under de, nl, fi, da, sv or no", index::decompounded_attributes), "{}", "Attributes whose compound words are indexed in parts, by language.").shapes().of_primary(),
     row("decompoundQuery", Both, Flag(|p| &mut p.decompound_query), "true", "Whether compound words of the query are split."),
@@ -315,7 +324,7 @@ pub static ROWS: &[Row] = &[
     row("query", Query, Text(QUERY_BYTES_MAX, |p| &mut p.query), "\"\"", "What is searched; empty means every record."),
     row("similarQuery", Query, Text(QUERY_BYTES_MAX, |p| &mut p.similar_query), "\"\"", "A text whose words are all optional."),
     row("queryType", Both, Target::Query("one of \"prefixLast\", \"prefixAll\", \"prefixNone\"", query::query_type), "\"prefixLast\"", "Which words may match as prefixes.").single().shown(),
-    row("disablePrefixOnAttributes", Settings, IndexList("array of strings", index::disable_prefix_on_attributes), "[]", "Attributes that need whole words.").of_primary(),
+    row("disablePrefixOnAttributes", Settings, IndexStrings(|s| &mut s.disable_prefix_on_attributes), "[]", "Attributes that need whole words.").of_primary(),
     row("removeWordsIfNoResults", Both, Target::Query("one of \"none\", \"lastWords\", \"firstWords\", \"allOptional\"", query::remove_words_if_no_results), "\"none\"", "Which words become optional when nothing is found.").single().shown(),
     row("advancedSyntax", Both, Flag(|p| &mut p.advanced_syntax), "false", "Whether quotes and minus signs have a meaning."),
     row("advancedSyntaxFeatures", Both, Target::Query("array of strings among \"exactPhrase\", \"excludeWords\"", query::advanced_syntax_features), r#"["exactPhrase","excludeWords"]"#, "Which parts of the advanced syntax are on."),
