@@ -2,7 +2,7 @@
 //!
 //! Fills the folder that is the argument with SEARCHES (10000000) searches of 30 days by USERS (500000) users, of QUERIES (200000)
 //! queries, some much more often than others; some are tracked, and some of these clicked. What is there already is taken as it is.
-//! Then asks for figures, forgets a user and starts again. Prints a line of JSON for each step: milliseconds, CPU seconds and the peak
+//! Then writes rollups of days, asks for figures, with and without them, and forgets a user, by whose rows figures are asked for again. Prints a line of JSON for each step: milliseconds, CPU seconds and the peak
 //! of memory so far.
 
 use quorate_insights::analytics::report;
@@ -41,15 +41,39 @@ fn main() -> Outcome {
         store = opened(&folder)?;
     }
     wait(&mut store)?;
+    roll(&store, &folder)?;
+    drop(store);
+    let mut store = opened(&folder)?;
     asked(&store)?;
     let begun = Instant::now();
     let last = store.taken_through() + 1;
     store.forget(last, &user(7));
     step("forget", begun, Value::Null)?;
+    top(&store, "top searches, 30 days, before it is swept")?;
     let begun = Instant::now();
     store.seal()?;
     compact(&mut store)?;
-    step("swept", begun, json!({ "rows": store.rows() }))
+    step("swept", begun, json!({ "rows": store.rows() }))?;
+    roll(&store, &folder)?;
+    top(&store, "top searches, 30 days, when it is swept")
+}
+
+/// Derives what is to be derived.
+fn roll(store: &EventStore, folder: &str) -> Outcome {
+    let begun = Instant::now();
+    if let Some(rolling) = store.rolling(u64::from(FIRST + DAYS + 1) * DAY_MS) {
+        rolling.run(&AtomicBool::new(false))?;
+    }
+    let sizes = std::fs::read_dir(Path::new(folder).join("rollups"))?.flatten();
+    let sizes: Vec<u64> = sizes.map(|file| Ok(file.metadata()?.len())).collect::<std::io::Result<_>>()?;
+    step("rollups", begun, json!({ "files": sizes.len(), "bytes": sizes.iter().sum::<u64>() }))
+}
+fn top(store: &EventStore, name: &str) -> Outcome {
+    let days = (Day(FIRST), Day(FIRST + DAYS - 1));
+    let asked = Asked { days, limit: 10, by: By::Query, ..Asked::default() };
+    let begun = Instant::now();
+    let report = report(&store.view(), INDEX, &asked, &|| false)?;
+    step(name, begun, json!({ "searches": report.total.searches }))
 }
 
 fn opened(folder: &str) -> Outcome<EventStore> {
@@ -89,8 +113,10 @@ fn asked(store: &EventStore) -> Outcome {
         ("count, 30 days", of(30)),
         ("top searches, 1 day", Asked { by: By::Query, ..of(1) }),
         ("top searches, 30 days", Asked { by: By::Query, ..of(30) }),
+        ("top searches, 30 days, again", Asked { by: By::Query, ..of(30) }),
         ("top searches, 30 days, a tag", Asked { by: By::Query, tags: Some("mobile".into()), ..of(30) }),
         ("top searches with clicks, 30 days", Asked { by: By::Query, with_events: true, ..of(30) }),
+        ("records shown, 30 days", Asked { by: By::Hit, ..of(30) }),
     ] {
         let begun = Instant::now();
         let report = report(&store.view(), INDEX, &asked, &|| false)?;

@@ -1,6 +1,6 @@
 //! Whose rows are passed over, because the user has asked to be forgotten?
 
-use crate::rows::Row;
+use crate::rows::{Row, user_hash};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -22,6 +22,12 @@ impl Forgotten {
     pub fn hides(&self, row: &Row) -> bool {
         let hides = |token: &str| self.0.get(token).is_some_and(|through| row.log_index < *through);
         !self.0.is_empty() && (hides(&row.user) || row.authenticated.as_deref().is_some_and(hides))
+    }
+    /// Hashes of those who are to be forgotten, sorted. Cost: a digest for each.
+    pub fn hashes(&self) -> Vec<u64> {
+        let mut hashes: Vec<u64> = self.0.keys().map(|token| user_hash(token)).collect();
+        hashes.sort_unstable();
+        hashes
     }
     /// Whether nobody is to be forgotten.
     pub fn is_empty(&self) -> bool {

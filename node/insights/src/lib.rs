@@ -11,6 +11,7 @@ pub mod learn;
 pub mod merge;
 pub mod neighbours;
 pub mod page;
+pub mod rollup;
 pub mod rows;
 pub mod segment;
 pub mod store;

@@ -156,7 +156,8 @@ impl Ord for Row {
 pub fn user_hash(token: &str) -> u64 {
     first_eight(Sha256::digest(token))
 }
-fn first_eight(digest: impl AsRef<[u8]>) -> u64 {
+/// The first eight bytes of a digest.
+pub(crate) fn first_eight(digest: impl AsRef<[u8]>) -> u64 {
     u64::from_le_bytes(digest.as_ref()[..8].try_into().expect("a digest has 32 bytes"))
 }
 

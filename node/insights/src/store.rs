@@ -8,26 +8,28 @@ mod compaction;
 mod lost;
 mod manifest;
 mod unsent;
+mod view;
 
 pub use self::compaction::{Compacted, Compaction};
 pub use self::lost::Lost;
 pub use self::manifest::files_of;
 use self::manifest::{Manifest, Period, Place};
 pub use self::unsent::{Batch, Unsent};
+pub use self::view::EventView;
+use self::view::Waiting;
 use crate::error::{Error, Result};
 use crate::forgotten::Forgotten;
-use crate::merge::Merged;
+use crate::rollup::{Rolling, Rollups};
 use crate::rows::{self, Row, Text};
-use crate::segment::{Segment, SegmentWriter, Wanted};
+use crate::segment::{Segment, SegmentWriter};
 use quorate_model::Event;
 use quorate_model::analytics::Day;
 use quorate_model::event::CountedSearch;
 use quorate_store::files::Files;
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// Bytes of rows in memory that ask for being sealed.
 pub const OPEN_BYTES_MAX: usize = 32 << 20;
@@ -51,6 +53,7 @@ pub struct EventStore {
     swept: BTreeSet<u64>,
     /// The log index through which a sink has everything, as the group says.
     sent: u64,
+    rollups: Arc<Rollups>,
 }
 
 /// What only memory and the log have.
@@ -109,6 +112,7 @@ impl EventStore {
         let manifest = Manifest::of_folder(&*files, folder)?;
         manifest::remove_unknown(&*files, folder, &manifest)?;
         let (segments, lost) = lost::open(&*files, folder, &manifest)?;
+        let rollups = Arc::new(Rollups::new(files.clone(), folder));
         Ok(EventStore {
             files,
             folder: folder.to_owned(),
@@ -120,6 +124,7 @@ impl EventStore {
             doubtful: vec![],
             swept: BTreeSet::new(),
             sent: 0,
+            rollups,
         })
     }
     /// The log index through which all is durable, as far as this store knows: entries that have no events it is not told of.
@@ -231,12 +236,17 @@ impl EventStore {
     /// All that is to be read at this moment. Cost: a pointer for each entry that waits, since others wait for this; the view copies
     /// and sorts the rows of these when it is read first.
     pub fn view(&self) -> EventView {
-        let open = Waiting { entries: self.open.entries.clone(), sorted: OnceLock::new() };
         EventView {
             segments: self.segments.clone(),
-            open: Arc::new(open),
+            open: Waiting::of(&self.open.entries),
             forgotten: Arc::new(self.forgotten()),
+            rollups: self.rollups.clone(),
         }
+    }
+    /// Days that may have to be derived anew at a moment (Unix milliseconds), if there are any.
+    pub fn rolling(&self, now_ms: u64) -> Option<Rolling> {
+        let view = self.view().of_files();
+        self.rollups.rolling(view, now_ms, (self.next, self.manifest.places.len()))
     }
     /// Links everything into an empty folder, which [`Self::open`] reads. Nothing may wait to be sealed. Errors: something is lost, which is
     /// not to spread.
@@ -348,38 +358,6 @@ fn write_file(
         writer.push(row?)?;
     }
     writer.finish()
-}
-
-/// The events of a group as of one moment.
-#[derive(Clone)]
-pub struct EventView {
-    segments: Arc<[Segment]>,
-    open: Arc<Waiting>,
-    forgotten: Arc<Forgotten>,
-}
-
-/// Rows that wait to be sealed, as of one moment.
-struct Waiting {
-    entries: Vec<Arc<[Row]>>,
-    sorted: OnceLock<Vec<Row>>,
-}
-
-impl Waiting {
-    /// All, sorted. Cost: the first time they are copied and sorted.
-    fn sorted(&self) -> &[Row] {
-        self.sorted.get_or_init(|| {
-            let mut rows = self.entries.concat();
-            rows.sort();
-            rows
-        })
-    }
-}
-
-impl EventView {
-    /// Rows of some time (Unix milliseconds), in order, each once.
-    pub fn rows<'v>(&'v self, wanted: Wanted<'v>, times_ms: Range<u64>) -> Result<Merged<'v>> {
-        Merged::new(&self.segments, self.open.sorted(), wanted, times_ms, &self.forgotten)
-    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 use super::{NodeEvents, SharedArrivals, SharedStore, Turn};
 use crate::error::{Error, Result};
+use crate::lower_priority;
 use parking_lot::Mutex;
 use quorate_insights::store::{Compaction, EventStore};
 use quorate_model::GroupId;
@@ -156,7 +157,8 @@ impl Events {
             Err(error) => tracing::warn!(group = self.group.0, %error, "cannot remove old events"),
         }
         let Some(turn) = self.node.compacts() else { return };
-        if let Some(work) = store.compaction(now_ms) {
+        let work = store.compaction(now_ms);
+        if work.is_some() || store.rolling(now_ms).is_some() {
             drop(store);
             self.compactor = Compactor::start(self.group, self.store.clone(), work, turn);
         }
@@ -212,18 +214,19 @@ impl Drop for Events {
     }
 }
 
-/// A thread that writes files anew. Dropped, it ends within some milliseconds, and what it has not finished is as it was.
+/// A thread that writes files anew, and what is derived of them. Dropped, it ends within some milliseconds, and what it has not finished is as it was.
 struct Compactor {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Compactor {
-    fn start(group: GroupId, store: SharedStore, work: Compaction, turn: Turn) -> Option<Compactor> {
+    fn start(group: GroupId, store: SharedStore, first: Option<Compaction>, turn: Turn) -> Option<Compactor> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let run = move || {
-            compact(group, &store, work, &stopped);
+            compact(group, &store, first, &stopped);
+            derive(group, &store, &stopped);
             drop(turn);
         };
         match std::thread::Builder::new().name(format!("events-{group}")).spawn(run) {
@@ -248,8 +251,8 @@ impl Drop for Compactor {
 }
 
 /// Does what is to be done with the files of a group, until there is nothing.
-fn compact(group: GroupId, store: &SharedStore, first: Compaction, stop: &AtomicBool) {
-    let mut next = Some(first);
+fn compact(group: GroupId, store: &SharedStore, first: Option<Compaction>, stop: &AtomicBool) {
+    let mut next = first;
     while let Some(work) = next.take() {
         let done = work.run(stop).and_then(|compacted| match compacted {
             None => Ok(None),
@@ -264,6 +267,17 @@ fn compact(group: GroupId, store: &SharedStore, first: Compaction, stop: &Atomic
             Err(error) => {
                 tracing::warn!(group = group.0, %error, "files of events stay as they are for now");
             }
+        }
+    }
+}
+
+/// Derives what reports read of days that are over. Searches go first.
+fn derive(group: GroupId, store: &SharedStore, stop: &AtomicBool) {
+    let rolling = store.lock().rolling(now_ms());
+    if let Some(rolling) = rolling.filter(|_| !stop.load(Ordering::Relaxed)) {
+        lower_priority();
+        if let Err(error) = rolling.run(stop) {
+            tracing::warn!(group = group.0, %error, "figures of searches are derived of rows for now");
         }
     }
 }

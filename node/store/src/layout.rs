@@ -12,6 +12,8 @@ pub const FORMAT: u32 = 1;
 pub const MODELS: &str = "models";
 /// The folder beside them that has files which nobody knows any more.
 pub const DAMAGED: &str = "damaged";
+/// The folder beside them that has what is derived of the rows of each day.
+pub const ROLLUPS: &str = "rollups";
 
 /// The paths inside one data folder.
 ///
@@ -33,6 +35,7 @@ pub const DAMAGED: &str = "damaged";
 /// | `events/G/` | the events of group G: a manifest, its copy, and by day the files that it names |
 /// | `events/G/damaged/N/` | files whose manifest was damaged, until somebody imports or removes them |
 /// | `events/G/models/H/M-N.mdl` | model M of the index whose name has hash H, the one with number N |
+/// | `events/G/rollups/D.rollup` | searches of the day D that count, as reports read them; not relied on |
 /// | `parts/` | parts of staged batches |
 /// | `snapshots/out/G-N/` | the state of group G as of log index N, for other members; gone at the next start |
 /// | `snapshots/in/G-N/` | such a state on its way from another member |

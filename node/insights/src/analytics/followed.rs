@@ -1,88 +1,67 @@
 //! Which events followed a search?
 
-use super::Failure;
-use crate::chains::Typed;
-use crate::error::Result;
-use crate::rows::{Row, RowKind, Text};
-use quorate_model::analytics::{DAY_MS, Figures, POSITIONS};
+use super::failure::{Failure, LOOK};
+use crate::rollup::{Block, NamingEvent, Search, each_event};
+use quorate_model::analytics::{DAY_MS, Day, Figures, POSITIONS};
 use quorate_model::event::{EventKind, QueryId};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// How long after a search an event counts for it.
 pub const FOLLOWS_WITHIN_MS: u64 = DAY_MS;
-/// Events of a range that name searches, at most.
+/// Events of two days that name searches, at most.
 pub const EVENTS_MAX: usize = 2_000_000;
 
-/// An event on a record that names a search.
-#[derive(Clone, Debug)]
-pub(super) struct Event {
-    kind: EventKind,
-    time_ms: u64,
-    object: Text,
-    position: Option<u32>,
-    /// What was paid, and its currency.
-    revenue: Option<(Text, i128)>,
-}
-
-/// The events of a range, by the search that they name.
+/// The events of some days, by the search that they name.
 #[derive(Default)]
-pub(super) struct Events(FxHashMap<QueryId, Vec<Event>>);
+pub(super) struct Events {
+    days: BTreeMap<Day, FxHashMap<QueryId, Vec<NamingEvent>>>,
+}
 
 impl Events {
-    /// Reads those of sorted rows.
-    pub fn read(
-        rows: impl Iterator<Item = Result<Row>>,
+    /// Adds those of a day, and lets those of days before another one go.
+    pub fn take(
+        &mut self,
+        day: Day,
+        blocks: &[Block],
+        from: Day,
         is_over: &dyn Fn() -> bool,
-    ) -> Result<Events, Failure> {
-        let (mut events, mut count, mut texts) = (Events::default(), 0, FxHashSet::<Text>::default());
-        for (number, row) in rows.enumerate() {
-            super::look(number, is_over)?;
-            let row = row?;
-            let (RowKind::Event(kind), Some(id), Some(object)) = (row.kind, row.query_id, &row.object) else {
-                continue;
-            };
-            if count == EVENTS_MAX {
-                return Err(Failure::TooMany);
-            }
-            count += 1;
-            let object = match texts.get(object) {
-                Some(text) => text.clone(),
-                None => {
-                    texts.insert(object.clone());
-                    object.clone()
+    ) -> Result<(), Failure> {
+        self.days.retain(|day, _| *day >= from);
+        let before = self.days.values().flat_map(FxHashMap::values).map(Vec::len).sum::<usize>();
+        let (mut of_day, mut count, mut stopped) = (FxHashMap::<QueryId, Vec<_>>::default(), before, false);
+        for block in blocks {
+            each_event(block, &mut |id, event| {
+                count += 1;
+                stopped |= count.is_multiple_of(LOOK) && is_over();
+                let goes_on = !stopped && count <= EVENTS_MAX;
+                if goes_on {
+                    of_day.entry(id).or_default().push(event);
                 }
-            };
-            let revenue = revenue(&row);
-            let event = Event { kind, time_ms: row.time_ms, object, position: row.position, revenue };
-            events.0.entry(id).or_default().push(event);
+                Ok(goes_on)
+            })?;
+            match (stopped, count > EVENTS_MAX) {
+                (true, _) => return Err(Failure::Stopped),
+                (false, true) => return Err(Failure::TooMany),
+                (false, false) => {}
+            }
         }
-        Ok(events)
+        self.days.insert(day, of_day);
+        Ok(())
     }
-    /// Those that followed a search.
-    pub fn of<'e>(&'e self, typed: &'e Typed) -> impl Iterator<Item = &'e Event> + Clone {
-        let until_ms = typed.time_ms.saturating_add(FOLLOWS_WITHIN_MS);
-        let named = typed.search.query_ids.iter().filter_map(|id| self.0.get(id)).flatten();
-        named.filter(move |event| event.time_ms < until_ms)
-    }
-}
-
-/// Price times quantity, less the discount.
-fn revenue(row: &Row) -> Option<(Text, i128)> {
-    let price = row.price.filter(|_| row.kind == RowKind::Event(EventKind::Purchase))?;
-    let quantity = row.quantity.map_or(1, i128::from);
-    let discount = row.discount.map_or(0, |discount| discount.scaled());
-    let paid = price.scaled().saturating_mul(quantity).saturating_sub(discount);
-    Some((row.currency.clone()?, paid))
-}
-
-impl Event {
-    pub fn is_of(&self, object: &str) -> bool {
-        *self.object == *object
+    /// Puts those that followed a search into a list.
+    pub fn of<'e>(&'e self, search: &Search<'_>, into: &mut Vec<&'e NamingEvent>) {
+        into.clear();
+        let until_ms = search.time_ms.saturating_add(FOLLOWS_WITHIN_MS);
+        for id in search.ids() {
+            let named = self.days.values().filter_map(|day| day.get(&id)).flatten();
+            into.extend(named.filter(|event| event.time_ms < until_ms));
+        }
     }
 }
 
-/// Adds a tracked search with the events that followed it.
-pub(super) fn add<'e>(figures: &mut Figures, events: impl Iterator<Item = &'e Event>) {
+/// Adds the events that followed one search.
+pub(super) fn add<'e>(figures: &mut Figures, events: impl Iterator<Item = &'e NamingEvent>) {
     let (mut clicked, mut converted, mut carted, mut purchased) = (false, false, false, false);
     for event in events {
         match event.kind {
@@ -115,4 +94,22 @@ pub(super) fn add<'e>(figures: &mut Figures, events: impl Iterator<Item = &'e Ev
     figures.converted += u64::from(converted);
     figures.carted += u64::from(carted);
     figures.purchased += u64::from(purchased);
+}
+
+/// Adds the figures of other searches, which are of events alone.
+pub(super) fn add_events(figures: &mut Figures, other: &Figures) {
+    figures.clicked += other.clicked;
+    figures.converted += other.converted;
+    figures.carted += other.carted;
+    figures.purchased += other.purchased;
+    figures.clicks += other.clicks;
+    figures.conversions += other.conversions;
+    figures.carts += other.carts;
+    figures.purchases += other.purchases;
+    figures.positions_sum += other.positions_sum;
+    figures.positions.iter_mut().zip(other.positions).for_each(|(sum, more)| *sum += more);
+    for (currency, paid) in &other.revenue {
+        let sum = figures.revenue.entry(currency.clone()).or_default();
+        *sum = sum.saturating_add(*paid);
+    }
 }

@@ -1,56 +1,32 @@
 //! What do counted searches and events say about an index (C§18.5)?
 //!
-//! The sorted rows of a range are read in one pass, in another one before that for events where they are asked for. Users come one after
-//! another, so that each is counted once without any list of users. Sums are exact; only groups beyond a bound are not told apart.
+//! Reports read rollups (`rollup/`), a day after another: sums of queries where nothing else is asked for (`top.rs`), otherwise the
+//! searches one after another (`scan.rs`), with the events of their day and the next where these are asked for. Sums are exact; only
+//! groups beyond a bound, and users beyond another one, are not told apart.
 
+mod failure;
 mod followed;
 mod groups;
-mod joined;
+mod keys;
+mod scan;
+mod top;
+mod users;
 
+pub use failure::Failure;
 pub use followed::{EVENTS_MAX, FOLLOWS_WITHIN_MS};
+pub use keys::BETWEEN_FILTERS;
 
 use self::followed::Events;
-use self::groups::{Counts, Groups};
-use self::joined::Joined;
-use crate::chains::{TOGETHER_WITHIN_MS, Typed};
-use crate::error::Error;
-use crate::rows::Parts;
-use crate::segment::Wanted;
+use self::groups::Group;
+use self::scan::Scan;
+use crate::rollup::{Block, Source};
 use crate::store::EventView;
-use quorate_model::analytics::{Asked, By, Day, Order, Report, TagFilter};
-use quorate_model::event::search::FILTERS_MAX;
+use quorate_model::analytics::{Asked, By, Day, Figures, Order, Report, TagFilter};
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
-use std::ops::Range;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Rows between two looks at whether to stop.
-const LOOK_ROWS: usize = 1_024;
-
-/// Why there is no report.
-#[derive(Debug, thiserror::Error)]
-pub enum Failure {
-    /// The rows cannot be read.
-    #[error(transparent)]
-    Rows(#[from] Error),
-    /// It was to be stopped.
-    #[error("it was stopped")]
-    Stopped,
-    /// The range has too many events.
-    #[error("more than {EVENTS_MAX} events")]
-    TooMany,
-    /// The tags are not what they have to be.
-    #[error("the tags cannot be read")]
-    Tags,
-}
-
-fn look(number: usize, is_over: &dyn Fn() -> bool) -> Result<(), Failure> {
-    match number.is_multiple_of(LOOK_ROWS) && is_over() {
-        true => Err(Failure::Stopped),
-        false => Ok(()),
-    }
-}
-
-/// The figures of an index. Cost: some microseconds a row of the range.
+/// The figures of an index. Cost: some ten nanoseconds for each query of a day where sums are enough, as much for each search
+/// otherwise; some microseconds for each row of days, or hours, whose rollups are not there.
 ///
 /// Errors: `Stopped` soon after `is_over` says so.
 pub fn report(
@@ -59,125 +35,136 @@ pub fn report(
     asked: &Asked,
     is_over: &dyn Fn() -> bool,
 ) -> Result<Report, Failure> {
+    let mut broken = BTreeSet::new();
+    loop {
+        let source = Source::new(view, index, asked.by == By::Hit, std::mem::take(&mut broken));
+        let days = Days { source, is_over };
+        match of_days(&days, asked) {
+            // without the files that cannot be read, each of which is met once
+            Err(Failure::Rows(_)) if days.source.meets_broken() => broken = days.source.broken(),
+            other => return other,
+        }
+    }
+}
+fn of_days(days: &Days<'_>, asked: &Asked) -> Result<Report, Failure> {
     let tags = asked.tags.as_deref().map(TagFilter::parse).transpose().map_err(|_| Failure::Tags)?;
+    let is_of_all = tags.is_none() && asked.search.is_none() && !asked.with_events;
+    let (mut report, groups) = match is_of_all && matches!(asked.by, By::Nothing | By::Query) {
+        true => of_sums(days, asked)?,
+        false => of_searches(days, asked, tags.as_ref())?,
+    };
+    report.groups = groups;
+    report.groups.sort_by(|one, other| in_order(asked, one, other));
+    report.groups = report.groups.into_iter().skip(asked.offset).take(asked.limit).collect();
+    Ok(report)
+}
+
+/// The days of a report.
+struct Days<'v> {
+    source: Source<'v>,
+    is_over: &'v dyn Fn() -> bool,
+}
+
+impl Days<'_> {
+    fn blocks(&self, day: Day) -> Result<Vec<Block>, Failure> {
+        self.source.of_day(day, self.is_over)?.ok_or(Failure::Stopped)
+    }
+}
+fn days_of(asked: &Asked) -> impl Iterator<Item = Day> {
     let (first, last) = asked.days;
-    let from_ms = first.start_ms();
-    let to_ms = Day(last.0.saturating_add(1)).start_ms();
-    let rows = |parts: Parts, times_ms: Range<u64>| {
-        view.rows(Wanted { index: Some(index), parts, ..Wanted::ALL }, times_ms)
-    };
-    let of_events = Parts { searches: false, shown: false, events: true };
-    let of_searches = Parts { searches: true, shown: asked.by == By::Hit, events: false };
-    let events = match asked.with_events {
-        true => Events::read(rows(of_events, from_ms..to_ms.saturating_add(FOLLOWS_WITHIN_MS))?, is_over)?,
-        false => Events::default(),
-    };
-    // what is typed around the ends of the range belongs together as everywhere
-    let around = from_ms.saturating_sub(TOGETHER_WITHIN_MS)..to_ms.saturating_add(TOGETHER_WITHIN_MS + 1);
-    let mut scan = Scan::new(asked, &events);
-    for (number, searched) in Joined::new(rows(of_searches, around)?).enumerate() {
-        look(number, is_over)?;
-        let (user, typed) = searched?;
-        let has = |tag: &str| typed.search.tags.iter().any(|has| **has == *tag);
-        let is_asked = (from_ms..to_ms).contains(&typed.time_ms)
-            && tags.as_ref().is_none_or(|tags| tags.takes(&has))
-            && asked.search.as_ref().is_none_or(|query| **query == *typed.search.query);
-        if is_asked {
-            scan.add(user, &typed);
-        }
-    }
-    Ok(scan.finish())
+    (first.0..=last.0).map(Day)
 }
 
-struct Scan<'a> {
-    asked: &'a Asked,
-    events: &'a Events,
-    total: Counts,
-    days: BTreeMap<Day, Counts>,
-    groups: Groups,
-}
-
-impl<'a> Scan<'a> {
-    fn new(asked: &'a Asked, events: &'a Events) -> Self {
-        let (first, last) = asked.days;
-        let days = (first.0..=last.0).map(|day| (Day(day), Counts::default())).collect();
-        Scan { asked, events, total: Counts::default(), days, groups: Groups::default() }
-    }
-    fn add(&mut self, user: u64, typed: &Typed) {
-        let (day, search) = (Day::of(typed.time_ms), &typed.search);
-        let events = || self.events.of(typed);
-        let of_day = self.days.entry(day).or_default();
-        self.total.add(user, typed, events());
-        of_day.add(user, typed, events());
-        let groups = &mut self.groups;
-        let mut group = |key: &str| groups.add(key, user, typed, events());
-        match &self.asked.by {
-            By::Nothing => {}
-            By::Query => group(&search.query),
-            By::QueryWithoutClicks => groups.add_of_day(day, user, typed, events()),
-            By::QueryWithoutResults if search.hits == 0 => group(&search.query),
-            By::QueryWithoutResults => {}
-            By::Hit => {
-                for shown in &search.shown {
-                    groups.add(shown, user, typed, events().filter(|event| event.is_of(shown)));
-                }
-            }
-            By::Attribute => distinct(search.filters.iter().map(|text| attribute(text))).for_each(group),
-            By::FilterOf(of) => {
-                let of_it = search.filters.iter().filter(|text| attribute(text) == *of);
-                distinct(of_it.map(|text| &**text)).for_each(group);
-            }
-            By::FiltersWithoutResults if search.hits == 0 && !search.filters.is_empty() => {
-                let mut filters: Vec<&str> = search.filters.iter().map(|text| &**text).collect();
-                filters.sort_unstable();
-                group(&filters.join(BETWEEN_FILTERS));
-            }
-            By::FiltersWithoutResults => {}
-            By::Country => {
-                if let Some(country) = &search.country {
-                    group(country);
+/// Of all searches, by sums alone.
+fn of_sums(days: &Days<'_>, asked: &Asked) -> Result<(Report, Vec<Group>), Failure> {
+    let mut report = Report::default();
+    let (mut all, mut users) = (vec![], users::Users::default());
+    for day in days_of(asked) {
+        let (mut figures, mut users_of_day) = (Figures::default(), users::Users::default());
+        let blocks = days.blocks(day)?;
+        for block in &blocks {
+            block.facts.sums.add_to(&mut figures);
+            block.facts.sums.add_to(&mut report.total);
+            if asked.by == By::Nothing {
+                for user in block.users()? {
+                    users.add(user);
+                    users_of_day.add(user);
                 }
             }
         }
+        figures.users = users_of_day.count();
+        report.days.push((day, figures));
+        if asked.by == By::Query {
+            all.extend(blocks);
+        }
     }
-    fn finish(self) -> Report {
-        let Scan { asked, events: _, mut total, mut days, groups } = self;
-        let mut groups = match asked.by {
-            By::QueryWithoutClicks => groups.without_clicks(&mut total, &mut days),
-            _ => groups.all(),
+    report.total.users = users.count();
+    let groups = match asked.by {
+        By::Query => top::queries(&all, asked, days.is_over)?,
+        _ => vec![],
+    };
+    Ok((report, groups))
+}
+
+/// Of searches one after another.
+fn of_searches(
+    days: &Days<'_>,
+    asked: &Asked,
+    tags: Option<&TagFilter>,
+) -> Result<(Report, Vec<Group>), Failure> {
+    let mut report = Report::default();
+    let (mut scan, mut events) = (Scan::new(asked, tags), Events::default());
+    let mut next: BTreeMap<Day, Vec<Block>> = BTreeMap::new();
+    for day in days_of(asked) {
+        let blocks = match next.remove(&day) {
+            Some(blocks) => blocks,
+            None => {
+                let blocks = days.blocks(day)?;
+                if asked.with_events {
+                    events.take(day, &blocks, day, days.is_over)?;
+                }
+                blocks
+            }
         };
-        groups.sort_by(|one, other| in_order(asked, one, other));
-        let groups = groups.into_iter().skip(asked.offset).take(asked.limit).collect();
-        let days = days.into_iter().map(|(day, counts)| (day, counts.figures)).collect();
-        Report { total: total.figures, days, groups }
-    }
-}
-
-/// Between the filters of a search in the key of a group.
-pub const BETWEEN_FILTERS: &str = "\u{1f}";
-
-/// The attribute of a filter.
-fn attribute(text: &str) -> &str {
-    quorate_model::event::search::filter_parts(text).map_or("", |(attribute, ..)| attribute)
-}
-/// Each once; there are few.
-fn distinct<'t>(texts: impl Iterator<Item = &'t str>) -> impl Iterator<Item = &'t str> {
-    let mut seen: Vec<&str> = Vec::with_capacity(FILTERS_MAX);
-    for text in texts {
-        if !seen.contains(&text) {
-            seen.push(text);
+        if asked.with_events {
+            let after = Day(day.0.saturating_add(1));
+            let blocks = days.blocks(after)?;
+            events.take(after, &blocks, day, days.is_over)?;
+            next.insert(after, blocks);
         }
+        let figures = scan.day(&blocks, &events, days.is_over)?;
+        add(&mut report.total, &figures);
+        report.days.push((day, figures));
     }
-    seen.into_iter()
+    report.total.users = scan.users.count();
+    let groups = match asked.by {
+        By::QueryWithoutClicks => {
+            let groups = scan.groups.without_clicks();
+            report.total.without_clicks = groups.iter().map(|(_, figures)| figures.clickable).sum();
+            groups
+        }
+        _ => scan.groups.all(),
+    };
+    Ok((report, groups))
+}
+/// Adds the figures of a day that are sums.
+fn add(total: &mut Figures, of_day: &Figures) {
+    total.searches += of_day.searches;
+    total.hits = total.hits.saturating_add(of_day.hits);
+    total.without_results += of_day.without_results;
+    total.with_filters += of_day.with_filters;
+    total.tracked += of_day.tracked;
+    total.clickable += of_day.clickable;
+    followed::add_events(total, of_day);
 }
 
 /// By what was asked; those without such a figure last, equal ones by name.
-fn in_order(asked: &Asked, one: &groups::Group, other: &groups::Group) -> Ordering {
-    let counted = |(_, figures): &groups::Group| match asked.by == By::QueryWithoutClicks {
+fn in_order(asked: &Asked, one: &Group, other: &Group) -> Ordering {
+    let counted = |(_, figures): &Group| match asked.by == By::QueryWithoutClicks {
         true => figures.clickable,
         false => figures.searches,
     };
-    let figure = |group @ (_, figures): &groups::Group| match asked.order {
+    let figure = |group @ (_, figures): &Group| match asked.order {
         Order::Searches => Some(counted(group) as f64),
         Order::ClickThroughRate => figures.rate(figures.clicked),
         Order::ConversionRate => figures.rate(figures.converted),

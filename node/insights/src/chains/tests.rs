@@ -4,6 +4,9 @@ use super::*;
 use crate::rows::Text;
 use proptest::prelude::*;
 
+/// When it is begun to type: some seconds before an hour ends.
+const BEGIN_MS: u64 = HOUR_MS - 5_000;
+
 /// What happens to one user of one index.
 #[derive(Clone, Debug)]
 enum Step {
@@ -25,11 +28,11 @@ fn found(typed: Typed) -> (String, u64, Vec<u128>) {
     (typed.search.query.to_string(), typed.time_ms, ids)
 }
 fn counted(steps: &[Step]) -> Found {
-    passed(steps, false)
+    passed(steps, BEGIN_MS, false)
 }
 /// What counts, and where letters ceased to be taken away.
-fn passed(steps: &[Step], with_turns: bool) -> Found {
-    let (mut chain, mut now_ms, mut all) = (Chain::default(), 0, vec![]);
+fn passed(steps: &[Step], begin_ms: u64, with_turns: bool) -> Found {
+    let (mut chain, mut now_ms, mut all) = (Chain::default(), begin_ms, vec![]);
     for step in steps {
         match step {
             Step::Search(later_ms, query, id) => {
@@ -53,13 +56,15 @@ fn counted_plainly(steps: &[Step]) -> Found {
         ids: Vec<u128>,
         is_named: bool,
     }
-    let (mut queries, mut now_ms): (Vec<Shown>, u64) = (vec![], 0);
+    let (mut queries, mut now_ms): (Vec<Shown>, u64) = (vec![], BEGIN_MS);
+    let is_near =
+        |a_ms: u64, b_ms: u64| b_ms - a_ms <= TOGETHER_WITHIN_MS && a_ms / HOUR_MS == b_ms / HOUR_MS;
     for step in steps {
         match step {
             Step::Search(later_ms, query, id) => {
                 now_ms += later_ms;
                 match queries.last_mut() {
-                    Some(last) if last.query == *query && now_ms - last.time_ms <= TOGETHER_WITHIN_MS => {
+                    Some(last) if last.query == *query && is_near(last.time_ms, now_ms) => {
                         last.time_ms = now_ms;
                         last.ids.retain(|there| there != id);
                         last.ids.push(*id);
@@ -85,7 +90,7 @@ fn counted_plainly(steps: &[Step]) -> Found {
         ids.retain(|id| !shown.ids.contains(id));
         ids.extend_from_slice(&shown.ids);
         let is_dropped = queries.get(at + 1).is_some_and(|next| {
-            next.since_ms - shown.time_ms <= TOGETHER_WITHIN_MS
+            is_near(shown.time_ms, next.since_ms)
                 && together_plainly(&shown.query, &next.query)
                 && !shown.is_named
                 && (next.query.starts_with(&shown.query) || next.since_ms - shown.since_ms < STANDS_AFTER_MS)
@@ -165,7 +170,7 @@ proptest! {
         let mut complete = |counted: Counted| all.push(counted);
         let mut queue: Vec<(u64, String, String, Step)> = vec![];
         for ((user, index), steps) in &steps_of {
-            let mut now_ms = 0;
+            let mut now_ms = BEGIN_MS;
             for step in steps {
                 if let Step::Search(later_ms, ..) = step {
                     now_ms += later_ms;
@@ -188,7 +193,7 @@ proptest! {
                 *counted.index == *format!("i{index}") && *counted.user == *format!("u{user}")
             });
             let of_user: Found = of_user.map(|counted| found(counted.typed.clone())).collect();
-            prop_assert_eq!(of_user, passed(steps, true));
+            prop_assert_eq!(of_user, passed(steps, BEGIN_MS, true));
         }
     }
 }
@@ -199,7 +204,7 @@ fn what_is_typed_letter_by_letter_is_one_search() {
         let search =
             |(at, (later, query)): (usize, &(u64, &str))| Step::Search(*later, normalized(query), at as u128);
         let steps: Vec<Step> = queries.iter().enumerate().map(search).collect();
-        counted(&steps).into_iter().map(|(query, ..)| query).collect()
+        passed(&steps, 0, false).into_iter().map(|(query, ..)| query).collect()
     };
     for (queries, expected) in [
         (

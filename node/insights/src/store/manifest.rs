@@ -8,6 +8,7 @@ use quorate_store::files::Files;
 use quorate_store::layout;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -167,16 +168,19 @@ enum Found {
     Whole(Manifest),
 }
 
-/// Moves everything but models out of the way. The manifest goes last, so that a start after a crash goes on.
+/// Whether a folder beside those of days has this name.
+fn is_no_day(name: &OsStr) -> bool {
+    [layout::MODELS, layout::DAMAGED, layout::ROLLUPS].iter().any(|known| name == *known)
+}
+
+/// Moves rows out of the way. The manifest goes last, so that a start after a crash goes on.
 fn set_aside(files: &dyn Files, folder: &Path) -> Result<()> {
     let aside = folder.join(layout::DAMAGED);
     let number = list(&aside)?.len();
     let into = aside.join(number.to_string());
     files.create_dir_durable(&into).map_err(|error| Error::io("create", &into, error))?;
     let is_manifest = |path: &PathBuf| path.file_name().is_some_and(|name| name == NAME || name == COPY);
-    let stays = |path: &PathBuf| {
-        path.file_name().is_none_or(|name| name == layout::MODELS || name == layout::DAMAGED)
-    };
+    let stays = |path: &PathBuf| path.file_name().is_none_or(is_no_day);
     let (manifests, others): (Vec<PathBuf>, Vec<PathBuf>) =
         list(folder)?.into_iter().filter(|path| !stays(path)).partition(is_manifest);
     for part in [others, manifests] {
@@ -191,12 +195,12 @@ fn set_aside(files: &dyn Files, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes what a folder has beside what its manifest names, and beside models and what was set aside, which are no business of the
+/// Removes what a folder has beside what its manifest names, and beside models, rollups and what was set aside, which are no business of the
 /// manifest.
 pub(super) fn remove_unknown(files: &dyn Files, folder: &Path, manifest: &Manifest) -> Result<()> {
     let known: BTreeSet<PathBuf> = manifest.places.iter().map(|place| folder.join(place.path())).collect();
     for day in list(folder)? {
-        if day.file_name().is_some_and(|name| name == layout::MODELS || name == layout::DAMAGED) {
+        if day.file_name().is_some_and(is_no_day) {
             continue;
         }
         if !day.is_dir() {

@@ -4,7 +4,9 @@
 //! `QUORATE_DISK_FAULTS=all` lets every call fail in every way (some minutes each).
 
 use super::*;
+use crate::merge::Merged;
 use crate::rows::of_event;
+use crate::segment::Wanted;
 use proptest::prelude::*;
 use quorate_model::IndexName;
 use quorate_model::event::{EventKind, EventObject, EventTarget};

@@ -17,7 +17,7 @@ pub const DAYS_MAX: u32 = 400;
 pub const LIMIT: usize = 10;
 /// Entries of a list at most.
 pub const LIMIT_MAX: usize = 1_000;
-/// Queries that are told apart in one answer; those that come later are part of its sums only.
+/// Groups that are told apart in one answer; when there are more, those with the fewest searches are part of its sums only.
 pub const GROUPS_MAX: usize = 100_000;
 
 /// Positions of clicks that are counted together: the first and the last one of each class.
@@ -101,7 +101,7 @@ pub struct Asked {
 pub struct Figures {
     /// Searches.
     pub searches: u64,
-    /// Users who searched.
+    /// Users who searched; not counted for groups, nor where groups are asked for.
     pub users: u64,
     /// Records found, of all searches together.
     pub hits: u64,

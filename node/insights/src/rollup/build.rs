@@ -1,0 +1,241 @@
+//! How do searches that count become a block?
+
+use super::block::{Built, Facts, SHARDS, Texts, shard_of};
+use super::bytes::{put, put_text};
+use super::events::Events;
+use super::sums::Sums;
+use crate::chains::Typed;
+use crate::rows::{Row, Text};
+use crate::segment::Region;
+use rustc_hash::FxHashMap;
+use std::hash::Hash;
+
+/// Searches of a block at most, but for those of the chain that it ends with.
+const SEARCHES_MAX: usize = 1 << 19;
+/// Texts of a block at most, about.
+const TEXTS_MAX: usize = 1 << 19;
+/// About how many bytes of memory a block takes on its way at most.
+const BYTES_MAX: usize = 64 << 20;
+/// Searches from which on sums are divided.
+const DIVIDED_FROM: usize = 4_096;
+/// Records found by one search at most: more say nothing, and sums of these have room.
+const HITS_MAX: u64 = 1 << 40;
+
+/// Things by number, each once.
+struct Numbered<T> {
+    numbers: FxHashMap<T, usize>,
+    all: Vec<T>,
+}
+impl<T> Default for Numbered<T> {
+    fn default() -> Self {
+        Numbered { numbers: FxHashMap::default(), all: vec![] }
+    }
+}
+impl<T: Clone + Eq + Hash> Numbered<T> {
+    /// The number of a thing, and whether it is new.
+    fn number(&mut self, thing: &T) -> (usize, bool) {
+        if let Some(number) = self.numbers.get(thing) {
+            return (*number, false);
+        }
+        let number = self.all.len();
+        self.numbers.insert(thing.clone(), number);
+        self.all.push(thing.clone());
+        (number, true)
+    }
+}
+
+struct Search {
+    query: u32,
+    hits: u64,
+    label: u32,
+    filters: Option<u32>,
+    is_tracked: bool,
+    list: u32,
+}
+
+/// A block on its way: searches of one index, by user.
+#[derive(Default)]
+pub(super) struct Builder {
+    from_ms: u64,
+    users: Vec<(u64, u64)>,
+    searches: Vec<Search>,
+    queries: Numbered<Text>,
+    /// Of each query.
+    sums: Vec<Sums>,
+    labels: Numbered<(Option<Text>, Vec<Text>)>,
+    filters: Numbered<Vec<Text>>,
+    records: Numbered<Text>,
+    lists: Numbered<Vec<u32>>,
+    tracked: Vec<u8>,
+    events: Events,
+    bytes: usize,
+}
+
+impl Builder {
+    /// An empty one; times are told from this moment on, Unix milliseconds.
+    pub fn new(from_ms: u64) -> Builder {
+        Builder { from_ms, events: Events::new(from_ms), ..Builder::default() }
+    }
+    pub fn is_empty(&self) -> bool {
+        self.searches.is_empty() && self.events.is_empty()
+    }
+    /// Whether what comes next has to go into another one.
+    pub fn is_full(&self) -> bool {
+        self.searches.len() >= SEARCHES_MAX
+            || self.queries.all.len() + self.records.all.len() + self.events.texts() >= TEXTS_MAX
+            || self.bytes + self.tracked.len() + self.events.bytes() >= BYTES_MAX
+    }
+    /// Takes an event.
+    pub fn event(&mut self, row: &Row) {
+        self.events.take(row);
+    }
+    /// Takes a search of the user with this hash, who is not before the last one.
+    pub fn search(&mut self, user: u64, typed: &Typed) {
+        let (search, is_tracked) = (&typed.search, !typed.search.query_ids.is_empty());
+        match self.users.last_mut() {
+            Some((last, count)) if *last == user => *count += 1,
+            _ => self.users.push((user, 1)),
+        }
+        let hits = search.hits.min(HITS_MAX);
+        let (query, is_new) = self.queries.number(&search.query);
+        if is_new {
+            self.sums.push(Sums::default());
+            self.bytes += search.query.len() + 96;
+        }
+        self.sums[query].add(&Sums::of(hits, !search.filters.is_empty(), is_tracked));
+        let (label, is_new) = self.labels.number(&(search.country.clone(), search.tags.clone()));
+        self.bytes += if is_new { 64 + length(&search.tags) } else { 0 };
+        let filters = (!search.filters.is_empty()).then(|| self.filters.number(&search.filters));
+        self.bytes +=
+            if filters.is_some_and(|(_, is_new)| is_new) { 64 + length(&search.filters) } else { 0 };
+        let list = self.list(&search.shown);
+        if is_tracked {
+            put(&mut self.tracked, typed.time_ms.saturating_sub(self.from_ms));
+            put(&mut self.tracked, search.query_ids.len() as u64);
+            search.query_ids.iter().for_each(|id| self.tracked.extend_from_slice(&id.0.to_le_bytes()));
+        }
+        self.bytes += size_of::<Search>();
+        let filters = filters.map(|(number, _)| number as u32);
+        self.searches.push(Search {
+            query: query as u32,
+            hits,
+            label: label as u32,
+            filters,
+            is_tracked,
+            list,
+        });
+    }
+    fn list(&mut self, shown: &[Text]) -> u32 {
+        let mut record = |record: &Text| {
+            let (number, is_new) = self.records.number(record);
+            self.bytes += if is_new { record.len() + 64 } else { 0 };
+            number as u32
+        };
+        let list: Vec<u32> = shown.iter().map(&mut record).collect();
+        let (number, is_new) = self.lists.number(&list);
+        self.bytes += if is_new { 64 + 8 * list.len() } else { 0 };
+        number as u32
+    }
+
+    /// Makes the block.
+    pub fn finish(self, index: &str) -> Built {
+        let Builder {
+            from_ms, users, searches, queries, sums, labels, filters, records, lists, tracked, ..
+        } = self;
+        // queries stand in the order of their fingerprints
+        let mut order: Vec<(u64, usize)> =
+            queries.all.iter().enumerate().map(|(at, text)| (super::fingerprint(text), at)).collect();
+        order.sort_unstable();
+        let mut places = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(place, (_, at))| places[*at] = place as u64);
+        let shards = if searches.len() >= DIVIDED_FROM { SHARDS } else { 1 };
+        let mut out = Regions::default();
+        put_sums(&mut out, shards, &order, &sums);
+        out.region(|out| Texts::put(out, order.iter().map(|(_, at)| &*queries.all[*at])));
+        out.region(|out| put_searches(out, &users, &searches, &places));
+        out.region(|out| {
+            put(out, labels.all.len() as u64);
+            for (country, tags) in &labels.all {
+                put(out, u64::from(country.is_some()));
+                country.iter().for_each(|country| put_text(out, country));
+                put_texts(out, tags);
+            }
+            put(out, filters.all.len() as u64);
+            filters.all.iter().for_each(|filters| put_texts(out, filters));
+        });
+        out.region(|out| users.iter().for_each(|(user, _)| out.extend(user.to_le_bytes())));
+        out.region(|out| out.extend_from_slice(&tracked));
+        out.region(|out| {
+            put_texts(out, &records.all);
+            put(out, lists.all.len() as u64);
+            for list in &lists.all {
+                put(out, list.len() as u64);
+                list.iter().for_each(|record| put(out, u64::from(*record)));
+            }
+            searches.iter().for_each(|search| put(out, u64::from(search.list)));
+        });
+        let [tokens, events] = self.events.finish();
+        out.region(|out| out.extend_from_slice(&tokens));
+        out.region(|out| out.extend_from_slice(&events));
+        let mut all = Sums::default();
+        sums.iter().for_each(|sums| all.add(sums));
+        let facts = Facts { index: index.to_owned(), from_ms, sums: all, shards, regions: out.regions };
+        Built { facts, bytes: out.bytes }
+    }
+}
+
+/// Regions one behind the other.
+#[derive(Default)]
+struct Regions {
+    bytes: Vec<u8>,
+    regions: Vec<Region>,
+}
+
+impl Regions {
+    /// Writes a region: first those of sums, then one for each `Part` in their order.
+    fn region(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let from = self.bytes.len();
+        write(&mut self.bytes);
+        let crc = crc32fast::hash(&self.bytes[from..]);
+        self.regions.push(Region { end: self.bytes.len() as u64, crc });
+    }
+}
+
+fn put_sums(out: &mut Regions, shards: usize, order: &[(u64, usize)], sums: &[Sums]) {
+    let mut next = 0;
+    for shard in 0..shards {
+        let rest = &order[next..];
+        let count = match shards {
+            1 => rest.len(),
+            _ => rest.partition_point(|(fingerprint, _)| shard_of(*fingerprint) <= shard),
+        };
+        out.region(|out| {
+            put(out, next as u64);
+            for (fingerprint, at) in &rest[..count] {
+                out.extend_from_slice(&fingerprint.to_le_bytes());
+                sums[*at].put(out);
+            }
+        });
+        next += count;
+    }
+}
+fn put_searches(out: &mut Vec<u8>, users: &[(u64, u64)], searches: &[Search], places: &[u64]) {
+    let mut all = searches.iter();
+    for (_, count) in users {
+        put(out, *count);
+        for search in all.by_ref().take(*count as usize) {
+            put(out, places[search.query as usize]);
+            put(out, search.hits);
+            let has_filters = u64::from(search.filters.is_some());
+            put(out, u64::from(search.label) << 2 | has_filters << 1 | u64::from(search.is_tracked));
+            search.filters.iter().for_each(|filters| put(out, u64::from(*filters)));
+        }
+    }
+}
+fn put_texts(out: &mut Vec<u8>, texts: &[Text]) {
+    put(out, texts.len() as u64);
+    texts.iter().for_each(|text| put_text(out, text));
+}
+fn length(texts: &[Text]) -> usize {
+    texts.iter().map(|text| text.len() + 24).sum()
+}

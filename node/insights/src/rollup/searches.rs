@@ -1,0 +1,189 @@
+//! How are the searches of a block read, one after another?
+
+use super::block::{Block, Part};
+use super::bytes::{Reader, malformed};
+use crate::error::Result;
+use bytes::Bytes;
+use quorate_model::event::QueryId;
+
+/// A search that counts. Texts are numbers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Search<'b> {
+    /// The number of its user among those of the block.
+    pub user: usize,
+    /// Of its query.
+    pub query: usize,
+    /// Records found.
+    pub hits: u64,
+    /// Of its tags and country.
+    pub label: usize,
+    /// Of its filters, if it has any.
+    pub filters: Option<usize>,
+    /// Whether it has ids.
+    pub is_tracked: bool,
+    /// When it was searched last, Unix milliseconds, if it has ids and they are read.
+    pub time_ms: u64,
+    ids: &'b [u8],
+    /// The number of the list of records that it has shown, if these are read.
+    pub list: usize,
+}
+
+impl Search<'_> {
+    /// Its ids, if they are read.
+    pub fn ids(&self) -> impl Iterator<Item = QueryId> {
+        let (ids, _) = self.ids.as_chunks();
+        ids.iter().map(|id| QueryId(u128::from_le_bytes(*id)))
+    }
+}
+
+/// What is read of searches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Columns {
+    /// Times and ids of those that have some.
+    pub ids: bool,
+    /// Lists of records.
+    pub shown: bool,
+}
+
+/// Regions that have the searches of a block.
+pub(crate) struct Searches {
+    from_ms: u64,
+    searches: Bytes,
+    ids: Option<Bytes>,
+    shown: Option<Bytes>,
+    /// Where in these lists of each search begin.
+    lists_at: usize,
+}
+
+impl Searches {
+    /// Reads the regions.
+    pub fn of(block: &Block, columns: Columns) -> Result<Searches> {
+        let ids = columns.ids.then(|| block.part(Part::Tracked)).transpose()?;
+        let shown = columns.shown.then(|| block.part(Part::Shown)).transpose()?;
+        let mut lists_at = 0;
+        if let Some(shown) = &shown {
+            let mut reader = Reader(shown);
+            Records::take(&mut reader)?;
+            lists_at = shown.len() - reader.0.len();
+        }
+        let searches = block.part(Part::Searches)?;
+        Ok(Searches { from_ms: block.facts.from_ms, searches, ids, shown, lists_at })
+    }
+    /// All of them.
+    pub fn iter(&self) -> Iter<'_> {
+        Iter {
+            from_ms: self.from_ms,
+            searches: Reader(&self.searches),
+            ids: self.ids.as_deref().map(Reader),
+            lists: self.shown.as_deref().map(|shown| Reader(&shown[self.lists_at..])),
+            users: 0,
+            left: 0,
+        }
+    }
+    /// Records that were shown, and lists of them.
+    pub fn records(&self) -> Result<Records<'_>> {
+        Records::take(&mut Reader(self.shown.as_deref().unwrap_or_default()))
+    }
+}
+
+/// Records and lists of their numbers.
+#[derive(Default)]
+pub(crate) struct Records<'b> {
+    pub names: Vec<&'b str>,
+    pub lists: Vec<Vec<usize>>,
+}
+
+impl<'b> Records<'b> {
+    fn take(reader: &mut Reader<'b>) -> Result<Records<'b>> {
+        if reader.is_empty() {
+            return Ok(Records::default());
+        }
+        let names = reader.texts()?;
+        let list = |reader: &mut Reader<'b>| (0..reader.count()?).map(|_| reader.index()).collect();
+        let lists: Vec<Vec<usize>> = (0..reader.count()?).map(|_| list(reader)).collect::<Result<_>>()?;
+        match lists.iter().flatten().all(|record| *record < names.len()) {
+            true => Ok(Records { names, lists }),
+            false => Err(malformed("a record that is not there")),
+        }
+    }
+}
+
+/// Searches one after another.
+pub(crate) struct Iter<'b> {
+    from_ms: u64,
+    searches: Reader<'b>,
+    ids: Option<Reader<'b>>,
+    lists: Option<Reader<'b>>,
+    users: usize,
+    /// Searches of the user that are left.
+    left: u64,
+}
+
+impl<'b> Iter<'b> {
+    fn read(&mut self) -> Result<Search<'b>> {
+        if self.left == 0 {
+            self.left = self.searches.number()?;
+            self.users += 1;
+        }
+        self.left = self.left.checked_sub(1).ok_or_else(|| malformed("a user without searches"))?;
+        let mut search = Search {
+            user: self.users - 1,
+            query: self.searches.index()?,
+            hits: self.searches.number()?,
+            ..Search::default()
+        };
+        let label = self.searches.index()?;
+        (search.label, search.is_tracked) = (label >> 2, label & 1 > 0);
+        if label & 2 > 0 {
+            search.filters = Some(self.searches.index()?);
+        }
+        if let Some(ids) = self.ids.as_mut().filter(|_| search.is_tracked) {
+            search.time_ms = self.from_ms + ids.number()?;
+            let count = ids.count()?;
+            search.ids = ids.take(16 * count)?;
+        }
+        if let Some(lists) = &mut self.lists {
+            search.list = lists.index()?;
+        }
+        Ok(search)
+    }
+}
+impl<'b> Iterator for Iter<'b> {
+    type Item = Result<Search<'b>>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        (!self.searches.is_empty()).then(|| self.read())
+    }
+}
+
+/// Tags and country of a search.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Label<'b> {
+    pub country: Option<&'b str>,
+    pub tags: Vec<&'b str>,
+}
+
+/// What searches share, by number.
+pub(crate) struct Labels<'b> {
+    pub labels: Vec<Label<'b>>,
+    /// Sets of filters.
+    pub filters: Vec<Vec<&'b str>>,
+}
+
+impl<'b> Labels<'b> {
+    /// Reads a region of [`Part::Labels`].
+    pub fn parse(bytes: &'b [u8]) -> Result<Labels<'b>> {
+        let mut reader = Reader(bytes);
+        let label = |reader: &mut Reader<'b>| {
+            let country = match reader.number()? {
+                0 => None,
+                _ => Some(reader.text()?),
+            };
+            Ok(Label { country, tags: reader.texts()? })
+        };
+        let labels = (0..reader.count()?).map(|_| label(&mut reader)).collect::<Result<_>>()?;
+        let filters = (0..reader.count()?).map(|_| reader.texts()).collect::<Result<_>>()?;
+        Ok(Labels { labels, filters })
+    }
+}
