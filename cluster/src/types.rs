@@ -3,7 +3,7 @@
 use quorate_model::analytics::Day;
 use quorate_model::{GroupId, IndexName, RecommendModel, RecordOp, TaskId, UserId};
 use quorate_node::page::After;
-use quorate_node::{Digest, IndexDigest, Installed, ModelKey, Report};
+use quorate_node::{Digest, EventsDigest, IndexDigest, Installed, ModelKey, Report};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -130,6 +130,9 @@ pub struct GroupDigest {
     /// Of the meta group: its parts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parts: BTreeMap<String, Digest>,
+    /// Of a placement group: what it holds beside indices, if that is known. Nodes of earlier programs do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events: Option<EventsDigest>,
 }
 
 impl GroupDigest {
@@ -142,6 +145,7 @@ impl GroupDigest {
             indices: vec![],
             unknown: vec![],
             parts: BTreeMap::new(),
+            events: None,
         }
     }
 }

@@ -293,7 +293,13 @@ impl PlacementMachine {
                 self.carry_out(at, *command, known)
             }
             IndexCommand::Compare => {
-                self.node.put_pin(GroupPin::take(self.group, at.index, self.node.of_group(self.group)));
+                let events = self.pin_events(at, known);
+                self.node.put_pin(GroupPin::take(
+                    self.group,
+                    at.index,
+                    self.node.of_group(self.group),
+                    events,
+                ));
                 Ok(())
             }
             IndexCommand::Dictionaries { revision } => self.follow_dictionaries(at, revision),

@@ -8,6 +8,7 @@
 use crate::digest::{IndexDigest, PinnedIndex};
 use crate::documents::Documents;
 use crate::error::Result;
+use crate::event_digest::EventsPin;
 use crate::index::IndexState;
 use crate::node::Node;
 use crate::ops::Incarnation;
@@ -29,6 +30,7 @@ pub struct GroupPin {
     /// The log index.
     pub through: u64,
     indices: Vec<IndexPin>,
+    events: Option<EventsPin>,
 }
 
 /// What an index held.
@@ -61,11 +63,20 @@ pub enum Held {
 
 impl GroupPin {
     /// Notes what the indices of a group hold now, on the thread that applies its log. Never waits.
-    pub(crate) fn take(group: GroupId, through: u64, states: Vec<Arc<IndexState>>) -> GroupPin {
+    pub(crate) fn take(
+        group: GroupId,
+        through: u64,
+        states: Vec<Arc<IndexState>>,
+        events: Option<EventsPin>,
+    ) -> GroupPin {
         let mut indices: Vec<IndexPin> =
             states.into_iter().map(|state| IndexPin::take(state, through)).collect();
         indices.sort_by_key(|index| index.state.incarnation);
-        GroupPin { group, through, indices }
+        GroupPin { group, through, indices, events }
+    }
+    /// What it held beside indices, once; `None` when nobody can say, or it was taken.
+    pub fn take_events(&mut self) -> Option<EventsPin> {
+        self.events.take()
     }
     /// Checks and hashes index by index. `pace` as in [`PinnedIndex::digest`]. Cost: two passes over the records.
     pub fn looks<'p>(

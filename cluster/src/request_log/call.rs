@@ -79,6 +79,13 @@ pub struct LoggedCall<'a> {
     pub answer: Text<'a>,
 }
 
+impl LoggedCall<'_> {
+    /// When it began, Unix milliseconds, or a moment before.
+    pub(super) fn began_ms(&self) -> u64 {
+        self.time_ms.saturating_sub(self.took_us.div_ceil(1_000))
+    }
+}
+
 /// A text as it came, which is read as UTF-8 when it is shown: most never are.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Text<'a>(Cow<'a, [u8]>);

@@ -7,6 +7,9 @@ use quorate_node::ForgottenUsers;
 /// What clients leave as it is in a URL.
 const ENCODED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_');
 
+/// No call takes longer.
+const CALL_MS_MAX: u64 = 10 * 60 * 1_000;
+
 /// Finds users in calls.
 pub(super) enum Users {
     /// These.
@@ -42,6 +45,36 @@ impl Users {
             let (before, behind) = (&call[..found.start()], &call[found.end()..]);
             !continues(behind.first()) && (!continues(before.last()) || is_escape(before))
         })
+    }
+}
+
+/// Users of whom calls may be answered that began before they were forgotten.
+#[derive(Default)]
+pub(super) struct Lately {
+    users: ForgottenUsers,
+    finder: Option<Users>,
+    /// When this node was told last, Unix milliseconds.
+    told_ms: u64,
+}
+
+impl Lately {
+    /// Adds some, of whom this node was told by now (Unix milliseconds).
+    pub fn add(&mut self, others: ForgottenUsers, now_ms: u64) {
+        if others == ForgottenUsers::default() {
+            return;
+        }
+        self.users.add(others);
+        (self.finder, self.told_ms) = (Users::new(self.users.clone()), now_ms);
+    }
+    /// Lets them go when no call can be under way any more that began before.
+    pub fn expire(&mut self, now_ms: u64) {
+        if now_ms > self.told_ms.saturating_add(CALL_MS_MAX) {
+            *self = Lately::default();
+        }
+    }
+    /// Whether a call that began at `began_ms` may name one of them.
+    pub fn may_be_in(&self, call: &[u8], began_ms: impl FnOnce() -> u64) -> bool {
+        self.finder.as_ref().is_some_and(|users| users.may_be_in(call) && began_ms() <= self.told_ms)
     }
 }
 

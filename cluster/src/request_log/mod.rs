@@ -13,7 +13,7 @@ pub use call::{CallFilter, CallKind, CallsAsked, InnerCall, LoggedCall, Secret, 
 
 use crate::clock;
 use files::LogFiles;
-use forget::Users;
+use forget::{Lately, Users};
 use parking_lot::{Condvar, Mutex};
 use quorate_node::ForgottenUsers;
 use quorate_store::codec;
@@ -90,6 +90,19 @@ impl Ring {
     }
 }
 
+impl Ring {
+    /// Lets some of those go that came behind the first `seen`.
+    fn drop_behind(&mut self, seen: u64, is_to_go: impl Fn(&Kept) -> bool) {
+        let new = (self.total - seen).min(self.calls.len() as u64) as usize;
+        let (mut at, before) = (0, self.calls.len());
+        self.calls.retain(|call| {
+            at += 1;
+            at <= before - new || !is_to_go(call)
+        });
+        self.total -= (before - self.calls.len()) as u64;
+    }
+}
+
 /// What is in the files.
 #[derive(Default)]
 struct Keeper {
@@ -98,6 +111,8 @@ struct Keeper {
     written: u64,
     /// Whether a write failed and none has succeeded since.
     fails: bool,
+    /// Users of whom calls may be answered that began before they were forgotten.
+    lately: Lately,
 }
 
 impl RequestLog {
@@ -110,7 +125,7 @@ impl RequestLog {
         for call in calls {
             ring.push(call);
         }
-        *keeper = Keeper { files: Some(files), written: ring.total, fails: false };
+        *keeper = Keeper { files: Some(files), written: ring.total, ..Keeper::default() };
         drop((ring, keeper));
         let shared = self.0.clone();
         let thread =
@@ -177,8 +192,14 @@ impl Shared {
             }
             let is_last = *stop;
             drop(stop);
+            let (now, now_ms) = (forgotten(), clock::unix_ms());
+            {
+                let mut keeper = self.keeper.lock();
+                keeper.lately.expire(now_ms);
+                keeper.lately.add(now.clone(), now_ms);
+            }
             self.write();
-            left.add(forgotten());
+            left.add(now);
             if self.forget(left.clone()) {
                 left = ForgottenUsers::default();
             }
@@ -187,11 +208,16 @@ impl Shared {
             }
         }
     }
-    /// Writes what is not written yet.
+    /// Writes what is not written yet, without calls that began before somebody was forgotten whom they name.
     fn write(&self) {
         let mut keeper = self.keeper.lock();
         loop {
-            let ring = self.ring.lock();
+            let mut ring = self.ring.lock();
+            ring.drop_behind(keeper.written, |call| {
+                keeper
+                    .lately
+                    .may_be_in(&call.bytes, || decoded(&call.bytes).map_or(0, |call| call.began_ms()))
+            });
             let (calls, total) = (ring.behind(keeper.written), ring.total);
             drop(ring);
             if calls.is_empty() || !keeper.change(&calls, total, |files| files.append(&calls)) {

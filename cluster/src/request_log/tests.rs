@@ -149,6 +149,54 @@ fn calls_of_a_user_who_is_forgotten_leave_memory_and_files() {
 }
 
 #[test]
+fn calls_under_way_when_a_user_is_forgotten_leave_too_and_later_ones_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = kept_in(&folder);
+    let told_ms = clock::unix_ms();
+    let lately = |change: &dyn Fn(&mut Lately)| change(&mut log.0.keeper.lock().lately);
+    let of = |number: u64, user: &str, began_ms: u64| {
+        let url = format!("/1/usertokens/{user}");
+        // it took two seconds
+        LoggedCall { url: url.into(), time_ms: began_ms + 2_000, took_us: 2_000_000, ..call(number) }
+    };
+    let told = |user: &str| ForgottenUsers::These([(user.to_owned(), told_ms)].into());
+    let seen = |log: &RequestLog| {
+        let calls = log.latest(&all(5_000));
+        calls.iter().map(|call| call.url.to_string()).collect::<Vec<_>>().join(" ")
+    };
+    log.note(&of(1, "bob", told_ms - 1));
+    log.0.write();
+    lately(&|it| it.add(told("ann"), told_ms));
+    assert!(log.0.forget(told("ann")));
+    // what is noted after that: the call that asked for it, one that began before it, another user, and what came later
+    for (number, user, began_ms) in
+        [(2, "ann", told_ms - 5), (3, "ann", told_ms), (4, "bob", told_ms - 5), (5, "ann", told_ms + 1)]
+    {
+        log.note(&of(number, user, began_ms));
+    }
+    log.0.write();
+    let left = "/1/usertokens/ann /1/usertokens/bob /1/usertokens/bob";
+    assert_eq!(seen(&log), left);
+    log.note(&of(6, "bob", told_ms));
+    lately(&|it| {
+        it.expire(told_ms + 1);
+        it.add(ForgottenUsers::default(), told_ms + 2);
+    });
+    log.note(&of(7, "ann", told_ms));
+    log.0.write();
+    let left = format!("/1/usertokens/bob {left}");
+    assert_eq!(seen(&log), left);
+    // no call is that old
+    lately(&|it| it.expire(told_ms + 24 * 3_600 * 1_000));
+    log.note(&of(8, "ann", told_ms));
+    log.0.write();
+    let left = format!("/1/usertokens/ann {left}");
+    assert_eq!(seen(&log), left);
+    log.close();
+    assert_eq!(seen(&kept_in(&folder)), left, "files have the same");
+}
+
+#[test]
 fn a_reader_keeps_what_it_reads_while_others_note() {
     let log = RequestLog::default();
     for number in 0..CALLS_MAX as u64 {

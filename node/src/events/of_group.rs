@@ -6,10 +6,13 @@
 
 use super::{NodeEvents, SharedArrivals, SharedStore, Turn};
 use crate::error::{Error, Result};
+use crate::event_digest::EventsPin;
 use crate::lower_priority;
+use crate::models::registry::ModelState;
 use parking_lot::Mutex;
 use quorate_insights::store::{Compaction, EventStore};
 use quorate_model::GroupId;
+use quorate_model::analytics::Day;
 use quorate_model::event::{CountedSearch, Event};
 use quorate_store::files::Files;
 use std::path::{Path, PathBuf};
@@ -180,6 +183,13 @@ impl Events {
     fn recount(&mut self) -> usize {
         let now = self.store.lock().open_bytes();
         self.node.recount(std::mem::replace(&mut self.counted, now), now)
+    }
+    /// Notes what there is, with these models, through a log index; `None` when there is more, or less.
+    pub fn pin(&self, log_index: u64, models: Vec<ModelState>) -> Option<EventsPin> {
+        let since = Day(Day::of(now_ms().saturating_sub(self.node.kept.as_millis() as u64)).0 + 1);
+        let store = self.store.lock();
+        let is_known = store.taken_through() <= log_index && store.lost().is_empty();
+        is_known.then(|| EventsPin { since, view: store.view(), models, sent: store.sent_through() })
     }
     /// Makes everything durable and links it into a folder, which need not be there.
     pub fn export(&mut self, into: &Path) -> Result<()> {

@@ -1,7 +1,8 @@
 //! Which models of recommendations does a group have, as its log says? Rows of the metadata store; the files come beside.
 
-use super::{LogPosition, PlacementMachine};
+use super::{Known, LogPosition, PlacementMachine};
 use crate::error::Result;
+use crate::event_digest::EventsPin;
 use crate::models::key::{Installed, ModelKey, decode_row};
 use quorate_store::codec;
 use quorate_store::layout::{Layout, rows};
@@ -21,6 +22,14 @@ impl PlacementMachine {
         if self.node.is_led_elsewhere(self.group).load(Ordering::Relaxed) {
             // who leads counts what came while it built
             self.events.arrivals().lock().settle(&key.index, u64::MAX);
+        }
+    }
+    /// Notes what the group holds beside indices, unless files or the metadata store are ahead of a log that is being replayed, or files are lost:
+    /// then it is not known what it held.
+    pub(super) fn pin_events(&self, at: LogPosition, known: Known) -> Option<EventsPin> {
+        match known.0 {
+            true => None,
+            false => self.events.pin(at.index, self.node.models.states(self.group)),
         }
     }
     /// Loads what the metadata store knows of models.

@@ -119,6 +119,7 @@ impl PlacementMachine {
         self.never_again = self.replay_from()?;
         self.load_dictionaries()?;
         self.load_models()?;
+        self.load_sent()?;
         self.node.begins(self.group, self.applied);
         Ok(head)
     }

@@ -81,7 +81,7 @@ impl NodeModels {
     pub fn forget(&self, group: GroupId) {
         self.groups.lock().remove(&group);
     }
-    pub(super) fn states(&self, group: GroupId) -> Vec<ModelState> {
+    pub fn states(&self, group: GroupId) -> Vec<ModelState> {
         let groups = self.groups.lock();
         let slots = groups.get(&group).into_iter().flat_map(|of_group| &of_group.slots);
         let state = |(key, slot): (&ModelKey, &Slot)| ModelState {

@@ -3,6 +3,7 @@
 use super::*;
 use quorate_insights::segment::Wanted;
 use quorate_model::event::{CountedSearch, Event, EventKind, EventObject, EventTarget};
+use quorate_node::EventsDigest;
 use quorate_store::incoming::Incoming;
 use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -179,5 +180,78 @@ fn a_snapshot_brings_events_and_takes_those_that_were_there() {
         assert_eq!(target.seen(), Vec::<String>::new());
         target.machine.leave().unwrap();
         assert!(!layout.events_of(GROUP).exists());
+    });
+}
+
+impl Rig {
+    /// What the group holds beside indices, as replicas compare it; `None` when it is not known.
+    fn compared(&mut self) -> Option<EventsDigest> {
+        self.apply(IndexCommand::Compare);
+        let pin = self.node.take_pin().unwrap().take_events()?;
+        assert_eq!(pin.digest(&mut |_| {}, &|| false).unwrap(), None, "it ends when it is to");
+        let digest = pin.digest(&mut |_| {}, &|| true).unwrap();
+        Some(digest.unwrap())
+    }
+}
+
+#[test]
+fn replicas_compare_what_readers_see_of_events_whatever_files_they_have() {
+    in_system(|| {
+        let folders = [(); 3].map(|()| tempfile::tempdir().unwrap());
+        let mut rigs = folders.each_ref().map(|folder| Rig::open(folder.path(), vec![]));
+        let log = [
+            events(&[("ann", "1"), ("findme", "2"), ("cid", "3")]),
+            search("findme", "shoes"),
+            events(&[("ann", "1"), ("ann", "5")]),
+            models::install("products", 3, 30),
+            forget_user("findme"),
+            IndexCommand::EventsSent { through: 2 },
+            events(&[("cid", "6")]),
+        ];
+        for (at, command) in log.into_iter().enumerate() {
+            rigs.iter_mut().for_each(|rig| assert!(rig.apply(command.clone()) > 0));
+            // one has files of everything, one keeps it in memory, one is closed in the middle
+            rigs[0].machine.seal_events().unwrap();
+            if at == 5 {
+                rigs[2].machine.close().unwrap();
+                let [first, second, third] = rigs;
+                rigs = [first, second, Rig::open(folders[2].path(), third.kill())];
+            }
+            let [one, other, third] = rigs.each_mut().map(|rig| rig.compared().unwrap());
+            assert!(one == other && other == third, "after {at}: {one:?} {other:?} {third:?}");
+        }
+        let of_day = |digest: &EventsDigest| digest.days.values().map(|day| day.rows).collect::<Vec<_>>();
+        let [mut one, mut other, mut third] = rigs;
+        let before = one.compared().unwrap();
+        assert_eq!((of_day(&before), before.sent), (vec![4], 2));
+        // files without those who are forgotten
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while holds(&folders[0].path().join("events"), b"findme") {
+            assert!(Instant::now() < deadline);
+            one.machine.resume_work().unwrap();
+        }
+        assert_eq!(one.compared().unwrap(), before);
+        // every change is one
+        let changes = [
+            events(&[("ann", "1 ")]),
+            search("ann", "boots"),
+            forget_user("cid"),
+            models::install("products", 4, 30),
+            IndexCommand::EventsSent { through: 3 },
+        ];
+        let mut last = before;
+        for change in changes {
+            other.apply(change);
+            let now = other.compared().unwrap();
+            assert!(!last.differences(&now).is_empty(), "{last:?} {now:?}");
+            last = now;
+        }
+        // files that are ahead of a log that is replayed hold what came later
+        third.apply(events(&[("ann", "9")]));
+        third.machine.close().unwrap();
+        let log = third.kill();
+        let mut again = Rig::open_without_replay(folders[2].path(), log);
+        again.machine.apply(position(1), IndexCommand::Compare).unwrap();
+        assert!(again.node.take_pin().is_none_or(|mut pin| pin.take_events().is_none()));
     });
 }

@@ -5,7 +5,7 @@ use crate::apply::meta::MetaPin;
 use crate::groups::Group;
 use crate::types::{GroupDigest, NamedDigest};
 use quorate_model::{GroupId, NodeId};
-use quorate_node::{GroupPin, Held, Incarnation, IndexDigest, UnreadableEvents};
+use quorate_node::{EventsDigest, EventsPin, GroupPin, Held, Incarnation, IndexDigest, UnreadableEvents};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -18,12 +18,14 @@ struct Seen {
     damage: Vec<String>,
     indices: Vec<(Incarnation, IndexDigest)>,
     unknown: Vec<Incarnation>,
+    events: Option<EventsDigest>,
 }
 
 impl Checks {
     /// Checks and hashes what a group held at a log index.
-    pub(super) async fn hash(&self, pin: GroupPin) {
+    pub(super) async fn hash(&self, mut pin: GroupPin) {
         let (group, through, checks) = (pin.group, pin.through, self.clone());
+        let events = pin.take_events();
         let seen = tokio::task::spawn_blocking(move || {
             let mut seen = Seen::default();
             let mut pace = |bytes| checks.pace.take(bytes);
@@ -40,7 +42,7 @@ impl Checks {
                     return None;
                 }
             }
-            seen.look_at_events(&checks, group)
+            seen.look_at_events(&checks, group)?.hash_events(&checks, group, events)
         });
         let Some(seen) = ended(group, seen.await) else { return };
         let names = self.names();
@@ -49,7 +51,8 @@ impl Checks {
             NamedDigest { index, incarnation, digest }
         };
         let indices = seen.indices.into_iter().map(named).collect();
-        let digest = GroupDigest { indices, unknown: seen.unknown, ..GroupDigest::of(group, through) };
+        let (unknown, events) = (seen.unknown, seen.events);
+        let digest = GroupDigest { indices, unknown, events, ..GroupDigest::of(group, through) };
         self.was_read(group, seen.damage, Some(digest));
     }
 
@@ -145,6 +148,17 @@ impl Seen {
             }
         }
         goes_on().then_some(self)
+    }
+    /// Hashes what readers saw of events. What cannot be read is not known. `None` when the checks are over.
+    fn hash_events(mut self, checks: &Checks, group: GroupId, pin: Option<EventsPin>) -> Option<Seen> {
+        let Some(pin) = pin else { return Some(self) };
+        let (mut pace, goes_on) = (|bytes| checks.pace.take(bytes), || !checks.pace.is_over());
+        match pin.digest(&mut pace, &goes_on) {
+            Ok(None) => return None,
+            Ok(digest) => self.events = digest,
+            Err(error) => tracing::debug!(group = group.0, %error, "events cannot be compared"),
+        }
+        Some(self)
     }
     fn note(&mut self, group: GroupId, error: &quorate_node::Error) {
         match error.is_damage() {

@@ -56,6 +56,7 @@ pub(super) fn judge(own: &GroupDigest, theirs: &BTreeMap<NodeId, GroupDigest>, m
 /// Whether two replicas hold the same, as far as both know.
 fn is_same(one: &GroupDigest, other: &GroupDigest) -> bool {
     one.parts == other.parts
+        && of_events(one, other).is_empty()
         && compared(one, other).all(|(_, one, other)| one.map(|it| it.digest) == other.map(|it| it.digest))
 }
 
@@ -76,6 +77,14 @@ fn compared<'d>(
     })
 }
 
+/// What differs in what both know of events.
+fn of_events(one: &GroupDigest, other: &GroupDigest) -> Vec<String> {
+    one.events
+        .as_ref()
+        .zip(other.events.as_ref())
+        .map_or_else(Vec::new, |(one, other)| one.differences(other))
+}
+
 /// Names the indices and their parts in which two replicas differ.
 fn differs(own: &GroupDigest, other: &GroupDigest) -> Vec<String> {
     let mut told: Vec<String> = own
@@ -83,6 +92,7 @@ fn differs(own: &GroupDigest, other: &GroupDigest) -> Vec<String> {
         .iter()
         .filter(|(part, digest)| other.parts.get(*part) != Some(digest))
         .map(|(part, _)| part.clone())
+        .chain(of_events(own, other))
         .collect();
     for (life, mine, theirs) in compared(own, other) {
         let name = mine.or(theirs).and_then(|it| it.index.clone());
@@ -120,7 +130,7 @@ fn differs(own: &GroupDigest, other: &GroupDigest) -> Vec<String> {
 mod tests {
     use super::*;
     use quorate_model::GroupId;
-    use quorate_node::IndexDigest;
+    use quorate_node::{EventsDigest, IndexDigest};
 
     fn digest(contents: &[(u64, &str)]) -> GroupDigest {
         let index = |&(incarnation, content): &(u64, &str)| {
@@ -144,6 +154,12 @@ mod tests {
             GroupDigest { parts: parts.into(), ..GroupDigest::of(GroupId::META, 9) }
         };
         let (meta, other_meta) = (parts(b"a"), parts(b"b"));
+        let events = |sent| GroupDigest {
+            events: Some(EventsDigest { sent, ..EventsDigest::default() }),
+            ..digest(&[(1, "a")])
+        };
+        let (event, other_event, without) = (events(1), events(2), digest(&[(1, "a")]));
+        let of_sink = "how far the sink is (2 here, 1 there)";
         let others = |digests: &[&GroupDigest]| -> BTreeMap<NodeId, GroupDigest> {
             (2..).zip(digests).map(|(node, digest)| (NodeId(node), (*digest).clone())).collect()
         };
@@ -173,6 +189,10 @@ mod tests {
             (&bad, vec![&unsure, &good], 3, undecided(&[3], "i2 (records)")),
             (&meta, vec![&meta, &meta], 3, Verdict::Alike),
             (&meta, vec![&other_meta, &other_meta], 3, minority(&[2, 3], "users")),
+            (&event, vec![&event, &other_event], 3, Verdict::Alike),
+            (&other_event, vec![&event, &event], 3, minority(&[2, 3], of_sink)),
+            (&other_event, vec![&event, &without], 3, undecided(&[2], of_sink)),
+            (&without, vec![&event, &event], 3, Verdict::Alike),
             (&bad, vec![&good, &good], 5, undecided(&[2, 3], "i2 (records)")),
         ] {
             assert_eq!(judge(own, &others(&theirs), members), expected, "{own:?} {theirs:?}");

@@ -180,7 +180,10 @@ fn set_aside(files: &dyn Files, folder: &Path) -> Result<()> {
     let into = aside.join(number.to_string());
     files.create_dir_durable(&into).map_err(|error| Error::io("create", &into, error))?;
     let is_manifest = |path: &PathBuf| path.file_name().is_some_and(|name| name == NAME || name == COPY);
-    let stays = |path: &PathBuf| path.file_name().is_none_or(is_no_day);
+    // what follows from rows is found by numbers of files, which begin anew
+    let stays = |path: &PathBuf| {
+        path.file_name().is_none_or(|name| name == layout::MODELS || name == layout::DAMAGED)
+    };
     let (manifests, others): (Vec<PathBuf>, Vec<PathBuf>) =
         list(folder)?.into_iter().filter(|path| !stays(path)).partition(is_manifest);
     for part in [others, manifests] {
