@@ -3,8 +3,8 @@
 use crate::dictionaries::SharedDictionaries;
 use crate::documents::Documents;
 use crate::error::{Error, Result};
+use crate::log_place::Place;
 use crate::ops::Incarnation;
-use crate::place::Place;
 use crate::progress::Progress;
 use crate::shard::{ShardHandle, ShardQueue};
 use crate::virtual_replica::VirtualConfiguration;

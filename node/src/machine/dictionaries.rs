@@ -9,7 +9,7 @@ use super::{LogPosition, PlacementMachine};
 use crate::dictionaries::{Following, Told};
 use crate::error::Result;
 use crate::index::IndexState;
-use crate::place::Place;
+use crate::log_place::Place;
 use quorate_store::codec;
 use quorate_store::layout::rows;
 use std::sync::Arc;

@@ -10,8 +10,8 @@
 use super::{Known, LogPosition, PlacementMachine};
 use crate::error::Result;
 use crate::index::IndexState;
+use crate::log_place::Place;
 use crate::ops::{Follower, Incarnation, IndexCommand, ReplicaKind};
-use crate::place::Place;
 use quorate_engine::index::Payload;
 use quorate_model::settings::replica;
 use quorate_model::{RecordOp, Settings};

@@ -7,7 +7,7 @@ use super::queue::{QUEUE_BYTES_MAX, ShardQueue};
 use super::work::{Work, ops_bytes, settings_bytes};
 use crate::error::{Error, Result};
 use crate::index::IndexState;
-use crate::place::Place;
+use crate::log_place::Place;
 use crossbeam_channel::Receiver;
 use quorate_engine::Schema;
 use quorate_engine::index::ShardView;

@@ -6,7 +6,7 @@ use super::options::{ShardOptions, WorkPosition};
 use super::rebuild::Failures;
 use crate::error::{Error, Result, is_outcome};
 use crate::index::IndexState;
-use crate::place::Place;
+use crate::log_place::Place;
 use bytes::Bytes;
 use quorate_engine::Schema;
 use quorate_engine::index::{MergeGoal, MergeState, Payload, ShardView, ShardWriter};

@@ -2,7 +2,7 @@
 
 use super::rebuild::Failures;
 use crate::halt::Halt;
-use crate::place::Place;
+use crate::log_place::Place;
 use quorate_engine::index::WriterOptions;
 use quorate_model::limits;
 use quorate_store::files::Files;

@@ -257,7 +257,7 @@ impl std::fmt::Debug for ShardQueue {
 mod tests {
     use super::super::options::WorkPosition;
     use super::*;
-    use crate::place::Place;
+    use crate::log_place::Place;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     fn apply(log_index: u64) -> Work {

@@ -4,7 +4,7 @@
 use super::super::options::{Pace, WorkPosition};
 use super::*;
 use crate::halt::Halt;
-use crate::place::Place;
+use crate::log_place::Place;
 use crossbeam_channel::{Receiver, bounded};
 use quorate_engine::index::{LevelInForce, WriterOptions};
 use quorate_model::{GroupId, RecordOp};
