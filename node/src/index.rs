@@ -3,7 +3,7 @@
 use crate::dictionaries::SharedDictionaries;
 use crate::documents::Documents;
 use crate::error::{Error, Result};
-use crate::log_place::Place;
+use crate::log_place::LogPlace;
 use crate::ops::Incarnation;
 use crate::progress::Progress;
 use crate::shard::{ShardHandle, ShardQueue};
@@ -123,7 +123,7 @@ pub struct IndexState {
     pub(crate) virtual_configuration: ArcSwapOption<VirtualConfiguration>,
     activation: Mutex<()>,
     compiled: Mutex<Option<Compiled>>,
-    durable: OnceLock<Place>,
+    durable: OnceLock<LogPlace>,
     pub(crate) writer: Mutex<Option<ShardHandle>>,
     /// What waits for the open writer, and how it is. Not behind the lock: who waits for the shard holds that.
     pub(crate) shard: ArcSwapOption<ShardQueue>,
@@ -315,7 +315,7 @@ impl IndexState {
     pub fn plant(&self, log_index: u64, ops: Vec<RecordOp>) -> Result<()> {
         let writer = self.writer.lock();
         let writer = writer.as_ref().ok_or(Error::Stopped)?;
-        writer.apply_durably(Place::whole(log_index), 1, Arc::new(ops)).map(drop)
+        writer.apply_durably(LogPlace::whole(log_index), 1, Arc::new(ops)).map(drop)
     }
     /// Lets what was written through `log_index` be shown without delay: somebody waits for it.
     pub(crate) fn publish_now(&self, log_index: u64) {
@@ -360,12 +360,12 @@ impl IndexState {
         looked.map_err(|source| Error::Io { what: format!("looking for {}", self.folder.display()), source })
     }
     /// The place through which the shard's files were durable at the first look in this process.
-    pub(crate) fn durable_in_files(&self, files: &dyn Files) -> Result<Place> {
+    pub(crate) fn durable_in_files(&self, files: &dyn Files) -> Result<LogPlace> {
         if let Some(&place) = self.durable.get() {
             return Ok(place);
         }
         let payload = durable_payload(&self.folder, files)?;
-        Ok(*self.durable.get_or_init(|| Place::of(payload.unwrap_or_default())))
+        Ok(*self.durable.get_or_init(|| LogPlace::of(payload.unwrap_or_default())))
     }
     /// Lets `replace` put other files in the place of this state's, which are those of `successor` from then on. Reads that
     /// hold this state see its view, or what takes its place.

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::halt::Halt;
 use crate::index::{IndexState, durable_payload};
-use crate::log_place::Place;
+use crate::log_place::LogPlace;
 use crate::node::Shared;
 use crate::ops::{Incarnation, IndexCommand};
 use crate::pins::GroupPin;
@@ -55,7 +55,7 @@ pub struct PlacementMachine {
     changes: Batch,
     /// No command through here is handed over again after a crash, as far as the metadata store says.
     never_again: u64,
-    /// Which step of a command is carried out; [`Place::ALL`] of one that has a single step.
+    /// Which step of a command is carried out; [`LogPlace::ALL`] of one that has a single step.
     step: u32,
     /// A step of the command may have failed, which a replay does not know: what follows does not leave it to the log.
     may_have_failed: bool,
@@ -98,7 +98,7 @@ impl PlacementMachine {
             replayed_until: applied,
             changes: Batch::default(),
             never_again: 0,
-            step: Place::ALL,
+            step: LogPlace::ALL,
             may_have_failed: false,
             has_new_indices: false,
             is_closed: false,
@@ -151,7 +151,7 @@ impl PlacementMachine {
     /// Applies one command. Errors are failures of this node, never outcomes: the caller must stop.
     pub fn apply(&mut self, at: LogPosition, command: IndexCommand) -> Result<()> {
         let known = at.index <= self.replayed_until;
-        (self.step, self.may_have_failed) = (Place::ALL, false);
+        (self.step, self.may_have_failed) = (LogPlace::ALL, false);
         match self.carry_out(at, command, Known(known)) {
             Err(error) if error.is_deterministic() => {
                 tracing::debug!(group = self.group.0, log_index = at.index, %error, "a command had no effect");
@@ -259,8 +259,8 @@ impl PlacementMachine {
     }
 
     /// The place of what is being carried out.
-    fn place(&self, at: LogPosition) -> Place {
-        Place { log_index: at.index, step: self.step }
+    fn place(&self, at: LogPosition) -> LogPlace {
+        LogPlace { log_index: at.index, step: self.step }
     }
 
     /// The arm of each command: what it does, which is a function of the state, the place in the log and the command.
@@ -323,7 +323,7 @@ impl PlacementMachine {
 
     /// Carries out commands as the steps of one; one that fails keeps those behind it from being carried out.
     fn sequence(&mut self, at: LogPosition, commands: Vec<IndexCommand>, known: Known) -> Result<()> {
-        if self.step == Place::ALL {
+        if self.step == LogPlace::ALL {
             self.step = 0;
         }
         for command in commands {
@@ -420,7 +420,7 @@ impl PlacementMachine {
     fn give_records(&self, at: LogPosition, source: &Arc<IndexState>, to: Incarnation) -> Result<()> {
         let (folder, place) = (self.node.layout.shard(to, 0), self.place(at));
         // a program that did not count steps linked files once, into new folders
-        if self.files_of(to)?.is_some_and(|files| files.step.is_none() || Place::of(files) >= place) {
+        if self.files_of(to)?.is_some_and(|files| files.step.is_none() || LogPlace::of(files) >= place) {
             return Ok(());
         }
         match self.node.index(to) {
@@ -509,4 +509,23 @@ struct Known(bool);
 fn parse_document(bytes: &[u8]) -> Result<serde_json::Map<String, serde_json::Value>> {
     serde_json::from_slice(bytes)
         .map_err(|e| Error::Model(quorate_model::Error::invalid(format!("settings in the log: {e}"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_row_begins_with_a_letter_of_its_own() {
+        let shared = [rows::SETTINGS, rows::STATE, rows::REPLAY, rows::DOCUMENT, rows::TASK];
+        let own = [
+            links::FOLLOWERS,
+            fences::FENCE,
+            dictionaries::DICTIONARIES,
+            crate::models::key::MODEL,
+            sent::SENT,
+        ];
+        let letters: std::collections::BTreeSet<u8> = shared.into_iter().chain(own).collect();
+        assert_eq!(letters.len(), shared.len() + own.len());
+    }
 }

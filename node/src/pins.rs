@@ -10,7 +10,7 @@ use crate::documents::Documents;
 use crate::error::Result;
 use crate::event_digest::EventsPin;
 use crate::index::IndexState;
-use crate::log_place::Place;
+use crate::log_place::LogPlace;
 use crate::node::Node;
 use crate::ops::Incarnation;
 use crossbeam_channel::Receiver;
@@ -119,7 +119,7 @@ impl IndexPin {
                 let is_ahead = self
                     .state
                     .durable_in_files(node.files())
-                    .is_ok_and(|files| files > Place::whole(through));
+                    .is_ok_and(|files| files > LogPlace::whole(through));
                 match self.state.shard_view() {
                     _ if is_ahead || !is_same() => Ok(None),
                     shard => shard.map(Some),

@@ -34,7 +34,7 @@ impl Explained {
         pairs: impl Iterator<Item = (&'p str, &'p str)>,
         caller: &Caller,
     ) -> Result<Option<Explained>> {
-        let known = |name: &str| name == "params" || lookup(name).is_some_and(|row| row.place.in_query());
+        let known = |name: &str| name == "params" || lookup(name).is_some_and(|row| row.scope.in_query());
         let body = pairs.filter(|(name, _)| known(name)).map(|(name, value)| (name.to_owned(), value.into()));
         Explained::of_body(&body.collect(), caller)
     }
@@ -88,6 +88,6 @@ fn both(asked: Value, ruled: Value) -> Value {
 /// The parameters that the key puts in place of the caller's; of several keys the last wins.
 fn forced_by(caller: &Caller) -> Map<String, Value> {
     let overrides = caller.restrictions().iter().flat_map(|restrictions| &restrictions.overrides);
-    let known = overrides.filter(|(name, _)| lookup(name).is_some_and(|row| row.place.in_query()));
+    let known = overrides.filter(|(name, _)| lookup(name).is_some_and(|row| row.scope.in_query()));
     known.map(|(name, value)| (name.clone(), value.clone())).collect()
 }

@@ -154,7 +154,7 @@ fn forced(caller: &Caller, mut params: SearchParams, header_token: Option<&str>)
             // the cap of a parent key holds over pages that the derived key asks for
             overrides.retain(|name, _| name != "length" && name != "offset");
         }
-        let known = own.iter().filter(|(name, _)| lookup(name).is_some_and(|row| row.place.in_query()));
+        let known = own.iter().filter(|(name, _)| lookup(name).is_some_and(|row| row.scope.in_query()));
         overrides.extend(known.map(|(name, value)| (name.clone(), value.clone())));
     }
     params.filter = params.filter.and(forced.filter.clone());

@@ -20,7 +20,7 @@ fn settings() -> Vec<(&'static str, Value, &'static str, Value)> {
 #[actix_web::test]
 async fn settings_are_kept_under_their_current_names() {
     let known = settings();
-    for row in ROWS.iter().filter(|row| row.place.in_settings()) {
+    for row in ROWS.iter().filter(|row| row.scope.in_settings()) {
         for name in row.legacy {
             assert!(known.iter().any(|(earlier, ..)| earlier == name), "{name} is not tried");
         }

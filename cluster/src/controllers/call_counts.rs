@@ -1,7 +1,9 @@
 //! How do the nodes count calls of limited keys together? `rate_limit` says by which rules.
 
 use crate::context::NodeContext;
-use crate::rate_limit::{LimitedCall, Place, REPORTS_MAX, RateLimiter, Report, Verdict, allowed, is_told};
+use crate::rate_limit::{
+    CountedAt, LimitedCall, REPORTS_MAX, RateLimiter, Report, Verdict, allowed, is_told,
+};
 use crate::rpc::requests::{PeerAnswer, PeerRequest};
 use futures_util::future::join_all;
 use quorate_model::{NodeId, Result};
@@ -34,9 +36,9 @@ pub async fn count(context: &NodeContext, call: LimitedCall) -> Result<()> {
     }
     for _ in 0..ASKS_MAX {
         let home = match limiter.place(&nodes, own, call.id) {
-            Place::Home => return limiter.count_here(call),
-            Place::Alone => return allowed(limiter.counters().count_alone(call, nodes.len() as u64)),
-            Place::Asking(home) => home,
+            CountedAt::Home => return limiter.count_here(call),
+            CountedAt::Alone => return allowed(limiter.counters().count_alone(call, nodes.len() as u64)),
+            CountedAt::Asking(home) => home,
         };
         match limiter.counters().count(call) {
             Verdict::Allowed => return Ok(()),

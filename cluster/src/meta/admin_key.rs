@@ -3,10 +3,11 @@
 use super::rows::{Part, Row, RowChange};
 use super::{At, MetaState};
 use crate::command::KEY_ROTATION_LEVEL;
-use quorate_store::layout::rows::INSTALLATION;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+/// What the installation is, as one row.
+const INSTALLATION: u8 = b'n';
 /// The keys before, as one row.
 const KEY_HISTORY: u8 = b'A';
 /// Earlier admin keys that are remembered; with one more, the oldest stops counting at once.

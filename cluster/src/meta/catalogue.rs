@@ -3,12 +3,13 @@
 use super::rows::{Part, Row, RowChange, number};
 use quorate_model::{GroupId, IndexName};
 use quorate_node::ops::{Incarnation, ReplicaKind};
-use quorate_store::layout::rows::INDEX;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// A row for each name.
+const INDEX: u8 = b'i';
 const CATALOGUE_CHANGED: u8 = b'c';
 /// Buckets of the map. A change copies one of them and the list of all: some microseconds at 10^5 names.
 const BUCKETS: usize = 256;

@@ -7,10 +7,11 @@ use super::{At, MetaState, SharedMap};
 use crate::command::KEYS_LEVEL;
 use quorate_model::limits::{KEYS_MAX, RESTORABLE_KEYS_MAX};
 use quorate_model::{ApiKey, IndexName};
-use quorate_store::layout::rows::KEY;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
+/// A row for each living key, by its value.
+const KEY: u8 = b'k';
 /// A row for each key that was deleted lately.
 const DELETED_KEY: u8 = b'x';
 /// Seconds after its end at which a key is removed: by then it counts on no node, whatever their clocks differ by.

@@ -52,7 +52,7 @@ impl Default for RateLimiter {
 
 /// Where a call is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum CountedAt {
     /// On this node.
     Home,
     /// Here, with what that node promises.
@@ -71,7 +71,7 @@ impl RateLimiter {
         allowed(self.counters.count_at_home(call))
     }
     /// Where a call is counted that `own` takes, one of `nodes`.
-    pub fn place(&self, nodes: &[NodeId], own: NodeId, id: CounterId) -> Place {
+    pub fn place(&self, nodes: &[NodeId], own: NodeId, id: CounterId) -> CountedAt {
         let silent = self.silent.lock();
         let now = steady_ms();
         let others = nodes.iter().filter(|node| **node != own);
@@ -79,9 +79,9 @@ impl RateLimiter {
         let first = reachable.max_by_key(|node| weight(id, **node));
         let may_be_home = *self.has_learnt.borrow();
         match first {
-            Some(first) if !may_be_home || weight(id, *first) > weight(id, own) => Place::Asking(*first),
-            None if nodes.len() > 1 => Place::Alone,
-            Some(_) | None => Place::Home,
+            Some(first) if !may_be_home || weight(id, *first) > weight(id, own) => CountedAt::Asking(*first),
+            None if nodes.len() > 1 => CountedAt::Alone,
+            Some(_) | None => CountedAt::Home,
         }
     }
     /// A node has said something.

@@ -4,7 +4,7 @@
 
 use super::call::ReadCall;
 use crate::context::NodeContext;
-use crate::rpc::calls::{Answered, Asked, ReadOf, decode_answer, encode_call};
+use crate::rpc::calls::{Answered, CallEnvelope, ReadOf, decode_answer, encode_call};
 use crate::rpc::requests::{PeerAnswer, PeerRequest};
 use quorate_model::{Error, ErrorKind, GroupId, Result, limits};
 use quorate_node::Payer;
@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(150);
 pub fn question<C: ReadCall>(context: &NodeContext, call: &C, read: Option<ReadOf>) -> Result<PeerRequest> {
     let meta = *context.groups().meta()?.applied.borrow();
     let call = BTreeMap::from([(C::NAME, call)]);
-    let asked = Asked { meta, read, payer: Payer::current(), call };
+    let asked = CallEnvelope { meta, read, payer: Payer::current(), call };
     Ok(PeerRequest::Call { call: encode_call(&asked)? })
 }
 

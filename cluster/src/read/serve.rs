@@ -19,7 +19,7 @@ use crate::read::request_log::GetCalls;
 use crate::read::search::{Browse, Search, SearchFacet};
 use crate::read::settings::GetSettings;
 use crate::read::user_records::{GetOwned, GetOwners, GetStored};
-use crate::rpc::calls::{Answered, Asked, ReadOf, encode_answer};
+use crate::rpc::calls::{Answered, CallEnvelope, ReadOf, encode_answer};
 use quorate_model::{Error, Result};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -38,7 +38,7 @@ type Named<'a> = BTreeMap<&'a str, &'a RawValue>;
 
 /// Carries a call out. Returns the bytes of an `Answered`.
 pub async fn serve(context: &NodeContext, call: &[u8]) -> Vec<u8> {
-    let asked = match serde_json::from_slice::<Asked<Named<'_>>>(call) {
+    let asked = match serde_json::from_slice::<CallEnvelope<Named<'_>>>(call) {
         Ok(asked) => asked,
         Err(error) => return unknown(&error.to_string()),
     };

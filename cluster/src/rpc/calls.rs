@@ -20,7 +20,7 @@ pub const BYTES_MAX: usize = 120 << 20;
 
 /// A call, and what the asker knew when it made it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Asked<C> {
+pub struct CallEnvelope<C> {
     /// Through where the asker had applied the meta log: who answers must know as much.
     pub meta: u64,
     /// What is read, and was seen of it; older programs do not say it.
@@ -74,7 +74,7 @@ impl From<SentError> for Error {
 }
 
 /// The bytes of a call. Errors: `TooLarge`.
-pub fn encode_call<C: Serialize>(asked: &Asked<C>) -> Result<Vec<u8>, Error> {
+pub fn encode_call<C: Serialize>(asked: &CallEnvelope<C>) -> Result<Vec<u8>, Error> {
     let bytes = serde_json::to_vec(asked);
     let bytes = bytes.map_err(|error| Error::internal(format!("a call cannot be sent: {error}")))?;
     within_bounds(bytes, BYTES_MAX)

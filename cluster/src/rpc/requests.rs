@@ -57,7 +57,7 @@ pub enum PeerRequest {
     },
     /// A read of a group that the asker cannot serve, as JSON: see `calls`.
     Call {
-        /// A `calls::Asked`.
+        /// A `calls::CallEnvelope`.
         #[serde(with = "serde_bytes")]
         call: Vec<u8>,
     },

@@ -6,7 +6,7 @@ use quorate_cluster::{GroupDigest, Service};
 use quorate_model::{ApiKey, GroupId, RecordOp};
 use quorate_store::files::RealFiles;
 use quorate_store::kv::{Batch, Kv, Start};
-use quorate_store::layout::{self, Layout, rows};
+use quorate_store::layout::{self, Layout};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -174,16 +174,19 @@ async fn two_replicas_that_differ_are_told_and_left_alone() {
     .await;
 }
 
+/// The first byte of the keys of rows of API keys.
+const KEY_ROW: u8 = b'k';
+
 /// Adds a key to the meta state of a stopped node, with the node's own store: every digest of it is right.
 fn add_key(folder: &Path) {
     let (kv, found) = Kv::open(&Layout::new(folder).state(), Arc::new(RealFiles), 1 << 20).expect("a store");
     assert_eq!(found, Start::Verified, "after a clean stop");
     let tree = kv.tree(&layout::tree(GroupId::META)).expect("the tree of the meta group");
-    let (_, document) = tree.scan(&[rows::KEY]).expect("rows").into_iter().next().expect("a key");
+    let (_, document) = tree.scan(&[KEY_ROW]).expect("rows").into_iter().next().expect("a key");
     let mut key: ApiKey = serde_json::from_slice(&document).expect("a key");
     key.value = "planted".into();
     let mut batch = Batch::new(tree.applied());
-    batch.put([&[rows::KEY], key.value.as_bytes()].concat(), serde_json::to_vec(&key).expect("JSON"));
+    batch.put([&[KEY_ROW], key.value.as_bytes()].concat(), serde_json::to_vec(&key).expect("JSON"));
     tree.apply(&batch).expect("a store that takes it");
     drop(tree);
     kv.close().expect("a store that closes");

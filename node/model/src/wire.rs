@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn every_parameter_survives() {
         let Value::Object(mut body) = serde_json::from_str(MEMBERS).unwrap() else { panic!("no object") };
-        for row in ROWS.iter().filter(|row| row.place.in_query()) {
+        for row in ROWS.iter().filter(|row| row.scope.in_query()) {
             let value = match row.target {
                 Target::Flag(_) => json!(true),
                 Target::Count(min, max, _) => json!(max.min(min + 1)),

@@ -9,11 +9,12 @@ use super::{LogPosition, PlacementMachine};
 use crate::dictionaries::{Following, Told};
 use crate::error::Result;
 use crate::index::IndexState;
-use crate::log_place::Place;
+use crate::log_place::LogPlace;
 use quorate_store::codec;
-use quorate_store::layout::rows;
 use std::sync::Arc;
 
+/// The row that says what the group was told.
+pub(super) const DICTIONARIES: u8 = b'l';
 /// Bytes of the row at most: two numbers.
 const ROW_BYTES_MAX: usize = 64;
 
@@ -25,7 +26,7 @@ impl PlacementMachine {
             return Ok(());
         }
         let told = Told { revision, log_index: at.index };
-        self.changes.put([rows::DICTIONARIES], codec::encode(&told));
+        self.changes.put([DICTIONARIES], codec::encode(&told));
         let waits_since = Some(before.waits_since.unwrap_or(at.index));
         self.node.dictionaries.note(self.group, Some(Following { told, waits_since, late: None }));
         self.catch_up_with_dictionaries(at)
@@ -33,7 +34,7 @@ impl PlacementMachine {
 
     /// Takes over what the tree says that the group was told, and holds what waits for a rebuild of files.
     pub(super) fn load_dictionaries(&self) -> Result<()> {
-        let Some(bytes) = self.tree.get(&[rows::DICTIONARIES])? else {
+        let Some(bytes) = self.tree.get(&[DICTIONARIES])? else {
             self.node.dictionaries.note(self.group, None);
             return Ok(());
         };
@@ -58,7 +59,7 @@ impl PlacementMachine {
         if !waits {
             return Ok(());
         }
-        self.step = Place::ALL;
+        self.step = LogPlace::ALL;
         self.catch_up_with_dictionaries(LogPosition { index: self.applied, term: 0, time_ms: 0 })
     }
 

@@ -14,6 +14,8 @@ use quorate_store::kv::{Batch, Tree};
 use quorate_store::layout::rows;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Rows with the epochs up to which work for a user is refused, by user.
+pub(super) const FENCE: u8 = b'u';
 /// Log entries after which a fence does not count any more: nobody is held up for so long.
 const COUNTS_FOR: u64 = 1 << 20;
 /// Users that are forgotten at a time, at most: more than come, so that none stay that do not count, and few enough that no
@@ -37,7 +39,7 @@ impl Fences {
     /// The fences as of the last checkpoint.
     pub fn load(tree: &Tree) -> Result<Fences> {
         let mut fences = Fences::default();
-        for (key, value) in tree.scan(&[rows::FENCE])? {
+        for (key, value) in tree.scan(&[FENCE])? {
             let text = key.get(1..).and_then(|rest| std::str::from_utf8(rest).ok());
             if let Some(user) = text.and_then(|text| UserId::new(text).ok()) {
                 let of_user: Vec<Fence> = codec::decode(&value, ROW_BYTES_MAX)?;
@@ -68,7 +70,7 @@ impl Fences {
         // whatever the last of these lets pass, the ones before it let pass
         let settled = fences.partition_point(|(_, from)| *from <= replayed);
         fences.drain(..settled.saturating_sub(1));
-        changes.put(rows::by_name(rows::FENCE, user.as_str()), codec::encode(fences));
+        changes.put(rows::by_name(FENCE, user.as_str()), codec::encode(fences));
     }
     /// Forgets some of what does not count any more for commands behind `at`: no answer of [`Self::let_pass`] changes by that.
     fn forget(&mut self, at: u64, changes: &mut Batch) {
@@ -78,7 +80,7 @@ impl Fences {
                 return;
             }
             if let Some((_, user)) = self.by_age.pop_first() {
-                changes.delete(rows::by_name(rows::FENCE, user.as_str()));
+                changes.delete(rows::by_name(FENCE, user.as_str()));
                 self.by_user.remove(&user);
             }
         }

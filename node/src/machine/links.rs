@@ -10,7 +10,7 @@
 use super::{Known, LogPosition, PlacementMachine};
 use crate::error::Result;
 use crate::index::IndexState;
-use crate::log_place::Place;
+use crate::log_place::LogPlace;
 use crate::ops::{Follower, Incarnation, IndexCommand, ReplicaKind};
 use quorate_engine::index::Payload;
 use quorate_model::settings::replica;
@@ -22,6 +22,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// Rows that say which indices follow one, by its incarnation.
+pub(super) const FOLLOWERS: u8 = b'f';
 /// Bytes of a row at most; far above the replicas an index may have.
 const ROW_BYTES_MAX: usize = 1 << 20;
 
@@ -39,7 +41,7 @@ impl Links {
     /// The links as of the last checkpoint.
     pub fn load(tree: &Tree) -> Result<Links> {
         let mut lists = BTreeMap::new();
-        for (key, value) in tree.scan(&[rows::FOLLOWERS])? {
+        for (key, value) in tree.scan(&[FOLLOWERS])? {
             if let Some(primary) = rows::number(&key) {
                 lists.insert(primary, codec::decode(&value, ROW_BYTES_MAX)?);
             }
@@ -53,12 +55,12 @@ impl Links {
         self.lists.get(&primary).map_or(&[], |(_, list)| list)
     }
     fn set(&mut self, primary: Incarnation, revision: u64, list: Vec<Linked>, changes: &mut Batch) {
-        changes.put(rows::by_number(rows::FOLLOWERS, primary), codec::encode(&(revision, &list)));
+        changes.put(rows::by_number(FOLLOWERS, primary), codec::encode(&(revision, &list)));
         self.lists.insert(primary, (revision, list));
     }
     fn remove(&mut self, primary: Incarnation, changes: &mut Batch) {
         if self.lists.remove(&primary).is_some() {
-            changes.delete(rows::by_number(rows::FOLLOWERS, primary));
+            changes.delete(rows::by_number(FOLLOWERS, primary));
         }
     }
     fn primary_of(&self, follower: Incarnation) -> Option<Incarnation> {
@@ -185,7 +187,7 @@ impl PlacementMachine {
         let document = match self.node.index(incarnation) {
             Some(known) => {
                 // files that name a later place are those of a later command that gives it records again
-                let is_later = |files: Payload| files.step.is_some() && Place::of(files) >= self.place(at);
+                let is_later = |files: Payload| files.step.is_some() && LogPlace::of(files) >= self.place(at);
                 if !self.files_of(incarnation)?.is_some_and(is_later) {
                     self.empty_folder(&known)?;
                 }

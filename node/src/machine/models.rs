@@ -3,9 +3,9 @@
 use super::{Known, LogPosition, PlacementMachine};
 use crate::error::Result;
 use crate::event_digest::EventsPin;
-use crate::models::key::{Installed, ModelKey, decode_row};
+use crate::models::key::{Installed, MODEL, ModelKey, decode_row};
 use quorate_store::codec;
-use quorate_store::layout::{Layout, rows};
+use quorate_store::layout::Layout;
 use std::sync::atomic::Ordering;
 
 impl PlacementMachine {
@@ -35,7 +35,7 @@ impl PlacementMachine {
     /// Loads what the metadata store knows of models.
     pub(super) fn load_models(&self) -> Result<()> {
         let mut models = vec![];
-        for (key, value) in self.tree.scan(&[rows::MODEL])? {
+        for (key, value) in self.tree.scan(&[MODEL])? {
             models.extend(decode_row(&key, &value)?);
         }
         self.node.models.load(self.group, models.into_iter());

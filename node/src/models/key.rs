@@ -3,9 +3,10 @@
 use crate::error::Result;
 use quorate_model::{IndexName, RecommendModel};
 use quorate_store::codec;
-use quorate_store::layout::rows;
 use serde::{Deserialize, Serialize};
 
+/// Rows that say which model of recommendations is in force, by its number and the name of the index.
+pub(crate) const MODEL: u8 = b'm';
 /// Bytes of a row at most.
 const ROW_BYTES_MAX: usize = 64;
 
@@ -21,7 +22,7 @@ pub struct ModelKey {
 impl ModelKey {
     /// The key of its row in the metadata store.
     pub(crate) fn row(&self) -> Vec<u8> {
-        let mut key = vec![rows::MODEL, self.model as u8];
+        let mut key = vec![MODEL, self.model as u8];
         key.extend_from_slice(self.index.as_str().as_bytes());
         key
     }

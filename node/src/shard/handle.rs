@@ -7,7 +7,7 @@ use super::queue::{QUEUE_BYTES_MAX, ShardQueue};
 use super::work::{Work, ops_bytes, settings_bytes};
 use crate::error::{Error, Result};
 use crate::index::IndexState;
-use crate::log_place::Place;
+use crate::log_place::LogPlace;
 use crossbeam_channel::Receiver;
 use quorate_engine::Schema;
 use quorate_engine::index::ShardView;
@@ -48,7 +48,7 @@ impl ShardHandle {
         Ok(ShardHandle { thread: Some(thread), queue, state })
     }
     /// Queues the operations of one command; waits while too much is queued.
-    pub fn apply(&self, place: Place, term: u64, ops: Arc<Vec<RecordOp>>) -> Result<()> {
+    pub fn apply(&self, place: LogPlace, term: u64, ops: Arc<Vec<RecordOp>>) -> Result<()> {
         let bytes = ops_bytes(&ops);
         let at = self.position(place, term, bytes)?;
         self.queue.push(Work::Apply { at, ops, done: None }, bytes, Instant::now())
@@ -57,7 +57,7 @@ impl ShardHandle {
     /// deletions in the place of what selects records by a query.
     pub fn apply_durably(
         &self,
-        place: Place,
+        place: LogPlace,
         term: u64,
         ops: Arc<Vec<RecordOp>>,
     ) -> Result<Arc<Vec<RecordOp>>> {
@@ -65,7 +65,7 @@ impl ShardHandle {
         self.ask(|done| Work::Apply { at, ops, done: Some(done) })
     }
     /// Queues a change of settings; waits while too much is queued.
-    pub fn reconfigure(&self, place: Place, term: u64, schema: Schema) -> Result<()> {
+    pub fn reconfigure(&self, place: LogPlace, term: u64, schema: Schema) -> Result<()> {
         let bytes = settings_bytes(schema.settings());
         self.queue.wait_for_room(bytes)?;
         let ticket = self.state.progress.enqueue_settings(place.log_index);
@@ -74,7 +74,7 @@ impl ShardHandle {
     }
     /// Makes what the shard holds after everything queued also the durable state of another shard, in `folder`: what a
     /// command does whose place and term the files there then name. It is tried until it is done.
-    pub fn give_to(&self, folder: PathBuf, place: Place, term: u64) -> Result<()> {
+    pub fn give_to(&self, folder: PathBuf, place: LogPlace, term: u64) -> Result<()> {
         let payload = place.payload(term);
         self.ask(|done| Work::Give { folder, payload, done })
     }
@@ -114,7 +114,7 @@ impl ShardHandle {
         self.state.shard.store(None);
     }
 
-    fn position(&self, place: Place, term: u64, bytes: usize) -> Result<WorkPosition> {
+    fn position(&self, place: LogPlace, term: u64, bytes: usize) -> Result<WorkPosition> {
         self.queue.wait_for_room(bytes)?;
         Ok(WorkPosition { ticket: self.state.progress.enqueue(place.log_index), place, term })
     }

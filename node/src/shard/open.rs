@@ -6,7 +6,7 @@ use super::options::{ShardOptions, WorkPosition};
 use super::rebuild::Failures;
 use crate::error::{Error, Result, is_outcome};
 use crate::index::IndexState;
-use crate::log_place::Place;
+use crate::log_place::LogPlace;
 use bytes::Bytes;
 use quorate_engine::Schema;
 use quorate_engine::index::{MergeGoal, MergeState, Payload, ShardView, ShardWriter};
@@ -42,15 +42,15 @@ pub(super) struct OpenShard {
     pub(super) shown: Schema,
     pub(super) rebuild: Attempts,
     /// What the files held when the shard was opened: work through here is in them.
-    durable_at_open: Place,
+    durable_at_open: LogPlace,
     /// The last work carried out wholly, as durable commits name it.
-    done: Place,
+    done: LogPlace,
     term: u64,
     /// Ticket of the last work carried out.
     ticket: u64,
     /// Commands since the last durable commit, to be carried out again when the writer has to be reopened. Nothing but a
     /// commit that holds them, or the end of the shard, takes them away.
-    since_flush: Vec<(Place, Arc<Vec<RecordOp>>)>,
+    since_flush: Vec<(LogPlace, Arc<Vec<RecordOp>>)>,
     since_flush_bytes: usize,
     /// What the next durable commit takes of the disk.
     claim: Claim,
@@ -76,8 +76,8 @@ impl OpenShard {
             rebuild: Attempts::every(options.pace.upkeep),
             merges: Attempts::every(options.pace.upkeep),
             claim: options.writer.room.claim(0),
-            durable_at_open: Place::of(durable),
-            done: Place::of(durable),
+            durable_at_open: LogPlace::of(durable),
+            done: LogPlace::of(durable),
             term: durable.term,
             ticket: 0,
             state,
@@ -239,7 +239,7 @@ impl OpenShard {
     /// Shows reads everything carried out so far, and returns its records; nothing when the log is replayed to files that were
     /// ahead of this place when they were opened.
     pub fn pin(&mut self, through: u64, now: Instant) -> Result<Option<Arc<ShardView>>> {
-        if self.durable_at_open > Place::whole(through) {
+        if self.durable_at_open > LogPlace::whole(through) {
             return Ok(None);
         }
         self.publish(now)?;
@@ -283,7 +283,7 @@ impl OpenShard {
             self.rebuild.succeeded();
         }
         self.begin(at, now);
-        self.done = self.done.max(Place::whole(at.place.log_index - 1));
+        self.done = self.done.max(LogPlace::whole(at.place.log_index - 1));
         self.schema = schema;
         if self.files_fit() {
             return self.show_settings(now);
@@ -348,7 +348,7 @@ impl OpenShard {
         };
         for at in 0..self.since_flush.len() {
             let (place, ops) = self.since_flush[at].clone();
-            if place > Place::of(durable) {
+            if place > LogPlace::of(durable) {
                 self.run(&ops)?;
             }
         }

@@ -2,7 +2,7 @@
 
 use super::rebuild::Failures;
 use crate::halt::Halt;
-use crate::log_place::Place;
+use crate::log_place::LogPlace;
 use quorate_engine::index::WriterOptions;
 use quorate_model::limits;
 use quorate_store::files::Files;
@@ -53,7 +53,7 @@ pub struct WorkPosition {
     /// Its ticket in the shard's progress.
     pub ticket: u64,
     /// Its place in the group's log.
-    pub place: Place,
+    pub place: LogPlace,
     /// The Raft term of that place.
     pub term: u64,
 }

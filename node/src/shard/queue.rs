@@ -257,11 +257,11 @@ impl std::fmt::Debug for ShardQueue {
 mod tests {
     use super::super::options::WorkPosition;
     use super::*;
-    use crate::log_place::Place;
+    use crate::log_place::LogPlace;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     fn apply(log_index: u64) -> Work {
-        let at = WorkPosition { ticket: log_index, place: Place::whole(log_index), term: 1 };
+        let at = WorkPosition { ticket: log_index, place: LogPlace::whole(log_index), term: 1 };
         Work::Apply { at, ops: Arc::default(), done: None }
     }
     fn log_index(queued: &Queued) -> u64 {

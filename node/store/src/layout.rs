@@ -241,30 +241,15 @@ pub fn tree(group: GroupId) -> String {
     format!("group-{group}")
 }
 
-/// The rows of a group's tree. A key is one letter, then parts in big-endian order so that a scan is in their order.
+/// The rows of a group's tree that more than one file knows. A key is one letter, then parts in big-endian order so that a scan is in
+/// their order. The letters of the others stand where these rows are read.
 pub mod rows {
-    /// Meta group: index catalogue, by name.
-    pub const INDEX: u8 = b'i';
-    /// Meta group: API keys, by value.
-    pub const KEY: u8 = b'k';
-    /// Meta group: what the installation is (application id, admin key digest, placement).
-    pub const INSTALLATION: u8 = b'n';
     /// Placement group: settings of an index, by incarnation.
     pub const SETTINGS: u8 = b's';
     /// Placement group: state of an index, by incarnation.
     pub const STATE: u8 = b't';
-    /// Placement group: which indices follow one, by its incarnation.
-    pub const FOLLOWERS: u8 = b'f';
-    /// Placement group: the epochs up to which work for a user is refused, by user.
-    pub const FENCE: u8 = b'u';
     /// Placement group: the log index after which a restart replays.
     pub const REPLAY: u8 = b'p';
-    /// Placement group: what it was told of dictionaries.
-    pub const DICTIONARIES: u8 = b'l';
-    /// Placement group: which model of recommendations is in force, by number of the model and name.
-    pub const MODEL: u8 = b'm';
-    /// Placement group: the log index through which a sink has been given its events.
-    pub const SENT: u8 = b'e';
     /// Placement group: a synonym or rule, by incarnation, kind and objectID.
     pub const DOCUMENT: u8 = b'y';
     /// Any group: outcome of a task, by log index.

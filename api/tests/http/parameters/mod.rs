@@ -196,11 +196,11 @@ async fn every_row_acts_where_it_may_be_given() {
         let what = |how: &str| format!("{} {how}, {} with {}", case.row, case.query, case.given);
         differences.check(what("absent"), &node.see(&index, &case.query, case.see).await, &case.without);
         for name in names(row) {
-            if row.place.in_query() {
+            if row.scope.in_query() {
                 let query = joined(&case.query, name, &case.given);
                 differences.check(what(name), &node.see(&index, &query, case.see).await, &case.with);
             }
-            if row.place.in_settings() {
+            if row.scope.in_settings() {
                 let index = format!("case{number}{name}");
                 let settings = joined(&case.settings, name, &case.given);
                 node.fill(&index, &settings, &records).await;
@@ -237,11 +237,11 @@ async fn rows_without_effect_are_taken_and_shown() {
     let mut changes = Map::new();
     for (name, value, reason) in WITHOUT_EFFECT {
         let (row, value) = (lookup(name).unwrap(), serde_json::from_str::<Value>(value).unwrap());
-        if row.place.in_query() {
+        if row.scope.in_query() {
             let query = json!({"query": "lamp", *name: value});
             assert_eq!(node.see("i", &query, See::At("/hits")).await, plain, "{name}: {reason}");
         }
-        if row.place.in_settings() {
+        if row.scope.in_settings() {
             changes.insert((*name).to_owned(), value);
         }
     }

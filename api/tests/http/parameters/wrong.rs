@@ -374,7 +374,7 @@ async fn wrong_parameters_are_refused_and_lenient_ones_read() {
     let settings = json!({"attributesForFaceting": ["searchable(color)"], "searchableAttributes": ["name"]});
     node.fill("i", &settings, &shop()).await;
     let mut found = vec![];
-    for row in ROWS.iter().filter(|row| row.place.in_query()) {
+    for row in ROWS.iter().filter(|row| row.scope.in_query()) {
         let only_here = ["type", "facet", "facetQuery"].contains(&row.name);
         for name in names(row).filter(|_| !only_here) {
             for (value, expected) in attempts(row).into_iter().chain([(Value::Null, None)]) {
@@ -394,7 +394,7 @@ async fn wrong_parameters_are_refused_and_lenient_ones_read() {
 async fn wrong_settings_are_refused_and_null_resets() {
     let node = Node::start().await;
     let mut found = vec![];
-    for row in ROWS.iter().filter(|row| row.place.in_settings()) {
+    for row in ROWS.iter().filter(|row| row.scope.in_settings()) {
         for name in names(row) {
             for (value, expected) in attempts(row).into_iter().chain([(Value::Null, None)]) {
                 // texts for lists are refused otherwise (C§4.9), and so are empty entries

@@ -39,7 +39,7 @@ impl ToSchema for RecordsSelected {}
 pub struct SettingsChange;
 impl PartialSchema for SettingsChange {
     fn schema() -> RefOr<Schema> {
-        let rows = ROWS.iter().filter(|row| row.place.in_settings());
+        let rows = ROWS.iter().filter(|row| row.scope.in_settings());
         object(rows, &[], "Settings of an index.").into()
     }
 }
@@ -47,12 +47,12 @@ impl ToSchema for SettingsChange {}
 
 /// The schema of an object with all search parameters and some more members.
 pub(super) fn parameters_schema(more: &[(&str, RefOr<Schema>)], description: &str) -> Object {
-    object(ROWS.iter().filter(|row| row.place.in_query()), more, description)
+    object(ROWS.iter().filter(|row| row.scope.in_query()), more, description)
 }
 
 /// The search parameters as those of a query string.
 pub fn query_parameters() -> Vec<Parameter> {
-    let rows = ROWS.iter().filter(|row| row.place.in_query());
+    let rows = ROWS.iter().filter(|row| row.scope.in_query());
     let named = rows.flat_map(|row| {
         let names = std::iter::once(&row.name).chain(row.legacy);
         names.map(|name| of_query_string(name, format!("{} {}.", row.doc, row.allowed()), as_text(row)))

@@ -40,7 +40,8 @@ fn call() -> GetObjects {
 }
 fn asked<C: ReadCall>(call: &C, read: Option<ReadOf>) -> Vec<u8> {
     let payer = Payer { key: u64::MAX, address: 7 };
-    encode_call(&Asked { meta: 0, read, payer, call: BTreeMap::from([(C::NAME, call)]) }).expect("a call")
+    encode_call(&CallEnvelope { meta: 0, read, payer, call: BTreeMap::from([(C::NAME, call)]) })
+        .expect("a call")
 }
 fn version(records: &[Option<Text>]) -> u64 {
     let record = records[0].as_ref().expect("a record");
@@ -98,7 +99,7 @@ async fn what_clients_have_seen_elsewhere_is_shown_before_a_read_is_served() {
 #[track_caller]
 fn sent<C: ReadCall + PartialEq + Debug>(call: C) -> Value {
     let bytes = asked(&call, None);
-    let back: Asked<Named<'_>> = serde_json::from_slice(&bytes).expect("own bytes");
+    let back: CallEnvelope<Named<'_>> = serde_json::from_slice(&bytes).expect("own bytes");
     let (name, body) = back.call.first_key_value().expect("a call");
     assert_eq!(*name, C::NAME);
     assert_eq!(serde_json::from_str::<C>(body.get()).expect("own call"), call);

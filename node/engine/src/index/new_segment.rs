@@ -5,7 +5,7 @@
 use super::build::EXTENSION;
 use super::error::Result;
 use super::overlay::Overlay;
-use super::segment::{Place, SegmentFile};
+use super::segment::{SegmentFile, Storage};
 use std::sync::Arc;
 
 /// A new segment. The names of its durable files are so only after a sync of their folder.
@@ -30,8 +30,8 @@ impl NewSegment {
     /// Makes the files durable when they are large; small ones may be merged away before it matters.
     pub fn durable_if_large(overlay: &Overlay, file: Arc<SegmentFile>) -> Result<NewSegment> {
         match overlay.place(&format!("{}.{EXTENSION}", file.name)) {
-            Place::Disk => NewSegment::durable(overlay, file),
-            Place::Memory => Ok(NewSegment { file, files: Vec::new() }),
+            Storage::Disk => NewSegment::durable(overlay, file),
+            Storage::Memory => Ok(NewSegment { file, files: Vec::new() }),
         }
     }
     /// Removes the durable files: nobody wants the segment.

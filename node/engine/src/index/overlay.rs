@@ -4,7 +4,7 @@
 
 use super::container::aligned;
 use super::error::{IndexError, Result, is_disk_full};
-use super::segment::Place;
+use super::segment::Storage;
 use parking_lot::Mutex;
 use quorate_store::files::{FileWriter, Files};
 use rustc_hash::FxHashMap;
@@ -117,10 +117,10 @@ impl Overlay {
         file.read_bytes().map_err(|e| IndexError::io(&path, e))
     }
     /// Where the content of a file is.
-    pub fn place(&self, name: &str) -> Place {
+    pub fn place(&self, name: &str) -> Storage {
         match self.pending.lock().get(name) {
-            Some(Pending::Memory(_)) => Place::Memory,
-            Some(Pending::Spilled(..)) | None => Place::Disk,
+            Some(Pending::Memory(_)) => Storage::Memory,
+            Some(Pending::Spilled(..)) | None => Storage::Disk,
         }
     }
     /// Names and lengths of the pending files that start with `prefix`.

@@ -189,8 +189,8 @@ impl Segment {
     /// As [`Self::verify`], at the pace of the caller.
     pub fn verify_paced(&self, pace: &mut dyn FnMut(u64)) -> Result<()> {
         match self.file.origin().place {
-            Place::Disk => self.file.container.verify_on_disk(pace),
-            Place::Memory => self.file.container.verify_paced(pace),
+            Storage::Disk => self.file.container.verify_on_disk(pace),
+            Storage::Memory => self.file.container.verify_paced(pace),
         }
     }
     /// Recomputes every checksum of the file.
@@ -243,7 +243,7 @@ pub(crate) struct SegmentFile {
 
 /// Where the content of a segment's file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Storage {
     /// Mapped.
     Disk,
     /// Only in memory, until the next durable commit.
@@ -257,7 +257,7 @@ pub(crate) struct Origin {
     /// Bytes of all its files.
     pub disk_bytes: u64,
     /// Where its own file is.
-    pub place: Place,
+    pub place: Storage,
 }
 
 /// Numbers segments in this process.

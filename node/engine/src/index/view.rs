@@ -6,7 +6,7 @@ use super::container::Container;
 use super::error::{IndexError, Result};
 use super::form::SegmentForm;
 use super::manifest::{Built, MANIFEST, Manifest, Payload, SegmentRow, ShardFigures};
-use super::segment::{Origin, Place, Segment, SegmentFile, next_serial};
+use super::segment::{Origin, Segment, SegmentFile, Storage, next_serial};
 use quorate_store::files::Files;
 use std::io;
 use std::path::Path;
@@ -169,7 +169,7 @@ fn open_segment(dir: &Path, mapped: &MmapDirectory, row: &SegmentRow) -> Result<
     let name = format!("{}.{EXTENSION}", row.name);
     let path = dir.join(&name);
     let disk_bytes = row.files.iter().map(|(_, length)| length).sum();
-    let origin = Origin { serial: next_serial(), disk_bytes, place: Place::Disk };
+    let origin = Origin { serial: next_serial(), disk_bytes, place: Storage::Disk };
     let file = SegmentFile::open(&row.name, &path, map(dir, mapped, &name)?, origin)?;
     if file.doc_count != row.docs {
         return Err(IndexError::damaged(

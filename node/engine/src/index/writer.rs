@@ -15,7 +15,7 @@ use super::manifest::{Built, MANIFEST, Manifest, Payload, SegmentRow};
 use super::merge::RunningMerge;
 use super::overlay::{Overlay, SPILL_BYTES};
 use super::rebuild::Rebuild;
-use super::segment::{Origin, Place, Segment, SegmentFile};
+use super::segment::{Origin, Segment, SegmentFile, Storage};
 use super::view::{ShardView, form_of, open_segments};
 use crate::analysis::Schema;
 use crate::language::Dictionaries;
@@ -377,12 +377,12 @@ impl ShardWriter {
         for segment in &mut self.segments {
             let old = segment.file();
             match old.origin().place {
-                Place::Disk => continue,
-                Place::Memory => {}
+                Storage::Disk => continue,
+                Storage::Memory => {}
             }
             let name = format!("{}.{EXTENSION}", old.name);
             let bytes = self.overlay.read(&name)?;
-            let origin = Origin { place: Place::Disk, ..old.origin() };
+            let origin = Origin { place: Storage::Disk, ..old.origin() };
             let file = SegmentFile::open(&old.name, &dir.join(&name), bytes, origin)?;
             *segment = Segment::new(Arc::new(file), segment.alive_shared());
         }

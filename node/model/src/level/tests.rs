@@ -3,7 +3,7 @@
 use super::*;
 use crate::key::{Acl, ApiKey};
 use crate::languages::CODES;
-use crate::settings::table::{Form, Place, Target, row};
+use crate::settings::table::{Form, Scope, Target, row};
 use crate::synonym::SYNONYM_TYPES;
 use crate::{BuiltIn, IndexName, RecommendModel, RecommendRule, Rule, Settings, Synonym};
 use serde_json::json;
@@ -15,8 +15,8 @@ fn object(value: Value) -> Map<String, Value> {
 
 /// A table of a later program.
 static LATER: [Row; 2] = [
-    row("brandNew", Place::Both, Target::Kept(Form::Any), "null", "").since(9),
-    row("mode", Place::Both, Target::Kept(Form::Any), "null", "")
+    row("brandNew", Scope::Both, Target::Kept(Form::Any), "null", "").since(9),
+    row("mode", Scope::Both, Target::Kept(Form::Any), "null", "")
         .with_later(&[LaterValue { level: 7, is_it: |value| value == "rankedSearch" }]),
 ];
 fn later(name: &str) -> Option<&'static Row> {
@@ -65,7 +65,7 @@ fn what_began_later_needs_its_level_and_is_named() {
 fn rows(rows: &[Row], listed: &str, released: u16) -> String {
     let line = |row: &Row| {
         let names = [&[row.name], row.legacy].concat().join("|");
-        let head = format!("{} {:?} {names}: ", row.began, row.place);
+        let head = format!("{} {:?} {names}: ", row.began, row.scope);
         let later: Vec<u16> = row.later.iter().map(|later| later.level).collect();
         let before = listed.lines().find(|line| line.starts_with(&head));
         match before.filter(|_| later.iter().any(|level| *level > released)) {
@@ -78,14 +78,14 @@ fn rows(rows: &[Row], listed: &str, released: u16) -> String {
 
 #[test]
 fn what_is_newer_than_the_last_release_is_not_listed() {
-    let older = row("mode", Place::Both, Target::Kept(Form::Choice(&["a"])), "null", "");
+    let older = row("mode", Scope::Both, Target::Kept(Form::Choice(&["a"])), "null", "");
     let listed = rows(&[older], "", 6);
     assert_eq!(listed, "1 Both mode: one of \"a\" []\n");
     let newer = LATER[1];
     assert_eq!(rows(&[newer, LATER[0]], &listed, 6), listed);
     let all = "1 Both mode: any JSON [7]\n9 Both brandNew: any JSON []\n";
     assert_eq!(rows(&[newer, LATER[0]], &listed, 9), all);
-    let unsaid = row("mode", Place::Both, Target::Kept(Form::Any), "null", "");
+    let unsaid = row("mode", Scope::Both, Target::Kept(Form::Any), "null", "");
     assert_ne!(rows(&[unsaid], &listed, 6), listed, "a value that does not say since when is found");
 }
 

@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn every_parameter_of_the_table_replaces() {
-        for row in crate::settings::table::ROWS.iter().filter(|row| row.place.in_query()) {
+        for row in crate::settings::table::ROWS.iter().filter(|row| row.scope.in_query()) {
             let value = row.default_value();
             if !value.is_null() {
                 let given = params(json!({ row.name: value }));

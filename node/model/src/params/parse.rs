@@ -139,7 +139,7 @@ impl SearchParams {
 
 /// The row of a parameter that a request may carry.
 fn query_row(name: &str) -> Option<&'static Row> {
-    table::lookup(name).filter(|row| row.place.in_query())
+    table::lookup(name).filter(|row| row.scope.in_query())
 }
 
 /// Whether a name carries credentials or telemetry rather than a parameter (C§1.1).

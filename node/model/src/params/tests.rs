@@ -122,7 +122,7 @@ fn c19_unknown_parameters_are_refused_in_bodies_only() {
 
 #[test]
 fn every_row_of_requests_is_accepted() {
-    for row in crate::settings::table::ROWS.iter().filter(|row| row.place.in_query()) {
+    for row in crate::settings::table::ROWS.iter().filter(|row| row.scope.in_query()) {
         let value = row.default_value();
         for name in std::iter::once(row.name).chain(row.legacy.iter().copied()) {
             parsed(json!({ name: value }));

@@ -143,7 +143,7 @@ fn near(name: &str, locate: Locate) -> String {
 fn setting_row(name: &str, locate: Locate) -> Result<Option<&'static Row>> {
     match table::lookup(name) {
         Some(Row { target: Target::Dropped, .. }) => Ok(None),
-        Some(row) if row.place.in_settings() => Ok(Some(row)),
+        Some(row) if row.scope.in_settings() => Ok(Some(row)),
         // A list of synonym sets: the form of the time before the synonym interface (C§4.8).
         Some(Row { name: "synonyms", .. }) => Ok(None),
         Some(_) | None => {

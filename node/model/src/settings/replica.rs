@@ -54,7 +54,7 @@ mod tests {
         };
         let own = "customRanking enableReRanking mode ranking relevancyStrictness replicas";
         assert_eq!(named(|row| row.own), own, "what is written down for callers, C§3.2");
-        assert!(table::ROWS.iter().all(|row| row.place.in_settings() || !(row.own || row.of_primary)));
+        assert!(table::ROWS.iter().all(|row| row.scope.in_settings() || !(row.own || row.of_primary)));
         // the order of hits is that of the replica
         let shapes = named(|row| row.shapes_index && !row.of_primary);
         assert_eq!(shapes, "customRanking", "what shapes files is that of the primary, whose files they are");

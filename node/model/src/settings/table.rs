@@ -17,7 +17,7 @@ use std::sync::LazyLock;
 
 /// Who may give a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Scope {
     /// Settings only.
     Settings,
     /// Requests only.
@@ -25,14 +25,14 @@ pub enum Place {
     /// Both; the request overrides the setting.
     Both,
 }
-impl Place {
+impl Scope {
     /// Whether settings may hold the row.
     pub fn in_settings(self) -> bool {
-        matches!(self, Place::Settings | Place::Both)
+        matches!(self, Scope::Settings | Scope::Both)
     }
     /// Whether a request may hold the row.
     pub fn in_query(self) -> bool {
-        matches!(self, Place::Query | Place::Both)
+        matches!(self, Scope::Query | Scope::Both)
     }
 }
 
@@ -99,7 +99,7 @@ pub struct Row {
     /// Earlier names that are still accepted.
     pub legacy: &'static [&'static str],
     /// Who may give it.
-    pub place: Place,
+    pub scope: Scope,
     /// What it fills.
     pub target: Target,
     /// The default as JSON; `null` when there is none.
@@ -124,7 +124,7 @@ pub struct Row {
 
 pub(crate) const fn row(
     name: &'static str,
-    place: Place,
+    scope: Scope,
     target: Target,
     default: &'static str,
     doc: &'static str,
@@ -132,7 +132,7 @@ pub(crate) const fn row(
     Row {
         name,
         legacy: &[],
-        place,
+        scope,
         target,
         default,
         shown: false,
@@ -232,23 +232,23 @@ pub fn lookup(name: &str) -> Option<&'static Row> {
 pub fn markdown() -> String {
     let mut text = String::from("| Name | Where | Accepts | Default | Meaning |\n|---|---|---|---|---|\n");
     for row in ROWS {
-        let place = match row.place {
-            Place::Settings => "settings",
-            Place::Query => "query",
-            Place::Both => "settings, query",
+        let scope = match row.scope {
+            Scope::Settings => "settings",
+            Scope::Query => "query",
+            Scope::Both => "settings, query",
         };
         let mut name = format!("`{}`", row.name);
         if !row.legacy.is_empty() {
             name.push_str(&format!(" (formerly `{}`)", row.legacy.join("`, `")));
         }
-        let line = format!("| {name} | {place} | {} | `{}` | {} |\n", row.allowed(), row.default, row.doc);
+        let line = format!("| {name} | {scope} | {} | `{}` | {} |\n", row.allowed(), row.default, row.doc);
         text.push_str(&line);
     }
     text
 }
 
 use Form::{Any, Choice, Object};
-use Place::{Both, Query, Settings};
+use Scope::{Both, Query, Settings};
 use Target::{
     Count, Dropped, Flag, Index, IndexCount, IndexList, IndexStrings, IndexText, Kept, Languages, List, Text,
 };

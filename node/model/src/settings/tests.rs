@@ -1,6 +1,6 @@
 //! Tables of settings: the table itself, changes, answers, fingerprints and effective values.
 
-use super::table::{Place, ROWS, lookup, markdown};
+use super::table::{ROWS, Scope, lookup, markdown};
 use super::*;
 use crate::params::{ForLanguages, QueryType, TypoTolerance};
 use serde_json::json;
@@ -32,7 +32,7 @@ fn the_table_is_sound() {
             assert!(names.insert(name), "{name} is there twice");
             assert_eq!(lookup(name).map(|found| found.name), Some(row.name));
         }
-        assert!(!(row.shapes_index && row.place == Place::Query), "{}", row.name);
+        assert!(!(row.shapes_index && row.scope == Scope::Query), "{}", row.name);
     }
 }
 

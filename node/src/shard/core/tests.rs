@@ -4,7 +4,7 @@
 use super::super::options::{Pace, WorkPosition};
 use super::*;
 use crate::halt::Halt;
-use crate::log_place::Place;
+use crate::log_place::LogPlace;
 use crossbeam_channel::{Receiver, bounded};
 use quorate_engine::index::{LevelInForce, WriterOptions};
 use quorate_model::{GroupId, RecordOp};
@@ -63,7 +63,7 @@ impl Rig {
     fn hand_over(&mut self, done: Option<crossbeam_channel::Sender<Result<Arc<Vec<RecordOp>>>>>) -> u64 {
         self.log_index += 1;
         let ticket = self.state.progress.enqueue(self.log_index);
-        let at = WorkPosition { ticket, place: Place::whole(self.log_index), term: 1 };
+        let at = WorkPosition { ticket, place: LogPlace::whole(self.log_index), term: 1 };
         let record = format!(r#"{{"objectID":"{0}","n":{0}}}"#, self.log_index);
         let ops = vec![RecordOp::Put { object_id: self.log_index.to_string(), record: record.into_bytes() }];
         let work = Work::Apply { at, ops: Arc::new(ops), done };
