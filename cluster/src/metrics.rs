@@ -103,6 +103,10 @@ static EVENT_ROWS_LOST: LazyLock<IntGauge> = LazyLock::new(|| {
     let text = "Rows in files of events on this node that are damaged or gone.";
     registered(IntGauge::new("quorate_event_rows_lost", text).expect("a valid metric"))
 });
+static MODELS_DAMAGED: LazyLock<IntCounter> = LazyLock::new(|| {
+    let text = "Files of models that the checks found damaged or gone, and that were fetched or made again.";
+    registered(IntCounter::new("quorate_models_damaged_total", text).expect("a valid metric"))
+});
 static EVENT_BYTES: LazyLock<IntGaugeVec> = LazyLock::new(|| {
     let opts =
         Opts::new("quorate_event_bytes", "Bytes of events: in files, and in memory on their way there.");
@@ -246,6 +250,10 @@ pub fn node(node: &quorate_node::Node) {
     for (place, bytes) in [("files", events.bytes), ("memory", events.waiting_bytes)] {
         EVENT_BYTES.with_label_values(&[place]).set(bytes as i64);
     }
+}
+/// Counts files of models that do not read as they were written.
+pub fn models_damaged(count: usize) {
+    MODELS_DAMAGED.inc_by(count as u64);
 }
 /// A build has ended.
 pub fn built(of: &str, is_success: bool, took: Duration) {

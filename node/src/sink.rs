@@ -36,10 +36,11 @@ impl Node {
     pub fn sent_through(&self, group: GroupId) -> u64 {
         self.shared().events().store(group).map_or(0, |store| store.lock().sent_through())
     }
-    /// The next rows behind a log index; `None` when it was stopped or the group is not here. Cost: files that may have them are read.
-    pub fn unsent(&self, group: GroupId, after: u64, stop: &AtomicBool) -> Result<Option<Batch>> {
-        let Some(store) = self.shared().events().store(group) else { return Ok(None) };
+    /// The next rows behind a log index, in batches; none when it was stopped or the group is not here. Cost: files that may have them are
+    /// read.
+    pub fn unsent(&self, group: GroupId, after: u64, stop: &AtomicBool) -> Result<Vec<Batch>> {
+        let Some(store) = self.shared().events().store(group) else { return Ok(vec![]) };
         let unsent = store.lock().unsent(after);
-        Ok(unsent.read(stop)?)
+        Ok(unsent.read(stop)?.map_or_else(Vec::new, |pass| pass.batches))
     }
 }

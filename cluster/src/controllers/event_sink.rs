@@ -8,7 +8,7 @@ use crate::metrics;
 use crate::options::EventSink;
 use quorate_model::{GroupId, level};
 use quorate_node::ops::IndexCommand;
-use quorate_node::{SinkStanding, lower_priority, rows};
+use quorate_node::{Batch, SinkStanding, lower_priority, rows};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,6 +37,14 @@ struct OfGroup {
     is_unreadable: bool,
 }
 
+/// What became of the next rows of a group.
+struct Sent {
+    /// The log index through which the sink has everything now, if it took something.
+    through: Option<u64>,
+    /// Why the rest was not sent.
+    result: Result<(), Failure>,
+}
+
 /// Why rows did not reach the sink.
 enum Failure {
     /// They cannot be read here: other groups go on.
@@ -54,18 +62,19 @@ pub async fn run(context: Arc<NodeContext>, sink: Arc<dyn EventSink>) {
         let waiting = look(&context, &mut of_groups);
         let mut has_more = false;
         for (group, after) in waiting {
-            match send_next(&context, &sink, group, after).await {
-                Ok(None) => {}
-                Ok(Some(through)) => {
-                    if failures > 0 {
-                        tracing::info!("the sink of events takes rows again");
-                        failures = 0;
-                    }
-                    has_more = true;
-                    if let Some(of_group) = of_groups.get_mut(&group) {
-                        (of_group.given, of_group.is_unreadable) = (through, false);
-                    }
+            let Sent { through, result } = send_next(&context, &sink, group, after).await;
+            if let Some(through) = through {
+                if failures > 0 {
+                    tracing::info!("the sink of events takes rows again");
+                    failures = 0;
                 }
+                has_more = true;
+                if let Some(of_group) = of_groups.get_mut(&group) {
+                    (of_group.given, of_group.is_unreadable) = (through, false);
+                }
+            }
+            match result {
+                Ok(()) => {}
                 Err(Failure::Unreadable(reason)) => {
                     let of_group = of_groups.entry(group).or_default();
                     if !std::mem::replace(&mut of_group.is_unreadable, true) {
@@ -123,14 +132,13 @@ fn look(context: &NodeContext, of_groups: &mut BTreeMap<GroupId, OfGroup>) -> Ve
     waiting
 }
 
-/// Sends what comes next of a group. Returns the log index through which the sink has everything now. Errors: it was not taken, or it
-/// cannot be read.
+/// Sends what comes next of a group: as many batches as one pass over its files has given.
 async fn send_next(
     context: &Arc<NodeContext>,
     sink: &Arc<dyn EventSink>,
     group: GroupId,
     after: u64,
-) -> Result<Option<u64>, Failure> {
+) -> Sent {
     let (done, result) = oneshot::channel();
     let stop = Arc::new(AtomicBool::new(false));
     let _stopped_when_aborted = StopGuard(stop.clone());
@@ -141,8 +149,11 @@ async fn send_next(
     };
     // what waits for a sink must not keep a node from ending
     let thread = std::thread::Builder::new().name("events-sink".into()).spawn(run);
-    thread.map_err(|error| Failure::Unreadable(format!("there is no thread: {error}")))?;
-    result.await.unwrap_or_else(|_| Err(Failure::Unreadable("sending panicked".to_owned())))
+    let unreadable = |reason| Sent { through: None, result: Err(Failure::Unreadable(reason)) };
+    match thread {
+        Err(error) => unreadable(format!("there is no thread: {error}")),
+        Ok(_) => result.await.unwrap_or_else(|_| unreadable("sending panicked".to_owned())),
+    }
 }
 fn read_and_send(
     context: &NodeContext,
@@ -150,17 +161,39 @@ fn read_and_send(
     group: GroupId,
     after: u64,
     stop: &AtomicBool,
-) -> Result<Option<u64>, Failure> {
-    let batch = context.node().unsent(group, after, stop);
-    let batch = batch.map_err(|error| Failure::Unreadable(error.to_string()))?;
-    let Some(batch) = batch else { return Ok(None) };
+) -> Sent {
+    let node = context.node();
+    let forgets = node.forgets_count();
+    let mut sent = Sent { through: None, result: Ok(()) };
+    match node.unsent(group, after, stop) {
+        Err(error) => sent.result = Err(Failure::Unreadable(error.to_string())),
+        Ok(batches) => {
+            for batch in batches {
+                // who is forgotten meanwhile may be among the rest, which is read again
+                let is_led = context.groups().get(group).is_some_and(|group| group.is_led_here());
+                if stop.load(Ordering::Relaxed) || node.forgets_count() != forgets || !is_led {
+                    break;
+                }
+                match send(sink, &batch) {
+                    Ok(()) => sent.through = Some(batch.through),
+                    Err(failure) => {
+                        sent.result = Err(failure);
+                        break;
+                    }
+                }
+            }
+        }
+    }
+    sent
+}
+fn send(sink: &dyn EventSink, batch: &Batch) -> Result<(), Failure> {
     let mut lines = Vec::with_capacity(batch.rows.len() << 9);
     batch.rows.iter().for_each(|row| rows::write_line(row, &mut lines));
     if !lines.is_empty() {
         sink.send(&lines).map_err(Failure::Refused)?;
         metrics::sink_took(batch.rows.len());
     }
-    Ok(Some(batch.through))
+    Ok(())
 }
 
 /// Lets groups know how far the sink is with them, every few seconds: a new leader goes on from there.

@@ -4,7 +4,7 @@ use crate::harness::{Installation, in_time, name, patiently};
 use quorate_cluster::Service;
 use quorate_model::event::{Event, EventKind, EventObject, EventTarget};
 use quorate_model::{Candidates, RecommendModel};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const RELATED: RecommendModel = RecommendModel::RelatedProducts;
@@ -26,17 +26,22 @@ fn click(user: &str, object: &str) -> Event {
         currency: None,
     }
 }
-/// Names of the files below a folder that end like a model's.
-fn model_files(folder: &Path) -> Vec<String> {
+/// The files below a folder that end like a model's.
+fn model_paths(folder: &Path) -> Vec<PathBuf> {
     let mut found = vec![];
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         match entry.path().is_dir() {
-            true => found.extend(model_files(&entry.path())),
-            false => found.push(entry.file_name().to_string_lossy().into_owned()),
+            true => found.extend(model_paths(&entry.path())),
+            false => found.push(entry.path()),
         }
     }
-    found.retain(|name| name.ends_with(".mdl"));
+    found.retain(|path| path.extension().is_some_and(|it| it == "mdl"));
     found
+}
+/// Their names.
+fn model_files(folder: &Path) -> Vec<String> {
+    let name = |path: PathBuf| path.file_name().expect("a name").to_string_lossy().into_owned();
+    model_paths(folder).into_iter().map(name).collect()
 }
 async fn pause() {
     tokio::time::sleep(Duration::from_millis(20)).await;
@@ -102,6 +107,16 @@ async fn every_node_has_the_model_that_the_leader_made() {
             assert_eq!(of(node, "5").await, expected);
             assert_eq!(of(node, "unknown").await, Candidates::default());
         }
+        // what a disk has changed is found by the checks, and fetched from another node
+        let file = model_paths(installation.folder(2)).pop().expect("a model");
+        let whole = std::fs::read(&file).expect("there");
+        let mut damaged = whole.clone();
+        damaged[30] ^= 1;
+        std::fs::write(&file, &damaged).expect("written");
+        while std::fs::read(&file).ok().as_ref() != Some(&whole) {
+            pause().await;
+        }
+        assert_eq!(of(installation.node(2), "5").await, expected);
         installation.node(0).shutdown().await;
         for number in [1, 2] {
             assert_eq!(of(installation.node(number), "5").await, expected, "without a node");

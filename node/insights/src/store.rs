@@ -14,7 +14,7 @@ pub use self::compaction::{Compacted, Compaction};
 pub use self::lost::Lost;
 pub use self::manifest::files_of;
 use self::manifest::{Manifest, Period, Place};
-pub use self::unsent::{Batch, Unsent};
+pub use self::unsent::{Batch, Pass, Unsent};
 pub use self::view::EventView;
 use self::view::Waiting;
 use crate::error::{Error, Result};

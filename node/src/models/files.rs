@@ -115,6 +115,41 @@ impl Node {
         self.tidy_models(group)?;
         Ok(missing)
     }
+    /// Compares every byte of the files of a group's models with what was installed, as long as `goes_on`. A damaged one, or one that is
+    /// gone, counts as none from here on, so that [`Self::look_at_models`] has it fetched or made again. `pace` is called with the bytes that
+    /// were read and may take its time. Returns which they are. Cost: one pass over the files.
+    pub fn verify_models(
+        &self,
+        group: GroupId,
+        pace: &mut dyn FnMut(u64),
+        goes_on: &dyn Fn() -> bool,
+    ) -> Vec<PathBuf> {
+        let models = self.shared_models();
+        let mut damaged = vec![];
+        for state in models.states(group) {
+            let Some(present) = state.present.filter(|_| goes_on()) else { continue };
+            let path = path_of(self.layout(), group, &state.key, present.seq);
+            let checked = ModelFile::open(&path)
+                .and_then(|file| file.check(present.length, present.crc, &AtomicBool::new(false)));
+            pace(present.length);
+            // its successor may have come between the two
+            let is_current =
+                || models.slot(group, &state.key).is_some_and(|now| now.present == Some(present));
+            match checked {
+                Ok(()) => {}
+                Err(NeighboursError::Io(error)) if error.kind() != ErrorKind::NotFound => {
+                    tracing::warn!(group = group.0, file = %path.display(), %error, "a model cannot be checked");
+                }
+                Err(error) if is_current() => {
+                    tracing::error!(group = group.0, file = %path.display(), %error, "a model is damaged: it is fetched or made again");
+                    models.note_present(group, &state.key, None);
+                    damaged.push(path);
+                }
+                Err(_) => {}
+            }
+        }
+        damaged
+    }
     /// Removes files that are neither in use nor on their way.
     fn tidy_models(&self, group: GroupId) -> Result<()> {
         let _no_folder_moves = self.shared_models().hold_folders();

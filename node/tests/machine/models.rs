@@ -7,6 +7,7 @@ use quorate_model::{IndexName, RecommendModel};
 use quorate_node::models::path_of;
 use quorate_node::{Made, ModelKey, NeighboursError, NodeError};
 use quorate_store::incoming::Incoming;
+use quorate_store::recorder::{CrashMode, RecordingFiles};
 use std::sync::atomic::AtomicBool;
 
 fn key(index: &str, model: RecommendModel) -> ModelKey {
@@ -124,6 +125,94 @@ fn a_model_answers_through_restarts_damage_and_successors() {
         rig.machine.leave().unwrap();
         assert!(!dir.path().join("events").join(GROUP.to_string()).exists());
         assert!(matches!(rig.build(&related(), 12), Err(NodeError::Stopped)), "nothing comes back");
+    });
+}
+
+#[test]
+fn a_check_finds_a_model_that_the_disk_has_changed_and_it_is_missing_then() {
+    in_system(|| {
+        let dir = tempfile::tempdir().unwrap();
+        let mut rig = Rig::open(dir.path(), vec![]);
+        rig.apply(clicks(SHOP));
+        let made = rig.build_and_install(7);
+        assert_eq!(rig.missing(), [0; 0]);
+        let check = |rig: &Rig, goes_on: bool| {
+            let mut read = 0;
+            let found = rig.node.verify_models(GROUP, &mut |bytes| read += bytes, &|| goes_on);
+            (found, read)
+        };
+        assert_eq!(check(&rig, true), (vec![], made.length));
+        let whole = std::fs::read(rig.file(7)).unwrap();
+        for at in (0..whole.len()).step_by(37) {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 8;
+            std::fs::write(rig.file(7), &bytes).unwrap();
+            assert_eq!(check(&rig, false), (vec![], 0));
+            assert_eq!(check(&rig, true), (vec![rig.file(7)], made.length), "byte {at}");
+            assert_eq!((rig.with("a"), rig.missing()), (None, vec![7]));
+            assert!(!rig.file(7).exists());
+            std::fs::write(rig.file(7), &whole).unwrap();
+            assert_eq!((rig.missing(), rig.with("a")), (vec![], some(&["b", "c"])));
+        }
+        std::fs::remove_file(rig.file(7)).unwrap();
+        assert_eq!((check(&rig, true).0, rig.missing()), (vec![rig.file(7)], vec![7]));
+    });
+}
+
+#[test]
+fn a_power_cut_leaves_the_model_before_or_the_new_one_or_one_to_be_fetched() {
+    in_system(|| {
+        let root = tempfile::tempdir().unwrap();
+        let live = root.path().join("live");
+        std::fs::create_dir(&live).unwrap();
+        Rig::open(&live, vec![]).kill();
+        let files = RecordingFiles::new(&live).unwrap();
+        let mut rig = Rig::open_on(&live, vec![], Arc::new(files.clone()));
+        rig.apply(clicks(SHOP));
+        let first = rig.build_and_install(7);
+        assert_eq!(rig.missing(), [0; 0]);
+        let begun = files.points();
+        rig.apply(clicks(&[("cid", "a"), ("dan", "c"), ("dan", "b")]));
+        let second = rig.build_and_install(8);
+        assert_eq!(rig.missing(), [0; 0]);
+        let answer = rig.with("a");
+        assert_ne!((first.crc, answer.clone()), (second.crc, None));
+        let log = rig.kill();
+        let is_all = std::env::var_os("QUORATE_POWER_CUTS").is_some();
+        for point in (begun..=files.points()).step_by(if is_all { 1 } else { 3 }) {
+            let modes = [CrashMode::Dropped, CrashMode::Prefix, CrashMode::Torn(point as u64)];
+            let modes = if is_all { modes.to_vec() } else { vec![modes[point % 3]] };
+            for mode in modes {
+                let image = root.path().join("image");
+                files.crash_image(point, mode, &image).unwrap();
+                // a working store is never trusted after a power cut
+                let _there_may_be_none = std::fs::remove_dir_all(image.join("state"));
+                // the log survives, also what installs a model whose file does not
+                let mut rig = Rig::open(&image, log.clone());
+                match rig.missing()[..] {
+                    [] => assert_eq!(rig.with("a"), answer, "{point} {mode:?}"),
+                    [8] => {
+                        assert!(rig.with("a").is_none() && !rig.file(8).exists(), "{point} {mode:?}");
+                        let again = rig.build_and_install(9);
+                        assert_eq!(
+                            (again.length, again.crc),
+                            (second.length, second.crc),
+                            "{point} {mode:?}"
+                        );
+                        assert_eq!((rig.missing(), rig.with("a")), (vec![], answer.clone()));
+                    }
+                    ref other => panic!("{point} {mode:?}: {other:?}"),
+                }
+                let folder = rig.file(9).parent().unwrap().to_owned();
+                assert_eq!(
+                    std::fs::read_dir(folder).unwrap().count(),
+                    1,
+                    "{point} {mode:?}: nothing else is left"
+                );
+                drop(rig);
+                std::fs::remove_dir_all(&image).unwrap();
+            }
+        }
     });
 }
 

@@ -3,6 +3,7 @@
 use super::{Checks, Kind};
 use crate::apply::meta::MetaPin;
 use crate::groups::Group;
+use crate::metrics;
 use crate::types::{GroupDigest, NamedDigest};
 use quorate_model::{GroupId, NodeId};
 use quorate_node::{EventsDigest, EventsPin, GroupPin, Held, Incarnation, IndexDigest, UnreadableEvents};
@@ -42,7 +43,8 @@ impl Checks {
                     return None;
                 }
             }
-            seen.look_at_events(&checks, group)?.hash_events(&checks, group, events)
+            let seen = seen.look_at_events(&checks, group)?.look_at_models(&checks, group)?;
+            seen.hash_events(&checks, group, events)
         });
         let Some(seen) = ended(group, seen.await) else { return };
         let names = self.names();
@@ -82,7 +84,7 @@ impl Checks {
                     return None;
                 }
             }
-            seen.look_at_events(&checks, id)
+            seen.look_at_events(&checks, id)?.look_at_models(&checks, id)
         });
         if let Some(seen) = ended(id, seen.await) {
             self.was_read(id, seen.damage, None);
@@ -147,6 +149,14 @@ impl Seen {
                 false => tracing::warn!(group = group.0, error = %found.error, "events cannot be checked"),
             }
         }
+        goes_on().then_some(self)
+    }
+    /// Reads the files of a group's models, too. A damaged one is mended beside, without another state of the group. `None` when the checks
+    /// are over.
+    fn look_at_models(self, checks: &Checks, group: GroupId) -> Option<Seen> {
+        let (mut pace, goes_on) = (|bytes| checks.pace.take(bytes), || !checks.pace.is_over());
+        let damaged = checks.context.node().verify_models(group, &mut pace, &goes_on);
+        metrics::models_damaged(damaged.len());
         goes_on().then_some(self)
     }
     /// Hashes what readers saw of events. What cannot be read is not known. `None` when the checks are over.

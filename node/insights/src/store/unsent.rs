@@ -16,6 +16,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub const BATCH_ROWS_MAX: usize = 10_000;
 /// About how many bytes the rows of a batch take at most, unless a single entry has more.
 const BATCH_BYTES_MAX: usize = 8 << 20;
+/// Rows that are kept of one pass over files at most, unless a single entry has more: files are read anew for the next ones.
+const PASS_ROWS_MAX: usize = 16 * BATCH_ROWS_MAX;
+/// About how many bytes these take at most, unless a single entry has more.
+const PASS_BYTES_MAX: usize = 64 << 20;
 
 /// Where the next rows are.
 pub struct Unsent {
@@ -23,8 +27,18 @@ pub struct Unsent {
     /// Everything through here is in these files, or was forgotten.
     position: u64,
     segments: Vec<Segment>,
-    open: Batch,
+    open: Vec<Batch>,
     forgotten: Forgotten,
+    pass_rows: usize,
+}
+
+/// What one pass over files has found.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Pass {
+    /// The next batches, one at least.
+    pub batches: Vec<Batch>,
+    /// How many row groups were read for them.
+    pub groups_read: usize,
 }
 
 /// Rows of whole entries, in the order of the log.
@@ -60,16 +74,17 @@ impl EventStore {
         segments.sort_by_key(|segment| segment.facts().log_indices[0]);
         let forgotten = self.forgotten();
         // what is in memory comes later in the log than what is in files
-        let open = if segments.is_empty() { self.open_after(after, &forgotten) } else { Batch::default() };
-        Unsent { after, position: self.manifest.position, segments, open, forgotten }
+        let open = if segments.is_empty() { self.open_after(after, &forgotten) } else { vec![] };
+        let position = self.manifest.position;
+        Unsent { after, position, segments, open, forgotten, pass_rows: PASS_ROWS_MAX }
     }
     /// The rows in memory that entries behind a log index have, entry by entry.
     fn open_entries_after(&self, after: u64) -> &[Arc<[Row]>] {
         let is_given = |rows: &Arc<[Row]>| rows.last().is_none_or(|row| row.log_index <= after);
         &self.open.entries[self.open.entries.partition_point(is_given)..]
     }
-    fn open_after(&self, after: u64, forgotten: &Forgotten) -> Batch {
-        let mut next = Next::default();
+    fn open_after(&self, after: u64, forgotten: &Forgotten) -> Vec<Batch> {
+        let mut next = Next::of(PASS_ROWS_MAX);
         for row in self.open_entries_after(after).iter().flat_map(|rows| rows.iter()) {
             if next.is_beyond(row.log_index) {
                 break;
@@ -78,20 +93,22 @@ impl EventStore {
                 next.push(row.clone());
             }
         }
-        next.batch(self.open.through.max(after))
+        next.batches(self.open.through.max(after))
     }
 }
 
 impl Unsent {
-    /// Reads it; `None` when it was stopped. Cost: rows of files that may have some are read, a row group at a time.
+    /// Reads it; `None` when it was stopped. Cost: rows of files that may have some are read, a row group at a time, up to those that
+    /// come behind what is kept. Sealed files follow each other in the log, so each is read twice at most; one that was merged of many
+    /// is read once for each of the passes that it has rows of.
     ///
     /// Errors: a file cannot be read, or is damaged.
-    pub fn read(self, stop: &AtomicBool) -> Result<Option<Batch>> {
-        let Unsent { after, position, segments, open, forgotten } = self;
+    pub fn read(self, stop: &AtomicBool) -> Result<Option<Pass>> {
+        let Unsent { after, position, segments, open, forgotten, pass_rows } = self;
         if segments.is_empty() {
-            return Ok(Some(open));
+            return Ok(Some(Pass { batches: open, groups_read: 0 }));
         }
-        let mut next = Next::default();
+        let (mut next, mut groups_read) = (Next::of(pass_rows), 0);
         for segment in segments {
             if next.is_beyond(segment.facts().log_indices[0]) {
                 break;
@@ -100,6 +117,7 @@ impl Unsent {
                 if stop.load(Ordering::Relaxed) {
                     return Ok(None);
                 }
+                groups_read += 1;
                 for row in segment.rows(group)? {
                     if row.log_index > after && !next.is_beyond(row.log_index) && !forgotten.hides(&row) {
                         next.push(row);
@@ -107,13 +125,13 @@ impl Unsent {
                 }
             }
         }
-        Ok(Some(next.batch(position.max(after))))
+        Ok(Some(Pass { batches: next.batches(position.max(after)), groups_read }))
     }
 }
 
 /// The rows of the first entries among those that are shown to it.
-#[derive(Default)]
 struct Next {
+    rows_max: usize,
     by_entry: BTreeMap<u64, (Vec<Row>, usize)>,
     rows: usize,
     bytes: usize,
@@ -122,6 +140,9 @@ struct Next {
 }
 
 impl Next {
+    fn of(rows_max: usize) -> Next {
+        Next { rows_max, by_entry: BTreeMap::new(), rows: 0, bytes: 0, end: None }
+    }
     fn is_beyond(&self, log_index: u64) -> bool {
         self.end.is_some_and(|end| log_index >= end)
     }
@@ -131,21 +152,30 @@ impl Next {
         rows.push(row);
         *of_entry += bytes;
         (self.rows, self.bytes) = (self.rows + 1, self.bytes + bytes);
-        while (self.rows > BATCH_ROWS_MAX || self.bytes > BATCH_BYTES_MAX) && self.by_entry.len() > 1 {
+        while (self.rows > self.rows_max || self.bytes > PASS_BYTES_MAX) && self.by_entry.len() > 1 {
             let (end, (rows, bytes)) = self.by_entry.pop_last().expect("there are several");
             (self.rows, self.bytes) = (self.rows - rows.len(), self.bytes - bytes);
             self.end = Some(end);
         }
     }
     /// What was kept; without an end it is everything through `all`.
-    fn batch(self, all: u64) -> Batch {
+    fn batches(self, all: u64) -> Vec<Batch> {
         let through = self.end.map_or(all, |end| end - 1);
-        let mut rows = vec![];
-        for (mut of_entry, _) in self.by_entry.into_values() {
+        let (mut batches, mut bytes) = (vec![Batch { rows: vec![], through }], 0);
+        for (log_index, (mut of_entry, of_entry_bytes)) in self.by_entry {
             of_entry.sort();
-            rows.extend(of_entry);
+            let last = batches.last_mut().expect("there is one");
+            let is_full =
+                last.rows.len() + of_entry.len() > BATCH_ROWS_MAX || bytes + of_entry_bytes > BATCH_BYTES_MAX;
+            if is_full && !last.rows.is_empty() {
+                last.through = log_index - 1;
+                batches.push(Batch { rows: vec![], through });
+                bytes = 0;
+            }
+            bytes += of_entry_bytes;
+            batches.last_mut().expect("there is one").rows.append(&mut of_entry);
         }
-        Batch { rows, through }
+        batches
     }
 }
 

@@ -26,15 +26,51 @@ fn entry(user: &str, log_index: u64) -> Vec<Event> {
     }]
 }
 /// All batches from a log index on.
-fn batches(store: &EventStore, mut after: u64) -> Vec<Batch> {
-    let mut all = vec![];
+fn batches(store: &EventStore, after: u64) -> Vec<Batch> {
+    passes(store, after, PASS_ROWS_MAX).0
+}
+/// All batches from a log index on, in passes that keep so many rows, and how many row groups were read for them.
+fn passes(store: &EventStore, mut after: u64, pass_rows: usize) -> (Vec<Batch>, usize) {
+    let (mut all, mut groups) = (vec![], 0);
     while store.rows_after(after) > 0 {
-        let batch = store.unsent(after).read(&AtomicBool::new(false)).unwrap().unwrap();
-        assert!(batch.through > after, "it goes on");
-        after = batch.through;
-        all.push(batch);
+        let pass =
+            Unsent { pass_rows, ..store.unsent(after) }.read(&AtomicBool::new(false)).unwrap().unwrap();
+        for batch in pass.batches {
+            assert!(batch.through > after, "it goes on");
+            after = batch.through;
+            all.push(batch);
+        }
+        groups += pass.groups_read;
     }
-    all
+    (all, groups)
+}
+
+#[test]
+fn a_backlog_is_read_once_however_many_batches_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = EventStore::open(Arc::new(RealFiles), folder.path()).unwrap();
+    for log_index in 1..=48 {
+        store.append(log_index, NOW_MS, &entry("ann", log_index));
+        if log_index % 4 == 0 {
+            store.seal().unwrap();
+        }
+    }
+    let (files, all) = (store.segments.len(), 48 * OF_ENTRY);
+    let groups: usize = store.segments.iter().map(|segment| segment.groups(Wanted::ALL).len()).sum();
+    // of one pass, and of passes that end inside of files: these are read twice
+    for (pass_rows, most) in [(PASS_ROWS_MAX, groups), (6 * OF_ENTRY, 2 * groups)] {
+        let (batches, read) = passes(&store, 0, pass_rows);
+        assert_eq!(batches.iter().map(|batch| batch.rows.len()).sum::<usize>(), all);
+        assert!(batches.iter().flat_map(|batch| &batch.rows).is_sorted_by_key(|row| row.log_index));
+        assert!(read <= most && files == 24, "{read} row groups of {groups} in {files} files");
+    }
+    // a merged one is read once for each pass
+    while let Some(work) = store.compaction(NOW_MS + 3 * 24 * 3_600_000) {
+        store.put(work.run(&AtomicBool::new(false)).unwrap().unwrap()).unwrap();
+    }
+    let groups: usize = store.segments.iter().map(|segment| segment.groups(Wanted::ALL).len()).sum();
+    let (batches, read) = passes(&store, 0, PASS_ROWS_MAX);
+    assert!(store.segments.len() == 2 && batches.len() > 3 && read == groups, "{read} of {groups}");
 }
 
 #[test]
