@@ -3,9 +3,13 @@
 //! A new command is a variant behind the last one, its row in [`IndexCommand::row`], and an arm of
 //! `PlacementMachine::carry_out`, which applies it. Everybody else asks the row.
 
+mod content;
+
+pub use content::operation_bytes;
+
 use crate::models::key::ModelKey;
-use quorate_model::event::{CountedSearch, Event, EventTarget};
-use quorate_model::level::{self, FIRST, Needs};
+use quorate_model::event::{CountedSearch, Event};
+use quorate_model::level::{self, FIRST};
 use quorate_model::settings::replica;
 use quorate_model::{DocumentKind, RecordOp, UserId};
 use serde::{Deserialize, Serialize};
@@ -222,105 +226,56 @@ const OF_EVENTS: Row<'static> = Row { level: level::EVENTS, is_replayed: true, .
 impl IndexCommand {
     /// Its row. Cost: none.
     pub fn row(&self) -> Row<'_> {
+        let holding = |number, content| Row { number, content, ..PLAIN };
+        let of_events = |number, content| Row { number, content, ..OF_EVENTS };
         match self {
             IndexCommand::Records { index: _, ops } => {
-                Row { number: 0, is_replayed: true, content: Content::Operations(ops), ..PLAIN }
+                Row { is_replayed: true, ..holding(0, Content::Operations(ops)) }
             }
-            IndexCommand::Settings { index, changes, replace: _ } => Row {
-                number: 1,
-                may_fail: true,
-                forwarded_from: Some(*index),
-                content: Content::Settings(changes),
-                ..PLAIN
-            },
+            IndexCommand::Settings { index, changes, replace: _ } => {
+                Row { may_fail: true, forwarded_from: Some(*index), ..holding(1, Content::Settings(changes)) }
+            }
             IndexCommand::Copy { .. } => Row { number: 2, ..PLAIN },
             IndexCommand::Drop { .. } => Row { number: 3, ..PLAIN },
             IndexCommand::Sequence { commands } => Row {
-                number: 4,
                 may_fail: commands.iter().any(|command| command.row().may_fail),
                 is_replayed: true,
-                content: Content::Commands(commands),
-                ..PLAIN
+                ..holding(4, Content::Commands(commands))
             },
             IndexCommand::SaveDocuments { index, kind, documents, replace: _ } => Row {
-                number: 5,
                 level: level::of_kind(*kind),
                 may_fail: true,
                 forwarded_from: Some(*index),
-                content: Content::Documents(*kind, documents),
-                ..PLAIN
+                ..holding(5, Content::Documents(*kind, documents))
             },
             IndexCommand::DeleteDocument { index, kind, object_id } => Row {
-                number: 6,
                 level: level::of_kind(*kind),
                 forwarded_from: Some(*index),
-                content: Content::Names(object_id.len()),
-                ..PLAIN
+                ..holding(6, Content::Names(object_id.len()))
             },
             IndexCommand::Replicas { followers, .. } => {
-                Row { number: 7, may_fail: true, content: Content::Followers(followers), ..PLAIN }
+                Row { may_fail: true, ..holding(7, Content::Followers(followers)) }
             }
             IndexCommand::Forward { command } => {
-                Row { number: 8, may_fail: true, content: Content::Commands(only(command)), ..PLAIN }
+                Row { may_fail: true, ..holding(8, Content::Commands(only(command))) }
             }
             IndexCommand::ForUser { command, .. } => Row {
-                number: 9,
                 level: level::OF_USERS,
                 may_fail: command.row().may_fail,
                 is_replayed: true,
-                content: Content::Commands(only(command)),
-                ..PLAIN
+                ..holding(9, Content::Commands(only(command)))
             },
             IndexCommand::Compare => Row { number: 10, level: level::COMPARE, ..PLAIN },
             IndexCommand::Dictionaries { .. } => Row { number: 11, level: level::DICTIONARIES_ACT, ..PLAIN },
-            IndexCommand::Events { events } => {
-                Row { number: 12, content: Content::Events(events), ..OF_EVENTS }
-            }
-            IndexCommand::ForgetUser { token } => {
-                Row { number: 13, content: Content::Names(token.len()), ..OF_EVENTS }
-            }
+            IndexCommand::Events { events } => of_events(12, Content::Events(events)),
+            IndexCommand::ForgetUser { token } => of_events(13, Content::Names(token.len())),
             IndexCommand::Searches { searches } => {
-                Row { number: 14, level: level::RECOMMEND, content: Content::Searches(searches), ..OF_EVENTS }
+                Row { level: level::RECOMMEND, ..of_events(14, Content::Searches(searches)) }
             }
-            IndexCommand::InstallModel { key, .. } => Row {
-                number: 15,
-                level: level::RECOMMEND,
-                content: Content::Names(key.index.as_str().len()),
-                ..PLAIN
-            },
+            IndexCommand::InstallModel { key, .. } => {
+                Row { level: level::RECOMMEND, ..holding(15, Content::Names(key.index.as_str().len())) }
+            }
             IndexCommand::EventsSent { .. } => Row { number: 16, level: level::SINK, ..PLAIN },
-        }
-    }
-
-    /// The lowest level of programs that know the command and all that it holds, and what needs that. Cost: settings and
-    /// documents are parsed once anything of them began after the first level.
-    pub fn needs(&self) -> Needs {
-        let Row { level, content, .. } = self.row();
-        let all = |each: &mut dyn Iterator<Item = Needs>| each.fold(Needs::NOTHING, Needs::or);
-        Needs::level(level).or(match content {
-            Content::Names(_) | Content::Followers(_) | Content::Events(_) | Content::Searches(_) => {
-                Needs::NOTHING
-            }
-            Content::Operations(ops) => all(&mut ops.iter().map(operation_needs)),
-            Content::Settings(changes) => level::of_settings(changes),
-            Content::Documents(kind, documents) => {
-                all(&mut documents.iter().map(|document| level::of_document(kind, &document.document)))
-            }
-            Content::Commands(commands) => all(&mut commands.iter().map(IndexCommand::needs)),
-        })
-    }
-
-    /// About how many bytes it takes in an entry.
-    pub fn bytes(&self) -> usize {
-        match self.row().content {
-            Content::Names(bytes) => bytes,
-            Content::Operations(ops) => ops.iter().map(operation_bytes).sum(),
-            Content::Settings(changes) => changes.len(),
-            Content::Documents(_, documents) => documents.iter().map(RawDocument::bytes).sum(),
-            Content::Followers(followers) => std::mem::size_of_val(followers),
-            Content::Events(events) => events.iter().map(event_bytes).sum(),
-            Content::Searches(searches) => searches.iter().map(CountedSearch::bytes).sum(),
-            Content::Commands(commands) => commands.iter().map(IndexCommand::bytes).sum(),
         }
     }
 
@@ -345,50 +300,6 @@ impl IndexCommand {
             _ => {}
         }
         command
-    }
-}
-
-impl RawDocument {
-    /// About how many bytes it takes in an entry.
-    pub fn bytes(&self) -> usize {
-        FRAME + self.object_id.len() + self.document.len()
-    }
-}
-
-/// Bytes around each operation and document, at most.
-const FRAME: usize = 32;
-
-/// About how many bytes an operation takes in an entry.
-pub fn operation_bytes(op: &RecordOp) -> usize {
-    FRAME
-        + match op {
-            RecordOp::Put { object_id, record } => object_id.len() + record.len(),
-            RecordOp::Partial { object_id, changes, create: _ } => object_id.len() + changes.len(),
-            RecordOp::Delete { object_id } => object_id.len(),
-            RecordOp::DeleteBy { params } => params.len(),
-            RecordOp::Clear => 0,
-        }
-}
-
-/// About how many bytes an event takes in an entry.
-fn event_bytes(event: &Event) -> usize {
-    let of_target = match &event.target {
-        EventTarget::Objects(objects) => {
-            objects.iter().map(|object| 2 * FRAME + object.object_id.len()).sum::<usize>()
-        }
-        EventTarget::Filters(filters) => filters.iter().map(|filter| FRAME + filter.len()).sum(),
-    };
-    let authenticated = event.authenticated.as_deref().map_or(0, str::len);
-    4 * FRAME + event.name.len() + event.index.as_str().len() + event.user.len() + authenticated + of_target
-}
-
-fn operation_needs(op: &RecordOp) -> Needs {
-    match op {
-        RecordOp::DeleteBy { params } => level::of_delete_by(params),
-        // the built-in operations are those of the first level
-        RecordOp::Put { .. } | RecordOp::Partial { .. } | RecordOp::Delete { .. } | RecordOp::Clear => {
-            Needs::NOTHING
-        }
     }
 }
 
