@@ -2,10 +2,12 @@
 
 use crate::error::{Error, Result};
 use crate::node::Node;
-use quorate_insights::store::files_of;
+use quorate_insights::store::{EventStore, files_of};
 use quorate_model::GroupId;
+use quorate_store::files::Files;
 use quorate_store::layout::Layout;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A file of events that does not read as it was written.
 #[derive(Debug)]
@@ -21,6 +23,28 @@ pub fn event_files(data: &Layout, group: GroupId) -> Result<Vec<(PathBuf, u64, u
     let folder = data.events_of(group);
     let files = files_of(&folder)?.into_iter();
     Ok(files.map(|(path, bytes, crc)| (folder.join(path), bytes, crc)).collect())
+}
+
+/// Lets a stopped node go on without what its files of events have lost, if `is_accepted`. Returns what is lost, or was until now. Errors:
+/// the disk refuses.
+pub fn accept_lost_events(
+    files: Arc<dyn Files>,
+    data: &Layout,
+    is_accepted: bool,
+) -> Result<Vec<UnreadableEvents>> {
+    let io = |source| Error::Io { what: format!("listing {}", data.events().display()), source };
+    let folders: Vec<PathBuf> = match std::fs::read_dir(data.events()) {
+        Ok(entries) => entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>().map_err(io)?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => vec![],
+        Err(error) => return Err(io(error)),
+    };
+    let mut all = vec![];
+    for folder in folders {
+        let mut store = EventStore::open(files.clone(), &folder)?;
+        let lost = if is_accepted { store.accept_loss()? } else { store.lost().to_vec() };
+        all.extend(lost.iter().map(|lost| UnreadableEvents { error: lost.error().into(), rows: lost.rows }));
+    }
+    Ok(all)
 }
 
 impl Node {

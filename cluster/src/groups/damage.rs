@@ -2,9 +2,11 @@
 
 use crate::groups::start;
 use quorate_model::{Error, Result};
+use quorate_node::{UnreadableEvents, accept_lost_events as accept_lost_events_of};
 use quorate_raft::log::{Log, LogOptions};
 use quorate_raft::log_inspect::{self, GroupReport, LogReport};
 use quorate_raft::{log_mend, recovery};
+use quorate_store::files::RealFiles;
 use quorate_store::identity::DataFolder;
 use quorate_store::layout::Layout;
 use std::fmt::Write as _;
@@ -163,6 +165,39 @@ pub fn accept_loss(data_dir: &Path, confirm: Option<&str>) -> Result<LogReport> 
     fs::rename(&mended, &raft).map_err(io)?;
     fs::File::open(layout.root()).and_then(|it| it.sync_all()).map_err(io)?;
     Ok(report)
+}
+
+/// Lets the only node of its groups go on without files of events that are damaged or gone, which then may be joined by others. Returns
+/// what is lost.
+///
+/// Errors: nothing is lost; other nodes have these groups; the folder is in use, or `confirm` is not its application id.
+pub fn accept_lost_events(data_dir: &Path, confirm: Option<&str>) -> Result<Vec<String>> {
+    if inspect(data_dir)?.groups.values().any(has_others) {
+        return Err(Error::invalid(
+            "other nodes have replicas of these groups: nothing was changed. What is lost is fetched from them",
+        ));
+    }
+    let folder = DataFolder::open(data_dir)?;
+    let text = |found: UnreadableEvents| match found.rows {
+        Some(rows) => format!("{rows} rows: {}", found.error),
+        None => format!("rows that nobody has counted: {}", found.error),
+    };
+    let carry_out = |is_accepted| -> Result<Vec<String>> {
+        let found = accept_lost_events_of(RealFiles::shared(), folder.layout(), is_accepted)?;
+        Ok(found.into_iter().map(text).collect())
+    };
+    let lost = carry_out(false)?;
+    if lost.is_empty() {
+        return Err(Error::invalid("no file of events is lost: nothing was changed"));
+    }
+    let app_id = folder.app_id()?.unwrap_or_default();
+    match confirm == Some(app_id.as_str()) {
+        true => carry_out(true),
+        false => Err(Error::invalid(format!(
+            "lost: {}. Nothing was changed. To go on without that, add --confirm {app_id}",
+            lost.join("; ")
+        ))),
+    }
 }
 
 /// Opens a data folder once its application id was named. Errors: it is not the one.

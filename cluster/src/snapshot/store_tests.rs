@@ -86,6 +86,17 @@ fn pieces_come_from_the_files_that_are_listed_and_no_others() {
 }
 
 #[test]
+fn a_snapshot_whose_files_of_events_are_damaged_is_not_offered() {
+    let rig = open(LIFETIME);
+    let draft = rig.store.begin(GROUP).expect("no other is being made");
+    let manifest = draft.layout().events_of(GROUP).join("manifest");
+    std::fs::create_dir_all(manifest.parent().expect("a folder")).expect("made");
+    std::fs::write(manifest, "no manifest").expect("written");
+    let refused = rig.store.finish(draft, 7, 1).expect_err("damage must not spread");
+    assert!(refused.message.contains("damaged"), "{refused}");
+}
+
+#[test]
 fn the_newest_two_are_kept_until_nobody_reads_them() {
     let rig = open(LIFETIME);
     let ids: Vec<ManifestId> =

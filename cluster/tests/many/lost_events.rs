@@ -1,7 +1,7 @@
 //! Files of events that are damaged or gone when a node starts stop nothing: their loss is told, and they are taken from who has them.
 
 use crate::harness::*;
-use quorate_cluster::{EventReplica, Service};
+use quorate_cluster::{EventReplica, Service, damage};
 use quorate_model::event::{Event, EventKind, EventObject, EventTarget};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -28,6 +28,14 @@ fn files(folder: &Path, end: &str) -> Vec<PathBuf> {
 fn cut(path: &Path) {
     let length = std::fs::metadata(path).expect("there").len();
     std::fs::File::options().write(true).open(path).expect("there").set_len(length - 9).expect("cut");
+}
+/// Goes on without the rows of one call, as an operator lets a stopped node do.
+fn accept_loss(folder: &Path) {
+    let refused = damage::accept_lost_events(folder, None).expect_err("it is asked").message;
+    assert!(refused.contains(&format!("{EVENTS} rows: ")), "{refused}");
+    let app_id = refused.rsplit(' ').next();
+    assert_eq!(damage::accept_lost_events(folder, app_id).expect("done").len(), 1);
+    assert!(damage::accept_lost_events(folder, app_id).is_err(), "there is nothing more");
 }
 async fn keep(node: &Service, round: u64) {
     let event = |number: u64| Event {
@@ -113,6 +121,10 @@ async fn a_node_that_is_alone_serves_without_the_rows_that_it_lost_and_says_so()
             // also when it starts again
             installation.restart(0, |_| {}).await;
         }
+        // others may join when the operator has accepted that
+        installation.restart(0, accept_loss).await;
+        let found = replicas(installation.node(0)).await;
+        assert!(found.iter().all(|it| (it.lost_files, it.rows) == (0, EVENTS)), "{found:?}");
         // neither manifest nor copy
         installation
             .restart(0, |folder| {

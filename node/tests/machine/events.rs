@@ -3,7 +3,7 @@
 use super::*;
 use quorate_insights::segment::Wanted;
 use quorate_model::event::{CountedSearch, Event, EventKind, EventObject, EventTarget};
-use quorate_node::EventsDigest;
+use quorate_node::{EventsDigest, event_files};
 use quorate_store::incoming::Incoming;
 use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -156,6 +156,13 @@ fn a_snapshot_brings_events_and_takes_those_that_were_there() {
         let mut target = Rig::open(to.path(), target.kill());
         let incoming = Incoming::new(&layout, GROUP, at);
         assert_eq!(source.export(incoming.layout()), at);
+        // whoever offers it knows what its files of events have to be
+        let files = event_files(incoming.layout(), GROUP).unwrap();
+        assert!(!files.is_empty());
+        for (path, length, crc) in files {
+            let bytes = std::fs::read(path).unwrap();
+            assert_eq!((bytes.len() as u64, crc32fast::hash(&bytes)), (length, crc));
+        }
         let replacement = incoming.commit(&RealFiles, &[]).unwrap();
         target.machine.replace(&replacement).unwrap();
         assert_eq!(target.seen(), ["ann 1", "bob 2"]);

@@ -10,6 +10,7 @@ use crate::client::{Answer, Client, Credentials};
 use crate::config::Values;
 use anyhow::{Result, anyhow};
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use quorate_cluster::damage;
 use quorate_model::analytics::Day;
 use serde_json::Value;
 use std::process::ExitCode;
@@ -56,6 +57,18 @@ pub fn command(flags: impl Fn() -> Vec<Arg>, after_help: &str) -> Command {
                 .arg(day("until", "The last day (UTC)")),
         )
         .subcommand(
+            sub(
+                "accept-loss",
+                "Of a stopped node that is alone: go on without files of events that are damaged or gone",
+            )
+            .arg(
+                Arg::new("confirm")
+                    .long("confirm")
+                    .value_name("APP_ID")
+                    .help("Do it; without it nothing is changed"),
+            ),
+        )
+        .subcommand(
             sub("import", "Bring events and searches of the past in: JSON lines, CSV or Parquet")
                 .long_about(
                     "Bring events and searches of the past in, up to the retention of the service. Files have the columns \
@@ -85,6 +98,15 @@ fn read_day(text: &str) -> Result<Day, String> {
 
 /// Carries out one of the commands.
 pub fn run(values: &Values, name: &str, given: &ArgMatches) -> Result<ExitCode> {
+    if name == "accept-loss" {
+        let confirm = given.get_one::<String>("confirm").map(String::as_str);
+        let lost = damage::accept_lost_events(&values.data_dir(), confirm);
+        for what in lost.map_err(|error| anyhow!(error.message))? {
+            println!("lost: {what}");
+        }
+        println!("Done: start the node as before.");
+        return Ok(ExitCode::SUCCESS);
+    }
     let client = Client::find(values, Credentials::Required)?;
     match name {
         "status" => status::run(&client, given.get_flag("json")),

@@ -132,7 +132,9 @@ impl Checks {
 fn with_way_out(what: String, others: &[NodeId]) -> String {
     let is_of_events = what.starts_with(EVENTS);
     let way = match (others.is_empty(), is_of_events) {
-        (true, true) => "no other node has them: put back a copy of the file, or go on without these rows",
+        (true, true) => {
+            "no other node has them: put back a copy of the file, or go on without these rows (quorate events accept-loss)"
+        }
         (true, false) => "no other node has it: put back a copy of the file, or delete the index",
         (false, _) => "it is fetched anew from the other nodes",
     };

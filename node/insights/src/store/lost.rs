@@ -67,6 +67,23 @@ impl EventStore {
     pub fn lost_rows(&self) -> u64 {
         self.lost.iter().filter_map(|lost| lost.rows).sum()
     }
+    /// Goes on without what is lost: nothing tells of it any more. Returns what that was. Errors: the disk refuses; some may be told still.
+    pub fn accept_loss(&mut self) -> Result<Vec<Lost>> {
+        let mut manifest = self.manifest.clone();
+        manifest.places.retain(|place| self.is_there(place));
+        let lost = self.lost.clone();
+        if manifest.places.len() != self.manifest.places.len() {
+            self.put_in_force(manifest, vec![])?;
+        }
+        let aside = self.folder.join(layout::DAMAGED);
+        match self.files.remove_dir_all(&aside) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io("remove", &aside, error));
+            }
+            Ok(()) | Err(_) => self.lost.clear(),
+        }
+        Ok(lost)
+    }
     /// The segments of another manifest; those that are open stay so.
     pub(super) fn opened(
         &self,

@@ -154,7 +154,17 @@ fn a_damaged_manifest_is_taken_from_its_copy_and_without_one_files_are_set_aside
     }
     assert!(models.exists());
     let aside = folder.join(layout::DAMAGED);
+    let path = file_of(&folder, &open(&folder).expect("opens"), 0);
+    std::fs::write(&path, "something else").expect("written");
     assert_eq!(manifest::list(&aside.join("0")).expect("there").len(), 4 + 2, "four days, and the manifests");
-    std::fs::remove_dir_all(aside).expect("removed");
-    assert_eq!(open(&folder).expect("opens").lost(), []);
+    // whoever accepts that is told no more, and may export
+    let mut store = open(&folder).expect("opens");
+    let rows = store.rows();
+    assert_eq!(store.accept_loss().expect("accepted").len(), 3);
+    assert!(!aside.exists() && !path.exists());
+    for store in [store, open(&folder).expect("opens")] {
+        assert_eq!((store.lost(), store.rows()), (&[][..], rows));
+        store.export(&root.path().join("copy")).expect("whole");
+        std::fs::remove_dir_all(root.path().join("copy")).expect("removed");
+    }
 }
