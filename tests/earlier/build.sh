@@ -16,6 +16,9 @@ commits='
 3 04f7126
 4 e76bbc8
 5 fc815a8
+6 4e87f4d
+7 ed31f1a
+8 97eb6b8
 '
 while read -r level commit; do
   [ -n "$level" ] || continue

@@ -8,6 +8,7 @@ pub mod cluster;
 pub mod delay;
 pub mod disk;
 pub mod disturb;
+pub mod events;
 pub mod greedy;
 pub mod harness;
 pub mod history;

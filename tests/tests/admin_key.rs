@@ -3,7 +3,10 @@
 use quorate_tests::client::{Client, Family};
 use quorate_tests::cluster::Cluster;
 use quorate_tests::harness::{ADMIN_KEY, APP_ID, Setup};
+use serde_json::json;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, RwLock};
 use std::time::{Duration, Instant};
 
 const SECOND: &str = "the-second-admin-key-of-the-tests";
@@ -159,4 +162,76 @@ fn a_node_alone_that_is_killed_while_it_takes_a_new_key_has_the_old_or_the_new_o
         assert_eq!(in_file(server.data_dir()), key);
         server.stop().unwrap();
     }
+}
+
+/// Ends the callers, also when the test fails.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Three callers of each node: with the search key, with the first admin key while it counts, and with the one before the newest,
+/// which changes hands meanwhile. None is refused.
+#[test]
+fn callers_without_a_pause_notice_nothing_when_the_admin_key_is_replaced() {
+    let mut cluster = Cluster::prepare_with_founder(3).unwrap();
+    for node in 0..3 {
+        *cluster.setup_mut(node) = cluster.setup_mut(node).clone().option("admin-key-overlap-s", "600");
+        cluster.restart(node).unwrap();
+    }
+    cluster.wait_settled().unwrap();
+    let first = &cluster.clients()[0];
+    let written = first.batch("i", &[("addObject", json!({"objectID": "o", "a": 1}))]).unwrap();
+    for client in cluster.clients() {
+        client.wait_task("i", written).unwrap();
+    }
+    let search_key =
+        std::fs::read_to_string(cluster.data_dir(0).join("search-key")).unwrap().trim().to_owned();
+    let (over, known) = (AtomicBool::new(false), RwLock::new(ADMIN_KEY.to_owned()));
+    let (asked, wrong) = (AtomicUsize::new(0), Mutex::new(vec![]));
+    let addresses: Vec<String> =
+        (0..3).map(|node| cluster.node(node).unwrap().address().to_owned()).collect();
+    std::thread::scope(|threads| {
+        let _over = Over(&over);
+        for address in &addresses {
+            for kind in ["search", "first", "known"] {
+                let (over, known, asked, wrong, search_key) = (&over, &known, &asked, &wrong, &search_key);
+                threads.spawn(move || {
+                    while !over.load(Ordering::Relaxed) {
+                        let key = match kind {
+                            "search" => search_key.clone(),
+                            "first" => ADMIN_KEY.to_owned(),
+                            _ => known.read().unwrap().clone(),
+                        };
+                        let client = Client::new(address, Family::Service, APP_ID, &key);
+                        let answer = client.post("/1/indexes/i/query", &json!({}));
+                        asked.fetch_add(1, Ordering::Relaxed);
+                        if !answer.as_ref().is_ok_and(|answer| answer.status == 200) {
+                            wrong.lock().unwrap().push(format!("{kind} at {address}: {answer:?}"));
+                        }
+                    }
+                });
+            }
+        }
+        let mut before = ADMIN_KEY;
+        for (node, key) in [SECOND, THIRD, FOURTH].into_iter().enumerate() {
+            let client = Client::new(&addresses[node], Family::Service, APP_ID, before);
+            let answer = client.post("/admin/admin-key", &json!({ "adminKey": key })).unwrap();
+            assert_eq!(answer.status, 200, "{}", answer.body);
+            wait_for_key(&cluster, key);
+            *known.write().unwrap() = key.to_owned();
+            before = key;
+        }
+    });
+    let wrong = wrong.into_inner().unwrap();
+    assert!(
+        wrong.is_empty(),
+        "{} of {asked:?} calls were refused: {:?}",
+        wrong.len(),
+        &wrong[..wrong.len().min(5)]
+    );
+    assert!(asked.into_inner() > 100, "too few calls to notice anything");
 }

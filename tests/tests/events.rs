@@ -1,14 +1,10 @@
 //! Are events that were answered kept once on every node, whatever dies meanwhile, and do forgotten users leave the files?
 
-use quorate_insights::rows::Row;
-use quorate_insights::segment::Wanted;
-use quorate_insights::store::EventStore;
-use quorate_store::files::RealFiles;
 use quorate_tests::cluster::{AnyNode, Cluster};
+use quorate_tests::events::kept;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -42,21 +38,6 @@ fn send(nodes: &mut AnyNode, batch: &Value) -> usize {
         std::thread::sleep(Duration::from_millis(50));
     }
     unreachable!("it goes on until it is answered")
-}
-/// How often each event of a user is in the files of a node that has stopped, all groups together.
-fn kept(data: &Path) -> BTreeMap<(String, String), usize> {
-    let mut kept = BTreeMap::new();
-    for group in std::fs::read_dir(data.join("events")).unwrap() {
-        let store = EventStore::open(Arc::new(RealFiles), &group.unwrap().path()).unwrap();
-        let view = store.view();
-        for row in view.rows(Wanted::ALL, 0..u64::MAX).unwrap() {
-            // searches are about no record
-            if let Row { user, object: Some(object), .. } = row.unwrap() {
-                *kept.entry((user.to_string(), object.to_string())).or_default() += 1;
-            }
-        }
-    }
-    kept
 }
 /// Whether a file of events has these bytes in it.
 fn is_found(folder: &Path, text: &[u8]) -> bool {
@@ -106,7 +87,7 @@ fn events_that_were_answered_are_kept_once_on_every_node() {
     // a start reads the log; files come of it when a node stops
     for node in 0..3 {
         cluster.stop(node).unwrap();
-        let kept = kept(cluster.data_dir(node));
+        let kept = kept(cluster.data_dir(node)).unwrap();
         for (user, steps) in &sent {
             for step in 0..*steps {
                 for n in 0..BATCH {
@@ -153,7 +134,7 @@ fn a_forgotten_user_is_not_to_be_found_in_files() {
     let user = |(user, _): &(String, String)| user.clone();
     for node in 0..3 {
         cluster.stop(node).unwrap();
-        let users: Vec<String> = kept(cluster.data_dir(node)).keys().map(user).collect();
+        let users: Vec<String> = kept(cluster.data_dir(node)).unwrap().keys().map(user).collect();
         assert_eq!((users.len(), users.iter().all(|it| it == "somebody")), (3 * BATCH, true), "node {node}");
         cluster.restart(node).unwrap();
     }
@@ -205,6 +186,6 @@ fn a_damaged_file_of_events_is_fetched_from_the_others() {
     }
     assert!(cluster.node(1).unwrap().log().contains("events, "), "it is told");
     cluster.stop(1).unwrap();
-    let kept = kept(cluster.data_dir(1));
+    let kept = kept(cluster.data_dir(1)).unwrap();
     assert_eq!((kept.len(), kept.values().all(|times| *times == 1)), (3 * BATCH, true));
 }

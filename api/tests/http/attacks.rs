@@ -3,6 +3,7 @@
 use super::*;
 use quorate_api::auth::secured::derive;
 use serde_json::json;
+use std::time::{Duration, Instant};
 
 const INVALID: &str = "Invalid Application-ID or API key";
 const INDEX: &str = "Index not allowed with this API key";
@@ -32,6 +33,8 @@ async fn whether_a_key_exists_shows_neither_in_status_nor_in_text() {
     let deleted = key(&node, json!({"acl": ["search"]})).await;
     node.call(Method::DELETE, &format!("/1/keys/{deleted}"), "").await.success();
     let of_deleted = derive(&deleted, "filters=a%3Ab");
+    let ended = ended_key(&node).await;
+    let of_ended = derive(&ended, "a=b");
     let living = node.search_key.clone();
     let secured = derive(&living, "hitsPerPage=1");
     let forged = derive("0123456789abcdef0123456789abcdef", "hitsPerPage=1");
@@ -48,6 +51,8 @@ async fn whether_a_key_exists_shows_neither_in_status_nor_in_text() {
         &longer,
         &deleted,
         &of_deleted,
+        &ended,
+        &of_ended,
         &forged,
         &of_secured,
         &of_admin,
@@ -72,6 +77,53 @@ async fn whether_a_key_exists_shows_neither_in_status_nor_in_text() {
         texts.push(answer.refused(403, INVALID));
     }
     assert!(texts.iter().all(|text| *text == texts[0]), "{texts:?}");
+}
+
+/// A key whose validity is over.
+async fn ended_key(node: &Node) -> String {
+    let key = key(node, json!({"acl": ["search"], "validity": 1})).await;
+    let ask = || request(Method::POST, "/1/indexes/own/query", &[APP_ID, (KEY, &key)], "{}");
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while node.send(ask()).await.status == 200 {
+        assert!(Instant::now() < deadline, "it should have ended");
+        actix_rt::time::sleep(Duration::from_millis(20)).await;
+    }
+    key
+}
+
+/// Calls of each kind, in turn: what disturbs one disturbs all of them.
+const TIMED_CALLS: usize = 400;
+
+#[actix_web::test]
+async fn whether_a_key_exists_does_not_show_in_the_time_an_answer_takes() {
+    let node = Node::start().await;
+    two_indices(&node).await;
+    for number in 0..50 {
+        key(&node, json!({"acl": ["search"], "description": format!("{number}")})).await;
+    }
+    let deleted = key(&node, json!({"acl": ["search"]})).await;
+    node.call(Method::DELETE, &format!("/1/keys/{deleted}"), "").await.success();
+    let ended = ended_key(&node).await;
+    let living = node.search_key.clone();
+    let last = if living.ends_with('0') { "1" } else { "0" };
+    let nearly = format!("{}{last}", &living[..31]);
+    let kinds = ["0123456789abcdef0123456789abcdef", &nearly, &deleted, &ended];
+    let mut times: [Vec<Duration>; 4] = Default::default();
+    for _ in 0..TIMED_CALLS {
+        for (kind, times) in kinds.iter().zip(&mut times) {
+            let ask = request(Method::POST, "/1/indexes/own/query", &[APP_ID, (KEY, kind)], "{}");
+            let begun = Instant::now();
+            let answer = node.send(ask).await;
+            times.push(begun.elapsed());
+            answer.refused(403, INVALID);
+        }
+    }
+    let medians = times.map(|mut times| {
+        times.sort_unstable();
+        times[TIMED_CALLS / 2].as_secs_f64()
+    });
+    let apart = medians.map(|median| median / medians[0]);
+    assert!(apart.iter().all(|ratio| (0.75..1.33).contains(ratio)), "of an unknown key's time: {apart:?}");
 }
 
 #[actix_web::test]
