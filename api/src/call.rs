@@ -5,6 +5,7 @@ use crate::clusters::named_user;
 use crate::listener::Listener;
 use crate::logs::CallNote;
 use crate::parse;
+use crate::room::Taken;
 use crate::state::ApiState;
 use actix_web::http::header::HeaderMap;
 use actix_web::web::Bytes;
@@ -14,6 +15,7 @@ use quorate_wire::QueryString;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::net::IpAddr;
 use std::time::Instant;
 
@@ -41,12 +43,18 @@ pub struct Call<'a> {
     pub listener: Listener,
     /// When the head had been read.
     pub started: Instant,
+    /// What the call holds of the memory that large bodies share.
+    pub held: RefCell<Taken>,
 }
 
 impl<'a> Call<'a> {
     /// The service.
     pub fn service(&self) -> &'a Service {
         self.state.service()
+    }
+    /// Takes memory for what the body becomes, until the call is answered. Errors: `Unavailable` when others hold all there is.
+    pub fn hold(&self, bytes: usize) -> Result<()> {
+        self.held.borrow_mut().grow(bytes)
     }
     /// The body, a JSON object; empty when there is none.
     pub async fn object(&self) -> Result<Map<String, Value>> {

@@ -19,6 +19,7 @@ use futures_util::FutureExt as _;
 use quorate_cluster::panics::panic_text;
 use quorate_model::{Error, ErrorKind, Result, limits};
 use quorate_wire::QueryString;
+use std::cell::RefCell;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -159,11 +160,22 @@ async fn take(
     }
     let Match { route, names, .. } = found;
     let address = forwarded_for(headers).or_else(|| request.peer_addr().map(|peer| peer.ip()));
-    let listener = state.listener(request.app_config().local_addr());
     let caller_address = caller_address(request, state);
     let payer = caller.payer(caller_address);
-    let call =
-        Call { state, caller, names, query, headers, body, address, caller_address, note, listener, started };
+    let call = Call {
+        state,
+        caller,
+        names,
+        query,
+        headers,
+        body,
+        address,
+        caller_address,
+        note,
+        listener: state.listener(request.app_config().local_addr()),
+        started,
+        held: RefCell::new(room),
+    };
     payer.charge((route.handler)(call)).await
 }
 

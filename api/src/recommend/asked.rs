@@ -23,6 +23,10 @@ pub struct Wanted {
 }
 
 impl Wanted {
+    /// What selects records of the model, and of the fallback.
+    pub fn parameters(&self) -> [Option<&SearchParams>; 2] {
+        [Some(&self.asked.params), self.asked.fallback.as_deref()]
+    }
     /// Reads the members of a request. Errors: `Invalid` for the first that is not as it has to be; `Forbidden`.
     pub fn read(call: &Call<'_>, mut members: Map<String, Value>) -> Result<Wanted> {
         let Some(Value::String(name)) = members.remove("indexName") else {

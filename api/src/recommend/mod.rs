@@ -18,11 +18,9 @@ pub async fn post(call: &Call<'_>) -> Result<Reply> {
 
 async fn answer(call: &Call<'_>) -> Result<Reply> {
     let body: Body = call.typed().await?;
-    let mut wanted = Vec::new();
-    for members in several::requests(body.requests)? {
-        several::let_others_on().await;
-        wanted.push(Wanted::read(call, members)?);
-    }
+    let elements = several::requests(body.requests)?;
+    let wanted =
+        several::read(call, elements, |members| Wanted::read(call, members), Wanted::parameters).await?;
     for Wanted { index, asked, .. } in &wanted {
         call.note.asks(index, asked.params.user_token.as_deref());
     }

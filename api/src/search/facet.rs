@@ -3,7 +3,7 @@
 use super::Asked;
 use crate::call::Call;
 use crate::reply::Reply;
-use quorate_model::{Error, FacetHits, IndexName, Result, limits};
+use quorate_model::{Error, FacetHits, IndexName, Result, SearchParams, limits};
 use quorate_wire::FacetBody;
 use serde_json::{Map, Value};
 
@@ -34,6 +34,10 @@ pub struct FacetAsked {
 }
 
 impl FacetAsked {
+    /// What selects the records that count.
+    pub fn params(&self) -> &SearchParams {
+        &self.asked.params
+    }
     /// Takes the text to look for out of the members; the others select the records that count.
     pub fn from_members(call: &Call<'_>, facet: &str, mut members: Map<String, Value>) -> Result<Self> {
         if facet.len() > limits::QUERY_BYTES_MAX {

@@ -27,6 +27,13 @@ enum Wanted {
     Hits(Asked),
     Facet(FacetAsked),
 }
+fn parameters_of((_, wanted): &(IndexName, Wanted)) -> [Option<&SearchParams>; 2] {
+    let params = match wanted {
+        Wanted::Hits(asked) => &asked.params,
+        Wanted::Facet(asked) => asked.params(),
+    };
+    [Some(params), None]
+}
 /// An answered element.
 struct Answered {
     body: Vec<u8>,
@@ -41,11 +48,8 @@ pub async fn post(call: &Call<'_>) -> Result<Reply> {
         false => call.typed().await?,
     };
     let strategy = Strategy::read(body.strategy.as_ref(), call)?;
-    let mut queries = Vec::new();
-    for members in requests(body.requests)? {
-        several::let_others_on().await;
-        queries.push(read(call, members)?);
-    }
+    let elements = requests(body.requests)?;
+    let queries = several::read(call, elements, |members| read(call, members), parameters_of).await?;
     for (index, wanted) in &queries {
         let user_token = match wanted {
             Wanted::Hits(asked) => asked.params.user_token.as_deref(),

@@ -3,7 +3,8 @@
 use crate::call::Call;
 use crate::reply::Reply;
 use futures_util::{StreamExt, stream};
-use quorate_model::{Error, ErrorKind, Result, limits};
+use quorate_model::filter::Filter;
+use quorate_model::{Error, ErrorKind, Result, SearchParams, limits};
 use quorate_wire::json;
 use serde_json::{Map, Value};
 use std::time::Duration;
@@ -62,6 +63,33 @@ pub fn requests(given: Option<Value>) -> Result<Vec<Map<String, Value>>> {
         }
     });
     objects.collect()
+}
+
+/// Reads each element with `read`. Errors: those of `read`; `Invalid` when the filters of all, which `parameters` have, are too many
+/// together; `Unavailable` when there is no memory for them.
+pub async fn read<T>(
+    call: &Call<'_>,
+    elements: Vec<Map<String, Value>>,
+    read: impl Fn(Map<String, Value>) -> Result<T>,
+    parameters: impl Fn(&T) -> [Option<&SearchParams>; 2],
+) -> Result<Vec<T>> {
+    let (mut all, mut filters) = (Vec::with_capacity(elements.len()), 0);
+    for members in elements {
+        let_others_on().await;
+        let one = read(members)?;
+        let given = parameters(&one).into_iter().flatten();
+        let own: usize = given.map(|params| params.filter.len() + params.optional_filter.len()).sum();
+        filters += own;
+        if filters > limits::MULTI_FILTERS_MAX {
+            return Err(Error::invalid(format!(
+                "requests has too many filters: at most {} together",
+                limits::MULTI_FILTERS_MAX
+            )));
+        }
+        call.hold(Filter::bytes_of(own))?;
+        all.push(one);
+    }
+    Ok(all)
 }
 
 /// Answers each of `asked`, in order. `run` is given the number of one, it, and the bytes that its hits may have.

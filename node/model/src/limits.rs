@@ -54,6 +54,8 @@ pub const FACET_VALUES_MAX: u64 = 1_000;
 pub const FACET_HITS_MAX: u64 = 100;
 /// Queries in one multi-query or objects in one multi-get.
 pub const MULTI_MAX: usize = 1_000;
+/// Filters of all queries of one call together, those that the caller's key forces on each included.
+pub const MULTI_FILTERS_MAX: usize = 100_000;
 /// Bytes of an answer, so that a small call cannot fill the memory, unless configured otherwise.
 pub const ANSWER_BYTES_MAX: usize = 32 << 20;
 /// maxRecommendations (§4.14): what 0 stands for.

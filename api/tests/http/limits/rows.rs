@@ -65,6 +65,26 @@ fn bodies() -> Vec<Limit> {
         "/1/indexes/*/recommendations",
         json!({"indexName": "i", "model": "trending-items", "threshold": 0}),
     );
+    // as many filters as one query may have, until there are so many
+    let with_filters = |uri: &'static str, one: Value, name: &'static str| {
+        move |count: usize| {
+            let full = (0..count).collect::<Vec<_>>();
+            let requests = full.chunks(FILTERS_MAX).map(|numbers| {
+                let filters: Vec<_> = numbers.iter().map(|n| format!("color:{n}")).collect();
+                let mut one = one.clone();
+                let parameters = if name.is_empty() { &mut one } else { &mut one[name] };
+                parameters["filters"] = json!(filters.join(" OR "));
+                one
+            });
+            ask(Method::POST, uri, json!({"requests": requests.collect::<Vec<_>>()}))
+        }
+    };
+    let filtered = with_filters("/1/indexes/*/queries", json!({"indexName": "i", "hitsPerPage": 0}), "");
+    let recommended = with_filters(
+        "/1/indexes/*/recommendations",
+        json!({"indexName": "i", "model": "trending-items", "threshold": 0}),
+        "queryParameters",
+    );
     let objects = several("/1/indexes/*/objects", json!({"indexName": "i", "objectID": "none"}));
     let searches = [
         ("/1/indexes/i/query", "{}"),
@@ -157,6 +177,25 @@ fn bodies() -> Vec<Limit> {
                     objects(MULTI_MAX + 1),
                     400,
                     "requests has too many objects: at most 1000",
+                ),
+            ],
+        ),
+        here(
+            "filters of all elements of `*/queries` or `*/recommendations` together, those that a key forces on each included",
+            count(MULTI_FILTERS_MAX),
+            "400",
+            vec![
+                tried(
+                    filtered(MULTI_FILTERS_MAX),
+                    filtered(MULTI_FILTERS_MAX + 1),
+                    400,
+                    "requests has too many filters: at most 100000 together",
+                ),
+                tried(
+                    recommended(MULTI_FILTERS_MAX),
+                    recommended(MULTI_FILTERS_MAX + 1),
+                    400,
+                    "requests has too many filters: at most 100000 together",
                 ),
             ],
         ),

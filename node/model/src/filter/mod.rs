@@ -94,6 +94,10 @@ impl Filter {
     pub fn len(&self) -> usize {
         self.all.iter().map(|group| group.any.len()).sum()
     }
+    /// Bytes of memory that a filter of so many atoms takes, more or less: attribute and value are short texts of their own.
+    pub fn bytes_of(atoms: usize) -> usize {
+        atoms * (size_of::<FilterAtom>() + size_of::<AnyOf>() + 2 * 48)
+    }
     /// Both filters must hold.
     pub fn and(mut self, other: Filter) -> Filter {
         self.all.extend(other.all);
