@@ -114,8 +114,11 @@ impl Chain {
             return Some(last);
         }
         if last.search.query == next.search.query {
+            let mut own = last.search.query_ids[self.earlier_ids..].to_vec();
+            own.extend_from_slice(&next.search.query_ids);
             last.again(next);
-            self.earlier_ids = self.earlier_ids.min(last.search.query_ids.len());
+            let ids = &last.search.query_ids;
+            self.earlier_ids = ids.iter().position(|id| own.contains(id)).unwrap_or(ids.len());
             self.last = Some(last);
             return None;
         }

@@ -140,6 +140,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..80)
 }
 
+#[test]
+fn an_id_of_an_earlier_query_that_comes_again_is_the_last_ones_own() {
+    let search = |query: &str, id| Step::Search(10, query.to_owned(), id);
+    let steps = [search("", 9), search("bb", 25), search("bb", 9), Step::Event(25), search("ab", 0)];
+    assert_eq!(counted(&steps), counted_plainly(&steps));
+    assert_eq!(counted(&steps).len(), 2, "an event names the first of them");
+}
+
 proptest! {
     #[test]
     fn chains_count_what_a_plain_reading_counts(steps in steps()) {
