@@ -45,12 +45,13 @@ pub async fn read(
 /// A body as it arrives.
 struct Arriving<'a> {
     payload: &'a mut Payload,
-    begun: Instant,
+    /// When the first piece was found not to be there yet.
+    begun: Option<Instant>,
     bytes: u64,
 }
 impl<'a> Arriving<'a> {
     fn new(payload: &'a mut Payload) -> Self {
-        Arriving { payload, begun: Instant::now(), bytes: 0 }
+        Arriving { payload, begun: None, bytes: 0 }
     }
     /// The next piece; no timer is set when it is already there.
     async fn next(&mut self) -> Result<Option<Bytes>> {
@@ -58,7 +59,8 @@ impl<'a> Arriving<'a> {
         let piece = match self.payload.next().now_or_never() {
             Some(ready) => ready,
             None => {
-                let patience = patience(self.begun.elapsed(), self.bytes).ok_or_else(late)?;
+                let begun = self.begun.get_or_insert_with(Instant::now);
+                let patience = patience(begun.elapsed(), self.bytes).ok_or_else(late)?;
                 actix_rt::time::timeout(patience, self.payload.next()).await.map_err(|_| late())?
             }
         };

@@ -95,7 +95,8 @@ impl<'a> Call<'a> {
             Some(user) => {
                 // asked again when the user was moved meanwhile
                 let again = async |part: &IndexName| ask(part, asked.clone()).await;
-                self.service().read_for(&user, index, again).await
+                // on the heap, so that where nobody places by user no call makes room for it
+                Box::pin(self.service().read_for(&user, index, again)).await
             }
             None => ask(index, asked).await,
         }

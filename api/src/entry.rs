@@ -17,12 +17,13 @@ use actix_web::web::{self, Bytes};
 use actix_web::{HttpRequest, HttpResponse};
 use futures_util::FutureExt as _;
 use quorate_cluster::panics::panic_text;
+use quorate_cluster::unix_ms;
 use quorate_model::{Error, ErrorKind, Result, limits};
 use quorate_wire::QueryString;
 use std::cell::RefCell;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// Bytes of a body that is read before its caller is known, to look for `apiKey` in it.
 const UNKNOWN_CALLER_BYTES_MAX: usize = 1 << 20;
@@ -52,7 +53,7 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
         listener.check(found.route, state.listeners())?;
         Ok(found)
     });
-    let (mut received, note) = (0, CallNote::default());
+    let (mut received, note) = (0, CallNote::of(unix_ms()));
     let row = found.as_ref().ok().map(|found| (found.number, found.route));
     let reply = match found {
         Ok(found) => {
@@ -213,7 +214,7 @@ async fn allow(
     let origin = Origin {
         referer: text(header::REFERER).or_else(|| text(header::ORIGIN)),
         address: caller_address(request, state),
-        now_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+        now_s: note.began_ms / 1_000,
         forwarded,
     };
     let caller = state.authenticator().authenticate(state.service(), credentials, origin).await?;

@@ -164,9 +164,10 @@ impl SearchPool {
     pub async fn search(
         &self,
         view: Arc<IndexView>,
-        params: SearchParams,
+        params: impl Into<Box<SearchParams>>,
         rights: ReadRights,
     ) -> quorate_model::Result<SearchResults> {
+        let params = params.into();
         self.run(move |turn| {
             let limits = turn.limits(rights);
             quorate_engine::search(&view.shard, &view.configuration, &params, &limits, turn.scratch)
@@ -179,19 +180,21 @@ impl SearchPool {
     pub async fn search_at_once(
         &self,
         view: Arc<IndexView>,
-        params: SearchParams,
+        params: impl Into<Box<SearchParams>>,
         rights: ReadRights,
     ) -> quorate_model::Result<SearchResults> {
+        let params: Box<SearchParams> = params.into();
         let began = Instant::now();
         let payer = Payer::current();
         let sharing = &self.queue.sharing;
         sharing.asks(payer, began);
         let is_shared = sharing.is_shared(began);
         if !is_light(&view, &params) || is_shared && sharing.is_long(payer, began) {
-            return self.search(view, params, rights).await;
+            return Box::pin(self.search(view, params, rights)).await;
         }
-        let results = attempt(&view, &params, rights, if is_shared { ATTEMPT_BESIDE } else { ATTEMPT });
-        if began.elapsed() > PAUSE_AFTER {
+        let most = if is_shared { ATTEMPT_BESIDE } else { ATTEMPT };
+        let (results, took) = attempt(&view, &params, rights, (began, most));
+        if took > PAUSE_AFTER {
             // the next query of the same request is not to hold up everybody else
             tokio::task::yield_now().await;
         }
@@ -201,7 +204,7 @@ impl SearchPool {
                 if is_shared {
                     sharing.was_long(payer, Duration::ZERO, Instant::now());
                 }
-                self.search(view, params, rights).await
+                Box::pin(self.search(view, params, rights)).await
             }
         }
     }
@@ -258,10 +261,10 @@ fn too_many() -> quorate_model::Error {
     quorate_model::Error::unavailable("too many searches are waiting; try another host")
 }
 
-/// The limits of a read whose work begins now.
-fn search_limits(rights: ReadRights) -> SearchLimits {
+/// The limits of a read that ends at a time.
+fn search_limits(rights: ReadRights, until: Instant) -> SearchLimits {
     SearchLimits {
-        deadline: (Instant::now() + Duration::from_millis(limits::SEARCH_MS)).into(),
+        deadline: until.into(),
         now_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         sees_unretrievable: rights.sees_unretrievable,
         max_hits_per_query: rights.max_hits_per_query,
@@ -271,7 +274,7 @@ fn search_limits(rights: ReadRights) -> SearchLimits {
 impl Turn<'_> {
     /// The limits of a read whose work begins now and ends when nobody waits for it any more.
     pub(crate) fn limits(&self, rights: ReadRights) -> SearchLimits {
-        let limits = search_limits(rights);
+        let limits = search_limits(rights, Instant::now() + Duration::from_millis(limits::SEARCH_MS));
         SearchLimits { deadline: limits.deadline.unless(self.is_given_up.clone()), ..limits }
     }
 }
@@ -309,25 +312,25 @@ fn is_light(view: &IndexView, params: &SearchParams) -> bool {
         && view.shard.record_count() <= LIGHT_RECORDS
 }
 
-/// Searches on this thread; `None` when that was not as short as expected.
+/// Searches on this thread, which began at a time and may take so long; no results when that was not as short as expected.
 fn attempt(
     view: &IndexView,
     params: &SearchParams,
     rights: ReadRights,
-    most: Duration,
-) -> Option<quorate_model::Result<SearchResults>> {
+    (began, most): (Instant, Duration),
+) -> (Option<quorate_model::Result<SearchResults>>, Duration) {
     thread_local!(static SCRATCH: RefCell<Scratch> = RefCell::default());
-    let began = Instant::now();
-    let limits = SearchLimits { deadline: (began + most).into(), ..search_limits(rights) };
+    let limits = search_limits(rights, began + most);
     let mut scratch = SCRATCH.take();
     let searched = catch_unwind(AssertUnwindSafe(|| {
         let results = quorate_engine::search(&view.shard, &view.configuration, params, &limits, &mut scratch);
         (results, scratch)
     }));
+    let took = began.elapsed();
     // after a panic the pool says what is to be said of it
-    let (results, scratch) = searched.ok()?;
+    let Ok((results, scratch)) = searched else { return (None, took) };
     SCRATCH.set(scratch);
-    (began.elapsed() < most / 2).then_some(results)
+    ((took < most / 2).then_some(results), took)
 }
 
 /// Looks at the queue before a thread sleeps, and those of them that keep the processor.
@@ -469,8 +472,9 @@ mod tests {
         let state = IndexState::new(1, GroupId(1), folder.path().into(), Arc::default(), 0, 0);
         let view = state.view().expect("an empty index");
         let rights = ReadRights::default();
-        assert!(attempt(&view, &asked("a"), rights, Duration::ZERO).is_none());
-        let found = attempt(&view, &asked("a"), rights, Duration::from_secs(60)).expect("in time");
+        let within = |most| attempt(&view, &asked("a"), rights, (Instant::now(), most)).0;
+        assert!(within(Duration::ZERO).is_none());
+        let found = within(Duration::from_secs(60)).expect("in time");
         assert_eq!(found.expect("an answer").nb_hits, 0);
         assert!(is_light(&view, &asked(&"a".repeat(LIGHT_QUERY_BYTES))));
         assert!(!is_light(&view, &asked(&"a".repeat(LIGHT_QUERY_BYTES + 1))));

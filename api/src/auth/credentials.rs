@@ -1,7 +1,7 @@
 //! Where do the application id and the key stand in a request (C§1.1)?
 
 use crate::parse::check_object;
-use actix_web::http::header::HeaderMap;
+use actix_web::http::header::{HeaderMap, HeaderName};
 use quorate_wire::QueryString;
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -15,8 +15,13 @@ pub struct Credentials<'a> {
     pub key: Option<Cow<'a, str>>,
 }
 
-const APP_ID_NAMES: [&str; 2] = ["x-algolia-application-id", "x-service-application-id"];
-const KEY_NAMES: [&str; 2] = ["x-algolia-api-key", "x-service-api-key"];
+// as names of headers, which a text would be made into for each look
+static APP_ID_NAMES: [HeaderName; 2] = [
+    HeaderName::from_static("x-algolia-application-id"),
+    HeaderName::from_static("x-service-application-id"),
+];
+static KEY_NAMES: [HeaderName; 2] =
+    [HeaderName::from_static("x-algolia-api-key"), HeaderName::from_static("x-service-api-key")];
 
 impl<'a> Credentials<'a> {
     /// Reads headers of both families, otherwise the query string; names in any letter case.
@@ -24,13 +29,13 @@ impl<'a> Credentials<'a> {
     /// Headers go before the query string, since clients put credentials there and let a call override them. What disagrees
     /// within one of the two is no credential: what a proxy looked at must not be another one than what counts here.
     pub fn read(headers: &'a HeaderMap, query: QueryString<'a>) -> Self {
-        let find = |names: [&str; 2]| {
+        let find = |names: &'static [HeaderName; 2]| {
             // what is no text is no key either, and must not let another one count
-            let given = names.iter().flat_map(|name| headers.get_all(*name));
+            let given = names.iter().flat_map(|name| headers.get_all(name));
             let given = given.map(|value| Cow::Borrowed(value.to_str().unwrap_or_default()));
-            agreed(given).or_else(|| agreed(names.iter().flat_map(|name| query.all_any_case(name))))
+            agreed(given).or_else(|| agreed(names.iter().flat_map(|name| query.all_any_case(name.as_str()))))
         };
-        Credentials { app_id: find(APP_ID_NAMES), key: find(KEY_NAMES) }
+        Credentials { app_id: find(&APP_ID_NAMES), key: find(&KEY_NAMES) }
     }
     /// Takes the key from the body member `apiKey`, where old browser clients put long ones.
     pub fn with_body(self, body: &[u8]) -> Credentials<'a> {

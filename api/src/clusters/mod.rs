@@ -2,6 +2,7 @@
 
 use crate::call::Call;
 use crate::reply::Reply;
+use actix_web::http::header::HeaderName;
 use quorate_cluster::users::UserRecord;
 use quorate_model::{Error, Result, UserId};
 use quorate_wire::clusters::{
@@ -19,16 +20,17 @@ const HITS_PER_PAGE: u64 = 20;
 /// Bytes of a query, as everywhere (C§20).
 const QUERY_BYTES_MAX: usize = 512;
 
-const USER_NAMES: [&str; 2] = ["x-service-user-id", "x-algolia-user-id"];
+static USER_NAMES: [HeaderName; 2] =
+    [HeaderName::from_static("x-service-user-id"), HeaderName::from_static("x-algolia-user-id")];
 
 /// The user that a request is for: a header of either family, otherwise the query string (C§1.1).
 pub fn named_user(call: &Call<'_>) -> Result<Option<UserId>> {
-    let header = USER_NAMES.iter().find_map(|name| call.headers.get(*name));
+    let header = USER_NAMES.iter().find_map(|name| call.headers.get(name));
     let text: Option<Cow<'_, str>> = match header {
         Some(value) => Some(Cow::Borrowed(value.to_str().map_err(|_| {
             Error::invalid("userID is not valid: the header X-Service-User-ID has letters that are not ASCII")
         })?)),
-        None => USER_NAMES.iter().find_map(|name| call.query.get_any_case(name)),
+        None => USER_NAMES.iter().find_map(|name| call.query.get_any_case(name.as_str())),
     };
     text.map(|text| UserId::new(&text)).transpose()
 }

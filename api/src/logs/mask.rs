@@ -59,8 +59,8 @@ pub fn headers(headers: &HeaderMap, text: &mut Vec<u8>) {
         text.extend_from_slice(b": ");
         match SECRET_HEADERS.contains(&name) {
             true => {
-                let value = String::from_utf8_lossy(value);
-                let (shown, rest) = shown(&value);
+                let value = std::str::from_utf8(value).unwrap_or_default();
+                let (shown, rest) = shown(value);
                 text.extend_from_slice(shown.as_bytes());
                 text.extend_from_slice(rest.as_bytes());
             }
@@ -145,12 +145,19 @@ fn mask_members(value: &mut Value, names: &[&str]) {
 }
 
 /// The key of a call, which is to stand nowhere in the entry of the call: within parameters, in an address that the caller came from.
-pub struct OwnKey<'k>(Finder<'k>);
+pub struct OwnKey(Finder<'static>);
 
-impl<'k> OwnKey<'k> {
-    /// Of a call that showed this key, if it did. Cost: a look at its bytes.
-    pub fn new(key: &'k [u8]) -> Option<Self> {
-        (!key.is_empty()).then(|| OwnKey(Finder::new(key)))
+impl OwnKey {
+    /// Of a call that showed this key, if it did. Cost: a comparison when it is the key of `before`; the search for another one has
+    /// to be prepared.
+    pub fn of<'b>(key: &[u8], before: &'b mut Option<OwnKey>) -> Option<&'b Self> {
+        if key.is_empty() {
+            return None;
+        }
+        if before.as_ref().is_none_or(|before| before.0.needle() != key) {
+            *before = Some(OwnKey(Finder::new(key).into_owned()));
+        }
+        before.as_ref()
     }
     /// Whether a text has it.
     pub fn is_in(&self, text: &[u8]) -> bool {
@@ -320,7 +327,8 @@ mod tests {
 
     #[test]
     fn the_key_of_a_call_shows_nowhere_in_it() {
-        let key = OwnKey::new(SECRET.as_bytes()).unwrap();
+        let (mut kept, mut other) = (None, None);
+        let key = OwnKey::of(SECRET.as_bytes(), &mut kept).unwrap();
         let shown = |text: &str, is_cut| {
             String::from_utf8(key.taken_out(text.as_bytes(), is_cut).into_owned()).unwrap()
         };
@@ -332,9 +340,11 @@ mod tests {
             assert_eq!(shown(&format!("{SECRET} {}", &SECRET[..end]), true), "012*** 012***");
         }
         assert_eq!(shown("012", true), "012");
-        assert!(OwnKey::new(b"").is_none());
-        let short = OwnKey::new(b"abc").unwrap();
+        assert!(OwnKey::of(b"", &mut other).is_none());
+        let short = OwnKey::of(b"abc", &mut other).unwrap();
         assert_eq!(short.taken_out(b"abcab", true), Cow::Borrowed(b"***ab"));
+        let next = OwnKey::of(b"xyz", &mut other).unwrap();
+        assert_eq!(next.taken_out(b"abcxyz", false), Cow::Borrowed(b"abc***"), "not that of the call before");
     }
 
     #[test]

@@ -23,7 +23,7 @@ use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::net::IpAddr;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// Entries of an answer (§4.12).
 const LENGTH: u64 = 10;
@@ -48,6 +48,8 @@ pub struct Answered<'a> {
 struct Lines {
     url: String,
     headers: Vec<u8>,
+    /// The key of the call before, which is that of the next one as a rule.
+    own: Option<OwnKey>,
 }
 
 /// Notes a call in the log of this node, unless it is none that is logged. Cost: a copy of what is kept of it, and some searches
@@ -77,26 +79,27 @@ fn put(
 ) {
     let Answered { route, address, id, took } = *answered;
     let (uri, body, key) = (request.uri(), note.body.borrow(), note.key.borrow());
-    let own = OwnKey::new(key.as_bytes());
+    let Lines { url, headers, own } = lines;
+    let own = OwnKey::of(key.as_bytes(), own);
     let mut inner = note.inner.take();
     for token in inner.calls.iter_mut().filter_map(|it| it.user_token.as_mut()) {
-        if own.as_ref().is_some_and(|own| own.is_in(token.as_bytes())) {
+        if own.is_some_and(|own| own.is_in(token.as_bytes())) {
             *token = mask::masked(&key);
         }
     }
-    lines.url.clear();
-    mask::url(route, uri.path(), uri.query(), &mut lines.url);
-    lines.headers.clear();
-    mask::headers(request.headers(), &mut lines.headers);
+    url.clear();
+    mask::url(route, uri.path(), uri.query(), url);
+    headers.clear();
+    mask::headers(request.headers(), headers);
     let sent = mask::body(&body, route.is_about_keys);
     let shown = mask::answer(&reply.body, route.is_about_keys);
     // a character may be cut off with what follows it
-    let url_is_cut = lines.url.len() + 3 >= mask::LINE_BYTES_MAX;
-    let url = without(&own, lines.url.as_bytes(), url_is_cut);
-    let index = route.names_index().then(|| uri.path().split('/').nth(3)).flatten();
+    let url_is_cut = url.len() + 3 >= mask::LINE_BYTES_MAX;
+    let url = without(own, url.as_bytes(), url_is_cut);
+    let index = route.names_index().then(|| first_name(uri.path()));
     let hits = note.hits.get();
     log.note(&LoggedCall {
-        time_ms: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64),
+        time_ms: note.began_ms + took.as_millis() as u64,
         kind: kind(route),
         status: reply.status.as_u16(),
         took_us: took.as_micros() as u64,
@@ -110,12 +113,17 @@ fn put(
         has_more: inner.has_more,
         secret: secret(route, rights),
         url: String::from_utf8_lossy(&url),
-        headers: without(&own, &lines.headers, false).into(),
-        body: without(&own, &sent, sent.len() < body.len()).into(),
-        answer: without(&own, &shown, shown.len() < reply.body.len()).into(),
+        headers: without(own, headers, false).into(),
+        body: without(own, &sent, sent.len() < body.len()).into(),
+        answer: without(own, &shown, shown.len() < reply.body.len()).into(),
     });
 }
-fn without<'a>(own: &Option<OwnKey<'_>>, text: &'a [u8], is_cut: bool) -> Cow<'a, [u8]> {
+/// What stands behind `/1/indexes/` in a path.
+fn first_name(path: &str) -> &str {
+    let rest = path.get("/1/indexes/".len()..).unwrap_or_default();
+    &rest[..memchr::memchr(b'/', rest.as_bytes()).unwrap_or(rest.len())]
+}
+fn without<'a>(own: Option<&OwnKey>, text: &'a [u8], is_cut: bool) -> Cow<'a, [u8]> {
     match own {
         Some(own) => own.taken_out(text, is_cut),
         None => Cow::Borrowed(text),

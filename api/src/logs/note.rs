@@ -17,6 +17,8 @@ const USER_TOKEN_BYTES_MAX: usize = 129;
 /// else out of the log.
 #[derive(Debug, Default)]
 pub struct CallNote {
+    /// When its head had been read, Unix milliseconds.
+    pub began_ms: u64,
     pub(super) caller: Cell<Option<ReadRights>>,
     /// The key that the caller has shown.
     pub(super) key: RefCell<String>,
@@ -35,6 +37,10 @@ pub(super) struct Inner {
 }
 
 impl CallNote {
+    /// Of a call that begins at a time, Unix milliseconds.
+    pub fn of(began_ms: u64) -> Self {
+        CallNote { began_ms, ..CallNote::default() }
+    }
     /// Its credentials hold, and this is whose they are.
     pub fn known(&self, caller: &Caller, key: Option<&str>) {
         self.caller.set(Some(caller.read_rights()));

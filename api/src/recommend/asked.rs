@@ -56,8 +56,8 @@ impl Wanted {
             facet_value,
             threshold,
             most,
-            params: Box::new(selecting.params),
-            fallback: fallback.map(|fallback| Box::new(fallback.params)),
+            params: selecting.params,
+            fallback: fallback.map(|fallback| fallback.params),
             user: call.user()?,
             candidates: Candidates::default(),
         };

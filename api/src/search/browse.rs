@@ -5,7 +5,7 @@ use super::{Asked, Place, Presentation};
 use crate::call::Call;
 use crate::reply::Reply;
 use crate::search::facet::take_embedded;
-use quorate_model::{Error, IndexName, Result, limits};
+use quorate_model::{Error, IndexName, Result, SearchParams, limits};
 use serde_json::{Map, Value};
 
 /// `POST /1/indexes/{indexName}/browse`.
@@ -61,8 +61,9 @@ async fn page(
     at: Option<(u64, Vec<u8>)>,
 ) -> Result<Reply> {
     let rights = call.read_rights();
-    let browse =
-        async |index: &IndexName, (params, after)| call.service().browse(index, params, after, rights).await;
+    let browse = async |index: &IndexName, (params, after): (Box<SearchParams>, _)| {
+        call.service().browse(index, params, after, rights).await
+    };
     let (page, after) = at.unzip();
     let mut results = call.read(index, (asked.params, after), browse).await?;
     results.page = page.unwrap_or(results.page);

@@ -1,11 +1,12 @@
 //! Which searches are counted for analytics, and what is kept of them (C§18)?
 //!
-//! Hot path: a few short texts are copied; the hits are handed over once the answer has been written.
+//! Hot path: a few short texts are copied, of hits their objectIDs, once the answer has been written. Were the bytes of hits handed
+//! over, each search would have to find others for its own: there are some hundred searches between two looks at what waits.
 
 use crate::call::Call;
-use quorate_cluster::{Searcher, ServedSearch, unix_ms};
-use quorate_model::event::QueryId;
+use quorate_cluster::{Searcher, ServedSearch};
 use quorate_model::event::search::SHOWN_MAX;
+use quorate_model::event::{QueryId, with_ids_alone};
 use quorate_model::{Filter, IndexName, SearchParams, SearchResults};
 use serde_json::Value;
 
@@ -38,17 +39,15 @@ impl Counting {
     /// Notes the search, which has been answered with an id.
     pub fn note(self, call: &Call<'_>, index: &IndexName, results: SearchResults, query_id: Option<QueryId>) {
         let Counting { user, tags, filter } = self;
-        let SearchResults { mut hits, nb_hits, query, .. } = results;
-        hits.ends.truncate(SHOWN_MAX);
-        hits.json.truncate(hits.ends.last().map_or(0, |end| *end as usize));
+        let SearchResults { hits, nb_hits, query, .. } = results;
         let country = call.state.locations().and_then(|locations| locations.country_of(call.address?));
         call.service().note_search(Box::new(ServedSearch {
             index: index.clone(),
             user,
-            time_ms: unix_ms(),
+            time_ms: call.note.began_ms,
             query,
             nb_hits,
-            hits,
+            hits: with_ids_alone(&hits, SHOWN_MAX),
             tags,
             filter,
             country,

@@ -70,7 +70,7 @@ impl FacetAsked {
     /// Asks the service.
     pub async fn run(self, call: &Call<'_>, index: &IndexName) -> Result<FacetHits> {
         let (facet, facet_query, rights) = (self.facet, self.facet_query, call.read_rights());
-        let search = async |index: &IndexName, params| {
+        let search = async |index: &IndexName, params: Box<SearchParams>| {
             call.service().search_facet(index, &facet, &facet_query, params, rights).await
         };
         call.read(index, self.asked.params, search).await

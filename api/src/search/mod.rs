@@ -5,12 +5,14 @@ mod counted;
 pub mod cursor;
 pub mod explain;
 pub mod facet;
+mod ids;
 pub mod multi;
 pub mod query;
 pub mod several;
 
 use crate::auth::Caller;
 use crate::call::Call;
+use actix_web::http::header::HeaderName;
 use explain::Explained;
 use quorate_cluster::ReadRights;
 use quorate_model::event::QueryId;
@@ -25,8 +27,8 @@ use std::sync::Arc;
 /// What a caller asks of one index, with what its key forces.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// Parameters to search with.
-    pub params: SearchParams,
+    /// Parameters to search with: a thousand bytes, which each step on the way to the index would move otherwise.
+    pub params: Box<SearchParams>,
     /// What the caller sent, URL-encoded; nothing its key forces shows here.
     pub echo: String,
     /// Who gave which parameters, when the caller wants to know.
@@ -93,7 +95,7 @@ impl Asked {
                 members.insert(name.clone(), value.clone());
             }
         }
-        Asked::new(call, SearchParams::from_json(&members)?, echo, explained)
+        Asked::new(call, Box::new(SearchParams::from_json(&members)?), echo, explained)
     }
 
     /// From the pairs of a query string.
@@ -104,12 +106,13 @@ impl Asked {
         let overrides = call.caller.restrictions().iter().flat_map(|restrictions| &restrictions.overrides);
         let overrides = overrides.map(|(name, value)| (name.as_str(), value.as_str().unwrap_or_default()));
         let asked = pairs.iter().map(|(name, value)| (name.as_ref(), value.as_ref()));
-        Asked::new(call, SearchParams::from_query_pairs(asked.chain(overrides))?, echo, explained)
+        let params = SearchParams::from_query_pairs(asked.chain(overrides))?;
+        Asked::new(call, Box::new(params), echo, explained)
     }
 
     fn new(
         call: &Call<'_>,
-        mut params: SearchParams,
+        mut params: Box<SearchParams>,
         echo: String,
         explained: Option<Explained>,
     ) -> Result<Self> {
@@ -136,7 +139,11 @@ fn show_to(user: &UserId, params: &mut SearchParams) {
 
 /// Adds the filters and the user a key forces; the other forced parameters are in `params` already (C§13.3). All of them
 /// are kept apart, too: rules do not override them.
-fn forced(caller: &Caller, mut params: SearchParams, header_token: Option<&str>) -> Result<SearchParams> {
+fn forced(
+    caller: &Caller,
+    mut params: Box<SearchParams>,
+    header_token: Option<&str>,
+) -> Result<Box<SearchParams>> {
     if params.user_token.is_none() {
         params.user_token = header_token.map(str::to_owned);
     }
@@ -157,7 +164,7 @@ fn forced(caller: &Caller, mut params: SearchParams, header_token: Option<&str>)
         let known = own.iter().filter(|(name, _)| lookup(name).is_some_and(|row| row.scope.in_query()));
         overrides.extend(known.map(|(name, value)| (name.clone(), value.clone())));
     }
-    params.filter = params.filter.and(forced.filter.clone());
+    params.filter = std::mem::take(&mut params.filter).and(forced.filter.clone());
     forced.params = SearchParams::from_json(&overrides)?;
     params.forced = Some(Arc::new(forced));
     params.keep_forced_pages();
@@ -172,7 +179,8 @@ pub fn forced_filter(caller: &Caller) -> Result<Filter> {
 
 fn user_token<'a>(call: &Call<'a>) -> Option<&'a str> {
     const TOKEN_BYTES_MAX: usize = 129;
-    let token = call.headers.get("x-algolia-usertoken")?.to_str().ok()?;
+    const USER_TOKEN: HeaderName = HeaderName::from_static("x-algolia-usertoken");
+    let token = call.headers.get(USER_TOKEN)?.to_str().ok()?;
     (token.len() <= TOKEN_BYTES_MAX).then_some(token)
 }
 
@@ -223,7 +231,7 @@ impl Presentation {
     /// What events name the search by, if they are to.
     pub fn query_id(&self, call: &Call<'_>, results: &SearchResults, place: Place<'_>) -> Option<QueryId> {
         let click_analytics = results.rules.click_analytics.unwrap_or(self.click_analytics);
-        let query_id = click_analytics.then(|| QueryId(uuid::Uuid::new_v4().as_u128()))?;
+        let query_id = click_analytics.then(ids::new)?;
         call.note.answers_as(place.query, &query_id.to_string());
         Some(query_id)
     }
@@ -304,9 +312,11 @@ pub async fn settings_of(call: &Call<'_>, index: &IndexName) -> Result<Arc<Setti
 async fn search(
     call: &Call<'_>,
     index: &IndexName,
-    params: SearchParams,
+    params: Box<SearchParams>,
     rights: ReadRights,
 ) -> Result<SearchResults> {
-    let search = async |index: &IndexName, params| call.service().search(index, params, rights).await;
+    let search = async |index: &IndexName, params: Box<SearchParams>| {
+        call.service().search(index, params, rights).await
+    };
     call.read(index, params, search).await
 }

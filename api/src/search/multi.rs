@@ -29,7 +29,7 @@ enum Wanted {
 }
 fn parameters_of((_, wanted): &(IndexName, Wanted)) -> [Option<&SearchParams>; 2] {
     let params = match wanted {
-        Wanted::Hits(asked) => &asked.params,
+        Wanted::Hits(asked) => &*asked.params,
         Wanted::Facet(asked) => asked.params(),
     };
     [Some(params), None]

@@ -139,7 +139,7 @@ pub async fn keep_abreast(context: &NodeContext) {
         return;
     }
     let returns = abreast.returns();
-    if let Err(error) = learn(context).await {
+    if let Err(error) = Box::pin(learn(context)).await {
         abreast.heard_nothing(steady_ms(), returns);
         tracing::debug!(%error, "this node goes on with the names and keys that it knows");
     }

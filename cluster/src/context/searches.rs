@@ -42,7 +42,7 @@ pub struct ServedSearch {
     pub query: String,
     /// Records found.
     pub nb_hits: u64,
-    /// The hits that were shown.
+    /// The hits that were shown, of each at least its objectID.
     pub hits: Hits,
     /// Tags for analytics.
     pub tags: Vec<String>,

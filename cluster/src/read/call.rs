@@ -54,7 +54,8 @@ pub async fn ask<C: ReadCall>(context: &NodeContext, call: C) -> Result<C::Answe
 pub async fn ask_by<C: ReadCall>(context: &NodeContext, call: C, deadline: Instant) -> Result<C::Answer> {
     match call.locate(context).await? {
         Location::Local(source) => call.read(context, source).await,
-        Location::Remote(group) => remote::ask(context, group, &call, deadline).await,
+        // on the heap, so that what is read here need not make room for it
+        Location::Remote(group) => Box::pin(remote::ask(context, group, &call, deadline)).await,
     }
 }
 

@@ -36,8 +36,8 @@ impl ReadCall for Search {
         let (pool, rights, settings) =
             (context.node().pool(), rights_of(self.rights), view.configuration.settings().clone());
         let results = match self.at_once {
-            true => pool.search_at_once(view, *self.params, rights).await?,
-            false => pool.search(view, *self.params, rights).await?,
+            true => pool.search_at_once(view, self.params, rights).await?,
+            false => Box::pin(pool.search(view, self.params, rights)).await?,
         };
         Ok(results.with_settings(&settings))
     }
@@ -114,7 +114,7 @@ pub async fn results(
         return Ok(results);
     }
     // of a program that does not say it
-    let settings = call::ask(context, GetSettings { index: index.clone() }).await?;
+    let settings = Box::pin(call::ask(context, GetSettings { index: index.clone() })).await?;
     Ok(results.with_settings(&settings.0))
 }
 

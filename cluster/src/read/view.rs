@@ -82,7 +82,7 @@ async fn catch_up_for(context: &NodeContext, name: &IndexName) -> Result<()> {
         abreast::keep_abreast(context).await;
         return Ok(());
     }
-    abreast::learn(context).await.map_err(|_| {
+    Box::pin(abreast::learn(context)).await.map_err(|_| {
         Error::unavailable(format!(
             "this node does not know the index {name}, and cannot ask the others about it at present"
         ))
@@ -148,5 +148,5 @@ async fn open_view(node: &Node, row: &IndexRow) -> Result<Arc<IndexView>> {
         return Ok(node.view(incarnation)?);
     }
     let opener = node.clone();
-    node.pool().run(move |_| Ok(opener.view(incarnation)?)).await
+    Box::pin(node.pool().run(move |_| Ok(opener.view(incarnation)?))).await
 }

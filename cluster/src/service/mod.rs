@@ -258,10 +258,10 @@ impl Service {
     pub async fn search(
         &self,
         index: &IndexName,
-        params: SearchParams,
+        params: impl Into<Box<SearchParams>>,
         rights: ReadRights,
     ) -> Result<SearchResults> {
-        let (context, params) = (self.open_context()?, Box::new(params));
+        let (context, params) = (self.open_context()?, params.into());
         let call = Search { index: index.clone(), params, rights, at_once: true };
         search::results(context, index, call).await
     }
@@ -269,11 +269,11 @@ impl Service {
     pub async fn browse(
         &self,
         index: &IndexName,
-        params: SearchParams,
+        params: impl Into<Box<SearchParams>>,
         after: Option<Vec<u8>>,
         rights: ReadRights,
     ) -> Result<SearchResults> {
-        let (context, params) = (self.open_context()?, Box::new(params));
+        let (context, params) = (self.open_context()?, params.into());
         let call = Browse { index: index.clone(), params, after, rights };
         search::results(context, index, call).await
     }
@@ -283,11 +283,11 @@ impl Service {
         index: &IndexName,
         facet: &str,
         facet_query: &str,
-        params: SearchParams,
+        params: impl Into<Box<SearchParams>>,
         rights: ReadRights,
     ) -> Result<FacetHits> {
         let (facet, facet_query) = (facet.to_owned(), facet_query.to_owned());
-        let (index, params) = (index.clone(), Box::new(params));
+        let (index, params) = (index.clone(), params.into());
         ask(self.open_context()?, SearchFacet { index, facet, facet_query, params, rights }).await
     }
     /// Records by id, in request order, as raw JSON; `None` where there is none, or none that passes `filter`.

@@ -18,6 +18,7 @@ use quorate_node::chains::{Chains, Counted, Typed, normalized};
 use quorate_node::ops::IndexCommand;
 use quorate_node::rows::{SearchRow, Text};
 use quorate_node::{Forgets, ForgottenUsers};
+use rustc_hash::FxHashMap;
 use sha2::Sha256;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -95,16 +96,19 @@ fn take_served(context: &NodeContext, now_ms: u64) {
         named.iter().for_each(|of| chains.named(of.index.as_str(), &of.user, of.id));
     };
     name(&mut held.chains);
+    // whoever has no token searches several times as a rule, and a digest takes some microseconds
+    let mut names = Names::default();
     for noted in noted {
         match noted {
-            Noted::Search(search) => {
-                let user = user_of(&search.user, &secret);
-                if is_gone(&user, search.time_ms) {
+            Noted::Search(mut search) => {
+                let searcher = std::mem::replace(&mut search.user, Searcher::Unknown);
+                let user = names.of(&searcher, &secret);
+                if is_gone(user, search.time_ms) {
                     continue;
                 }
                 let index = search.index.clone();
                 let mut take = |counted| complete.push(counted);
-                held.chains.take(index.as_str(), &user, typed(*search), &mut take);
+                held.chains.take(index.as_str(), user, typed(*search), &mut take);
             }
             Noted::Event(index, user, id) => held.chains.named(index.as_str(), &user, id),
         }
@@ -135,7 +139,7 @@ fn typed(search: ServedSearch) -> Typed {
     let row = SearchRow {
         query: normalized(&search.query).into(),
         hits: search.nb_hits,
-        shown: texts(shown_ids(&search.hits, SHOWN_MAX)),
+        shown: shown_ids(&search.hits, SHOWN_MAX),
         tags: search.tags.into_iter().take(TAGS_MAX).map(Text::from).collect(),
         country: search.country.map(Text::from),
         query_ids: search.query_id.into_iter().collect(),
@@ -145,12 +149,19 @@ fn typed(search: ServedSearch) -> Typed {
     Typed::at(search.time_ms, row)
 }
 
-/// What a user is called. Of an address only a digest with the secret of the installation is ever kept.
-fn user_of(user: &Searcher, secret: &[u8]) -> String {
-    match user {
-        Searcher::Token(token) => token[..token.floor_char_boundary(TOKEN_BYTES_MAX)].to_owned(),
-        Searcher::Address(address) => anonymous(*address, secret),
-        Searcher::Unknown => "anonymous".to_owned(),
+/// What users are called. Of an address only a digest with the secret of the installation is ever kept.
+#[derive(Default)]
+struct Names(FxHashMap<IpAddr, String>);
+
+impl Names {
+    fn of<'a>(&'a mut self, user: &'a Searcher, secret: &[u8]) -> &'a str {
+        match user {
+            Searcher::Token(token) => &token[..token.floor_char_boundary(TOKEN_BYTES_MAX)],
+            Searcher::Address(address) => {
+                self.0.entry(*address).or_insert_with(|| anonymous(*address, secret))
+            }
+            Searcher::Unknown => "anonymous",
+        }
     }
 }
 fn anonymous(address: IpAddr, secret: &[u8]) -> String {
@@ -206,7 +217,7 @@ fn entries(counted: Vec<Counted>) -> Vec<Vec<Counted>> {
     let mut all: Vec<Vec<Counted>> = vec![];
     let mut bytes = 0;
     for search in counted {
-        let more = in_log(&search).map_or(0, |search| search.bytes());
+        let more = bytes_in_log(&search);
         match all.last_mut() {
             Some(last) if last.len() < ENTRY_SEARCHES_MAX && bytes + more <= ENTRY_BYTES_MAX => {
                 last.push(search);
@@ -221,6 +232,12 @@ fn entries(counted: Vec<Counted>) -> Vec<Vec<Counted>> {
     all
 }
 
+/// What `CountedSearch::bytes` says of it, without its texts being copied for that.
+fn bytes_in_log(counted: &Counted) -> usize {
+    let SearchRow { query, shown, tags, filters, query_ids, .. } = &counted.typed.search;
+    let texts: usize = [shown, tags, filters].into_iter().flatten().map(|text| text.len() + 8).sum();
+    64 + counted.index.len() + counted.user.len() + query.len() + texts + 16 * query_ids.len()
+}
 fn in_log(counted: &Counted) -> Option<CountedSearch> {
     let texts = |texts: &[Text]| texts.iter().map(ToString::to_string).collect();
     let SearchRow { query, hits, shown, tags, country, query_ids, filters, stands } = &counted.typed.search;

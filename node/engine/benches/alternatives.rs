@@ -62,7 +62,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     paths::lay(&view, &mut plan);
                 }
                 let fixed = plan.clone();
-                let mut prepared = Prepared::new(&view, &settings, &params, &fixed, &mut scratch);
+                let mut prepared =
+                    Prepared::new(&view, &settings, &params, (&fixed, &fixed.geo), &mut scratch);
                 hits[with] += prepared.run(&plan, params.typo_tolerance, &mut scratch).count;
                 used[with] += cpu_time().saturating_sub(begun);
                 ways[with] += plan.paths.len();

@@ -127,7 +127,7 @@ fn found(indices: &Indices, word: &str, scratch: &mut Scratch) -> Outcome<Durati
     plan.limit = 20;
     let fixed = plan.clone();
     paths::lay(view, &mut plan);
-    let mut prepared = Prepared::new(view, settings, &params, &fixed, scratch);
+    let mut prepared = Prepared::new(view, settings, &params, (&fixed, &fixed.geo), scratch);
     std::hint::black_box(prepared.run(&plan, params.typo_tolerance, scratch).count);
     Ok(begun.elapsed())
 }

@@ -51,7 +51,7 @@ pub fn browse(
         ..plan(view, settings, &params, words, limits.deadline.clone())?
     };
     paths::lay(view, &mut plan);
-    let mut prepared = Prepared::new(view, settings, &params, &plan, scratch);
+    let mut prepared = Prepared::new(view, settings, &params, (&plan, &plan.geo), scratch);
     let mut reading = plan.clone();
     let run = |plan: &mut Plan| prepared.run(plan, params.typo_tolerance, scratch);
     let (found, _) = find(&mut reading, &params, run);
@@ -250,7 +250,7 @@ fn matching_sets(
     let mut plan = Plan { wants_set: true, limit, hidden, ..plan };
     paths::lay(view, &mut plan);
     let fixed = plan.clone();
-    let mut prepared = Prepared::new(view, settings, params, &fixed, scratch);
+    let mut prepared = Prepared::new(view, settings, params, (&fixed, &fixed.geo), scratch);
     let (found, _) =
         find(&mut plan, params, |plan| run(&mut prepared, plan, params, params.hits_per_page, scratch));
     Ok((found.matched, found.count_cut))

@@ -72,9 +72,9 @@ pub fn search(
     plan.limit = needed(&page, &params, grouping.is_some() || second_order.is_some());
     plan.budget = (plan.budget / view.segments().len().max(1) as u64).max(1);
     plan.hidden = located(view, &effects.hidden);
-    let geo_plan = plan.clone();
+    let geo = plan.geo.clone();
     paths::lay(view, &mut plan);
-    let mut prepared = Prepared::new(view, settings, &params, &geo_plan, scratch);
+    let mut prepared = Prepared::new(view, settings, &params, (&plan, &geo), scratch);
     let forced = request_after_rules.forced.as_deref();
     let promotion = Promotion::new(view, settings, &effects.promoted, &prepared.contexts, forced);
     plan.wants_set |= !promotion.is_empty();

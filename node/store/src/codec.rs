@@ -19,10 +19,10 @@ pub fn encode<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
         .expect("stored types have sequences of known length and no bound on writing")
 }
 
-/// As [`encode`], at the end of `out`.
+/// As [`encode`], at the end of `out`. Cost: one pass; with a limit, or into memory of its own, the size is counted in one before it.
 pub fn encode_into<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
     bincode::DefaultOptions::new()
-        .with_limit(u64::MAX)
+        .with_no_limit()
         .serialize_into(out, value)
         .expect("stored types have sequences of known length, and memory takes all that is written");
 }
@@ -126,6 +126,9 @@ mod tests {
         let value = (7u64, Some("naïve".to_string()), vec![300u32, 1], false);
         let golden = [7, 1, 6, b'n', b'a', 0xc3, 0xaf, b'v', b'e', 2, 251, 44, 1, 1, 0];
         assert_eq!(encode(&value), golden);
+        let mut behind = vec![9];
+        encode_into(&mut behind, &value);
+        assert_eq!(behind, [&[9], &golden[..]].concat());
         assert_eq!(decode::<(u64, Option<String>, Vec<u32>, bool)>(&golden, 64).unwrap(), value);
         let framed = frame(Mark { magic: *b"QDMP", version: 1 }, b"abc");
         assert_eq!(framed[..16], *b"QDMP\x01\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00");

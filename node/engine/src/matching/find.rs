@@ -13,7 +13,7 @@ use crate::index::{Segment, ShardView};
 use crate::query::Plan;
 use crate::ranking::context::SegmentContext;
 use crate::ranking::criteria::Field;
-use crate::ranking::distance::{self, AUTOMATIC_RECORDS, NOWHERE};
+use crate::ranking::distance::{self, AUTOMATIC_RECORDS, GeoQuery, NOWHERE};
 use crate::ranking::groups::Groups;
 use crate::ranking::nearby::{Nearby, metres_of};
 use crate::ranking::top::Entry;
@@ -57,12 +57,12 @@ pub struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    /// Evaluates filters, places and exclusions on every segment.
+    /// Evaluates filters, places and exclusions on every segment; the places of the plan are those that outlive it.
     pub fn new(
         view: &'a ShardView,
         settings: &Settings,
         params: &Effective,
-        plan: &'a Plan,
+        (plan, geo): (&Plan, &'a GeoQuery),
         scratch: &mut Scratch,
     ) -> Self {
         let summing = if params.sum_or_filters_scores { Summing::All } else { Summing::Highest };
@@ -92,7 +92,7 @@ impl<'a> Prepared<'a> {
                     &mut clock,
                 ),
                 nearby: plan.geo.centre.map(|centre| Nearby::new(segment, centre)),
-                geo: &plan.geo,
+                geo,
                 groups: None,
             });
         }

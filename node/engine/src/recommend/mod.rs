@@ -226,7 +226,7 @@ impl Asker<'_> {
         plan.hidden.extend(self.hidden());
         let fixed = plan.clone();
         paths::lay(view, &mut plan);
-        let prepared = Prepared::new(view, settings, &params, &fixed, scratch);
+        let prepared = Prepared::new(view, settings, &params, (&fixed, &fixed.geo), scratch);
         let mut selected = Selected { params: &params, plan: &mut plan, prepared };
         let listed = choose(&mut selected, scratch)?;
         let prepared = selected.prepared;

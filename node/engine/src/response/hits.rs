@@ -78,6 +78,9 @@ pub fn render(
     shown: &[Shown],
     scratch: &mut Scratch,
 ) -> Rendered {
+    if shown.is_empty() {
+        return Rendered::All(Hits::default());
+    }
     let selection = Selection::new(settings, Some(&params.attributes_to_retrieve), limits.sees_unretrievable);
     let showing = Showing::new(settings, params, visible.clone());
     let ranking = match params.get_ranking_info {

@@ -1,20 +1,9 @@
 //! Which `params` text does an answer echo (C§2)?
 
 use super::parse::{is_call_member, is_transport_name};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::percent_encode_byte;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-
-/// What `encodeURIComponent` leaves as it is, beside letters and digits.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'_')
-    .remove(b'.')
-    .remove(b'!')
-    .remove(b'~')
-    .remove(b'*')
-    .remove(b'(')
-    .remove(b')');
 
 /// The text for a body: its own `params`, then its other members URL-encoded.
 pub fn echo(body: &Map<String, Value>) -> String {
@@ -56,10 +45,43 @@ fn push(text: &mut String, name: &str, value: &str) {
 
 /// Appends a text with `+` for spaces.
 fn push_encoded(out: &mut String, text: &str) {
-    for (number, part) in text.split(' ').enumerate() {
-        if number > 0 {
-            out.push('+');
+    out.reserve(text.len());
+    let mut from = 0;
+    for (at, byte) in text.bytes().enumerate().filter(|(_, byte)| !stays(*byte)) {
+        if from < at {
+            // what stays is ASCII, so letters begin on both sides
+            out.push_str(&text[from..at]);
         }
-        out.extend(utf8_percent_encode(part, ENCODED));
+        out.push_str(if byte == b' ' { "+" } else { percent_encode_byte(byte) });
+        from = at + 1;
+    }
+    out.push_str(&text[from..]);
+}
+
+/// Whether `encodeURIComponent` leaves a byte as it is.
+fn stays(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-_.!~*()".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_encoded_as_in_a_query_string() {
+        for (text, expected) in [
+            ("", ""),
+            ("plain", "plain"),
+            ("two words", "two+words"),
+            (" a  b ", "+a++b+"),
+            ("a+b&c=d%", "a%2Bb%26c%3Dd%25"),
+            ("-_.!~*()'", "-_.!~*()%27"),
+            ("é", "%C3%A9"),
+            ("日本x語", "%E6%97%A5%E6%9C%ACx%E8%AA%9E"),
+        ] {
+            let mut out = String::new();
+            push_encoded(&mut out, text);
+            assert_eq!(out, expected, "{text}");
+        }
     }
 }

@@ -29,7 +29,11 @@ impl SearchParams {
     ///
     /// A `null` member is as good as none. Errors: `Invalid` with the texts of C§19.
     pub fn from_json(body: &Map<String, Value>) -> Result<SearchParams> {
-        SearchParams::from_members(&members_of_body(body)?)
+        match body.get("params") {
+            // none to put together, as from most callers
+            None | Some(Value::Null) => SearchParams::from_direct(body),
+            Some(_) => SearchParams::from_members(&members_of_body(body)?),
+        }
     }
 
     /// Parses the body of a search-like call from its bytes; no bytes are an empty body.
@@ -94,11 +98,23 @@ impl SearchParams {
 
     /// Parses parameters alone, none of them inside a `params` text; unknown names are refused.
     pub(crate) fn from_members(members: &Map<String, Value>) -> Result<SearchParams> {
+        SearchParams::from_some(members, |_, _| true)
+    }
+    /// Parses the members of a body that has no `params` text.
+    fn from_direct(body: &Map<String, Value>) -> Result<SearchParams> {
+        SearchParams::from_some(body, |name, value| !is_call_member(name) && !value.is_null())
+    }
+    /// Parses those that `counts` says are parameters.
+    fn from_some(
+        members: &Map<String, Value>,
+        counts: impl Fn(&str, &Value) -> bool,
+    ) -> Result<SearchParams> {
         let mut params = SearchParams::default();
-        for (name, value) in members {
+        for (name, value) in members.iter().filter(|(name, value)| counts(name, value)) {
             let row = query_row(name)
                 .ok_or_else(|| Error::invalid(format!("Unknown parameter: {}", shortened(name))))?;
-            let overridden = name != row.name && members.contains_key(row.name);
+            let is_given = |name: &str| members.get(name).is_some_and(|value| counts(name, value));
+            let overridden = name != row.name && is_given(row.name);
             if !overridden && !is_no_value(row, value) {
                 params.set(row, name, value)?;
             }
@@ -144,8 +160,10 @@ fn query_row(name: &str) -> Option<&'static Row> {
 
 /// Whether a name carries credentials or telemetry rather than a parameter (C§1.1).
 pub(super) fn is_transport_name(name: &str) -> bool {
-    let lower = name.to_ascii_lowercase();
-    lower.starts_with("x-algolia-") || lower.starts_with("x-service-")
+    const BEGINNINGS: [&[u8]; 2] = [b"x-algolia-", b"x-service-"];
+    let begins =
+        |with: &[u8]| name.as_bytes().get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with));
+    BEGINNINGS.into_iter().any(begins)
 }
 
 /// Whether a body member belongs to the call and not to the search.
