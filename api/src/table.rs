@@ -123,6 +123,7 @@ const RECOMMEND_RULE_SEARCH: &[Argument] = &[
     QUERY,
     PAGE,
     HITS_PER_PAGE,
+    text("filters", "Only rules whose members pass."),
     text("context", "Only rules with a condition of this context."),
     flag("enabled", "Only rules that are enabled, or that are not."),
 ];

@@ -69,6 +69,8 @@ async fn s4_14_every_call_answers_what_clients_decode() {
         (json!({"context": "mob"}), vec![]),
         (json!({"enabled": true}), vec!["trending-items", "a"]),
         (json!({"enabled": false, "requestOptions": {"a": 1}, "facets": ["*"]}), vec!["r/1"]),
+        (json!({"filters": "objectID:a OR conditions.context:mobile"}), vec!["r/1", "a"]),
+        (json!({"filters": "NOT objectID:a AND enabled:false"}), vec!["r/1"]),
         (json!({"page": 1, "hitsPerPage": 2}), vec!["a"]),
     ] {
         let found = node.post(&path(model, "search"), body.clone()).await;

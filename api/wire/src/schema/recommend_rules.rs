@@ -103,8 +103,10 @@ pub struct RecommendRuleSearch {
     pub hits_per_page: Option<u64>,
     /// Taken, and without effect.
     pub request_options: Option<AnyJson>,
+    /// Only rules whose members pass, as `objectID:a OR enabled:false`.
+    pub filters: Option<String>,
     /// Taken, and without effect.
-    pub facets: Option<AnyJson>,
+    pub facets: Option<Vec<String>>,
     /// Taken, and without effect.
-    pub max_values_per_facet: Option<AnyJson>,
+    pub max_values_per_facet: Option<u64>,
 }

@@ -19,6 +19,7 @@ pub fn find_recommend_rules<'a>(
         let has_context = |condition: &RecommendCondition| condition.context == asked.context;
         asked.enabled.is_none_or(|enabled| enabled == rule.enabled)
             && (asked.context.is_none() || rule.conditions.iter().any(has_context))
+            && (asked.filter.is_empty() || asked.filter.passes(&Value::Object(parsed(&rule.document))))
     };
     let selected = rules.filter(|rule| is_selected(rule)).filter(|rule| words.are_in(&texts(rule)));
     page(selected, asked, |rule| {
@@ -51,6 +52,7 @@ fn texts(rule: &RecommendRule) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quorate_model::filter::parse_filters;
 
     #[test]
     fn s4_14_rules_are_found_by_words_and_members() {
@@ -87,6 +89,11 @@ mod tests {
         assert_eq!(ids("", |asked| asked.context = Some("Mobile".into())), "");
         assert_eq!(ids("", |asked| asked.enabled = Some(false)), "r3");
         assert_eq!(ids("", |asked| asked.enabled = Some(true)), "r2 r1");
+        let some = |asked: &mut DocumentQuery| {
+            asked.filter = parse_filters("objectID:r1 OR enabled:false").unwrap();
+        };
+        assert_eq!(ids("", some), "r3 r1");
+        assert_eq!(ids("mobile", some), "r3");
 
         let hit = &find("zorro", |_| ())[0];
         let leaf = |value: &str| json!({"value": value, "matchLevel": "none", "matchedWords": []});

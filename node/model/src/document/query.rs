@@ -2,6 +2,7 @@
 
 use super::{DocumentKind, text};
 use crate::error::{Error, Result, shortened};
+use crate::filter::{Filter, parse_filters};
 use crate::limits::DOCUMENTS_PER_PAGE_MAX;
 use crate::params::lenient;
 use crate::rule::Anchoring;
@@ -10,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Map, Value};
 
 /// A search for documents. What does not belong to the kind is left open.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DocumentQuery {
     /// Words to look for; empty = all documents.
@@ -28,6 +29,9 @@ pub struct DocumentQuery {
     pub context: Option<String>,
     /// Rules that are enabled, or those that are not.
     pub enabled: Option<bool>,
+    /// Rules of recommendations that pass it.
+    #[serde(skip_serializing_if = "Filter::is_empty")]
+    pub filter: Filter,
 }
 
 impl DocumentQuery {
@@ -42,6 +46,7 @@ impl DocumentQuery {
                 "enabled",
                 "page",
                 "hitsPerPage",
+                "filters",
                 "requestOptions",
                 "facets",
                 "maxValuesPerFacet",
@@ -79,6 +84,10 @@ impl DocumentQuery {
                 "anchoring" => found.anchoring = Some(lenient::choice(name, value, Anchoring::NAMES)?),
                 "context" => found.context = Some(text(name, value)?),
                 "enabled" => found.enabled = Some(lenient::flag(name, value)?),
+                "filters" => {
+                    let text = value.as_str().ok_or_else(|| Error::parameter(name, "string"))?;
+                    found.filter = parse_filters(text)?;
+                }
                 // clients may send them, and nothing of the answer depends on them
                 "requestOptions" | "facets" | "maxValuesPerFacet" => {}
                 other => return Err(Error::invalid(format!("Unknown parameter: {other}"))),

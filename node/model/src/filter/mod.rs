@@ -1,5 +1,6 @@
 //! Filters as a tree, whatever notation they came in (C§5).
 
+mod document;
 mod items;
 mod lex;
 mod parse;
