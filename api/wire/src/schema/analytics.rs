@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
 macro_rules! figures {
-    ($($(#[$text:meta])* $name:ident { $($member:ident: $type:ty,)* })*) => {$(
+    ($($(#[$text:meta])* $name:ident { $($(#[$more:meta])* $member:ident: $type:ty,)* })*) => {$(
         $(#[$text])*
         #[derive(ToSchema)]
         #[schema(rename_all = "camelCase")]
         #[allow(missing_docs)]
-        pub struct $name { $(pub $member: $type,)* }
+        pub struct $name { $($(#[$more])* pub $member: $type,)* }
     )*};
 }
 
@@ -27,29 +27,29 @@ figures! {
     /// The same of a day.
     NoClickRateOfDay { date: String, rate: f64, count: u64, no_click_count: u64, }
     /// The average position of clicks; `null` without clicks.
-    AverageClickPositions { average: Option<f64>, click_count: u64, dates: Vec<AverageClickPositionOfDay>, }
+    AverageClickPositions { #[schema(required)] average: Option<f64>, click_count: u64, dates: Vec<AverageClickPositionOfDay>, }
     /// The same of a day.
-    AverageClickPositionOfDay { date: String, average: Option<f64>, click_count: u64, }
+    AverageClickPositionOfDay { date: String, #[schema(required)] average: Option<f64>, click_count: u64, }
     /// Clicks by position.
     ClickPositions { positions: Vec<ClicksOfPositions>, }
     /// Clicks from one position to another one, of which -1 is the end of the list.
     ClicksOfPositions { position: Vec<i64>, click_count: u64, }
     /// Tracked searches with a click among all of them; `null` without any.
-    ClickThroughRates { rate: Option<f64>, tracked_search_count: u64, click_count: u64, dates: Vec<ClickThroughRateOfDay>, }
+    ClickThroughRates { #[schema(required)] rate: Option<f64>, tracked_search_count: u64, click_count: u64, dates: Vec<ClickThroughRateOfDay>, }
     /// The same of a day.
-    ClickThroughRateOfDay { date: String, rate: Option<f64>, tracked_search_count: u64, click_count: u64, }
+    ClickThroughRateOfDay { date: String, #[schema(required)] rate: Option<f64>, tracked_search_count: u64, click_count: u64, }
     /// Tracked searches with a conversion among all of them; `null` without any.
-    ConversionRates { rate: Option<f64>, tracked_search_count: u64, conversion_count: u64, dates: Vec<ConversionRateOfDay>, }
+    ConversionRates { #[schema(required)] rate: Option<f64>, tracked_search_count: u64, conversion_count: u64, dates: Vec<ConversionRateOfDay>, }
     /// The same of a day.
-    ConversionRateOfDay { date: String, rate: Option<f64>, tracked_search_count: u64, conversion_count: u64, }
+    ConversionRateOfDay { date: String, #[schema(required)] rate: Option<f64>, tracked_search_count: u64, conversion_count: u64, }
     /// Tracked searches after which something was put into a basket, among all of them; `null` without any.
-    AddToCartRates { rate: Option<f64>, tracked_search_count: u64, add_to_cart_count: u64, dates: Vec<AddToCartRateOfDay>, }
+    AddToCartRates { #[schema(required)] rate: Option<f64>, tracked_search_count: u64, add_to_cart_count: u64, dates: Vec<AddToCartRateOfDay>, }
     /// The same of a day.
-    AddToCartRateOfDay { date: String, rate: Option<f64>, tracked_search_count: u64, add_to_cart_count: u64, }
+    AddToCartRateOfDay { date: String, #[schema(required)] rate: Option<f64>, tracked_search_count: u64, add_to_cart_count: u64, }
     /// Tracked searches after which something was bought, among all of them; `null` without any.
-    PurchaseRates { rate: Option<f64>, tracked_search_count: u64, purchase_count: u64, dates: Vec<PurchaseRateOfDay>, }
+    PurchaseRates { #[schema(required)] rate: Option<f64>, tracked_search_count: u64, purchase_count: u64, dates: Vec<PurchaseRateOfDay>, }
     /// The same of a day.
-    PurchaseRateOfDay { date: String, rate: Option<f64>, tracked_search_count: u64, purchase_count: u64, }
+    PurchaseRateOfDay { date: String, #[schema(required)] rate: Option<f64>, tracked_search_count: u64, purchase_count: u64, }
     /// What was paid.
     Revenues { currencies: BTreeMap<String, RevenueOfCurrency>, dates: Vec<RevenueOfDay>, }
     /// The same of a day.
@@ -110,7 +110,7 @@ figures! {
     /// A filter.
     TopFilter { attribute: String, operator: String, value: String, count: u64, }
     /// The filters of searches without results; `null` when there are none.
-    FiltersWithoutResults { values: Option<Vec<FilterSet>>, }
+    FiltersWithoutResults { #[schema(required)] values: Option<Vec<FilterSet>>, }
     /// All filters of a search.
     FilterSet { count: u64, values: Vec<UsedFilter>, }
     /// A filter of a search.
@@ -120,5 +120,5 @@ figures! {
     /// A country.
     TopCountry { country: String, count: u64, }
     /// When figures are of; `null` without any.
-    AnalyticsStatus { updated_at: Option<String>, }
+    AnalyticsStatus { #[schema(required)] updated_at: Option<String>, }
 }

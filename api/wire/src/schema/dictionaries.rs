@@ -109,8 +109,11 @@ pub struct DictionaryLanguages(pub BTreeMap<String, LanguageDictionaries>);
 #[derive(ToSchema)]
 #[allow(missing_docs)]
 pub struct LanguageDictionaries {
+    #[schema(required)]
     pub stopwords: Option<LanguageDictionary>,
+    #[schema(required)]
     pub plurals: Option<LanguageDictionary>,
+    #[schema(required)]
     pub compounds: Option<LanguageDictionary>,
 }
 /// What a dictionary has for a language.

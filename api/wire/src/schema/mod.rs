@@ -10,6 +10,7 @@ mod clusters;
 mod dictionaries;
 mod documents;
 mod events;
+mod forms;
 mod indices;
 mod insights;
 mod installation;

@@ -1,5 +1,6 @@
 //! The schemas of search parameters and settings, which the one table of them gives.
 
+use super::forms;
 use quorate_model::params::DELETE_BY_NAMES;
 use quorate_model::settings::table::{Form, ROWS, Row, Target};
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
@@ -64,8 +65,8 @@ pub fn query_parameters() -> Vec<Parameter> {
 /// What a row accepts in a query string: lists and objects are JSON there.
 fn as_text(row: &Row) -> RefOr<Schema> {
     match row.target {
-        Target::Flag(_) | Target::Count(..) | Target::IndexCount(..) => of_row(row),
-        Target::Kept(Form::Flag | Form::Count(..) | Form::Choice(_)) => of_row(row),
+        Target::Flag(_) | Target::Count(..) | Target::IndexCount(..) => of_row(row, row.name),
+        Target::Kept(Form::Flag | Form::Count(..) | Form::Choice(_)) => of_row(row, row.name),
         Target::Text(..) | Target::List(_) | Target::Languages(_) | Target::Query(..) => String::schema(),
         Target::IndexText(_) | Target::IndexStrings(_) => String::schema(),
         Target::IndexList(..) | Target::Index(..) | Target::Dropped => String::schema(),
@@ -94,16 +95,16 @@ fn object(
     }
     for row in rows {
         for name in std::iter::once(&row.name).chain(row.legacy) {
-            object = object.property(*name, of_row(row));
+            object = object.property(*name, of_row(row, name));
         }
     }
     object.build()
 }
 
-/// What a row accepts. Looser than the program where a form has no schema of its own: its words stand in the description.
-fn of_row(row: &Row) -> RefOr<Schema> {
-    let described =
-        |schema: ObjectBuilder| schema.description(Some(format!("{} {}.", row.doc, row.allowed())));
+/// What a row accepts under one of its names, and in the description in words.
+fn of_row(row: &Row, name: &str) -> RefOr<Schema> {
+    let meaning = || format!("{} {}.", row.doc, row.allowed());
+    let described = |schema: ObjectBuilder| schema.description(Some(meaning()));
     let plain = |kind: Type| described(ObjectBuilder::new().schema_type(kind)).into();
     let any = || described(ObjectBuilder::new().schema_type(SchemaType::AnyValue)).into();
     match row.target {
@@ -112,11 +113,10 @@ fn of_row(row: &Row) -> RefOr<Schema> {
         | Target::IndexCount(from, to, _)
         | Target::Kept(Form::Count(from, to)) => count(from, to, described),
         Target::Text(..) | Target::IndexText(_) | Target::Kept(Form::Text) => plain(Type::String),
-        Target::List(_)
-        | Target::Languages(_)
-        | Target::IndexStrings(_)
-        | Target::IndexList(..)
-        | Target::Kept(Form::List) => list(row, described),
+        Target::Languages(_) => forms::described(forms::languages(), meaning()),
+        Target::List(_) | Target::IndexStrings(_) | Target::IndexList(..) | Target::Kept(Form::List) => {
+            list(row, described)
+        }
         Target::Kept(Form::Choice(names)) => {
             described(ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names.iter().copied())))
                 .into()
@@ -125,7 +125,8 @@ fn of_row(row: &Row) -> RefOr<Schema> {
             let free = AdditionalProperties::FreeForm(true);
             described(ObjectBuilder::new().additional_properties(Some(free))).into()
         }
-        Target::Query(..) | Target::Index(..) | Target::Kept(Form::Any) | Target::Dropped => any(),
+        Target::Query(..) | Target::Index(..) => forms::of(name, meaning()),
+        Target::Kept(Form::Any) | Target::Dropped => any(),
     }
 }
 

@@ -1,6 +1,5 @@
 //! Bodies of searches: of one index, several, facets, and of browsing.
 
-use super::objects::Record;
 use super::parameters::{AnyJson, parameters_schema};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,8 +12,8 @@ use utoipa::{PartialSchema, ToSchema};
 #[schema(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct SearchAnswer {
-    /// Records, with `_highlightResult`, `_snippetResult`, `_rankingInfo` and `_distinctSeqID` where asked for.
-    pub hits: Option<Vec<Record>>,
+    /// Records, with what was asked for of how they were found.
+    pub hits: Option<Vec<Hit>>,
     pub nb_hits: Option<u64>,
     /// Hits of a virtual replica that are close enough to the best.
     pub nb_sorted_hits: Option<u64>,
@@ -59,6 +58,27 @@ pub struct SearchAnswer {
     #[schema(rename = "processingTimeMS")]
     pub processing_time_ms: Option<u64>,
 }
+/// A record that was found, with what is said of it where that is asked for.
+pub struct Hit;
+impl PartialSchema for Hit {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::Object)
+            .description(Some(
+                "A record that was found: its attributes, and what was asked for of how it was found.",
+            ))
+            .property("objectID", String::schema())
+            .required("objectID")
+            .property("_highlightResult", AnyObject::schema())
+            .property("_snippetResult", AnyObject::schema())
+            .property("_rankingInfo", AnyObject::schema())
+            .property("_distinctSeqID", u64::schema())
+            .additional_properties(Some(AdditionalProperties::FreeForm(true)))
+            .into()
+    }
+}
+impl ToSchema for Hit {}
+
 /// A JSON object of any shape.
 pub struct AnyObject;
 impl PartialSchema for AnyObject {
