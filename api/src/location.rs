@@ -16,7 +16,7 @@ pub struct Locations(Reader<Vec<u8>>);
 /// The part of an entry that is looked at.
 #[derive(Deserialize)]
 struct Entry {
-    location: Option<Place>,
+    location: Option<Coordinates>,
 }
 /// The same, for who asks for the country.
 #[derive(Deserialize)]
@@ -28,7 +28,7 @@ struct Country {
     iso_code: Option<String>,
 }
 #[derive(Deserialize)]
-struct Place {
+struct Coordinates {
     latitude: Option<f64>,
     longitude: Option<f64>,
 }
@@ -45,7 +45,7 @@ impl Locations {
     /// The place of an address; `None` when the database has none for it.
     pub fn place_of(&self, address: IpAddr) -> Option<LatLng> {
         let entry: Entry = self.0.lookup(address.to_canonical()).ok()?.decode().ok()??;
-        let Place { latitude: Some(lat), longitude: Some(lng) } = entry.location? else { return None };
+        let Coordinates { latitude: Some(lat), longitude: Some(lng) } = entry.location? else { return None };
         let on_earth = (-90.0..=90.0).contains(&lat) && (-180.0..=180.0).contains(&lng);
         on_earth.then_some(LatLng { lat, lng })
     }

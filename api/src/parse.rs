@@ -89,9 +89,10 @@ pub fn check_object(body: &[u8]) -> Result<()> {
     let at = body.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(body.len());
     match body.get(at) {
         Some(b'{') => Ok(()),
-        Some(_) => {
-            Err(Error::invalid(format!("parse error: expected a JSON object near {}", Place::of(body, at))))
-        }
+        Some(_) => Err(Error::invalid(format!(
+            "parse error: expected a JSON object near {}",
+            TextPosition::of(body, at)
+        ))),
         None => Err(Error::invalid("parse error: the body is empty near line:1 column:1")),
     }
 }
@@ -102,12 +103,12 @@ pub fn syntax(error: &serde_json::Error) -> Error {
     Error::invalid(format!("parse error: {what} near {place}"))
 }
 
-fn parts(error: &serde_json::Error) -> (String, Place) {
+fn parts(error: &serde_json::Error) -> (String, TextPosition) {
     let mut text = error.to_string();
     if let Some((what, _)) = text.rsplit_once(" at line ") {
         text.truncate(what.len());
     }
-    (without_middle(text), Place { line: error.line(), column: error.column() })
+    (without_middle(text), TextPosition { line: error.line(), column: error.column() })
 }
 
 /// A message whose middle quotes the caller at length, without it.
@@ -135,7 +136,7 @@ pub fn check_depth(body: &[u8]) -> Result<()> {
                     let limit = limits::JSON_DEPTH_MAX;
                     return Err(Error::invalid(format!(
                         "parse error: nesting is deeper than {limit} near {}",
-                        Place::of(body, at)
+                        TextPosition::of(body, at)
                     )));
                 }
             }
@@ -176,20 +177,20 @@ const VALUE_BYTES: usize = 2 * size_of::<Value>();
 
 /// A place in a body, as error texts name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct TextPosition {
     line: usize,
     column: usize,
 }
-impl Place {
+impl TextPosition {
     /// The place of the byte at `at`, both numbers from 1.
     pub fn of(body: &[u8], at: usize) -> Self {
         let before = &body[..at.min(body.len())];
         let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
         let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
-        Place { line, column: before.len() - line_start + 1 }
+        TextPosition { line, column: before.len() - line_start + 1 }
     }
 }
-impl std::fmt::Display for Place {
+impl std::fmt::Display for TextPosition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "line:{} column:{}", self.line, self.column)
     }
@@ -266,9 +267,9 @@ mod tests {
 
     #[test]
     fn places_count_from_one() {
-        assert_eq!(Place::of(b"ab\ncd", 0).to_string(), "line:1 column:1");
-        assert_eq!(Place::of(b"ab\ncd", 4).to_string(), "line:2 column:2");
-        assert_eq!(Place::of(b"ab", 99).to_string(), "line:1 column:3");
+        assert_eq!(TextPosition::of(b"ab\ncd", 0).to_string(), "line:1 column:1");
+        assert_eq!(TextPosition::of(b"ab\ncd", 4).to_string(), "line:2 column:2");
+        assert_eq!(TextPosition::of(b"ab", 99).to_string(), "line:1 column:3");
     }
 
     proptest! {

@@ -301,7 +301,7 @@ pub fn disk(layout: &quorate_store::layout::Layout) {
     let parts = [
         ("indices", layout.indices()),
         ("raft_log", layout.raft()),
-        ("small_state", layout.state()),
+        ("metadata_store", layout.state()),
         ("dumps", layout.dumps()),
     ];
     for (part, folder) in parts {

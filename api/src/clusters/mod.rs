@@ -132,8 +132,8 @@ pub async fn pending(call: &Call<'_>) -> Result<Reply> {
 
 /// `POST /1/clusters/mapping/search`.
 pub async fn search(call: &Call<'_>) -> Result<Reply> {
-    let asked = Asked::parse(&call.object().await?)?;
-    let Asked { query, cluster, page, rows } = asked;
+    let asked = UserSearch::parse(&call.object().await?)?;
+    let UserSearch { query, cluster, page, rows } = asked;
     let found = call.service().search_users(query, cluster, number(page), rows).await?;
     let hits = found.hits.iter().map(|(record, found)| UserHit {
         row: row(record),
@@ -144,14 +144,14 @@ pub async fn search(call: &Call<'_>) -> Result<Reply> {
 }
 
 /// What a search of users asks for.
-struct Asked {
+struct UserSearch {
     query: String,
     cluster: Option<String>,
     page: u64,
     rows: usize,
 }
-impl Asked {
-    fn parse(members: &Map<String, Value>) -> Result<Asked> {
+impl UserSearch {
+    fn parse(members: &Map<String, Value>) -> Result<UserSearch> {
         let text = |name: &str| match members.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -173,7 +173,7 @@ impl Asked {
             Some(cluster) => Some(cluster),
             None => text("clusterName")?,
         };
-        Ok(Asked {
+        Ok(UserSearch {
             query,
             cluster: cluster.filter(|name| !name.is_empty()),
             page: integer("page")?.unwrap_or(0),

@@ -5,7 +5,7 @@
 
 use crate::auth::Caller;
 use crate::call::Call;
-use crate::parse::{ON_ARBITER_BYTES_MAX, Object, Place, check_object, shaped};
+use crate::parse::{ON_ARBITER_BYTES_MAX, Object, TextPosition, check_object, shaped};
 use crate::reply::Reply;
 use actix_web::web::{self, Bytes};
 use quorate_cluster::CallerOp;
@@ -193,7 +193,7 @@ impl Reader {
             return Ok(());
         }
         let what = if right == Acl::AddObject { "update" } else { "delete" };
-        let place = Place::of(&self.body, self.end(item));
+        let place = TextPosition::of(&self.body, self.end(item));
         Err(Error::invalid(format!("Not enough rights to {what} an object near {place}")))
     }
 

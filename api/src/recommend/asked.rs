@@ -1,7 +1,7 @@
 //! What does one element of `requests` ask for?
 
 use crate::call::Call;
-use crate::search::{Asked, Presentation};
+use crate::search::{Presentation, SearchRequest};
 use quorate_model::recommend::least_score;
 use quorate_model::{
     Candidates, Error, IndexName, RecommendModel, Recommendation, Result, SearchParams, limits,
@@ -44,10 +44,10 @@ impl Wanted {
         let (facet_name, facet_value) = facet(model, &mut members)?;
         let mut selecting = parameters(&mut members, "queryParameters")?.unwrap_or_default();
         PAGES.iter().for_each(|name| drop(selecting.remove(*name)));
-        let mut selecting = Asked::from_members(call, selecting)?;
+        let mut selecting = SearchRequest::from_members(call, selecting)?;
         let most = without_pages(&mut selecting.params, most, call.read_rights().max_hits_per_query);
         let fallback = parameters(&mut members, "fallbackParameters")?;
-        let fallback = fallback.map(|fallback| Asked::from_members(call, fallback)).transpose()?;
+        let fallback = fallback.map(|fallback| SearchRequest::from_members(call, fallback)).transpose()?;
         let presentation = Presentation::new(&mut selecting);
         let asked = Recommendation {
             model,

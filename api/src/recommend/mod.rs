@@ -5,7 +5,7 @@ mod asked;
 use crate::call::Call;
 use crate::insights::not_allowed;
 use crate::reply::Reply;
-use crate::search::Place;
+use crate::search::AnswerMembers;
 use crate::search::several::{self, Body, check_time};
 use asked::Wanted;
 use quorate_cluster::ReadRights;
@@ -36,7 +36,7 @@ async fn run(call: &Call<'_>, number: usize, wanted: Wanted, bytes_max: usize) -
     let rights = ReadRights { bytes_max: bytes_max.max(1), ..call.read_rights() };
     let recommend = async |index: &IndexName, asked| call.service().recommend(index, asked, rights).await;
     let results = call.read(&index, asked, recommend).await?;
-    let place = Place { query: number, index: Some(index.as_str()), ..Place::default() };
+    let place = AnswerMembers { query: number, index: Some(index.as_str()), ..AnswerMembers::default() };
     let query_id = presentation.query_id(call, &results, place);
     Ok(presentation.body(call, &results, place, query_id))
 }

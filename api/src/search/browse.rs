@@ -1,7 +1,7 @@
 //! How is a whole index read, page by page (§4.2 rules 5 and 6, C§8.8)?
 
 use super::cursor::Cursor;
-use super::{Asked, Place, Presentation};
+use super::{AnswerMembers, Presentation, SearchRequest};
 use crate::call::Call;
 use crate::reply::Reply;
 use crate::search::facet::take_embedded;
@@ -47,7 +47,7 @@ async fn answer(call: &Call<'_>, mut members: Map<String, Value>, text: Option<S
         members.entry("params").or_insert(Value::String(cursor.params));
         (cursor.page, cursor.after)
     });
-    let mut asked = Asked::from_members(call, members)?;
+    let mut asked = SearchRequest::from_members(call, members)?;
     asked.params.hits_per_page.get_or_insert(limits::HITS_PER_PAGE_MAX);
     let presentation = Presentation::new(&mut asked);
     page(call, &index, asked, &presentation, after).await
@@ -56,7 +56,7 @@ async fn answer(call: &Call<'_>, mut members: Map<String, Value>, text: Option<S
 async fn page(
     call: &Call<'_>,
     index: &IndexName,
-    asked: Asked,
+    asked: SearchRequest,
     presentation: &Presentation,
     at: Option<(u64, Vec<u8>)>,
 ) -> Result<Reply> {
@@ -71,7 +71,7 @@ async fn page(
         let (params, page) = (presentation.echo.clone(), results.page.saturating_add(1));
         Cursor { params, page, after: after.clone() }.encode(index)
     });
-    let place = Place { cursor: next.as_deref(), ..Place::default() };
+    let place = AnswerMembers { cursor: next.as_deref(), ..AnswerMembers::default() };
     let query_id = presentation.query_id(call, &results, place);
     Ok(Reply::ok(presentation.body(call, &results, place, query_id)))
 }

@@ -1,6 +1,6 @@
 //! Which values of a facet match a text (§4.2, C§8.3)?
 
-use super::Asked;
+use super::SearchRequest;
 use crate::call::Call;
 use crate::reply::Reply;
 use quorate_model::{Error, FacetHits, IndexName, Result, SearchParams, limits};
@@ -30,7 +30,7 @@ pub async fn post(call: &Call<'_>) -> Result<Reply> {
 pub struct FacetAsked {
     facet: String,
     facet_query: String,
-    asked: Asked,
+    asked: SearchRequest,
 }
 
 impl FacetAsked {
@@ -55,7 +55,7 @@ impl FacetAsked {
         if facet_query.len() > limits::QUERY_BYTES_MAX {
             return Err(Error::parameter("facetQuery", "string shorter than 512 bytes"));
         }
-        let asked = Asked::from_members(call, members)?;
+        let asked = SearchRequest::from_members(call, members)?;
         Ok(FacetAsked { facet: facet.to_owned(), facet_query, asked })
     }
     /// Values wanted at most.

@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 /// What a caller asks of one index, with what its key forces.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct SearchRequest {
     /// Parameters to search with: a thousand bytes, which each step on the way to the index would move otherwise.
     pub params: Box<SearchParams>,
     /// What the caller sent, URL-encoded; nothing its key forces shows here.
@@ -85,7 +85,7 @@ fn locate(call: &Call<'_>, params: &mut SearchParams) -> Option<&'static str> {
     params.around_lat_lng.is_none().then_some(NO_LOCATION)
 }
 
-impl Asked {
+impl SearchRequest {
     /// From the members of a body.
     pub fn from_members(call: &Call<'_>, mut members: Map<String, Value>) -> Result<Self> {
         let echo = echo(&members);
@@ -95,7 +95,7 @@ impl Asked {
                 members.insert(name.clone(), value.clone());
             }
         }
-        Asked::new(call, Box::new(SearchParams::from_json(&members)?), echo, explained)
+        SearchRequest::new(call, Box::new(SearchParams::from_json(&members)?), echo, explained)
     }
 
     /// From the pairs of a query string.
@@ -107,7 +107,7 @@ impl Asked {
         let overrides = overrides.map(|(name, value)| (name.as_str(), value.as_str().unwrap_or_default()));
         let asked = pairs.iter().map(|(name, value)| (name.as_ref(), value.as_ref()));
         let params = SearchParams::from_query_pairs(asked.chain(overrides))?;
-        Asked::new(call, Box::new(params), echo, explained)
+        SearchRequest::new(call, Box::new(params), echo, explained)
     }
 
     fn new(
@@ -124,7 +124,7 @@ impl Asked {
         if let Some(user) = call.user()? {
             show_to(&user, &mut params);
         }
-        Ok(Asked { params, echo, explained, message, counted })
+        Ok(SearchRequest { params, echo, explained, message, counted })
     }
 }
 
@@ -199,7 +199,7 @@ pub struct Presentation {
 
 impl Presentation {
     /// Takes what the request says about the answer.
-    pub fn new(asked: &mut Asked) -> Self {
+    pub fn new(asked: &mut SearchRequest) -> Self {
         let params = &asked.params;
         Presentation {
             echo: std::mem::take(&mut asked.echo),
@@ -219,7 +219,7 @@ impl Presentation {
         call: &Call<'_>,
         index: &IndexName,
         results: SearchResults,
-        place: Place<'_>,
+        place: AnswerMembers<'_>,
     ) -> Vec<u8> {
         let query_id = self.query_id(call, &results, place);
         let body = self.body(call, &results, place, query_id);
@@ -229,7 +229,12 @@ impl Presentation {
         body
     }
     /// What events name the search by, if they are to.
-    pub fn query_id(&self, call: &Call<'_>, results: &SearchResults, place: Place<'_>) -> Option<QueryId> {
+    pub fn query_id(
+        &self,
+        call: &Call<'_>,
+        results: &SearchResults,
+        place: AnswerMembers<'_>,
+    ) -> Option<QueryId> {
         let click_analytics = results.rules.click_analytics.unwrap_or(self.click_analytics);
         let query_id = click_analytics.then(ids::new)?;
         call.note.answers_as(place.query, &query_id.to_string());
@@ -241,7 +246,7 @@ impl Presentation {
         &self,
         call: &Call<'_>,
         results: &SearchResults,
-        place: Place<'_>,
+        place: AnswerMembers<'_>,
         query_id: Option<QueryId>,
     ) -> Vec<u8> {
         let of_index = results.settings.as_ref();
@@ -292,7 +297,7 @@ const AROUND_HITS_BYTES: usize = 64 << 10;
 
 /// Where an answer stands: members that only some endpoints add.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Place<'a> {
+pub struct AnswerMembers<'a> {
     /// Which query of its call it is.
     pub query: usize,
     /// Index name, in multi-query answers.

@@ -2,7 +2,7 @@
 
 use super::facet::FacetAsked;
 use super::several::{self, Bodies, Body, check_time, requests};
-use super::{Asked, Place, Presentation, search, settings_of};
+use super::{AnswerMembers, Presentation, SearchRequest, search, settings_of};
 use crate::call::Call;
 use crate::reply::Reply;
 use quorate_cluster::ReadRights;
@@ -24,7 +24,7 @@ enum Strategy {
 /// One element of `requests`.
 #[derive(Clone, Debug)]
 enum Wanted {
-    Hits(Asked),
+    Hits(SearchRequest),
     Facet(FacetAsked),
 }
 fn parameters_of((_, wanted): &(IndexName, Wanted)) -> [Option<&SearchParams>; 2] {
@@ -91,7 +91,9 @@ fn read(call: &Call<'_>, mut members: Map<String, Value>) -> Result<(IndexName, 
     call.caller.check_index(index.as_str())?;
     let kind = members.remove("type");
     match kind.as_ref().map(Value::as_str) {
-        None | Some(Some("default")) => Ok((index, Wanted::Hits(Asked::from_members(call, members)?))),
+        None | Some(Some("default")) => {
+            Ok((index, Wanted::Hits(SearchRequest::from_members(call, members)?)))
+        }
         Some(Some("facet")) => {
             let Some(Value::String(facet)) = members.remove("facet") else {
                 return Err(Error::invalid("facet is required in a query of type facet"));
@@ -117,7 +119,7 @@ async fn run(
             let rights = ReadRights { bytes_max: bytes_max.max(1), ..call.read_rights() };
             let results = search(call, &index, asked.params, rights).await?;
             let wanted = results.window.map_or(results.hits_per_page, |(_, length)| length);
-            let place = Place { query: number, index: Some(index.as_str()), processed, cursor: None };
+            let place = AnswerMembers { query: number, index: Some(index.as_str()), processed, cursor: None };
             let is_full = results.hits.len() as u64 >= wanted;
             let body = presentation.answer(call, &index, results, place);
             Ok(Answered { body, is_full })
@@ -159,7 +161,7 @@ async fn one_by_one(call: &Call<'_>, queries: Vec<(IndexName, Wanted)>) -> Resul
 async fn left_out(call: &Call<'_>, index: &IndexName, wanted: &Wanted) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(192);
     match wanted {
-        Wanted::Hits(Asked { params, echo, .. }) => {
+        Wanted::Hits(SearchRequest { params, echo, .. }) => {
             let hits_per_page = match params.length.or(params.hits_per_page) {
                 Some(asked) => asked,
                 None => hits_per_page_of(call, index).await?,

@@ -1,27 +1,27 @@
 //! How is one index searched (§4.2, query POST and GET)?
 
-use super::{Asked, Place, Presentation, bounded, search};
+use super::{AnswerMembers, Presentation, SearchRequest, bounded, search};
 use crate::call::Call;
 use crate::reply::Reply;
 use quorate_model::Result;
 
 /// `POST /1/indexes/{indexName}/query`.
 pub async fn post(call: &Call<'_>) -> Result<Reply> {
-    let asked = Asked::from_members(call, call.object().await?)?;
+    let asked = SearchRequest::from_members(call, call.object().await?)?;
     answer(call, asked).await
 }
 
 /// `GET /1/indexes/{indexName}`.
 pub async fn get(call: &Call<'_>) -> Result<Reply> {
-    let asked = Asked::from_pairs(call, call.query.pairs().collect())?;
+    let asked = SearchRequest::from_pairs(call, call.query.pairs().collect())?;
     answer(call, asked).await
 }
 
-async fn answer(call: &Call<'_>, mut asked: Asked) -> Result<Reply> {
+async fn answer(call: &Call<'_>, mut asked: SearchRequest) -> Result<Reply> {
     let index = call.index_name()?;
     let presentation = Presentation::new(&mut asked);
     call.note.asks(&index, asked.params.user_token.as_deref());
     let results = search(call, &index, asked.params, call.read_rights()).await?;
     call.note.found(&results);
-    Ok(Reply::ok(bounded(call, presentation.answer(call, &index, results, Place::default()))?))
+    Ok(Reply::ok(bounded(call, presentation.answer(call, &index, results, AnswerMembers::default()))?))
 }

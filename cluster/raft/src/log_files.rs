@@ -1,7 +1,7 @@
 //! Through what the log touches files, so that a test can cut the power or fill the disk.
 
 use crate::log_inspect::{self, Kind};
-use crate::log_mark::{Durable, Place};
+use crate::log_mark::{Durable, LogPosition};
 use crate::metrics::metrics;
 use parking_lot::Mutex;
 use raft_engine::env::{DefaultFileSystem, FileSystem, Handle, Permission, WriteExt};
@@ -178,7 +178,7 @@ impl Handle for EngineHandle {
         let written = self.written.load(Ordering::Acquire);
         self.file.sync()?;
         if let (Some((kind, seq)), 1..) = (self.named, written) {
-            self.durable.raise(kind, Place { seq, offset: written as u64 });
+            self.durable.raise(kind, LogPosition { seq, offset: written as u64 });
         }
         self.syncs.fetch_add(1, Ordering::Relaxed);
         metrics().syncs.observe(start.elapsed().as_secs_f64());

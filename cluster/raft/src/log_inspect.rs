@@ -6,7 +6,7 @@
 //! because files are reserved empty and never used again.
 
 use crate::error::RaftError;
-use crate::log_mark::{self, Mark, Place};
+use crate::log_mark::{self, LogPosition, Mark};
 use crate::log_record::{self, Broken, FileHeader, Item, Record};
 use protobuf::Message;
 use quorate_model::GroupId;
@@ -354,7 +354,7 @@ fn parsed<M: Message>(bytes: &[u8]) -> Result<M, protobuf::ProtobufError> {
 
 impl Scanned {
     /// Whether it is a newest file whose header had not reached the disk, and that nothing was written to.
-    fn is_begun_only(&self, durable: Option<Place>) -> bool {
+    fn is_begun_only(&self, durable: Option<LogPosition>) -> bool {
         let is_empty = log_record::used(&self.bytes) <= FileHeader::BYTES;
         is_empty && durable.is_none_or(|place| place.offset <= FileHeader::BYTES as u64)
     }
@@ -366,7 +366,7 @@ impl Scanned {
         why: &Broken,
         is_last: bool,
         is_end: bool,
-        durable: Option<Place>,
+        durable: Option<LogPosition>,
     ) -> Option<&'static str> {
         if !is_last {
             return Some("a file that newer ones follow is damaged");

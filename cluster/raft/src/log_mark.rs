@@ -23,7 +23,7 @@ const EVERY: Duration = Duration::from_secs(1);
 
 /// A place in one of the two sequences of files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct LogPosition {
     /// The number of the file.
     pub seq: u64,
     /// Bytes of it.
@@ -34,21 +34,21 @@ pub(crate) struct Place {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
     /// Of what was appended.
-    pub appended: Place,
+    pub appended: LogPosition,
     /// Of what was kept over.
-    pub kept: Place,
+    pub kept: LogPosition,
 }
 
 impl Mark {
     /// The place in one of the two sequences.
-    pub(crate) fn of(&self, kind: Kind) -> Place {
+    pub(crate) fn of(&self, kind: Kind) -> LogPosition {
         match kind {
             Kind::Appended => self.appended,
             Kind::Kept => self.kept,
         }
     }
     /// Notes that a file is durable through a place.
-    pub(crate) fn raise(&mut self, kind: Kind, place: Place) {
+    pub(crate) fn raise(&mut self, kind: Kind, place: LogPosition) {
         let known = match kind {
             Kind::Appended => &mut self.appended,
             Kind::Kept => &mut self.kept,
@@ -77,7 +77,7 @@ fn decode(bytes: &[u8]) -> Option<(u64, Mark)> {
         return None;
     }
     let number = |at: usize| u64::from_le_bytes(bytes[8 + 8 * at..][..8].try_into().expect("eight bytes"));
-    let place = |at: usize| Place { seq: number(at), offset: number(at + 1) };
+    let place = |at: usize| LogPosition { seq: number(at), offset: number(at + 1) };
     Some((number(0), Mark { appended: place(1), kept: place(3) }))
 }
 
@@ -110,7 +110,7 @@ struct State {
 
 impl Durable {
     /// Notes that a file has been synced through a place.
-    pub(crate) fn raise(&self, kind: Kind, place: Place) {
+    pub(crate) fn raise(&self, kind: Kind, place: LogPosition) {
         self.state.lock().mark.raise(kind, place);
     }
     fn stop(&self) {
@@ -199,8 +199,8 @@ mod tests {
     use super::*;
     use crate::log_files::RealLogFiles;
 
-    fn place(seq: u64, offset: u64) -> Place {
-        Place { seq, offset }
+    fn place(seq: u64, offset: u64) -> LogPosition {
+        LogPosition { seq, offset }
     }
 
     #[test]

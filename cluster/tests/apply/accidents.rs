@@ -41,7 +41,7 @@ fn remove(path: &Path) {
 }
 
 #[actix_rt::test]
-async fn a_stopped_node_comes_back_without_its_small_state_or_its_dumps() {
+async fn a_stopped_node_comes_back_without_its_metadata_store_or_its_dumps() {
     let folder = tempfile::tempdir().expect("a folder");
     let node = Node::open(folder.path()).await;
     build(&node).await;

@@ -39,7 +39,7 @@ struct PlainRule {
     enabled: bool,
 }
 #[derive(Clone, Debug)]
-struct Asked {
+struct RuleRequest {
     words: Vec<String>,
     context: Option<String>,
     filter: Option<String>,
@@ -66,9 +66,9 @@ fn rule() -> impl Strategy<Value = PlainRule> {
     (prop::collection::vec(condition(), 0..3), period, prop::bool::weighted(0.9))
         .prop_map(|(conditions, period, enabled)| PlainRule { conditions, period, enabled })
 }
-fn asked() -> impl Strategy<Value = Asked> {
+fn asked() -> impl Strategy<Value = RuleRequest> {
     let parts = (prop::collection::vec(word(), 0..6), prop::option::of(word()), prop::option::of(word()));
-    parts.prop_map(|(words, context, filter)| Asked { words, context, filter })
+    parts.prop_map(|(words, context, filter)| RuleRequest { words, context, filter })
 }
 
 impl PlainRule {
@@ -96,7 +96,7 @@ impl PlainRule {
         document
     }
     /// Where the rule stands among those that apply: all of C§10.3 but the id, smaller first.
-    fn place(&self, asked: &Asked) -> Option<[usize; 7]> {
+    fn place(&self, asked: &RuleRequest) -> Option<[usize; 7]> {
         let valid = self.period.is_none_or(|(from, until)| from <= NOW_S && NOW_S <= until);
         if !self.enabled || !valid {
             return None;
@@ -109,7 +109,7 @@ impl PlainRule {
     }
 }
 impl Plain {
-    fn place(&self, asked: &Asked, permanent: usize) -> Option<[usize; 7]> {
+    fn place(&self, asked: &RuleRequest, permanent: usize) -> Option<[usize; 7]> {
         let is_asked = |wanted: &Option<String>, given: &Option<String>| wanted.is_none() || wanted == given;
         if !is_asked(&self.context, &asked.context) || !is_asked(&self.filter, &asked.filter) {
             return None;

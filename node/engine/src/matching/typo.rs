@@ -30,7 +30,7 @@ enum FirstLetter {
 }
 /// Where a walk is.
 #[derive(Clone, Copy)]
-struct Place {
+struct WalkPosition {
     state: State,
     /// Characters from the root.
     depth: usize,
@@ -134,7 +134,7 @@ fn walk<const W: usize>(
     let same = children.find(word[0]);
     for (place, c) in children.characters().enumerate() {
         if (Some(place) == same) == (first == FirstLetter::Same) {
-            let above = Place { state: automaton.start(), depth: 0, best: FAR };
+            let above = WalkPosition { state: automaton.start(), depth: 0, best: FAR };
             let state = walk.step(above, c);
             walk.enter(terms.child(&children, place), above, state);
         }
@@ -154,7 +154,7 @@ impl<const W: usize> Walk<'_, W> {
     }
     /// The state one character below `above`.
     #[inline]
-    fn step(&self, above: Place, c: u32) -> State {
+    fn step(&self, above: WalkPosition, c: u32) -> State {
         self.windows
             .get(above.depth)
             .map_or(Automaton::<W>::DEAD, |window| self.follow(above.state, window, c))
@@ -176,19 +176,19 @@ impl<const W: usize> Walk<'_, W> {
     }
     /// The place one character below `above`; `Err` with the edits of everything below when nothing there can differ.
     #[inline]
-    fn arrive(&self, above: Place, state: State) -> Result<Place, u8> {
+    fn arrive(&self, above: WalkPosition, state: State) -> Result<WalkPosition, u8> {
         let depth = above.depth + 1;
         let best = if self.prefix { above.best.min(self.at_end(state, depth)) } else { FAR };
         if state == Automaton::<W>::DEAD || self.prefix && best <= self.automaton.least(state) {
             return Err(best);
         }
-        Ok(Place { state, depth, best })
+        Ok(WalkPosition { state, depth, best })
     }
     /// Edits of a term that ends here.
-    fn edits_at(&self, place: Place) -> u8 {
+    fn edits_at(&self, place: WalkPosition) -> u8 {
         if self.prefix { place.best } else { self.at_end(place.state, place.depth) }
     }
-    fn enter(&mut self, node: TermNode, above: Place, state: State) {
+    fn enter(&mut self, node: TermNode, above: WalkPosition, state: State) {
         match self.arrive(above, state) {
             Ok(place) => self.visit(node, place),
             Err(edits) => self.emit(node.low, node.high, edits),
@@ -196,7 +196,7 @@ impl<const W: usize> Walk<'_, W> {
     }
     /// What can come of nodes at a place, when only few characters lead on there.
     #[inline]
-    fn exhausted(&self, place: Place) -> Option<Exhausted> {
+    fn exhausted(&self, place: WalkPosition) -> Option<Exhausted> {
         let edits = (W / 2) as u8;
         if place.best <= edits || self.automaton.next(place.state, 0) != Automaton::<W>::DEAD {
             return None;
@@ -205,7 +205,7 @@ impl<const W: usize> Walk<'_, W> {
         let wanted = window.map_or(0, |window| window.letters(self.automaton.leading(place.state)));
         Some(Exhausted { wanted, ends: self.edits_at(place) <= edits })
     }
-    fn visit(&mut self, node: TermNode, place: Place) {
+    fn visit(&mut self, node: TermNode, place: WalkPosition) {
         let terms = self.terms;
         if let Some(exhausted) = self.exhausted(place) {
             return self.visit_exhausted(node, place, exhausted);
@@ -243,7 +243,7 @@ impl<const W: usize> Walk<'_, W> {
         }
     }
     /// The same where no edit is left: few characters lead on, and most nodes have none of them.
-    fn visit_exhausted(&mut self, node: TermNode, place: Place, exhausted: Exhausted) {
+    fn visit_exhausted(&mut self, node: TermNode, place: WalkPosition, exhausted: Exhausted) {
         let Exhausted { wanted, ends } = exhausted;
         let terms = self.terms;
         if terms.letters(node) & wanted == 0 {
@@ -271,7 +271,7 @@ impl<const W: usize> Walk<'_, W> {
         }
     }
     /// The rest of the only term below a node.
-    fn tail(&mut self, node: TermNode, mut place: Place) {
+    fn tail(&mut self, node: TermNode, mut place: WalkPosition) {
         for c in self.terms.tail(node.low) {
             match self.arrive(place, self.step(place, c)) {
                 Ok(next) => place = next,

@@ -1,9 +1,9 @@
 //! What is searched instead of what was asked, and what happens to the results (C§10.3, C§10.4)?
 
-use super::asked::Asked;
 use super::compile::RuleSet;
 use super::edits::Rewrite;
 use super::matching::{Match, matches};
+use super::request::RuleRequest;
 use crate::analysis::Analyzer;
 use crate::index::ShardView;
 use crate::limits::SearchLimits;
@@ -67,7 +67,7 @@ pub fn act<'a>(
     if !request.enable_rules.or(settings.params.enable_rules).unwrap_or(true) {
         return ruled;
     }
-    let asked = Asked::new(set, view, analyzer, settings, request);
+    let asked = RuleRequest::new(set, view, analyzer, settings, request);
     // half of the time is for the search
     let found = matches(&asked, limits.now_s, limits.deadline.half_way());
     let mut kept = Kept { complete: found.complete, ..Kept::default() };
@@ -97,7 +97,7 @@ struct Kept<'a> {
     hidden_ids: FxHashSet<&'a str>,
 }
 impl<'a> Kept<'a> {
-    fn add(&mut self, asked: &Asked<'a>, analyzer: &Analyzer, found: &Match) {
+    fn add(&mut self, asked: &RuleRequest<'a>, analyzer: &Analyzer, found: &Match) {
         let rule: &'a Rule = &asked.set.rules[found.rule as usize];
         let consequence = &rule.consequence;
         let filter = automatic(asked, found, &consequence.automatic_facet_filters);
@@ -135,7 +135,12 @@ impl<'a> Kept<'a> {
         self.rules.push(rule);
     }
     /// The request with what the rules say: over request and settings, under what the key forces.
-    fn params(&mut self, asked: &Asked<'_>, settings: &Settings, request: &SearchParams) -> SearchParams {
+    fn params(
+        &mut self,
+        asked: &RuleRequest<'_>,
+        settings: &Settings,
+        request: &SearchParams,
+    ) -> SearchParams {
         let mut params = request.clone();
         if params.rendering_content.is_none() {
             params.rendering_content.clone_from(&settings.params.rendering_content);
@@ -196,7 +201,7 @@ fn given_params(rules: &[&Rule]) -> Map<String, Value> {
     all
 }
 /// The filters on what placeholders found: a group for each value, or one for all values of a disjunctive facet.
-fn automatic(asked: &Asked<'_>, found: &Match, automatic: &[AutomaticFilter]) -> Filter {
+fn automatic(asked: &RuleRequest<'_>, found: &Match, automatic: &[AutomaticFilter]) -> Filter {
     let mut filter = Filter::default();
     for AutomaticFilter { facet, score, disjunctive, negative } in automatic {
         let is_it = |captured: u16| *asked.set.facets[usize::from(captured)] == **facet;

@@ -1,8 +1,8 @@
 //! What is the query after the rules have changed it (C§10.4)?
 
-use super::asked::Asked;
 use super::compile::{RuleSet, Slot};
 use super::matching::Match;
+use super::request::RuleRequest;
 use super::words::texts;
 use crate::analysis::Analyzer;
 use quorate_model::rule::{PatternPart, QueryChange};
@@ -35,7 +35,7 @@ impl Rewrite {
     /// Adds what a rule does. Nothing is changed when it would touch words that a rule before it has changed.
     pub fn add(
         &mut self,
-        asked: &Asked<'_>,
+        asked: &RuleRequest<'_>,
         analyzer: &Analyzer,
         found: &Match,
         change: &QueryChange,
@@ -67,7 +67,7 @@ impl Rewrite {
         Ok(())
     }
     /// The new query; `None` when no rule changed it.
-    pub fn text(mut self, asked: &Asked<'_>) -> Option<String> {
+    pub fn text(mut self, asked: &RuleRequest<'_>) -> Option<String> {
         if self.replaced.is_some() || self.cuts.is_empty() {
             return self.replaced;
         }
@@ -86,7 +86,7 @@ impl Rewrite {
 }
 /// Where the query has what an edit deletes.
 fn stretches(
-    asked: &Asked<'_>,
+    asked: &RuleRequest<'_>,
     analyzer: &Analyzer,
     found: &Match,
     delete: &PatternPart,
@@ -115,7 +115,7 @@ fn stretches(
     }
 }
 /// Whether a word of the query is the word, or what the pattern took for it.
-fn is_word(asked: &Asked<'_>, found: &Match, place: usize, word: &str) -> bool {
+fn is_word(asked: &RuleRequest<'_>, found: &Match, place: usize, word: &str) -> bool {
     if asked.words[place].text == word {
         return true;
     }

@@ -1,7 +1,7 @@
 //! Which rules apply to a request, and which of them go first (C§10.2, C§10.3)?
 
-use super::asked::{Asked, Find};
 use super::compile::{RuleSet, Shape, Slot, filter_key};
+use super::request::{Find, RuleRequest};
 use quorate_model::Rule;
 use quorate_model::rule::{Anchoring, Condition, Period};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -47,7 +47,7 @@ pub(super) struct Matches {
 /// Finds the rules that apply at `now_s` (Unix seconds), best first; stops at `until`.
 ///
 /// Cost: see the head of the folder.
-pub(super) fn matches(asked: &Asked<'_>, now_s: u64, until: Instant) -> Matches {
+pub(super) fn matches(asked: &RuleRequest<'_>, now_s: u64, until: Instant) -> Matches {
     let mut best: FxHashMap<u32, Match> = FxHashMap::default();
     let mut complete = true;
     for (looked_at, number) in candidates(asked).into_iter().enumerate() {
@@ -74,7 +74,7 @@ pub(super) fn matches(asked: &Asked<'_>, now_s: u64, until: Instant) -> Matches 
     Matches { all, complete }
 }
 /// The triggers that may fire, each once.
-fn candidates(asked: &Asked<'_>) -> Vec<u32> {
+fn candidates(asked: &RuleRequest<'_>) -> Vec<u32> {
     let RuleSet { places, facets, .. } = asked.set;
     let mut found = places.always.clone();
     for word in asked.pattern_words() {
@@ -106,7 +106,12 @@ fn is_valid(rule: &Rule, now_s: u64) -> bool {
     let within = |period: &Period| (period.from..=period.until).contains(&now_s);
     rule.validity.is_empty() || rule.validity.iter().any(within)
 }
-fn matched(asked: &Asked<'_>, number: u32, rule: &Rule, condition: Option<&Condition>) -> Option<Match> {
+fn matched(
+    asked: &RuleRequest<'_>,
+    number: u32,
+    rule: &Rule,
+    condition: Option<&Condition>,
+) -> Option<Match> {
     let trigger = &asked.set.triggers[number as usize];
     let mut found = Match {
         rule: trigger.rule,
@@ -179,7 +184,7 @@ pub(super) struct Stretch {
     pub captured: Vec<(u16, Find)>,
 }
 /// Where a pattern fits: for `contains` every place from left to right, without overlaps, else the one that counts.
-fn stretches(asked: &Asked<'_>, shape: &Shape) -> Vec<Stretch> {
+fn stretches(asked: &RuleRequest<'_>, shape: &Shape) -> Vec<Stretch> {
     let words = asked.words.len();
     let fit = |first, end| Fitting { asked, end, failed: FxHashSet::default() }.fit(&shape.slots, first);
     let found = match shape.anchoring {
@@ -191,7 +196,7 @@ fn stretches(asked: &Asked<'_>, shape: &Shape) -> Vec<Stretch> {
     found.into_iter().collect()
 }
 /// Every place where the slots fit, from left to right, without overlaps.
-fn occurrences(asked: &Asked<'_>, slots: &[Slot]) -> Vec<Stretch> {
+fn occurrences(asked: &RuleRequest<'_>, slots: &[Slot]) -> Vec<Stretch> {
     let mut fitting = Fitting { asked, end: None, failed: FxHashSet::default() };
     let mut found = vec![];
     let mut first = 0;
@@ -208,7 +213,7 @@ fn occurrences(asked: &Asked<'_>, slots: &[Slot]) -> Vec<Stretch> {
 }
 /// An attempt to lay slots over words.
 struct Fitting<'a> {
-    asked: &'a Asked<'a>,
+    asked: &'a RuleRequest<'a>,
     /// Where the last slot has to end, when it matters.
     end: Option<usize>,
     /// Remaining slots and word from which they are known not to fit: values of several lengths make many ways.

@@ -5,12 +5,12 @@
 //! about words are found by their context or their filters.
 pub mod act;
 mod alternatives;
-mod asked;
 mod compile;
 mod edits;
 mod matching;
 pub mod promote;
 pub mod recommend;
+mod request;
 mod words;
 
 pub use act::{Effects, Ruled, act};

@@ -16,7 +16,7 @@ const NATURAL_LANGUAGE: &str = "natural_language";
 const VALUES_MAX: usize = 10;
 
 /// A request as rules see it.
-pub(super) struct Asked<'a> {
+pub(super) struct RuleRequest<'a> {
     pub set: &'a RuleSet,
     view: &'a ShardView,
     analyzer: &'a Analyzer,
@@ -49,7 +49,7 @@ pub(super) struct Find {
     pub values: Vec<String>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> RuleRequest<'a> {
     /// Reads a request. `analyzer` is the one that the rules were compiled with.
     pub fn new(
         set: &'a RuleSet,
@@ -57,7 +57,7 @@ impl<'a> Asked<'a> {
         analyzer: &'a Analyzer,
         settings: &'a Settings,
         request: &'a SearchParams,
-    ) -> Asked<'a> {
+    ) -> RuleRequest<'a> {
         let query = request.query.as_deref().unwrap_or_default();
         let words = placed_words(analyzer, query);
         let edits = Edits::new(settings, request);
@@ -75,7 +75,7 @@ impl<'a> Asked<'a> {
             Atom::Tag { value } => Some(("_tags", fold(value))),
             Atom::Numeric { .. } | Atom::Range { .. } => None,
         });
-        Asked {
+        RuleRequest {
             ids: ids.collect(),
             filters: filters.collect(),
             finds: set.facets.iter().map(|_| OnceCell::new()).collect(),
