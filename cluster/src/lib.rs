@@ -27,8 +27,6 @@
 //! | [`service`] | what the interface calls |
 
 pub mod apply;
-#[cfg(test)]
-mod chance;
 mod clock;
 pub mod command;
 mod context;

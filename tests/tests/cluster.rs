@@ -1,7 +1,7 @@
 //! Do three nodes act as one, and lose nothing when one of them dies, stops, or loses its disk?
 
 use quorate_tests::accident::{Owner, check_search, settle};
-use quorate_tests::chance::Chance;
+use quorate_tests::chance;
 use quorate_tests::cluster::{Cluster, count_of};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,7 +53,7 @@ fn every_answered_write_survives_the_death_of_a_node_once() {
     let rounds: u64 = std::env::var("QUORATE_CLUSTER_ROUNDS")
         .ok()
         .map_or(4, |text| text.parse().expect("a number of rounds"));
-    let mut chance = Chance::from_environment("cluster");
+    let mut chance = chance::from_environment("cluster");
     let mut cluster = Cluster::start(3).unwrap();
     let index = "kill";
     let settings = json!({"searchableAttributes": ["word"]});

@@ -4,7 +4,7 @@
 //! choices of one (not its timing).
 
 use anyhow::{Context, Result, ensure};
-use quorate_tests::chance::Chance;
+use quorate_tests::chance::{self, Chance};
 use quorate_tests::cluster::Cluster;
 use quorate_tests::disk::SmallDisk;
 use quorate_tests::disturb::{Clocks, Disturber};
@@ -72,7 +72,7 @@ fn enough(counts: Counts) -> Result<()> {
 }
 
 fn with_broken_network(test: &str, hosts: usize) {
-    let mut chance = Chance::from_environment(test);
+    let mut chance = chance::from_environment(test);
     let body = |network: &Network| {
         let mut cluster = Cluster::start_on(network)?;
         disturbed(&mut cluster, &mut chance, Disturber { network: Some(network), ..Disturber::default() })
@@ -96,7 +96,7 @@ fn clocks_that_jump_and_drift_break_no_promise() {
         eprintln!("skipped: clocks are set by libfaketime, which is not installed (Debian: libfaketime)");
         return;
     };
-    let mut chance = Chance::from_environment("clocks");
+    let mut chance = chance::from_environment("clocks");
     let mut cluster = Cluster::prepare(3).unwrap();
     for node in 0..3 {
         clocks.give(&mut cluster, node).unwrap();
@@ -110,7 +110,7 @@ fn clocks_that_jump_and_drift_break_no_promise() {
 
 #[test]
 fn messages_that_come_late_break_no_promise() {
-    let mut chance = Chance::from_environment("late");
+    let mut chance = chance::from_environment("late");
     let (mut cluster, delays) = Cluster::prepare_behind_delays(3).unwrap();
     (0..3).try_for_each(|node| cluster.spawn(node)).unwrap();
     cluster.wait_ready().unwrap();
@@ -138,7 +138,7 @@ fn is_set(cluster: &Cluster, clocks: &Clocks) -> Result<()> {
 
 #[test]
 fn a_full_disk_of_one_node_stops_no_write_and_it_comes_back_with_room() {
-    let mut chance = Chance::from_environment("full disk");
+    let mut chance = chance::from_environment("full disk");
     let mut cluster = Cluster::prepare(3).unwrap();
     let full = chance.below(3) as usize;
     let Some(disk) = SmallDisk::mount(&cluster.data_dir(full).with_extension("disk"), 320).unwrap() else {
@@ -173,7 +173,7 @@ const SLOWLY: u64 = 1_000_000;
 
 #[test]
 fn members_that_drain_come_and_go_and_a_disk_that_is_full_break_no_promise() {
-    let mut chance = Chance::from_environment("members");
+    let mut chance = chance::from_environment("members");
     let mut cluster = Cluster::prepare(4).unwrap();
     let members = Members::prepare(&mut cluster, SLOWLY);
     let full = chance.below(3) as usize;
@@ -197,7 +197,7 @@ fn members_that_drain_come_and_go_and_a_disk_that_is_full_break_no_promise() {
 
 #[test]
 fn admin_keys_that_are_replaced_while_nodes_die_break_no_promise() {
-    let mut chance = Chance::from_environment("keys");
+    let mut chance = chance::from_environment("keys");
     let mut cluster = Cluster::prepare(3).unwrap();
     let mut keys = Keys::prepare(&mut cluster);
     (0..3).try_for_each(|node| cluster.spawn(node)).unwrap();
@@ -216,7 +216,7 @@ fn admin_keys_that_are_replaced_while_nodes_die_break_no_promise() {
 
 #[test]
 fn indices_that_are_renamed_and_copied_while_their_users_move_and_nodes_die_lose_nothing() {
-    let mut chance = Chance::from_environment("renames");
+    let mut chance = chance::from_environment("renames");
     let (begun, time) = (Instant::now(), Duration::from_secs(seconds_or(0)));
     let mut cluster = Cluster::start_in(&renames::CLUSTERS).unwrap();
     let mut all = Done::default();
@@ -241,7 +241,7 @@ const OLDER: &str = "3";
 
 #[test]
 fn nodes_that_are_upgraded_and_taken_back_break_no_promise() {
-    let mut chance = Chance::from_environment("upgrades");
+    let mut chance = chance::from_environment("upgrades");
     let (begun, time) = (Instant::now(), Duration::from_secs(seconds_or(0)));
     // a level that is in force never falls: each round begins with another installation
     loop {

@@ -1,7 +1,7 @@
 //! Does an answered write survive kill -9 at any moment, once?
 
 use quorate_tests::accident::{Owner, check_search, settle};
-use quorate_tests::chance::Chance;
+use quorate_tests::chance;
 use quorate_tests::client::Family;
 use quorate_tests::harness::Setup;
 use std::time::Duration;
@@ -15,7 +15,7 @@ fn every_answered_write_survives_kill_9_once() {
     let rounds: u64 = std::env::var("QUORATE_KILL_ROUNDS")
         .ok()
         .map_or(20, |text| text.parse().expect("a number of rounds"));
-    let mut chance = Chance::from_environment("kill");
+    let mut chance = chance::from_environment("kill");
     let dir = tempfile::tempdir().unwrap();
     let mut setup = Setup::new(dir.path().join("data"));
     let mut owners: Vec<Owner> = (0..OWNERS)

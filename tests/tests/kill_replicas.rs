@@ -1,7 +1,7 @@
 //! Do a primary and its replicas hold the same records after kill -9 at any moment?
 
 use quorate_tests::accident::{Owner, settle};
-use quorate_tests::chance::Chance;
+use quorate_tests::chance;
 use quorate_tests::client::Client;
 use quorate_tests::harness::Setup;
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ fn versions(client: &Client, index: &str) -> Vec<u64> {
 fn replicas_hold_what_their_primary_holds_after_kill_9() {
     let rounds: u64 =
         std::env::var("QUORATE_KILL_ROUNDS").ok().map_or(5, |text| text.parse().expect("a number of rounds"));
-    let mut chance = Chance::from_environment("kill_replicas");
+    let mut chance = chance::from_environment("kill_replicas");
     let dir = tempfile::tempdir().unwrap();
     let mut setup = Setup::new(dir.path().join("data"));
     let mut owners: Vec<Owner> =

@@ -1,7 +1,7 @@
 //! Does a change of settings lose, double or hide a write while the index is rebuilt for it, and does kill -9 end that?
 
 use quorate_tests::accident::{Owner, settle};
-use quorate_tests::chance::Chance;
+use quorate_tests::chance;
 use quorate_tests::client::Client;
 use quorate_tests::harness::Setup;
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ fn check_base(client: &Client) -> anyhow::Result<()> {
 
 #[test]
 fn writes_and_searches_go_on_while_an_index_is_rebuilt_and_survive_kill_9() {
-    let mut chance = Chance::from_environment("rebuild");
+    let mut chance = chance::from_environment("rebuild");
     let dir = tempfile::tempdir().unwrap();
     let mut setup = Setup::new(dir.path().join("data"));
     let server = setup.start().unwrap();

@@ -1,6 +1,6 @@
 //! Does a load that rotates over many indices, with writes, reads, settings and deletions, end a node or lose a write?
 
-use quorate_tests::chance::Chance;
+use quorate_tests::chance;
 use quorate_tests::client::Client;
 use quorate_tests::cluster::Cluster;
 use quorate_tests::harness::Setup;
@@ -21,7 +21,7 @@ fn scale() -> (Duration, usize) {
 
 /// Runs the load over these clients; what each writer knows then.
 fn run(name: &str, clients: &[Client], mut still_runs: impl FnMut() -> bool) -> (Load, Vec<Writer>) {
-    let mut chance = Chance::from_environment(name);
+    let mut chance = chance::from_environment(name);
     let (time, indices) = scale();
     let load = Load::over(indices);
     let client = |number: usize| move |_| Some(clients[number % clients.len()].clone());

@@ -5,7 +5,7 @@
 //! memory shows whether something is kept for ever. `QUORATE_SOAK_SECONDS=1800` is the long form.
 
 use anyhow::{Context, Result, ensure};
-use quorate_tests::chance::Chance;
+use quorate_tests::chance::{self, Chance};
 use quorate_tests::cluster::Cluster;
 use quorate_tests::disk::SmallDisk;
 use quorate_tests::disturb::Disturber;
@@ -178,7 +178,7 @@ fn judge(seen: &Seen, load: &Load) -> Result<()> {
 
 #[test]
 fn answered_writes_outlive_greedy_callers_full_disks_and_kills_together() {
-    let mut chance = Chance::from_environment("soak");
+    let mut chance = chance::from_environment("soak");
     let mut cluster = Cluster::prepare(3).unwrap();
     let (full, mib) = FULL;
     let Some(disk) = SmallDisk::mount(&cluster.data_dir(full).with_extension("disk"), mib).unwrap() else {

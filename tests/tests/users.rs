@@ -1,7 +1,7 @@
 //! Do users notice that they are moved between two clusters, even when the node that drives the move is killed?
 
 use anyhow::{Context, Result, ensure};
-use quorate_tests::chance::Chance;
+use quorate_tests::chance;
 use quorate_tests::cluster::{AnyNode, Cluster};
 use serde_json::{Value, json};
 use std::sync::Mutex;
@@ -154,7 +154,7 @@ fn driver(cluster: &Cluster) -> Result<usize> {
 fn c15_no_record_is_lost_or_doubled_when_the_driver_of_a_move_is_killed() {
     let rounds: u64 =
         std::env::var("QUORATE_USER_ROUNDS").ok().map_or(3, |text| text.parse().expect("a number of rounds"));
-    let mut chance = Chance::from_environment("users");
+    let mut chance = chance::from_environment("users");
     let mut cluster = Cluster::start_in(&CLUSTERS).unwrap();
     let users = [User::new("jane"), User::new("roe")];
     assign(&cluster.any(), "jane", "main").unwrap();

@@ -9,6 +9,7 @@ use quorate_insights::analytics::report;
 use quorate_insights::store::EventStore;
 use quorate_model::IndexName;
 use quorate_model::analytics::{Asked, By, Day};
+use quorate_model::chance::Chance;
 use quorate_model::event::{CountedSearch, Event, EventKind, EventObject, EventTarget, QueryId};
 use quorate_store::files::RealFiles;
 use serde_json::{Value, json};
@@ -85,7 +86,7 @@ fn opened(folder: &str) -> Outcome<EventStore> {
 
 /// Adds as many rows as wait at most, and looks at what everybody waits for while a view is made, and at what its reader does.
 fn wait(store: &mut EventStore) -> Outcome {
-    let mut chance = Chance(3);
+    let mut chance = Chance::new(3);
     while !store.is_full() {
         let entry = store.taken_through() + 1;
         let batch: Vec<CountedSearch> =
@@ -129,7 +130,7 @@ fn asked(store: &EventStore) -> Outcome {
 }
 
 fn fill(store: &mut EventStore, searches: u64, users: u64, queries: u64) -> Outcome {
-    let mut chance = Chance(1);
+    let mut chance = Chance::new(1);
     for batch in 0..searches.div_ceil(BATCH) {
         let day = (batch * BATCH * u64::from(DAYS) / searches.max(1)) as u32;
         let count = BATCH.min(searches - batch * BATCH);
@@ -148,7 +149,7 @@ fn fill(store: &mut EventStore, searches: u64, users: u64, queries: u64) -> Outc
     compact(store)
 }
 fn search(chance: &mut Chance, day: u32, users: u64, queries: u64) -> CountedSearch {
-    let (query, id) = ((queries as f64).powf(chance.unit()) as u64, chance.next());
+    let (query, id) = ((queries as f64).powf(chance.unit()) as u64, chance.number());
     let is_tracked = chance.unit() < 0.3;
     let time_ms = u64::from(FIRST + day) * DAY_MS + (chance.unit() * DAY_MS as f64) as u64;
     CountedSearch {
@@ -195,19 +196,6 @@ fn compact(store: &mut EventStore) -> Outcome {
         }
     }
     Ok(())
-}
-
-/// The same numbers each time.
-struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        self.0
-    }
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
 }
 
 fn set(name: &str, usual: u64) -> u64 {

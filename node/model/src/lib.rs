@@ -4,6 +4,7 @@
 #![warn(missing_docs)]
 
 pub mod analytics;
+pub mod chance;
 pub mod dictionary;
 pub mod document;
 pub mod error;

@@ -5,6 +5,7 @@
 //! from the newest back, as journals do; a rename is there or not, never half.
 
 use crate::files::{FileWriter, Files, RealFiles, folder_of};
+use quorate_model::chance::Chance;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -127,7 +128,7 @@ impl RecordingFiles {
             CrashMode::Prefix => point as u64,
             CrashMode::Torn(seed) => seed ^ (point as u64) << 20,
         };
-        disk.cut(mode, &mut Chance(seed), &self.root, into)
+        disk.cut(mode, &mut Chance::new(seed), &self.root, into)
     }
 
     fn log(&self) -> MutexGuard<'_, Log> {
@@ -425,7 +426,7 @@ impl Disk {
         match mode {
             CrashMode::Dropped => {}
             CrashMode::Prefix => {
-                let lucky = chance.below(self.pending.len() + 1);
+                let lucky = chance.index(self.pending.len() + 1);
                 for naming in &self.pending[..lucky] {
                     change_names(&mut self.durable_names, &mut self.durable_dirs, naming);
                 }
@@ -436,7 +437,7 @@ impl Disk {
                     if closed.iter().any(|dir| naming.is_in(dir)) {
                         continue;
                     }
-                    if chance.below(3) == 0 {
+                    if chance.index(3) == 0 {
                         closed.extend(naming_folder(&naming));
                         continue;
                     }
@@ -449,12 +450,12 @@ impl Disk {
     fn cut_contents(&self, mode: CrashMode, chance: &mut Chance) -> Vec<Vec<u8>> {
         let mut kept: Vec<usize> = self.contents.iter().map(|content| content.synced).collect();
         if mode == CrashMode::Prefix && !self.writes.is_empty() {
-            let lucky = chance.below(self.writes.len());
+            let lucky = chance.index(self.writes.len());
             for (file, bytes) in &self.writes[..lucky] {
                 kept[*file] += bytes;
             }
             let (file, bytes) = self.writes[lucky];
-            kept[file] += chance.below(bytes + 1);
+            kept[file] += chance.index(bytes + 1);
         }
         let mut out = Vec::with_capacity(kept.len());
         for (content, kept) in self.contents.iter().zip(kept) {
@@ -471,11 +472,11 @@ impl Disk {
 /// The synced bytes and, behind them, a length by chance whose pages are there or zero.
 fn torn(content: &Content, chance: &mut Chance) -> Vec<u8> {
     let unsynced = content.bytes.len() - content.synced;
-    let mut bytes = content.bytes[..content.synced + chance.below(unsynced + 1)].to_vec();
+    let mut bytes = content.bytes[..content.synced + chance.index(unsynced + 1)].to_vec();
     let mut at = content.synced;
     while at < bytes.len() {
         let end = ((at / PAGE_BYTES + 1) * PAGE_BYTES).min(bytes.len());
-        if chance.below(2) == 0 {
+        if chance.index(2) == 0 {
             bytes[at..end].fill(0);
         }
         at = end;
@@ -526,17 +527,5 @@ fn moved(path: &Path, from: &Path, to: &Path) -> PathBuf {
     match path.strip_prefix(from).expect("the caller checked it") {
         rest if rest.as_os_str().is_empty() => to.to_path_buf(),
         rest => to.join(rest),
-    }
-}
-
-/// A small generator that is the same everywhere (splitmix64): a crash image is a function of its arguments.
-struct Chance(u64);
-impl Chance {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % bound.max(1) as u64) as usize
     }
 }

@@ -4,8 +4,9 @@
 //! The log is what a cluster keeps: everything behind the last cut, through the command that was under way. The small
 //! state is that of the last dump, the shards are as far as each of them came.
 
-use crate::scripts::{Chance, IDS, MANY_RECORDS, Script};
+use crate::scripts::{IDS, MANY_RECORDS, Script, crash_mode};
 use crate::*;
+use quorate_model::chance::Chance;
 use quorate_store::dump;
 use quorate_store::recorder::{CrashMode, RecordingFiles};
 use std::collections::{BTreeMap, BTreeSet};
@@ -89,14 +90,14 @@ impl Life {
     /// What happens beside the commands, by chance: single shards become durable, the metadata store is dumped.
     fn chores(&mut self, chance: &mut Chance) {
         for index in self.machine.incarnations() {
-            if chance.one_in(4) {
+            if chance.once_in(4) {
                 self.node.index(index).unwrap().commit_writer().unwrap();
             }
         }
-        if chance.one_in(4) {
+        if chance.once_in(4) {
             self.machine.seal_events().unwrap();
         }
-        if chance.one_in(4) {
+        if chance.once_in(4) {
             self.dump();
         }
     }
@@ -204,7 +205,7 @@ fn live(
     let last = script.log.len() as u64;
     for log_index in from + 1..=last {
         life.apply(log_index, &script.log[log_index as usize - 1]);
-        let is_compared = log_index == cut.begun || log_index == last || chance.one_in(4);
+        let is_compared = log_index == cut.begun || log_index == last || chance.once_in(4);
         if log_index >= cut.begun && is_compared {
             let expected = &expected[log_index as usize];
             let differs = match life.contents(script, log_index) {
@@ -234,14 +235,14 @@ fn difference(log_index: u64, found: &Contents, expected: &Contents) -> String {
 /// Cuts a script off at `cuts` moments, and what follows a cut again; returns what differed first.
 fn try_script(script: &Script, seed: u64, cuts: usize, plant: fn(&Path)) -> Result<usize, String> {
     let expected = never_stopped(script);
-    let mut chance = Chance(seed ^ 0xc0ffee);
+    let mut chance = Chance::new(seed ^ 0xc0ffee);
     let dir = tempfile::tempdir().unwrap();
     let first = live(&dir.path().join("first"), Cut::default(), script, &expected, &mut chance)
         .map_err(|e| format!("seed {seed}, never cut off: {e}"))?;
     let points = first.files.points();
-    let picked: Vec<usize> = (0..cuts).map(|_| chance.below(points + 1)).collect();
+    let picked: Vec<usize> = (0..cuts).map(|_| chance.index(points + 1)).collect();
     for &point in &picked {
-        let mode = chance.mode();
+        let mode = crash_mode(&mut chance);
         let failed = |what: &str, e: String| {
             let line = |(n, command)| format!("{:3} {command:?}", n + 1).chars().take(600).collect();
             let log: Vec<String> = script.log.iter().enumerate().map(line).collect();
@@ -252,7 +253,7 @@ fn try_script(script: &Script, seed: u64, cuts: usize, plant: fn(&Path)) -> Resu
         plant(&folder);
         let what = format!(" with {cut:?}");
         let second = live(&folder, cut, script, &expected, &mut chance).map_err(|e| failed(&what, e))?;
-        let (again, mode) = (chance.below(second.files.points() + 1), chance.mode());
+        let (again, mode) = (chance.index(second.files.points() + 1), crash_mode(&mut chance));
         let folder = dir.path().join(format!("third{point}"));
         let twice = second.cut(again, mode, &folder, cut);
         plant(&folder);

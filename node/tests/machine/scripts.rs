@@ -3,6 +3,7 @@
 
 use crate::*;
 use quorate_model::UserId;
+use quorate_model::chance::Chance;
 use quorate_model::user::OWNER;
 use quorate_node::ops::{Follower, ReplicaKind};
 use quorate_store::recorder::CrashMode;
@@ -12,29 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const IDS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 /// Records that are rebuilt beside other work.
 pub const MANY_RECORDS: usize = 1_100;
-/// A small generator that is the same everywhere (splitmix64).
-pub struct Chance(pub u64);
-impl Chance {
-    pub fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % bound.max(1) as u64) as usize
-    }
-    pub fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())]
-    }
-    /// What a power cut leaves.
-    pub fn mode(&mut self) -> CrashMode {
-        match self.below(3) {
-            0 => CrashMode::Dropped,
-            1 => CrashMode::Prefix,
-            _ => CrashMode::Torn(self.below(1 << 20) as u64),
-        }
+
+/// What a power cut leaves.
+pub fn crash_mode(chance: &mut Chance) -> CrashMode {
+    match chance.below(3) {
+        0 => CrashMode::Dropped,
+        1 => CrashMode::Prefix,
+        _ => CrashMode::Torn(chance.below(1 << 20)),
     }
 }
 
@@ -53,7 +38,7 @@ struct Author {
 impl Author {
     fn new(seed: u64) -> Author {
         Author {
-            chance: Chance(seed),
+            chance: Chance::new(seed),
             own: vec![1, 2],
             lists: BTreeMap::new(),
             next: 3,
@@ -66,29 +51,29 @@ impl Author {
         self.next - 1
     }
     fn an_own(&mut self) -> u64 {
-        if self.own.is_empty() || self.chance.one_in(12) {
+        if self.own.is_empty() || self.chance.once_in(12) {
             let fresh = self.fresh();
             self.own.push(fresh);
         }
-        self.chance.of(&self.own)
+        *self.chance.pick(&self.own)
     }
     fn an_index(&mut self) -> u64 {
         let followers: Vec<u64> = self.lists.values().flatten().map(|(it, _)| *it).collect();
-        match followers.is_empty() || self.chance.one_in(2) {
+        match followers.is_empty() || self.chance.once_in(2) {
             true => self.an_own(),
-            false => self.chance.of(&followers),
+            false => *self.chance.pick(&followers),
         }
     }
     fn op(&mut self) -> RecordOp {
-        let id = self.chance.of(&IDS);
-        let n = self.chance.below(4) as u32;
-        match self.chance.below(10) {
+        let id = *self.chance.pick(&IDS);
+        let n = self.chance.index(4) as u32;
+        match self.chance.index(10) {
             0..=3 => put(id, n),
             4..=6 => partial(id, r#"{"n":{"_operation":"Increment","value":1}}"#),
             7 => partial(id, &format!(r#"{{"m":{n}}}"#)),
             8 => RecordOp::Delete { object_id: id.into() },
-            _ if self.chance.one_in(3) => RecordOp::Clear,
-            _ if self.chance.one_in(4) => {
+            _ if self.chance.once_in(3) => RecordOp::Clear,
+            _ if self.chance.once_in(4) => {
                 // those of a user, of which there are none here: what is public stays
                 RecordOp::DeleteBy { params: format!(r#"{{"filters":"n:{n}","{OWNER}":"u"}}"#).into_bytes() }
             }
@@ -97,11 +82,11 @@ impl Author {
     }
     fn records(&mut self) -> IndexCommand {
         let index = self.an_own();
-        let count = 1 + self.chance.below(3);
+        let count = 1 + self.chance.index(3);
         records(index, (0..count).map(|_| self.op()).collect())
     }
     fn settings(&mut self, index: u64) -> IndexCommand {
-        let changes = self.chance.of(&[
+        let changes = *self.chance.pick(&[
             r#"{"attributesForFaceting":["n"]}"#,
             r#"{"attributesForFaceting":["n","m"]}"#,
             r#"{"attributesForFaceting":null}"#,
@@ -110,20 +95,20 @@ impl Author {
             r#"{"hitsPerPage":7}"#,
             r#"{"hitsPerPage":3}"#,
         ]);
-        IndexCommand::Settings { index, changes: changes.into(), replace: self.chance.one_in(6) }
+        IndexCommand::Settings { index, changes: changes.into(), replace: self.chance.once_in(6) }
     }
     fn configuration(&mut self, index: u64) -> IndexCommand {
-        let id = self.chance.of(&["s", "t", "u"]);
-        match self.chance.below(6) {
+        let id = *self.chance.pick(&["s", "t", "u"]);
+        match self.chance.index(6) {
             0..=2 => self.settings(index),
-            3 => synonyms(index, &[id], id, self.chance.one_in(3)),
-            4 => rule_of(self.chance.of(&DocumentKind::ALL[1..]), index, id, "x"),
-            _ => forget(index, self.chance.of(&DocumentKind::ALL), id),
+            3 => synonyms(index, &[id], id, self.chance.once_in(3)),
+            4 => rule_of(*self.chance.pick(&DocumentKind::ALL[1..]), index, id, "x"),
+            _ => forget(index, *self.chance.pick(&DocumentKind::ALL), id),
         }
     }
     fn forwarded(&mut self) -> IndexCommand {
         let primary = self.an_own();
-        let command = match self.chance.below(3) {
+        let command = match self.chance.index(3) {
             0 => self.settings(primary),
             1 => synonyms(primary, &["f"], "f", false),
             _ => forget(primary, DocumentKind::Synonyms, "f"),
@@ -131,7 +116,7 @@ impl Author {
         IndexCommand::Forward { command: Box::new(command) }
     }
     fn copy(&mut self) -> IndexCommand {
-        let from = if self.chance.one_in(6) { 999 } else { self.an_index() };
+        let from = if self.chance.once_in(6) { 999 } else { self.an_index() };
         let to = self.fresh();
         self.own.push(to);
         IndexCommand::Copy { from, to }
@@ -141,19 +126,20 @@ impl Author {
         let mut list = self.lists.remove(&primary).unwrap_or_default();
         let mut released = vec![];
         list.retain(|follower| {
-            let stays = !self.chance.one_in(4);
+            let stays = !self.chance.once_in(4);
             if !stays {
                 released.push(follower.0);
             }
             stays
         });
         for follower in &mut list {
-            if self.chance.one_in(3) {
-                follower.1 = self.chance.of(&[ReplicaKind::Standard, ReplicaKind::Virtual]);
+            if self.chance.once_in(3) {
+                follower.1 = *self.chance.pick(&[ReplicaKind::Standard, ReplicaKind::Virtual]);
             }
         }
-        if list.len() < 3 && !self.chance.one_in(3) {
-            let kind = self.chance.of(&[ReplicaKind::Standard, ReplicaKind::Standard, ReplicaKind::Virtual]);
+        if list.len() < 3 && !self.chance.once_in(3) {
+            let kind =
+                *self.chance.pick(&[ReplicaKind::Standard, ReplicaKind::Standard, ReplicaKind::Virtual]);
             list.push((self.fresh(), kind));
         }
         self.own.extend(released);
@@ -171,10 +157,11 @@ impl Author {
         IndexCommand::Drop { index }
     }
     fn for_user(&mut self) -> IndexCommand {
-        let user = UserId::new(self.chance.of(&["u", "v"])).unwrap();
-        self.epoch += self.chance.below(2) as u64;
-        let epoch = self.epoch.saturating_sub(self.chance.below(3) as u64);
-        let command = match self.chance.below(3) {
+        let user = *self.chance.pick(&["u", "v"]);
+        let user = UserId::new(user).unwrap();
+        self.epoch += self.chance.index(2) as u64;
+        let epoch = self.epoch.saturating_sub(self.chance.index(3) as u64);
+        let command = match self.chance.index(3) {
             0 => IndexCommand::Sequence { commands: vec![] },
             _ => self.records(),
         };
@@ -182,24 +169,27 @@ impl Author {
     }
     /// Some that repeat others, and users who are forgotten.
     fn events(&mut self) -> IndexCommand {
-        let user = self.chance.of(&["u", "v", "w"]);
-        match self.chance.below(4) {
+        let user = *self.chance.pick(&["u", "v", "w"]);
+        match self.chance.index(4) {
             0 => events::forget_user(user),
-            1 => events::search(user, self.chance.of(&IDS)),
-            _ => events::events(&[(user, self.chance.of(&IDS)), ("x", self.chance.of(&IDS))]),
+            1 => {
+                let id = *self.chance.pick(&IDS);
+                events::search(user, id)
+            }
+            _ => events::events(&[(user, *self.chance.pick(&IDS)), ("x", *self.chance.pick(&IDS))]),
         }
     }
     /// Settings may be wrong, and what is behind them then not carried out.
     fn sequence(&mut self) -> IndexCommand {
         let mut commands = vec![];
-        if self.chance.one_in(3) {
+        if self.chance.once_in(3) {
             commands.push(self.copy());
         }
-        if self.chance.one_in(4) {
+        if self.chance.once_in(4) {
             commands.push(self.replicas());
         }
-        for _ in 0..1 + self.chance.below(3) {
-            commands.push(match self.chance.below(5) {
+        for _ in 0..1 + self.chance.index(3) {
+            commands.push(match self.chance.index(5) {
                 0 => {
                     let index = self.an_own();
                     self.configuration(index)
@@ -213,11 +203,11 @@ impl Author {
     }
     /// Later ones and earlier ones, of two indices, and some without bytes.
     fn model(&mut self) -> IndexCommand {
-        let index = self.chance.of(&["p", "q"]);
-        models::install(index, self.chance.below(9) as u64, self.chance.below(3) as u64)
+        let index = *self.chance.pick(&["p", "q"]);
+        models::install(index, self.chance.index(9) as u64, self.chance.index(3) as u64)
     }
     fn command(&mut self) -> IndexCommand {
-        match self.chance.below(23) {
+        match self.chance.index(23) {
             0..=6 => self.records(),
             7..=8 => {
                 let index = self.an_index();
@@ -226,11 +216,11 @@ impl Author {
             9 => self.forwarded(),
             10..=12 => self.copy(),
             13..=14 => self.replicas(),
-            15 if self.chance.one_in(2) => self.drop_index(),
+            15 if self.chance.once_in(2) => self.drop_index(),
             16..=17 => self.sequence(),
             18 => self.events(),
             19 => self.model(),
-            22 => IndexCommand::EventsSent { through: self.chance.below(40) as u64 },
+            22 => IndexCommand::EventsSent { through: self.chance.index(40) as u64 },
             _ => self.for_user(),
         }
     }

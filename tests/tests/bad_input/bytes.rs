@@ -137,7 +137,7 @@ fn bytes_that_are_no_http_do_not_harm() {
 fn random_bodies_never_break_the_server() {
     let (_dir, server) = start();
     let client = server.client();
-    let mut chance = quorate_tests::chance::Chance::from_environment("random bodies");
+    let mut chance = quorate_tests::chance::from_environment("random bodies");
     let names = [
         "query",
         "hitsPerPage",

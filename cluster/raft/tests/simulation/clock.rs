@@ -1,6 +1,6 @@
 //! What time a node believes it is: every clock has its own beginning and its own rate.
 
-use crate::chance::Chance;
+use quorate_model::chance::Chance;
 
 /// A clock that goes on while its node is stopped, up to 5 % too fast or too slow.
 #[derive(Clone, Copy, Debug)]

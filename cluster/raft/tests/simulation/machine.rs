@@ -1,10 +1,10 @@
 //! One simulated member: its disk, its state machine, its clock and leases, its core while it runs.
 
-use crate::chance::Chance;
 use crate::clock::Clock;
 use crate::world::Event;
 use crate::world::leases::Poll;
 use quorate_model::GroupId;
+use quorate_model::chance::Chance;
 use quorate_raft::core::{Core, CoreOptions};
 use quorate_raft::effects::Persist;
 use quorate_raft::lease::{LeaseGranter, LeaseHolder};

@@ -4,8 +4,6 @@
 //! `QUORATE_SIM_FROM` (0). A failing seed prints the line that runs it again; `QUORATE_SIM_TELL=1` has it tell what
 //! happens.
 
-#[path = "../../../src/chance.rs"]
-mod chance;
 mod clock;
 mod confirmations;
 mod machine;

@@ -65,7 +65,7 @@ fn a_snapshot_that_is_lost_without_a_word_is_sent_again() {
 fn a_member_continues_from_a_later_state_than_the_snapshot_it_was_sent() {
     for seed in 0..8 {
         let (mut world, _, away) = lagging();
-        world.chance = crate::chance::Chance::new(seed);
+        world.chance = quorate_model::chance::Chance::new(seed);
         world.snapshots_are_gone = true;
         world.cut.clear();
         world.climate = Climate { crash: 3, lose: 50, delay_ms_max: 120, sync_ms_max: 60, ..Climate::CALM };
@@ -82,7 +82,7 @@ fn a_member_continues_from_a_later_state_than_the_snapshot_it_was_sent() {
 fn a_crash_while_the_snapshot_is_installed_starts_over_with_it() {
     for seed in 0..20 {
         let (mut world, _, away) = lagging();
-        world.chance = crate::chance::Chance::new(seed);
+        world.chance = quorate_model::chance::Chance::new(seed);
         world.cut.clear();
         let before = world.machines[&away].state.index;
         world.run_until("the snapshot is written", 20_000, |world| {

@@ -11,13 +11,13 @@ mod network;
 mod settle;
 mod truth;
 
-use crate::chance::Chance;
 use crate::machine::Machine;
 use crate::mutant::Mutant;
 use bytes::Bytes;
 use clients::Waiting;
 pub use climate::Climate;
 use network::Packet;
+use quorate_model::chance::Chance;
 use quorate_raft::core::TELL_AFTER_MS;
 use quorate_raft::effects::{Delivery, Effect, Input, Persist};
 use quorate_raft::memory::State;

@@ -1,7 +1,7 @@
 //! Does exactly one node found, however questions and answers overtake each other?
 
 use super::{Heard, Round, Seekers};
-use crate::chance::Chance;
+use quorate_model::chance::Chance;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug)]

@@ -2,7 +2,6 @@
 
 use super::mutant::Mutant;
 use super::replica::{Fetch, Replica};
-use crate::chance::Chance;
 use crate::command::Joining;
 use crate::command::MetaCommand;
 use crate::controllers::reconciler::{Led, Step, next_step};
@@ -12,6 +11,7 @@ use crate::membership::overview::{Overview, assemble};
 use crate::membership::placement;
 use crate::meta::{At, MetaState};
 use bytes::Bytes;
+use quorate_model::chance::Chance;
 use quorate_model::{GroupId, NodeId};
 use quorate_raft::effects::{Delivery, Effect, Input};
 use quorate_raft::memory::State;

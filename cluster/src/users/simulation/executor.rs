@@ -1,7 +1,7 @@
 //! How does virtual time pass? Tasks run one at a time; one seed decides their order and their delays.
 
-use crate::chance::Chance;
 use parking_lot::Mutex;
+use quorate_model::chance::Chance;
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl Future for Sleep {
         if !self.is_set {
             self.is_set = true;
             // what happens at the same time happens in any order
-            let rank = shared.chance.next();
+            let rank = shared.chance.number();
             shared.timers.insert((self.until_ms, rank), context.waker().clone());
         }
         Poll::Pending

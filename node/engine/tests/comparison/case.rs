@@ -6,30 +6,10 @@ use super::queries::query;
 use super::shard::Spoken;
 use super::texts::{Script, disguise, text};
 use quorate_engine::index::ReadySizes;
+use quorate_model::chance::Chance;
 use quorate_model::settings::Criterion;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-
-/// A small random number generator with a printable seed.
-#[derive(Clone)]
-pub struct Chance(pub u64);
-impl Chance {
-    /// A number below `n`.
-    pub fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % n.max(1)
-    }
-    /// True once in `n` times.
-    pub fn once_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-    /// One of the values.
-    pub fn pick<'a, T>(&mut self, values: &'a [T]) -> &'a T {
-        &values[self.below(values.len() as u64) as usize]
-    }
-}
 
 /// Some of all criteria that have a name, in any order.
 fn any_ranking(chance: &mut Chance) -> Vec<&'static str> {

@@ -1,6 +1,6 @@
 //! Does the engine answer what the reference answers? One seed at a time.
 
-use super::case::{Case, Chance, Query, random_case};
+use super::case::{Case, Query, random_case};
 use super::criteria::ROWS;
 use super::facet_search;
 use super::ranker::{Answer, Ranked, Ranker};
@@ -9,6 +9,7 @@ use quorate_engine::index::ShardView;
 use quorate_engine::ranking::relevant::RelevantSort;
 use quorate_engine::scratch::Thresholds;
 use quorate_engine::{Scratch, SearchLimits, browse, search};
+use quorate_model::chance::Chance;
 use quorate_model::{SearchParams, SearchResults, Settings};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -34,7 +35,7 @@ pub struct Tally {
 }
 /// Compares the engine with the reference on the case of one seed. Panics with everything needed to repeat it.
 pub fn compare_seed(seed: u64, tally: &mut Tally) {
-    let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut chance = Chance::new(seed);
     let case = random_case(&mut chance, if seed.is_multiple_of(MANY_EVERY) { MANY } else { FEW });
     let settings = Settings::from_document(&case.settings).expect("the settings are valid");
     let mut incoming = case.records.iter();

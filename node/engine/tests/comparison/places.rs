@@ -1,6 +1,6 @@
 //! How far is a record from a point, and does it lie in a box or polygon? By looking at every point (C§7.3).
 
-use super::case::Chance;
+use quorate_model::chance::Chance;
 use serde_json::{Map, Value, json};
 
 /// Where the random queries stand.

@@ -1,9 +1,10 @@
 //! Random queries: their words, filters and parameters.
 
-use super::case::{Atom, BRANDS, Chance, Part, Query, Test};
+use super::case::{Atom, BRANDS, Part, Query, Test};
 use super::places;
 use super::shard::Spoken;
 use super::texts::{Script, misspelt};
+use quorate_model::chance::Chance;
 use serde_json::{Map, Value, json};
 
 /// A query in the words of the records, now and then misspelt, cut or with a space too much or too few.

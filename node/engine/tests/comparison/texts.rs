@@ -1,7 +1,7 @@
 //! Random texts: words that resemble each other, in several scripts.
 
-use super::case::Chance;
 use super::letters::{CHINESE, GERMAN, compounds};
+use quorate_model::chance::Chance;
 use serde_json::{Map, Value, json};
 
 /// How the texts of a case are written.

@@ -2,9 +2,9 @@
 
 use super::leases::all_members;
 use super::{Event, World};
-use crate::chance::Chance;
 use crate::machine::GROUP;
 use crate::mutant::Mutant;
+use quorate_model::chance::Chance;
 use quorate_raft::effects::Input;
 use quorate_raft::leaving::leave;
 use quorate_raft::memory::State;
