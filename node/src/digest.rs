@@ -3,11 +3,10 @@
 use crate::documents::Documents;
 use crate::error::{Error, Result};
 use crate::index::IndexState;
-use crate::node::Node;
 use crate::ops::Incarnation;
 use crate::set_digest::Digest;
 use quorate_engine::index::{Segment, ShardView};
-use quorate_model::{DocumentKind, GroupId, Settings};
+use quorate_model::{DocumentKind, Settings};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,7 +38,7 @@ pub struct PinnedIndex {
 }
 
 impl PinnedIndex {
-    fn of(state: &Arc<IndexState>) -> Result<PinnedIndex> {
+    pub(crate) fn of(state: &Arc<IndexState>) -> Result<PinnedIndex> {
         let shard = state.shard_view()?;
         Ok(Self::new(state, shard, &state.settings.load(), &state.documents.load()))
     }
@@ -137,32 +136,8 @@ impl IndexState {
     }
 }
 
-/// Indices that are held open together; of more, each is opened in its turn.
-const PINNED_MAX: usize = 256;
-
 /// Checks a segment's file that is about to be sent elsewhere. Errors: `Engine` when it is damaged.
 pub fn verify_file(path: &Path) -> Result<()> {
     let folder = || path.parent().unwrap_or(path).to_path_buf();
     quorate_engine::index::verify_file(path).map_err(|source| Error::Engine { folder: folder(), source })
-}
-
-impl Node {
-    /// As [`Self::pinned`], index by index: one that cannot be opened keeps no other from being looked at. Up to some hundred
-    /// are of the moment of this call, more are each of the moment when their turn comes.
-    pub fn pin_each(&self, group: GroupId) -> impl Iterator<Item = Result<PinnedIndex>> {
-        let mut states = self.indices_of(group);
-        states.sort_by_key(|state| state.incarnation);
-        let later = states.split_off(states.len().min(PINNED_MAX));
-        let now: Vec<_> = states.iter().map(PinnedIndex::of).collect();
-        now.into_iter().chain(later.into_iter().map(|state| PinnedIndex::of(&state)))
-    }
-    /// What every index of a group shows now, by incarnation. Cost: opens those that are closed; hashing is the caller's.
-    ///
-    /// Errors: the files of an index cannot be opened.
-    pub fn pinned(&self, group: GroupId) -> Result<Vec<PinnedIndex>> {
-        let mut pinned: Vec<PinnedIndex> =
-            self.indices_of(group).iter().map(PinnedIndex::of).collect::<Result<_>>()?;
-        pinned.sort_by_key(|index| index.incarnation);
-        Ok(pinned)
-    }
 }

@@ -7,7 +7,7 @@ use crate::log_place::LogPlace;
 use crate::ops::Incarnation;
 use crate::progress::Progress;
 use crate::shard::{ShardHandle, ShardQueue};
-use crate::virtual_replica::VirtualConfiguration;
+use crate::virtual_configuration::VirtualConfiguration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
 use quorate_engine::index::{Built, IndexError, Payload, RebuildCounts, ShardFigures, ShardView};

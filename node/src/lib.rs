@@ -25,10 +25,12 @@ mod recommend;
 pub mod search;
 mod set_digest;
 pub mod shard;
+mod shared;
 mod sharing;
 mod sink;
 mod turns;
 mod user_records;
+mod virtual_configuration;
 mod virtual_replica;
 mod writers;
 

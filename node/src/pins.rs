@@ -11,8 +11,8 @@ use crate::error::Result;
 use crate::event_digest::EventsPin;
 use crate::index::IndexState;
 use crate::log_place::LogPlace;
-use crate::node::Node;
 use crate::ops::Incarnation;
+use crate::shared::Shared;
 use crossbeam_channel::Receiver;
 use quorate_engine::index::ShardView;
 use quorate_model::{GroupId, Settings};
@@ -79,9 +79,9 @@ impl GroupPin {
         self.events.take()
     }
     /// Checks and hashes index by index. `pace` as in [`PinnedIndex::digest`]. Cost: two passes over the records.
-    pub fn looks<'p>(
+    pub(crate) fn looks<'p>(
         self,
-        node: &'p Node,
+        node: &'p Shared,
         pace: &'p mut impl FnMut(u64),
     ) -> impl Iterator<Item = (Incarnation, Result<Held>)> + 'p {
         let through = self.through;
@@ -99,13 +99,13 @@ impl IndexPin {
         let (settings, documents) = (state.settings.load_full(), state.documents.load_full());
         IndexPin { state, settings, documents, records }
     }
-    fn look(self, node: &Node, through: u64, pace: &mut impl FnMut(u64)) -> Result<Held> {
+    fn look(self, node: &Shared, through: u64, pace: &mut impl FnMut(u64)) -> Result<Held> {
         let Some(shard) = self.shard(node, through)? else { return Ok(Held::Unknown) };
         let pinned = PinnedIndex::new(&self.state, shard, &self.settings, &self.documents);
         pinned.verify(pace)?;
         Ok(Held::Known(pinned.digest(pace)))
     }
-    fn shard(&self, node: &Node, through: u64) -> Result<Option<Arc<ShardView>>> {
+    fn shard(&self, node: &Shared, through: u64) -> Result<Option<Arc<ShardView>>> {
         match &self.records {
             // a shard that fails, or that has ended
             Records::Asked(answer) => Ok(answer.recv_timeout(SHOWN).ok().and_then(Result::ok)),
@@ -118,7 +118,7 @@ impl IndexPin {
                 // the log may be replayed to files that are ahead of it
                 let is_ahead = self
                     .state
-                    .durable_in_files(node.files())
+                    .durable_in_files(&*node.files)
                     .is_ok_and(|files| files > LogPlace::whole(through));
                 match self.state.shard_view() {
                     _ if is_ahead || !is_same() => Ok(None),

@@ -1,21 +1,12 @@
 //! What does a virtual replica show: its primary's records, with its own configuration over the primary's (C§7.11)?
 
-use crate::documents::Documents;
 use crate::error::Result;
 use crate::index::{IndexState, IndexView};
+use crate::virtual_configuration::VirtualConfiguration;
 use quorate_engine::ranking::relevant::RelevantSort;
 use quorate_engine::{Configuration, Schema};
 use quorate_model::Settings;
 use std::sync::Arc;
-
-/// The configuration of a virtual replica, with what it was made of.
-#[derive(Debug)]
-pub(crate) struct VirtualConfiguration {
-    primary: Schema,
-    own: Arc<Settings>,
-    documents: Arc<Documents>,
-    configuration: Configuration,
-}
 
 impl IndexState {
     /// What reads of this virtual replica see on a view of its primary.

@@ -5,6 +5,7 @@ mod copies;
 mod members;
 mod ready;
 mod requests;
+mod waiting;
 
 use crate::effects::{
     BarrierError, CommittedEntry, Delivery, Effect, Input, Leadership, Persist, Position, ProposeError,
@@ -19,13 +20,11 @@ use bytes::Bytes;
 pub use commit::TELL_AFTER_MS;
 use commit::Told;
 use copies::Copies;
-use members::PendingChange;
 use quorate_model::{GroupId, limits};
 use raft::eraftpb::{ConfState, Entry};
 use raft::{Config, ProgressState, RawNode, SnapshotStatus, StateRole};
-use ready::InFlight;
-use requests::{Barrier, Waiter};
 use std::collections::{BTreeMap, VecDeque};
+use waiting::{Barrier, InFlight, PendingChange, Waiter};
 
 /// Milliseconds of a tick unless configured otherwise.
 pub const TICK_MS: u64 = 100;

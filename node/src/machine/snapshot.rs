@@ -6,8 +6,8 @@
 use super::{PlacementMachine, ROW_BYTES_MAX, documents, fences::Fences, links::Links, parse_document};
 use crate::error::{Error, Result};
 use crate::index::{IndexRow, IndexState};
-use crate::node::Shared;
 use crate::ops::Incarnation;
+use crate::shared::Shared;
 use quorate_engine::index::ShardView;
 use quorate_model::{GroupId, Settings};
 use quorate_store::incoming::Replacement;

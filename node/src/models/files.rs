@@ -2,7 +2,8 @@
 
 use super::key::{Installed, ModelKey};
 use crate::error::{Error, Result};
-use crate::node::{Node, Shared};
+use crate::node::Node;
+use crate::shared::Shared;
 use quorate_insights::neighbours::{ModelFile, NeighboursError};
 use quorate_model::GroupId;
 use quorate_store::files::{FileWriter, Files, folder_of, temporary_name};

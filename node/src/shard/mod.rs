@@ -3,6 +3,7 @@
 mod actor;
 mod attempts;
 mod core;
+mod failures;
 mod handle;
 mod open;
 mod options;
@@ -10,7 +11,7 @@ mod queue;
 mod rebuild;
 mod work;
 
+pub use failures::Failures;
 pub use handle::{ShardHandle, Unclosed};
 pub use options::{Pace, ShardOptions};
 pub use queue::{ShardQueue, ShardStatus};
-pub use rebuild::Failures;

@@ -2,8 +2,8 @@
 //! disk. It reads no clock.
 
 use super::attempts::Attempts;
+use super::failures::Failures;
 use super::options::{ShardOptions, WorkPosition};
-use super::rebuild::Failures;
 use crate::error::{Error, Result, is_outcome};
 use crate::index::IndexState;
 use crate::log_place::LogPlace;

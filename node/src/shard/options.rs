@@ -1,6 +1,6 @@
 //! What a shard is run with, and where a piece of its work stands.
 
-use super::rebuild::Failures;
+use super::failures::Failures;
 use crate::halt::Halt;
 use crate::log_place::LogPlace;
 use quorate_engine::index::WriterOptions;

@@ -9,28 +9,10 @@ use super::open::OpenShard;
 use crate::error::Result;
 use quorate_engine::Schema;
 use quorate_engine::index::{IndexError, RebuildState};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// Records of a shard that is rebuilt while its writes wait: it takes less than starting a thread and asking for it.
 const AT_ONCE_RECORDS: u64 = 1_000;
-/// How many rebuilds of a node failed, by reason.
-#[derive(Debug, Default)]
-pub struct Failures {
-    disk_full: AtomicU64,
-    other: AtomicU64,
-}
-impl Failures {
-    fn count(&self, error: &IndexError) {
-        let counter = if error.is_disk_full() { &self.disk_full } else { &self.other };
-        counter.fetch_add(1, Ordering::Relaxed);
-    }
-    /// Reasons with their counts.
-    pub fn counts(&self) -> [(&'static str, u64); 2] {
-        [("disk_full", &self.disk_full), ("other", &self.other)]
-            .map(|(reason, count)| (reason, count.load(Ordering::Relaxed)))
-    }
-}
 
 impl OpenShard {
     /// Whether the files need no rebuild for the newest settings.

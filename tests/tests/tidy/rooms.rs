@@ -79,11 +79,7 @@ const HOUSES: &[House] = &[
 const CIRCLE_MAX: usize = 5;
 
 /// Larger circles that are there: a file of each, how many files lie on it, and why. The list only shrinks.
-const CIRCLES: &[(&str, usize, &str)] = &[
-    ("cluster/raft/src/core.rs", 6, "one state machine whose steps lie in files of their own"),
-    ("node/src/machine.rs", 7, "the machine of a group and the indices of its node hold each other"),
-    ("node/src/shard/core.rs", 10, "a shard and the index whose view it publishes hold each other"),
-];
+const CIRCLES: &[(&str, usize, &str)] = &[];
 
 /// Who uses whom in the crate below a folder.
 fn imports(folder: &str) -> Imports {

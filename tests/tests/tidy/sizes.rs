@@ -58,7 +58,6 @@ const FILES: &[(&str, &str)] = &[
     ("node/engine/tests/rules/main.rs", CASES),
     ("node/src/index.rs", GROWN),
     ("node/src/machine.rs", STEPS),
-    ("node/src/node.rs", GROWN),
     ("node/src/search.rs", GROWN),
     ("node/store/src/kv.rs", FORMAT),
     ("node/store/src/recorder.rs", WORLD),

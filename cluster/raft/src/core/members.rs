@@ -1,20 +1,13 @@
 //! How the members of a group change: one change at a time, seen through to the end.
 
-use super::{Core, InFlight, JOINT_TICKS_MAX, LogReader};
+use super::waiting::{InFlight, PendingChange};
+use super::{Core, JOINT_TICKS_MAX, LogReader};
 use crate::effects::{Effect, MemberChange, MembersError, RequestId};
 use crate::messages::CONF_CHANGE_BYTES_MAX;
 use bytes::Bytes;
 use protobuf::Message as _;
 use raft::StateRole;
 use raft::eraftpb::{ConfChangeSingle, ConfChangeType, ConfChangeV2, Entry, EntryType};
-
-/// A change of members that was proposed here and is not through yet.
-pub(super) struct PendingChange {
-    id: RequestId,
-    log_index: u64,
-    term: u64,
-    deadline: u64,
-}
 
 impl<R: LogReader> Core<R> {
     pub(super) fn change_members(

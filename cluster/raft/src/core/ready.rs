@@ -1,6 +1,7 @@
 //! How what the library has ready becomes writes, messages and committed entries, each in its turn.
 
 use super::requests::without_round;
+use super::waiting::InFlight;
 use super::{COMMITTED_BYTES, Core, LogReader, Unapplied, copies};
 use crate::effects::{CommittedEntry, Effect, Persist, Position, SnapshotChange, SnapshotImage};
 use crate::group_log::entry_bytes;
@@ -20,20 +21,6 @@ const FOLLOWER_GONE_TICKS: u64 = 300;
 const FOLLOWER_LAG_MAX: u64 = 100_000;
 /// Bytes of entries that it may lag, about: entries may be large, and a member with a full disk takes none at all.
 const FOLLOWER_LAG_BYTES_MAX: u64 = 1 << 30;
-
-/// Something that waits for writes: everything in it happens when all writes up to `seq` are durable.
-#[derive(Default)]
-pub(super) struct InFlight {
-    /// The write; 0: none, only the order counts.
-    seq: u64,
-    /// The library's number of the round.
-    number: Option<u64>,
-    /// May leave only now: they promise what was written.
-    messages: Vec<Message>,
-    /// The term that is durable then.
-    term: u64,
-    snapshot: Option<Snapshot>,
-}
 
 impl<R: LogReader> Core<R> {
     /// Handles everything the library has ready.

@@ -7,6 +7,7 @@
 //! between with it, although another member leads by now. Each round begins with a number of its own ([`Core::ask`],
 //! [`Core::name_round`]).
 
+use super::waiting::{Barrier, Confirms, Waiter};
 use super::{BARRIERS_MAX, Core, LogReader};
 use crate::effects::{BarrierError, Committed, Confirmed, Effect, ProposeError, RequestId};
 use bytes::Bytes;
@@ -19,28 +20,6 @@ const BARRIER_RETRY_TICKS: u64 = 3;
 
 /// Bytes that the number of a round takes.
 const ROUND_BYTES: usize = 8;
-
-/// A proposal in the log that is not committed yet.
-pub(super) struct Waiter {
-    committed: Committed,
-    deadline: u64,
-}
-
-/// A read that waits for the leader to be confirmed.
-pub(super) struct Barrier {
-    deadline: u64,
-    asked: u64,
-    confirms: Confirms,
-}
-
-/// What a read barrier is for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Confirms {
-    /// A read; any leader will do.
-    Read,
-    /// That this member leads in this term.
-    Term(u64),
-}
 
 impl<R: LogReader> Core<R> {
     pub(super) fn leader(&self) -> Option<u64> {

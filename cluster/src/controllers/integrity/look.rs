@@ -30,7 +30,7 @@ impl Checks {
         let seen = tokio::task::spawn_blocking(move || {
             let mut seen = Seen::default();
             let mut pace = |bytes| checks.pace.take(bytes);
-            for (incarnation, held) in pin.looks(checks.context.node(), &mut pace) {
+            for (incarnation, held) in checks.context.node().looks(pin, &mut pace) {
                 match held {
                     Ok(Held::Known(digest)) => seen.indices.push((incarnation, digest)),
                     Ok(Held::Unknown) => seen.unknown.push(incarnation),

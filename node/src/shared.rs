@@ -1,0 +1,179 @@
+//! What do the machines of a node and those who read share: the indices, their writers, and what is known of each group?
+
+use crate::dictionaries::SharedDictionaries;
+use crate::error::Result;
+use crate::events::{Events, NodeEvents};
+use crate::halt::Halt;
+use crate::index::{IndexState, IndexView};
+use crate::indices::Indices;
+use crate::models::registry::NodeModels;
+use crate::ops::Incarnation;
+use crate::pins::GroupPin;
+use crate::shard::ShardOptions;
+use crate::writers::{Writers, close, longest_unused_first};
+use parking_lot::{Mutex, RwLock};
+use quorate_model::{GroupId, limits};
+use quorate_store::files::Files;
+use quorate_store::layout::Layout;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// What machines and reads share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub layout: Layout,
+    pub files: Arc<dyn Files>,
+    pub dictionaries: SharedDictionaries,
+    pub(crate) events: Arc<NodeEvents>,
+    pub models: NodeModels,
+    pub(crate) shard_options: ShardOptions,
+    pub(crate) indices: RwLock<Indices>,
+    /// Those with an open writer.
+    pub writers: Writers,
+    pub(crate) applied: RwLock<BTreeMap<GroupId, u64>>,
+    /// Indices with work that is not durable yet, by group.
+    pub(crate) busy: Mutex<BTreeMap<GroupId, Vec<Arc<IndexState>>>>,
+    /// Which groups other nodes lead.
+    pub(crate) led_elsewhere: Mutex<BTreeMap<GroupId, Arc<AtomicBool>>>,
+    /// Whether groups stand still; shards and machines share what is said of theirs.
+    pub(crate) halts: Mutex<BTreeMap<GroupId, Halt>>,
+    /// What groups held at the last log index that their replicas are compared at, until somebody hashes it.
+    pub(crate) pins: Mutex<BTreeMap<GroupId, GroupPin>>,
+    pub(crate) clock: Instant,
+    pub(crate) last_use: AtomicU64,
+}
+
+/// Segments of an index that has been merged and is not written to: a large one, and a small one beside it.
+const SEGMENTS_AT_REST: usize = 2;
+
+impl Shared {
+    pub(crate) fn index(&self, incarnation: Incarnation) -> Option<Arc<IndexState>> {
+        self.indices.read().get(incarnation).cloned()
+    }
+    pub(crate) fn insert(&self, state: Arc<IndexState>) {
+        self.touch(&state);
+        self.indices.write().insert(state);
+    }
+    pub(crate) fn remove(&self, incarnation: Incarnation) -> Option<Arc<IndexState>> {
+        self.indices.write().remove(incarnation)
+    }
+    pub(crate) fn of_group(&self, group: GroupId) -> Vec<Arc<IndexState>> {
+        self.indices.read().of_group(group).cloned().collect()
+    }
+    /// Notes that an index has work under way.
+    pub(crate) fn busy(&self, state: &Arc<IndexState>) {
+        let mut busy = self.busy.lock();
+        let of_group = busy.entry(state.group).or_default();
+        if !of_group.iter().any(|known| Arc::ptr_eq(known, state)) {
+            of_group.push(state.clone());
+        }
+    }
+    pub(crate) fn events(&self) -> &NodeEvents {
+        &self.events
+    }
+    /// The events of a group, as its folder has them.
+    pub(crate) fn open_events(&self, group: GroupId) -> Result<Events> {
+        Events::open(&self.events, group, self.files.clone(), self.layout.events_of(group))
+    }
+    pub(crate) fn is_led_elsewhere(&self, group: GroupId) -> Arc<AtomicBool> {
+        self.led_elsewhere.lock().entry(group).or_default().clone()
+    }
+    pub(crate) fn halt(&self, group: GroupId) -> Halt {
+        self.halts.lock().entry(group).or_default().clone()
+    }
+    /// How a shard of the group runs.
+    pub(crate) fn shard_options(&self, group: GroupId) -> ShardOptions {
+        ShardOptions {
+            is_led_elsewhere: self.is_led_elsewhere(group),
+            halt: self.halt(group),
+            ..self.shard_options.clone()
+        }
+    }
+    /// The least of what `position` says of the group's indices with work under way.
+    pub(crate) fn least_of_busy<T: Ord>(
+        &self,
+        group: GroupId,
+        position: impl Fn(&IndexState) -> Option<T>,
+    ) -> Option<T> {
+        self.busy.lock().get(&group)?.iter().filter_map(|state| position(state)).min()
+    }
+    /// Forgets the indices of the group whose work has all become durable.
+    pub(crate) fn forget_idle(&self, group: GroupId) {
+        if let Some(of_group) = self.busy.lock().get_mut(&group) {
+            of_group
+                .retain(|state| state.progress.durable_through().is_some() || state.progress.pending() > 0);
+        }
+    }
+    /// Forgets all work of the group: its indices have been replaced.
+    pub(crate) fn forget_busy(&self, group: GroupId) {
+        self.busy.lock().remove(&group);
+    }
+    /// Keeps what a group holds at a log index in the place of what it held at an earlier one.
+    pub(crate) fn put_pin(&self, pin: GroupPin) {
+        let _no_reader_needs_it = self.pins.lock().insert(pin.group, pin);
+    }
+    /// Lets go of what a group held: that state is gone.
+    pub(crate) fn drop_pin(&self, group: GroupId) {
+        self.pins.lock().remove(&group);
+    }
+    /// The group begins behind this log index.
+    pub(crate) fn begins(&self, group: GroupId, log_index: u64) {
+        self.applied.write().insert(group, log_index);
+    }
+    /// Everything of the group through this log index has been handed to its shards.
+    pub(crate) fn applied(&self, group: GroupId, log_index: u64) {
+        let mut applied = self.applied.write();
+        let known = applied.entry(group).or_default();
+        *known = log_index.max(*known);
+    }
+    /// Marks an index as used now.
+    pub(crate) fn touch(&self, state: &IndexState) {
+        let now = self.clock.elapsed().as_millis() as u64;
+        state.used.store(now, Ordering::Relaxed);
+        self.last_use.store(now, Ordering::Relaxed);
+    }
+    /// An index of the group whose settings wait for a rebuild that nothing does, when there is room for it.
+    pub(crate) fn rebuild_to_resume(&self, group: GroupId) -> Option<Arc<IndexState>> {
+        let waits = |state: &&Arc<IndexState>| state.progress.has_held() && !state.has_writer();
+        let state = self.busy.lock().get(&group)?.iter().find(waits)?.clone();
+        let rebuilding = self.writers.open().iter().filter(|state| state.progress.has_held()).count();
+        (rebuilding < limits::OPEN_WRITERS_MAX / 2).then_some(state)
+    }
+    /// An index of the group that is searched in more segments than it has when its merging has ended, and that nothing
+    /// merges, when there is room for it.
+    pub(crate) fn merge_to_resume(&self, group: GroupId) -> Option<Arc<IndexState>> {
+        let is_split = |view: Arc<IndexView>| view.shard.segments().len() > SEGMENTS_AT_REST;
+        let waits =
+            |state: &&Arc<IndexState>| state.opened_view().is_some_and(is_split) && !state.has_writer();
+        let state = self.indices.read().of_group(group).find(waits)?.clone();
+        (self.writers.open().len() < limits::OPEN_WRITERS_MAX / 2).then_some(state)
+    }
+    pub(crate) fn close_idle_writers(&self, idle: Duration) {
+        let now = self.clock.elapsed().as_millis() as u64;
+        for state in self.writers.open() {
+            let unused_ms = now.saturating_sub(state.used.load(Ordering::Relaxed));
+            let has_work = state.progress.pending() > 0 || state.has_background_work();
+            if unused_ms >= idle.as_millis() as u64 && !has_work {
+                close(&state);
+            }
+        }
+    }
+    pub(crate) fn close_idle_views(&self) {
+        let mut open: Vec<_> = self
+            .indices
+            .read()
+            .all()
+            .filter(|state| state.is_open() && !state.has_writer())
+            .cloned()
+            .collect();
+        if open.len() <= limits::OPEN_VIEWS_MAX {
+            return;
+        }
+        longest_unused_first(&mut open);
+        for state in &open[..open.len() - limits::OPEN_VIEWS_MAX] {
+            state.close_view();
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Which configuration has a virtual replica over that of its primary, and what was it made of?
+
+use crate::documents::Documents;
+use quorate_engine::{Configuration, Schema};
+use quorate_model::Settings;
+use std::sync::Arc;
+
+/// The configuration of a virtual replica, with what it was made of.
+#[derive(Debug)]
+pub(crate) struct VirtualConfiguration {
+    pub primary: Schema,
+    pub own: Arc<Settings>,
+    pub documents: Arc<Documents>,
+    pub configuration: Configuration,
+}
