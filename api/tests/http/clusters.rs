@@ -162,14 +162,7 @@ impl Node {
     /// A write for a user that every reader sees when this returns.
     async fn write_for(&self, user: &str, method: Method, uri: &str, body: Value) -> Value {
         let answer = self.call_for(user, method, uri, body).await.success();
-        let tasks = match &answer["taskID"] {
-            Value::Object(tasks) => tasks.values().cloned().collect(),
-            task => vec![task.clone()],
-        };
-        for task in tasks {
-            self.wait(task.as_u64().unwrap()).await;
-        }
-        answer
+        self.waited(answer).await
     }
     /// `objectID:n` of the hits that a user sees, sorted.
     async fn seen_by(&self, user: &str, body: Value) -> String {

@@ -136,6 +136,10 @@ impl Node {
     /// Does a write and waits until every reader sees it.
     async fn write(&self, method: Method, uri: &str, body: Value) -> Value {
         let answer = self.call(method, uri, &body.to_string()).await.success();
+        self.waited(answer).await
+    }
+    /// The answer to a write, once every reader sees what it did.
+    async fn waited(&self, answer: Value) -> Value {
         let tasks = match &answer["taskID"] {
             Value::Object(tasks) => tasks.values().cloned().collect(),
             task => vec![task.clone()],

@@ -4,11 +4,10 @@
 mod shard;
 
 use quorate_engine::index::ReadySizes;
-use quorate_engine::{Scratch, SearchLimits, search};
+use quorate_engine::{Scratch, search};
 use quorate_model::{SearchParams, SearchResults, Settings};
 use serde_json::{Value, json};
-use shard::{Shard, Spoken};
-use std::time::{Duration, Instant};
+use shard::{Shard, Spoken, limits};
 
 fn shard(settings: Value, records: &[Value]) -> Shard {
     let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
@@ -20,15 +19,8 @@ fn titles(titles: &[&str]) -> Vec<Value> {
     titles.iter().enumerate().map(|(i, title)| json!({"objectID": id(i), "title": title})).collect()
 }
 fn ask(shard: &Shard, request: &Value) -> SearchResults {
-    let limits = SearchLimits {
-        now_s: 0,
-        deadline: (Instant::now() + Duration::from_secs(60)).into(),
-        sees_unretrievable: false,
-        max_hits_per_query: 0,
-        bytes_max: usize::MAX,
-    };
     let params = SearchParams::from_json(request.as_object().unwrap()).unwrap();
-    search(&shard.view, &shard.configuration, &params, &limits, &mut Scratch::new()).unwrap()
+    search(&shard.view, &shard.configuration, &params, &limits(), &mut Scratch::new()).unwrap()
 }
 fn hits(results: &SearchResults) -> Vec<Value> {
     results.hits.iter().map(|raw| serde_json::from_slice(raw).unwrap()).collect()

@@ -3,24 +3,14 @@
 mod shard;
 
 use quorate_engine::index::ReadySizes;
-use quorate_engine::{Scratch, SearchLimits, browse, matching_ids, render_record, search, search_facet};
+use quorate_engine::{Scratch, browse, matching_ids, render_record, search, search_facet};
 use quorate_model::{FacetHits, Result, SearchParams, SearchResults, Settings};
 use serde_json::{Value, json};
-use shard::{Shard, Spoken};
-use std::time::{Duration, Instant};
+use shard::{Shard, Spoken, limits};
 
 fn shard(settings: Value, records: &[Value]) -> Shard {
     let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
     Shard::new(settings, records, &[records.len()], &Spoken::default(), ReadySizes::default())
-}
-fn limits() -> SearchLimits {
-    SearchLimits {
-        deadline: (Instant::now() + Duration::from_secs(60)).into(),
-        now_s: 0,
-        sees_unretrievable: false,
-        max_hits_per_query: 0,
-        bytes_max: usize::MAX,
-    }
 }
 fn params(value: Value) -> SearchParams {
     SearchParams::from_json(value.as_object().unwrap()).unwrap()

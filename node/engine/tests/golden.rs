@@ -7,12 +7,11 @@
 mod shard;
 
 use quorate_engine::index::ReadySizes;
-use quorate_engine::{RuleSet, Scratch, SearchLimits, search};
+use quorate_engine::{RuleSet, Scratch, search};
 use quorate_model::{Rule, SearchParams, SearchResults, Settings};
 use serde_json::{Value, json};
-use shard::{Shard, Spoken};
+use shard::{Shard, Spoken, limits};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 /// An index in the making.
 #[derive(Default)]
@@ -38,17 +37,10 @@ impl Script {
             shard.configuration.rules = Arc::new(rules);
             shard
         });
-        let limits = SearchLimits {
-            now_s: 0,
-            deadline: (Instant::now() + Duration::from_secs(60)).into(),
-            sees_unretrievable: false,
-            max_hits_per_query: 0,
-            bytes_max: usize::MAX,
-        };
         let mut request = request.clone();
         request["getRankingInfo"] = json!(true);
         let params = SearchParams::from_json(request.as_object().unwrap()).unwrap();
-        search(&shard.view, &shard.configuration, &params, &limits, &mut Scratch::new()).unwrap()
+        search(&shard.view, &shard.configuration, &params, &limits(), &mut Scratch::new()).unwrap()
     }
 }
 /// What a hit has under a name of the scripts.

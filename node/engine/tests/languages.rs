@@ -3,11 +3,10 @@
 mod shard;
 
 use quorate_engine::index::ReadySizes;
-use quorate_engine::{Scratch, SearchLimits, search};
+use quorate_engine::{Scratch, search};
 use quorate_model::{SearchParams, Settings};
 use serde_json::{Value, json};
-use shard::{Shard, Spoken};
-use std::time::{Duration, Instant};
+use shard::{Shard, Spoken, limits};
 
 /// Records with these names, numbered from 0.
 fn shard(mut settings: Value, names: &[&str]) -> Shard {
@@ -21,15 +20,8 @@ fn shard(mut settings: Value, names: &[&str]) -> Shard {
 fn found(shard: &Shard, query: &str) -> String {
     let params =
         json!({"query": query, "typoTolerance": false, "highlightPreTag": "[", "highlightPostTag": "]"});
-    let limits = SearchLimits {
-        deadline: (Instant::now() + Duration::from_secs(60)).into(),
-        now_s: 0,
-        sees_unretrievable: false,
-        max_hits_per_query: 0,
-        bytes_max: usize::MAX,
-    };
     let params = SearchParams::from_json(params.as_object().unwrap()).unwrap();
-    let results = search(&shard.view, &shard.configuration, &params, &limits, &mut Scratch::new()).unwrap();
+    let results = search(&shard.view, &shard.configuration, &params, &limits(), &mut Scratch::new()).unwrap();
     let mut shown: Vec<(String, String)> = results
         .hits
         .iter()

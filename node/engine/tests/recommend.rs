@@ -6,7 +6,7 @@ use quorate_engine::index::ReadySizes;
 use quorate_engine::{Scratch, SearchLimits, recommend};
 use quorate_model::{Candidates, RecommendModel, Recommendation, SearchParams, SearchResults, Settings};
 use serde_json::{Value, json};
-use shard::{Shard, Spoken};
+use shard::{Shard, Spoken, limits};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -32,14 +32,7 @@ fn of(model: RecommendModel, source: &str) -> Recommendation {
     }
 }
 fn ask(shard: &Shard, asked: &Recommendation) -> SearchResults {
-    let limits = SearchLimits {
-        deadline: (Instant::now() + Duration::from_secs(60)).into(),
-        now_s: 0,
-        sees_unretrievable: false,
-        max_hits_per_query: 0,
-        bytes_max: usize::MAX,
-    };
-    recommend(&shard.view, &shard.configuration, asked, &limits, &mut Scratch::new()).unwrap()
+    recommend(&shard.view, &shard.configuration, asked, &limits(), &mut Scratch::new()).unwrap()
 }
 /// The ids with their scores.
 fn shown(shard: &Shard, asked: &Recommendation) -> String {
@@ -335,13 +328,7 @@ fn what_runs_out_of_time_says_so() {
     let shard = shard(json!({"searchableAttributes": ["name"]}), &[record("a"), record("b")], &[2]);
     let asked = of(RecommendModel::LookingSimilar, "a");
     assert!(ask(&shard, &asked).exhaustive_nb_hits);
-    let limits = SearchLimits {
-        deadline: (Instant::now() - Duration::from_secs(1)).into(),
-        now_s: 0,
-        sees_unretrievable: false,
-        max_hits_per_query: 0,
-        bytes_max: usize::MAX,
-    };
-    let late = recommend(&shard.view, &shard.configuration, &asked, &limits, &mut Scratch::new()).unwrap();
+    let over = SearchLimits { deadline: (Instant::now() - Duration::from_secs(1)).into(), ..limits() };
+    let late = recommend(&shard.view, &shard.configuration, &asked, &over, &mut Scratch::new()).unwrap();
     assert!(!late.exhaustive_nb_hits);
 }

@@ -14,7 +14,7 @@ use quorate_model::{
     Settings,
 };
 use serde_json::{Value, json};
-use shard::{Shard, Spoken};
+use shard::{Shard, Spoken, limits};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -230,13 +230,7 @@ impl Ruled {
     fn ask(&self, change: impl Fn(&mut Recommendation)) -> (String, SearchResults) {
         let mut asked = self.asked.clone();
         change(&mut asked);
-        let limits = SearchLimits {
-            deadline: (Instant::now() + Duration::from_secs(60)).into(),
-            now_s: 1_000,
-            sees_unretrievable: false,
-            max_hits_per_query: 0,
-            bytes_max: usize::MAX,
-        };
+        let limits = SearchLimits { now_s: 1_000, ..limits() };
         let (view, configuration) = (&self.shop.view, &self.shop.configuration);
         let results = recommend(view, configuration, &asked, &limits, &mut Scratch::new()).unwrap();
         let hit = |raw: &[u8]| {

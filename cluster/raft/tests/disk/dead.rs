@@ -1,7 +1,18 @@
 //! Does what a log has cut stay away, also after a start, and does it leave the disk when it is to?
 
 use super::*;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// A log of small files with eight entries, in a file that another group has filled.
+fn with_small_files(folder: &Path) -> (LogOptions, Pair, Traffic) {
+    let small = LogOptions { file_bytes: 4 << 10, purge_every: Duration::ZERO, ..options(folder) };
+    let mut pair = Pair::open(small.clone(), MemoryLog::default());
+    let mut traffic = Traffic::new(&pair.log, folder);
+    pair.found();
+    pair.write(|p| p.entries = entries(2..=9, 2));
+    traffic.passes(&pair.log);
+    (small, pair, traffic)
+}
 
 /// Entries that were written once more, when their file was removed, stand in another file than the word that they count no more.
 /// That word goes with its own file, so a start finds them again.
@@ -10,12 +21,7 @@ fn what_a_snapshot_has_replaced_does_not_come_back_with_a_start() {
     let (at_end, far_ahead) = (Position { index: 6, term: 3 }, Position { index: 1_000, term: 3 });
     for snapshot_at in [at_end, far_ahead] {
         let dir = tempfile::tempdir().unwrap();
-        let small = LogOptions { file_bytes: 4 << 10, purge_every: Duration::ZERO, ..options(dir.path()) };
-        let mut pair = Pair::open(small.clone(), MemoryLog::default());
-        let mut traffic = Traffic::new(&pair.log, dir.path());
-        pair.found();
-        pair.write(|p| p.entries = entries(2..=9, 2));
-        traffic.passes(&pair.log);
+        let (small, mut pair, mut traffic) = with_small_files(dir.path());
         pair.write(|p| {
             let mut snapshot = Snapshot::default();
             snapshot.mut_metadata().index = snapshot_at.index;
@@ -70,12 +76,7 @@ fn what_was_cut_does_not_come_back_with_a_start() {
     ];
     for (cut, next, term) in cuts {
         let dir = tempfile::tempdir().unwrap();
-        let small = LogOptions { file_bytes: 4 << 10, purge_every: Duration::ZERO, ..options(dir.path()) };
-        let mut pair = Pair::open(small.clone(), MemoryLog::default());
-        let mut traffic = Traffic::new(&pair.log, dir.path());
-        pair.found();
-        pair.write(|p| p.entries = entries(2..=9, 2));
-        traffic.passes(&pair.log);
+        let (small, mut pair, mut traffic) = with_small_files(dir.path());
         cut(&mut pair);
         traffic.passes(&pair.log);
         for start in 0..3 {

@@ -4,17 +4,16 @@ use super::case::{Case, Query, random_case};
 use super::criteria::ROWS;
 use super::facet_search;
 use super::ranker::{Answer, Ranked, Ranker};
-use super::shard::Shard;
+use super::shard::{Shard, limits};
 use quorate_engine::index::ShardView;
 use quorate_engine::ranking::relevant::RelevantSort;
 use quorate_engine::scratch::Thresholds;
-use quorate_engine::{Scratch, SearchLimits, browse, search};
+use quorate_engine::{Scratch, browse, search};
 use quorate_model::chance::Chance;
 use quorate_model::{SearchParams, SearchResults, Settings};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 /// Records of most cases, at most: few enough to be compared by hand.
 const FEW: u64 = 60;
@@ -172,16 +171,6 @@ fn engine_answer(view: &ShardView, shard: &Shard, query: &Query, thresholds: Thr
     let mut scratch = Scratch::new();
     scratch.thresholds = thresholds;
     search(view, &shard.configuration, &params, &limits(), &mut scratch).expect("the query is valid")
-}
-/// Time enough for everything.
-pub fn limits() -> SearchLimits {
-    SearchLimits {
-        deadline: (Instant::now() + Duration::from_secs(60)).into(),
-        now_s: 0,
-        sees_unretrievable: false,
-        max_hits_per_query: 0,
-        bytes_max: usize::MAX,
-    }
 }
 /// The parts of an answer that both sides know, as one value.
 fn describe(results: &SearchResults) -> Value {

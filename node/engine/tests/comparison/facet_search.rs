@@ -1,9 +1,8 @@
 //! Which values of a facet match what somebody types? C§8.3, done by looking at every value of every matching record.
 
 use super::case::{Case, Part, Query};
-use super::compare::limits;
 use super::ranker::Ranker;
-use super::shard::{Shard, Spoken};
+use super::shard::{Shard, Spoken, limits};
 use quorate_engine::{Scratch, search_facet};
 use quorate_model::chance::Chance;
 use quorate_model::{SearchParams, Settings};

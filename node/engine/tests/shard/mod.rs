@@ -3,13 +3,26 @@
 use quorate_engine::index::{ReadySizes, ShardView, ShardWriter, WriterOptions};
 use quorate_engine::language::{CustomEntries, Dictionaries};
 use quorate_engine::query::synonyms::SynonymSet;
-use quorate_engine::{Configuration, Schema};
+use quorate_engine::{Configuration, Schema, SearchLimits};
 use quorate_model::dictionary::{DictionaryEntry, DictionaryWords, StandardChange};
 use quorate_model::languages::CODES;
 use quorate_model::{Settings, Synonym};
 use quorate_store::files::RealFiles;
 use serde_json::Value;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Time and room enough for everything.
+#[allow(dead_code, reason = "some tests have limits of their own")]
+pub fn limits() -> SearchLimits {
+    SearchLimits {
+        deadline: (Instant::now() + Duration::from_secs(60)).into(),
+        now_s: 0,
+        sees_unretrievable: false,
+        max_hits_per_query: 0,
+        bytes_max: usize::MAX,
+    }
+}
 
 /// What stands for what, and what says little.
 #[derive(Clone, Debug, Default)]
