@@ -115,8 +115,8 @@ pub fn search(
     results.query_after_removal = removed;
     let words = plan.words.iter().chain(plan.beyond.iter().flatten());
     results.parsed_query = params.get_ranking_info.then(|| joined(words.map(|word| word.text.as_str())));
-    results.alternatives =
-        explain::is_asked_for(&params.explain).then(|| explain::alternatives(view, &plan, &found.slots));
+    results.alternatives = explain::is_asked_for(&params.explain)
+        .then(|| explain::alternatives(view, &plan, &found.query_terms));
     let rendered = render(
         view,
         settings,
@@ -126,7 +126,7 @@ pub fn search(
         configuration.schema.analyzer(),
         &plan,
         &prepared,
-        &found.slots,
+        &found.query_terms,
         &shown,
         scratch,
     );

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// A query word with everything it matches in one segment.
 #[derive(Clone, Debug, Default)]
 pub struct TermMatches {
-    /// Its terms; their fields are those of the slot.
+    /// Its terms; their fields are those of the query term.
     pub terms: Arc<Expansion>,
     /// Whether a document may lack the word.
     pub optional: bool,

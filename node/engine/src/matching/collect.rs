@@ -40,34 +40,34 @@ pub struct SegmentHits {
     /// The documents that match, when the plan asks for the set.
     pub matched: Option<Vec<u64>>,
     /// The expanded words of each path.
-    pub slots: Vec<Vec<TermMatches>>,
+    pub query_terms: Vec<Vec<TermMatches>>,
     /// Whether the count may be too low because time ran out.
     pub count_cut: bool,
     /// Whether the order is only that of the documents looked at: the budget or the time ran out.
     pub order_cut: bool,
 }
 
-/// Finds the documents of one way to read the query. Some document may match: no mandatory slot is empty.
+/// Finds the documents of one way to read the query. Some document may match: no mandatory query term is empty.
 pub fn search_path(
     segment: &Segment,
     plan: &Plan,
     frame: Frame,
-    slots: &[TermMatches],
+    query_terms: &[TermMatches],
     matches: Matches,
     context: &mut SegmentContext<'_>,
     scratch: &mut Scratch,
 ) -> SegmentHits {
     let mut terms = std::mem::take(&mut scratch.terms);
     terms.resize(terms.len().max(segment.term_count() as usize / 64 + 1), 0);
-    mark_terms(slots, |low, high| bits::insert_range(&mut terms, low, high));
+    mark_terms(query_terms, |low, high| bits::insert_range(&mut terms, low, high));
     let lists = segment.lists();
-    let evaluator = Evaluator::new(lists, slots, &plan.rules, frame, &terms);
+    let evaluator = Evaluator::new(lists, query_terms, &plan.rules, frame, &terms);
     let run = Run {
         segment,
         lists,
         plan,
         frame,
-        slots,
+        query_terms,
         terms: &terms,
         matches,
         evaluator,
@@ -77,14 +77,14 @@ pub fn search_path(
         thresholds: scratch.thresholds,
     };
     let hits = run.search(context, scratch);
-    mark_terms(slots, |low, high| bits::clear_range(&mut terms, low, high));
+    mark_terms(query_terms, |low, high| bits::clear_range(&mut terms, low, high));
     scratch.terms = terms;
     hits
 }
-/// Calls `mark` with every range of terms that some slot matches.
-pub fn mark_terms(slots: &[TermMatches], mut mark: impl FnMut(u32, u32)) {
-    for slot in slots {
-        for interval in slot.intervals.iter().chain(&slot.whole_words) {
+/// Calls `mark` with every range of terms that some query term matches.
+pub fn mark_terms(query_terms: &[TermMatches], mut mark: impl FnMut(u32, u32)) {
+    for query_term in query_terms {
+        for interval in query_term.intervals.iter().chain(&query_term.whole_words) {
             mark(interval.low, interval.high);
         }
     }
@@ -95,8 +95,8 @@ struct Run<'a> {
     lists: Lists<'a>,
     plan: &'a Plan,
     frame: Frame,
-    slots: &'a [TermMatches],
-    /// Bits of the terms of all slots.
+    query_terms: &'a [TermMatches],
+    /// Bits of the terms of all query terms.
     terms: &'a [u64],
     matches: Matches,
     evaluator: Evaluator<'a>,
@@ -109,11 +109,15 @@ impl<'a> Run<'a> {
     fn search(mut self, context: &mut SegmentContext<'_>, scratch: &mut Scratch) -> SegmentHits {
         let words = bits::words_for(self.segment.doc_count());
         let (count, matched) = if self.take_ready_list(context) {
-            self.count_single(&self.slots[0], context, scratch)
+            self.count_single(&self.query_terms[0], context, scratch)
         } else if self.is_plain_single_word(context) {
             self.single(context, scratch)
         } else {
-            let driver = self.slots.iter().filter(|slot| !slot.optional).min_by_key(|slot| slot.candidates());
+            let driver = self
+                .query_terms
+                .iter()
+                .filter(|query_term| !query_term.optional)
+                .min_by_key(|query_term| query_term.candidates());
             match driver {
                 Some(driver) if driver.only.is_some() || driver.postings <= self.list_max() => {
                     self.by_list(driver, context, scratch)
@@ -124,7 +128,7 @@ impl<'a> Run<'a> {
         debug_assert!(matched.as_ref().is_none_or(|set| set.len() == words));
         let ranked = self.top.into_sorted();
         let (count_cut, order_cut) = (self.count_cut, self.order_cut);
-        SegmentHits { ranked, count, matched, slots: vec![], count_cut, order_cut }
+        SegmentHits { ranked, count, matched, query_terms: vec![], count_cut, order_cut }
     }
     /// Postings up to which a list of candidates costs less than sets: a set costs some ns for each of its words.
     fn list_max(&self) -> u64 {
@@ -138,27 +142,29 @@ impl<'a> Run<'a> {
     }
     /// Whether membership follows from sets of terms.
     fn sets_decide(&self) -> bool {
-        self.plan.rules.sets_decide() && !self.slots.iter().any(|slot| slot.adjacency.is_next())
+        self.plan.rules.sets_decide()
+            && !self.query_terms.iter().any(|query_term| query_term.adjacency.is_next())
     }
-    /// The slot of a query of one word, read as typed.
+    /// The query term of a query of one word, read as typed.
     fn only_word(&self) -> Option<&'a TermMatches> {
-        let [slot] = self.slots else { return None };
-        (self.frame.words == 1 && slot.may_be_exact && !slot.is_widened && self.sets_decide()).then_some(slot)
+        let [query_term] = self.query_terms else { return None };
+        (self.frame.words == 1 && query_term.may_be_exact && !query_term.is_widened && self.sets_decide())
+            .then_some(query_term)
     }
     fn is_plain_single_word(&self, context: &SegmentContext<'_>) -> bool {
-        let Some(slot) = self.only_word() else { return false };
+        let Some(query_term) = self.only_word() else { return false };
         self.plan.limit <= SINGLE_LIMIT_MAX
             && self.plan.rules.exact == u32::MAX
             // a document counts with its fewest typos, whatever a match with more would rank
-            && (self.plan.typos_rank_first || slot.typos_max == 0)
+            && (self.plan.typos_rank_first || query_term.typos_max == 0)
             && !self.plan.layout.orders(context)
-            && slot.postings < self.thresholds.single
-            && slot.intervals.iter().all(|i| all_listed(&self.lists, i.low, i.high))
+            && query_term.postings < self.thresholds.single
+            && query_term.intervals.iter().all(|i| all_listed(&self.lists, i.low, i.high))
     }
     /// Takes the best documents of one wide word from its ready list; `false` when the list does not answer the query.
     fn take_ready_list(&mut self, context: &mut SegmentContext<'_>) -> bool {
         let (rules, layout) = (&self.plan.rules, &self.plan.layout);
-        let Some(slot) = self.only_word() else { return false };
+        let Some(query_term) = self.only_word() else { return false };
         if layout.orders(context)
             || !self.plan.typos_rank_first
             || !layout.is_before(Field::Attribute, Field::Exact)
@@ -167,7 +173,9 @@ impl<'a> Run<'a> {
         {
             return false;
         }
-        let Some(list) = self.segment.top(slot.low, slot.high, slot.exact.is_some()) else { return false };
+        let Some(list) = self.segment.top(query_term.low, query_term.high, query_term.exact.is_some()) else {
+            return false;
+        };
         let allowed = list.iter().filter(|&&doc| context.is_allowed(doc));
         let best: Vec<u32> = allowed.take(self.plan.limit).copied().collect();
         if best.len() < self.plan.limit {
@@ -182,15 +190,15 @@ impl<'a> Run<'a> {
     }
     /// One word: the lists carry the best position of each term in each document.
     fn single(&mut self, context: &mut SegmentContext<'_>, scratch: &mut Scratch) -> (u64, Option<Vec<u64>>) {
-        let (lists, slot) = (self.lists, &self.slots[0]);
-        let exact_range = slot.exact.filter(|_| slot.has_typo_free()).map_or(0..0, |ordinal| {
+        let (lists, query_term) = (self.lists, &self.query_terms[0]);
+        let exact_range = query_term.exact.filter(|_| query_term.has_typo_free()).map_or(0..0, |ordinal| {
             lists.csr_off[ordinal as usize] as usize..lists.csr_off[ordinal as usize + 1] as usize
         });
-        let mut intervals = slot.intervals.clone();
+        let mut intervals = query_term.intervals.clone();
         intervals.sort_unstable_by_key(|interval| interval.typos);
         let layout = self.plan.layout;
         let best_place = match self.plan.rules.attributes_rank {
-            true => u32::from(position::place(slot.best_typo_free)),
+            true => u32::from(position::place(query_term.best_typo_free)),
             false => 0,
         };
         for interval in &intervals {
@@ -226,7 +234,7 @@ impl<'a> Run<'a> {
                 }
             }
         }
-        self.count_single(slot, context, scratch)
+        self.count_single(query_term, context, scratch)
     }
     /// Whether an occurrence of the word itself counts as exact; `place` carries the whole-value flag.
     fn single_is_exact(&self, place: u16) -> bool {
@@ -238,14 +246,14 @@ impl<'a> Run<'a> {
     }
     fn count_single(
         &self,
-        slot: &TermMatches,
+        query_term: &TermMatches,
         context: &SegmentContext<'_>,
         scratch: &mut Scratch,
     ) -> (u64, Option<Vec<u64>>) {
-        if slot.postings > self.list_max() || self.matches == Matches::Listed {
+        if query_term.postings > self.list_max() || self.matches == Matches::Listed {
             let filled = |scratch: &mut Scratch| {
                 let mut set = scratch.any(bits::words_for(self.segment.doc_count()));
-                slot.fill(self.segment, &self.lists, u8::MAX, &mut set);
+                query_term.fill(self.segment, &self.lists, u8::MAX, &mut set);
                 context.restrict(&mut set);
                 (bits::count(&set), set)
             };
@@ -259,7 +267,7 @@ impl<'a> Run<'a> {
                 count
             };
             let count = match &context.allowed {
-                None => slot.documents.get_or(counted),
+                None => query_term.documents.get_or(counted),
                 Some(_) => counted(),
             };
             return (count, None);
@@ -267,7 +275,7 @@ impl<'a> Run<'a> {
         let mut listed = || {
             let docs = &mut scratch.docs;
             docs.clear();
-            for interval in &slot.intervals {
+            for interval in &query_term.intervals {
                 each_document(self.segment, &self.lists, interval.low, interval.high, |doc| docs.push(doc));
             }
             docs.sort_unstable();
@@ -275,7 +283,7 @@ impl<'a> Run<'a> {
             docs.iter().filter(|&&doc| context.is_allowed(doc)).count() as u64
         };
         let count = match &context.allowed {
-            None => slot.documents.get_or(listed),
+            None => query_term.documents.get_or(listed),
             Some(_) => listed(),
         };
         (count, None)
@@ -321,19 +329,20 @@ impl<'a> Run<'a> {
     /// The documents that have every mandatory word, or any word when all are optional.
     fn candidates(&self, context: &SegmentContext<'_>, scratch: &mut Scratch) -> Vec<u64> {
         let words = bits::words_for(self.segment.doc_count());
-        let mut mandatory: Vec<&TermMatches> = self.slots.iter().filter(|slot| !slot.optional).collect();
-        mandatory.sort_by_key(|slot| slot.postings);
+        let mut mandatory: Vec<&TermMatches> =
+            self.query_terms.iter().filter(|query_term| !query_term.optional).collect();
+        mandatory.sort_by_key(|query_term| query_term.postings);
         let mut set;
         match mandatory.split_first() {
             Some((first, rest)) => {
                 set = scratch.any(words);
                 first.fill(self.segment, &self.lists, u8::MAX, &mut set);
                 let mut other = if rest.is_empty() { vec![] } else { scratch.any(words) };
-                for slot in rest {
-                    match slot.typo_free_bitmap(self.segment) {
-                        Some(bitmap) if slot.typos_max == 0 => bits::and(&mut set, bitmap),
+                for query_term in rest {
+                    match query_term.typo_free_bitmap(self.segment) {
+                        Some(bitmap) if query_term.typos_max == 0 => bits::and(&mut set, bitmap),
                         Some(_) | None => {
-                            slot.fill(self.segment, &self.lists, u8::MAX, &mut other);
+                            query_term.fill(self.segment, &self.lists, u8::MAX, &mut other);
                             bits::and(&mut set, &other);
                         }
                     }
@@ -342,7 +351,7 @@ impl<'a> Run<'a> {
             }
             None => {
                 set = scratch.take(words);
-                for interval in self.slots.iter().flat_map(|slot| &slot.intervals) {
+                for interval in self.query_terms.iter().flat_map(|query_term| &query_term.intervals) {
                     add_documents(self.segment, &self.lists, interval.low, interval.high, &mut set);
                 }
             }
@@ -360,10 +369,12 @@ impl<'a> Run<'a> {
             return self.evaluated_set(candidates, context, scratch);
         }
         let count = bits::count(&candidates);
-        let any_typo = self.slots.iter().any(|slot| slot.typos_max > 0);
-        let tiered = self.plan.typos_rank_first && any_typo && !self.slots.iter().any(|slot| slot.optional);
+        let any_typo = self.query_terms.iter().any(|query_term| query_term.typos_max > 0);
+        let tiered = self.plan.typos_rank_first
+            && any_typo
+            && !self.query_terms.iter().any(|query_term| query_term.optional);
         if !tiered {
-            let any_optional = self.slots.iter().any(|slot| slot.optional);
+            let any_optional = self.query_terms.iter().any(|query_term| query_term.optional);
             if any_typo || any_optional {
                 let bound = self.bound(0, context);
                 self.scan(Tier { set: &candidates, bound }, context);
@@ -416,7 +427,7 @@ impl<'a> Run<'a> {
         CriterionScores::best(&Reach {
             frame: self.frame,
             typos,
-            slots: self.slots,
+            query_terms: self.query_terms,
             rules: &self.plan.rules,
             typos_rank_first: self.plan.typos_rank_first,
             context,
@@ -429,11 +440,12 @@ impl<'a> Run<'a> {
     }
     /// The same for documents that have every word without typos: nothing else is looked for in them.
     fn scan_typo_free(&mut self, set: &[u64], context: &mut SegmentContext<'_>, scratch: &mut Scratch) {
-        let slots: Vec<TermMatches> = self.slots.iter().map(TermMatches::typo_free).collect();
-        let mut evaluator = Evaluator::new(self.lists, &slots, &self.plan.rules, self.frame, self.terms);
+        let query_terms: Vec<TermMatches> = self.query_terms.iter().map(TermMatches::typo_free).collect();
+        let mut evaluator =
+            Evaluator::new(self.lists, &query_terms, &self.plan.rules, self.frame, self.terms);
         let bound = self.bound(0, context);
         let first_look = self.thresholds.first_look;
-        let most = if slots.iter().any(TermMatches::has_exact_terms) { first_look } else { u64::MAX };
+        let most = if query_terms.iter().any(TermMatches::has_exact_terms) { first_look } else { u64::MAX };
         let mut scan = |tier: Tier<'_>, most, context: &mut SegmentContext<'_>| {
             scan(self.plan, &mut evaluator, &mut self.top, tier, most, context)
         };
@@ -450,9 +462,9 @@ impl<'a> Run<'a> {
         bits::clear_before(&mut rest, doc);
         let mut exact = scratch.copy(set);
         let mut other = scratch.any(set.len());
-        for slot in slots.iter().filter(|slot| slot.has_exact_terms()) {
+        for query_term in query_terms.iter().filter(|query_term| query_term.has_exact_terms()) {
             other.fill(0);
-            for &term in slot.exact.iter().chain(&slot.exact_too) {
+            for &term in query_term.exact.iter().chain(&query_term.exact_too) {
                 add_documents(self.segment, &self.lists, term, term + 1, &mut other);
             }
             bits::and(&mut exact, &other);
@@ -469,13 +481,13 @@ impl<'a> Run<'a> {
     fn by_tiers(&mut self, candidates: &[u64], context: &mut SegmentContext<'_>, scratch: &mut Scratch) {
         let mut rest = scratch.copy(candidates);
         let mut other = scratch.any(candidates.len());
-        if self.slots.iter().all(TermMatches::has_typo_free) {
+        if self.query_terms.iter().all(TermMatches::has_typo_free) {
             let mut set = scratch.copy(candidates);
-            for slot in self.slots.iter().filter(|slot| slot.typos_max > 0) {
-                match slot.typo_free_bitmap(self.segment) {
+            for query_term in self.query_terms.iter().filter(|query_term| query_term.typos_max > 0) {
+                match query_term.typo_free_bitmap(self.segment) {
                     Some(bitmap) => bits::and(&mut set, bitmap),
                     None => {
-                        slot.fill(self.segment, &self.lists, 0, &mut other);
+                        query_term.fill(self.segment, &self.lists, 0, &mut other);
                         bits::and(&mut set, &other);
                     }
                 }
@@ -507,11 +519,11 @@ impl<'a> Run<'a> {
     fn at_most(&self, typos: u8, within: &[u64], scratch: &mut Scratch) -> Vec<u64> {
         let tiers = usize::from(typos) + 1;
         let mut reached: Vec<Vec<u64>> = (0..tiers).map(|_| scratch.copy(within)).collect();
-        for slot in self.slots {
-            let of_slot: Vec<Vec<u64>> = (0..typos + 1)
+        for query_term in self.query_terms {
+            let of_query_term: Vec<Vec<u64>> = (0..typos + 1)
                 .map(|t| {
                     let mut set = scratch.any(within.len());
-                    slot.fill(self.segment, &self.lists, t, &mut set);
+                    query_term.fill(self.segment, &self.lists, t, &mut set);
                     set
                 })
                 .collect();
@@ -519,14 +531,14 @@ impl<'a> Run<'a> {
             for total in (0..tiers).rev() {
                 let mut sum = scratch.take(within.len());
                 for own in 0..=total {
-                    for ((x, a), b) in sum.iter_mut().zip(&reached[total - own]).zip(&of_slot[own]) {
+                    for ((x, a), b) in sum.iter_mut().zip(&reached[total - own]).zip(&of_query_term[own]) {
                         *x |= a & b;
                     }
                 }
                 let old = std::mem::replace(&mut reached[total], sum);
                 scratch.give(old);
             }
-            of_slot.into_iter().for_each(|set| scratch.give(set));
+            of_query_term.into_iter().for_each(|set| scratch.give(set));
         }
         let last = reached.pop().unwrap_or_default();
         reached.into_iter().for_each(|set| scratch.give(set));

@@ -8,7 +8,7 @@ use crate::term_matches::{Adjacency, TermMatches, postings};
 use crate::terms::{Expansion, Interval};
 use std::sync::Arc;
 
-/// Where a slot sends its terms with typos.
+/// Where a query term sends its terms with typos.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ExpandOptions {
     /// Two edits with one of them on the first letter are looked for as well.

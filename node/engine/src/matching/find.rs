@@ -2,7 +2,7 @@
 
 use super::collect::SegmentHits;
 use super::growth::{self, Growth};
-use super::paths::slots_of;
+use super::paths::query_terms_of;
 use super::phrases;
 use super::union::search_segment;
 use crate::bits;
@@ -35,7 +35,7 @@ pub struct Found {
     /// The matching documents of each segment, when asked for.
     pub matched: Vec<Vec<u64>>,
     /// The expanded words of each path in each segment.
-    pub slots: Vec<Vec<Vec<TermMatches>>>,
+    pub query_terms: Vec<Vec<Vec<TermMatches>>>,
     /// Whether the count may be too low because time ran out.
     pub count_cut: bool,
     /// Whether the order is only that of the documents looked at.
@@ -167,10 +167,14 @@ impl<'a> Prepared<'a> {
     /// Whether the plan's words stand for the very terms that an earlier run of it found.
     pub fn has_the_terms_of(&self, plan: &Plan, found: &Found) -> bool {
         let same = |segment, paths: &[Vec<TermMatches>]| {
-            let (now, earlier) = (slots_of(segment, plan), paths);
+            let (now, earlier) = (query_terms_of(segment, plan), paths);
             now.iter().flatten().zip(earlier.iter().flatten()).all(|(a, b)| a.terms == b.terms)
         };
-        self.view.segments().iter().zip(&found.slots).all(|(segment, slots)| same(segment, slots))
+        self.view
+            .segments()
+            .iter()
+            .zip(&found.query_terms)
+            .all(|(segment, query_terms)| same(segment, query_terms))
     }
     /// Leaves out what has too few of the words, when all of them are optional and many results have more (C§4.6);
     /// answers whether there was anything.
@@ -179,9 +183,10 @@ impl<'a> Prepared<'a> {
         if !growth::applies(plan, found.count, results) {
             return Growth::None;
         }
-        let segments = self.view.segments().iter().zip(&found.slots);
-        let matched: Option<Vec<Vec<u8>>> =
-            segments.map(|(segment, slots)| growth::matched_words(segment, plan, slots, scratch)).collect();
+        let segments = self.view.segments().iter().zip(&found.query_terms);
+        let matched: Option<Vec<Vec<u8>>> = segments
+            .map(|(segment, query_terms)| growth::matched_words(segment, plan, query_terms, scratch))
+            .collect();
         let Some(matched) = matched else { return Growth::Late };
         let mut with = [0u64; QUERY_WORDS_MAX + 1];
         for (context, matched) in self.contexts.iter().zip(&matched) {
@@ -218,12 +223,12 @@ impl<'a> Prepared<'a> {
         let view = self.view;
         for (number, (segment, context)) in view.segments().iter().zip(&mut self.contexts).enumerate() {
             context.groups = plan.grouping.map(|grouping| Groups::new(grouping.keys));
-            let SegmentHits { ranked, count, matched, slots, count_cut, order_cut } =
+            let SegmentHits { ranked, count, matched, query_terms, count_cut, order_cut } =
                 search_segment(segment, plan, context, scratch);
             found.entries.extend(ranked.into_iter().map(|(key, doc)| Entry { segment: number, doc, key }));
             found.count += count;
             found.matched.extend(matched);
-            found.slots.push(slots);
+            found.query_terms.push(query_terms);
             found.count_cut |= count_cut;
             found.order_cut |= order_cut;
         }

@@ -59,28 +59,34 @@ fn count_words(
     let documents = segment.doc_count() as usize;
     let mut most = vec![0u8; documents];
     let mut counts = vec![0u8; documents];
-    for slots in plan.paths.iter().zip(paths).map(|(_, slots)| slots).filter(|slots| can_match(slots)) {
+    for query_terms in plan
+        .paths
+        .iter()
+        .zip(paths)
+        .map(|(_, query_terms)| query_terms)
+        .filter(|query_terms| can_match(query_terms))
+    {
         counts.fill(0);
         let mut covers = 0;
         let mut missing: Vec<&TermMatches> = vec![];
-        for slot in slots {
+        for query_term in query_terms {
             if plan.deadline.is_over() {
                 return None;
             }
-            covers = if slot.covers > 0 { slot.covers } else { covers };
-            if !slot.optional {
-                missing.push(slot);
+            covers = if query_term.covers > 0 { query_term.covers } else { covers };
+            if !query_term.optional {
+                missing.push(query_term);
             }
-            let adds = if slot.covers > 0 { covers } else { 0 };
-            slot.fill(segment, &lists, u8::MAX, set);
+            let adds = if query_term.covers > 0 { covers } else { 0 };
+            query_term.fill(segment, &lists, u8::MAX, set);
             bits::each(set, |doc| {
                 counts[doc as usize] += adds;
                 true
             });
         }
         // a document without a mandatory word is not on this path
-        for slot in missing {
-            slot.fill(segment, &lists, u8::MAX, set);
+        for query_term in missing {
+            query_term.fill(segment, &lists, u8::MAX, set);
             for (doc, count) in counts.iter_mut().enumerate() {
                 if !bits::contains(set, doc as u32) {
                     *count = 0;

@@ -55,30 +55,30 @@ fn has(segment: &Segment, alternative: &Alternative) -> bool {
     alternative.words.iter().all(has)
 }
 /// The words on each path with their terms in the segment.
-pub fn slots_of(segment: &Segment, plan: &Plan) -> Vec<Vec<TermMatches>> {
+pub fn query_terms_of(segment: &Segment, plan: &Plan) -> Vec<Vec<TermMatches>> {
     let options = ExpandOptions { deep: plan.deep, whole_words: plan.rules.prefixes != u32::MAX };
     let typed: Vec<TermMatches> = plan.words.iter().map(|word| expand(segment, word, options)).collect();
     let alternatives: Vec<Vec<TermMatches>> = plan
         .alternatives
         .iter()
-        .map(|alternative| slots_instead(segment, plan, alternative, options))
+        .map(|alternative| query_terms_instead(segment, plan, alternative, options))
         .collect();
     let Some((_, others)) = plan.paths.split_first() else { return vec![] };
     let mut paths = Vec::with_capacity(plan.paths.len());
     for path in others {
-        let mut slots = Vec::with_capacity(path.units.len() + 1);
+        let mut query_terms = Vec::with_capacity(path.units.len() + 1);
         for unit in &path.units {
             match unit {
-                Unit::Word(i) => slots.push(typed[*i].clone()),
-                Unit::Alternative(i) => slots.extend_from_slice(&alternatives[*i]),
+                Unit::Word(i) => query_terms.push(typed[*i].clone()),
+                Unit::Alternative(i) => query_terms.extend_from_slice(&alternatives[*i]),
             }
         }
-        paths.push(slots);
+        paths.push(query_terms);
     }
     paths.insert(0, typed);
     paths
 }
-fn slots_instead(
+fn query_terms_instead(
     segment: &Segment,
     plan: &Plan,
     alternative: &Alternative,
@@ -92,7 +92,7 @@ fn slots_instead(
         }
         Reason::Concat | Reason::Synonym | Reason::Compound => None,
     };
-    let mut slot = |(number, word): (usize, &Word)| {
+    let mut query_term = |(number, word): (usize, &Word)| {
         let only = only.take();
         let (adjacency, covers) = match (number, alternative.reason) {
             (0, _) => (Adjacency::Apart, (alternative.to - alternative.from) as u8),
@@ -102,5 +102,5 @@ fn slots_instead(
         let (may_be_exact, is_typo) = (alternative.exact, alternative.is_typo());
         TermMatches { adjacency, covers, may_be_exact, is_typo, only, ..expand(segment, word, options) }
     };
-    alternative.words.iter().enumerate().map(&mut slot).collect()
+    alternative.words.iter().enumerate().map(&mut query_term).collect()
 }

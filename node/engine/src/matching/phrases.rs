@@ -41,22 +41,23 @@ pub fn having(
     let lists = segment.lists();
     let options = ExpandOptions { whole_words: rules.prefixes != u32::MAX, ..ExpandOptions::default() };
     let written = |word: &Word| Word { edits: 0, others: vec![], ..word.clone() };
-    let slots: Vec<TermMatches> = words.iter().map(|word| expand(segment, &written(word), options)).collect();
+    let query_terms: Vec<TermMatches> =
+        words.iter().map(|word| expand(segment, &written(word), options)).collect();
     let mut set = scratch.take(bits::words_for(segment.doc_count()));
     bits::fill_all(&mut set, segment.doc_count());
     let mut other = scratch.any(set.len());
-    for slot in &slots {
-        clock.spend(segment.doc_count() / 64 + slot.postings as u32 / 64 + 1);
-        slot.fill(segment, &lists, u8::MAX, &mut other);
+    for query_term in &query_terms {
+        clock.spend(segment.doc_count() / 64 + query_term.postings as u32 / 64 + 1);
+        query_term.fill(segment, &lists, u8::MAX, &mut other);
         bits::and(&mut set, &other);
     }
     scratch.give(other);
-    if slots.len() > 1 || !rules.sets_decide() {
+    if query_terms.len() > 1 || !rules.sets_decide() {
         let mut terms = std::mem::take(&mut scratch.terms);
         terms.resize(terms.len().max(segment.term_count() as usize / 64 + 1), 0);
-        mark_terms(&slots, |low, high| bits::insert_range(&mut terms, low, high));
-        let frame = Frame { words: slots.len(), typos: 0, proximity: 0 };
-        let mut evaluator = Evaluator::new(lists, &slots, rules, frame, &terms);
+        mark_terms(&query_terms, |low, high| bits::insert_range(&mut terms, low, high));
+        let frame = Frame { words: query_terms.len(), typos: 0, proximity: 0 };
+        let mut evaluator = Evaluator::new(lists, &query_terms, rules, frame, &terms);
         let candidates = scratch.copy(&set);
         bits::each(&candidates, |doc| {
             if evaluator.evaluate(doc).is_none() {
@@ -65,7 +66,7 @@ pub fn having(
             !clock.is_over()
         });
         scratch.give(candidates);
-        mark_terms(&slots, |low, high| bits::clear_range(&mut terms, low, high));
+        mark_terms(&query_terms, |low, high| bits::clear_range(&mut terms, low, high));
         scratch.terms = terms;
     }
     set

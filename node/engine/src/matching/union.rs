@@ -4,7 +4,7 @@
 //! together; with several, each gives its best documents and the set of its matches.
 
 use super::collect::{SegmentHits, search_path};
-use super::paths::slots_of;
+use super::paths::query_terms_of;
 use super::wordless::without_words;
 use crate::bits;
 use crate::index::Segment;
@@ -34,18 +34,20 @@ pub fn search_segment(
     if plan.words.is_empty() {
         return without_words(segment, plan, context, scratch);
     }
-    let slots = slots_of(segment, plan);
-    let possible = slots.iter().filter(|slots| can_match(slots)).count();
+    let query_terms = query_terms_of(segment, plan);
+    let possible = query_terms.iter().filter(|query_terms| can_match(query_terms)).count();
     let matches = if plan.wants_set || possible > 1 { Matches::Listed } else { Matches::Counted };
     let mut all: Option<SegmentHits> = None;
-    for (path, slots) in plan.paths.iter().zip(&slots).filter(|(_, slots)| can_match(slots)) {
+    for (path, query_terms) in
+        plan.paths.iter().zip(&query_terms).filter(|(_, query_terms)| can_match(query_terms))
+    {
         if let Some(others) = &mut all
             && plan.deadline.is_over()
         {
             (others.count_cut, others.order_cut) = (true, true);
             break;
         }
-        let hits = search_path(segment, plan, plan.frame(path), slots, matches, context, scratch);
+        let hits = search_path(segment, plan, plan.frame(path), query_terms, matches, context, scratch);
         all = Some(match all {
             None => hits,
             Some(others) => put_together(others, hits, plan.limit, scratch),
@@ -58,9 +60,9 @@ pub fn search_segment(
     match all.matched {
         Some(set) if !plan.wants_set => {
             scratch.give(set);
-            SegmentHits { slots, matched: None, ..all }
+            SegmentHits { query_terms, matched: None, ..all }
         }
-        matched => SegmentHits { slots, matched, ..all },
+        matched => SegmentHits { query_terms, matched, ..all },
     }
 }
 /// The set of no document.
@@ -68,8 +70,9 @@ fn empty_set(segment: &Segment) -> Vec<u64> {
     vec![0; bits::words_for(segment.doc_count())]
 }
 /// Whether documents can match: every mandatory word has terms, and any word has.
-pub fn can_match(slots: &[TermMatches]) -> bool {
-    !slots.iter().any(|slot| slot.is_empty() && !slot.optional) && !slots.iter().all(|slot| slot.is_empty())
+pub fn can_match(query_terms: &[TermMatches]) -> bool {
+    !query_terms.iter().any(|query_term| query_term.is_empty() && !query_term.optional)
+        && !query_terms.iter().all(|query_term| query_term.is_empty())
 }
 /// The documents of two paths; one that is on both keeps its better key.
 fn put_together(a: SegmentHits, b: SegmentHits, limit: usize, scratch: &mut Scratch) -> SegmentHits {
@@ -81,7 +84,7 @@ fn put_together(a: SegmentHits, b: SegmentHits, limit: usize, scratch: &mut Scra
     scratch.give(other);
     let ranked = best_of(a.ranked, b.ranked, limit);
     let count = bits::count(&matched);
-    SegmentHits { ranked, count, matched: Some(matched), slots: vec![], count_cut, order_cut }
+    SegmentHits { ranked, count, matched: Some(matched), query_terms: vec![], count_cut, order_cut }
 }
 /// The best `limit` documents of two lists, each named once. A document that is missing on a list because the list is
 /// full has `limit` better ones before it there, so its entry on the other list does not come in either.

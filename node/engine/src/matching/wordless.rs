@@ -48,7 +48,7 @@ pub fn without_words(
         None
     };
     let ranked = top.into_sorted();
-    SegmentHits { ranked, count, matched, slots: vec![], count_cut: false, order_cut: cut }
+    SegmentHits { ranked, count, matched, query_terms: vec![], count_cut: false, order_cut: cut }
 }
 
 /// The documents that can enter the page when nothing but the distance ranks before the custom order.

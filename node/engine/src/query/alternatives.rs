@@ -1,6 +1,6 @@
 //! What else can stand for words of a query, and in which ways can the query be read? (C§6.4)
 //!
-//! A single word that stands for a single word is one more term of its slot. Where the number of words changes, the query
+//! A single word that stands for a single word is one more term that its query term matches. Where the number of words changes, the query
 //! can be read in another way: every way is a path of units, and a record gets the better of what its paths say.
 
 use super::synonyms::{Kind, SynonymSet, Target};
@@ -280,7 +280,7 @@ pub fn paths(words: usize, alternatives: &[Alternative]) -> Vec<Path> {
 /// The path through the chosen alternatives; `None` when it has too many words.
 fn path_of(words: usize, alternatives: &[Alternative], chosen: &[usize]) -> Option<Path> {
     let mut path = Path::default();
-    let (mut at, mut slots) = (0, 0);
+    let (mut at, mut query_terms) = (0, 0);
     while at < words {
         match chosen.iter().find(|&&number| alternatives[number].from == at) {
             Some(&number) => {
@@ -288,17 +288,17 @@ fn path_of(words: usize, alternatives: &[Alternative], chosen: &[usize]) -> Opti
                 path.units.push(Unit::Alternative(number));
                 path.typos += alternative.typos;
                 path.joined += (alternative.to - alternative.from) as u32 - 1;
-                slots += alternative.words.len();
+                query_terms += alternative.words.len();
                 at = alternative.to;
             }
             None => {
                 path.units.push(Unit::Word(at));
-                slots += 1;
+                query_terms += 1;
                 at += 1;
             }
         }
     }
-    (slots <= QUERY_WORDS_MAX).then_some(path)
+    (query_terms <= QUERY_WORDS_MAX).then_some(path)
 }
 
 #[cfg(test)]

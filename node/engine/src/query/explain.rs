@@ -87,8 +87,9 @@ fn misspelt(view: &ShardView, word: &Word, at: usize, found: &[Vec<Vec<TermMatch
     };
     let mut terms: FxHashMap<String, u32> = FxHashMap::default();
     for (segment, paths) in view.segments().iter().zip(found) {
-        let Some(slot) = paths.first().and_then(|slots| slots.get(at)) else { continue };
-        let mut intervals: Vec<_> = slot.intervals.iter().filter(|interval| interval.typos > 0).collect();
+        let Some(query_term) = paths.first().and_then(|query_terms| query_terms.get(at)) else { continue };
+        let mut intervals: Vec<_> =
+            query_term.intervals.iter().filter(|interval| interval.typos > 0).collect();
         intervals.sort_unstable_by_key(|interval| (interval.typos, interval.low));
         let ordinals = intervals.iter().flat_map(|i| (i.low..i.high).map(|ordinal| (ordinal, i.typos)));
         for (ordinal, typos) in ordinals.take(TYPOS_MAX + word.others.len()) {

@@ -38,46 +38,46 @@ impl Chain {
         &self.links[..self.length]
     }
 }
-/// Intervals of all slots up to which each is looked up in a document by itself.
+/// Intervals of all query terms up to which each is looked up in a document by itself.
 const INTERVALS_MAX: usize = 3 * QUERY_WORDS_MAX;
 
 /// Evaluates documents of one segment for one query.
 pub struct Evaluator<'a> {
     lists: Lists<'a>,
-    slots: &'a [TermMatches],
+    query_terms: &'a [TermMatches],
     rules: &'a PositionRules,
     frame: Frame,
-    /// Bit of every term that some slot matches.
+    /// Bit of every term that some query term matches.
     terms: &'a [u64],
     by_interval: bool,
-    /// Where the tokens of each interval begin in the document, when slots have few intervals.
+    /// Where the tokens of each interval begin in the document, when query terms have few intervals.
     starts: [u32; INTERVALS_MAX],
     chains: [Chain; 2],
-    /// Tokens of the document that some slot matches.
+    /// Tokens of the document that some query term matches.
     matching: Vec<(u32, u16)>,
-    /// Typos with which each slot matched the last document; 255 = not at all.
-    pub slot_typos: [u8; QUERY_WORDS_MAX],
+    /// Typos with which each query term matched the last document; 255 = not at all.
+    pub query_term_typos: [u8; QUERY_WORDS_MAX],
 }
 /// No end: every document is evaluated.
 const ANY: (u32, u32) = (u32::MAX, u32::MAX);
 
 impl<'a> Evaluator<'a> {
-    /// `terms` holds the bits of all intervals of all slots, others being allowed.
+    /// `terms` holds the bits of all intervals of all query terms, others being allowed.
     pub fn new(
         lists: Lists<'a>,
-        slots: &'a [TermMatches],
+        query_terms: &'a [TermMatches],
         rules: &'a PositionRules,
         frame: Frame,
         terms: &'a [u64],
     ) -> Self {
-        let intervals: usize = slots.iter().map(|slot| slot.intervals.len()).sum();
-        let by_interval = rules.sets_decide() && intervals <= (3 * slots.len()).min(INTERVALS_MAX);
+        let intervals: usize = query_terms.iter().map(|query_term| query_term.intervals.len()).sum();
+        let by_interval = rules.sets_decide() && intervals <= (3 * query_terms.len()).min(INTERVALS_MAX);
         let chains = [Chain::new(), Chain::new()];
-        let slot_typos = [NO_MATCH; QUERY_WORDS_MAX];
+        let query_term_typos = [NO_MATCH; QUERY_WORDS_MAX];
         let starts = [0; INTERVALS_MAX];
         Evaluator {
             lists,
-            slots,
+            query_terms,
             rules,
             frame,
             terms,
@@ -85,7 +85,7 @@ impl<'a> Evaluator<'a> {
             starts,
             chains,
             matching: vec![],
-            slot_typos,
+            query_term_typos,
         }
     }
     /// What it reads.
@@ -106,7 +106,7 @@ impl<'a> Evaluator<'a> {
     #[inline(always)]
     fn find_starts(&mut self, ordinals: &[u32], positions: &[u16]) -> u32 {
         let mut least = u32::MAX;
-        let intervals = self.slots.iter().flat_map(|slot| &slot.intervals);
+        let intervals = self.query_terms.iter().flat_map(|query_term| &query_term.intervals);
         for (start, interval) in self.starts.iter_mut().zip(intervals) {
             let from = below(ordinals, interval.low);
             *start = from as u32;
@@ -118,7 +118,7 @@ impl<'a> Evaluator<'a> {
         }
         least
     }
-    /// Keeps the tokens that some slot matches, so that each slot looks only at those; answers the same.
+    /// Keeps the tokens that some query term matches, so that each query term looks only at those; answers the same.
     #[inline]
     fn look_up(&mut self, ordinals: &[u32], positions: &[u16]) -> u32 {
         let mut least = u32::MAX;
@@ -156,18 +156,18 @@ fn scores_of<'a>(evaluator: &mut Evaluator<'a>, doc: u32, before: (u32, u32)) ->
     // swapped by reference: the buffers are large
     let [first, second] = &mut evaluator.chains;
     let (mut previous, mut current) = (first, second);
-    for (i, slot) in evaluator.slots.iter().enumerate() {
+    for (i, query_term) in evaluator.query_terms.iter().enumerate() {
         current.length = 0;
         let (typos, exact) = if evaluator.by_interval {
             let starts = &evaluator.starts[at..];
-            at += slot.intervals.len();
-            by_interval(slot, starts, ordinals, positions, current)
+            at += query_term.intervals.len();
+            by_interval(query_term, starts, ordinals, positions, current)
         } else {
-            by_token(slot, evaluator.rules, &evaluator.matching, current)
+            by_token(query_term, evaluator.rules, &evaluator.matching, current)
         };
-        evaluator.slot_typos[i] = typos;
+        evaluator.query_term_typos[i] = typos;
         if typos == NO_MATCH {
-            if !slot.optional {
+            if !query_term.optional {
                 return None;
             }
             scores[Field::Words] += 1;
@@ -175,8 +175,8 @@ fn scores_of<'a>(evaluator: &mut Evaluator<'a>, doc: u32, before: (u32, u32)) ->
             continue;
         }
         scores[Field::Typo] += u32::from(typos);
-        exact_words = if slot.covers > 0 { u32::from(slot.covers) } else { exact_words };
-        if !counts_as_exact(slot, evaluator.rules, evaluator.frame.words, exact, ordinals, positions) {
+        exact_words = if query_term.covers > 0 { u32::from(query_term.covers) } else { exact_words };
+        if !counts_as_exact(query_term, evaluator.rules, evaluator.frame.words, exact, ordinals, positions) {
             scores[Field::Exact] += std::mem::take(&mut exact_words);
         }
         reached = UNREACHED;
@@ -184,7 +184,7 @@ fn scores_of<'a>(evaluator: &mut Evaluator<'a>, doc: u32, before: (u32, u32)) ->
             let rank = rank_of(evaluator.rules, link.0);
             lowest = lowest.min(rank);
             link.1 = if linked {
-                extend(evaluator.rules, previous.links(), link.0, rank, slot.adjacency)
+                extend(evaluator.rules, previous.links(), link.0, rank, query_term.adjacency)
             } else {
                 rank
             };
@@ -204,10 +204,10 @@ fn scores_of<'a>(evaluator: &mut Evaluator<'a>, doc: u32, before: (u32, u32)) ->
         if evaluator.rules.attribute_of_all_matches { lowest } else { reached & 0xffff };
     Some(scores)
 }
-/// Matches of a slot among the tokens that some slot matches; obeys the rules about attributes.
+/// Matches of a query term among the tokens that some query term matches; obeys the rules about attributes.
 #[inline(always)]
 fn by_token(
-    slot: &TermMatches,
+    query_term: &TermMatches,
     rules: &PositionRules,
     matching: &[(u32, u16)],
     out: &mut Chain,
@@ -216,9 +216,12 @@ fn by_token(
     let mut exact = false;
     for &(ordinal, p) in matching {
         let attribute = 1u32 << position::attribute(p);
-        let intervals = if rules.prefixes & attribute == 0 { &slot.whole_words } else { &slot.intervals };
+        let intervals =
+            if rules.prefixes & attribute == 0 { &query_term.whole_words } else { &query_term.intervals };
         let typos = typos_at(intervals, ordinal);
-        if typos == NO_MATCH || typos > best || ((typos > 0 || slot.is_typo) && rules.typos & attribute == 0)
+        if typos == NO_MATCH
+            || typos > best
+            || ((typos > 0 || query_term.is_typo) && rules.typos & attribute == 0)
         {
             continue;
         }
@@ -227,15 +230,15 @@ fn by_token(
             exact = false;
             out.length = 0;
         }
-        exact |= slot.exact == Some(ordinal) || counts_as_itself(slot, ordinal);
+        exact |= query_term.exact == Some(ordinal) || counts_as_itself(query_term, ordinal);
         out.push(p);
     }
     (best, exact)
 }
-/// Matches of a slot with few intervals: each is found in the sorted tokens by counting.
+/// Matches of a query term with few intervals: each is found in the sorted tokens by counting.
 #[inline(always)]
 fn by_interval(
-    slot: &TermMatches,
+    query_term: &TermMatches,
     starts: &[u32],
     ordinals: &[u32],
     positions: &[u16],
@@ -243,7 +246,7 @@ fn by_interval(
 ) -> (u8, bool) {
     let mut best = NO_MATCH;
     let mut exact = false;
-    for (interval, &from) in slot.intervals.iter().zip(starts) {
+    for (interval, &from) in query_term.intervals.iter().zip(starts) {
         if interval.typos > best {
             continue;
         }
@@ -255,12 +258,12 @@ fn by_interval(
             best = interval.typos;
             out.length = 0;
         }
-        exact |= interval.typos == 0 && slot.exact == Some(ordinals[from]);
+        exact |= interval.typos == 0 && query_term.exact == Some(ordinals[from]);
         for (&ordinal, &p) in ordinals[from..].iter().zip(&positions[from..]) {
             if ordinal >= interval.high {
                 break;
             }
-            exact |= interval.typos == 0 && counts_as_itself(slot, ordinal);
+            exact |= interval.typos == 0 && counts_as_itself(query_term, ordinal);
             out.push(p);
         }
     }

@@ -111,7 +111,7 @@ impl Allowed<'_, '_> {
     }
 }
 /// The words of a query in each segment, for marks.
-type Slots = Vec<Vec<Vec<TermMatches>>>;
+type QueryTerms = Vec<Vec<Vec<TermMatches>>>;
 
 impl Asker<'_> {
     fn settings(&self) -> &Settings {
@@ -167,8 +167,8 @@ impl Asker<'_> {
             if let Some(facets) = facets {
                 return Ok(Listed::Facets(facets));
             }
-            let slots = match has_words {
-                true => found.slots,
+            let query_terms = match has_words {
+                true => found.query_terms,
                 false => vec![vec![]; self.view.segments().len()],
             };
             let list: Vec<Scored> =
@@ -177,7 +177,7 @@ impl Asker<'_> {
                 return Ok(Listed::Nothing);
             }
             let list = self.grouped(params, list);
-            Ok(Listed::Records(self.arranged(list, &prepared.contexts, self.asked.most), slots))
+            Ok(Listed::Records(self.arranged(list, &prepared.contexts, self.asked.most), query_terms))
         })
     }
     /// What a search finds instead. Its hits have the score 0.
@@ -192,7 +192,7 @@ impl Asker<'_> {
             self.is_late.set(self.is_late.get() || found.count_cut);
             let list = found.entries.iter().map(|&entry| Scored { entry, score: 0 }).collect();
             let list = self.grouped(params, list);
-            Ok(Listed::Records(self.arranged(list, &prepared.contexts, most), found.slots))
+            Ok(Listed::Records(self.arranged(list, &prepared.contexts, most), found.query_terms))
         })?;
         Ok(results.unwrap_or_default())
     }
@@ -238,11 +238,20 @@ impl Asker<'_> {
                 return Ok(None);
             }
             Listed::Facets(hits) => hits,
-            Listed::Records(shown, slots) => {
+            Listed::Records(shown, query_terms) => {
                 let visible = Selection::visible(settings, request, limits.sees_unretrievable);
                 let analyzer = configuration.schema.analyzer();
                 match render(
-                    view, settings, &params, limits, &visible, analyzer, &plan, &prepared, &slots, &shown,
+                    view,
+                    settings,
+                    &params,
+                    limits,
+                    &visible,
+                    analyzer,
+                    &plan,
+                    &prepared,
+                    &query_terms,
+                    &shown,
                     scratch,
                 ) {
                     Rendered::All(hits) => hits,
@@ -259,7 +268,7 @@ enum Listed {
     /// Nothing that is worth an answer.
     Nothing,
     /// Records in their order, with the words of the query in each segment.
-    Records(Vec<Shown>, Slots),
+    Records(Vec<Shown>, QueryTerms),
     /// Values of a facet, rendered.
     Facets(quorate_model::Hits),
 }

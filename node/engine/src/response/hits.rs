@@ -74,7 +74,7 @@ pub fn render(
     analyzer: &Analyzer,
     plan: &Plan,
     prepared: &Prepared<'_>,
-    slots: &[Vec<Vec<TermMatches>>],
+    query_terms: &[Vec<Vec<TermMatches>>],
     shown: &[Shown],
     scratch: &mut Scratch,
 ) -> Rendered {
@@ -87,7 +87,7 @@ pub fn render(
         true => RankingDetails::Shown,
         false => RankingDetails::Hidden,
     };
-    let details = details(view, plan, prepared, slots, shown, scratch);
+    let details = details(view, plan, prepared, query_terms, shown, scratch);
     let marked = marked(plan, params);
     let mut renderer =
         Renderer::new(settings, &selection, &showing, analyzer, &marked, ranking, limits.bytes_max);
@@ -132,7 +132,7 @@ fn details(
     view: &ShardView,
     plan: &Plan,
     prepared: &Prepared<'_>,
-    slots: &[Vec<Vec<TermMatches>>],
+    query_terms: &[Vec<Vec<TermMatches>>],
     shown: &[Shown],
     scratch: &mut Scratch,
 ) -> Vec<HitDetails> {
@@ -144,17 +144,20 @@ fn details(
         }
         let context = &prepared.contexts[number];
         let shown_here = || shown.iter().enumerate().filter(|(_, shown)| here(shown));
-        for (path, slots) in plan.paths.iter().zip(&slots[number]).filter(|(_, slots)| can_match(slots)) {
+        for (path, query_terms) in
+            plan.paths.iter().zip(&query_terms[number]).filter(|(_, query_terms)| can_match(query_terms))
+        {
             let mut terms = std::mem::take(&mut scratch.terms);
             terms.resize(terms.len().max(segment.term_count() as usize / 64 + 1), 0);
-            mark_terms(slots, |low, high| bits::insert_range(&mut terms, low, high));
-            let mut evaluator = Evaluator::new(segment.lists(), slots, &plan.rules, plan.frame(path), &terms);
+            mark_terms(query_terms, |low, high| bits::insert_range(&mut terms, low, high));
+            let mut evaluator =
+                Evaluator::new(segment.lists(), query_terms, &plan.rules, plan.frame(path), &terms);
             for (i, shown) in shown_here() {
                 if let Some(scores) = evaluator.evaluate(shown.entry.doc) {
-                    details[i].add(plan, path, scores, &evaluator.slot_typos);
+                    details[i].add(plan, path, scores, &evaluator.query_term_typos);
                 }
             }
-            mark_terms(slots, |low, high| bits::clear_range(&mut terms, low, high));
+            mark_terms(query_terms, |low, high| bits::clear_range(&mut terms, low, high));
             scratch.terms = terms;
         }
         for (i, shown) in shown_here() {
@@ -174,14 +177,14 @@ fn details(
 }
 impl HitDetails {
     /// Adds what one way to read the query found. The best key counts; what matched in any way is shown.
-    fn add(&mut self, plan: &Plan, path: &Path, scores: CriterionScores, slot_typos: &[u8]) {
+    fn add(&mut self, plan: &Plan, path: &Path, scores: CriterionScores, query_term_typos: &[u8]) {
         if self.typos.is_empty() {
             self.typos = vec![NO_MATCH; plan.words.len() + plan.alternatives.len()];
             self.scores = scores;
         } else if plan.layout.key(&scores) < plan.layout.key(&self.scores) {
             self.scores = scores;
         }
-        let mut typos = slot_typos.iter();
+        let mut typos = query_term_typos.iter();
         for unit in &path.units {
             match unit {
                 Unit::Word(i) => {

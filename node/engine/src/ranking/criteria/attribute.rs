@@ -25,9 +25,9 @@ fn best(reach: &Reach<'_>) -> u32 {
         return 0;
     }
     let has_all_without_typos = reach.typos == 0 && !reach.may_lack_words() && reach.typos_rank_first;
-    let places = reach.slots.iter().map(|slot| match has_all_without_typos {
-        true => slot.best_typo_free,
-        false => slot.best,
+    let places = reach.query_terms.iter().map(|query_term| match has_all_without_typos {
+        true => query_term.best_typo_free,
+        false => query_term.best,
     });
     places.map(|place| u32::from(position::place(place))).min().unwrap_or(0)
 }

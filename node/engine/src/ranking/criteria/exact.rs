@@ -23,25 +23,25 @@ fn best(reach: &Reach<'_>) -> u32 {
     if reach.typos > 0 {
         return 1;
     }
-    let never_exact = reach.slots.iter().filter(|slot| !slot.has_exact_terms());
-    never_exact.map(|slot| u32::from(slot.covers)).sum()
+    let never_exact = reach.query_terms.iter().filter(|query_term| !query_term.has_exact_terms());
+    never_exact.map(|query_term| u32::from(query_term.covers)).sum()
 }
-/// Whether a slot of a query of so many words counts for the exact criterion (C§7.8).
+/// Whether a query term of a query of so many words counts for the exact criterion (C§7.8).
 pub fn counts_as_exact(
-    slot: &TermMatches,
+    query_term: &TermMatches,
     rules: &PositionRules,
     words: usize,
     found: bool,
     ordinals: &[u32],
     positions: &[u16],
 ) -> bool {
-    if !found || !slot.may_be_exact {
+    if !found || !query_term.may_be_exact {
         return false;
     }
     let whole = match (words, rules.exact_on_single_word) {
         (1, ExactOnSingleWord::None) => return false,
         (1, ExactOnSingleWord::Attribute) => true,
-        (1, ExactOnSingleWord::Word) if slot.characters < EXACT_WORD_CHARS_MIN => return false,
+        (1, ExactOnSingleWord::Word) if query_term.characters < EXACT_WORD_CHARS_MIN => return false,
         (_, ExactOnSingleWord::Word | ExactOnSingleWord::None | ExactOnSingleWord::Attribute) => false,
     };
     let allowed = rules.exact & rules.searched;
@@ -55,12 +55,12 @@ pub fn counts_as_exact(
             .take_while(|(ordinal, _)| *ordinal == exact)
             .any(|(_, &p)| allowed >> position::attribute(p) & 1 == 1 && (!whole || position::whole_value(p)))
     };
-    slot.exact.iter().chain(&slot.exact_too).any(occurs)
+    query_term.exact.iter().chain(&query_term.exact_too).any(occurs)
 }
-/// Whether the term is another word that counts as the slot's word.
+/// Whether the term is another word that counts as the query term's word.
 #[inline]
-pub fn counts_as_itself(slot: &TermMatches, ordinal: u32) -> bool {
-    !slot.exact_too.is_empty() && slot.exact_too.binary_search(&ordinal).is_ok()
+pub fn counts_as_itself(query_term: &TermMatches, ordinal: u32) -> bool {
+    !query_term.exact_too.is_empty() && query_term.exact_too.binary_search(&ordinal).is_ok()
 }
 /// How many of the sorted ordinals are smaller; by counting where that is faster than halving.
 #[inline(always)]

@@ -22,7 +22,8 @@ pub const FAR: u32 = 8;
 pub const UNREACHED: u32 = u32::MAX;
 
 fn best(reach: &Reach<'_>) -> u32 {
-    let counted = || reach.slots.iter().filter(|slot| slot.adjacency.counts()).count() as u32;
+    let counted =
+        || reach.query_terms.iter().filter(|query_term| query_term.adjacency.counts()).count() as u32;
     let pairs = if reach.may_lack_words() { 0 } else { counted() - 1 };
     reach.frame.proximity + pairs * reach.rules.min_proximity.min(FAR)
 }

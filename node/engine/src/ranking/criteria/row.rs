@@ -34,7 +34,7 @@ pub struct Reach<'a> {
     /// The fewest typos of one of them.
     pub typos: u32,
     /// What is looked for.
-    pub slots: &'a [TermMatches],
+    pub query_terms: &'a [TermMatches],
     /// What positions mean.
     pub rules: &'a PositionRules,
     /// Whether the number of typos is the first criterion.
@@ -45,7 +45,7 @@ pub struct Reach<'a> {
 impl Reach<'_> {
     /// Whether a document may lack some word.
     pub fn may_lack_words(&self) -> bool {
-        self.slots.iter().any(|slot| slot.optional)
+        self.query_terms.iter().any(|query_term| query_term.optional)
     }
 }
 /// What explains a hit beside the values of its criteria.
