@@ -63,7 +63,7 @@ fn main() -> Outcome {
 fn roll(store: &EventStore, folder: &str) -> Outcome {
     let begun = Instant::now();
     if let Some(rolling) = store.rolling(u64::from(FIRST + DAYS + 1) * DAY_MS) {
-        rolling.run(&AtomicBool::new(false))?;
+        rolling.run(&|| false)?;
     }
     let sizes = std::fs::read_dir(Path::new(folder).join("rollups"))?.flatten();
     let sizes: Vec<u64> = sizes.map(|file| Ok(file.metadata()?.len())).collect::<std::io::Result<_>>()?;

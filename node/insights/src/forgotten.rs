@@ -23,6 +23,10 @@ impl Forgotten {
         let hides = |token: &str| self.0.get(token).is_some_and(|through| row.log_index < *through);
         !self.0.is_empty() && (hides(&row.user) || row.authenticated.as_deref().is_some_and(hides))
     }
+    /// Whether a token is one of theirs.
+    pub(crate) fn has(&self, token: &str) -> bool {
+        self.0.contains_key(token)
+    }
     /// Hashes of those who are to be forgotten, sorted. Cost: a digest for each.
     pub fn hashes(&self) -> Vec<u64> {
         let mut hashes: Vec<u64> = self.0.keys().map(|token| user_hash(token)).collect();

@@ -7,7 +7,7 @@
 
 use crate::error::Result;
 use crate::forgotten::Forgotten;
-use crate::rows::{Parts, Row};
+use crate::rows::Row;
 use crate::segment::{Segment, Wanted};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -32,7 +32,7 @@ pub(crate) struct Sorted<'m> {
 enum Source<'m> {
     File {
         segment: &'m Segment,
-        parts: Parts,
+        wanted: Wanted<'m>,
         groups: std::vec::IntoIter<usize>,
         rows: std::vec::IntoIter<Row>,
     },
@@ -44,13 +44,13 @@ impl Source<'_> {
     fn next(&mut self, is_kept: &dyn Fn(&Row) -> bool) -> Result<Option<Row>> {
         match self {
             Source::Memory(rows) => Ok(rows.find(|row| is_kept(row)).cloned()),
-            Source::File { segment, parts, groups, rows } => loop {
+            Source::File { segment, wanted, groups, rows } => loop {
                 if let Some(row) = rows.next() {
                     return Ok(Some(row));
                 }
                 let Some(group) = groups.next() else { return Ok(None) };
                 // many files are open at once: of what nobody wants nothing stays in memory
-                let mut read = segment.parts(group, *parts)?;
+                let mut read = segment.wanted(group, *wanted)?;
                 read.retain(is_kept);
                 read.shrink_to_fit();
                 *rows = read.into_iter();
@@ -69,7 +69,7 @@ impl<'m> Sorted<'m> {
     ) -> Result<Self> {
         let files = segments.map(|segment| Source::File {
             segment,
-            parts: wanted.parts,
+            wanted,
             groups: segment.groups(wanted).into_iter(),
             rows: vec![].into_iter(),
         });

@@ -6,7 +6,7 @@ mod of_event;
 mod of_search;
 
 pub use columns::Parts;
-pub(crate) use columns::{SCHEMA, read, write};
+pub(crate) use columns::{COLUMNS, SCHEMA, bounds, has_pseudonym, read, user_hashes, write};
 pub use json::write_line;
 pub use of_event::of_event;
 pub use of_search::of_search;

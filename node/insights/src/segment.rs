@@ -5,6 +5,7 @@
 
 mod foreign;
 mod plain;
+mod sweep;
 mod regions;
 
 use self::regions::{Checked, Counting};
@@ -13,7 +14,7 @@ use crate::rows::{self, Parts, Row};
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use quorate_store::files::Files;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 pub use self::foreign::foreign_rows;
 pub use self::plain::{PlainWriter, plain_rows};
 pub use self::regions::Region;
+pub(crate) use self::sweep::{Swept, sweep};
 
 /// Rows of a row group: what a reader holds of a file at a time, some 2 MB.
 pub const GROUP_ROWS: usize = 8_192;
@@ -62,7 +64,7 @@ impl SegmentFacts {
         whole.finalize()
     }
     /// Of what is in the file: two files with the same digest have the same rows. Cost: a digest of some bytes for each row group.
-    pub(crate) fn digest(&self) -> u64 {
+    fn digest(&self) -> u64 {
         let mut digest = Sha256::new();
         for region in &self.regions {
             digest.update(region.end.to_le_bytes());
@@ -152,8 +154,8 @@ fn properties() -> WriterProperties {
 pub struct Wanted<'w> {
     /// Of this index.
     pub index: Option<&'w str>,
-    /// Of users with this hash.
-    pub user_hash: Option<u64>,
+    /// Of users with these hashes, which are sorted.
+    pub users: Option<&'w [u64]>,
     /// From this index and hash of a user on.
     pub from: Option<(&'w str, u64)>,
     /// What of each row.
@@ -162,25 +164,26 @@ pub struct Wanted<'w> {
 
 impl Wanted<'_> {
     /// Every row.
-    pub const ALL: Wanted<'static> = Wanted { index: None, user_hash: None, from: None, parts: Parts::ALL };
+    pub const ALL: Wanted<'static> = Wanted { index: None, users: None, from: None, parts: Parts::ALL };
 
     fn may_be_in(self, [first, last]: &Span) -> bool {
         if self.from.is_some_and(|from| (last.0.as_str(), last.1) < from) {
             return false;
         }
-        match (self.index, self.user_hash) {
-            (Some(index), Some(hash)) => {
-                (first.0.as_str(), first.1) <= (index, hash) && (index, hash) <= (last.0.as_str(), last.1)
-            }
-            (Some(index), None) => first.0.as_str() <= index && index <= last.0.as_str(),
-            (None, Some(hash)) => first.0 != last.0 || (first.1..=last.1).contains(&hash),
-            (None, None) => true,
+        if self.index.is_some_and(|index| index < first.0.as_str() || last.0.as_str() < index) {
+            return false;
         }
+        let Some(users) = self.users else { return true };
+        // of the index that is asked for, or of all, which hashes may be there
+        let is_of = |index: &str| self.index.map_or(first.0 == last.0, |asked| asked == index);
+        let least = if is_of(&first.0) { first.1 } else { 0 };
+        let most = if is_of(&last.0) { last.1 } else { u64::MAX };
+        users.get(users.partition_point(|user| *user < least)).is_some_and(|user| *user <= most)
     }
     /// Whether a row is wanted.
     pub fn takes(self, row: &Row) -> bool {
         self.index.is_none_or(|index| *row.index == *index)
-            && self.user_hash.is_none_or(|hash| row.user_hash == hash)
+            && self.users.is_none_or(|users| users.binary_search(&row.user_hash).is_ok())
             && self.from.is_none_or(|from| from <= (&*row.index, row.user_hash))
     }
 }
@@ -190,6 +193,10 @@ impl Wanted<'_> {
 pub struct Segment {
     path: Arc<Path>,
     facts: Arc<SegmentFacts>,
+    /// Of its facts.
+    digest: u64,
+    /// [`Self::origin`].
+    origin: u64,
     bytes: Checked,
     reader: Arc<SerializedFileReader<Checked>>,
 }
@@ -213,7 +220,17 @@ impl Segment {
         if groups.len() != facts.spans.len() || u64::try_from(rows) != Ok(facts.rows) {
             return Err(Error::damaged(path, format!("{rows} rows, expected {}", facts.rows)));
         }
-        Ok(Segment { path: path.into(), facts, bytes, reader: Arc::new(reader) })
+        let digest = facts.digest();
+        let origin = sweep::origin_of(&reader).unwrap_or(digest);
+        Ok(Segment { path: path.into(), facts, digest, origin, bytes, reader: Arc::new(reader) })
+    }
+    /// Two files with the same one have the same rows.
+    pub(crate) fn digest(&self) -> u64 {
+        self.digest
+    }
+    /// Of what the file that it comes from had when it was first written: of files that forgotten users have left it stays the same.
+    pub(crate) fn origin(&self) -> u64 {
+        self.origin
     }
     /// What is known of it.
     pub fn facts(&self) -> &SegmentFacts {
@@ -234,15 +251,33 @@ impl Segment {
     }
     /// The rows of a row group, in order, with some of their members. All of the row group is compared with what was written.
     pub fn parts(&self, group: usize, parts: Parts) -> Result<Vec<Row>> {
-        let read = || {
-            let group = self.reader.get_row_group(group)?;
+        self.read(group, |group, count| rows::read(group, 0..count, parts))
+    }
+    /// Rows of a row group, in order, with all that are wanted among them. Cost: of others no more than a look at hashes, when users are
+    /// wanted.
+    pub fn wanted(&self, group: usize, wanted: Wanted<'_>) -> Result<Vec<Row>> {
+        let Some(users) = wanted.users else { return self.parts(group, wanted.parts) };
+        self.read(group, |group, count| {
+            let hashes = rows::user_hashes(group, count)?;
+            let is_one = |hash: &u64| users.binary_search(hash).is_ok();
+            let first = hashes.iter().position(is_one).unwrap_or_default();
+            let end = hashes.iter().rposition(is_one).map_or(0, |last| last + 1);
+            if first == end { Ok(vec![]) } else { rows::read(group, first..end, wanted.parts) }
+        })
+    }
+    /// Reads something of the rows of a row group, given how many there are.
+    fn read<T>(
+        &self,
+        number: usize,
+        read: impl FnOnce(&dyn RowGroupReader, usize) -> Result<T, ParquetError>,
+    ) -> Result<T> {
+        let found = self.reader.get_row_group(number).and_then(|group| {
             let count = usize::try_from(group.metadata().num_rows()).unwrap_or(usize::MAX);
-            rows::read(&*group, count.min(GROUP_ROWS), parts)
-        };
-        let rows = read();
+            read(&*group, count.min(GROUP_ROWS))
+        });
         // files are open for long, and many of them
         self.bytes.let_go();
-        rows.map_err(|error| failed(&self.path, &error))
+        found.map_err(|error| failed(&self.path, &error))
     }
     /// Compares every byte of the file with what was written, a region at a time, as long as `goes_on`. `pace` is called with the bytes
     /// that were read and may take its time.

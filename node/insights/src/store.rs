@@ -51,6 +51,8 @@ pub struct EventStore {
     doubtful: Vec<PathBuf>,
     /// Files that have nothing any more of users who are to be forgotten.
     swept: BTreeSet<u64>,
+    /// Those whom what is derived of files has nothing of.
+    derived_without: Option<Forgotten>,
     /// The log index through which a sink has everything, as the group says.
     sent: u64,
     rollups: Arc<Rollups>,
@@ -123,6 +125,7 @@ impl EventStore {
             manifest,
             doubtful: vec![],
             swept: BTreeSet::new(),
+            derived_without: None,
             sent: 0,
             rollups,
         })
@@ -330,10 +333,17 @@ impl<'s> Written<'s> {
     }
     /// Writes sorted rows as a file.
     fn write(&mut self, mut place: Place, rows: &mut dyn Iterator<Item = Result<Row>>) -> Result<Place> {
-        let path = self.folder.join(place.path());
-        self.paths.push(path.clone());
+        let path = self.path(&place)?;
         place.facts = Arc::new(write_file(self.files, &path, rows)?);
         Ok(place)
+    }
+    /// Where a file comes whose folder is there.
+    fn path(&mut self, place: &Place) -> Result<PathBuf> {
+        let path = self.folder.join(place.path());
+        let folder = path.parent().expect("a file lies in the folder of its day");
+        self.files.create_dir_durable(folder).map_err(|error| Error::io("create", folder, error))?;
+        self.paths.push(path.clone());
+        Ok(path)
     }
     fn keep(mut self) -> Vec<PathBuf> {
         std::mem::take(&mut self.paths)
@@ -351,8 +361,6 @@ fn write_file(
     path: &Path,
     rows: &mut dyn Iterator<Item = Result<Row>>,
 ) -> Result<crate::segment::SegmentFacts> {
-    let folder = path.parent().expect("a file lies in the folder of its day");
-    files.create_dir_durable(folder).map_err(|error| Error::io("create", folder, error))?;
     let mut writer = SegmentWriter::create(files, path)?;
     for row in rows {
         writer.push(row?)?;

@@ -25,6 +25,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const SEALED_AFTER: Duration = Duration::from_secs(30);
 /// Between two attempts to make files of rows, or to look for what is to be written anew.
 const LOOK: Duration = Duration::from_secs(5);
+/// How long what is derived of files goes on when somebody waits for being forgotten.
+const DERIVES_ON: Duration = Duration::from_secs(30);
 /// Bytes of rows in memory beyond which a group does not go on before they are files.
 const WAITING_BYTES_MAX: usize = 64 << 20;
 /// Bytes of rows in memory of all groups beyond which the next group that gets some makes files of its own.
@@ -163,7 +165,7 @@ impl Events {
         let work = store.compaction(now_ms);
         if work.is_some() || store.rolling(now_ms).is_some() {
             drop(store);
-            self.compactor = Compactor::start(self.group, self.store.clone(), work, turn);
+            self.compactor = Compactor::start(self.group, self.store.clone(), &self.node, work, turn);
         }
     }
     /// Makes files of what waits. Errors: it goes on waiting.
@@ -231,12 +233,19 @@ struct Compactor {
 }
 
 impl Compactor {
-    fn start(group: GroupId, store: SharedStore, first: Option<Compaction>, turn: Turn) -> Option<Compactor> {
+    fn start(
+        group: GroupId,
+        store: SharedStore,
+        node: &Arc<NodeEvents>,
+        first: Option<Compaction>,
+        turn: Turn,
+    ) -> Option<Compactor> {
+        let node = node.clone();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let run = move || {
             compact(group, &store, first, &stopped);
-            derive(group, &store, &stopped);
+            derive(group, &store, &node, &stopped);
             drop(turn);
         };
         match std::thread::Builder::new().name(format!("events-{group}")).spawn(run) {
@@ -281,12 +290,18 @@ fn compact(group: GroupId, store: &SharedStore, first: Option<Compaction>, stop:
     }
 }
 
-/// Derives what reports read of days that are over. Searches go first.
-fn derive(group: GroupId, store: &SharedStore, stop: &AtomicBool) {
+/// Derives what reports read of days that are over. Forgetting goes first, that of other groups, too, and what is not done by then is
+/// done later.
+fn derive(group: GroupId, store: &SharedStore, node: &NodeEvents, stop: &AtomicBool) {
+    let (forgets, begun) = (node.forgets_count(), Instant::now());
+    let is_over = || {
+        let has_to_wait = || node.forgets_count() != forgets && begun.elapsed() >= DERIVES_ON;
+        stop.load(Ordering::Relaxed) || has_to_wait()
+    };
     let rolling = store.lock().rolling(now_ms());
-    if let Some(rolling) = rolling.filter(|_| !stop.load(Ordering::Relaxed)) {
+    if let Some(rolling) = rolling.filter(|_| !is_over()) {
         lower_priority();
-        if let Err(error) = rolling.run(stop) {
+        if let Err(error) = rolling.run(&is_over) {
             tracing::warn!(group = group.0, %error, "figures of searches are derived of rows for now");
         }
     }

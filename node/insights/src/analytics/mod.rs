@@ -83,10 +83,11 @@ fn of_sums(days: &Days<'_>, asked: &Asked) -> Result<(Report, Vec<Group>), Failu
         let (mut figures, mut users_of_day) = (Figures::default(), users::Users::default());
         let blocks = days.blocks(day)?;
         for block in &blocks {
-            block.facts.sums.add_to(&mut figures);
-            block.facts.sums.add_to(&mut report.total);
+            let sums = block.totals();
+            sums.add_to(&mut figures);
+            sums.add_to(&mut report.total);
             if asked.by == By::Nothing {
-                for user in block.users()? {
+                for user in block.users()?.into_iter().filter(|user| !block.leaves_out(*user)) {
                     users.add(user);
                     users_of_day.add(user);
                 }

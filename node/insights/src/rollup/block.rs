@@ -5,6 +5,7 @@
 
 use super::bytes::{Reader, malformed};
 use super::sums::Sums;
+use super::without::Without;
 use crate::error::{Error, Result};
 use crate::segment::Region;
 use bytes::Bytes;
@@ -84,12 +85,13 @@ enum Source {
 pub(crate) struct Block {
     pub facts: Arc<Facts>,
     source: Source,
+    without: Option<Arc<Without>>,
 }
 
 impl Block {
     /// One of memory.
     pub fn held(built: Built) -> Block {
-        Block { facts: Arc::new(built.facts), source: Source::Memory(built.bytes.into()) }
+        Block { facts: Arc::new(built.facts), source: Source::Memory(built.bytes.into()), without: None }
     }
     /// One whose regions begin somewhere in a file; `broken` is told when one of them cannot be read.
     pub fn in_file(
@@ -103,7 +105,10 @@ impl Block {
             && (facts.shards == 1 || facts.shards == SHARDS)
             && facts.regions.is_sorted_by_key(|region| region.end);
         match is_whole {
-            true => Ok(Block { facts: Arc::new(facts), source: Source::File { file, path, broken, begin } }),
+            true => {
+                let source = Source::File { file, path, broken, begin };
+                Ok(Block { facts: Arc::new(facts), source, without: None })
+            }
             false => Err(Error::damaged(&path, "a block without all regions")),
         }
     }
@@ -116,6 +121,7 @@ impl Block {
         own + size_of::<Facts>()
             + self.facts.index.len()
             + self.facts.regions.len() * size_of::<Region>()
+            + self.without.as_ref().map_or(0, |without| without.bytes())
             + 256
     }
     /// A region; nothing of it is given that does not fit its checksum.
@@ -155,7 +161,11 @@ impl Block {
             let sums = Sums::read(&mut reader)?;
             match shard_of(fingerprint).cmp(&shard) {
                 std::cmp::Ordering::Less => {}
-                std::cmp::Ordering::Equal => give(fingerprint, query, &sums),
+                std::cmp::Ordering::Equal => match self.without.as_ref().and_then(|it| it.of.get(&query)) {
+                    None => give(fingerprint, query, &sums),
+                    Some(gone) if gone.searches >= sums.searches => {}
+                    Some(gone) => give(fingerprint, query, &sums.less(gone)),
+                },
                 std::cmp::Ordering::Greater => break,
             }
             query += 1;
@@ -176,12 +186,37 @@ impl Block {
     pub fn texts(&self) -> Result<Texts> {
         Ok(Texts(self.part(Part::Texts)?))
     }
-    /// Hashes of users who searched, in order.
+    /// Hashes of users who searched, in the order of searches, also of those who are left out.
     pub fn users(&self) -> Result<Vec<u64>> {
         Ok(hashes(&self.part(Part::Users)?))
     }
+    /// Sums of all searches.
+    pub fn totals(&self) -> Sums {
+        let sums = &self.facts.sums;
+        self.without.as_ref().map_or(*sums, |without| sums.less(&without.all))
+    }
+    /// Who is left out.
+    pub(super) fn without(&self) -> Option<&Arc<Without>> {
+        self.without.as_ref()
+    }
+    /// Whether a user is left out.
+    pub fn leaves_out(&self, user: u64) -> bool {
+        self.without.as_ref().is_some_and(|without| without.users.binary_search(&user).is_ok())
+    }
+    /// The same without some users, beside those that are left out already.
+    pub(super) fn leaving_out(&self, without: Without) -> Block {
+        Block { without: Some(Arc::new(without)), ..self.clone() }
+    }
+    /// All regions, also what is left out of them.
+    pub(super) fn whole(&self) -> Result<Built> {
+        let mut bytes = vec![];
+        for number in 0..self.facts.regions.len() {
+            bytes.extend_from_slice(&self.region(number)?);
+        }
+        Ok(Built { facts: (*self.facts).clone(), bytes })
+    }
     /// Whether a token with one of these hashes, which are sorted, searched, or an event has one.
-    pub fn has_any(&self, tokens: &[u64]) -> Result<bool> {
+    pub(super) fn has_any(&self, tokens: &[u64]) -> Result<bool> {
         let is_in = |bytes: &Bytes| {
             let all = hashes(bytes);
             tokens.iter().any(|token| all.binary_search(token).is_ok())

@@ -44,13 +44,31 @@ impl<T: Clone + Eq + Hash> Numbered<T> {
     }
 }
 
-struct Search {
-    query: u32,
-    hits: u64,
-    label: u32,
-    filters: Option<u32>,
-    is_tracked: bool,
-    list: u32,
+#[derive(Clone, Copy)]
+pub(super) struct Search {
+    pub query: u32,
+    pub hits: u64,
+    pub label: u32,
+    pub filters: Option<u32>,
+    pub is_tracked: bool,
+    pub list: u32,
+}
+
+/// All of a block, by number where others name it.
+pub(super) struct Content<'c> {
+    pub from_ms: u64,
+    /// Hashes of users, and how many of the searches each has.
+    pub users: Vec<(u64, u64)>,
+    pub searches: Vec<Search>,
+    /// Fingerprint, text and sums of each query.
+    pub queries: Vec<(u64, &'c str, Sums)>,
+    /// Countries and tags.
+    pub labels: Vec<(Option<&'c str>, Vec<&'c str>)>,
+    pub filters: Vec<Vec<&'c str>>,
+    pub records: Vec<&'c str>,
+    pub lists: Vec<&'c [u32]>,
+    pub tracked: &'c [u8],
+    pub events: Events,
 }
 
 /// A block on its way: searches of one index, by user.
@@ -139,46 +157,70 @@ impl Builder {
 
     /// Makes the block.
     pub fn finish(self, index: &str) -> Built {
-        let Builder {
-            from_ms, users, searches, queries, sums, labels, filters, records, lists, tracked, ..
-        } = self;
+        let queries = self.queries.all.iter().zip(&self.sums);
+        let content = Content {
+            from_ms: self.from_ms,
+            users: self.users,
+            searches: self.searches,
+            queries: queries.map(|(text, sums)| (super::fingerprint(text), &**text, *sums)).collect(),
+            labels: self
+                .labels
+                .all
+                .iter()
+                .map(|(country, tags)| (country.as_deref(), tags.iter().map(|tag| &**tag).collect()))
+                .collect(),
+            filters: self.filters.all.iter().map(|set| set.iter().map(|text| &**text).collect()).collect(),
+            records: self.records.all.iter().map(|record| &**record).collect(),
+            lists: self.lists.all.iter().map(|list| &**list).collect(),
+            tracked: &self.tracked,
+            events: self.events,
+        };
+        content.built(index)
+    }
+}
+
+impl Content<'_> {
+    /// Makes the block.
+    pub fn built(self, index: &str) -> Built {
+        let Content { from_ms, users, searches, queries, labels, filters, records, lists, tracked, events } =
+            self;
         // queries stand in the order of their fingerprints
-        let mut order: Vec<(u64, usize)> =
-            queries.all.iter().enumerate().map(|(at, text)| (super::fingerprint(text), at)).collect();
-        order.sort_unstable();
+        let mut order: Vec<usize> = (0..queries.len()).collect();
+        order.sort_unstable_by_key(|at| (queries[*at].0, *at));
         let mut places = vec![0; order.len()];
-        order.iter().enumerate().for_each(|(place, (_, at))| places[*at] = place as u64);
+        order.iter().enumerate().for_each(|(place, at)| places[*at] = place as u64);
         let shards = if searches.len() >= DIVIDED_FROM { SHARDS } else { 1 };
         let mut out = Regions::default();
-        put_sums(&mut out, shards, &order, &sums);
-        out.region(|out| Texts::put(out, order.iter().map(|(_, at)| &*queries.all[*at])));
+        let sums: Vec<(u64, &Sums)> = order.iter().map(|at| (queries[*at].0, &queries[*at].2)).collect();
+        put_sums(&mut out, shards, &sums);
+        out.region(|out| Texts::put(out, order.iter().map(|at| queries[*at].1)));
         out.region(|out| put_searches(out, &users, &searches, &places));
         out.region(|out| {
-            put(out, labels.all.len() as u64);
-            for (country, tags) in &labels.all {
+            put(out, labels.len() as u64);
+            for (country, tags) in &labels {
                 put(out, u64::from(country.is_some()));
                 country.iter().for_each(|country| put_text(out, country));
                 put_texts(out, tags);
             }
-            put(out, filters.all.len() as u64);
-            filters.all.iter().for_each(|filters| put_texts(out, filters));
+            put(out, filters.len() as u64);
+            filters.iter().for_each(|filters| put_texts(out, filters));
         });
         out.region(|out| users.iter().for_each(|(user, _)| out.extend(user.to_le_bytes())));
-        out.region(|out| out.extend_from_slice(&tracked));
+        out.region(|out| out.extend_from_slice(tracked));
         out.region(|out| {
-            put_texts(out, &records.all);
-            put(out, lists.all.len() as u64);
-            for list in &lists.all {
+            put_texts(out, &records);
+            put(out, lists.len() as u64);
+            for list in &lists {
                 put(out, list.len() as u64);
                 list.iter().for_each(|record| put(out, u64::from(*record)));
             }
             searches.iter().for_each(|search| put(out, u64::from(search.list)));
         });
-        let [tokens, events] = self.events.finish();
+        let [tokens, events] = events.finish();
         out.region(|out| out.extend_from_slice(&tokens));
         out.region(|out| out.extend_from_slice(&events));
         let mut all = Sums::default();
-        sums.iter().for_each(|sums| all.add(sums));
+        queries.iter().for_each(|(_, _, sums)| all.add(sums));
         let facts = Facts { index: index.to_owned(), from_ms, sums: all, shards, regions: out.regions };
         Built { facts, bytes: out.bytes }
     }
@@ -201,19 +243,19 @@ impl Regions {
     }
 }
 
-fn put_sums(out: &mut Regions, shards: usize, order: &[(u64, usize)], sums: &[Sums]) {
+fn put_sums(out: &mut Regions, shards: usize, sums: &[(u64, &Sums)]) {
     let mut next = 0;
     for shard in 0..shards {
-        let rest = &order[next..];
+        let rest = &sums[next..];
         let count = match shards {
             1 => rest.len(),
             _ => rest.partition_point(|(fingerprint, _)| shard_of(*fingerprint) <= shard),
         };
         out.region(|out| {
             put(out, next as u64);
-            for (fingerprint, at) in &rest[..count] {
+            for (fingerprint, sums) in &rest[..count] {
                 out.extend_from_slice(&fingerprint.to_le_bytes());
-                sums[*at].put(out);
+                sums.put(out);
             }
         });
         next += count;
@@ -232,7 +274,7 @@ fn put_searches(out: &mut Vec<u8>, users: &[(u64, u64)], searches: &[Search], pl
         }
     }
 }
-fn put_texts(out: &mut Vec<u8>, texts: &[Text]) {
+fn put_texts(out: &mut Vec<u8>, texts: &[&str]) {
     put(out, texts.len() as u64);
     texts.iter().for_each(|text| put_text(out, text));
 }

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-const MARK: Mark = Mark { magic: *b"QERU", version: 1 };
+const MARK: Mark = Mark { magic: *b"QERU", version: 2 };
 /// Bytes of a directory at most, and of what is known of a block.
 const DIRECTORY_MAX: usize = 64 << 20;
 const FACTS_MAX: usize = 1 << 20;
@@ -125,8 +125,11 @@ impl Opened {
             end = read(length - whole)?;
         }
         let frame = &end[end.len() - whole as usize..end.len() - 8];
-        let directory =
-            codec::unframe(MARK, frame).and_then(|framed| codec::decode(framed.payload, DIRECTORY_MAX));
+        let framed = codec::unframe(MARK, frame).map_err(|error| Error::damaged(path, error))?;
+        if framed.version != MARK.version {
+            return Err(Error::damaged(path, "an earlier program wrote it"));
+        }
+        let directory = codec::decode(framed.payload, DIRECTORY_MAX);
         let directory = directory.map_err(|error| Error::damaged(path, error))?;
         Ok(Some(Opened { path: path.into(), file: Arc::new(file), broken: Arc::default(), directory }))
     }
@@ -143,14 +146,22 @@ impl Opened {
         let hash = super::fingerprint(index);
         let mut all = vec![];
         for place in self.directory.places.iter().filter(|place| place.index == hash) {
-            let facts = self.facts(place)?;
-            if facts.index == index {
-                let (file, broken) = (self.file.clone(), self.broken.clone());
-                let begin = place.begin.saturating_add(place.facts_bytes);
-                all.push(Block::in_file(facts, file, self.path.clone(), broken, begin)?);
+            let block = self.block(place)?;
+            if block.facts.index == index {
+                all.push(block);
             }
         }
         Ok(all)
+    }
+    /// All blocks. Cost: what is known of each is read.
+    pub fn all_blocks(&self) -> Result<Vec<Block>> {
+        self.directory.places.iter().map(|place| self.block(place)).collect()
+    }
+    fn block(&self, place: &Place) -> Result<Block> {
+        let facts = self.facts(place)?;
+        let (file, broken) = (self.file.clone(), self.broken.clone());
+        let begin = place.begin.saturating_add(place.facts_bytes);
+        Block::in_file(facts, file, self.path.clone(), broken, begin)
     }
     fn facts(&self, place: &Place) -> Result<Facts> {
         let damaged = |why: &str| Error::damaged(&self.path, why);

@@ -14,8 +14,8 @@ use quorate_model::analytics::{DAY_MS, Day};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How long after the end of a day it becomes a file: when its hours have become one.
 const DAY_IS_OVER_MS: u64 = 2 * 3_600_000;
@@ -68,14 +68,14 @@ pub(super) fn times_of(day: Day) -> Range<u64> {
 }
 
 impl Rolling {
-    /// Writes what is to be written, and removes what nothing belongs to. Ends soon when it is stopped. Cost: some microseconds for
+    /// Writes what is to be written, and removes what nothing belongs to. Ends soon when `is_over` says so. Cost: some microseconds for
     /// each row of a day that is written; a row group of each of its files, and a block, are in memory.
-    pub fn run(self, stop: &AtomicBool) -> Result<()> {
+    pub fn run(self, is_over: &dyn Fn() -> bool) -> Result<()> {
         let days = self.days();
         let mut is_settled = true;
         for (day, made_of, rows) in &days {
-            is_settled &= self.day(*day, made_of, *rows, stop)?;
-            if stop.load(Ordering::Relaxed) {
+            is_settled &= self.day(*day, made_of, *rows, is_over)?;
+            if is_over() {
                 return Ok(());
             }
         }
@@ -85,7 +85,7 @@ impl Rolling {
         }
         Ok(())
     }
-    /// Days that are over and have rows: digests of their files, and how many rows these have.
+    /// Days that are over and have rows: origins of their files, and how many rows these have.
     fn days(&self) -> Vec<(Day, Vec<u64>, u64)> {
         let mut of: BTreeSet<Day> = BTreeSet::new();
         for segment in self.view.segments() {
@@ -95,16 +95,15 @@ impl Rolling {
         let is_over = |day: &Day| times_of(*day).end.saturating_add(DAY_IS_OVER_MS) <= self.now_ms;
         let of_day = |day: Day| {
             let segments = self.view.segments().iter().filter(|segment| touches(segment, &times_of(day)));
-            let facts = segments.map(Segment::facts);
             let (mut made_of, rows): (Vec<u64>, Vec<u64>) =
-                facts.map(|facts| (facts.digest(), facts.rows)).unzip();
+                segments.map(|segment| (segment.origin(), segment.facts().rows)).unzip();
             made_of.sort_unstable();
             (day, made_of, rows.iter().sum())
         };
         of.into_iter().filter(is_over).map(of_day).collect()
     }
     /// Writes a day unless it is there. Returns whether it is there now.
-    fn day(&self, day: Day, made_of: &[u64], rows: u64, stop: &AtomicBool) -> Result<bool> {
+    fn day(&self, day: Day, made_of: &[u64], rows: u64, is_over: &dyn Fn() -> bool) -> Result<bool> {
         let known = self.rollups.written().days.get(&day).cloned();
         if known.as_ref().is_some_and(|(known, _)| known == made_of) {
             return Ok(true);
@@ -119,10 +118,9 @@ impl Rolling {
             return Ok(false);
         }
         let times_ms = times_of(day);
-        let is_over = || stop.load(Ordering::Relaxed);
         let view = &self.view;
         let written = file::write(&*self.rollups.files, &path, made_of.to_vec(), &mut |give| {
-            derive::blocks(view.rows(Wanted::ALL, times_ms.clone())?, times_ms.start, &is_over, give)
+            derive::blocks(view.rows(Wanted::ALL, times_ms.clone())?, times_ms.start, is_over, give)
         });
         match written {
             Ok(true) => {
@@ -138,19 +136,9 @@ impl Rolling {
         }
     }
     fn remove_unknown(&self, days: &BTreeSet<Day>) -> Result<()> {
-        let Rollups { files, folder, .. } = &*self.rollups;
-        let io = |error| Error::io("list", folder, error);
-        let entries = match std::fs::read_dir(folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(io(error)),
-        };
         let known: BTreeSet<_> = days.iter().map(|day| self.rollups.path(*day)).collect();
-        for entry in entries {
-            let path = entry.map_err(io)?.path();
-            if !known.contains(&path) {
-                files.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
-            }
+        for path in self.rollups.list()?.into_iter().filter(|path| !known.contains(path)) {
+            self.rollups.files.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
         }
         self.rollups.written().days.retain(|day, _| days.contains(day));
         Ok(())
@@ -158,6 +146,15 @@ impl Rolling {
 }
 
 impl Rollups {
+    /// What their folder has.
+    pub(super) fn list(&self) -> Result<Vec<PathBuf>> {
+        let io = |error| Error::io("list", &self.folder, error);
+        match std::fs::read_dir(&self.folder) {
+            Ok(entries) => entries.map(|entry| Ok(entry.map_err(io)?.path())).collect(),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(vec![]),
+            Err(error) => Err(io(error)),
+        }
+    }
     /// The file of a day, if there is one that is whole.
     pub(super) fn opened(&self, day: Day) -> Option<Opened> {
         match Opened::open(&*self.files, &self.path(day)) {

@@ -2,9 +2,11 @@
 
 use super::block::{Block, Part};
 use super::bytes::{Reader, malformed};
+use super::without::Without;
 use crate::error::Result;
 use bytes::Bytes;
 use quorate_model::event::QueryId;
+use std::sync::Arc;
 
 /// A search that counts. Texts are numbers.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,6 +55,7 @@ pub(crate) struct Searches {
     shown: Option<Bytes>,
     /// Where in these lists of each search begin.
     lists_at: usize,
+    without: Option<Arc<Without>>,
 }
 
 impl Searches {
@@ -67,9 +70,10 @@ impl Searches {
             lists_at = shown.len() - reader.0.len();
         }
         let searches = block.part(Part::Searches)?;
-        Ok(Searches { from_ms: block.facts.from_ms, searches, ids, shown, lists_at })
+        let (from_ms, without) = (block.facts.from_ms, block.without().cloned());
+        Ok(Searches { from_ms, searches, ids, shown, lists_at, without })
     }
-    /// All of them.
+    /// All of them, but those of users who are left out.
     pub fn iter(&self) -> Iter<'_> {
         Iter {
             from_ms: self.from_ms,
@@ -78,6 +82,7 @@ impl Searches {
             lists: self.shown.as_deref().map(|shown| Reader(&shown[self.lists_at..])),
             users: 0,
             left: 0,
+            without: self.without.as_deref().map_or(&[], |without| &without.numbers),
         }
     }
     /// Records that were shown, and lists of them.
@@ -117,6 +122,8 @@ pub(crate) struct Iter<'b> {
     users: usize,
     /// Searches of the user that are left.
     left: u64,
+    /// Numbers of the next users who are left out.
+    without: &'b [usize],
 }
 
 impl<'b> Iter<'b> {
@@ -148,12 +155,35 @@ impl<'b> Iter<'b> {
         Ok(search)
     }
 }
+impl Iter<'_> {
+    /// Whether a user is left out, who is not before the last one that was asked for.
+    fn is_left_out(&mut self, user: usize) -> bool {
+        while let [first, rest @ ..] = self.without
+            && *first < user
+        {
+            self.without = rest;
+        }
+        self.without.first() == Some(&user)
+    }
+}
 impl<'b> Iterator for Iter<'b> {
     type Item = Result<Search<'b>>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        (!self.searches.is_empty()).then(|| self.read())
+        loop {
+            if self.searches.is_empty() {
+                return None;
+            }
+            let read = self.read();
+            if self.without.is_empty() {
+                return Some(read);
+            }
+            match read {
+                Ok(search) if self.is_left_out(search.user) => {}
+                read => return Some(read),
+            }
+        }
     }
 }
 

@@ -44,6 +44,17 @@ impl Sums {
         self.tracked += other.tracked;
         self.clickable += other.clickable;
     }
+    /// These less others that are among them.
+    pub fn less(&self, others: &Sums) -> Sums {
+        Sums {
+            searches: self.searches.saturating_sub(others.searches),
+            hits: self.hits.saturating_sub(others.hits),
+            without_results: self.without_results.saturating_sub(others.without_results),
+            with_filters: self.with_filters.saturating_sub(others.with_filters),
+            tracked: self.tracked.saturating_sub(others.tracked),
+            clickable: self.clickable.saturating_sub(others.clickable),
+        }
+    }
     /// Adds them to figures.
     pub fn add_to(&self, figures: &mut Figures) {
         figures.searches += self.searches;

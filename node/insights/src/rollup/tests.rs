@@ -2,7 +2,7 @@
 
 use crate::analytics::report;
 use crate::chains::{Chain, Typed};
-use crate::rows::RowKind;
+use crate::rows::{RowKind, user_hash};
 use crate::segment::Wanted;
 use crate::store::{EventStore, EventView};
 use proptest::prelude::*;
@@ -73,7 +73,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         20 => search,
         6 => click,
-        1 => (0..4_u8).prop_map(Step::Forget),
+        2 => (0..4_u8).prop_map(Step::Forget),
         1 => Just(Step::Again),
         2 => Just(Step::Seal),
         1 => Just(Step::Compact),
@@ -157,7 +157,7 @@ fn compact(store: &mut EventStore) {
 }
 fn roll(store: &EventStore, now_ms: u64) {
     if let Some(rolling) = store.rolling(now_ms) {
-        rolling.run(&AtomicBool::new(false)).expect("written");
+        rolling.run(&|| false).expect("written");
     }
 }
 fn rollup_files(folder: &Path) -> Vec<PathBuf> {
@@ -165,6 +165,27 @@ fn rollup_files(folder: &Path) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
     all.sort();
     all
+}
+/// Whether a file of rollups has anything of users who are forgotten and did nothing since.
+fn mentions_forgotten(folder: &Path, log: &[Entry]) -> bool {
+    let is_of = |entry: &Entry, token: &String| match entry {
+        Entry::Search(search) => search.user == *token,
+        Entry::Click(event) => event.user == *token || event.authenticated.as_ref() == Some(token),
+        Entry::Forget(_) => false,
+    };
+    let told = log.iter().filter_map(|entry| match entry {
+        Entry::Forget(token) => Some(token.clone()),
+        _ => None,
+    });
+    let forgotten = told.filter(|token| {
+        let told = log.iter().rposition(|entry| matches!(entry, Entry::Forget(told) if told == token));
+        told.is_some_and(|told| !log[told..].iter().any(|entry| is_of(entry, token)))
+    });
+    let hashes: Vec<[u8; 8]> = forgotten.map(|token| user_hash(&token).to_le_bytes()).collect();
+    rollup_files(folder).iter().any(|path| {
+        let bytes = std::fs::read(path).expect("read");
+        bytes.windows(8).any(|window| hashes.iter().any(|hash| window == hash))
+    })
 }
 /// Changes a bit of some file.
 fn damage(folder: &Path, at: u16) {
@@ -257,6 +278,7 @@ proptest! {
                 Step::Compact => {
                     store.seal().expect("sealed");
                     compact(&mut store);
+                    prop_assert!(!mentions_forgotten(folder.path(), &log));
                 }
                 Step::Roll => roll(&store, now_ms() + number as u64 * HOUR_MS),
                 Step::Restart => {
@@ -282,10 +304,125 @@ proptest! {
         compare(&store, &log);
         store.seal().expect("sealed");
         compact(&mut store);
+        prop_assert!(!mentions_forgotten(folder.path(), &log));
         roll(&store, now_ms() + 1_000 * HOUR_MS);
+        compare(&store, &log);
+        // once more, with a file of each day
+        for user in [1, 3] {
+            log.push(Entry::Forget(token(user)));
+            take(&mut store, log.len() as u64, log.last().expect("just added"));
+            compare(&store, &log);
+        }
+        store.seal().expect("sealed");
+        compact(&mut store);
+        prop_assert!(!mentions_forgotten(folder.path(), &log));
         compare(&store, &log);
         compare(&open(), &log);
         let rows = store.days().into_iter().filter(|(_, rows)| *rows > 0).count();
         prop_assert!(rollup_files(folder.path()).len() >= rows, "a file for each day");
     }
+}
+
+/// Days with searches and clicks of many users.
+fn crowd(store: &mut EventStore, log: &mut Vec<Entry>) {
+    for number in 0..3_000_u64 {
+        let time_ms = FIRST.start_ms() + number % 3 * DAY_MS + number * 20_000;
+        let user = format!("u{}", number / 2 % 400);
+        log.push(Entry::Search(CountedSearch {
+            index: index(number % 50 == 0),
+            user: user.clone(),
+            time_ms,
+            query: if number == 7 { "only one".to_owned() } else { format!("query {}", number % 90) },
+            hits: number % 4,
+            shown: (0..number % 4).map(|place| format!("o{}", number % 90 + place)).collect(),
+            tags: (0..number % 2).map(|_| "a".to_owned()).collect(),
+            filters: (0..number % 3).map(|filter| format!("brand:{filter}")).collect(),
+            country: None,
+            query_ids: if number % 3 == 0 { vec![QueryId(number.into())] } else { vec![] },
+            stands: false,
+        }));
+        if number % 9 == 0 {
+            log.push(Entry::Click(Event {
+                kind: EventKind::Click,
+                name: "e".into(),
+                index: index(number % 50 == 0),
+                user,
+                authenticated: (number % 11 == 0).then(|| token(3)),
+                time_ms: Some(time_ms + 9_000),
+                query_id: Some(QueryId(number.into())),
+                target: EventTarget::Objects(vec![EventObject { object_id: "o1".into(), ..Default::default() }]),
+                value: None,
+                currency: None,
+            }));
+        }
+    }
+    log.iter().zip(1..).for_each(|(entry, log_index)| take(store, log_index, entry));
+}
+
+#[test]
+fn who_is_forgotten_leaves_files_and_nothing_is_derived_anew() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut store = EventStore::open(Arc::new(RealFiles), folder.path()).expect("a new one");
+    let mut log = vec![];
+    crowd(&mut store, &mut log);
+    store.seal().expect("sealed");
+    compact(&mut store);
+    let later = now_ms() + 1_000 * HOUR_MS;
+    roll(&store, later);
+    compare(&store, &log);
+    let contents = || -> Vec<Vec<u8>> {
+        rollup_files(folder.path()).iter().map(|path| std::fs::read(path).expect("read")).collect()
+    };
+    let has = |text: &[u8]| contents().iter().any(|file| file.windows(text.len()).any(|part| part == text));
+    assert_eq!(contents().len(), 3);
+    assert!(has(b"only one") && has(&user_hash("u3").to_le_bytes()));
+    for (forgotten, is_of_all) in [("u3", false), ("u3", false), ("nobody", true), (&token(3), false)] {
+        let before = contents();
+        log.push(Entry::Forget(forgotten.to_owned()));
+        take(&mut store, log.len() as u64, log.last().expect("just added"));
+        compare(&store, &log);
+        // what they do later counts
+        let again = log.iter().find(|entry| matches!(entry, Entry::Search(search) if search.user == "u9"));
+        log.push(again.expect("many searched").clone());
+        take(&mut store, log.len() as u64, log.last().expect("just added"));
+        compare(&store, &log);
+        log.pop();
+        drop(store);
+        store = EventStore::open(Arc::new(RealFiles), folder.path()).expect("opened");
+        take(&mut store, log.len() as u64, log.last().expect("just added"));
+        store.seal().expect("sealed");
+        compact(&mut store);
+        assert!(!mentions_forgotten(folder.path(), &log), "{forgotten}");
+        let after = contents();
+        assert!(!is_of_all || before == after, "nobody was in them");
+        compare(&store, &log);
+        roll(&store, later);
+        assert!(contents() == after, "they are what is derived of the rows that are left");
+    }
+    assert!(!has(b"only one") && !has(&user_hash("u3").to_le_bytes()));
+    assert_eq!(contents().len(), 3);
+}
+
+#[test]
+fn a_file_that_is_out_of_date_goes_when_it_has_somebody_who_is_forgotten() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut store = EventStore::open(Arc::new(RealFiles), folder.path()).expect("a new one");
+    let mut log = vec![];
+    crowd(&mut store, &mut log);
+    store.seal().expect("sealed");
+    compact(&mut store);
+    roll(&store, now_ms() + 1_000 * HOUR_MS);
+    // late rows of the first day: its file is written anew some time later
+    let Some(Entry::Search(late)) = log.first().cloned() else { panic!("a search") };
+    log.push(Entry::Search(CountedSearch { user: "late".into(), ..late }));
+    take(&mut store, log.len() as u64, log.last().expect("just added"));
+    log.push(Entry::Forget("u0".into()));
+    take(&mut store, log.len() as u64, log.last().expect("just added"));
+    let crash = folder.path().join("rollups/2024-10-04.rollup.new");
+    std::fs::write(&crash, user_hash("u0").to_le_bytes()).expect("written");
+    store.seal().expect("sealed");
+    compact(&mut store);
+    assert!(!mentions_forgotten(folder.path(), &log) && !crash.exists());
+    assert_eq!(rollup_files(folder.path()).len(), 2, "others stay");
+    compare(&store, &log);
 }

@@ -4,6 +4,7 @@ use super::block::{Block, Built};
 use super::derive;
 use super::held::MadeOf;
 use super::rolling::{times_of, touches};
+use super::without::users_of;
 use crate::chains::HOUR_MS;
 use crate::error::Result;
 use crate::merge::REPEATED_WITHIN_MS;
@@ -25,13 +26,13 @@ const HOURS_READ_MAX: u64 = 2;
 pub(crate) struct Source<'v> {
     view: &'v EventView,
     index: Arc<str>,
-    /// Files that may have rows of the index, each with its digest.
-    files: Vec<(&'v Segment, u64)>,
+    /// Files that may have rows of the index.
+    files: Vec<&'v Segment>,
     /// Rows in memory of the index: how many touch an hour, and the last log index of these.
     waiting: BTreeMap<u64, (u64, u64)>,
     /// Sorted hashes of users who are to be forgotten.
     forgotten: Vec<u64>,
-    /// Digests of all files, also of those that have nothing of the index.
+    /// Origins of all files, also of those that have nothing of the index.
     there: FxHashSet<u64>,
     /// Whether records shown are asked for.
     shown: bool,
@@ -45,10 +46,8 @@ impl<'v> Source<'v> {
     /// Those of a view, but for the files of some days. Cost: a look at what is known of each file, and at rows of the index in memory.
     pub fn new(view: &'v EventView, index: &str, shown: bool, broken: BTreeSet<Day>) -> Source<'v> {
         let wanted = Wanted { index: Some(index), ..Wanted::ALL };
-        let all: Vec<(&Segment, u64)> =
-            view.segments().iter().map(|segment| (segment, segment.facts().digest())).collect();
-        let there = all.iter().map(|(_, digest)| *digest).collect();
-        let files = all.into_iter().filter(|(segment, _)| segment.may_have(wanted)).collect();
+        let there = view.segments().iter().map(Segment::origin).collect();
+        let files = view.segments().iter().filter(|segment| segment.may_have(wanted)).collect();
         let rows = view.waiting();
         let from = rows.partition_point(|row| *row.index < *index);
         let rows = rows[from..].iter().take_while(|row| *row.index == *index);
@@ -68,7 +67,7 @@ impl<'v> Source<'v> {
     /// The blocks of a day. `None` when `is_over` said so. Cost: those that are not there are derived from rows.
     pub fn of_day(&self, day: Day, is_over: &dyn Fn() -> bool) -> Result<Option<Vec<Block>>> {
         if let Some(blocks) = self.of_file(day) {
-            return Ok(Some(blocks));
+            return self.without_forgotten(blocks, &times_of(day), is_over);
         }
         let mut all = vec![];
         for times_ms in self.pieces(day) {
@@ -93,7 +92,7 @@ impl<'v> Source<'v> {
     /// The blocks of the file of a day, if it says what rows say.
     fn of_file(&self, day: Day) -> Option<Vec<Block>> {
         let times_ms = times_of(day);
-        let files: Vec<u64> = self.files_of(&times_ms).map(|(_, digest)| *digest).collect();
+        let files: Vec<u64> = self.files_of(&times_ms).map(Segment::origin).collect();
         if files.is_empty() || self.waiting_in(&times_ms).0 > 0 || self.broken.contains(&day) {
             return None;
         }
@@ -105,10 +104,8 @@ impl<'v> Source<'v> {
         if !is_of_them {
             return None;
         }
-        let blocks = opened.blocks(&self.index).and_then(|blocks| Ok((self.has_forgotten(&blocks)?, blocks)));
-        match blocks {
-            Ok((true, _)) => None,
-            Ok((false, blocks)) => {
+        match opened.blocks(&self.index) {
+            Ok(blocks) => {
                 self.opened.borrow_mut().insert(day, opened.broken());
                 Some(blocks)
             }
@@ -117,6 +114,37 @@ impl<'v> Source<'v> {
                 None
             }
         }
+    }
+    /// Blocks of some time without users who are to be forgotten. Cost: nothing when they have none; otherwise some nanoseconds a search,
+    /// and the rows of these users are read.
+    fn without_forgotten(
+        &self,
+        blocks: Vec<Block>,
+        times_ms: &Range<u64>,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<Option<Vec<Block>>> {
+        let users = users_of(&blocks, &self.forgotten)?;
+        if users.is_empty() {
+            return Ok(Some(blocks));
+        }
+        let mut left: Vec<Block> = blocks.iter().map(|block| block.except(&users)).collect::<Result<_>>()?;
+        let is_whole = self.derive(Some(&users), times_ms, is_over, &mut |built| {
+            left.push(Block::held(built));
+            Ok(())
+        })?;
+        Ok(is_whole.then_some(left))
+    }
+    /// Derives blocks of the rows of all users, or of some, whose hashes are sorted. Returns whether these are all.
+    fn derive(
+        &self,
+        users: Option<&[u64]>,
+        times_ms: &Range<u64>,
+        is_over: &dyn Fn() -> bool,
+        give: &mut dyn FnMut(Built) -> Result<()>,
+    ) -> Result<bool> {
+        let parts = Parts { shown: self.shown, ..Parts::ALL };
+        let wanted = Wanted { index: Some(&self.index), users, parts, ..Wanted::ALL };
+        derive::blocks(self.view.rows(wanted, times_ms.clone())?, times_ms.start, is_over, give)
     }
     /// Hours of a day that have rows, or the day when its files have hours mixed.
     fn pieces(&self, day: Day) -> Vec<Range<u64>> {
@@ -134,50 +162,38 @@ impl<'v> Source<'v> {
         }
     }
     /// Files that have to be read for some time.
-    fn files_of(&self, times_ms: &Range<u64>) -> impl Iterator<Item = &(&'v Segment, u64)> {
+    fn files_of(&self, times_ms: &Range<u64>) -> impl Iterator<Item = &'v Segment> {
         let times_ms = times_ms.clone();
-        self.files.iter().filter(move |(segment, _)| touches(segment, &times_ms))
+        self.files.iter().copied().filter(move |segment| touches(segment, &times_ms))
     }
     /// How many rows these have.
     fn rows_of(&self, times_ms: &Range<u64>) -> u64 {
-        self.files_of(times_ms).map(|(segment, _)| segment.facts().rows).sum()
+        self.files_of(times_ms).map(|segment| segment.facts().rows).sum()
     }
     fn waiting_in(&self, times_ms: &Range<u64>) -> (u64, u64) {
         let hours = self.waiting.range(times_ms.start / HOUR_MS..times_ms.end.div_ceil(HOUR_MS));
         hours.fold((0, 0), |(rows, last), (_, (more, later))| (rows + more, *later.max(&last)))
     }
     fn of(&self, times_ms: Range<u64>, is_over: &dyn Fn() -> bool) -> Result<Option<Arc<[Block]>>> {
-        let mut files: Vec<u64> = self.files_of(&times_ms).map(|(_, digest)| *digest).collect();
+        // of what they have, also when it comes from the same rows: what is in memory has whoever was in them
+        let mut files: Vec<u64> = self.files_of(&times_ms).map(Segment::digest).collect();
         files.sort_unstable();
         let made_of = MadeOf { files, waiting: self.waiting_in(&times_ms), shown: self.shown };
         let rollups = self.view.rollups();
-        if let Some(blocks) = rollups.held(&self.index, &times_ms, &made_of)
-            && !self.has_forgotten(&blocks)?
-        {
-            return Ok(Some(blocks));
+        if let Some(held) = rollups.held(&self.index, &times_ms, &made_of) {
+            let blocks = self.without_forgotten(held.to_vec(), &times_ms, is_over)?;
+            return Ok(blocks.map(Arc::from));
         }
-        let parts = Parts { shown: self.shown, ..Parts::ALL };
-        let wanted = Wanted { index: Some(&self.index), parts, ..Wanted::ALL };
         let mut blocks = vec![];
-        let mut give = |built: Built| {
+        let is_whole = self.derive(None, &times_ms, is_over, &mut |built| {
             blocks.push(Block::held(built));
             Ok(())
-        };
-        let rows = self.view.rows(wanted, times_ms.clone())?;
-        if !derive::blocks(rows, times_ms.start, is_over, &mut give)? {
+        })?;
+        if !is_whole {
             return Ok(None);
         }
         let blocks: Arc<[Block]> = blocks.into();
         rollups.hold(&self.index, &times_ms, made_of, &blocks);
         Ok(Some(blocks))
-    }
-    /// Whether somebody is in blocks who is to be forgotten.
-    fn has_forgotten(&self, blocks: &[Block]) -> Result<bool> {
-        for block in blocks {
-            if block.has_any(&self.forgotten)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 }

@@ -7,10 +7,13 @@ use parquet::data_type::{
     Int64Type,
 };
 use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::RowGroupReader;
+use parquet::file::statistics::Statistics;
 use parquet::file::writer::SerializedRowGroupWriter;
 use quorate_model::event::{Money, QueryId};
 use std::io::Write;
+use std::ops::Range;
 
 /// The columns, for whoever opens a file: names and types are what other programs see, so they stay.
 pub(crate) const SCHEMA: &str = "message rows {
@@ -44,6 +47,13 @@ pub(crate) const SCHEMA: &str = "message rows {
 }";
 /// Columns of files that were written before searches had filters.
 const FIRST_COLUMNS: usize = 25;
+/// All columns.
+pub(crate) const COLUMNS: usize = 27;
+/// Where some columns are.
+const USER_HASH: usize = 1;
+const PSEUDONYM: usize = 3;
+const TIME: usize = 4;
+const LOG_INDEX: usize = 24;
 
 /// Writes rows as one row group, in the order of [`SCHEMA`].
 pub(crate) fn write<W: Write + Send>(
@@ -99,9 +109,10 @@ impl Parts {
     pub const ALL: Parts = Parts { searches: true, shown: true, events: true };
 }
 
-/// Reads all rows of a row group. Errors: the columns do not hold rows.
-pub(crate) fn read(group: &dyn RowGroupReader, count: usize, parts: Parts) -> Result<Vec<Row>> {
-    let mut from = Reader { group, next: 0, is_wanted: true, rows: vec![empty(); count] };
+/// Reads rows of a row group, by their places there. Errors: the columns do not hold rows.
+pub(crate) fn read(group: &dyn RowGroupReader, places: Range<usize>, parts: Parts) -> Result<Vec<Row>> {
+    let mut from =
+        Reader { group, next: 0, is_wanted: true, skip: places.start, rows: vec![empty(); places.len()] };
     let mut last = Last::default();
     from.each::<ByteArrayType>(|row, value| last.text(&value, |text| row.index = text))?;
     from.each::<Int64Type>(|row, value| put(&mut row.user_hash, value as u64))?;
@@ -147,6 +158,38 @@ pub(crate) fn read(group: &dyn RowGroupReader, count: usize, parts: Parts) -> Re
         from.some::<BoolType>(|row, value| put(&mut search(row).stands, value))?;
     }
     Ok(from.rows)
+}
+
+/// The hashes of the users of the first rows of a row group.
+pub(crate) fn user_hashes(group: &dyn RowGroupReader, count: usize) -> Result<Vec<u64>> {
+    let (values, ..) = column::<Int64Type>(group, USER_HASH, 0, count)?;
+    Ok(values.into_iter().map(|hash| hash as u64).collect())
+}
+/// Whether a pseudonym of the first rows of a row group is one of some. Cost: of a row group that has none, a look at what is known of it.
+pub(crate) fn has_pseudonym(
+    group: &dyn RowGroupReader,
+    count: usize,
+    is_one: impl Fn(&str) -> bool,
+) -> Result<bool> {
+    let nulls = group.metadata().column(PSEUDONYM).statistics().and_then(Statistics::null_count_opt);
+    if nulls == Some(count as u64) {
+        return Ok(false);
+    }
+    let (values, ..) = column::<ByteArrayType>(group, PSEUDONYM, 0, count)?;
+    for value in &values {
+        if is_one(utf8(value)?) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+/// The least and the greatest time and log index of a row group, if they are known without reading it.
+pub(crate) fn bounds(group: &RowGroupMetaData) -> Option<[[u64; 2]; 2]> {
+    let of = |place: usize| match group.column(place).statistics()? {
+        Statistics::Int64(of) => Some([*of.min_opt()? as u64, *of.max_opt()? as u64]),
+        _ => None,
+    };
+    Some([of(TIME)?, of(LOG_INDEX)?])
 }
 
 fn put<T>(member: &mut T, value: T) -> Result<()> {
@@ -274,6 +317,8 @@ struct Reader<'r> {
     next: usize,
     /// Whether the next columns are read, or passed over.
     is_wanted: bool,
+    /// Rows before those that are read.
+    skip: usize,
     rows: Vec<Row>,
 }
 
@@ -317,11 +362,23 @@ impl Reader<'_> {
         if !self.is_wanted {
             return Ok(None);
         }
-        let column: ColumnReader = self.group.get_column_reader(place)?;
-        let mut column = T::get_column_reader(column).ok_or_else(|| wrong("a column of this type"))?;
-        let (mut values, mut is_there, mut continues) = (vec![], vec![], vec![]);
-        let count = self.rows.len();
-        column.read_records(count, Some(&mut is_there), Some(&mut continues), &mut values)?;
-        Ok(Some((values, is_there, continues)))
+        column::<T>(self.group, place, self.skip, self.rows.len()).map(Some)
     }
+}
+
+/// Some rows' values, definition levels and repetition levels of a column.
+fn column<T: DataType>(
+    group: &dyn RowGroupReader,
+    place: usize,
+    skip: usize,
+    count: usize,
+) -> Result<Column<T>> {
+    let column: ColumnReader = group.get_column_reader(place)?;
+    let mut column = T::get_column_reader(column).ok_or_else(|| wrong("a column of this type"))?;
+    let (mut values, mut is_there, mut continues) = (vec![], vec![], vec![]);
+    if skip > 0 && column.skip_records(skip)? != skip {
+        return Err(wrong("as many rows"));
+    }
+    column.read_records(count, Some(&mut is_there), Some(&mut continues), &mut values)?;
+    Ok((values, is_there, continues))
 }

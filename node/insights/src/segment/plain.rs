@@ -62,7 +62,7 @@ pub fn plain_rows(file: Vec<u8>) -> io::Result<Vec<Row>> {
         for number in 0..reader.num_row_groups() {
             let group = reader.get_row_group(number)?;
             let count = usize::try_from(group.metadata().num_rows()).unwrap_or(usize::MAX);
-            all.extend(rows::read(&*group, count.min(GROUP_ROWS), rows::Parts::ALL)?);
+            all.extend(rows::read(&*group, 0..count.min(GROUP_ROWS), rows::Parts::ALL)?);
         }
         Ok(all)
     };

@@ -1,11 +1,13 @@
 //! Is what was written read again, and is damage told from it?
 
 use super::*;
+use crate::forgotten::Forgotten;
 use crate::rows::tests::any_row;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use quorate_store::files::RealFiles;
+use std::sync::atomic::AtomicBool;
 
 /// So many sorted rows, the same each time.
 fn rows(count: usize) -> Vec<Row> {
@@ -33,7 +35,7 @@ fn verify(segment: &Segment) -> Result<()> {
 fn read(segment: &Segment, wanted: Wanted<'_>) -> Result<Vec<Row>> {
     let mut all = vec![];
     for group in segment.groups(wanted) {
-        all.extend(segment.rows(group)?.into_iter().filter(|row| wanted.takes(row)));
+        all.extend(segment.wanted(group, wanted)?.into_iter().filter(|row| wanted.takes(row)));
     }
     Ok(all)
 }
@@ -53,8 +55,11 @@ fn rows_come_back_as_they_were() {
         assert!(read(&segment, Wanted::ALL).expect("read") == rows);
         let indices = ["index0", "index1", "index2", "other"].map(Some).into_iter().chain([None]);
         for index in indices {
-            for user_hash in rows.iter().take(3).map(|row| Some(row.user_hash)).chain([Some(1), None]) {
-                let wanted = Wanted { index, user_hash, ..Wanted::ALL };
+            let some = [rows[0].user_hash, rows[count / 2].user_hash, rows[count - 1].user_hash, 1];
+            let mut several = some.to_vec();
+            several.sort_unstable();
+            for users in some.iter().map(std::slice::from_ref).chain([&*several]).map(Some).chain([None]) {
+                let wanted = Wanted { index, users, ..Wanted::ALL };
                 let expected: Vec<Row> = rows.iter().filter(|row| wanted.takes(row)).cloned().collect();
                 assert!(read(&segment, wanted).expect("read") == expected, "{wanted:?} of {count}");
             }
@@ -101,6 +106,12 @@ fn files_from_before_searches_had_filters_are_read() {
         (search.filters, search.stands) = (vec![], false);
     }
     assert!(read(&segment, Wanted::ALL).expect("read") == rows);
+    let mut forgotten = Forgotten::default();
+    forgotten.add("user1", u64::MAX);
+    let swept = swept(&segment, &forgotten, &folder.path().join("swept.parquet")).expect("others");
+    rows.retain(|row| !forgotten.hides(row));
+    assert!(read(&swept, Wanted::ALL).expect("read") == rows);
+    assert_eq!((swept.origin(), swept.facts().rows), (segment.origin(), rows.len() as u64));
 }
 
 #[test]
@@ -110,8 +121,8 @@ fn of_many_groups_only_those_are_read_that_may_have_what_is_wanted() {
     let segment = open(&path, written(&path, &rows(6 * GROUP_ROWS)).expect("written")).expect("as written");
     let first = Wanted { index: Some("index0"), ..Wanted::ALL };
     assert!(segment.groups(first).len() < 5, "{:?}", segment.groups(first));
-    let user_hash = Some(crate::rows::user_hash("user1"));
-    assert!(segment.groups(Wanted { user_hash, ..first }).len() < segment.groups(first).len());
+    let user = [crate::rows::user_hash("user1")];
+    assert!(segment.groups(Wanted { users: Some(&user), ..first }).len() < segment.groups(first).len());
     assert_eq!(segment.groups(Wanted { index: Some("none"), ..Wanted::ALL }), Vec::<usize>::new());
 }
 
@@ -150,4 +161,78 @@ fn every_damaged_byte_is_told() {
         std::fs::write(&path, &whole).expect("written");
     }
     open(&path, facts).and_then(|segment| verify(&segment)).expect("whole again");
+}
+
+/// Groups of many users; some rows have a pseudonym.
+fn crowd() -> Vec<Row> {
+    let mut rows = rows(3 * GROUP_ROWS + 100);
+    for (at, row) in rows.iter_mut().enumerate() {
+        let user = format!("u{}", at / 3);
+        (row.index, row.user_hash, row.user) =
+            ("index0".into(), crate::rows::user_hash(&user), user.as_str().into());
+        row.authenticated = (at == 5 || at == 2 * GROUP_ROWS).then(|| "known".into());
+        row.log_index = at as u64;
+    }
+    rows.sort();
+    rows
+}
+fn swept(segment: &Segment, forgotten: &Forgotten, path: &Path) -> Option<Segment> {
+    let swept = sweep(segment, forgotten, &RealFiles, path, &AtomicBool::new(false)).expect("read and written");
+    match swept.expect("nobody stops it") {
+        Swept::File(facts) => Some(open(path, facts).expect("as written")),
+        Swept::Same => Some(segment.clone()),
+        Swept::Nothing => None,
+    }
+}
+
+#[test]
+fn forgotten_users_leave_and_the_rest_stays_as_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, rows) = (folder.path().join("rows.parquet"), crowd());
+    let before = open(&path, written(&path, &rows).expect("written")).expect("as written");
+    let cases: [(&[(&str, u64)], usize); 6] = [
+        (&[("nobody", u64::MAX)], 4),
+        (&[("u77", u64::MAX)], 3),
+        // everything is newer than that
+        (&[("u77", 3)], 4),
+        (&[("known", u64::MAX)], 2),
+        (&[("u0", u64::MAX), ("u2000", u64::MAX), ("u4000", u64::MAX), ("known", 10)], 0),
+        (&[("u1", 4)], 3),
+    ];
+    for (number, (users, same)) in cases.into_iter().enumerate() {
+        let mut forgotten = Forgotten::default();
+        users.iter().for_each(|(token, through)| forgotten.add(token, *through));
+        let path = folder.path().join(format!("{number}.parquet"));
+        let after = swept(&before, &forgotten, &path).expect("something is left");
+        let left: Vec<Row> = rows.iter().filter(|row| !forgotten.hides(row)).cloned().collect();
+        assert!(read(&after, Wanted::ALL).expect("read") == left, "{users:?}");
+        verify(&after).expect("as written");
+        let facts = after.facts();
+        assert_eq!(facts.rows, left.len() as u64);
+        let bounds = |of: &dyn Fn(&Row) -> u64| {
+            let all = || left.iter().map(of);
+            [all().min().unwrap_or_default(), all().max().unwrap_or_default()]
+        };
+        assert_eq!(facts.times_ms, bounds(&|row| row.time_ms));
+        assert_eq!(facts.log_indices, bounds(&|row| row.log_index));
+        let crcs = |segment: &Segment| segment.facts().regions[..4].iter().map(|it| it.crc).collect::<Vec<_>>();
+        let of_before = crcs(&before);
+        let copied = crcs(&after).iter().filter(|crc| of_before.contains(crc)).count();
+        assert!(copied >= same, "{copied} of {same} row groups are copied for {users:?}");
+        assert_eq!(after.origin(), before.origin());
+        if copied < 4 {
+            assert_ne!(after.digest(), before.digest());
+            let again = folder.path().join(format!("{number}-again.parquet"));
+            forgotten.add("u99", u64::MAX);
+            let again = swept(&after, &forgotten, &again).expect("something is left");
+            assert_eq!(again.origin(), before.origin(), "also of one that was swept");
+            assert!(read(&again, Wanted::ALL).expect("read").iter().all(|row| *row.user != *"u99"));
+        }
+    }
+    let mut all = Forgotten::default();
+    rows.iter().for_each(|row| all.add(&row.user, u64::MAX));
+    let path = folder.path().join("all.parquet");
+    assert!(swept(&before, &all, &path).is_none() && !path.exists());
+    let stopped = sweep(&before, &all, &RealFiles, &path, &AtomicBool::new(true)).expect("not even read");
+    assert!(stopped.is_none());
 }

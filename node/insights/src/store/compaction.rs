@@ -5,8 +5,9 @@ use super::{EventStore, Written};
 use crate::error::Result;
 use crate::forgotten::Forgotten;
 use crate::merge::Sorted;
+use crate::rollup::Forgetting;
 use crate::rows::Row;
-use crate::segment::{Segment, Wanted};
+use crate::segment::{Segment, Swept, Wanted, sweep};
 use quorate_store::files::Files;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -22,17 +23,21 @@ const MERGED_ROWS_MAX: u64 = 4_000_000;
 /// Rows between two looks at whether to stop.
 const LOOK_ROWS: usize = 1_024;
 
-/// Files that are to be written anew as one.
+/// What is to be written anew.
 pub struct Compaction {
     files: Arc<dyn Files>,
     folder: PathBuf,
-    /// The new file.
-    place: Place,
-    from: Vec<u64>,
-    segments: Vec<Segment>,
     forgotten: Forgotten,
-    /// Whether nothing is to be written unless something is to go.
-    is_sweep: bool,
+    work: Work,
+}
+
+enum Work {
+    /// What is derived of files: before these, so that it goes on to say what they say.
+    Derived(Forgetting),
+    /// A file that may have forgotten users.
+    Sweep(Place, u64, Segment),
+    /// Files that become one.
+    Merge(Place, Vec<u64>, Vec<Segment>),
 }
 
 /// What became of it.
@@ -43,6 +48,8 @@ pub struct Compacted {
 }
 
 enum Become {
+    /// What is derived has nothing of them any more.
+    Derived,
     /// Nothing of it is to go.
     Same,
     /// Nothing is left.
@@ -54,27 +61,35 @@ enum Become {
 impl EventStore {
     /// What is to be done next at a moment (Unix milliseconds), if anything: forgetting first. One at a time.
     pub fn compaction(&mut self, now_ms: u64) -> Option<Compaction> {
-        let sweep = self.to_sweep();
-        let is_sweep = sweep.is_some();
-        let (period, from) = sweep.or_else(|| self.to_merge(now_ms))?;
+        let forgotten = self.manifest.forgotten.clone();
+        let work = match self.to_sweep() {
+            Some(_) if self.derived_without.as_ref() != Some(&forgotten) => {
+                Work::Derived(self.rollups.forgetting(self.view().of_files()))
+            }
+            Some((period, number, segment)) => Work::Sweep(self.place(period), number, segment),
+            None => {
+                let (period, from) = self.to_merge(now_ms)?;
+                let open = self.by_number();
+                let segments = from.iter().filter_map(|number| open.get(number).cloned()).collect();
+                Work::Merge(self.place(period), from, segments)
+            }
+        };
+        Some(Compaction { files: self.files.clone(), folder: self.folder.clone(), forgotten, work })
+    }
+    /// Where a new file comes.
+    fn place(&mut self, period: Period) -> Place {
         let place = Place { period, number: self.next, facts: Arc::default() };
         self.next += 1;
-        let open = self.by_number();
-        Some(Compaction {
-            files: self.files.clone(),
-            folder: self.folder.clone(),
-            place,
-            segments: from.iter().filter_map(|number| open.get(number).cloned()).collect(),
-            from,
-            forgotten: self.manifest.forgotten.clone(),
-            is_sweep,
-        })
+        place
     }
-    fn to_sweep(&self) -> Option<(Period, Vec<u64>)> {
+    fn to_sweep(&self) -> Option<(Period, u64, Segment)> {
+        if self.manifest.forgotten.is_empty() {
+            return None;
+        }
         // what is lost stays in the manifest, and so does whom it may still have
-        let has_not = |place: &&Place| !self.swept.contains(&place.number);
-        let next = self.places().find(has_not).filter(|_| !self.manifest.forgotten.is_empty());
-        next.map(|place| (place.period, vec![place.number]))
+        let mut open = self.places().zip(self.segments.iter());
+        let (place, segment) = open.find(|(place, _)| !self.swept.contains(&place.number))?;
+        Some((place.period, place.number, segment.clone()))
     }
     fn to_merge(&self, now_ms: u64) -> Option<(Period, Vec<u64>)> {
         let mut hours_of_days: BTreeMap<Period, Vec<&Place>> = BTreeMap::new();
@@ -105,6 +120,10 @@ impl EventStore {
     /// Puts the new file in the place of those it was made of, unless these are gone meanwhile. When it fails everything is as it was.
     pub fn put(&mut self, compacted: Compacted) -> Result<()> {
         let Compacted { from, forgotten, become_of } = compacted;
+        if let Become::Derived = become_of {
+            self.derived_without = Some(forgotten);
+            return Ok(());
+        }
         let mut manifest = self.manifest.clone();
         let mut swept = from.clone();
         let mut written = Written::new(&*self.files, &self.folder);
@@ -127,7 +146,8 @@ impl EventStore {
             swept.clear();
         }
         let is_swept = |place: &Place| self.swept.contains(&place.number) || swept.contains(&place.number);
-        if manifest.forgotten == forgotten && manifest.places.iter().all(is_swept) {
+        let is_derived = self.derived_without.as_ref() == Some(&forgotten);
+        if is_derived && manifest.forgotten == forgotten && manifest.places.iter().all(is_swept) {
             manifest.forgotten = Forgotten::default();
         }
         let new = written.keep();
@@ -144,18 +164,37 @@ impl EventStore {
 }
 
 impl Compaction {
-    /// Writes the new file. `None` when it was stopped. Cost: some microseconds a row; a row group of each file is in memory.
+    /// Writes the new file. `None` when it was stopped. Cost: of a merge some microseconds a row, with a row group of each file in memory;
+    /// forgetting reads what has the user, and copies the rest.
     pub fn run(self, stop: &AtomicBool) -> Result<Option<Compacted>> {
-        let Compaction { files, folder, place, from, segments, forgotten, is_sweep } = self;
+        let Compaction { files, folder, forgotten, work } = self;
         let mut written = Written::new(&*files, &folder);
-        let become_of = if is_sweep && !has_any(&segments, &forgotten, stop)? {
-            Become::Same
-        } else {
-            let mut rows = Rows::new(&segments, &forgotten, stop)?;
-            let mut rows = rows.by_ref().peekable();
-            match rows.peek() {
-                None => Become::Nothing,
-                Some(_) => Become::File(written.write(place, &mut rows)?),
+        let (from, become_of) = match work {
+            Work::Derived(forgetting) => match forgetting.run(stop)? {
+                true => (vec![], Become::Derived),
+                false => return Ok(None),
+            },
+            Work::Sweep(mut place, number, segment) => {
+                let path = written.path(&place)?;
+                let become_of = match sweep(&segment, &forgotten, &*files, &path, stop)? {
+                    None => return Ok(None),
+                    Some(Swept::Same) => Become::Same,
+                    Some(Swept::Nothing) => Become::Nothing,
+                    Some(Swept::File(facts)) => {
+                        place.facts = Arc::new(facts);
+                        Become::File(place)
+                    }
+                };
+                (vec![number], become_of)
+            }
+            Work::Merge(place, from, segments) => {
+                let mut rows = Rows::new(&segments, &forgotten, stop)?;
+                let mut rows = rows.by_ref().peekable();
+                let become_of = match rows.peek() {
+                    None => Become::Nothing,
+                    Some(_) => Become::File(written.write(place, &mut rows)?),
+                };
+                (from, become_of)
             }
         };
         if stop.load(Ordering::Relaxed) {
@@ -164,21 +203,6 @@ impl Compaction {
         written.keep();
         Ok(Some(Compacted { from, forgotten, become_of }))
     }
-}
-
-/// Whether files have rows of users who are to be forgotten; `false` when it is stopped.
-fn has_any(segments: &[Segment], forgotten: &Forgotten, stop: &AtomicBool) -> Result<bool> {
-    for segment in segments {
-        for group in segment.groups(Wanted::ALL) {
-            if stop.load(Ordering::Relaxed) {
-                return Ok(false);
-            }
-            if segment.rows(group)?.iter().any(|row| forgotten.hides(row)) {
-                return Ok(true);
-            }
-        }
-    }
-    Ok(false)
 }
 
 /// What is to be kept of files: no forgotten users, and of rows that are equal in every respect but their place in the log the first.
