@@ -75,6 +75,13 @@ impl<'b> Keys<'b> {
             Keys::Lists(_, names) | Keys::Filters(_, names, _) | Keys::Labels(_, names) => names.len(),
         }
     }
+    /// The groups of each list of records, if these are groups.
+    pub fn lists(&self) -> Option<&[Vec<usize>]> {
+        match self {
+            Keys::Lists(lists, _) => Some(lists),
+            Keys::None | Keys::Queries(..) | Keys::Filters(..) | Keys::Labels(..) => None,
+        }
+    }
     /// The name of a group.
     pub fn name(&self, number: usize) -> Result<&str> {
         match self {

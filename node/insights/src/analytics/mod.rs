@@ -49,7 +49,7 @@ pub fn report(
 fn of_days(days: &Days<'_>, asked: &Asked) -> Result<Report, Failure> {
     let tags = asked.tags.as_deref().map(TagFilter::parse).transpose().map_err(|_| Failure::Tags)?;
     let is_of_all = tags.is_none() && asked.search.is_none() && !asked.with_events;
-    let (mut report, groups) = match is_of_all && matches!(asked.by, By::Nothing | By::Query) {
+    let (mut report, groups) = match is_of_all && matches!(asked.by, By::Nothing | By::Query | By::Hit) {
         true => of_sums(days, asked)?,
         false => of_searches(days, asked, tags.as_ref())?,
     };
@@ -95,13 +95,14 @@ fn of_sums(days: &Days<'_>, asked: &Asked) -> Result<(Report, Vec<Group>), Failu
         }
         figures.users = users_of_day.count();
         report.days.push((day, figures));
-        if asked.by == By::Query {
+        if asked.by != By::Nothing {
             all.extend(blocks);
         }
     }
     report.total.users = users.count();
     let groups = match asked.by {
         By::Query => top::queries(&all, asked, days.is_over)?,
+        By::Hit => top::records(&all, asked, days.is_over)?,
         _ => vec![],
     };
     Ok((report, groups))

@@ -74,7 +74,7 @@ impl<'a> Scan<'a> {
         let users = if asked.by == By::Nothing { block.users()? } else { vec![] };
         let is_by_query = matches!(asked.by, By::Query | By::QueryWithoutResults | By::QueryWithoutClicks);
         let texts = is_by_query.then(|| block.texts()).transpose()?;
-        let mut local = Local::new(Keys::new(&asked.by, &labels, &searches, texts)?, asked.by == By::Hit);
+        let mut local = Local::new(Keys::new(&asked.by, &labels, &searches, texts)?);
         let (mut followed, mut last) = (vec![], usize::MAX);
         for (number, search) in searches.iter().enumerate() {
             if number.is_multiple_of(LOOK) && is_over() {
@@ -102,6 +102,7 @@ impl<'a> Scan<'a> {
         }
         local.sums.add_to(of_day);
         super::followed::add_events(of_day, &local.events);
+        local.divide();
         self.merge(&local)?;
         Ok(())
     }
@@ -126,8 +127,8 @@ impl<'a> Scan<'a> {
 /// What the searches of one block say.
 struct Local<'b> {
     keys: Keys<'b>,
-    /// Whether an event counts for the group of its record alone.
-    is_by_record: bool,
+    /// Of each list of records, when these are groups: then an event counts for the group of its record alone.
+    of_lists: Vec<Sums>,
     sums: Sums,
     events: Figures,
     /// Of each group.
@@ -136,10 +137,11 @@ struct Local<'b> {
 }
 
 impl<'b> Local<'b> {
-    fn new(keys: Keys<'b>, is_by_record: bool) -> Self {
-        let of = vec![Sums::default(); keys.len()];
+    fn new(keys: Keys<'b>) -> Self {
+        let (of, of_lists) =
+            (vec![Sums::default(); keys.len()], vec![Sums::default(); keys.lists().map_or(0, <[_]>::len)]);
         let (sums, events) = (Sums::default(), Figures::default());
-        Local { keys, is_by_record, sums, events, of, events_of: FxHashMap::default() }
+        Local { keys, of_lists, sums, events, of, events_of: FxHashMap::default() }
     }
     fn add(&mut self, search: &Search<'_>, followed: &[&NamingEvent]) {
         let sums = Sums::of(search.hits, search.filters.is_some(), search.is_tracked);
@@ -147,16 +149,34 @@ impl<'b> Local<'b> {
         if !followed.is_empty() {
             add(&mut self.events, followed.iter().copied());
         }
-        let Local { keys, of, events_of, is_by_record, .. } = self;
-        keys.each(search, &mut |group| {
-            let Some(of_group) = of.get_mut(group) else { return };
-            of_group.add(&sums);
+        let Local { keys, of, events_of, of_lists, .. } = self;
+        let of_list = of_lists.get_mut(search.list);
+        let is_by_record = of_list.is_some();
+        if let Some(of_list) = of_list {
+            of_list.add(&sums);
             if followed.is_empty() {
                 return;
             }
-            let name = if *is_by_record { keys.name(group).unwrap_or_default() } else { "" };
-            let counts = |event: &&&NamingEvent| !*is_by_record || *event.object == *name;
+        }
+        keys.each(search, &mut |group| {
+            let Some(of_group) = of.get_mut(group) else { return };
+            if !is_by_record {
+                of_group.add(&sums);
+            }
+            if followed.is_empty() {
+                return;
+            }
+            let name = if is_by_record { keys.name(group).unwrap_or_default() } else { "" };
+            let counts = |event: &&&NamingEvent| !is_by_record || *event.object == *name;
             add(events_of.entry(group).or_default(), followed.iter().filter(counts).copied());
         });
+    }
+    /// Adds the sums of lists to those of their records.
+    fn divide(&mut self) {
+        let Local { keys, of, of_lists, .. } = self;
+        let lists = keys.lists().unwrap_or_default().iter().zip(of_lists.iter());
+        for (list, sums) in lists.filter(|(_, sums)| sums.searches > 0) {
+            list.iter().for_each(|record| of[*record].add(sums));
+        }
     }
 }

@@ -1,22 +1,23 @@
-//! Which queries were searched most, when sums are all that is asked for?
+//! Which queries were searched most, and which records shown, when sums are all that is asked for?
 //!
-//! Sums of queries lie by fingerprint in all blocks, so that a part of all fingerprints is added up after another: every query is
-//! counted exactly, and what is in memory at a time is a part of it. Texts are read of those that are answered.
+//! Sums of queries lie by fingerprint in all blocks, and those of records by checksum, so that a part of all is added up after
+//! another: everything is counted exactly, and what is in memory at a time is a part of it. Texts of queries are read of those that
+//! are answered.
 
 use super::failure::Failure;
 use super::groups::Group;
 use crate::error::Result as Read;
-use crate::rollup::{Block, SHARDS, Sums, Texts};
+use crate::rollup::{Block, SHARDS, Sums, Texts, each_record, shard_of_record};
 use quorate_model::analytics::{Asked, Figures, GROUPS_MAX};
 use rustc_hash::FxHashMap;
 
-/// A query, by where its text is.
+/// What has sums: a query by where its text is, its block and its number there; a record by its name.
 #[derive(Clone, Copy)]
-struct Query {
+struct Counted<T> {
     sums: Sums,
-    block: u32,
-    number: u32,
+    what: T,
 }
+type Query = Counted<(u32, u32)>;
 
 /// The queries that may be in the answer: more than these when others are as frequent as the last one.
 pub(super) fn queries(
@@ -33,7 +34,7 @@ pub(super) fn queries(
                 return Err(Failure::Stopped);
             }
             block.sums(shard, &mut |fingerprint, query, sums| {
-                let new = || Query { sums: Sums::default(), block: number, number: query as u32 };
+                let new = || Query { sums: Sums::default(), what: (number, query as u32) };
                 of.entry(fingerprint).or_insert_with(new).sums.add(sums);
             })?;
         }
@@ -43,38 +44,80 @@ pub(super) fn queries(
     Ok(named(blocks, best)?)
 }
 
+/// The records that may be in the answer.
+pub(super) fn records(
+    blocks: &[Block],
+    asked: &Asked,
+    is_over: &dyn Fn() -> bool,
+) -> Result<Vec<Group>, Failure> {
+    let most = asked.offset.saturating_add(asked.limit).min(GROUPS_MAX);
+    let gone = blocks.iter().map(Block::records_without).collect::<Read<Vec<_>>>()?;
+    let (mut best, mut of): (Vec<Counted<Box<str>>>, FxHashMap<Box<str>, Sums>) = Default::default();
+    for shard in 0..SHARDS {
+        for (block, gone) in blocks.iter().zip(&gone) {
+            if is_over() {
+                return Err(Failure::Stopped);
+            }
+            let is_divided = block.is_divided();
+            each_record(&block.records(shard)?, &mut |name, number, sums| {
+                if !is_divided && shard_of_record(name) != shard {
+                    return;
+                }
+                let sums = gone.get(&number).map_or(*sums, |gone| sums.less(gone));
+                match of.get_mut(name) {
+                    Some(all) => all.add(&sums),
+                    None if sums.searches == 0 => {}
+                    None => drop(of.insert(name.into(), sums)),
+                }
+            })?;
+        }
+        best.extend(of.drain().map(|(what, sums)| Counted { sums, what }));
+        keep_best(&mut best, most, asked.ascending);
+    }
+    let figures = |sums: Sums| {
+        let mut figures = Figures::default();
+        sums.add_to(&mut figures);
+        figures
+    };
+    Ok(best.into_iter().map(|Counted { sums, what }| (what.into(), figures(sums))).collect())
+}
+
 /// Lets those go that are less than as many others as are asked for.
-fn keep_best(all: &mut Vec<Query>, most: usize, ascending: bool) {
+fn keep_best<T: Ord>(all: &mut Vec<Counted<T>>, most: usize, ascending: bool) {
     if most == 0 {
         all.clear();
     }
     if all.len() <= most {
         return;
     }
-    let rank = |query: &Query| if ascending { query.sums.searches } else { u64::MAX - query.sums.searches };
+    let rank = |counted: &Counted<T>| match ascending {
+        true => counted.sums.searches,
+        false => u64::MAX - counted.sums.searches,
+    };
     let (_, last, _) = all.select_nth_unstable_by_key(most - 1, rank);
     let last = rank(last);
-    all.retain(|query| rank(query) <= last);
+    all.retain(|counted| rank(counted) <= last);
     if all.len() > GROUPS_MAX {
         // too many of the same frequency
-        all.sort_unstable_by_key(|query| (rank(query), query.block, query.number));
+        all.sort_unstable_by(|one, other| rank(one).cmp(&rank(other)).then_with(|| one.what.cmp(&other.what)));
         all.truncate(GROUPS_MAX);
     }
 }
 fn named(blocks: &[Block], mut queries: Vec<Query>) -> Read<Vec<Group>> {
     // those of one block come one after another
-    queries.sort_unstable_by_key(|query| (query.block, query.number));
+    queries.sort_unstable_by_key(|query| query.what);
     let (mut groups, mut texts): (Vec<Group>, Option<(u32, Texts)>) = Default::default();
     for query in queries {
-        let known = texts.take().filter(|(block, _)| *block == query.block);
+        let (of, number) = query.what;
+        let known = texts.take().filter(|(block, _)| *block == of);
         let of_block = match known {
             Some((_, of_block)) => of_block,
-            None => blocks[query.block as usize].texts()?,
+            None => blocks[of as usize].texts()?,
         };
         let mut figures = Figures::default();
         query.sums.add_to(&mut figures);
-        groups.push((of_block.get(query.number as usize)?.to_owned(), figures));
-        texts = Some((query.block, of_block));
+        groups.push((of_block.get(number as usize)?.to_owned(), figures));
+        texts = Some((of, of_block));
     }
     Ok(groups)
 }
@@ -85,7 +128,7 @@ mod tests {
 
     #[test]
     fn the_best_are_kept_with_those_that_are_as_good_as_the_last() {
-        let query = |searches| Query { sums: Sums { searches, ..Sums::default() }, block: 0, number: 0 };
+        let query = |searches| Query { sums: Sums { searches, ..Sums::default() }, what: (0, 0) };
         for (most, ascending, expected) in [
             (2, false, vec![5, 9]),
             (3, false, vec![3, 3, 5, 9]),

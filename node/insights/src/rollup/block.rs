@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Parts into which sums are divided by the first bits of fingerprints in blocks that have many.
+/// Parts into which sums are divided by the first bits of fingerprints, or of checksums of records, in blocks that have many.
 pub(crate) const SHARDS: usize = 16;
 
 /// The regions behind sums.
@@ -32,7 +32,7 @@ pub(crate) enum Part {
     Users,
     /// Times and ids of searches that have ids.
     Tracked,
-    /// Records shown.
+    /// Lists of records shown, and the list of each search.
     Shown,
     /// Sorted hashes of all tokens that events have.
     Tokens,
@@ -64,7 +64,7 @@ pub(crate) struct Facts {
     pub sums: Sums,
     /// Into how many parts sums are divided: one or [`SHARDS`].
     pub shards: usize,
-    /// Sums, then each [`Part`].
+    /// Sums of queries, then names and sums of records shown, each divided, then each [`Part`].
     pub regions: Vec<Region>,
 }
 
@@ -101,7 +101,7 @@ impl Block {
         broken: Arc<AtomicBool>,
         begin: u64,
     ) -> Result<Block> {
-        let is_whole = facts.regions.len() == facts.shards + Part::ALL.len()
+        let is_whole = facts.regions.len() == 2 * facts.shards + Part::ALL.len()
             && (facts.shards == 1 || facts.shards == SHARDS)
             && facts.regions.is_sorted_by_key(|region| region.end);
         match is_whole {
@@ -126,7 +126,7 @@ impl Block {
     }
     /// A region; nothing of it is given that does not fit its checksum.
     pub fn part(&self, part: Part) -> Result<Bytes> {
-        self.region(self.facts.shards + part as usize)
+        self.region(2 * self.facts.shards + part as usize)
     }
     fn region(&self, number: usize) -> Result<Bytes> {
         let regions = &self.facts.regions;
@@ -171,6 +171,19 @@ impl Block {
             query += 1;
         }
         Ok(())
+    }
+    /// Whether sums are divided.
+    pub fn is_divided(&self) -> bool {
+        self.facts.shards > 1
+    }
+    /// Names and sums of records shown whose checksums begin with these bits, and maybe of others.
+    pub fn records(&self, shard: usize) -> Result<Bytes> {
+        let shards = self.facts.shards;
+        self.region(shards + if shards == 1 { 0 } else { shard })
+    }
+    /// The same of all records.
+    pub fn all_records(&self) -> Result<Vec<Bytes>> {
+        (0..self.facts.shards).map(|shard| self.records(shard)).collect()
     }
     /// The number of a query.
     pub fn query(&self, text: &str) -> Result<Option<usize>> {
@@ -229,6 +242,22 @@ impl Block {
 pub(super) fn shard_of(fingerprint: u64) -> usize {
     (fingerprint >> 60) as usize
 }
+/// Which part of records has one.
+pub(crate) fn shard_of_record(name: &str) -> usize {
+    (crc32fast::hash(name.as_bytes()) >> 28) as usize
+}
+/// Gives the names and sums of a region of records, each with its number.
+pub(crate) fn each_record<'b>(bytes: &'b [u8], give: &mut impl FnMut(&'b str, usize, &Sums)) -> Result<()> {
+    let mut reader = Reader(bytes);
+    let mut number = reader.index()?;
+    while !reader.is_empty() {
+        let name = reader.text()?;
+        give(name, number, &Sums::read(&mut reader)?);
+        number += 1;
+    }
+    Ok(())
+}
+
 pub(super) fn hashes(bytes: &[u8]) -> Vec<u64> {
     let (whole, _) = bytes.as_chunks();
     whole.iter().map(|hash| u64::from_le_bytes(*hash)).collect()

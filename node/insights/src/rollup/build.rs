@@ -1,6 +1,6 @@
 //! How do searches that count become a block?
 
-use super::block::{Built, Facts, SHARDS, Texts, shard_of};
+use super::block::{Built, Facts, SHARDS, Texts, shard_of, shard_of_record};
 use super::bytes::{put, put_text};
 use super::events::Events;
 use super::sums::Sums;
@@ -193,6 +193,7 @@ impl Content<'_> {
         let mut out = Regions::default();
         let sums: Vec<(u64, &Sums)> = order.iter().map(|at| (queries[*at].0, &queries[*at].2)).collect();
         put_sums(&mut out, shards, &sums);
+        let records = put_records(&mut out, shards, &records, &lists, &searches);
         out.region(|out| Texts::put(out, order.iter().map(|at| queries[*at].1)));
         out.region(|out| put_searches(out, &users, &searches, &places));
         out.region(|out| {
@@ -207,15 +208,7 @@ impl Content<'_> {
         });
         out.region(|out| users.iter().for_each(|(user, _)| out.extend(user.to_le_bytes())));
         out.region(|out| out.extend_from_slice(tracked));
-        out.region(|out| {
-            put_texts(out, &records);
-            put(out, lists.len() as u64);
-            for list in &lists {
-                put(out, list.len() as u64);
-                list.iter().for_each(|record| put(out, u64::from(*record)));
-            }
-            searches.iter().for_each(|search| put(out, u64::from(search.list)));
-        });
+        out.region(|out| put_shown(out, &lists, &records, &searches));
         let [tokens, events] = events.finish();
         out.region(|out| out.extend_from_slice(&tokens));
         out.region(|out| out.extend_from_slice(&events));
@@ -234,7 +227,7 @@ struct Regions {
 }
 
 impl Regions {
-    /// Writes a region: first those of sums, then one for each `Part` in their order.
+    /// Writes a region: first those of sums, then those of records, then one for each `Part` in their order.
     fn region(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let from = self.bytes.len();
         write(&mut self.bytes);
@@ -260,6 +253,52 @@ fn put_sums(out: &mut Regions, shards: usize, sums: &[(u64, &Sums)]) {
         });
         next += count;
     }
+}
+/// Returns the place of each record.
+fn put_records(
+    out: &mut Regions,
+    shards: usize,
+    names: &[&str],
+    lists: &[&[u32]],
+    searches: &[Search],
+) -> Vec<u64> {
+    let mut of_lists = vec![Sums::default(); lists.len()];
+    for search in searches {
+        let sums = Sums::of(search.hits, search.filters.is_some(), search.is_tracked);
+        of_lists[search.list as usize].add(&sums);
+    }
+    let mut sums = vec![Sums::default(); names.len()];
+    for (list, of_list) in lists.iter().zip(&of_lists) {
+        list.iter().for_each(|record| sums[*record as usize].add(of_list));
+    }
+    let mut order: Vec<(usize, usize)> =
+        names.iter().enumerate().map(|(at, name)| (shard_of_record(name) * shards / SHARDS, at)).collect();
+    order.sort_unstable();
+    let (mut places, mut next) = (vec![0; order.len()], 0);
+    for shard in 0..shards {
+        let end = order.partition_point(|(of, _)| *of <= shard);
+        out.region(|out| {
+            put(out, next as u64);
+            for (place, (_, at)) in order.iter().enumerate().take(end).skip(next) {
+                places[*at] = place as u64;
+                put_text(out, names[*at]);
+                sums[*at].put(out);
+            }
+        });
+        next = end;
+    }
+    places
+}
+fn put_shown(out: &mut Vec<u8>, lists: &[&[u32]], places: &[u64], searches: &[Search]) {
+    let mut all = vec![];
+    put(&mut all, lists.len() as u64);
+    for list in lists {
+        put(&mut all, list.len() as u64);
+        list.iter().for_each(|record| put(&mut all, places[*record as usize]));
+    }
+    put(out, all.len() as u64);
+    out.append(&mut all);
+    searches.iter().for_each(|search| put(out, u64::from(search.list)));
 }
 fn put_searches(out: &mut Vec<u8>, users: &[(u64, u64)], searches: &[Search], places: &[u64]) {
     let mut all = searches.iter();

@@ -1,7 +1,7 @@
 //! Which searches counted, in a form that reports read quickly?
 //!
 //! A rollup is derived from the rows of an hour or of a day: searches that count in columns, texts as numbers, and sums of each query
-//! (`block.rs`). Reports read rollups only; rows become rollups (`derive.rs`). That is possible since searches of two hours never belong
+//! and of each record shown (`block.rs`). Reports read rollups only; rows become rollups (`derive.rs`). That is possible since searches of two hours never belong
 //! together, so that the rows of an hour, and those of two minutes before it that they may repeat, decide everything.
 //!
 //! A rollup is used as long as the files and the rows in memory that it was made of are the same. Otherwise it is derived anew. Of users
@@ -24,7 +24,7 @@ mod sums;
 mod view;
 mod without;
 
-pub(crate) use self::block::{Block, Part, SHARDS, Texts};
+pub(crate) use self::block::{Block, Part, SHARDS, Texts, each_record, shard_of_record};
 pub(crate) use self::events::{NamingEvent, each_event};
 pub(crate) use self::forgetting::Forgetting;
 pub(crate) use self::held::Rollups;

@@ -1,6 +1,6 @@
 //! How are the searches of a block read, one after another?
 
-use super::block::{Block, Part};
+use super::block::{Block, Part, each_record};
 use super::bytes::{Reader, malformed};
 use super::without::Without;
 use crate::error::Result;
@@ -52,9 +52,10 @@ pub(crate) struct Searches {
     from_ms: u64,
     searches: Bytes,
     ids: Option<Bytes>,
-    shown: Option<Bytes>,
-    /// Where in these lists of each search begin.
-    lists_at: usize,
+    /// Lists of records, and which of these each search has shown.
+    shown: Option<(Bytes, Bytes)>,
+    /// Names of records.
+    names: Vec<Bytes>,
     without: Option<Arc<Without>>,
 }
 
@@ -62,16 +63,18 @@ impl Searches {
     /// Reads the regions.
     pub fn of(block: &Block, columns: Columns) -> Result<Searches> {
         let ids = columns.ids.then(|| block.part(Part::Tracked)).transpose()?;
-        let shown = columns.shown.then(|| block.part(Part::Shown)).transpose()?;
-        let mut lists_at = 0;
-        if let Some(shown) = &shown {
-            let mut reader = Reader(shown);
-            Records::take(&mut reader)?;
-            lists_at = shown.len() - reader.0.len();
+        let (mut shown, mut names) = (None, vec![]);
+        if columns.shown {
+            let whole = block.part(Part::Shown)?;
+            let mut reader = Reader(&whole);
+            let count = reader.count()?;
+            let at = whole.len() - reader.0.len();
+            shown = Some((whole.slice(at..at + count), whole.slice(at + count..)));
+            names = block.all_records()?;
         }
         let searches = block.part(Part::Searches)?;
         let (from_ms, without) = (block.facts.from_ms, block.without().cloned());
-        Ok(Searches { from_ms, searches, ids, shown, lists_at, without })
+        Ok(Searches { from_ms, searches, ids, shown, names, without })
     }
     /// All of them, but those of users who are left out.
     pub fn iter(&self) -> Iter<'_> {
@@ -79,7 +82,7 @@ impl Searches {
             from_ms: self.from_ms,
             searches: Reader(&self.searches),
             ids: self.ids.as_deref().map(Reader),
-            lists: self.shown.as_deref().map(|shown| Reader(&shown[self.lists_at..])),
+            lists: self.shown.as_ref().map(|(_, of_searches)| Reader(of_searches)),
             users: 0,
             left: 0,
             without: self.without.as_deref().map_or(&[], |without| &without.numbers),
@@ -87,7 +90,15 @@ impl Searches {
     }
     /// Records that were shown, and lists of them.
     pub fn records(&self) -> Result<Records<'_>> {
-        Records::take(&mut Reader(self.shown.as_deref().unwrap_or_default()))
+        let mut names = vec![];
+        for region in &self.names {
+            each_record(region, &mut |name, _, _| names.push(name))?;
+        }
+        let lists = self.shown.as_ref().map_or_else(|| Ok(vec![]), |(lists, _)| Records::lists(lists))?;
+        match lists.iter().flatten().all(|record| *record < names.len()) {
+            true => Ok(Records { names, lists }),
+            false => Err(malformed("a record that is not there")),
+        }
     }
 }
 
@@ -98,18 +109,11 @@ pub(crate) struct Records<'b> {
     pub lists: Vec<Vec<usize>>,
 }
 
-impl<'b> Records<'b> {
-    fn take(reader: &mut Reader<'b>) -> Result<Records<'b>> {
-        if reader.is_empty() {
-            return Ok(Records::default());
-        }
-        let names = reader.texts()?;
-        let list = |reader: &mut Reader<'b>| (0..reader.count()?).map(|_| reader.index()).collect();
-        let lists: Vec<Vec<usize>> = (0..reader.count()?).map(|_| list(reader)).collect::<Result<_>>()?;
-        match lists.iter().flatten().all(|record| *record < names.len()) {
-            true => Ok(Records { names, lists }),
-            false => Err(malformed("a record that is not there")),
-        }
+impl Records<'_> {
+    fn lists(bytes: &[u8]) -> Result<Vec<Vec<usize>>> {
+        let mut reader = Reader(bytes);
+        let list = |reader: &mut Reader<'_>| (0..reader.count()?).map(|_| reader.index()).collect();
+        (0..reader.count()?).map(|_| list(&mut reader)).collect()
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::block::{Block, Part};
 use super::events::each_run;
-use super::searches::{Columns, Searches};
+use super::searches::{Columns, Search, Searches};
 use super::sums::Sums;
 use crate::error::Result;
 use rustc_hash::FxHashMap;
@@ -66,22 +66,52 @@ impl Block {
         let is_one = |(_, hash): &(usize, u64)| all.binary_search(hash).is_ok();
         let numbers: Vec<usize> = there.filter(is_one).map(|(number, _)| number).collect();
         let mut without = Without { users: all, numbers, ..Without::default() };
-        if !without.numbers.is_empty() {
-            let plain = self.leaving_out(Without::default());
-            let mut numbers = without.numbers.iter().peekable();
-            for search in Searches::of(&plain, Columns { ids: false, shown: false })?.iter() {
-                let search = search?;
-                while numbers.next_if(|number| **number < search.user).is_some() {}
-                match numbers.peek() {
-                    None => break,
-                    Some(number) if **number > search.user => continue,
-                    Some(_) => {}
-                }
-                let sums = Sums::of(search.hits, search.filters.is_some(), search.is_tracked);
-                without.all.add(&sums);
-                without.of.entry(search.query).or_default().add(&sums);
+        let Without { numbers, all, of, .. } = &mut without;
+        self.of_users(numbers, false, &mut |search, sums| {
+            all.add(sums);
+            of.entry(search.query).or_default().add(sums);
+        })?;
+        Ok(self.leaving_out(without))
+    }
+    /// Sums of records in searches of users who are left out, by the number of the record.
+    pub fn records_without(&self) -> Result<FxHashMap<usize, Sums>> {
+        let mut gone: FxHashMap<usize, Sums> = FxHashMap::default();
+        let Some(without) = self.without().filter(|without| !without.numbers.is_empty()) else {
+            return Ok(gone);
+        };
+        let mut of_lists: FxHashMap<usize, Sums> = FxHashMap::default();
+        self.of_users(&without.numbers, true, &mut |search, sums| {
+            of_lists.entry(search.list).or_default().add(sums);
+        })?;
+        let searches = Searches::of(self, Columns { ids: false, shown: true })?;
+        let lists = searches.records()?.lists;
+        for (list, sums) in &of_lists {
+            for record in lists.get(*list).into_iter().flatten() {
+                gone.entry(*record).or_default().add(sums);
             }
         }
-        Ok(self.leaving_out(without))
+        Ok(gone)
+    }
+    /// Gives the searches of users with these numbers, which are sorted.
+    fn of_users(
+        &self,
+        numbers: &[usize],
+        shown: bool,
+        give: &mut dyn FnMut(&Search<'_>, &Sums),
+    ) -> Result<()> {
+        let Some(last) = numbers.last() else { return Ok(()) };
+        let plain = self.leaving_out(Without::default());
+        let mut numbers = numbers.iter().peekable();
+        for search in Searches::of(&plain, Columns { ids: false, shown })?.iter() {
+            let search = search?;
+            if search.user > *last {
+                break;
+            }
+            while numbers.next_if(|number| **number < search.user).is_some() {}
+            if numbers.peek() == Some(&&search.user) {
+                give(&search, &Sums::of(search.hits, search.filters.is_some(), search.is_tracked));
+            }
+        }
+        Ok(())
     }
 }
