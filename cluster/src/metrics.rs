@@ -107,9 +107,13 @@ static MODELS_DAMAGED: LazyLock<IntCounter> = LazyLock::new(|| {
     let text = "Files of models that the checks found damaged or gone, and that were fetched or made again.";
     registered(IntCounter::new("quorate_models_damaged_total", text).expect("a valid metric"))
 });
+static ROLLUPS_DAMAGED: LazyLock<IntCounter> = LazyLock::new(|| {
+    let text = "Files of figures of events that the checks found damaged, and that are derived again.";
+    registered(IntCounter::new("quorate_event_rollups_damaged_total", text).expect("a valid metric"))
+});
 static EVENT_BYTES: LazyLock<IntGaugeVec> = LazyLock::new(|| {
     let opts =
-        Opts::new("quorate_event_bytes", "Bytes of events: in files, and in memory on their way there.");
+        Opts::new("quorate_event_bytes", "Bytes of events: in files, in memory on their way there, and of figures in files.");
     registered(IntGaugeVec::new(opts, &["place"]).expect("a valid metric"))
 });
 static SINK_ROWS: LazyLock<IntCounter> = LazyLock::new(|| {
@@ -247,13 +251,17 @@ pub fn node(node: &quorate_node::Node) {
     let events = node.event_figures();
     EVENT_ROWS.set(events.rows as i64);
     EVENT_ROWS_LOST.set(events.lost_rows as i64);
-    for (place, bytes) in [("files", events.bytes), ("memory", events.waiting_bytes)] {
+    for (place, bytes) in [("files", events.bytes), ("memory", events.waiting_bytes), ("rollups", events.rollup_bytes)] {
         EVENT_BYTES.with_label_values(&[place]).set(bytes as i64);
     }
 }
 /// Counts files of models that do not read as they were written.
 pub fn models_damaged(count: usize) {
     MODELS_DAMAGED.inc_by(count as u64);
+}
+/// Counts files of figures that do not read as they were written.
+pub fn rollups_damaged(count: usize) {
+    ROLLUPS_DAMAGED.inc_by(count as u64);
 }
 /// A build has ended.
 pub fn built(of: &str, is_success: bool, took: Duration) {

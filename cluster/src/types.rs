@@ -255,6 +255,8 @@ pub struct EventReplica {
     pub waiting_rows: u64,
     /// Bytes of these.
     pub waiting_bytes: u64,
+    /// Bytes of files that are derived of rows.
+    pub rollup_bytes: u64,
     /// Files that are damaged or gone.
     pub lost_files: u64,
     /// Rows of these, as far as they are known.

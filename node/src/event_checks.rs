@@ -55,6 +55,29 @@ impl Node {
         let lost = store.lost().iter();
         lost.map(|lost| UnreadableEvents { error: lost.error().into(), rows: lost.rows }).collect()
     }
+    /// Compares every byte of what is derived of a group's events with what was written, as long as `goes_on`. A damaged file goes, and
+    /// is derived anew. `pace` is called with the bytes that were read and may take its time. Returns how many were damaged.
+    pub fn verify_rollups(
+        &self,
+        group: GroupId,
+        pace: &mut dyn FnMut(u64),
+        goes_on: &dyn Fn() -> bool,
+    ) -> usize {
+        let Some(store) = self.shared().events().store(group) else { return 0 };
+        let rollups = store.lock().rollups();
+        match rollups.verify(pace, goes_on) {
+            Ok(damaged) => {
+                for error in &damaged {
+                    tracing::error!(group = group.0, %error, "figures of a day are damaged: they are derived anew");
+                }
+                damaged.len()
+            }
+            Err(error) => {
+                tracing::warn!(group = group.0, %error, "figures of days cannot be checked");
+                0
+            }
+        }
+    }
     /// Compares every byte of the files that a group's events have now with what was written, as long as `goes_on`. `pace` is called
     /// with the bytes that were read and may take its time. Those of [`Self::lost_events`] are among what it finds. Cost: one pass
     /// over the files.

@@ -126,6 +126,7 @@ impl NodeEvents {
             EventFigures {
                 rows: figures.rows + store.rows(),
                 bytes: figures.bytes + store.bytes(),
+                rollup_bytes: figures.rollup_bytes + store.rollup_bytes(),
                 waiting_bytes: figures.waiting_bytes + store.open_bytes() as u64,
                 lost_rows: figures.lost_rows + store.lost_rows(),
             }
@@ -142,6 +143,7 @@ impl NodeEvents {
                 group,
                 rows: store.rows(),
                 bytes: store.bytes(),
+                rollup_bytes: store.rollup_bytes(),
                 waiting_rows: store.open_rows(),
                 waiting_bytes: store.open_bytes() as u64,
                 days: store.days(),
@@ -183,6 +185,8 @@ pub struct EventFigures {
     pub rows: u64,
     /// Bytes of these files.
     pub bytes: u64,
+    /// Bytes of files that are derived of them.
+    pub rollup_bytes: u64,
     /// Bytes of rows in memory, which only the log makes durable.
     pub waiting_bytes: u64,
     /// Rows of files that are damaged or gone.
@@ -210,4 +214,7 @@ pub struct GroupEvents {
     /// Rows of these, as far as they are known.
     #[serde(default)]
     pub lost_rows: u64,
+    /// Bytes of files that are derived of rows.
+    #[serde(default)]
+    pub rollup_bytes: u64,
 }

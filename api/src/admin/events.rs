@@ -38,7 +38,7 @@ fn of_group(found: &EventsOfGroup) -> Value {
     let days = found.days.iter().map(|(day, rows)| json!({"day": day.to_string(), "rows": rows}));
     let replicas = found.replicas.iter().map(|replica| {
         let EventReplica { node, lag_entries, oldest, newest, rows, bytes, .. } = replica;
-        let mut shown = json!({"node": node, "rows": rows, "bytes": bytes,
+        let mut shown = json!({"node": node, "rows": rows, "bytes": bytes, "rollupBytes": replica.rollup_bytes,
             "waitingRows": replica.waiting_rows, "waitingBytes": replica.waiting_bytes, "lagEntries": lag_entries,
             "lostFiles": replica.lost_files, "lostRows": replica.lost_rows});
         if let (Some(oldest), Some(newest)) = (oldest, newest) {

@@ -156,6 +156,7 @@ fn of_group(
         bytes: found.bytes,
         waiting_rows: found.waiting_rows,
         waiting_bytes: found.waiting_bytes,
+        rollup_bytes: found.rollup_bytes,
         lost_files: found.lost_files,
         lost_rows: found.lost_rows,
     };

@@ -154,6 +154,14 @@ impl EventStore {
     pub fn bytes(&self) -> u64 {
         self.segments.iter().map(|segment| segment.facts().bytes()).sum()
     }
+    /// Bytes of files that are derived of these.
+    pub fn rollup_bytes(&self) -> u64 {
+        self.rollups.file_bytes()
+    }
+    /// What is derived of its files.
+    pub fn rollups(&self) -> Arc<Rollups> {
+        self.rollups.clone()
+    }
     /// Rows of each day, in files and in memory, repeated ones and those of forgotten users included.
     pub fn days(&self) -> BTreeMap<Day, u64> {
         let mut days = BTreeMap::new();

@@ -29,7 +29,7 @@ fn shown(found: &Value) -> String {
             found["newestDay"].as_str().unwrap_or_default()
         ),
     };
-    out.push_str("\ngroup  node              rows         bytes        waiting  behind  days\n");
+    out.push_str("\ngroup  node              rows         bytes        figures      waiting  behind  days\n");
     for group in list(found, "groups") {
         for replica in list(&group, "nodes") {
             let days = match (replica["oldestDay"].as_str(), replica["newestDay"].as_str()) {
@@ -40,10 +40,11 @@ fn shown(found: &Value) -> String {
             let node = replica["node"].as_str().unwrap_or_default();
             writeln!(
                 out,
-                "{:<6} {node:<17} {:<12} {:<12} {:<8} {:<7} {days}",
+                "{:<6} {node:<17} {:<12} {:<12} {:<12} {:<8} {:<7} {days}",
                 group["group"].as_u64().unwrap_or_default(),
                 number("rows"),
                 number("bytes"),
+                number("rollupBytes"),
                 number("waitingRows"),
                 number("lagEntries"),
             )
@@ -80,7 +81,7 @@ mod tests {
             shown(&json!({"rows": 0, "bytes": 0, "groups": [], "unreachable": []}))
                 .starts_with("no events\n")
         );
-        let node = json!({"node": "one", "rows": 5, "bytes": 70, "waitingRows": 2, "waitingBytes": 9, "lagEntries": 3,
+        let node = json!({"node": "one", "rows": 5, "bytes": 70, "rollupBytes": 8, "waitingRows": 2, "waitingBytes": 9, "lagEntries": 3,
             "lostFiles": 1, "lostRows": 6, "oldestDay": "2026-01-01", "newestDay": "2026-01-02"});
         let found = json!({"rows": 7, "bytes": 70, "oldestDay": "2026-01-01", "newestDay": "2026-01-02",
             "groups": [{"group": 4, "days": [], "nodes": [node]}],
@@ -89,7 +90,7 @@ mod tests {
         assert_eq!(lines[0], "7 rows, 70 bytes in files, from 2026-01-01 to 2026-01-02");
         assert_eq!(
             lines[3].split_whitespace().collect::<Vec<_>>().join(" "),
-            "4 one 5 70 2 3 2026-01-01 to 2026-01-02"
+            "4 one 5 70 8 2 3 2026-01-01 to 2026-01-02"
         );
         assert_eq!(lines[4], "one has lost 1 files with 6 rows: quorate cluster status says which");
         assert_eq!(lines[5], "two did not answer: it cannot be reached");

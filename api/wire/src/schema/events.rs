@@ -43,6 +43,8 @@ pub struct EventReplica {
     pub rows: u64,
     /// Bytes of files.
     pub bytes: u64,
+    /// Bytes of files that figures of finished days are read from.
+    pub rollup_bytes: u64,
     /// Rows that are not in files yet.
     pub waiting_rows: u64,
     pub waiting_bytes: u64,

@@ -151,6 +151,7 @@ impl Seen {
                 false => tracing::warn!(group = group.0, error = %found.error, "events cannot be checked"),
             }
         }
+        metrics::rollups_damaged(checks.context.node().verify_rollups(group, &mut pace, &goes_on));
         goes_on().then_some(self)
     }
     /// Reads the files of a group's models, too. A damaged one is mended beside, without another state of the group. `None` when the checks

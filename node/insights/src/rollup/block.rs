@@ -128,7 +128,7 @@ impl Block {
     pub fn part(&self, part: Part) -> Result<Bytes> {
         self.region(2 * self.facts.shards + part as usize)
     }
-    fn region(&self, number: usize) -> Result<Bytes> {
+    pub(super) fn region(&self, number: usize) -> Result<Bytes> {
         let regions = &self.facts.regions;
         let from = number.checked_sub(1).map_or(0, |before| regions[before].end);
         let Region { end, crc } = regions[number];

@@ -76,14 +76,16 @@ impl Forgetting {
         }
         let made_of = opened.made_of().to_vec();
         let is_over = || stop.load(Ordering::Relaxed);
-        file::write(&*self.rollups.files, &self.rollups.path(day), made_of, &mut |give| {
+        let written = file::write(&*self.rollups.files, &self.rollups.path(day), made_of, &mut |give| {
             for (index, blocks, users) in &parted {
                 if is_over() || !self.index(day, (index, blocks, users), &is_over, give)? {
                     return Ok(false);
                 }
             }
             Ok(true)
-        })
+        });
+        self.rollups.written().bytes = None;
+        written
     }
     /// Gives the blocks of an index without some users, and those of what they did since. Returns whether these are all.
     fn index(

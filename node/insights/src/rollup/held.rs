@@ -35,7 +35,7 @@ impl MadeOf {
 type Of = (Arc<str>, u64, u64);
 
 /// Rollups of a group.
-pub(crate) struct Rollups {
+pub struct Rollups {
     pub(super) files: Arc<dyn Files>,
     /// Where those are that are files.
     pub(super) folder: PathBuf,
@@ -69,7 +69,7 @@ impl Held {
 
 impl Rollups {
     /// Those of a group whose events are in a folder. No input or output.
-    pub fn new(files: Arc<dyn Files>, events: &Path) -> Rollups {
+    pub(crate) fn new(files: Arc<dyn Files>, events: &Path) -> Rollups {
         let folder = events.join(layout::ROLLUPS);
         Rollups { files, folder, held: Mutex::default(), written: Mutex::default() }
     }

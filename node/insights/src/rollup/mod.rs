@@ -12,6 +12,7 @@
 mod block;
 mod build;
 mod bytes;
+mod check;
 mod derive;
 mod events;
 mod file;
@@ -27,7 +28,7 @@ mod without;
 pub(crate) use self::block::{Block, Part, SHARDS, Texts, each_record, shard_of_record};
 pub(crate) use self::events::{NamingEvent, each_event};
 pub(crate) use self::forgetting::Forgetting;
-pub(crate) use self::held::Rollups;
+pub use self::held::Rollups;
 pub use self::rolling::Rolling;
 pub(crate) use self::searches::{Columns, Labels, Search, Searches};
 pub(crate) use self::sums::Sums;

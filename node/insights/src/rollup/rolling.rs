@@ -30,6 +30,8 @@ pub(crate) type Settled = (u64, usize, u64);
 #[derive(Default)]
 pub(super) struct Written {
     settled: Option<Settled>,
+    /// Bytes of all files, if they are known.
+    pub bytes: Option<u64>,
     /// What each was made of, and when it was written.
     days: BTreeMap<Day, (Vec<u64>, u64)>,
 }
@@ -124,7 +126,9 @@ impl Rolling {
         });
         match written {
             Ok(true) => {
-                self.rollups.written().days.insert(day, (made_of.to_vec(), self.now_ms));
+                let mut written = self.rollups.written();
+                written.bytes = None;
+                written.days.insert(day, (made_of.to_vec(), self.now_ms));
                 Ok(true)
             }
             Ok(false) => Ok(false),
@@ -140,7 +144,9 @@ impl Rolling {
         for path in self.rollups.list()?.into_iter().filter(|path| !known.contains(path)) {
             self.rollups.files.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
         }
-        self.rollups.written().days.retain(|day, _| days.contains(day));
+        let mut written = self.rollups.written();
+        written.bytes = None;
+        written.days.retain(|day, _| days.contains(day));
         Ok(())
     }
 }
@@ -171,6 +177,7 @@ impl Rollups {
     pub(super) fn remove(&self, day: Day) {
         let mut written = self.written();
         written.settled = None;
+        written.bytes = None;
         written.days.remove(&day);
         // what stays is removed when it is met again
         drop(self.files.remove(&self.path(day)));

@@ -426,3 +426,37 @@ fn a_file_that_is_out_of_date_goes_when_it_has_somebody_who_is_forgotten() {
     assert_eq!(rollup_files(folder.path()).len(), 2, "others stay");
     compare(&store, &log);
 }
+
+#[test]
+fn checks_find_every_damaged_byte() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut store = EventStore::open(Arc::new(RealFiles), folder.path()).expect("a new one");
+    let mut log = vec![];
+    crowd(&mut store, &mut log);
+    store.seal().expect("sealed");
+    compact(&mut store);
+    roll(&store, now_ms() + 1_000 * HOUR_MS);
+    let files = rollup_files(folder.path());
+    let whole: Vec<Vec<u8>> = files.iter().map(|path| std::fs::read(path).expect("read")).collect();
+    let bytes = whole.iter().map(Vec::len).sum::<usize>() as u64;
+    assert_eq!(store.rollup_bytes(), bytes);
+    let verify = || {
+        let mut read = 0;
+        let found = store.rollups().verify(&mut |bytes| read += bytes, &|| true).expect("read");
+        (found.len(), read)
+    };
+    let (found, read) = verify();
+    assert!(found == 0 && read > bytes / 2, "{found} {read} of {bytes}");
+    let (path, bytes) = (&files[1], &whole[1]);
+    for at in (0..bytes.len()).step_by(101).chain(bytes.len() - 30..bytes.len()) {
+        let mut bytes = bytes.clone();
+        bytes[at] ^= 1 << (at % 8);
+        std::fs::write(path, bytes).expect("written");
+        assert_eq!(verify().0, 1, "byte {at}");
+        assert!(!path.exists(), "byte {at}");
+    }
+    assert_eq!(store.rollup_bytes(), (whole[0].len() + whole[2].len()) as u64);
+    roll(&store, now_ms() + 1_000 * HOUR_MS);
+    assert!(std::fs::read(path).expect("derived anew") == whole[1]);
+    assert_eq!(verify().0, 0);
+}
