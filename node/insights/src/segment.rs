@@ -3,17 +3,17 @@
 //! A file has regions: one for each row group, and one for the footer behind them. Who keeps the file keeps a [`SegmentFacts`]
 //! beside it, with the checksum of every region; nothing of a region is parsed before it fits.
 
+mod encodings;
 mod foreign;
 mod plain;
 mod sweep;
 mod regions;
 
+use self::encodings::Alike;
 use self::regions::{Checked, Counting};
 use crate::error::{Error, Result};
 use crate::rows::{self, Parts, Row};
-use parquet::basic::Compression;
 use parquet::errors::ParquetError;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
@@ -74,11 +74,18 @@ impl SegmentFacts {
     }
 }
 
+/// A file on its way: how it is encoded its first rows say.
+enum FileOf {
+    Nothing(Option<Counting>),
+    Rows(Box<SerializedFileWriter<Counting>>),
+}
+
 /// Writes a file row by row.
 pub struct SegmentWriter<'f> {
     path: &'f Path,
     files: &'f dyn Files,
-    writer: SerializedFileWriter<Counting>,
+    columns: &'f str,
+    file: FileOf,
     pending: Vec<Row>,
     facts: SegmentFacts,
 }
@@ -89,10 +96,8 @@ impl<'f> SegmentWriter<'f> {
         SegmentWriter::with_columns(files, path, rows::SCHEMA)
     }
     /// Creates the file with these columns of the schema, which are its first ones.
-    fn with_columns(files: &'f dyn Files, path: &'f Path, columns: &str) -> Result<Self> {
-        let schema = parse_message_type(columns).expect("a test parses the schema");
+    fn with_columns(files: &'f dyn Files, path: &'f Path, columns: &'f str) -> Result<Self> {
         let file = files.create(path).map_err(|error| Error::io("create", path, error))?;
-        let writer = SerializedFileWriter::new(Counting::new(file), Arc::new(schema), Arc::new(properties()));
         let facts = SegmentFacts {
             rows: 0,
             times_ms: [u64::MAX, 0],
@@ -100,8 +105,22 @@ impl<'f> SegmentWriter<'f> {
             regions: vec![],
             spans: vec![],
         };
-        let writer = writer.map_err(|error| failed(path, &error))?;
-        Ok(SegmentWriter { path, files, writer, pending: vec![], facts })
+        let file = FileOf::Nothing(Some(Counting::new(file)));
+        Ok(SegmentWriter { path, files, columns, file, pending: vec![], facts })
+    }
+    /// The file, which begins with rows like these.
+    fn begun(&mut self, alike: impl FnOnce() -> Alike) -> Result<&mut SerializedFileWriter<Counting>> {
+        if let FileOf::Nothing(file) = &mut self.file {
+            let file = file.take().ok_or_else(|| Error::damaged(self.path, "it could not be begun"))?;
+            let schema = parse_message_type(self.columns).expect("a test parses the schema");
+            let writer =
+                SerializedFileWriter::new(file, Arc::new(schema), Arc::new(encodings::of_files(alike())));
+            self.file = FileOf::Rows(Box::new(writer.map_err(|error| failed(self.path, &error))?));
+        }
+        match &mut self.file {
+            FileOf::Rows(writer) => Ok(writer),
+            FileOf::Nothing(_) => unreachable!("it was begun"),
+        }
     }
     /// Adds a row that is not before the one added last.
     pub fn push(&mut self, row: Row) -> Result<()> {
@@ -115,8 +134,10 @@ impl<'f> SegmentWriter<'f> {
     /// Writes what is left and makes file and name durable.
     pub fn finish(mut self) -> Result<SegmentFacts> {
         self.write_group()?;
+        self.begun(Alike::default)?;
         let path = self.path;
-        let counting = self.writer.into_inner().map_err(|error| failed(path, &error))?;
+        let FileOf::Rows(writer) = self.file else { unreachable!("it was begun") };
+        let counting = (*writer).into_inner().map_err(|error| failed(path, &error))?;
         self.facts.regions.push(counting.finish().map_err(|error| Error::io("write", path, error))?);
         let folder = path.parent().expect("a file of events lies in a folder");
         self.files.sync_dir(folder).map_err(|error| Error::io("sync", folder, error))?;
@@ -132,21 +153,14 @@ impl<'f> SegmentWriter<'f> {
             group.close()?;
             Ok(writer.flush()?)
         };
-        write(&mut self.writer).map_err(|error: ParquetError| failed(self.path, &error))?;
-        self.facts.regions.push(self.writer.inner_mut().end_region());
+        let path = self.path;
+        let writer = self.begun(|| Alike::of(&rows))?;
+        write(writer).map_err(|error: ParquetError| failed(path, &error))?;
+        let region = writer.inner_mut().end_region();
+        self.facts.regions.push(region);
         self.facts.spans.push(span);
         Ok(())
     }
-}
-
-/// How files are written.
-fn properties() -> WriterProperties {
-    WriterProperties::builder()
-        .set_compression(Compression::LZ4_RAW)
-        .set_statistics_enabled(EnabledStatistics::Chunk)
-        .set_offset_index_disabled(true)
-        .set_created_by("quorate rows 2".to_owned())
-        .build()
 }
 
 /// Which rows a reader wants, and what of them.

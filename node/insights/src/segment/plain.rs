@@ -1,6 +1,6 @@
 //! How do rows become a Parquet file for others, and back? Without the facts that a store keeps beside its own files.
 
-use super::{GROUP_ROWS, properties};
+use super::{GROUP_ROWS, encodings};
 use crate::rows::{self, Row};
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
@@ -21,7 +21,7 @@ impl<W: Write + Send> PlainWriter<W> {
     /// Begins a file.
     pub fn new(out: W) -> io::Result<Self> {
         let schema = parse_message_type(rows::SCHEMA).expect("a test parses the schema");
-        let writer = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties()));
+        let writer = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(encodings::plain()));
         Ok(PlainWriter { writer: writer.map_err(told)?, pending: vec![], rows: 0 })
     }
     /// Adds a row.

@@ -1,10 +1,12 @@
 //! How do forgotten users leave a file? Row groups that have nothing of them are copied byte by byte; others are read, and written anew.
 
+use super::encodings::Alike;
 use super::regions::Checked;
 use super::{Segment, SegmentFacts, SegmentWriter, Wanted, failed};
 use crate::error::{Error, Result};
 use crate::forgotten::Forgotten;
 use crate::rows;
+use parquet::basic::Encoding;
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
@@ -103,11 +105,25 @@ impl Segment {
         metadata.file_metadata().schema_descr().num_columns() == rows::COLUMNS
             && rows::bounds(metadata.row_group(group)).is_some()
     }
+    /// Which texts it has differences of.
+    fn alike(&self) -> Alike {
+        let first = self.reader.metadata().row_groups().first();
+        let has = |name: &str| {
+            let mut columns = first.iter().flat_map(|group| group.columns());
+            columns.any(|column| {
+                let mut encodings = column.encodings();
+                column.column_path().string() == name && encodings.any(|it| it == Encoding::DELTA_BYTE_ARRAY)
+            })
+        };
+        let [queries, shown] = Alike::COLUMNS.map(has);
+        Alike { queries, shown }
+    }
     /// A new file that has the same origin.
     fn successor<'f>(&self, files: &'f dyn Files, path: &'f Path) -> Result<SegmentWriter<'f>> {
         let mut writer = SegmentWriter::create(files, path)?;
         let value = format!("{:016x}", self.origin);
-        writer.writer.append_key_value_metadata(KeyValue::new(ORIGIN.to_owned(), value));
+        let to = writer.begun(|| self.alike())?;
+        to.append_key_value_metadata(KeyValue::new(ORIGIN.to_owned(), value));
         Ok(writer)
     }
 }
@@ -119,8 +135,10 @@ impl SegmentWriter<'_> {
         let Some([times_ms, log_indices]) = rows::bounds(group) else {
             return Err(Error::damaged(&from.path, "a row group without statistics"));
         };
+        let path = self.path;
+        let writer = self.begun(Alike::default)?;
         let copied = (|| {
-            let mut to = self.writer.next_row_group()?;
+            let mut to = writer.next_row_group()?;
             for column in group.columns() {
                 let close = ColumnCloseResult {
                     bytes_written: u64::try_from(column.compressed_size()).unwrap_or_default(),
@@ -133,16 +151,17 @@ impl SegmentWriter<'_> {
                 to.append_column(&from.bytes, close)?;
             }
             to.close()?;
-            Ok(self.writer.flush()?)
+            Ok(writer.flush()?)
         })();
         from.bytes.let_go();
-        copied.map_err(|error: ParquetError| failed(self.path, &error))?;
+        copied.map_err(|error: ParquetError| failed(path, &error))?;
+        let region = writer.inner_mut().end_region();
         let facts = &mut self.facts;
         facts.rows += u64::try_from(group.num_rows()).unwrap_or_default();
         for (all, of) in [(&mut facts.times_ms, times_ms), (&mut facts.log_indices, log_indices)] {
             *all = [all[0].min(of[0]), all[1].max(of[1])];
         }
-        facts.regions.push(self.writer.inner_mut().end_region());
+        facts.regions.push(region);
         facts.spans.push(from.facts.spans[number].clone());
         Ok(())
     }

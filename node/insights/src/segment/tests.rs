@@ -98,8 +98,8 @@ fn files_from_before_searches_had_filters_are_read() {
     let path = folder.path().join("rows.parquet");
     let mut rows = rows(100);
     let (earlier, _) = crate::rows::SCHEMA.split_once("    repeated binary filters").expect("later columns");
-    let mut writer =
-        SegmentWriter::with_columns(&RealFiles, &path, &format!("{earlier}}}")).expect("created");
+    let columns = format!("{earlier}}}");
+    let mut writer = SegmentWriter::with_columns(&RealFiles, &path, &columns).expect("created");
     rows.iter().cloned().try_for_each(|row| writer.push(row)).expect("written");
     let segment = open(&path, writer.finish().expect("durable")).expect("as written");
     for search in rows.iter_mut().filter_map(|row| row.search.as_mut()) {
