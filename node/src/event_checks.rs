@@ -41,18 +41,20 @@ pub fn accept_lost_events(
     let mut all = vec![];
     for folder in folders {
         let mut store = EventStore::open(files.clone(), &folder)?;
-        let lost = if is_accepted { store.accept_loss()? } else { store.lost().to_vec() };
+        store.look_at_all(&|| true)?;
+        let lost = if is_accepted { store.accept_loss()? } else { store.lost() };
         all.extend(lost.iter().map(|lost| UnreadableEvents { error: lost.error().into(), rows: lost.rows }));
     }
     Ok(all)
 }
 
 impl Node {
-    /// Files of a group's events that could not be opened when the group was. Cost: a lock.
+    /// Files of a group's events that could not be opened when the group was, and those that were not as they were written when somebody
+    /// read them. Cost: a lock.
     pub fn lost_events(&self, group: GroupId) -> Vec<UnreadableEvents> {
         let Some(store) = self.shared().events().store(group) else { return vec![] };
         let store = store.lock();
-        let lost = store.lost().iter();
+        let lost = store.lost().into_iter();
         lost.map(|lost| UnreadableEvents { error: lost.error().into(), rows: lost.rows }).collect()
     }
     /// Compares every byte of what is derived of a group's events with what was written, as long as `goes_on`. A damaged file goes, and
@@ -89,12 +91,19 @@ impl Node {
     ) -> Vec<UnreadableEvents> {
         let Some(store) = self.shared().events().store(group) else { return vec![] };
         let segments = store.lock().segments();
-        let mut unreadable = self.lost_events(group);
+        let mut unreadable = vec![];
         for segment in &*segments {
-            if let Err(error) = segment.verify(pace, goes_on) {
-                unreadable.push(UnreadableEvents { error: error.into(), rows: Some(segment.facts().rows) });
+            match segment.verify(pace, goes_on) {
+                // it is among what is lost from here on
+                Err(error) if segment.unreadable().is_empty() => {
+                    let rows = Some(segment.facts().rows);
+                    unreadable.push(UnreadableEvents { error: error.into(), rows });
+                }
+                Ok(()) | Err(_) => {}
             }
         }
-        unreadable
+        let mut all = self.lost_events(group);
+        all.append(&mut unreadable);
+        all
     }
 }

@@ -50,7 +50,10 @@ impl Source<'_> {
                 }
                 let Some(group) = groups.next() else { return Ok(None) };
                 // many files are open at once: of what nobody wants nothing stays in memory
-                let mut read = segment.wanted(group, *wanted)?;
+                let mut read = match segment.wanted(group, *wanted) {
+                    Err(error) if wanted.passes_over_damage && error.is_damage() => continue,
+                    read => read?,
+                };
                 read.retain(is_kept);
                 read.shrink_to_fit();
                 *rows = read.into_iter();

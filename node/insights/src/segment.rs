@@ -20,13 +20,14 @@ use parquet::schema::parser::parse_message_type;
 use quorate_store::files::Files;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub use self::foreign::foreign_rows;
 pub use self::plain::{PlainWriter, plain_rows};
 pub use self::regions::Region;
-pub(crate) use self::sweep::{Swept, sweep};
+pub(crate) use self::sweep::{Swept, sweep, without_unreadable};
 
 /// Rows of a row group: what a reader holds of a file at a time, some 2 MB.
 pub const GROUP_ROWS: usize = 8_192;
@@ -174,11 +175,14 @@ pub struct Wanted<'w> {
     pub from: Option<(&'w str, u64)>,
     /// What of each row.
     pub parts: Parts,
+    /// Whether row groups that do not read as they were written are passed over; they are told by [`Segment::unreadable`].
+    pub passes_over_damage: bool,
 }
 
 impl Wanted<'_> {
     /// Every row.
-    pub const ALL: Wanted<'static> = Wanted { index: None, users: None, from: None, parts: Parts::ALL };
+    pub const ALL: Wanted<'static> =
+        Wanted { index: None, users: None, from: None, parts: Parts::ALL, passes_over_damage: false };
 
     fn may_be_in(self, [first, last]: &Span) -> bool {
         if self.from.is_some_and(|from| (last.0.as_str(), last.1) < from) {
@@ -213,6 +217,8 @@ pub struct Segment {
     origin: u64,
     bytes: Checked,
     reader: Arc<SerializedFileReader<Checked>>,
+    /// Row groups that were not as they were written when they were read.
+    unreadable: Arc<Mutex<BTreeSet<usize>>>,
 }
 
 impl Segment {
@@ -236,7 +242,8 @@ impl Segment {
         }
         let digest = facts.digest();
         let origin = sweep::origin_of(&reader).unwrap_or(digest);
-        Ok(Segment { path: path.into(), facts, digest, origin, bytes, reader: Arc::new(reader) })
+        let (reader, unreadable) = (Arc::new(reader), Arc::default());
+        Ok(Segment { path: path.into(), facts, digest, origin, bytes, reader, unreadable })
     }
     /// Two files with the same one have the same rows.
     pub(crate) fn digest(&self) -> u64 {
@@ -291,19 +298,39 @@ impl Segment {
         });
         // files are open for long, and many of them
         self.bytes.let_go();
-        found.map_err(|error| failed(&self.path, &error))
+        found.map_err(|error| self.noted(number, &error))
+    }
+    /// Notes that a region is not as it was written, if it is that.
+    fn noted(&self, number: usize, error: &ParquetError) -> Error {
+        let error = failed(&self.path, error);
+        if error.is_damage() && number < self.facts.spans.len() {
+            self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).insert(number);
+        }
+        error
+    }
+    /// Row groups that were not as they were written when somebody read them.
+    pub fn unreadable(&self) -> BTreeSet<usize> {
+        self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+    /// How many rows these have.
+    pub fn unreadable_rows(&self) -> u64 {
+        let groups = self.unreadable().into_iter().map(|group| self.reader.metadata().row_group(group));
+        groups.filter_map(|group| u64::try_from(group.num_rows()).ok()).sum()
     }
     /// Compares every byte of the file with what was written, a region at a time, as long as `goes_on`. `pace` is called with the bytes
-    /// that were read and may take its time.
+    /// that were read and may take its time. Errors: the first one, when all of it was read.
     pub fn verify(&self, pace: &mut dyn FnMut(u64), goes_on: &dyn Fn() -> bool) -> Result<()> {
+        let mut first = Ok(());
         for number in 0..self.facts.regions.len() {
             if !goes_on() {
                 break;
             }
-            let read = self.bytes.read(number).map_err(|error| failed(&self.path, &error))?;
-            pace(read.len() as u64);
+            match self.bytes.read(number) {
+                Ok(read) => pace(read.len() as u64),
+                Err(error) => first = first.and(Err(self.noted(number, &error))),
+            }
         }
-        Ok(())
+        first
     }
 }
 

@@ -51,6 +51,8 @@ pub struct EventStore {
     doubtful: Vec<PathBuf>,
     /// Files that have nothing any more of users who are to be forgotten.
     swept: BTreeSet<u64>,
+    /// Files that could not be read when they were to be swept.
+    not_swept: BTreeSet<u64>,
     /// Those whom what is derived of files has nothing of.
     derived_without: Option<Forgotten>,
     /// The log index through which a sink has everything, as the group says.
@@ -125,6 +127,7 @@ impl EventStore {
             manifest,
             doubtful: vec![],
             swept: BTreeSet::new(),
+            not_swept: BTreeSet::new(),
             derived_without: None,
             sent: 0,
             rollups,
@@ -263,7 +266,7 @@ impl EventStore {
     /// not to spread.
     pub fn export(&self, into: &Path) -> Result<()> {
         let io = |action, path: &Path, error| Error::io(action, path, error);
-        if let Some(lost) = self.lost.first() {
+        if let Some(lost) = self.lost().first() {
             return Err(lost.error());
         }
         for place in &self.manifest.places {
@@ -316,9 +319,11 @@ impl EventStore {
         if manifest.forgotten != self.manifest.forgotten {
             // files were looked through for others
             self.swept.clear();
+            self.not_swept.clear();
         }
         (self.manifest, self.segments) = (manifest, segments);
         self.swept.retain(|number| self.manifest.has(*number));
+        self.not_swept.retain(|number| self.manifest.has(*number));
         self.forget_lost();
         for path in gone.into_iter().chain(std::mem::take(&mut self.doubtful)) {
             // what stays goes with the next start

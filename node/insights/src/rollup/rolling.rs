@@ -71,12 +71,17 @@ pub(super) fn times_of(day: Day) -> Range<u64> {
 
 impl Rolling {
     /// Writes what is to be written, and removes what nothing belongs to. Ends soon when `is_over` says so. Cost: some microseconds for
-    /// each row of a day that is written; a row group of each of its files, and a block, are in memory.
+    /// each row of a day that is written; a row group of each of its files, and a block, are in memory. Errors: also of days whose
+    /// files are damaged, when the others are there.
     pub fn run(self, is_over: &dyn Fn() -> bool) -> Result<()> {
         let days = self.days();
-        let mut is_settled = true;
+        let (mut is_settled, mut damage) = (true, None);
         for (day, made_of, rows) in &days {
-            is_settled &= self.day(*day, made_of, *rows, is_over)?;
+            match self.day(*day, made_of, *rows, is_over) {
+                // until there are other files
+                Err(error) if error.is_damage() => damage = damage.or(Some(error)),
+                done => is_settled &= done?,
+            }
             if is_over() {
                 return Ok(());
             }
@@ -85,7 +90,7 @@ impl Rolling {
         if is_settled {
             self.rollups.written().settled = Some(self.state);
         }
-        Ok(())
+        damage.map_or(Ok(()), Err)
     }
     /// Days that are over and have rows: origins of their files, and how many rows these have.
     fn days(&self) -> Vec<(Day, Vec<u64>, u64)> {

@@ -143,7 +143,9 @@ impl<'v> Source<'v> {
         give: &mut dyn FnMut(Built) -> Result<()>,
     ) -> Result<bool> {
         let parts = Parts { shown: self.shown, ..Parts::ALL };
-        let wanted = Wanted { index: Some(&self.index), users, parts, ..Wanted::ALL };
+        // what is lost is told, and the rest is answered
+        let passes_over_damage = true;
+        let wanted = Wanted { index: Some(&self.index), users, parts, passes_over_damage, ..Wanted::ALL };
         derive::blocks(self.view.rows(wanted, times_ms.clone())?, times_ms.start, is_over, give)
     }
     /// Hours of a day that have rows, or the day when its files have hours mixed.

@@ -86,6 +86,30 @@ pub(crate) fn sweep(
     }
 }
 
+/// Writes a file anew without the row groups that are known to be damaged, as another one. `None`: nothing is left.
+pub(crate) fn without_unreadable(
+    segment: &Segment,
+    files: &dyn Files,
+    path: &Path,
+) -> Result<Option<SegmentFacts>> {
+    let unreadable = segment.unreadable();
+    let mut left = (0..segment.facts.spans.len()).filter(|group| !unreadable.contains(group)).peekable();
+    if left.peek().is_none() {
+        return Ok(None);
+    }
+    let mut writer = SegmentWriter::create(files, path)?;
+    writer.begun(|| segment.alike())?;
+    for group in left {
+        if segment.can_be_copied(group) {
+            writer.copy(segment, group)?;
+        } else {
+            segment.rows(group)?.into_iter().try_for_each(|row| writer.push(row))?;
+            writer.write_group()?;
+        }
+    }
+    writer.finish().map(Some)
+}
+
 impl Segment {
     /// Whether a row group has rows of users who are to be forgotten, whose sorted hashes these are.
     fn has_forgotten(&self, group: usize, forgotten: &Forgotten, hashes: &[u64]) -> Result<bool> {

@@ -50,6 +50,8 @@ pub struct Compacted {
 enum Become {
     /// What is derived has nothing of them any more.
     Derived,
+    /// It cannot be read.
+    Unreadable,
     /// Nothing of it is to go.
     Same,
     /// Nothing is left.
@@ -88,13 +90,17 @@ impl EventStore {
         }
         // what is lost stays in the manifest, and so does whom it may still have
         let mut open = self.places().zip(self.segments.iter());
-        let (place, segment) = open.find(|(place, _)| !self.swept.contains(&place.number))?;
+        let is_done = |number| self.swept.contains(number) || self.not_swept.contains(number);
+        let (place, segment) = open.find(|(place, _)| !is_done(&place.number))?;
         Some((place.period, place.number, segment.clone()))
     }
     fn to_merge(&self, now_ms: u64) -> Option<(Period, Vec<u64>)> {
         let mut hours_of_days: BTreeMap<Period, Vec<&Place>> = BTreeMap::new();
         let mut alike: BTreeMap<(Period, u32), Vec<&Place>> = BTreeMap::new();
-        for place in self.places() {
+        for (place, segment) in self.places().zip(self.segments.iter()) {
+            if !segment.unreadable().is_empty() {
+                continue;
+            }
             let day = Period { hour: None, ..place.period };
             let size = place.facts.rows.max(1).ilog2() / MERGED.ilog2();
             alike.entry((place.period, size)).or_default().push(place);
@@ -122,6 +128,11 @@ impl EventStore {
         let Compacted { from, forgotten, become_of } = compacted;
         if let Become::Derived = become_of {
             self.derived_without = Some(forgotten);
+            return Ok(());
+        }
+        if let Become::Unreadable = become_of {
+            // others go on, and what it may have stays passed over
+            self.not_swept.extend(from);
             return Ok(());
         }
         let mut manifest = self.manifest.clone();
@@ -176,11 +187,13 @@ impl Compaction {
             },
             Work::Sweep(mut place, number, segment) => {
                 let path = written.path(&place)?;
-                let become_of = match sweep(&segment, &forgotten, &*files, &path, stop)? {
-                    None => return Ok(None),
-                    Some(Swept::Same) => Become::Same,
-                    Some(Swept::Nothing) => Become::Nothing,
-                    Some(Swept::File(facts)) => {
+                let become_of = match sweep(&segment, &forgotten, &*files, &path, stop) {
+                    Err(error) if error.is_damage() => Become::Unreadable,
+                    Err(error) => return Err(error),
+                    Ok(None) => return Ok(None),
+                    Ok(Some(Swept::Same)) => Become::Same,
+                    Ok(Some(Swept::Nothing)) => Become::Nothing,
+                    Ok(Some(Swept::File(facts))) => {
                         place.facts = Arc::new(facts);
                         Become::File(place)
                     }
@@ -200,7 +213,9 @@ impl Compaction {
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        written.keep();
+        if !matches!(become_of, Become::Unreadable) {
+            written.keep();
+        }
         Ok(Some(Compacted { from, forgotten, become_of }))
     }
 }

@@ -3,10 +3,10 @@
 //! The manifest goes on to name a file that cannot be opened, so every start tells the same, and a copy of the file that is put back
 //! counts again. Without a manifest nobody knows which files count: they are set aside.
 
-use super::EventStore;
+use super::{EventStore, Written};
 use super::manifest::{self, Manifest, Place};
 use crate::error::{Error, Result};
-use crate::segment::Segment;
+use crate::segment::{Segment, without_unreadable};
 use quorate_store::files::Files;
 use quorate_store::layout;
 use std::collections::BTreeMap;
@@ -59,21 +59,55 @@ fn set_aside(folder: &Path) -> Result<Vec<Lost>> {
 }
 
 impl EventStore {
-    /// What is not there.
-    pub fn lost(&self) -> &[Lost] {
-        &self.lost
+    /// What is not there: files, and row groups of files that were not as they were written when somebody read them.
+    pub fn lost(&self) -> Vec<Lost> {
+        let damaged = self.damaged().map(|(place, segment)| Lost {
+            number: Some(place.number),
+            path: self.folder.join(place.path()),
+            why: format!("{} of its row groups are not as they were written", segment.unreadable().len()),
+            rows: Some(segment.unreadable_rows()),
+        });
+        self.lost.iter().cloned().chain(damaged).collect()
     }
     /// Rows that are not there, as far as they are known.
     pub fn lost_rows(&self) -> u64 {
-        self.lost.iter().filter_map(|lost| lost.rows).sum()
+        self.lost().iter().filter_map(|lost| lost.rows).sum()
+    }
+    /// Looks at every byte of its files, as long as `goes_on`, so that [`Self::lost`] knows what is damaged. Errors: the disk refuses. Cost: one pass
+    /// over the files.
+    pub fn look_at_all(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
+        for segment in self.segments.iter() {
+            match segment.verify(&mut |_| {}, goes_on) {
+                Err(error) if !error.is_damage() => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+    /// Files that have damaged row groups.
+    fn damaged(&self) -> impl Iterator<Item = (&Place, &Segment)> {
+        self.places().zip(self.segments.iter()).filter(|(_, segment)| !segment.unreadable().is_empty())
     }
     /// Goes on without what is lost: nothing tells of it any more. Returns what that was. Errors: the disk refuses; some may be told still.
     pub fn accept_loss(&mut self) -> Result<Vec<Lost>> {
         let mut manifest = self.manifest.clone();
         manifest.places.retain(|place| self.is_there(place));
-        let lost = self.lost.clone();
-        if manifest.places.len() != self.manifest.places.len() {
-            self.put_in_force(manifest, vec![])?;
+        let lost = self.lost();
+        let (mut written, mut next) = (Written::new(&*self.files, &self.folder), self.next);
+        for (place, segment) in self.damaged() {
+            manifest.places.retain(|other| other.number != place.number);
+            let mut place = Place { number: next, ..place.clone() };
+            next += 1;
+            let path = written.path(&place)?;
+            if let Some(facts) = without_unreadable(segment, &*self.files, &path)? {
+                place.facts = Arc::new(facts);
+                manifest.places.push(place);
+            }
+        }
+        let paths = written.keep();
+        self.next = next;
+        if manifest.places != self.manifest.places {
+            self.put_in_force(manifest, paths)?;
         }
         let aside = self.folder.join(layout::DAMAGED);
         match self.files.remove_dir_all(&aside) {

@@ -98,7 +98,7 @@ fn a_damaged_or_missing_file_is_told_with_its_rows_and_nothing_else_is_lost() {
         let mut store = open(&folder).expect("opens");
         assert_eq!(store.lost().len(), 1, "{what}");
         store.remove_before(u64::MAX).expect("removed");
-        assert_eq!((store.lost(), store.manifest.places.len()), (&[][..], 0), "{what}");
+        assert_eq!((store.lost().len(), store.manifest.places.len()), (0, 0), "{what}");
     }
 }
 
@@ -163,7 +163,7 @@ fn a_damaged_manifest_is_taken_from_its_copy_and_without_one_files_are_set_aside
     assert_eq!(store.accept_loss().expect("accepted").len(), 3);
     assert!(!aside.exists() && !path.exists());
     for store in [store, open(&folder).expect("opens")] {
-        assert_eq!((store.lost(), store.rows()), (&[][..], rows));
+        assert_eq!((store.lost().len(), store.rows()), (0, rows));
         store.export(&root.path().join("copy")).expect("whole");
         std::fs::remove_dir_all(root.path().join("copy")).expect("removed");
     }
