@@ -460,3 +460,34 @@ fn checks_find_every_damaged_byte() {
     assert!(std::fs::read(path).expect("derived anew") == whole[1]);
     assert_eq!(verify().0, 0);
 }
+
+#[test]
+fn figures_are_those_of_what_is_left_when_rows_are_damaged() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut store = EventStore::open(Arc::new(RealFiles), folder.path()).expect("a new one");
+    let mut log = vec![];
+    crowd(&mut store, &mut log);
+    store.seal().expect("sealed");
+    compact(&mut store);
+    drop(store);
+    let day = std::fs::read_dir(folder.path().join("2024-10-05")).expect("a day");
+    let path = day.map(|entry| entry.expect("an entry").path()).next().expect("a file");
+    let mut bytes = std::fs::read(&path).expect("read");
+    bytes[100] ^= 1;
+    std::fs::write(&path, bytes).expect("written");
+    let store = EventStore::open(Arc::new(RealFiles), folder.path()).expect("opened");
+    let mut counts = |is_rolled: bool| {
+        let by_day = found(&store.view(), &asked(By::Nothing, None, false));
+        assert_eq!(found(&store.view(), &asked(By::Hit, Some("a"), true)).days.len(), 3, "{is_rolled}");
+        let lost = store.lost();
+        assert!(lost.len() == 1 && lost[0].rows.is_some_and(|rows| rows > 900), "{lost:?}");
+        by_day.days.iter().map(|(_, figures)| figures.searches).collect::<Vec<u64>>()
+    };
+    let before = counts(false);
+    assert!(before[0] > 900 && before[1] == 0 && before[2] > 900, "{before:?}");
+    let rolling = store.rolling(now_ms() + 1_000 * HOUR_MS).expect("something is to be done");
+    assert!(rolling.run(&|| false).is_err_and(|error| error.is_damage()));
+    assert_eq!(rollup_files(folder.path()).len(), 2, "the others");
+    assert!(store.rolling(now_ms() + 1_000 * HOUR_MS).is_none(), "not time and again");
+    assert_eq!(counts(true), before);
+}

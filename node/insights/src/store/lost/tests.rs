@@ -2,6 +2,8 @@
 
 use super::super::tests::{DAY_MS, Entry, NOW_MS, compact, event, expected, resumed, seen, take, token};
 use super::*;
+use crate::rows::Row;
+use crate::segment::Wanted;
 use quorate_store::codec::Mark;
 use quorate_store::files::RealFiles;
 
@@ -167,4 +169,54 @@ fn a_damaged_manifest_is_taken_from_its_copy_and_without_one_files_are_set_aside
         store.export(&root.path().join("copy")).expect("whole");
         std::fs::remove_dir_all(root.path().join("copy")).expect("removed");
     }
+}
+
+#[test]
+fn a_damaged_row_group_is_told_passed_over_and_given_up_and_others_are_swept() {
+    let root = tempfile::tempdir().expect("a folder");
+    let folder = root.path().join("events");
+    let (mut log, lost) = (log(), 2);
+    let path = file_of(&folder, &filled(&folder, &log), lost);
+    let mut bytes = std::fs::read(&path).expect("there");
+    bytes[50] ^= 8;
+    std::fs::write(&path, bytes).expect("written");
+    let mut store = open(&folder).expect("its footer is whole");
+    assert!(store.lost().is_empty());
+    let left = |store: &EventStore| -> Result<Vec<Row>> {
+        store.view().rows(Wanted { passes_over_damage: true, ..Wanted::ALL }, 0..u64::MAX)?.collect()
+    };
+    assert!(left(&store).expect("passed over") == expected(&without(&log, lost)));
+    let view = store.view();
+    let strict: Result<Vec<Row>> =
+        view.rows(Wanted::ALL, 0..u64::MAX).and_then(|rows| rows.collect::<Result<_>>());
+    assert!(strict.is_err_and(|error| error.is_damage()), "nobody else goes on without it");
+    let told = store.lost();
+    assert!(told.len() == 1 && told[0].rows == Some(3) && told[0].error().is_damage(), "{told:?}");
+    assert_eq!(store.lost_rows(), 3);
+    assert!(store.export(&root.path().join("copy")).is_err(), "it is not to spread");
+    // who is forgotten leaves the others, and stays passed over in it
+    log.push(Entry::Forget(token(4)));
+    take(&mut store, 4, &log[4]);
+    store.seal().expect("sealed");
+    compact(&mut store, NOW_MS + 2 * DAY_MS).expect("it is none of others' business");
+    assert_eq!((store.rows(), store.manifest.places.len()), (3, 1));
+    assert!(!store.manifest.forgotten.is_empty());
+    log.push(Entry::Events((0..5).map(|user| event(user, 9, None)).collect()));
+    take(&mut store, 5, &log[5]);
+    store.seal().expect("sealed");
+    // a start does not know it before somebody reads it
+    drop(store);
+    let mut store = open(&folder).expect("opens");
+    assert!(store.lost().is_empty());
+    store.look_at_all(&|| true).expect("read");
+    assert_eq!(store.lost().len(), 1);
+    assert_eq!(store.accept_loss().expect("written").len(), 1);
+    assert!(store.lost().is_empty() && !path.exists());
+    let mut store = open(&folder).expect("opens");
+    store.look_at_all(&|| true).expect("read");
+    assert!(store.lost().is_empty());
+    assert!(seen(&store) == expected(&without(&log, lost)));
+    compact(&mut store, NOW_MS + 2 * DAY_MS).expect("compacted");
+    assert!(store.manifest.forgotten.is_empty());
+    store.export(&root.path().join("copy")).expect("whole");
 }
