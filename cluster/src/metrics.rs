@@ -112,8 +112,10 @@ static ROLLUPS_DAMAGED: LazyLock<IntCounter> = LazyLock::new(|| {
     registered(IntCounter::new("quorate_event_rollups_damaged_total", text).expect("a valid metric"))
 });
 static EVENT_BYTES: LazyLock<IntGaugeVec> = LazyLock::new(|| {
-    let opts =
-        Opts::new("quorate_event_bytes", "Bytes of events: in files, in memory on their way there, and of figures in files.");
+    let opts = Opts::new(
+        "quorate_event_bytes",
+        "Bytes of events: in files, in memory on their way there, and of figures in files.",
+    );
     registered(IntGaugeVec::new(opts, &["place"]).expect("a valid metric"))
 });
 static SINK_ROWS: LazyLock<IntCounter> = LazyLock::new(|| {
@@ -251,7 +253,9 @@ pub fn node(node: &quorate_node::Node) {
     let events = node.event_figures();
     EVENT_ROWS.set(events.rows as i64);
     EVENT_ROWS_LOST.set(events.lost_rows as i64);
-    for (place, bytes) in [("files", events.bytes), ("memory", events.waiting_bytes), ("rollups", events.rollup_bytes)] {
+    for (place, bytes) in
+        [("files", events.bytes), ("memory", events.waiting_bytes), ("rollups", events.rollup_bytes)]
+    {
         EVENT_BYTES.with_label_values(&[place]).set(bytes as i64);
     }
 }

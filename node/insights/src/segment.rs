@@ -6,8 +6,8 @@
 mod encodings;
 mod foreign;
 mod plain;
-mod sweep;
 mod regions;
+mod sweep;
 
 use self::encodings::Alike;
 use self::regions::{Checked, Counting};

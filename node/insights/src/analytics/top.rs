@@ -99,7 +99,9 @@ fn keep_best<T: Ord>(all: &mut Vec<Counted<T>>, most: usize, ascending: bool) {
     all.retain(|counted| rank(counted) <= last);
     if all.len() > GROUPS_MAX {
         // too many of the same frequency
-        all.sort_unstable_by(|one, other| rank(one).cmp(&rank(other)).then_with(|| one.what.cmp(&other.what)));
+        all.sort_unstable_by(|one, other| {
+            rank(one).cmp(&rank(other)).then_with(|| one.what.cmp(&other.what))
+        });
         all.truncate(GROUPS_MAX);
     }
 }

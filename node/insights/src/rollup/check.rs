@@ -9,7 +9,8 @@ use std::path::PathBuf;
 impl Rollups {
     /// Days that are files.
     fn days(&self) -> Result<Vec<Day>> {
-        let named = |path: &PathBuf| Day::parse(path.file_stem()?.to_str()?).filter(|day| self.path(*day) == *path);
+        let named =
+            |path: &PathBuf| Day::parse(path.file_stem()?.to_str()?).filter(|day| self.path(*day) == *path);
         Ok(self.list()?.iter().filter_map(named).collect())
     }
     /// Bytes of files. Cost: a look at each, when they are others than before.

@@ -350,7 +350,10 @@ fn crowd(store: &mut EventStore, log: &mut Vec<Entry>) {
                 authenticated: (number % 11 == 0).then(|| token(3)),
                 time_ms: Some(time_ms + 9_000),
                 query_id: Some(QueryId(number.into())),
-                target: EventTarget::Objects(vec![EventObject { object_id: "o1".into(), ..Default::default() }]),
+                target: EventTarget::Objects(vec![EventObject {
+                    object_id: "o1".into(),
+                    ..Default::default()
+                }]),
                 value: None,
                 currency: None,
             }));
@@ -476,7 +479,7 @@ fn figures_are_those_of_what_is_left_when_rows_are_damaged() {
     bytes[100] ^= 1;
     std::fs::write(&path, bytes).expect("written");
     let store = EventStore::open(Arc::new(RealFiles), folder.path()).expect("opened");
-    let mut counts = |is_rolled: bool| {
+    let counts = |is_rolled: bool| {
         let by_day = found(&store.view(), &asked(By::Nothing, None, false));
         assert_eq!(found(&store.view(), &asked(By::Hit, Some("a"), true)).days.len(), 3, "{is_rolled}");
         let lost = store.lost();

@@ -177,7 +177,8 @@ fn crowd() -> Vec<Row> {
     rows
 }
 fn swept(segment: &Segment, forgotten: &Forgotten, path: &Path) -> Option<Segment> {
-    let swept = sweep(segment, forgotten, &RealFiles, path, &AtomicBool::new(false)).expect("read and written");
+    let swept =
+        sweep(segment, forgotten, &RealFiles, path, &AtomicBool::new(false)).expect("read and written");
     match swept.expect("nobody stops it") {
         Swept::File(facts) => Some(open(path, facts).expect("as written")),
         Swept::Same => Some(segment.clone()),
@@ -215,7 +216,8 @@ fn forgotten_users_leave_and_the_rest_stays_as_it_is() {
         };
         assert_eq!(facts.times_ms, bounds(&|row| row.time_ms));
         assert_eq!(facts.log_indices, bounds(&|row| row.log_index));
-        let crcs = |segment: &Segment| segment.facts().regions[..4].iter().map(|it| it.crc).collect::<Vec<_>>();
+        let crcs =
+            |segment: &Segment| segment.facts().regions[..4].iter().map(|it| it.crc).collect::<Vec<_>>();
         let of_before = crcs(&before);
         let copied = crcs(&after).iter().filter(|crc| of_before.contains(crc)).count();
         assert!(copied >= same, "{copied} of {same} row groups are copied for {users:?}");

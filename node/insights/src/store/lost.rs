@@ -3,8 +3,8 @@
 //! The manifest goes on to name a file that cannot be opened, so every start tells the same, and a copy of the file that is put back
 //! counts again. Without a manifest nobody knows which files count: they are set aside.
 
-use super::{EventStore, Written};
 use super::manifest::{self, Manifest, Place};
+use super::{EventStore, Written};
 use crate::error::{Error, Result};
 use crate::segment::{Segment, without_unreadable};
 use quorate_store::files::Files;
