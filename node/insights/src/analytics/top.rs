@@ -7,7 +7,7 @@
 use super::failure::Failure;
 use super::groups::Group;
 use crate::error::Result as Read;
-use crate::rollup::{Block, SHARDS, Sums, Texts, each_record, shard_of_record};
+use crate::rollup::{Block, EachRecord, Record, SHARDS, Sums, Texts};
 use quorate_model::analytics::{Asked, Figures, GROUPS_MAX};
 use rustc_hash::FxHashMap;
 
@@ -52,26 +52,31 @@ pub(super) fn records(
 ) -> Result<Vec<Group>, Failure> {
     let most = asked.offset.saturating_add(asked.limit).min(GROUPS_MAX);
     let gone = blocks.iter().map(Block::records_without).collect::<Read<Vec<_>>>()?;
-    let (mut best, mut of): (Vec<Counted<Box<str>>>, FxHashMap<Box<str>, Sums>) = Default::default();
+    let mut best: Vec<Counted<Box<str>>> = vec![];
     for shard in 0..SHARDS {
-        for (block, gone) in blocks.iter().zip(&gone) {
-            if is_over() {
-                return Err(Failure::Stopped);
-            }
-            let is_divided = block.is_divided();
-            each_record(&block.records(shard)?, &mut |name, number, sums| {
-                if !is_divided && shard_of_record(name) != shard {
-                    return;
-                }
-                let sums = gone.get(&number).map_or(*sums, |gone| sums.less(gone));
-                match of.get_mut(name) {
-                    Some(all) => all.add(&sums),
-                    None if sums.searches == 0 => {}
-                    None => drop(of.insert(name.into(), sums)),
-                }
-            })?;
+        if is_over() {
+            return Err(Failure::Stopped);
         }
-        best.extend(of.drain().map(|(what, sums)| Counted { sums, what }));
+        let regions = blocks.iter().map(|block| block.records(shard)).collect::<Read<Vec<_>>>()?;
+        let mut all = regions.iter().map(|region| EachRecord::of(region)).collect::<Read<Vec<_>>>()?;
+        let mut of: FxHashMap<&str, Sums> = FxHashMap::default();
+        // few at a time: what is looked up by name stays near
+        for part in shard * SHARDS..(shard + 1) * SHARDS {
+            for (records, gone) in all.iter_mut().zip(&gone) {
+                while let Some(Record { name, number, sums }) = records.next_of(part)? {
+                    let left = gone.get(&number).map_or(sums, |gone| sums.less(gone));
+                    if left.searches > 0 {
+                        of.entry(name).or_default().add(&left);
+                    }
+                }
+            }
+            let mut of_part: Vec<Counted<&str>> =
+                of.drain().map(|(what, sums)| Counted { sums, what }).collect();
+            keep_best(&mut of_part, most, asked.ascending);
+            best.extend(
+                of_part.into_iter().map(|Counted { sums, what }| Counted { sums, what: what.into() }),
+            );
+        }
         keep_best(&mut best, most, asked.ascending);
     }
     let figures = |sums: Sums| {

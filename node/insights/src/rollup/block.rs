@@ -172,10 +172,6 @@ impl Block {
         }
         Ok(())
     }
-    /// Whether sums are divided.
-    pub fn is_divided(&self) -> bool {
-        self.facts.shards > 1
-    }
     /// Names and sums of records shown whose checksums begin with these bits, and maybe of others.
     pub fn records(&self, shard: usize) -> Result<Bytes> {
         let shards = self.facts.shards;
@@ -242,20 +238,57 @@ impl Block {
 pub(super) fn shard_of(fingerprint: u64) -> usize {
     (fingerprint >> 60) as usize
 }
-/// Which part of records has one.
-pub(crate) fn shard_of_record(name: &str) -> usize {
-    (crc32fast::hash(name.as_bytes()) >> 28) as usize
+/// A record shown, with its number.
+#[derive(Clone, Copy)]
+pub(crate) struct Record<'b> {
+    pub name: &'b str,
+    pub number: usize,
+    pub sums: Sums,
 }
-/// Gives the names and sums of a region of records, each with its number.
-pub(crate) fn each_record<'b>(bytes: &'b [u8], give: &mut impl FnMut(&'b str, usize, &Sums)) -> Result<()> {
-    let mut reader = Reader(bytes);
-    let mut number = reader.index()?;
-    while !reader.is_empty() {
-        let name = reader.text()?;
-        give(name, number, &Sums::read(&mut reader)?);
-        number += 1;
+/// The records of a region, in the order of checksums of their names.
+pub(crate) struct EachRecord<'b> {
+    reader: Reader<'b>,
+    number: usize,
+    /// The one that comes next, with its part.
+    ahead: Option<(usize, Record<'b>)>,
+}
+
+impl<'b> EachRecord<'b> {
+    pub fn of(bytes: &'b [u8]) -> Result<EachRecord<'b>> {
+        let mut reader = Reader(bytes);
+        let number = reader.index()?;
+        Ok(EachRecord { reader, number, ahead: None })
     }
-    Ok(())
+    /// The next one.
+    pub fn next(&mut self) -> Result<Option<Record<'b>>> {
+        if self.reader.is_empty() {
+            return Ok(None);
+        }
+        let (name, sums) = (self.reader.text()?, Sums::read(&mut self.reader)?);
+        let number = self.number;
+        self.number += 1;
+        Ok(Some(Record { name, number, sums }))
+    }
+    /// The next one of a part, of which there are [`SHARDS`] in each shard; those of parts before it are passed over.
+    pub fn next_of(&mut self, part: usize) -> Result<Option<Record<'b>>> {
+        loop {
+            let ahead = match self.ahead.take() {
+                Some(ahead) => ahead,
+                None => match self.next()? {
+                    Some(record) => ((crc32fast::hash(record.name.as_bytes()) >> 24) as usize, record),
+                    None => return Ok(None),
+                },
+            };
+            match ahead.0.cmp(&part) {
+                std::cmp::Ordering::Less => {}
+                std::cmp::Ordering::Equal => return Ok(Some(ahead.1)),
+                std::cmp::Ordering::Greater => {
+                    self.ahead = Some(ahead);
+                    return Ok(None);
+                }
+            }
+        }
+    }
 }
 
 pub(super) fn hashes(bytes: &[u8]) -> Vec<u64> {

@@ -1,6 +1,6 @@
 //! How do searches that count become a block?
 
-use super::block::{Built, Facts, SHARDS, Texts, shard_of, shard_of_record};
+use super::block::{Built, Facts, SHARDS, Texts, shard_of};
 use super::bytes::{put, put_text};
 use super::events::Events;
 use super::sums::Sums;
@@ -271,12 +271,12 @@ fn put_records(
     for (list, of_list) in lists.iter().zip(&of_lists) {
         list.iter().for_each(|record| sums[*record as usize].add(of_list));
     }
-    let mut order: Vec<(usize, usize)> =
-        names.iter().enumerate().map(|(at, name)| (shard_of_record(name) * shards / SHARDS, at)).collect();
+    let mut order: Vec<(u32, usize)> =
+        names.iter().enumerate().map(|(at, name)| (crc32fast::hash(name.as_bytes()), at)).collect();
     order.sort_unstable();
     let (mut places, mut next) = (vec![0; order.len()], 0);
     for shard in 0..shards {
-        let end = order.partition_point(|(of, _)| *of <= shard);
+        let end = order.partition_point(|(crc, _)| (crc >> 28) as usize * shards / SHARDS <= shard);
         out.region(|out| {
             put(out, next as u64);
             for (place, (_, at)) in order.iter().enumerate().take(end).skip(next) {

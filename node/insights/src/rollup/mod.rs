@@ -25,7 +25,7 @@ mod sums;
 mod view;
 mod without;
 
-pub(crate) use self::block::{Block, Part, SHARDS, Texts, each_record, shard_of_record};
+pub(crate) use self::block::{Block, EachRecord, Part, Record, SHARDS, Texts};
 pub(crate) use self::events::{NamingEvent, each_event};
 pub(crate) use self::forgetting::Forgetting;
 pub use self::held::Rollups;

@@ -1,6 +1,6 @@
 //! How are the searches of a block read, one after another?
 
-use super::block::{Block, Part, each_record};
+use super::block::{Block, EachRecord, Part};
 use super::bytes::{Reader, malformed};
 use super::without::Without;
 use crate::error::Result;
@@ -92,7 +92,10 @@ impl Searches {
     pub fn records(&self) -> Result<Records<'_>> {
         let mut names = vec![];
         for region in &self.names {
-            each_record(region, &mut |name, _, _| names.push(name))?;
+            let mut records = EachRecord::of(region)?;
+            while let Some(record) = records.next()? {
+                names.push(record.name);
+            }
         }
         let lists = self.shown.as_ref().map_or_else(|| Ok(vec![]), |(lists, _)| Records::lists(lists))?;
         match lists.iter().flatten().all(|record| *record < names.len()) {

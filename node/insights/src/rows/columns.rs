@@ -107,6 +107,8 @@ pub struct Parts {
 impl Parts {
     /// Everything.
     pub const ALL: Parts = Parts { searches: true, shown: true, events: true };
+    /// Nothing but what all rows have.
+    pub const NONE: Parts = Parts { searches: false, shown: false, events: false };
 }
 
 /// Reads rows of a row group, by their places there. Errors: the columns do not hold rows.

@@ -5,7 +5,7 @@ use super::regions::Checked;
 use super::{Segment, SegmentFacts, SegmentWriter, Wanted, failed};
 use crate::error::{Error, Result};
 use crate::forgotten::Forgotten;
-use crate::rows;
+use crate::rows::{self, Parts};
 use parquet::basic::Encoding;
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
@@ -121,7 +121,7 @@ impl Segment {
                 || rows::has_pseudonym(group, count, |token| forgotten.has(token))?)
         })?;
         // what they did since stays
-        Ok(is_near && self.rows(group)?.iter().any(|row| forgotten.hides(row)))
+        Ok(is_near && self.parts(group, Parts::NONE)?.iter().any(|row| forgotten.hides(row)))
     }
     /// Whether a row group can be a part of a new file as it is.
     fn can_be_copied(&self, group: usize) -> bool {
