@@ -37,6 +37,74 @@ impl Left {
     }
 }
 
+/// What is left of what searches share.
+struct LeftOf {
+    queries: Left,
+    labels: Left,
+    filters: Left,
+    lists: Left,
+}
+
+impl LeftOf {
+    /// Keeps what searches have.
+    fn look_at(&mut self, searches: &Searches) -> Result<()> {
+        for search in searches.iter() {
+            let search = search?;
+            self.queries.keep(search.query)?;
+            self.labels.keep(search.label)?;
+            search.filters.map_or(Ok(()), |filters| self.filters.keep(filters))?;
+            self.lists.keep(search.list)?;
+        }
+        for left in [&mut self.queries, &mut self.labels, &mut self.filters, &mut self.lists] {
+            left.number();
+        }
+        Ok(())
+    }
+}
+
+/// Searches that are left, by new numbers.
+#[derive(Default)]
+struct Kept {
+    users: Vec<(u64, u64)>,
+    searches: Vec<Search>,
+    tracked: Vec<u8>,
+    /// Fingerprint and sums of each query, by the old number.
+    queries: Vec<(u64, Sums)>,
+}
+
+impl Kept {
+    fn of(block: &Block, searches: &Searches, left: &LeftOf) -> Result<Kept> {
+        let mut kept = Kept { queries: block.queries()?, ..Kept::default() };
+        kept.queries.iter_mut().for_each(|(_, sums)| *sums = Sums::default());
+        let (hashes, from_ms, mut last) = (block.users()?, block.facts.from_ms, usize::MAX);
+        for search in searches.iter() {
+            let search = search?;
+            if std::mem::replace(&mut last, search.user) != search.user {
+                let user = hashes.get(search.user).ok_or_else(|| malformed("a user without a hash"))?;
+                kept.users.push((*user, 0));
+            }
+            kept.users.iter_mut().next_back().into_iter().for_each(|(_, count)| *count += 1);
+            let query =
+                kept.queries.get_mut(search.query).ok_or_else(|| malformed("a query without sums"))?;
+            query.1.add(&Sums::of(search.hits, search.filters.is_some(), search.is_tracked));
+            if search.is_tracked {
+                put(&mut kept.tracked, search.time_ms.saturating_sub(from_ms));
+                put(&mut kept.tracked, search.ids().count() as u64);
+                search.ids().for_each(|id| kept.tracked.extend_from_slice(&id.0.to_le_bytes()));
+            }
+            kept.searches.push(Search {
+                query: left.queries.get(search.query)?,
+                hits: search.hits,
+                label: left.labels.get(search.label)?,
+                filters: search.filters.map(|filters| left.filters.get(filters)).transpose()?,
+                is_tracked: search.is_tracked,
+                list: left.lists.get(search.list)?,
+            });
+        }
+        Ok(kept)
+    }
+}
+
 impl Block {
     /// A block of what is left when these users are left out, whose hashes are sorted. `None`: nothing. Cost: some ten nanoseconds for each search
     /// and record.
@@ -46,70 +114,38 @@ impl Block {
         let (texts, records) = (block.texts()?, searches.records()?);
         let bytes = block.part(Part::Labels)?;
         let Labels { labels, filters } = Labels::parse(&bytes)?;
-        let mut left = [texts.len(), labels.len(), filters.len(), records.lists.len()].map(Left::of);
+        let mut left = LeftOf {
+            queries: Left::of(texts.len()),
+            labels: Left::of(labels.len()),
+            filters: Left::of(filters.len()),
+            lists: Left::of(records.lists.len()),
+        };
+        left.look_at(&searches)?;
+        let lists = left.lists.of_all(records.lists);
         let mut of_records = Left::of(records.names.len());
-        for search in searches.iter() {
-            let search = search?;
-            let [of_queries, of_labels, of_filters, of_lists] = &mut left;
-            of_queries.keep(search.query)?;
-            of_labels.keep(search.label)?;
-            search.filters.map_or(Ok(()), |filters| of_filters.keep(filters))?;
-            of_lists.keep(search.list)?;
-        }
-        left.iter_mut().for_each(Left::number);
-        let [of_queries, of_labels, of_filters, of_lists] = &left;
-        let lists = of_lists.of_all(records.lists);
         lists.iter().flatten().try_for_each(|record| of_records.keep(*record))?;
         of_records.number();
         let in_new = |list: Vec<usize>| list.into_iter().map(|record| of_records.get(record)).collect();
         let lists: Vec<Vec<u32>> = lists.into_iter().map(in_new).collect::<Result<_>>()?;
 
-        let mut queries = block.queries()?;
-        queries.iter_mut().for_each(|(_, sums)| *sums = Sums::default());
-        let (hashes, from_ms) = (block.users()?, block.facts.from_ms);
-        let (mut users, mut last): (Vec<(u64, u64)>, _) = (vec![], usize::MAX);
-        let (mut kept, mut tracked) = (vec![], vec![]);
-        for search in searches.iter() {
-            let search = search?;
-            if std::mem::replace(&mut last, search.user) != search.user {
-                let user = hashes.get(search.user).ok_or_else(|| malformed("a user without a hash"))?;
-                users.push((*user, 0));
-            }
-            users.iter_mut().last().into_iter().for_each(|(_, count)| *count += 1);
-            let sums = Sums::of(search.hits, search.filters.is_some(), search.is_tracked);
-            let query = queries.get_mut(search.query).ok_or_else(|| malformed("a query without sums"))?;
-            query.1.add(&sums);
-            if search.is_tracked {
-                put(&mut tracked, search.time_ms.saturating_sub(from_ms));
-                put(&mut tracked, search.ids().count() as u64);
-                search.ids().for_each(|id| tracked.extend_from_slice(&id.0.to_le_bytes()));
-            }
-            kept.push(Search {
-                query: of_queries.get(search.query)?,
-                hits: search.hits,
-                label: of_labels.get(search.label)?,
-                filters: search.filters.map(|filters| of_filters.get(filters)).transpose()?,
-                is_tracked: search.is_tracked,
-                list: of_lists.get(search.list)?,
-            });
-        }
+        let kept = Kept::of(&block, &searches, &left)?;
         let events = block.events_left()?;
-        if kept.is_empty() && events.is_empty() {
+        if kept.searches.is_empty() && events.is_empty() {
             return Ok(None);
         }
-        let queries = queries.into_iter().enumerate().filter(|(_, (_, sums))| sums.searches > 0);
+        let queries = kept.queries.into_iter().enumerate().filter(|(_, (_, sums))| sums.searches > 0);
         let content = Content {
-            from_ms,
-            users,
-            searches: kept,
+            from_ms: block.facts.from_ms,
+            users: kept.users,
+            searches: kept.searches,
             queries: queries
                 .map(|(number, (fingerprint, sums))| Ok((fingerprint, texts.get(number)?, sums)))
                 .collect::<Result<_>>()?,
-            labels: of_labels.of_all(labels).into_iter().map(|label| (label.country, label.tags)).collect(),
-            filters: of_filters.of_all(filters),
+            labels: left.labels.of_all(labels).into_iter().map(|label| (label.country, label.tags)).collect(),
+            filters: left.filters.of_all(filters),
             records: of_records.of_all(records.names),
             lists: lists.iter().map(|list| &**list).collect(),
-            tracked: &tracked,
+            tracked: &kept.tracked,
             events,
         };
         Ok(Some(content.built(&block.facts.index)))
