@@ -255,6 +255,11 @@ def wait_counted(connection):
         time.sleep(1)
 
 
+def wait_published(connection, index, task):
+    while connection.call("GET", f"/1/indexes/{index}/task/{task}")["status"] != "published":
+        time.sleep(0.05)
+
+
 def suggestions(connection):
     """Builds them; texts with their popularity, as an empty query shows them."""
     config = {"indexName": SUGGESTIONS, "sourceIndices": [{"indexName": INDEX, "minHits": MIN_HITS}],
@@ -271,7 +276,7 @@ def suggestions(connection):
         time.sleep(0.2)
     built_s, found, page = time.monotonic() - begun, [], 0
     name = SUGGESTIONS.replace(" ", "%20")
-    connection.call("PUT", f"/1/indexes/{name}/settings", {"paginationLimitedTo": 20_000})
+    wait_published(connection, name, connection.call("PUT", f"/1/indexes/{name}/settings", {"paginationLimitedTo": 20_000})["taskID"])
     while True:
         hits = connection.call("POST", f"/1/indexes/{name}/query", {"query": "", "hitsPerPage": 1_000, "page": page})["hits"]
         found += [(hit["query"], hit["popularity"]) for hit in hits]
@@ -314,9 +319,7 @@ def main():
         connection = nodes.Connection(cluster.nodes[0].port)
         requests = [{"action": "addObject", "body": record} for record in catalogue()]
         connection.call("PUT", f"/1/indexes/{INDEX}/settings", {"searchableAttributes": ["name"]})
-        task = connection.call("POST", f"/1/indexes/{INDEX}/batch", {"requests": requests})["taskID"]
-        while connection.call("GET", f"/1/indexes/{INDEX}/task/{task}")["status"] != "published":
-            time.sleep(0.05)
+        wait_published(connection, INDEX, connection.call("POST", f"/1/indexes/{INDEX}/batch", {"requests": requests})["taskID"])
         typists, begun = Typists([node.port for node in cluster.nodes], sessions), time.monotonic()
         typists.run()
         typed_s = time.monotonic() - begun

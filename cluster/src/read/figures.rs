@@ -6,12 +6,16 @@ use crate::clock::rfc3339;
 use crate::context::NodeContext;
 use crate::meta::{IndexRow, Link};
 use crate::types::IndexInfo;
-use futures_util::future::try_join_all;
+use futures_util::{StreamExt, TryStreamExt, stream};
 use quorate_model::{Error, GroupId, IndexName, Result};
 use quorate_node::IndexStats;
 use quorate_node::ops::Incarnation;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// Groups asked at the same time for one list: all at once, those of a node with thousands of indices would wait for its search threads until
+/// that wait is refused, for nobody but each other.
+const AT_ONCE: usize = 2;
 
 /// The figures of indices of a group, in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -80,8 +84,8 @@ pub async fn indices(context: &NodeContext, names: &[IndexName]) -> Result<Vec<I
         let figures = ask(context, GetFigures { group, incarnations: incarnations.clone() }).await?;
         Ok::<_, Error>(incarnations.into_iter().zip(figures))
     });
-    let figures: BTreeMap<Incarnation, IndexStats> =
-        try_join_all(asked).await?.into_iter().flatten().collect();
+    let answers: Vec<_> = stream::iter(asked).buffer_unordered(AT_ONCE).try_collect().await?;
+    let figures: BTreeMap<Incarnation, IndexStats> = answers.into_iter().flatten().collect();
     let info = |(name, row, shown, others): Row| {
         let mut info = index_info(&figures, name, &row, shown);
         for (other, shown) in &others {

@@ -10,6 +10,7 @@ pub mod documents;
 pub mod event_rows;
 pub mod every_node;
 pub mod figures;
+pub mod filtered;
 pub mod health;
 pub mod index_config;
 pub mod models;

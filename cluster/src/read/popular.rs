@@ -3,8 +3,9 @@
 use super::call::{Location, ReadCall, in_group};
 use crate::context::NodeContext;
 use quorate_model::{Error, GroupId, IndexName, Result};
-use quorate_node::suggestions::popular;
+use quorate_node::suggestions::{Counted, popular};
 use serde::{Deserialize, Serialize};
+use std::fmt::Display;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,16 +34,40 @@ impl ReadCall for PopularQueries {
         Ok(in_group(context, self.group))
     }
     async fn read(self, context: &NodeContext, (): ()) -> Result<Vec<(String, u64)>> {
-        let Some(view) = context.node().events(self.group) else { return Ok(vec![]) };
+        let PopularQueries { group, index, tags, times_ms, most } = self;
+        let of = Searches { group, index, tags, times_ms };
+        of.count(context, move |searches| popular(searches, most).map(Option::unwrap_or_default)).await
+    }
+}
+
+/// Searches of an index whose name is a group's.
+pub(super) struct Searches {
+    pub group: GroupId,
+    pub index: IndexName,
+    /// Only those with one of these tags, if there are any.
+    pub tags: Vec<String>,
+    /// When they were asked, Unix milliseconds.
+    pub times_ms: Range<u64>,
+}
+
+impl Searches {
+    /// Counts them on a thread beside, until nobody asks any more; the default where there are no events.
+    pub async fn count<T: Default + Send + 'static, E: Display + Send + 'static>(
+        self,
+        context: &NodeContext,
+        count: impl FnOnce(&Counted<'_>) -> std::result::Result<T, E> + Send + 'static,
+    ) -> Result<T> {
+        let Some(view) = context.node().events(self.group) else { return Ok(T::default()) };
         let stop = Arc::new(AtomicBool::new(false));
         // when the asker is gone
         let _stops = Stops(stop.clone());
-        let PopularQueries { group: _, index, tags, times_ms, most } = self;
-        let read = move || popular(&view, index.as_str(), &tags, times_ms, most, &stop);
+        let Searches { group: _, index, tags, times_ms } = self;
+        let read = move || {
+            count(&Counted { view: &view, index: index.as_str(), tags: &tags, times_ms, stop: &stop })
+        };
         match tokio::task::spawn_blocking(read).await {
-            Ok(Ok(found)) => Ok(found.unwrap_or_default()),
-            Ok(Err(error)) => Err(Error::internal(error.to_string())),
-            Err(_) => Err(Error::internal("counting queries broke off")),
+            Ok(outcome) => outcome.map_err(|error| Error::internal(error.to_string())),
+            Err(_) => Err(Error::internal("counting searches broke off")),
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::read::candidates::{GetCandidates, GetTrends};
 use crate::read::documents::{CountDocuments, GetDocument, SearchDocuments};
 use crate::read::event_rows::{GetEventRows, GetEvents};
 use crate::read::figures::GetFigures;
+use crate::read::filtered::FilteredQueries;
 use crate::read::index_config::GetIndexConfig;
 use crate::read::models::{AskForBuild, GetModels, PutModel};
 use crate::read::objects::GetObjects;
@@ -82,7 +83,7 @@ macro_rules! calls {
 calls! {
     Search, Browse, SearchFacet, GetObjects, GetSettings, GetDocument, SearchDocuments, GetFigures, GetIndexConfig, CountDocuments,
     ShowsRecords, GetOwned, GetStored, GetOwners, GetCalls, Recommend, GetCandidates, AskForBuild, GetModels, GetReport,
-    PopularQueries, GetTrends, GetEvents, GetEventRows, PutModel,
+    PopularQueries, FilteredQueries, GetTrends, GetEvents, GetEventRows, PutModel,
 }
 
 /// Lets this node show what the asker's clients have seen on another node: for them it would go backwards. What cannot be shown

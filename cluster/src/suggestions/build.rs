@@ -7,7 +7,8 @@ use quorate_model::{Error, ErrorKind, IndexName, Result, SuggestionConfig};
 use quorate_node::SharedDictionaries;
 use quorate_node::suggestions::candidates::CANDIDATES_MAX;
 use quorate_node::suggestions::{
-    Candidate, Candidates, Exclusions, Finds, Folded, Judged, Suggestion, fold, fold_plurals, of_source,
+    Candidate, Candidates, Exclusions, FacetCounts, FilteredBy, Finds, Folded, Judged, Suggestion, fold,
+    fold_plurals, normalised, of_source,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,9 +20,6 @@ const AT_ONCE: usize = 2;
 const COMBINED_MAX: usize = 10_000;
 /// Bytes of facet values that a build holds.
 const FACET_BYTES_MAX: usize = 64 << 20;
-
-/// Facets with their most frequent values, and how many records have each.
-pub type FacetValues = Vec<(String, Vec<(String, u64)>)>;
 
 /// How a query is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +37,8 @@ pub enum How {
 pub struct Found {
     /// Records.
     pub hits: u64,
-    /// Of the facets that were asked for.
-    pub facets: FacetValues,
+    /// The most frequent values of the facets that were asked for, and how many records have each.
+    pub facets: Vec<FacetCounts>,
 }
 
 /// A record of an external index, or why it has no query.
@@ -50,6 +48,8 @@ pub type External = std::result::Result<(String, u64), String>;
 pub trait Sources: Sync {
     /// The queries that most users asked of an index, and how many did.
     fn popular(&self, source: &SuggestionSource) -> impl Future<Output = Result<Vec<(String, u64)>>> + Send;
+    /// The values of its facets that searches of an index filtered by.
+    fn filtered(&self, source: &SuggestionSource) -> impl Future<Output = Result<Vec<FilteredBy>>> + Send;
     /// The records of an external index.
     fn external(&self, index: &IndexName) -> impl Future<Output = Result<Vec<External>>> + Send;
     /// What an index finds for a query, with at most so many values of each of the facets.
@@ -99,13 +99,20 @@ struct Merged {
 }
 
 impl Merged {
-    fn add(&mut self, index: &IndexName, candidate: Candidate, hits: u64, facets: FacetValues) {
+    fn add(
+        &mut self,
+        index: &IndexName,
+        candidate: Candidate,
+        hits: u64,
+        facets: Vec<FacetCounts>,
+        filtered: &[FacetCounts],
+    ) {
         let suggestion = self
             .by_text
             .entry(candidate.text.clone())
             .or_insert_with(|| Suggestion { text: candidate.text, ..Suggestion::default() });
         suggestion.popularity = suggestion.popularity.saturating_add(candidate.popularity);
-        suggestion.sources.push((index.as_str().to_owned(), of_source(hits, &facets)));
+        suggestion.sources.push((index.as_str().to_owned(), of_source(hits, &facets, filtered)));
         for (attribute, values) in facets {
             let values = values.into_iter().map(|(value, _)| value);
             match suggestion.facets.iter_mut().find(|(known, _)| *known == attribute) {
@@ -153,9 +160,12 @@ async fn of_index<S: Sources>(
         log.add(Level::Skip, 1, &format!("skipping query \"{query}\": {why}"));
     }
     log.add(Level::Info, 1, &format!("{} queries of {index} are suggestions", folded.kept.len()));
+    let filtered = filtered(sources, source, config.allow_special_characters, log).await;
     for (place, candidate) in folded.kept {
         if let Finds::Enough(hits) = judged[place].finds {
-            merged.add(index, candidate, hits, std::mem::take(&mut facets[place]));
+            let facets = std::mem::take(&mut facets[place]);
+            let filtered = filtered.get(&candidate.text).map_or(&[][..], |filtered| filtered);
+            merged.add(index, candidate, hits, facets, filtered);
         }
     }
     Ok(())
@@ -191,6 +201,39 @@ async fn from_external<S: Sources>(
     Ok(())
 }
 
+/// For each query, as a suggestion has it, the values that its searches filtered by most, of each facet as many as the source has.
+async fn filtered<S: Sources>(
+    sources: &S,
+    source: &SuggestionSource,
+    allows_special: bool,
+    log: &mut BuildLog,
+) -> BTreeMap<String, Vec<FacetCounts>> {
+    let found = match &source.facets[..] {
+        [] => Ok(vec![]),
+        _ => sources.filtered(source).await,
+    };
+    let found = found.unwrap_or_else(|error| {
+        // an older node may be asked, or none be there for the moment: suggestions are whole without them
+        log.add(Level::Info, 1, &format!("no values that searches filtered by: {error}"));
+        vec![]
+    });
+    let mut counts: BTreeMap<(String, String), BTreeMap<String, u64>> = BTreeMap::new();
+    for FilteredBy { query, attribute, value, count } in found {
+        if let Ok(text) = normalised(&query, allows_special) {
+            *counts.entry((text, attribute)).or_default().entry(value).or_default() += count;
+        }
+    }
+    let mut all: BTreeMap<String, Vec<FacetCounts>> = BTreeMap::new();
+    for ((text, attribute), values) in counts {
+        let mut values: Vec<(String, u64)> = values.into_iter().collect();
+        values.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let amount = source.facets.iter().find(|facet| facet.attribute == attribute);
+        values.truncate(amount.map_or(0, |facet| facet.amount as usize));
+        all.entry(text).or_default().push((attribute, values));
+    }
+    all
+}
+
 /// Values of several facets, one of each, put together; of each facet as many as there is room for.
 async fn combined<S: Sources>(
     sources: &S,
@@ -223,7 +266,7 @@ async fn judge<S: Sources>(
     candidates: Vec<Candidate>,
     merged: &mut Merged,
     log: &mut BuildLog,
-) -> Result<(Vec<Judged>, Vec<FacetValues>)> {
+) -> Result<(Vec<Judged>, Vec<Vec<FacetCounts>>)> {
     let wanted: Vec<(String, u32)> =
         source.facets.iter().map(|facet| (facet.attribute.clone(), facet.amount)).collect();
     let asked = candidates.into_iter().map(|candidate| {
@@ -263,7 +306,7 @@ async fn finds<S: Sources>(
     source: &SuggestionSource,
     query: &str,
     facets: &[(String, u32)],
-) -> Result<(Finds, FacetValues)> {
+) -> Result<(Finds, Vec<FacetCounts>)> {
     let (index, enough) = (&source.index_name, u64::from(source.min_hits));
     let exact = sources.find(index, query, How::Exact, facets).await?;
     if exact.hits >= enough {

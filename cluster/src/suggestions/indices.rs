@@ -1,9 +1,10 @@
 //! What do the source indices of a build have: queries, records, values of facets?
 
-use super::build::{External, FacetValues, Found, How, Sources};
+use super::build::{External, Found, How, Sources};
 use crate::clock::unix_ms;
 use crate::context::NodeContext;
 use crate::read::call::{Location, ReadCall, ask};
+use crate::read::filtered::FilteredQueries;
 use crate::read::popular::PopularQueries;
 use crate::read::remote;
 use crate::read::search::{Browse, Search};
@@ -12,8 +13,10 @@ use quorate_model::params::{FacetSort, QueryType, RemoveWords, TypoTolerance};
 use quorate_model::suggestions::SuggestionSource;
 use quorate_model::{ErrorKind, IndexName, Result, SearchParams, limits};
 use quorate_node::suggestions::candidates::CANDIDATES_MAX;
+use quorate_node::suggestions::{FacetCounts, FilteredBy};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// Days whose searches count.
@@ -53,11 +56,8 @@ impl<'c> Indices<'c> {
 }
 
 impl Indices<'_> {
-    async fn queries_of(&self, index: IndexName, tags: &[String]) -> Result<Vec<(String, u64)>> {
-        let group = self.context.group_for(&index)?;
-        let now_ms = unix_ms();
-        let times_ms = now_ms.saturating_sub(DAYS * DAY_MS)..now_ms.saturating_add(DAY_MS);
-        let call = PopularQueries { group, index, tags: tags.to_vec(), times_ms, most: CANDIDATES_MAX };
+    /// Counts searches where they are kept, however long that takes, within bounds.
+    async fn counted<C: ReadCall<Source = ()>>(&self, call: C) -> Result<C::Answer> {
         match call.locate(self.context).await? {
             Location::Local(()) => call.read(self.context, ()).await,
             Location::Remote(group) => {
@@ -66,20 +66,42 @@ impl Indices<'_> {
             }
         }
     }
+    /// The index, and its replicas where these count, too.
+    fn names_of(&self, source: &SuggestionSource) -> Vec<IndexName> {
+        let row = self.context.meta().catalogue.get(&source.index_name).cloned();
+        let replicas = row.iter().filter(|_| source.replicas).flat_map(|row| row.replicas());
+        [source.index_name.clone()].into_iter().chain(replicas.map(|link| link.name.clone())).collect()
+    }
+}
+
+/// The days whose searches count.
+fn lately() -> Range<u64> {
+    let now_ms = unix_ms();
+    now_ms.saturating_sub(DAYS * DAY_MS)..now_ms.saturating_add(DAY_MS)
 }
 
 impl Sources for Indices<'_> {
     async fn popular(&self, source: &SuggestionSource) -> Result<Vec<(String, u64)>> {
-        let row = self.context.meta().catalogue.get(&source.index_name).cloned();
-        let replicas = row.iter().filter(|_| source.replicas).flat_map(|row| row.replicas());
-        let names = [source.index_name.clone()].into_iter().chain(replicas.map(|link| link.name.clone()));
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        for index in names.collect::<Vec<_>>() {
-            for (query, users) in self.queries_of(index, &source.analytics_tags).await? {
+        for index in self.names_of(source) {
+            let (group, tags) = (self.context.group_for(&index)?, source.analytics_tags.clone());
+            let call = PopularQueries { group, index, tags, times_ms: lately(), most: CANDIDATES_MAX };
+            for (query, users) in self.counted(call).await? {
                 *counts.entry(query).or_default() += users;
             }
         }
         Ok(counts.into_iter().collect())
+    }
+
+    async fn filtered(&self, source: &SuggestionSource) -> Result<Vec<FilteredBy>> {
+        let mut all = Vec::new();
+        for index in self.names_of(source) {
+            let (group, tags) = (self.context.group_for(&index)?, source.analytics_tags.clone());
+            let attributes = source.facets.iter().map(|facet| facet.attribute.clone()).collect();
+            let call = FilteredQueries { group, index, tags, times_ms: lately(), attributes };
+            all.extend(self.counted(call).await?);
+        }
+        Ok(all)
     }
 
     async fn external(&self, index: &IndexName) -> Result<Vec<External>> {
@@ -114,7 +136,7 @@ impl Sources for Indices<'_> {
         let amount = |attribute: &str| {
             facets.iter().find(|(name, _)| name == attribute).map_or(0, |(_, amount)| *amount as usize)
         };
-        let facets: FacetValues = results
+        let facets: Vec<FacetCounts> = results
             .facets
             .into_iter()
             .flatten()

@@ -15,6 +15,7 @@ use quorate_model::suggestions::SuggestionSource;
 use quorate_model::{Error, IndexName, Result, SuggestionConfig};
 use quorate_node::SharedDictionaries;
 use quorate_node::ops::IndexCommand;
+use quorate_node::suggestions::FilteredBy;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -27,6 +28,21 @@ struct Shop {
 impl Sources for Shop {
     async fn popular(&self, _: &SuggestionSource) -> Result<Vec<(String, u64)>> {
         Ok(self.popular.iter().map(|(query, users)| ((*query).to_owned(), *users)).collect())
+    }
+    async fn filtered(&self, source: &SuggestionSource) -> Result<Vec<FilteredBy>> {
+        let by = |query: &str, attribute: &str, value: &str, count| {
+            let text = str::to_owned;
+            FilteredBy { query: text(query), attribute: text(attribute), value: text(value), count }
+        };
+        match source.index_name.as_str() {
+            "older" => Err(Error::unavailable("an older node")),
+            _ => Ok(vec![
+                by("lamp", "color", "blue", 2),
+                by("Lamp", "color", "red", 1),
+                by(" LAMP", "color", "red", 2),
+                by("red lamp", "kind", "lamp", 2),
+            ]),
+        }
     }
     async fn external(&self, index: &IndexName) -> Result<Vec<External>> {
         match index.as_str() {
@@ -125,7 +141,8 @@ async fn queries_are_counted_folded_and_said_more_of() {
     let (records, log) = built(&shop, config).await;
     assert_eq!(shown(&records), [("red lamp", 47), ("lamp", 8), ("shoes", 5)]);
     let of_shop = json!({"exact_nb_hits": 3, "facets": {
-        "exact_matches": {"color": [{"value": "red", "count": 2}]}, "analytics": {"color": []}}});
+        "exact_matches": {"color": [{"value": "red", "count": 2}]}, "analytics": {"color": [
+            {"attribute": "color", "operator": ":", "value": "red", "count": 3}]}}});
     assert_eq!((&records[1]["shop"], &records[1]["color"]), (&of_shop, &json!(["red"])));
     assert_eq!(
         messages(&log, "SKIP"),
@@ -166,6 +183,13 @@ async fn values_of_facets_are_put_together() {
     assert!(messages(&log, "INFO").iter().any(|it| it.starts_with("none has no values in shop")), "{log:?}");
     let none = json!({"indexName": "s", "sourceIndices": [{"indexName": "shop", "minHits": 9}, {"indexName": "shop"}]});
     assert_eq!(built(&shop, none).await.0, [] as [Value; 0]);
+    // whoever cannot say what was filtered by
+    let older = json!({"indexName": "older", "minHits": 1, "facets": [{"attribute": "kind", "amount": 1}]});
+    let (records, log) = built(&shop, json!({"indexName": "s", "sourceIndices": [older]})).await;
+    let analytics = &records[0]["older"]["facets"]["analytics"];
+    assert_eq!((&records[0]["kind"], analytics), (&json!(["shoe"]), &json!({"kind": []})));
+    let said = "no values that searches filtered by: an older node".to_owned();
+    assert!(messages(&log, "INFO").contains(&said), "{log:?}");
 }
 
 #[test]

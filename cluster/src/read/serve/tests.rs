@@ -242,6 +242,17 @@ fn calls_are_what_other_versions_know() {
                 "most": 9}}),
         ),
         (
+            sent(FilteredQueries {
+                group,
+                index: IndexName::new("i").expect("valid"),
+                tags: vec!["t".into()],
+                times_ms: 1..2,
+                attributes: vec!["color".into()],
+            }),
+            json!({"FilteredQueries": {"group": 3, "index": "i", "tags": ["t"], "times_ms": {"start": 1, "end": 2},
+                "attributes": ["color"]}}),
+        ),
+        (
             sent(AskForBuild { group, key: model() }),
             json!({"AskForBuild": {"group": 3, "key": {"index": "i", "model": "BoughtTogether"}}}),
         ),

@@ -16,16 +16,25 @@ pub struct Suggestion {
     pub facets: Vec<(String, Vec<String>)>,
 }
 
-/// What a source index says of a suggestion: the records that it finds, and for each facet the most frequent values with their counts.
-pub fn of_source(hits: u64, facets: &[(String, Vec<(String, u64)>)]) -> Value {
+/// A facet with values, the most frequent first, and how often each is met.
+pub type FacetCounts = (String, Vec<(String, u64)>);
+
+/// What a source index says of a suggestion: the records that it finds, for each facet their most frequent values with their counts, and the
+/// values that searches of it filtered by most.
+pub fn of_source(hits: u64, facets: &[FacetCounts], filtered: &[FacetCounts]) -> Value {
     let matches = |values: &[(String, u64)]| {
         values.iter().map(|(value, count)| json!({"value": value, "count": count})).collect::<Vec<_>>()
     };
     let counts: Map<String, Value> =
         facets.iter().map(|(attribute, values)| (attribute.clone(), matches(values).into())).collect();
-    let none: Map<String, Value> =
-        facets.iter().map(|(attribute, _)| (attribute.clone(), json!([]))).collect();
-    json!({"exact_nb_hits": hits, "facets": {"exact_matches": counts, "analytics": none}})
+    let searched = |attribute: &String| {
+        let values = filtered.iter().filter(|(known, _)| known == attribute).flat_map(|(_, values)| values);
+        let shown = |(value, count): &(String, u64)| json!({"attribute": attribute, "operator": ":", "value": value, "count": count});
+        values.map(shown).collect::<Vec<_>>()
+    };
+    let searched: Map<String, Value> =
+        facets.iter().map(|(attribute, _)| (attribute.clone(), searched(attribute).into())).collect();
+    json!({"exact_nb_hits": hits, "facets": {"exact_matches": counts, "analytics": searched}})
 }
 
 impl Suggestion {
@@ -52,19 +61,28 @@ mod tests {
 
     #[test]
     fn c16_a_record_has_what_each_source_says() {
-        let facets = [("brand.name".to_owned(), vec![("acme".to_owned(), 3), ("b".to_owned(), 1)])];
+        let facets = [
+            ("brand.name".to_owned(), vec![("acme".to_owned(), 3), ("b".to_owned(), 1)]),
+            ("color".to_owned(), vec![]),
+        ];
+        let filtered = [("brand.name".to_owned(), vec![("b".to_owned(), 9)]), ("x".to_owned(), vec![])];
         let suggestion = Suggestion {
             text: "red shoes".into(),
             popularity: 7,
-            sources: vec![("shop".into(), of_source(4, &facets)), ("query".into(), of_source(1, &[]))],
+            sources: vec![
+                ("shop".into(), of_source(4, &facets, &filtered)),
+                ("query".into(), of_source(1, &[], &[])),
+            ],
             facets: vec![("brand.name".into(), vec!["acme".into(), "b".into()])],
         };
         let record: Value = serde_json::from_slice(&suggestion.record()).unwrap();
         let expected = json!({
             "objectID": "red shoes", "query": "red shoes", "nb_words": 2, "popularity": 7,
             "shop": {"exact_nb_hits": 4, "facets": {
-                "exact_matches": {"brand.name": [{"value": "acme", "count": 3}, {"value": "b", "count": 1}]},
-                "analytics": {"brand.name": []}}},
+                "exact_matches": {"brand.name": [{"value": "acme", "count": 3}, {"value": "b", "count": 1}], "color": []},
+                "analytics": {
+                    "brand.name": [{"attribute": "brand.name", "operator": ":", "value": "b", "count": 9}],
+                    "color": []}}},
             "brand.name": ["acme", "b"]});
         assert_eq!(record, expected);
     }
