@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::sync::LazyLock;
 
 static WRITTEN: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    let mut chance = Chance::new(11);
+    let mut chance = Chance(11);
     let any = |chance: &mut Chance| Event {
         user: spread(chance.below(40)),
         item: chance.below(60) as u32,

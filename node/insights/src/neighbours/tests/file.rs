@@ -9,7 +9,7 @@ fn written(folder: &Path, bytes: &[u8]) -> std::path::PathBuf {
     path
 }
 fn some_bytes() -> Vec<u8> {
-    let mut chance = Chance::new(5);
+    let mut chance = Chance(5);
     let any = |chance: &mut Chance| Event {
         user: spread(chance.below(50)),
         item: chance.below(70) as u32,
@@ -45,7 +45,7 @@ fn a_file_answers_as_memory_does() {
 fn damage_on_disk_is_found_and_does_no_harm() {
     let (folder, bytes, stop) = (tempfile::tempdir().unwrap(), some_bytes(), AtomicBool::new(false));
     let (length, crc) = (bytes.len() as u64, crc32fast::hash(&bytes));
-    let mut chance = Chance::new(9);
+    let mut chance = Chance(9);
     for _ in 0..300 {
         let mut damaged = bytes.clone();
         let at = chance.below(length) as usize;

@@ -8,7 +8,6 @@ mod shop;
 
 use super::exact::spread;
 use super::*;
-use quorate_model::chance::Chance;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
@@ -66,4 +65,17 @@ fn lists(bytes: &[u8]) -> Lists {
         (item.to_owned(), list.collect())
     };
     model.iter().map(entry).collect()
+}
+
+/// Numbers as if by chance, the same in every run.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 += 1;
+        spread(self.0) % end
+    }
+    fn unit(&mut self) -> f64 {
+        self.below(1 << 32) as f64 / (1u64 << 32) as f64
+    }
 }

@@ -164,7 +164,7 @@ proptest! {
 
 /// Clicks of users with two interests of twelve.
 fn clicks(users: u64, each: u64) -> Vec<Event> {
-    let mut chance = Chance::new(7);
+    let mut chance = Chance(7);
     let mut events = Vec::new();
     for user in 0..users {
         let interests = [chance.below(12), chance.below(12)];

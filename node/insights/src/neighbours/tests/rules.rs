@@ -13,7 +13,7 @@ fn report(bytes: &[u8]) -> Report {
 }
 /// Users that have two of three neighbouring items.
 fn pairs(users: u64, kind: Kind) -> Vec<Event> {
-    let mut chance = Chance::new(users);
+    let mut chance = Chance(users);
     let pair = |user: u64| {
         let group = chance.below(40) as u32;
         [0, 1].map(|_| event(user, group * 3 + chance.below(3) as u32, kind, chance.below(1_000) as u32))
@@ -48,7 +48,7 @@ fn a_lookup_finds_what_the_lists_have() {
 fn a_robot_moves_no_list() {
     let events = pairs(3_000, Kind::Purchase);
     let mut with_robot = events.clone();
-    let mut chance = Chance::new(1);
+    let mut chance = Chance(1);
     // at all times: some of its rows come before those of others
     for n in 0..100_000u32 {
         let robot = event(1 << 40, chance.below(400) as u32, Kind::Purchase, n);
@@ -202,7 +202,7 @@ fn a_build_stops_where_it_is() {
 #[test]
 fn a_build_stops_soon() {
     let events: Vec<Event> = {
-        let mut chance = Chance::new(3);
+        let mut chance = Chance(3);
         let mut any =
             |user: u64| event(user, (chance.unit() * chance.unit() * 20_000.0) as u32, Kind::Click, 0);
         (0..400_000).map(|n| any(n % 1_500)).collect()

@@ -14,7 +14,7 @@ fn bundle(number: u32) -> [u32; 3] {
 
 /// Baskets of one to a dozen items that sell by chance, most of them a best seller; one of eight has a bundle, not always whole.
 fn purchases(seed: u64) -> Vec<Event> {
-    let mut chance = Chance::new(seed << 32);
+    let mut chance = Chance(seed << 32);
     let mut events = Vec::new();
     for basket in 0..BASKETS {
         let user = spread(basket % 12_000);
