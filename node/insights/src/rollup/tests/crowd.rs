@@ -41,14 +41,20 @@ fn crowd(store: &mut EventStore, log: &mut Vec<Entry>) {
     log.iter().zip(1..).for_each(|(entry, log_index)| take(store, log_index, entry));
 }
 
-#[test]
-fn who_is_forgotten_leaves_files_and_nothing_is_derived_anew() {
+/// A store with a crowd in merged files, and the log that it was made of.
+fn sealed_crowd() -> (tempfile::TempDir, EventStore, Vec<Entry>) {
     let folder = tempfile::tempdir().expect("a folder");
     let mut store = EventStore::open(Arc::new(RealFiles), folder.path()).expect("a new one");
     let mut log = vec![];
     crowd(&mut store, &mut log);
     store.seal().expect("sealed");
     compact(&mut store);
+    (folder, store, log)
+}
+
+#[test]
+fn who_is_forgotten_leaves_files_and_nothing_is_derived_anew() {
+    let (folder, mut store, mut log) = sealed_crowd();
     let later = now_ms() + 1_000 * HOUR_MS;
     roll(&store, later);
     compare(&store, &log);
@@ -87,12 +93,7 @@ fn who_is_forgotten_leaves_files_and_nothing_is_derived_anew() {
 
 #[test]
 fn a_file_that_is_out_of_date_goes_when_it_has_somebody_who_is_forgotten() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut store = EventStore::open(Arc::new(RealFiles), folder.path()).expect("a new one");
-    let mut log = vec![];
-    crowd(&mut store, &mut log);
-    store.seal().expect("sealed");
-    compact(&mut store);
+    let (folder, mut store, mut log) = sealed_crowd();
     roll(&store, now_ms() + 1_000 * HOUR_MS);
     // late rows of the first day: its file is written anew some time later
     let Some(Entry::Search(late)) = log.first().cloned() else { panic!("a search") };
@@ -111,12 +112,7 @@ fn a_file_that_is_out_of_date_goes_when_it_has_somebody_who_is_forgotten() {
 
 #[test]
 fn checks_find_every_damaged_byte() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut store = EventStore::open(Arc::new(RealFiles), folder.path()).expect("a new one");
-    let mut log = vec![];
-    crowd(&mut store, &mut log);
-    store.seal().expect("sealed");
-    compact(&mut store);
+    let (folder, store, _) = sealed_crowd();
     roll(&store, now_ms() + 1_000 * HOUR_MS);
     let files = rollup_files(folder.path());
     let whole: Vec<Vec<u8>> = files.iter().map(|path| std::fs::read(path).expect("read")).collect();
@@ -145,12 +141,7 @@ fn checks_find_every_damaged_byte() {
 
 #[test]
 fn figures_are_those_of_what_is_left_when_rows_are_damaged() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut store = EventStore::open(Arc::new(RealFiles), folder.path()).expect("a new one");
-    let mut log = vec![];
-    crowd(&mut store, &mut log);
-    store.seal().expect("sealed");
-    compact(&mut store);
+    let (folder, store, _) = sealed_crowd();
     drop(store);
     let day = std::fs::read_dir(folder.path().join("2024-10-05")).expect("a day");
     let path = day.map(|entry| entry.expect("an entry").path()).next().expect("a file");
