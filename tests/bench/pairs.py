@@ -8,6 +8,8 @@ time, and of a query of each class at eight connections.
 
 The same program given twice shows how far the ratios are noise: smaller differences than these say nothing.
 
+OPTIONS: further ones that the first program is started with, for what the other one does not have yet.
+
 DRIVE, BENCH_TOOLS, BENCH_DATA: as for run.sh. ROUNDS: 6, SECONDS_PER_CLASS: 1.5, IMPORTS: 4 (both even, so that each goes first as often as the other), WRITES: 400, STEPS: import,write,classes.
 """
 import os
@@ -20,18 +22,19 @@ from beside import CLASSES, MERGE_S, Peer, TOOLS
 from node import ENVIRONMENT, Connection, Node
 
 ROUNDS, IMPORTS, WRITES = (int(os.environ.get(name, most)) for name, most in (("ROUNDS", 6), ("IMPORTS", 4), ("WRITES", 400)))
+OPTIONS = (os.environ.get("OPTIONS", "").split(), ())
 STEPS = os.environ.get("STEPS", "import,write,classes").split(",")
 
 
 class Program(Node):
     """A node of one of the two programs."""
 
-    def __init__(self, program, folder):
+    def __init__(self, program, folder, options=()):
         super().__init__(folder)
-        self.program = program
+        self.program, self.options = program, options
 
     def command(self, *options):
-        return [self.program, *super().command(*options)[1:]]
+        return [self.program, *super().command(*options, *self.options)[1:]]
 
     def peer(self):
         return Peer("algolia", self.url, self.process.pid, self.folder, ENVIRONMENT["BENCH_KEY"])
@@ -55,7 +58,7 @@ def imports(name, folder, programs):
         for which in order:
             if nodes[which]:
                 nodes[which].stop()
-            nodes[which] = node = Program(programs[which], os.path.join(folder, "%d-%d" % (which, number)))
+            nodes[which] = node = Program(programs[which], os.path.join(folder, "%d-%d" % (which, number)), OPTIONS[which])
             node.start()
             before = node.cpu_s()
             node.peer().load(name)
