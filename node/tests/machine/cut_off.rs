@@ -4,6 +4,8 @@
 //! The log is what a cluster keeps: everything behind the last cut, through the command that was under way. The small
 //! state is that of the last dump, the shards are as far as each of them came.
 
+use crate::compared::Compared;
+use crate::dictionaries::{learn, revision_of};
 use crate::scripts::{IDS, MANY_RECORDS, Script, crash_mode};
 use crate::*;
 use quorate_model::chance::Chance;
@@ -23,6 +25,14 @@ const LONG: Duration = Duration::from_secs(4 * 3600);
 /// Everything that callers see of an index.
 type Contents = BTreeMap<u64, (Vec<String>, String, String)>;
 
+/// What a machine that never stopped had.
+struct Expected {
+    /// After each command.
+    contents: Vec<Contents>,
+    /// Where the log says that replicas are to be compared.
+    compared: BTreeMap<u64, Compared>,
+}
+
 /// A machine on a file layer that notes what is written.
 struct Life {
     node: Node,
@@ -40,7 +50,8 @@ struct Life {
 }
 
 impl Life {
-    fn open(folder: &Path) -> Life {
+    /// With dictionaries of this revision, which others tell the node of.
+    fn open(folder: &Path, dictionaries: u64) -> Life {
         std::fs::create_dir_all(folder).unwrap();
         let files = RecordingFiles::new(folder).unwrap();
         let shared: Arc<dyn Files> = Arc::new(files.clone());
@@ -68,13 +79,20 @@ impl Life {
             events_kept: std::time::Duration::from_secs(90 * 24 * 3_600),
         };
         let node = Node::open(options).unwrap();
+        learn(&node, dictionaries);
         let machine = node.machine(GROUP).unwrap();
         let known = machine.applied();
         Life { node, machine, tree, known, _state: state, cuts: vec![], begun: vec![], files }
     }
     fn apply(&mut self, log_index: u64, command: &IndexCommand) {
         self.begun.push((self.files.points(), log_index));
+        let told = revision_of(command);
+        // a node may know them before its group is told of them, or not yet
+        if log_index.is_multiple_of(2) {
+            learn(&self.node, told);
+        }
         self.machine.apply(position(log_index), command.clone()).unwrap();
+        learn(&self.node, told);
     }
     /// As a group does it: never while known commands are replayed.
     fn dump(&mut self) {
@@ -125,17 +143,21 @@ impl Life {
                 true => vec![],
                 false => self.records(index),
             };
+            let apart = match records.is_empty() {
+                true => String::new(),
+                false => format!("{:?}", dictionaries::taken_apart(&self.node, index)),
+            };
             let settings = serde_json::to_string(&state.settings.load().document).unwrap();
             let documents = state.documents.load();
             let saved = DocumentKind::ALL.map(|kind| format!("{:?}", documents.saved(kind)));
-            all.insert(index, (records, settings, saved.concat()));
+            all.insert(index, (records, settings + &apart, saved.concat()));
         }
         all.insert(
             OF_EVENTS,
             (
                 events::seen(&self.node),
                 models::installed(&self.node),
-                self.node.sent_through(GROUP).to_string(),
+                format!("{} {:?}", self.node.sent_through(GROUP), self.node.dictionaries().told(GROUP)),
             ),
         );
         Ok(all)
@@ -175,17 +197,18 @@ struct Cut {
 }
 
 /// Contents after each command on a machine that never stops.
-fn never_stopped(script: &Script) -> Vec<Contents> {
+fn never_stopped(script: &Script) -> Expected {
     let dir = tempfile::tempdir().unwrap();
-    let mut life = Life::open(dir.path());
-    let mut after = vec![Contents::new()];
+    let mut life = Life::open(dir.path(), 0);
+    let (mut contents, mut compared) = (vec![Contents::new()], BTreeMap::new());
     for (at, command) in script.log.iter().enumerate() {
         let log_index = at as u64 + 1;
         life.apply(log_index, command);
-        after.push(life.contents(script, log_index).unwrap());
+        compared.extend(Compared::take(&life.node).map(|it| (log_index, it)));
+        contents.push(life.contents(script, log_index).unwrap());
     }
     life.end();
-    after
+    Expected { contents, compared }
 }
 
 /// Runs a life on `folder` behind `cut`; contents are compared with those of `expected` as soon as nothing of the earlier
@@ -194,20 +217,31 @@ fn live(
     folder: &Path,
     cut: Cut,
     script: &Script,
-    expected: &[Contents],
+    expected: &Expected,
     chance: &mut Chance,
 ) -> Result<Life, String> {
-    let mut life = Life::open(folder);
+    // those that the group was told of, at once or late
+    let known = script.log[..cut.begun as usize].iter().map(revision_of).max().unwrap_or(0);
+    let mut life = Life::open(folder, if chance.once_in(2) { known } else { 0 });
     let from = life.machine.replay_from().unwrap();
     if from < cut.log_from {
         return Err(format!("it asks for the log from {from}, which was cut through {}", cut.log_from));
     }
     let last = script.log.len() as u64;
     for log_index in from + 1..=last {
+        if log_index >= cut.begun {
+            learn(&life.node, known);
+        }
         life.apply(log_index, &script.log[log_index as usize - 1]);
+        let differs = Compared::take(&life.node)
+            .and_then(|compared| compared.difference(&expected.compared[&log_index]));
+        if let Some(differs) = differs {
+            life.end();
+            return Err(format!("compared at {log_index}: {differs}"));
+        }
         let is_compared = log_index == cut.begun || log_index == last || chance.once_in(4);
         if log_index >= cut.begun && is_compared {
-            let expected = &expected[log_index as usize];
+            let expected = &expected.contents[log_index as usize];
             let differs = match life.contents(script, log_index) {
                 Ok(found) if found == *expected => None,
                 Ok(found) => Some(difference(log_index, &found, expected)),

@@ -7,24 +7,50 @@ use quorate_node::CustomEntries;
 /// A word that has these parts.
 fn custom(parts: &[&str]) -> CustomEntries {
     let parts = parts.iter().map(|part| (*part).into()).collect();
-    let words = DictionaryWords::Compound { word: "xylokubel".into(), parts };
+    let words = DictionaryWords::Compound { word: COMPOUND.into(), parts };
     let mut custom = CustomEntries::default();
     custom.insert(DictionaryEntry { object_id: "1".into(), language: "de", words });
     custom
 }
-fn record(id: &str, name: &str) -> RecordOp {
+/// The dictionaries of a revision: by those of the next one the word has other parts.
+fn of_revision(revision: u64) -> CustomEntries {
+    custom(if revision.is_multiple_of(2) { &PARTS[..2] } else { &PARTS[2..] })
+}
+/// The revision of dictionaries that a command tells a group of.
+pub fn revision_of(command: &IndexCommand) -> u64 {
+    match command {
+        IndexCommand::Dictionaries { revision } => *revision,
+        _ => 0,
+    }
+}
+/// Lets a node know the dictionaries of a revision, if it knows none that are newer.
+pub fn learn(node: &Node, revision: u64) {
+    if revision > node.dictionaries().revision() {
+        node.dictionaries().set(revision, of_revision(revision));
+    }
+}
+/// How many records of an index have each of the parts in one of its words.
+pub fn taken_apart(node: &Node, index: u64) -> [usize; 4] {
+    PARTS.map(|part| found_by(node, index, part))
+}
+fn found_by(node: &Node, index: u64, query: &str) -> usize {
+    let params = format!(r#"{{"query":"{query}","typoTolerance":false,"queryType":"prefixNone"}}"#);
+    let params = SearchParams::from_json(&serde_json::from_str(&params).unwrap()).unwrap();
+    let (view, pool) = (node.view(index).unwrap(), node.pool().clone());
+    wait_for(pool.search_at_once(view, params, ReadRights::default())).unwrap().hits.len()
+}
+pub fn record(id: &str, name: &str) -> RecordOp {
     let record = format!("{{\"name\":\"{name}\",\"objectID\":\"{id}\"}}").into_bytes();
     RecordOp::Put { object_id: id.into(), record }
 }
-const APART: &str = r#"{"decompoundedAttributes":{"de":["name"]}}"#;
+/// A word that is taken apart as a dictionary says.
+pub const COMPOUND: &str = "xylokubel";
+const PARTS: [&str; 4] = ["xylok", "ubel", "xylo", "kubel"];
+pub const APART: &str = r#"{"decompoundedAttributes":{"de":["name"]}}"#;
 
 impl Rig {
     fn found_by(&self, query: &str) -> usize {
-        let params = format!(r#"{{"query":"{query}","typoTolerance":false,"queryType":"prefixNone"}}"#);
-        let params = SearchParams::from_json(&serde_json::from_str(&params).unwrap()).unwrap();
-        let view = self.node.view(1).unwrap();
-        let pool = self.node.pool().clone();
-        wait_for(pool.search_at_once(view, params, ReadRights::default())).unwrap().hits.len()
+        found_by(&self.node, 1, query)
     }
     fn until_visible(&mut self, at: u64) {
         let deadline = Instant::now() + Duration::from_secs(20);

@@ -1,5 +1,6 @@
 //! Whether commands change a node as they say, and whether a restart at any point ends in the same state.
 
+mod compared;
 mod cut_off;
 mod dictionaries;
 mod events;

@@ -5,7 +5,8 @@ use crate::*;
 use quorate_model::UserId;
 use quorate_model::chance::Chance;
 use quorate_model::user::OWNER;
-use quorate_node::ops::{Follower, ReplicaKind};
+use quorate_node::ops::{Content, Follower, ReplicaKind};
+use quorate_store::codec;
 use quorate_store::recorder::CrashMode;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,11 +68,12 @@ impl Author {
     fn op(&mut self) -> RecordOp {
         let id = *self.chance.pick(&IDS);
         let n = self.chance.index(4) as u32;
-        match self.chance.index(10) {
+        match self.chance.index(12) {
             0..=3 => put(id, n),
             4..=6 => partial(id, r#"{"n":{"_operation":"Increment","value":1}}"#),
             7 => partial(id, &format!(r#"{{"m":{n}}}"#)),
             8 => RecordOp::Delete { object_id: id.into() },
+            9..=10 => dictionaries::record(id, dictionaries::COMPOUND),
             _ if self.chance.once_in(3) => RecordOp::Clear,
             _ if self.chance.once_in(4) => {
                 // those of a user, of which there are none here: what is public stays
@@ -94,6 +96,8 @@ impl Author {
             r#"{"customRanking":["asc(n)"]}"#,
             r#"{"hitsPerPage":7}"#,
             r#"{"hitsPerPage":3}"#,
+            dictionaries::APART,
+            r#"{"decompoundedAttributes":null}"#,
         ]);
         IndexCommand::Settings { index, changes: changes.into(), replace: self.chance.once_in(6) }
     }
@@ -206,8 +210,12 @@ impl Author {
         let index = *self.chance.pick(&["p", "q"]);
         models::install(index, self.chance.index(9) as u64, self.chance.index(3) as u64)
     }
+    /// Later revisions and earlier ones.
+    fn dictionaries(&mut self) -> IndexCommand {
+        IndexCommand::Dictionaries { revision: 1 + self.chance.below(20) }
+    }
     fn command(&mut self) -> IndexCommand {
-        match self.chance.index(23) {
+        match self.chance.index(27) {
             0..=6 => self.records(),
             7..=8 => {
                 let index = self.an_index();
@@ -220,7 +228,9 @@ impl Author {
             16..=17 => self.sequence(),
             18 => self.events(),
             19 => self.model(),
-            22 => IndexCommand::EventsSent { through: self.chance.index(40) as u64 },
+            20..=21 => IndexCommand::Compare,
+            22..=23 => self.dictionaries(),
+            24 => IndexCommand::EventsSent { through: self.chance.index(40) as u64 },
             _ => self.for_user(),
         }
     }
@@ -239,14 +249,16 @@ pub struct Script {
 }
 
 impl Script {
-    /// The script of a seed. Every fourth begins with an index that is rebuilt beside other work.
+    /// The script of a seed. Every fourth begins with an index that is rebuilt beside other work, and another one with one that
+    /// takes words apart.
     pub fn new(seed: u64, commands: usize) -> Script {
         let mut author = Author::new(seed);
         let (mut log, mut hollow) = (vec![], vec![BTreeSet::new()]);
         for number in 0..commands {
-            log.push(match seed % 4 == 3 && number == 0 {
-                true => many_records(1),
-                false => author.command(),
+            log.push(match (number, seed % 4) {
+                (0, 3) => many_records(1),
+                (0, 1) => settings(1, dictionaries::APART),
+                _ => author.command(),
             });
             let followers = author.lists.values().flatten();
             let hollow_now = followers.filter(|(_, kind)| *kind == ReplicaKind::Virtual).map(|(it, _)| *it);
@@ -254,4 +266,27 @@ impl Script {
         }
         Script { log, hollow, end: author.next }
     }
+}
+
+/// The number of each command that is in one, itself included.
+fn add_numbers(command: &IndexCommand, numbers: &mut BTreeSet<u8>) {
+    let row = command.row();
+    numbers.insert(row.number);
+    if let Content::Commands(inner) = row.content {
+        inner.iter().for_each(|it| add_numbers(it, numbers));
+    }
+}
+
+/// A new command needs its place in `Author::command`.
+#[test]
+fn scripts_have_every_command_that_there_is() {
+    let mut written = BTreeSet::new();
+    for seed in 0..40 {
+        Script::new(seed, 28).log.iter().for_each(|command| add_numbers(command, &mut written));
+    }
+    // whoever reads one that there is not says how many there are
+    let error = codec::decode::<IndexCommand>(&[250], 16).expect_err("no such command").to_string();
+    let count = error.rsplit_once("< ").and_then(|(_, count)| count.parse().ok());
+    let all: BTreeSet<u8> = (0..count.unwrap_or_else(|| panic!("{error}"))).collect();
+    assert_eq!(written, all, "the numbers of commands in scripts, and of all commands");
 }
