@@ -6,6 +6,7 @@ mod crash_copy;
 mod fetches;
 mod harness;
 mod indices;
+mod logged;
 mod planted;
 mod rebuilds;
 mod replicas;

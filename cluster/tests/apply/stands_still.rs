@@ -1,10 +1,11 @@
 //! One group panics, or waits for a disk: do the others go on, and is everything of it there once the reason is gone?
 
 use crate::harness::{Node, PATIENCE, name, options, put};
+use crate::logged;
 use crate::planted::{Accident, Operation, Planted};
 use quorate_cluster::{Health, IndexOperation, ReadRights, ServiceOptions, panics};
 use quorate_model::{ErrorKind, GroupId, SearchParams, limits};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -34,6 +35,7 @@ async fn filled(folder: &Path, files: &Planted) -> (Node, BTreeMap<GroupId, Vec<
 }
 async fn fill(node: &Node) -> BTreeMap<GroupId, Vec<String>> {
     panics::watch();
+    logged::watch();
     let mut groups = BTreeMap::<GroupId, Vec<String>>::new();
     for number in 0..INDICES {
         let receipt = node.write_through(&index(number), vec![put("one", json!({"n": number}))]).await;
@@ -57,8 +59,9 @@ async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     }
 }
 
-/// The group says why it stands still, serves and takes nothing; the others do both.
-async fn check_halted(node: &Node, group: GroupId, sibling: &str, others: &[String]) {
+/// The group says why it stands still, serves and takes nothing; the others do both. Returns the log index of the entry that it
+/// stands still at, which a line of the log names.
+async fn check_halted(node: &Node, group: GroupId, sibling: &str, others: &[String]) -> u64 {
     let word = format!("group {group} stands still: ");
     until("the group stands still", async || {
         let health = node.service.health();
@@ -77,12 +80,30 @@ async fn check_halted(node: &Node, group: GroupId, sibling: &str, others: &[Stri
     let of_group = overview.groups.iter().find(|it| it.id == group.0).expect("the group");
     let halted = of_group.replicas[0].halted.as_deref().expect("a reason");
     assert!(halted.contains("planted"), "{halted}");
+    let log_index = logged_at(group, halted).await;
+    let (applied, last) = (of_group.replicas[0].applied, of_group.replicas[0].log_last);
+    assert!(applied < log_index && log_index <= last, "{log_index} is not in {applied}..={last}");
     assert!(overview.waits.iter().any(|wait| wait.contains("stands still")), "{:?}", overview.waits);
     assert!(overview.nodes[0].panics > 0);
     for other in others.iter().take(5) {
         node.write_through(other, vec![put("meanwhile", json!({}))]).await;
         shows(node, other, 2).await;
     }
+    log_index
+}
+
+/// The log index of the entry at which the log says that a group stands still for this reason, which names a folder of this test.
+async fn logged_at(group: GroupId, reason: &str) -> u64 {
+    let mut line = Value::Null;
+    until("the reason is logged", async || {
+        let is_it =
+            |it: &Value| it["message"] == "the group stands still on this node" && it["reason"] == reason;
+        line = logged::lines().into_iter().find(is_it).unwrap_or_default();
+        !line.is_null()
+    })
+    .await;
+    assert_eq!((&line["group"], &line["level"]), (&json!(group.0), &json!("ERROR")), "{line}");
+    line["log_index"].as_u64().expect("a log index")
 }
 
 /// A search finds this many. On a busy machine a node may refuse for a while, right after a start or when it could not confirm
@@ -99,8 +120,9 @@ async fn shows(node: &Node, index: &str, records: u64) {
 /// Starts again with the accident still planted, then without; everything is there.
 async fn check_restarts(folder: &Path, files: &Planted, group: GroupId, sibling: &str, others: &[String]) {
     let node = open(folder, files).await;
+    let word = format!("group {group} stands still: ");
     until("it stands still again", async || {
-        node.service.health().reads.iter().any(|it| it.starts_with(&format!("group {group} stands still")))
+        node.service.health().reads.iter().any(|it| it.starts_with(&word))
     })
     .await;
     shows(&node, &others[0], 2).await;
@@ -130,7 +152,10 @@ async fn a_panic_in_applying_stops_its_group_alone() {
     let (group, victim, sibling, others) = chosen(&groups);
     files.plant(Operation::RemoveFolder, "/indices/", Accident::Panic);
     node.service.delete_index(&name(&victim)).await.expect("accepted");
-    check_halted(&node, group, &sibling, &others).await;
+    let log_index = check_halted(&node, group, &sibling, &others).await;
+    let reasons = node.service.health().reads;
+    let named = format!("group {group} stands still: log index {log_index}: a panic: planted at ");
+    assert!(reasons.iter().any(|it| it.starts_with(&named)), "{named} {reasons:?}");
     node.close().await;
     check_restarts(folder.path(), &files, group, &sibling, &others).await;
 }
