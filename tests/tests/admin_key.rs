@@ -114,6 +114,37 @@ fn a_new_admin_key_reaches_every_node_and_no_old_one_comes_back() {
     assert!(counts_on_all(&cluster, SECOND), "it has its own time");
 }
 
+/// Also when it is killed, and when it is started with that key again and again.
+#[test]
+fn a_node_that_joins_with_another_admin_key_changes_none_and_says_so() {
+    let mut cluster = Cluster::prepare_with_founder(3).unwrap();
+    for node in 0..2 {
+        cluster.restart(node).unwrap();
+    }
+    give(&mut cluster, 2, SECOND);
+    let says =
+        "the admin key given to this node is not that of the installation; a node that joins changes none";
+    for start in 0..3 {
+        cluster.restart(2).unwrap();
+        cluster.wait_settled().unwrap();
+        wait_for_key(&cluster, ADMIN_KEY);
+        let server = cluster.node(2).unwrap();
+        // every start adds to the same log
+        wait_until("the node says that its key is not used", || server.log().matches(says).count() > start);
+        assert!(!server.log().contains(SECOND), "a key in the log");
+        for &node in &cluster.running() {
+            let server = cluster.node(node).unwrap();
+            assert!(!counts(server.address(), SECOND), "the key of the node that joined counts on n{node}");
+            assert!(!server.log().contains("the admin key of the installation was replaced"), "n{node}");
+        }
+        match start {
+            0 => cluster.stop(2).unwrap(),
+            1 => cluster.kill(2).unwrap(),
+            _ => {}
+        }
+    }
+}
+
 #[test]
 fn of_two_new_admin_keys_every_node_takes_the_same() {
     let mut cluster = Cluster::start(3).unwrap();
