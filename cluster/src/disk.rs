@@ -161,6 +161,10 @@ impl DiskGuard {
     pub fn free_bytes(&self) -> u64 {
         self.room.free_bytes()
     }
+    /// Bytes that stay free: with less left, writes are refused.
+    pub fn reserve_bytes(&self) -> u64 {
+        self.room.reserve_bytes()
+    }
     /// Bytes that what was accepted will take, and merges that go on.
     pub fn claimed_bytes(&self) -> u64 {
         self.room.claimed_bytes().saturating_add(self.in_log_bytes().saturating_mul(INDEXED_FACTOR))
@@ -264,7 +268,11 @@ mod tests {
         let guard = DiskGuard::new(room.clone(), Box::new(|| 0));
         assert_eq!(guard.warning(), None);
         let claim = room.claim(free / 2);
-        assert!(guard.warning().expect("little is left").contains("for what was accepted before"));
+        let warning = guard.warning().expect("little is left");
+        assert!(warning.starts_with("the disk fills up: "), "{warning}");
+        assert!(warning.contains("for what was accepted before"), "{warning}");
+        let reserve_mb = guard.reserve_bytes().div_ceil(1_000_000);
+        assert!(warning.ends_with(&format!("writes stop below {reserve_mb} MB")), "{warning}");
         assert!(guard.admit(Purpose::Add).is_ok());
         let more = room.claim(free / 3);
         assert!(guard.admit(Purpose::Add).is_err() && guard.admit(Purpose::Remove).is_ok());

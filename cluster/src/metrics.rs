@@ -26,6 +26,10 @@ static CLAIMED: LazyLock<IntGauge> = LazyLock::new(|| {
     let text = "Bytes that what was accepted will take of the data folder's disk, with merges that go on.";
     registered(IntGauge::new("quorate_disk_claimed_bytes", text).expect("a valid metric"))
 });
+static RESERVE: LazyLock<IntGauge> = LazyLock::new(|| {
+    let text = "Free bytes of the data folder's disk below which writes stop.";
+    registered(IntGauge::new("quorate_disk_reserve_bytes", text).expect("a valid metric"))
+});
 static FAILING: LazyLock<IntGauge> = LazyLock::new(|| {
     let text = "Index shards that cannot write what was applied, and try again.";
     registered(IntGauge::new("quorate_shards_failing", text).expect("a valid metric"))
@@ -219,10 +223,11 @@ pub fn snapshot_bytes(bytes: usize) {
 pub fn applied(group: u16, log_index: u64) {
     APPLIED.with_label_values(&[&group.to_string()]).set(log_index as i64);
 }
-/// Shows the free bytes, those of them that are spoken for, and the number of indices.
-pub fn gauges(free_bytes: u64, claimed_bytes: u64, indices: usize) {
-    FREE.set(free_bytes.min(i64::MAX as u64) as i64);
-    CLAIMED.set(claimed_bytes.min(i64::MAX as u64) as i64);
+/// Shows the free bytes, those of them that are spoken for and those that stay free, and the number of indices.
+pub fn gauges(free_bytes: u64, claimed_bytes: u64, reserve_bytes: u64, indices: usize) {
+    for (gauge, bytes) in [(&FREE, free_bytes), (&CLAIMED, claimed_bytes), (&RESERVE, reserve_bytes)] {
+        gauge.set(bytes.min(i64::MAX as u64) as i64);
+    }
     INDICES.set(indices as i64);
 }
 /// Shows what waits for the actors of a kind, and how many of them fail.

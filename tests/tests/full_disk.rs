@@ -2,11 +2,14 @@
 //! nobody, whether it leads or follows?
 
 use quorate_tests::accident::settle;
+use quorate_tests::binary;
 use quorate_tests::client::Client;
 use quorate_tests::cluster::Cluster;
 use quorate_tests::disk::SmallDisk;
 use quorate_tests::harness::Setup;
 use serde_json::{Value, json};
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 const MOUNT_MB: u64 = 256;
@@ -125,6 +128,56 @@ fn a_write_waits_a_moment_for_room() {
     assert!(start.elapsed() < Duration::from_secs(1), "a lasting shortage: {:?}", start.elapsed());
     disk.empty().unwrap();
     check_records(&client, 4);
+}
+
+/// What the program prints on the data folder of a node that runs.
+fn printed(data_dir: &Path, words: &[&str]) -> String {
+    let mut command = Command::new(binary::path().unwrap());
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("QUORATE_")) {
+        command.env_remove(name);
+    }
+    let output = command.args(words).arg("--data-dir").arg(data_dir).output().unwrap();
+    [output.stdout, output.stderr].iter().map(|said| String::from_utf8_lossy(said).into_owned()).collect()
+}
+
+/// Where operators look, everything says it while writes are still taken.
+#[test]
+fn that_the_disk_fills_up_is_said_before_writes_stop() {
+    let folder = tempfile::tempdir().unwrap();
+    let with_reserve = |bytes: u64| {
+        Setup::new(folder.path()).option("disk-reserve-bytes", &bytes.to_string()).start().unwrap()
+    };
+    let warning = "the disk fills up: ";
+    let server = with_reserve(0);
+    let free = metric(&server.client(), "quorate_disk_free_bytes") as u64;
+    let ready = server.client().get("/readyz").unwrap().body;
+    assert!(!ready.to_string().contains(warning), "{ready}");
+    server.stop().unwrap();
+
+    // half of what is free: whatever else this machine does, between one and three times of it are left
+    let reserve = free / 2;
+    let server = with_reserve(reserve);
+    let client = server.client();
+    for path in ["/readyz", "/health", "/1/health"] {
+        let ready = client.get(path).unwrap();
+        assert_eq!(
+            (ready.status, &ready.body["writes"]["ready"]),
+            (200, &Value::Bool(true)),
+            "{}",
+            ready.body
+        );
+        assert!(ready.body["warnings"].to_string().contains(warning), "{path}: {}", ready.body);
+    }
+    let overview = client.get("/admin/cluster").unwrap().body;
+    assert!(overview["nodes"][0]["warnings"].to_string().contains(warning), "{overview}");
+    for words in [&["cluster", "status"][..], &["health"]] {
+        let text = printed(folder.path(), words);
+        assert!(text.contains(warning), "{words:?}: {text}");
+    }
+    assert_eq!(metric(&client, "quorate_disk_reserve_bytes"), reserve as f64);
+    let left = metric(&client, "quorate_disk_free_bytes") - metric(&client, "quorate_disk_claimed_bytes");
+    assert!((reserve as f64..3.0 * reserve as f64).contains(&left), "{left} of {reserve}");
+    client.post("/1/indexes/full", &record(0)).unwrap().success().unwrap();
 }
 
 /// The node whose disk is filled.

@@ -48,6 +48,7 @@ impl Service {
         metrics::gauges(
             disk.free_bytes(),
             disk.claimed_bytes(),
+            disk.reserve_bytes(),
             context.shared_meta().load().catalogue.len(),
         );
         metrics::node(context.node());
