@@ -65,6 +65,54 @@ fn link(cluster: &Cluster, index: &str, replica: &str) {
     cluster.wait_task(index, linked.success().unwrap().task_id().unwrap()).unwrap();
 }
 
+/// Changes a byte in the middle of the largest file of the indices.
+fn damage(data_dir: &Path) {
+    let mut folders = vec![data_dir.join("indices")];
+    let mut files = vec![];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    let largest = files.into_iter().max_by_key(|path| path.metadata().unwrap().len()).unwrap();
+    let mut bytes = std::fs::read(&largest).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    // not into a file that a snapshot may have a link to
+    std::fs::remove_file(&largest).unwrap();
+    std::fs::write(largest, bytes).unwrap();
+}
+
+#[test]
+fn a_group_goes_on_with_the_survivor_whose_files_are_not_damaged() {
+    let mut cluster = Cluster::start(3).unwrap();
+    let client = cluster.clients().remove(0);
+    let group = fill(&cluster, &client, "a");
+    cluster.wait_settled().unwrap();
+    for node in [2, 1, 0] {
+        cluster.stop(node).unwrap();
+    }
+    // of two logs that are equally long the one of the higher number would be chosen
+    for damaged in [0, 1] {
+        let folder = cluster.data_dir(damaged).to_path_buf();
+        let kept = folder.with_extension("kept");
+        assert!(Command::new("cp").arg("-a").args([&folder, &kept]).status().unwrap().success());
+        damage(&folder);
+        let surveys = surveyed(&cluster, &[0, 1]);
+        let given: Vec<&str> = surveys.iter().flat_map(|it| ["--survey", it.to_str().unwrap()]).collect();
+        let text = said(&recover(cluster.data_dir(0), &given));
+        let (one, other) = (format!("n{damaged}"), format!("n{}", 1 - damaged));
+        assert!(text.contains(&format!("{one} has part of group {group} only (")), "{text}");
+        assert!(text.contains("the group does not go on with it"), "{text}");
+        let row =
+            text.lines().find(|line| line.split_whitespace().next() == Some(&group.to_string())).unwrap();
+        assert_eq!(row.split_whitespace().nth(1), Some(&*other), "{text}");
+        std::fs::remove_dir_all(&folder).unwrap();
+        std::fs::rename(&kept, &folder).unwrap();
+    }
+}
+
 #[test]
 fn one_node_goes_on_when_the_others_are_lost_for_good() {
     let mut cluster = Cluster::start(3).unwrap();

@@ -390,6 +390,36 @@ pub fn read_reached(folder: &DataFolder) -> Result<BTreeMap<GroupId, u64>> {
     Ok(reached)
 }
 
+/// Of which of these groups a node that does not run has files that do not read as they were written, and the first that was found
+/// of each. Cost: all files of indices are read.
+pub fn read_damage(
+    folder: &DataFolder,
+    groups: impl Iterator<Item = GroupId>,
+) -> Result<BTreeMap<GroupId, String>> {
+    let (layout, files) = (folder.layout(), folder.files());
+    let mut warnings = vec![];
+    let kv = open_state(layout, files, log_before(layout), &mut warnings)?;
+    let node =
+        Node::open(node_options(&ServiceOptions::new(layout.root()), layout, kv.clone(), Room::boundless()))?;
+    let mut damaged = BTreeMap::new();
+    for group in groups.filter(|group| *group != GroupId::META) {
+        let found = match open_tree(&kv, layout, files, group, &mut warnings) {
+            Err(error) => Some(error.to_string()),
+            Ok(_tree) => match node.machine(group) {
+                Err(error) => Some(error.to_string()),
+                Ok(_machine) => node
+                    .pin_each(group)
+                    .find_map(|index| index.and_then(|it| it.verify(&mut |_| {})).err())
+                    .map(|error| error.to_string()),
+            },
+        };
+        damaged.extend(found.map(|what| (group, what)));
+    }
+    drop(node);
+    kv.close()?;
+    Ok(damaged)
+}
+
 /// Whether a node ran in this folder before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LogBefore {

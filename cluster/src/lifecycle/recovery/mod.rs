@@ -20,6 +20,7 @@ use quorate_model::{Error, GroupId, IndexName, NodeId, Result};
 use quorate_raft::log::{Log, LogOptions};
 use quorate_raft::recovery::{self, Survey};
 use quorate_store::identity::DataFolder;
+use quorate_store::incoming::Incoming;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -44,16 +45,17 @@ pub enum Loss {
 
 impl Recovery {
     /// Opens a data folder and finds out what a recovery would do with the nodes that `surveys` are of; without any, with
-    /// this node alone. Changes nothing.
+    /// this node alone. Changes nothing. Cost: without surveys all files of indices are read.
     ///
     /// Errors: the folder is in use, or cannot be read; the surveys do not fit together, or with the folder; there is nothing
     /// to recover.
     pub fn open(data_dir: &Path, surveys: Vec<NodeSurvey>) -> Result<Recovery> {
-        let Opened { log, meta, survey, folder } = Opened::at(data_dir)?;
+        let mut opened = Opened::at(data_dir)?;
         let surveys = match surveys.is_empty() {
-            true => vec![survey.clone()],
+            true => vec![opened.look_at_files()?.clone()],
             false => surveys,
         };
+        let Opened { log, meta, survey, folder } = opened;
         let mut plan = RecoveryPlan::of(&surveys)?;
         let Some(shown) = surveys.iter().find(|it| it.node == survey.node) else {
             return Err(Error::invalid(
@@ -67,9 +69,10 @@ impl Recovery {
         plan.lost_indices.sort();
         Ok(Recovery { log, meta, survey, plan, _folder: folder })
     }
-    /// What a stopped node has. Changes nothing. Errors: the folder is in use, or cannot be read.
+    /// What a stopped node has. Changes nothing. Errors: the folder is in use, or cannot be read. Cost: all files of indices are
+    /// read.
     pub fn survey(data_dir: &Path) -> Result<NodeSurvey> {
-        Ok(Opened::at(data_dir)?.survey)
+        Opened::at(data_dir)?.look_at_files().cloned()
     }
     /// What would be done.
     pub fn plan(&self) -> &RecoveryPlan {
@@ -168,6 +171,7 @@ impl Opened {
             clusters: clusters.collect(),
             replicas: [].into(),
             leftovers: [].into(),
+            partial: [].into(),
         };
         let groups: Vec<GroupId> = survey.clusters.values().flatten().copied().collect();
         for group in std::iter::once(GroupId::META).chain(groups) {
@@ -178,6 +182,18 @@ impl Opened {
             }
         }
         Ok(Opened { log, meta, survey, folder })
+    }
+    /// Adds to the survey of which groups the node has part only: files are damaged, or a state is on its way that was to take the
+    /// place of such files. Cost: all files of indices are read.
+    fn look_at_files(&mut self) -> Result<&NodeSurvey> {
+        let (groups, layout) = (self.survey.replicas.keys().copied(), self.folder.layout());
+        self.survey.partial = start::read_damage(&self.folder, groups.clone())?;
+        for group in groups {
+            if !Incoming::of_group(layout, group)?.is_empty() {
+                self.survey.partial.entry(group).or_insert_with(|| plan::STATE_ON_ITS_WAY.to_owned());
+            }
+        }
+        Ok(&self.survey)
     }
 }
 

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+/// Why a survivor has part of a group only that was being given its state.
+pub(super) const STATE_ON_ITS_WAY: &str = "its state was on its way from another node";
 /// Names of lost indices that are printed.
 const NAMED_MAX: usize = 20;
 
@@ -24,6 +26,9 @@ pub struct NodeSurvey {
     pub replicas: BTreeMap<GroupId, Survey>,
     /// Groups that it has left and not yet removed all of.
     pub leftovers: BTreeSet<GroupId>,
+    /// Groups of which it has part only, and why: files are damaged, or still on their way.
+    #[serde(default)]
+    pub partial: BTreeMap<GroupId, String>,
 }
 
 /// A node as others know it.
@@ -67,6 +72,8 @@ pub struct RecoveryPlan {
     pub groups: BTreeMap<GroupId, Future>,
     /// The indices whose groups are made anew, as far as the node that prints the plan knows them.
     pub lost_indices: Vec<String>,
+    /// Survivors that have part of a group only, and why.
+    partial: Vec<(GroupId, NodeId, String)>,
     names: BTreeMap<NodeId, String>,
 }
 
@@ -136,6 +143,7 @@ impl RecoveryPlan {
             removed,
             groups,
             lost_indices: vec![],
+            partial: partial(&by_node),
             names,
         })
     }
@@ -155,7 +163,8 @@ impl RecoveryPlan {
              Do this only when the majority is lost for good. If the others can be started again, start them: nothing is\n\
              lost then. If more nodes are left that can be read, let them take part, all of them stopped: write what each has\n\
              to a file with --write-survey FILE, bring the files together, and give the same ones, as --survey FILE, to this\n\
-             command on every survivor. Each group goes on with the longest log among them.\n\n",
+             command on every survivor. Each group goes on with the longest log among them, but not with that of a node whose files\n\
+             of it are damaged or still on their way, unless nobody else has all that is known to be committed.\n\n",
             self.survivors.join(", "),
             if self.survivors.len() == 1 { "the only node" } else { "the nodes" },
             self.app_id,
@@ -193,12 +202,27 @@ impl RecoveryPlan {
             )
             .expect("writing to a string");
         }
+        self.tell_partial(&mut text, name);
         if self.groups.values().any(|future| *future == Future::Lost) {
             text.push_str(
                 "\nGroups that go on with nobody are of a cluster that has no node left: their indices stay out of reach.\n",
             );
         }
         text
+    }
+    /// Who has part of a group only, and whether it goes on with that all the same.
+    fn tell_partial(&self, text: &mut String, name: impl Fn(&NodeId) -> String) {
+        for (group, node, why) in &self.partial {
+            let leads = matches!(self.groups.get(group), Some(Future::With { leader, .. }) if leader == node);
+            let so = match leads {
+                true => {
+                    "group goes on with it all the same, because no other survivor has all that is known to be committed"
+                }
+                false => "group does not go on with it",
+            };
+            writeln!(text, "\n{} has part of group {group} only ({why}): the {so}.", name(node))
+                .expect("writing to a string");
+        }
     }
 }
 
@@ -220,12 +244,40 @@ fn listed<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> String {
     }
 }
 
-/// The survivor whose log of a group is the most advanced.
+/// The replica whose log is the most advanced.
+fn most<'a>(of: &[(NodeId, &'a Survey)]) -> Option<(NodeId, &'a Survey)> {
+    of.iter().copied().max_by_key(|(node, it)| (it.advance(), *node))
+}
+
+/// The survivor whose log of a group is the most advanced, among those that have all of the group. One that has part of it only is
+/// chosen when none of these has what it knows to be committed: files can be made good, what no log has cannot.
 fn with_most(surveys: &BTreeMap<NodeId, &NodeSurvey>, group: GroupId) -> Option<(GroupId, Future)> {
     let replicas = surveys.iter().filter_map(|(node, survey)| Some((*node, survey.replicas.get(&group)?)));
-    let (leader, survey) =
-        replicas.filter(|(_, it)| !it.is_restoring).max_by_key(|(node, it)| (it.advance(), *node))?;
+    let able = replicas.filter(|(_, it)| !it.is_restoring);
+    let (part, whole): (Vec<_>, Vec<_>) =
+        able.partition(|(node, _)| surveys[node].partial.contains_key(&group));
+    // of logs whose last entries are of one term, one is the beginning of the other
+    let has_committed = |whole: &Survey, of: &Survey| whole.advance() >= (of.last_term, of.committed);
+    let chosen = most(&whole).filter(|(_, it)| part.iter().all(|(_, of)| has_committed(it, of)));
+    let (leader, survey) = chosen.or_else(|| most(&[whole, part].concat()))?;
     Some((group, Future::With { leader, survey: survey.clone() }))
+}
+
+/// Who has part of a group only, and why.
+fn partial(surveys: &BTreeMap<NodeId, &NodeSurvey>) -> Vec<(GroupId, NodeId, String)> {
+    let mut partial = vec![];
+    for (node, survey) in surveys {
+        let restoring = survey.replicas.iter().filter(|(_, it)| it.is_restoring);
+        let on_the_way = restoring.map(|(group, _)| (*group, *node, STATE_ON_ITS_WAY.to_owned()));
+        partial.extend(on_the_way);
+        let others = survey
+            .partial
+            .iter()
+            .filter(|(group, _)| survey.replicas.get(group).is_some_and(|it| !it.is_restoring));
+        partial.extend(others.map(|(group, why)| (*group, *node, why.clone())));
+    }
+    partial.sort();
+    partial
 }
 
 /// Who makes a group anew: the survivor of its cluster that makes the fewest.
@@ -249,102 +301,4 @@ fn anew(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const NAMES: [&str; 5] = ["n1", "n2", "n3", "n4", "n5"];
-
-    fn replica(last_term: u64, last: u64) -> Survey {
-        Survey {
-            voters: vec![1, 2, 3],
-            learners: vec![],
-            term: last_term,
-            committed: last,
-            last,
-            last_term,
-            is_restoring: false,
-        }
-    }
-    /// A node of an installation of five whose group 1 lies on others than its group 2.
-    fn survey(node: u64, replicas: &[(u16, Survey)]) -> NodeSurvey {
-        let known = |(number, name): (u64, &&str)| {
-            (NodeId(number), KnownNode { name: (*name).to_owned(), cluster: "main".to_owned() })
-        };
-        NodeSurvey {
-            app_id: "APP".to_owned(),
-            node: NodeId(node),
-            nodes: (1..).zip(&NAMES).map(known).collect(),
-            clusters: BTreeMap::from([("main".to_owned(), vec![GroupId(1), GroupId(2), GroupId(3)])]),
-            replicas: replicas.iter().map(|(group, survey)| (GroupId(*group), survey.clone())).collect(),
-            leftovers: BTreeSet::new(),
-        }
-    }
-    fn leader(plan: &RecoveryPlan, group: u16) -> Option<u64> {
-        match &plan.groups[&GroupId(group)] {
-            Future::With { leader, .. } => Some(leader.0),
-            Future::Empty { .. } | Future::Lost => None,
-        }
-    }
-
-    #[test]
-    fn each_group_goes_on_with_the_most_advanced_log() {
-        let surveys = [
-            survey(1, &[(0, replica(7, 100)), (1, replica(3, 50))]),
-            survey(2, &[(0, replica(8, 90)), (1, replica(3, 51))]),
-        ];
-        let plan = RecoveryPlan::of(&surveys).unwrap();
-        assert_eq!((leader(&plan, 0), leader(&plan, 1)), (Some(2), Some(2)), "a later term, a longer log");
-        let others: Vec<&str> = plan.removed.values().map(String::as_str).collect();
-        assert_eq!(others, ["n3", "n4", "n5"]);
-        let mut turned = surveys.clone();
-        turned.reverse();
-        assert_eq!(RecoveryPlan::of(&turned).unwrap().groups, plan.groups, "in any order of the files");
-        // what no survivor has is shared between them
-        assert_eq!(plan.emptied().collect::<Vec<_>>(), [(GroupId(2), NodeId(1)), (GroupId(3), NodeId(2))]);
-    }
-
-    #[test]
-    fn who_was_taking_a_state_over_has_none() {
-        let restoring = Survey { is_restoring: true, ..replica(9, 900) };
-        let surveys = [
-            survey(1, &[(0, replica(7, 100)), (1, restoring.clone())]),
-            survey(2, &[(0, replica(7, 99)), (1, replica(1, 1))]),
-        ];
-        let plan = RecoveryPlan::of(&surveys).unwrap();
-        assert_eq!((leader(&plan, 0), leader(&plan, 1)), (Some(1), Some(2)));
-        let half = survey(2, &[(0, restoring), (1, replica(1, 1))]);
-        let refused = |surveys: &[NodeSurvey]| RecoveryPlan::of(surveys).unwrap_err().message;
-        let alone = refused(std::slice::from_ref(&half));
-        assert!(alone.contains("no survivor has a whole meta group"), "{alone}");
-        let beside = refused(&[surveys[0].clone(), half]);
-        assert!(beside.contains("n2 was taking over"), "{beside}");
-    }
-
-    #[test]
-    fn a_leftover_is_nothing_to_begin_with_and_a_lost_cluster_stays_lost() {
-        let mut first = survey(1, &[(0, replica(7, 100))]);
-        first.leftovers = BTreeSet::from([GroupId(1), GroupId(2), GroupId(3)]);
-        first.clusters.insert("far".to_owned(), vec![GroupId(17)]);
-        let second = survey(2, &[(0, replica(7, 99))]);
-        let plan = RecoveryPlan::of(&[first, second]).unwrap();
-        assert!(plan.emptied().all(|(_, founder)| founder == NodeId(2)), "{:?}", plan.groups);
-        assert_eq!(plan.groups[&GroupId(17)], Future::Lost);
-        assert!(plan.text().contains("no node left"), "{}", plan.text());
-    }
-
-    #[test]
-    fn surveys_that_do_not_belong_together_are_refused() {
-        let one = survey(1, &[(0, replica(7, 100))]);
-        let again = RecoveryPlan::of(&[one.clone(), one.clone()]).unwrap_err();
-        assert!(again.message.contains("same node"), "{}", again.message);
-        let other = NodeSurvey { app_id: "OTHER".to_owned(), node: NodeId(2), ..one.clone() };
-        let mixed = RecoveryPlan::of(&[one.clone(), other]).unwrap_err();
-        assert!(mixed.message.contains("two installations"), "{}", mixed.message);
-        let alone = Survey { voters: vec![1], ..replica(7, 100) };
-        let groups: Vec<_> = (0..4).map(|group| (group, alone.clone())).collect();
-        let mut only = survey(1, &groups);
-        only.nodes.retain(|id, _| id.0 == 1);
-        let nothing = RecoveryPlan::of(&[only]).unwrap_err();
-        assert!(nothing.message.contains("nothing to recover"), "{}", nothing.message);
-    }
-}
+mod tests;
