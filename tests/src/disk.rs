@@ -1,5 +1,6 @@
 //! How is a disk filled in a test? A small file system in memory, which root can mount.
 
+use crate::skipped::skip;
 use anyhow::Result;
 use std::fs::File;
 use std::io::Write;
@@ -11,13 +12,16 @@ use std::process::Command;
 pub struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// Mounts one of so many MiB at `path`, which is made. `None` where that is not allowed.
+    /// Mounts one of so many MiB at `path`, which is made. `None` where that is not allowed, which is told as something left out.
     pub fn mount(path: &Path, mib: u64) -> Result<Option<SmallDisk>> {
         std::fs::create_dir_all(path)?;
         let size = format!("size={mib}m");
         let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(path).output();
-        let is_mounted = mounted.is_ok_and(|output| output.status.success());
-        Ok(is_mounted.then(|| SmallDisk(path.to_path_buf())))
+        if mounted.is_ok_and(|output| output.status.success()) {
+            return Ok(Some(SmallDisk(path.to_path_buf())));
+        }
+        skip("mounting a small file system needs root");
+        Ok(None)
     }
     /// Where it is.
     pub fn path(&self) -> &Path {

@@ -18,3 +18,4 @@ pub mod load;
 pub mod members;
 pub mod network;
 pub mod renames;
+pub mod skipped;

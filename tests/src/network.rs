@@ -3,6 +3,7 @@
 //! Each host is a network namespace with one address; a hub joins them, and the test runs in the hub. Namespaces are made
 //! and removed by the test itself; nothing leaves them. Needs root, `ip` and `nft`.
 
+use crate::skipped::skip;
 use anyhow::{Context, Result, bail, ensure};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -52,7 +53,7 @@ impl Network {
             return Ok(true);
         }
         if let Err(reason) = run("nft", &["list", "tables"]).and_then(|()| run("ip", &["netns", "list"])) {
-            eprintln!("skipped: network namespaces need root, ip and nft: {reason:#}");
+            skip(&format!("network namespaces need root, ip and nft: {reason:#}"));
             return Ok(false);
         }
         let prefix = format!("q{}x{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));

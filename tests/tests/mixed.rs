@@ -7,6 +7,7 @@
 use quorate_tests::client::Client;
 use quorate_tests::cluster::{AnyNode, Cluster};
 use quorate_tests::events;
+use quorate_tests::skipped::leave_out;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -24,9 +25,9 @@ fn earlier(level: usize) -> Option<PathBuf> {
         .map(|folder| PathBuf::from(folder).join(format!("level-{level}")));
     let found = found.filter(|program| program.exists());
     if found.is_none() {
-        eprintln!(
-            "skipped: QUORATE_EARLIER names no folder with a program of level {level} (tests/earlier/build.sh makes it)"
-        );
+        leave_out(&format!(
+            "QUORATE_EARLIER names no folder with a program of level {level} (tests/earlier/build.sh makes it)"
+        ));
     }
     found
 }

@@ -182,7 +182,6 @@ fn answered_writes_outlive_greedy_callers_full_disks_and_kills_together() {
     let mut cluster = Cluster::prepare(3).unwrap();
     let (full, mib) = FULL;
     let Some(disk) = SmallDisk::mount(&cluster.data_dir(full).with_extension("disk"), mib).unwrap() else {
-        println!("skipped: mounting a small file system needs root");
         return;
     };
     cluster.setup_mut(full).data_dir = disk.path().join("data");
