@@ -466,6 +466,50 @@ mod tests {
         }
     }
 
+    /// Whoever uses a key at several addresses gets what a key may have, and another key the thread that is left.
+    #[tokio::test]
+    async fn a_key_at_many_addresses_leaves_a_thread_to_another_key() {
+        let pool = SearchPool::start(2).expect("threads");
+        let of_key = pool.queue.bounds.of_key;
+        let running = Arc::new(AtomicUsize::new(0));
+        let (ends, ended) = std::sync::mpsc::channel::<()>();
+        let ended = Arc::new(Mutex::new(ended));
+        let begin = |address: u64| {
+            let (pool, running, ended) = (pool.clone(), running.clone(), ended.clone());
+            let job = async move {
+                pool.run(move |_| {
+                    running.fetch_add(1, Ordering::SeqCst);
+                    // until all of them may end
+                    let _nobody_sends = ended.lock().recv();
+                    Ok(())
+                })
+                .await
+            };
+            tokio::spawn(Payer { key: 1, address }.charge(job))
+        };
+        let heavy: Vec<_> = (0..40).map(|number| begin(number % 4)).collect();
+        while running.load(Ordering::SeqCst) < of_key {
+            tokio::task::yield_now().await;
+        }
+        let light = Payer { key: 2, address: 1 };
+        for number in 0..50 {
+            let answer = light.charge(pool.run(move |_| Ok(number)));
+            let answer =
+                tokio::time::timeout(Duration::from_secs(60), answer).await.expect("a thread is left");
+            assert_eq!(answer, Ok(number));
+        }
+        assert_eq!(running.load(Ordering::SeqCst), of_key, "the key has no more");
+        drop(ends);
+        let mut done = 0;
+        for heavy in heavy {
+            match heavy.await.expect("no panic") {
+                Ok(()) => done += 1,
+                Err(error) => assert_eq!(error.kind, quorate_model::ErrorKind::Unavailable),
+            }
+        }
+        assert!(done >= of_key, "{done}");
+    }
+
     #[test]
     fn what_took_too_long_on_the_thread_that_asks_does_not_count() {
         let folder = tempfile::tempdir().expect("a folder");

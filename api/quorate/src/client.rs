@@ -198,20 +198,26 @@ pub fn segment(name: &str) -> String {
 #[cfg(unix)]
 fn check_owner(path: &Path) -> Result<()> {
     use std::os::unix::fs::MetadataExt as _;
-    let of =
-        |path: &Path| std::fs::metadata(path).with_context(|| format!("cannot look at {}", path.display()));
-    // who owns the data folder runs the node
-    let (file, folder) = (of(path)?, of(path.parent().unwrap_or(path))?);
-    let is_writable = |mode: u32| mode & 0o022 != 0;
-    if file.uid() != folder.uid() && file.uid() != 0 || is_writable(file.mode()) || is_writable(folder.mode())
-    {
-        bail!(
-            "{} can be written by others than the owner of the folder: keys are not sent to the address in it. Name the node with \
-             --url, or put the modes right (folder 0700, file 0600)",
+    let of = |path: &Path| {
+        let found = std::fs::metadata(path).with_context(|| format!("cannot look at {}", path.display()))?;
+        Ok::<_, anyhow::Error>((found.uid(), found.mode()))
+    };
+    let me = rustix::process::geteuid().as_raw();
+    match is_believed(me, of(path)?, of(path.parent().unwrap_or(path))?) {
+        true => Ok(()),
+        false => bail!(
+            "{} is another user's, or can be written by others: keys are not sent to the address in it. Name the node with --url, \
+             or put owner and modes right (folder 0700, file 0600)",
             path.display()
-        );
+        ),
     }
-    Ok(())
+}
+/// Whether a user believes a file in a folder, of which owner and mode are given. The superuser, who looks after nodes of others,
+/// believes whoever the folder belongs to.
+#[cfg(unix)]
+fn is_believed(me: u32, (of_file, file_mode): (u32, u32), (of_folder, folder_mode): (u32, u32)) -> bool {
+    let is_right = |owner: u32| owner == 0 || owner == if me == 0 { of_folder } else { me };
+    is_right(of_file) && is_right(of_folder) && (file_mode | folder_mode) & 0o022 == 0
 }
 #[cfg(not(unix))]
 fn check_owner(_: &Path) -> Result<()> {
@@ -257,6 +263,24 @@ mod tests {
             allow(folder.path(), of_folder);
             allow(&path, of_file);
             assert_eq!(local_address(folder.path()).is_ok(), is_believed, "{of_folder:o} {of_file:o}");
+        }
+        // whoever calls commands in a folder of somebody else's making does not send a key to that one
+        for (me, of_file, of_folder, expected) in [
+            (7, 7, 7, true),
+            (7, 8, 8, false),
+            (7, 8, 7, false),
+            (7, 7, 8, false),
+            (7, 0, 0, true),
+            (7, 7, 0, true),
+            (0, 8, 8, true),
+            (0, 8, 9, false),
+            (0, 0, 8, true),
+        ] {
+            assert_eq!(
+                is_believed(me, (of_file, 0o600), (of_folder, 0o755)),
+                expected,
+                "{me} {of_file} {of_folder}"
+            );
         }
     }
 }

@@ -14,11 +14,9 @@ const FILES_UNKNOWN: u64 = 1_024;
 /// files are what that costs.
 #[cfg(target_os = "linux")]
 pub fn prepare() -> Allowed {
-    use rustix::fs::Mode;
-    use rustix::process::{Resource, getrlimit, setrlimit, umask};
+    use rustix::process::{Resource, getrlimit, setrlimit};
     use_small_pages();
-    // records, keys and logs are nobody else's
-    umask(Mode::RWXG | Mode::RWXO);
+    close_to_others();
     let limit = getrlimit(Resource::Nofile);
     let wanted = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
     let current = match setrlimit(Resource::Nofile, wanted) {
@@ -29,7 +27,14 @@ pub fn prepare() -> Allowed {
 }
 #[cfg(not(target_os = "linux"))]
 pub fn prepare() -> Allowed {
+    close_to_others();
     Allowed { files: FILES_UNKNOWN }
+}
+
+/// Records, keys and logs are nobody else's.
+fn close_to_others() {
+    #[cfg(unix)]
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
 }
 
 /// Keeps the kernel from rounding what the allocator touches up to 2 MiB: for some twenty threads that made 60 MiB of an

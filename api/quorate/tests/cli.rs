@@ -138,6 +138,10 @@ fn mistakes_on_the_command_line_are_named() {
     let data = folder.path().join("data");
     refused(&data, &["serve", "--data-dri", "x"], "--data-dir");
     refused(&data, &["serve", "--listen", "7700"], "HOST:PORT");
+    for level in ["loud", "info,loud", ""] {
+        refused(&data, &["serve", "--log-level", level], "log-level");
+    }
+    assert!(!data.exists(), "what is refused makes nothing");
     refused(&data, &["serve", "--config", "/nowhere/quorate.toml"], "/nowhere/quorate.toml");
     refused(&data, &["serve", "--admin-key", "secret"], "--admin-key");
     refused(&data, &["import", "i", "/nowhere/file.jsonl"], "");

@@ -164,6 +164,42 @@ async fn what_a_key_may_not_see_shows_nowhere() {
 }
 
 #[actix_web::test]
+async fn what_a_key_may_not_see_shows_in_no_explanation() {
+    let node = Node::start().await;
+    let settings = json!({"searchableAttributes": ["name", "secret"], "unretrievableAttributes": ["secret"]});
+    node.write(Method::PUT, "/1/indexes/i/settings", settings).await;
+    let at = json!({"lat": 12.345, "lng": 6.789});
+    let record = json!({"name": "marble", "secret": "tattoo", "_geoloc": at});
+    node.write(Method::PUT, "/1/indexes/i/1", record).await;
+    let without_place = derive(&node.search_key, "attributesToRetrieve=name");
+    for (key, query, sees_word, sees_place) in [
+        (ADMIN, "tatoo", true, true),
+        (node.search_key.as_str(), "tatoo", false, true),
+        (&without_place, "tatoo", false, false),
+        (&without_place, "marbel", false, false),
+    ] {
+        let asked = json!({"query": query, "aroundLatLng": "12,6", "aroundRadius": "all", "getRankingInfo": true,
+            "explain": ["match.alternatives"]});
+        let answer = node.call_with(key, Method::POST, "/1/indexes/i/query", &asked.to_string()).await;
+        let found = answer.success();
+        assert_eq!(found["nbHits"], 1, "{found}");
+        let info = &found["hits"][0]["_rankingInfo"];
+        assert!(info["geoDistance"].as_u64() > Some(0), "{found}");
+        assert_eq!(!info["matchedGeoLocation"].is_null(), sees_place, "{found}");
+        assert_eq!(found.to_string().contains("12.345"), sees_place, "{found}");
+        let alternatives = found["explain"]["match"]["alternatives"].to_string();
+        assert!(alternatives.contains(query), "{found}");
+        assert_eq!(alternatives.contains("\"typo\""), sees_word, "{found}");
+    }
+    // all that is searched may be seen
+    let settings = json!({"searchableAttributes": ["name"]});
+    node.write(Method::PUT, "/1/indexes/i/settings", settings).await;
+    let asked = json!({"query": "marbel", "explain": ["*"]}).to_string();
+    let found = node.call_with(&without_place, Method::POST, "/1/indexes/i/query", &asked).await.success();
+    assert!(found["explain"]["match"]["alternatives"].to_string().contains("marble"), "{found}");
+}
+
+#[actix_web::test]
 async fn a_key_that_forces_filters_shows_by_id_what_passes_them() {
     let node = Node::start().await;
     let settings = json!({"attributesForFaceting": ["team"]});

@@ -115,8 +115,9 @@ pub fn search(
     results.query_after_removal = removed;
     let words = plan.words.iter().chain(plan.beyond.iter().flatten());
     results.parsed_query = params.get_ranking_info.then(|| joined(words.map(|word| word.text.as_str())));
-    results.alternatives = explain::is_asked_for(&params.explain)
-        .then(|| explain::alternatives(view, &plan, &found.query_terms));
+    results.alternatives = explain::is_asked_for(&params.explain).then(|| {
+        explain::alternatives(view, &plan, &found.query_terms, visible.shows_searched(&settings.index))
+    });
     let rendered = render(
         view,
         settings,

@@ -17,22 +17,70 @@ pub struct DataFolder {
     _lock: File,
 }
 
-/// Lets only the owner of a new folder in. Who else may read one that was there before is its owner's choice; nobody else may
-/// write to it: keys are sent to the address in it.
+/// Lets only the owner of a new folder in, and nobody else write to one that was there before: keys are sent to the address in it.
 #[cfg(unix)]
 fn close_to_others(root: &Path, is_new: bool) -> std::io::Result<()> {
+    take_bits(root, if is_new { OF_OTHERS } else { 0o022 })
+}
+/// What others may do by a mode.
+#[cfg(unix)]
+const OF_OTHERS: u32 = 0o077;
+/// Takes these bits of a mode away.
+#[cfg(unix)]
+fn take_bits(path: &Path, bits: u32) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    let mode = std::fs::metadata(root)?.permissions().mode() & 0o7777;
-    let wanted = if is_new { 0o700 } else { mode & !0o022 };
-    match mode == wanted {
+    let mode = std::fs::metadata(path)?.permissions().mode() & 0o7777;
+    match mode & bits == 0 {
         true => Ok(()),
-        false => std::fs::set_permissions(root, std::fs::Permissions::from_mode(wanted)),
+        false => std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode & !bits)),
     }
 }
+
+/// Lets nobody but the owner read what is in a folder that others were let into before, and closes the folder itself last: a
+/// start that breaks off here begins anew. Nobody else may write to it any more, so that nothing becomes a link meanwhile.
+///
+/// Errors: what the first says that cannot be closed; all others are closed all the same. Cost: a look at each file, once.
+#[cfg(unix)]
+fn close_all(root: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    if std::fs::metadata(root)?.permissions().mode() & OF_OTHERS == 0 {
+        return Ok(());
+    }
+    let (mut folders, mut outcome) = (vec![root.to_path_buf()], Ok(()));
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder)? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            // a folder first, for the same reason
+            let closed = if kind.is_symlink() { Ok(()) } else { take_bits(&entry.path(), OF_OTHERS) };
+            match kind.is_dir() && closed.is_ok() {
+                true => folders.push(entry.path()),
+                false => outcome = outcome.and(closed),
+            }
+        }
+    }
+    outcome.and(take_bits(root, OF_OTHERS))
+}
+
 /// Folders have no mode here.
 #[cfg(not(unix))]
 fn close_to_others(_root: &Path, _is_new: bool) -> std::io::Result<()> {
     Ok(())
+}
+#[cfg(not(unix))]
+fn close_all(_root: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
+/// What belongs to somebody else cannot be closed, and is told: a volume that was mounted for this process may be such.
+fn told(closed: std::io::Result<()>, root: &Path) -> Result<()> {
+    match closed {
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            tracing::warn!(folder = %root.display(), "others may get into the data folder, where something belongs to another user");
+            Ok(())
+        }
+        closed => closed.map_err(|e| StoreError::io("set the mode of", root, e)),
+    }
 }
 
 impl DataFolder {
@@ -44,15 +92,10 @@ impl DataFolder {
         let layout = Layout::new(root);
         let is_new = !root.exists();
         files.create_dir_durable(root).map_err(|e| StoreError::io("create", root, e))?;
-        match close_to_others(root, is_new) {
-            // a volume that was mounted for this process may belong to somebody else
-            Err(error) if !is_new && error.kind() == std::io::ErrorKind::PermissionDenied => {
-                tracing::warn!(folder = %root.display(), "others may write to the data folder, which belongs to another user")
-            }
-            closed => closed.map_err(|e| StoreError::io("set the mode of", root, e))?,
-        }
+        told(close_to_others(root, is_new), root)?;
         let lock = lock(&layout)?;
         layout.prepare(&*files)?;
+        told(close_all(root), root)?;
         let node_id = read_or_make_node_id(&layout, &*files)?;
         Ok(DataFolder { layout, files, node_id, _lock: lock })
     }
@@ -171,19 +214,43 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_new_folder_is_closed_to_others_and_an_old_one_is_written_by_its_owner_alone() {
+    fn a_folder_and_all_in_it_is_closed_to_others() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("data");
-        let mode = || std::fs::metadata(&root).unwrap().permissions().mode() & 0o777;
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+        let set = |path: &Path, mode| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
         drop(DataFolder::open(&root).unwrap());
-        assert_eq!(mode(), 0o700);
-        std::fs::set_permissions(&root, std::fs::Permissions::from_mode(0o750)).unwrap();
-        drop(DataFolder::open(&root).unwrap());
-        assert_eq!(mode(), 0o750);
-        std::fs::set_permissions(&root, std::fs::Permissions::from_mode(0o775)).unwrap();
-        drop(DataFolder::open(&root).unwrap());
-        assert_eq!(mode(), 0o755);
+        assert_eq!(mode(&root), 0o700);
+        let layout = Layout::new(&root);
+        let (folder, outside) = (layout.index(7), dir.path().join("outside"));
+        std::fs::create_dir(&folder).unwrap();
+        let file = folder.join("file");
+        [&file, &outside].map(|path| std::fs::write(path, "words").unwrap());
+        std::os::unix::fs::symlink(&outside, folder.join("link")).unwrap();
+        for (of_root, of_folder, of_file) in
+            [(0o755, 0o755, 0o644), (0o2775, 0o777, 0o666), (0o750, 0o710, 0o440)]
+        {
+            set(&root, of_root);
+            set(&folder, of_folder);
+            set(&file, of_file);
+            set(&outside, 0o644);
+            drop(DataFolder::open(&root).unwrap());
+            assert_eq!(mode(&root), of_root & 0o7700);
+            assert_eq!((mode(&folder), mode(&file)), (0o700, of_file & 0o700));
+            assert_eq!(mode(&layout.format()) & 0o077, 0);
+            assert_eq!(mode(&outside), 0o644, "what is not in it stays");
+        }
+        // nothing is changed in a folder that is no data folder
+        let foreign = dir.path().join("foreign");
+        std::fs::create_dir(&foreign).unwrap();
+        std::fs::write(foreign.join("letter"), "words").unwrap();
+        set(&foreign, 0o755);
+        set(&foreign.join("letter"), 0o644);
+        assert!(DataFolder::open(&foreign).is_err());
+        assert_eq!((mode(&foreign), mode(&foreign.join("letter"))), (0o755, 0o644));
     }
 
     #[test]

@@ -178,7 +178,7 @@ fn more_than_a_node_can_do_is_refused_and_not_cut_short() {
 
 /// Connects from another address of this machine.
 #[cfg(target_os = "linux")]
-fn connect_from(from: [u8; 4], to: &str) -> std::io::Result<TcpStream> {
+pub(super) fn connect_from(from: [u8; 4], to: &str) -> std::io::Result<TcpStream> {
     use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
     bind(&socket, &SocketAddr::from((from, 0)))?;

@@ -322,23 +322,31 @@ fn reading_a_long_body_keeps_nobody_waiting() {
     assert!(waited * 4 < shortest, "others waited {waited:?} for a call of {shortest:?}");
 }
 
-/// Whatever the node is started with, what it keeps is its user's alone.
+/// Whatever the node is started with, and whoever was let into its folder before, what it keeps is its user's alone.
 #[test]
 fn other_users_of_the_machine_read_nothing() {
-    use std::os::unix::fs::PermissionsExt;
     let dir = tempfile::tempdir().unwrap();
     let mut setup = Setup::new(dir.path().join("data"));
     setup.within = ["sh", "-c", "umask 0; exec \"$@\"", "sh"].map(str::to_owned).to_vec();
     let server = setup.start().unwrap();
     server.client().post("/1/indexes/i", &json!({"objectID": "1"})).unwrap().success().unwrap();
     settle(&server.client(), "i").unwrap();
-    let (mut folders, mut files) = (vec![server.data_dir().to_path_buf()], 0);
+    check_closed(server.data_dir());
+    let setup = server.stop().unwrap();
+    let opened = std::process::Command::new("chmod").args(["-R", "a+rwX"]).arg(&setup.data_dir).status();
+    assert!(opened.unwrap().success());
+    let server = setup.start().unwrap();
+    check_closed(server.data_dir());
+    assert_eq!(server.client().search("i", &json!({"query": ""})).unwrap()["nbHits"], 1);
+}
+
+/// Looks at every file and folder.
+fn check_closed(folder: &std::path::Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let (mut folders, mut files) = (vec![folder.to_path_buf()], 0);
     while let Some(folder) = folders.pop() {
-        let open_to_others = |path: &std::path::Path| {
-            let mode = std::fs::metadata(path).unwrap().permissions().mode();
-            assert_eq!(mode & 0o077, 0, "{} has mode {mode:o}", path.display());
-        };
-        open_to_others(&folder);
+        let mode = std::fs::metadata(&folder).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{} has mode {mode:o}", folder.display());
         for entry in std::fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
             // some are there for a moment only

@@ -9,6 +9,8 @@ mod bytes;
 mod crowds;
 mod greedy;
 mod parameters;
+#[cfg(target_os = "linux")]
+mod proxies;
 
 /// One wrong request and its answer.
 struct Case {

@@ -18,11 +18,13 @@ pub fn is_asked_for(explain: &[String]) -> bool {
 }
 /// Everything that was looked for: the words as typed, then what stands for single words, then terms found by typos, then
 /// what changes the number of words, then stop words and exclusions. Offsets and lengths count typed words, excluded ones
-/// among them. `found` has the expanded words of each path in each segment.
+/// among them. `found` has the expanded words of each path in each segment; of them none is told to a caller who may not see all
+/// that is searched, since nothing says in which attributes it stands.
 pub fn alternatives(
     view: &ShardView,
     plan: &Plan,
     found: &[Vec<Vec<TermMatches>>],
+    sees_all: bool,
 ) -> Vec<ExplainedAlternative> {
     let one = |types: Vec<&'static str>, words: Vec<String>, typos: u32, first: usize, length: usize| {
         let offset = first + excluded_before(plan, first);
@@ -46,7 +48,7 @@ pub fn alternatives(
             all.push(one(vec![reason], vec![text], other.typos.into(), word.place, 1));
         }
     }
-    for (at, word) in plan.words.iter().enumerate() {
+    for (at, word) in plan.words.iter().enumerate().filter(|_| sees_all) {
         for (term, typos) in misspelt(view, word, at, found) {
             all.push(one(vec!["typo"], vec![term], typos, word.place, 1));
         }

@@ -35,6 +35,8 @@ pub struct HitDetails {
 pub enum RankingDetails {
     /// Yes.
     Shown,
+    /// Yes, but not where the record is, which the caller may not see.
+    WithoutPlace,
     /// No.
     Hidden,
 }
@@ -82,8 +84,8 @@ impl<'a> Renderer<'a> {
         if let Some(score) = details.score {
             write_to(out, format_args!(",\"_score\":{}", f64::from(score) / 100.0));
         }
-        if self.ranking == RankingDetails::Shown {
-            ranking_details(details, self.words, out);
+        if self.ranking != RankingDetails::Hidden {
+            ranking_details(details, self.words, self.ranking == RankingDetails::Shown, out);
         }
         out.push(b'}');
         self.hits.ends.push(out.len() as u32);
@@ -92,7 +94,7 @@ impl<'a> Renderer<'a> {
 fn write_to(out: &mut Vec<u8>, arguments: std::fmt::Arguments<'_>) {
     out.write_fmt(arguments).expect("a vector takes every write");
 }
-fn ranking_details(details: &HitDetails, words: usize, out: &mut Vec<u8>) {
+fn ranking_details(details: &HitDetails, words: usize, shows_place: bool, out: &mut Vec<u8>) {
     let precision = details.place.map(|(_, precision, _)| precision);
     let hit = Explained { words: words as u32, user_score: details.user_score, precision };
     let mut before = ",\"_rankingInfo\":{";
@@ -103,7 +105,7 @@ fn ranking_details(details: &HitDetails, words: usize, out: &mut Vec<u8>) {
     if details.promoted {
         out.extend_from_slice(b",\"promoted\":true");
     }
-    if let Some((metres, _, point)) = details.place {
+    if let Some((metres, _, point)) = details.place.filter(|_| shows_place) {
         write_to(
             out,
             format_args!(

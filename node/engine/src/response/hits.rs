@@ -84,7 +84,8 @@ pub fn render(
     let selection = Selection::new(settings, Some(&params.attributes_to_retrieve), limits.sees_unretrievable);
     let showing = Showing::new(settings, params, visible.clone());
     let ranking = match params.get_ranking_info {
-        true => RankingDetails::Shown,
+        true if visible.shows("_geoloc") => RankingDetails::Shown,
+        true => RankingDetails::WithoutPlace,
         false => RankingDetails::Hidden,
     };
     let details = details(view, plan, prepared, query_terms, shown, scratch);

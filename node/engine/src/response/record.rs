@@ -4,6 +4,7 @@
 
 use super::json;
 use super::paths::{Part, descend, part_of, part_without};
+use quorate_model::settings::IndexSettings;
 use quorate_model::{SearchParams, Settings};
 
 /// The selection of members for one request.
@@ -39,6 +40,11 @@ impl Selection {
     /// Whether all of the value at a path may be seen.
     pub fn shows(&self, path: &str) -> bool {
         self.part(path) == Part::All
+    }
+    /// Whether all that is searched may be seen.
+    pub fn shows_searched(&self, settings: &IndexSettings) -> bool {
+        let searched = &settings.searchable_attributes;
+        self.is_everything() || !searched.is_empty() && searched.iter().all(|it| self.shows(&it.path))
     }
     fn is_everything(&self) -> bool {
         self.only.is_none() && self.without.is_empty()
