@@ -121,3 +121,31 @@ fn a_dependency_that_no_source_names_is_found() {
         assert_eq!(is_named(text, "serde-json"), expected, "{text}");
     }
 }
+
+/// What `deny.toml` lets through is there, and ends; what it keeps out is not there.
+#[test]
+fn exceptions_for_dependencies_are_about_what_is_there() {
+    let read = |file: &str| std::fs::read_to_string(workspace_root().join(file)).unwrap();
+    let (deny, lock) = (read("deny.toml"), read("Cargo.lock"));
+    let is_there = |name: &str| lock.contains(&format!("\nname = \"{name}\"\n"));
+    let mut rows = [0; 3];
+    for line in deny.lines().map(str::trim) {
+        let member = |name: &str| {
+            let (_, rest) = line.split_once(&format!("{name} = \""))?;
+            rest.split_once('"').map(|(value, _)| value)
+        };
+        if line.starts_with("{ id = ") {
+            let reason = member("reason").expect("each has a reason");
+            let name = reason.split(' ').next().unwrap_or_default();
+            assert!(is_there(name) && reason.contains(". Ends "), "{line}");
+            rows[0] += 1;
+        } else if line.starts_with("{ allow = ") {
+            assert!(is_there(member("crate").expect("each is for a crate")), "{line}");
+            rows[1] += 1;
+        } else if line.starts_with("{ name = ") {
+            assert!(!is_there(member("name").unwrap_or_default()), "{line}");
+            rows[2] += 1;
+        }
+    }
+    assert!(rows.iter().all(|count| *count > 0), "{rows:?}");
+}
