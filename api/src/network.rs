@@ -2,7 +2,7 @@
 
 use actix_web::http::header::{self, HeaderMap};
 use ipnetwork::IpNetwork;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// Networks, each one address or a range (CIDR). Cheap to clone.
@@ -23,25 +23,35 @@ impl Networks {
     }
 
     /// The address of a caller: that of the peer, or, where the peer is a trusted proxy, the last one of `X-Forwarded-For` that is
-    /// none. What stands before that one may be the caller's invention.
+    /// none. What stands before that one may be the caller's invention. `None` when a proxy names what is no address: who is behind
+    /// it is nobody that is known, and least of all the proxy.
     pub fn caller(&self, peer: Option<IpAddr>, headers: &HeaderMap) -> Option<IpAddr> {
         let peer = peer?.to_canonical();
         if self.0.is_empty() || !self.hold(peer) {
             return Some(peer);
         }
-        let named = headers.get_all(header::X_FORWARDED_FOR).filter_map(|value| value.to_str().ok());
-        let mut hops: Vec<&str> = named.flat_map(|value| value.split(',')).collect();
+        // letter by letter: what a caller put before what the proxy added must not hide that
+        let named = headers.get_all(header::X_FORWARDED_FOR);
+        let mut hops: Vec<&[u8]> =
+            named.flat_map(|value| value.as_bytes().split(|byte| *byte == b',')).collect();
         let mut nearest = peer;
         while let Some(hop) = hops.pop() {
-            // behind what is no address nothing can be trusted
-            let Ok(address) = hop.trim().parse::<IpAddr>() else { break };
-            nearest = address.to_canonical();
+            nearest = address_of(hop)?;
             if !self.hold(nearest) {
                 break;
             }
         }
         Some(nearest)
     }
+}
+
+/// An address as proxies write it: alone, in brackets, or with a port.
+fn address_of(hop: &[u8]) -> Option<IpAddr> {
+    let text = std::str::from_utf8(hop).ok()?.trim();
+    let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    let with_port = || text.parse::<SocketAddr>().map(|at| at.ip());
+    let address = bare.parse::<IpAddr>().or_else(|_| with_port()).ok()?;
+    Some(address.to_canonical())
 }
 
 /// The network of an address whose addresses count as one caller: each IPv4 address, and 64 bits of an IPv6 one, in which anybody
@@ -91,13 +101,22 @@ mod tests {
             ("10.0.0.1", &["8.8.8.8", "9.9.9.9"], "9.9.9.9"),
             ("10.0.0.1", &[], "10.0.0.1"),
             ("10.0.0.1", &["10.0.0.2"], "10.0.0.2"),
-            ("10.0.0.1", &["9.9.9.9, unknown"], "10.0.0.1"),
+            ("10.0.0.1", &["9.9.9.9, unknown"], "nobody"),
+            ("10.0.0.1", &["9.9.9.9, unknown, 10.0.0.7"], "nobody"),
+            ("10.0.0.1", &["unknown, 9.9.9.9"], "9.9.9.9"),
+            ("10.0.0.1", &[""], "nobody"),
+            ("10.0.0.1", &["\u{e9}, 9.9.9.9"], "9.9.9.9"),
+            ("10.0.0.1", &["\u{e9}", "9.9.9.9"], "9.9.9.9"),
+            ("10.0.0.1", &["9.9.9.9, \u{e9}"], "nobody"),
+            ("10.0.0.1", &["9.9.9.9:80"], "9.9.9.9"),
+            ("10.0.0.1", &["8.8.8.8, [2001:db8::1]:80, [::1]"], "2001:db8::1"),
+            ("10.0.0.1", &["::ffff:9.9.9.9"], "9.9.9.9"),
             ("::1", &["2001:db8::1"], "2001:db8::1"),
             ("::ffff:10.0.0.1", &["9.9.9.9"], "9.9.9.9"),
         ] {
             let mut headers = HeaderMap::new();
             for value in forwarded {
-                headers.append(header::X_FORWARDED_FOR, HeaderValue::from_static(value));
+                headers.append(header::X_FORWARDED_FOR, HeaderValue::from_bytes(value.as_bytes()).unwrap());
             }
             let caller = trusted.caller(peer.parse().ok(), &headers);
             assert_eq!(caller, expected.parse().ok(), "{peer} {forwarded:?}");

@@ -144,12 +144,17 @@ pub async fn dial(
     let within = local.limits.connect_within;
     let greeted = async {
         let stream = connect(address, within / 2).await.map_err(|error| unreachable(address, error))?;
+        let at = stream.peer_addr();
         let (stream, traffic) =
             encrypt(local, stream, purpose).await.map_err(|error| match tls::is_wrong_secret(&error) {
                 true => LinkError::Refused(format!("the node at {address} has another join token")),
                 false => unreachable(address, error),
             })?;
-        greet(local, stream, traffic, expected, purpose).await.map_err(|end| match end {
+        let greeted = greet(local, stream, traffic, expected, purpose).await;
+        if let (Ok(_), Ok(at)) = (&greeted, at) {
+            local.greetings.know(at.ip());
+        }
+        greeted.map_err(|end| match end {
             End::Refused(text) => LinkError::Refused(text),
             End::Itself => LinkError::Itself,
             End::Closed(_) | End::ProtocolError(_) | End::Silent | End::Stalled | End::Replaced => {

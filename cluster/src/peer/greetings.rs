@@ -1,7 +1,8 @@
 //! Who may hold a connection that has not said yet who it is? Strangers must not keep nodes out.
 //!
-//! There is room for so many, and for fewer of one address. Half of the room is for addresses from which a node has greeted
-//! before. When strangers fill theirs, the first bytes have to come at once.
+//! There is room for so many, and for fewer of one address. Half of the room is for addresses at which a node is known to be: it has
+//! greeted from there, or was reached there by this one, which is what a start has first. When strangers fill theirs, the first
+//! bytes have to come at once.
 
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -13,7 +14,7 @@ use std::time::Duration;
 const GREETINGS_MAX: usize = 48;
 /// Those of one address. Several nodes of one machine dial at the same time, three connections each.
 const OF_ADDRESS_MAX: usize = 24;
-/// Addresses that are remembered, of nodes that greeted.
+/// Addresses of nodes that are remembered.
 const KNOWN_MAX: usize = 1_024;
 /// How long the first bytes may take when there are more than a few.
 const IN_A_CROWD: Duration = Duration::from_millis(200);
@@ -54,6 +55,18 @@ impl Greetings {
         inner.of_address.insert(address, of_address + 1);
         Some(Greeting { all: self.clone(), address, is_known })
     }
+    /// A node has shown that it is one, at this address.
+    pub fn know(&self, address: IpAddr) {
+        let mut inner = self.0.lock();
+        if inner.known.len() < KNOWN_MAX {
+            inner.known.insert(address.to_canonical());
+        }
+    }
+    /// Whether a node is known to be there.
+    #[cfg(test)]
+    pub fn knows(&self, address: IpAddr) -> bool {
+        self.0.lock().known.contains(&address)
+    }
 }
 
 impl Greeting {
@@ -64,10 +77,7 @@ impl Greeting {
     }
     /// A node has greeted: its address is known from now on.
     pub fn greeted(&self) {
-        let mut inner = self.all.0.lock();
-        if inner.known.len() < KNOWN_MAX {
-            inner.known.insert(self.address);
-        }
+        self.all.know(self.address);
     }
 }
 impl Drop for Greeting {
@@ -95,14 +105,18 @@ mod tests {
     fn strangers_leave_room_for_others_and_for_those_who_are_known() {
         let greetings = Greetings::default();
         greetings.enter(address(7)).expect("room").greeted();
+        // this one was dialled
+        greetings.know(address(8).to_canonical());
+        assert!(greetings.knows(address(7)) && greetings.knows(address(8)) && !greetings.knows(address(9)));
         let of_one: Vec<Greeting> = (0..100).filter_map(|_| greetings.enter(address(1))).collect();
         assert_eq!(of_one.len(), OF_ADDRESS_MAX);
         let usually = Duration::from_secs(2);
         assert_eq!(of_one[0].patience(usually), IN_A_CROWD);
-        let others: Vec<Greeting> = (2..100).filter_map(|it| greetings.enter(address(it))).collect();
-        assert_eq!(others.iter().filter(|it| !it.is_known).count() + of_one.len(), GREETINGS_MAX);
-        let known = greetings.enter(address(7)).expect("room of their own");
-        assert_eq!(known.patience(usually), usually);
+        let strangers = (2..100).filter(|it| ![7, 8].contains(it));
+        let others: Vec<Greeting> = strangers.filter_map(|it| greetings.enter(address(it))).collect();
+        assert_eq!(others.len() + of_one.len(), GREETINGS_MAX);
+        let known = [7, 8].map(|it| greetings.enter(address(it)).expect("room of their own"));
+        assert!(known.iter().all(|it| it.patience(usually) == usually));
         drop(of_one);
         assert!(greetings.enter(address(1)).is_some());
         drop((others, known));

@@ -1,6 +1,7 @@
 //! What this node is to its peers, and what it knows of each of them.
 
 use super::complaints::Complaints;
+use super::greetings::Greetings;
 use super::hello::{Hello, Purpose};
 use super::metrics::PeerCounters;
 use super::tls::Identity;
@@ -31,6 +32,8 @@ pub struct Local {
     pub handler: Arc<dyn PeerHandler>,
     /// What was logged already.
     pub complaints: Complaints,
+    /// Who may come in, and from where nodes come.
+    pub greetings: Greetings,
     /// Ends everything.
     pub stopped: CancellationToken,
 }

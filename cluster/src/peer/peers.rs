@@ -3,6 +3,7 @@
 use super::complaints::Complaints;
 use super::connection::{self, Side};
 use super::dialler;
+use super::greetings::Greetings;
 use super::hello::Purpose;
 use super::link::{Link, LinkError};
 use super::node::{Known, Local};
@@ -62,6 +63,7 @@ impl Peers {
             limits,
             handler,
             complaints: Complaints::default(),
+            greetings: Greetings::default(),
             stopped: CancellationToken::new(),
         });
         let (threads, ended) = start_threads(local.stopped.clone())?;
@@ -79,6 +81,12 @@ impl Peers {
     /// no longer named end; this node may be among them.
     pub fn set_addresses(&self, addresses: BTreeMap<NodeId, String>) {
         self.owner.registry.set_addresses(addresses);
+    }
+
+    /// Whether a node is known to be at an address.
+    #[cfg(test)]
+    pub fn knows(&self, address: std::net::IpAddr) -> bool {
+        self.owner.local.greetings.knows(address)
     }
 
     /// Sets the application id when it has become known. Holds for connections made from now on.

@@ -4,7 +4,7 @@ use super::complaints::About;
 use super::connection::{self, Connection, End, Side, Stream};
 use super::dialler::{self, clock_ahead_ms};
 use super::frame::{CONSENSUS_FRAME_BYTES_MAX, Frame, PART_FRAME_BYTES_MAX};
-use super::greetings::{Greeting, Greetings};
+use super::greetings::Greeting;
 use super::hello::{PREAMBLE, PREAMBLE_BYTES, Purpose};
 use super::node::Local;
 use super::registry::{Peer, Registry, Threads};
@@ -35,7 +35,6 @@ pub struct Server {
     local: Arc<Local>,
     registry: Arc<Registry>,
     threads: Threads,
-    greetings: Greetings,
     introductions: Arc<Semaphore>,
     /// The connection of each node and lane, by what ends it.
     kept: Mutex<FxHashMap<(NodeId, Lane), CancellationToken>>,
@@ -48,7 +47,6 @@ impl Server {
             local,
             registry,
             threads,
-            greetings: Greetings::default(),
             introductions: Arc::new(Semaphore::new(INTRODUCTIONS_MAX)),
             kept: Mutex::default(),
         }
@@ -64,7 +62,7 @@ impl Server {
             match accepted {
                 Ok((stream, from)) => {
                     // otherwise there are too many that do not say who they are
-                    if let Some(greeting) = self.greetings.enter(from.ip()) {
+                    if let Some(greeting) = self.local.greetings.enter(from.ip()) {
                         tokio::spawn(self.clone().sort(stream, from, greeting));
                     }
                 }

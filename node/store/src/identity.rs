@@ -228,7 +228,9 @@ mod tests {
         let (folder, outside) = (layout.index(7), dir.path().join("outside"));
         std::fs::create_dir(&folder).unwrap();
         let file = folder.join("file");
-        [&file, &outside].map(|path| std::fs::write(path, "words").unwrap());
+        for path in [&file, &outside] {
+            std::fs::write(path, "words").unwrap();
+        }
         std::os::unix::fs::symlink(&outside, folder.join("link")).unwrap();
         for (of_root, of_folder, of_file) in
             [(0o755, 0o755, 0o644), (0o2775, 0o777, 0o666), (0o750, 0o710, 0o440)]

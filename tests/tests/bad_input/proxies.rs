@@ -77,13 +77,14 @@ fn who_calls_is_believed_of_trusted_proxies_alone() {
 }
 
 fn check_sources(behind: &Behind) {
-    let sources = "restrictSources=203.0.113.0%2F24%2C2001%3Adb8%3A1%3A%3A%2F48";
+    // an office, and the proxy that stands in it
+    let sources = "restrictSources=203.0.113.0%2F24%2C2001%3Adb8%3A1%3A%3A%2F48%2C127.0.0.2";
     let office = behind.key(&json!({"acl": ["search"], "queryParameters": sources}));
     for (from, forwarded, is_allowed) in [
         (STRANGER, &[][..], false),
         (STRANGER, &["203.0.113.7"], false),
         (STRANGER, &["203.0.113.7, 127.0.0.2"], false),
-        (PROXY, &[], false),
+        (PROXY, &[], true),
         (PROXY, &["203.0.113.7"], true),
         (PROXY, &["198.51.100.1"], false),
         // what stands before the last who is no proxy may be invented
@@ -100,6 +101,11 @@ fn check_sources(behind: &Behind) {
         (PROXY, &["203.0.113.7, unknown"], false),
         (PROXY, &["203.0.113.7,"], false),
         (PROXY, &["unknown, 203.0.113.7"], true),
+        (PROXY, &["unknown, 198.51.100.1"], false),
+        (PROXY, &["\u{e9}, 198.51.100.1"], false),
+        (PROXY, &["198.51.100.1, \u{e9}"], false),
+        (PROXY, &["203.0.113.7:4711"], true),
+        (PROXY, &["[2001:db8:1::9]:4711"], true),
         // both kinds of addresses
         (PROXY, &["2001:db8:1::9"], true),
         (PROXY, &["2001:db8:2::9"], false),

@@ -184,4 +184,11 @@ async fn strangers_who_say_nothing_keep_no_node_out() {
         () = crowds => unreachable!("it goes on"),
     };
     assert!(reached.is_ok(), "kept out");
+    // where a node was reached it is known from, although it has not called yet: so one that was just started knows the others
+    let started = start(options(node_id()));
+    started.peers.set_addresses(BTreeMap::from([(other.id, other.address.clone())]));
+    let there = std::net::IpAddr::from([127, 0, 0, 1]);
+    assert!(!started.peers.knows(there));
+    reaches(&started, &other).await;
+    assert!(started.peers.knows(there));
 }
