@@ -116,6 +116,10 @@ impl SearchPool {
         }
         Ok(SearchPool { _ends: Arc::new(Ends(queue.clone())), queue })
     }
+    /// Threads that one caller has at most.
+    pub fn threads(&self) -> usize {
+        self.queue.bounds.of_address
+    }
     /// Jobs that wait for a thread.
     pub fn queued(&self) -> usize {
         self.queue.turns.lock().turns.waiting()

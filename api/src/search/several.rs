@@ -9,8 +9,9 @@ use quorate_wire::json;
 use serde_json::{Map, Value};
 use std::time::Duration;
 
-/// What is asked in one call that is worked on at a time.
-const AT_A_TIME: usize = 8;
+/// What is asked in one call that is worked on at a time, at most. No more than its caller has threads: parts of a call that wait
+/// for each other would be refused for waiting.
+const AT_A_TIME_MAX: usize = 8;
 
 /// The answers so far, bounded together.
 pub struct Bodies {
@@ -100,15 +101,16 @@ pub async fn in_order<T: Clone>(
 ) -> Result<Vec<Vec<u8>>> {
     let bytes_max = call.state.limits().answer_bytes_max;
     let mut bodies = Bodies::new(bytes_max);
+    let at_a_time = call.service().search_threads().min(AT_A_TIME_MAX);
     let run = &run;
     let small = |(number, one): (usize, &T)| {
         let one = one.clone();
         async move {
             let_others_on().await;
-            run(number, one, bytes_max / AT_A_TIME).await
+            run(number, one, bytes_max / at_a_time).await
         }
     };
-    let mut answers = stream::iter(asked.iter().enumerate().map(small)).buffered(AT_A_TIME);
+    let mut answers = stream::iter(asked.iter().enumerate().map(small)).buffered(at_a_time);
     let mut again = asked.iter().enumerate();
     while let (Some(answered), Some((number, one))) = (answers.next().await, again.next()) {
         let body = match answered {

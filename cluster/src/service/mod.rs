@@ -325,6 +325,10 @@ impl Service {
     pub async fn keep_abreast(&self) {
         abreast::keep_abreast(&self.inner.context).await;
     }
+    /// Searches that one caller may have under way on this node; the others wait.
+    pub fn search_threads(&self) -> usize {
+        self.inner.context.node().pool().threads()
+    }
     /// The application id of the installation.
     pub fn app_id(&self) -> &str {
         &self.inner.app_id
