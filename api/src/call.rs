@@ -19,6 +19,9 @@ use std::cell::RefCell;
 use std::net::IpAddr;
 use std::time::Instant;
 
+/// Bytes that the body of a call may have together with what is made of it, more or less.
+const HELD_BYTES_MAX: usize = 64 << 20;
+
 /// One authenticated request.
 pub struct Call<'a> {
     /// Shared by all requests.
@@ -52,9 +55,16 @@ impl<'a> Call<'a> {
     pub fn service(&self) -> &'a Service {
         self.state.service()
     }
-    /// Takes memory for what the body becomes, until the call is answered. Errors: `Unavailable` when others hold all there is.
+    /// Takes memory for what the body becomes, until the call is answered. Errors: `Invalid` when that is more than
+    /// [`HELD_BYTES_MAX`] with the body; `Unavailable` when others hold all there is.
     pub fn hold(&self, bytes: usize) -> Result<()> {
-        self.held.borrow_mut().grow(bytes)
+        let mut held = self.held.borrow_mut();
+        match held.bytes() + bytes <= HELD_BYTES_MAX {
+            true => held.grow(bytes),
+            false => {
+                Err(Error::invalid("The body asks for too much at once: send fewer requests in one call"))
+            }
+        }
     }
     /// The body, a JSON object; empty when there is none.
     pub async fn object(&self) -> Result<Map<String, Value>> {

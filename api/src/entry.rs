@@ -17,7 +17,7 @@ use actix_web::web::{self, Bytes};
 use actix_web::{HttpRequest, HttpResponse};
 use futures_util::FutureExt as _;
 use quorate_cluster::panics::panic_text;
-use quorate_cluster::unix_ms;
+use quorate_cluster::{Payer, unix_ms};
 use quorate_model::{Error, ErrorKind, Result, limits};
 use quorate_wire::QueryString;
 use std::cell::RefCell;
@@ -54,16 +54,18 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
         Ok(found)
     });
     let (mut received, note) = (0, CallNote::of(unix_ms()));
+    let mut payer = Caller::Nobody.payer(client);
     let row = found.as_ref().ok().map(|found| (found.number, found.route));
     let reply = match found {
         Ok(found) => {
-            let taken = take(&request, payload.into_inner(), &state, found, started, (&mut received, &note));
+            let seen = Seen { received: &mut received, payer: &mut payer, note: &note };
+            let taken = take(&request, payload.into_inner(), &state, found, started, seen);
             let outcome = contained(taken).await;
             outcome.unwrap_or_else(|error| failed(&error))
         }
         Err(error) => failed(&error),
     };
-    let mut held = state.answers().enter();
+    let mut held = state.answers().enter(payer);
     let reply = match held.grow(reply.body.len()) {
         Ok(()) => reply,
         Err(error) => failed(&error),
@@ -108,6 +110,15 @@ fn contained(work: impl Future<Output = Result<Reply>>) -> impl Future<Output = 
     })
 }
 
+/// What is seen of a call while it is taken.
+struct Seen<'a> {
+    /// Bytes of its body.
+    received: &'a mut u64,
+    /// Whom it is charged to: its address alone until its key is known.
+    payer: &'a mut Payer,
+    note: &'a CallNote,
+}
+
 /// Finds out who calls, reads the body and runs the endpoint.
 async fn take(
     request: &HttpRequest,
@@ -115,13 +126,11 @@ async fn take(
     state: &ApiState,
     found: Match<'_, Handler>,
     started: Instant,
-    (received, note): (&mut u64, &CallNote),
+    Seen { received, payer, note }: Seen<'_>,
 ) -> Result<Reply> {
     let query = QueryString(request.uri().query().unwrap_or(""));
     let headers = request.headers();
     let body_bytes_max = body_bytes_max(found.route.body, state);
-    // Held until the call is answered: the body lives as long.
-    let mut room = state.room().enter();
     if found.route.need != Need::Nothing {
         state.service().keep_abreast().await;
     }
@@ -129,26 +138,33 @@ async fn take(
         sources::gate::check(&state.service().sources(), request, state.trusted_proxies())?;
     }
     let refused = |error| refused(found.route, error);
-    let (caller, body) = if found.route.need == Need::Nothing {
-        (Caller::Nobody, Bytes::new())
+    let caller_address = caller_address(request, state);
+    // the room is held until the call is answered: the body lives as long
+    let (caller, mut room, body) = if found.route.need == Need::Nothing {
+        (Caller::Nobody, state.room().enter(*payer), Bytes::new())
     } else {
         let credentials = Credentials::read(headers, query);
         if credentials.key.is_some() || credentials.app_id.is_none() {
             let caller = allow(request, state, &found, &credentials, note).await.map_err(refused)?;
-            (caller, body::read(headers, &mut payload, &mut room, body_bytes_max).await?)
+            *payer = caller.payer(caller_address);
+            let mut room = state.room().enter(*payer);
+            let body = body::read(headers, &mut payload, &mut room, body_bytes_max).await?;
+            (caller, room, body)
         } else {
             // the key may stand in the body: that has a room and a time of its own, and no stranger gets in
             check_app_id(state.service(), credentials.app_id.as_deref().unwrap_or_default())
                 .map_err(refused)?;
             let bytes_max = body_bytes_max.min(UNKNOWN_CALLER_BYTES_MAX);
-            let mut strangers = state.strangers().enter();
+            let mut strangers = state.strangers().enter(*payer);
             let reading = body::read(headers, &mut payload, &mut strangers, bytes_max);
             let late = |_| Error::invalid("The body did not arrive in time");
             let body = actix_rt::time::timeout(UNKNOWN_CALLER_PATIENCE, reading).await.map_err(late)??;
             let caller =
                 allow(request, state, &found, &credentials.with_body(&body), note).await.map_err(refused)?;
+            *payer = caller.payer(caller_address);
+            let mut room = state.room().enter(*payer);
             room.grow(body.len())?;
-            (caller, body)
+            (caller, room, body)
         }
     };
     if found.route.body.becomes_tree() {
@@ -161,8 +177,6 @@ async fn take(
     }
     let Match { route, names, .. } = found;
     let address = forwarded_for(headers).or_else(|| request.peer_addr().map(|peer| peer.ip()));
-    let caller_address = caller_address(request, state);
-    let payer = caller.payer(caller_address);
     let call = Call {
         state,
         caller,

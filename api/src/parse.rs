@@ -175,6 +175,38 @@ const OBJECT_BYTES: usize = 700;
 /// Bytes of a value in a list, which may have twice the room it needs.
 const VALUE_BYTES: usize = 2 * size_of::<Value>();
 
+/// Bytes that the texts among the members of a search take at most, more or less, as the lists and trees that parameters read
+/// from them; 0 for little. Errors: `Invalid`, naming the first that becomes more than [`TEXT_TREE_BYTES_MAX`].
+pub fn texts_bytes(members: &Map<String, Value>) -> Result<usize> {
+    let mut all = 0;
+    for (name, value) in members {
+        let Value::String(text) = value else { continue };
+        let bytes = text_tree_bytes(text.as_bytes());
+        if bytes > TEXT_TREE_BYTES_MAX {
+            return Err(Error::parameter(name, "text that holds fewer values"));
+        }
+        all += bytes;
+    }
+    Ok(if all < TEXTS_BYTES_MIN { 0 } else { all })
+}
+/// As [`tree_bytes`], of a text that may hold a list, JSON, or either URL-encoded: whatever could begin a value counts.
+fn text_tree_bytes(text: &[u8]) -> usize {
+    let mut bytes = text.len();
+    for (at, &byte) in text.iter().enumerate() {
+        let encoded = if byte == b'%' { text.get(at + 1..at + 3) } else { None };
+        match (byte, encoded) {
+            (b'{', _) | (_, Some(b"7b" | b"7B")) => bytes += OBJECT_BYTES,
+            (b'[' | b',', _) | (_, Some(b"5b" | b"5B" | b"2c" | b"2C")) => bytes += VALUE_BYTES,
+            _ => {}
+        }
+    }
+    bytes
+}
+/// Bytes of what a text of a search becomes: polygons of [`limits::POLYGONS_POINTS_MAX`] points are some 7 MiB.
+const TEXT_TREE_BYTES_MAX: usize = 8 << 20;
+/// Bytes below which the texts of a search are not counted.
+const TEXTS_BYTES_MIN: usize = 4 << 10;
+
 /// A place in a body, as error texts name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextPosition {
@@ -270,6 +302,22 @@ mod tests {
         assert_eq!(TextPosition::of(b"ab\ncd", 0).to_string(), "line:1 column:1");
         assert_eq!(TextPosition::of(b"ab\ncd", 4).to_string(), "line:2 column:2");
         assert_eq!(TextPosition::of(b"ab", 99).to_string(), "line:1 column:3");
+    }
+
+    #[test]
+    fn what_texts_become_is_counted() {
+        let of = |text: &str| texts_bytes(&Map::from_iter([("name".to_owned(), Value::from(text))]));
+        assert_eq!(of("an ordinary query, with commas"), Ok(0));
+        let words = of(&"a,".repeat(1_000)).unwrap();
+        assert!(words >= 1_000 * (size_of::<String>() + 16), "{words}");
+        assert_eq!(of(&"a%2C".repeat(1_000)), Ok(words + 2_000), "encoded or not");
+        let refused = of(&r#"{"":0},"#.repeat(20_000)).unwrap_err();
+        assert_eq!(
+            refused.message,
+            "Invalid value for \"name\" parameter, expected text that holds fewer values"
+        );
+        let polygons = "12.345678,123.456789,".repeat(limits::POLYGONS_POINTS_MAX);
+        assert!(of(&polygons).is_ok(), "what is legal fits");
     }
 
     proptest! {

@@ -2,6 +2,7 @@
 
 use crate::error;
 use crate::room::Taken;
+use actix_rt::task::JoinHandle;
 use actix_web::HttpResponse;
 use actix_web::body::{BodySize, MessageBody};
 use actix_web::http::StatusCode;
@@ -11,10 +12,12 @@ use flate2::{Compress, Compression, FlushCompress, Status};
 use quorate_cluster::rate_limit::Quota;
 use quorate_model::{Error, ErrorKind};
 use std::cell::RefCell;
-use std::convert::Infallible;
+use std::io;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::Poll;
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 /// Bodies below this are not worth compressing.
 const COMPRESSED_BYTES_MIN: usize = 1_024;
@@ -115,11 +118,13 @@ impl Reply {
             response.insert_header((header::VARY, HeaderValue::from_static("accept-encoding")));
         }
         let body = Bytes::from(body);
+        let mut body = body;
         if compresses && let Some(compressed) = compressed(&body).await {
             response.insert_header((header::CONTENT_ENCODING, HeaderValue::from_static("gzip")));
-            return response.body(Sent { rest: compressed.into(), _held: delivery.held });
+            body = compressed.into();
         }
-        response.body(Sent { rest: body, _held: delivery.held })
+        let patience = patience(body.len());
+        response.body(Sent::new(body, delivery.held, patience))
     }
 }
 
@@ -141,29 +146,71 @@ pub enum Readers {
     SameOrigin,
 }
 
-/// A body that is given to the connection as fast as that sends it: what nobody reads is held once, and charged for as long.
+/// A body that is given to the connection as fast as that sends it: what nobody reads is held once, charged for as long, and
+/// let go when its time is over, whatever the connection waits for. A connection that comes for more then is ended.
 struct Sent {
+    bytes: usize,
+    kept: Rc<RefCell<Option<Kept>>>,
+    /// Lets go; none for what one piece holds.
+    end: Option<JoinHandle<()>>,
+}
+/// What is not given to the connection yet, with what it holds of the memory for answers.
+struct Kept {
     rest: Bytes,
     _held: Taken,
 }
 /// Bytes given at a time.
 const PIECE_BYTES: usize = 64 << 10;
+/// Seconds that every caller has to read an answer.
+const READ_S: u64 = 20;
+/// Bytes for which it has another second.
+const READ_BYTES_PER_S_MIN: u64 = 64 << 10;
+
+/// How long the caller has to read so many bytes.
+fn patience(bytes: usize) -> Duration {
+    Duration::from_secs(READ_S + bytes as u64 / READ_BYTES_PER_S_MIN)
+}
+
+impl Sent {
+    fn new(rest: Bytes, held: Taken, patience: Duration) -> Sent {
+        let bytes = rest.len();
+        let kept = Rc::new(RefCell::new(Some(Kept { rest, _held: held })));
+        let end = (bytes > PIECE_BYTES).then(|| {
+            let kept = kept.clone();
+            actix_rt::spawn(async move {
+                actix_rt::time::sleep(patience).await;
+                kept.take();
+            })
+        });
+        Sent { bytes, kept, end }
+    }
+}
+impl Drop for Sent {
+    fn drop(&mut self) {
+        if let Some(end) = &self.end {
+            end.abort();
+        }
+    }
+}
 
 impl MessageBody for Sent {
-    type Error = Infallible;
+    type Error = io::Error;
 
     fn size(&self) -> BodySize {
-        BodySize::Sized(self.rest.len() as u64)
+        BodySize::Sized(self.bytes as u64)
     }
-    fn poll_next(
-        mut self: Pin<&mut Self>,
-        _: &mut std::task::Context<'_>,
-    ) -> Poll<Option<Result<Bytes, Infallible>>> {
-        let count = self.rest.len().min(PIECE_BYTES);
-        Poll::Ready((count > 0).then(|| Ok(self.rest.split_to(count))))
+    fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        let mut kept = self.kept.borrow_mut();
+        let unread = || io::Error::new(io::ErrorKind::TimedOut, "the answer was not read in time");
+        let Some(Kept { rest, .. }) = kept.as_mut() else { return Poll::Ready(Some(Err(unread()))) };
+        let count = rest.len().min(PIECE_BYTES);
+        Poll::Ready((count > 0).then(|| Ok(rest.split_to(count))))
     }
     fn try_into_bytes(self) -> Result<Bytes, Self> {
-        if self.rest.len() <= PIECE_BYTES { Ok(self.rest) } else { Err(self) }
+        match self.bytes <= PIECE_BYTES {
+            true => Ok(self.kept.take().map(|kept| kept.rest).unwrap_or_default()),
+            false => Err(self),
+        }
     }
 }
 
@@ -237,6 +284,8 @@ fn compress(body: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
     use crate::room::Room;
+    use quorate_cluster::Payer;
+    use std::future::poll_fn;
 
     #[test]
     fn gzip_is_used_only_when_asked_for() {
@@ -276,21 +325,41 @@ mod tests {
     }
 
     fn delivery(readers: Readers) -> Delivery {
-        Delivery { held: Room::new("answers", 100, 0).enter(), id: correlation_id(), readers }
+        let held = Room::new("answers", 100, 0).enter(Payer::default());
+        Delivery { held, id: correlation_id(), readers }
     }
 
     #[actix_web::test]
     async fn a_large_answer_is_charged_until_it_is_sent() {
-        let room = Room::new("answers", 300_000, 0);
-        let mut held = room.enter();
+        let room = Room::new("answers", 400_000, 0);
+        let mut held = room.enter(Payer::default());
         held.grow(200_000).unwrap();
         let reply = Reply::ok(vec![b'x'; 200_000]);
         let delivery = Delivery { held, ..delivery(Readers::SameOrigin) };
         let response = reply.into_response(&HeaderMap::new(), delivery).await;
         assert!(response.headers().get("access-control-allow-origin").is_none());
-        assert!(room.enter().grow(200_000).is_err());
+        assert_eq!(room.bytes(), 200_000);
         let sent = actix_web::body::to_bytes(response.into_body()).await.unwrap();
-        assert!(sent.len() == 200_000 && room.enter().grow(200_000).is_ok());
+        assert_eq!((sent.len(), room.bytes()), (200_000, 0));
+    }
+
+    #[actix_web::test]
+    async fn what_is_not_read_in_time_is_let_go_whatever_the_connection_waits_for() {
+        assert_eq!((patience(0), patience(32 << 20)), (Duration::from_secs(20), Duration::from_secs(532)));
+        let room = Room::new("answers", 1 << 20, 0);
+        let sent = |patience_ms| {
+            let mut held = room.enter(Payer::default());
+            held.grow(100_000).unwrap();
+            Sent::new(vec![b'x'; 100_000].into(), held, Duration::from_millis(patience_ms))
+        };
+        let (mut slow, read) = (sent(30), sent(60_000));
+        let piece = poll_fn(|cx| Pin::new(&mut slow).poll_next(cx)).await;
+        assert_eq!(piece.unwrap().unwrap().len(), PIECE_BYTES);
+        assert_eq!(actix_web::body::to_bytes(read).await.unwrap().len(), 100_000);
+        assert_eq!(room.bytes(), 100_000, "what was read is given back, the other is waited for");
+        actix_rt::time::sleep(Duration::from_millis(300)).await;
+        assert_eq!(room.bytes(), 0, "nothing asked for it");
+        assert!(poll_fn(|cx| Pin::new(&mut slow).poll_next(cx)).await.unwrap().is_err());
     }
 
     #[actix_web::test]

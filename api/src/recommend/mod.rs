@@ -25,7 +25,7 @@ async fn answer(call: &Call<'_>) -> Result<Reply> {
         call.note.asks(index, asked.params.user_token.as_deref());
     }
     let run = async |number, wanted, bytes_max| run(call, number, wanted, bytes_max).await;
-    Ok(several::results(&several::in_order(call, &wanted, run).await?))
+    Ok(several::in_order(call, &wanted, run).await?.into_reply())
 }
 
 async fn run(call: &Call<'_>, number: usize, wanted: Wanted, bytes_max: usize) -> Result<Vec<u8>> {

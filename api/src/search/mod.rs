@@ -12,6 +12,7 @@ pub mod several;
 
 use crate::auth::Caller;
 use crate::call::Call;
+use crate::parse;
 use actix_web::http::header::HeaderName;
 use explain::Explained;
 use quorate_cluster::ReadRights;
@@ -88,6 +89,7 @@ fn locate(call: &Call<'_>, params: &mut SearchParams) -> Option<&'static str> {
 impl SearchRequest {
     /// From the members of a body.
     pub fn from_members(call: &Call<'_>, mut members: Map<String, Value>) -> Result<Self> {
+        call.hold(parse::texts_bytes(&members)?)?;
         let echo = echo(&members);
         let explained = Explained::of_body(&members, &call.caller)?;
         for restrictions in call.caller.restrictions() {

@@ -66,7 +66,7 @@ pub async fn post(call: &Call<'_>) -> Result<Reply> {
         }
         Strategy::StopIfEnoughMatches => one_by_one(call, queries).await?,
     };
-    Ok(several::results(&bodies))
+    Ok(bodies.into_reply())
 }
 
 impl Strategy {
@@ -142,19 +142,19 @@ async fn run(
 }
 
 /// Runs each query only if all before it returned fewer hits than they asked for (§4.2 rule 2).
-async fn one_by_one(call: &Call<'_>, queries: Vec<(IndexName, Wanted)>) -> Result<Vec<Vec<u8>>> {
-    let mut bodies = Bodies::new(call.state.limits().answer_bytes_max);
+async fn one_by_one(call: &Call<'_>, queries: Vec<(IndexName, Wanted)>) -> Result<Bodies> {
+    let mut bodies = Bodies::of(call);
     let mut enough = false;
     for (number, (index, wanted)) in queries.into_iter().enumerate() {
         if enough {
             bodies.push(left_out(call, &index, &wanted).await?)?;
             continue;
         }
-        let answered = run(call, number, index, wanted, Some(true), bodies.left).await?;
+        let answered = run(call, number, index, wanted, Some(true), bodies.left()).await?;
         enough = answered.is_full;
         bodies.push(answered.body)?;
     }
-    Ok(bodies.all)
+    Ok(bodies)
 }
 
 /// What stands for the answer to a query that was not run.

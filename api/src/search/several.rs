@@ -2,41 +2,62 @@
 
 use crate::call::Call;
 use crate::reply::Reply;
+use crate::room::Taken;
 use futures_util::{StreamExt, stream};
+use quorate_cluster::Payer;
 use quorate_model::filter::Filter;
+use quorate_model::params::LatLng;
 use quorate_model::{Error, ErrorKind, Result, SearchParams, limits};
 use quorate_wire::json;
 use serde_json::{Map, Value};
+use std::cell::Cell;
 use std::time::Duration;
 
 /// What is asked in one call that is worked on at a time, at most. No more than its caller has threads: parts of a call that wait
 /// for each other would be refused for waiting.
 const AT_A_TIME_MAX: usize = 8;
 
-/// The answers so far, bounded together.
+/// The answers so far, bounded together and charged as answers under way.
 pub struct Bodies {
-    /// The answers.
-    pub all: Vec<Vec<u8>>,
+    all: Vec<Vec<u8>>,
     /// Bytes that the others may have.
-    pub left: usize,
+    left: Cell<usize>,
     bytes_max: usize,
+    held: Taken,
 }
 impl Bodies {
-    /// None so far.
-    pub fn new(bytes_max: usize) -> Self {
-        Bodies { all: vec![], left: bytes_max, bytes_max }
+    /// None so far, of a call.
+    pub fn of(call: &Call<'_>) -> Self {
+        Bodies::new(call.state.limits().answer_bytes_max, call.state.answers().enter(Payer::current()))
     }
-    /// One more. Errors: `Invalid` when it is too many bytes.
+    fn new(bytes_max: usize, held: Taken) -> Self {
+        Bodies { all: vec![], left: Cell::new(bytes_max), bytes_max, held }
+    }
+    /// Bytes that the others may have.
+    pub fn left(&self) -> usize {
+        self.left.get()
+    }
+    /// One more. Errors: `Invalid` when it is too many bytes; `Unavailable` when others hold all there is for answers.
     pub fn push(&mut self, body: Vec<u8>) -> Result<()> {
-        self.left = self.left.checked_sub(body.len()).ok_or_else(|| {
+        let left = self.left.get().checked_sub(body.len()).ok_or_else(|| {
             Error::invalid(format!(
                 "The answer is too big: the results may have {} bytes together, ask for fewer queries or for fewer hits with \
                  hitsPerPage",
                 self.bytes_max
             ))
         })?;
+        self.held.grow(body.len())?;
+        self.left.set(left);
         self.all.push(body);
         Ok(())
+    }
+    /// The answer of which these are the results. Each is given back as soon as it stands there.
+    pub fn into_reply(self) -> Reply {
+        let mut out = Vec::with_capacity(self.bytes_max - self.left.get() + self.all.len() + 16);
+        let mut object = json::Object::open(&mut out);
+        json::list(object.member("results"), self.all, |out, body| out.extend_from_slice(&body));
+        object.close();
+        Reply::ok(out)
     }
 }
 
@@ -87,7 +108,9 @@ pub async fn read<T>(
                 limits::MULTI_FILTERS_MAX
             )));
         }
-        call.hold(Filter::bytes_of(own))?;
+        let given = parameters(&one).into_iter().flatten();
+        let points: usize = given.flat_map(|params| &params.inside_polygon).flatten().map(Vec::len).sum();
+        call.hold(Filter::bytes_of(own) + points * size_of::<LatLng>())?;
         all.push(one);
     }
     Ok(all)
@@ -98,16 +121,16 @@ pub async fn in_order<T: Clone>(
     call: &Call<'_>,
     asked: &[T],
     run: impl AsyncFn(usize, T, usize) -> Result<Vec<u8>>,
-) -> Result<Vec<Vec<u8>>> {
-    let bytes_max = call.state.limits().answer_bytes_max;
-    let mut bodies = Bodies::new(bytes_max);
+) -> Result<Bodies> {
+    let mut bodies = Bodies::of(call);
     let at_a_time = call.service().search_threads().min(AT_A_TIME_MAX);
-    let run = &run;
+    let (run, left) = (&run, &Cell::new(bodies.left()));
     let small = |(number, one): (usize, &T)| {
         let one = one.clone();
         async move {
             let_others_on().await;
-            run(number, one, bytes_max / at_a_time).await
+            // what is worked on at a time has no more together than what is left by what is done
+            run(number, one, left.get() / at_a_time).await
         }
     };
     let mut answers = stream::iter(asked.iter().enumerate().map(small)).buffered(at_a_time);
@@ -115,26 +138,19 @@ pub async fn in_order<T: Clone>(
     while let (Some(answered), Some((number, one))) = (answers.next().await, again.next()) {
         let body = match answered {
             // if it is too big: alone it may have what the others have left; whatever else is wrong stays so
-            Err(error) if error.kind == ErrorKind::Invalid => run(number, one.clone(), bodies.left).await?,
+            Err(error) if error.kind == ErrorKind::Invalid => run(number, one.clone(), bodies.left()).await?,
             answered => answered?,
         };
         bodies.push(body)?;
+        left.set(bodies.left());
     }
-    Ok(bodies.all)
+    drop(answers);
+    Ok(bodies)
 }
 
 /// Lets the other calls of this thread go on: what one of many is asked to do may take milliseconds.
 pub async fn let_others_on() {
     tokio::task::yield_now().await;
-}
-
-/// The answer of which these are the results.
-pub fn results(bodies: &[Vec<u8>]) -> Reply {
-    let mut out = Vec::with_capacity(bodies.iter().map(|body| body.len() + 1).sum::<usize>() + 16);
-    let mut object = json::Object::open(&mut out);
-    json::list(object.member("results"), bodies, |out, body| out.extend_from_slice(body));
-    object.close();
-    Reply::ok(out)
 }
 
 /// Refuses to start another query of a call that has taken long already. Not 503: another node has no more time.
@@ -148,6 +164,7 @@ pub fn check_time(since: Duration) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::room::Room;
     use serde_json::json;
 
     #[test]
@@ -159,11 +176,15 @@ mod tests {
 
     #[test]
     fn answers_are_bounded_together() {
-        let mut bodies = Bodies::new(1_000);
+        let room = Room::new("answers", 10_000, 0);
+        let mut bodies = Bodies::new(1_000, room.enter(Payer::default()));
         let half = || vec![b' '; 500];
         assert!(bodies.push(half()).is_ok() && bodies.push(half()).is_ok());
         let refused = bodies.push(vec![b' ']).unwrap_err();
         assert!(refused.message.starts_with("The answer is too big: "), "{refused}");
+        assert_eq!(room.bytes(), 1_000, "they are charged while they are collected");
+        assert_eq!(bodies.into_reply().body.len(), 1_000 + r#"{"results":[,]}"#.len());
+        assert_eq!(room.bytes(), 0);
     }
 
     #[test]
