@@ -74,7 +74,7 @@ pub fn harm(address: &str, key: &str, index: &str, chance: &mut Chance) -> Optio
         begin(address, path, &headers, body)
     };
     let polygon = || large_polygon().to_string().into_bytes();
-    let waited_for = match chance.below(8) {
+    let waited_for = match chance.below(11) {
         0 => send(&path, &polygon(), ""),
         1 => send(&path, marked("lamp", 500).to_string().as_bytes(), ""),
         2 => send(&path, &gzip(&tree(1 << 20)), "Content-Encoding: gzip\r\n"),
@@ -100,6 +100,24 @@ pub fn harm(address: &str, key: &str, index: &str, chance: &mut Chance) -> Optio
             let begun = send(&path, json!({"query": "lamp", "hitsPerPage": 1000}).to_string().as_bytes(), "");
             std::thread::sleep(Duration::from_secs(2));
             drop(begun);
+            return None;
+        }
+        7 => {
+            let text = String::from_utf8_lossy(&tree(900_000)).into_owned();
+            send(&path, json!({"insidePolygon": text}).to_string().as_bytes(), "")
+        }
+        8 => {
+            let asked = json!({"facetQuery": "a", "maxFacetHits": 100, "query": ""}).to_string();
+            send(&format!("/1/indexes/{index}/facets/colour/query"), asked.as_bytes(), "")
+        }
+        9 => {
+            // reads some bytes now and then
+            let asked = json!({"query": "lamp", "hitsPerPage": 1000}).to_string();
+            let begun = send(&path, asked.as_bytes(), "");
+            for _ in 0..20 {
+                std::thread::sleep(Duration::from_millis(100));
+                let _nothing_yet = begun.as_ref().map(|mut stream| stream.read(&mut [0; 16]));
+            }
             return None;
         }
         _ => {
