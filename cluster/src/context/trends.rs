@@ -21,6 +21,9 @@ const OLD: Duration = Duration::from_secs(3_600);
 /// Lists that are kept; of more the one that was computed first goes.
 const LISTS_MAX: usize = 128;
 
+/// Calls that wait for lists at most.
+const WAITING_MAX: usize = 64;
+
 /// An index of a group.
 type Key = (GroupId, IndexName);
 
@@ -30,6 +33,8 @@ pub struct Trends {
     lists: Mutex<BTreeMap<Key, Arc<List>>>,
     /// Who computes.
     turns: Arc<Semaphore>,
+    /// Who waits for that, or computes.
+    waiting: Arc<Semaphore>,
 }
 
 #[derive(Debug, Default)]
@@ -42,7 +47,8 @@ struct List {
 
 impl Default for Trends {
     fn default() -> Self {
-        Trends { lists: Mutex::default(), turns: Arc::new(Semaphore::new(1)) }
+        let semaphore = |permits| Arc::new(Semaphore::new(permits));
+        Trends { lists: Mutex::default(), turns: semaphore(1), waiting: semaphore(WAITING_MAX) }
     }
 }
 
@@ -70,7 +76,7 @@ impl Trends {
     /// What trends in an index. Who asks waits only when there is no list of the last hour; when it goes away the list is computed
     /// all the same, for the next one.
     ///
-    /// Errors: those of `compute`, which runs on a thread that may take long.
+    /// Errors: those of `compute`, which runs on a thread that may take long; `Unavailable` when too many wait.
     pub async fn of(
         &self,
         key: Key,
@@ -81,13 +87,17 @@ impl Trends {
             return Ok(fresh);
         }
         let old = list.known(OLD);
-        if let Some(old) = old
+        if let Some(old) = &old
             && list.is_renewed.swap(true, Ordering::AcqRel)
         {
-            return Ok(old);
+            return Ok(old.clone());
         }
         let (renewed, turns) = (Renewed(list.clone()), self.turns.clone());
+        let Ok(waiting) = self.waiting.clone().try_acquire_owned() else {
+            return old.ok_or_else(|| Error::unavailable("too many wait for what trends"));
+        };
         let computed = tokio::spawn(async move {
+            let _waiting = waiting;
             let _one_at_a_time = renewed.0.computing.lock().await;
             if let Some(fresh) = renewed.0.known(FRESH) {
                 return Ok(fresh);
@@ -152,6 +162,33 @@ mod tests {
         );
         trends.clear();
         assert_eq!(trends.of(key(0), || Ok(list(11))).await.expect("computed").users, 11);
+    }
+    #[tokio::test]
+    async fn so_many_wait_and_no_more() {
+        let trends = Arc::new(Trends::default());
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let first = move || {
+            let _told = wait.recv();
+            Ok(list(7))
+        };
+        let asked = trends.clone();
+        let first = tokio::spawn(async move { asked.of(key(0), first).await });
+        let others = (1..WAITING_MAX).map(|number| {
+            let asked = trends.clone();
+            tokio::spawn(async move { asked.of(key(number), || Ok(list(8))).await })
+        });
+        let others: Vec<_> = others.collect();
+        while trends.waiting.available_permits() > 0 {
+            tokio::task::yield_now().await;
+        }
+        let refused = trends.of(key(WAITING_MAX), || panic!("too many wait")).await;
+        assert_eq!(refused.map_err(|error| error.kind), Err(quorate_model::ErrorKind::Unavailable));
+        drop(go);
+        assert_eq!(first.await.expect("it ends").expect("computed").users, 7);
+        for other in others {
+            assert_eq!(other.await.expect("it ends").expect("computed").users, 8);
+        }
+        assert_eq!(trends.of(key(WAITING_MAX), || Ok(list(9))).await.expect("computed").users, 9);
     }
     #[tokio::test]
     async fn an_old_list_is_shown_while_a_new_one_comes() {

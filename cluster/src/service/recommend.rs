@@ -13,7 +13,7 @@ use quorate_node::ModelKey;
 
 impl Service {
     /// What a model says of the events of an index: of a source, which related-products and bought-together need, or in general.
-    /// Nothing where there is no model, or the model does not know the source.
+    /// Nothing where there is no such index or model, or the model does not know the source.
     ///
     /// Errors: `Unavailable`.
     pub async fn candidates(
@@ -23,6 +23,11 @@ impl Service {
         object_id: Option<&str>,
     ) -> Result<Candidates> {
         let context = self.open_context()?;
+        let meta = context.meta();
+        if !meta.other_parts(index).iter().chain([index]).any(|part| meta.catalogue.get(part).is_some()) {
+            // a name that somebody makes up has nothing computed for it
+            return Ok(Candidates::default());
+        }
         let group = context.group_for(index)?;
         match (model, object_id) {
             (RecommendModel::RelatedProducts | RecommendModel::BoughtTogether, Some(object_id)) => {
