@@ -88,6 +88,14 @@ impl DiskGuard {
             floor.div_ceil(1_000_000)
         )))
     }
+    /// Refuses what callers with the public search key make a node keep: events, and searches that count. They are taken until the disk
+    /// fills up; what is left then is for records. Errors: `Unavailable`. Cost: as [`Self::admit`].
+    pub fn admit_observed(&self) -> Result<()> {
+        match self.warning() {
+            None => Ok(()),
+            Some(warning) => Err(Error::unavailable(format!("events are not taken while {warning}"))),
+        }
+    }
     /// For how long writes have been refused, as far as [`Self::admit`] was asked; `None` while they are not. A shortage of a moment passes by itself:
     /// what was accepted reaches the disk, and dead files of the log go.
     pub fn short_for(&self) -> Option<Duration> {
@@ -266,14 +274,16 @@ mod tests {
         let free = Room::new(folder.path(), 0).free_bytes();
         let room = Room::new(folder.path(), free / 4);
         let guard = DiskGuard::new(room.clone(), Box::new(|| 0));
-        assert_eq!(guard.warning(), None);
+        assert!(guard.warning().is_none() && guard.admit_observed().is_ok());
         let claim = room.claim(free / 2);
         let warning = guard.warning().expect("little is left");
         assert!(warning.starts_with("the disk fills up: "), "{warning}");
         assert!(warning.contains("for what was accepted before"), "{warning}");
         let reserve_mb = guard.reserve_bytes().div_ceil(1_000_000);
         assert!(warning.ends_with(&format!("writes stop below {reserve_mb} MB")), "{warning}");
-        assert!(guard.admit(Purpose::Add).is_ok());
+        assert!(guard.admit(Purpose::Add).is_ok(), "what is left is for records");
+        let refused = guard.admit_observed().expect_err("nothing of it is for events");
+        assert!(refused.message.starts_with("events are not taken while the disk fills up: "), "{refused}");
         let more = room.claim(free / 3);
         assert!(guard.admit(Purpose::Add).is_err() && guard.admit(Purpose::Remove).is_ok());
         drop((claim, more));

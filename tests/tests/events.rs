@@ -1,7 +1,9 @@
 //! Are events that were answered kept once on every node, whatever dies meanwhile, and do forgotten users leave the files?
 
+use quorate_tests::accident::settle;
 use quorate_tests::cluster::{AnyNode, Cluster};
 use quorate_tests::events::kept;
+use quorate_tests::harness::Setup;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -48,6 +50,21 @@ fn is_found(folder: &Path, text: &[u8]) -> bool {
             false => std::fs::read(&path).is_ok_and(|bytes| bytes.windows(text.len()).any(|it| it == text)),
         }
     })
+}
+
+/// Who has the public search key fills no disk: records are taken when events are not any more.
+#[test]
+fn what_is_left_of_a_disk_that_fills_up_is_for_records() {
+    let dir = tempfile::tempdir().unwrap();
+    let free = quorate_store::space::of(dir.path()).unwrap().free_bytes;
+    let reserve = (free / 2).to_string();
+    let server = Setup::new(dir.path().join("data")).option("disk-reserve-bytes", &reserve).start().unwrap();
+    let client = server.client();
+    let refused = client.post("/1/events", &batch("anybody", 0)).unwrap();
+    assert_eq!(refused.status, 503, "{}", refused.body);
+    assert!(refused.message().contains("the disk fills up"), "{}", refused.message());
+    client.post("/1/indexes/records", &json!({"objectID": "1"})).unwrap().success().unwrap();
+    settle(&client, "records").unwrap();
 }
 
 /// Rounds of deaths: 3, or `QUORATE_EVENT_ROUNDS` for the long run.

@@ -22,6 +22,7 @@ const SHOWN_WITHIN: Duration = Duration::from_secs(2);
 /// Keeps events; returns when every group has its own on disk on a majority. When it fails some groups may have theirs: who repeats
 /// all of them completes it, and none counts twice.
 pub async fn keep(context: &NodeContext, events: Vec<Event>) -> Result<()> {
+    context.disk().admit_observed()?;
     events.iter().for_each(|event| name_searches(context, event));
     keep_history(context, History { events, searches: vec![] }).await
 }

@@ -177,7 +177,9 @@ fn anonymous(address: IpAddr, secret: &[u8]) -> String {
 
 async fn propose_counted(context: &NodeContext, deadline: Instant) {
     // until every node knows such entries the searches wait: a node may only have begun to hear of the others
-    if context.proposer().check_level(&Needs::level(level::RECOMMEND)).is_err() {
+    let is_known = context.proposer().check_level(&Needs::level(level::RECOMMEND)).is_ok();
+    // and while the disk fills up: what is left of it is for records
+    if !is_known || context.disk().admit_observed().is_err() {
         return;
     }
     let counted = std::mem::take(&mut context.searches().held().counted);
