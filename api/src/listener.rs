@@ -136,6 +136,15 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_does_not_name_the_address_of_operators() {
+        let at = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
+        let listeners = Listeners::new(at(1), vec![(Listener::Read, at(2)), (Listener::Operate, at(7_777))]);
+        let route = ROUTER.find(Some(Verb::Get), "/admin/cluster").map(|found| found.route).expect("a route");
+        let refused = Listener::Read.check(route, &listeners).expect_err("operators have another address");
+        assert_eq!(refused.message, "This address takes reads only");
+    }
+
+    #[test]
     fn a_refusal_names_the_right_address() {
         let at = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
         let listeners = Listeners::new(at(1), vec![(Listener::Read, at(2)), (Listener::Write, at(3))]);

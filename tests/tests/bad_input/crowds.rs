@@ -225,3 +225,36 @@ fn one_address_does_not_take_every_connection() {
     let closed = held.into_iter().map(|mut stream| is_closed(&mut stream)).filter(|it| *it).count();
     assert!((300..=400).contains(&closed), "{closed} of 600 were closed");
 }
+
+/// Idle connections of several addresses, more than there may be files: the soft limit is raised, who comes then waits until the
+/// idle ones have had their time, and nothing ends.
+#[test]
+fn more_idle_connections_than_files_end_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut setup = Setup::new(dir.path().join("data"));
+    setup.within = ["prlimit", "--nofile=256:1024", "--"].map(str::to_owned).to_vec();
+    let server = setup.start().unwrap();
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", server.pid())).unwrap();
+    let files = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    assert_eq!(files.split_whitespace().nth(3), Some("1024"), "the soft limit is raised: {files}");
+    let held: Vec<TcpStream> = (0..1_100)
+        .map_while(|number| connect_from([127, 0, 0, 9 + (number / 400) as u8], server.address()).ok())
+        .collect();
+    assert!(held.len() >= 1_000, "{} connections", held.len());
+    let begun = Instant::now();
+    let client = server.client().within(Duration::from_secs(40));
+    let made = |number: usize| {
+        let path = format!("/1/indexes/i{number}");
+        loop {
+            match client.post(&path, &json!({"name": "thing"})) {
+                Ok(answer) => break answer.success().map(drop).unwrap(),
+                Err(error) => assert!(begun.elapsed() < Duration::from_secs(40), "{error:#}"),
+            }
+        }
+    };
+    (0..20).for_each(made);
+    for number in 0..20 {
+        settle(&client, &format!("i{number}")).unwrap();
+    }
+    drop(held);
+}

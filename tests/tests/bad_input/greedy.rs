@@ -317,7 +317,15 @@ fn keys_in_mistyped_paths_stay_out_of_the_log() {
     for path in ["/1/key/SECRET1", "/1/keys/SECRET2", "/SECRET3", "/1/keys/SECRET4/restore/now"] {
         client.delete(path).unwrap();
     }
+    // a line says which answer it is about
+    let mut stream = begin(&server, "/1/indexes/books/query", &credentials(ADMIN_KEY), b"");
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let mut head = [0; 4 << 10];
+    let bytes = stream.read(&mut head).unwrap();
+    let head = String::from_utf8_lossy(&head[..bytes]).to_lowercase();
+    let id = head.lines().find_map(|line| line.strip_prefix("correlation-id: ")).expect("an id").to_owned();
     let log = server.log();
+    assert!(log.contains(&id), "{id} is not in {log}");
     assert!(!log.contains("SECRET"), "{log}");
     assert!(log.contains("client=127.0.0.1") || log.contains("client=\"127.0.0.1\""), "{log}");
 }
