@@ -296,7 +296,7 @@ impl Drop for Asker {
 const LIGHT_RECORDS: u64 = 250_000;
 /// Bytes of the text that is searched for there.
 const LIGHT_QUERY_BYTES: usize = 128;
-/// Hits of a page that is shown there: showing them is not bounded by the time that finding them has.
+/// Hits of a page that is shown there.
 const LIGHT_HITS: u64 = 100;
 /// How long such an attempt may take. One that took more than half of it may have been cut somewhere, and does not count.
 const ATTEMPT: Duration = Duration::from_millis(20);
@@ -325,6 +325,8 @@ fn attempt(
 ) -> (Option<quorate_model::Result<SearchResults>>, Duration) {
     thread_local!(static SCRATCH: RefCell<Scratch> = RefCell::default());
     let limits = search_limits(rights, began + most);
+    // a page of long records is not shown here either: the thread has others to answer
+    let limits = SearchLimits { deadline: limits.deadline.with_showing(), ..limits };
     let mut scratch = SCRATCH.take();
     let searched = catch_unwind(AssertUnwindSafe(|| {
         let results = quorate_engine::search(&view.shard, &view.configuration, params, &limits, &mut scratch);

@@ -2,14 +2,20 @@
 //!
 //! Hot path: a subtraction for each document; the system's clock is asked once in about a thousand.
 
+use quorate_model::limits::SEARCH_MS;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+/// What showing hits may take beyond the deadline of finding them; then the others of the page come without highlights.
+const SHOWING: Duration = Duration::from_millis(SEARCH_MS);
 
 /// When the work of a search ends: at a time, or as soon as nobody waits for its answer any more.
 #[derive(Clone, Debug)]
 pub struct Deadline {
     at: Instant,
+    /// What showing hits may take beyond it.
+    showing: Duration,
     is_given_up: Option<Arc<AtomicBool>>,
 }
 impl Deadline {
@@ -17,9 +23,13 @@ impl Deadline {
     pub fn unless(self, is_given_up: Arc<AtomicBool>) -> Deadline {
         Deadline { is_given_up: Some(is_given_up), ..self }
     }
-    /// So much later.
-    pub fn after(&self, time: Duration) -> Deadline {
-        Deadline { at: self.at + time, ..self.clone() }
+    /// The same, and hits have to be shown by then as well.
+    pub fn with_showing(self) -> Deadline {
+        Deadline { showing: Duration::ZERO, ..self }
+    }
+    /// When hits have to be shown.
+    pub fn of_showing(&self) -> Deadline {
+        Deadline { at: self.at + self.showing, ..self.clone() }
     }
     /// When half of the time that is left will be over.
     pub fn half_way(&self) -> Instant {
@@ -33,7 +43,7 @@ impl Deadline {
 }
 impl From<Instant> for Deadline {
     fn from(at: Instant) -> Deadline {
-        Deadline { at, is_given_up: None }
+        Deadline { at, showing: SHOWING, is_given_up: None }
     }
 }
 
@@ -89,6 +99,13 @@ mod tests {
     }
 
     #[test]
+    fn hits_are_shown_later_unless_they_may_not() {
+        let past = Deadline::from(Instant::now() - Duration::from_millis(1));
+        assert!(past.is_over() && !past.of_showing().is_over());
+        assert!(past.with_showing().of_showing().is_over());
+    }
+
+    #[test]
     fn work_that_nobody_waits_for_ends_before_its_time() {
         let is_given_up = Arc::new(AtomicBool::new(false));
         let deadline =
@@ -96,8 +113,6 @@ mod tests {
         let mut clock = Clock::new(&deadline);
         assert!(!clock.spend(u32::MAX) && !deadline.is_over());
         is_given_up.store(true, Ordering::Relaxed);
-        assert!(
-            clock.spend(u32::MAX) && deadline.is_over() && deadline.after(Duration::from_secs(1)).is_over()
-        );
+        assert!(clock.spend(u32::MAX) && deadline.is_over() && deadline.of_showing().is_over());
     }
 }

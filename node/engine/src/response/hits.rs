@@ -20,15 +20,11 @@ use crate::ranking::top::Entry;
 use crate::scratch::Scratch;
 use crate::term_matches::TermMatches;
 use quorate_model::Settings;
-use quorate_model::limits::SEARCH_MS;
 use quorate_model::params::ExactOnSingleWord;
 use quorate_model::results::Hits;
 use quorate_model::settings::Effective;
 use std::borrow::Cow;
-use std::time::Duration;
 
-/// What showing hits may take beyond the deadline of finding them; then the others of the page come without highlights.
-const SHOWING: Duration = Duration::from_millis(SEARCH_MS);
 /// Bytes of hits that are shown in no time.
 const UNTIMED_BYTES: usize = 1 << 20;
 
@@ -96,7 +92,7 @@ pub fn render(
         shown.iter().map(|shown| view.segments()[shown.entry.segment].record(shown.entry.doc).len());
     let expected = 2 * records.sum::<usize>() + BYTES_AROUND * shown.len();
     renderer.hits.json.reserve(expected.min(limits.bytes_max));
-    let late = limits.deadline.after(SHOWING);
+    let late = limits.deadline.of_showing();
     let shown_count = shown.len();
     for (shown, details) in shown.iter().zip(&details) {
         if renderer.hits.json.len() > UNTIMED_BYTES && late.is_over() {
