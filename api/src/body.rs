@@ -99,13 +99,26 @@ async fn read_plain(payload: &mut Payload, room: &mut Taken, bytes_max: usize) -
     Err(too_large(bytes_max))
 }
 
+/// Bytes that are decompressed at once: they become a thousand times as many at most.
+const INFLATED_AT_ONCE: usize = 256;
+/// Bytes after which others have a turn.
+const INFLATED_BETWEEN_RESTS: usize = 256 << 10;
+
 async fn read_gzip(payload: &mut Payload, room: &mut Taken, bytes_max: usize) -> Result<Bytes> {
     let mut inflater = Inflater::new(bytes_max);
     let mut arriving = Arriving::new(payload);
+    let mut rested = 0;
     while let Some(piece) = arriving.next().await? {
-        let before = inflater.len();
-        inflater.push(&piece)?;
-        room.grow(inflater.len() - before)?;
+        for some in piece.chunks(INFLATED_AT_ONCE) {
+            let before = inflater.len();
+            inflater.push(some)?;
+            room.grow(inflater.len() - before)?;
+            // the thread has others to answer
+            if inflater.len() - rested > INFLATED_BETWEEN_RESTS {
+                rested = inflater.len();
+                tokio::task::yield_now().await;
+            }
+        }
     }
     inflater.finish()
 }

@@ -8,6 +8,8 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor}
 use serde_json::{Map, Value};
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::LazyLock;
+use tokio::sync::Semaphore;
 
 /// Bytes of a body above which parsing leaves the arbiter.
 pub const ON_ARBITER_BYTES_MAX: usize = 256 << 10;
@@ -17,12 +19,25 @@ pub async fn away<T: Send + 'static>(
     body: &Bytes,
     read: impl FnOnce(&[u8]) -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    if body.len() <= ON_ARBITER_BYTES_MAX {
-        return read(body);
+    let (length, body) = (body.len(), body.clone());
+    away_if_long(length, move || read(&body)).await
+}
+/// Does with a body of so many bytes, or with what became of it, what `read` does: on another thread when they are many. Half of the
+/// processors do that at a time, the others answer.
+pub async fn away_if_long<T: Send + 'static>(
+    length: usize,
+    read: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    static READING: LazyLock<Semaphore> = LazyLock::new(|| {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Semaphore::new(processors.div_ceil(2))
+    });
+    if length <= ON_ARBITER_BYTES_MAX {
+        return read();
     }
-    let body = body.clone();
-    let read = web::block(move || read(&body)).await;
-    read.unwrap_or_else(|_| Err(Error::unavailable("the node is stopping")))
+    let stops = |_| Error::unavailable("the node is stopping");
+    let _one_of_them = READING.acquire().await.map_err(|_| stops(()))?;
+    web::block(read).await.map_err(|_| stops(()))?
 }
 
 /// Reads a JSON object; an empty body is an empty object (C§1.2).

@@ -62,6 +62,8 @@ impl Default for Limits {
 const BODIES_AT_A_TIME: usize = 3;
 /// Bytes that are taken for a body of full size where it is configured smaller: its tree of values may be as large.
 const BODY_BYTES_MIN: usize = 64 << 20;
+/// Bytes that are taken for an answer of full size where it is configured smaller: a page of rules or keys has limits of its own.
+const ANSWER_BYTES_MIN: usize = 16 << 20;
 /// Answers of full size that may be under way at a time, over all callers.
 const ANSWERS_AT_A_TIME: usize = 4;
 
@@ -91,7 +93,7 @@ impl ApiState {
             ),
             answers: Room::new(
                 "large answers",
-                limits.answer_bytes_max.saturating_mul(ANSWERS_AT_A_TIME),
+                limits.answer_bytes_max.max(ANSWER_BYTES_MIN).saturating_mul(ANSWERS_AT_A_TIME),
                 SHARE_BYTES,
             ),
             strangers: Room::new("large bodies of strangers", STRANGERS_BYTES, 0),

@@ -47,7 +47,7 @@ async fn answer(call: &Call<'_>, mut members: Map<String, Value>, text: Option<S
         members.entry("params").or_insert(Value::String(cursor.params));
         (cursor.page, cursor.after)
     });
-    let mut asked = SearchRequest::from_members(call, members)?;
+    let mut asked = SearchRequest::of_body(call, members).await?;
     asked.params.hits_per_page.get_or_insert(limits::HITS_PER_PAGE_MAX);
     let presentation = Presentation::new(&mut asked);
     page(call, &index, asked, &presentation, after).await

@@ -10,7 +10,9 @@ use serde_json::{Map, Value};
 /// `POST /1/indexes/{indexName}/facets/{facetName}/query`.
 pub async fn post(call: &Call<'_>) -> Result<Reply> {
     let index = call.index_name()?;
-    let asked = FacetAsked::from_members(call, &call.names[1], call.object().await?)?;
+    let (facet_query, members) = FacetAsked::text_of(&call.names[1], call.object().await?)?;
+    let asked = SearchRequest::of_body(call, members).await?;
+    let asked = FacetAsked { facet: call.names[1].to_string(), facet_query, asked };
     let message = asked.message();
     let results = asked.run(call, &index).await?;
     let mut out = Vec::with_capacity(1_024);
@@ -38,8 +40,14 @@ impl FacetAsked {
     pub fn params(&self) -> &SearchParams {
         &self.asked.params
     }
+    /// From the members of a query of several.
+    pub fn from_members(call: &Call<'_>, facet: &str, members: Map<String, Value>) -> Result<Self> {
+        let (facet_query, members) = FacetAsked::text_of(facet, members)?;
+        let asked = SearchRequest::from_members(call, members)?;
+        Ok(FacetAsked { facet: facet.to_owned(), facet_query, asked })
+    }
     /// Takes the text to look for out of the members; the others select the records that count.
-    pub fn from_members(call: &Call<'_>, facet: &str, mut members: Map<String, Value>) -> Result<Self> {
+    fn text_of(facet: &str, mut members: Map<String, Value>) -> Result<(String, Map<String, Value>)> {
         if facet.len() > limits::QUERY_BYTES_MAX {
             return Err(Error::parameter("facet", "string shorter than 512 bytes"));
         }
@@ -55,8 +63,7 @@ impl FacetAsked {
         if facet_query.len() > limits::QUERY_BYTES_MAX {
             return Err(Error::parameter("facetQuery", "string shorter than 512 bytes"));
         }
-        let asked = SearchRequest::from_members(call, members)?;
-        Ok(FacetAsked { facet: facet.to_owned(), facet_query, asked })
+        Ok((facet_query, members))
     }
     /// Values wanted at most.
     pub fn hits_max(&self) -> u64 {

@@ -86,18 +86,40 @@ fn locate(call: &Call<'_>, params: &mut SearchParams) -> Option<&'static str> {
     params.around_lat_lng.is_none().then_some(NO_LOCATION)
 }
 
-impl SearchRequest {
-    /// From the members of a body.
-    pub fn from_members(call: &Call<'_>, mut members: Map<String, Value>) -> Result<Self> {
-        call.hold(parse::texts_bytes(&members)?)?;
+/// What members say.
+struct Read {
+    params: Box<SearchParams>,
+    echo: String,
+    explained: Option<Explained>,
+}
+impl Read {
+    fn of(mut members: Map<String, Value>, caller: &Caller) -> Result<Read> {
         let echo = echo(&members);
-        let explained = Explained::of_body(&members, &call.caller)?;
-        for restrictions in call.caller.restrictions() {
+        let explained = Explained::of_body(&members, caller)?;
+        for restrictions in caller.restrictions() {
             for (name, value) in &restrictions.overrides {
                 members.insert(name.clone(), value.clone());
             }
         }
-        SearchRequest::new(call, Box::new(SearchParams::from_json(&members)?), echo, explained)
+        Ok(Read { params: Box::new(SearchParams::from_json(&members)?), echo, explained })
+    }
+}
+
+impl SearchRequest {
+    /// From the members of a body.
+    pub fn from_members(call: &Call<'_>, members: Map<String, Value>) -> Result<Self> {
+        call.hold(parse::texts_bytes(&members)?)?;
+        SearchRequest::new(call, Read::of(members, &call.caller)?)
+    }
+    /// From the members that are the body, or were taken out of it: those of a long one are read on another thread.
+    pub async fn of_body(call: &Call<'_>, members: Map<String, Value>) -> Result<Self> {
+        if call.body.len() <= parse::ON_ARBITER_BYTES_MAX {
+            return SearchRequest::from_members(call, members);
+        }
+        call.hold(parse::texts_bytes(&members)?)?;
+        let caller = call.caller.clone();
+        let read = parse::away_if_long(call.body.len(), move || Read::of(members, &caller)).await?;
+        SearchRequest::new(call, read)
     }
 
     /// From the pairs of a query string.
@@ -108,16 +130,11 @@ impl SearchRequest {
         let overrides = call.caller.restrictions().iter().flat_map(|restrictions| &restrictions.overrides);
         let overrides = overrides.map(|(name, value)| (name.as_str(), value.as_str().unwrap_or_default()));
         let asked = pairs.iter().map(|(name, value)| (name.as_ref(), value.as_ref()));
-        let params = SearchParams::from_query_pairs(asked.chain(overrides))?;
-        SearchRequest::new(call, Box::new(params), echo, explained)
+        let params = Box::new(SearchParams::from_query_pairs(asked.chain(overrides))?);
+        SearchRequest::new(call, Read { params, echo, explained })
     }
 
-    fn new(
-        call: &Call<'_>,
-        mut params: Box<SearchParams>,
-        echo: String,
-        explained: Option<Explained>,
-    ) -> Result<Self> {
+    fn new(call: &Call<'_>, Read { mut params, echo, explained }: Read) -> Result<Self> {
         let counted = counted::Counting::of(call, &params);
         let located = locate(call, &mut params);
         let message = without_effect(&params, located);

@@ -7,7 +7,7 @@ use quorate_model::Result;
 
 /// `POST /1/indexes/{indexName}/query`.
 pub async fn post(call: &Call<'_>) -> Result<Reply> {
-    let asked = SearchRequest::from_members(call, call.object().await?)?;
+    let asked = SearchRequest::of_body(call, call.object().await?).await?;
     answer(call, asked).await
 }
 
