@@ -190,6 +190,7 @@ impl Drop for Sent {
         if let Some(end) = &self.end {
             end.abort();
         }
+        self.kept.take();
     }
 }
 

@@ -201,7 +201,7 @@ fn a_text_does_not_become_a_large_tree_or_list() {
     let list = "a,".repeat(499_000);
     let many = |name: &str, text: &str| {
         let query = json!({"indexName": "books", name: text});
-        json!({"requests": vec![query; 4 * 1_000_000 / text.len().max(4_200)]})
+        json!({"requests": vec![query; 3 * 1_000_000 / text.len().max(4_200)]})
     };
     for (path, body) in [
         ("/1/indexes/books/query", json!({"insidePolygon": tree})),
