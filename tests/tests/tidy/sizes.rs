@@ -52,7 +52,6 @@ const FILES: &[(&str, &str)] = &[
     ("node/engine/src/index/writer.rs", STEPS),
     ("node/engine/src/matching/collect.rs", LOOP),
     ("node/engine/src/matching/typo.rs", LOOP),
-    ("node/engine/src/response/highlight.rs", GROWN),
     ("node/engine/tests/alternatives.rs", CASES),
     ("node/engine/tests/criteria.rs", CASES),
     ("node/engine/tests/rules/main.rs", CASES),

@@ -7,6 +7,7 @@ use super::marks::{Marker, Marks};
 use super::matches::Synonyms;
 use super::paths::{Part, descend, part_of};
 use super::record::Selection;
+use super::snippet;
 use crate::analysis::{Analyzer, AttributeOptions, TokenOptions};
 use crate::query::plan::covers;
 use crate::query::{Plan, Word};
@@ -365,7 +366,7 @@ impl Writer<'_> {
         if self.showing.synonyms == Synonyms::Kept {
             return None;
         }
-        let (_, words) = self.marks.synonyms.iter().find(|(synonym, _)| *synonym == stretch)?;
+        let words = self.marks.synonym_at(stretch)?;
         self.words.get(words.trailing_zeros() as usize).map(|word| word.text.as_str())
     }
     /// Writes `wanted` words around the best cluster of matches.
@@ -375,7 +376,7 @@ impl Writer<'_> {
             self.stretch(0, self.text.len(), out);
             return;
         }
-        let first = self.window(wanted);
+        let first = snippet::first_word(spans, wanted);
         let last = first + wanted - 1;
         let from = if first == 0 { 0 } else { spans[first].start };
         let to = if last + 1 == spans.len() { self.text.len() } else { spans[last].end };
@@ -386,22 +387,5 @@ impl Writer<'_> {
         if last + 1 < spans.len() {
             out.extend_from_slice(&self.showing.ellipsis);
         }
-    }
-    /// The first word of the snippet: the earliest window with the most different query words, centred on them.
-    fn window(&self, wanted: usize) -> usize {
-        let spans = &self.marks.spans;
-        let mut best = (0, 0);
-        for start in 0..=spans.len() - wanted {
-            let words = spans[start..start + wanted].iter().fold(0, |bits, span| bits | span.words);
-            if words.count_ones() > best.0 {
-                best = (words.count_ones(), start);
-            }
-        }
-        let window = best.1..best.1 + wanted;
-        let mut matched = window.filter(|&i| spans[i].words != 0);
-        let Some(first) = matched.next() else { return 0 };
-        let last = matched.next_back().unwrap_or(first);
-        let lead = (wanted - (last - first + 1)) / 2;
-        first.saturating_sub(lead).min(spans.len() - wanted)
     }
 }

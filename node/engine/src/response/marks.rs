@@ -22,7 +22,7 @@ pub struct Span {
 pub struct Marks {
     /// Marked stretches, in order, apart from each other.
     pub marked: Vec<(usize, usize)>,
-    /// Stretches that are a synonym of the query words with these bits, when they are to be replaced.
+    /// Stretches that are a synonym of the query words with these bits, when they are to be replaced; in order.
     pub synonyms: Vec<((usize, usize), u16)>,
     /// The words of the text, one for each position.
     pub spans: Vec<Span>,
@@ -96,6 +96,8 @@ impl<'a> Marker<'a> {
         }
         self.wanted.whole_sequences(&mut marks);
         join(&mut marks.marked);
+        // stable: of equal stretches the one that was found first counts
+        marks.synonyms.sort_by_key(|(stretch, _)| *stretch);
         marks.covered = marks.is_covered();
         self.marks = marks;
     }
@@ -182,9 +184,26 @@ impl Marks {
         }
         words
     }
+    /// Bits of the query words that a stretch is a synonym of, when it is to be replaced.
+    pub fn synonym_at(&self, stretch: (usize, usize)) -> Option<u16> {
+        let place = self.synonyms.partition_point(|(synonym, _)| *synonym < stretch);
+        self.synonyms.get(place).filter(|(synonym, _)| *synonym == stretch).map(|(_, words)| *words)
+    }
+    /// Adds query words to the first word of the text that a stretch lies within.
+    pub fn add_within(&mut self, (start, end): (usize, usize), words: u16) {
+        // words do not begin or end before those that come before them
+        let place = self.spans.partition_point(|span| span.end < end);
+        if let Some(span) = self.spans.get_mut(place).filter(|span| span.start <= start) {
+            span.words |= words;
+        }
+    }
     /// Whether every word of the text is marked as a whole.
     fn is_covered(&self) -> bool {
-        let inside = |span: &Span| self.marked.iter().any(|m| m.0 <= span.start && span.end <= m.1);
+        let inside = |span: &Span| {
+            // what is marked lies apart, so only the last stretch that begins before can hold it
+            let place = self.marked.partition_point(|m| m.0 <= span.start);
+            place.checked_sub(1).is_some_and(|before| span.end <= self.marked[before].1)
+        };
         !self.marked.is_empty() && self.spans.iter().all(inside)
     }
 }
@@ -205,7 +224,74 @@ mod tests {
     use crate::analysis::Schema;
     use crate::query::synonyms::SynonymSet;
     use crate::query::words::words_of;
-    use quorate_model::SearchParams;
+    use proptest::prelude::*;
+    use quorate_model::{SearchParams, Settings};
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+
+    /// The words of texts in several scripts, joined in several ways.
+    fn spans_of(text: &str) -> Vec<Span> {
+        let settings = serde_json::json!({"indexLanguages": ["zh"]});
+        let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
+        let schema = Schema::new(Arc::new(settings), Arc::default());
+        let mut marker = Marker::new(schema.settings(), schema.analyzer(), &[], &[], false);
+        marker.mark(text, TokenOptions::default(), &[]);
+        marker.marks.spans
+    }
+
+    proptest! {
+        #[test]
+        fn a_word_is_found_as_by_going_through_all(
+            text in "([a-c'.½$é 中国人民银行ไทย-]|don't|e\\.g\\. ){0,40}", from in 0usize..60, to in 0usize..60,
+        ) {
+            let spans = spans_of(&text);
+            let stretch = (from.min(to), from.max(to));
+            let mut marks = Marks { spans: spans.clone(), ..Marks::default() };
+            marks.add_within(stretch, 1);
+            let mut expected = spans;
+            if let Some(span) = expected.iter_mut().find(|span| span.start <= stretch.0 && stretch.1 <= span.end) {
+                span.words |= 1;
+            }
+            prop_assert_eq!(marks.spans, expected);
+        }
+        #[test]
+        fn covered_is_what_lies_within_marks(
+            mut marked in proptest::collection::vec((0usize..40, 0usize..9), 0..9),
+            spans in proptest::collection::vec((0usize..40, 0usize..4), 0..5),
+        ) {
+            marked.iter_mut().for_each(|(start, end)| *end += *start);
+            join(&mut marked);
+            let spans: Vec<Span> =
+                spans.into_iter().map(|(start, length)| Span { start, end: start + length, words: 0 }).collect();
+            let inside = |span: &Span| marked.iter().any(|m| m.0 <= span.start && span.end <= m.1);
+            let expected = !marked.is_empty() && spans.iter().all(inside);
+            let marks = Marks { marked, spans, ..Marks::default() };
+            prop_assert_eq!(marks.is_covered(), expected);
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_marked_from_end_to_end_takes_one_pass() {
+        let schema = Schema::default();
+        let params = schema.settings().effective(&SearchParams::default());
+        let spoken = serde_json::json!({"type": "synonym", "synonyms": ["tv", "tele vision", "screen"]});
+        let spoken = quorate_model::Synonym::parse_body(spoken.to_string().as_bytes(), "s").unwrap();
+        let synonyms = SynonymSet::new(&schema, [&spoken]);
+        let read = words_of(&schema, &synonyms, &params, "tv");
+        let typos = vec![0; read.wanted.len() + read.alternatives.len()];
+        let mut marker =
+            Marker::new(schema.settings(), schema.analyzer(), &read.wanted, &read.alternatives, false)
+                .replacing(Synonyms::Replaced);
+        let text = "tele vision tv screen ".repeat(20_000);
+        let began = Instant::now();
+        marker.mark(&text, TokenOptions::default(), &typos);
+        let marks = &marker.marks;
+        assert!(marks.covered);
+        let of_synonyms = marks.marked.iter().filter(|&&stretch| marks.synonym_at(stretch).is_some()).count();
+        assert_eq!(of_synonyms, 40_000);
+        // word by word these are thousands of millions of looks
+        assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    }
 
     #[test]
     fn a_word_as_near_as_its_beginning_is_marked_as_a_whole() {

@@ -27,6 +27,8 @@ pub struct Wanted<'a> {
     prepared_for: Vec<u8>,
     /// Words of alternatives that were found in the current text.
     pieces: Vec<Piece>,
+    /// Places of `pieces`, by what they are and where.
+    sorted: Vec<usize>,
     chars: Vec<char>,
 }
 /// How synonyms are shown (C§9.5 replaceSynonymsInHighlight).
@@ -79,6 +81,7 @@ impl<'a> Wanted<'a> {
             sieve: Sieve::default(),
             prepared_for: vec![],
             pieces: vec![],
+            sorted: vec![],
             chars: vec![],
             synonyms: Synonyms::Kept,
         }
@@ -187,11 +190,18 @@ impl<'a> Wanted<'a> {
     }
     /// Marks the alternatives whose words were all found one after another.
     pub fn whole_sequences(&mut self, marks: &mut Marks) {
-        for first in self.pieces.iter().filter(|piece| piece.word == 0) {
+        let pieces = &self.pieces;
+        let key = |&place: &usize| (pieces[place].alternative, pieces[place].word, pieces[place].position);
+        self.sorted.clear();
+        self.sorted.extend(0..pieces.len());
+        // stable: of several in one place the one that was found first counts
+        self.sorted.sort_by_key(key);
+        for first in pieces.iter().filter(|piece| piece.word == 0) {
             let alternative = &self.alternatives[first.alternative];
             let at = |i: usize| {
                 let wanted = (first.alternative, i, first.position + i as u32);
-                self.pieces.iter().find(|piece| (piece.alternative, piece.word, piece.position) == wanted)
+                let place = self.sorted.partition_point(|place| key(place) < wanted);
+                self.sorted.get(place).filter(|place| key(place) == wanted).map(|&place| &pieces[place])
             };
             let whole: Option<Vec<&Piece>> = (0..alternative.words.len()).map(at).collect();
             let is_one_word = alternative.reason == Reason::Synonym && bits_of(alternative).count_ones() == 1;
@@ -206,13 +216,9 @@ impl<'a> Wanted<'a> {
             }
             for piece in whole.into_iter().flatten() {
                 let bits = bits_of(alternative);
-                let (start, end) = piece.stretch;
-                marks.marked.push((start, end));
+                marks.marked.push(piece.stretch);
                 marks.words |= bits;
-                if let Some(span) = marks.spans.iter_mut().find(|span| span.start <= start && end <= span.end)
-                {
-                    span.words |= bits;
-                }
+                marks.add_within(piece.stretch, bits);
             }
         }
     }

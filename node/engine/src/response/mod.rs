@@ -9,5 +9,6 @@ pub mod paths;
 mod plain;
 pub mod record;
 mod sieve;
+mod snippet;
 
 pub use record::render_record;
