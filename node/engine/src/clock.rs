@@ -31,10 +31,10 @@ impl Deadline {
     pub fn of_showing(&self) -> Deadline {
         Deadline { at: self.at + self.showing, ..self.clone() }
     }
-    /// When half of the time that is left will be over.
-    pub fn half_way(&self) -> Instant {
+    /// The same, when half of the time that is left will be over.
+    pub fn half_way(&self) -> Deadline {
         let now = Instant::now();
-        now + self.at.saturating_duration_since(now) / 2
+        Deadline { at: now + self.at.saturating_duration_since(now) / 2, ..self.clone() }
     }
     /// Whether the work ends now. Cost: a look at the system's clock.
     pub fn is_over(&self) -> bool {
@@ -77,6 +77,10 @@ impl Clock {
         self.left = EVERY;
         self.over |= self.deadline.is_over();
         self.over
+    }
+    /// The time it rings at, when nobody gives up before.
+    pub fn until(&self) -> Instant {
+        self.deadline.at
     }
     /// Whether it was found to be over.
     pub fn rang(&self) -> bool {

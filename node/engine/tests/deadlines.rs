@@ -3,10 +3,11 @@
 mod shard;
 
 use quorate_engine::index::ReadySizes;
-use quorate_engine::{Scratch, SearchLimits, browse, search, search_facet};
-use quorate_model::{SearchParams, SearchResults, Settings};
+use quorate_engine::{RuleSet, Scratch, SearchLimits, browse, search, search_facet};
+use quorate_model::{Rule, SearchParams, SearchResults, Settings, Synonym};
 use serde_json::{Value, json};
 use shard::{Shard, Spoken};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// More than pass between two looks at the clock.
@@ -145,4 +146,64 @@ fn large_pages_lose_highlights_rather_than_hold_a_thread() {
         assert_eq!(hits.len(), 1_000);
         assert!(highlighted > 100 && (highlighted == 1_000) == all, "{highlighted}");
     }
+}
+
+/// A shard with rules and synonyms.
+fn ruled(rules: Vec<Value>, synonyms: &[Value]) -> Shard {
+    let mut shard = shard(json!({}), vec![json!({"objectID": "1"})]);
+    let rule = |(i, document): (usize, Value)| {
+        Arc::new(Rule::parse_body(document.to_string().as_bytes(), &format!("r{i}")).unwrap())
+    };
+    let rules: Vec<Arc<Rule>> = rules.into_iter().enumerate().map(rule).collect();
+    let synonym =
+        |document: &Value| Arc::new(Synonym::parse_body(document.to_string().as_bytes(), "s").unwrap());
+    let synonyms: Vec<Arc<Synonym>> = synonyms.iter().map(synonym).collect();
+    shard.configuration.rules = Arc::new(RuleSet::new(&rules, &synonyms, &shard.configuration.schema));
+    shard
+}
+
+#[test]
+fn rules_are_looked_for_in_time() {
+    let with_alternatives = |pattern: &str| {
+        json!({"conditions": [{"pattern": pattern, "anchoring": "contains", "alternatives": true}],
+            "consequence": {"userData": 1}})
+    };
+    let misspelt = (0..3_000).map(|i| with_alternatives(&format!("lantern{i:04}"))).collect();
+    let forms: Vec<String> = (0..30).map(|i| format!("form{i}")).collect();
+    let synonyms = [json!({"type": "synonym", "synonyms": forms})];
+    let same_words = (0..200).map(|_| with_alternatives("form0")).collect();
+    let many = (0..200).map(|_| json!({"consequence": {"userData": 1}})).collect();
+    let patterns = (0..200)
+        .map(|_| json!({"conditions": [{"pattern": "a b", "anchoring": "contains"}], "consequence": {"userData": 1}}))
+        .collect();
+    for (what, shard, query) in [
+        // the same letters, and yet no word that is near
+        ("words with typing errors", ruled(misspelt, &[]), "nretnal0123 0123lantern".to_owned()),
+        ("lists of rules", ruled(same_words, &synonyms), forms.join(" ")),
+        ("places of a pattern", ruled(patterns, &[]), "b a ".repeat(60)),
+        ("effects", ruled(many, &[]), String::new()),
+    ] {
+        for (deadline, complete) in [(long_ago(), false), (in_time(), true)] {
+            let results = ask(&shard, &json!({"query": query}), deadline);
+            assert_eq!(results.rules.complete, Some(complete), "{what}");
+        }
+    }
+}
+
+#[test]
+fn who_has_no_time_for_all_values_of_a_placeholder_leaves_the_rest_to_the_next() {
+    let record = |i: usize| json!({"objectID": i.to_string(), "brand": format!("brand {i}")});
+    let settings = json!({"attributesForFaceting": ["brand"]});
+    let mut shard = shard(settings, (0..RECORDS).map(record).collect());
+    let rule = json!({"conditions": [{"pattern": "{facet:brand}", "anchoring": "contains"}], "consequence": {"userData": 1}});
+    let rule = Arc::new(Rule::parse_body(rule.to_string().as_bytes(), "r").unwrap());
+    shard.configuration.rules = Arc::new(RuleSet::new([&rule], [], &shard.configuration.schema));
+    let last = format!("brand {}", RECORDS - 1);
+    let found = |deadline| {
+        let rules = ask(&shard, &json!({"query": last}), deadline).rules;
+        (rules.complete, rules.user_data.len())
+    };
+    let answers: Vec<_> = (0..RECORDS).map(|_| found(long_ago())).take_while(|found| found.1 == 0).collect();
+    assert!((1..10).contains(&answers.len()) && answers.iter().all(|found| found.0 == Some(false)));
+    assert_eq!(found(in_time()), (Some(true), 1));
 }

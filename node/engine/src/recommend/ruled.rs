@@ -4,7 +4,7 @@
 //! place in what is left, whether or not the model recommends it.
 
 use super::{Asker, Scored};
-use crate::clock::{Clock, Deadline};
+use crate::clock::Clock;
 use crate::ranking::context::SegmentContext;
 use crate::ranking::top::Entry;
 use crate::response::hits::Shown;
@@ -29,7 +29,7 @@ impl Asker<'_> {
             now_s: limits.now_s,
         };
         // half of the time is for the records
-        let mut clock = Clock::new(&Deadline::from(limits.deadline.half_way()));
+        let mut clock = Clock::new(&limits.deadline.half_way());
         let mut effects = recommend_effects(rules, &situation, &mut clock);
         for group in &mut effects.of_records.promoted {
             // no record recommends itself

@@ -5,6 +5,7 @@ use super::edits::Rewrite;
 use super::matching::{Match, matches};
 use super::request::RuleRequest;
 use crate::analysis::Analyzer;
+use crate::clock::Clock;
 use crate::index::ShardView;
 use crate::limits::SearchLimits;
 use crate::query::plan::unsearchable;
@@ -21,6 +22,9 @@ use std::borrow::Cow;
 pub(super) const PROMOTED_MAX: usize = 1_000;
 /// Records that all rules together hide; likewise.
 pub(super) const HIDDEN_MAX: usize = 1_000;
+
+/// Rules that are looked at in the time of adding up what one does.
+const ADDED_RULE: u32 = 64;
 
 /// A request after the rules.
 #[derive(Debug)]
@@ -67,13 +71,20 @@ pub fn act<'a>(
     if !request.enable_rules.or(settings.params.enable_rules).unwrap_or(true) {
         return ruled;
     }
-    let asked = RuleRequest::new(set, view, analyzer, settings, request);
     // half of the time is for the search
-    let found = matches(&asked, limits.now_s, limits.deadline.half_way());
-    let mut kept = Kept { complete: found.complete, ..Kept::default() };
-    for found in &found.all {
+    let clock = Clock::new(&limits.deadline.half_way());
+    let asked = RuleRequest::new(set, view, analyzer, settings, request, clock);
+    let found = matches(&asked, limits.now_s);
+    let mut kept = Kept { complete: true, ..Kept::default() };
+    let mut adding = Clock::new(&limits.deadline);
+    for found in &found {
+        if adding.spend(ADDED_RULE) {
+            kept.complete = false;
+            break;
+        }
         kept.add(&asked, analyzer, found);
     }
+    kept.complete &= !asked.is_late();
     if !kept.rules.is_empty() {
         ruled.params = Cow::Owned(kept.params(&asked, settings, request));
     }

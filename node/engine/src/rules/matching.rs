@@ -6,10 +6,6 @@ use quorate_model::Rule;
 use quorate_model::rule::{Anchoring, Condition, Period};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
-use std::time::Instant;
-
-/// Triggers looked at between two looks at the clock.
-const BETWEEN_CLOCKS: usize = 256;
 
 /// A rule that applies.
 #[derive(Debug)]
@@ -36,23 +32,16 @@ struct Key {
     placeholder: bool,
     temporary: Reverse<bool>,
 }
-/// The rules that apply, best first.
-#[derive(Debug, Default)]
-pub(super) struct Matches {
-    pub all: Vec<Match>,
-    /// Whether every rule was looked at.
-    pub complete: bool,
-}
 
-/// Finds the rules that apply at `now_s` (Unix seconds), best first; stops at `until`.
+/// Finds the rules that apply at `now_s` (Unix seconds), best first; of those that are looked at before the clock rings.
 ///
 /// Cost: see the head of the folder.
-pub(super) fn matches(asked: &RuleRequest<'_>, now_s: u64, until: Instant) -> Matches {
+pub(super) fn matches(asked: &RuleRequest<'_>, now_s: u64) -> Vec<Match> {
     let mut best: FxHashMap<u32, Match> = FxHashMap::default();
-    let mut complete = true;
-    for (looked_at, number) in candidates(asked).into_iter().enumerate() {
-        if looked_at % BETWEEN_CLOCKS == BETWEEN_CLOCKS - 1 && Instant::now() >= until {
-            complete = false;
+    // a pattern may be tried at every word
+    let worth = 1 + asked.words.len() as u32;
+    for number in candidates(asked) {
+        if asked.spend(worth) {
             break;
         }
         let trigger = &asked.set.triggers[number as usize];
@@ -71,32 +60,38 @@ pub(super) fn matches(asked: &RuleRequest<'_>, now_s: u64, until: Instant) -> Ma
     let mut all: Vec<Match> = best.into_values().collect();
     let id = |found: &Match| asked.set.rules[found.rule as usize].object_id.as_str();
     all.sort_by(|a, b| a.key.cmp(&b.key).then_with(|| id(a).cmp(id(b))));
-    Matches { all, complete }
+    all
 }
 /// The triggers that may fire, each once.
 fn candidates(asked: &RuleRequest<'_>) -> Vec<u32> {
     let RuleSet { places, facets, .. } = asked.set;
     let mut found = places.always.clone();
+    let mut add = |numbers: Option<&Vec<u32>>| {
+        if let Some(numbers) = numbers
+            && !asked.spend(numbers.len() as u32)
+        {
+            found.extend(numbers);
+        }
+    };
     for word in asked.pattern_words() {
-        found.extend(places.by_word.get(&word).into_iter().flatten());
+        add(places.by_word.get(&word));
     }
     if asked.words.is_empty() {
-        found.extend(&places.empty);
+        add(Some(&places.empty));
     }
     for facet in 0..facets.len() as u16 {
         if let Some(numbers) = places.by_facet.get(&facet)
             && !asked.words.is_empty()
             && !asked.finds(facet).is_empty()
         {
-            found.extend(numbers);
+            add(Some(numbers));
         }
     }
     for context in &asked.contexts {
-        found.extend(places.by_context.get(*context).into_iter().flatten());
+        add(places.by_context.get(*context));
     }
     for (attribute, value) in &asked.filters {
-        let key = (Box::from(*attribute), value.clone());
-        found.extend(places.by_filter.get(&key).into_iter().flatten());
+        add(places.by_filter.get(&(Box::from(*attribute), value.clone())));
     }
     found.sort_unstable();
     found.dedup();
@@ -237,7 +232,9 @@ impl Fitting<'_> {
             }
             Slot::Word(_) | Slot::Like(_) => None,
             Slot::Facet(facet) => {
-                let finds = asked.finds(*facet).iter().filter(|find| find.first == first);
+                let finds = asked.finds(*facet);
+                let from = finds.partition_point(|find| find.first < first);
+                let finds = finds[from..].iter().take_while(|find| find.first == first);
                 let found = finds.into_iter().find_map(|find| {
                     let mut found = self.fit(rest, first + find.words)?;
                     found.captured.insert(0, (*facet, find.clone()));

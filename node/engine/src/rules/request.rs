@@ -3,12 +3,13 @@
 use super::compile::{RuleSet, WordId, letters};
 use super::words::{PlacedWord, placed_words};
 use crate::analysis::Analyzer;
-use crate::index::{PHRASE_WORDS_MAX, ShardView, fold};
+use crate::clock::Clock;
+use crate::index::{PHRASE_WORDS_MAX, Segment, ShardView, fold};
 use crate::matching::typo::{Tolerance, typos_of};
 use quorate_model::params::TypoTolerance;
 use quorate_model::{Atom, SearchParams, Settings};
 use rustc_hash::FxHashSet;
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 
 /// The context of queries that are spoken sentences (C§4.5 naturalLanguages).
 const NATURAL_LANGUAGE: &str = "natural_language";
@@ -31,11 +32,13 @@ pub(super) struct RuleRequest<'a> {
     /// Attribute and folded value of every filter that is no exclusion.
     pub filters: FxHashSet<(&'a str, String)>,
     finds: Vec<OnceCell<Vec<Find>>>,
+    clock: RefCell<Clock>,
 }
 /// The words of patterns that one query word is.
 #[derive(Debug, Default)]
 struct WordIds {
     equal: Option<WordId>,
+    /// Ascending.
     misspelt: Vec<WordId>,
 }
 /// Values of a facet among the words of the query.
@@ -50,25 +53,29 @@ pub(super) struct Find {
 }
 
 impl<'a> RuleRequest<'a> {
-    /// Reads a request. `analyzer` is the one that the rules were compiled with.
+    /// Reads a request, as far as there is time. `analyzer` is the one that the rules were compiled with.
     pub fn new(
         set: &'a RuleSet,
         view: &'a ShardView,
         analyzer: &'a Analyzer,
         settings: &'a Settings,
         request: &'a SearchParams,
+        mut clock: Clock,
     ) -> RuleRequest<'a> {
         let query = request.query.as_deref().unwrap_or_default();
         let words = placed_words(analyzer, query);
         let edits = Edits::new(settings, request);
         let ids = words.iter().map(|word| WordIds {
             equal: set.words.get(word.text.as_str()).copied(),
-            misspelt: misspelt(set, &edits, &word.text),
+            misspelt: misspelt(set, &edits, &word.text, &mut clock),
         });
+        let ids = ids.collect();
         let mut contexts: Vec<&str> = request.rule_contexts.iter().flatten().map(String::as_str).collect();
         if request.natural_languages.as_ref().is_some_and(|languages| !languages.is_empty()) {
             contexts.push(NATURAL_LANGUAGE);
         }
+        contexts.sort_unstable();
+        contexts.dedup();
         let atoms = request.filter.all.iter().flat_map(|group| &group.any).filter(|atom| !atom.negated);
         let filters = atoms.filter_map(|atom| match &atom.atom {
             Atom::Facet { attribute, value } => Some((attribute.as_str(), fold(value))),
@@ -76,7 +83,7 @@ impl<'a> RuleRequest<'a> {
             Atom::Numeric { .. } | Atom::Range { .. } => None,
         });
         RuleRequest {
-            ids: ids.collect(),
+            ids,
             filters: filters.collect(),
             finds: set.facets.iter().map(|_| OnceCell::new()).collect(),
             set,
@@ -85,7 +92,16 @@ impl<'a> RuleRequest<'a> {
             query,
             words,
             contexts,
+            clock: RefCell::new(clock),
         }
+    }
+    /// Whether the time for rules is over, after work worth that of so many rules.
+    pub fn spend(&self, rules: u32) -> bool {
+        self.clock.borrow_mut().spend(rules)
+    }
+    /// Whether it was found to be over, so that some rules may not have been looked at.
+    pub fn is_late(&self) -> bool {
+        self.clock.borrow().rang()
     }
     /// Whether the word at a place is one of the words.
     pub fn is(&self, place: usize, words: &[WordId]) -> bool {
@@ -93,23 +109,24 @@ impl<'a> RuleRequest<'a> {
     }
     /// Whether the word at a place is `word` with typing errors.
     pub fn is_misspelt(&self, place: usize, word: WordId) -> bool {
-        self.ids[place].misspelt.contains(&word)
+        self.ids[place].misspelt.binary_search(&word).is_ok()
     }
-    /// Every word of patterns that some query word is.
-    pub fn pattern_words(&self) -> impl Iterator<Item = WordId> {
-        self.ids.iter().flat_map(|ids| ids.equal.iter().chain(&ids.misspelt).copied())
+    /// Every word of patterns that some query word is, each once.
+    pub fn pattern_words(&self) -> FxHashSet<WordId> {
+        self.ids.iter().flat_map(|ids| ids.equal.iter().chain(&ids.misspelt).copied()).collect()
     }
-    /// The values of a facet among the words, by their first word, longer ones first.
+    /// The values of a facet among the words, by their first word, longer ones first; as far as there is time.
     ///
     /// Cost: the first time, one look-up in each segment for each stretch of words up to the longest value.
     pub fn finds(&self, facet: u16) -> &[Find] {
         self.finds[usize::from(facet)].get_or_init(|| self.find(&self.set.facets[usize::from(facet)]))
     }
     fn find(&self, path: &str) -> Vec<Find> {
-        let segments = self.view.segments().iter();
-        let phrases: Vec<_> = segments
-            .map(|segment| (segment, segment.facet_phrases().of(segment, path, self.analyzer)))
-            .collect();
+        let clock = &mut self.clock.borrow_mut();
+        let phrases = |segment: &'a Segment| {
+            Some((segment, segment.facet_phrases().of(segment, path, self.analyzer, clock)?))
+        };
+        let phrases: Vec<_> = self.view.segments().iter().filter_map(phrases).collect();
         let longest = phrases.iter().map(|(_, phrases)| phrases.longest).max().unwrap_or(0);
         let texts: Vec<&str> = self.words.iter().map(|word| word.text.as_str()).collect();
         let mut finds = vec![];
@@ -118,10 +135,11 @@ impl<'a> RuleRequest<'a> {
                 let mut values: Vec<String> = vec![];
                 for (segment, phrases) in &phrases {
                     let wanted = &texts[first..first + words];
-                    phrases.each(segment, path, self.analyzer, wanted, |value| {
+                    phrases.each(segment, path, self.analyzer, wanted, clock, |value| {
                         if values.len() < VALUES_MAX && !values.iter().any(|known| known == value) {
                             values.push(value.to_owned());
                         }
+                        values.len() < VALUES_MAX
                     });
                 }
                 if !values.is_empty() {
@@ -159,10 +177,12 @@ impl Edits {
         }
     }
 }
-/// The words of patterns that take alternatives of which `text` is a misspelling.
+/// Words of patterns that are compared in the time of looking at a rule.
+const COMPARED_PER_RULE: usize = 64;
+/// The words of patterns that take alternatives of which `text` is a misspelling, as far as there is time.
 ///
 /// Cost: one comparison of two numbers for each such word of nearly the same length, a table for the few that pass it.
-fn misspelt(set: &RuleSet, edits: &Edits, text: &str) -> Vec<WordId> {
+fn misspelt(set: &RuleSet, edits: &Edits, text: &str, clock: &mut Clock) -> Vec<WordId> {
     if set.misspellable.is_empty() {
         return vec![];
     }
@@ -176,12 +196,24 @@ fn misspelt(set: &RuleSet, edits: &Edits, text: &str) -> Vec<WordId> {
     let lengths = chars.len().saturating_sub(usize::from(edits))..=chars.len() + usize::from(edits);
     let near = set.misspellable.iter().enumerate().filter(|(length, _)| lengths.contains(length));
     let mut found = vec![];
-    for word in near.flat_map(|(_, words)| words) {
-        // an edit changes at most two letters
-        let differ = (word.letters ^ own).count_ones() > 2 * u32::from(edits);
-        if !differ && typos_of(&chars, &word.chars, tolerance).is_some() {
-            found.push(word.id);
+    'all: for words in near.flat_map(|(_, words)| words.chunks(COMPARED_PER_RULE)) {
+        if clock.is_over() {
+            break;
+        }
+        for word in words {
+            // an edit changes at most two letters
+            let differ = (word.letters ^ own).count_ones() > 2 * u32::from(edits);
+            if differ {
+                continue;
+            }
+            if clock.is_over() {
+                break 'all;
+            }
+            if typos_of(&chars, &word.chars, tolerance).is_some() {
+                found.push(word.id);
+            }
         }
     }
+    found.sort_unstable();
     found
 }
