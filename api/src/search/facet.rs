@@ -3,6 +3,7 @@
 use super::SearchRequest;
 use crate::call::Call;
 use crate::reply::Reply;
+use quorate_cluster::ReadRights;
 use quorate_model::{Error, FacetHits, IndexName, Result, SearchParams, limits};
 use quorate_wire::FacetBody;
 use serde_json::{Map, Value};
@@ -14,7 +15,7 @@ pub async fn post(call: &Call<'_>) -> Result<Reply> {
     let asked = SearchRequest::of_body(call, members).await?;
     let asked = FacetAsked { facet: call.names[1].to_string(), facet_query, asked };
     let message = asked.message();
-    let results = asked.run(call, &index).await?;
+    let results = asked.run(call, &index, call.read_rights()).await?;
     let mut out = Vec::with_capacity(1_024);
     let facets = FacetBody {
         results: &results,
@@ -75,8 +76,8 @@ impl FacetAsked {
         self.asked.message.clone()
     }
     /// Asks the service.
-    pub async fn run(self, call: &Call<'_>, index: &IndexName) -> Result<FacetHits> {
-        let (facet, facet_query, rights) = (self.facet, self.facet_query, call.read_rights());
+    pub async fn run(self, call: &Call<'_>, index: &IndexName, rights: ReadRights) -> Result<FacetHits> {
+        let (facet, facet_query) = (self.facet, self.facet_query);
         let search = async |index: &IndexName, params: Box<SearchParams>| {
             call.service().search_facet(index, &facet, &facet_query, params, rights).await
         };

@@ -113,10 +113,10 @@ async fn run(
     bytes_max: usize,
 ) -> Result<Answered> {
     check_time(call.started.elapsed())?;
+    let rights = ReadRights { bytes_max: bytes_max.max(1), ..call.read_rights() };
     match wanted {
         Wanted::Hits(mut asked) => {
             let presentation = Presentation::new(&mut asked);
-            let rights = ReadRights { bytes_max: bytes_max.max(1), ..call.read_rights() };
             let results = search(call, &index, asked.params, rights).await?;
             let wanted = results.window.map_or(results.hits_per_page, |(_, length)| length);
             let place = AnswerMembers { query: number, index: Some(index.as_str()), processed, cursor: None };
@@ -126,7 +126,7 @@ async fn run(
         }
         Wanted::Facet(asked) => {
             let (wanted, message) = (asked.hits_max(), asked.message());
-            let results = asked.run(call, &index).await?;
+            let results = asked.run(call, &index, rights).await?;
             let mut body = Vec::with_capacity(512);
             let facets = FacetBody {
                 results: &results,

@@ -1,8 +1,9 @@
 //! How are all records of a shard read page by page, and which values or ids does a filter select?
 
 use crate::bits;
-use crate::clock::{Clock, Deadline};
+use crate::clock::Deadline;
 use crate::configuration::Configuration;
+use crate::facet::Listing;
 use crate::facet::search::{Tags, matching_values};
 use crate::index::{Segment, ShardView};
 use crate::limits::SearchLimits;
@@ -176,7 +177,7 @@ fn first_after(segment: &Segment, cursor: &[u8]) -> u32 {
 
 /// Values of a facet that contain what was typed, among the records that the parameters select.
 ///
-/// Errors: `Invalid` when the attribute is not declared `searchable(…)`.
+/// Errors: `Invalid` when the attribute is not declared `searchable(…)`, or the values take more bytes than they may.
 /// Source: §4.2; C§8.3.
 pub fn search_facet(
     view: &ShardView,
@@ -220,19 +221,18 @@ pub fn search_facet(
     let words: Vec<Word> =
         words_of(&configuration.schema, &configuration.synonyms, &typed, facet_query).wanted;
     let tags = Tags { pre: &params.highlight_pre_tag, post: &params.highlight_post_tag };
-    let mut clock = Clock::new(&limits.deadline);
-    let hits = matching_values(
+    let listing = Listing { sort: params.sort_facet_values_by, limit: params.max_facet_hits as usize };
+    let found = matching_values(
         settings,
         &pairs(view, &matched),
         facet,
         configuration.schema.analyzer(),
         &words,
-        params.sort_facet_values_by,
-        params.max_facet_hits as usize,
+        listing,
         &tags,
-        &mut clock,
-    );
-    Ok(FacetHits { hits, exhaustive: !cut && !clock.rang() })
+        limits,
+    )?;
+    Ok(FacetHits { exhaustive: found.exhaustive && !cut, ..found })
 }
 /// The documents of each segment that the parameters select, and whether time ran out.
 fn matching_sets(

@@ -21,6 +21,7 @@ pub fn owners(view: &ShardView) -> BTreeMap<String, (u64, u64)> {
                 let sums = found.entry(column.value(ordinal).to_owned()).or_default();
                 *sums = (sums.0 + records, sums.1 + bytes);
             }
+            true
         });
     }
     found

@@ -82,8 +82,9 @@ pub fn search(
     let (mut found, removed) =
         find(&mut plan, &params, |plan| run(&mut prepared, plan, &params, page.length, scratch));
     let matched = std::mem::take(&mut found.matched);
+    let mut grouping_clock = Clock::new(&limits.deadline);
     let all_hits = second_order.map(|order| {
-        let all = count(view, &found, grouping);
+        let all = count(view, &found, grouping, &mut grouping_clock);
         order.apply(view, &plan.layout, &params, &mut found.entries, &limits.deadline);
         found.count = found.entries.len() as u64;
         all + if promotion.is_empty() { 0 } else { promotion.beside(&matched) }
@@ -91,7 +92,9 @@ pub fn search(
     // what a second order has cut away counts again when it is promoted
     let sorted = (all_hits.is_some() && !promotion.is_empty()).then(|| sets_of(view, &found.entries));
     let counted = sorted.as_deref().unwrap_or(&matched);
-    let Listed { shown, nb_hits, groups } = listed(view, &found, counted, &page, grouping, &promotion);
+    let Listed { shown, nb_hits, groups } =
+        listed(view, &found, counted, &page, grouping, &promotion, &mut grouping_clock);
+    found.count_cut |= grouping_clock.rang();
     let late = groups.filter(|_| faceting_after_distinct(settings, &params, &facets));
     let after_distinct = late.map(|groups| members_of(view, &groups, &matched));
     let mut clock = Clock::new(&limits.deadline);
@@ -151,9 +154,9 @@ pub(crate) fn grouping<'a>(settings: &'a Settings, params: &Effective) -> Option
     (most > 0).then_some((attribute, usize::from(most)))
 }
 /// How many hits there are, with distinct how many groups.
-fn count(view: &ShardView, found: &Found, grouping: Option<(&str, usize)>) -> u64 {
+fn count(view: &ShardView, found: &Found, grouping: Option<(&str, usize)>, clock: &mut Clock) -> u64 {
     grouping.map_or(found.count, |(attribute, most)| {
-        distinct::groups(view, &found.entries, attribute, most).len() as u64
+        distinct::groups(view, &found.entries, attribute, most, clock).len() as u64
     })
 }
 /// Whether hits with more typos than the best are left out (C§4.5).
@@ -261,6 +264,7 @@ fn listed(
     page: &Page,
     grouping: Option<(&str, usize)>,
     promotion: &Promotion,
+    clock: &mut Clock,
 ) -> Listed {
     let entries = promotion.before(&found.entries);
     let Some((attribute, most)) = grouping else {
@@ -272,7 +276,7 @@ fn listed(
         let nb_hits = found.count + promotion.beside(matched);
         return Listed { shown: shown(page_of(&entries, page), promotion), nb_hits, groups: None };
     };
-    let groups = distinct::groups(view, &entries, attribute, most);
+    let groups = distinct::groups(view, &entries, attribute, most, clock);
     let groups = promotion.arrange(groups, |group| group.members[0]);
     let (shown, nb_hits) = (grouped_page(&groups, page, promotion), groups.len() as u64);
     Listed { shown, nb_hits, groups: Some(groups) }
@@ -333,16 +337,19 @@ fn count_facets(
     let (before, after) = (pair(matched), after_distinct.map(pair));
     let all_after = all_after_distinct(params);
     let documents: u32 = view.segments().iter().map(|segment| segment.doc_count()).sum();
-    let in_time = facets.iter().take_while(|_| !clock.spend(documents / COUNTED_PER_UNIT + 1));
-    let counted = in_time.filter_map(|path| {
+    let mut counted = vec![];
+    for path in facets {
+        if clock.spend(documents / COUNTED_PER_UNIT + 1) {
+            break;
+        }
         let listed = settings.index.attributes_for_faceting.iter().find(|facet| facet.path == *path);
         let late = all_after || listed.is_some_and(|facet| facet.after_distinct);
-        match &after {
-            Some(after) if late => facet::count(after, &Selection::unknown(), path, listing),
-            Some(_) | None => facet::count(&before, selection, path, listing),
-        }
-    });
-    counted.collect()
+        counted.extend(match &after {
+            Some(after) if late => facet::count(after, &Selection::unknown(), path, listing, clock),
+            Some(_) | None => facet::count(&before, selection, path, listing, clock),
+        });
+    }
+    counted
 }
 /// Every segment with its set.
 pub(crate) fn pairs<'a>(view: &'a ShardView, sets: &'a [Vec<u64>]) -> Vec<Matched<'a>> {

@@ -4,7 +4,7 @@ mod shard;
 
 use quorate_engine::index::ReadySizes;
 use quorate_engine::{RuleSet, Scratch, SearchLimits, browse, search, search_facet};
-use quorate_model::{Rule, SearchParams, SearchResults, Settings, Synonym};
+use quorate_model::{ErrorKind, FacetHits, Result, Rule, SearchParams, SearchResults, Settings, Synonym};
 use serde_json::{Value, json};
 use shard::{Shard, Spoken};
 use std::sync::Arc;
@@ -145,6 +145,116 @@ fn large_pages_lose_highlights_rather_than_hold_a_thread() {
             hits.iter().filter(|hit| hit.windows(16).any(|window| window == b"_highlightResult")).count();
         assert_eq!(hits.len(), 1_000);
         assert!(highlighted > 100 && (highlighted == 1_000) == all, "{highlighted}");
+    }
+}
+
+/// A shard whose records have many values each.
+fn crowded() -> Shard {
+    let record = |i: usize| {
+        json!({
+            "objectID": format!("{i:05}"), "name": "lamp", "half": if i % 2 == 0 { "a" } else { "b" },
+            "own": (0..100).map(|n| format!("own {i} {n}")).collect::<Vec<_>>(),
+            "shared": (0..100).map(|n| format!("shared {}", 5 * n + i % 5)).collect::<Vec<_>>(),
+            "sizes": (0..100).collect::<Vec<_>>(),
+        })
+    };
+    let settings = json!({
+        "searchableAttributes": ["name"], "attributeForDistinct": "half",
+        "attributesForFaceting": ["half", "searchable(own)", "searchable(shared)", "sizes"],
+    });
+    shard(settings, (0..RECORDS).map(record).collect())
+}
+
+#[test]
+fn the_values_of_one_facet_are_counted_in_time() {
+    let shard = crowded();
+    for (what, request) in [
+        ("all records", json!({"facets": ["own"]})),
+        ("order of letters", json!({"facets": ["own"], "sortFacetValuesBy": "alpha"})),
+        ("some records", json!({"query": "lamp", "filters": "half:a", "facets": ["shared"]})),
+        ("pairs of values", json!({"filters": "half:a", "facets": ["shared"]})),
+        ("numbers", json!({"facets": ["sizes"]})),
+    ] {
+        let cut = ask(&shard, &request, long_ago());
+        assert_eq!((cut.facets_cut, cut.facets), (true, Some(vec![])), "{what}");
+        // what was cut short is not kept for others
+        let whole = ask(&shard, &request, in_time());
+        let facets = whole.facets.unwrap();
+        assert!(!whole.facets_cut && facets.len() == 1, "{what}");
+        let records: u64 = facets[0].values.iter().map(|(_, count)| count).sum();
+        let expected = match what {
+            "all records" | "order of letters" => 100,
+            // each has a hundred values, of which a hundred of five hundred are listed
+            "some records" | "pairs of values" => facets[0].values.iter().map(|_| 300).sum(),
+            _ => 100 * RECORDS as u64,
+        };
+        assert_eq!(records, expected, "{what}");
+    }
+    let cut = ask(&shard, &json!({"distinct": 1}), long_ago());
+    assert!(!cut.exhaustive_nb_hits, "groups");
+    let whole = ask(&shard, &json!({"distinct": 1}), in_time());
+    assert!(whole.exhaustive_nb_hits && whole.nb_hits == 2, "groups");
+}
+
+fn values(
+    shard: &Shard,
+    facet: &str,
+    typed: &str,
+    request: &Value,
+    limits: &SearchLimits,
+) -> Result<FacetHits> {
+    search_facet(
+        &shard.view,
+        &shard.configuration,
+        facet,
+        typed,
+        &params(request),
+        limits,
+        &mut Scratch::new(),
+    )
+}
+
+#[test]
+fn values_are_searched_in_time() {
+    let shard = crowded();
+    let text = "word ".repeat(2_000);
+    let long = |i: usize| json!({"objectID": i.to_string(), "text": format!("{text}{i}")});
+    let long =
+        self::shard(json!({"attributesForFaceting": ["searchable(text)"]}), (0..9).map(long).collect());
+    for (what, shard, facet, typed) in [
+        ("many values", &shard, "own", ""),
+        ("values of many records", &shard, "shared", ""),
+        ("long values", &long, "text", "word"),
+    ] {
+        let cut = values(shard, facet, typed, &json!({}), &limits(long_ago())).unwrap();
+        assert!(!cut.exhaustive, "{what}");
+        let whole = values(shard, facet, typed, &json!({}), &limits(in_time())).unwrap();
+        assert!(whole.exhaustive && whole.hits.len() >= 9, "{what}");
+        let is_marked = |(_, highlighted, _): &(String, String, u64)| highlighted.contains("<em>");
+        assert!(whole.hits.iter().all(|hit| is_marked(hit) != typed.is_empty()), "{what}");
+    }
+}
+
+#[test]
+fn the_values_of_an_answer_have_as_many_bytes_as_they_may() {
+    let record = |i: usize| json!({"objectID": i.to_string(), "text": format!("\"word\" {i} word\u{1}")});
+    let shard = shard(json!({"attributesForFaceting": ["searchable(text)"]}), (0..9).map(record).collect());
+    for (request, tags) in
+        [(json!({}), "<em></em>".len()), (json!({"highlightPreTag": "\n", "highlightPostTag": "é"}), 4)]
+    {
+        let found = values(&shard, "text", "word", &request, &limits(in_time())).unwrap();
+        let json = |text: &str| Value::from(text).to_string().len() - 2;
+        let bytes: usize =
+            found.hits.iter().map(|(value, highlighted, _)| json(value) + json(highlighted)).sum();
+        assert_eq!(bytes, 9 * 2 * r#"\"word\" 1 word\u0001"#.len() + 9 * 2 * tags);
+        let within = |bytes_max| SearchLimits { bytes_max, ..limits(in_time()) };
+        assert_eq!(values(&shard, "text", "word", &request, &within(bytes)).unwrap(), found);
+        let refused = values(&shard, "text", "word", &request, &within(bytes - 1)).unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::Invalid);
+        assert!(
+            refused.message.starts_with("The answer is too big: ")
+                && refused.message.contains("maxFacetHits")
+        );
     }
 }
 

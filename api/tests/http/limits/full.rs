@@ -23,6 +23,8 @@ impl Node {
 #[actix_web::test]
 async fn an_answer_has_as_many_bytes_as_it_may() {
     let node = Node::start().await;
+    let settings = json!({"attributesForFaceting": ["searchable(text)"]});
+    node.write(Method::PUT, "/1/indexes/i/settings", settings).await;
     node.records("i", 9, |n| json!({"objectID": n.to_string(), "text": "é".repeat(100 * n)})).await;
     let hits = node.post("/1/indexes/i/query", json!({})).await["hits"].as_array().unwrap().clone();
     let answer_bytes_max: usize = hits.iter().map(|hit| hit.to_string().len()).sum();
@@ -39,6 +41,13 @@ async fn an_answer_has_as_many_bytes_as_it_may() {
     let refused = send("/1/indexes/i/query", answer_bytes_max - 1).await;
     let refused = refused.refused(400, "The answer is too big: ");
     assert!(refused["message"].as_str().unwrap().contains("hitsPerPage"), "{refused}");
+    // each value is there twice, with marks and without
+    let answer_bytes_max = 2 * "é".repeat(100 * (0..9).sum::<usize>()).len();
+    let whole = send("/1/indexes/i/facets/text/query", answer_bytes_max).await.success();
+    assert!(whole["facetHits"].as_array().unwrap().len() >= 8, "{whole}");
+    let refused = send("/1/indexes/i/facets/text/query", answer_bytes_max - 1).await;
+    let refused = refused.refused(400, "The answer is too big: ");
+    assert!(refused["message"].as_str().unwrap().contains("maxFacetHits"), "{refused}");
     // hits of a browse have no highlights
     let hits = node.post("/1/indexes/i/browse", json!({})).await["hits"].as_array().unwrap().clone();
     let answer_bytes_max: usize = hits.iter().map(|hit| hit.to_string().len()).sum();

@@ -5,6 +5,7 @@ pub mod search;
 pub mod selection;
 
 use crate::bits;
+use crate::clock::Clock;
 use crate::filter::is_declared;
 use crate::index::{FacetColumn, FacetDocs, FacetOrdinals};
 use common::Facet;
@@ -42,23 +43,27 @@ pub fn requested(settings: &IndexSettings, facets: &[String]) -> Vec<String> {
     }
     names
 }
-/// Counts one facet over all segments; `None` when no matching record has a value. `selection` is what is known of how the
-/// matching records came to be.
+/// Counts one facet over all segments; `None` when no matching record has a value, or the clock rings: some of the counts would
+/// be wrong. `selection` is what is known of how the matching records came to be.
 pub fn count(
     segments: &[Matched<'_>],
     selection: &Selection<'_>,
     path: &str,
     listing: Listing,
+    clock: &mut Clock,
 ) -> Option<FacetCounts> {
     let Values { values, complete, kind } = match segments {
-        [matched] => of_segment(matched, selection, path, listing),
-        _ => of_segments(segments, selection, path, listing),
+        [matched] => of_segment(matched, selection, path, listing, clock),
+        _ => of_segments(segments, selection, path, listing, clock),
     }?;
     // booleans can be compared as numbers, but they have no average
     let stats = match kind {
         Kind::Booleans => None,
-        Kind::Others => stats(segments, path),
+        Kind::Others => stats(segments, path, clock),
     };
+    if clock.rang() {
+        return None;
+    }
     let values = values.into_iter().map(|(value, count)| (value.to_string(), count)).collect();
     Some(FacetCounts { attribute: path.to_string(), values, complete, stats })
 }
@@ -85,9 +90,10 @@ fn of_segment<'a>(
     selection: &Selection<'_>,
     path: &str,
     listing: Listing,
+    clock: &mut Clock,
 ) -> Option<Values<'a>> {
     let column = matched.segment.facet(path)?;
-    let mut counts = selection.counts(Facet { path, column }, matched);
+    let mut counts = selection.counts(Facet { path, column }, matched, clock);
     if counts.is_empty() {
         return None;
     }
@@ -98,20 +104,25 @@ fn of_segment<'a>(
             counts.select_nth_unstable_by_key(listing.limit - 1, |&(_, count)| std::cmp::Reverse(count));
         counts.retain(|&(_, count)| count >= least);
     }
-    let values = counts.into_iter().map(|(ordinal, count)| (column.value(ordinal), count)).collect();
-    Some(Values { values: listed(values, listing), complete, kind })
+    let values = counts.into_iter().map(|(ordinal, count)| (column.value(ordinal), count));
+    Some(Values { values: listed(values, listing, clock), complete, kind })
 }
 fn of_segments<'a>(
     segments: &[Matched<'a>],
     selection: &Selection<'_>,
     path: &str,
     listing: Listing,
+    clock: &mut Clock,
 ) -> Option<Values<'a>> {
     let mut merged: FxHashMap<&str, u64> = FxHashMap::default();
     for matched in segments {
         let Some(column) = matched.segment.facet(path) else { continue };
-        for (ordinal, count) in selection.counts(Facet { path, column }, matched) {
-            *merged.entry(column.value(ordinal)).or_default() += count;
+        for (ordinal, count) in selection.counts(Facet { path, column }, matched, clock) {
+            let value = column.value(ordinal);
+            if clock.spend(worth(value)) {
+                return None;
+            }
+            *merged.entry(value).or_default() += count;
         }
     }
     if merged.is_empty() {
@@ -119,70 +130,85 @@ fn of_segments<'a>(
     }
     let kind = Kind::of(merged.keys().copied());
     let complete = merged.len() <= listing.limit;
-    Some(Values { values: listed(merged.into_iter().collect(), listing), complete, kind })
+    Some(Values { values: listed(merged.into_iter(), listing, clock), complete, kind })
 }
-/// The first values in the asked order.
-fn listed(mut values: Vec<(&str, u64)>, listing: Listing) -> Vec<(&str, u64)> {
-    fn by_count(a: &(&str, u64), b: &(&str, u64)) -> std::cmp::Ordering {
-        b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0))
-    }
-    match listing.sort {
-        FacetSort::Count => {
-            if values.len() > listing.limit && listing.limit > 0 {
-                values.select_nth_unstable_by(listing.limit - 1, by_count);
-            }
-            values.truncate(listing.limit);
-            values.sort_unstable_by(by_count);
-        }
-        FacetSort::Alpha => {
-            values.sort_unstable();
-            values.truncate(listing.limit);
-        }
-    }
-    values
+/// Bytes of a value that are compared or hashed in the time of ranking a document.
+const BYTES_PER_UNIT: usize = 256;
+/// What a value is worth that is compared with few others, as documents that are ranked.
+fn worth(value: &str) -> u32 {
+    1 + (value.len() / BYTES_PER_UNIT) as u32
 }
-/// The values that some document of the set has, by ordinal, with the number of such documents.
+/// A value with the number of records that have it.
+type Counted<'a> = (&'a str, u64);
+/// Values that are kept at least before those are left out that come too late in the order.
+const KEPT_MIN: usize = 1_024;
+/// The first values in the asked order, of those that are looked at before the clock rings.
+fn listed<'a>(
+    values: impl Iterator<Item = Counted<'a>>,
+    listing: Listing,
+    clock: &mut Clock,
+) -> Vec<Counted<'a>> {
+    let Listing { sort, limit } = listing;
+    let order = |a: &Counted<'_>, b: &Counted<'_>| match sort {
+        FacetSort::Count => b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)),
+        FacetSort::Alpha => a.cmp(b),
+    };
+    let mut kept: Vec<Counted<'_>> = vec![];
+    let cut = |kept: &mut Vec<Counted<'a>>| {
+        if limit > 0 && kept.len() > limit {
+            kept.select_nth_unstable_by(limit - 1, order);
+        }
+        kept.truncate(limit);
+    };
+    for value in values {
+        if clock.spend(worth(value.0)) {
+            break;
+        }
+        kept.push(value);
+        if kept.len() >= KEPT_MIN.max(2 * limit) {
+            cut(&mut kept);
+        }
+    }
+    cut(&mut kept);
+    kept.sort_unstable_by(order);
+    kept
+}
+/// The values that some document of the set has, by ordinal, with the number of such documents. Nothing of it counts once the
+/// clock has rung.
 ///
 /// Cost: the least of a look at the stored counts (all documents), a walk of the set and a walk of the values.
-pub fn ordinal_counts(column: &FacetColumn<'_>, matched: &Matched<'_>) -> Vec<(u32, u64)> {
+pub fn ordinal_counts(column: &FacetColumn<'_>, matched: &Matched<'_>, clock: &mut Clock) -> Vec<(u32, u64)> {
     let &Matched { set, documents, .. } = matched;
     let values = column.value_count() as usize;
     if documents == column.documents() {
-        return counted(column, |docs| docs.count());
+        return counted(column, clock, |_| 0, |_, docs| docs.count());
     }
     let walked = documents.min(column.documents() - documents);
     let by_values = column.dense_values().len() * set.len() * 2 + column.listed() * 2 + values * 2;
     let by_documents = walked * if column.offsets().is_none() { 3 } else { 12 } + values;
     if by_values < by_documents {
-        return counted(column, |docs| common_count(docs, set));
+        return counted(column, clock, worth_of_common, |_, docs| common_count(docs, set));
     }
     if walked < documents {
-        return counted_by_the_others(column, set);
+        return counted_by_the_others(column, set, clock);
     }
     if documents * SPARSE < values {
-        return counted_one_by_one(column, matched);
+        return counted_one_by_one(column, matched, clock);
     }
-    let counts = walk(column, matched).into_iter().enumerate().filter(|(_, count)| *count > 0);
+    let counts = walk(column, matched, clock).into_iter().enumerate().filter(|(_, count)| *count > 0);
     counts.map(|(ordinal, count)| (ordinal as u32, u64::from(count))).collect()
 }
 /// Where most documents are in the set: the stored counts without the documents that are not.
-fn counted_by_the_others(column: &FacetColumn<'_>, set: &[u64]) -> Vec<(u32, u64)> {
+fn counted_by_the_others(column: &FacetColumn<'_>, set: &[u64], clock: &mut Clock) -> Vec<(u32, u64)> {
     let mut others: Vec<u64> = set.iter().map(|word| !word).collect();
     bits::clear_from(&mut others, column.documents() as u32);
-    let missing = walk(column, others.as_slice());
-    let mut counts = vec![];
-    column.each_value(|ordinal, docs| {
-        let count = docs.count() - u64::from(missing[ordinal as usize]);
-        if count > 0 {
-            counts.push((ordinal, count));
-        }
-    });
-    counts
+    let missing = walk(column, others.as_slice(), clock);
+    counted(column, clock, |_| 0, |ordinal, docs| docs.count() - u64::from(missing[ordinal as usize]))
 }
 /// Counts by ordinal, from a walk of the documents.
 ///
 /// Where values are few, the same one comes again and again and would wait for its counter: several take turns.
-fn walk(column: &FacetColumn<'_>, documents: &(impl Documents + ?Sized)) -> Vec<u32> {
+fn walk(column: &FacetColumn<'_>, documents: &(impl Documents + ?Sized), clock: &mut Clock) -> Vec<u32> {
     let values = column.value_count() as usize;
     let turns = if values <= VALUES_WITH_TURNS { 4 } else { 1 };
     let mut counts = vec![0u32; values * turns];
@@ -195,9 +221,13 @@ fn walk(column: &FacetColumn<'_>, documents: &(impl Documents + ?Sized)) -> Vec<
         }
     };
     match column.ordinals() {
-        FacetOrdinals::U8(ordinals) => each_ordinal(column, ordinals, documents, |o| count(u32::from(o))),
-        FacetOrdinals::U16(ordinals) => each_ordinal(column, ordinals, documents, |o| count(u32::from(o))),
-        FacetOrdinals::U32(ordinals) => each_ordinal(column, ordinals, documents, count),
+        FacetOrdinals::U8(ordinals) => {
+            each_ordinal(column, ordinals, documents, clock, |o| count(u32::from(o)))
+        }
+        FacetOrdinals::U16(ordinals) => {
+            each_ordinal(column, ordinals, documents, clock, |o| count(u32::from(o)))
+        }
+        FacetOrdinals::U32(ordinals) => each_ordinal(column, ordinals, documents, clock, count),
     }
     for table in 1..turns {
         let (first, others) = counts.split_at_mut(values);
@@ -217,31 +247,52 @@ fn each_ordinal<T: Copy>(
     column: &FacetColumn<'_>,
     ordinals: &[T],
     documents: &(impl Documents + ?Sized),
+    clock: &mut Clock,
     mut visit: impl FnMut(T),
 ) {
     match column.offsets() {
-        None => documents.each(|doc| visit(ordinals[doc as usize])),
-        Some(offsets) => documents.each(|doc| {
+        None => documents.each(None, clock, |doc| visit(ordinals[doc as usize])),
+        Some(offsets) => documents.each(Some(offsets), clock, |doc| {
             let range = offsets[doc as usize] as usize..offsets[doc as usize + 1] as usize;
             ordinals[range].iter().for_each(|&ordinal| visit(ordinal));
         }),
     }
 }
-fn counted_one_by_one(column: &FacetColumn<'_>, matched: &Matched<'_>) -> Vec<(u32, u64)> {
+fn counted_one_by_one(column: &FacetColumn<'_>, matched: &Matched<'_>, clock: &mut Clock) -> Vec<(u32, u64)> {
     let mut found: Vec<u32> = vec![];
-    matched.each(|doc| found.extend(column.ords_of(doc)));
+    matched.each(column.offsets(), clock, |doc| found.extend(column.ords_of(doc)));
     found.sort_unstable();
     found.chunk_by(|a, b| a == b).map(|equal| (equal[0], equal.len() as u64)).collect()
 }
-fn counted(column: &FacetColumn<'_>, count: impl Fn(FacetDocs<'_>) -> u64) -> Vec<(u32, u64)> {
+/// Values between two thoughts of the time.
+const VALUES_AT_ONCE: u32 = 64;
+/// What `count` says of each value; `worth` is what that is worth as documents that are ranked.
+fn counted(
+    column: &FacetColumn<'_>,
+    clock: &mut Clock,
+    worth: impl Fn(&FacetDocs<'_>) -> u32,
+    count: impl Fn(u32, FacetDocs<'_>) -> u64,
+) -> Vec<(u32, u64)> {
     let mut counts = vec![];
     column.each_value(|ordinal, docs| {
-        let count = count(docs);
+        if clock.spend(worth(&docs) + u32::from(ordinal % VALUES_AT_ONCE == 0)) {
+            return false;
+        }
+        let count = count(ordinal, docs);
         if count > 0 {
             counts.push((ordinal, count));
         }
+        true
     });
     counts
+}
+/// What [`common_count`] is worth.
+fn worth_of_common(docs: &FacetDocs<'_>) -> u32 {
+    let looked_at = match docs {
+        FacetDocs::List(docs) => docs.len(),
+        FacetDocs::Bitmap(words, _) => words.len(),
+    };
+    (looked_at / 64) as u32
 }
 fn common_count(docs: FacetDocs<'_>, set: &[u64]) -> u64 {
     match docs {
@@ -249,8 +300,8 @@ fn common_count(docs: FacetDocs<'_>, set: &[u64]) -> u64 {
         FacetDocs::Bitmap(bitmap, _) => bits::count_both(bitmap, set),
     }
 }
-/// Statistics over every number of the matching records; `None` when there is none.
-pub fn stats(segments: &[Matched<'_>], path: &str) -> Option<FacetStats> {
+/// Statistics over every number of the matching records; `None` when there is none. Nothing of it counts once the clock has rung.
+pub fn stats(segments: &[Matched<'_>], path: &str, clock: &mut Clock) -> Option<FacetStats> {
     let (mut min, mut max, mut sum, mut count) = (f64::INFINITY, f64::NEG_INFINITY, 0.0, 0u64);
     for matched in segments {
         let Some(column) = matched.segment.numeric(path) else { continue };
@@ -263,9 +314,39 @@ pub fn stats(segments: &[Matched<'_>], path: &str) -> Option<FacetStats> {
             }
         };
         match column.documents() {
-            Some(documents) => documents.filter(|&doc| bits::contains(matched.set, doc)).for_each(add),
-            None => matched.each(add),
+            Some(documents) => {
+                let in_time = documents.take_while(|_| !clock.is_over());
+                in_time.filter(|&doc| bits::contains(matched.set, doc)).for_each(add);
+            }
+            None => matched.each(column.offsets(), clock, add),
         }
     }
     (count > 0).then(|| FacetStats { min, max, avg: sum / count as f64, sum })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::time::{Duration, Instant};
+
+    proptest! {
+        #[test]
+        fn the_first_values_are_those_of_all_in_order(
+            counts in proptest::collection::vec(0u64..5, 0..3_000), limit in 0usize..1_500, by_count: bool,
+        ) {
+            // texts in another order than the numbers
+            let texts: Vec<String> = (0..counts.len()).map(|i| format!("{}", i * 7_919 % 10_007)).collect();
+            let values: Vec<Counted<'_>> = texts.iter().map(String::as_str).zip(counts).collect();
+            let mut all = values.clone();
+            let sort = if by_count { FacetSort::Count } else { FacetSort::Alpha };
+            all.sort();
+            if by_count {
+                all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+            }
+            all.truncate(limit);
+            let mut clock = Clock::new(&(Instant::now() + Duration::from_secs(3_600)).into());
+            prop_assert_eq!(listed(values.into_iter(), Listing { sort, limit }, &mut clock), all);
+        }
+    }
 }

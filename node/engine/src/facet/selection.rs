@@ -6,7 +6,8 @@
 
 use super::common::Facet;
 use super::matched::Matched;
-use super::{common, ordinal_counts};
+use super::{common, ordinal_counts, worth_of_common};
+use crate::clock::Clock;
 use crate::filter::is_declared;
 use crate::index::{FacetDocs, Segment, fold};
 use quorate_model::settings::IndexSettings;
@@ -74,14 +75,15 @@ impl<'a> Selection<'a> {
         }
         selection
     }
-    /// The values of a facet that some document of the set has, by ordinal, with the number of such documents.
-    pub fn counts(&self, facet: Facet<'_>, matched: &Matched<'_>) -> Vec<(u32, u64)> {
+    /// The values of a facet that some document of the set has, by ordinal, with the number of such documents. Nothing of it counts
+    /// once the clock has rung.
+    pub fn counts(&self, facet: Facet<'_>, matched: &Matched<'_>, clock: &mut Clock) -> Vec<(u32, u64)> {
         let known = match self.others {
-            Others::None => self.of_pairs(facet, matched.segment),
+            Others::None => self.of_pairs(facet, matched.segment, clock),
             Others::Some => None,
         };
-        let counts = known.or_else(|| self.among_chosen(facet, matched));
-        counts.unwrap_or_else(|| ordinal_counts(&facet.column, matched))
+        let counts = known.or_else(|| self.among_chosen(facet, matched, clock));
+        counts.unwrap_or_else(|| ordinal_counts(&facet.column, matched, clock))
     }
     fn chosen<'s>(&'s self, segment: &'s Segment, number: usize) -> Option<Chosen<'s>> {
         let (path, values) = &self.groups[number];
@@ -93,7 +95,7 @@ impl<'a> Selection<'a> {
         Some(Chosen { facet: Facet { path, column }, ordinals })
     }
     /// Counts of documents that nothing but one or two groups select; `None` when pairs of values do not tell.
-    fn of_pairs(&self, counted: Facet<'_>, segment: &Segment) -> Option<Vec<(u32, u64)>> {
+    fn of_pairs(&self, counted: Facet<'_>, segment: &Segment, clock: &mut Clock) -> Option<Vec<(u32, u64)>> {
         let values = counted.column.value_count();
         if values > VALUES_MAX
             || (segment.doc_count() - segment.alive_count()) > segment.doc_count() / DEAD_PART
@@ -118,7 +120,12 @@ impl<'a> Selection<'a> {
                 return None;
             }
             let kept = segment.common_values();
-            driver.ordinals.iter().for_each(|&o| common::add(kept, driver.facet, o, counted, &mut counts));
+            for &ordinal in &driver.ordinals {
+                if clock.rang() {
+                    break;
+                }
+                common::add(kept, driver.facet, ordinal, counted, &mut counts, clock);
+            }
         }
         let all = 0..values;
         let (listed, all) = match kept {
@@ -130,9 +137,14 @@ impl<'a> Selection<'a> {
             listed.iter().for_each(|ordinal| counts[*ordinal as usize] = docs(ordinal));
         }
         each_dead(segment, |doc| {
+            // there are fewer in counts that were cut short
+            if clock.is_over() {
+                return false;
+            }
             if chosen.iter().all(|chosen| chosen.holds(doc)) {
                 counted.column.ords_of(doc).for_each(|ordinal| counts[ordinal as usize] -= 1);
             }
+            true
         });
         let listed = listed.iter().copied().chain(all);
         Some(
@@ -144,7 +156,12 @@ impl<'a> Selection<'a> {
     }
     /// Counts of the values that a group allows, every document having one of them; `None` when the facet may have others or
     /// a walk of the set is quicker.
-    fn among_chosen(&self, counted: Facet<'_>, matched: &Matched<'_>) -> Option<Vec<(u32, u64)>> {
+    fn among_chosen(
+        &self,
+        counted: Facet<'_>,
+        matched: &Matched<'_>,
+        clock: &mut Clock,
+    ) -> Option<Vec<(u32, u64)>> {
         if counted.column.offsets().is_some() {
             return None;
         }
@@ -161,9 +178,14 @@ impl<'a> Selection<'a> {
         if looked_at > matched.documents {
             return None;
         }
-        let count =
-            |&ordinal: &u32| (ordinal, super::common_count(counted.column.docs_of(ordinal), matched.set));
-        let mut counts: Vec<(u32, u64)> = ordinals.iter().map(count).collect();
+        let mut counts: Vec<(u32, u64)> = Vec::with_capacity(ordinals.len() + 1);
+        for ordinal in ordinals {
+            let docs = counted.column.docs_of(ordinal);
+            if clock.spend(1 + worth_of_common(&docs)) {
+                return Some(vec![]);
+            }
+            counts.push((ordinal, super::common_count(docs, matched.set)));
+        }
         let left = matched.documents as u64 - counts.iter().map(|(_, count)| count).sum::<u64>();
         counts.push((most, left));
         counts.sort_unstable();
@@ -171,15 +193,16 @@ impl<'a> Selection<'a> {
         Some(counts)
     }
 }
-fn each_dead(segment: &Segment, mut visit: impl FnMut(u32)) {
+/// Calls `visit` with every deleted document until it answers `false`.
+fn each_dead(segment: &Segment, mut visit: impl FnMut(u32) -> bool) {
     let Some(alive) = segment.alive() else { return };
     for (i, word) in alive.iter().enumerate() {
         let mut dead = !word;
         while dead != 0 {
             let doc = (i as u32) << 6 | dead.trailing_zeros();
             dead &= dead - 1;
-            if doc < segment.doc_count() {
-                visit(doc);
+            if doc < segment.doc_count() && !visit(doc) {
+                return;
             }
         }
     }

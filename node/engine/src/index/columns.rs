@@ -278,8 +278,8 @@ impl<'a> FacetColumn<'a> {
             ),
         }
     }
-    /// Calls `visit` with every value and the documents that have it.
-    pub fn each_value(&self, mut visit: impl FnMut(u32, FacetDocs<'a>)) {
+    /// Calls `visit` with every value and the documents that have it until it answers `false`.
+    pub fn each_value(&self, mut visit: impl FnMut(u32, FacetDocs<'a>) -> bool) {
         let mut dense = self.dense.iter().enumerate().peekable();
         for (ord, range) in self.inv_off.windows(2).enumerate() {
             let docs = match dense.next_if(|(_, wide)| **wide == ord as u32) {
@@ -288,7 +288,9 @@ impl<'a> FacetColumn<'a> {
                 }
                 None => FacetDocs::List(&self.inv[range[0] as usize..range[1] as usize]),
             };
-            visit(ord as u32, docs);
+            if !visit(ord as u32, docs) {
+                return;
+            }
         }
     }
     /// Documents of the segment.
@@ -413,6 +415,10 @@ impl<'a> NumericColumn<'a> {
     /// One number a document, not a number for none; `None` when some document has several.
     pub fn singles(&self) -> Option<&'a [f64]> {
         (self.doc_off.is_empty() && self.docs.is_empty()).then_some(self.values)
+    }
+    /// documents + 1 offsets into the values; `None` when every document has at most one number, or few have any.
+    pub fn offsets(&self) -> Option<&'a [u32]> {
+        (!self.doc_off.is_empty()).then_some(self.doc_off)
     }
     /// The least and the greatest number of each [`EXTENT_DOCS`] documents; the greatest is not a number where some
     /// document has none. Empty without [`Self::singles`].

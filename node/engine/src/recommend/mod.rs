@@ -200,7 +200,9 @@ impl Asker<'_> {
     fn grouped(&self, params: &Effective, mut list: Vec<Scored>) -> Vec<Scored> {
         if let Some((attribute, each)) = grouping(self.settings(), params) {
             let entries: Vec<Entry> = list.iter().map(|scored| scored.entry).collect();
-            let groups = distinct::groups(self.view, &entries, attribute, each);
+            let mut clock = Clock::new(&self.limits.deadline);
+            let groups = distinct::groups(self.view, &entries, attribute, each, &mut clock);
+            self.is_late.set(self.is_late.get() || clock.rang());
             let key = |entry: &Entry| (entry.segment, entry.doc);
             let kept: FxHashSet<_> = groups.iter().flat_map(|group| &group.members).map(key).collect();
             list.retain(|scored| kept.contains(&key(&scored.entry)));

@@ -126,6 +126,15 @@ pub fn text<'a>(raw: &'a str, buffer: &'a mut String) -> &'a str {
     *buffer = serde_json::from_str(raw).unwrap_or_default();
     buffer
 }
+/// Bytes that [`escape`] appends.
+pub fn escaped_len(value: &str) -> usize {
+    let more = |byte: u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 1,
+        0..0x20 => 5,
+        _ => 0,
+    };
+    value.len() + value.bytes().map(more).sum::<usize>()
+}
 /// Appends `value` with the escapes JSON demands, without quotes.
 pub fn escape(value: &str, out: &mut Vec<u8>) {
     let bytes = value.as_bytes();
