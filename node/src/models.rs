@@ -27,8 +27,8 @@ impl Node {
     }
     /// One of them.
     pub fn model(&self, group: GroupId, key: &ModelKey) -> Option<ModelState> {
-        let slot = self.shared_models().slot(group, key)?;
-        Some(ModelState { key: key.clone(), installed: slot.installed, present: slot.present })
+        let entry = self.shared_models().entry(group, key)?;
+        Some(ModelState { key: key.clone(), installed: entry.installed, present: entry.present })
     }
     /// What a model says of a record: of an unknown one nothing. `None` when there is no file of the model here.
     ///
@@ -53,15 +53,15 @@ impl Node {
         key: &ModelKey,
         ask: impl Fn(&ModelFile) -> quorate_insights::neighbours::Result<T>,
     ) -> Option<T> {
-        let slot = self.shared_models().slot(group, key)?;
-        let present = slot.present?;
+        let entry = self.shared_models().entry(group, key)?;
+        let present = entry.present?;
         let path = path_of(self.layout(), group, key, present.seq);
         match ModelFile::open(&path).and_then(|file| ask(&file)) {
             Ok(answer) => Some(answer),
             Err(error) => {
                 // its successor may have come between the two
                 let is_current =
-                    self.shared_models().slot(group, key).is_some_and(|now| now.present == Some(present));
+                    self.shared_models().entry(group, key).is_some_and(|now| now.present == Some(present));
                 if is_current {
                     tracing::warn!(group = group.0, file = %path.display(), %error, "a model cannot be read");
                     self.shared_models().note_present(group, key, None);

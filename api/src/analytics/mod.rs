@@ -3,7 +3,7 @@
 use crate::call::Call;
 use crate::reply::Reply;
 use quorate_cluster::{rfc3339, unix_ms};
-use quorate_model::analytics::{Asked, By, DAYS_MAX, Day, LIMIT, LIMIT_MAX, Order, TagFilter};
+use quorate_model::analytics::{By, DAYS_MAX, Day, LIMIT, LIMIT_MAX, Order, ReportQuery, TagFilter};
 use quorate_model::{Error, IndexName, Result};
 use quorate_wire::analytics::{Detail, Endpoint, figures_body, status_body};
 
@@ -23,7 +23,7 @@ pub async fn get(call: &Call<'_>, endpoint: Endpoint) -> Result<Reply> {
         };
     let by = by(endpoint, call);
     let order = order(call)?;
-    let asked = Asked {
+    let asked = ReportQuery {
         days: days(call, Day::of(unix_ms()))?,
         tags: tags(call)?,
         search: call.query.get("search").map(|search| search.into_owned()),
@@ -42,7 +42,8 @@ pub async fn get(call: &Call<'_>, endpoint: Endpoint) -> Result<Reply> {
 pub async fn status(call: &Call<'_>) -> Result<Reply> {
     let (index, now_ms) = (index(call)?, unix_ms());
     let today = Day::of(now_ms);
-    let asked = Asked { days: (Day(today.0.saturating_sub(KEPT_DAYS)), today), ..Asked::default() };
+    let asked =
+        ReportQuery { days: (Day(today.0.saturating_sub(KEPT_DAYS)), today), ..ReportQuery::default() };
     let report = call.service().report(&index, asked).await?;
     let updated_at = (report.total.searches > 0).then(|| rfc3339(now_ms));
     Ok(Reply::ok(status_body(updated_at.as_deref())))

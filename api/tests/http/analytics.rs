@@ -22,7 +22,7 @@
 //! - `GET /2/status`: analytics
 
 use super::*;
-use quorate_model::analytics::{Asked, Day};
+use quorate_model::analytics::{Day, ReportQuery};
 use serde_json::json;
 
 /// Query, user, parameters beside, and what follows: clicks by objectID and position.
@@ -67,7 +67,7 @@ impl Node {
             (quorate_model::IndexName::new("products").unwrap(), Day::of(quorate_cluster::unix_ms()));
         for offset in 0..1_000 {
             // another question each time: answers are kept for a moment
-            let asked = Asked { days: (today, today), offset, ..Asked::default() };
+            let asked = ReportQuery { days: (today, today), offset, ..ReportQuery::default() };
             if self.service.report(&index, asked).await.unwrap().total.searches == count {
                 return;
             }

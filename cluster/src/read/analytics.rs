@@ -3,7 +3,7 @@
 use super::call::{Location, ReadCall, ask_by, bounded_ms, given_up, in_group};
 use crate::clock::within;
 use crate::context::NodeContext;
-use quorate_model::analytics::{Asked, Report};
+use quorate_model::analytics::{Report, ReportQuery};
 use quorate_model::{Error, GroupId, IndexName, Result};
 use quorate_node::analytics::{EVENTS_MAX, Failure, report};
 use quorate_node::lower_priority;
@@ -23,7 +23,7 @@ pub struct GetReport {
     /// The index, which need not be there any more.
     pub index: IndexName,
     /// What is asked.
-    pub asked: Asked,
+    pub asked: ReportQuery,
     /// Milliseconds until the asker gives up.
     #[serde(deserialize_with = "bounded_ms")]
     pub within_ms: u64,
@@ -57,7 +57,7 @@ async fn make(
     context: &NodeContext,
     group: GroupId,
     index: &IndexName,
-    asked: &Asked,
+    asked: &ReportQuery,
     deadline: Instant,
 ) -> Result<Report> {
     let (node, index, asked) = (context.node().clone(), index.clone(), asked.clone());
@@ -92,7 +92,7 @@ fn too_long() -> Error {
 }
 
 /// Figures of the searches of an index. Errors: `Invalid` when they take too long, or tags cannot be read; `Unavailable`.
-pub async fn now(context: &NodeContext, index: &IndexName, asked: Asked) -> Result<Report> {
+pub async fn now(context: &NodeContext, index: &IndexName, asked: ReportQuery) -> Result<Report> {
     let within_ms = REPORT.as_millis() as u64;
     let group = context.group_for(index)?;
     let call = GetReport { group, index: index.clone(), asked, within_ms };

@@ -5,7 +5,7 @@ use crate::context::searches::{Noted, ServedSearch};
 use crate::read::{analytics, event_rows};
 use crate::types::{EventsFound, RowsPage};
 use crate::write::{events, searches};
-use quorate_model::analytics::{Asked, Day, Report};
+use quorate_model::analytics::{Day, Report, ReportQuery};
 use quorate_model::event::{Event, History};
 use quorate_model::{GroupId, IndexName, Result};
 use quorate_node::page::After;
@@ -30,7 +30,7 @@ impl Service {
     /// Figures of the searches of an index, which need not be there any more.
     ///
     /// Errors: `Invalid` when they take too long, or tags cannot be read; `Unavailable`.
-    pub async fn report(&self, index: &IndexName, asked: Asked) -> Result<Report> {
+    pub async fn report(&self, index: &IndexName, asked: ReportQuery) -> Result<Report> {
         analytics::now(self.open_context()?, index, asked).await
     }
     /// Has what is being typed counted as it is. For tests, which need not wait for it.

@@ -8,7 +8,7 @@
 use quorate_insights::analytics::report;
 use quorate_insights::store::EventStore;
 use quorate_model::IndexName;
-use quorate_model::analytics::{Asked, By, Day};
+use quorate_model::analytics::{By, Day, ReportQuery};
 use quorate_model::chance::Chance;
 use quorate_model::event::{CountedSearch, Event, EventKind, EventObject, EventTarget, QueryId};
 use quorate_store::files::RealFiles;
@@ -71,7 +71,7 @@ fn roll(store: &EventStore, folder: &str) -> Outcome {
 }
 fn top(store: &EventStore, name: &str) -> Outcome {
     let days = (Day(FIRST), Day(FIRST + DAYS - 1));
-    let asked = Asked { days, limit: 10, by: By::Query, ..Asked::default() };
+    let asked = ReportQuery { days, limit: 10, by: By::Query, ..ReportQuery::default() };
     let begun = Instant::now();
     let report = report(&store.view(), INDEX, &asked, &|| false)?;
     step(name, begun, json!({ "searches": report.total.searches }))
@@ -104,20 +104,23 @@ fn wait(store: &mut EventStore) -> Outcome {
 }
 
 fn asked(store: &EventStore) -> Outcome {
-    let of = |days: u32| Asked {
+    let of = |days: u32| ReportQuery {
         days: (Day(FIRST + DAYS - days), Day(FIRST + DAYS - 1)),
         limit: 10,
-        ..Asked::default()
+        ..ReportQuery::default()
     };
     for (name, asked) in [
         ("count, 1 day", of(1)),
         ("count, 30 days", of(30)),
-        ("top searches, 1 day", Asked { by: By::Query, ..of(1) }),
-        ("top searches, 30 days", Asked { by: By::Query, ..of(30) }),
-        ("top searches, 30 days, again", Asked { by: By::Query, ..of(30) }),
-        ("top searches, 30 days, a tag", Asked { by: By::Query, tags: Some("mobile".into()), ..of(30) }),
-        ("top searches with clicks, 30 days", Asked { by: By::Query, with_events: true, ..of(30) }),
-        ("records shown, 30 days", Asked { by: By::Hit, ..of(30) }),
+        ("top searches, 1 day", ReportQuery { by: By::Query, ..of(1) }),
+        ("top searches, 30 days", ReportQuery { by: By::Query, ..of(30) }),
+        ("top searches, 30 days, again", ReportQuery { by: By::Query, ..of(30) }),
+        (
+            "top searches, 30 days, a tag",
+            ReportQuery { by: By::Query, tags: Some("mobile".into()), ..of(30) },
+        ),
+        ("top searches with clicks, 30 days", ReportQuery { by: By::Query, with_events: true, ..of(30) }),
+        ("records shown, 30 days", ReportQuery { by: By::Hit, ..of(30) }),
     ] {
         let begun = Instant::now();
         let report = report(&store.view(), INDEX, &asked, &|| false)?;

@@ -13,7 +13,7 @@ mod view;
 pub use self::compaction::{Compacted, Compaction};
 pub use self::lost::Lost;
 pub use self::manifest::files_of;
-use self::manifest::{Manifest, Period, Place};
+use self::manifest::{FileMeta, Manifest, Period};
 pub use self::unsent::{Batch, Pass, Unsent};
 pub use self::view::EventView;
 use self::view::Waiting;
@@ -168,9 +168,9 @@ impl EventStore {
     /// Rows of each day, in files and in memory, repeated ones and those of forgotten users included.
     pub fn days(&self) -> BTreeMap<Day, u64> {
         let mut days = BTreeMap::new();
-        for place in self.places() {
-            *days.entry(Day(u32::try_from(place.period.day).unwrap_or(u32::MAX))).or_default() +=
-                place.facts.rows;
+        for meta in self.metas() {
+            *days.entry(Day(u32::try_from(meta.period.day).unwrap_or(u32::MAX))).or_default() +=
+                meta.facts.rows;
         }
         for row in self.open.iter() {
             *days.entry(Day::of(row.time_ms)).or_default() += 1;
@@ -230,11 +230,11 @@ impl EventStore {
         let mut written = Written::new(&*self.files, &self.folder);
         for (period, mut rows) in periods {
             rows.sort();
-            let place = Place { period, number: self.next, facts: Arc::default() };
+            let meta = FileMeta { period, number: self.next, facts: Arc::default() };
             self.next += 1;
-            manifest.places.push(written.write(place, &mut rows.into_iter().map(Ok))?);
+            manifest.metas.push(written.write(meta, &mut rows.into_iter().map(Ok))?);
         }
-        if self.manifest.places.is_empty() {
+        if self.manifest.metas.is_empty() {
             // new files have nothing of them
             manifest.forgotten = Forgotten::default();
         }
@@ -260,7 +260,7 @@ impl EventStore {
     /// Days that may have to be derived anew at a moment (Unix milliseconds), if there are any.
     pub fn rolling(&self, now_ms: u64) -> Option<Rolling> {
         let view = self.view().of_files();
-        self.rollups.rolling(view, now_ms, (self.next, self.manifest.places.len()))
+        self.rollups.rolling(view, now_ms, (self.next, self.manifest.metas.len()))
     }
     /// Links everything into an empty folder, which [`Self::open`] reads. Nothing may wait to be sealed. Errors: something is lost, which is
     /// not to spread.
@@ -269,8 +269,8 @@ impl EventStore {
         if let Some(lost) = self.lost().first() {
             return Err(lost.error());
         }
-        for place in &self.manifest.places {
-            let (from, to) = (self.folder.join(place.path()), into.join(place.path()));
+        for meta in &self.manifest.metas {
+            let (from, to) = (self.folder.join(meta.path()), into.join(meta.path()));
             let folder = to.parent().expect("a file lies in the folder of its day");
             self.files.create_dir_durable(folder).map_err(|error| io("create", folder, error))?;
             self.files.hard_link(&from, &to).map_err(|error| io("link", &to, error))?;
@@ -281,14 +281,14 @@ impl EventStore {
     /// Removes days that ended before a moment (Unix milliseconds). Returns how many rows at most went that no sink has been given.
     pub fn remove_before(&mut self, time_ms: u64) -> Result<u64> {
         let mut manifest = self.manifest.clone();
-        manifest.places.retain(|place| place.period.end_ms() > time_ms);
+        manifest.metas.retain(|meta| meta.period.end_ms() > time_ms);
         let goes =
-            |place: &&Place| place.period.end_ms() <= time_ms && place.facts.log_indices[1] > self.sent;
-        let unsent = self.manifest.places.iter().filter(goes).map(|place| place.facts.rows).sum();
-        if manifest.places.is_empty() {
+            |meta: &&FileMeta| meta.period.end_ms() <= time_ms && meta.facts.log_indices[1] > self.sent;
+        let unsent = self.manifest.metas.iter().filter(goes).map(|meta| meta.facts.rows).sum();
+        if manifest.metas.is_empty() {
             manifest.forgotten = Forgotten::default();
         }
-        if manifest.places.len() != self.manifest.places.len() {
+        if manifest.metas.len() != self.manifest.metas.len() {
             self.put_in_force(manifest, vec![])?;
         }
         Ok(unsent)
@@ -314,8 +314,8 @@ impl EventStore {
                 return Err(error);
             }
         };
-        let gone = self.manifest.places.iter().filter(|place| !manifest.has(place.number));
-        let gone: Vec<PathBuf> = gone.map(|place| self.folder.join(place.path())).collect();
+        let gone = self.manifest.metas.iter().filter(|meta| !manifest.has(meta.number));
+        let gone: Vec<PathBuf> = gone.map(|meta| self.folder.join(meta.path())).collect();
         if manifest.forgotten != self.manifest.forgotten {
             // files were looked through for others
             self.swept.clear();
@@ -345,14 +345,14 @@ impl<'s> Written<'s> {
         Written { files, folder, paths: vec![] }
     }
     /// Writes sorted rows as a file.
-    fn write(&mut self, mut place: Place, rows: &mut dyn Iterator<Item = Result<Row>>) -> Result<Place> {
-        let path = self.path(&place)?;
-        place.facts = Arc::new(write_file(self.files, &path, rows)?);
-        Ok(place)
+    fn write(&mut self, mut meta: FileMeta, rows: &mut dyn Iterator<Item = Result<Row>>) -> Result<FileMeta> {
+        let path = self.path(&meta)?;
+        meta.facts = Arc::new(write_file(self.files, &path, rows)?);
+        Ok(meta)
     }
     /// Where a file comes whose folder is there.
-    fn path(&mut self, place: &Place) -> Result<PathBuf> {
-        let path = self.folder.join(place.path());
+    fn path(&mut self, meta: &FileMeta) -> Result<PathBuf> {
+        let path = self.folder.join(meta.path());
         let folder = path.parent().expect("a file lies in the folder of its day");
         self.files.create_dir_durable(folder).map_err(|error| Error::io("create", folder, error))?;
         self.paths.push(path.clone());

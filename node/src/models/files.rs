@@ -135,7 +135,7 @@ impl Node {
             pace(present.length);
             // its successor may have come between the two
             let is_current =
-                || models.slot(group, &state.key).is_some_and(|now| now.present == Some(present));
+                || models.entry(group, &state.key).is_some_and(|now| now.present == Some(present));
             match checked {
                 Ok(()) => {}
                 Err(NeighboursError::Io(error)) if error.kind() != ErrorKind::NotFound => {
@@ -160,12 +160,12 @@ impl Node {
                 return Ok(());
             };
             of_group.has_changed = false;
-            let slots = of_group.slots.iter().flat_map(|(key, slot)| {
-                let seqs = [Some(slot.installed), slot.present].into_iter().flatten().map(|it| it.seq);
+            let entries = of_group.entries.iter().flat_map(|(key, entry)| {
+                let seqs = [Some(entry.installed), entry.present].into_iter().flatten().map(|it| it.seq);
                 seqs.map(move |seq| path_of(self.layout(), group, key, seq))
             });
             let making = of_group.making.iter().flat_map(|path| [path.clone(), temporary_name(path)]);
-            slots.chain(making).collect()
+            entries.chain(making).collect()
         };
         for folder in list(&self.layout().models_of(group))? {
             let files = list(&folder)?;

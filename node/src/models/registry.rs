@@ -30,7 +30,7 @@ pub(crate) struct NodeModels {
 
 #[derive(Debug, Default)]
 pub(super) struct OfGroup {
-    pub slots: BTreeMap<ModelKey, Slot>,
+    pub entries: BTreeMap<ModelKey, ModelEntry>,
     /// Files that are being made or fetched.
     pub making: BTreeSet<PathBuf>,
     /// Whether the folder may have files that nobody needs.
@@ -38,7 +38,7 @@ pub(super) struct OfGroup {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Slot {
+pub(super) struct ModelEntry {
     pub installed: Installed,
     pub present: Option<Installed>,
 }
@@ -46,28 +46,28 @@ pub(super) struct Slot {
 impl NodeModels {
     /// Has exactly these for a group from here on; which files are here is looked for.
     pub fn load(&self, group: GroupId, models: impl Iterator<Item = (ModelKey, Installed)>) {
-        let slots = models.map(|(key, installed)| (key, Slot { installed, present: None })).collect();
+        let entries = models.map(|(key, installed)| (key, ModelEntry { installed, present: None })).collect();
         let mut groups = self.groups.lock();
         let of_group = groups.entry(group).or_default();
-        (of_group.slots, of_group.has_changed) = (slots, true);
+        (of_group.entries, of_group.has_changed) = (entries, true);
     }
     /// Puts a model in force if it is later than the one that is; one without bytes takes away what there is. Returns whether it
     /// did, which follows from what was installed before.
     pub fn install(&self, group: GroupId, key: &ModelKey, installed: Installed) -> bool {
         let mut groups = self.groups.lock();
         let of_group = groups.entry(group).or_default();
-        let known = of_group.slots.get(key).copied();
+        let known = of_group.entries.get(key).copied();
         let is_taken = match known {
             Some(known) => known.installed.seq < installed.seq,
-            None => installed.length > 0 && of_group.slots.len() < MODELS_MAX,
+            None => installed.length > 0 && of_group.entries.len() < MODELS_MAX,
         };
         if is_taken {
             of_group.has_changed = true;
             match installed.length {
-                0 => drop(of_group.slots.remove(key)),
+                0 => drop(of_group.entries.remove(key)),
                 _ => {
                     let present = known.and_then(|known| known.present);
-                    of_group.slots.insert(key.clone(), Slot { installed, present });
+                    of_group.entries.insert(key.clone(), ModelEntry { installed, present });
                 }
             }
         }
@@ -83,33 +83,34 @@ impl NodeModels {
     }
     pub fn states(&self, group: GroupId) -> Vec<ModelState> {
         let groups = self.groups.lock();
-        let slots = groups.get(&group).into_iter().flat_map(|of_group| &of_group.slots);
-        let state = |(key, slot): (&ModelKey, &Slot)| ModelState {
+        let entries = groups.get(&group).into_iter().flat_map(|of_group| &of_group.entries);
+        let state = |(key, entry): (&ModelKey, &ModelEntry)| ModelState {
             key: key.clone(),
-            installed: slot.installed,
-            present: slot.present,
+            installed: entry.installed,
+            present: entry.present,
         };
-        slots.map(state).collect()
+        entries.map(state).collect()
     }
     /// Whether a look at the disk can find nothing: no file is awaited, none is to be removed.
     pub(super) fn is_settled(&self, group: GroupId) -> bool {
         let groups = self.groups.lock();
         let is_settled = |of_group: &OfGroup| {
-            !of_group.has_changed && of_group.slots.values().all(|slot| slot.present == Some(slot.installed))
+            !of_group.has_changed
+                && of_group.entries.values().all(|entry| entry.present == Some(entry.installed))
         };
         groups.get(&group).is_none_or(is_settled)
     }
-    pub(super) fn slot(&self, group: GroupId, key: &ModelKey) -> Option<Slot> {
-        self.groups.lock().get(&group)?.slots.get(key).copied()
+    pub(super) fn entry(&self, group: GroupId, key: &ModelKey) -> Option<ModelEntry> {
+        self.groups.lock().get(&group)?.entries.get(key).copied()
     }
     /// Notes which file of a model is here, unless another model has come meanwhile that it does not belong to.
     pub(super) fn note_present(&self, group: GroupId, key: &ModelKey, present: Option<Installed>) {
         let mut groups = self.groups.lock();
         let Some(of_group) = groups.get_mut(&group) else { return };
-        if let Some(slot) = of_group.slots.get_mut(key)
-            && present.is_none_or(|present| present.seq <= slot.installed.seq)
+        if let Some(entry) = of_group.entries.get_mut(key)
+            && present.is_none_or(|present| present.seq <= entry.installed.seq)
         {
-            slot.present = present;
+            entry.present = present;
             of_group.has_changed = true;
         }
     }

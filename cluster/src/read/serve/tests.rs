@@ -9,7 +9,7 @@ use crate::rpc::calls::decode_answer;
 use crate::rpc::calls::encode_call;
 use crate::types::{CallerOp, ObjectRequest, ReadRights, Whose};
 use crate::write;
-use quorate_model::analytics::{Asked as Figures, By, Day, Order};
+use quorate_model::analytics::{By, Day, Order, ReportQuery as Figures};
 use quorate_model::document::DocumentQuery;
 use quorate_model::wire::Text;
 use quorate_model::{

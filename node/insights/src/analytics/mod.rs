@@ -21,7 +21,7 @@ use self::groups::Group;
 use self::scan::Scan;
 use crate::rollup::{Block, Source};
 use crate::store::EventView;
-use quorate_model::analytics::{Asked, By, Day, Figures, Order, Report, TagFilter};
+use quorate_model::analytics::{By, Day, Figures, Order, Report, ReportQuery, TagFilter};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub fn report(
     view: &EventView,
     index: &str,
-    asked: &Asked,
+    asked: &ReportQuery,
     is_over: &dyn Fn() -> bool,
 ) -> Result<Report, Failure> {
     let mut broken = BTreeSet::new();
@@ -46,7 +46,7 @@ pub fn report(
         }
     }
 }
-fn of_days(days: &Days<'_>, asked: &Asked) -> Result<Report, Failure> {
+fn of_days(days: &Days<'_>, asked: &ReportQuery) -> Result<Report, Failure> {
     let tags = asked.tags.as_deref().map(TagFilter::parse).transpose().map_err(|_| Failure::Tags)?;
     let is_of_all = tags.is_none() && asked.search.is_none() && !asked.with_events;
     let (mut report, groups) = match is_of_all && matches!(asked.by, By::Nothing | By::Query | By::Hit) {
@@ -70,13 +70,13 @@ impl Days<'_> {
         self.source.of_day(day, self.is_over)?.ok_or(Failure::Stopped)
     }
 }
-fn days_of(asked: &Asked) -> impl Iterator<Item = Day> {
+fn days_of(asked: &ReportQuery) -> impl Iterator<Item = Day> {
     let (first, last) = asked.days;
     (first.0..=last.0).map(Day)
 }
 
 /// Of all searches, by sums alone.
-fn of_sums(days: &Days<'_>, asked: &Asked) -> Result<(Report, Vec<Group>), Failure> {
+fn of_sums(days: &Days<'_>, asked: &ReportQuery) -> Result<(Report, Vec<Group>), Failure> {
     let mut report = Report::default();
     let (mut all, mut users) = (vec![], users::Users::default());
     for day in days_of(asked) {
@@ -111,7 +111,7 @@ fn of_sums(days: &Days<'_>, asked: &Asked) -> Result<(Report, Vec<Group>), Failu
 /// Of searches one after another.
 fn of_searches(
     days: &Days<'_>,
-    asked: &Asked,
+    asked: &ReportQuery,
     tags: Option<&TagFilter>,
 ) -> Result<(Report, Vec<Group>), Failure> {
     let mut report = Report::default();
@@ -161,7 +161,7 @@ fn add(total: &mut Figures, of_day: &Figures) {
 }
 
 /// By what was asked; those without such a figure last, equal ones by name.
-fn in_order(asked: &Asked, one: &Group, other: &Group) -> Ordering {
+fn in_order(asked: &ReportQuery, one: &Group, other: &Group) -> Ordering {
     let counted = |(_, figures): &Group| match asked.by == By::QueryWithoutClicks {
         true => figures.clickable,
         false => figures.searches,

@@ -7,12 +7,12 @@ use super::keys::Keys;
 use super::users::Users;
 use crate::error::Result as Read;
 use crate::rollup::{Block, Columns, Labels, NamingEvent, Part, Search, Searches, Sums};
-use quorate_model::analytics::{Asked, By, Figures, GROUPS_MAX, TagFilter};
+use quorate_model::analytics::{By, Figures, GROUPS_MAX, ReportQuery, TagFilter};
 use rustc_hash::FxHashMap;
 
 /// A scan of the searches of some days, block after block.
 pub(super) struct Scan<'a> {
-    pub asked: &'a Asked,
+    pub asked: &'a ReportQuery,
     pub tags: Option<&'a TagFilter>,
     pub groups: Groups,
     pub users: Users,
@@ -22,7 +22,7 @@ pub(super) struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    pub fn new(asked: &'a Asked, tags: Option<&'a TagFilter>) -> Self {
+    pub fn new(asked: &'a ReportQuery, tags: Option<&'a TagFilter>) -> Self {
         Scan {
             asked,
             tags,

@@ -255,13 +255,13 @@ proptest! {
             };
             let of: Vec<&Searched> = all.iter().filter(is_taken).collect();
             for by in kinds() {
-                let asked = Asked {
+                let asked = ReportQuery {
                     days: (Day(FIRST), Day(FIRST + DAYS - 1)),
                     tags: tags.map(str::to_owned),
                     by: by.clone(),
                     with_events: true,
                     limit: usize::MAX,
-                    ..Asked::default()
+                    ..ReportQuery::default()
                 };
                 let found = report(&view, "shop", &asked, &|| false).expect("a report");
                 let of_days = (1..=DAYS).map(|day| {
@@ -321,8 +321,12 @@ fn what_several_nodes_saw_of_typing_is_joined() {
     }
     let yesterday = CountedSearch { time_ms: start_ms - 1_000, ..search(0, "sh", 4) };
     store.append_searches(9, &[yesterday]);
-    let asked =
-        |first, last| Asked { days: (Day(first), Day(last)), by: By::Query, limit: 9, ..Asked::default() };
+    let asked = |first, last| ReportQuery {
+        days: (Day(first), Day(last)),
+        by: By::Query,
+        limit: 9,
+        ..ReportQuery::default()
+    };
     let found = report(&store.view(), "shop", &asked(FIRST - 1, FIRST), &|| false).expect("a report");
     let queries: Vec<(&str, u64)> =
         found.groups.iter().map(|(name, of)| (name.as_str(), of.searches)).collect();

@@ -8,7 +8,7 @@ use super::failure::Failure;
 use super::groups::Group;
 use crate::error::Result as Read;
 use crate::rollup::{Block, EachRecord, Record, SHARDS, Sums, Texts};
-use quorate_model::analytics::{Asked, Figures, GROUPS_MAX};
+use quorate_model::analytics::{Figures, GROUPS_MAX, ReportQuery};
 use rustc_hash::FxHashMap;
 
 /// What has sums: a query by where its text is, its block and its number there; a record by its name.
@@ -22,7 +22,7 @@ type Query = Counted<(u32, u32)>;
 /// The queries that may be in the answer: more than these when others are as frequent as the last one.
 pub(super) fn queries(
     blocks: &[Block],
-    asked: &Asked,
+    asked: &ReportQuery,
     is_over: &dyn Fn() -> bool,
 ) -> Result<Vec<Group>, Failure> {
     let most = asked.offset.saturating_add(asked.limit).min(GROUPS_MAX);
@@ -47,7 +47,7 @@ pub(super) fn queries(
 /// The records that may be in the answer.
 pub(super) fn records(
     blocks: &[Block],
-    asked: &Asked,
+    asked: &ReportQuery,
     is_over: &dyn Fn() -> bool,
 ) -> Result<Vec<Group>, Failure> {
     let most = asked.offset.saturating_add(asked.limit).min(GROUPS_MAX);

@@ -27,12 +27,12 @@ const END_BYTES: u64 = 16 << 10;
 struct Directory {
     /// Digests of the files that it was made of, sorted.
     made_of: Vec<u64>,
-    places: Vec<Place>,
+    entries: Vec<BlockEntry>,
 }
 
 /// Where a block is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Place {
+struct BlockEntry {
     /// Hash of the name of the index.
     index: u64,
     begin: u64,
@@ -50,7 +50,7 @@ pub(super) fn write(files: &dyn Files, path: &Path, made_of: Vec<u64>, fill: Fil
     let folder = path.parent().expect("a rollup lies in a folder");
     files.create_dir_durable(folder).map_err(|error| Error::io("create", folder, error))?;
     let written = files.write_atomic_with(path, &mut |out| {
-        let (mut directory, mut next) = (Directory { made_of: made_of.clone(), places: vec![] }, 0);
+        let (mut directory, mut next) = (Directory { made_of: made_of.clone(), entries: vec![] }, 0);
         let mut give = |built: Built| {
             put(out, &mut directory, &mut next, &built).map_err(|error| Error::io("write", path, error))
         };
@@ -81,7 +81,7 @@ fn put(out: &mut dyn Write, directory: &mut Directory, next: &mut u64, built: &B
     out.write_all(&facts)?;
     out.write_all(&built.bytes)?;
     let (facts_bytes, facts_crc) = (facts.len() as u64, crc32fast::hash(&facts));
-    directory.places.push(Place {
+    directory.entries.push(BlockEntry {
         index: super::fingerprint(&built.facts.index),
         begin: *next,
         facts_bytes,
@@ -145,8 +145,8 @@ impl Opened {
     pub fn blocks(&self, index: &str) -> Result<Vec<Block>> {
         let hash = super::fingerprint(index);
         let mut all = vec![];
-        for place in self.directory.places.iter().filter(|place| place.index == hash) {
-            let block = self.block(place)?;
+        for entry in self.directory.entries.iter().filter(|entry| entry.index == hash) {
+            let block = self.block(entry)?;
             if block.facts.index == index {
                 all.push(block);
             }
@@ -155,24 +155,24 @@ impl Opened {
     }
     /// All blocks. Cost: what is known of each is read.
     pub fn all_blocks(&self) -> Result<Vec<Block>> {
-        self.directory.places.iter().map(|place| self.block(place)).collect()
+        self.directory.entries.iter().map(|entry| self.block(entry)).collect()
     }
-    fn block(&self, place: &Place) -> Result<Block> {
-        let facts = self.facts(place)?;
+    fn block(&self, entry: &BlockEntry) -> Result<Block> {
+        let facts = self.facts(entry)?;
         let (file, broken) = (self.file.clone(), self.broken.clone());
-        let begin = place.begin.saturating_add(place.facts_bytes);
+        let begin = entry.begin.saturating_add(entry.facts_bytes);
         Block::in_file(facts, file, self.path.clone(), broken, begin)
     }
-    fn facts(&self, place: &Place) -> Result<Facts> {
+    fn facts(&self, entry: &BlockEntry) -> Result<Facts> {
         let damaged = |why: &str| Error::damaged(&self.path, why);
-        let length = usize::try_from(place.facts_bytes).unwrap_or(usize::MAX);
+        let length = usize::try_from(entry.facts_bytes).unwrap_or(usize::MAX);
         if length > FACTS_MAX {
             return Err(damaged("a block with a long description"));
         }
         let mut bytes = vec![0; length];
-        let read = self.file.read_exact_at(&mut bytes, place.begin);
+        let read = self.file.read_exact_at(&mut bytes, entry.begin);
         read.map_err(|error| Error::io("read", &self.path, error))?;
-        match crc32fast::hash(&bytes) == place.facts_crc {
+        match crc32fast::hash(&bytes) == entry.facts_crc {
             true => Ok(codec::decode(&bytes, FACTS_MAX)?),
             false => Err(damaged("the checksum of a description does not fit")),
         }

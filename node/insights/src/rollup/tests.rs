@@ -7,7 +7,7 @@ use crate::segment::Wanted;
 use crate::store::{EventStore, EventView};
 use proptest::prelude::*;
 use quorate_model::IndexName;
-use quorate_model::analytics::{Asked, By, DAY_MS, Day, Figures, Report};
+use quorate_model::analytics::{By, DAY_MS, Day, Figures, Report, ReportQuery};
 use quorate_model::event::{CountedSearch, Event, EventKind, EventObject, EventTarget, QueryId};
 use quorate_store::files::RealFiles;
 use std::collections::{BTreeMap, BTreeSet};
@@ -238,11 +238,11 @@ fn plainly(view: &EventView, tag: Option<&str>) -> Plain {
     ((0..DAYS).map(of_day).collect(), queries)
 }
 
-fn asked(by: By, tag: Option<&str>, with_events: bool) -> Asked {
+fn asked(by: By, tag: Option<&str>, with_events: bool) -> ReportQuery {
     let days = (FIRST, Day(FIRST.0 + DAYS - 1));
-    Asked { days, by, tags: tag.map(str::to_owned), with_events, limit: 100, ..Asked::default() }
+    ReportQuery { days, by, tags: tag.map(str::to_owned), with_events, limit: 100, ..ReportQuery::default() }
 }
-fn found(view: &EventView, asked: &Asked) -> Report {
+fn found(view: &EventView, asked: &ReportQuery) -> Report {
     report(view, "shop", asked, &|| false).expect("a report")
 }
 /// Compares a store with one that has the same in memory alone.
@@ -261,7 +261,8 @@ fn compare(store: &EventStore, log: &[Entry]) {
             by_query.groups.into_iter().map(|(query, figures)| (query, figures.searches)).collect();
         assert_eq!(by_query, queries, "{tag:?}");
         let by_record = |view: &EventView, with_events| -> BTreeMap<String, (u64, u64, u64)> {
-            let groups = found(view, &Asked { limit: 10_000, ..asked(By::Hit, tag, with_events) }).groups;
+            let groups =
+                found(view, &ReportQuery { limit: 10_000, ..asked(By::Hit, tag, with_events) }).groups;
             let sums = |figures: Figures| (figures.searches, figures.hits, figures.clickable);
             groups.into_iter().map(|(record, figures)| (record, sums(figures))).collect()
         };

@@ -1,6 +1,6 @@
 //! How do many small files become few, and how do forgotten users leave them? Planned here, done beside, and then put in force.
 
-use super::manifest::{Manifest, Period, Place};
+use super::manifest::{FileMeta, Manifest, Period};
 use super::{EventStore, Written};
 use crate::error::Result;
 use crate::forgotten::Forgotten;
@@ -35,9 +35,9 @@ enum Work {
     /// What is derived of files: before these, so that it goes on to say what they say.
     Derived(Forgetting),
     /// A file that may have forgotten users.
-    Sweep(Place, u64, Segment),
+    Sweep(FileMeta, u64, Segment),
     /// Files that become one.
-    Merge(Place, Vec<u64>, Vec<Segment>),
+    Merge(FileMeta, Vec<u64>, Vec<Segment>),
 }
 
 /// What became of it.
@@ -57,7 +57,7 @@ enum Become {
     /// Nothing is left.
     Nothing,
     /// This file, which is there.
-    File(Place),
+    File(FileMeta),
 }
 
 impl EventStore {
@@ -68,59 +68,59 @@ impl EventStore {
             Some(_) if self.derived_without.as_ref() != Some(&forgotten) => {
                 Work::Derived(self.rollups.forgetting(self.view().of_files()))
             }
-            Some((period, number, segment)) => Work::Sweep(self.place(period), number, segment),
+            Some((period, number, segment)) => Work::Sweep(self.meta(period), number, segment),
             None => {
                 let (period, from) = self.to_merge(now_ms)?;
                 let open = self.by_number();
                 let segments = from.iter().filter_map(|number| open.get(number).cloned()).collect();
-                Work::Merge(self.place(period), from, segments)
+                Work::Merge(self.meta(period), from, segments)
             }
         };
         Some(Compaction { files: self.files.clone(), folder: self.folder.clone(), forgotten, work })
     }
     /// Where a new file comes.
-    fn place(&mut self, period: Period) -> Place {
-        let place = Place { period, number: self.next, facts: Arc::default() };
+    fn meta(&mut self, period: Period) -> FileMeta {
+        let meta = FileMeta { period, number: self.next, facts: Arc::default() };
         self.next += 1;
-        place
+        meta
     }
     fn to_sweep(&self) -> Option<(Period, u64, Segment)> {
         if self.manifest.forgotten.is_empty() {
             return None;
         }
         // what is lost stays in the manifest, and so does whom it may still have
-        let mut open = self.places().zip(self.segments.iter());
+        let mut open = self.metas().zip(self.segments.iter());
         let is_done = |number| self.swept.contains(number) || self.not_swept.contains(number);
-        let (place, segment) = open.find(|(place, _)| !is_done(&place.number))?;
-        Some((place.period, place.number, segment.clone()))
+        let (meta, segment) = open.find(|(meta, _)| !is_done(&meta.number))?;
+        Some((meta.period, meta.number, segment.clone()))
     }
     fn to_merge(&self, now_ms: u64) -> Option<(Period, Vec<u64>)> {
-        let mut hours_of_days: BTreeMap<Period, Vec<&Place>> = BTreeMap::new();
-        let mut alike: BTreeMap<(Period, u32), Vec<&Place>> = BTreeMap::new();
-        for (place, segment) in self.places().zip(self.segments.iter()) {
+        let mut hours_of_days: BTreeMap<Period, Vec<&FileMeta>> = BTreeMap::new();
+        let mut alike: BTreeMap<(Period, u32), Vec<&FileMeta>> = BTreeMap::new();
+        for (meta, segment) in self.metas().zip(self.segments.iter()) {
             if !segment.unreadable().is_empty() {
                 continue;
             }
-            let day = Period { hour: None, ..place.period };
-            let size = place.facts.rows.max(1).ilog2() / MERGED.ilog2();
-            alike.entry((place.period, size)).or_default().push(place);
-            if place.period != day && day.end_ms().saturating_add(DAY_IS_OVER_MS) <= now_ms {
-                hours_of_days.entry(day).or_default().push(place);
+            let day = Period { hour: None, ..meta.period };
+            let size = meta.facts.rows.max(1).ilog2() / MERGED.ilog2();
+            alike.entry((meta.period, size)).or_default().push(meta);
+            if meta.period != day && day.end_ms().saturating_add(DAY_IS_OVER_MS) <= now_ms {
+                hours_of_days.entry(day).or_default().push(meta);
             }
         }
-        let rows = |places: &[&Place]| places.iter().map(|place| place.facts.rows).sum::<u64>();
-        let hours = alike.into_iter().filter_map(|((period, _), mut places)| {
-            places.truncate(MERGED);
-            (places.len() == MERGED && rows(&places) <= MERGED_ROWS_MAX).then_some((period, places))
+        let rows = |metas: &[&FileMeta]| metas.iter().map(|meta| meta.facts.rows).sum::<u64>();
+        let hours = alike.into_iter().filter_map(|((period, _), mut metas)| {
+            metas.truncate(MERGED);
+            (metas.len() == MERGED && rows(&metas) <= MERGED_ROWS_MAX).then_some((period, metas))
         });
-        let days = hours_of_days.into_iter().map(|(day, mut places)| {
-            while places.len() > 1 && rows(&places) > MERGED_ROWS_MAX {
-                places.pop();
+        let days = hours_of_days.into_iter().map(|(day, mut metas)| {
+            while metas.len() > 1 && rows(&metas) > MERGED_ROWS_MAX {
+                metas.pop();
             }
-            (day, places)
+            (day, metas)
         });
         let mut due = days.chain(hours);
-        due.next().map(|(period, places)| (period, places.iter().map(|place| place.number).collect()))
+        due.next().map(|(period, metas)| (period, metas.iter().map(|meta| meta.number).collect()))
     }
 
     /// Puts the new file in the place of those it was made of, unless these are gone meanwhile. When it fails everything is as it was.
@@ -138,27 +138,27 @@ impl EventStore {
         let mut manifest = self.manifest.clone();
         let mut swept = from.clone();
         let mut written = Written::new(&*self.files, &self.folder);
-        if let Become::File(place) = &become_of {
-            written.paths.push(self.folder.join(place.path()));
+        if let Become::File(meta) = &become_of {
+            written.paths.push(self.folder.join(meta.path()));
         }
         if !from.iter().all(|number| manifest.has(*number)) {
             return Ok(());
         }
         if !matches!(become_of, Become::Same) {
-            manifest.places.retain(|place| !from.contains(&place.number));
+            manifest.metas.retain(|meta| !from.contains(&meta.number));
             swept.clear();
         }
-        if let Become::File(place) = become_of {
-            swept.push(place.number);
-            manifest.places.push(place);
+        if let Become::File(meta) = become_of {
+            swept.push(meta.number);
+            manifest.metas.push(meta);
         }
         if manifest.forgotten != forgotten {
             // others are to be forgotten since: files are looked through again
             swept.clear();
         }
-        let is_swept = |place: &Place| self.swept.contains(&place.number) || swept.contains(&place.number);
+        let is_swept = |meta: &FileMeta| self.swept.contains(&meta.number) || swept.contains(&meta.number);
         let is_derived = self.derived_without.as_ref() == Some(&forgotten);
-        if is_derived && manifest.forgotten == forgotten && manifest.places.iter().all(is_swept) {
+        if is_derived && manifest.forgotten == forgotten && manifest.metas.iter().all(is_swept) {
             manifest.forgotten = Forgotten::default();
         }
         let new = written.keep();
@@ -185,8 +185,8 @@ impl Compaction {
                 true => (vec![], Become::Derived),
                 false => return Ok(None),
             },
-            Work::Sweep(mut place, number, segment) => {
-                let path = written.path(&place)?;
+            Work::Sweep(mut meta, number, segment) => {
+                let path = written.path(&meta)?;
                 let become_of = match sweep(&segment, &forgotten, &*files, &path, stop) {
                     Err(error) if error.is_damage() => Become::Unreadable,
                     Err(error) => return Err(error),
@@ -194,18 +194,18 @@ impl Compaction {
                     Ok(Some(Swept::Same)) => Become::Same,
                     Ok(Some(Swept::Nothing)) => Become::Nothing,
                     Ok(Some(Swept::File(facts))) => {
-                        place.facts = Arc::new(facts);
-                        Become::File(place)
+                        meta.facts = Arc::new(facts);
+                        Become::File(meta)
                     }
                 };
                 (vec![number], become_of)
             }
-            Work::Merge(place, from, segments) => {
+            Work::Merge(meta, from, segments) => {
                 let mut rows = Rows::new(&segments, &forgotten, stop)?;
                 let mut rows = rows.by_ref().peekable();
                 let become_of = match rows.peek() {
                     None => Become::Nothing,
-                    Some(_) => Become::File(written.write(place, &mut rows)?),
+                    Some(_) => Become::File(written.write(meta, &mut rows)?),
                 };
                 (from, become_of)
             }

@@ -3,7 +3,7 @@
 //! The manifest goes on to name a file that cannot be opened, so every start tells the same, and a copy of the file that is put back
 //! counts again. Without a manifest nobody knows which files count: they are set aside.
 
-use super::manifest::{self, Manifest, Place};
+use super::manifest::{self, FileMeta, Manifest};
 use super::{EventStore, Written};
 use crate::error::{Error, Result};
 use crate::segment::{Segment, without_unreadable};
@@ -38,12 +38,12 @@ pub(super) fn open(
     manifest: &Manifest,
 ) -> Result<(Vec<Segment>, Vec<Lost>)> {
     let (mut segments, mut lost) = (vec![], set_aside(folder)?);
-    for place in &manifest.places {
-        let path = folder.join(place.path());
-        match Segment::open(files, &path, place.facts.clone()) {
+    for meta in &manifest.metas {
+        let path = folder.join(meta.path());
+        match Segment::open(files, &path, meta.facts.clone()) {
             Ok(segment) => segments.push(segment),
             Err(error) => {
-                let (number, rows) = (Some(place.number), Some(place.facts.rows));
+                let (number, rows) = (Some(meta.number), Some(meta.facts.rows));
                 lost.push(Lost { number, rows, why: error.lost()?, path });
             }
         }
@@ -61,9 +61,9 @@ fn set_aside(folder: &Path) -> Result<Vec<Lost>> {
 impl EventStore {
     /// What is not there: files, and row groups of files that were not as they were written when somebody read them.
     pub fn lost(&self) -> Vec<Lost> {
-        let damaged = self.damaged().map(|(place, segment)| Lost {
-            number: Some(place.number),
-            path: self.folder.join(place.path()),
+        let damaged = self.damaged().map(|(meta, segment)| Lost {
+            number: Some(meta.number),
+            path: self.folder.join(meta.path()),
             why: format!("{} of its row groups are not as they were written", segment.unreadable().len()),
             rows: Some(segment.unreadable_rows()),
         });
@@ -85,28 +85,28 @@ impl EventStore {
         Ok(())
     }
     /// Files that have damaged row groups.
-    fn damaged(&self) -> impl Iterator<Item = (&Place, &Segment)> {
-        self.places().zip(self.segments.iter()).filter(|(_, segment)| !segment.unreadable().is_empty())
+    fn damaged(&self) -> impl Iterator<Item = (&FileMeta, &Segment)> {
+        self.metas().zip(self.segments.iter()).filter(|(_, segment)| !segment.unreadable().is_empty())
     }
     /// Goes on without what is lost: nothing tells of it any more. Returns what that was. Errors: the disk refuses; some may be told still.
     pub fn accept_loss(&mut self) -> Result<Vec<Lost>> {
         let mut manifest = self.manifest.clone();
-        manifest.places.retain(|place| self.is_there(place));
+        manifest.metas.retain(|meta| self.is_there(meta));
         let lost = self.lost();
         let (mut written, mut next) = (Written::new(&*self.files, &self.folder), self.next);
-        for (place, segment) in self.damaged() {
-            manifest.places.retain(|other| other.number != place.number);
-            let mut place = Place { number: next, ..place.clone() };
+        for (meta, segment) in self.damaged() {
+            manifest.metas.retain(|other| other.number != meta.number);
+            let mut meta = FileMeta { number: next, ..meta.clone() };
             next += 1;
-            let path = written.path(&place)?;
+            let path = written.path(&meta)?;
             if let Some(facts) = without_unreadable(segment, &*self.files, &path)? {
-                place.facts = Arc::new(facts);
-                manifest.places.push(place);
+                meta.facts = Arc::new(facts);
+                manifest.metas.push(meta);
             }
         }
         let paths = written.keep();
         self.next = next;
-        if manifest.places != self.manifest.places {
+        if manifest.metas != self.manifest.metas {
             self.put_in_force(manifest, paths)?;
         }
         let aside = self.folder.join(layout::DAMAGED);
@@ -124,23 +124,23 @@ impl EventStore {
         manifest: &Manifest,
         open: &BTreeMap<u64, Segment>,
     ) -> Result<Arc<[Segment]>> {
-        let open = |place: &Place| match open.get(&place.number) {
+        let open = |meta: &FileMeta| match open.get(&meta.number) {
             Some(segment) => Ok(segment.clone()),
-            None => Segment::open(&*self.files, &self.folder.join(place.path()), place.facts.clone()),
+            None => Segment::open(&*self.files, &self.folder.join(meta.path()), meta.facts.clone()),
         };
-        manifest.places.iter().filter(|place| self.is_there(place)).map(open).collect()
+        manifest.metas.iter().filter(|meta| self.is_there(meta)).map(open).collect()
     }
     /// Of the files that are not lost, in the order of the manifest.
-    pub(super) fn places(&self) -> impl Iterator<Item = &Place> {
-        self.manifest.places.iter().filter(|place| self.is_there(place))
+    pub(super) fn metas(&self) -> impl Iterator<Item = &FileMeta> {
+        self.manifest.metas.iter().filter(|meta| self.is_there(meta))
     }
     /// The segments by the numbers of their files.
     pub(super) fn by_number(&self) -> BTreeMap<u64, Segment> {
-        let numbers = self.places().map(|place| place.number);
+        let numbers = self.metas().map(|meta| meta.number);
         numbers.zip(self.segments.iter().cloned()).collect()
     }
-    fn is_there(&self, place: &Place) -> bool {
-        self.lost.iter().all(|lost| lost.number != Some(place.number))
+    fn is_there(&self, meta: &FileMeta) -> bool {
+        self.lost.iter().all(|lost| lost.number != Some(meta.number))
     }
     /// Passes over what the manifest does not name any more.
     pub(super) fn forget_lost(&mut self) {

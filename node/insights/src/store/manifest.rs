@@ -52,14 +52,14 @@ impl Period {
 
 /// A file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Place {
+pub(super) struct FileMeta {
     pub period: Period,
     /// Each file has another one, for ever.
     pub number: u64,
     pub facts: Arc<SegmentFacts>,
 }
 
-impl Place {
+impl FileMeta {
     /// Below the folder of the group.
     pub fn path(&self) -> PathBuf {
         let name = match self.period.hour {
@@ -77,7 +77,7 @@ pub(super) struct Manifest {
     pub position: u64,
     /// The number of the next file.
     pub next: u64,
-    pub places: Vec<Place>,
+    pub metas: Vec<FileMeta>,
     /// Users of whom files still have something.
     pub forgotten: Forgotten,
 }
@@ -143,7 +143,7 @@ impl Manifest {
         files.write_atomic(&path, &bytes).map_err(|error| Error::io("write", &path, error))
     }
     pub fn has(&self, number: u64) -> bool {
-        self.places.iter().any(|place| place.number == number)
+        self.metas.iter().any(|meta| meta.number == number)
     }
 }
 
@@ -154,8 +154,8 @@ pub fn files_of(folder: &Path) -> Result<Vec<(PathBuf, u64, u32)>> {
         Found::None => Ok(vec![]),
         Found::Damaged => Err(Error::damaged(&path, "it does not read as it was written")),
         Found::Whole(manifest) => {
-            let places = manifest.places.iter();
-            Ok(places.map(|place| (place.path(), place.facts.bytes(), place.facts.crc())).collect())
+            let metas = manifest.metas.iter();
+            Ok(metas.map(|meta| (meta.path(), meta.facts.bytes(), meta.facts.crc())).collect())
         }
     }
 }
@@ -201,7 +201,7 @@ fn set_aside(files: &dyn Files, folder: &Path) -> Result<()> {
 /// Removes what a folder has beside what its manifest names, and beside models, rollups and what was set aside, which are no business of the
 /// manifest.
 pub(super) fn remove_unknown(files: &dyn Files, folder: &Path, manifest: &Manifest) -> Result<()> {
-    let known: BTreeSet<PathBuf> = manifest.places.iter().map(|place| folder.join(place.path())).collect();
+    let known: BTreeSet<PathBuf> = manifest.metas.iter().map(|meta| folder.join(meta.path())).collect();
     for day in list(folder)? {
         if day.file_name().is_some_and(is_no_day) {
             continue;

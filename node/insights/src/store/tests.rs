@@ -169,8 +169,8 @@ proptest! {
         prop_assert!(seen(&store) == expected(&log));
         prop_assert!(store.manifest.forgotten.is_empty());
         prop_assert!(store.compaction(NOW_MS + 2 * DAY_MS).is_none());
-        let days: Vec<u64> = store.manifest.places.iter().map(|place| place.period.day).collect();
-        prop_assert!(store.manifest.places.iter().all(|place| place.period.hour.is_none()));
+        let days: Vec<u64> = store.manifest.metas.iter().map(|meta| meta.period.day).collect();
+        prop_assert!(store.manifest.metas.iter().all(|meta| meta.period.hour.is_none()));
         let distinct: BTreeSet<u64> = days.iter().copied().collect();
         // a log of which nothing is left has no days
         prop_assert!(days.len() <= distinct.len() * (2 * 8 - 1), "{:?}", days);

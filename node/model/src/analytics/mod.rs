@@ -74,7 +74,7 @@ pub enum Order {
 /// What is asked of the searches of an index.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Asked {
+pub struct ReportQuery {
     /// The first day and the last one.
     pub days: (Day, Day),
     /// Only searches whose tags pass, as [`TagFilter::parse`] reads it.

@@ -30,7 +30,7 @@ fn filled(folder: &Path, log: &[Entry]) -> EventStore {
     store
 }
 fn file_of(folder: &Path, store: &EventStore, at: usize) -> PathBuf {
-    folder.join(store.manifest.places[at].path())
+    folder.join(store.manifest.metas[at].path())
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_damaged_or_missing_file_is_told_with_its_rows_and_nothing_else_is_lost() {
         let mut store = open(&folder).expect("opens");
         assert_eq!(store.lost().len(), 1, "{what}");
         store.remove_before(u64::MAX).expect("removed");
-        assert_eq!((store.lost().len(), store.manifest.places.len()), (0, 0), "{what}");
+        assert_eq!((store.lost().len(), store.manifest.metas.len()), (0, 0), "{what}");
     }
 }
 
@@ -199,7 +199,7 @@ fn a_damaged_row_group_is_told_passed_over_and_given_up_and_others_are_swept() {
     take(&mut store, 4, &log[4]);
     store.seal().expect("sealed");
     compact(&mut store, NOW_MS + 2 * DAY_MS).expect("it is none of others' business");
-    assert_eq!((store.rows(), store.manifest.places.len()), (3, 1));
+    assert_eq!((store.rows(), store.manifest.metas.len()), (3, 1));
     assert!(!store.manifest.forgotten.is_empty());
     log.push(Entry::Events((0..5).map(|user| event(user, 9, None)).collect()));
     take(&mut store, 5, &log[5]);
