@@ -11,6 +11,7 @@ mod greedy;
 mod parameters;
 #[cfg(target_os = "linux")]
 mod proxies;
+mod sight;
 
 /// One wrong request and its answer.
 struct Case {
