@@ -152,7 +152,7 @@ fn large_pages_lose_highlights_rather_than_hold_a_thread() {
 fn crowded() -> Shard {
     let record = |i: usize| {
         json!({
-            "objectID": format!("{i:05}"), "name": "lamp", "half": if i % 2 == 0 { "a" } else { "b" },
+            "objectID": format!("{i:05}"), "name": "lamp", "half": if i.is_multiple_of(2) { "a" } else { "b" },
             "own": (0..100).map(|n| format!("own {i} {n}")).collect::<Vec<_>>(),
             "shared": (0..100).map(|n| format!("shared {}", 5 * n + i % 5)).collect::<Vec<_>>(),
             "sizes": (0..100).collect::<Vec<_>>(),
