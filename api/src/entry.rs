@@ -7,11 +7,13 @@ use crate::call::Call;
 use crate::logs::{self, Answered, CallNote};
 use crate::metrics::Transferred;
 use crate::reply::{Delivery, Readers, Reply, correlation_id};
+use crate::room::Taken;
 use crate::routes::{BodyKind, Match, Need, Route, Verb, Work};
 use crate::state::ApiState;
 use crate::table::{Handler, ROUTER};
 use crate::{body, connection, insights, parse, sources, suggestions};
 use actix_web::dev::Payload;
+use actix_web::http::header::HeaderMap;
 use actix_web::http::{Method, header};
 use actix_web::web::{self, Bytes};
 use actix_web::{HttpRequest, HttpResponse};
@@ -154,11 +156,8 @@ async fn take(
             // the key may stand in the body: that has a room and a time of its own, and no stranger gets in
             check_app_id(state.service(), credentials.app_id.as_deref().unwrap_or_default())
                 .map_err(refused)?;
-            let bytes_max = body_bytes_max.min(UNKNOWN_CALLER_BYTES_MAX);
             let mut strangers = state.strangers().enter(*payer);
-            let reading = body::read(headers, &mut payload, &mut strangers, bytes_max);
-            let late = |_| Error::invalid("The body did not arrive in time");
-            let body = actix_rt::time::timeout(UNKNOWN_CALLER_PATIENCE, reading).await.map_err(late)??;
+            let body = of_unknown(headers, &mut payload, &mut strangers, body_bytes_max).await?;
             let caller =
                 allow(request, state, &found, &credentials.with_body(&body), note).await.map_err(refused)?;
             *payer = caller.payer(caller_address);
@@ -192,6 +191,18 @@ async fn take(
         held: RefCell::new(room),
     };
     payer.charge((route.handler)(call)).await
+}
+
+/// Reads the body of a caller who has shown no key yet.
+async fn of_unknown(
+    headers: &HeaderMap,
+    payload: &mut Payload,
+    room: &mut Taken,
+    bytes_max: usize,
+) -> Result<Bytes> {
+    let reading = body::read(headers, payload, room, bytes_max.min(UNKNOWN_CALLER_BYTES_MAX));
+    let late = |_| Error::invalid("The body did not arrive in time");
+    actix_rt::time::timeout(UNKNOWN_CALLER_PATIENCE, reading).await.map_err(late)?
 }
 
 /// How a row says that a caller may not call it (§7).
