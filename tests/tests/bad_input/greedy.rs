@@ -6,7 +6,7 @@ use super::*;
 use quorate_tests::client::Answer;
 use quorate_tests::greedy::{credentials, gzip, marked, tree};
 use quorate_tests::harness::ADMIN_KEY;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
