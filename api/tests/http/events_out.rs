@@ -24,14 +24,13 @@ fn event(index: &str, user: &str, time_ms: u64) -> Value {
 impl Node {
     /// What there is once rows of so many days are seen.
     async fn found(&self, days: usize) -> Value {
-        loop {
+        soon(async || {
             let found = self.get("/admin/events").await;
             let groups = found["groups"].as_array().unwrap().iter();
-            if groups.flat_map(|group| group["days"].as_array().unwrap()).count() >= days {
-                return found;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+            let seen = groups.flat_map(|group| group["days"].as_array().unwrap()).count();
+            (seen >= days).then_some(found)
+        })
+        .await
     }
     /// User and object of all rows.
     async fn rows(&self, found: &Value, more: &str) -> Vec<(String, String)> {

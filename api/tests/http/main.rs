@@ -188,3 +188,15 @@ impl Answer {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 }
+
+/// What is there within a minute.
+async fn soon<T>(find: impl AsyncFn() -> Option<T>) -> T {
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    loop {
+        match find().await {
+            Some(found) => return found,
+            None => assert!(std::time::Instant::now() < until, "it did not come within a minute"),
+        }
+        actix_rt::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+}

@@ -7,19 +7,20 @@
 use super::*;
 use quorate_model::{IndexName, RecommendModel};
 use serde_json::json;
-use std::time::Duration;
 
 impl Node {
     /// The model once a build that was asked for has ended.
     async fn model(&self, model: &str) -> Value {
-        loop {
+        soon(async || {
             let seen = self.get("/admin/recommend").await;
             let found = seen["models"].as_array().unwrap().iter().find(|it| it["model"] == model).cloned();
-            match found.filter(|found| found["isAwaited"] == false) {
-                Some(found) => return found,
-                None => tokio::time::sleep(Duration::from_millis(10)).await,
-            }
-        }
+            found.filter(|found| found["isAwaited"] == false)
+        })
+        .await
+    }
+    /// Makes an index of one record: nothing is recommended of a name without an index.
+    async fn make_index(&self, name: &str) {
+        self.write(Method::PUT, &format!("/1/indexes/{name}/a"), json!({"name": "a"})).await;
     }
 }
 
@@ -28,6 +29,7 @@ async fn a_model_is_built_on_demand_and_shown() {
     let node = Node::start().await;
     let none = json!({"models": [], "page": 0, "nbHits": 0, "nbPages": 0, "hitsPerPage": 1_000});
     assert_eq!(node.get("/admin/recommend").await, none);
+    node.make_index("my%20shop").await;
     // a name may have a blank, and users who did nothing but see something
     let event = |user: usize, object: usize| {
         json!({"eventName": "Saw", "eventType": "view", "index": "my shop",
@@ -45,14 +47,11 @@ async fn a_model_is_built_on_demand_and_shown() {
     assert_eq!(model["parameters"], json!({"alpha": 0.5, "beta": 0.4, "lambda": 5}));
     assert!(model["bytes"].as_u64() > Some(100) && model["installedAt"].is_string(), "{model}");
     let index = IndexName::new("my shop").unwrap();
-    let found = loop {
-        let found =
-            node.service.candidates(&index, RecommendModel::RelatedProducts, Some("o3")).await.unwrap();
-        if found.users > 0 {
-            break found;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    };
+    let found = soon(async || {
+        let asked = node.service.candidates(&index, RecommendModel::RelatedProducts, Some("o3")).await;
+        Some(asked.unwrap()).filter(|found| found.users > 0)
+    })
+    .await;
     assert_eq!((found.users, found.list.len(), found.list[0].1), (30, 3, 10_000), "{found:?}");
     // nobody bought anything
     node.post("/admin/recommend/my%20shop/bought-together/build", json!({})).await;
@@ -74,6 +73,7 @@ async fn a_model_is_built_on_demand_and_shown() {
 #[actix_web::test]
 async fn what_trends_is_known_without_a_build() {
     let node = Node::start().await;
+    node.make_index("shop").await;
     let day_ms = 24 * 3_600_000;
     let now_ms =
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64;
@@ -88,12 +88,7 @@ async fn what_trends_is_known_without_a_build() {
     let trending =
         async || node.service.candidates(&index, RecommendModel::TrendingItems, None).await.unwrap();
     // an answered event is applied soon
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    let mut found = trending().await;
-    while found.users == 0 && std::time::Instant::now() < until {
-        actix_web::rt::time::sleep(std::time::Duration::from_millis(20)).await;
-        found = trending().await;
-    }
+    let found = soon(async || Some(trending().await).filter(|found| found.users > 0)).await;
     assert_eq!(found.users, 20);
     let ids: Vec<&str> = found.list.iter().map(|(id, _)| id.as_str()).collect();
     assert_eq!((ids, found.list[0].1), (vec!["new", "old"], 10_000));
@@ -107,6 +102,7 @@ async fn what_trends_is_known_without_a_build() {
 #[actix_web::test]
 async fn a_model_made_elsewhere_is_put_in_force_when_it_is_whole() {
     let node = Node::start().await;
+    node.make_index("shop").await;
     let path = "/admin/recommend/shop/related-products";
     let lines = concat!(
         "{\"version\":1,\"items\":2}\n",
@@ -127,13 +123,9 @@ async fn a_model_made_elsewhere_is_put_in_force_when_it_is_whole() {
     assert_eq!(node.get("/admin/recommend").await["nbHits"], 0, "nothing of it is in force");
     put(path, lines).await.success();
     // it is in force as soon as the node has installed its file
-    let model = loop {
-        let model = node.model("related-products").await;
-        if !model["items"].is_null() {
-            break model;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    };
+    let model =
+        soon(async || Some(node.model("related-products").await).filter(|model| !model["items"].is_null()))
+            .await;
     assert_eq!(
         (&model["isUploaded"], &model["items"], &model["neighbours"]),
         (&json!(true), &json!(3), &json!(3))

@@ -262,9 +262,11 @@ async fn what_users_did_comes_before_what_is_alike() {
     for model in ["related-products", "bought-together"] {
         node.post(&format!("/admin/recommend/shop/{model}/build"), json!({})).await;
         let model = quorate_model::RecommendModel::parse(model).unwrap();
-        while node.service.candidates(&index, model, Some("lamp1")).await.unwrap().users == 0 {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
+        soon(async || {
+            let found = node.service.candidates(&index, model, Some("lamp1")).await.unwrap();
+            (found.users > 0).then_some(())
+        })
+        .await;
     }
     let shown = async |changes: Value| {
         let found = node.recommended(ADMIN, with(changes)).await;

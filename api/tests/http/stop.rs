@@ -13,6 +13,7 @@ fn exchange(stream: &mut TcpStream, head: &str) -> String {
     let mut piece = [0u8; 4_096];
     loop {
         let read = stream.read(&mut piece).unwrap();
+        assert_ne!(read, 0, "the connection ended within an answer");
         text.push_str(&String::from_utf8_lossy(&piece[..read]));
         let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
         let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));

@@ -1,9 +1,10 @@
 //! Does every node recommend the same, by a model that one of them has made?
 
-use crate::harness::{Installation, in_time, name, patiently};
+use crate::harness::{Installation, in_time, name, patiently, put};
 use quorate_cluster::Service;
 use quorate_model::event::{Event, EventKind, EventObject, EventTarget};
 use quorate_model::{Candidates, RecommendModel};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -74,6 +75,8 @@ async fn every_node_has_the_model_that_the_leader_made() {
             pause().await;
         }
         let index = name("products");
+        // of a name without an index nothing is recommended
+        installation.write(0, "products", vec![put("5", json!({}))]).await;
         let events: Vec<Event> = (0..40_usize)
             .flat_map(|user| {
                 let seen = [user % 2, 2 + user % 3, 5].map(|object| object.to_string());
