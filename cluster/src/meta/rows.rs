@@ -10,7 +10,7 @@ pub(super) const ROW_BYTES_MAX: usize = 1 << 20;
 
 /// A part of the meta state, which says itself which rows it lies in. Fields of the state are parts.
 pub(super) trait Part {
-    /// The first bytes of the keys of its rows, which no other part has.
+    /// The first bytes of the keys of its rows, which no other part has (`every_kind_of_row_is_of_one_part` says which are taken).
     fn kinds(&self) -> &'static [u8];
     /// The name under which it is hashed; parts may share one.
     fn hashed_as(&self) -> &'static str;

@@ -332,7 +332,7 @@ fn count_facets(
     after_distinct: Option<&[Vec<u64>]>,
     clock: &mut Clock,
 ) -> Vec<FacetCounts> {
-    let listing = Listing { sort: params.sort_facet_values_by, limit: params.max_values_per_facet as usize };
+    let listing = Listing::of(params);
     let pair = |sets| pairs(view, sets);
     let (before, after) = (pair(matched), after_distinct.map(pair));
     let all_after = all_after_distinct(params);

@@ -12,7 +12,7 @@ use common::Facet;
 use matched::{Documents, Matched};
 use quorate_model::params::FacetSort;
 use quorate_model::results::{FacetCounts, FacetStats};
-use quorate_model::settings::IndexSettings;
+use quorate_model::settings::{Effective, IndexSettings};
 use rustc_hash::FxHashMap;
 use selection::Selection;
 
@@ -23,6 +23,12 @@ pub struct Listing {
     pub sort: FacetSort,
     /// Values listed at most.
     pub limit: usize,
+}
+impl Listing {
+    /// Those of the facets of a search.
+    pub fn of(params: &Effective) -> Listing {
+        Listing { sort: params.sort_facet_values_by, limit: params.max_values_per_facet as usize }
+    }
 }
 
 /// The attributes to count: the requested ones that are declared and not filter-only, in request order, each once.

@@ -3,8 +3,9 @@
 use super::SortKey;
 use crate::level::LaterValue;
 
+/// Names of criteria; `Criterion = "name" since LEVEL` for one that began after the first level.
 macro_rules! criteria {
-    ($($(#[$about:meta])* $criterion:ident = $name:literal,)*) => {
+    ($($(#[$about:meta])* $criterion:ident = $name:literal $(since $level:expr)?,)*) => {
         /// One criterion of `ranking`.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Criterion {
@@ -24,6 +25,14 @@ macro_rules! criteria {
                 }
             }
         }
+        /// Criteria that began after the first level: alone or in a list, as `ranking` is read.
+        pub(super) const LATER: &[LaterValue] = &[$($(LaterValue {
+            level: $level,
+            is_it: |ranking| {
+                let mut entries = ranking.as_array().into_iter().flatten().chain([ranking]);
+                entries.any(|entry| entry.as_str().is_some_and(|entry| entry.trim() == $name))
+            },
+        },)?)*];
         /// What an entry of `ranking` may be.
         pub(super) const ENTRY: &str = concat!($($name, ", ",)* "asc(name) or desc(name)");
         /// What `ranking` may be.
@@ -48,8 +57,6 @@ criteria! {
     /// The keys of customRanking.
     Custom = "custom",
 }
-/// Criteria that began after the first level.
-pub(super) const LATER: &[LaterValue] = &[];
 
 impl Criterion {
     /// The keys that records are sorted by where it stands; `custom` are those of customRanking.
@@ -59,5 +66,41 @@ impl Criterion {
             Criterion::Custom => custom,
             _ => &[],
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::settings::SortKey;
+    use serde_json::json;
+
+    #[allow(dead_code)]
+    mod later {
+        use super::SortKey;
+        use crate::level::LaterValue;
+
+        criteria! {
+            /// Known to every program.
+            Old = "old",
+            /// Not to those before level 7.
+            New = "new" since 7,
+        }
+        pub fn levels(ranking: &serde_json::Value) -> Vec<u16> {
+            LATER.iter().filter(|later| (later.is_it)(ranking)).map(|later| later.level).collect()
+        }
+    }
+
+    #[test]
+    fn a_later_criterion_needs_its_level_however_ranking_is_given() {
+        for (ranking, levels) in [
+            (json!(["old", "asc(new)"]), vec![]),
+            (json!(["old", "new"]), vec![7]),
+            (json!(["old", " new "]), vec![7]),
+            (json!("new"), vec![7]),
+            (json!(null), vec![]),
+        ] {
+            assert_eq!(later::levels(&ranking), levels, "{ranking}");
+        }
+        assert_eq!(later::Criterion::named("new"), Some(later::Criterion::New));
     }
 }

@@ -6,6 +6,10 @@ use crate::term_matches::TermMatches;
 
 /// One criterion. How its value is computed stands beside its row: `of_document(context, document, matched)` reads it from the
 /// document, or takes what the evaluation of its matches found ([`as_matched`]).
+///
+/// Hot path: `of_document` runs for every document that matches, also where `ranking` does not name the criterion: it reads what the
+/// [`SegmentContext`] has prepared or a column of the segment by the document's number, and looks nothing up. `_rankingInfo` shows its
+/// value as it is; only keys bound it by `bits`.
 pub struct Row {
     /// Bits of a key that it takes; values above the width act as the highest.
     pub bits: u32,
