@@ -162,6 +162,10 @@ impl Cluster {
     pub fn wait_up(&mut self, number: usize) -> Result<()> {
         self.nodes[number].as_mut().with_context(|| format!("node {number} does not run"))?.wait_ready()
     }
+    /// Waits until a node that was started answers, also when it says that it is not ready.
+    pub fn wait_listening(&mut self, number: usize) -> Result<()> {
+        self.nodes[number].as_mut().with_context(|| format!("node {number} does not run"))?.wait_listening()
+    }
     /// The numbers of the nodes that run.
     pub fn running(&self) -> Vec<usize> {
         (0..self.len()).filter(|&number| self.nodes[number].is_some()).collect()

@@ -1,7 +1,7 @@
 //! How is a disk filled in a test? A small file system in memory, which root can mount.
 
 use crate::skipped::skip;
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,13 @@ impl SmallDisk {
         }
         skip("mounting a small file system needs root");
         Ok(None)
+    }
+    /// Lets it be of so many MiB from now on, with what is on it.
+    pub fn resize(&self, mib: u64) -> Result<()> {
+        let size = format!("remount,size={mib}m");
+        let resized = Command::new("mount").args(["-o", &size]).arg(self.path()).status()?;
+        ensure!(resized.success(), "{} cannot be resized", self.path().display());
+        Ok(())
     }
     /// Where it is.
     pub fn path(&self) -> &Path {

@@ -1,6 +1,6 @@
 //! How is a server process started, found, stopped and killed in a test?
 
-use crate::client::{Client, Family};
+use crate::client::{Answer, Client, Family};
 use anyhow::{Context, Result, bail, ensure};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -156,6 +156,14 @@ impl Setup {
 impl Server {
     /// Waits until it can serve.
     pub fn wait_ready(&mut self) -> Result<()> {
+        self.wait_for(|answer| answer.status == 200)
+    }
+    /// Waits until it answers requests, also when it says that it is not ready.
+    pub fn wait_listening(&mut self) -> Result<()> {
+        self.wait_for(|_| true)
+    }
+    /// Waits until it answers to whether it is ready in a way that will do.
+    fn wait_for(&mut self, will_do: impl Fn(&Answer) -> bool) -> Result<()> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.child.try_wait()? {
@@ -168,7 +176,7 @@ impl Server {
                 self.address = text.trim().to_string();
             }
             if !self.address.is_empty()
-                && self.client().anonymous().get("/readyz").is_ok_and(|answer| answer.status == 200)
+                && self.client().anonymous().get("/readyz").is_ok_and(|answer| will_do(&answer))
             {
                 return Ok(());
             }

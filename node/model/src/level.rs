@@ -194,16 +194,20 @@ fn of_value(
     params.map_or(Needs::NOTHING, |params| of_members(params, row_of)).or(needs)
 }
 
-/// Whether a value has a member at a path, with this word if there is one.
+/// Whether a value has a member at a path, with this word if there is one. Words may be written in capitals where some are.
 fn is_used(value: &Value, path: &[&str], word: Option<&str>) -> bool {
     match (value, path) {
         (Value::Array(entries), _) => entries.iter().any(|entry| is_used(entry, path, word)),
         (Value::Object(members), [name, rest @ ..]) => {
             members.get(*name).is_some_and(|value| is_used(value, rest, word))
         }
-        (value, []) => !value.is_null() && word.is_none_or(|word| value.as_str() == Some(word)),
+        (value, []) => !value.is_null() && word.is_none_or(|word| is_text(value, word)),
         (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_), [_, ..]) => false,
     }
+}
+
+fn is_text(value: &Value, word: &str) -> bool {
+    value.as_str().is_some_and(|text| text.eq_ignore_ascii_case(word))
 }
 
 #[cfg(test)]

@@ -37,6 +37,8 @@ pub struct Machine {
     pub durable_state: State,
     /// Up to where reads see it.
     pub shown: u64,
+    /// What it had applied when it crashed, as its metadata store knows, which is ahead of what reads see.
+    pub known: u64,
     pub core: Option<Core<SharedMemoryLog>>,
     /// Counts starts, so that events of an earlier life are dropped.
     pub life: u64,
@@ -71,6 +73,7 @@ impl Machine {
             state: State::default(),
             durable_state: State::default(),
             shown: 0,
+            known: 0,
             core: None,
             life: 0,
             told_term: 0,
@@ -98,6 +101,7 @@ impl Machine {
         if let Some(truly_synced) = &self.truly_synced {
             *self.disk.0.lock() = truly_synced.clone();
         }
+        self.known = self.known.max(self.state.index);
         self.state = self.durable_state;
         self.shown = self.state.index;
         self.stopped = None;

@@ -41,6 +41,8 @@ pub enum Mutant {
     RemovesReaders,
     /// A holder says that it shows what it has only applied.
     ShowsTooMuch,
+    /// A member that has started again takes what it knew before for what it shows, although a replay has yet to bring it back.
+    ShowsBeforeReplay,
 }
 
 impl Mutant {
@@ -52,7 +54,7 @@ impl Mutant {
         Mutant::ForgetsVote,
         Mutant::CutsTooMuch,
     ];
-    pub const LEASES: [Mutant; 13] = [
+    pub const LEASES: [Mutant; 14] = [
         Mutant::GrantsUnconfirmed,
         Mutant::GrantsOnOldConfirmation,
         Mutant::MixesRounds,
@@ -66,5 +68,6 @@ impl Mutant {
         Mutant::IgnoresDeposition,
         Mutant::RemovesReaders,
         Mutant::ShowsTooMuch,
+        Mutant::ShowsBeforeReplay,
     ];
 }

@@ -7,6 +7,7 @@ use crate::settings::table::{Form, Scope, Target, row};
 use crate::synonym::SYNONYM_TYPES;
 use crate::{BuiltIn, IndexName, RecommendModel, RecommendRule, Rule, Settings, Synonym};
 use serde_json::json;
+use std::collections::BTreeMap;
 
 fn object(value: Value) -> Map<String, Value> {
     let Value::Object(members) = value else { panic!("{value}") };
@@ -48,6 +49,7 @@ fn what_began_later_needs_its_level_and_is_named() {
         (RULE, json!({"conditions": [{}, {"mood": "calm"}]}), 5),
         (RULE, json!({"consequence": {"params": {"brandNew": 1}}, "conditions": []}), 9),
         (SYNONYM, json!({"type": "oppositeOf"}), 6),
+        (SYNONYM, json!({"type": "oppositeof"}), 6),
         (SYNONYM, json!({"type": "synonym", "conditions": [{"mood": 1}]}), 1),
         (Bearer::Key, json!({"value": "k", "acl": ["search", "browse"], "type": "oppositeOf"}), 1),
         (Bearer::Key, json!({"value": "k", "acl": ["search", "whisper"]}), 7),
@@ -95,6 +97,7 @@ const DOCUMENTS: &[&str] = &[
        "consequence":{"params":{"query":{"edits":[{"type":"remove","delete":"x"}]},"automaticFacetFilters":[{"facet":"brand"}]},
        "promote":[{"objectID":"1","position":0}],"hide":[{"objectID":"2"}],"redirect":{"indexName":"i"}},
        "validity":[{"from":1,"until":2}]}"#,
+    r#"{"objectID":"r","condition":{"pattern":"x","anchoring":"is"},"consequence":{"hide":[{"objectID":"2"}]}}"#,
 ];
 const SYNONYMS: &[&str] = &[
     r#"{"objectID":"1","type":"synonym","synonyms":["a","b"]}"#,
@@ -106,10 +109,11 @@ const SYNONYMS: &[&str] = &[
 /// The rules of a model that name everything such rules may have.
 const RECOMMEND_RULES: &str = r#"[{"objectID":"r","conditions":[{"context":"c","filters":"a:b"}],
     "consequence":{"params":{"automaticFacetFilters":[{"facet":"brand"}]},"promote":[{"objectID":"1","position":0}],
-    "hide":[{"objectID":"2"}]},"validity":[{"from":1,"until":2}]}]"#;
+    "hide":[{"objectID":"2"}]},"validity":[{"from":1,"until":2}]},
+    {"objectID":"s","condition":{"context":"c"},"consequence":{"hide":[{"objectID":"2"}]}}]"#;
 
-/// What keys may have.
-fn keys() -> String {
+/// What keys may have: their members, and the rights.
+fn of_keys() -> BTreeMap<String, Vec<String>> {
     // every member is given, so that all are written
     let key = ApiKey {
         value: "k".into(),
@@ -125,19 +129,68 @@ fn keys() -> String {
         referers: vec!["r".into()],
     };
     let Value::Object(members) = serde_json::to_value(&key).unwrap() else { panic!("{key:?}") };
-    let names: Vec<&str> = members.keys().map(String::as_str).collect();
-    format!("1 keys: {}\n1 rights: {}\n", names.join(" "), Acl::ALL.map(Acl::name).join(" "))
+    let rights = Acl::ALL.map(|right| Acl::name(right).to_owned()).to_vec();
+    BTreeMap::from([(String::new(), members.keys().cloned().collect()), ("acl".into(), rights)])
+}
+
+/// The level at which a word began that is known at a place: as the name of a member there, or as its value.
+fn began(bearers: &[Bearer], place: &str, word: &str, later: &[LaterWord]) -> Option<u16> {
+    let member = if place.is_empty() { word.to_owned() } else { format!("{place}.{word}") };
+    let is_it = |it: &&LaterWord| {
+        let is_value = it.path == place && it.value.is_some_and(|value| value.eq_ignore_ascii_case(word));
+        bearers.contains(&it.bearer) && (is_value || it.path == member && it.value.is_none())
+    };
+    later.iter().filter(is_it).map(|it| it.level).max()
+}
+
+/// A line for each level at which words of a place began, of documents or keys that began at level `first`. What is newer than the
+/// last release is not listed yet.
+fn words(
+    name: &str,
+    first: u16,
+    bearers: &[Bearer],
+    known: &BTreeMap<String, Vec<String>>,
+    later: &[LaterWord],
+    released: u16,
+) -> String {
+    let mut lines = String::new();
+    for (place, known) in known {
+        let mut by_level = BTreeMap::<u16, Vec<&str>>::new();
+        for word in known {
+            let level = began(bearers, place, word, later).unwrap_or(first);
+            by_level.entry(level).or_default().push(word);
+        }
+        for (level, words) in by_level.range(..=released) {
+            let place = if place.is_empty() { String::new() } else { format!(" {place}") };
+            lines += &format!("{level} {name}{place}: {}\n", words.join(" "));
+        }
+    }
+    lines
+}
+
+#[test]
+fn a_word_is_listed_with_the_level_at_which_it_began() {
+    let known = |places: &[(&str, &[&str])]| -> BTreeMap<String, Vec<String>> {
+        let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        places.iter().map(|(place, words)| ((*place).to_owned(), owned(words))).collect()
+    };
+    let rules = known(&[("conditions", &["pattern", "mood"]), ("condition", &["pattern", "mood"])]);
+    let listed = |released| words("rules", 1, &[RULE], &rules, WORDS, released);
+    // where it does not say since when, it seems to be of the first level, which is found
+    let before = "1 rules condition: pattern mood\n1 rules conditions: pattern\n";
+    assert_eq!((listed(4), listed(5)), (before.into(), format!("{before}5 rules conditions: mood\n")));
+    let synonyms = known(&[("", &["objectID", "type"]), ("type", &["synonym", "oppositeof"])]);
+    let before = "1 synonyms: objectID type\n1 synonyms type: synonym\n";
+    assert_eq!(words("synonyms", 1, &[SYNONYM], &synonyms, WORDS, 5), before);
+    let later = format!("{before}6 synonyms type: oppositeof\n");
+    assert_eq!(words("synonyms", 1, &[SYNONYM], &synonyms, WORDS, 6), later);
+    let keys = known(&[("", &["acl", "quietHours"]), ("acl", &["search", "whisper"])]);
+    let all = "1 keys: acl\n8 keys: quietHours\n1 keys acl: search\n7 keys acl: whisper\n";
+    assert_eq!(words("keys", 1, &[Bearer::Key], &keys, WORDS, 8), all);
 }
 
 #[test]
 fn everything_that_is_parsed_by_is_listed_with_its_level() {
-    for document in DOCUMENTS {
-        Rule::parse_body(document.as_bytes(), "r").unwrap();
-    }
-    for document in SYNONYMS {
-        let id = document.split('"').nth(3).unwrap();
-        Synonym::parse_body(document.as_bytes(), id).unwrap();
-    }
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/level/began.txt");
     let listed = std::fs::read_to_string(path).unwrap();
     let released = listed.lines().next().and_then(|line| line.strip_prefix("released "));
@@ -146,23 +199,24 @@ fn everything_that_is_parsed_by_is_listed_with_its_level() {
     let newest = newest.chain(LATER_WORDS.iter().map(|word| word.level)).max();
     assert!(newest.is_some_and(|newest| newest <= NEWEST), "something needs a level that no program knows");
     let mut found = format!("released {released}\n") + &rows(ROWS, &listed, released);
-    for line in vocabulary::all() {
-        found += &format!("1 {line}\n");
-    }
-    // a thread has its own vocabulary
-    let of_models = std::thread::spawn(|| {
-        RecommendRule::parse_batch(RECOMMEND_RULES.as_bytes()).unwrap();
-        vocabulary::all()
+    let of_rules = vocabulary::of(|| {
+        DOCUMENTS.iter().for_each(|document| drop(Rule::parse_body(document.as_bytes(), "r").unwrap()));
     });
-    for line in of_models.join().unwrap() {
-        found += &format!("{RECOMMEND} recommend {line}\n");
-    }
+    let mut of_synonyms = vocabulary::of(|| {
+        for document in SYNONYMS {
+            let id = document.split('"').nth(3).unwrap();
+            Synonym::parse_body(document.as_bytes(), id).unwrap();
+        }
+    });
+    of_synonyms.insert("type".into(), SYNONYM_TYPES.iter().map(|&name| name.to_owned()).collect());
+    let of_models = vocabulary::of(|| drop(RecommendRule::parse_batch(RECOMMEND_RULES.as_bytes()).unwrap()));
+    let models = RecommendModel::ALL.map(|model| Bearer::Document(DocumentKind::Recommend(model)));
+    found += &words("rules", FIRST, &[RULE], &of_rules, LATER_WORDS, released);
+    found += &words("synonyms", FIRST, &[SYNONYM], &of_synonyms, LATER_WORDS, released);
+    found += &words("recommend", RECOMMEND, &models, &of_models, LATER_WORDS, released);
+    found += &words("keys", FIRST, &[Bearer::Key], &of_keys(), LATER_WORDS, released);
     found += &format!("{RECOMMEND} models: {}\n", RecommendModel::ALL.map(RecommendModel::name).join(" "));
-    found += &format!("1 languages: {}\n1 synonyms: {}\n", CODES.join(" "), SYNONYM_TYPES.join(" "));
-    found += &keys();
-    for word in LATER_WORDS.iter().filter(|word| word.level <= released) {
-        found += &format!("{} {:?} {} {:?}\n", word.level, word.bearer, word.path, word.value);
-    }
+    found += &format!("1 languages: {}\n", CODES.join(" "));
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(path, &found).unwrap();
     }

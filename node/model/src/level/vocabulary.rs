@@ -4,22 +4,28 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 thread_local! {
-    static ASKED: RefCell<BTreeMap<String, String>> = const { RefCell::new(BTreeMap::new()) };
+    static ASKED: RefCell<BTreeMap<String, Vec<String>>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 /// Notes what is known at a place, without the numbers of list entries.
 pub fn note(path: &str, known: &[&str]) {
     let bare: String = path.chars().filter(|c| !(c.is_ascii_digit() || matches!(c, '[' | ']'))).collect();
-    let known = known.join(" ");
     ASKED.with_borrow_mut(|asked| {
         let words = asked.entry(bare).or_default();
-        if !words.split(" / ").any(|listed| listed == known) {
-            *words = if words.is_empty() { known } else { format!("{words} / {known}") };
+        for known in known {
+            if !words.iter().any(|listed| listed == known) {
+                words.push((*known).to_owned());
+            }
         }
     });
 }
 
-/// Everything that was noted on this thread, a line for each place.
-pub fn all() -> Vec<String> {
-    ASKED.with_borrow(|asked| asked.iter().map(|(path, known)| format!("{path}: {known}")).collect())
+/// What `parse` asks for: places, and the members or words that are known there. It runs on a thread of its own, which knows of
+/// nothing else.
+pub fn of(parse: impl FnOnce() + Send) -> BTreeMap<String, Vec<String>> {
+    let run = || {
+        parse();
+        ASKED.take()
+    };
+    std::thread::scope(|scope| scope.spawn(run).join()).expect("what is parsed is valid")
 }

@@ -120,6 +120,7 @@ impl World {
         machine.state = State::default();
         machine.durable_state = State::default();
         machine.shown = 0;
+        machine.known = 0;
         let pause = self.chance.between(10, 2_000);
         self.at(pause, Event::Start(member));
     }

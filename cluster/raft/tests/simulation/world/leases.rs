@@ -51,15 +51,25 @@ impl World {
         }
     }
 
+    /// Up to where a member believes that its reads see everything.
+    fn shows(&self, member: u64) -> u64 {
+        let machine = &self.machines[&member];
+        match self.is(Mutant::ShowsBeforeReplay) {
+            true => machine.shown.max(machine.known),
+            false => machine.shown,
+        }
+    }
+
     pub(super) fn may_read(&self, member: u64) -> bool {
-        let (now, machine) = (self.lease_time_of(member), &self.machines[&member]);
-        let leases = machine.holder.leases();
+        let (now, shows) = (self.lease_time_of(member), self.shows(member));
+        let holder = &self.machines[&member].holder;
+        let leases = holder.leases();
         match self.mutant {
             Some(Mutant::ReadsAfterEnd) => {
-                machine.holder.may_read(now, machine.shown)
+                holder.may_read(now, shows)
                     || leases.end().is_some_and(|end| now > end && now < end + LEASE_MS)
             }
-            _ => machine.holder.may_read(now, machine.shown),
+            _ => holder.may_read(now, shows),
         }
     }
 
@@ -117,7 +127,7 @@ impl World {
                 let machine = &self.machines[&to];
                 let through = match self.mutant {
                     Some(Mutant::ShowsTooMuch) => machine.state.index,
-                    _ => machine.shown,
+                    _ => self.shows(to),
                 };
                 self.say(to, from, LeaseMessage::Shown { poll, through });
             }
@@ -232,9 +242,9 @@ impl World {
         let ignores = self.is(Mutant::IgnoresDeposition);
         let last_term =
             self.leaders.iter().filter(|(_, leader)| **leader == member).map(|(term, _)| *term).max();
+        let own = self.shows(member);
         let machine = self.machine(member);
         let Some(Poll { log_index, shown, .. }) = machine.polls.get(&poll) else { return };
-        let own = machine.shown;
         let shows = |id: u64| match shown.get(&id).copied().or((id == member).then_some(own)) {
             Some(through) if through >= *log_index => Shows::Yes,
             Some(_) => Shows::No,
