@@ -1,13 +1,11 @@
 //! How operators change the installation: nodes drain, leave and replace each other, groups get another leader.
 
-use super::claims;
 use super::find;
-use super::overview::{ClaimView, GroupView, NodeView, Overview};
+use super::overview::{GroupView, NodeView, Overview};
 use crate::clock::write_deadline;
 use crate::command::MetaCommand;
-use crate::command::{Joining, NodeState};
+use crate::command::NodeState;
 use crate::context::NodeContext;
-use crate::context::claims::Claim;
 use crate::disk::Purpose;
 use crate::meta::{MetaState, NodeRow};
 use crate::rpc::requests::{PeerAnswer, PeerRequest};
@@ -27,13 +25,18 @@ pub enum Force {
 ///
 /// Errors: `NotFound`; `Invalid` for the last node of a cluster, and for one that does not answer and has what the others lack.
 pub async fn drain(context: &NodeContext, seen: &Overview, node: &str) -> Result<()> {
-    let meta = context.meta();
-    let (id, row) = find(&meta, node)?;
-    check_not_last(&meta, id, row, "drained")?;
+    let id = check_drain(&context.meta(), seen, node)?;
+    set_state(context, id, NodeState::Draining).await
+}
+
+/// Whether a node may be drained, and its number.
+pub(super) fn check_drain(meta: &MetaState, seen: &Overview, node: &str) -> Result<NodeId> {
+    let (id, row) = find(meta, node)?;
+    check_not_last(meta, id, row, "drained")?;
     if !is_reachable(seen, &row.name) {
         check_copies(seen, &row.name, "drained")?;
     }
-    set_state(context, id, NodeState::Draining).await
+    Ok(id)
 }
 
 /// Lets a drained node hold replicas again. Errors: `NotFound`, `Invalid` for a node that was removed.
@@ -49,61 +52,20 @@ pub async fn undrain(context: &NodeContext, node: &str) -> Result<()> {
 /// Errors: `NotFound`; `Invalid` when it is alive and not drained, or when groups would lose their majority, unless forced;
 /// `Invalid` for the last node of a cluster.
 pub async fn remove(context: &NodeContext, seen: &Overview, node: &str, force: Force) -> Result<()> {
-    let meta = context.meta();
-    let (id, row) = find(&meta, node)?;
+    let id = check_removal(&context.meta(), seen, node, force)?;
+    set_state(context, id, NodeState::Removed).await
+}
+
+/// Whether a node may be taken out, and its number.
+pub(super) fn check_removal(meta: &MetaState, seen: &Overview, node: &str, force: Force) -> Result<NodeId> {
+    let (id, row) = find(meta, node)?;
     check_present(row)?;
-    check_not_last(&meta, id, row, "removed")?;
+    check_not_last(meta, id, row, "removed")?;
     if force == Force::No {
         check_dispensable(seen, &row.name)?;
         check_gone(seen, &row.name)?;
     }
-    set_state(context, id, NodeState::Removed).await
-}
-
-/// Puts `new` in the place of `old`, which is taken out for good. Without a name the new one is the node with an empty folder
-/// that waits for this very place, otherwise the node that joined last.
-/// Returns the name of the new one.
-///
-/// Errors: as [`remove`]; `Invalid` when there is no node that could take the place.
-pub async fn replace(
-    context: &NodeContext,
-    seen: &Overview,
-    old: &str,
-    new: Option<&str>,
-    force: Force,
-) -> Result<String> {
-    let meta = context.meta();
-    let (old_id, old_row) = find(&meta, old)?;
-    check_present(old_row)?;
-    if new.is_none()
-        && let Some(claim) = claim_on(seen, old_row)?
-    {
-        if force == Force::No {
-            check_copies(seen, &old_row.name, "replaced")?;
-            check_gone(seen, &old_row.name)?;
-        }
-        tracing::info!(
-            name = old_row.name,
-            "an operator gives the place of a node to one with an empty folder"
-        );
-        claims::take_place(context, claim).await?;
-        return Ok(format!("the node with the empty folder at {}", old_row.peer));
-    }
-    let (new_id, new_row) = match new {
-        Some(name) => find(&meta, name)?,
-        None => successor(&meta, seen, old_id, old_row)?,
-    };
-    check_successor(seen, (old_id, old_row), (new_id, new_row))?;
-    if force == Force::No {
-        check_dispensable(seen, &old_row.name)?;
-        check_gone(seen, &old_row.name)?;
-    }
-    for (group, nodes) in replaced(&meta, old_id, new_id) {
-        let place = MetaCommand::Place { group, nodes };
-        context.proposer().propose_meta(place, Purpose::Remove, write_deadline()).await?;
-    }
-    set_state(context, old_id, NodeState::Removed).await?;
-    Ok(new_row.name.clone())
+    Ok(id)
 }
 
 /// Gives a group to another leader, now and, as long as every node leads its share, for later.
@@ -162,14 +124,14 @@ async fn set_state(context: &NodeContext, node: NodeId, state: NodeState) -> Res
     Ok(())
 }
 
-fn check_present(row: &NodeRow) -> Result<()> {
+pub(super) fn check_present(row: &NodeRow) -> Result<()> {
     match row.is_present() {
         true => Ok(()),
         false => Err(Error::invalid(format!("{} was removed from the installation already", row.name))),
     }
 }
 
-pub(super) fn check_not_last(meta: &MetaState, id: NodeId, row: &NodeRow, done: &str) -> Result<()> {
+fn check_not_last(meta: &MetaState, id: NodeId, row: &NodeRow, done: &str) -> Result<()> {
     check_present(row)?;
     let others = meta.present_nodes().into_iter();
     let mut others = others.filter(|(other, of)| *other != id && of.is_active() && of.cluster == row.cluster);
@@ -275,85 +237,18 @@ pub(super) fn check_dispensable(seen: &Overview, name: &str) -> Result<()> {
     check_copies(seen, name, "taken out")
 }
 
-/// The node with an empty folder that waits for the place of another one. Errors: `Invalid` when several do, or when that
-/// one answers: then it has its folder.
-fn claim_on(seen: &Overview, old: &NodeRow) -> Result<Option<Claim>> {
-    let mut claims = seen.claims.iter().filter(|claim| claim.name == old.name);
-    let Some(ClaimView { name, id, http_address, level }) = claims.next() else { return Ok(None) };
-    if claims.next().is_some() {
-        return Err(Error::invalid(format!("several nodes wait for the place of {name}: stop all but one")));
-    }
-    if is_reachable(seen, name) {
-        return Err(Error::invalid(format!(
-            "{name} answers: it has its data, and nobody can take its place"
-        )));
-    }
-    let number = u64::from_str_radix(id, 16);
-    let node = NodeId(number.map_err(|_| Error::internal("the number of a node is not hexadecimal"))?);
-    let joining = Joining {
-        name: name.clone(),
-        cluster: old.cluster.clone(),
-        peer: old.peer.clone(),
-        http: http_address.clone(),
-        level: *level,
-    };
-    Ok(Some(Claim { node, joining }))
-}
-
-/// The active node of the same cluster that joined last, if it can be reached.
-fn successor<'m>(
-    meta: &'m MetaState,
-    seen: &Overview,
-    old: NodeId,
-    row: &NodeRow,
-) -> Result<(NodeId, &'m NodeRow)> {
-    let is_candidate = |(id, of): &(NodeId, &NodeRow)| {
-        *id != old && of.is_active() && of.cluster == row.cluster && is_reachable(seen, &of.name)
-    };
-    let candidates = meta.present_nodes().into_iter().filter(is_candidate);
-    let newer = candidates.filter(|(_, of)| of.since > row.since);
-    newer.max_by_key(|(_, of)| of.since).ok_or_else(|| {
-        Error::invalid(format!(
-            "no node has joined the cluster {} after {}: start a new one first (quorate cluster add), \
-             or name the node that takes its place",
-            row.cluster, row.name
-        ))
-    })
-}
-
-fn is_reachable(seen: &Overview, name: &str) -> bool {
+pub(super) fn is_reachable(seen: &Overview, name: &str) -> bool {
     seen.nodes.iter().any(|node: &NodeView| node.name == name && node.is_reachable)
 }
 
-fn check_successor(seen: &Overview, old: (NodeId, &NodeRow), new: (NodeId, &NodeRow)) -> Result<()> {
-    let reason = if new.0 == old.0 {
-        "a node cannot replace itself".to_owned()
-    } else if new.1.cluster != old.1.cluster {
-        format!("{} belongs to the cluster {}, not to {}", new.1.name, new.1.cluster, old.1.cluster)
-    } else if !new.1.is_active() {
-        format!("{} is not active", new.1.name)
-    } else if !is_reachable(seen, &new.1.name) {
-        format!("{} cannot be reached", new.1.name)
-    } else {
-        return Ok(());
-    };
-    Err(Error::invalid(reason))
-}
-
-/// The groups of `old` that `new` does not have yet, each with `new` in its place.
-fn replaced(meta: &MetaState, old: NodeId, new: NodeId) -> Vec<(GroupId, Vec<NodeId>)> {
-    let groups = meta.placement.iter().filter(|(_, nodes)| nodes.contains(&old) && !nodes.contains(&new));
-    let swap = |node: &NodeId| if *node == old { new } else { *node };
-    groups.map(|(group, nodes)| (*group, nodes.iter().map(swap).collect())).collect()
-}
-
 #[cfg(test)]
-mod tests {
-    use super::super::{ReplicaView, name_of};
+pub(super) mod tests {
+    use super::super::ReplicaView;
     use super::*;
+    use crate::command::Joining;
     use crate::meta::At;
 
-    fn meta(nodes: &[(u64, &str)]) -> MetaState {
+    pub fn meta(nodes: &[(u64, &str)]) -> MetaState {
         let mut meta = MetaState::default();
         for &(node, cluster) in nodes {
             let joining = Joining {
@@ -368,7 +263,7 @@ mod tests {
         }
         meta
     }
-    fn seen(reachable: &[&str], groups: Vec<GroupView>) -> Overview {
+    pub fn seen(reachable: &[&str], groups: Vec<GroupView>) -> Overview {
         let node = |name: &str| NodeView {
             name: name.to_owned(),
             state: "active".into(),
@@ -463,42 +358,5 @@ mod tests {
         let drain = MetaCommand::SetNodeState { node: NodeId(1), state: NodeState::Draining };
         meta.apply(At { log_index: 9, time_ms: 0 }, drain);
         assert!(check(&meta, 2).is_some(), "the other one drains");
-    }
-
-    #[test]
-    fn the_node_that_joined_last_takes_the_place_of_a_dead_one() {
-        let meta = meta(&[(1, "main"), (2, "main"), (3, "west"), (4, "main")]);
-        let row = |node: u64| &meta.nodes[&NodeId(node)];
-        let chosen = |reachable: &[&str], old: u64| {
-            successor(&meta, &seen(reachable, vec![]), NodeId(old), row(old)).map(|(id, _)| id.0).ok()
-        };
-        assert_eq!(chosen(&["n1", "n3", "n4"], 2), Some(4));
-        assert_eq!(chosen(&["n1", "n3"], 2), None, "the new one is not there");
-        assert_eq!(chosen(&["n1", "n2"], 4), None, "nobody is newer");
-        let refused = |old: u64, new: u64| {
-            let seen = seen(&["n1", "n3", "n4"], vec![]);
-            check_successor(&seen, (NodeId(old), row(old)), (NodeId(new), row(new))).err().map(|e| e.message)
-        };
-        assert_eq!(refused(2, 4), None);
-        assert_eq!(refused(2, 2).as_deref(), Some("a node cannot replace itself"));
-        assert_eq!(refused(2, 3).as_deref(), Some("n3 belongs to the cluster west, not to main"));
-        assert_eq!(refused(1, 2).as_deref(), Some("n2 cannot be reached"));
-        assert_eq!(name_of(&meta, NodeId(9)), "0000000000000009");
-    }
-
-    #[test]
-    fn the_new_node_gets_every_place_of_the_old_one() {
-        let mut meta = meta(&[(1, "main"), (2, "main"), (3, "main"), (4, "main")]);
-        for (group, nodes) in [(1, [2, 1, 3]), (2, [1, 3, 4]), (3, [1, 4, 2])] {
-            let nodes = nodes.map(NodeId).to_vec();
-            meta.apply(At { log_index: 9, time_ms: 0 }, MetaCommand::Place { group: GroupId(group), nodes });
-        }
-        let ids = |nodes: [u64; 3]| nodes.map(NodeId).to_vec();
-        assert_eq!(replaced(&meta, NodeId(2), NodeId(4)), [(GroupId(1), ids([4, 1, 3]))]);
-        assert_eq!(
-            replaced(&meta, NodeId(3), NodeId(4)),
-            [(GroupId(1), ids([2, 1, 4]))],
-            "group 2 has the new one already, and gets another by the plan"
-        );
     }
 }

@@ -8,14 +8,16 @@ pub mod placement;
 mod change;
 mod claims;
 mod overview;
+mod replace;
 mod report;
 #[cfg(test)]
 mod simulation;
 
 pub use crate::context::actors::ActorReport;
-pub use change::{Force, drain, remove, replace, transfer, undrain};
+pub use change::{Force, drain, remove, transfer, undrain};
 pub use claims::claim;
 pub use overview::{ClaimView, GroupView, NodeView, Overview, ReplicaView};
+pub use replace::replace;
 pub use report::{CopyReport, MemberRole, NodeReport, ReplicaReport, own};
 
 use crate::context::NodeContext;

@@ -9,6 +9,7 @@
 
 mod disturb;
 mod mutant;
+mod news;
 mod replica;
 mod truth;
 mod world;
@@ -48,8 +49,8 @@ fn every_group_keeps_full_copies_on_a_majority_of_those_it_lists() {
         }
     }
     println!("{all:?}");
-    let Counts { installed, failed, left, taken, removed, answers, damaged } = all;
-    let rare = [installed, failed, left, taken, removed, answers, damaged];
+    let Counts { installed, failed, left, taken, removed, answers, damaged, named, late } = all;
+    let rare = [installed, failed, left, taken, removed, answers, damaged, named, late];
     assert!(count < 12 || rare.iter().all(|&count| count > 0), "{all:?}");
 }
 

@@ -33,6 +33,8 @@ use world::{Climate, Counts, FIRST_NODES, NODES, World};
 
 /// Virtual milliseconds of disturbance in one run.
 const ROUGH_MS: u64 = 6_000;
+/// Virtual milliseconds of disturbance at most while users are removed, or all of them moved.
+const ROUGH_END_MS: u64 = 20_000;
 /// How long everything may take to come to an end after that: a move that does not get through is tried again and again, after
 /// breaks that get longer.
 const END_MS: u64 = 900_000;
@@ -173,7 +175,7 @@ fn run(seed: u64, climate: Climate, mutant: Option<Mutant>) -> Counts {
     world.state().counts
 }
 
-/// Does something while indices are changed, which come to their end then.
+/// Does something while indices are changed, which come to their end then, and while nodes die and are cut off.
 fn while_indices_change(
     world: &Arc<World>,
     executor: &mut Executor,
@@ -182,15 +184,26 @@ fn while_indices_change(
 ) {
     let is_over = Arc::new(AtomicBool::new(false));
     let changed_about = indices::change_about(world, truths, &is_over);
+    if world.climate.calm_ms > 0 {
+        let (world, is_calm) = (world.clone(), Arc::new(AtomicBool::new(false)));
+        disturb(&world, &is_calm);
+        world.clone().clock.spawn(NOBODY, async move {
+            world.clock.sleep(world.clock.between(1, ROUGH_END_MS)).await;
+            is_calm.store(true, Ordering::Relaxed);
+        });
+    }
     work(executor);
     is_over.store(true, Ordering::Relaxed);
-    let is_quiet = || changed_about.load(Ordering::Relaxed) == 0;
+    let is_quiet = || {
+        changed_about.load(Ordering::Relaxed) == 0
+            && world.state().machines.values().all(|machine| machine.hears())
+    };
     executor.run_until("every change of an index has ended", END_MS, is_quiet);
     let until = world.clock.now_ms() + AGAIN_MS + 1_000;
     executor.run_until("everything has arrived", END_MS, || world.clock.now_ms() >= until);
 }
 
-/// Removes a user, of whom nothing must be left then.
+/// Removes a user while nodes die and are cut off, of whom nothing must be left then.
 fn remove(world: &Arc<World>, executor: &mut Executor, truth: &Arc<Truth>) {
     let (from, command) = (world.clone(), MetaCommand::RemoveUser { user: truth.user.clone() });
     world.clock.spawn(NOBODY, async move { clients::decide(&from, command).await });

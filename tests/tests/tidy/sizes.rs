@@ -36,7 +36,6 @@ const FILES: &[(&str, &str)] = &[
     ("cluster/src/command/tests.rs", CASES),
     ("cluster/src/controllers/reconciler.rs", GROWN),
     ("cluster/src/groups/start.rs", OPENING),
-    ("cluster/src/membership/change.rs", GROWN),
     ("cluster/src/membership/overview.rs", FIELDS),
     ("cluster/src/membership/simulation/world.rs", WORLD),
     ("cluster/src/meta/nodes.rs", GROWN),

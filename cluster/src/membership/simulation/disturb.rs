@@ -4,14 +4,18 @@ use super::mutant::Mutant;
 use super::world::{GROUPS, TAKE_OVER_S, World, joining};
 use crate::command::MetaCommand;
 use crate::command::NodeState;
-use crate::membership::change::{check_copies, check_dispensable, check_gone, check_not_last};
+use crate::membership::change::{Force, check_drain, check_removal};
 use crate::membership::claims::stands_against;
-use quorate_model::NodeId;
+use crate::membership::overview::Overview;
+use crate::membership::replace::{Replacing, replacing};
+use quorate_model::{NodeId, limits};
 
 /// Nodes at most.
 const NODES_MAX: usize = 6;
 /// Virtual milliseconds for which a leader takes a member for live that is not.
 const LIVE_MS: u64 = 5_000;
+/// Groups of a cluster, which may all change when a node is replaced.
+const GROUPS_OF_PLAN: u64 = limits::PLACEMENT_GROUPS as u64;
 
 impl World {
     pub(super) fn disturb(&mut self) {
@@ -31,6 +35,10 @@ impl World {
             19 => self.remount(pick),
             20..=24 => self.wish(pick, Wish::Replace),
             25..=26 => self.damage(pick),
+            27..=34 => {
+                let new = ids[self.chance.below(ids.len() as u64) as usize];
+                self.wish(pick, Wish::ReplaceBy(new));
+            }
             _ => {}
         }
         self.let_claimants_in();
@@ -58,9 +66,9 @@ impl World {
         }
     }
     pub(super) fn start(&mut self, id: NodeId) {
-        let seed = self.trace;
+        let (seed, now) = (self.trace, self.now);
         let node = self.nodes.get_mut(&id).expect("known");
-        (node.is_up, node.starts_at, node.is_unmounted) = (true, None, false);
+        (node.is_up, node.starts_at, node.is_unmounted, node.up_since) = (true, None, false, now);
         for group in GROUPS {
             let Some(replica) = self.replica(id, group) else { continue };
             let has_left = replica.disk.0.lock().stored().conf.is_none() && replica.founders.is_empty();
@@ -124,7 +132,7 @@ impl World {
     }
     /// Something of a group rots on a disk, never on one that a majority needs, and is found. A leader hands the group over.
     fn damage(&mut self, id: NodeId) {
-        let group = GROUPS[self.chance.below(GROUPS.len() as u64) as usize];
+        let group = GROUPS[self.chance.between(1, GROUPS.len() as u64 - 1) as usize];
         let is_coming = self.is_coming(id);
         let of_group = |it: &Self| {
             let replica = it.nodes[&id].replicas.get(&group)?;
@@ -173,8 +181,6 @@ impl World {
     fn take_place(&mut self, id: NodeId) {
         let joining = joining(&self.nodes[&id].name.clone());
         self.counts.taken += 1;
-        let old = self.meta.namesake(id, &joining.name).map(|(old, _)| old);
-        self.meta_voters.retain(|voter| Some(*voter) != old);
         self.command(MetaCommand::TakePlace { node: id, joining });
         self.nodes.get_mut(&id).expect("known").claims = false;
     }
@@ -182,48 +188,57 @@ impl World {
         if !self.meta_lives() || !self.is_present(id) {
             return;
         }
-        let (seen, row) = (self.overview(), self.meta.nodes[&id].clone());
+        let (seen, name) = (self.overview(), self.nodes[&id].name.clone());
         let is_up = self.nodes[&id].is_up;
-        let removes = match self.mutant {
-            Some(Mutant::RemovesUnseen | Mutant::AsBefore) => !is_up,
-            Some(Mutant::RemovesUndrained) => is_up,
+        let forces = match (self.mutant, wish) {
+            (Some(Mutant::RemovesUnseen), Wish::Remove) => !is_up,
+            (Some(Mutant::RemovesUndrained), Wish::Remove) => is_up,
+            (Some(Mutant::ReplacesUnseen), Wish::Replace) => !is_up,
+            (Some(Mutant::ReplacesByNameUnseen), Wish::ReplaceBy(_)) => true,
+            (Some(Mutant::AsBefore), Wish::Remove | Wish::Replace) => !is_up,
             _ => false,
         };
-        let replaces = self.is(Mutant::ReplacesUnseen) || self.is(Mutant::AsBefore);
-        let state = match wish {
-            Wish::Drain if check_not_last(&self.meta, id, &row, "drained").is_ok() => {
-                let may = is_up || check_copies(&seen, &row.name, "drained").is_ok();
-                may.then_some(NodeState::Draining)
-            }
-            Wish::Undrain => Some(NodeState::Active),
-            // whoever unmounted a disk knows that it is not lost: nobody removes such a node in the meantime
-            Wish::Remove if check_not_last(&self.meta, id, &row, "removed").is_ok() => {
-                let is_gone = check_gone(&seen, &row.name).is_ok();
-                let may = is_gone && check_dispensable(&seen, &row.name).is_ok() || removes;
-                may.then_some(NodeState::Removed)
-            }
-            Wish::Replace => {
-                let mut waits = self.nodes.iter().filter(|(_, node)| node.claims && node.name == row.name);
-                let claimant = waits.next().map(|(id, _)| *id);
-                if let Some(claimant) = claimant
-                    && !is_up
-                    && (check_gone(&seen, &row.name).is_ok()
-                        && check_copies(&seen, &row.name, "replaced").is_ok()
-                        || replaces)
-                {
-                    self.take_place(claimant);
+        let force = if forces { Force::Yes } else { Force::No };
+        match wish {
+            Wish::Drain => {
+                if let Ok(node) = check_drain(&self.meta, &seen, &name) {
+                    self.set_state(node, NodeState::Draining);
                 }
-                None
             }
-            Wish::Drain | Wish::Remove => None,
-        };
-        let state = state.filter(|state| *state != NodeState::Removed || self.meta_does_without(id));
-        if let Some(state) = state {
-            if state == NodeState::Removed {
-                self.counts.removed += 1;
-                self.meta_voters.retain(|voter| *voter != id);
+            Wish::Undrain => self.set_state(id, NodeState::Active),
+            Wish::Remove => {
+                if let Ok(node) = check_removal(&self.meta, &seen, &name, force) {
+                    self.counts.removed += 1;
+                    self.set_state(node, NodeState::Removed);
+                }
             }
-            self.command(MetaCommand::SetNodeState { node: id, state });
+            Wish::Replace => self.replace(&seen, &name, None, force),
+            Wish::ReplaceBy(new) => {
+                let new = self.nodes[&new].name.clone();
+                self.replace(&seen, &name, Some(&new), force);
+            }
+        }
+    }
+    fn set_state(&mut self, node: NodeId, state: NodeState) {
+        self.proposals.push_back(MetaCommand::SetNodeState { node, state });
+    }
+    fn replace(&mut self, seen: &Overview, old: &str, new: Option<&str>, force: Force) {
+        match replacing(&self.meta, seen, old, new, force) {
+            Ok(Replacing::Claimed(claim)) => self.take_place(claim.node),
+            Ok(Replacing::Named(_, commands)) => {
+                self.counts.named += 1;
+                // whoever proposes it may die before the last one
+                let end =
+                    if self.is_rough { self.chance.below(2 * GROUPS_OF_PLAN) as usize } else { usize::MAX };
+                self.proposals.extend(commands.into_iter().take(end));
+            }
+            Err(_) => {}
+        }
+    }
+    /// Carries out what was decided longest ago.
+    pub(super) fn propose_next(&mut self) {
+        if let Some(command) = self.proposals.pop_front() {
+            self.command(command);
         }
     }
 }
@@ -233,5 +248,8 @@ enum Wish {
     Drain,
     Undrain,
     Remove,
+    /// By an empty folder that waits, or by the node that came last.
     Replace,
+    /// By a node that the operator names.
+    ReplaceBy(NodeId),
 }

@@ -17,10 +17,20 @@ pub enum Mutant {
     ReplacesUnseen,
     /// They may take nodes out that are up before these have given up what they hold.
     RemovesUndrained,
+    /// They may name who comes into the place of any node without a look at the copies.
+    ReplacesByNameUnseen,
+    /// In the meta group a member counts as full when its log is long enough.
+    MetaCountsDescriptions,
+    /// What operators look at says nothing of the meta group.
+    OverlooksMeta,
+    /// Operators act upon what nodes said long ago.
+    ActsOnOldNews,
+    /// Who leaves believes what others said long ago, whatever it knows itself.
+    LeavesOnOldNews,
 }
 
 impl Mutant {
-    pub const ALL: [Mutant; 7] = [
+    pub const ALL: [Mutant; 12] = [
         Mutant::CountsDescriptions,
         Mutant::LeavesOnTheLeadersWord,
         Mutant::AsBefore,
@@ -28,5 +38,10 @@ impl Mutant {
         Mutant::RemovesUnseen,
         Mutant::ReplacesUnseen,
         Mutant::RemovesUndrained,
+        Mutant::ReplacesByNameUnseen,
+        Mutant::MetaCountsDescriptions,
+        Mutant::OverlooksMeta,
+        Mutant::ActsOnOldNews,
+        Mutant::LeavesOnOldNews,
     ];
 }

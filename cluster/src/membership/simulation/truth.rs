@@ -38,27 +38,23 @@ impl World {
     }
     /// Whether a majority of those that each group lists has full copies, with everything that was committed, without a node.
     pub(super) fn does_without(&self, id: NodeId) -> bool {
-        let voters = &self.meta_voters;
-        let stays = |it: &&NodeId| **it != id && self.is_present(**it) && !self.nodes[it].is_lost;
-        let meta_stays = voters.iter().filter(stays).count() > voters.len() / 2;
-        meta_stays
-            && GROUPS.into_iter().all(|group| {
-                let end = self.history.get(&group).map_or(0, |history| history.len() as u64);
-                let is_new = |it: &NodeId| {
-                    self.has_full_copy(*it, group) && self.nodes[it].replicas[&group].last_on_disk() >= end
-                };
-                // a group of one that is about to give it the second vote could not go on without it
-                let listed = self.listed(group);
-                let is_needed = listed.iter().any(|voters| voters.len() < 3)
-                    && self.nodes[&id].replicas.contains_key(&group);
-                // one that is not founded yet could only be founded by its founder
-                !listed.is_empty()
-                    && !is_needed
-                    && listed.iter().all(|voters| {
-                        let full = voters.iter().filter(|it| **it != id && is_new(it)).count();
-                        full > voters.len() / 2
-                    })
-            })
+        GROUPS.into_iter().all(|group| {
+            let end = self.history.get(&group).map_or(0, |history| history.len() as u64);
+            let is_new = |it: &NodeId| {
+                self.has_full_copy(*it, group) && self.nodes[it].replicas[&group].last_on_disk() >= end
+            };
+            // a group of one that is about to give it the second vote could not go on without it
+            let listed = self.listed(group);
+            let is_needed =
+                listed.iter().any(|voters| voters.len() < 3) && self.nodes[&id].replicas.contains_key(&group);
+            // one that is not founded yet could only be founded by its founder
+            !listed.is_empty()
+                && !is_needed
+                && listed.iter().all(|voters| {
+                    let full = voters.iter().filter(|it| **it != id && is_new(it)).count();
+                    full > voters.len() / 2
+                })
+        })
     }
 
     pub(super) fn check(&self) {

@@ -1,13 +1,13 @@
 //! How time passes in a simulated installation, and how nodes carry out what was decided.
 
 use super::mutant::Mutant;
+use super::news::News;
 use super::replica::{Fetch, Replica};
 use crate::command::Joining;
 use crate::command::MetaCommand;
 use crate::controllers::reconciler::{Led, Step, next_step};
-use crate::membership::NodeReport;
+use crate::membership::ReplicaReport;
 use crate::membership::leaving;
-use crate::membership::overview::{Overview, assemble};
 use crate::membership::placement;
 use crate::meta::{At, MetaState};
 use bytes::Bytes;
@@ -16,16 +16,20 @@ use quorate_model::{GroupId, NodeId};
 use quorate_raft::effects::{Delivery, Effect, Input};
 use quorate_raft::memory::State;
 use quorate_raft::{CommittedEntry, MemberChange, Membership, PeerMessage, SnapshotImage, StateCopy};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, VecDeque};
 
 /// Virtual milliseconds of one round.
 pub const ROUND_MS: u64 = 50;
 /// Rounds between two looks of a reconciler.
 const LOOK_ROUNDS: u64 = 5;
-/// The groups that are simulated; the plan knows of the others of the cluster.
-pub const GROUPS: [GroupId; 2] = [GroupId(1), GroupId(2)];
+/// The groups that are simulated; the plan knows of the others of the cluster. What the meta group decides is known at once and
+/// not read from its log, but it takes nothing without a leader and a majority, and its members come and go as those of others.
+pub const GROUPS: [GroupId; 3] = [GroupId::META, GroupId(1), GroupId(2)];
 /// Pieces of the slowest snapshot, one a round at the most.
 const PIECES_MAX: u64 = 200;
+/// Messages of a thousand that come once more later, and how late: what members say of their copies is among them.
+const LATE_PER_MILLE: u64 = 20;
+const LATE_MS: u64 = 3_000;
 /// Seconds of silence after which a place may be taken.
 pub const TAKE_OVER_S: u64 = 15;
 
@@ -38,6 +42,8 @@ pub struct Counts {
     pub taken: u64,
     pub removed: u64,
     pub damaged: u64,
+    pub named: u64,
+    pub late: u64,
 }
 impl std::ops::AddAssign for Counts {
     fn add_assign(&mut self, other: Counts) {
@@ -48,6 +54,8 @@ impl std::ops::AddAssign for Counts {
         self.taken += other.taken;
         self.removed += other.removed;
         self.damaged += other.damaged;
+        self.named += other.named;
+        self.late += other.late;
     }
 }
 
@@ -66,6 +74,8 @@ pub struct Node {
     pub replicas: BTreeMap<GroupId, Replica>,
     /// When it was last up.
     pub heard: u64,
+    /// Since when it runs.
+    pub up_since: u64,
     /// It waits for the place of the node with its name.
     pub claims: bool,
 }
@@ -76,8 +86,10 @@ pub struct World {
     pub now: u64,
     pub meta: MetaState,
     meta_index: u64,
-    /// Who votes in the meta group, whose log is not simulated: those that are wanted, once all of them have been there.
-    pub meta_voters: Vec<NodeId>,
+    /// What operators have decided and the nodes they asked have not proposed yet.
+    pub proposals: VecDeque<MetaCommand>,
+    /// What nodes said of themselves lately.
+    pub news: VecDeque<News>,
     pub nodes: BTreeMap<NodeId, Node>,
     /// Messages on their way, with the round they arrive at.
     network: Vec<(u64, NodeId, GroupId, PeerMessage)>,
@@ -110,7 +122,8 @@ impl World {
             now: 0,
             meta: MetaState::default(),
             meta_index: 0,
-            meta_voters: vec![],
+            proposals: VecDeque::new(),
+            news: VecDeque::new(),
             nodes: BTreeMap::new(),
             network: vec![],
             next_node: 1,
@@ -149,6 +162,7 @@ impl World {
             meta: MetaState::default(),
             replicas: BTreeMap::new(),
             heard: self.now,
+            up_since: self.now,
             claims: false,
         };
         self.nodes.insert(id, node);
@@ -183,7 +197,10 @@ impl World {
                 self.look(id);
             }
         }
-        self.move_meta();
+        self.take_news();
+        if self.meta_lives() && self.chance.per_mille(500) {
+            self.propose_next();
+        }
         if self.meta_lives()
             && let Some((group, nodes)) = placement::next_change(&self.meta)
         {
@@ -193,23 +210,12 @@ impl World {
     }
     /// Whether the meta group takes commands.
     pub fn meta_lives(&self) -> bool {
-        let is_up = |id: &&NodeId| self.nodes.get(id).is_some_and(|node| node.is_up);
-        self.meta_voters.iter().filter(is_up).count() > self.meta_voters.len() / 2
-    }
-    /// Whether the meta group goes on when a node is taken out: its copies are not simulated, so that the check of those says
-    /// nothing of it.
-    pub fn meta_does_without(&self, id: NodeId) -> bool {
-        let others = || self.meta_voters.iter().filter(|it| **it != id);
-        others().filter(|it| self.nodes[it].is_up).count() > others().count() / 2
-    }
-    /// Lets the meta group go where it is wanted: not before all who are to vote have it.
-    fn move_meta(&mut self) {
-        let mut wanted = self.meta.wanted(GroupId::META);
-        wanted.truncate(self.meta.wanted_voters(GroupId::META));
-        if wanted.iter().all(|id| self.nodes[id].is_up) && (self.meta_lives() || self.meta_voters.is_empty())
-        {
-            self.meta_voters = wanted;
-        }
+        let runs = |id: &NodeId| self.nodes.get(id).is_some_and(|node| node.is_up);
+        let leads =
+            |id: &NodeId| runs(id) && self.nodes[id].replicas.get(&GroupId::META).is_some_and(Replica::leads);
+        let has_majority =
+            |voters: &Vec<NodeId>| voters.iter().filter(|id| runs(id)).count() > voters.len() / 2;
+        self.nodes.keys().any(leads) && self.listed(GroupId::META).iter().all(has_majority)
     }
     pub fn is_present(&self, id: NodeId) -> bool {
         self.meta.nodes.get(&id).is_some_and(|row| row.is_present())
@@ -291,6 +297,15 @@ impl World {
                     for message in messages {
                         let lost = self.is_rough && self.chance.per_mille(20);
                         let at = self.now + ROUND_MS * self.chance.between(1, 2);
+                        if self.is_rough
+                            && message.snapshot.is_none()
+                            && self.chance.per_mille(LATE_PER_MILLE)
+                        {
+                            // once more, and late
+                            let at = self.now + self.chance.between(ROUND_MS, LATE_MS);
+                            self.network.push((at, id, group, message.clone()));
+                            self.counts.late += 1;
+                        }
                         if !lost {
                             self.network.push((at, id, group, message));
                         }
@@ -430,8 +445,10 @@ impl World {
         let meta = self.nodes[&id].meta.clone();
         for group in GROUPS {
             let is_wanted = meta.wanted(group).contains(&id);
+            let is_first = group == GroupId::META
+                && meta.cluster_of(GroupId(1)).is_some_and(|it| meta.clusters[it].founder == id);
             if is_wanted && !self.nodes[&id].replicas.contains_key(&group) {
-                let founders = if meta.is_founder(id, group) { vec![id.0] } else { vec![] };
+                let founders = if is_first || meta.is_founder(id, group) { vec![id.0] } else { vec![] };
                 let mut replica = Replica::new(group, founders);
                 replica.start(id, self.trace);
                 self.nodes.get_mut(&id).expect("known").replicas.insert(group, replica);
@@ -449,7 +466,7 @@ impl World {
             if replica.leads() {
                 let (members, status) = (core.membership(), core.status());
                 self.look_after(id, group, &meta, members, status.copy, status.last_index);
-            } else if !is_wanted && !meta.wanted(group).is_empty() {
+            } else if group != GroupId::META && !is_wanted && !meta.wanted(group).is_empty() {
                 self.leave(id, group, &meta);
             }
         }
@@ -463,7 +480,12 @@ impl World {
         mut copy: StateCopy,
         last_index: u64,
     ) {
-        if self.is(Mutant::CountsDescriptions) || self.is(Mutant::AsBefore) {
+        let counts_descriptions = match self.mutant {
+            Some(Mutant::CountsDescriptions | Mutant::AsBefore) => true,
+            Some(Mutant::MetaCountsDescriptions) => group == GroupId::META,
+            _ => false,
+        };
+        if counts_descriptions {
             for follower in &mut members.followers {
                 follower.copy = StateCopy::Whole { applied: follower.matched };
             }
@@ -484,6 +506,8 @@ impl World {
         match next_step(led, &meta.wanted(group), meta.wanted_voters(group)) {
             Step::Rest | Step::Wait(_) => {}
             Step::Change(changes) => self.change(id, group, changes),
+            // the meta group is led by whoever was elected, as long as that is a voter
+            Step::Transfer(_) if group == GroupId::META && leaving::heirs(meta, group).contains(&id) => {}
             Step::Transfer(next) => self.input(id, group, Input::TransferLeader(next.0)),
         }
     }
@@ -495,20 +519,27 @@ impl World {
     }
     fn leave(&mut self, id: NodeId, group: GroupId, meta: &MetaState) {
         let heirs = leaving::heirs(meta, group);
-        let reports: BTreeMap<NodeId, _> = heirs
-            .iter()
-            .filter(|heir| self.nodes[heir].is_up && self.is_present(id))
-            .filter_map(|heir| Some((*heir, self.nodes[heir].replicas.get(&group)?.report()?)))
-            .collect();
+        if !self.is_present(id) {
+            return;
+        }
+        // it has asked since its start
+        let since = self.nodes[&id].up_since;
+        let said = self.said(since);
+        let of = |heir: &NodeId| said.get(heir)?.as_ref().ok()?.replicas.iter().find(|it| it.group == group);
+        let reports: BTreeMap<NodeId, &ReplicaReport> =
+            heirs.iter().filter_map(|heir| Some((*heir, of(heir)?))).collect();
         let replica = &self.nodes[&id].replicas[&group];
-        let known = replica.core.as_ref().map_or(0, |core| core.status().committed).max(replica.state.index);
+        let known = match self.mutant {
+            Some(Mutant::LeavesOnOldNews) => 0,
+            _ => replica.core.as_ref().map_or(0, |core| core.status().committed).max(replica.state.index),
+        };
         let may_go = match self.mutant {
             Some(Mutant::LeavesOnTheLeadersWord | Mutant::AsBefore) => reports.values().any(|it| {
                 it.role == crate::membership::report::MemberRole::Leader
                     && !it.voters.contains(&id)
                     && !it.learners.contains(&id)
             }),
-            _ => leaving::lacking(id, known, &heirs, |heir| reports.get(&heir)).is_none(),
+            _ => leaving::lacking(id, known, &heirs, |heir| reports.get(&heir).copied()).is_none(),
         };
         if !may_go {
             return;
@@ -525,25 +556,6 @@ impl World {
         replica.is_damaged = false;
     }
 
-    /// How the installation is, as those who are up say.
-    pub fn overview(&self) -> Overview {
-        let up: BTreeSet<NodeId> =
-            self.nodes.iter().filter(|(_, node)| node.is_up).map(|(id, _)| *id).collect();
-        let silent_s: BTreeMap<NodeId, u64> =
-            self.nodes.iter().map(|(id, node)| (*id, (self.now - node.heard) / 1_000)).collect();
-        let report = |id: NodeId| match up.contains(&id) {
-            true => Ok(NodeReport {
-                replicas: self.nodes[&id].replicas.values().filter_map(Replica::report).collect(),
-                silent_s: silent_s.clone(),
-                ..NodeReport::default()
-            }),
-            false => Err("it cannot be reached".to_owned()),
-        };
-        let reports = self.meta.present_nodes().into_iter().map(|(id, _)| (id, report(id))).collect();
-        let mut overview = assemble(&self.meta, NodeId(0), &reports, &[]);
-        overview.groups.retain(|group| GROUPS.contains(&GroupId(group.id)));
-        overview
-    }
     pub fn note(&mut self, value: u64) {
         self.trace = (self.trace ^ value ^ self.now).wrapping_mul(0x0100_0000_01b3);
     }
