@@ -36,9 +36,9 @@ impl Complaints {
     /// Logs what is wrong with `who` as a warning, or for those who debug when it was logged in the last ten minutes.
     pub fn warn(&self, who: &str, about: About, what: &str) {
         if self.is_new(who, about, what, Instant::now()) {
-            tracing::warn!(node = who, what, "trouble with the connection to a node");
+            tracing::warn!(node = who, what, "the connection to a node fails");
         } else {
-            tracing::debug!(node = who, what, "the same trouble with the connection to a node");
+            tracing::debug!(node = who, what, "the connection to a node still fails as before");
         }
     }
 

@@ -35,7 +35,7 @@ pub enum End {
     #[error("it was closed: {0}")]
     Closed(String),
     /// The other side sent what it must not.
-    #[error("it sent nonsense: {0}")]
+    #[error("it broke the protocol: {0}")]
     ProtocolError(String),
     /// Nothing was heard.
     #[error("nothing was heard of it for too long")]

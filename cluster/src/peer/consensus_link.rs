@@ -217,7 +217,7 @@ impl Link for ConsensusLink {
         let talking = std::mem::take(&mut inner.talking);
         self.drop_messages(&mut inner, 0, talking);
     }
-    fn failed(&self, _trouble: &LinkError) {
+    fn failed(&self, _error: &LinkError) {
         let mut inner = self.inner.lock();
         inner.state = State::Down;
         let count = inner.waiting.len() as u64;

@@ -67,7 +67,7 @@ async fn attend<L: Link>(local: &Local, peer: &Peer, link: &L, pauses: &mut Paus
         None => Err(LinkError::NoAddress),
         Some(to) => dial(local, to, Some(peer.node), Purpose::Lane(link.lane())).await,
     };
-    let trouble = match dialled {
+    let error = match dialled {
         Ok(connection) => {
             meet(local, peer, &connection);
             let traffic = connection.traffic.clone();
@@ -85,17 +85,17 @@ async fn attend<L: Link>(local: &Local, peer: &Peer, link: &L, pauses: &mut Paus
             }
             LinkError::Unreachable(end.to_string())
         }
-        Err(trouble) => {
+        Err(error) => {
             peer.known.counters.failed.inc();
-            peer.known.reached(Some(trouble.to_string()));
-            if let LinkError::Refused(_) = &trouble {
-                local.complaints.warn(&peer.node.to_string(), About::Refusal, &trouble.to_string());
+            peer.known.reached(Some(error.to_string()));
+            if let LinkError::Refused(_) = &error {
+                local.complaints.warn(&peer.node.to_string(), About::Refusal, &error.to_string());
             }
-            trouble
+            error
         }
     };
-    link.failed(&trouble);
-    let longest = match trouble {
+    link.failed(&error);
+    let longest = match error {
         LinkError::Unreachable(_) => PAUSES[1],
         LinkError::NoAddress | LinkError::Refused(_) | LinkError::Itself | LinkError::Stopped => {
             PAUSE_REFUSED

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_do_not_add_up_are_nonsense() {
+    fn parts_that_do_not_add_up_are_refused() {
         let begin = |total, part: &'static [u8]| Assembly::begin(total, Bytes::from_static(part));
         assert!(matches!(begin(0, b""), Ok(Arrived::Whole(_))));
         assert!(begin(1, b"").is_err(), "an empty first part");

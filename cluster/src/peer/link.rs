@@ -24,8 +24,8 @@ pub enum LinkError {
 }
 
 impl From<&LinkError> for PeerError {
-    fn from(trouble: &LinkError) -> Self {
-        match trouble {
+    fn from(error: &LinkError) -> Self {
+        match error {
             LinkError::NoAddress => PeerError::Unknown,
             LinkError::Unreachable(_) => PeerError::Unreachable,
             LinkError::Refused(text) => PeerError::Refused(text.clone()),
@@ -48,7 +48,7 @@ pub trait Link: Source {
     /// The connection has ended; what has not been sent goes over the next one.
     fn lost(&self);
     /// There is no connection and will be none for a moment: nothing is kept.
-    fn failed(&self, trouble: &LinkError);
+    fn failed(&self, error: &LinkError);
     /// Takes what the peer sends back.
     fn sink(&self) -> impl Sink;
 }

@@ -191,7 +191,7 @@ async fn introduce(
     let connection = dialled
         .await
         .unwrap_or_else(|_| Err(LinkError::Unreachable("the deadline has passed".into())))
-        .map_err(|trouble| PeerError::from(&trouble))?;
+        .map_err(|error| PeerError::from(&error))?;
     let node = connection.peer;
     local.handler.met(node, &connection.version);
     let known = Known::new(node);

@@ -35,7 +35,7 @@ struct Inner {
     /// Requests that it has and nobody waits for, still to be told.
     given_up: Vec<u64>,
     /// Why the last attempt to connect failed a moment ago.
-    trouble: Option<LinkError>,
+    link_error: Option<LinkError>,
 }
 
 /// Somebody who waits for an answer.
@@ -84,8 +84,8 @@ impl RequestLink {
             return Err(PeerError::TooLarge);
         }
         let mut inner = self.inner.lock();
-        if let Some(trouble) = &inner.trouble {
-            return Err(trouble.into());
+        if let Some(link_error) = &inner.link_error {
+            return Err(link_error.into());
         }
         let bytes = inner.turns.bytes() + request.len();
         let is_over = !inner.turns.is_empty() && bytes > self.limits.request_bytes_waiting_max;
@@ -215,12 +215,12 @@ impl Link for RequestLink {
         }
     }
     fn opened(&self) {
-        self.inner.lock().trouble = None;
+        self.inner.lock().link_error = None;
     }
     fn connected(&self, to: &PeerVersion) {
         let mut inner = self.inner.lock();
         inner.tells = to.protocol_highest >= PeerVersion::GIVES_UP;
-        (inner.is_connected, inner.trouble) = (true, None);
+        (inner.is_connected, inner.link_error) = (true, None);
     }
     fn lost(&self) {
         let mut inner = self.inner.lock();
@@ -233,12 +233,12 @@ impl Link for RequestLink {
             drop(waiting.reply.send(Err(PeerError::Lost)));
         }
     }
-    fn failed(&self, trouble: &LinkError) {
+    fn failed(&self, link_error: &LinkError) {
         let mut inner = self.inner.lock();
-        inner.trouble = Some(trouble.clone());
+        inner.link_error = Some(link_error.clone());
         inner.turns.retain(|_| false);
         for (_, waiting) in inner.waiting.drain() {
-            let error = if waiting.is_sent { PeerError::Lost } else { trouble.into() };
+            let error = if waiting.is_sent { PeerError::Lost } else { link_error.into() };
             drop(waiting.reply.send(Err(error)));
         }
     }

@@ -1,8 +1,8 @@
 //! Does the transport keep its promises over loopback? Harness: nodes of one process, and fake ones that misbehave.
 
 mod fake;
-mod nonsense;
 mod pressure;
+mod protocol;
 mod refusals;
 mod talk;
 

@@ -63,9 +63,9 @@ pub(super) fn known_parts(
         return vec![];
     }
     let parts = of(languages).map(|language| {
-        let spoken = language.languages.common(languages);
-        let has_list = !spoken.minus(off).is_empty();
-        let is_part = |part: &str| has_list && language.listed.contains(part) || is_custom(part, spoken);
+        let common = language.languages.common(languages);
+        let has_list = !common.minus(off).is_empty();
+        let is_part = |part: &str| has_list && language.listed.contains(part) || is_custom(part, common);
         language.parts_of(word, &is_part)
     });
     let mut found = parts.filter(|parts| !parts.is_empty());

@@ -10,9 +10,9 @@ use quorate_model::settings::Effective;
 /// The context that a spoken sentence adds to rules is theirs to add.
 pub fn apply(params: &mut Effective) {
     if !params.natural_languages.is_empty() {
-        let spoken = ForLanguages::Listed(params.natural_languages.clone());
-        params.ignore_plurals = spoken.clone();
-        params.remove_stop_words = spoken;
+        let languages = ForLanguages::Listed(params.natural_languages.clone());
+        params.ignore_plurals = languages.clone();
+        params.remove_stop_words = languages;
         params.remove_words_if_no_results = RemoveWords::AllOptional;
     }
     if !params.similar_query.is_empty() {

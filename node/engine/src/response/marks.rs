@@ -274,9 +274,9 @@ mod tests {
     fn a_text_that_is_marked_from_end_to_end_takes_one_pass() {
         let schema = Schema::default();
         let params = schema.settings().effective(&SearchParams::default());
-        let spoken = serde_json::json!({"type": "synonym", "synonyms": ["tv", "tele vision", "screen"]});
-        let spoken = quorate_model::Synonym::parse_body(spoken.to_string().as_bytes(), "s").unwrap();
-        let synonyms = SynonymSet::new(&schema, [&spoken]);
+        let synonym = serde_json::json!({"type": "synonym", "synonyms": ["tv", "tele vision", "screen"]});
+        let synonym = quorate_model::Synonym::parse_body(synonym.to_string().as_bytes(), "s").unwrap();
+        let synonyms = SynonymSet::new(&schema, [&synonym]);
         let read = words_of(&schema, &synonyms, &params, "tv");
         let typos = vec![0; read.wanted.len() + read.alternatives.len()];
         let mut marker =

@@ -98,7 +98,7 @@ fn bytes_of(frame: Frame) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn members_that_speak_nonsense_are_cut_off() {
+async fn members_that_break_the_protocol_are_cut_off() {
     let node = start(options(node_id()));
     let friend = start(options(node_id()));
     introduce(&[&node, &friend]);
@@ -124,8 +124,8 @@ async fn members_that_speak_nonsense_are_cut_off() {
         ),
         (CONSENSUS, vec![7, 0, 0, 0, 5, 0, 0, 255, 0, 0, 0], "claims 255 bytes"),
         (CONSENSUS, bytes_of(request(1, 0, b"")), "something else on the lane of consensus"),
-        (CONSENSUS, vec![255, 255, 255, 255], "nonsense"),
-        (REQUESTS, over, "nonsense"),
+        (CONSENSUS, vec![255, 255, 255, 255], "protocol"),
+        (REQUESTS, over, "protocol"),
         (REQUESTS, vec![1, 0, 0, 0, 77], "no kind of frame with the number 77"),
         (REQUESTS, vec![0, 0, 0, 0], "a frame ends early"),
         (REQUESTS, told(me, you), "only the accepting side may"),
