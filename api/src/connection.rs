@@ -1,27 +1,49 @@
 //! What is known of the connection that a call came by, and which calls may come by it?
 
+use crate::doorman::Guest;
+use crate::listener::Listener;
 use crate::routes::{Route, Work};
 use crate::state::ApiState;
-use actix_rt::net::TcpStream;
-use actix_tls::accept::rustls_0_23::TlsStream;
+use actix_http::Protocol;
 use actix_web::HttpRequest;
 use actix_web::http::header::{self, HeaderName};
+use futures_util::task::AtomicWaker;
 use quorate_model::{Error, ErrorKind, Result};
-use std::any::Any;
-use std::cell::Cell;
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::Context;
 
 /// Calls that may be under way on one connection: by HTTP/2 there may be many.
 const CALLS_MAX: usize = 256;
 /// Says how the caller of a proxy called it.
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-/// A connection of a client, as long as it is there.
-#[derive(Debug, Default)]
-pub struct Connection {
-    is_encrypted: bool,
-    has_certificate: bool,
-    calls: Cell<usize>,
+/// A connection of a client, as long as it is there or an answer is on its way to it. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Connection(Arc<Shared>);
+#[derive(Debug)]
+struct Shared {
+    listener: Listener,
+    encryption: Encryption,
+    protocol: Protocol,
+    /// Counts the connection by its address.
+    _guest: Guest,
+    calls: AtomicUsize,
+    has_ended: AtomicBool,
+    /// Wakes who waits for the connection.
+    waiting: AtomicWaker,
+}
+
+/// How a connection is protected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encryption {
+    /// Not at all.
+    Plain,
+    /// By TLS; the client has shown nothing.
+    Tls,
+    /// By TLS; the client has shown a certificate.
+    TlsWithCertificate,
 }
 
 /// What connections a node insists on.
@@ -34,38 +56,72 @@ pub struct Wanted {
 }
 
 impl Connection {
-    /// What is known of a socket that was accepted; `None` of a kind that is not used here.
-    pub fn accepted(socket: &dyn Any) -> Option<(&TcpStream, Connection)> {
-        if let Some(stream) = socket.downcast_ref::<TcpStream>() {
-            return Some((stream, Connection::default()));
-        }
-        let (stream, session) = socket.downcast_ref::<TlsStream<TcpStream>>()?.get_ref();
-        let has_certificate = session.peer_certificates().is_some();
-        Some((stream, Connection { is_encrypted: true, has_certificate, ..Connection::default() }))
+    /// One that a listener has accepted.
+    pub fn new(listener: Listener, encryption: Encryption, protocol: Protocol, guest: Guest) -> Connection {
+        let (calls, has_ended, waiting) = Default::default();
+        let _guest = guest;
+        Connection(Arc::new(Shared { listener, encryption, protocol, _guest, calls, has_ended, waiting }))
+    }
+    /// The protocol that is spoken.
+    pub fn protocol(&self) -> Protocol {
+        self.0.protocol
+    }
+    /// Whether several calls may be under way on it at a time.
+    pub fn has_many_calls(&self) -> bool {
+        self.0.protocol == Protocol::Http2
+    }
+    /// The connection that a request came by; none in tests without a network.
+    pub fn of(request: &HttpRequest) -> Option<&Connection> {
+        request.conn_data()
+    }
+    /// The listener that a request came to.
+    pub fn listener(request: &HttpRequest) -> Listener {
+        Self::of(request).map_or(Listener::Everything, |it| it.0.listener)
+    }
+    /// Ends it, whatever it waits for.
+    pub fn end(&self) {
+        self.0.has_ended.store(true, Ordering::Release);
+        self.0.waiting.wake();
+    }
+    /// Whether it has to end; a task that waits for the connection is woken when it does.
+    pub fn has_ended(&self, cx: &mut Context<'_>) -> bool {
+        self.0.waiting.register(cx.waker());
+        self.0.has_ended.load(Ordering::Acquire)
+    }
+    fn is_encrypted(&self) -> bool {
+        self.0.encryption != Encryption::Plain
+    }
+    fn has_certificate(&self) -> bool {
+        self.0.encryption == Encryption::TlsWithCertificate
     }
 }
 
 /// A call that counts as under way until this is dropped.
-pub struct UnderWay<'a>(Option<&'a Connection>);
-impl Drop for UnderWay<'_> {
+#[derive(Debug, Default)]
+pub struct UnderWay(Option<Connection>);
+impl UnderWay {
+    /// The connection it came by; none in tests without a network.
+    pub fn connection(&self) -> Option<&Connection> {
+        self.0.as_ref()
+    }
+}
+impl Drop for UnderWay {
     fn drop(&mut self) {
-        if let Some(connection) = self.0 {
-            connection.calls.set(connection.calls.get() - 1);
+        if let Some(connection) = &self.0 {
+            connection.0.calls.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
 
 /// Counts a call. Errors: `RateLimited` when too many of its connection are under way.
-pub fn enter(request: &HttpRequest) -> Result<UnderWay<'_>> {
-    let Some(connection) = request.conn_data::<Connection>() else { return Ok(UnderWay(None)) };
-    if connection.calls.get() >= CALLS_MAX {
-        return Err(Error::new(
-            ErrorKind::RateLimited,
-            format!("Too many calls at a time on one connection, at most {CALLS_MAX}"),
-        ));
+pub fn enter(request: &HttpRequest) -> Result<UnderWay> {
+    let Some(connection) = Connection::of(request) else { return Ok(UnderWay(None)) };
+    if connection.0.calls.fetch_add(1, Ordering::Relaxed) < CALLS_MAX {
+        return Ok(UnderWay(Some(connection.clone())));
     }
-    connection.calls.set(connection.calls.get() + 1);
-    Ok(UnderWay(Some(connection)))
+    connection.0.calls.fetch_sub(1, Ordering::Relaxed);
+    let message = format!("Too many calls at a time on one connection, at most {CALLS_MAX}");
+    Err(Error::new(ErrorKind::RateLimited, message))
 }
 
 /// Whether a call may come by the connection it came by. Errors: `Forbidden`, saying what is needed: clients take no
@@ -81,9 +137,9 @@ pub fn check<H>(
     if route.work == Work::Watch || caller.is_some_and(|it| it.is_loopback()) {
         return Ok(());
     }
-    let connection = request.conn_data::<Connection>();
+    let connection = Connection::of(request);
     if let Some(port) = wanted.https_port
-        && !connection.is_some_and(|it| it.is_encrypted)
+        && !connection.is_some_and(Connection::is_encrypted)
         && !is_forwarded_encrypted(request, state)
     {
         let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
@@ -92,8 +148,8 @@ pub fn check<H>(
             "Calls by plain HTTP are not taken, use https://{host}:{port}"
         )));
     }
-    if wanted.certificates && is_of_operators(route.path) && !connection.is_some_and(|it| it.has_certificate)
-    {
+    let has_certificate = connection.is_some_and(Connection::has_certificate);
+    if wanted.certificates && is_of_operators(route.path) && !has_certificate {
         return Err(Error::forbidden("Calls of operators need a client certificate, over HTTPS"));
     }
     Ok(())

@@ -1,14 +1,12 @@
 //! How many connections may one address have?
 //!
-//! Half of all of them: who keeps as many open as it can leaves the others to everybody else. Trusted proxies have no such bound,
-//! since many callers come from theirs.
+//! As many as it leaves free: the first half of all, the next a quarter, and so on, as with the memory that calls share (`room.rs`).
+//! Trusted proxies have no such bound, since many callers come from theirs. The doorman is asked before anything is read.
 
 use crate::network::{Networks, network_of};
-use actix_rt::net::TcpStream;
-use actix_web::dev::Extensions;
 use parking_lot::Mutex;
-use rustix::net::{Shutdown, shutdown};
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Counts connections by address. Cheap to clone.
@@ -16,14 +14,22 @@ use std::sync::Arc;
 pub struct Doorman(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
-    by_network: Mutex<HashMap<u64, usize>>,
-    most: usize,
+    counts: Mutex<Counts>,
+    connections_max: usize,
     exempt: Networks,
 }
+#[derive(Debug, Default)]
+struct Counts {
+    all: usize,
+    /// Those that are not exempt.
+    by_network: HashMap<u64, usize>,
+}
 /// A connection that counts until it is dropped.
-struct Guest {
+#[derive(Debug)]
+pub struct Guest {
     shared: Arc<Shared>,
-    network: u64,
+    /// None of an exempt one.
+    network: Option<u64>,
 }
 
 /// Connections that an address may have however few there are.
@@ -32,38 +38,36 @@ const LEAST: usize = 16;
 impl Doorman {
     /// Of a server with so many connections.
     pub fn new(connections_max: usize, exempt: Networks) -> Doorman {
-        let most = (connections_max / 2).max(LEAST);
-        Doorman(Arc::new(Shared { by_network: Mutex::default(), most, exempt }))
+        Doorman(Arc::new(Shared { counts: Mutex::default(), connections_max, exempt }))
     }
-    /// Lets a connection in, which counts as long as what it keeps is there, or ends it.
-    pub fn look(&self, stream: &TcpStream, kept: &mut Extensions) {
-        let Ok(peer) = stream.peer_addr() else { return };
-        if self.0.exempt.hold(peer.ip()) {
-            return;
-        }
-        match self.enter(network_of(peer.ip())) {
-            Some(guest) => drop(kept.insert(guest)),
-            // the connection is read as one that its caller has closed
-            None => drop(shutdown(stream, Shutdown::Both)),
-        }
+    /// Lets a connection in, which counts as long as its guest is there; none when its address has too many.
+    pub fn look(&self, peer: IpAddr) -> Option<Guest> {
+        self.enter((!self.0.exempt.hold(peer)).then(|| network_of(peer)))
     }
-    fn enter(&self, network: u64) -> Option<Guest> {
-        let mut by_network = self.0.by_network.lock();
-        let count = by_network.entry(network).or_default();
-        if *count >= self.0.most {
-            return None;
+    fn enter(&self, network: Option<u64>) -> Option<Guest> {
+        let mut counts = self.0.counts.lock();
+        let Counts { all, by_network } = &mut *counts;
+        if let Some(network) = network {
+            let free = self.0.connections_max.saturating_sub(*all);
+            let own = by_network.get(&network).copied().unwrap_or(0);
+            if own >= free.max(LEAST) {
+                return None;
+            }
+            by_network.insert(network, own + 1);
         }
-        *count += 1;
+        *all += 1;
         Some(Guest { shared: self.0.clone(), network })
     }
 }
 impl Drop for Guest {
     fn drop(&mut self) {
-        let mut by_network = self.shared.by_network.lock();
-        if let Some(count) = by_network.get_mut(&self.network) {
-            *count -= 1;
-            if *count == 0 {
-                by_network.remove(&self.network);
+        let mut counts = self.shared.counts.lock();
+        counts.all -= 1;
+        let Some(network) = self.network else { return };
+        if let Some(own) = counts.by_network.get_mut(&network) {
+            *own -= 1;
+            if *own == 0 {
+                counts.by_network.remove(&network);
             }
         }
     }
@@ -74,18 +78,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_has_half_of_the_connections_and_others_the_rest() {
+    fn an_address_has_no_more_connections_than_it_leaves() {
         let doorman = Doorman::new(100, Networks::default());
-        let mut guests: Vec<Guest> = (0..50).map_while(|_| doorman.enter(1)).collect();
-        assert_eq!(guests.len(), 50);
-        assert!(doorman.enter(1).is_none() && doorman.enter(2).is_some());
-        guests.pop();
-        let again = doorman.enter(1);
-        assert!(again.is_some() && doorman.enter(1).is_none());
+        let all = |network| -> Vec<Guest> { std::iter::from_fn(|| doorman.enter(Some(network))).collect() };
+        let mut guests: Vec<Vec<Guest>> = (1..=2).map(all).collect();
+        assert_eq!(guests.iter().map(Vec::len).collect::<Vec<_>>(), [50, 25]);
+        assert!(doorman.enter(Some(3)).is_some(), "who comes last finds a place");
+        guests[0].pop();
+        let again = doorman.enter(Some(1));
+        assert!(again.is_some() && doorman.enter(Some(1)).is_none());
+        assert!((0..100).map_while(|_| doorman.enter(None)).count() == 100, "a proxy has no bound");
         drop((guests, again));
-        assert!(doorman.0.by_network.lock().is_empty(), "nobody is remembered");
+        let counts = doorman.0.counts.lock();
+        assert!(counts.all == 0 && counts.by_network.is_empty(), "nobody is remembered");
         let small = Doorman::new(2, Networks::default());
-        let guests: Vec<Guest> = (0..100).map_while(|_| small.enter(3)).collect();
+        let guests: Vec<Guest> = (0..100).map_while(|_| small.enter(Some(3))).collect();
         assert_eq!(guests.len(), LEAST);
     }
 }

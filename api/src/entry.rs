@@ -4,6 +4,7 @@
 
 use crate::auth::{Caller, Credentials, Forwarded, Origin, check_app_id};
 use crate::call::Call;
+use crate::connection::{self, Connection};
 use crate::logs::{self, Answered, CallNote};
 use crate::metrics::Transferred;
 use crate::reply::{Delivery, Readers, Reply, correlation_id};
@@ -11,10 +12,10 @@ use crate::room::Taken;
 use crate::routes::{BodyKind, Match, Need, Route, Verb, Work};
 use crate::state::ApiState;
 use crate::table::{Handler, ROUTER};
-use crate::{body, connection, insights, parse, sources, suggestions};
+use crate::{body, insights, parse, sources, suggestions};
 use actix_web::dev::Payload;
 use actix_web::http::header::HeaderMap;
-use actix_web::http::{Method, header};
+use actix_web::http::{Method, Version, header};
 use actix_web::web::{self, Bytes};
 use actix_web::{HttpRequest, HttpResponse};
 use futures_util::FutureExt as _;
@@ -46,11 +47,12 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
         return preflight(readers);
     }
     let _in_flight = state.metrics().enter();
-    let under_way = connection::enter(&request);
-    let listener = state.listener(request.app_config().local_addr());
+    let listener = Connection::listener(&request);
     let client = caller_address(&request, &state);
+    let under_way = connection::enter(&request);
     let found = ROUTER.find(verb(request.method()), path).and_then(|found| {
         under_way.as_ref().map_err(Error::clone)?;
+        check_head(&request)?;
         connection::check(&request, found.route, client, &state)?;
         listener.check(found.route, state.listeners())?;
         Ok(found)
@@ -67,7 +69,11 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
         }
         Err(error) => failed(&error),
     };
-    let mut held = state.answers().enter(payer);
+    // by HTTP/2 the little that every call may hold adds up
+    let mut held = match request.version() {
+        Version::HTTP_2 => state.answers().enter_charged(payer),
+        _ => state.answers().enter(payer),
+    };
     let reply = match held.grow(reply.body.len()) {
         Ok(()) => reply,
         Err(error) => failed(&error),
@@ -79,7 +85,8 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
         let answered = Answered { route, address: client, id: id.to_str().unwrap_or_default(), took };
         logs::note(&state, &request, &note, &reply, &answered);
     }
-    let delivery = Delivery { held, id: id.clone(), readers };
+    let under_way = under_way.unwrap_or_default();
+    let delivery = Delivery { held, under_way, id: id.clone(), readers };
     let response = reply.into_response(request.headers(), delivery).await;
     let took = started.elapsed();
     if row.is_some_and(|(_, route)| route.is_query) {
@@ -94,6 +101,25 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
     let client = client.map(tracing::field::display);
     tracing::info!(target: "quorate::request", id, client, method, path, status, received, sent, micros);
     response
+}
+
+/// Headers of a call at most, as HTTP/1 has them; by HTTP/2 more may come.
+const HEADERS_MAX: usize = 96;
+/// Bytes of them and of the path.
+const HEAD_BYTES_MAX: usize = 128 << 10;
+
+/// Errors: the head of a call is larger than HTTP/1 takes it.
+fn check_head(request: &HttpRequest) -> Result<()> {
+    let headers = request.headers();
+    let lengths = headers.iter().map(|(name, value)| name.as_str().len() + value.len());
+    let path = request.uri().path_and_query().map_or(0, |it| it.as_str().len());
+    if headers.len() > HEADERS_MAX || path + lengths.sum::<usize>() > HEAD_BYTES_MAX {
+        return Err(Error::new(
+            ErrorKind::TooLarge,
+            format!("The head of a call has at most {HEADERS_MAX} headers and {HEAD_BYTES_MAX} bytes"),
+        ));
+    }
+    Ok(())
 }
 
 /// Whose scripts may read the answer to a call.
@@ -186,7 +212,7 @@ async fn take(
         address,
         caller_address,
         note,
-        listener: state.listener(request.app_config().local_addr()),
+        listener: Connection::listener(request),
         started,
         held: RefCell::new(room),
     };

@@ -37,6 +37,7 @@ pub mod server;
 pub mod settings;
 pub mod sources;
 pub mod state;
+mod stream;
 mod suggestions;
 pub mod table;
 pub mod tasks;

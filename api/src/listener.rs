@@ -33,11 +33,6 @@ impl Listeners {
     pub fn new(everything: SocketAddr, split: Vec<(Listener, SocketAddr)>) -> Self {
         Listeners { everything: Some(everything), split }
     }
-    /// The listener on an address. Cost: a comparison with each address that is kept to one kind.
-    pub fn at(&self, address: SocketAddr) -> Listener {
-        let found = self.split.iter().find(|(_, bound)| *bound == address);
-        found.map_or(Listener::Everything, |(listener, _)| *listener)
-    }
     /// Where a kind of work is taken, for people.
     fn places(&self, listener: Listener) -> String {
         let of_kind = self.split.iter().filter(|(kind, _)| *kind == listener);

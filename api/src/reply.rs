@@ -1,5 +1,6 @@
 //! What goes back to the caller, before it becomes an HTTP response?
 
+use crate::connection::{Connection, UnderWay};
 use crate::error;
 use crate::room::Taken;
 use actix_rt::task::JoinHandle;
@@ -117,14 +118,12 @@ impl Reply {
         if body.len() >= COMPRESSED_BYTES_MIN {
             response.insert_header((header::VARY, HeaderValue::from_static("accept-encoding")));
         }
-        let body = Bytes::from(body);
-        let mut body = body;
+        let mut body = Bytes::from(body);
         if compresses && let Some(compressed) = compressed(&body).await {
             response.insert_header((header::CONTENT_ENCODING, HeaderValue::from_static("gzip")));
             body = compressed.into();
         }
-        let patience = patience(body.len());
-        response.body(Sent::new(body, delivery.held, patience))
+        response.body(Sent::new(body, delivery.held, delivery.under_way))
     }
 }
 
@@ -132,6 +131,8 @@ impl Reply {
 pub struct Delivery {
     /// What it holds of the memory for answers.
     pub held: Taken,
+    /// Its place among the calls of its connection.
+    pub under_way: UnderWay,
     /// What tells it from every other.
     pub id: HeaderValue,
     /// Which pages may read it.
@@ -147,20 +148,27 @@ pub enum Readers {
 }
 
 /// A body that is given to the connection as fast as that sends it: what nobody reads is held once, charged for as long, and
-/// let go when its time is over, whatever the connection waits for. A connection that comes for more then is ended.
+/// let go with its connection when its time is over, whatever that waits for.
 struct Sent {
     bytes: usize,
-    kept: Rc<RefCell<Option<Kept>>>,
-    /// Lets go; none for what one piece holds.
+    /// What is not given to the connection yet; none when its time is over.
+    rest: Rc<RefCell<Option<Bytes>>>,
+    /// Lets go; none for what a connection takes at once.
     end: Option<JoinHandle<()>>,
 }
-/// What is not given to the connection yet, with what it holds of the memory for answers.
-struct Kept {
-    rest: Bytes,
+/// The bytes of an answer with what they are charged to: both stay until the connection has sent the last of them.
+struct Charged {
+    body: Bytes,
     _held: Taken,
+    _under_way: UnderWay,
 }
-/// Bytes given at a time.
-const PIECE_BYTES: usize = 64 << 10;
+impl AsRef<[u8]> for Charged {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
+    }
+}
+/// Bytes given at a time. By HTTP/1 as many are taken at once: a connection holds no more beside the answer.
+const PIECE_BYTES: usize = 16 << 10;
 /// Seconds that every caller has to read an answer.
 const READ_S: u64 = 20;
 /// Bytes for which it has another second.
@@ -172,17 +180,28 @@ fn patience(bytes: usize) -> Duration {
 }
 
 impl Sent {
-    fn new(rest: Bytes, held: Taken, patience: Duration) -> Sent {
-        let bytes = rest.len();
-        let kept = Rc::new(RefCell::new(Some(Kept { rest, _held: held })));
-        let end = (bytes > PIECE_BYTES).then(|| {
-            let kept = kept.clone();
+    fn new(body: Bytes, held: Taken, under_way: UnderWay) -> Sent {
+        let patience = patience(body.len());
+        Sent::within(body, held, under_way, patience)
+    }
+    fn within(body: Bytes, held: Taken, under_way: UnderWay, patience: Duration) -> Sent {
+        let bytes = body.len();
+        let connection = under_way.connection().cloned();
+        // by HTTP/2 a client says how much it takes, which may be nothing at all
+        let may_wait = bytes > PIECE_BYTES || connection.as_ref().is_some_and(Connection::has_many_calls);
+        let rest = Bytes::from_owner(Charged { body, _held: held, _under_way: under_way });
+        let rest = Rc::new(RefCell::new(Some(rest)));
+        let end = (may_wait && bytes > 0).then(|| {
+            let rest = rest.clone();
             actix_rt::spawn(async move {
                 actix_rt::time::sleep(patience).await;
-                kept.take();
+                rest.take();
+                if let Some(connection) = connection {
+                    connection.end();
+                }
             })
         });
-        Sent { bytes, kept, end }
+        Sent { bytes, rest, end }
     }
 }
 impl Drop for Sent {
@@ -190,7 +209,7 @@ impl Drop for Sent {
         if let Some(end) = &self.end {
             end.abort();
         }
-        self.kept.take();
+        self.rest.take();
     }
 }
 
@@ -201,16 +220,16 @@ impl MessageBody for Sent {
         BodySize::Sized(self.bytes as u64)
     }
     fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
-        let mut kept = self.kept.borrow_mut();
+        let mut rest = self.rest.borrow_mut();
         let unread = || io::Error::new(io::ErrorKind::TimedOut, "the answer was not read in time");
-        let Some(Kept { rest, .. }) = kept.as_mut() else { return Poll::Ready(Some(Err(unread()))) };
+        let Some(rest) = rest.as_mut() else { return Poll::Ready(Some(Err(unread()))) };
         let count = rest.len().min(PIECE_BYTES);
         Poll::Ready((count > 0).then(|| Ok(rest.split_to(count))))
     }
     fn try_into_bytes(self) -> Result<Bytes, Self> {
-        match self.bytes <= PIECE_BYTES {
-            true => Ok(self.kept.take().map(|kept| kept.rest).unwrap_or_default()),
-            false => Err(self),
+        match self.end {
+            None => Ok(self.rest.take().unwrap_or_default()),
+            Some(_) => Err(self),
         }
     }
 }
@@ -327,7 +346,7 @@ mod tests {
 
     fn delivery(readers: Readers) -> Delivery {
         let held = Room::new("answers", 100, 0).enter(Payer::default());
-        Delivery { held, id: correlation_id(), readers }
+        Delivery { held, under_way: UnderWay::default(), id: correlation_id(), readers }
     }
 
     #[actix_web::test]
@@ -351,15 +370,18 @@ mod tests {
         let sent = |patience_ms| {
             let mut held = room.enter(Payer::default());
             held.grow(100_000).unwrap();
-            Sent::new(vec![b'x'; 100_000].into(), held, Duration::from_millis(patience_ms))
+            let body = vec![b'x'; 100_000].into();
+            Sent::within(body, held, UnderWay::default(), Duration::from_millis(patience_ms))
         };
         let (mut slow, read) = (sent(30), sent(60_000));
-        let piece = poll_fn(|cx| Pin::new(&mut slow).poll_next(cx)).await;
-        assert_eq!(piece.unwrap().unwrap().len(), PIECE_BYTES);
+        let piece = poll_fn(|cx| Pin::new(&mut slow).poll_next(cx)).await.unwrap().unwrap();
+        assert_eq!(piece.len(), PIECE_BYTES);
         assert_eq!(actix_web::body::to_bytes(read).await.unwrap().len(), 100_000);
         assert_eq!(room.bytes(), 100_000, "what was read is given back, the other is waited for");
         actix_rt::time::sleep(Duration::from_millis(300)).await;
-        assert_eq!(room.bytes(), 0, "nothing asked for it");
+        assert_eq!(room.bytes(), 100_000, "the connection has a piece, which holds the whole");
+        drop(piece);
+        assert_eq!(room.bytes(), 0, "nothing asked for the rest");
         assert!(poll_fn(|cx| Pin::new(&mut slow).poll_next(cx)).await.unwrap().is_err());
     }
 

@@ -31,6 +31,8 @@ struct Shared {
 pub struct Taken {
     room: Room,
     payer: Payer,
+    /// What it may hold whatever the others do.
+    each: usize,
     bytes: usize,
     /// Those of `bytes` that are charged to the payer: all or none.
     charged: usize,
@@ -52,7 +54,13 @@ impl Room {
     }
     /// Starts with nothing taken, for a caller.
     pub fn enter(&self, payer: Payer) -> Taken {
-        Taken { room: self.clone(), payer, bytes: 0, charged: 0 }
+        Taken { room: self.clone(), payer, each: self.0.each, bytes: 0, charged: 0 }
+    }
+    /// The same for a call of which there may be many at a time on one connection: all that it holds is charged.
+    pub fn enter_charged(&self, payer: Payer) -> Taken {
+        let mut taken = self.enter(payer);
+        taken.each = 0;
+        taken
     }
 }
 
@@ -64,9 +72,9 @@ impl Taken {
     /// Takes more. Errors: `Unavailable` when there is none left, or when its caller would hold more than is left; then nothing is
     /// taken. Cost: a lock and a look by the caller for more than what each may hold.
     pub fn grow(&mut self, bytes: usize) -> Result<()> {
-        let Shared { what, bytes: all, bytes_max, each, by_payer } = &*self.room.0;
+        let Shared { what, bytes: all, bytes_max, by_payer, .. } = &*self.room.0;
         let wanted = self.bytes + bytes;
-        if wanted <= *each {
+        if wanted <= self.each {
             all.fetch_add(bytes, Ordering::Relaxed);
             self.bytes = wanted;
             return Ok(());

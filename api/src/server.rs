@@ -1,23 +1,29 @@
 //! How is the interface put on the network?
 
-use crate::connection::{Connection, Wanted};
+use crate::connection::{Connection, Encryption, Wanted};
 use crate::doorman::Doorman;
 use crate::entry;
 use crate::listener::{Listener, Listeners};
 use crate::location::Locations;
 use crate::network::Networks;
 use crate::state::{ApiState, Limits};
+use crate::stream::{Bytes, Stream};
 use crate::table::ROUTES;
 use crate::tls::Tls;
+use actix_http::{HttpService, Protocol};
 use actix_rt::net::TcpStream;
-use actix_web::dev::Server;
-use actix_web::{App, HttpServer, web};
+use actix_server::{Server, ServerBuilder};
+use actix_service::{IntoServiceFactory as _, ServiceFactoryExt as _, fn_service, map_config};
+use actix_web::dev::{AppConfig, Extensions};
+use actix_web::{App, web};
 use quorate_cluster::Service;
 use quorate_model::limits;
+use socket2::{Domain, Socket, Type};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio_rustls::TlsAcceptor;
 
 /// What a listener is started with.
 #[derive(Clone)]
@@ -58,11 +64,13 @@ pub struct Encrypted {
 /// Connections by default; each costs some 20 KiB.
 const CONNECTIONS_MAX: usize = 20_000;
 /// Connections that may wait to be accepted.
-const BACKLOG: u32 = 1_024;
+const BACKLOG: i32 = 1_024;
 /// Seconds an idle connection is kept: more than the 60 s after which common balancers drop theirs.
 const KEEP_ALIVE_S: u64 = 75;
 /// Seconds a client has for the head of a request.
 const HEAD_S: u64 = 10;
+/// Seconds a client has for the handshake of TLS.
+const HANDSHAKE_S: u64 = 5;
 /// Seconds a write may take to be answered (`limits::WRITE_S`) and a little more.
 const DRAIN_S: u64 = limits::WRITE_S + 5;
 
@@ -127,6 +135,100 @@ pub fn routes(config: &mut web::ServiceConfig, state: ApiState) {
     config.app_data(web::Data::new(state)).default_service(web::to(entry::answer));
 }
 
+/// What is done with the connections of one address before they carry calls. Cheap to clone.
+#[derive(Clone)]
+struct Front {
+    listener: Listener,
+    /// Of an address where connections are encrypted.
+    tls: Option<TlsAcceptor>,
+    doorman: Doorman,
+}
+
+impl Front {
+    /// `None` ends the connection: its address has too many, or it never said how it is encrypted.
+    async fn accept(self, socket: TcpStream) -> Option<Stream> {
+        let guest = self.doorman.look(socket.peer_addr().ok()?.ip())?;
+        bound_sending(&socket);
+        socket.set_nodelay(true).ok()?;
+        let Some(acceptor) = self.tls else {
+            let connection = Connection::new(self.listener, Encryption::Plain, Protocol::Http1, guest);
+            return Some(Stream::new(Bytes::Plain(socket), connection));
+        };
+        let greeting = tokio::time::timeout(Duration::from_secs(HANDSHAKE_S), acceptor.accept(socket));
+        let tls = greeting.await.ok()?.ok()?;
+        let (_, session) = tls.get_ref();
+        let protocol = match session.alpn_protocol() {
+            Some(HTTP_2) => Protocol::Http2,
+            Some(_) | None => Protocol::Http1,
+        };
+        let encryption = match session.peer_certificates() {
+            Some(_) => Encryption::TlsWithCertificate,
+            None => Encryption::Tls,
+        };
+        let connection = Connection::new(self.listener, encryption, protocol, guest);
+        Some(Stream::new(Bytes::Tls(Box::new(tls)), connection))
+    }
+}
+
+/// The names of the protocols that a client may choose from (RFC 7301).
+const HTTP_2: &[u8] = b"h2";
+const HTTP_1: &[u8] = b"http/1.1";
+
+fn acceptor(tls: &Tls) -> TlsAcceptor {
+    let mut config = tls.config();
+    config.alpn_protocols = vec![HTTP_2.to_vec(), HTTP_1.to_vec()];
+    TlsAcceptor::from(Arc::new(config))
+}
+
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    // a node that starts again is not kept waiting by connections of the one before
+    #[cfg(not(windows))]
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// Takes calls from a socket.
+fn listen(
+    server: ServerBuilder,
+    socket: TcpListener,
+    front: Front,
+    state: web::Data<ApiState>,
+) -> io::Result<ServerBuilder> {
+    let stopping = server.graceful_shutdown_signal();
+    server.listen(front.listener.option(), socket, move || {
+        let (front, stopping) = (front.clone(), stopping.clone());
+        let app = App::new().app_data(state.clone()).default_service(web::to(entry::answer));
+        let app = app.into_factory().map_err(|error: actix_web::Error| error.error_response());
+        let http = HttpService::build()
+            .graceful_shutdown_signal(move || {
+                let stopping = stopping.clone();
+                async move { stopping.notified().await }
+            })
+            .keep_alive(Duration::from_secs(KEEP_ALIVE_S))
+            .client_request_timeout(Duration::from_secs(HEAD_S))
+            // who ends a connection waits for no answer: the work for it ends as well
+            .h1_allow_half_closed(false)
+            .on_connect_ext(|stream: &Stream, kept: &mut Extensions| {
+                kept.insert(stream.connection().clone());
+            })
+            .finish(map_config(app, |()| AppConfig::default()))
+            .map_err(drop);
+        fn_service(move |socket: TcpStream| {
+            let front = front.clone();
+            async move {
+                let peer = socket.peer_addr().ok();
+                let stream = front.accept(socket).await.ok_or(())?;
+                let protocol = stream.connection().protocol();
+                Ok((stream, protocol, peer))
+            }
+        })
+        .and_then(http)
+    })
+}
+
 /// Binds the listener. Signals are the caller's: stop it through `server.handle()`.
 ///
 /// Errors: the address cannot be bound.
@@ -138,39 +240,30 @@ pub fn server(options: ServerOptions) -> io::Result<Bound> {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         workers => workers,
     };
-    let mut http =
-        HttpServer::new(move || App::new().app_data(shared.clone()).default_service(web::to(entry::answer)))
-            .workers(workers)
-            .max_connections((options.connections_max / workers).max(1))
-            .on_connect(move |socket, kept| {
-                let Some((stream, connection)) = Connection::accepted(socket) else { return };
-                bound_sending(stream);
-                doorman.look(stream, kept);
-                kept.insert(connection);
-            })
-            .backlog(BACKLOG)
-            .keep_alive(Duration::from_secs(KEEP_ALIVE_S))
-            .client_request_timeout(Duration::from_secs(HEAD_S))
-            // who ends a connection waits for no answer: the work for it ends as well
-            .h1_allow_half_closed(false)
-            .tcp_nodelay(true)
-            .shutdown_timeout(options.drain_s)
-            .disable_signals()
-            .bind(options.listen)?;
-    for (listener, address) in &options.split {
+    let mut http = Server::build()
+        .workers(workers)
+        .max_concurrent_connections((options.connections_max / workers).max(1))
+        .shutdown_timeout(options.drain_s)
+        .disable_signals();
+    let mut take = |listener, address, tls| -> io::Result<SocketAddr> {
+        let socket = bind(address)?;
+        let bound = socket.local_addr()?;
+        let front = Front { listener, tls, doorman: doorman.clone() };
+        let builder = std::mem::take(&mut http);
+        http = listen(builder, socket, front, shared.clone())?;
+        Ok(bound)
+    };
+    let address = take(Listener::Everything, options.listen, None)?;
+    let mut split = Vec::with_capacity(options.split.len());
+    for &(listener, address) in &options.split {
         let cannot = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", listener.option()));
-        http = http.bind(address).map_err(cannot)?;
+        split.push((listener, take(listener, address, None).map_err(cannot)?));
     }
-    if let Some(encrypted) = &options.encrypted {
+    let encrypted = options.encrypted.as_ref().map(|it| {
         let cannot = |e: io::Error| io::Error::new(e.kind(), format!("tls-listen: {e}"));
-        http = http.bind_rustls_0_23(encrypted.listen, encrypted.tls.config()).map_err(cannot)?;
-    }
-    let bound = http.addrs();
-    let no_address = || io::Error::other("no address was bound");
-    let (&address, others) = bound.split_first().ok_or_else(no_address)?;
-    let split: Vec<_> =
-        options.split.iter().map(|(listener, _)| *listener).zip(others.iter().copied()).collect();
-    let encrypted = options.encrypted.as_ref().and_then(|_| others.last().copied());
+        take(Listener::Everything, it.listen, Some(acceptor(&it.tls))).map_err(cannot)
+    });
+    let encrypted = encrypted.transpose()?;
     state.set_listeners(Listeners::new(address, split.clone()));
     state.want_connections(Wanted {
         https_port: encrypted.filter(|_| options.https_only).map(|at| at.port()),

@@ -2,14 +2,13 @@
 
 use crate::auth::Authenticator;
 use crate::connection::Wanted;
-use crate::listener::{Listener, Listeners};
+use crate::listener::Listeners;
 use crate::location::Locations;
 use crate::metrics::Metrics;
 use crate::network::Networks;
 use crate::room::Room;
 use quorate_cluster::Service;
 use quorate_model::limits;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -157,10 +156,6 @@ impl ApiState {
     /// Which connections the node insists on; on none in particular when nobody has said so.
     pub fn wanted_connections(&self) -> Wanted {
         self.0.connections.get().copied().unwrap_or_default()
-    }
-    /// What the listener on this address is there for.
-    pub fn listener(&self, address: SocketAddr) -> Listener {
-        self.listeners().at(address)
     }
     /// Makes `/readyz` answer 503 from now on, so that balancers turn away before the node stops.
     pub fn drain(&self) {

@@ -10,6 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -195,6 +196,94 @@ async fn one_connection_has_so_many_calls_at_a_time_and_no_more() {
             begin(&mut client, "/1/indexes/*/queries", "POST", b"{\"requests\":[]}".to_vec(), true).await;
         assert_eq!(again.await.unwrap().status(), 200);
         connection.abort();
+    })
+    .await;
+}
+
+#[actix_web::test]
+async fn answers_that_nobody_takes_hold_places_and_memory_until_their_connection_is_ended() {
+    let (node, authority) = (Node::start().await, Authority::new());
+    authority.issue("a", "search.example");
+    let (options, _) = encrypted(&node, authority.files(&["a"]));
+    serving(options, async |_, at| {
+        let stream = authority.connect(at, "search.example", "h2", None).await.unwrap();
+        // a client that takes nothing
+        let mut unwilling = h2::client::Builder::new();
+        let (mut client, connection) =
+            unwilling.initial_window_size(0).handshake::<_, Bytes>(stream).await.unwrap();
+        let connection = actix_rt::spawn(connection);
+        let mut unread = vec![];
+        for _ in 0..256 {
+            let (answer, _) = begin(&mut client, "/1/indexes", "GET", vec![], true).await;
+            let answer = answer.await.unwrap();
+            assert_eq!(answer.status(), 200);
+            unread.push(answer);
+        }
+        let (refused, _) = begin(&mut client, "/1/indexes", "GET", vec![], true).await;
+        assert_eq!(refused.await.unwrap().status(), 429, "answers under way count");
+        // it answers every sign of life, and is ended for all that
+        let ended = tokio::time::timeout(Duration::from_secs(25), connection).await;
+        assert!(ended.is_ok(), "the connection goes on");
+        drop(unread);
+        let stream = authority.connect(at, "search.example", "h2", None).await.unwrap();
+        let (mut client, connection) = h2::client::handshake(stream).await.unwrap();
+        let connection = actix_rt::spawn(connection);
+        let (answer, _) = begin(&mut client, "/1/indexes", "GET", vec![], true).await;
+        assert_eq!(answer.await.unwrap().status(), 200);
+        connection.abort();
+    })
+    .await;
+}
+
+#[actix_web::test]
+async fn the_head_of_a_call_has_the_same_bound_by_both_protocols() {
+    let (node, authority) = (Node::start().await, Authority::new());
+    authority.issue("a", "search.example");
+    let (options, _) = encrypted(&node, authority.files(&["a"]));
+    serving(options, async |_, at| {
+        let stream = authority.connect(at, "search.example", "h2", None).await.unwrap();
+        let (mut client, connection) = h2::client::handshake(stream).await.unwrap();
+        let connection = actix_rt::spawn(connection);
+        for (headers, bytes, expected) in [(90, 1_000, 200), (100, 1, 413), (2, 70_000, 413)] {
+            std::future::poll_fn(|context| client.poll_ready(context)).await.unwrap();
+            let mut request = http02::Request::builder().uri("https://search.example/1/isalive");
+            for number in 0..headers {
+                request = request.header(format!("x-number-{number}"), "a".repeat(bytes));
+            }
+            let (answer, _) = client.send_request(request.body(()).unwrap(), true).unwrap();
+            assert_eq!(answer.await.unwrap().status(), expected, "{headers} headers of {bytes} bytes");
+        }
+        connection.abort();
+    })
+    .await;
+}
+
+#[actix_web::test]
+async fn who_never_says_how_a_connection_is_encrypted_takes_no_more_than_who_does() {
+    let (node, authority) = (Node::start().await, Authority::new());
+    authority.issue("a", "search.example");
+    let (options, _) = encrypted(&node, authority.files(&["a"]));
+    let options = ServerOptions { connections_max: 200, workers: 1, ..options };
+    serving(options, async |_, at| {
+        let mut silent = vec![];
+        for _ in 0..400 {
+            silent.push(TcpStream::connect(at).await.unwrap());
+        }
+        // those it may not have are ended at once: their places are for others
+        let mut open = 0;
+        for stream in &mut silent {
+            let read = tokio::time::timeout(Duration::from_millis(10), stream.read(&mut [0])).await;
+            open += usize::from(read.is_err());
+        }
+        assert!((16..=100).contains(&open), "{open} of 400 are open");
+        // and those it may have are ended when they have said nothing for long enough
+        let begun = Instant::now();
+        for stream in &mut silent {
+            let read = tokio::time::timeout(Duration::from_secs(10), stream.read(&mut [0])).await;
+            assert!(read.is_ok(), "one stays open for {:?}", begun.elapsed());
+        }
+        let stream = authority.connect(at, "search.example", "http/1.1", None).await.unwrap();
+        assert_eq!(exchange(stream, "GET /1/indexes", "").await.0, 200);
     })
     .await;
 }

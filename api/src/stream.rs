@@ -1,0 +1,97 @@
+//! How are the bytes of a connection read and written?
+//!
+//! One kind for plain and encrypted ones, which ends when the node says so: by HTTP/2 a client may leave answers unread for ever and
+//! still answer every sign of life.
+
+use crate::connection::Connection;
+use actix_rt::net::TcpStream;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_rustls::server::TlsStream;
+
+/// The bytes of a connection.
+pub struct Stream {
+    bytes: Bytes,
+    connection: Connection,
+}
+/// Where they come from.
+pub enum Bytes {
+    /// As they are sent.
+    Plain(TcpStream),
+    /// Encrypted.
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Stream {
+    /// Of a connection that was accepted.
+    pub fn new(bytes: Bytes, connection: Connection) -> Stream {
+        Stream { bytes, connection }
+    }
+    /// What is known of the connection.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+    /// Errors: the connection has to end.
+    fn go_on(&self, cx: &mut Context<'_>) -> io::Result<()> {
+        match self.connection.has_ended(cx) {
+            false => Ok(()),
+            true => Err(io::Error::new(io::ErrorKind::TimedOut, "an answer was not read in time")),
+        }
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.go_on(cx)?;
+        match &mut self.bytes {
+            Bytes::Plain(plain) => Pin::new(plain).poll_read(cx, into),
+            Bytes::Tls(tls) => Pin::new(tls).poll_read(cx, into),
+        }
+    }
+}
+impl AsyncWrite for Stream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
+        self.go_on(cx)?;
+        match &mut self.bytes {
+            Bytes::Plain(plain) => Pin::new(plain).poll_write(cx, from),
+            Bytes::Tls(tls) => Pin::new(tls).poll_write(cx, from),
+        }
+    }
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        from: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.go_on(cx)?;
+        match &mut self.bytes {
+            Bytes::Plain(plain) => Pin::new(plain).poll_write_vectored(cx, from),
+            Bytes::Tls(tls) => Pin::new(tls).poll_write_vectored(cx, from),
+        }
+    }
+    fn is_write_vectored(&self) -> bool {
+        match &self.bytes {
+            Bytes::Plain(plain) => plain.is_write_vectored(),
+            Bytes::Tls(tls) => tls.is_write_vectored(),
+        }
+    }
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.go_on(cx)?;
+        match &mut self.bytes {
+            Bytes::Plain(plain) => Pin::new(plain).poll_flush(cx),
+            Bytes::Tls(tls) => Pin::new(tls).poll_flush(cx),
+        }
+    }
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.go_on(cx)?;
+        match &mut self.bytes {
+            Bytes::Plain(plain) => Pin::new(plain).poll_shutdown(cx),
+            Bytes::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
+        }
+    }
+}
