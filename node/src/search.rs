@@ -7,8 +7,9 @@ use crate::sharing::Sharing;
 use crate::turns::{Entered, Sharer, Turns};
 use parking_lot::{Condvar, Mutex};
 use quorate_engine::bits;
+use quorate_engine::clock::Deadline;
 use quorate_engine::filter::filter_set;
-use quorate_engine::{Scratch, SearchLimits, render_record};
+use quorate_engine::{Scratch, SearchLimits, Selection};
 use quorate_model::{FacetHits, Filter, SearchParams, SearchResults, limits};
 use std::cell::{OnceCell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -276,6 +277,10 @@ fn search_limits(rights: ReadRights, until: Instant) -> SearchLimits {
     }
 }
 impl Turn<'_> {
+    /// When work ends that may take until then, and ends before when nobody waits for it any more.
+    pub fn deadline(&self, until: Instant) -> Deadline {
+        Deadline::from(until).unless(self.is_given_up.clone())
+    }
     /// The limits of a read whose work begins now and ends when nobody waits for it any more.
     pub(crate) fn limits(&self, rights: ReadRights) -> SearchLimits {
         let limits = search_limits(rights, Instant::now() + Duration::from_millis(limits::SEARCH_MS));
@@ -420,25 +425,29 @@ impl Queue {
 
 /// Direct reads of one index, which show what passes a filter only.
 ///
-/// Cost: a lookup for each record; with a filter, also one evaluation of it for each segment that has a wanted record.
+/// Cost: a lookup for each record; with a filter, also one evaluation of it for each segment that has a wanted record; what is
+/// shown is worked out once for equal lists of attributes that follow each other.
 pub struct ObjectReader<'a> {
     view: &'a IndexView,
     filter: &'a Filter,
+    rights: ReadRights,
+    /// The attributes that were asked for last, and what they show.
+    selected: Option<(Option<&'a [String]>, Selection)>,
     /// For each segment: not evaluated yet, or the documents that pass (`None` = all).
     passing: Vec<OnceCell<Option<Vec<u64>>>>,
 }
 
 impl<'a> ObjectReader<'a> {
     /// Reads what `view` shows of the records that pass `filter`.
-    pub fn new(view: &'a IndexView, filter: &'a Filter) -> Self {
-        ObjectReader { view, filter, passing: vec![OnceCell::new(); view.shard.segments().len()] }
+    pub fn new(view: &'a IndexView, filter: &'a Filter, rights: ReadRights) -> Self {
+        let passing = vec![OnceCell::new(); view.shard.segments().len()];
+        ObjectReader { view, filter, rights, selected: None, passing }
     }
     /// Renders one record; `None` when it does not exist or does not pass.
     pub fn object(
-        &self,
+        &mut self,
         object_id: &str,
-        attributes_to_retrieve: Option<&[String]>,
-        rights: ReadRights,
+        attributes_to_retrieve: Option<&'a [String]>,
     ) -> Option<Vec<u8>> {
         let (at, doc) = self.view.shard.find(object_id)?;
         let segment = &self.view.shard.segments()[at];
@@ -447,8 +456,12 @@ impl<'a> ObjectReader<'a> {
         if self.passing[at].get_or_init(evaluate).as_ref().is_some_and(|set| !bits::contains(set, doc)) {
             return None;
         }
-        let record = segment.record(doc);
-        Some(render_record(record, settings, attributes_to_retrieve, rights.sees_unretrievable))
+        if self.selected.as_ref().is_none_or(|(attributes, _)| *attributes != attributes_to_retrieve) {
+            let sees_unretrievable = self.rights.sees_unretrievable;
+            let selection = Selection::new(settings, attributes_to_retrieve, sees_unretrievable);
+            self.selected = Some((attributes_to_retrieve, selection));
+        }
+        self.selected.as_ref().map(|(_, selection)| selection.render(segment.record(doc)))
     }
 }
 

@@ -31,12 +31,14 @@ pub async fn one(call: &Call<'_>) -> Result<Reply> {
 pub async fn many(call: &Call<'_>) -> Result<Reply> {
     let mut requests = parse::away(&call.body, parse_requests).await?;
     let forced = forced_attributes(call)?;
+    let mut attributes = 0;
     for request in &mut requests {
         call.caller.check_index(request.index.as_str())?;
         call.note.about(&request.index);
         if let Some(forced) = &forced {
             request.attributes_to_retrieve = forced.clone();
         }
+        check_attributes(&mut attributes, request)?;
     }
     let records = read(call, requests).await?;
     Ok(Reply::ok(objects_body(&records)))
@@ -106,7 +108,25 @@ fn parse_requests(body: &[u8]) -> Result<Vec<ObjectRequest>> {
     if items.len() > limits::MULTI_MAX {
         return Err(Error::invalid(format!("requests has too many objects: at most {}", limits::MULTI_MAX)));
     }
-    items.into_iter().map(|parse::Object(item)| parse_item(item)).collect()
+    let mut attributes = 0;
+    let parse = |parse::Object(item)| {
+        let request = parse_item(item)?;
+        check_attributes(&mut attributes, &request)?;
+        Ok(request)
+    };
+    items.into_iter().map(parse).collect()
+}
+
+/// Adds the attributes that a request lists to those before it. Errors: `Invalid` when they are too many together.
+fn check_attributes(attributes: &mut usize, request: &ObjectRequest) -> Result<()> {
+    *attributes += request.attributes_to_retrieve.as_ref().map_or(0, Vec::len);
+    match *attributes <= limits::MULTI_ATTRIBUTES_MAX {
+        true => Ok(()),
+        false => Err(Error::invalid(format!(
+            "requests has too many attributes in attributesToRetrieve: at most {} together",
+            limits::MULTI_ATTRIBUTES_MAX
+        ))),
+    }
 }
 
 fn parse_item(item: Item) -> Result<ObjectRequest> {

@@ -7,12 +7,13 @@ use crate::context::NodeContext;
 use crate::types::{ObjectRequest, ReadRights};
 use futures_util::future::try_join_all;
 use quorate_model::wire::Text;
-use quorate_model::{Error, Filter, GroupId, IndexName, Result};
+use quorate_model::{Error, Filter, GroupId, IndexName, Result, limits};
 use quorate_node::search::ObjectReader;
 use quorate_node::{IndexView, Node};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Records of one group, in request order; see [`crate::Service::objects`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,6 +92,8 @@ pub async fn objects(
     Ok(records)
 }
 
+/// How long reading the records of one call may take: less than the node that asks another one for them waits.
+const WORK: Duration = Duration::from_millis(limits::SEARCH_MS * 3 / 2);
 /// Records that one call to another node asks for at most, so that their sum stays far below what a message may take.
 const OBJECTS_OF_CALL: usize = 250;
 
@@ -115,6 +118,8 @@ async fn views(
     Ok((views, elsewhere))
 }
 
+/// Errors: `Invalid` when the records are too many bytes together, or are not all read within [`WORK`] or before
+/// the caller has gone.
 async fn fetch(
     node: &Node,
     views: Views,
@@ -124,20 +129,31 @@ async fn fetch(
 ) -> Result<Vec<Option<Vec<u8>>>> {
     let rights = rights_of(rights);
     node.pool()
-        .run(move |_| {
-            let reader = |(name, view)| (name, ObjectReader::new(view, &filter));
-            let readers: BTreeMap<&IndexName, ObjectReader<'_>> =
+        .run(move |turn| {
+            let deadline = turn.deadline(Instant::now() + WORK);
+            let reader = |(name, view)| (name, ObjectReader::new(view, &filter, rights));
+            let mut readers: BTreeMap<&IndexName, ObjectReader<'_>> =
                 views.iter().map(|(name, view)| (name, &**view)).map(reader).collect();
-            let mut bytes = 0;
-            let fetch = |request: &ObjectRequest| {
-                let ObjectRequest { index, object_id, attributes_to_retrieve } = request;
-                let record = readers[index].object(object_id, attributes_to_retrieve.as_deref(), rights);
+            let (mut bytes, mut records) = (0, Vec::with_capacity(requests.len()));
+            for ObjectRequest { index, object_id, attributes_to_retrieve } in &requests {
+                if deadline.is_over() {
+                    return Err(late());
+                }
+                let reader = readers.get_mut(index);
+                let record = reader.and_then(|it| it.object(object_id, attributes_to_retrieve.as_deref()));
                 check_bytes(&mut bytes, record.as_ref(), rights.bytes_max())?;
-                Ok(record)
-            };
-            requests.iter().map(fetch).collect()
+                records.push(record);
+            }
+            Ok(records)
         })
         .await
+}
+
+/// Not 503: another node has no more time.
+fn late() -> Error {
+    Error::invalid(
+        "The records take too long together: ask for fewer in one call, or for fewer attributes with attributesToRetrieve",
+    )
 }
 
 /// Adds a record to what an answer holds. Errors: `Invalid` when that is too much.

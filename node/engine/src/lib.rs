@@ -37,7 +37,7 @@ pub use configuration::Configuration;
 pub use limits::SearchLimits;
 pub use query::synonyms::SynonymSet;
 pub use recommend::recommend;
-pub use response::render_record;
+pub use response::record::Selection;
 pub use rules::RuleSet;
 pub use scratch::Scratch;
 pub use search::search;

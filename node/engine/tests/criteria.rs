@@ -3,7 +3,7 @@
 mod shard;
 
 use quorate_engine::index::ReadySizes;
-use quorate_engine::{Scratch, browse, matching_ids, render_record, search, search_facet};
+use quorate_engine::{Scratch, Selection, browse, matching_ids, search, search_facet};
 use quorate_model::{FacetHits, Result, SearchParams, SearchResults, Settings};
 use serde_json::{Value, json};
 use shard::{Shard, Spoken, limits};
@@ -404,10 +404,10 @@ fn records_show_what_is_asked_for() {
     ] {
         let attributes: Option<Vec<String>> =
             attributes.map(|list| list.into_iter().map(str::to_string).collect());
-        let shown = render_record(raw, &settings, attributes.as_deref(), false);
+        let shown = Selection::new(&settings, attributes.as_deref(), false).render(raw);
         assert_eq!(String::from_utf8(shown).unwrap(), expected, "{attributes:?}");
     }
-    assert_eq!(render_record(raw, &settings, None, true), raw);
+    assert_eq!(Selection::new(&settings, None, true).render(raw), raw);
 }
 #[test]
 fn browse_walks_through_everything_once() {

@@ -56,6 +56,8 @@ pub const FACET_HITS_MAX: u64 = 100;
 pub const MULTI_MAX: usize = 1_000;
 /// Filters of all queries of one call together, those that the caller's key forces on each included.
 pub const MULTI_FILTERS_MAX: usize = 100_000;
+/// Attributes that all objects of one multi-get list together, those that the caller's key forces on each included.
+pub const MULTI_ATTRIBUTES_MAX: usize = 100_000;
 /// Bytes of an answer, so that a small call cannot fill the memory, unless configured otherwise.
 pub const ANSWER_BYTES_MAX: usize = 32 << 20;
 /// maxRecommendations (§4.14): what 0 stands for.

@@ -5,6 +5,7 @@ use quorate_model::limits;
 use quorate_tests::client::Family;
 use quorate_tests::cluster::Cluster;
 use quorate_tests::greedy::{begin, credentials, in_polygons, large_polygon};
+use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -39,6 +40,8 @@ fn ticks(server: &Server) -> u64 {
 fn nobody_works_for_a_caller_who_has_hung_up() {
     let (_dir, server) = start_with_places();
     check_hanging_up(&server, &[&server]);
+    let many = add_many_attributes(&server.client());
+    check_hanging_up_of(&server, &[&server], "/1/indexes/*/objects", &many);
 }
 
 /// The work is done on the node that has the index, and ends there, too.
@@ -56,17 +59,39 @@ fn no_other_node_works_for_a_caller_who_has_hung_up() {
     add_places(&first.client());
     cluster.wait_count("places", 20_000).unwrap();
     check_hanging_up(second, &[first]);
+    let many = add_many_attributes(&first.client());
+    cluster.wait_count("attributes", 1).unwrap();
+    check_hanging_up_of(second, &[first], "/1/indexes/*/objects", &many);
+}
+
+/// Adds a record of as many attributes as it may have, and returns a read of it, again and again, that names as many attributes as
+/// one may: none of them is there, so all are compared.
+fn add_many_attributes(client: &Client) -> Value {
+    let attributes: serde_json::Map<String, Value> =
+        (0..10_000).map(|n| (format!("{n:04}"), json!(0))).collect();
+    let mut record = json!(attributes);
+    record["objectID"] = json!("o");
+    client.batch("attributes", &[("addObject", record)]).unwrap();
+    settle(client, "attributes").unwrap();
+    let shown: Vec<String> =
+        (0..limits::MULTI_ATTRIBUTES_MAX / limits::MULTI_MAX).map(|n| format!("9999-{n}")).collect();
+    let one = json!({"indexName": "attributes", "objectID": "o", "attributesToRetrieve": shown});
+    json!({"requests": vec![one; limits::MULTI_MAX]})
 }
 
 /// Asks one node for a search that takes as long as one may, hangs up in the middle, and looks whether those that work stop.
 fn check_hanging_up(asked: &Server, working: &[&Server]) {
+    check_hanging_up_of(asked, working, "/1/indexes/places/query", &large_polygon());
+}
+/// The same for another call that takes long.
+fn check_hanging_up_of(asked: &Server, working: &[&Server], path: &str, body: &Value) {
     // a machine that does something else too may work too little for this search to show anything, or be late
-    let tries: Vec<String> = (0..5).map_while(|_| hang_up(asked, working).err()).collect();
+    let body = body.to_string();
+    let tries: Vec<String> = (0..5).map_while(|_| hang_up(asked, working, path, &body).err()).collect();
     assert!(tries.len() < 5, "{tries:#?}");
 }
 
-fn hang_up(asked: &Server, working: &[&Server]) -> Result<(), String> {
-    let body = large_polygon().to_string();
+fn hang_up(asked: &Server, working: &[&Server], path: &str, body: &str) -> Result<(), String> {
     let head = format!("{}Content-Length: {}\r\n", credentials(ADMIN_KEY), body.len());
     let used = || working.iter().map(|server| ticks(server)).sum::<u64>();
     let used_in = |time: Duration| {
@@ -76,7 +101,7 @@ fn hang_up(asked: &Server, working: &[&Server]) -> Result<(), String> {
     };
     let window = Duration::from_millis(500);
     let begun = Instant::now();
-    let stream = begin(asked.address(), "/1/indexes/places/query", &head, body.as_bytes()).unwrap();
+    let stream = begin(asked.address(), path, &head, body.as_bytes()).unwrap();
     // it is read and worked for
     std::thread::sleep(Duration::from_millis(300));
     let before = used_in(window);

@@ -86,6 +86,13 @@ fn bodies() -> Vec<Limit> {
         "queryParameters",
     );
     let objects = several("/1/indexes/*/objects", json!({"indexName": "i", "objectID": "none"}));
+    let with_attributes = |count: usize| {
+        let full = vec!["a"; count];
+        let requests = full
+            .chunks(LIST_ENTRIES_MAX)
+            .map(|names| json!({"indexName": "i", "objectID": "o", "attributesToRetrieve": names}));
+        ask(Method::POST, "/1/indexes/*/objects", json!({"requests": requests.collect::<Vec<_>>()}))
+    };
     let searches = [
         ("/1/indexes/i/query", "{}"),
         ("/1/indexes/i/browse", "{}"),
@@ -198,6 +205,17 @@ fn bodies() -> Vec<Limit> {
                     "requests has too many filters: at most 100000 together",
                 ),
             ],
+        ),
+        here(
+            "`attributesToRetrieve` of all elements of `*/objects` together, those that a key forces on each included",
+            count(MULTI_ATTRIBUTES_MAX),
+            "400",
+            vec![tried(
+                with_attributes(MULTI_ATTRIBUTES_MAX),
+                with_attributes(MULTI_ATTRIBUTES_MAX + 1),
+                400,
+                "requests has too many attributes in attributesToRetrieve: at most 100000 together",
+            )],
         ),
         here(
             "body of a batch of dictionary entries",

@@ -10,5 +10,3 @@ mod plain;
 pub mod record;
 mod sieve;
 mod snippet;
-
-pub use record::render_record;

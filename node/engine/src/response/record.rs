@@ -60,6 +60,12 @@ impl Selection {
             Some(only) => kept.min(part_of(only.iter().map(String::as_str), path)),
         }
     }
+    /// A stored record as a get of one object answers it.
+    pub fn render(&self, raw: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(raw.len());
+        self.write(json::stored(raw), &mut out);
+        out
+    }
     /// Appends the selected members of `raw` as a JSON object.
     pub fn write(&self, raw: &str, out: &mut Vec<u8>) {
         if self.is_everything() {
@@ -128,16 +134,4 @@ impl Selection {
             Some(_) | None => false,
         }
     }
-}
-
-/// The record as a get of one object answers it.
-pub fn render_record(
-    raw: &[u8],
-    settings: &Settings,
-    attributes_to_retrieve: Option<&[String]>,
-    sees_unretrievable: bool,
-) -> Vec<u8> {
-    let mut out = Vec::with_capacity(raw.len());
-    Selection::new(settings, attributes_to_retrieve, sees_unretrievable).write(json::stored(raw), &mut out);
-    out
 }
