@@ -57,6 +57,18 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// Bytes that all answers under way have together.
+    fn answers_bytes_max(&self) -> usize {
+        self.answer_bytes_max.max(ANSWER_BYTES_MIN).saturating_mul(ANSWERS_AT_A_TIME)
+    }
+    /// Bytes of a page of synonyms or rules: the most that a caller who is alone may hold of what answers have, so what is longer
+    /// could never be sent.
+    pub fn documents_bytes_max(&self) -> usize {
+        self.answers_bytes_max() / 2
+    }
+}
+
 /// Bodies of full size that may be in memory at a time, over all callers.
 const BODIES_AT_A_TIME: usize = 3;
 /// Bytes that are taken for a body of full size where it is configured smaller: its tree of values may be as large.
@@ -90,11 +102,7 @@ impl ApiState {
                 limits.body_bytes_max.max(BODY_BYTES_MIN).saturating_mul(BODIES_AT_A_TIME),
                 SHARE_BYTES,
             ),
-            answers: Room::new(
-                "large answers",
-                limits.answer_bytes_max.max(ANSWER_BYTES_MIN).saturating_mul(ANSWERS_AT_A_TIME),
-                SHARE_BYTES,
-            ),
+            answers: Room::new("large answers", limits.answers_bytes_max(), SHARE_BYTES),
             strangers: Room::new("large bodies of strangers", STRANGERS_BYTES, 0),
             locations,
             trusted_proxies,

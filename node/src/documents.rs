@@ -67,13 +67,13 @@ impl Documents {
             }
         }
     }
-    /// A page of those that match, by objectID from the last to the first.
+    /// A page of those that match, by objectID from the last to the first. Errors: `Invalid` when the answer is too big.
     pub fn search(
         &self,
         kind: DocumentKind,
         settings: &Arc<Settings>,
         asked: &DocumentQuery,
-    ) -> DocumentHits {
+    ) -> quorate_model::Result<DocumentHits> {
         let schema = Schema::from(settings.clone());
         match kind {
             DocumentKind::Synonyms => {

@@ -74,7 +74,8 @@ pub async fn search(call: &Call<'_>, kind: DocumentKind) -> Result<Reply> {
         }
     }
     members.extend(call.object().await?);
-    let asked = DocumentQuery::parse(kind, &members)?;
+    let bytes_max = call.state.limits().documents_bytes_max();
+    let asked = DocumentQuery { bytes_max, ..DocumentQuery::parse(kind, &members)? };
     let found = call.service().search_documents(&call.index_name()?, kind, asked).await?;
     Ok(Reply::ok(document_hits_body(&found)))
 }

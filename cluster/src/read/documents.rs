@@ -83,7 +83,7 @@ impl ReadCall for SearchDocuments {
         let documents = of(context.node(), row.incarnation);
         let settings = settings::applied(context.node(), row.incarnation);
         let SearchDocuments { index: _, kind, asked } = self;
-        context.node().pool().run(move |_| Ok(documents.search(kind, &settings, &asked))).await
+        context.node().pool().run(move |_| documents.search(kind, &settings, &asked)).await
     }
 }
 

@@ -228,7 +228,8 @@ impl Service {
         let Text(document) = ask(context, GetDocument { index, kind, object_id }).await?;
         Ok(document)
     }
-    /// A page of the synonyms or rules that match, by objectID, the last one first. Errors: `NotFound`.
+    /// A page of the synonyms or rules that match, by objectID, the last one first. Errors: `NotFound`; `Invalid`
+    /// when it is too big.
     pub async fn search_documents(
         &self,
         index: &IndexName,

@@ -10,7 +10,7 @@ use crate::analysis::{Analyzer, Schema, TokenOptions};
 use quorate_model::document::DocumentQuery;
 use quorate_model::results::DocumentHits;
 use quorate_model::rule::{Condition, PatternPart, QueryChange};
-use quorate_model::{Rule, Synonym, SynonymKind};
+use quorate_model::{Error, Result, Rule, Synonym, SynonymKind};
 use serde_json::{Map, Value, json};
 use std::ops::Range;
 
@@ -20,12 +20,12 @@ const TAGS: (&str, &str) = ("<em>", "</em>");
 /// The synonyms that match, of one page.
 ///
 /// `synonyms` come in the order of the answer. Every word of the query has to be in the document, the last one as a
-/// prefix.
+/// prefix. Errors: `Invalid` when the answer is too big.
 pub fn find_synonyms<'a>(
     synonyms: impl Iterator<Item = &'a Synonym>,
     schema: &Schema,
     asked: &DocumentQuery,
-) -> DocumentHits {
+) -> Result<DocumentHits> {
     let words = Words::new(schema, &asked.query);
     let selected = synonyms
         .filter(|synonym| asked.types.is_empty() || asked.types.contains(&synonym.kind.type_name()))
@@ -45,7 +45,7 @@ pub fn find_rules<'a>(
     rules: impl Iterator<Item = &'a Rule>,
     schema: &Schema,
     asked: &DocumentQuery,
-) -> DocumentHits {
+) -> Result<DocumentHits> {
     let words = Words::new(schema, &asked.query);
     let is_selected = |rule: &Rule| {
         let is_so = |condition: &Condition| {
@@ -80,23 +80,39 @@ pub fn find_rules<'a>(
     })
 }
 
-/// Counts what matches and renders the page.
+/// Bytes of an answer that are beside its documents, at most.
+const BYTES_BESIDE: usize = 128;
+
+/// Counts what matches and renders the page, no further than the answer may be long.
 fn page<'a, T: 'a>(
     selected: impl Iterator<Item = &'a T>,
     asked: &DocumentQuery,
     render: impl Fn(&T) -> Map<String, Value>,
-) -> DocumentHits {
+) -> Result<DocumentHits> {
     let selected: Vec<&T> = selected.collect();
     let nb_hits = selected.len() as u64;
     let skipped = usize::try_from(asked.page.saturating_mul(asked.hits_per_page)).unwrap_or(usize::MAX);
     let of_page = selected.into_iter().skip(skipped).take(asked.hits_per_page as usize);
-    let written = |document| serde_json::to_vec(&render(document)).expect("a JSON object is always text");
-    DocumentHits {
-        hits: of_page.map(written).collect(),
+    let mut bytes = BYTES_BESIDE;
+    let written = |document| {
+        let hit = serde_json::to_vec(&render(document)).expect("a JSON object is always text");
+        bytes += hit.len() + 1;
+        match asked.bytes_max == 0 || bytes <= asked.bytes_max {
+            true => Ok(hit),
+            false => Err(too_big(asked.bytes_max)),
+        }
+    };
+    Ok(DocumentHits {
+        hits: of_page.map(written).collect::<Result<_>>()?,
         nb_hits,
         page: asked.page,
         nb_pages: nb_hits.div_ceil(asked.hits_per_page.max(1)),
-    }
+    })
+}
+fn too_big(bytes_max: usize) -> Error {
+    Error::invalid(format!(
+        "The answer is too big: it may have {bytes_max} bytes. Ask for fewer at a time with hitsPerPage"
+    ))
 }
 
 fn parsed(document: &str) -> Map<String, Value> {
@@ -286,7 +302,7 @@ mod tests {
             ),
         ];
         let schema = Schema::default();
-        let find = |asked: &DocumentQuery| find_synonyms(all.iter(), &schema, asked);
+        let find = |asked: &DocumentQuery| find_synonyms(all.iter(), &schema, asked).unwrap();
         for (query, expected) in [
             ("", "d c b a"),
             ("street", "d"),
@@ -307,6 +323,11 @@ mod tests {
         assert_eq!(ids(&find(&typed(&["altcorrection2"]))), "");
         let second = find(&DocumentQuery { page: 1, hits_per_page: 3, ..asked("") });
         assert_eq!((ids(&second).as_str(), second.nb_hits, second.nb_pages, second.page), ("a", 4, 2, 1));
+        let within =
+            |bytes_max| find_synonyms(all.iter(), &schema, &DocumentQuery { bytes_max, ..asked("") });
+        let bytes = BYTES_BESIDE + find(&asked("")).hits.iter().map(|hit| hit.len() + 1).sum::<usize>();
+        assert_eq!(within(bytes).map(|found| found.hits.len()), Ok(4));
+        assert!(within(bytes - 1).is_err_and(|error| error.message.contains("hitsPerPage")));
     }
 
     #[test]
@@ -314,7 +335,7 @@ mod tests {
         let all = [synonym(
             json!({"objectID": "c", "type": "onewaysynonym", "input": "Tablet", "synonyms": ["iPad", "Tab note"]}),
         )];
-        let found = find_synonyms(all.iter(), &Schema::default(), &asked("tab"));
+        let found = find_synonyms(all.iter(), &Schema::default(), &asked("tab")).unwrap();
         let hit: Value = serde_json::from_slice(&found.hits[0]).unwrap();
         let mut tablet = leaf("<em>Tab</em>let", "full", &["tab"]);
         tablet["fullyHighlighted"] = json!(false);
@@ -342,7 +363,7 @@ mod tests {
             ),
         ];
         let schema = Schema::default();
-        let find = |asked: &DocumentQuery| find_rules(all.iter(), &schema, asked);
+        let find = |asked: &DocumentQuery| find_rules(all.iter(), &schema, asked).unwrap();
         for (query, expected) in [
             ("", "r3 r2 r1"),
             ("zor", "r2"),

@@ -57,6 +57,34 @@ async fn an_answer_has_as_many_bytes_as_it_may() {
     assert_eq!((page["hits"].as_array().unwrap().len(), page["cursor"].is_string()), (8, true));
 }
 
+/// What is shown of a rule is many times as long as the rule: a page that no answer can hold is refused for good.
+#[actix_web::test]
+async fn a_page_of_rules_has_as_many_bytes_as_all_answers_leave_to_one() {
+    let node = Node::start().await;
+    let texts = vec!["a"; LIST_ENTRIES_MAX];
+    let names =
+        ["attributesToRetrieve", "facets", "optionalWords", "attributesToHighlight", "attributesToSnippet"];
+    let params: Map<String, Value> = names.into_iter().map(|name| (name.to_owned(), json!(texts))).collect();
+    let rule = |n: usize| json!({"objectID": n.to_string(), "consequence": {"params": params}});
+    let rules: Vec<Value> = (0..150).map(rule).collect();
+    node.done(ask(Method::POST, "/1/indexes/i/rules/batch", json!(rules))).await;
+    let send = async |hits_per_page: usize| {
+        let request = test::TestRequest::post()
+            .uri("/1/indexes/i/rules/search")
+            .insert_header(("X-Algolia-Application-Id", APP))
+            .insert_header(("X-Algolia-API-Key", ADMIN))
+            .set_payload(json!({"query": "a", "hitsPerPage": hits_per_page}).to_string());
+        // pages may be as long as with half of it
+        let limits = Limits { answer_bytes_max: 1 << 10, ..Limits::default() };
+        node.send_to(ServerOptions { limits, ..node.options() }, request).await
+    };
+    let refused = send(1_000).await.refused(400, "The answer is too big: it may have 33554432 bytes");
+    assert!(refused["message"].as_str().unwrap().contains("hitsPerPage"), "{refused}");
+    let whole = send(60).await;
+    assert!(whole.bytes.len() > 16 << 20, "{}", whole.bytes.len());
+    assert_eq!(whole.success()["nbHits"], 150);
+}
+
 #[actix_web::test]
 async fn a_longer_user_token_counts_as_none() {
     let node = Node::start().await;

@@ -253,6 +253,12 @@ fn bodies() -> Vec<Limit> {
                 ("tests/tests/bad_input/greedy.rs", "a_page_of_a_browse_ends_early_and_the_next_goes_on"),
             ],
         ),
+        by(
+            "page of synonyms or rules",
+            format!("{}, twice that of an answer where that is configured", bytes(2 * ANSWER_BYTES_MAX)),
+            "400",
+            &[(FULL, "a_page_of_rules_has_as_many_bytes_as_all_answers_leave_to_one")],
+        ),
     ]
 }
 

@@ -2,10 +2,10 @@
 
 use super::{Words, page, parsed};
 use crate::analysis::Schema;
-use quorate_model::RecommendRule;
 use quorate_model::document::DocumentQuery;
 use quorate_model::results::DocumentHits;
 use quorate_model::rule::RecommendCondition;
+use quorate_model::{RecommendRule, Result};
 use serde_json::{Map, Value, json};
 
 /// The rules that match, of one page; see [`super::find_synonyms`].
@@ -13,7 +13,7 @@ pub fn find_recommend_rules<'a>(
     rules: impl Iterator<Item = &'a RecommendRule>,
     schema: &Schema,
     asked: &DocumentQuery,
-) -> DocumentHits {
+) -> Result<DocumentHits> {
     let words = Words::new(schema, &asked.query);
     let is_selected = |rule: &RecommendRule| {
         let has_context = |condition: &RecommendCondition| condition.context == asked.context;
@@ -68,7 +68,7 @@ mod tests {
             let mut asked =
                 DocumentQuery { query: query.into(), hits_per_page: 10, ..DocumentQuery::default() };
             change(&mut asked);
-            let hits = find_recommend_rules(all.iter(), &Schema::default(), &asked).hits;
+            let hits = find_recommend_rules(all.iter(), &Schema::default(), &asked).unwrap().hits;
             hits.iter().map(|hit| serde_json::from_slice(hit).unwrap()).collect::<Vec<Value>>()
         };
         let ids = |query: &str, change: fn(&mut DocumentQuery)| {

@@ -32,6 +32,13 @@ pub struct DocumentQuery {
     /// Rules of recommendations that pass it.
     #[serde(skip_serializing_if = "Filter::is_empty")]
     pub filter: Filter,
+    /// Bytes that the answer may have; 0 = any number.
+    #[serde(skip_serializing_if = "is_any")]
+    pub bytes_max: usize,
+}
+
+fn is_any(bytes_max: &usize) -> bool {
+    *bytes_max == 0
 }
 
 impl DocumentQuery {
