@@ -5,9 +5,9 @@
 
 use crate::call::Call;
 use quorate_cluster::{Searcher, ServedSearch};
-use quorate_model::event::search::SHOWN_MAX;
+use quorate_model::event::search::{SHOWN_MAX, TAGS_MAX, filter_texts};
 use quorate_model::event::{QueryId, with_ids_alone};
-use quorate_model::{Filter, IndexName, SearchParams, SearchResults};
+use quorate_model::{IndexName, SearchParams, SearchResults};
 use serde_json::Value;
 
 /// What is kept of a search until it is answered.
@@ -15,7 +15,7 @@ use serde_json::Value;
 pub struct Counting {
     user: Searcher,
     tags: Vec<String>,
-    filter: Filter,
+    filters: Vec<String>,
 }
 
 impl Counting {
@@ -24,10 +24,9 @@ impl Counting {
         if params.other.get("analytics") == Some(&Value::Bool(false)) {
             return None;
         }
-        let tags = params.other.get("analyticsTags").and_then(Value::as_array);
-        let tags = tags.map(|tags| tags.iter().filter_map(Value::as_str).map(str::to_owned).collect());
         let user = call.address.map_or(Searcher::Unknown, Searcher::Address);
-        Some(Counting { user, tags: tags.unwrap_or_default(), filter: params.filter.clone() })
+        // as few as are kept in the end: a request may have many more
+        Some(Counting { user, tags: tags_of(params), filters: filter_texts(&params.filter) })
     }
     /// The same, by whom the call names.
     pub fn by(self, user_token: Option<&str>) -> Counting {
@@ -38,7 +37,7 @@ impl Counting {
     }
     /// Notes the search, which has been answered with an id.
     pub fn note(self, call: &Call<'_>, index: &IndexName, results: SearchResults, query_id: Option<QueryId>) {
-        let Counting { user, tags, filter } = self;
+        let Counting { user, tags, filters } = self;
         let SearchResults { hits, nb_hits, query, .. } = results;
         let country = call.state.locations().and_then(|locations| locations.country_of(call.address?));
         call.service().note_search(Box::new(ServedSearch {
@@ -49,9 +48,33 @@ impl Counting {
             nb_hits,
             hits: with_ids_alone(&hits, SHOWN_MAX),
             tags,
-            filter,
+            filters,
             country,
             query_id,
         }));
+    }
+}
+
+/// The tags that count (C§18.5).
+fn tags_of(params: &SearchParams) -> Vec<String> {
+    let tags = params.other.get("analyticsTags").and_then(Value::as_array);
+    let tags = tags.into_iter().flatten().filter_map(Value::as_str);
+    tags.take(TAGS_MAX).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn no_more_tags_are_kept_than_count() {
+        let tags_of = |tags: Value| {
+            let members = json!({"analyticsTags": tags}).as_object().cloned().unwrap();
+            tags_of(&SearchParams::from_json(&members).unwrap())
+        };
+        let tags: Vec<String> = (0..1_000).map(|n| n.to_string()).collect();
+        assert_eq!(tags_of(json!(tags)), tags[..TAGS_MAX]);
+        assert_eq!(tags_of(json!(["a"])), ["a"]);
     }
 }

@@ -10,7 +10,7 @@ use crate::disk::Purpose;
 use crate::metrics;
 use futures_util::future::join_all;
 use hmac::{Hmac, Mac};
-use quorate_model::event::search::{IDS_MAX, SHOWN_MAX, TAGS_MAX, filter_texts};
+use quorate_model::event::search::{IDS_MAX, SHOWN_MAX, TAGS_MAX};
 use quorate_model::event::{CountedSearch, shown_ids};
 use quorate_model::level::{self, Needs};
 use quorate_model::{GroupId, IndexName};
@@ -121,16 +121,8 @@ fn take_served(context: &NodeContext, now_ms: u64) {
 /// Forgets what users have typed so far.
 fn forget(held: &mut Held, forgotten: &ForgottenUsers) {
     match forgotten {
-        ForgottenUsers::These(tokens) => {
-            for token in tokens.keys() {
-                held.chains.forget(token);
-                held.counted.retain(|counted| *counted.user != **token);
-            }
-        }
-        ForgottenUsers::TooMany => {
-            held.chains = Chains::default();
-            held.counted.clear();
-        }
+        ForgottenUsers::These(tokens) => tokens.keys().for_each(|token| held.forget(token)),
+        ForgottenUsers::TooMany => held.clear(),
     }
 }
 
@@ -143,7 +135,7 @@ fn typed(search: ServedSearch) -> Typed {
         tags: search.tags.into_iter().take(TAGS_MAX).map(Text::from).collect(),
         country: search.country.map(Text::from),
         query_ids: search.query_id.into_iter().collect(),
-        filters: texts(filter_texts(&search.filter)),
+        filters: texts(search.filters),
         stands: false,
     };
     Typed::at(search.time_ms, row)
@@ -182,7 +174,7 @@ async fn propose_counted(context: &NodeContext, deadline: Instant) {
     if !is_known || context.disk().admit_observed().is_err() {
         return;
     }
-    let counted = std::mem::take(&mut context.searches().held().counted);
+    let counted = context.searches().held().take_counted();
     let mut of_groups: BTreeMap<GroupId, Vec<Counted>> = BTreeMap::new();
     let mut failed = vec![];
     for counted in counted {

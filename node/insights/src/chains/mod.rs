@@ -13,10 +13,10 @@
 mod held;
 mod nearly;
 
-pub use held::{CHAINS_MAX, Chains, Counted, QUIET_MS};
+pub use held::{CHAINS_BYTES_MAX, CHAINS_MAX, Chains, Counted, QUIET_MS};
 pub use nearly::belong_together;
 
-use crate::rows::SearchRow;
+use crate::rows::{SearchRow, Text};
 use quorate_model::event::QueryId;
 use quorate_model::event::search::{FILTERS_MAX, IDS_MAX};
 
@@ -58,6 +58,14 @@ impl Typed {
     /// A search of one moment.
     pub fn at(time_ms: u64, search: SearchRow) -> Self {
         Typed { since_ms: time_ms, time_ms, search }
+    }
+    /// About how many bytes its texts and ids take.
+    pub fn bytes(&self) -> usize {
+        let SearchRow { query, shown, tags, country, query_ids, filters, .. } = &self.search;
+        // a text is shared, with two counts in front of it
+        let taken = |text: &Text| size_of::<Text>() + 2 * size_of::<usize>() + text.len();
+        let listed = [shown, tags, filters].into_iter().flatten().chain(country).map(taken);
+        taken(query) + listed.sum::<usize>() + query_ids.len() * size_of::<QueryId>()
     }
     fn belongs_with(&self, next: &Typed) -> bool {
         next.time_ms.saturating_sub(self.time_ms) <= TOGETHER_WITHIN_MS
@@ -151,6 +159,10 @@ impl Chain {
     /// Ends it. Returns its last search, which counts.
     pub fn end(&mut self) -> Option<Typed> {
         std::mem::take(self).last
+    }
+    /// About how many bytes its texts and ids take.
+    pub fn bytes(&self) -> usize {
+        self.last.iter().chain(&self.turn).map(Typed::bytes).sum()
     }
     /// When it was searched last, Unix milliseconds.
     pub fn time_ms(&self) -> Option<u64> {

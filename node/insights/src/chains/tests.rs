@@ -286,3 +286,29 @@ fn only_so_many_chains_are_held() {
     chains.end_quiet(QUIET_MS + 19, &mut |counted| all.push(counted));
     assert_eq!(all.len(), 10 + 9, "u10 to u19 without u11 are quiet");
 }
+
+#[test]
+fn only_so_many_bytes_of_chains_are_held() {
+    const TEXT: usize = 1 << 20;
+    const MANY: usize = CHAINS_BYTES_MAX / TEXT;
+    let (mut chains, mut all) = (Chains::default(), vec![]);
+    let mut long = typed(0, "q", 1);
+    long.search.filters = vec!["f".repeat(TEXT).into()];
+    for user in 0..MANY as u64 + 10 {
+        let next = Typed { since_ms: user, time_ms: user, ..long.clone() };
+        chains.take("i", &format!("u{user}"), next, &mut |counted| all.push(counted));
+        assert!(chains.bytes() <= CHAINS_BYTES_MAX, "{} bytes", chains.bytes());
+    }
+    // each takes a little more than its text
+    assert_eq!((chains.len(), all.len()), (MANY - 1, 11));
+    let users: Vec<String> = all.iter().map(|counted| counted.user.to_string()).collect();
+    assert_eq!(users, (0..11).map(|user| format!("u{user}")).collect::<Vec<_>>(), "the oldest");
+    // one that goes on counts once
+    let before = chains.bytes();
+    chains.take("i", "u20", Typed { time_ms: MANY as u64 + 20, ..long }, &mut |_| ());
+    assert_eq!((chains.len(), chains.bytes()), (MANY - 1, before));
+    chains.forget("u20");
+    assert_eq!(chains.len(), MANY - 2);
+    chains.end_quiet(u64::MAX, &mut |counted| all.push(counted));
+    assert_eq!((chains.len(), chains.bytes(), all.len()), (0, 0, MANY + 9));
+}
