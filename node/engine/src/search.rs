@@ -8,7 +8,7 @@ use crate::clock::Clock;
 use crate::configuration::Configuration;
 use crate::facet::matched::Matched;
 use crate::facet::selection::{Others, Selection};
-use crate::facet::{self, Listing};
+use crate::facet::{self, Bytes, Listing};
 use crate::index::ShardView;
 use crate::limits::SearchLimits;
 use crate::matching::find::{Found, Prepared, sets_of};
@@ -101,7 +101,11 @@ pub fn search(
     let after = after_distinct.as_deref();
     let selection = Selection::new(&settings.index, &params.filter, others_of(&plan, &found));
     results.facets = (!params.facets.is_empty())
-        .then(|| count_facets(view, settings, &params, &facets, &matched, &selection, after, &mut clock));
+        .then(|| {
+            let bytes = Bytes::new(limits.bytes_max);
+            count_facets(view, settings, &params, &facets, &matched, &selection, after, bytes, &mut clock)
+        })
+        .transpose()?;
     results.facets_cut = clock.rang();
     matched.into_iter().for_each(|set| scratch.give(set));
     page.describe(nb_hits, &mut results);
@@ -330,8 +334,9 @@ fn count_facets(
     matched: &[Vec<u64>],
     selection: &Selection<'_>,
     after_distinct: Option<&[Vec<u64>]>,
+    mut bytes: Bytes,
     clock: &mut Clock,
-) -> Vec<FacetCounts> {
+) -> Result<Vec<FacetCounts>> {
     let listing = Listing::of(params);
     let pair = |sets| pairs(view, sets);
     let (before, after) = (pair(matched), after_distinct.map(pair));
@@ -345,11 +350,13 @@ fn count_facets(
         let listed = settings.index.attributes_for_faceting.iter().find(|facet| facet.path == *path);
         let late = all_after || listed.is_some_and(|facet| facet.after_distinct);
         counted.extend(match &after {
-            Some(after) if late => facet::count(after, &Selection::unknown(), path, listing, clock),
-            Some(_) | None => facet::count(&before, selection, path, listing, clock),
+            Some(after) if late => {
+                facet::count(after, &Selection::unknown(), path, listing, &mut bytes, clock)?
+            }
+            Some(_) | None => facet::count(&before, selection, path, listing, &mut bytes, clock)?,
         });
     }
-    counted
+    Ok(counted)
 }
 /// Every segment with its set.
 pub(crate) fn pairs<'a>(view: &'a ShardView, sets: &'a [Vec<u64>]) -> Vec<Matched<'a>> {

@@ -258,6 +258,29 @@ fn the_values_of_an_answer_have_as_many_bytes_as_they_may() {
     }
 }
 
+/// Those of a facet that are counted for an answer are not copied when they are too long for it.
+#[test]
+fn the_counted_values_of_an_answer_have_as_many_bytes_as_they_may() {
+    let record =
+        |i: usize| json!({"objectID": i.to_string(), "f": format!("{i}{}x", "\n".repeat(100)), "g": "x"});
+    let shard = shard(json!({"attributesForFaceting": ["f", "g"]}), (0..9).map(record).collect());
+    let request = json!({"facets": ["f", "g"], "hitsPerPage": 0});
+    let counted = |request: &Value, bytes_max| {
+        let limits = SearchLimits { bytes_max, ..limits(in_time()) };
+        let found = search(&shard.view, &shard.configuration, &params(request), &limits, &mut Scratch::new());
+        found.map(|found| {
+            found.facets.unwrap_or_default().iter().map(|facet| facet.values.len()).sum::<usize>()
+        })
+    };
+    let bytes = "fgx".len() + 9 * (2 + 2 * 100);
+    assert_eq!(counted(&request, bytes), Ok(10));
+    let refused = counted(&request, bytes - 1).unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::Invalid);
+    assert!(refused.message.contains("maxValuesPerFacet"), "{refused}");
+    let fewer = json!({"facets": ["f"], "maxValuesPerFacet": 2, "hitsPerPage": 0});
+    assert_eq!(counted(&fewer, 1 + 2 * (2 + 2 * 100)), Ok(2));
+}
+
 /// A shard with rules and synonyms.
 fn ruled(rules: Vec<Value>, synonyms: &[Value]) -> Shard {
     let mut shard = shard(json!({}), vec![json!({"objectID": "1"})]);

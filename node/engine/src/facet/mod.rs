@@ -8,11 +8,13 @@ use crate::bits;
 use crate::clock::Clock;
 use crate::filter::is_declared;
 use crate::index::{FacetColumn, FacetDocs, FacetOrdinals};
+use crate::response::json;
 use common::Facet;
 use matched::{Documents, Matched};
 use quorate_model::params::FacetSort;
 use quorate_model::results::{FacetCounts, FacetStats};
 use quorate_model::settings::{Effective, IndexSettings};
+use quorate_model::{Error, Result};
 use rustc_hash::FxHashMap;
 use selection::Selection;
 
@@ -49,29 +51,58 @@ pub fn requested(settings: &IndexSettings, facets: &[String]) -> Vec<String> {
     }
     names
 }
+/// The bytes that values of facets may take in an answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Bytes {
+    max: usize,
+    left: usize,
+}
+impl Bytes {
+    /// So many.
+    pub fn new(max: usize) -> Bytes {
+        Bytes { max, left: max }
+    }
+    /// Takes those of a text. Errors: `Invalid` when there are not so many left.
+    fn take(&mut self, text: &str) -> Result<()> {
+        let left = self.left.checked_sub(json::escaped_len(text));
+        self.left = left.ok_or_else(|| {
+            Error::invalid(format!(
+                "The answer is too big: it may have {} bytes. Ask for fewer facets, or for fewer values with maxValuesPerFacet",
+                self.max
+            ))
+        })?;
+        Ok(())
+    }
+}
 /// Counts one facet over all segments; `None` when no matching record has a value, or the clock rings: some of the counts would
-/// be wrong. `selection` is what is known of how the matching records came to be.
+/// be wrong. `selection` is what is known of how the matching records came to be. Errors: `Invalid` when its values take more bytes
+/// than are left.
 pub fn count(
     segments: &[Matched<'_>],
     selection: &Selection<'_>,
     path: &str,
     listing: Listing,
+    bytes: &mut Bytes,
     clock: &mut Clock,
-) -> Option<FacetCounts> {
-    let Values { values, complete, kind } = match segments {
+) -> Result<Option<FacetCounts>> {
+    let values = match segments {
         [matched] => of_segment(matched, selection, path, listing, clock),
         _ => of_segments(segments, selection, path, listing, clock),
-    }?;
+    };
+    let Some(Values { values, complete, kind }) = values else { return Ok(None) };
     // booleans can be compared as numbers, but they have no average
     let stats = match kind {
         Kind::Booleans => None,
         Kind::Others => stats(segments, path, clock),
     };
     if clock.rang() {
-        return None;
+        return Ok(None);
     }
+    // before any of them is copied
+    bytes.take(path)?;
+    values.iter().try_for_each(|(value, _)| bytes.take(value))?;
     let values = values.into_iter().map(|(value, count)| (value.to_string(), count)).collect();
-    Some(FacetCounts { attribute: path.to_string(), values, complete, stats })
+    Ok(Some(FacetCounts { attribute: path.to_string(), values, complete, stats }))
 }
 /// The listed values of a facet that some matching record has.
 struct Values<'a> {
