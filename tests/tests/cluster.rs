@@ -47,12 +47,12 @@ fn every_node_takes_writes_and_shows_what_is_published() {
     assert!(clients.iter().all(|client| count_of(client, "e").is_none()));
 }
 
-/// Rounds: 4, or `QUORATE_CLUSTER_ROUNDS` for the long run.
+/// Rounds: 2, or `QUORATE_CLUSTER_ROUNDS` for the long run.
 #[test]
 fn every_answered_write_survives_the_death_of_a_node_once() {
     let rounds: u64 = std::env::var("QUORATE_CLUSTER_ROUNDS")
         .ok()
-        .map_or(4, |text| text.parse().expect("a number of rounds"));
+        .map_or(2, |text| text.parse().expect("a number of rounds"));
     let mut chance = chance::from_environment("cluster");
     let mut cluster = Cluster::start(3).unwrap();
     let index = "kill";

@@ -32,7 +32,7 @@ const LARGE: &str = "large";
 
 fn seconds() -> u64 {
     let given = std::env::var("QUORATE_SOAK_SECONDS").ok();
-    given.map_or(20, |text| text.parse().expect("a number of seconds"))
+    given.map_or(12, |text| text.parse().expect("a number of seconds"))
 }
 
 /// An index whose hits are long, and all in the quarter of the earth that large polygons leave out.

@@ -149,11 +149,11 @@ fn driver(cluster: &Cluster) -> Result<usize> {
     }
 }
 
-/// Rounds: 3, or `QUORATE_USER_ROUNDS` for the long run.
+/// Rounds: 2, one in each direction, or `QUORATE_USER_ROUNDS` for the long run.
 #[test]
 fn c15_no_record_is_lost_or_doubled_when_the_driver_of_a_move_is_killed() {
     let rounds: u64 =
-        std::env::var("QUORATE_USER_ROUNDS").ok().map_or(3, |text| text.parse().expect("a number of rounds"));
+        std::env::var("QUORATE_USER_ROUNDS").ok().map_or(2, |text| text.parse().expect("a number of rounds"));
     let mut chance = chance::from_environment("users");
     let mut cluster = Cluster::start_in(&CLUSTERS).unwrap();
     let users = [User::new("jane"), User::new("roe")];

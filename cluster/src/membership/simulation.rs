@@ -37,7 +37,7 @@ fn run(seed: u64, mutant: Option<Mutant>) -> Counts {
 #[test]
 fn every_group_keeps_full_copies_on_a_majority_of_those_it_lists() {
     let from = variable("QUORATE_SIM_FROM").unwrap_or(0);
-    let count = variable("QUORATE_SIM_SEEDS").unwrap_or(6);
+    let count = variable("QUORATE_SIM_SEEDS").unwrap_or(3);
     let mut all = Counts::default();
     for seed in from..from + count {
         match catch_unwind(AssertUnwindSafe(|| run(seed, None))) {

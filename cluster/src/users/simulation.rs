@@ -250,12 +250,12 @@ fn read_everywhere(world: &Arc<World>, executor: &mut Executor, truths: &[Arc<Tr
 #[test]
 fn a_user_is_on_one_cluster_and_no_record_is_missing_doubled_or_refused() {
     let mut counts = Counts::default();
-    for seed in seeds(200) {
+    for seed in seeds(100) {
         counts += run(seed, Climate::of(seed), None);
     }
     println!("{counts:?}");
     assert!(counts.moves > 0 && counts.writes > 0 && counts.reads > 0, "{counts:?}");
-    if seeds(200).count() >= 50 {
+    if seeds(100).count() >= 50 {
         let Counts { given_up, kills, cuts, deletions, unknown, repeated, removals, .. } = counts;
         let Counts { renames, led_renames, copies, configured, ended, unlinked, wiped, .. } = counts;
         let all = [given_up, kills, cuts, deletions, unknown, repeated, removals];
