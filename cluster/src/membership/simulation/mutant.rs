@@ -44,4 +44,22 @@ impl Mutant {
         Mutant::ActsOnOldNews,
         Mutant::LeavesOnOldNews,
     ];
+
+    /// A seed that found it, tried before all others; without one the first seeds do.
+    pub fn found_by(self) -> Option<u64> {
+        match self {
+            Mutant::ReplacesByNameUnseen => Some(1),
+            Mutant::LeavesOnTheLeadersWord => Some(8),
+            Mutant::ActsOnOldNews => Some(9),
+            Mutant::OverlooksMeta => Some(10),
+            Mutant::ReplacesUnseen => Some(14),
+            Mutant::NameAndAddressSuffice => Some(18),
+            Mutant::LeavesOnOldNews => Some(65),
+            Mutant::CountsDescriptions
+            | Mutant::AsBefore
+            | Mutant::RemovesUnseen
+            | Mutant::RemovesUndrained
+            | Mutant::MetaCountsDescriptions => None,
+        }
+    }
 }

@@ -64,4 +64,22 @@ impl Mutant {
     pub fn is_of_copies(self) -> bool {
         matches!(self, Mutant::ForgetsCopies | Mutant::CopiesFrozenUsers | Mutant::PointsPartByPart)
     }
+
+    /// A seed that found it, tried before all others; without one the first seeds do.
+    pub fn found_by(self) -> Option<u64> {
+        match self {
+            Mutant::ReadsTheCatalogueOnce | Mutant::ForgetsCopies | Mutant::EarlierLevel => Some(1),
+            Mutant::ShowsTooEarly | Mutant::LeavesSettings => Some(2),
+            Mutant::LandsAtOnce => Some(3),
+            Mutant::HearsNobody | Mutant::IgnoresFences => Some(8),
+            Mutant::CopiesFrozenUsers => Some(9),
+            Mutant::ForgetsLateWrites => Some(21),
+            Mutant::BelievesForever | Mutant::CopiesOldRecords => Some(40),
+            Mutant::PointsPartByPart => Some(57),
+            Mutant::FlipsBeforeTheRest
+            | Mutant::CleansBeforeFlip
+            | Mutant::DoesNotFreeze
+            | Mutant::CopiesNoDeletions => None,
+        }
+    }
 }
