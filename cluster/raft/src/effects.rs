@@ -131,7 +131,8 @@ pub struct Position {
     pub term: u64,
 }
 
-/// What one write to the log of one group contains; it becomes durable as a whole or not at all.
+/// What one write to the log of one group contains; it becomes durable as a whole or not at all, but for what it cuts off, which is
+/// applied and may go before while the disk is full.
 #[derive(Clone, Debug)]
 pub struct Persist {
     /// The group.

@@ -22,6 +22,7 @@ mod log_files;
 pub mod log_inspect;
 mod log_mark;
 pub mod log_mend;
+mod log_queue;
 mod log_record;
 mod log_writer;
 mod mailbox;

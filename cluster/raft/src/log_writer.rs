@@ -2,7 +2,8 @@
 
 use crate::effects::{Persist, SnapshotChange};
 use crate::log::{FatalHook, Listener, RaftEngine, Report};
-use crate::log_batch::{add_to_batch, region};
+use crate::log_batch::{EntryExt, add_to_batch, region};
+use crate::log_queue::Queue;
 use crate::metrics::metrics;
 use parking_lot::{Condvar, Mutex};
 use quorate_model::GroupId;
@@ -16,8 +17,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Bytes of one batch; a write that is larger goes alone.
-const BATCH_BYTES: usize = 32 << 20;
 /// Pause before a failed write is tried again.
 const RETRY: Duration = Duration::from_millis(200);
 /// Free bytes beyond the batch that a retry wants to see.
@@ -47,12 +46,6 @@ pub(crate) struct Shared {
     to_erase: Mutex<BTreeMap<GroupId, u64>>,
     erase_every: Duration,
     room: Room,
-}
-
-#[derive(Default)]
-struct Queue {
-    writes: std::collections::VecDeque<Persist>,
-    is_stopping: bool,
 }
 
 impl Shared {
@@ -89,7 +82,7 @@ impl Shared {
         (!self.to_erase.lock().is_empty()).then(|| looked + self.erase_every)
     }
     pub(crate) fn submit(&self, persist: Persist) {
-        self.queue.lock().writes.push_back(persist);
+        self.queue.lock().push(persist);
         self.wake.notify_one();
     }
     pub(crate) fn listen(&self, group: GroupId, listener: Listener) {
@@ -122,7 +115,7 @@ impl Shared {
     /// stop.
     fn take(&self, until: Option<Instant>) -> Option<Vec<Persist>> {
         let mut queue = self.queue.lock();
-        while queue.writes.is_empty() {
+        while queue.is_empty() {
             if queue.is_stopping {
                 return None;
             }
@@ -132,16 +125,7 @@ impl Shared {
                 Some(_) => {}
             }
         }
-        let mut bytes = 0;
-        let mut taken = Vec::new();
-        while let Some(next) = queue.writes.front().map(Persist::bytes) {
-            if !taken.is_empty() && bytes + next > BATCH_BYTES {
-                break;
-            }
-            bytes += next;
-            taken.extend(queue.writes.pop_front());
-        }
-        Some(taken)
+        Some(queue.take())
     }
 
     /// Waits a moment; false when the log is being closed.
@@ -187,13 +171,13 @@ pub(crate) fn run(shared: &Shared) {
     let mut took = Duration::ZERO;
     let mut purge_at = Some(shared.next_purge(took));
     let mut looked = Instant::now();
-    while let Some(writes) = shared.take(purge_at.into_iter().chain(shared.next_erase(looked)).min()) {
+    while let Some(mut writes) = shared.take(purge_at.into_iter().chain(shared.next_erase(looked)).min()) {
         if !writes.is_empty() {
-            match write_until_done(shared, &writes) {
+            match write_until_done(shared, &mut writes) {
                 Outcome::Durable => {}
                 Outcome::GivenUp => return,
             }
-            if writes.iter().any(|w| w.truncated.is_some()) {
+            if std::mem::take(&mut shared.queue.lock().has_cut) {
                 purge_at.get_or_insert_with(|| shared.next_purge(took));
             }
             report(shared, writes);
@@ -221,7 +205,7 @@ enum Outcome {
 }
 
 /// Writes one batch, waiting for space as long as it takes. A failed write leaves the engine as it was.
-fn write_until_done(shared: &Shared, writes: &[Persist]) -> Outcome {
+fn write_until_done(shared: &Shared, writes: &mut [Persist]) -> Outcome {
     let bytes: usize = writes.iter().map(Persist::bytes).sum();
     loop {
         if let Some(reason) = lacks_room(shared, writes) {
@@ -263,17 +247,48 @@ fn lacks_room(shared: &Shared, writes: &[Persist]) -> Option<String> {
     })
 }
 
-/// Waits until the disk has room for a batch. Freed entries may be what makes it.
-fn wait_for_room(shared: &Shared, writes: &[Persist], bytes: usize) -> Outcome {
+/// Waits until the disk has room for a batch. Freed entries may be what makes it, also those whose cuts wait behind the batch.
+fn wait_for_room(shared: &Shared, writes: &mut [Persist], bytes: usize) -> Outcome {
     loop {
         if !shared.pause() {
             return Outcome::GivenUp;
+        }
+        match cut_at_once(shared, writes) {
+            Outcome::Durable => {}
+            Outcome::GivenUp => return Outcome::GivenUp,
         }
         purge(shared);
         if lacks_room(shared, writes).is_none() && has_space(shared, bytes) {
             return Outcome::Durable;
         }
     }
+}
+
+/// Makes the cuts among all that waits, and nothing else of it. A disk that is full to the last byte refuses them like other
+/// writes, and they are tried again.
+fn cut_at_once(shared: &Shared, writes: &mut [Persist]) -> Outcome {
+    let mut cuts = shared.queue.lock().cuts(writes);
+    cuts.retain(|cut| is_durable(shared, cut));
+    if cuts.is_empty() {
+        return Outcome::Durable;
+    }
+    match catch_unwind(AssertUnwindSafe(|| write(shared, &cuts))) {
+        Ok(Ok(())) => shared.queue.lock().forget(writes, &cuts),
+        Ok(Err(error)) => tracing::debug!(%error, "the log cannot be cut yet"),
+        Err(_) => {
+            shared.fatal("a sync of the raft log failed");
+            return Outcome::GivenUp;
+        }
+    }
+    Outcome::Durable
+}
+
+/// Whether the last entry that a cut removes is in the log on disk: none is cut before.
+fn is_durable(shared: &Shared, cut: &Persist) -> bool {
+    cut.truncated.is_some_and(|at| {
+        let found = shared.engine.get_entry::<EntryExt>(region(cut.group), at.index);
+        found.is_ok_and(|entry| entry.is_some_and(|entry| entry.term == at.term))
+    })
 }
 
 fn write(shared: &Shared, writes: &[Persist]) -> Result<(), raft_engine::Error> {

@@ -13,6 +13,8 @@ mod dead;
 mod failing;
 #[path = "disk/power.rs"]
 mod power;
+#[path = "disk/small.rs"]
+mod small;
 
 use parking_lot::Mutex;
 use power::{Kept, PowerDisk};
