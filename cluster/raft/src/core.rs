@@ -354,6 +354,9 @@ impl<R: LogReader> Core<R> {
             return;
         }
         self.heard.insert(message.from, self.ticks);
+        if self.is_too_much(&message) {
+            return;
+        }
         if self.is_installing() || self.is_of_an_earlier_life(&message) || lags_behind(self.left, &message) {
             return;
         }

@@ -169,8 +169,13 @@ impl Persist {
     }
     /// Bytes of the payloads, for bounds and metrics.
     pub fn bytes(&self) -> usize {
-        self.entries.iter().map(|e| e.data.len() + e.context.len() + 16).sum()
+        self.entries.iter().map(persisted_bytes).sum()
     }
+}
+
+/// What an entry counts of [`Persist::bytes`].
+pub(crate) fn persisted_bytes(entry: &Entry) -> usize {
+    entry.data.len() + entry.context.len() + 16
 }
 
 /// What a write does to the stored snapshot.

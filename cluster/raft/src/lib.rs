@@ -24,6 +24,7 @@ mod log_mark;
 pub mod log_mend;
 mod log_queue;
 mod log_record;
+mod log_room;
 mod log_writer;
 mod mailbox;
 pub mod memory;

@@ -208,10 +208,15 @@ impl Log {
         self.shared.listen(group, listener);
     }
 
-    /// Queues a write. Writes of one group become durable in this order. What may wait is bounded by the groups:
-    /// each holds back its entries while a few of its writes are under way.
+    /// Queues a write. Writes of one group become durable in this order, some of them together. The bytes that may wait are bounded by
+    /// the groups, how many writes they are by the queue.
     pub fn submit(&self, persist: Persist) {
         self.shared.submit(persist);
+    }
+
+    /// How many writes wait, without those that are being written.
+    pub fn waiting(&self) -> usize {
+        self.shared.waiting()
     }
 
     /// Gives up what the log holds of a group that this member has left; only what [`crate::leaving`] names stays. Returns

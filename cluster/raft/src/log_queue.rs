@@ -1,6 +1,6 @@
-//! What waits for the writer of the log, and which cuts among it can be made before everything else?
+//! What waits for the writer of the log, how much of it, and which cuts among it can be made before everything else?
 
-use crate::effects::{Persist, SnapshotChange};
+use crate::effects::{Persist, SnapshotChange, persisted_bytes};
 use quorate_model::GroupId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -8,31 +8,49 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 const BATCH_BYTES: usize = 32 << 20;
 
 /// Writes in the order in which they become durable.
+///
+/// They are few however long they wait: a write becomes part of the last one of its group, unless both would be larger than a batch
+/// or one of them changes the snapshot. So of any two writes of a group that follow each other one changes the snapshot, or both
+/// together are larger than a batch. A group waits for its snapshots one at a time, and bounds the bytes that it hands in
+/// (`core/waiting.rs`).
 #[derive(Default)]
 pub(crate) struct Queue {
-    writes: VecDeque<Persist>,
+    writes: VecDeque<Waiting>,
     /// Whether there were cuts among what was taken since the writer asked last.
     pub(crate) has_cut: bool,
     pub(crate) is_stopping: bool,
+}
+
+struct Waiting {
+    write: Persist,
+    bytes: usize,
 }
 
 impl Queue {
     pub(crate) fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }
-    pub(crate) fn push(&mut self, persist: Persist) {
-        self.writes.push_back(persist);
+    /// How many writes wait.
+    pub(crate) fn len(&self) -> usize {
+        self.writes.len()
+    }
+    /// Adds a write behind those of its group. Cost: a look at each that waits.
+    pub(crate) fn push(&mut self, write: Persist) {
+        let bytes = write.bytes();
+        match self.writes.iter_mut().rev().find(|last| last.write.group == write.group) {
+            Some(last) if last.takes(&write, bytes) => last.join(write, bytes),
+            Some(_) | None => self.writes.push_back(Waiting { write, bytes }),
+        }
     }
     /// Takes what waits, up to the size of a batch.
     pub(crate) fn take(&mut self) -> Vec<Persist> {
         let mut bytes = 0;
         let mut taken = Vec::new();
-        while let Some(next) = self.writes.front().map(Persist::bytes) {
-            if !taken.is_empty() && bytes + next > BATCH_BYTES {
-                break;
-            }
-            bytes += next;
-            taken.extend(self.writes.pop_front());
+        while let Some(next) =
+            self.writes.pop_front_if(|next| taken.is_empty() || bytes + next.bytes <= BATCH_BYTES)
+        {
+            bytes += next.bytes;
+            taken.push(next.write);
         }
         self.has_cut |= taken.iter().any(|write| write.truncated.is_some());
         taken
@@ -45,7 +63,7 @@ impl Queue {
     pub(crate) fn cuts(&self, head: &[Persist]) -> Vec<Persist> {
         let mut cuts: BTreeMap<GroupId, Persist> = BTreeMap::new();
         let mut replaced = BTreeSet::new();
-        for write in head.iter().chain(&self.writes) {
+        for write in head.iter().chain(self.writes.iter().map(|waiting| &waiting.write)) {
             if ends_the_log(write) {
                 replaced.insert(write.group);
             }
@@ -65,7 +83,8 @@ impl Queue {
     pub(crate) fn forget(&mut self, head: &mut [Persist], cuts: &[Persist]) {
         self.has_cut |= !cuts.is_empty();
         for cut in cuts {
-            let of_group = head.iter_mut().chain(&mut self.writes).filter(|write| write.group == cut.group);
+            let waiting = self.writes.iter_mut().map(|waiting| &mut waiting.write);
+            let of_group = head.iter_mut().chain(waiting).filter(|write| write.group == cut.group);
             for write in of_group.take_while(|write| !ends_the_log(write)) {
                 let through = cut.truncated.map_or(0, |at| at.index);
                 write.truncated.take_if(|at| at.index <= through);
@@ -74,6 +93,30 @@ impl Queue {
                 }
             }
         }
+    }
+}
+
+impl Waiting {
+    /// Whether one write can do what this one and the next of its group do.
+    fn takes(&self, next: &Persist, bytes: usize) -> bool {
+        let keeps = |write: &Persist| matches!(write.snapshot, SnapshotChange::Keep);
+        keeps(&self.write) && keeps(next) && self.bytes + bytes <= BATCH_BYTES
+    }
+    /// Does what the next write does, too.
+    fn join(&mut self, next: Persist, bytes: usize) {
+        let Persist { group: _, seq, hard_state, entries, conf, truncated, snapshot: _, identity } = next;
+        let last = &mut self.write;
+        last.seq = seq;
+        last.hard_state = hard_state.or(last.hard_state.take());
+        last.conf = conf.or(last.conf.take());
+        last.truncated = truncated.or(last.truncated);
+        last.identity = identity.or(last.identity);
+        if let Some(first) = entries.first() {
+            let kept = last.entries.partition_point(|entry| entry.index < first.index);
+            self.bytes -= last.entries.drain(kept..).map(|entry| persisted_bytes(&entry)).sum::<usize>();
+        }
+        last.entries.extend(entries);
+        self.bytes += bytes;
     }
 }
 
@@ -88,7 +131,10 @@ fn ends_the_log(write: &Persist) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::Stored;
     use crate::effects::Position;
+    use crate::memory::MemoryLog;
+    use raft::eraftpb::{ConfState, Entry, HardState, Snapshot};
 
     fn write(group: u16, fill: impl FnOnce(&mut Persist)) -> Persist {
         let mut persist = Persist::new(GroupId(group), 1);
@@ -143,13 +189,12 @@ mod tests {
             ),
         ];
         for (number, (mut head, waits, cuts, head_left, left)) in cases.into_iter().enumerate() {
-            let mut queue = Queue::default();
-            waits.into_iter().for_each(|it| queue.writes.push_back(it));
+            let mut queue = of_each(waits);
             let found = queue.cuts(&head);
             assert_eq!(shown(&found), cuts, "{number}");
             queue.forget(&mut head, &found);
             assert_eq!(shown(&head), head_left, "{number}");
-            assert_eq!(shown(queue.writes.make_contiguous()), left, "{number}");
+            assert_eq!(shown(&left_in(&queue)), left, "{number}");
             assert!(queue.cuts(&head).is_empty(), "{number}");
         }
     }
@@ -159,8 +204,92 @@ mod tests {
         let mut queue = Queue::default();
         queue.push(cut(1, 5));
         let cuts = queue.cuts(&[]);
-        queue.writes.push_back(cut(1, 6));
+        queue.push(cut(1, 6));
         queue.forget(&mut [], &cuts);
-        assert_eq!(shown(queue.writes.make_contiguous()), [(1, 0, false), (1, 6, false)]);
+        assert_eq!(shown(&left_in(&queue)), [(1, 6, false)]);
+    }
+
+    /// Writes that wait each for itself.
+    fn of_each(writes: Vec<Persist>) -> Queue {
+        let writes = writes.into_iter().map(|write| Waiting { bytes: write.bytes(), write }).collect();
+        Queue { writes, ..Queue::default() }
+    }
+    fn left_in(queue: &Queue) -> Vec<Persist> {
+        queue.writes.iter().map(|waiting| waiting.write.clone()).collect()
+    }
+    fn entries(group: u16, range: std::ops::RangeInclusive<u64>, term: u64, bytes: usize) -> Persist {
+        let data = bytes::Bytes::from(vec![b'x'; bytes]);
+        let of = |index| Entry { index, term, data: data.clone(), ..Entry::default() };
+        write(group, |it| it.entries = range.map(of).collect())
+    }
+
+    #[test]
+    fn what_waits_is_few_writes_that_do_the_same_in_a_log() {
+        let mut state = 1_u64;
+        let mut draw = |below: u64| {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (state >> 33) % below
+        };
+        for round in 0..200 {
+            let (mut queue, mut model, mut joined) =
+                (Queue::default(), MemoryLog::default(), MemoryLog::default());
+            let (mut seq, mut changes) = (0, 0);
+            for step in 0..200 {
+                let Stored { truncated, last, .. } = model.stored();
+                let mut next = match draw(12) {
+                    0..6 => {
+                        // some replace a tail
+                        let first = last + 1 - draw(4).min(last - truncated.index);
+                        entries(1, first..=first + draw(4), step, 10)
+                    }
+                    6 => {
+                        write(1, |it| it.hard_state = Some(HardState { term: step, ..HardState::default() }))
+                    }
+                    7 => write(1, |it| it.conf = Some((step, ConfState::default()))),
+                    8 => cut(1, truncated.index + draw(last - truncated.index + 1)),
+                    9 => write(1, |it| it.identity = Some(step)),
+                    10 if draw(10) == 0 => {
+                        let mut snapshot = Snapshot::default();
+                        snapshot.mut_metadata().index = last + 10;
+                        write(1, |it| it.snapshot = SnapshotChange::Install(Box::new(snapshot)))
+                    }
+                    11 if draw(10) == 0 => done(1),
+                    _ => continue,
+                };
+                changes += usize::from(!matches!(next.snapshot, SnapshotChange::Keep));
+                seq += 1;
+                next.seq = seq;
+                model.write(&next);
+                queue.push(next);
+                queue.push(cut(2, step));
+            }
+            let of_two = queue.writes.iter().filter(|it| it.write.group == GroupId(2)).count();
+            assert!(of_two == 1 && queue.len() <= 2 + 2 * changes, "{round}: {} for {changes}", queue.len());
+            let bytes: usize = queue.writes.iter().map(|it| it.bytes).sum();
+            let left = left_in(&queue);
+            assert_eq!(bytes, left.iter().map(Persist::bytes).sum::<usize>(), "{round}");
+            let of_one: Vec<_> = left.into_iter().filter(|it| it.group == GroupId(1)).collect();
+            assert!(of_one.is_sorted_by_key(|it| it.seq) && of_one.last().is_none_or(|it| it.seq == seq));
+            of_one.iter().for_each(|it| joined.write(it));
+            assert_eq!(format!("{joined:?}"), format!("{model:?}"), "{round}");
+        }
+    }
+
+    #[test]
+    fn no_write_grows_beyond_a_batch() {
+        let mut queue = Queue::default();
+        for index in 1..=100 {
+            queue.push(entries(1, index..=index, 1, 1 << 20));
+        }
+        assert_eq!(queue.len(), 4);
+        let mut last = 0;
+        while let Some(write) = queue.take().pop() {
+            assert!(write.bytes() <= BATCH_BYTES && write.entries[0].index == last + 1);
+            last = write.entries.last().unwrap().index;
+        }
+        assert_eq!(last, 100);
+        queue.push(entries(1, 1..=1, 1, 2 * BATCH_BYTES));
+        queue.push(cut(1, 1));
+        assert_eq!((queue.take().len(), queue.take().len()), (1, 1), "one that is larger goes alone");
     }
 }

@@ -4,6 +4,7 @@ use crate::effects::{Persist, SnapshotChange};
 use crate::log::{FatalHook, Listener, RaftEngine, Report};
 use crate::log_batch::{EntryExt, add_to_batch, region};
 use crate::log_queue::Queue;
+use crate::log_room::{has_space, lacks_room};
 use crate::metrics::metrics;
 use parking_lot::{Condvar, Mutex};
 use quorate_model::GroupId;
@@ -11,7 +12,6 @@ use quorate_store::space::Room;
 use raft_engine::LogBatch;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,10 +19,6 @@ use std::time::{Duration, Instant};
 
 /// Pause before a failed write is tried again.
 const RETRY: Duration = Duration::from_millis(200);
-/// Free bytes beyond the batch that a retry wants to see.
-const PROBE_BYTES: usize = 64 << 10;
-/// Bytes at most that are left to what makes room again: the durable commits and dumps without which no log can be cut.
-const LAST_BYTES_MAX: u64 = 16 << 20;
 /// Time between two looks for files that may be removed, at most, while the disk fills up.
 const PURGE_TIGHT: Duration = Duration::from_millis(200);
 /// The share of the time that looks may take while it does not: one part in this many.
@@ -30,8 +26,6 @@ const PURGE_SHARE: u32 = 20;
 /// Live bytes of the log at most while it is written anew for the sake of what was cut: a longer one is, piece by piece, when there
 /// are more files.
 const ERASE_BYTES_MAX: usize = 256 << 20;
-/// Name of the file that tries for space; it exists only for that moment.
-const PROBE_NAME: &str = "space-probe";
 
 pub(crate) struct Shared {
     pub(crate) engine: Arc<RaftEngine>,
@@ -84,6 +78,10 @@ impl Shared {
     pub(crate) fn submit(&self, persist: Persist) {
         self.queue.lock().push(persist);
         self.wake.notify_one();
+    }
+    /// How many writes wait, without those that are being written.
+    pub(crate) fn waiting(&self) -> usize {
+        self.queue.lock().len()
     }
     pub(crate) fn listen(&self, group: GroupId, listener: Listener) {
         if let Some(reason) = self.stalled() {
@@ -208,7 +206,7 @@ enum Outcome {
 fn write_until_done(shared: &Shared, writes: &mut [Persist]) -> Outcome {
     let bytes: usize = writes.iter().map(Persist::bytes).sum();
     loop {
-        if let Some(reason) = lacks_room(shared, writes) {
+        if let Some(reason) = lacks_room(&shared.room, writes) {
             shared.set_stalled(Some(reason));
             match wait_for_room(shared, writes, bytes) {
                 Outcome::Durable => {}
@@ -236,17 +234,6 @@ fn write_until_done(shared: &Shared, writes: &mut [Persist]) -> Outcome {
     }
 }
 
-/// Why entries may not be written now although the disk takes them: its last bytes are for what makes room again.
-fn lacks_room(shared: &Shared, writes: &[Persist]) -> Option<String> {
-    let floor = (shared.room.last_bytes() / 2).min(LAST_BYTES_MAX);
-    // what consensus itself writes lets a node lead and serve reads, however full its disk is
-    let adds = writes.iter().flat_map(|write| &write.entries).any(|entry| !entry.data.is_empty());
-    let free = shared.room.free_bytes();
-    (adds && free < floor).then(|| {
-        format!("the disk is full: {} MB are free, the log needs {}", free / 1_000_000, floor / 1_000_000)
-    })
-}
-
 /// Waits until the disk has room for a batch. Freed entries may be what makes it, also those whose cuts wait behind the batch.
 fn wait_for_room(shared: &Shared, writes: &mut [Persist], bytes: usize) -> Outcome {
     loop {
@@ -258,7 +245,7 @@ fn wait_for_room(shared: &Shared, writes: &mut [Persist], bytes: usize) -> Outco
             Outcome::GivenUp => return Outcome::GivenUp,
         }
         purge(shared);
-        if lacks_room(shared, writes).is_none() && has_space(shared, bytes) {
+        if lacks_room(&shared.room, writes).is_none() && has_space(&shared.dir, bytes) {
             return Outcome::Durable;
         }
     }
@@ -363,7 +350,7 @@ fn erase(shared: &Shared) {
         .map(|(group, through)| (*group, *through))
         .collect();
     let live = shared.engine.get_used_size();
-    let has_room = live <= ERASE_BYTES_MAX && !shared.room.is_tight() && has_space(shared, live);
+    let has_room = live <= ERASE_BYTES_MAX && !shared.room.is_tight() && has_space(&shared.dir, live);
     if cut.is_empty() || !has_room {
         return;
     }
@@ -377,22 +364,4 @@ fn erase(shared: &Shared) {
         Ok(()) => shared.to_erase.lock().retain(|group, through| !cut.contains(&(*group, *through))),
         Err(_) => shared.fatal("the raft log could not be written anew"),
     }
-}
-
-/// Whether a file of the batch's size can be written. The engine would start a new file at each failed attempt.
-fn has_space(shared: &Shared, bytes: usize) -> bool {
-    let path = shared.dir.join(PROBE_NAME);
-    let tried = std::fs::File::create(&path).and_then(|mut file| {
-        let zeros = vec![0; 64 << 10];
-        let mut left = bytes + PROBE_BYTES;
-        while left > 0 {
-            let count = left.min(zeros.len());
-            file.write_all(&zeros[..count])?;
-            left -= count;
-        }
-        Ok(())
-    });
-    // A leftover is replaced by the next probe.
-    let _ = std::fs::remove_file(&path);
-    tried.is_ok()
 }

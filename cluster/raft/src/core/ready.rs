@@ -1,7 +1,7 @@
 //! How what the library has ready becomes writes, messages and committed entries, each in its turn.
 
 use super::requests::without_round;
-use super::waiting::InFlight;
+use super::waiting::{InFlight, WRITES_IN_FLIGHT};
 use super::{COMMITTED_BYTES, Core, LogReader, Unapplied, copies};
 use crate::effects::{CommittedEntry, Effect, Persist, Position, SnapshotChange, SnapshotImage};
 use crate::group_log::entry_bytes;
@@ -9,8 +9,6 @@ use crate::messages::PeerMessage;
 use raft::eraftpb::{Entry, EntryType, Message, Snapshot};
 use raft::{ProgressState, Ready, Storage};
 
-/// Writes under way before further entries wait in memory, so that one write takes many of them.
-const WRITES_IN_FLIGHT: usize = 4;
 /// Bytes handed to the state machine and not applied before delivery pauses; the rest is read from the log later.
 const DELIVERED_BYTES_MAX: u64 = 64 << 20;
 /// Bytes of entries kept in memory for a state machine that does not take them: it may wait for a snapshot for minutes.
@@ -26,9 +24,8 @@ impl<R: LogReader> Core<R> {
     /// Handles everything the library has ready.
     pub(super) fn pump(&mut self) {
         while self.node.has_ready() {
-            let writes = self.in_flight.iter().filter(|f| f.seq != 0).count();
             // Messages are never held back: a slow disk must not silence a leader's heartbeats.
-            if writes >= WRITES_IN_FLIGHT && self.node.raft.msgs.is_empty() {
+            if self.writes_in_flight() >= WRITES_IN_FLIGHT && self.node.raft.msgs.is_empty() {
                 break;
             }
             let ready = self.node.ready();
@@ -55,12 +52,11 @@ impl<R: LogReader> Core<R> {
             self.node.mut_store().set_hard_state(hard_state.clone());
             self.hard_state_unsaved = true;
         }
-        let mut waits = InFlight {
-            seq: 0,
+        let waits = InFlight {
             number: Some(ready.number()),
             messages: held.into_iter().chain(ready.take_persisted_messages()).collect(),
-            term: 0,
             snapshot: snapshot.clone(),
+            ..InFlight::default()
         };
         if ready.must_sync() {
             let mut persist = self.next_persist();
@@ -68,11 +64,10 @@ impl<R: LogReader> Core<R> {
             if let Some(snapshot) = snapshot {
                 persist.snapshot = SnapshotChange::Install(Box::new(snapshot));
             }
-            waits.seq = persist.seq;
             self.push_persist(persist, waits);
         } else {
             // A new commit index alone is not worth a write; it goes with the next one.
-            self.in_flight.push_back(waits);
+            self.push_round(waits);
         }
         let committed = ready.take_committed_entries();
         self.node.advance_append_async(ready);
@@ -88,8 +83,10 @@ impl<R: LogReader> Core<R> {
             waits.term = hard_state.term;
             persist.hard_state = Some(hard_state);
         }
-        waits.seq = persist.seq;
-        self.in_flight.push_back(waits);
+        (waits.seq, waits.bytes) = (persist.seq, persist.bytes());
+        if !waits.is_idle(self.durable_term) {
+            self.in_flight.push_back(waits);
+        }
         self.effects.push(Effect::Persist(persist));
     }
 
@@ -110,8 +107,7 @@ impl<R: LogReader> Core<R> {
     /// Does what no longer waits for a write, in order.
     fn release(&mut self) {
         while self.in_flight.front().is_some_and(|f| f.seq == 0) {
-            let Some(InFlight { seq: _, number, messages, term, snapshot }) = self.in_flight.pop_front()
-            else {
+            let Some(InFlight { number, messages, term, snapshot, .. }) = self.in_flight.pop_front() else {
                 break;
             };
             self.durable_term = self.durable_term.max(term);

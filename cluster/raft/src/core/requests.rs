@@ -41,6 +41,9 @@ impl<R: LogReader> Core<R> {
         if data.is_empty() {
             return self.answer(id, Err(ProposeError::Dropped));
         }
+        if self.is_full_of_writes() {
+            return self.answer(id, Err(ProposeError::Full));
+        }
         let first = self.node.raft.raft_log.last_index() + 1;
         let committed = Committed { first, last: first + data.len() as u64 - 1, term: self.node.raft.term };
         let mut message = Message::default();

@@ -1,7 +1,18 @@
-//! What waits in a member of a group: for writes, for a majority, for the leader to be confirmed.
+//! What waits in a member of a group: for writes, for a majority, for the leader to be confirmed. And how much of it may.
 
+use super::{Core, LogReader};
 use crate::effects::{Committed, RequestId};
-use raft::eraftpb::{Message, Snapshot};
+use raft::eraftpb::{Message, MessageType, Snapshot};
+
+/// Writes under way before further entries wait in memory, so that one write takes many of them.
+pub(super) const WRITES_IN_FLIGHT: usize = 4;
+/// Writes under way at most: proposals are refused then, and what others say that would be written counts as lost on its way.
+const WRITES_MAX: usize = 4_096;
+/// Bytes of writes under way before entries of a leader count as lost on their way. Those of proposals are bounded by
+/// [`PROPOSAL_BYTES_MAX`](quorate_model::limits::PROPOSAL_BYTES_MAX).
+const WRITTEN_BYTES_MAX: usize = 128 << 20;
+/// Messages of rounds without a write that one write holds back at most; the others are lost, as on their way.
+const HELD_MESSAGES_MAX: usize = 256;
 
 /// Something that waits for writes: everything in it happens when all writes up to `seq` are durable.
 #[derive(Default)]
@@ -15,6 +26,56 @@ pub(super) struct InFlight {
     /// The term that is durable then.
     pub(super) term: u64,
     pub(super) snapshot: Option<Snapshot>,
+    /// Bytes that are written.
+    pub(super) bytes: usize,
+}
+
+impl InFlight {
+    /// Whether nothing happens when it is durable.
+    pub(super) fn is_idle(&self, durable_term: u64) -> bool {
+        self.number.is_none()
+            && self.messages.is_empty()
+            && self.snapshot.is_none()
+            && self.bytes == 0
+            && self.term <= durable_term
+    }
+    /// Takes in what happens next and waits for no write of its own.
+    fn join(&mut self, next: InFlight) {
+        self.number = next.number.or(self.number);
+        let room = HELD_MESSAGES_MAX.saturating_sub(self.messages.len());
+        self.messages.extend(next.messages.into_iter().take(room));
+    }
+}
+
+/// The bounds. A disk that is slow or full keeps a member from nothing but writing: time goes on, and the others talk to it.
+impl<R: LogReader> Core<R> {
+    /// Lets a round wait that writes nothing. There are no more of these than writes.
+    pub(super) fn push_round(&mut self, round: InFlight) {
+        match self.in_flight.back_mut() {
+            Some(last) if last.snapshot.is_none() => last.join(round),
+            Some(_) | None => self.in_flight.push_back(round),
+        }
+    }
+    /// How many writes are under way.
+    pub(super) fn writes_in_flight(&self) -> usize {
+        self.in_flight.iter().filter(|waits| waits.seq != 0).count()
+    }
+    /// Whether too many are for a proposal.
+    pub(super) fn is_full_of_writes(&self) -> bool {
+        self.in_flight.len() >= WRITES_MAX
+    }
+    /// Whether a message would add to what waits for the disk beyond its bounds. It counts as lost on its way: whoever sent it says it
+    /// again. While the log cannot be written, entries of a leader would only wait in memory.
+    pub(super) fn is_too_much(&self, message: &Message) -> bool {
+        let is_new_term = message.term > self.node.raft.term;
+        let has_entries = message.msg_type == MessageType::MsgAppend && !message.entries.is_empty();
+        if !is_new_term && !has_entries || self.in_flight.is_empty() {
+            return false;
+        }
+        let bytes = || self.in_flight.iter().map(|waits| waits.bytes).sum::<usize>();
+        let is_stalled = self.stalled.is_some() && self.writes_in_flight() >= WRITES_IN_FLIGHT;
+        self.is_full_of_writes() || has_entries && (is_stalled || bytes() >= WRITTEN_BYTES_MAX)
+    }
 }
 
 /// A proposal in the log that is not committed yet.
