@@ -6,28 +6,25 @@ use quorate_tests::binary::workspace_root;
 use std::collections::BTreeMap;
 
 /// Which crate may depend on which of ours, for the program and for its tests.
-const EDGES: &[(&str, &[&str])] = &[
-    ("quorate-model", &[]),
-    // The index layer writes its files through the store's file layer, so that a test can cut the power.
-    ("quorate-engine", &["model", "store"]),
-    ("quorate-store", &["model"]),
-    ("quorate-insights", &["model", "store"]),
-    ("quorate-node", &["model", "engine", "store", "insights"]),
-    ("quorate-raft", &["model", "store"]),
-    ("quorate-cluster", &["model", "store", "node", "raft"]),
-    ("quorate-wire", &["model"]),
-    ("quorate-api", &["model", "wire", "cluster"]),
-    ("quorate", &["api", "model", "cluster"]),
-    // Tests open files of events as programs beside the service do.
-    ("quorate-tests", &["model", "store", "insights"]),
-];
+type Edges<'a> = [(&'a str, Vec<&'a str>)];
+
+/// The table of crates of a document: the first cell names a crate, the last one what it uses, `–` for nothing.
+fn table(document: &str) -> Vec<(&str, Vec<&str>)> {
+    let rows = document.lines().filter_map(|line| {
+        let cells: Vec<&str> = line.strip_prefix("| ")?.strip_suffix(" |")?.split(" | ").collect();
+        let [name, folder, _, uses] = cells[..] else { return None };
+        let is_row = name.starts_with("quorate") && folder.starts_with('`');
+        is_row.then(|| (name, uses.split(", ").filter(|name| *name != "–").collect()))
+    });
+    rows.collect()
+}
 
 fn metadata() -> Metadata {
     MetadataCommand::new().manifest_path(workspace_root().join("Cargo.toml")).no_deps().exec().unwrap()
 }
 
 /// What of the crates and their dependencies is not as a table says, and what of the table is not there.
-fn outside(crates: &[(&str, Vec<&str>)], table: &[(&str, &[&str])]) -> Vec<String> {
+fn outside(crates: &Edges, table: &Edges) -> Vec<String> {
     let is_there = |name: &str| crates.iter().any(|(there, _)| *there == name);
     let gone = table.iter().filter(|(name, _)| !is_there(name));
     let mut wrong: Vec<String> = gone.map(|(name, _)| format!("{name} does not exist")).collect();
@@ -37,8 +34,18 @@ fn outside(crates: &[(&str, Vec<&str>)], table: &[(&str, &[&str])]) -> Vec<Strin
             continue;
         };
         let ours = dependencies.iter().filter_map(|dependency| dependency.strip_prefix("quorate-"));
-        let unknown = ours.filter(|short| !edges.contains(short));
+        let ours: Vec<&str> = ours.collect();
+        let unknown = ours.iter().filter(|short| !edges.contains(short));
         wrong.extend(unknown.map(|short| format!("{name} -> quorate-{short}")));
+        let unused = edges.iter().filter(|short| !ours.contains(short));
+        wrong.extend(unused.map(|short| format!("{name} does not use quorate-{short}")));
+    }
+    for (at, (name, edges)) in table.iter().enumerate() {
+        let is_above =
+            |short: &&&str| !table[..at].iter().any(|(it, _)| it.strip_prefix("quorate-") == Some(**short));
+        wrong.extend(
+            edges.iter().filter(is_above).map(|short| format!("{name} stands before quorate-{short}")),
+        );
     }
     wrong
 }
@@ -53,20 +60,31 @@ fn crates_depend_only_downwards() {
             (package.name.as_str(), package.dependencies.iter().map(|d| d.name.as_str()).collect())
         })
         .collect();
-    let wrong = outside(&crates, EDGES);
-    assert!(wrong.is_empty(), "edges outside the table:\n{}", wrong.join("\n"));
+    let document = std::fs::read_to_string(workspace_root().join("ARCHITECTURE.md")).unwrap();
+    let wrong = outside(&crates, &table(&document));
+    assert!(
+        wrong.is_empty(),
+        "crates that are not as the table of ARCHITECTURE.md says:\n{}",
+        wrong.join("\n")
+    );
 }
 
 #[test]
 fn an_edge_outside_the_table_is_found() {
-    let table: &[(&str, &[&str])] = &[("quorate-a", &[]), ("quorate-b", &["a"])];
+    let table =
+        table("| quorate-a | `a` | what? | – |\n| quorate-b | `b` | how? | a |\n| other | b | c | a |");
+    assert_eq!(table, [("quorate-a", vec![]), ("quorate-b", vec!["a"])]);
     let (a, b) = (("quorate-a", vec!["serde"]), ("quorate-b", vec!["quorate-a", "serde"]));
-    assert!(outside(&[a.clone(), b.clone()], table).is_empty());
+    assert!(outside(&[a.clone(), b.clone()], &table).is_empty());
     let up = ("quorate-a", vec!["quorate-b"]);
-    assert_eq!(outside(&[up, b.clone()], table), ["quorate-a -> quorate-b"]);
-    assert_eq!(outside(std::slice::from_ref(&a), table), ["quorate-b does not exist"]);
+    assert_eq!(outside(&[up, b.clone()], &table), ["quorate-a -> quorate-b"]);
+    assert_eq!(outside(std::slice::from_ref(&a), &table), ["quorate-b does not exist"]);
     let new = ("quorate-c", vec![]);
-    assert_eq!(outside(&[a, b, new], table), ["quorate-c is not in the table of crates"]);
+    assert_eq!(outside(&[a.clone(), b.clone(), new], &table), ["quorate-c is not in the table of crates"]);
+    let without = ("quorate-b", vec!["serde"]);
+    assert_eq!(outside(&[a.clone(), without], &table), ["quorate-b does not use quorate-a"]);
+    let turned = [table[1].clone(), table[0].clone()];
+    assert_eq!(outside(&[a, b], &turned), ["quorate-b stands before quorate-a"]);
 }
 
 /// Whether the text of a crate names a dependency as a whole word.
