@@ -92,6 +92,21 @@ fn what_comments_cite_of_the_contract_is_there() {
     assert!(wrong.is_empty(), "sections that the contract does not have:\n{}", wrong.join("\n"));
 }
 
+/// `api/README.md` is where a stranger looks for an endpoint.
+#[test]
+fn every_folder_of_the_interface_is_in_its_table() {
+    let text = std::fs::read_to_string(workspace_root().join("api/README.md")).unwrap();
+    let folders = sources().into_iter().filter_map(|file| {
+        let (folder, _) = file.strip_prefix("api/src/")?.split_once('/')?;
+        Some(format!("src/{folder}"))
+    });
+    // the tests of a file lie in a folder of its name
+    let is_named =
+        |folder: &String| text.contains(&format!("`{folder}/")) || text.contains(&format!("`{folder}.rs`"));
+    let missing: BTreeSet<String> = folders.filter(|folder| !is_named(folder)).collect();
+    assert!(missing.is_empty(), "folders that api/README.md does not name: {missing:?}");
+}
+
 /// Rust files of the repository.
 fn sources() -> Vec<String> {
     tracked().into_iter().filter(|path| path.ends_with(".rs")).collect()
