@@ -56,7 +56,7 @@ impl Following {
     }
     /// Through where reads see everything, when they do through `shown` apart from what the group was told: not yet what it waits for,
     /// and what it was told late only once reads see where that acts.
-    fn shown_through(&self, shown: u64) -> u64 {
+    fn visible_through(&self, shown: u64) -> u64 {
         let unseen = match (self.waits_since, self.late) {
             (Some(since), _) => Some(since),
             (None, Some((since, at))) => (shown < at).then_some(since),
@@ -104,8 +104,8 @@ impl SharedDictionaries {
         }
     }
     /// Through where reads see everything of a group, when they do through `shown` apart from dictionaries.
-    pub(crate) fn shown_through(&self, group: GroupId, shown: u64) -> u64 {
-        self.following(group).map_or(shown, |following| following.shown_through(shown))
+    pub(crate) fn visible_through(&self, group: GroupId, shown: u64) -> u64 {
+        self.following(group).map_or(shown, |following| following.visible_through(shown))
     }
     /// The log index at which what a group was told at `log_index` acts; `None` when it does not act yet.
     pub(crate) fn acts_at(&self, group: GroupId, log_index: u64) -> Option<u64> {
@@ -126,8 +126,8 @@ mod tests {
         assert_eq!([11, 12, 20, 21].map(|at| waits.acts_at(at)), [Some(11), None, None, Some(21)]);
         let late = Following { late: Some((12, 30)), ..plain };
         assert_eq!([11, 12, 20, 21].map(|at| late.acts_at(at)), [Some(11), Some(30), Some(30), Some(21)]);
-        assert_eq!([5, 25].map(|shown| plain.shown_through(shown)), [5, 25]);
-        assert_eq!([5, 12, 25].map(|shown| waits.shown_through(shown)), [5, 11, 11]);
-        assert_eq!([5, 29, 30, 31].map(|shown| late.shown_through(shown)), [5, 11, 30, 31]);
+        assert_eq!([5, 25].map(|shown| plain.visible_through(shown)), [5, 25]);
+        assert_eq!([5, 12, 25].map(|shown| waits.visible_through(shown)), [5, 11, 11]);
+        assert_eq!([5, 29, 30, 31].map(|shown| late.visible_through(shown)), [5, 11, 30, 31]);
     }
 }

@@ -329,7 +329,7 @@ impl IndexState {
     }
     /// Whether closing the writer would undo work in the background.
     pub(crate) fn has_background_work(&self) -> bool {
-        self.progress.has_held() || self.is_merging.load(Ordering::Relaxed)
+        self.progress.awaits_rebuild() || self.is_merging.load(Ordering::Relaxed)
     }
     /// Whether a writer is open or being opened or closed.
     pub(crate) fn has_writer(&self) -> bool {

@@ -81,7 +81,7 @@ impl PlacementMachine {
     pub(crate) fn open(node: Arc<Shared>, group: GroupId, tree: Tree) -> Result<Self> {
         let applied = tree.applied();
         for state in snapshot::load(&node, group, &tree)? {
-            snapshot::hold_waiting(&node, &state.index, &state.waiting)?;
+            snapshot::resume_waiting(&node, &state.index, &state.waiting)?;
             node.insert(state.index);
         }
         let links = Links::load(&tree)?;
@@ -381,7 +381,7 @@ impl PlacementMachine {
     /// Makes reads see the newest settings: at once, or when the files have been rebuilt for them.
     fn show(&self, at: LogPosition, state: &Arc<IndexState>) -> Result<()> {
         let is_written = state.writer.lock().is_some();
-        if is_written || state.progress.has_held() || state.files_differ()? {
+        if is_written || state.progress.awaits_rebuild() || state.files_differ()? {
             let place = self.place(at);
             let schema = state.schema();
             return self.with_writer(state, |writer| writer.reconfigure(place, at.term, schema));

@@ -184,17 +184,17 @@ impl Node {
         self.shared.applied.read().get(&group).copied().unwrap_or(0)
     }
     /// The largest log index of the group through which reads see everything but settings that a rebuild goes on for.
-    pub fn visible_through(&self, group: GroupId) -> u64 {
+    pub fn records_visible_through(&self, group: GroupId) -> u64 {
         let applied = self.applied(group);
-        let visible = self.shared.least_of_busy(group, |state| state.progress.visible_through());
+        let visible = self.shared.least_of_busy(group, |state| state.progress.records_visible_through());
         visible.map_or(applied, |through| through.min(applied))
     }
     /// The largest log index through which reads see everything of the group, settings that wait for a rebuild included.
-    pub fn shown_through(&self, group: GroupId) -> u64 {
+    pub fn visible_through(&self, group: GroupId) -> u64 {
         let applied = self.applied(group);
-        let shown = self.shared.least_of_busy(group, |state| state.progress.shown_through());
+        let shown = self.shared.least_of_busy(group, |state| state.progress.visible_through());
         let shown = shown.map_or(applied, |through| through.min(applied));
-        self.shared.dictionaries.shown_through(group, shown)
+        self.shared.dictionaries.visible_through(group, shown)
     }
     /// Whether reads see the command at this place. When they do not, they do soon: who asks waits for it.
     pub fn is_visible(&self, group: GroupId, log_index: u64) -> bool {
@@ -210,7 +210,7 @@ impl Node {
     }
     /// As [`Self::is_visible`], for the records alone: settings may wait for a rebuild.
     pub fn records_are_visible(&self, group: GroupId, log_index: u64) -> bool {
-        self.sees(group, log_index, |state| state.progress.is_visible_but_held(log_index))
+        self.sees(group, log_index, |state| state.progress.records_are_visible(log_index))
     }
     fn sees(&self, group: GroupId, log_index: u64, shows: impl Fn(&IndexState) -> bool) -> bool {
         if log_index > self.applied(group) {
@@ -238,7 +238,7 @@ impl Node {
     /// How the rebuilds of the node stand.
     pub fn rebuilds(&self) -> RebuildFigures {
         let busy = self.shared.busy.lock();
-        let waiting = busy.values().flatten().filter(|state| state.progress.has_held());
+        let waiting = busy.values().flatten().filter(|state| state.progress.awaits_rebuild());
         let mut figures = RebuildFigures {
             failures: self.shared.shard_options.rebuild_failures.counts(),
             ..Default::default()

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 /// Log indices of one shard that are under way.
 ///
 /// Filled when a command is handed to the shard, drained when it is visible, then when it is durable. A change of
-/// settings may be held until the shard's files have been rebuilt; what comes after it is visible before it.
+/// settings may await a rebuild of the shard's files; what comes after it is visible before it.
 #[derive(Debug, Default)]
 pub struct Progress {
     state: Mutex<State>,
@@ -14,7 +14,7 @@ pub struct Progress {
 #[derive(Debug, Default)]
 struct State {
     /// Handed over, not visible to reads yet; tickets and log indices ascend.
-    unpublished: VecDeque<Waiting>,
+    not_visible: VecDeque<Waiting>,
     /// Since the last durable commit: the first log index and the last ticket.
     unflushed: Option<(u64, u64)>,
     last_ticket: u64,
@@ -34,21 +34,21 @@ enum What {
     Records,
     Settings,
     /// Settings that the files have to be rebuilt for.
-    Held,
+    AwaitingRebuild,
     /// The same, of an earlier process. They come first; the log indices of what is replayed may be smaller.
     Resumed,
 }
 impl What {
-    fn is_held(self) -> bool {
+    fn awaits_rebuild(self) -> bool {
         match self {
-            What::Held | What::Resumed => true,
+            What::AwaitingRebuild | What::Resumed => true,
             What::Records | What::Settings => false,
         }
     }
 }
 
-/// Settings that are remembered as held across a restart, at most: the newest.
-const HELD_KEPT: usize = 256;
+/// Settings that are remembered as awaiting a rebuild across a restart, at most: the newest.
+const AWAITING_KEPT: usize = 256;
 
 impl Progress {
     /// Notes work at `log_index`. Returns its ticket, ascending in the order of the calls.
@@ -60,33 +60,33 @@ impl Progress {
         self.state.lock().enqueue(log_index, What::Settings)
     }
     /// Notes settings that an earlier process has applied and whose rebuild it has not ended.
-    pub fn resume_held(&self, log_index: u64) {
+    pub fn resume_awaiting_rebuild(&self, log_index: u64) {
         let mut state = self.state.lock();
         state.last_ticket += 1;
         let ticket = state.last_ticket;
-        state.unpublished.push_back(Waiting { ticket, log_index, what: What::Resumed });
+        state.not_visible.push_back(Waiting { ticket, log_index, what: What::Resumed });
     }
-    /// The settings with this ticket become visible with [`Self::release`] only.
-    pub fn hold(&self, ticket: u64) {
+    /// The settings with this ticket become visible with [`Self::rebuild_ended`] only.
+    pub fn await_rebuild(&self, ticket: u64) {
         let mut state = self.state.lock();
-        if let Ok(at) = state.unpublished.binary_search_by_key(&ticket, |waiting| waiting.ticket) {
-            state.unpublished[at].what = What::Held;
+        if let Ok(at) = state.not_visible.binary_search_by_key(&ticket, |waiting| waiting.ticket) {
+            state.not_visible[at].what = What::AwaitingRebuild;
         }
     }
-    /// The settings that were held are visible to reads.
-    pub fn release(&self) {
+    /// The settings that awaited a rebuild are visible to reads.
+    pub fn rebuild_ended(&self) {
         let mut state = self.state.lock();
-        state.unpublished.retain(|waiting| !waiting.what.is_held());
+        state.not_visible.retain(|waiting| !waiting.what.awaits_rebuild());
     }
     /// Whether settings wait for a rebuild.
-    pub fn has_held(&self) -> bool {
-        self.state.lock().unpublished.iter().any(|waiting| waiting.what.is_held())
+    pub fn awaits_rebuild(&self) -> bool {
+        self.state.lock().not_visible.iter().any(|waiting| waiting.what.awaits_rebuild())
     }
-    /// Log indices of settings that are not visible: what a later process has to hold when the files are not rebuilt.
+    /// Log indices of settings that are not visible: what awaits a rebuild in a later process, too, when the files are not rebuilt.
     pub fn settings_waiting(&self) -> Vec<u64> {
         let state = self.state.lock();
-        let settings = state.unpublished.iter().rev().filter(|waiting| waiting.what != What::Records);
-        let mut newest: Vec<u64> = settings.take(HELD_KEPT).map(|waiting| waiting.log_index).collect();
+        let settings = state.not_visible.iter().rev().filter(|waiting| waiting.what != What::Records);
+        let mut newest: Vec<u64> = settings.take(AWAITING_KEPT).map(|waiting| waiting.log_index).collect();
         newest.reverse();
         newest
     }
@@ -94,14 +94,14 @@ impl Progress {
     pub fn last_ticket(&self) -> u64 {
         self.state.lock().last_ticket
     }
-    /// Everything through `ticket` is visible to reads, except settings that are held.
-    pub fn published(&self, ticket: u64) {
+    /// Everything through `ticket` is visible to reads of this node, except settings that await a rebuild.
+    pub fn made_visible(&self, ticket: u64) {
         let mut state = self.state.lock();
-        let end = state.unpublished.partition_point(|waiting| waiting.ticket <= ticket);
-        let mut held: Vec<Waiting> = state.unpublished.drain(..end).collect();
-        held.retain(|waiting| waiting.what.is_held());
-        for waiting in held.into_iter().rev() {
-            state.unpublished.push_front(waiting);
+        let end = state.not_visible.partition_point(|waiting| waiting.ticket <= ticket);
+        let mut waiting: Vec<Waiting> = state.not_visible.drain(..end).collect();
+        waiting.retain(|waiting| waiting.what.awaits_rebuild());
+        for waiting in waiting.into_iter().rev() {
+            state.not_visible.push_front(waiting);
         }
     }
     /// Everything through `ticket` and through `log_index` is durable in segment files.
@@ -122,21 +122,21 @@ impl Progress {
     pub fn is_visible(&self, log_index: u64) -> bool {
         self.state.lock().of_command(log_index).next().is_none()
     }
-    /// As [`Self::is_visible`], leaving out settings that are held.
-    pub fn is_visible_but_held(&self, log_index: u64) -> bool {
+    /// As [`Self::is_visible`], leaving out settings that await a rebuild.
+    pub fn records_are_visible(&self, log_index: u64) -> bool {
         let state = self.state.lock();
-        state.of_command(log_index).all(|waiting| waiting.what.is_held())
+        state.of_command(log_index).all(|waiting| waiting.what.awaits_rebuild())
     }
-    /// The largest log index through which everything of this shard is visible, apart from settings that are held;
+    /// The largest log index through which everything of this shard is visible, apart from settings that await a rebuild;
     /// `None` = nothing else waits.
-    pub fn visible_through(&self) -> Option<u64> {
+    pub fn records_visible_through(&self) -> Option<u64> {
         let state = self.state.lock();
-        let first = state.unpublished.iter().find(|waiting| !waiting.what.is_held());
+        let first = state.not_visible.iter().find(|waiting| !waiting.what.awaits_rebuild());
         first.map(|waiting| waiting.log_index - 1)
     }
-    /// As [`Self::visible_through`], with settings that are held.
-    pub fn shown_through(&self) -> Option<u64> {
-        self.state.lock().unpublished.iter().map(|waiting| waiting.log_index - 1).min()
+    /// As [`Self::records_visible_through`], with settings that await a rebuild.
+    pub fn visible_through(&self) -> Option<u64> {
+        self.state.lock().not_visible.iter().map(|waiting| waiting.log_index - 1).min()
     }
     /// The largest log index through which everything of this shard is durable; `None` = nothing waits.
     pub fn durable_through(&self) -> Option<u64> {
@@ -156,7 +156,7 @@ impl Progress {
     }
     /// Commands that are not visible yet.
     pub fn pending(&self) -> usize {
-        self.state.lock().unpublished.len()
+        self.state.lock().not_visible.len()
     }
 }
 
@@ -164,20 +164,20 @@ impl State {
     /// What waits of the command at `log_index`. Cost: a binary search, beside a look at what an earlier process has left.
     fn of_command(&self, log_index: u64) -> impl Iterator<Item = &Waiting> {
         let is_resumed = |waiting: &&Waiting| waiting.what == What::Resumed;
-        let resumed = self.unpublished.iter().take_while(is_resumed);
+        let resumed = self.not_visible.iter().take_while(is_resumed);
         let before = |waiting: &Waiting| waiting.what == What::Resumed || waiting.log_index < log_index;
-        let from = self.unpublished.partition_point(before);
+        let from = self.not_visible.partition_point(before);
         let of_command = move |waiting: &&Waiting| waiting.log_index == log_index;
-        resumed.filter(of_command).chain(self.unpublished.range(from..).take_while(of_command))
+        resumed.filter(of_command).chain(self.not_visible.range(from..).take_while(of_command))
     }
     fn is_awaited(&self) -> bool {
-        let first = self.unpublished.iter().find(|waiting| !waiting.what.is_held());
+        let first = self.not_visible.iter().find(|waiting| !waiting.what.awaits_rebuild());
         first.is_some_and(|waiting| waiting.log_index <= self.awaited)
     }
     fn enqueue(&mut self, log_index: u64, what: What) -> u64 {
         self.last_ticket += 1;
         let ticket = self.last_ticket;
-        self.unpublished.push_back(Waiting { ticket, log_index, what });
+        self.not_visible.push_back(Waiting { ticket, log_index, what });
         let first = self.unflushed.map_or(log_index, |(first, _)| first);
         self.unflushed = Some((first, ticket));
         ticket
@@ -191,18 +191,18 @@ mod tests {
     #[test]
     fn marks_move_forward_only_as_far_as_is_true() {
         let progress = Progress::default();
-        assert_eq!((progress.visible_through(), progress.durable_through()), (None, None));
+        assert_eq!((progress.records_visible_through(), progress.durable_through()), (None, None));
         let tickets = [5, 9, 12].map(|log_index| progress.enqueue(log_index));
-        assert_eq!((progress.visible_through(), progress.durable_through()), (Some(4), Some(4)));
-        progress.published(tickets[1]);
+        assert_eq!((progress.records_visible_through(), progress.durable_through()), (Some(4), Some(4)));
+        progress.made_visible(tickets[1]);
         assert!(progress.is_visible(9) && progress.is_visible(6) && !progress.is_visible(12));
-        assert_eq!(progress.visible_through(), Some(11));
+        assert_eq!(progress.records_visible_through(), Some(11));
         progress.flushed(tickets[1], 9);
         assert_eq!(progress.durable_through(), Some(9));
-        progress.published(tickets[2]);
+        progress.made_visible(tickets[2]);
         progress.flushed(tickets[2], 12);
         assert_eq!(
-            (progress.visible_through(), progress.durable_through(), progress.pending()),
+            (progress.records_visible_through(), progress.durable_through(), progress.pending()),
             (None, None, 0)
         );
     }
@@ -211,7 +211,7 @@ mod tests {
     fn what_is_durable_never_goes_back() {
         let progress = Progress::default();
         let early = progress.enqueue(5);
-        progress.published(early);
+        progress.made_visible(early);
         progress.flushed(early, 5);
         assert_eq!(progress.durable_through(), None, "the log may be cut through whatever is applied");
         progress.enqueue(20);
@@ -224,51 +224,51 @@ mod tests {
     fn two_pieces_of_one_command_are_visible_only_together() {
         let progress = Progress::default();
         let (first, second) = (progress.enqueue(7), progress.enqueue(7));
-        progress.published(first);
+        progress.made_visible(first);
         assert!(!progress.is_visible(7));
-        progress.published(second);
+        progress.made_visible(second);
         assert!(progress.is_visible(7));
     }
 
     #[test]
     fn what_is_replayed_behind_settings_of_an_earlier_process_waits_to_be_visible() {
         let progress = Progress::default();
-        progress.resume_held(20);
-        progress.resume_held(21);
+        progress.resume_awaiting_rebuild(20);
+        progress.resume_awaiting_rebuild(21);
         let tickets = [10, 12, 15].map(|log_index| progress.enqueue(log_index));
         for log_index in [10, 12, 15, 20, 21] {
             assert!(!progress.is_visible(log_index), "{log_index}");
         }
         assert!(progress.is_visible(11) && progress.is_visible(16));
-        assert!(!progress.is_visible_but_held(12) && progress.is_visible_but_held(21));
-        assert_eq!((progress.visible_through(), progress.shown_through()), (Some(9), Some(9)));
-        progress.published(tickets[1]);
+        assert!(!progress.records_are_visible(12) && progress.records_are_visible(21));
+        assert_eq!((progress.records_visible_through(), progress.visible_through()), (Some(9), Some(9)));
+        progress.made_visible(tickets[1]);
         assert!(progress.is_visible(12) && !progress.is_visible(15) && !progress.is_visible(20));
     }
 
     #[test]
-    fn held_settings_do_not_keep_later_writes_from_being_visible() {
+    fn settings_that_await_a_rebuild_do_not_keep_later_writes_from_being_visible() {
         let progress = Progress::default();
         let before = progress.enqueue(3);
         let settings = progress.enqueue_settings(5);
         let after = progress.enqueue(6);
-        progress.hold(settings);
-        progress.published(before);
+        progress.await_rebuild(settings);
+        progress.made_visible(before);
         progress.flushed(after, 6);
-        assert_eq!((progress.visible_through(), progress.durable_through()), (Some(5), None));
-        progress.published(after);
+        assert_eq!((progress.records_visible_through(), progress.durable_through()), (Some(5), None));
+        progress.made_visible(after);
         assert!(progress.is_visible(3) && !progress.is_visible(5) && progress.is_visible(6));
-        assert!(progress.is_visible_but_held(5) && progress.is_visible_but_held(6));
-        assert_eq!((progress.visible_through(), progress.pending()), (None, 1));
-        assert_eq!((progress.has_held(), progress.settings_waiting()), (true, vec![5]));
-        let unheld = progress.enqueue_settings(8);
+        assert!(progress.records_are_visible(5) && progress.records_are_visible(6));
+        assert_eq!((progress.records_visible_through(), progress.pending()), (None, 1));
+        assert_eq!((progress.awaits_rebuild(), progress.settings_waiting()), (true, vec![5]));
+        let last = progress.enqueue_settings(8);
         assert_eq!(progress.settings_waiting(), [5, 8]);
-        assert!(!progress.is_visible_but_held(8));
-        progress.release();
-        assert!(progress.is_visible(5) && !progress.is_visible(8) && !progress.has_held());
-        progress.published(unheld);
-        progress.flushed(unheld, 8);
-        progress.resume_held(2);
-        assert!(!progress.is_visible(2) && progress.has_held() && progress.durable_through().is_none());
+        assert!(!progress.records_are_visible(8));
+        progress.rebuild_ended();
+        assert!(progress.is_visible(5) && !progress.is_visible(8) && !progress.awaits_rebuild());
+        progress.made_visible(last);
+        progress.flushed(last, 8);
+        progress.resume_awaiting_rebuild(2);
+        assert!(!progress.is_visible(2) && progress.awaits_rebuild() && progress.durable_through().is_none());
     }
 }

@@ -136,9 +136,9 @@ impl Shared {
     }
     /// An index of the group whose settings wait for a rebuild that nothing does, when there is room for it.
     pub(crate) fn rebuild_to_resume(&self, group: GroupId) -> Option<Arc<IndexState>> {
-        let waits = |state: &&Arc<IndexState>| state.progress.has_held() && !state.has_writer();
+        let waits = |state: &&Arc<IndexState>| state.progress.awaits_rebuild() && !state.has_writer();
         let state = self.busy.lock().get(&group)?.iter().find(waits)?.clone();
-        let rebuilding = self.writers.open().iter().filter(|state| state.progress.has_held()).count();
+        let rebuilding = self.writers.open().iter().filter(|state| state.progress.awaits_rebuild()).count();
         (rebuilding < limits::OPEN_WRITERS_MAX / 2).then_some(state)
     }
     /// An index of the group that is searched in more segments than it has when its merging has ended, and that nothing

@@ -88,7 +88,7 @@ impl Seen {
         })
     }
     /// This node's replica shows a group through `through`, which was awaited.
-    pub fn is_shown(&self, group: GroupId, through: u64) {
+    pub fn is_visible(&self, group: GroupId, through: u64) {
         if let Some(mark) = self.mark(group) {
             // more may have been shown elsewhere meanwhile
             let _more = mark.through.compare_exchange(through, 0, Ordering::AcqRel, Ordering::Acquire);
@@ -124,9 +124,9 @@ mod tests {
         );
         assert_eq!((seen.awaited(group), seen.awaited(GroupId(4))), (20, 0));
         seen.note_at(now, group, b, 22);
-        seen.is_shown(group, 20);
+        seen.is_visible(group, 20);
         assert_eq!(seen.awaited(group), 22, "more was shown meanwhile");
-        seen.is_shown(group, 22);
+        seen.is_visible(group, 22);
         assert_eq!(seen.awaited(group), 0);
         assert_eq!(asked(now, a, None), 0, "this node's own replica counts from here on");
         seen.note_at(now, group, a, 30);

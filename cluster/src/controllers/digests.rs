@@ -43,7 +43,7 @@ pub async fn own(context: &NodeContext) -> Result<NodeDigest> {
 /// What the indices of a group show once they show everything that is applied now.
 async fn pin(node: &Node, group: GroupId) -> Result<(u64, Vec<PinnedIndex>)> {
     let (through, deadline) = (node.applied(group), Instant::now() + SHOWN);
-    while node.shown_through(group) < through {
+    while node.visible_through(group) < through {
         if Instant::now() >= deadline {
             return Err(Error::unavailable(format!("group {group} does not show what it has applied")));
         }

@@ -43,7 +43,7 @@ pub async fn run(context: Arc<NodeContext>) {
 /// disk is ill. A lease that it has already says nothing: it is renewed from what was shown when its chain began. The leader
 /// itself asks on: when the disks of all are ill, reads go by its lease.
 fn is_stuck(node: &Node, group: &Group) -> bool {
-    let is_behind = || group.shown_through(node) < group.status().committed;
+    let is_behind = || group.visible_through(node) < group.status().committed;
     !group.is_led_here() && node.is_failing(group.id) && is_behind()
 }
 

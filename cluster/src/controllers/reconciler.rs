@@ -283,7 +283,7 @@ async fn look_after(
     match next_step(led, &wanted, meta.wanted_voters(group.id)) {
         Step::Rest | Step::Wait(_) => {}
         // the first lease comes within a second of a start; a member that came before it would stop the reads
-        Step::Change(_) if !group.leases.has_lease(group.shown_through(context.node())) => {}
+        Step::Change(_) if !group.leases.has_lease(group.visible_through(context.node())) => {}
         Step::Change(changes) if !may_leave(group, &changes) => {}
         Step::Change(changes) => {
             // the next look tries again

@@ -23,7 +23,7 @@ pub enum Hold {
 
 /// What is asked for by who asks how far a replica shows what was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum Visible {
     /// All of it.
     Everything,
     /// All but settings that wait for a rebuild: nobody was told yet that they are in force.
@@ -35,7 +35,7 @@ pub struct GroupLeases {
     self_id: u64,
     halt: Halt,
     /// What reads were shown before this start, at most; 0 once they are again.
-    shown_before: AtomicU64,
+    was_visible_through: AtomicU64,
     raft: OnceLock<GroupHandle>,
     holder: Mutex<LeaseHolder>,
     granter: Mutex<LeaseGranter>,
@@ -47,7 +47,7 @@ impl GroupLeases {
         GroupLeases {
             self_id: self_id.0,
             halt,
-            shown_before: AtomicU64::new(0),
+            was_visible_through: AtomicU64::new(0),
             raft: OnceLock::new(),
             holder: Mutex::new(LeaseHolder::new(life)),
             granter: Mutex::new(LeaseGranter::new(self_id.0)),
@@ -83,36 +83,36 @@ impl GroupLeases {
         })
     }
     /// Whether this replica may serve a read that begins now; `shows` says through where it does.
-    pub fn may_read(&self, shows: impl FnOnce(Shown) -> u64) -> bool {
+    pub fn may_read(&self, shows: impl FnOnce(Visible) -> u64) -> bool {
         self.may_read_if(|_| true, shows)
     }
     /// The same, among others only when `also` holds at the time of the read, by [`steady_ms`].
-    pub fn may_read_if(&self, also: impl FnOnce(u64) -> bool, shows: impl FnOnce(Shown) -> u64) -> bool {
+    pub fn may_read_if(&self, also: impl FnOnce(u64) -> bool, shows: impl FnOnce(Visible) -> u64) -> bool {
         if self.halt.is_set() {
             return false;
         }
         match self.is_alone() {
-            true => self.is_whole(|| shows(Shown::Records)),
+            true => self.is_whole(|| shows(Visible::Records)),
             false => {
                 let holder = self.holder.lock();
                 let now = steady_ms();
-                also(now) && holder.may_read(now, shows(Shown::Everything))
+                also(now) && holder.may_read(now, shows(Visible::Everything))
             }
         }
     }
     /// Whether a replica without others shows what it may have shown before this start. Cost: an atomic load once it does.
     fn is_whole(&self, shows: impl FnOnce() -> u64) -> bool {
-        let through = self.shown_before.load(Ordering::Acquire);
+        let through = self.was_visible_through.load(Ordering::Acquire);
         if through > 0 && shows() >= through {
-            self.shown_before.store(0, Ordering::Release);
+            self.was_visible_through.store(0, Ordering::Release);
             return true;
         }
         through == 0
     }
     /// Without others this replica serves nothing before it shows everything through `log_index`: earlier lives of it may have
     /// shown that.
-    pub fn shown_before(&self, log_index: u64) {
-        self.shown_before.store(log_index, Ordering::Release);
+    pub fn was_visible_through(&self, log_index: u64) {
+        self.was_visible_through.store(log_index, Ordering::Release);
     }
     /// Whether this replica, which shows everything up to `shows`, goes on reading when others come: alone it needs no lease,
     /// among others it does.

@@ -65,10 +65,10 @@ impl Group {
         self.status().leader.map(NodeId)
     }
     /// Through where reads of this replica see everything.
-    pub fn shown_through(&self, node: &Node) -> u64 {
+    pub fn visible_through(&self, node: &Node) -> u64 {
         match self.id {
             GroupId::META => *self.applied.borrow(),
-            id => node.shown_through(id),
+            id => node.visible_through(id),
         }
     }
     /// Waits until this node has applied the group's log through `log_index`. Errors: `Unavailable` at the deadline.

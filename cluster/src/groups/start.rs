@@ -265,7 +265,7 @@ impl Starter {
         };
         if raft.membership().voters == [self_id] && id != GroupId::META {
             // what is in the log of a member without others is committed, and may have been shown
-            leases.shown_before(raft.status().last_index);
+            leases.was_visible_through(raft.status().last_index);
         }
         let apply = apply.continuing(raft.status().last_index);
         leases.set_raft(raft.clone());

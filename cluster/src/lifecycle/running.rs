@@ -179,7 +179,7 @@ impl Running {
     async fn wait_visible(&self, group: &Group) {
         let mut standing = Standing::new();
         loop {
-            let visible = self.context.node().visible_through(group.id);
+            let visible = self.context.node().records_visible_through(group.id);
             if visible >= self.context.node().applied(group.id) || group.halt.is_set() {
                 return;
             }

@@ -211,7 +211,7 @@ pub async fn own(context: &NodeContext) -> NodeReport {
 fn replica(context: &NodeContext, group: &Group) -> ReplicaReport {
     let (status, membership) = (group.status(), group.raft.membership());
     let applied = *group.applied.borrow();
-    let shown = group.shown_through(context.node());
+    let shown = group.visible_through(context.node());
     let local = Local {
         applied,
         shown,

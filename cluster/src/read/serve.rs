@@ -93,7 +93,7 @@ async fn show_seen(context: &NodeContext, read: ReadOf) {
         return;
     }
     let until = Instant::now() + SHOWN;
-    while context.node().visible_through(read.group) < read.seen && Instant::now() < until {
+    while context.node().records_visible_through(read.group) < read.seen && Instant::now() < until {
         context.node().publish_now(read.group, read.seen);
         tokio::time::sleep(SHOWN_LOOK).await;
     }

@@ -145,7 +145,7 @@ async fn view_now(
     let log_index = barrier.map_err(|error| Error::unavailable(error.to_string()))?;
     group.wait_applied(log_index, deadline).await?;
     context.node().publish_now(id, log_index);
-    while context.node().visible_through(id) < log_index {
+    while context.node().records_visible_through(id) < log_index {
         if Instant::now() >= deadline {
             return Err(Error::unavailable(format!("group {id} does not show yet what is written")));
         }

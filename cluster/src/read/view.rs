@@ -3,7 +3,7 @@
 use super::call::Location;
 use crate::context::NodeContext;
 use crate::context::abreast;
-use crate::groups::leases::Shown;
+use crate::groups::leases::Visible;
 use crate::meta::{IndexRow, Link};
 use quorate_model::{Error, ErrorKind, GroupId, IndexName, Result};
 use quorate_node::ops::ReplicaKind;
@@ -94,8 +94,8 @@ async fn catch_up_for(context: &NodeContext, name: &IndexName) -> Result<()> {
 pub fn is_readable(context: &NodeContext, group: GroupId) -> bool {
     let local = context.groups().get(group);
     let shows = |what| match what {
-        Shown::Everything => context.node().shown_through(group),
-        Shown::Records => context.node().visible_through(group),
+        Visible::Everything => context.node().visible_through(group),
+        Visible::Records => context.node().records_visible_through(group),
     };
     local.is_some_and(|it| it.leases.may_read(shows))
 }
@@ -107,8 +107,8 @@ pub async fn serves(context: &NodeContext, group: GroupId) -> bool {
     while is_readable(context, group) {
         match context.seen().awaited(group) {
             0 => return true,
-            through if context.node().visible_through(group) >= through => {
-                context.seen().is_shown(group, through)
+            through if context.node().records_visible_through(group) >= through => {
+                context.seen().is_visible(group, through)
             }
             _ if Instant::now() >= until => return false,
             through => {

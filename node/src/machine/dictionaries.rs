@@ -2,8 +2,8 @@
 //!
 //! The node knows what they say (`crate::dictionaries`), once for all groups; an entry of the group's log says which revision
 //! its indices have to go by from there on. Queries need nothing more. Indices whose segments hold parts of compounds are
-//! rebuilt as for other settings: their files are compared with what the dictionaries ask for, and the entry is held until they
-//! fit. A node that does not know the revision yet goes on with the log, and begins when it does.
+//! rebuilt as for other settings: their files are compared with what the dictionaries ask for, and the entry awaits the rebuild when
+//! they do not fit. A node that does not know the revision yet goes on with the log, and begins when it does.
 
 use super::{LogPosition, PlacementMachine};
 use crate::dictionaries::{Following, Told};
@@ -32,7 +32,7 @@ impl PlacementMachine {
         self.catch_up_with_dictionaries(at)
     }
 
-    /// Takes over what the tree says that the group was told, and holds what waits for a rebuild of files.
+    /// Takes over what the tree says that the group was told, and lets it await the rebuild of files that do not fit.
     pub(super) fn load_dictionaries(&self) -> Result<()> {
         let Some(bytes) = self.tree.get(&[DICTIONARIES])? else {
             self.node.dictionaries.note(self.group, None);
@@ -42,8 +42,8 @@ impl PlacementMachine {
         let is_known = self.node.dictionaries.revision() >= told.revision;
         if is_known {
             for state in self.taken_apart() {
-                if !state.progress.has_held() && state.files_differ()? {
-                    state.progress.resume_held(told.log_index);
+                if !state.progress.awaits_rebuild() && state.files_differ()? {
+                    state.progress.resume_awaiting_rebuild(told.log_index);
                     self.node.busy(&state);
                 }
             }

@@ -47,10 +47,10 @@ pub(super) fn load(node: &Shared, group: GroupId, tree: &Tree) -> Result<Vec<Loa
     Ok(loaded)
 }
 
-/// Holds the settings that wait for a rebuild of the index' files, if they still do.
-pub(super) fn hold_waiting(node: &Shared, index: &Arc<IndexState>, waiting: &[u64]) -> Result<()> {
+/// Lets settings await a rebuild of the index' files that an earlier process has not ended, if they still need one.
+pub(super) fn resume_waiting(node: &Shared, index: &Arc<IndexState>, waiting: &[u64]) -> Result<()> {
     if !waiting.is_empty() && index.files_differ()? {
-        waiting.iter().for_each(|&log_index| index.progress.resume_held(log_index));
+        waiting.iter().for_each(|&log_index| index.progress.resume_awaiting_rebuild(log_index));
         node.busy(index);
     }
     Ok(())
@@ -139,7 +139,7 @@ impl PlacementMachine {
                 true => with.drop_index(files, layout, incarnation)?,
                 false => with.move_index(files, layout, incarnation)?,
             }
-            hold_waiting(&self.node, &index, &waiting)?;
+            resume_waiting(&self.node, &index, &waiting)?;
             self.node.insert(index.clone());
             Ok(())
         };

@@ -232,7 +232,7 @@ impl OpenShard {
         self.state.publish(self.shown.clone(), shard, self.writer.built());
         self.unpublished_since = None;
         self.published = now;
-        self.state.progress.published(self.ticket);
+        self.state.progress.made_visible(self.ticket);
         Ok(())
     }
 
@@ -288,7 +288,7 @@ impl OpenShard {
         if self.files_fit() {
             return self.show_settings(now);
         }
-        self.state.progress.hold(at.ticket);
+        self.state.progress.await_rebuild(at.ticket);
         self.advance_rebuild(now)
     }
 

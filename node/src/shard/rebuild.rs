@@ -1,7 +1,7 @@
 //! How a shard gets from the files it has to files that fit its newest settings, while reads and writes go on.
 //!
-//! Reads are shown the settings that the files fit. The tickets of newer settings are held until then, so that the tasks
-//! of record writes are published without them; the newest settings win, and all that wait are released together.
+//! Reads are shown the settings that the files fit. The tickets of newer settings await the rebuild, so that
+//! records that are written meanwhile are visible before them; the newest settings win, and all that wait become visible together.
 //! Nothing of it is durable but the outcome: after a crash the metadata store has the newest settings, the files say how
 //! they were built, and when the two differ the rebuild begins again.
 
@@ -31,7 +31,7 @@ impl OpenShard {
     /// Tells that settings are visible, once reads see them.
     pub(super) fn release_when_fit(&self) {
         if self.files_fit() {
-            self.state.progress.release();
+            self.state.progress.rebuild_ended();
             *self.state.rebuild.lock() = None;
         }
     }

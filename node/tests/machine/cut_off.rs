@@ -121,9 +121,9 @@ impl Life {
     }
     fn wait(&self, log_index: u64) -> Result<(), String> {
         let deadline = Instant::now() + Duration::from_secs(60);
-        while self.node.shown_through(GROUP) < log_index || !self.node.is_visible(GROUP, log_index) {
+        while self.node.visible_through(GROUP) < log_index || !self.node.is_visible(GROUP, log_index) {
             if Instant::now() >= deadline {
-                let shown = self.node.shown_through(GROUP);
+                let shown = self.node.visible_through(GROUP);
                 return Err(format!("nothing but {shown} of {log_index} is shown"));
             }
             std::thread::yield_now();

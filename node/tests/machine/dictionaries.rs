@@ -81,14 +81,14 @@ fn a_group_waits_for_dictionaries_that_its_node_does_not_know_yet() {
         rig.machine.resume_work().unwrap();
         assert!(!rig.node.is_visible(GROUP, ahead) && rig.found_by("kubel") == 0);
         assert!(
-            rig.node.shown_through(GROUP) < ahead && rig.node.visible_through(GROUP) >= after,
+            rig.node.visible_through(GROUP) < ahead && rig.node.records_visible_through(GROUP) >= after,
             "no lease by that"
         );
         assert_eq!(rig.node.dictionaries().told(GROUP).unwrap().revision, 5);
         rig.node.dictionaries().set(6, custom(&["xylo", "kubel"]));
         assert!(!rig.node.is_visible(GROUP, ahead), "nothing is rebuilt yet");
         rig.until_visible(ahead);
-        assert!(rig.node.shown_through(GROUP) >= ahead);
+        assert!(rig.node.visible_through(GROUP) >= ahead);
         assert_eq!((rig.found_by("ubel"), rig.found_by("kubel")), (0, 2));
         // told late, or again
         let late = rig.apply(IndexCommand::Dictionaries { revision: 5 });

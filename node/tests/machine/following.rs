@@ -4,7 +4,7 @@ use super::*;
 
 /// Looks through where reads see everything, which nobody is told of: asking for one write would publish_now it.
 fn sees(rig: &Rig, log_index: u64) -> bool {
-    rig.node.visible_through(GROUP) >= log_index
+    rig.node.records_visible_through(GROUP) >= log_index
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn a_stream_of_writes_is_shown_in_groups_unless_somebody_waits() {
                 }
                 2 => {
                     rig.node.publish_now(GROUP, second);
-                    let is_shown = || rig.node.visible_through(GROUP) >= second;
+                    let is_shown = || rig.node.records_visible_through(GROUP) >= second;
                     rig.wait_until("still deferred", is_shown);
                 }
                 _ => {

@@ -136,8 +136,12 @@ impl Rig {
     fn wait(&self) {
         let deadline = Instant::now() + Duration::from_secs(20);
         let last = self.log.len() as u64;
-        while self.node.visible_through(GROUP) < last || !self.node.is_visible(GROUP, last) {
-            assert!(Instant::now() < deadline, "not visible: {} of {last}", self.node.visible_through(GROUP));
+        while self.node.records_visible_through(GROUP) < last || !self.node.is_visible(GROUP, last) {
+            assert!(
+                Instant::now() < deadline,
+                "not visible: {} of {last}",
+                self.node.records_visible_through(GROUP)
+            );
             std::thread::yield_now();
         }
         assert!(!self.node.is_visible(GROUP, last + 1));

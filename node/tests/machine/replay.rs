@@ -27,7 +27,7 @@ fn restarted(folder: &Path, start: impl FnOnce(&mut Rig)) -> Rig {
 fn check_replay(rig: &mut Rig) -> Result<(), String> {
     let log = rig.log.clone();
     for handed in 0..=log.len() as u64 {
-        let said = rig.node.shown_through(GROUP).max(rig.node.visible_through(GROUP));
+        let said = rig.node.visible_through(GROUP).max(rig.node.records_visible_through(GROUP));
         let visible = (1..=log.len() as u64)
             .filter(|&at| rig.node.is_visible(GROUP, at) || rig.node.records_are_visible(GROUP, at));
         let said = visible.max().unwrap_or(0).max(said);

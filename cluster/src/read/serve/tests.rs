@@ -69,7 +69,7 @@ async fn what_clients_have_seen_elsewhere_is_shown_before_a_read_is_served() {
         while context.node().applied(group) < second {
             tokio::time::sleep(SHOWN_LOOK).await;
         }
-        deferred += u32::from(context.node().visible_through(group) < second);
+        deferred += u32::from(context.node().records_visible_through(group) < second);
         let shown = if round % 2 == 0 {
             // another node asks, whose clients have seen it
             let read = Some(ReadOf { group, seen: second });
