@@ -92,6 +92,22 @@ fn what_comments_cite_of_the_contract_is_there() {
     assert!(wrong.is_empty(), "sections that the contract does not have:\n{}", wrong.join("\n"));
 }
 
+/// What a document for newcomers names is there: paths that begin with a top-level folder.
+#[test]
+fn paths_that_documents_name_are_there() {
+    let mut wrong = vec![];
+    for document in ["ARCHITECTURE.md", "CONTRIBUTING.md", "cluster/README.md", "node/README.md"] {
+        let text = std::fs::read_to_string(workspace_root().join(document)).unwrap();
+        let words = text.split(|c: char| c.is_whitespace() || "`(),;|#*".contains(c));
+        let paths = words.map(|word| word.trim_end_matches(['.', ':'])).filter(|word| {
+            word.split_once('/').is_some_and(|(top, rest)| TOP_FOLDERS.contains(&top) && !rest.is_empty())
+        });
+        let gone = paths.filter(|path| !workspace_root().join(path).exists());
+        wrong.extend(gone.map(|path| format!("{document}: {path}")));
+    }
+    assert!(wrong.is_empty(), "paths that are not there:\n{}", wrong.join("\n"));
+}
+
 /// `api/README.md` is where a stranger looks for an endpoint.
 #[test]
 fn every_folder_of_the_interface_is_in_its_table() {
