@@ -183,8 +183,6 @@ pub struct Row<'a> {
     pub may_fail: bool,
     /// Whether it is carried out again after a crash although the metadata store knows it: shards may not have it.
     pub is_replayed: bool,
-    /// The index whose replicas are given it, too, when it is forwarded; `None` of what nobody forwards.
-    pub forwarded_from: Option<Incarnation>,
     /// What it holds beside names and numbers.
     pub content: Content<'a>,
 }
@@ -211,14 +209,8 @@ pub enum Content<'a> {
 }
 
 /// A row from which others differ.
-const PLAIN: Row<'static> = Row {
-    number: 0,
-    level: FIRST,
-    may_fail: false,
-    is_replayed: false,
-    forwarded_from: None,
-    content: Content::Names(0),
-};
+const PLAIN: Row<'static> =
+    Row { number: 0, level: FIRST, may_fail: false, is_replayed: false, content: Content::Names(0) };
 
 /// The same of what the files of events have. They are behind the metadata store.
 const OF_EVENTS: Row<'static> = Row { level: level::EVENTS, is_replayed: true, ..PLAIN };
@@ -232,8 +224,8 @@ impl IndexCommand {
             IndexCommand::Records { index: _, ops } => {
                 Row { is_replayed: true, ..holding(0, Content::Operations(ops)) }
             }
-            IndexCommand::Settings { index, changes, replace: _ } => {
-                Row { may_fail: true, forwarded_from: Some(*index), ..holding(1, Content::Settings(changes)) }
+            IndexCommand::Settings { index: _, changes, replace: _ } => {
+                Row { may_fail: true, ..holding(1, Content::Settings(changes)) }
             }
             IndexCommand::Copy { .. } => Row { number: 2, ..PLAIN },
             IndexCommand::Drop { .. } => Row { number: 3, ..PLAIN },
@@ -242,17 +234,14 @@ impl IndexCommand {
                 is_replayed: true,
                 ..holding(4, Content::Commands(commands))
             },
-            IndexCommand::SaveDocuments { index, kind, documents, replace: _ } => Row {
+            IndexCommand::SaveDocuments { index: _, kind, documents, replace: _ } => Row {
                 level: level::of_kind(*kind),
                 may_fail: true,
-                forwarded_from: Some(*index),
                 ..holding(5, Content::Documents(*kind, documents))
             },
-            IndexCommand::DeleteDocument { index, kind, object_id } => Row {
-                level: level::of_kind(*kind),
-                forwarded_from: Some(*index),
-                ..holding(6, Content::Names(object_id.len()))
-            },
+            IndexCommand::DeleteDocument { index: _, kind, object_id } => {
+                Row { level: level::of_kind(*kind), ..holding(6, Content::Names(object_id.len())) }
+            }
             IndexCommand::Replicas { followers, .. } => {
                 Row { may_fail: true, ..holding(7, Content::Followers(followers)) }
             }
@@ -279,30 +268,77 @@ impl IndexCommand {
         }
     }
 
-    /// What an index that follows the command's own one is given when the command is forwarded: the same, of settings what a
-    /// replica of its kind may have.
-    pub fn forwarded(&self, to: Incarnation, kind: ReplicaKind) -> IndexCommand {
-        let mut command = self.clone();
-        match &mut command {
-            IndexCommand::Settings { index, changes, .. } => {
-                *index = to;
-                if kind == ReplicaKind::Virtual
-                    && let Ok(document) = serde_json::from_slice(changes)
-                {
-                    let taken = replica::for_virtual(&document);
-                    *changes = serde_json::to_vec(&taken).expect("a JSON object always serialises");
-                }
-            }
-            IndexCommand::SaveDocuments { index, .. } | IndexCommand::DeleteDocument { index, .. } => {
-                *index = to
-            }
-            // its row says that nobody forwards it
-            _ => {}
+    /// The index whose replicas are given the command, too, when it is forwarded; `None` of what nobody forwards.
+    pub fn forwarded_index(&mut self) -> Option<&mut Incarnation> {
+        match self {
+            IndexCommand::Settings { index, .. }
+            | IndexCommand::SaveDocuments { index, .. }
+            | IndexCommand::DeleteDocument { index, .. } => Some(index),
+            IndexCommand::Records { .. }
+            | IndexCommand::Copy { .. }
+            | IndexCommand::Drop { .. }
+            | IndexCommand::Sequence { .. }
+            | IndexCommand::Replicas { .. }
+            | IndexCommand::Forward { .. }
+            | IndexCommand::ForUser { .. }
+            | IndexCommand::Compare
+            | IndexCommand::Dictionaries { .. }
+            | IndexCommand::Events { .. }
+            | IndexCommand::ForgetUser { .. }
+            | IndexCommand::Searches { .. }
+            | IndexCommand::InstallModel { .. }
+            | IndexCommand::EventsSent { .. } => None,
         }
-        command
+    }
+
+    /// What an index that follows [`Self::forwarded_index`] is given when the command is forwarded: the same, of settings what a
+    /// replica of its kind may have. `None` of what nobody forwards.
+    pub fn forwarded(&self, to: Incarnation, kind: ReplicaKind) -> Option<IndexCommand> {
+        let mut command = self.clone();
+        *command.forwarded_index()? = to;
+        if let (IndexCommand::Settings { changes, .. }, ReplicaKind::Virtual) = (&mut command, kind)
+            && let Ok(document) = serde_json::from_slice(changes)
+        {
+            let taken = replica::for_virtual(&document);
+            *changes = serde_json::to_vec(&taken).expect("a JSON object always serialises");
+        }
+        Some(command)
     }
 }
 
 fn only(command: &IndexCommand) -> &[IndexCommand] {
     std::slice::from_ref(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_forwarded_is_for_the_replica_and_nothing_else_is() {
+        const TO: Incarnation = 2;
+        let settings =
+            |changes: &str| IndexCommand::Settings { index: 1, changes: changes.into(), replace: false };
+        let changes = r#"{"hitsPerPage":7,"searchableAttributes":["a"]}"#;
+        let of_virtual = settings(changes).forwarded(TO, ReplicaKind::Virtual);
+        let expected =
+            IndexCommand::Settings { index: TO, changes: r#"{"hitsPerPage":7}"#.into(), replace: false };
+        assert_eq!(of_virtual, Some(expected));
+        let kind = DocumentKind::Synonyms;
+        let mut forwarded = [
+            settings(changes),
+            IndexCommand::SaveDocuments { index: 1, kind, documents: vec![], replace: true },
+            IndexCommand::DeleteDocument { index: 1, kind, object_id: "s".into() },
+        ];
+        for command in &mut forwarded {
+            let given = command.forwarded(TO, ReplicaKind::Standard).expect("it is forwarded");
+            assert_eq!(command.forwarded_index().copied(), Some(1));
+            *command.forwarded_index().unwrap() = TO;
+            assert_eq!(given, *command);
+        }
+        let own = IndexCommand::Records { index: 1, ops: vec![] };
+        assert_eq!(own.forwarded(TO, ReplicaKind::Standard), None);
+        let twice = IndexCommand::Forward { command: Box::new(own) };
+        assert_eq!(twice.forwarded(TO, ReplicaKind::Standard), None);
+    }
 }

@@ -259,11 +259,12 @@ impl PlacementMachine {
     }
 
     /// Carries out a command on an index and on all that follow it.
-    pub(super) fn forward(&mut self, at: LogPosition, command: IndexCommand) -> Result<()> {
-        let Some(index) = command.row().forwarded_from else { return Ok(()) };
+    pub(super) fn forward(&mut self, at: LogPosition, mut command: IndexCommand) -> Result<()> {
+        let Some(&mut index) = command.forwarded_index() else { return Ok(()) };
         self.carry_out(at, command.clone(), Known(false))?;
         for (follower, kind) in self.links.of(index).to_vec() {
-            match self.carry_out(at, command.forwarded(follower, kind), Known(false)) {
+            let Some(given) = command.forwarded(follower, kind) else { continue };
+            match self.carry_out(at, given, Known(false)) {
                 // a replica that cannot take it goes without, on every node alike
                 Err(error) if error.is_deterministic() => {
                     tracing::debug!(follower, %error, "a replica did not take a change");
