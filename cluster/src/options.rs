@@ -1,8 +1,8 @@
 //! What a node is started with, and what a start says.
 
-use crate::command::FEATURE_LEVEL;
 use crate::meta::IndexLimits;
 use crate::snapshot;
+use quorate_model::level;
 use quorate_store::files::{Files, RealFiles};
 use std::fmt;
 use std::net::SocketAddr;
@@ -30,7 +30,7 @@ pub struct ServiceOptions {
     pub take_over_s: u64,
     /// Whether the folder must hold the data of a node already.
     pub expects: Expected,
-    /// The newest commands that this node takes part in, at most [`FEATURE_LEVEL`]. A lower one keeps the installation from
+    /// The newest commands that this node takes part in, at most [`level::NEWEST`]. A lower one keeps the installation from
     /// using newer ones, so that an older program can still be started in the place of this one.
     pub command_level: u16,
     /// How many indices there may be.
@@ -83,7 +83,7 @@ impl ServiceOptions {
             snapshot_bytes_per_s: snapshot::fetch::BYTES_PER_S,
             take_over_s: TAKE_OVER_S,
             expects: Expected::Anything,
-            command_level: FEATURE_LEVEL,
+            command_level: level::NEWEST,
             index_limits: IndexLimits::default(),
             checks: CheckOptions::default(),
             search_threads: 0,

@@ -10,8 +10,8 @@ use crate::sink;
 use crate::start_text::{Program, Start, render};
 use anyhow::{Context, Result, bail};
 use quorate_api::{Encrypted, Limits, Listener, Locations, Networks, ServerOptions, Tls, TlsFiles};
-use quorate_cluster::command::FEATURE_LEVEL;
 use quorate_cluster::{CheckOptions, ClusterOptions, Expected, Service, ServiceOptions, Started};
+use quorate_model::level;
 use std::io::IsTerminal;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -166,7 +166,7 @@ fn encrypted(values: &Values) -> Result<Option<Encrypted>> {
 
 fn service_options(values: &Values) -> Result<ServiceOptions> {
     let command_level = match values.number("command-level") {
-        0 => FEATURE_LEVEL,
+        0 => level::NEWEST,
         level => u16::try_from(level).context("command-level is too large")?,
     };
     Ok(ServiceOptions {

@@ -6,9 +6,9 @@ use super::group::{DumpWhen, GroupApply};
 use super::inbox::Inbox;
 use super::snapshot_life::SnapshotLife;
 use super::{Failure, Machine};
-use crate::command::FIRST_LEVEL;
 use crate::snapshot::SnapshotRoom;
 use crate::snapshot::room::Fetch;
+use quorate_model::level;
 use quorate_node::Left;
 use quorate_node::halt::panic_text;
 use quorate_raft::GroupHandle;
@@ -78,7 +78,7 @@ impl<M: Machine> Runner<M> {
             is_distrusted: false,
             state: State::Open,
             looked_at: 0,
-            level: Arc::new(|| FIRST_LEVEL),
+            level: Arc::new(|| level::FIRST),
             disk: Room::boundless(),
         }
     }

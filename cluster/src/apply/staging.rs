@@ -1,6 +1,7 @@
 //! Which whole commands come out of a group's entries: parts are held until the last one is there.
 
-use crate::command::{Command, Entry, EntryError, FEATURE_LEVEL, is_cut, join};
+use crate::command::{Command, Entry, EntryError, is_cut, join};
+use quorate_model::level;
 
 /// A command as it is applied: at the place of its last part.
 #[derive(Debug, PartialEq)]
@@ -26,7 +27,7 @@ pub struct Staging {
 
 impl Default for Staging {
     fn default() -> Self {
-        Staging::knowing(FEATURE_LEVEL)
+        Staging::knowing(level::NEWEST)
     }
 }
 

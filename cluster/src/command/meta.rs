@@ -3,11 +3,7 @@
 //! A new one is a variant behind the last one, its row in [`MetaCommand::row`], and an arm of `MetaState::carry_out`
 //! (`meta/mod.rs`), which applies it. Everybody else asks the row.
 
-use super::{
-    COMPARE_LEVEL, Copied, DICTIONARIES_ACT_LEVEL, DICTIONARIES_LEVEL, FIRST_LEVEL, Joining,
-    KEY_ROTATION_LEVEL, KEYS_LEVEL, LOOKED_LEVEL, Looked, Moved, NodeState, PARTS_FOLLOW_LEVEL,
-    PLACES_COUNT_LEVEL, SOURCES_LEVEL, Source, Subject, UserStep, Wanted,
-};
+use super::{Copied, Joining, Looked, Moved, NodeState, Source, Subject, UserStep, Wanted};
 use quorate_model::dictionary::StandardChange;
 use quorate_model::level::{self, Needs};
 use quorate_model::{AllowedSource, DictionaryKind, DictionaryOp, GroupId, IndexName, NodeId, UserId};
@@ -32,7 +28,7 @@ pub enum MetaCommand {
     },
     /// A process start. Its log index makes the ids that this process makes unlike those of every other one.
     StartNode,
-    /// Replaces the admin key at once; programs from [`KEY_ROTATION_LEVEL`] on propose `RotateAdminKey`.
+    /// Replaces the admin key at once; programs from [`level::KEY_ROTATION`] on propose `RotateAdminKey`.
     SetAdminKey {
         /// SHA-256 of the new one.
         admin_key: [u8; 32],
@@ -102,7 +98,7 @@ pub enum MetaCommand {
         /// The meta log index of what was decided.
         revision: u64,
     },
-    /// Adds a key or replaces the one with its value; from [`KEYS_LEVEL`] on nobody proposes it.
+    /// Adds a key or replaces the one with its value; from [`level::MANAGED_KEYS`] on nobody proposes it.
     PutKey {
         /// The key as a JSON document.
         #[serde(with = "serde_bytes")]
@@ -324,46 +320,46 @@ impl MetaCommand {
         let row = |number, level| MetaRow { number, level, makes_indices: false };
         let making = |number, level| MetaRow { number, level, makes_indices: true };
         match self {
-            MetaCommand::SetUp { .. } => row(0, FIRST_LEVEL),
-            MetaCommand::StartNode => row(1, FIRST_LEVEL),
-            MetaCommand::SetAdminKey { .. } => row(2, FIRST_LEVEL),
-            MetaCommand::CreateIndex { .. } => making(3, FIRST_LEVEL),
-            MetaCommand::DeleteIndex { .. } => row(4, FIRST_LEVEL),
-            MetaCommand::MoveIndex { .. } => row(5, FIRST_LEVEL),
-            MetaCommand::BeginCopy { .. } => making(6, FIRST_LEVEL),
-            MetaCommand::PointIndex { .. } => row(7, FIRST_LEVEL),
-            MetaCommand::AbandonCopy { .. } => row(8, FIRST_LEVEL),
-            MetaCommand::Dropped { .. } => row(9, FIRST_LEVEL),
-            MetaCommand::SetReplicas { .. } => making(10, FIRST_LEVEL),
-            MetaCommand::Announced { .. } => row(11, FIRST_LEVEL),
-            MetaCommand::PutKey { .. } => row(12, FIRST_LEVEL),
-            MetaCommand::DeleteKey { .. } => row(13, FIRST_LEVEL),
-            MetaCommand::AddNode { .. } => row(14, FIRST_LEVEL),
-            MetaCommand::SetNodeState { .. } => row(15, FIRST_LEVEL),
-            MetaCommand::Place { .. } => row(16, FIRST_LEVEL),
+            MetaCommand::SetUp { .. } => row(0, level::FIRST),
+            MetaCommand::StartNode => row(1, level::FIRST),
+            MetaCommand::SetAdminKey { .. } => row(2, level::FIRST),
+            MetaCommand::CreateIndex { .. } => making(3, level::FIRST),
+            MetaCommand::DeleteIndex { .. } => row(4, level::FIRST),
+            MetaCommand::MoveIndex { .. } => row(5, level::FIRST),
+            MetaCommand::BeginCopy { .. } => making(6, level::FIRST),
+            MetaCommand::PointIndex { .. } => row(7, level::FIRST),
+            MetaCommand::AbandonCopy { .. } => row(8, level::FIRST),
+            MetaCommand::Dropped { .. } => row(9, level::FIRST),
+            MetaCommand::SetReplicas { .. } => making(10, level::FIRST),
+            MetaCommand::Announced { .. } => row(11, level::FIRST),
+            MetaCommand::PutKey { .. } => row(12, level::FIRST),
+            MetaCommand::DeleteKey { .. } => row(13, level::FIRST),
+            MetaCommand::AddNode { .. } => row(14, level::FIRST),
+            MetaCommand::SetNodeState { .. } => row(15, level::FIRST),
+            MetaCommand::Place { .. } => row(16, level::FIRST),
             MetaCommand::EnableUsers => row(17, level::OF_USERS),
             MetaCommand::AssignUsers { .. } => row(18, level::OF_USERS),
             MetaCommand::MoveUser { .. } => row(19, level::OF_USERS),
             MetaCommand::RemoveUser { .. } => row(20, level::OF_USERS),
-            MetaCommand::StepUser { step: UserStep::Thaw, .. } => row(21, LOOKED_LEVEL),
+            MetaCommand::StepUser { step: UserStep::Thaw, .. } => row(21, level::LOOKED),
             MetaCommand::StepUser { .. } => row(21, level::OF_USERS),
             MetaCommand::MakeParts { .. } => row(22, level::OF_USERS),
-            MetaCommand::Reannounce { .. } => row(23, PARTS_FOLLOW_LEVEL),
-            MetaCommand::RotateAdminKey { .. } => row(24, KEY_ROTATION_LEVEL),
-            MetaCommand::StepUserAfterLook { .. } => row(25, LOOKED_LEVEL),
-            MetaCommand::PointCopy { .. } => row(26, LOOKED_LEVEL),
-            MetaCommand::BeginCopies { .. } => making(27, LOOKED_LEVEL),
-            MetaCommand::TakePlace { .. } => row(28, PLACES_COUNT_LEVEL),
-            MetaCommand::Compare => row(29, COMPARE_LEVEL),
-            MetaCommand::SetSources { .. } => row(30, SOURCES_LEVEL),
-            MetaCommand::AppendSource { .. } => row(31, SOURCES_LEVEL),
-            MetaCommand::RemoveSource { .. } => row(32, SOURCES_LEVEL),
-            MetaCommand::ChangeDictionary { .. } => row(33, DICTIONARIES_LEVEL),
-            MetaCommand::SetStandardEntries { .. } => row(34, DICTIONARIES_LEVEL),
-            MetaCommand::CreateKey { .. } => row(35, KEYS_LEVEL),
-            MetaCommand::UpdateKey { .. } => row(36, KEYS_LEVEL),
-            MetaCommand::RestoreKey { .. } => row(37, KEYS_LEVEL),
-            MetaCommand::RemoveEndedKeys => row(38, KEYS_LEVEL),
+            MetaCommand::Reannounce { .. } => row(23, level::PARTITIONS_FOLLOW),
+            MetaCommand::RotateAdminKey { .. } => row(24, level::KEY_ROTATION),
+            MetaCommand::StepUserAfterLook { .. } => row(25, level::LOOKED),
+            MetaCommand::PointCopy { .. } => row(26, level::LOOKED),
+            MetaCommand::BeginCopies { .. } => making(27, level::LOOKED),
+            MetaCommand::TakePlace { .. } => row(28, level::PLACES_COUNT),
+            MetaCommand::Compare => row(29, level::COMPARE),
+            MetaCommand::SetSources { .. } => row(30, level::SOURCES),
+            MetaCommand::AppendSource { .. } => row(31, level::SOURCES),
+            MetaCommand::RemoveSource { .. } => row(32, level::SOURCES),
+            MetaCommand::ChangeDictionary { .. } => row(33, level::DICTIONARIES),
+            MetaCommand::SetStandardEntries { .. } => row(34, level::DICTIONARIES),
+            MetaCommand::CreateKey { .. } => row(35, level::MANAGED_KEYS),
+            MetaCommand::UpdateKey { .. } => row(36, level::MANAGED_KEYS),
+            MetaCommand::RestoreKey { .. } => row(37, level::MANAGED_KEYS),
+            MetaCommand::RemoveEndedKeys => row(38, level::MANAGED_KEYS),
             MetaCommand::PutSuggestions { .. } => row(39, level::RECOMMEND),
             MetaCommand::DeleteSuggestions { .. } => row(40, level::RECOMMEND),
             MetaCommand::AskForSuggestions { .. } => row(41, level::RECOMMEND),
@@ -379,7 +375,7 @@ impl MetaCommand {
                 Needs::level(self.row().level).or(level::of_key(key))
             }
             MetaCommand::Announced { subject: Subject::Dictionaries(_), .. } => {
-                Needs::level(DICTIONARIES_ACT_LEVEL)
+                Needs::level(level::DICTIONARIES_ACT)
             }
             command => Needs::level(command.row().level),
         }

@@ -10,37 +10,13 @@ pub use meta::{MetaCommand, MetaRow};
 pub use meta_chunks::is_cut;
 pub use rows::{Copied, Joining, Looked, Moved, NodeState, Source, Subject, UserStep, Wanted};
 
-use quorate_model::level::{self, Needs};
+use quorate_model::level::Needs;
 use quorate_node::ops::IndexCommand;
 use quorate_store::codec;
 use serde::{Deserialize, Serialize};
 
 /// First byte of every entry; another value means another layout of what follows.
 pub const FORMAT: u8 = 1;
-/// The newest commands this program knows. It rises when a variant is appended to any command, whose row then has the new
-/// level, and when commands do more than before, which they do from the moment at which the level is in force.
-pub const FEATURE_LEVEL: u16 = level::NEWEST;
-/// The level that every program knows.
-pub const FIRST_LEVEL: u16 = level::FIRST;
-/// From this level on, commands that link or move an index do so to the parts that other clusters have of it.
-pub const PARTS_FOLLOW_LEVEL: u16 = 3;
-/// From this level on, a new admin key replaces the one that its proposer knew, which still counts for a time.
-pub const KEY_ROTATION_LEVEL: u16 = 4;
-/// From this level on, a node that takes another one's place counts before that one leaves: the level must not rise between.
-pub const PLACES_COUNT_LEVEL: u16 = 4;
-/// From this level on, steps of moves and ends of copies have no effect when what they rest on has changed, copies and users
-/// whose writes wait take turns, and a move whose last part takes too long is tried again.
-pub const LOOKED_LEVEL: u16 = 4;
-/// From this level on, a leader has the replicas of its group compare what they hold at one place of the log.
-pub const COMPARE_LEVEL: u16 = level::COMPARE;
-/// From this level on, the installation has a list of allowed sources.
-pub const SOURCES_LEVEL: u16 = 5;
-/// From this level on, there are custom entries of dictionaries.
-pub const DICTIONARIES_LEVEL: u16 = level::DICTIONARIES;
-/// From this level on, dictionaries have revisions, of which groups are told, and act.
-pub const DICTIONARIES_ACT_LEVEL: u16 = level::DICTIONARIES_ACT;
-/// From this level on, keys are managed: deleted ones can be restored, and an index is deleted with those that are for it alone.
-pub const KEYS_LEVEL: u16 = 5;
 /// Bytes of the envelope before the command.
 const HEADER_BYTES: usize = 1 + 2 + 8 + 4 + 4;
 

@@ -127,6 +127,6 @@ pub enum UserStep {
     Forget,
     /// Every node reads in the new cluster: writes go on there.
     Land,
-    /// Writes go on where they were; the move is tried again later. From [`crate::command::LOOKED_LEVEL`] on.
+    /// Writes go on where they were; the move is tried again later. From [`quorate_model::level::LOOKED`] on.
     Thaw,
 }

@@ -4,6 +4,7 @@ use super::entry_chunks::cut;
 use super::*;
 use quorate_model::dictionary::{DictionaryEntry, DictionaryWords, StandardChange};
 use quorate_model::event::{CountedSearch, Event, EventKind, EventObject, EventTarget, Money, QueryId};
+use quorate_model::level;
 use quorate_model::{
     AllowedSource, DictionaryKind, DictionaryOp, DocumentKind, GroupId, IndexName, NodeId, RecommendModel,
     RecordOp, UserId, limits,
@@ -392,7 +393,7 @@ fn the_bytes_of_every_command_stay_what_they_are() {
         assert_eq!(bytes[HEADER_BYTES..HEADER_BYTES + 2], [kind as u8, number], "the row of {entry:?}");
         let envelope = format!("01 {level} 0605040302010000 01000000 02000000");
         assert_eq!(hex(&bytes), format!("{envelope}{expected}").replace(' ', ""), "{entry:?}");
-        assert_eq!(Entry::decode(&bytes, FEATURE_LEVEL).expect("own bytes"), entry);
+        assert_eq!(Entry::decode(&bytes, level::NEWEST).expect("own bytes"), entry);
     }
     for (kind, numbers) in (0..).zip(numbers) {
         let all: BTreeSet<u8> = (0..count_of(kind)).collect();
@@ -406,7 +407,7 @@ fn count_of(kind: u8) -> u8 {
         Entry { time_ms: 1, part: 0, parts: 1, command: Command::Meta(MetaCommand::StartNode) }.encode();
     bytes.truncate(HEADER_BYTES);
     bytes.extend([kind, 250]);
-    let error = Entry::decode(&bytes, FEATURE_LEVEL).expect_err("no such command").to_string();
+    let error = Entry::decode(&bytes, level::NEWEST).expect_err("no such command").to_string();
     let count = error.rsplit_once("< ").and_then(|(_, count)| count.parse().ok());
     count.unwrap_or_else(|| panic!("{error}"))
 }
@@ -456,7 +457,7 @@ fn entries_that_cannot_be_read_say_why() {
         (changed(HEADER_BYTES, 77), "cannot be decoded"),
     ];
     for (bytes, expected) in cases {
-        let message = Entry::decode(&bytes, FEATURE_LEVEL).expect_err("unreadable").to_string();
+        let message = Entry::decode(&bytes, level::NEWEST).expect_err("unreadable").to_string();
         assert!(message.contains(expected), "{message}");
     }
 }
@@ -478,7 +479,7 @@ fn a_batch_is_cut_between_records_and_joined_again() {
         let parts = entries(3, Command::Index(whole.clone()));
         assert_eq!(parts.len(), expected, "{sizes:?}");
         let opened: Vec<_> =
-            parts.iter().map(|bytes| Entry::decode(bytes, FEATURE_LEVEL).expect("own bytes")).collect();
+            parts.iter().map(|bytes| Entry::decode(bytes, level::NEWEST).expect("own bytes")).collect();
         for (i, entry) in opened.iter().enumerate() {
             assert_eq!((entry.part as usize, entry.parts as usize, entry.time_ms), (i, expected, 3));
         }

@@ -4,7 +4,7 @@
 use crate::apply::actor::Incarnations;
 use crate::clock;
 use crate::clock::write_deadline;
-use crate::command::{KEYS_LEVEL, MetaCommand, Subject};
+use crate::command::{MetaCommand, Subject};
 use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::groups::Group;
@@ -12,7 +12,7 @@ use crate::membership;
 use crate::meta::MetaState;
 use crate::metrics;
 use crate::write::announcements::announce;
-use quorate_model::{Error, GroupId, Result, TaskId, limits};
+use quorate_model::{Error, GroupId, Result, TaskId, level, limits};
 use quorate_node::ops::{Incarnation, IndexCommand};
 use quorate_raft::StateCopy;
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,7 +81,7 @@ fn is_alone(context: &NodeContext) -> bool {
 async fn of_installation(context: &NodeContext, ages: &mut Ages) -> Result<()> {
     let meta = context.meta();
     ages.look(&meta, is_alone(context));
-    if meta.level() >= KEYS_LEVEL && !meta.ended_keys(clock::unix_ms() / 1_000).is_empty() {
+    if meta.level() >= level::MANAGED_KEYS && !meta.ended_keys(clock::unix_ms() / 1_000).is_empty() {
         let remove = MetaCommand::RemoveEndedKeys;
         context.proposer().propose_meta(remove, Purpose::Remove, write_deadline()).await?;
     }

@@ -3,7 +3,7 @@
 
 use crate::clock::steady_ms;
 use crate::clock::write_deadline;
-use crate::command::{FIRST_LEVEL, MetaCommand};
+use crate::command::MetaCommand;
 use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::groups::Group;
@@ -15,7 +15,7 @@ use crate::meta::MetaState;
 use crate::rpc::requests::{PeerAnswer, PeerRequest};
 use bytes::Bytes;
 use futures_util::future::join_all;
-use quorate_model::{GroupId, NodeId, Result};
+use quorate_model::{GroupId, NodeId, Result, level};
 use quorate_raft::lease::Removal;
 use quorate_raft::{MemberChange, Membership, Progress, StateCopy};
 use std::collections::{BTreeMap, BTreeSet};
@@ -242,7 +242,7 @@ pub fn may_lead(context: &NodeContext, group: &Group) -> bool {
 /// Whether another node says that of itself. Errors count as no. Programs of the first level do not know the question and lead
 /// what they are given.
 async fn is_able(context: &NodeContext, group: &Group, node: NodeId) -> bool {
-    if context.meta().nodes.get(&node).is_some_and(|row| row.level == FIRST_LEVEL) {
+    if context.meta().nodes.get(&node).is_some_and(|row| row.level == level::FIRST) {
         return true;
     }
     let request = PeerRequest::MayLead { group: group.id };

@@ -7,7 +7,7 @@
 //! alone: there its owner may write a key into it.
 
 use crate::clock::{self, write_deadline};
-use crate::command::{KEY_ROTATION_LEVEL, MetaCommand};
+use crate::command::MetaCommand;
 use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::lifecycle::installation::{admin_key_digest, check_admin_key};
@@ -15,7 +15,7 @@ use crate::meta::MetaState;
 use crate::options::ServiceOptions;
 use crate::rpc::requests::{AdminKeyText, PeerAnswer, PeerRequest};
 use parking_lot::Mutex;
-use quorate_model::{Error, Result};
+use quorate_model::{Error, Result, level};
 use quorate_store::admin_key::{AdminKeyFiles, Given};
 use quorate_store::identity::DataFolder;
 use std::sync::Arc;
@@ -203,7 +203,7 @@ impl AdminKeys {
     /// Looks which key the wish is to replace, and notes it.
     async fn note(&self, context: &NodeContext, key: String, remembers: Remembers) -> Result<Noting> {
         let digest = admin_key_digest(&key);
-        if context.meta().level() < KEY_ROTATION_LEVEL {
+        if context.meta().level() < level::KEY_ROTATION {
             return self.replace_as_before(context, &key).await.map(Noting::Not);
         }
         // what this node knows may be old: an entry of its own shows it what came before
@@ -334,7 +334,7 @@ pub async fn keep(context: Arc<NodeContext>, keys: Arc<AdminKeys>) {
         match keys.settle(&context).await {
             Ok(Outcome::Settled | Outcome::Replaced) => {}
             Ok(Outcome::Waits) => {
-                if context.meta().level() < KEY_ROTATION_LEVEL {
+                if context.meta().level() < level::KEY_ROTATION {
                     said.once("the new admin key waits until every node has been upgraded");
                 }
             }

@@ -2,7 +2,7 @@
 
 use crate::clock::write_deadline;
 use crate::command::Joining;
-use crate::command::{FEATURE_LEVEL, FIRST_LEVEL, MetaCommand};
+use crate::command::MetaCommand;
 use crate::context::NodeContext;
 use crate::context::abreast;
 use crate::controllers::lease_renewal;
@@ -21,7 +21,7 @@ use crate::options::{ServiceOptions, Started};
 use crate::peer::{ClusterSecret, Derivation, PeerLimits, PeerOptions, PeerVersion, Peers};
 use crate::rpc::snapshot_source::PeerSource;
 use crate::users;
-use quorate_model::{Error, GroupId, NodeId, Result};
+use quorate_model::{Error, GroupId, NodeId, Result, level};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -115,9 +115,11 @@ async fn settle_admin_key(keys: &AdminKeys, context: &NodeContext, started: &mut
 
 /// Errors: the node would not know all commands that the installation uses.
 fn check_level(own: u16, meta: &MetaState) -> Result<()> {
-    if !(FIRST_LEVEL..=FEATURE_LEVEL).contains(&own) {
+    if !(level::FIRST..=level::NEWEST).contains(&own) {
         return Err(Error::invalid(format!(
-            "command-level must be from {FIRST_LEVEL} to {FEATURE_LEVEL}, the newest that this program knows"
+            "command-level must be from {} to {}, the newest that this program knows",
+            level::FIRST,
+            level::NEWEST
         )));
     }
     match meta.level() {

@@ -2,7 +2,7 @@
 
 use super::rows::{Part, Row, RowChange};
 use super::{At, MetaState};
-use crate::command::KEY_ROTATION_LEVEL;
+use quorate_model::level;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -129,7 +129,7 @@ impl MetaState {
     }
 
     pub(super) fn set_admin_key(&mut self, at: At, admin_key: [u8; 32]) -> Vec<RowChange> {
-        if self.level() >= KEY_ROTATION_LEVEL {
+        if self.level() >= level::KEY_ROTATION {
             // proposed by a program from before, and late
             return self.rotate_admin_key(at, admin_key, self.key_history.revision, 0);
         }

@@ -9,8 +9,8 @@
 
 use super::rows::{Part, Row, RowChange, group, number};
 use super::{At, IndexRow, MetaState, Role, SharedMap, Side};
-use crate::command::{Copied, LOOKED_LEVEL, Looked, Source};
-use quorate_model::{GroupId, IndexName, TaskId};
+use crate::command::{Copied, Looked, Source};
+use quorate_model::{GroupId, IndexName, TaskId, level};
 use quorate_node::ops::Incarnation;
 use std::ops::{Deref, DerefMut};
 
@@ -64,7 +64,7 @@ impl RowChange {
 impl MetaState {
     /// Notes whether these changes of the last command are of the catalogue.
     pub(super) fn note_catalogue_changed(&mut self, at: At, changes: &mut Vec<RowChange>) {
-        if self.level() >= LOOKED_LEVEL && changes.iter().any(RowChange::is_of_index) {
+        if self.level() >= level::LOOKED && changes.iter().any(RowChange::is_of_index) {
             self.catalogue_changed.0 = at.log_index;
             changes.push(self.catalogue_changed.row());
         }
@@ -175,8 +175,8 @@ impl MetaState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::MetaCommand;
     use crate::command::UserStep;
-    use crate::command::{FEATURE_LEVEL, LOOKED_LEVEL, MetaCommand};
     use crate::meta::UserState;
     use crate::meta::log_of_tests::Log;
     use quorate_model::UserId;
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_user_goes_on_when_every_index_was_looked_at() {
-        let mut log = Log::new(FEATURE_LEVEL);
+        let mut log = Log::new(level::NEWEST);
         log.freeze();
         let looked = log.looked();
         log.put(MetaCommand::StartNode);
@@ -257,7 +257,7 @@ mod tests {
                 }],
             },
         ] {
-            let mut log = Log::new(FEATURE_LEVEL);
+            let mut log = Log::new(level::NEWEST);
             log.freeze();
             let looked = log.looked();
             log.put(change.clone());
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_user_goes_on_when_no_copy_is_under_way_that_may_lack_something() {
-        let mut log = Log::new(FEATURE_LEVEL);
+        let mut log = Log::new(level::NEWEST);
         let before = log.put(MetaCommand::BeginCopies { groups: vec![GroupId(3)] });
         log.freeze();
         assert_eq!(log.row().0, UserState::Copying { to: 1 }, "writes do not wait for a copy");
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn before_the_level_nothing_is_refused_and_no_row_is_written() {
-        let mut log = Log::new(LOOKED_LEVEL - 1);
+        let mut log = Log::new(level::LOOKED - 1);
         log.freeze();
         let begun = log.put(MetaCommand::BeginCopy { group: GroupId(3) });
         assert!(log.state.reserved.contains_key(&begun));
@@ -316,7 +316,7 @@ mod tests {
             let copies = vec![copied(name("b"), own), copied(name("b").part_in(1).expect("a part"), part)];
             MetaCommand::PointCopy { name: name("b"), sources: log.sources(), copies }
         };
-        let mut log = Log::new(FEATURE_LEVEL);
+        let mut log = Log::new(level::NEWEST);
         let ready = begun(&mut log);
         let old = log.lives("b");
         log.put(point(&log, ready));
@@ -325,7 +325,7 @@ mod tests {
         assert!(old.into_iter().flatten().all(|life| log.state.tombstoned.contains_key(&life)));
 
         // a source that is another one by now
-        let mut log = Log::new(FEATURE_LEVEL);
+        let mut log = Log::new(level::NEWEST);
         let ready = begun(&mut log);
         let (old, command) = (log.lives("b"), point(&log, ready));
         log.put(MetaCommand::DeleteIndex { name: name("a"), incarnation: TaskId::new(GroupId::META, 4).0 });
@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(log.state.reserved.len(), 2, "for its caller to give up");
 
         // a part that was given up
-        let mut log = Log::new(FEATURE_LEVEL);
+        let mut log = Log::new(level::NEWEST);
         let ready = begun(&mut log);
         let old = log.lives("b");
         log.put(MetaCommand::AbandonCopy { incarnation: ready[1].0 });
@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_copy_of_nothing_leaves_no_part_of_what_was_there() {
-        let mut log = Log::new(FEATURE_LEVEL);
+        let mut log = Log::new(level::NEWEST);
         let old = log.lives("a");
         let incarnation = log.put(MetaCommand::BeginCopy { group: GroupId(3) });
         let copies = vec![Copied { name: name("a"), incarnation, group: GroupId(3) }];

@@ -5,9 +5,9 @@
 
 use super::rows::{Part, Row, RowChange, number};
 use super::{At, MetaState};
-use crate::command::{DICTIONARIES_ACT_LEVEL, Subject};
+use crate::command::Subject;
 use quorate_model::dictionary::{DictionaryEntry, DictionarySettings, StandardChange};
-use quorate_model::{DictionaryKind, DictionaryOp, GroupId};
+use quorate_model::{DictionaryKind, DictionaryOp, GroupId, level};
 use quorate_node::{CustomEntries, EntryChange};
 
 /// A row for each custom entry.
@@ -21,7 +21,7 @@ const REVISION: u8 = b'R';
 pub struct DictionaryChanges {
     /// Custom entries, and which standard ones are switched off.
     pub custom: CustomEntries,
-    /// The log index of the last command that was to change them, from [`DICTIONARIES_ACT_LEVEL`] on; 0 while they do not act.
+    /// The log index of the last command that was to change them, from [`level::DICTIONARIES_ACT`] on; 0 while they do not act.
     pub revision: u64,
 }
 
@@ -94,7 +94,7 @@ impl MetaState {
     /// Has all groups told of the dictionaries as they are, once they act. Also after a change that came to nothing: its task is
     /// published like every other one.
     pub(super) fn revise_dictionaries(&mut self, at: At) -> Vec<RowChange> {
-        if self.level() < DICTIONARIES_ACT_LEVEL {
+        if self.level() < level::DICTIONARIES_ACT {
             return vec![];
         }
         self.dictionaries.revision = at.log_index;
@@ -108,7 +108,7 @@ impl MetaState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{DICTIONARIES_LEVEL, MetaCommand};
+    use crate::command::MetaCommand;
     use crate::meta::log_of_tests::Log;
     use quorate_model::dictionary::DictionaryWords;
 
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn groups_are_told_once_every_node_knows_how_dictionaries_act() {
         let mut log = Log::default();
-        log.knows(DICTIONARIES_LEVEL);
+        log.knows(level::DICTIONARIES);
         let groups: Vec<GroupId> = log.state.placement.keys().copied().collect();
         assert!(!groups.is_empty());
         log.change("before");
@@ -144,7 +144,7 @@ mod tests {
             },
         );
         assert_eq!((log.state.dictionaries.revision, log.unannounced()), (0, vec![]), "as older programs");
-        log.knows(DICTIONARIES_ACT_LEVEL);
+        log.knows(level::DICTIONARIES_ACT);
         let told = |revision| {
             groups.iter().map(|&group| (Subject::Dictionaries(group), revision)).collect::<Vec<_>>()
         };
@@ -152,7 +152,7 @@ mod tests {
         log.change("after");
         assert_eq!((log.state.dictionaries.revision, log.unannounced()), (5, told(5)));
         let mut fresh = Log::default();
-        fresh.knows(DICTIONARIES_ACT_LEVEL);
+        fresh.knows(level::DICTIONARIES_ACT);
         assert_eq!(fresh.unannounced(), [], "there is nothing to tell");
     }
 }

@@ -4,9 +4,8 @@
 
 use super::rows::{Part, Row, RowChange};
 use super::{At, MetaState, SharedMap};
-use crate::command::KEYS_LEVEL;
 use quorate_model::limits::{KEYS_MAX, RESTORABLE_KEYS_MAX};
-use quorate_model::{ApiKey, IndexName};
+use quorate_model::{ApiKey, IndexName, level};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
@@ -158,7 +157,7 @@ impl At {
 }
 
 impl MetaState {
-    /// As programs before [`KEYS_LEVEL`] did, and for the first search key.
+    /// As programs before [`level::MANAGED_KEYS`] did, and for the first search key.
     pub(super) fn put_key(&mut self, document: &[u8]) -> Vec<RowChange> {
         let Ok(key) = serde_json::from_slice::<ApiKey>(document) else { return vec![] };
         let change = RowChange::put(KEY, key.value.as_bytes(), document.to_vec());
@@ -196,7 +195,7 @@ impl MetaState {
         let Some(key) = self.keys.remove(value) else { return vec![] };
         let mut changes = vec![no_row(value)];
         // one whose time is up is gone for good, whether or not it was removed yet
-        if self.level() >= KEYS_LEVEL && key.is_valid_at(at.seconds()) {
+        if self.level() >= level::MANAGED_KEYS && key.is_valid_at(at.seconds()) {
             changes.extend(self.keys.keep(at.log_index, key));
         }
         changes
@@ -226,9 +225,9 @@ impl MetaState {
         self.keys.living.values().filter(has_ended).map(|key| key.value.clone()).collect()
     }
 
-    /// An index is deleted with the keys that are for it alone, from [`KEYS_LEVEL`] on.
+    /// An index is deleted with the keys that are for it alone, from [`level::MANAGED_KEYS`] on.
     pub(super) fn delete_keys_of(&mut self, at: At, name: &IndexName) -> Vec<RowChange> {
-        if self.level() < KEYS_LEVEL {
+        if self.level() < level::MANAGED_KEYS {
             return vec![];
         }
         let of_index = self.keys.living.values().filter(|key| key.index.as_ref() == Some(name));
@@ -240,7 +239,7 @@ impl MetaState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{FEATURE_LEVEL, MetaCommand};
+    use crate::command::MetaCommand;
     use crate::meta::log_of_tests::Log;
     use quorate_model::Acl;
 
@@ -283,7 +282,7 @@ mod tests {
 
     #[test]
     fn a_key_is_created_changed_deleted_and_restored() {
-        let mut log = Keys::at_level(FEATURE_LEVEL);
+        let mut log = Keys::at_level(level::NEWEST);
         log.create("a", |key| key.validity = 100);
         assert_eq!(log.key("a").map(|key| (key.created_at, key.left_s(1_000))), Some((1_000, Some(100))));
         log.create("a", |key| key.acl = vec![]);
@@ -316,7 +315,7 @@ mod tests {
 
     #[test]
     fn what_has_ended_is_removed_for_good() {
-        let mut log = Keys::at_level(FEATURE_LEVEL);
+        let mut log = Keys::at_level(level::NEWEST);
         log.create("short", |key| key.validity = 10);
         log.create("long", |key| key.validity = 100);
         log.create("ever", |_| {});
@@ -340,7 +339,7 @@ mod tests {
 
     #[test]
     fn an_index_takes_its_keys_along() {
-        let mut log = Keys::at_level(FEATURE_LEVEL);
+        let mut log = Keys::at_level(level::NEWEST);
         let name = |text: &str| IndexName::new(text).expect("a name");
         log.step(MetaCommand::CreateIndex { name: name("i"), group: quorate_model::GroupId(1) });
         let life = log.log.state.catalogue.get(&name("i")).expect("made").incarnation;
@@ -361,7 +360,7 @@ mod tests {
 
     #[test]
     fn both_lists_are_bounded() {
-        let mut log = Keys::at_level(FEATURE_LEVEL);
+        let mut log = Keys::at_level(level::NEWEST);
         // straight into the state: each step of a log compares all rows
         for number in 0..KEYS_MAX {
             log.log.state.keys.load(ApiKey::new(format!("k{number}"), 0, vec![]));
@@ -386,7 +385,7 @@ mod tests {
 
     #[test]
     fn before_their_level_deleted_keys_are_not_kept() {
-        let mut log = Keys::at_level(KEYS_LEVEL - 1);
+        let mut log = Keys::at_level(level::MANAGED_KEYS - 1);
         log.step(MetaCommand::PutKey { key: document(&ApiKey::new("a", 0, vec![])) });
         log.delete("a");
         assert!(log.log.state.keys.deleted().is_empty() && log.key("a").is_none());

@@ -45,9 +45,10 @@ pub use turns::{Side, Waiting};
 pub use user_map::{UserMap, UserRow, UserState};
 pub use users::{USERS_PER_COMMAND_MAX, Users};
 
-use crate::command::{DICTIONARIES_ACT_LEVEL, FIRST_LEVEL, MetaCommand, Subject};
+use crate::command::{MetaCommand, Subject};
 use catalogue::CatalogueChanged;
 use level::LevelInForce;
+use quorate_model::level::{DICTIONARIES_ACT, FIRST};
 use quorate_model::{AllowedSources, GroupId, IndexName, NodeId};
 use rows::Part;
 use std::collections::BTreeMap;
@@ -127,13 +128,13 @@ pub struct At {
 impl MetaState {
     /// The newest commands that may be proposed: every node knows them. It never falls, so a node that knows less cannot join.
     pub fn level(&self) -> u16 {
-        self.in_force.0.max(FIRST_LEVEL)
+        self.in_force.0.max(FIRST)
     }
     /// Carries a command out and returns the rows that changed. A command that does not fit changes nothing.
     pub fn apply(&mut self, at: At, command: MetaCommand) -> Vec<RowChange> {
         let before = self.level();
         let mut changes = self.carry_out(at, command);
-        if before < DICTIONARIES_ACT_LEVEL && !self.dictionaries.custom.is_empty() {
+        if before < DICTIONARIES_ACT && !self.dictionaries.custom.is_empty() {
             // those from before act now, if this command has raised the level
             changes.extend(self.revise_dictionaries(at));
         }

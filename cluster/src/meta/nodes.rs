@@ -4,14 +4,11 @@ use super::level::LevelInForce;
 use super::{MetaState, RowChange};
 use crate::command::Joining;
 use crate::command::NodeState;
-use crate::command::PLACES_COUNT_LEVEL;
 use crate::command::Subject;
-use quorate_model::{GroupId, NodeId, limits};
+use quorate_model::{GroupId, NodeId, level, limits};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// From this level on nobody takes the place of a node by having its name and its address.
-const PLACES_HELD_LEVEL: u16 = 4;
 /// Clusters an installation may have: a group number is below 4,096, and each cluster takes its own.
 pub const CLUSTERS_MAX: usize = 64;
 
@@ -165,7 +162,7 @@ impl MetaState {
     }
 
     /// As [`Self::admits`], for a node that asks now: also refuses one whose admission would put commands in force that it does
-    /// not know, which that of a node in another's place does below [`PLACES_COUNT_LEVEL`].
+    /// not know, which that of a node in another's place does below [`level::PLACES_COUNT`].
     pub fn admits_now(&self, node: NodeId, joining: &Joining) -> Result<(), NotAdmitted> {
         self.admits(node, joining)?;
         let mut after = self.clone();
@@ -178,7 +175,7 @@ impl MetaState {
 
     pub(super) fn add_node(&mut self, log_index: u64, node: NodeId, joining: Joining) -> Vec<RowChange> {
         let takes_place = self.held_place(node, &joining).is_some();
-        if self.admits(node, &joining).is_err() || takes_place && self.level() >= PLACES_HELD_LEVEL {
+        if self.admits(node, &joining).is_err() || takes_place && self.level() >= level::PLACES_HELD {
             return vec![];
         }
         self.put_in(log_index, node, joining)
@@ -207,7 +204,7 @@ impl MetaState {
         let Joining { name, cluster, peer, http, level } = joining;
         let mut changes = vec![];
         let mut wiped = self.namesake(node, &name).map(|(wiped, _)| wiped);
-        if self.level() < PLACES_COUNT_LEVEL
+        if self.level() < level::PLACES_COUNT
             && let Some(wiped) = wiped.take()
         {
             changes.extend(self.set_node_state(wiped, NodeState::Removed));

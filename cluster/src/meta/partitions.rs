@@ -8,8 +8,8 @@
 
 use super::links::NewIncarnations;
 use super::{At, ClusterRow, IndexRow, Link, MetaState, Role, RowChange, group_of};
-use crate::command::{Moved, PARTS_FOLLOW_LEVEL, Wanted};
-use quorate_model::{GroupId, IndexName, Result, limits};
+use crate::command::{Moved, Wanted};
+use quorate_model::{GroupId, IndexName, Result, level, limits};
 
 impl MetaState {
     /// The group of a cluster that an index is made in.
@@ -52,7 +52,7 @@ impl MetaState {
     }
     /// Whether replicas have parts, as every node knows by now.
     pub fn parts_follow(&self) -> bool {
-        self.level() >= PARTS_FOLLOW_LEVEL
+        self.level() >= level::PARTITIONS_FOLLOW
     }
     /// Whether what follows a part is what follows its index.
     fn is_linked_like(&self, index: &IndexRow, part: &IndexName) -> bool {

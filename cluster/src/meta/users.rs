@@ -6,9 +6,8 @@
 use super::rows::{Part, Row, RowChange};
 use super::user_map::{UserMap, UserRow, UserState};
 use super::{At, MetaState, SharedMap, Side};
-use crate::command::LOOKED_LEVEL;
 use crate::command::UserStep;
-use quorate_model::UserId;
+use quorate_model::{UserId, level};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -180,7 +179,7 @@ impl MetaState {
         }
     }
 
-    /// At [`LOOKED_LEVEL`] writes begin to wait only when it is the turn of moves.
+    /// At [`level::LOOKED`] writes begin to wait only when it is the turn of moves.
     pub(super) fn step_user(&mut self, at: At, user: UserId, epoch: u64, step: UserStep) -> Vec<RowChange> {
         let Some(row) = self.users.map.get(&user).copied().filter(|row| row.epoch == epoch) else {
             return vec![];
@@ -190,7 +189,7 @@ impl MetaState {
         }
         let Some(row) = row.after(step) else { return vec![] };
         let mut changes = match step {
-            UserStep::Freeze if self.level() >= LOOKED_LEVEL => match self.take_turn(at, Side::Moves) {
+            UserStep::Freeze if self.level() >= level::LOOKED => match self.take_turn(at, Side::Moves) {
                 Ok(changes) => changes,
                 Err(changes) => return changes,
             },

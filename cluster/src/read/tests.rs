@@ -3,7 +3,7 @@
 use super::call::{Location, ReadCall};
 use super::figures::GetFigures;
 use super::{every_node, search};
-use crate::command::{FEATURE_LEVEL, Joining, MetaCommand};
+use crate::command::{Joining, MetaCommand};
 use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::lifecycle::join;
@@ -11,7 +11,7 @@ use crate::lifecycle::running::{self, Running};
 use crate::options::ServiceOptions;
 use crate::write::{self, Reach};
 use quorate_model::results::AnswerSettings;
-use quorate_model::{GroupId, IndexName, NodeId, Result, SearchResults};
+use quorate_model::{GroupId, IndexName, NodeId, Result, SearchResults, level};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::path::Path;
@@ -78,7 +78,7 @@ async fn every_node_of_the_cluster_is_asked_and_one_that_does_not_answer_is_name
             http: text.clone(),
             name: text,
             cluster: cluster.to_owned(),
-            level: FEATURE_LEVEL,
+            level: level::NEWEST,
         };
         let add = MetaCommand::AddNode { node: NodeId(node), joining };
         let deadline = Instant::now() + Duration::from_secs(10);

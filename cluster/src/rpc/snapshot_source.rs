@@ -5,9 +5,9 @@ use crate::peer::{Lane, Peers};
 use crate::rpc::peer_client::unexpected;
 use crate::rpc::requests::{PeerAnswer, PeerRequest, decode, encode};
 use crate::snapshot::source::SnapshotSource;
-use crate::snapshot::{ManifestId, ModelPiece, PIECES_LEVEL, PIECES_MAX, PieceName, SnapshotRequest, Wanted};
+use crate::snapshot::{ManifestId, ModelPiece, PIECES_MAX, PieceName, SnapshotRequest, Wanted};
 use bytes::Bytes;
-use quorate_model::{Error, GroupId, NodeId, Result};
+use quorate_model::{Error, GroupId, NodeId, Result, level};
 use std::time::{Duration, Instant};
 
 /// How long a node may take for one piece, or for making a snapshot.
@@ -57,7 +57,7 @@ impl SnapshotSource for PeerSource {
         self.ask(from, SnapshotRequest::Model(piece.clone()))
     }
     fn pieces_at_once(&self) -> usize {
-        match self.meta.load().level() >= PIECES_LEVEL {
+        match self.meta.load().level() >= level::PIECES {
             true => PIECES_MAX,
             false => 1,
         }

@@ -10,11 +10,10 @@ use super::pieces::{Gap, Listed, Piece, questions};
 use super::source::SnapshotSource;
 use super::throttle::{Stop, Throttle, Turn, Turns};
 use super::{CHUNK_BYTES, Description, ManifestId, Wanted};
-use crate::command::FEATURE_LEVEL;
 use crate::metrics;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use quorate_model::{Error, ErrorKind, GroupId};
+use quorate_model::{Error, ErrorKind, GroupId, level};
 use quorate_store::StoreError;
 use quorate_store::files::{Files, folder_of};
 use quorate_store::incoming::Incoming;
@@ -58,7 +57,7 @@ impl Default for FetchOptions {
             retry_first: Duration::from_millis(100),
             retry_max: Duration::from_secs(5),
             patience: Duration::from_secs(15),
-            level: FEATURE_LEVEL,
+            level: level::NEWEST,
         }
     }
 }

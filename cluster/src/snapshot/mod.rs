@@ -33,8 +33,6 @@ pub use store::{Making, OfferOptions, SnapshotStore};
 pub const CHUNK_BYTES: usize = 1 << 20;
 /// Pieces that one question names at most: the one who is asked opens as many files.
 pub const PIECES_MAX: usize = 1_024;
-/// The level from which on every node answers questions for several pieces.
-pub const PIECES_LEVEL: u16 = 4;
 
 const MARK: Mark = Mark { magic: *b"QSNP", version: 1 };
 const DESCRIPTION_BYTES_MAX: usize = 256;

@@ -3,10 +3,9 @@
 //! The state of a user in the mapping says how far its move is; each state has one piece of work, and the work's success
 //! has one step. Work may be begun again at any time, on any node: that is how a crash is survived.
 
-use crate::command::LOOKED_LEVEL;
 use crate::command::UserStep;
 use crate::meta::{MetaState, UserRow, UserState};
-use quorate_model::UserId;
+use quorate_model::{UserId, level};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -214,7 +213,7 @@ impl Core {
                 doing.thawed = 0;
             }
             let is_stuck = doing.failed >= FROZEN_ATTEMPTS && matches!(row.state, UserState::Frozen { .. });
-            let is_tried_again = meta.level() >= LOOKED_LEVEL && doing.thawed + 1 < TRIES;
+            let is_tried_again = meta.level() >= level::LOOKED && doing.thawed + 1 < TRIES;
             let what = match (is_stuck, is_tried_again) {
                 (false, _) => what,
                 (true, true) => What::Step(UserStep::Thaw),

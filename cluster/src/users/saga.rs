@@ -5,13 +5,13 @@
 
 use super::core::{What, Work};
 use super::records::{Clusters, Deleting, Mirroring, fence};
-use crate::command::{LOOKED_LEVEL, MetaCommand};
+use crate::command::MetaCommand;
 use crate::command::{Looked, UserStep};
 use crate::disk::Purpose;
 use crate::meta::Side;
 use crate::write::copies::REPEAT;
 use crate::write::env::{Env, seen};
-use quorate_model::{Error, GroupId, Result, TaskId, limits};
+use quorate_model::{Error, GroupId, Result, TaskId, level, limits};
 use std::time::{Duration, Instant};
 
 /// How long one piece of work may take before it is begun again.
@@ -36,7 +36,7 @@ pub async fn carry_out(env: &impl Env, work: &Work) -> Result<()> {
             Mirroring::new(env, whom, (from, to), deadline).look().await?;
             // who has just died must not keep writes waiting in the next step
             all_heard(env).await?;
-            if env.meta().level() >= LOOKED_LEVEL {
+            if env.meta().level() >= level::LOOKED {
                 return freeze(env, work).await;
             }
         }
@@ -89,7 +89,7 @@ async fn step(env: &impl Env, work: &Work, step: UserStep) -> Result<()> {
 /// the user has gone on; otherwise there is something new to be looked at.
 async fn step_after(env: &impl Env, work: &Work, looked: Looked, deadline: Instant) -> Result<bool> {
     let Work { user, epoch, what, .. } = work;
-    if env.meta().level() < LOOKED_LEVEL {
+    if env.meta().level() < level::LOOKED {
         return step(env, work, what.leads_to()).await.map(|()| true);
     }
     while env.meta().copies_since_before(looked.through) {

@@ -18,12 +18,12 @@ mod settings;
 mod world;
 
 use crate::command::Joining;
-use crate::command::{FEATURE_LEVEL, LOOKED_LEVEL, MetaCommand};
+use crate::command::MetaCommand;
 use crate::meta::MetaState;
 use clients::Truth;
 use executor::{Executor, NOBODY};
 use mutant::Mutant;
-use quorate_model::{GroupId, IndexName, NodeId, UserId};
+use quorate_model::{GroupId, IndexName, NodeId, UserId, level};
 use seat::AGAIN_MS;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -105,7 +105,7 @@ fn disturb(world: &Arc<World>, is_over: &Arc<AtomicBool>) {
 
 /// A world whose nodes all know the users, and what becomes of each user.
 fn begin(seed: u64, climate: Climate, mutant: Option<Mutant>) -> (Arc<World>, Executor, Vec<Arc<Truth>>) {
-    let level = if mutant == Some(Mutant::EarlierLevel) { LOOKED_LEVEL - 1 } else { FEATURE_LEVEL };
+    let level = if mutant == Some(Mutant::EarlierLevel) { level::LOOKED - 1 } else { level::NEWEST };
     let first = first(level);
     let known = first.len() as u64;
     let world = World::new(seed, climate, mutant, first);

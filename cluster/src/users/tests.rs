@@ -7,7 +7,7 @@ use super::core::{Core, What, Work};
 use super::records::{Clusters, Deleting, Mirroring, fence};
 use super::write::records;
 use super::*;
-use crate::command::{FEATURE_LEVEL, MetaCommand};
+use crate::command::MetaCommand;
 use crate::command::{Joining, NodeState, UserStep};
 use crate::context::actors::ActorReport;
 use crate::groups::start::Founding;
@@ -19,7 +19,7 @@ use crate::options::ServiceOptions;
 use crate::types::CallerOp;
 use crate::write::env::seen;
 use crate::write::replicas;
-use quorate_model::{IndexName, NodeId, RecordOp};
+use quorate_model::{IndexName, NodeId, RecordOp, level};
 use quorate_node::ops::ReplicaKind;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -45,7 +45,7 @@ async fn started(folder: &Path) -> Running {
     let context = &*running.context;
     if !context.meta().clusters.contains_key("west") {
         let west = || "west".to_owned();
-        let level = FEATURE_LEVEL;
+        let level = level::NEWEST;
         let joining = Joining { name: west(), cluster: west(), peer: west(), http: west(), level };
         let node = NodeId(7);
         for command in [

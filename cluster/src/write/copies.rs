@@ -5,14 +5,14 @@
 //! (`meta/copies.rs`; the two take turns, `meta/turns.rs`): so each user's records are in the copy, once. A source that is replaced or deleted meanwhile gives
 //! parts of different times; then the copy is begun again.
 
+use crate::command::MetaCommand;
 use crate::command::{Copied, Source};
-use crate::command::{LOOKED_LEVEL, MetaCommand};
 use crate::context::proposer::Accepted;
 use crate::disk::Purpose;
 use crate::meta::{IndexRow, MetaState, Side};
 use crate::write::env::{Env, seen};
 use futures_util::future::try_join_all;
-use quorate_model::{Error, GroupId, IndexName, Result, TaskId};
+use quorate_model::{Error, GroupId, IndexName, Result, TaskId, level};
 use quorate_node::ops::{Incarnation, ReplicaKind};
 use std::time::{Duration, Instant};
 
@@ -48,7 +48,7 @@ struct Plan {
 
 /// Reserves an incarnation in each group, all at once, when it is the turn of copies.
 async fn begin(env: &impl Env, groups: &[GroupId], deadline: Instant) -> Result<Vec<Incarnation>> {
-    if env.meta().level() < LOOKED_LEVEL {
+    if env.meta().level() < level::LOOKED {
         let mut begun = vec![];
         for group in groups {
             let begin = MetaCommand::BeginCopy { group: *group };
@@ -186,7 +186,7 @@ async fn point(
     mut copies: Vec<Copied>,
     deadline: Instant,
 ) -> Result<Accepted> {
-    if env.meta().level() >= LOOKED_LEVEL {
+    if env.meta().level() >= level::LOOKED {
         let command = MetaCommand::PointCopy { name: destination.clone(), sources, copies };
         return env.decide(command, Purpose::Add, deadline).await;
     }

@@ -1,7 +1,7 @@
 //! Changing the dictionaries of the installation (§4.9): the meta group decides, then every placement group is told.
 
 use crate::clock::write_deadline;
-use crate::command::{DICTIONARIES_ACT_LEVEL, MetaCommand, Subject};
+use crate::command::{MetaCommand, Subject};
 use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::metrics;
@@ -10,7 +10,7 @@ use crate::write::announcements::announce;
 use crate::write::receipt;
 use futures_util::future::join_all;
 use quorate_model::dictionary::{DictionaryChange, StandardChange};
-use quorate_model::{DictionaryKind, Error, GroupId, Result, TaskId};
+use quorate_model::{DictionaryKind, Error, GroupId, Result, TaskId, level};
 use std::sync::Arc;
 
 /// Changes the entries of a dictionary, all of it or nothing.
@@ -42,7 +42,7 @@ pub async fn set_standard(context: &Arc<NodeContext>, changes: [StandardChange; 
 async fn propose(context: &Arc<NodeContext>, command: MetaCommand, purpose: Purpose) -> Result<Receipt> {
     let mut accepted = context.proposer().propose_meta(command, purpose, write_deadline()).await?;
     metrics::accepted("dictionaries");
-    if context.meta().level() < DICTIONARIES_ACT_LEVEL {
+    if context.meta().level() < level::DICTIONARIES_ACT {
         // kept, and acting when every node knows how
         return Ok(receipt(accepted, vec![]));
     }

@@ -2,9 +2,8 @@
 
 use crate::harness::*;
 use quorate_cluster::Receipt;
-use quorate_cluster::command::{DICTIONARIES_ACT_LEVEL, FEATURE_LEVEL};
 use quorate_model::dictionary::{DictionaryChange, DictionaryEntry, DictionaryOp, DictionaryWords};
-use quorate_model::{DictionaryKind, limits};
+use quorate_model::{DictionaryKind, level, limits};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -125,7 +124,7 @@ async fn a_change_that_a_restart_interrupts_is_published_afterwards() {
 #[actix_rt::test]
 async fn entries_from_before_dictionaries_acted_act_when_every_node_knows_how() {
     in_time(async {
-        let mut installation = Installation::start_at_level(DICTIONARIES_ACT_LEVEL - 1).await;
+        let mut installation = Installation::start_at_level(level::DICTIONARIES_ACT - 1).await;
         installation.set(0, "i", json!({"decompoundedAttributes": {"de": ["name"]}})).await;
         let ops = (0..10).map(|n| put(&n.to_string(), json!({"name": "Xylokubel red car"}))).collect();
         installation.write(0, "i", ops).await;
@@ -138,7 +137,7 @@ async fn entries_from_before_dictionaries_acted_act_when_every_node_knows_how() 
             (stop_words[0], installation.counts("i", part("kubel")).await[0])
         };
         assert_eq!(counts(&installation).await, (0, 0), "kept and answered");
-        installation.level = FEATURE_LEVEL;
+        installation.level = level::NEWEST;
         installation.restart(0, |_| {}).await;
         let since = Instant::now();
         while counts(&installation).await != (10, 10) {

@@ -1,12 +1,11 @@
 //! Starts installations of several nodes in temporary folders, and asks them with the patience of a client.
 
-use quorate_cluster::command::FEATURE_LEVEL;
 use quorate_cluster::{
     CallerOp, CheckOptions, ClusterOptions, DocumentChange, ObjectRequest, RawDocument, Reach, ReadRights,
     Receipt, Service, ServiceOptions,
 };
 use quorate_model::{
-    DocumentKind, Error, ErrorKind, Filter, IndexName, SearchParams, SearchResults, Settings, TaskId,
+    DocumentKind, Error, ErrorKind, Filter, IndexName, SearchParams, SearchResults, Settings, TaskId, level,
 };
 use quorate_store::files::{Files, RealFiles};
 use serde_json::{Map, Value, json};
@@ -123,7 +122,7 @@ impl Installation {
     }
     async fn start_with(options: &[ClusterOptions]) -> Installation {
         let addresses = free_addresses(options.len());
-        let mut installation = Installation::without_nodes(addresses[0], FEATURE_LEVEL);
+        let mut installation = Installation::without_nodes(addresses[0], level::NEWEST);
         for (address, options) in addresses.into_iter().zip(options) {
             installation.add(address, options.clone(), None).await;
         }
@@ -139,7 +138,7 @@ impl Installation {
     /// Starts a node on each of these file layers.
     pub async fn start_on(layers: &[Arc<dyn Files>]) -> Installation {
         let addresses = free_addresses(layers.len());
-        let mut installation = Installation::without_nodes(addresses[0], FEATURE_LEVEL);
+        let mut installation = Installation::without_nodes(addresses[0], level::NEWEST);
         for (address, files) in addresses.into_iter().zip(layers) {
             installation.add_on(address, ClusterOptions::default(), None, files.clone()).await;
         }

@@ -14,16 +14,36 @@ use std::sync::LazyLock;
 
 /// The level that every program knows.
 pub const FIRST: u16 = 1;
-/// The newest level that this program knows. It rises with the first thing after a release that older programs do not know: what
+/// The newest level that this program knows. It rises when a variant is appended to any command, whose row then has the new
+/// level, and when commands do more than before, which they do from the moment at which the level is in force: with the first thing after a release that older programs do not know: what
 /// needs a level that no program has would be refused for ever.
 pub const NEWEST: u16 = SINK;
 /// The level from which on records belong to users.
 pub const OF_USERS: u16 = 2;
-/// The level from which on replicas compare what they hold.
+/// From this level on, segments are written in the form that has the letters of words; nobody reads the first form only.
+pub const LETTERED: u16 = 2;
+/// From this level on, commands that link or move an index do so to the partitions that other clusters have of it.
+pub const PARTITIONS_FOLLOW: u16 = 3;
+/// From this level on, a leader has the replicas of its group compare what they hold at one place of the log.
 pub const COMPARE: u16 = 4;
+/// From this level on, a new admin key replaces the one that its proposer knew, which still counts for a time.
+pub const KEY_ROTATION: u16 = 4;
+/// From this level on, a node that takes another one's place counts before that one leaves: the level must not rise between.
+pub const PLACES_COUNT: u16 = 4;
+/// From this level on, nobody takes the place of a node by having its name and its address.
+pub const PLACES_HELD: u16 = 4;
+/// From this level on, steps of moves and ends of copies have no effect when what they rest on has changed, copies and users
+/// whose writes wait take turns, and a move whose last part takes too long is tried again.
+pub const LOOKED: u16 = 4;
+/// From this level on, every node answers questions for several pieces of a snapshot.
+pub const PIECES: u16 = 4;
+/// From this level on, the installation has a list of allowed sources.
+pub const SOURCES: u16 = 5;
+/// From this level on, keys are managed: deleted ones can be restored, and an index is deleted with those that are for it alone.
+pub const MANAGED_KEYS: u16 = 5;
 /// From this level on, there are custom entries of dictionaries.
 pub const DICTIONARIES: u16 = 5;
-/// From this level on, dictionaries act: groups are told of them.
+/// From this level on, dictionaries have revisions, of which groups are told, and act.
 pub const DICTIONARIES_ACT: u16 = 6;
 /// From this level on, groups keep events.
 pub const EVENTS: u16 = 7;

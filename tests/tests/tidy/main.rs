@@ -92,6 +92,18 @@ fn what_comments_cite_of_the_contract_is_there() {
     assert!(wrong.is_empty(), "sections that the contract does not have:\n{}", wrong.join("\n"));
 }
 
+/// The level at which something began is a constant of `node/model/src/level.rs`, where it is looked for when a level is raised.
+#[test]
+fn levels_stand_in_one_file() {
+    let mut wrong = vec![];
+    for file in sources().into_iter().filter(|file| file.contains("/src/")) {
+        let text = std::fs::read_to_string(workspace_root().join(&file)).unwrap();
+        let constants = text.lines().filter(|line| line.contains("_LEVEL: u16 = "));
+        wrong.extend(constants.map(|line| format!("{file}: {}", line.trim())));
+    }
+    assert!(wrong.is_empty(), "levels outside node/model/src/level.rs:\n{}", wrong.join("\n"));
+}
+
 /// What a document for newcomers names is there: paths that begin with a top-level folder.
 #[test]
 fn paths_that_documents_name_are_there() {

@@ -13,7 +13,7 @@ mod verdict;
 
 use crate::apply::meta::MetaPins;
 use crate::clock::write_deadline;
-use crate::command::{COMPARE_LEVEL, Command, MetaCommand};
+use crate::command::{Command, MetaCommand};
 use crate::context::NodeContext;
 use crate::context::integrity::Kind;
 use crate::disk::Purpose;
@@ -23,7 +23,7 @@ use crate::options::CheckOptions;
 use crate::rpc::requests::{PeerAnswer, PeerRequest};
 use crate::types::GroupDigest;
 use pace::Pace;
-use quorate_model::{GroupId, NodeId};
+use quorate_model::{GroupId, NodeId, level};
 use quorate_node::IndexCommand;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ impl Checks {
     async fn ask_about(&self, group: &Arc<Group>) {
         let integrity = self.context.integrity();
         let is_alone = self.others(group).is_empty();
-        if !is_alone && group.is_led_here() && self.context.meta().level() >= COMPARE_LEVEL {
+        if !is_alone && group.is_led_here() && self.context.meta().level() >= level::COMPARE {
             let command = match group.id {
                 GroupId::META => Command::Meta(MetaCommand::Compare),
                 _ => Command::Index(IndexCommand::Compare),

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::command::Joining;
-use crate::command::{FEATURE_LEVEL, MetaCommand};
+use crate::command::MetaCommand;
 use crate::meta::{At, ClusterRow};
-use quorate_model::NodeId;
+use quorate_model::{NodeId, level};
 use std::sync::Arc;
 
 const AT: At = At { log_index: 1, time_ms: 0 };
@@ -66,11 +66,11 @@ fn a_move_whose_end_takes_long_is_tried_again_after_a_break() {
             http: name.clone(),
             name,
             cluster: "east".into(),
-            level: FEATURE_LEVEL,
+            level: level::NEWEST,
         };
         state.apply(AT, MetaCommand::AddNode { node: NodeId(node), joining });
     }
-    assert!(state.level() >= LOOKED_LEVEL);
+    assert!(state.level() >= level::LOOKED);
     state.apply(AT, MetaCommand::MoveUser { user: user(0), to: 1 });
     let step = |state: &mut MetaState, core: &mut Core, work: &Work, now: Duration| {
         let Work { user, epoch, what, .. } = work.clone();

@@ -6,11 +6,11 @@ use super::groups::{Records, Replica};
 use super::indices::Indices;
 use super::mutant::Mutant;
 use super::settings::Configured;
-use crate::command::{FEATURE_LEVEL, LOOKED_LEVEL, MetaCommand};
+use crate::command::MetaCommand;
 use crate::context::user_writes::UserWrites;
 use crate::meta::{At, MetaState, Reserved};
 use parking_lot::Mutex;
-use quorate_model::GroupId;
+use quorate_model::{GroupId, level};
 use quorate_node::ops::{Incarnation, IndexCommand};
 use quorate_raft::lease::{LeaseGranter, LeaseHolder};
 use quorate_raft::{Confirmed, Membership};
@@ -301,8 +301,8 @@ impl World {
     /// The level of every node.
     pub fn level(&self) -> u16 {
         match self.mutant {
-            Some(Mutant::EarlierLevel) => LOOKED_LEVEL - 1,
-            _ => FEATURE_LEVEL,
+            Some(Mutant::EarlierLevel) => level::LOOKED - 1,
+            _ => level::NEWEST,
         }
     }
     pub fn instant(&self) -> Instant {

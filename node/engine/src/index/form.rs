@@ -13,12 +13,10 @@ use super::geo_column::{GeoBuilder, GeoPoints};
 use super::position::attribute_numbers;
 use super::sections as s;
 use super::trie::{CHARACTER, letter_bit};
+use quorate_model::level::LETTERED;
 use quorate_model::settings::IndexSettings;
 use std::fmt;
 use std::sync::Arc;
-
-/// The command level from which on nobody reads the first form only.
-const LETTERED_LEVEL: u16 = 2;
 
 /// How a segment is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +51,7 @@ impl LevelInForce {
     /// The form to write.
     pub(crate) fn form(&self) -> SegmentForm {
         match (self.0)() {
-            level if level < LETTERED_LEVEL => SegmentForm::First,
+            level if level < LETTERED => SegmentForm::First,
             _ => SegmentForm::Lettered,
         }
     }
