@@ -231,7 +231,7 @@ async fn of_unknown(
     actix_rt::time::timeout(UNKNOWN_CALLER_PATIENCE, reading).await.map_err(late)?
 }
 
-/// How a row says that a caller may not call it (§7).
+/// How a row says that a caller may not call it (C§19).
 fn refused(route: &Route<Handler>, error: Error) -> Error {
     match route.need {
         Need::Right(right) if route.is_of_suggestions() => suggestions::not_allowed(error, right.name()),
@@ -314,7 +314,7 @@ fn failed(error: &Error) -> Reply {
     Reply::error(&Error::internal("Internal error: the log of the node says what failed"))
 }
 
-/// Headers of §5.1 and C§1.1 that a browser may send.
+/// Headers of C§1.1 that a browser may send.
 const ALLOWED_HEADERS: &str = "x-service-application-id, x-service-api-key, x-service-user-id, \
     x-algolia-application-id, x-algolia-api-key, x-algolia-agent, x-algolia-user-id, x-algolia-usertoken, \
     x-algolia-tagfilters, x-algolia-queryparameters, x-algolia-request-id, x-forwarded-for, x-forwarded-api-key, \

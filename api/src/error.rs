@@ -1,4 +1,4 @@
-//! Which HTTP status does an error have? The only place that knows (style: invariant 1).
+//! Which HTTP status does an error have? The only place that knows.
 
 use actix_web::http::StatusCode;
 use quorate_model::ErrorKind;

@@ -1,4 +1,4 @@
-//! Which kind of work does an address take, and what does it say to the others (§4.1)?
+//! Which kind of work does an address take, and what does it say to the others (C§1.4)?
 //!
 //! A node may listen on further addresses that are kept to reads, to writes or to operators, so that a balancer or a
 //! firewall can tell them apart. The address that takes everything is always there: clients use one set of fallback

@@ -1,6 +1,6 @@
 //! Which routes are there, what right does each need, and who answers?
 //!
-//! A row also says what kind of work it is, so that a listener can be kept to one kind (§4.1), and how its body is read. A row
+//! A row also says what kind of work it is, so that a listener can be kept to one kind (C§1.4), and how its body is read. A row
 //! whose handler is `missing!` is part of the interface but not built yet; it answers 404 with the text.
 
 use crate::call::Call;
@@ -136,10 +136,10 @@ const RULE_SEARCH: &[Argument] = &[
     flag("enabled", "Only rules that are enabled, or that are not."),
 ];
 
-/// Every row: one for each method and path of §4 and C§3.3.
+/// Every row: one for each method and path (C§3).
 #[rustfmt::skip]
 pub static ROUTES: &[Route<Handler>] = &[
-    // §4.2 search
+    // C§2 search
     row(Post, "/1/indexes/{indexName}/query", SEARCH, handler!(search::query::post)).query()
         .says("Searches an index").takes::<body::SearchParameters>().gives::<body::SearchAnswer>(200),
     row(Get, "/1/indexes/{indexName}", SEARCH, handler!(search::query::get)).query()
@@ -152,7 +152,7 @@ pub static ROUTES: &[Route<Handler>] = &[
         .says("Reads an index, page by page").takes::<body::SearchParameters>().gives::<body::SearchAnswer>(200),
     row(Get, "/1/indexes/{indexName}/browse", BROWSE, handler!(search::browse::get)).body(Search)
         .says("Reads an index, page by page").with_search_parameters().gives::<body::SearchAnswer>(200),
-    // §4.3 objects
+    // C§3.5 objects
     row(Post, "/1/indexes/{indexName}", ADD, handler!(objects::one::add)).body(Records)
         .says("Adds a record").takes::<body::Record>().gives::<body::Created>(201),
     row(Put, "/1/indexes/{indexName}/{objectID}", ADD, handler!(objects::one::put)).body(Records)
@@ -173,19 +173,19 @@ pub static ROUTES: &[Route<Handler>] = &[
         .says("Reads records").takes::<body::ObjectsWanted>().gives::<body::ObjectsFound>(200),
     row(Get, "/1/indexes/{indexName}/{objectID}", SEARCH, handler!(objects::get::one))
         .says("Reads a record").with(ATTRIBUTES).gives::<body::Record>(200),
-    // §4.4 settings
+    // C§4.9 settings
     row(Get, "/1/indexes/{indexName}/settings", SETTINGS, handler!(settings::get))
         .says("Reads settings").with(&[count("getVersion", 1, 2, "Form of the answer.")]).gives::<body::SettingsChange>(200),
     row(Put, "/1/indexes/{indexName}/settings", EDIT, handler!(settings::set))
         .says("Changes settings").with(&[FORWARD, FORWARD_EARLIER]).takes::<body::SettingsChange>().gives::<body::Updated>(200),
-    // §4.5 indices
+    // C§3.2 indices
     row(Delete, "/1/indexes/{indexName}", DELETE_INDEX, handler!(indices::delete))
         .says("Deletes an index").gives::<body::Deleted>(200),
     row(Post, "/1/indexes/{indexName}/operation", ADD, handler!(indices::operation))
         .says("Copies or renames an index").takes::<body::Operation>().gives::<body::Updated>(200),
     row(Get, "/1/indexes", Need::Right(Acl::ListIndexes), handler!(indices::list))
         .says("Lists indices").with(&[PAGE, HITS_PER_PAGE]).gives::<body::IndexList>(200),
-    // §4.6 synonyms
+    // C§11 synonyms
     row(Put, "/1/indexes/{indexName}/synonyms/{objectID}", EDIT, handler!(documents::save_synonym))
         .says("Saves a synonym").with(&[FORWARD, FORWARD_EARLIER]).takes::<body::SynonymDocument>().gives::<body::SavedSynonym>(200),
     row(Post, "/1/indexes/{indexName}/synonyms/batch", EDIT, handler!(documents::save_many, Synonyms)).body(Records)
@@ -198,7 +198,7 @@ pub static ROUTES: &[Route<Handler>] = &[
         .says("Deletes a synonym").with(&[FORWARD, FORWARD_EARLIER]).gives::<body::Deleted>(200),
     row(Post, "/1/indexes/{indexName}/synonyms/search", SETTINGS, handler!(documents::search, Synonyms)).body(Search).is(Work::Read)
         .says("Searches synonyms").with(SYNONYM_SEARCH).takes::<body::SynonymSearch>().gives::<body::SynonymsFound>(200),
-    // §4.7 keys
+    // C§13.1 keys
     row(Post, "/1/keys", ADMIN, handler!(keys::create)).body(Search)
         .says("Makes a key").takes::<body::KeyWanted>().gives::<body::KeyCreated>(200),
     row(Put, "/1/keys/{key}", ADMIN, handler!(keys::update)).body(Search)
@@ -223,7 +223,7 @@ pub static ROUTES: &[Route<Handler>] = &[
         .says("Reads a key for an index alone").gives::<body::Key>(200),
     row(Delete, "/1/indexes/{indexName}/keys/{key}", ADMIN, handler!(keys::delete_of_index))
         .says("Deletes a key for an index alone").gives::<body::DeletedAt>(200),
-    // §4.8 rules
+    // C§10 rules
     row(Put, "/1/indexes/{indexName}/rules/{objectID}", EDIT, handler!(documents::save_rule))
         .says("Saves a rule").with(&[FORWARD, FORWARD_EARLIER]).takes::<body::RuleDocument>().gives::<body::UpdatedObject>(200),
     row(Post, "/1/indexes/{indexName}/rules/batch", EDIT, handler!(documents::save_many, Rules)).body(Records)
@@ -236,7 +236,7 @@ pub static ROUTES: &[Route<Handler>] = &[
         .says("Deletes all rules").with(&[FORWARD, FORWARD_EARLIER]).gives::<body::Updated>(200),
     row(Post, "/1/indexes/{indexName}/rules/search", SETTINGS, handler!(documents::search, Rules)).body(Search).is(Work::Read)
         .says("Searches rules").with(RULE_SEARCH).takes::<body::RuleSearch>().gives::<body::RulesFound>(200),
-    // §4.9 dictionaries
+    // C§12.1 dictionaries
     row(Post, "/1/dictionaries/{dictionaryName}/batch", EDIT, handler!(dictionaries::batch)).body(Entries)
         .says("Changes entries of a dictionary").takes::<body::DictionaryBatch>().gives::<body::Updated>(200),
     row(Get, "/1/dictionaries/{dictionaryName}/search", SETTINGS, handler!(dictionaries::get))
@@ -249,7 +249,7 @@ pub static ROUTES: &[Route<Handler>] = &[
         .says("Says which standard entries are switched off").gives::<body::DictionarySettings>(200),
     row(Get, "/1/dictionaries/*/languages", SETTINGS, handler!(dictionaries::languages))
         .says("Says which languages have which dictionaries").gives::<body::DictionaryLanguages>(200),
-    // §4.10 multi-cluster
+    // C§15 multi-cluster
     row(Post, "/1/clusters/mapping", ADMIN, handler!(clusters::assign))
         .says("Assigns or moves a user").takes::<body::Assignment>().gives::<body::CreatedAt>(200),
     row(Post, "/1/clusters/mapping/batch", ADMIN, handler!(clusters::assign_many))
@@ -270,7 +270,7 @@ pub static ROUTES: &[Route<Handler>] = &[
         .says("Searches users").takes::<body::UserSearch>().gives::<body::UsersFound>(200),
     row(Get, "/1/clusters/mapping/pending", ADMIN, handler!(clusters::pending))
         .says("Says which users are being moved or removed").with(&[flag("getClusters", "Whether they are named.")]).gives::<body::PendingUsers>(200),
-    // §4.11 allowlist
+    // C§13.5 allowlist
     row(Get, "/1/security/sources", ADMIN, handler!(sources::list))
         .says("Lists the networks that calls may come from").gives::<body::Sources>(200),
     row(Put, "/1/security/sources", ADMIN, handler!(sources::set))
@@ -279,14 +279,14 @@ pub static ROUTES: &[Route<Handler>] = &[
         .says("Lets calls come from one more network").takes::<body::Source>().gives::<body::CreatedAt>(200),
     row(Delete, "/1/security/sources/{source}", ADMIN, handler!(sources::delete))
         .says("Removes a network from the list").gives::<body::DeletedAt>(200),
-    // §4.12 logs and tasks
+    // C§14 logs, C§1.6 tasks
     row(Get, "/1/logs", Need::Right(Acl::Logs), handler!(logs::list))
         .says("Lists the calls that the nodes of the cluster have answered lately, the newest first").with(LOGGED).gives::<body::Logs>(200),
     row(Get, "/1/indexes/{indexName}/task/{taskID}", ADD, handler!(tasks::of_index)).is(Work::Either)
         .says("Says whether readers see what a write has changed").gives::<body::Task>(200),
     row(Get, "/1/task/{taskID}", EDIT, handler!(tasks::any)).is(Work::Either)
         .says("Says whether readers see what a write has changed").gives::<body::Task>(200),
-    // §4.13 query suggestions
+    // C§16.4 query suggestions
     row(Post, "/1/configs", SETTINGS, handler!(suggestions::create)).body(Search)
         .says("Makes a configuration of query suggestions").takes::<body::SuggestionsWanted>().gives::<body::SuggestionsChanged>(200),
     row(Put, "/1/configs/{indexName}", EDIT, handler!(suggestions::set)).body(Search)
@@ -301,7 +301,7 @@ pub static ROUTES: &[Route<Handler>] = &[
         .says("Lists the configurations of query suggestions").gives::<body::SuggestionsConfigs>(200),
     row(Get, "/1/logs/{indexName}", SETTINGS, handler!(suggestions::log))
         .says("Shows the log of the last build of a suggestions index").gives_lines::<body::SuggestionsLog>(JSON_LINES),
-    // §4.14 recommend
+    // C§17 recommend
     row(Post, "/1/indexes/*/recommendations", SEARCH, handler!(recommend::post)).query().body(Several)
         .says("Recommends what goes with a record, or is trending").takes::<body::RecommendCall>().gives::<body::RecommendAnswer>(200),
     row(Post, "/1/indexes/{indexName}/{model}/recommend/rules/batch", EDIT, handler!(documents::recommend::save_many)).body(Records)
@@ -314,7 +314,7 @@ pub static ROUTES: &[Route<Handler>] = &[
         .says("Searches rules of a model of recommendations").with(RECOMMEND_RULE_SEARCH).takes::<body::RecommendRuleSearch>().gives::<body::RecommendRulesFound>(200),
     row(Get, "/1/indexes/{indexName}/{model}/task/{taskID}", EDIT, handler!(documents::recommend::task)).is(Work::Either)
         .says("Says whether readers see what a write has changed").gives::<body::Task>(200),
-    // §4.15 insights
+    // C§18 insights
     row(Post, "/1/events", SEARCH, handler!(insights::add)).body(Events)
         .says("Keeps what users did").takes::<body::EventBatch>().gives::<body::EventsTaken>(200),
     row(Delete, "/1/usertokens/{userToken}", DELETE_OBJECT, handler!(insights::forget))
@@ -360,7 +360,7 @@ pub static ROUTES: &[Route<Handler>] = &[
         .says("Says what was paid after searches").with(OF_RANGE).gives::<body::Revenues>(200),
     row(Get, "/2/status", ANALYTICS, handler!(analytics::status))
         .says("Says when figures of searches are of").with(&[INDEX]).gives::<body::AnalyticsStatus>(200),
-    // C§3.3 what official clients call beside the card
+    // C§3.3 what official clients call beside the main ones
     row(Get, "/1/recommendation/personalization/strategy", RECOMMENDATION, PERSONALIZATION),
     row(Post, "/1/recommendation/personalization/strategy", RECOMMENDATION, PERSONALIZATION),
     row(Get, "/1/strategies/personalization", RECOMMENDATION, PERSONALIZATION),

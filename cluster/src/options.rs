@@ -43,7 +43,7 @@ pub struct ServiceOptions {
     pub events_kept: Duration,
     /// After which time models of recommendations are made anew at the latest; `None`: only when somebody asks.
     pub model_builds: Option<Duration>,
-    /// Whether the last calls of clients are kept (§2.12).
+    /// Whether the last calls of clients are kept (C§14).
     pub request_log: bool,
     /// How long a group that failed stands still before it is opened anew; each time it fails again, twice as long.
     pub reopen_after: Duration,
@@ -121,7 +121,7 @@ pub const TAKE_OVER_S: u64 = 600;
 pub struct ClusterOptions {
     /// The name of the node; `None` = one made of its identity.
     pub node_name: Option<String>,
-    /// The cluster it belongs to (§2.10).
+    /// The cluster it belongs to (C§15).
     pub cluster: String,
     /// Where it listens for other nodes; `None` = it has none.
     pub peer_listen: Option<SocketAddr>,
@@ -131,7 +131,7 @@ pub struct ClusterOptions {
     pub http_address: String,
     /// Peer addresses of nodes of the installation to join; empty = found one.
     pub join: Vec<String>,
-    /// Turns the mapping of users to clusters on, for the whole installation and for good (§4.10).
+    /// Turns the mapping of users to clusters on, for the whole installation and for good (C§15).
     pub multi_cluster: bool,
     /// What all nodes of the installation share; `None` = the one in the folder, or a new one.
     pub join_token: Option<String>,

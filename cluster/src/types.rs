@@ -35,7 +35,7 @@ pub enum CallerOp {
     DeleteIndex,
 }
 
-/// `operation` of §4.5.
+/// `operation` of C§3.2.
 #[derive(Clone, Debug)]
 pub enum IndexOperation {
     /// Copies everything, or with `scope` only the named parts.
@@ -47,7 +47,7 @@ pub enum IndexOperation {
     Move,
 }
 
-/// One element of a multi-get (§4.3).
+/// One element of a multi-get (C§3.5).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectRequest {
     /// Index.
@@ -70,7 +70,7 @@ pub struct ReadRights {
     pub bytes_max: usize,
 }
 
-/// A row of `GET /1/indexes` (§2.4).
+/// A row of `GET /1/indexes` (C§3.1).
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub struct IndexInfo {

@@ -47,7 +47,7 @@ pub struct Follower {
     pub kind: ReplicaKind,
 }
 
-/// A command on one index. Variants are numbered by their order: append, never reorder (style §2.5).
+/// A command on one index. Variants are numbered by their order: append, never reorder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum IndexCommand {
     /// Applies record operations in order, atomically. Makes the shard when the incarnation is new.

@@ -198,7 +198,7 @@ impl Operation {
     }
 }
 
-/// The interface's rules for these operations (§4.3.4), on the model.
+/// The interface's rules for these operations (C§3.5), on the model.
 fn apply(records: &mut Records, operation: &Operation) {
     let id = operation.id().to_string();
     match operation {

@@ -38,7 +38,7 @@ impl Cluster {
         cluster.wait_ready()?;
         Ok(cluster)
     }
-    /// As [`Cluster::start`], a node for each of `clusters` (§2.10) and in that cluster; they place records by user.
+    /// As [`Cluster::start`], a node for each of `clusters` (C§15) and in that cluster; they place records by user.
     pub fn start_in(clusters: &[&str]) -> Result<Cluster> {
         let mut cluster = Cluster::prepare(clusters.len())?;
         for (setup, name) in cluster.setups.iter_mut().zip(clusters) {

@@ -41,7 +41,7 @@ pub enum Op {
     /// The count was raised by one, if there is a record (`Increment`).
     Add,
     /// The value was replaced and the count raised by one, if it was `from`; a record that is not there counts 0 and is
-    /// made (`IncrementFrom`, §4.3.4).
+    /// made (`IncrementFrom`, C§3.5).
     Swap {
         /// What the count must be.
         from: u64,

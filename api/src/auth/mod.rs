@@ -65,7 +65,7 @@ pub struct Origin<'a> {
     pub forwarded: Option<Forwarded<'a>>,
 }
 
-/// What a proxy that calls with the admin key says about its own caller (§5.1).
+/// What a proxy that calls with the admin key says about its own caller (C§13.4).
 #[derive(Clone, Copy, Debug)]
 pub struct Forwarded<'a> {
     /// `X-Forwarded-API-Key`: the key whose limit applies.

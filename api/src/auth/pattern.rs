@@ -1,4 +1,4 @@
-//! Does a name match a pattern with a leading or trailing `*` (§2.8)?
+//! Does a name match a pattern with a leading or trailing `*` (C§13.1)?
 
 /// Whether `text` matches: exact, or with `*` at the start, the end or both.
 pub fn matches(pattern: &str, text: &str) -> bool {

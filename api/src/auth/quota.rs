@@ -1,4 +1,4 @@
-//! By which counter are the calls of a caller counted, if the key limits them (§2.8, C§13.4)?
+//! By which counter are the calls of a caller counted, if the key limits them (C§13.1, C§13.4)?
 //!
 //! By the key and who calls: the user that a secured key names, otherwise the address. A user token that the caller chose is
 //! not looked at, since choosing another would start the count anew, and IPv6 addresses count by their first 64 bits, as in them anybody
@@ -30,7 +30,7 @@ pub fn limited(key: &ApiKey, restrictions: &[Arc<Restrictions>], origin: Origin<
     Some(LimitedCall { id: counter_id(of_key, caller), limit, now_s: origin.now_s })
 }
 
-/// A call that forgets a user (§7). The admin key and each other key have a count of their own; secured keys count with their parent.
+/// A call that forgets a user (C§18.4). The admin key and each other key have a count of their own; secured keys count with their parent.
 pub fn forgetting(caller: &Caller, now_s: u64) -> LimitedCall {
     let of_key: [u8; 32] = match caller {
         Caller::Key { key, .. } => Sha256::digest(key.value.as_bytes()).into(),

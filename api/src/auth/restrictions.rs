@@ -1,4 +1,4 @@
-//! What does a key force on the calls made with it (§5.4, C§13.3)?
+//! What does a key force on the calls made with it (C§13.3)?
 
 use crate::network::Networks;
 use lru::LruCache;

@@ -1,4 +1,4 @@
-//! Is this key derived from one of ours, and what does it embed (§5.4, C§13.3)?
+//! Is this key derived from one of ours, and what does it embed (C§13.3)?
 //!
 //! A derived key does not say from which: the first time it is shown, its signature is compared with that of every key. Where
 //! that is long it is done on another thread, on half of the processors at most, and addresses whose keys are signed by none

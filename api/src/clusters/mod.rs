@@ -1,4 +1,4 @@
-//! Which cluster serves which user, and how is that changed (§4.10, C§15)?
+//! Which cluster serves which user, and how is that changed (C§15)?
 
 use crate::call::Call;
 use crate::reply::Reply;
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
-/// Users of a page at most, and of a page of the list when nothing is said (§4.10).
+/// Users of a page at most, and of a page of the list when nothing is said (C§15).
 const PAGE_MAX: u64 = 1_000;
 /// Users of a page of a search when nothing is said.
 const HITS_PER_PAGE: u64 = 20;

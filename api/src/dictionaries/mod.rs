@@ -1,4 +1,4 @@
-//! How are dictionaries changed, searched and set (§4.9, C§12)?
+//! How are dictionaries changed, searched and set (C§12)?
 
 use crate::call::Call;
 use crate::parse;

@@ -1,4 +1,4 @@
-//! How are the synonyms and rules of an index saved, read and searched (§4.6, §4.8)?
+//! How are the synonyms and rules of an index saved, read and searched (C§11, C§10)?
 
 pub mod recommend;
 

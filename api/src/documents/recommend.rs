@@ -1,4 +1,4 @@
-//! How are the rules of models of recommendations saved, read and searched (§4.14)?
+//! How are the rules of models of recommendations saved, read and searched (C§17.4)?
 
 use crate::call::Call;
 use crate::reply::Reply;

@@ -1,4 +1,4 @@
-//! Which indices are there, and how are they copied, renamed and removed (§4.5, C§3.2)?
+//! Which indices are there, and how are they copied, renamed and removed (C§3.2)?
 
 use crate::call::Call;
 use crate::parse;

@@ -1,4 +1,4 @@
-//! What do users do with results (§4.15)?
+//! What do users do with results (C§18)?
 
 use crate::auth::quota;
 use crate::call::Call;
@@ -27,7 +27,7 @@ pub async fn add(call: &Call<'_>) -> Result<Reply> {
     Ok(Reply::ok(bytes(&EventsTaken { status: 200, message: "OK".to_owned() })))
 }
 
-/// `DELETE /1/usertokens/{userToken}`: forgets what a user did. So many calls a key and hour; the headers say how many are left (§7).
+/// `DELETE /1/usertokens/{userToken}`: forgets what a user did. So many calls a key and hour; the headers say how many are left (C§18.4).
 pub async fn forget(call: &Call<'_>) -> Result<Reply> {
     let token = &call.names[0];
     if !is_user_token(token) {
@@ -50,7 +50,7 @@ pub async fn forget(call: &Call<'_>) -> Result<Reply> {
     Ok(Reply::nothing().with_quota(service.quota(counted)?))
 }
 
-/// How this part of the interface says that a caller may not do something (§7).
+/// How this part of the interface says that a caller may not do something (C§19).
 pub fn not_allowed(error: Error) -> Error {
     match error.kind {
         ErrorKind::Forbidden => Error { kind: ErrorKind::Unauthorized, ..error },

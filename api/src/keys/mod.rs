@@ -1,4 +1,4 @@
-//! How are API keys made, read, changed, deleted and restored (§4.7, C§13)?
+//! How are API keys made, read, changed, deleted and restored (C§13)?
 //!
 //! All of it needs the admin key, but that a key reads itself. Whoever has no admin key hears nothing of other keys, not even
 //! whether they are there.
@@ -38,7 +38,7 @@ pub async fn update(call: &Call<'_>) -> Result<Reply> {
     let at = call.service().update_key(value, key).await?;
     Ok(Reply::ok(bytes(&KeyUpdated { key: value.to_string(), updated_at: at })))
 }
-/// `PUT /1/indexes/{indexName}/keys/{key}`: a key that the index does not have is no error, and is not made (§4.7).
+/// `PUT /1/indexes/{indexName}/keys/{key}`: a key that the index does not have is no error, and is not made (C§13.1).
 pub async fn update_of_index(call: &Call<'_>) -> Result<Reply> {
     let (index, value) = (call.index_name()?, &call.names[1]);
     let key = wanted(call, Some(&index)).await?;

@@ -1,4 +1,4 @@
-//! Which calls were answered lately (§2.12, §4.12)?
+//! Which calls were answered lately (C§14)?
 
 mod mask;
 mod note;
@@ -25,7 +25,7 @@ use std::cell::RefCell;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Entries of an answer (§4.12).
+/// Entries of an answer (C§14).
 const LENGTH: u64 = 10;
 const LENGTH_MAX: u64 = 1_000;
 /// Entries that are asked of the nodes at most, however far an answer begins.
@@ -130,7 +130,7 @@ fn without<'a>(own: Option<&OwnKey>, text: &'a [u8], is_cut: bool) -> Cow<'a, [u
     }
 }
 
-/// Whether calls of a row are logged: those of the interface, but not the one that reads the log (§4.12).
+/// Whether calls of a row are logged: those of the interface, but not the one that reads the log (C§14).
 fn is_logged<H>(route: &Route<H>) -> bool {
     !matches!(route.work, Work::Watch | Work::Operate) && route.path != "/1/logs"
 }

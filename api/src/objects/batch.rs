@@ -1,4 +1,4 @@
-//! How does a batch become operations (§4.3 rules 5 and 6, C§3.5, C§13.1)?
+//! How does a batch become operations (C§3.5, C§13.2)?
 //!
 //! Hot path: imports pass here. The list is read in place: each `body` stays a slice of the request until its
 //! record is minified, and no tree of values is built. Large batches are read off the arbiter.

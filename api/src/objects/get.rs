@@ -1,4 +1,4 @@
-//! How are records read by id (§4.3)?
+//! How are records read by id (C§3.5)?
 //!
 //! A record that the filters of the caller's key keep from searches is not there for reads by id either (C§13.3).
 

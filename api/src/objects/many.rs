@@ -1,4 +1,4 @@
-//! How are many records removed at once (§4.3 rule 2, C§3.5)?
+//! How are many records removed at once (C§3.5)?
 
 use crate::call::Call;
 use crate::reply::Reply;

@@ -1,4 +1,4 @@
-//! How are records written and read by id (§4.3, C§3.5)?
+//! How are records written and read by id (C§3.5)?
 
 pub mod batch;
 pub mod get;

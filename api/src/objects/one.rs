@@ -1,4 +1,4 @@
-//! How is one record added, replaced, changed or removed (§4.3)?
+//! How is one record added, replaced, changed or removed (C§3.5)?
 
 use crate::call::Call;
 use crate::parse;

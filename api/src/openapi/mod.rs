@@ -18,7 +18,7 @@ use utoipa::openapi::{
     Components, ComponentsBuilder, InfoBuilder, License, OpenApi, OpenApiBuilder, Paths, ServerBuilder,
 };
 
-/// Header names that carry the credentials, one family after the other (§5.1, C§1.1).
+/// Header names that carry the credentials, one family after the other (C§1.1).
 const CREDENTIALS: [(&str, &str); 4] = [
     ("applicationId", "X-Service-Application-Id"),
     ("apiKey", "X-Service-API-Key"),

@@ -1,4 +1,4 @@
-//! What is recommended (§4.14, C§17)?
+//! What is recommended (C§17)?
 
 mod asked;
 

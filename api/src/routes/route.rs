@@ -41,7 +41,7 @@ pub enum Need {
     Admin,
 }
 
-/// What kind of work a row is: clients send reads to one host and writes to another (§4.1).
+/// What kind of work a row is: clients send reads to one host and writes to another (C§1.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// It changes nothing.
@@ -67,9 +67,9 @@ pub enum BodyKind {
     Several,
     /// Records and batches: scanned in place, and long.
     Records,
-    /// Entries of dictionaries: scanned in place, and at most 10 MB (§4.9).
+    /// Entries of dictionaries: scanned in place, and at most 10 MB (C§12.1).
     Entries,
-    /// Events: scanned in place, and below 2 MB (§4.15).
+    /// Events: scanned in place, and below 2 MB (C§18).
     Events,
     /// A JSON value in each line: scanned in place, and long.
     Lines,
@@ -185,7 +185,7 @@ impl<H> Route<H> {
     pub fn names_index(&self) -> bool {
         self.path.starts_with("/1/indexes/{indexName}")
     }
-    /// Whether it says 401 where others say 403, of credentials and rights (§7).
+    /// Whether it says 401 where others say 403, of credentials and rights (C§19).
     pub fn says_unauthorized(&self) -> bool {
         const STARTS: [&str; 3] = ["/1/events", "/1/usertokens/", "/1/indexes/*/recommendations"];
         self.is_of_suggestions()

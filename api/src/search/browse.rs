@@ -1,4 +1,4 @@
-//! How is a whole index read, page by page (§4.2 rules 5 and 6, C§8.8)?
+//! How is a whole index read, page by page (C§8.8)?
 
 use super::cursor::Cursor;
 use super::{AnswerMembers, Presentation, SearchRequest};

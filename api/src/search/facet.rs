@@ -1,4 +1,4 @@
-//! Which values of a facet match a text (§4.2, C§8.3)?
+//! Which values of a facet match a text (C§8.3)?
 
 use super::SearchRequest;
 use crate::call::Call;

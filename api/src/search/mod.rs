@@ -1,4 +1,4 @@
-//! How do search-like calls become parameters, and results become bodies (§4.2)?
+//! How do search-like calls become parameters, and results become bodies (C§2)?
 
 pub mod browse;
 mod counted;

@@ -1,4 +1,4 @@
-//! How are several queries answered in one call (§4.2 rules 1 to 3, C§3.3, C§3.4)?
+//! How are several queries answered in one call (C§3.3, C§3.4)?
 
 use super::facet::FacetAsked;
 use super::several::{self, Bodies, Body, check_time, requests};
@@ -141,7 +141,7 @@ async fn run(
     }
 }
 
-/// Runs each query only if all before it returned fewer hits than they asked for (§4.2 rule 2).
+/// Runs each query only if all before it returned fewer hits than they asked for (C§3.4).
 async fn one_by_one(call: &Call<'_>, queries: Vec<(IndexName, Wanted)>) -> Result<Bodies> {
     let mut bodies = Bodies::of(call);
     let mut enough = false;

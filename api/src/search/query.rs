@@ -1,4 +1,4 @@
-//! How is one index searched (§4.2, query POST and GET)?
+//! How is one index searched (C§2, query POST and GET)?
 
 use super::{AnswerMembers, Presentation, SearchRequest, bounded, search};
 use crate::call::Call;

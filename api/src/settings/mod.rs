@@ -1,4 +1,4 @@
-//! What are the settings of an index, and how do they change (§4.4, C§4.9)?
+//! What are the settings of an index, and how do they change (C§4.9)?
 
 use crate::auth::Caller;
 use crate::call::Call;

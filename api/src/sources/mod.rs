@@ -1,4 +1,4 @@
-//! From where may the service be called, and how is that changed (§2.11, §4.11)?
+//! From where may the service be called, and how is that changed (C§13.5)?
 
 pub mod gate;
 

@@ -1,4 +1,4 @@
-//! How are suggestions of queries made (§2.13, §4.13)?
+//! How are suggestions of queries made (C§16)?
 
 use crate::call::Call;
 use crate::parse;
@@ -111,7 +111,7 @@ fn check_index(call: &Call<'_>, index: &IndexName) -> Result<()> {
     call.caller.check_index(index.as_str()).map_err(|error| not_allowed(error, ""))
 }
 
-/// How this part of the interface says that a caller may not do something (§7, C§16.4); `right` is the one that it needs.
+/// How this part of the interface says that a caller may not do something (C§19, C§16.4); `right` is the one that it needs.
 pub fn not_allowed(error: Error, right: &str) -> Error {
     if error.kind != ErrorKind::Forbidden {
         return error;

@@ -1,4 +1,4 @@
-//! Has a write reached every reader (§4.12, C§1.6)?
+//! Has a write reached every reader (C§14, C§1.6)?
 
 use crate::call::Call;
 use crate::reply::Reply;

@@ -445,7 +445,7 @@ async fn addresses_and_referers_are_not_believed_from_whoever_says_them() {
     ] {
         from("11.1.2.3", &office, headers).await.refused(403, "Source not allowed with this API key");
     }
-    // a limited key is counted for the peer, whatever the caller says of itself; the admin key passes calls on (§5.5)
+    // a limited key is counted for the peer, whatever the caller says of itself; the admin key passes calls on (C§13.4)
     let limited = key(&node, json!({"acl": ["search"], "maxQueriesPerIPPerHour": 2})).await;
     let state = node.options().state();
     let app = test::init_service(App::new().configure(|config| routes(config, state))).await;

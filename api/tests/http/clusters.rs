@@ -1,4 +1,4 @@
-//! Are users mapped to clusters as §4.10 and C§15 say?
+//! Are users mapped to clusters as C§15 says?
 //!
 //! - `POST /1/clusters/mapping`: admin
 //! - `POST /1/clusters/mapping/batch`: admin

@@ -1,4 +1,4 @@
-//! Are dictionaries changed, searched and set as §4.9 and C§12 say?
+//! Are dictionaries changed, searched and set as C§12 says?
 //!
 //! - `POST /1/dictionaries/{dictionaryName}/batch`: editSettings
 //! - `GET /1/dictionaries/{dictionaryName}/search`: settings

@@ -1,4 +1,4 @@
-//! Are synonyms and rules saved, read, searched, copied and removed as §4.6, §4.8, C§10.6 and C§11 say?
+//! Are synonyms and rules saved, read, searched, copied and removed as C§11 and C§10 say?
 //!
 //! - `PUT /1/indexes/{indexName}/synonyms/{objectID}`: editSettings
 //! - `POST /1/indexes/{indexName}/synonyms/batch`: editSettings

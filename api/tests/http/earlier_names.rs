@@ -1,4 +1,4 @@
-//! Do the names that the interface had before (§9, C§4.8) mean what the current ones mean, wherever they may stand?
+//! Do the names that the interface had before (C§4.8) mean what the current ones mean, wherever they may stand?
 
 use super::*;
 use quorate_model::settings::table::ROWS;

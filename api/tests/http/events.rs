@@ -1,4 +1,4 @@
-//! Are events taken, and refused, as §2.15, §4.15 and C§18.1 say?
+//! Are events taken, and refused, as C§18 says?
 //!
 //! - `POST /1/events`: search
 //! - `DELETE /1/usertokens/{userToken}`: deleteObject

@@ -1,4 +1,4 @@
-//! What does a node say of the calls that it answered (§2.12, §4.12)?
+//! What does a node say of the calls that it answered (C§14)?
 //! - `GET /1/logs`: logs
 
 use super::*;

@@ -1,4 +1,4 @@
-//! Does the interface behave over HTTP as the card and the contract say?
+//! Does the interface behave over HTTP as the contract says?
 
 mod analytics;
 mod attacks;

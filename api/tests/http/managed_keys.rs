@@ -1,4 +1,4 @@
-//! Are keys made, read, changed, deleted and restored as §4.7 and C§13 say, and is what is wrong refused whole?
+//! Are keys made, read, changed, deleted and restored as C§13 says, and is what is wrong refused whole?
 //!
 //! - `POST /1/keys`: admin
 //! - `PUT /1/keys/{key}`: admin
@@ -145,7 +145,7 @@ async fn a_key_of_an_index_is_good_there_and_nowhere_else() {
     node.call_with(&key, Method::GET, "/1/configs", "").await.refused(401, INDEX);
     node.call_with(&key, Method::GET, &format!("/1/keys/{key}"), "").await.success();
 
-    // an index that does not have the key: no error, and no key (§4.7)
+    // an index that does not have the key: no error, and no key (C§13.1)
     for uri in [format!("/1/indexes/j/keys/{key}"), "/1/indexes/i/keys/unknown".into()] {
         check_time(&node.put(&uri, json!({"acl": ["browse"]})).await.success(), "updatedAt");
         node.delete(&uri).await.refused(404, "Key does not exist");

@@ -1,4 +1,4 @@
-//! What goes with a record, and what is refused (§4.14, C§17)?
+//! What goes with a record, and what is refused (C§17)?
 //!
 //! - `POST /1/indexes/*/recommendations`: search
 

@@ -1,4 +1,4 @@
-//! Are the rules of models of recommendations saved, read, searched, copied and removed as §2.14 and §4.14 say?
+//! Are the rules of models of recommendations saved, read, searched, copied and removed as C§17.4 says?
 //!
 //! - `POST /1/indexes/{indexName}/{model}/recommend/rules/batch`: editSettings
 //! - `GET /1/indexes/{indexName}/{model}/recommend/rules/{objectID}`: settings
@@ -146,7 +146,7 @@ async fn s4_14_wrong_calls_are_told_and_change_nothing() {
         node.call(method, &uri, body).await.refused(status, text);
     }
     assert_eq!(node.rules_of_models("i").await, ["bought-together: a"]);
-    // §7: rights that are missing, and credentials, are 401 here
+    // C§19: rights that are missing, and credentials, are 401 here
     let read = path(model, "a");
     let refused = "Method not allowed with this API key";
     node.call_with(&node.search_key, Method::GET, &read, "").await.refused(401, refused);

@@ -1,4 +1,4 @@
-//! Does every endpoint ask for the right that §4 gives it, and for no other (§5.3)?
+//! Does every endpoint ask for the right that its test file names, and for no other (C§13.1)?
 
 use super::*;
 use quorate_api::routes::Verb;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 const METHOD: &str = "Method not allowed with this API key";
 
-/// What the files of these tests say of each endpoint that they try, at their beginning: what §4 and C§3.3 ask for. It is a right, `admin`,
+/// What the files of these tests say of each endpoint that they try, at their beginning: what C§3 asks for. It is a right, `admin`,
 /// `any` key, `none`, or `each` for what asks by operation.
 fn needs() -> BTreeMap<(String, String), String> {
     let mut needs = BTreeMap::new();

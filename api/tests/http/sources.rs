@@ -1,4 +1,4 @@
-//! From where may a node be called, and how is that changed (§2.11, §4.11)?
+//! From where may a node be called, and how is that changed (C§13.5)?
 //!
 //! - `GET /1/security/sources`: admin
 //! - `PUT /1/security/sources`: admin

@@ -1,4 +1,4 @@
-//! How are configurations of query suggestions kept, and what do their builds come to (§2.13, §4.13, C§16)?
+//! How are configurations of query suggestions kept, and what do their builds come to (C§16)?
 //!
 //! - `POST /1/configs`: settings
 //! - `PUT /1/configs/{indexName}`: editSettings

@@ -1,4 +1,4 @@
-//! How do users, clusters and what is found of them look in JSON (§2.10, §4.10, C§14)?
+//! How do users, clusters and what is found of them look in JSON (C§15, C§14)?
 
 use crate::json::{self, Object};
 use std::ops::Range;

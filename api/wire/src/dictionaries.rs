@@ -1,4 +1,4 @@
-//! What do the endpoints of dictionaries answer (§2.9, §4.9, C§14)?
+//! What do the endpoints of dictionaries answer (C§12, C§14)?
 
 use crate::json::{self, Object};
 use quorate_model::DictionaryKind;

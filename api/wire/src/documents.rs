@@ -1,4 +1,4 @@
-//! What do the endpoints of synonyms and rules answer (§4.6, §4.8, C§3.1)?
+//! What do the endpoints of synonyms and rules answer (C§11, C§10, C§3.1)?
 
 use crate::json::{self, Object};
 use quorate_model::{DocumentHits, TaskId};

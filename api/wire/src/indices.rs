@@ -1,4 +1,4 @@
-//! What does the list of indices answer (§2.4, C§3.1)?
+//! What does the list of indices answer (C§3.1)?
 
 use crate::json::{self, Object};
 
@@ -28,7 +28,7 @@ pub struct IndexPage {
     pub rows: u64,
 }
 
-/// Rows of a page when the request does not say (§8).
+/// Rows of a page when the request does not say (C§20).
 pub const PAGE_ROWS: u64 = 100;
 
 impl IndexPage {

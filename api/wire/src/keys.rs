@@ -1,4 +1,4 @@
-//! How do keys look in JSON (§2.8, §4.7, C§13, C§14)?
+//! How do keys look in JSON (C§13, C§14)?
 
 use crate::json::{self, Object};
 use quorate_model::{Acl, ApiKey};

@@ -1,4 +1,4 @@
-//! How does the log of requests look in JSON (§2.12, C§14)? Numbers are texts there.
+//! How does the log of requests look in JSON (C§14)? Numbers are texts there.
 
 use crate::json::{self, Object};
 use std::borrow::Cow;

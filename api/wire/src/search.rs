@@ -1,4 +1,4 @@
-//! What does a search answer (§2.2, C§8.7)?
+//! What does a search answer (C§8.7)?
 //!
 //! Hot path: one buffer, one pass; the hits are copied as the engine rendered them.
 
@@ -16,7 +16,7 @@ pub struct SearchBody<'a> {
     pub params: &'a str,
     /// Milliseconds since the request was read.
     pub processing_time_ms: u64,
-    /// Named in multi-index answers only (§2.2).
+    /// Named in multi-index answers only (C§3.4).
     pub index: Option<&'a str>,
     /// `Some(true)` for executed queries under stopIfEnoughMatches (C§3.4).
     pub processed: Option<bool>,
@@ -248,7 +248,7 @@ pub fn write_unprocessed(out: &mut Vec<u8>, index: &str, query: &str, params: &s
     object.close();
 }
 
-/// Everything a facet search answer is made of (§4.2, C§3.3).
+/// Everything a facet search answer is made of (C§3.3).
 #[derive(Clone, Copy, Debug)]
 pub struct FacetBody<'a> {
     /// What was found.

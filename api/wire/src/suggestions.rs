@@ -1,4 +1,4 @@
-//! How do configurations of query suggestions and their builds look in JSON (§2.13, §4.13, C§14)?
+//! How do configurations of query suggestions and their builds look in JSON (C§16, C§14)?
 
 use crate::json::{self, Object};
 

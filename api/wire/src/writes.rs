@@ -1,4 +1,4 @@
-//! What does a write answer once it is on disk (§4.3, C§3.1, C§14)?
+//! What does a write answer once it is on disk (C§3.5, C§3.1, C§14)?
 
 use crate::json::{self, Object};
 use quorate_model::{IndexName, TaskId};
@@ -65,7 +65,7 @@ pub fn multi_batch_body(tasks: &BTreeMap<IndexName, TaskId>, object_ids: &[Strin
     out
 }
 
-/// The state of a task (§2.3).
+/// The state of a task (C§14).
 pub fn task_body(published: bool) -> &'static [u8] {
     if published {
         br#"{"status":"published","pendingTask":false}"#

@@ -30,13 +30,13 @@ use waiting::{Barrier, InFlight, PendingChange, Waiter};
 pub const TICK_MS: u64 = 100;
 /// Ticks between heartbeats.
 const HEARTBEAT_TICKS: usize = 2;
-/// Ticks without a leader before an election starts, at least (architecture §4).
+/// Ticks without a leader before an election starts, at least.
 const ELECTION_TICKS_MIN: usize = 8;
 /// One more than the ticks without a leader before an election starts, at most.
 const ELECTION_TICKS_END: usize = 17;
 /// The same for a member that waits for its state.
 const ELECTION_TICKS_LATE_END: usize = 2 * ELECTION_TICKS_END - ELECTION_TICKS_MIN;
-/// Ticks a joint configuration may last before leaving it is proposed (distributed §8.9).
+/// Ticks a joint configuration may last before leaving it is proposed.
 const JOINT_TICKS_MAX: u64 = 100;
 /// Where the log of every group begins: as if a first, empty entry had been applied and cut off. It stands for the
 /// founding members. A member that joins cannot get it as an entry, so it gets a snapshot, which names the members;
@@ -72,7 +72,7 @@ struct Unapplied {
 pub struct CoreOptions {
     /// The group.
     pub group: GroupId,
-    /// This member; never reused after its log was lost (distributed §8.10).
+    /// This member; never reused after its log was lost: it could vote twice in a term.
     pub self_id: u64,
     /// The members of a new group; not looked at when the log has some. Empty: wait to be added.
     pub voters: Vec<u64>,
@@ -548,7 +548,7 @@ fn check(
     }
 }
 
-/// The library's options; its defaults are unsafe or unbounded (distributed §8.1).
+/// The library's options; its defaults are unsafe or unbounded.
 fn config(self_id: u64, applied: u64) -> Config {
     Config {
         id: self_id,

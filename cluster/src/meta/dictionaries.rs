@@ -1,4 +1,4 @@
-//! How do the dictionaries of the installation change (§2.9)? They are its own, whatever indices there are.
+//! How do the dictionaries of the installation change (C§12)? They are its own, whatever indices there are.
 //!
 //! Every node is a member of the meta group, so what is announced to placement groups is the revision alone: a member of such
 //! a group is through the announcement when it has dictionaries of that revision or a later one in force.

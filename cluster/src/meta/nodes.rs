@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Clusters an installation may have: a group number is below 4,096, and each cluster takes its own.
 pub const CLUSTERS_MAX: usize = 64;
 
-/// A named set of nodes with groups of its own (§2.10).
+/// A named set of nodes with groups of its own (C§15).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterRow {
     /// Says which groups it has.

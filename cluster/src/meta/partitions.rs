@@ -1,4 +1,4 @@
-//! Where do the records of an index lie when they are placed by user? In one part for each cluster (§4.10, C§15).
+//! Where do the records of an index lie when they are placed by user? In one part for each cluster (C§15).
 //!
 //! A part is an index of its own in a group of its cluster, under a name that no caller can give. The index that callers
 //! name is the part of the cluster it was made in, and the home of the configuration and of the public records. The parts

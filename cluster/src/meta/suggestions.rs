@@ -1,4 +1,4 @@
-//! How do the configurations of query suggestions and the states of their builds change (§2.13)?
+//! How do the configurations of query suggestions and the states of their builds change (C§16)?
 
 use super::rows::{Part, ROW_BYTES_MAX, Row, RowChange};
 use super::suggestions_row::{BuildBegun, Built, SuggestionsRow};

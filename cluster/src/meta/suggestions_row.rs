@@ -1,4 +1,4 @@
-//! How is a suggestions index to be made, and what became of its last build (§2.13)?
+//! How is a suggestions index to be made, and what became of its last build (C§16)?
 
 use quorate_model::{NodeId, SuggestionConfig};
 use quorate_store::codec;

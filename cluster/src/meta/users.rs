@@ -1,4 +1,4 @@
-//! How users come into clusters, move between them and go (§4.10, C§15): the part of it that every node knows.
+//! How users come into clusters, move between them and go (C§15): the part of it that every node knows.
 //!
 //! Every step is a command that names the epoch it was decided on. A step on another epoch changes nothing, so whoever
 //! drives a move may crash, be repeated or be overtaken.

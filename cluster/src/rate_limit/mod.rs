@@ -1,4 +1,4 @@
-//! May a caller make another call with a key that limits them (§2.8, C§13.4)? Counted over all nodes.
+//! May a caller make another call with a key that limits them (C§13.1, C§13.4)? Counted over all nodes.
 //!
 //! Each counter has its home on the first node, in an order that its id gives, that can be reached (`counters.rs` says what the home
 //! does). Others ask it when they have used up what it promised, which holds up one call of as many as a promise has. Every second

@@ -1,4 +1,4 @@
-//! Reading and searching the synonyms and rules of an index (§4.6, §4.8).
+//! Reading and searching the synonyms and rules of an index (C§11, C§10).
 
 use super::call::{Location, ReadCall, in_group};
 use super::{known_row, serves, settings};

@@ -1,4 +1,4 @@
-//! Which calls have the nodes of this node's cluster answered lately (§4.12)?
+//! Which calls have the nodes of this node's cluster answered lately (C§14)?
 //!
 //! Each node keeps its own, so all are asked and what they say is put in order. A node that gives no answer in time is left out.
 //! An answer has at most `CALLS_MAX` calls of at most `CALL_BYTES_MAX` bytes, far less than nodes send each other.

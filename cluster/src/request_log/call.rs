@@ -1,4 +1,4 @@
-//! What is kept of a call that was answered, and which calls does somebody ask for (§2.12)?
+//! What is kept of a call that was answered, and which calls does somebody ask for (C§14)?
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_bytes::ByteBuf;

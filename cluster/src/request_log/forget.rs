@@ -1,4 +1,4 @@
-//! Which calls name a user who is to be forgotten (§4.15)?
+//! Which calls name a user who is to be forgotten (C§18.4)?
 
 use aho_corasick::AhoCorasick;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};

@@ -1,4 +1,4 @@
-//! Which calls has this node answered lately (§2.12, §4.12)?
+//! Which calls has this node answered lately (C§14)?
 //!
 //! The last [`CALLS_MAX`] are in memory as bytes, each where one was that it or another pushed out, so that noting a call copies
 //! its bytes once, outside of the lock, and mostly allocates nothing. A thread of its own writes what is new to files (`files.rs`) every
@@ -25,13 +25,13 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Calls that are kept (§8).
+/// Calls that are kept (C§20).
 pub const CALLS_MAX: usize = 1_000;
 /// Bytes of a call: more than those who note one make of it. All that are kept are a thousand times as large at most.
 pub const CALL_BYTES_MAX: usize = 24 << 10;
 /// How many merge the answers of several nodes at a time: each holds up to [`CALLS_MAX`] calls of every node.
 pub const READERS: usize = 2;
-/// How long they are kept (§8).
+/// How long they are kept (C§20).
 const KEPT_MS: u64 = 7 * 24 * 3_600 * 1_000;
 /// Between two writes.
 const WRITE_EVERY: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! What the interface calls for dictionaries (§2.9, §4.9): every node knows all entries.
+//! What the interface calls for dictionaries (C§12): every node knows all entries.
 
 use super::Service;
 use crate::types::{DictionaryLanguage, Receipt};

@@ -1,4 +1,4 @@
-//! What the interface calls for events (§4.15).
+//! What the interface calls for events (C§18).
 
 use super::Service;
 use crate::context::searches::{Noted, ServedSearch};

@@ -1,4 +1,4 @@
-//! What the interface calls for keys (§4.7, C§13): who holds one, and how they are made, changed, deleted and restored.
+//! What the interface calls for keys (C§13): who holds one, and how they are made, changed, deleted and restored.
 
 use super::Service;
 use crate::clock;

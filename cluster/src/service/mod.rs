@@ -266,7 +266,7 @@ impl Service {
         let call = Search { index: index.clone(), params, rights, at_once: true };
         search::results(context, index, call).await
     }
-    /// One page of a browse; the next position is in `cursor` (§4.2 rules 5 and 6, C§8.8).
+    /// One page of a browse; the next position is in `cursor` (C§8.8).
     pub async fn browse(
         &self,
         index: &IndexName,

@@ -1,4 +1,4 @@
-//! What the interface calls for recommendations (§4.14).
+//! What the interface calls for recommendations (C§17).
 
 use super::Service;
 use crate::read::call::ask;

@@ -1,4 +1,4 @@
-//! What the interface calls for the log of requests (§2.12, §4.12).
+//! What the interface calls for the log of requests (C§14).
 
 use super::Service;
 use crate::read::request_log;

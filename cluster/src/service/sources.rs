@@ -1,4 +1,4 @@
-//! What the interface calls for the list of allowed sources (§2.11, §4.11).
+//! What the interface calls for the list of allowed sources (C§13.5).
 
 use super::Service;
 use crate::clock::{self, write_deadline};

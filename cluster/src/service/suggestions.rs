@@ -1,4 +1,4 @@
-//! What the interface calls for query suggestions (§4.13).
+//! What the interface calls for query suggestions (C§16.4).
 
 use super::Service;
 use crate::clock::write_deadline;

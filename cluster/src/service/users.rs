@@ -1,4 +1,4 @@
-//! What the interface calls for users and clusters (§2.10, §4.10, C§15): their mapping, and their reads and writes.
+//! What the interface calls for users and clusters (C§15): their mapping, and their reads and writes.
 
 use super::{CallerOp, Receipt, Service};
 use crate::clock;
@@ -9,7 +9,7 @@ use quorate_model::{Error, IndexName, Result, UserId};
 use std::collections::BTreeMap;
 
 impl Service {
-    /// As [`Self::write_records`], on the records of a user (§4.10, C§15). Errors: also `Invalid` for a user that is in no
+    /// As [`Self::write_records`], on the records of a user (C§15). Errors: also `Invalid` for a user that is in no
     /// cluster.
     pub async fn write_records_for(
         &self,
@@ -63,7 +63,7 @@ impl Service {
         })
         .await
     }
-    /// Assigns a user to a cluster or begins to move it there; the time of it (§4.10). Errors: `NotEnabled`, `Invalid`.
+    /// Assigns a user to a cluster or begins to move it there; the time of it (C§15). Errors: `NotEnabled`, `Invalid`.
     pub async fn assign_user(&self, user: UserId, cluster: &str) -> Result<String> {
         Ok(clock::rfc3339(self.change_users(Change::Move { user, cluster: cluster.into() }).await?))
     }

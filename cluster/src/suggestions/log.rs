@@ -1,4 +1,4 @@
-//! What does a build of a suggestions index say of itself (§2.13)?
+//! What does a build of a suggestions index say of itself (C§16)?
 //!
 //! The log is kept with the state of the meta group, so it is short: what is past its bounds is counted in its last line.
 

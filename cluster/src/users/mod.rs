@@ -1,4 +1,4 @@
-//! Which cluster serves which user (§2.10, §4.10, C§15): what the interface asks about users and has done to them.
+//! Which cluster serves which user (C§15): what the interface asks about users and has done to them.
 //!
 //! The mapping itself lies in the meta state, in the memory of every node. [`routing`] says where a user is,
 //! [`mod@write`] and [`records`] put records there, [`partitions`] keeps the parts of an index alike, [`actor`] moves and removes
@@ -37,12 +37,12 @@ use usage::{Figures, Usage};
 
 /// Users of one call that assigns many.
 pub const USERS_PER_CALL_MAX: usize = 10_000;
-/// Users of a cluster that the list of those with most records has (§4.10).
+/// Users of a cluster that the list of those with most records has (C§15).
 const TOP_USERS: usize = 10;
 /// A rebuild of the user index is begun after this many times the time that the last one took.
 const REST_AFTER_BUILD: u32 = 50;
 
-/// A user mapping record (§2.10).
+/// A user mapping record (C§15).
 #[derive(Clone, Debug, PartialEq)]
 pub struct UserRecord {
     /// The user.
@@ -52,7 +52,7 @@ pub struct UserRecord {
     /// What the user has.
     pub figures: Figures,
 }
-/// A cluster record (§2.10).
+/// A cluster record (C§15).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClusterRecord {
     /// Its name.
@@ -110,7 +110,7 @@ pub fn check_enabled(meta: &MetaState) -> Result<()> {
     }
 }
 
-/// The row of a user. Errors: `Invalid` for one that is in no cluster, or being removed (§4.10).
+/// The row of a user. Errors: `Invalid` for one that is in no cluster, or being removed (C§15).
 pub fn assigned(meta: &MetaState, user: &UserId) -> Result<UserRow> {
     match meta.users.map.get(user) {
         Some(row) if row.state != UserState::Removing => Ok(*row),

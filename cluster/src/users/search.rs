@@ -1,4 +1,4 @@
-//! Which users does a few letters mean (§4.10)? A small index of the words of all user ids, in memory.
+//! Which users does a few letters mean (C§15)? A small index of the words of all user ids, in memory.
 //!
 //! Building it takes one sort of all words; a query takes two binary searches for each of its words. Only a word that
 //! begins none is compared with all of them, for typing errors.

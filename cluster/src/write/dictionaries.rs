@@ -1,4 +1,4 @@
-//! Changing the dictionaries of the installation (§4.9): the meta group decides, then every placement group is told.
+//! Changing the dictionaries of the installation (C§12.1): the meta group decides, then every placement group is told.
 
 use crate::clock::write_deadline;
 use crate::command::{MetaCommand, Subject};

@@ -1,4 +1,4 @@
-//! Saving and removing the synonyms and rules of an index (§4.6, §4.8).
+//! Saving and removing the synonyms and rules of an index (C§11, C§10).
 
 use crate::clock::{rfc3339, write_deadline};
 use crate::context::NodeContext;

@@ -33,7 +33,7 @@ const NO_DEADLINE: Duration = Duration::from_secs(24 * 3600);
 ///
 /// `after` is the cursor of the page before: the rank bytes of its last record, which survive merges. Without one the
 /// parameter `page` says where to start. A page has at most 1,000 hits. The last page has no cursor.
-/// Source: §4.2; C§8.8.
+/// Source: C§8.8.
 pub fn browse(
     view: &ShardView,
     configuration: &Configuration,
@@ -178,7 +178,7 @@ fn first_after(segment: &Segment, cursor: &[u8]) -> u32 {
 /// Values of a facet that contain what was typed, among the records that the parameters select.
 ///
 /// Errors: `Invalid` when the attribute is not declared `searchable(…)`, or the values take more bytes than they may.
-/// Source: §4.2; C§8.3.
+/// Source: C§8.3.
 pub fn search_facet(
     view: &ShardView,
     configuration: &Configuration,
@@ -257,7 +257,7 @@ fn matching_sets(
 }
 /// The ids of the records that filters and places select, in the order of the custom ranking of each segment.
 ///
-/// Everything else in the parameters is ignored (§4.3 deleteByQuery).
+/// Everything else in the parameters is ignored (C§3.5 deleteByQuery).
 pub fn matching_ids(view: &ShardView, settings: &Settings, request: &SearchParams) -> Result<Vec<String>> {
     let selecting = SearchParams {
         filter: request.filter.clone(),

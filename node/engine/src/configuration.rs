@@ -10,13 +10,13 @@ use std::sync::Arc;
 /// Everything of an index that shapes a query and its answer, beside the records. One immutable value for each change.
 #[derive(Clone, Debug, Default)]
 pub struct Configuration {
-    /// Settings in force (§2.5), and stop words, plurals and compounds: the standard ones and those of the application (§2.9).
+    /// Settings in force (C§4), and stop words, plurals and compounds: the standard ones and those of the application (C§12).
     pub schema: Schema,
-    /// Its rules (§2.7), compiled with that schema.
+    /// Its rules (C§10.1), compiled with that schema.
     pub rules: Arc<RuleSet>,
-    /// The rules of its models of recommendations (§2.14).
+    /// The rules of its models of recommendations (C§17.4).
     pub recommend_rules: RecommendRules,
-    /// Its synonyms (§2.6), normalised as that schema says.
+    /// Its synonyms (C§11), normalised as that schema says.
     pub synonyms: Arc<SynonymSet>,
     /// The order of a virtual replica; its settings are then those that shape its primary, with its own beside them.
     pub relevant_sort: Option<Arc<RelevantSort>>,

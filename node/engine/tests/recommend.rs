@@ -1,4 +1,4 @@
-//! What is recommended, of which records, in which order (§4.14, C§17)?
+//! What is recommended, of which records, in which order (C§17)?
 
 mod shard;
 

@@ -1,4 +1,4 @@
-//! Which rules of recommendations apply to a source, and what do they do together (§2.14, C§17.4)?
+//! Which rules of recommendations apply to a source, and what do they do together (C§17.4)?
 
 mod shard;
 

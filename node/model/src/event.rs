@@ -1,4 +1,4 @@
-//! What do users do with results (§2.15)? Events as they are kept in a log, checked.
+//! What do users do with results (C§18.2)? Events as they are kept in a log, checked.
 
 mod body;
 mod history;

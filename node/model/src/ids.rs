@@ -98,7 +98,7 @@ impl fmt::Display for NodeId {
     }
 }
 
-/// The public id of a write: `log_index << 12 | group`, below 2^53, routes itself (architecture §3).
+/// The public id of a write: `log_index << 12 | group`, below 2^53, routes itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TaskId(pub u64);

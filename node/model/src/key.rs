@@ -1,4 +1,4 @@
-//! API keys: what a caller may do (§2.8, §5.3, C§13).
+//! API keys: what a caller may do (C§13).
 
 mod body;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// One right of a key (§5.3 and the public extras of C§13.1).
+/// One right of a key (C§13.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -30,7 +30,7 @@ pub enum Acl {
     Personalization,
 }
 
-/// A key with its restrictions, as stored and as answered (§2.8).
+/// A key with its restrictions, as stored and as answered (C§13.1).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApiKey {
@@ -40,7 +40,7 @@ pub struct ApiKey {
     pub created_at: u64,
     /// Rights, in the order given.
     pub acl: Vec<Acl>,
-    /// The index that it is for alone (§4.7); such a key has no `indexes`.
+    /// The index that it is for alone (C§13.1); such a key has no `indexes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<IndexName>,
     /// Seconds after `created_at` at which the key ends; 0 = never.
@@ -99,7 +99,7 @@ impl ApiKey {
 }
 
 impl Acl {
-    /// Every right, in the order of §5.3, then the public extras.
+    /// Every right, in the order of C§13.1, then the public extras.
     pub const ALL: [Acl; 15] = [
         Acl::Search,
         Acl::Browse,

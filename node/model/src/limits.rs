@@ -60,7 +60,7 @@ pub const MULTI_FILTERS_MAX: usize = 100_000;
 pub const MULTI_ATTRIBUTES_MAX: usize = 100_000;
 /// Bytes of an answer, so that a small call cannot fill the memory, unless configured otherwise.
 pub const ANSWER_BYTES_MAX: usize = 32 << 20;
-/// maxRecommendations (§4.14): what 0 stands for.
+/// maxRecommendations (C§17): what 0 stands for.
 pub const RECOMMENDATIONS_MAX: u64 = 100;
 /// Users that are forgotten by calls with one key in an hour: each makes files be written anew.
 pub const FORGOTTEN_USERS_PER_HOUR: u64 = 1_000;
@@ -70,7 +70,7 @@ pub const CANDIDATES_MAX: usize = 1_000;
 pub const MULTI_S: u64 = 30;
 /// Operations of one batch.
 pub const BATCH_OPS_MAX: usize = 100_000;
-/// Bytes of one Raft entry before a batch is cut into parts (architecture §3).
+/// Bytes of one Raft entry before a batch is cut into chunks: what is committed, sent and applied at once stays small.
 pub const ENTRY_BYTES: usize = 1 << 20;
 /// Bytes of one Raft entry at most: one record more than [`ENTRY_BYTES`].
 pub const ENTRY_BYTES_MAX: usize = 16 << 20;
@@ -79,7 +79,7 @@ pub const ENTRY_BYTES_MAX: usize = 16 << 20;
 pub const QUERY_WORDS_MAX: usize = 10;
 /// Further query words that must be there, and excluded ones; the longest query (C§6.6) has fewer.
 pub const QUERY_WORDS_BEYOND_MAX: usize = 256;
-/// Placement groups of a cluster (architecture §1).
+/// Placement groups of a cluster.
 pub const PLACEMENT_GROUPS: u16 = 16;
 /// Replicas of a placement group, as far as its cluster has nodes.
 pub const REPLICATION: usize = 3;
@@ -116,7 +116,7 @@ pub const SEARCH_MS: u64 = 2_000;
 pub const SEARCH_WAIT_MS: u64 = 500;
 /// Searches that may wait for a thread; above it, 503.
 pub const SEARCH_QUEUE_MAX: usize = 1_024;
-/// Bytes of a value in the metadata store; longer ones are chunked (distributed §3).
+/// Bytes of a value in the metadata store; longer ones are chunked, since the store leaves large ones for files that are never synced.
 pub const KV_VALUE_BYTES_MAX: usize = 16 << 10;
 /// Synonyms of one index (C§20).
 pub const SYNONYMS_MAX: usize = 10_000;
@@ -142,20 +142,20 @@ pub const RULE_PARAMETER_BYTES_MAX: usize = 16 << 10;
 pub const RULE_USER_DATA_BYTES_MAX: usize = 1 << 10;
 /// Query edits, automatic filters of a kind, periods and tags of one rule.
 pub const RULE_LIST_ENTRIES_MAX: usize = 100;
-/// Conditions of one rule of recommendations (§8).
+/// Conditions of one rule of recommendations (C§20).
 pub const RECOMMEND_RULE_CONDITIONS_MAX: usize = 10;
-/// Records that one rule of recommendations promotes (§8).
+/// Records that one rule of recommendations promotes (C§20).
 pub const RECOMMEND_RULE_PROMOTED_MAX: usize = 30;
-/// Records that one rule of recommendations hides (§8).
+/// Records that one rule of recommendations hides (C§20).
 pub const RECOMMEND_RULE_HIDDEN_MAX: usize = 50;
 /// Rules that one model of an index may have.
 pub const RECOMMEND_RULES_MAX: usize = 10_000;
-/// Allowed sources of an installation (§2.11).
+/// Allowed sources of an installation (C§13.5).
 pub const SOURCES_MAX: usize = 1_000;
 /// Bytes of the description of one: what they take together is one row of the meta state.
 pub const SOURCE_DESCRIPTION_BYTES_MAX: usize = 512;
 
-/// Bytes of the body of a batch of dictionary entries after decompression (§8).
+/// Bytes of the body of a batch of dictionary entries after decompression (C§20).
 pub const DICTIONARY_BATCH_BYTES_MAX: usize = 10 << 20;
 /// Custom entries of one dictionary; above it, 403.
 pub const DICTIONARY_ENTRIES_MAX: usize = 200_000;
@@ -187,18 +187,18 @@ pub const KEY_REFERER_BYTES_MAX: usize = 512;
 /// `validity` (seconds), `maxHitsPerQuery` and `maxQueriesPerIPPerHour` of a key: what typed clients can read.
 pub const KEY_INTEGER_MAX: u64 = i32::MAX as u64;
 
-/// Bytes of the body of a call with events (§8: under 2 MB).
+/// Bytes of the body of a call with events (C§20: under 2 MB).
 pub const EVENTS_BODY_BYTES_MAX: usize = 2_000_000 - 1;
-/// Events of a call (§8).
+/// Events of a call (C§20).
 pub const EVENTS_MAX: usize = 1_000;
-/// Records that an event is about (§8).
+/// Records that an event is about (C§20).
 pub const EVENT_OBJECTS_MAX: usize = 20;
-/// Filters that an event is about (§8).
+/// Filters that an event is about (C§20).
 pub const EVENT_FILTERS_MAX: usize = 10;
 /// Bytes of a filter that an event is about.
 pub const EVENT_FILTER_BYTES_MAX: usize = 1 << 10;
 
-/// Configurations of query suggestions (§4.13).
+/// Configurations of query suggestions (C§16.4).
 pub const SUGGESTION_CONFIGS_MAX: usize = 100;
 /// Bytes of a configuration of query suggestions, as it is kept.
 pub const SUGGESTION_CONFIG_BYTES_MAX: usize = 64 << 10;

@@ -1,4 +1,4 @@
-//! Which models recommend records (§4.14)?
+//! Which models recommend records (C§17)?
 
 use crate::params::SearchParams;
 use crate::user::UserId;
@@ -64,7 +64,7 @@ pub struct Candidates {
     pub list: Vec<(String, u16)>,
 }
 
-/// What is asked of one index (§4.14), with what a model says about it.
+/// What is asked of one index (C§17), with what a model says about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recommendation {
     /// The model.

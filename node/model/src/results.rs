@@ -1,4 +1,4 @@
-//! What a search found, before it becomes a response body (§2.2, C§8.7).
+//! What a search found, before it becomes a response body (C§8.7).
 
 use crate::ids::ObjectId;
 use crate::params::SearchParams;
@@ -200,7 +200,7 @@ impl SearchResults {
     }
 }
 
-/// The result of a facet value search (§4.2).
+/// The result of a facet value search (C§8.3).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FacetHits {

@@ -1,4 +1,4 @@
-//! From which networks may the service be called (§2.11)?
+//! From which networks may the service be called (C§13.5)?
 
 use crate::{Error, Result, limits};
 use ipnetwork::{IpNetwork, Ipv4Network};
@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 /// The source that stands for the people of a hosted service. It lets nobody in: here there are none.
 pub const SERVICE_SUPPORT: &str = "SERVICE_SUPPORT";
-/// The source that lets everybody in, also callers with IPv6 addresses (§4.11).
+/// The source that lets everybody in, also callers with IPv6 addresses (C§13.5).
 const EVERYWHERE: &str = "0.0.0.0/0";
 
 /// A network whose callers are let in, as it stands in the list.

@@ -1,4 +1,4 @@
-//! What does a configuration of query suggestions say (§2.13), and what is wrong with one (C§16.4)?
+//! What does a configuration of query suggestions say (C§16), and what is wrong with one (C§16.4)?
 
 use crate::error::shortened;
 use crate::{Error, IndexName, Result, limits};

@@ -1,4 +1,4 @@
-//! Synonyms (§2.6, C§11): which words stand for which, as users save them.
+//! Synonyms (C§11): which words stand for which, as users save them.
 
 #[cfg(test)]
 mod tests;
@@ -52,7 +52,7 @@ pub enum SynonymKind {
     },
 }
 impl SynonymKind {
-    /// The type in the spelling of §2.6, by which searches select.
+    /// The type in the spelling of C§11, by which searches select.
     pub fn type_name(&self) -> &'static str {
         match self {
             SynonymKind::Synonym { .. } => "synonym",
@@ -64,7 +64,7 @@ impl SynonymKind {
     }
 }
 
-/// The types of §2.6. Other spellings of the same letters are accepted (C§4.8).
+/// The types of C§11. Other spellings of the same letters are accepted (C§4.8).
 pub const SYNONYM_TYPES: &[&str] =
     &["synonym", "onewaysynonym", "altcorrection1", "altcorrection2", "placeholder"];
 
@@ -137,7 +137,7 @@ impl Synonym {
     }
 }
 
-/// §2.6: alternative corrections are single words only.
+/// C§11: alternative corrections are single words only.
 fn single_word(path: &str, text: &str) -> Result<()> {
     match text.trim().contains(char::is_whitespace) {
         true => Err(Error::parameter(path, "single word")),

@@ -1,4 +1,4 @@
-//! Who is a user of the multi-cluster mapping, and which records are whose (§4.10, C§15)?
+//! Who is a user of the multi-cluster mapping, and which records are whose (C§15)?
 //!
 //! A record that belongs to a user is stored under an id that begins with its owner, so that users cannot reach each
 //! other's records by any id, and two of them may use the same objectID. What callers see is the id without the owner.

@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 use std::time::{Duration, Instant};
 use stored::{CHUNK, ROW, SEAL_KEY, Stored, chunk_key, pieces, row_key};
 
-/// Small segments: large values leave them for files that are never synced (distributed §3).
+/// Small segments: large values leave them for files that are never synced.
 const SEGMENT_BYTES: usize = 8 << 20;
 /// Batches and bytes of one tree that wait in memory for each other. The store wakes all of its threads for every batch it
 /// gets; what it does not have yet is read from the log again after a kill.

@@ -135,6 +135,42 @@ fn every_folder_of_the_interface_is_in_its_table() {
     assert!(missing.is_empty(), "folders that api/README.md does not name: {missing:?}");
 }
 
+/// The signs of sections in a line that belong to no document a reader can open: neither to the contract nor to an RFC.
+fn cited_of_nothing(line: &str) -> usize {
+    let is_open = |before: &str| {
+        let mut words = before.trim_end().rsplit(' ');
+        let number = words.next().unwrap_or_default();
+        before.ends_with('C')
+            || !number.is_empty()
+                && number.chars().all(|c| c.is_ascii_digit())
+                && words.next().is_some_and(|word| word.ends_with("RFC"))
+    };
+    line.match_indices('§').filter(|(at, _)| !is_open(&line[..*at])).count()
+}
+
+#[test]
+fn sections_are_those_of_documents_that_are_there() {
+    let sign = '§';
+    for (line, expected) in [
+        (format!("(C{sign}7.2)"), 0),
+        (format!("(RFC 9106 {sign}4, second choice)"), 0),
+        (format!("(engine {sign}4)"), 1),
+        (format!("({sign}4.10, C{sign}15)"), 1),
+    ] {
+        assert_eq!(cited_of_nothing(&line), expected, "{line}");
+    }
+    let is_text =
+        |path: &String| [".rs", ".md", ".py", ".cfg", ".conf"].iter().any(|end| path.ends_with(end));
+    let mut wrong = vec![];
+    // this file has the sign in its own examples
+    for file in tracked().into_iter().filter(|path| is_text(path) && path != "tests/tests/tidy/main.rs") {
+        let text = std::fs::read_to_string(workspace_root().join(&file)).unwrap();
+        let lines = text.lines().enumerate().filter(|(_, line)| cited_of_nothing(line) > 0);
+        wrong.extend(lines.map(|(number, line)| format!("{file}:{}: {}", number + 1, line.trim())));
+    }
+    assert!(wrong.is_empty(), "sections of no document of the repository:\n{}", wrong.join("\n"));
+}
+
 /// Rust files of the repository.
 fn sources() -> Vec<String> {
     tracked().into_iter().filter(|path| path.ends_with(".rs")).collect()

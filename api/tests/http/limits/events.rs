@@ -1,4 +1,4 @@
-//! What limits do events have (§2.15, C§18.1)?
+//! What limits do events have (C§18.2, C§18.1)?
 
 use super::rows::{body_of, by, here, repeated};
 use super::*;

@@ -1,4 +1,4 @@
-//! What limits do query suggestions have (§4.13)?
+//! What limits do query suggestions have (C§16.4)?
 
 use super::rows::{by, here};
 use super::*;

@@ -6,7 +6,7 @@ use utoipa::openapi::schema::Type;
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-/// A right of a key (§5.3).
+/// A right of a key (C§13.1).
 pub struct Right;
 impl PartialSchema for Right {
     fn schema() -> RefOr<Schema> {

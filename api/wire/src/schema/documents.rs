@@ -4,7 +4,7 @@ use super::parameters::AnyJson;
 use super::search::AnyObject;
 use utoipa::ToSchema;
 
-/// A synonym (§2.6); which members there are depends on its type.
+/// A synonym (C§11); which members there are depends on its type.
 #[derive(ToSchema)]
 #[allow(missing_docs)]
 pub struct SynonymDocument {
@@ -62,7 +62,7 @@ pub struct SynonymSearch {
     pub hits_per_page: Option<u64>,
 }
 
-/// A rule (§2.7).
+/// A rule (C§10.1).
 #[derive(ToSchema)]
 #[allow(missing_docs)]
 pub struct RuleDocument {

@@ -1,4 +1,4 @@
-//! Bodies of events (§2.15, §4.15).
+//! Bodies of events (C§18).
 
 use serde::Serialize;
 use utoipa::openapi::RefOr;

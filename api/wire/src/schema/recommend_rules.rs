@@ -1,10 +1,10 @@
-//! Which shape have the bodies of rules of recommendations (§2.14, §4.14)?
+//! Which shape have the bodies of rules of recommendations (C§17)?
 
 use super::parameters::AnyJson;
 use super::{AnyObject, RuleHidden, RulePeriod, RulePromotion};
 use utoipa::ToSchema;
 
-/// A rule of a model of recommendations (§2.14).
+/// A rule of a model of recommendations (C§17.4).
 #[derive(ToSchema)]
 #[allow(missing_docs)]
 pub struct RecommendRuleDocument {

@@ -1,4 +1,4 @@
-//! Bodies of query suggestions (§2.13, §4.13).
+//! Bodies of query suggestions (C§16).
 
 use serde::Serialize;
 use utoipa::openapi::RefOr;

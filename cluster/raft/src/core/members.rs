@@ -27,8 +27,8 @@ impl<R: LogReader> Core<R> {
         }
     }
 
-    /// Appends a change. The library would turn it into an empty entry, silently, while another one is pending
-    /// (distributed §8.8); that is refused here before and checked after.
+    /// Appends a change. The library would turn it into an empty entry, silently, while another one is pending:
+    /// that is refused here before and checked after.
     fn propose_change(&mut self, changes: &[MemberChange], context: Bytes) -> Result<u64, MembersError> {
         if self.node.raft.state != StateRole::Leader {
             return Err(MembersError::NotLeader { leader: self.leader() });
@@ -127,8 +127,7 @@ impl<R: LogReader> Core<R> {
         }
     }
 
-    /// Fails a change past its deadline, and leaves a joint configuration that the library forgot to leave
-    /// (distributed §8.9).
+    /// Fails a change past its deadline, and leaves a joint configuration that the library forgot to leave.
     pub(super) fn watch_members(&mut self) {
         let now = self.ticks;
         if let Some(change) = self.change.take_if(|change| change.deadline <= now) {

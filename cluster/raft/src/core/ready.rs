@@ -247,7 +247,7 @@ impl<R: LogReader> Core<R> {
         self.push_persist(persist, InFlight::default());
     }
 
-    /// Up to where every live follower has the log, or the snapshot on its way to it (distributed §8.13, Typesense #2859).
+    /// Up to where every live follower has the log, or the snapshot on its way to it (Typesense #2859).
     fn slowest_follower(&self) -> u64 {
         let raft = &self.node.raft;
         if self.leadership.role != crate::effects::Role::Leader {

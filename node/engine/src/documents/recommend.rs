@@ -1,4 +1,4 @@
-//! Which rules of recommendations hold the words that someone looks for among them, and what is shown of them (§4.14)?
+//! Which rules of recommendations hold the words that someone looks for among them, and what is shown of them (C§17.4)?
 
 use super::{Words, page, parsed};
 use crate::analysis::Schema;

@@ -1,4 +1,4 @@
-//! Which entries have users added to the dictionaries, and what do they say of a word (§2.9, C§12)?
+//! Which entries have users added to the dictionaries, and what do they say of a word (C§12)?
 //!
 //! A clone costs some pointers, and a change copies little of what clones share: there may be 200,000 entries of each kind.
 

@@ -1,4 +1,4 @@
-//! Which entries of a dictionary does a query find: custom ones, then standard ones (§4.9, C§12.1)?
+//! Which entries of a dictionary does a query find: custom ones, then standard ones (C§12.1)?
 
 use super::codes::Language;
 use super::custom::CustomEntries;

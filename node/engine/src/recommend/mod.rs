@@ -1,4 +1,4 @@
-//! What is recommended, of the records as they are now (§4.14, C§17)?
+//! What is recommended, of the records as they are now (C§17)?
 //!
 //! The order of the steps: candidates of the model, those that are there, pass all filters and are not hidden, by what boosts them
 //! and by score; the threshold; what is searched for when nothing is left; what is promoted; the cut. Nothing is shown that is gone,
@@ -61,7 +61,7 @@ struct Asker<'a> {
 ///
 /// A source that is not there, or that the caller may not see, has nothing that goes with it.
 /// Errors: those of a search with the parameters.
-/// Source: §4.14; C§17.
+/// Source: C§17.
 pub fn recommend(
     view: &ShardView,
     configuration: &Configuration,

@@ -1,4 +1,4 @@
-//! What do rules do to the records that are recommended (§2.14, C§17.4)?
+//! What do rules do to the records that are recommended (C§17.4)?
 //!
 //! Their filters are those of the request, too; what they hide is left out before anything is cut; what they promote is put at its
 //! place in what is left, whether or not the model recommends it.

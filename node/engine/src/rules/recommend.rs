@@ -1,4 +1,4 @@
-//! Which rules of a model apply to a request for recommendations, and what do they do together (§2.14, C§17.4)?
+//! Which rules of a model apply to a request for recommendations, and what do they do together (C§17.4)?
 //!
 //! Cost: each rule is looked at, a comparison for each of its contexts and a look-up for each of its filters; nothing where there
 //! are no rules.

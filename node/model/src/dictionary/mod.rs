@@ -1,4 +1,4 @@
-//! What do users add to the dictionaries of languages (§2.9, C§12), and what is wrong with an entry?
+//! What do users add to the dictionaries of languages (C§12), and what is wrong with an entry?
 
 mod entry;
 mod parse;

@@ -1,4 +1,4 @@
-//! How is the body of a change of a dictionary read (§4.9, C§12.1)?
+//! How is the body of a change of a dictionary read (C§12.1)?
 
 use super::{DictionaryEntry, DictionaryKind, DictionaryOp, DictionaryWords};
 use crate::document::{Members, required_text};

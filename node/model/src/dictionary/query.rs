@@ -1,4 +1,4 @@
-//! What does a search in a dictionary ask (§4.9, C§12.1), and what does it find?
+//! What does a search in a dictionary ask (C§12.1), and what does it find?
 
 use super::DictionaryEntry;
 use crate::error::{Error, Result, shortened};

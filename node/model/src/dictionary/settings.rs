@@ -1,4 +1,4 @@
-//! Which standard entries of dictionaries are switched off (§4.9)?
+//! Which standard entries of dictionaries are switched off (C§12.1)?
 
 use super::DictionaryKind;
 use crate::document::Members;

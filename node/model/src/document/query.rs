@@ -1,4 +1,4 @@
-//! What does a search for synonyms or rules ask (§4.6, §4.8, C§10.6, C§11)?
+//! What does a search for synonyms or rules ask (C§11, C§10)?
 
 use super::{DocumentKind, text};
 use crate::error::{Error, Result, shortened};

@@ -1,4 +1,4 @@
-//! How is a body with events read (§2.15, C§18.1)? The first thing that is wrong with it refuses all of it.
+//! How is a body with events read (C§18.2, C§18.1)? The first thing that is wrong with it refuses all of it.
 
 use super::{AMOUNT_CHARS_MAX, Event, EventKind, EventObject, EventTarget, Money, QueryId};
 use crate::ids::IndexName;
@@ -202,7 +202,7 @@ fn token(member: &str, token: String) -> Checked<String> {
         )),
     }
 }
-/// Whether a text can be the token of a user: up to 129 letters, digits, and some others (§2.15).
+/// Whether a text can be the token of a user: up to 129 letters, digits, and some others (C§18.2).
 pub fn is_user_token(token: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_=+/-".contains(&byte);
     (1..=129).contains(&token.len()) && token.bytes().all(is_allowed)

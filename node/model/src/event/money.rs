@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Characters of an amount at most (§2.15).
+/// Characters of an amount at most (C§18.2).
 pub const AMOUNT_CHARS_MAX: usize = 16;
 /// Decimal places that amounts are brought to when they are added: as many as 16 characters can have.
 pub const PLACES: u32 = 15;

@@ -1,4 +1,4 @@
-//! How does the body of a call become a key (§2.8), and what is said about one that cannot?
+//! How does the body of a call become a key (C§13.1), and what is said about one that cannot?
 
 use super::{Acl, ApiKey};
 use crate::document::{Members, bytes_of};

@@ -1,4 +1,4 @@
-//! Which actions may a batch carry, and which right does each need (§4.3 rule 5)?
+//! Which actions may a batch carry, and which right does each need (C§3.5, C§13.2)?
 
 use crate::error::{Error, Result, shortened};
 use crate::key::Acl;

@@ -1,4 +1,4 @@
-//! Operations on the records of one index, in the form the log carries (§4.3).
+//! Operations on the records of one index, in the form the log carries (C§3.5).
 
 mod action;
 mod parse;
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 /// One operation of a batch. Records are raw minified JSON objects that contain their `objectID` as a string.
 ///
-/// Variants are numbered by their order: append, never reorder (style §2.5).
+/// Variants are numbered by their order: append, never reorder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum RecordOp {
     /// Adds the record or replaces the one with its id.
@@ -28,7 +28,7 @@ pub enum RecordOp {
         #[serde(with = "serde_bytes")]
         record: Vec<u8>,
     },
-    /// Changes some attributes (§4.3 rules 3 and 4).
+    /// Changes some attributes (C§3.5).
     Partial {
         /// The record's id.
         object_id: String,
@@ -53,7 +53,7 @@ pub enum RecordOp {
     Clear,
 }
 
-/// A built-in operation of a partial update (§4.3 rule 4).
+/// A built-in operation of a partial update (C§3.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BuiltIn {
     /// Numeric plus.

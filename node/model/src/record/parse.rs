@@ -1,4 +1,4 @@
-//! Is this body a record or a partial update, and which id does it name (§4.3, C§3.5)?
+//! Is this body a record or a partial update, and which id does it name (C§3.5)?
 
 use super::{BuiltIn, ObjectId};
 use crate::error::{Error, Result, shortened};

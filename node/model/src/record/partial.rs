@@ -1,4 +1,4 @@
-//! What does a record become under a partial update (§4.3 rules 3 and 4, C§3.5)?
+//! What does a record become under a partial update (C§3.5)?
 //!
 //! A pure function of texts: every node computes the same. Numbers follow these rules: two integers give an integer;
 //! a result outside what 64 bits hold (signed or unsigned) becomes a floating point number; a floating point number on

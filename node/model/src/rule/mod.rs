@@ -1,4 +1,4 @@
-//! Rules (§2.7, C§10): when a query looks like this, change it or its results like that.
+//! Rules (C§10): when a query looks like this, change it or its results like that.
 
 mod condition;
 mod consequence;

@@ -1,4 +1,4 @@
-//! Rules of recommendations (§2.14, C§17.4): for such a source item, change what a model recommends like that.
+//! Rules of recommendations (C§17.4): for such a source item, change what a model recommends like that.
 
 use super::consequence::{self, RECORDS_OF_RECOMMENDATIONS};
 use super::parse::{description, validity};

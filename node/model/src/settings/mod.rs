@@ -1,4 +1,4 @@
-//! Index settings (§2.5, C§4): one table drives parsing, defaults, validation and what GET answers.
+//! Index settings (C§4): one table drives parsing, defaults, validation and what GET answers.
 
 mod change;
 pub(crate) mod criterion;

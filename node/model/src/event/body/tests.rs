@@ -1,4 +1,4 @@
-//! Is each rule of §2.15 held, with the texts and in the order of C§18.1?
+//! Is each rule of C§18.2 held, with the texts and in the order of C§18.1?
 
 use super::*;
 use proptest::prelude::*;
